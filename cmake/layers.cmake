@@ -1,0 +1,43 @@
+# ordo_layer(NAME PUBLIC target... PRIVATE target...)
+#
+# Makes the static library ordo_NAME of src/NAME/**/*.cpp, without its unit tests and main.cpp. A folder that is
+# absent, holds headers only or is not in ORDO_LAYERS becomes an interface library, so that others can link it.
+# Sets ordo_NAME_scope to the keyword that target_*() takes for it: PRIVATE or INTERFACE.
+function(ordo_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC;PRIVATE")
+  set(target ordo_${name})
+  set(sources "")
+  if(name IN_LIST ORDO_LAYERS)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+    list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/src/cli/main\\.cpp$")
+  endif()
+
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+    target_compile_definitions(${target} PRIVATE ORDO_VERSION="${PROJECT_VERSION}")
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+    target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:ordo_warnings>)
+    ordo_fast_from_scratch(${target})
+    set_property(GLOBAL APPEND PROPERTY ordo_archives ${target})
+    set(${target}_scope PRIVATE PARENT_SCOPE)
+  else()
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(${target} INTERFACE ${arg_PUBLIC} ${arg_PRIVATE})
+    set(${target}_scope INTERFACE PARENT_SCOPE)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY ordo_layer_targets ${target})
+endfunction()
+
+# What a build without a warm ccache gains from. Names in unnamed namespaces must differ within a folder.
+function(ordo_fast_from_scratch target)
+  if(ORDO_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+  if(ORDO_PCH)
+    target_precompile_headers(${target} PRIVATE
+      <algorithm> <atomic> <chrono> <condition_variable> <cstdint> <deque> <functional> <map> <memory> <mutex>
+      <optional> <set> <span> <string> <string_view> <thread> <tuple> <unordered_map> <utility> <variant> <vector>)
+  endif()
+endfunction()

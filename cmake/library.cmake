@@ -1,0 +1,33 @@
+# ordo_layers: every layer as static libraries, for tests and benchmarks. They see private headers too.
+get_property(layers GLOBAL PROPERTY ordo_layer_targets)
+get_property(archives GLOBAL PROPERTY ordo_archives)
+add_library(ordo_layers INTERFACE)
+target_link_libraries(ordo_layers INTERFACE ${layers} ordo_warnings)
+
+if(NOT "ordo_cli" IN_LIST archives)
+  return()
+endif()
+
+# libordo: all layers in one shared library. Its users link nothing else.
+file(WRITE ${PROJECT_BINARY_DIR}/generated/libordo.cpp.in "// libordo is made of the layers' archives.\n")
+configure_file(${PROJECT_BINARY_DIR}/generated/libordo.cpp.in ${PROJECT_BINARY_DIR}/generated/libordo.cpp COPYONLY)
+add_library(libordo SHARED ${PROJECT_BINARY_DIR}/generated/libordo.cpp)
+add_library(ordo::ordo ALIAS libordo)
+set_target_properties(libordo PROPERTIES
+  OUTPUT_NAME ordo
+  PREFIX lib
+  EXPORT_NAME ordo
+  VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+target_compile_features(libordo INTERFACE cxx_std_20)
+target_include_directories(libordo INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+foreach(archive IN LISTS archives)
+  target_link_libraries(libordo PRIVATE "$<BUILD_INTERFACE:$<LINK_LIBRARY:WHOLE_ARCHIVE,${archive}>>")
+endforeach()
+
+if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
+  add_executable(ordo src/cli/main.cpp)
+  target_link_libraries(ordo PRIVATE libordo ordo_warnings)
+endif()

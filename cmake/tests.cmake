@@ -1,0 +1,153 @@
+# One executable per suite, and each only if it has files. A suite's ctest entries carry its name as label.
+set(ordo_test_environment
+  ORDO_SOURCE_DIR=${PROJECT_SOURCE_DIR}
+  ORDO_BINARY_DIR=${PROJECT_BINARY_DIR}
+  ORDO_BIN=${PROJECT_BINARY_DIR}/ordo
+  "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
+  "UBSAN_OPTIONS=print_stacktrace=1"
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+
+function(ordo_test_entry name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT")
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${arg_LABELS}"
+    TIMEOUT ${arg_TIMEOUT}
+    ENVIRONMENT "${ordo_test_environment};${arg_ENVIRONMENT}")
+endfunction()
+
+# tests/support: what suites share.
+file(GLOB_RECURSE support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
+if(support_sources)
+  add_library(ordo_test_support STATIC ${support_sources})
+  set(scope PUBLIC)
+  ordo_fast_from_scratch(ordo_test_support)
+else()
+  add_library(ordo_test_support INTERFACE)
+  set(scope INTERFACE)
+endif()
+target_link_libraries(ordo_test_support ${scope} ordo_layers GTest::gmock rapidcheck)
+target_include_directories(ordo_test_support ${scope} ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
+
+# ordo_suite(NAME SOURCES file... LINK target... [SHARDS n] [TIMEOUT seconds] [LABELS label...])
+function(ordo_suite name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHARDS;TIMEOUT" "SOURCES;LINK;LABELS")
+  if(NOT arg_SOURCES OR NOT name IN_LIST ORDO_SUITES)
+    return()
+  endif()
+  set(target ordo_${name}_tests)
+  add_executable(${target} ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_compile_definitions(${target} PRIVATE ORDO_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ORDO_VERSION="${PROJECT_VERSION}")
+  target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gmock_main ordo_warnings)
+  if(ORDO_PCH)
+    target_precompile_headers(${target} PRIVATE <chrono> <functional> <map> <memory> <optional> <string> <vector>
+                              <gtest/gtest.h>)
+  endif()
+
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
+  endif()
+  math(EXPR last "${arg_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(entry ${name})
+    if(arg_SHARDS GREATER 1)
+      math(EXPR number "${shard} + 1")
+      set(entry ${name}.${number}of${arg_SHARDS})
+    endif()
+    ordo_test_entry(${entry} COMMAND ${target} --gtest_brief=0
+      LABELS ${name} ${arg_LABELS} TIMEOUT ${arg_TIMEOUT}
+      ENVIRONMENT GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${shard})
+  endforeach()
+endfunction()
+
+function(ordo_suite_sources name variable)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp)
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
+
+# Unit tests stand beside the code.
+set(sources "")
+foreach(layer IN LISTS ORDO_UNIT_TESTS)
+  file(GLOB_RECURSE found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*_test.cpp)
+  list(APPEND sources ${found})
+endforeach()
+ordo_suite(unit SOURCES ${sources} LINK ordo_test_support SHARDS 2 TIMEOUT 300 LABELS tsan)
+
+ordo_suite_sources(contract sources)
+ordo_suite(contract SOURCES ${sources} LINK ordo_test_support SHARDS 2 TIMEOUT 600 LABELS tsan)
+ordo_suite_sources(simulation sources)
+ordo_suite(simulation SOURCES ${sources} LINK ordo_test_support SHARDS 2 TIMEOUT 900)
+
+# The tidy suite reads the source tree and links nothing of it.
+ordo_suite_sources(tidy sources)
+ordo_suite(tidy SOURCES ${sources} LINK GTest::gmock TIMEOUT 60)
+
+if("tidy" IN_LIST ORDO_SUITES)
+  # Each public header compiles alone, twice, with the public folder only.
+  file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR}/include CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/ordo/*.hpp)
+  set(alone "")
+  foreach(header IN LISTS headers)
+    set(tu ${PROJECT_BINARY_DIR}/generated/alone/${header}.cpp)
+    file(CONFIGURE OUTPUT ${tu} CONTENT "#include <${header}>\n#include <${header}>\n")
+    list(APPEND alone ${tu})
+  endforeach()
+  if(alone)
+    add_library(ordo_headers_alone OBJECT ${alone})
+    target_include_directories(ordo_headers_alone PRIVATE ${PROJECT_SOURCE_DIR}/include)
+    target_link_libraries(ordo_headers_alone PRIVATE ordo_warnings)
+  endif()
+endif()
+
+# Fuzz targets: libFuzzer in the fuzz preset, elsewhere a main that replays the kept inputs.
+if("fuzz" IN_LIST ORDO_SUITES)
+  file(GLOB targets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
+  foreach(source IN LISTS targets)
+    cmake_path(GET source STEM target)
+    string(REGEX REPLACE "_fuzz$" "" name ${target})
+    add_executable(${target} ${source})
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+    target_link_libraries(${target} PRIVATE ordo_layers)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
+    if(ORDO_FUZZ)
+      target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    else()
+      target_sources(${target} PRIVATE tests/fuzz/replay_main.cpp)
+      ordo_test_entry(fuzz.${name} COMMAND ${target} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name}
+        LABELS fuzz TIMEOUT 120)
+    endif()
+  endforeach()
+endif()
+
+# What follows looks at the product from outside.
+if(NOT TARGET libordo)
+  return()
+endif()
+
+ordo_suite_sources(api sources)
+ordo_suite(api SOURCES ${sources} LINK ordo::ordo TIMEOUT 300 LABELS tsan)
+
+if(NOT TARGET ordo)
+  return()
+endif()
+
+ordo_suite_sources(crash sources)
+ordo_suite(crash SOURCES ${sources} LINK ordo_test_support SHARDS 2 TIMEOUT 900)
+ordo_suite_sources(e2e sources)
+ordo_suite(e2e SOURCES ${sources} LINK ordo_test_support TIMEOUT 600)
+
+if("e2e" IN_LIST ORDO_SUITES)
+  file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/e2e/*_test.py)
+  foreach(script IN LISTS scripts)
+    cmake_path(GET script STEM name)
+    string(REGEX REPLACE "_test$" "" name ${name})
+    ordo_test_entry(e2e.${name} COMMAND ${Python3_EXECUTABLE} -B ${script} LABELS e2e TIMEOUT 600
+      ENVIRONMENT PYTHONUNBUFFERED=1)
+  endforeach()
+endif()
+
+# A sanitized library cannot be loaded by a plain consumer.
+if("install" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE AND EXISTS ${PROJECT_SOURCE_DIR}/include/ordo/ordo.hpp)
+  ordo_test_entry(install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/install_test.sh LABELS install TIMEOUT 300
+    ENVIRONMENT CMAKE_COMMAND=${CMAKE_COMMAND} CXX=${CMAKE_CXX_COMPILER})
+endif()
