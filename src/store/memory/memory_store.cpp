@@ -1,0 +1,367 @@
+// What every store must do, as short as it can be said: no file, no grouping, one mutex. It validates its
+// input as the others do, so that the differential test can compare refusals, too.
+#include "store/memory/memory_store.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <ordo/error.hpp>
+
+#include "store/limits.h"
+
+namespace ordo::store::memory {
+namespace {
+
+void add_row(LogChunk& chunk, Seq seq, ShardId shard, Time at, std::string_view bytes) {
+  chunk.rows.push_back({.seq = seq,
+                        .shard = shard,
+                        .at = at,
+                        .offset = static_cast<std::uint32_t>(chunk.bytes.size()),
+                        .size = static_cast<std::uint32_t>(bytes.size())});
+  chunk.bytes.append(bytes);
+}
+
+}  // namespace
+
+// ----------------------------------------------------------------------------------------------------------
+// log
+
+void MemoryStore::append(std::vector<NewEntry> entries, Completion done) {
+  std::exception_ptr error;
+  try {
+    const std::lock_guard lock(mutex_);
+    append_all(std::move(entries));
+  } catch (const Error&) {
+    error = std::current_exception();
+  }
+  done(error);
+}
+
+void MemoryStore::append_all(std::vector<NewEntry> entries) {
+  if (entries.empty()) return;
+  for (const auto& entry : entries) {
+    if (!shards_.contains(entry.shard)) fail_unknown_shard(entry.shard.queue, entry.shard.index);
+  }
+  last_at_ = std::max(last_at_, clock_.wall());
+  auto more = entries.size();
+  for (auto& entry : entries) {
+    log_[++head_] = {.shard = entry.shard, .at = last_at_, .more = --more, .bytes = std::move(entry.bytes)};
+  }
+  changed();
+}
+
+LogChunk MemoryStore::read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) {
+  const std::set<ShardId> wanted(shards.begin(), shards.end());
+  const std::lock_guard lock(mutex_);
+  LogChunk chunk;
+  chunk.through = after;
+  for (auto at = log_.upper_bound(after); at != log_.end(); ++at) {
+    const auto& [seq, record] = *at;
+    const bool is_full =
+        chunk.rows.size() >= std::max<std::size_t>(max_rows, 1) || chunk.bytes.size() >= kReadBytes;
+    if (is_full && seq > chunk.through) break;
+    chunk.through = seq + record.more;
+    if (wanted.contains(record.shard)) add_row(chunk, seq, record.shard, record.at, record.bytes);
+  }
+  if (log_.upper_bound(chunk.through) == log_.end()) chunk.through = std::max(after, head_);
+  chunk.at_end = chunk.through >= head_;
+  return chunk;
+}
+
+LogChunk MemoryStore::fetch(std::span<const Seq> seqs) {
+  const std::lock_guard lock(mutex_);
+  LogChunk chunk;
+  for (const Seq seq : seqs) {
+    const auto found = log_.find(seq);
+    if (found != log_.end()) add_row(chunk, seq, found->second.shard, found->second.at, found->second.bytes);
+  }
+  if (!seqs.empty()) chunk.through = seqs.back();
+  return chunk;
+}
+
+Seq MemoryStore::head() {
+  const std::lock_guard lock(mutex_);
+  return head_;
+}
+
+std::uint64_t MemoryStore::wakes() {
+  const std::lock_guard lock(mutex_);
+  return wakes_;
+}
+
+void MemoryStore::wait(std::uint64_t seen, Duration at_most) {
+  std::unique_lock lock(mutex_);
+  woken_.wait_for(lock, at_most, [&] { return wakes_ != seen; });
+}
+
+void MemoryStore::wake() {
+  const std::lock_guard lock(mutex_);
+  changed();
+}
+
+void MemoryStore::changed() {
+  ++wakes_;
+  woken_.notify_all();
+}
+
+// --------------------------------------------------------------------------------------------------------
+// owner
+
+void MemoryStore::commit(std::vector<Delta> deltas, CommitCompletion done) {
+  std::vector<CommitResult> results;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& delta : deltas) results.push_back(apply(delta));
+  }
+  done(std::move(results), nullptr);
+}
+
+CommitResult MemoryStore::apply(Delta& delta) {
+  const auto found = shards_.find(delta.shard);
+  if (found == shards_.end()) return CommitResult::stale;
+  auto& shard = found->second;
+  if (shard.owner.empty() || shard.lease != delta.lease) return CommitResult::stale;
+  if (delta.batch == shard.batch) return CommitResult::applied;  // the retry of an unknown outcome
+  if (delta.batch != shard.batch + 1) return CommitResult::stale;
+
+  shard.batch = delta.batch;
+  shard.position = delta.position;
+  shard.counts = std::move(delta.counts);
+  for (const Seq seq : delta.erase) log_.erase(seq);
+  for (auto& state : delta.states) shard.states[state.seq] = std::move(state.bytes);
+  for (const Seq seq : delta.erase_states) shard.states.erase(seq);
+  for (auto& row : delta.dead) {
+    const auto no = ++last_dead_;
+    dead_[no] = {.shard = delta.shard, .no = no, .at = row.at, .bytes = std::move(row.bytes)};
+    ++shard.dead;
+  }
+  trim_dead(delta, shard);
+  return CommitResult::applied;
+}
+
+void MemoryStore::trim_dead(const Delta& delta, Shard& shard) {
+  if (shard.dead == 0) return;
+  std::set<std::pair<Time, std::uint64_t>> oldest_first;
+  for (const auto& [no, row] : dead_) {
+    if (row.shard == delta.shard) oldest_first.emplace(row.at, no);
+  }
+  for (const auto& [at, no] : oldest_first) {
+    const bool too_many = delta.max_dead != 0 && shard.dead > delta.max_dead;
+    if (!too_many && at >= delta.dead_before) break;
+    dead_.erase(no);
+    --shard.dead;
+    ++shard.dead_trimmed;
+  }
+}
+
+std::vector<ShardFacts> MemoryStore::load(std::span<const ShardId> shards) {
+  const std::lock_guard lock(mutex_);
+  std::vector<ShardFacts> facts;
+  for (const auto id : shards) {
+    auto& fact = facts.emplace_back();
+    fact.shard = id;
+    const auto found = shards_.find(id);
+    if (found == shards_.end()) continue;
+    fact.counts = found->second.counts;
+    for (const auto& [seq, bytes] : found->second.states) fact.states.push_back({.seq = seq, .bytes = bytes});
+  }
+  return facts;
+}
+
+// -------------------------------------------------------------------------------------------------------
+// queues
+
+QueueList MemoryStore::queues() {
+  const std::lock_guard lock(mutex_);
+  return queues_;
+}
+
+QueueDefinition* MemoryStore::find_queue(std::string_view name) {
+  return const_cast<QueueDefinition*>(std::as_const(queues_).find(name));
+}
+
+QueueDefinition MemoryStore::define(std::string_view name, std::uint32_t shards) {
+  check_definition(name, shards);
+  const std::lock_guard lock(mutex_);
+  if (const auto* known = find_queue(name)) return *known;
+  const QueueDefinition queue{
+      .number = ++last_queue_, .name = std::string(name), .shards = shards, .paused = false};
+  queues_.queues.push_back(queue);
+  for (std::uint32_t index = 0; index < shards; ++index) shards_[{queue.number, index}];
+  ++queues_.version;
+  changed();
+  return queue;
+}
+
+bool MemoryStore::set_paused(std::string_view name, bool paused) {
+  const std::lock_guard lock(mutex_);
+  auto* queue = find_queue(name);
+  if (queue == nullptr) return false;
+  queue->paused = paused;
+  ++queues_.version;
+  changed();
+  return true;
+}
+
+bool MemoryStore::remove(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  const auto* queue = find_queue(name);
+  if (queue == nullptr) return false;
+  const auto number = queue->number;
+  std::erase_if(log_, [&](const auto& entry) { return entry.second.shard.queue == number; });
+  std::erase_if(dead_, [&](const auto& entry) { return entry.second.shard.queue == number; });
+  std::erase_if(shards_, [&](const auto& entry) { return entry.first.queue == number; });
+  std::erase_if(queues_.queues, [&](const QueueDefinition& other) { return other.number == number; });
+  ++queues_.version;
+  changed();
+  return true;
+}
+
+// --------------------------------------------------------------------------------------------- nodes and
+// leases
+
+void MemoryStore::join(const std::string& node, const std::string& facts) {
+  const std::lock_guard lock(mutex_);
+  auto& row = nodes_[node];
+  row.id = node;
+  row.facts = facts;
+  row.gone = false;
+  ++row.renewals;
+}
+
+bool MemoryStore::renew(const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return false;
+  ++found->second.renewals;
+  return true;
+}
+
+void MemoryStore::leave(const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return;
+  for (auto& [id, shard] : shards_) {
+    if (shard.owner != node) continue;
+    shard.owner.clear();
+    shard.crashed = found->second.gone;
+  }
+  nodes_.erase(found);
+}
+
+void MemoryStore::kill_node(const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  const auto found = nodes_.find(node);
+  if (found != nodes_.end()) found->second.gone = true;
+}
+
+std::vector<NodeRow> MemoryStore::nodes() {
+  const std::lock_guard lock(mutex_);
+  std::vector<NodeRow> rows;
+  for (const auto& [id, row] : nodes_) rows.push_back(row);
+  return rows;
+}
+
+std::vector<ShardRow> MemoryStore::shards() {
+  const std::lock_guard lock(mutex_);
+  std::vector<ShardRow> rows;
+  for (const auto& [id, shard] : shards_) {
+    rows.push_back({.shard = id,
+                    .owner = shard.owner,
+                    .token = shard.lease.token,
+                    .batch = shard.batch,
+                    .position = shard.position,
+                    .counts = shard.counts,
+                    .dead = shard.dead,
+                    .dead_trimmed = shard.dead_trimmed});
+  }
+  return rows;
+}
+
+bool MemoryStore::is_still_so(const Claim& claim, const Shard& shard) const {
+  if (shard.owner != claim.seen_owner || shard.lease.token != claim.seen_token) return false;
+  if (shard.owner.empty()) return true;
+  const auto owner = nodes_.find(shard.owner);
+  return owner == nodes_.end() || owner->second.gone || owner->second.renewals == claim.seen_renewals;
+}
+
+std::vector<Grant> MemoryStore::acquire(const std::string& node, std::uint64_t holder,
+                                        std::span<const Claim> claims) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Grant> grants;
+  if (!nodes_.contains(node)) return grants;
+  const auto now_us = static_cast<std::uint64_t>(clock_.wall().time_since_epoch().count());
+  for (const auto& claim : claims) {
+    const auto found = shards_.find(claim.shard);
+    if (found == shards_.end() || !is_still_so(claim, found->second)) continue;
+    auto& shard = found->second;
+    const auto owner = nodes_.find(shard.owner);
+    const bool crashed = shard.crashed || (owner != nodes_.end() && owner->second.gone);
+    shard.owner = node;
+    shard.lease = {.token = std::max(shard.lease.token + 1, now_us), .holder = holder};
+    grants.push_back({.shard = claim.shard,
+                      .lease = shard.lease,
+                      .batch = shard.batch,
+                      .head = head_,
+                      .clean = shard.clean,
+                      .crashed = crashed});
+    shard.clean = false;
+    shard.crashed = false;
+  }
+  return grants;
+}
+
+void MemoryStore::release(std::span<const std::pair<ShardId, Lease>> leases) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, lease] : leases) {
+    const auto found = shards_.find(id);
+    if (found == shards_.end() || found->second.owner.empty() || found->second.lease != lease) continue;
+    found->second.owner.clear();
+    found->second.clean = true;
+  }
+}
+
+// ----------------------------------------------------------------------------------------------------- the
+// dead
+
+std::vector<DeadRow> MemoryStore::dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) {
+  const std::lock_guard lock(mutex_);
+  std::vector<DeadRow> rows;
+  for (auto at = dead_.upper_bound(after); at != dead_.end() && rows.size() < max_rows; ++at) {
+    if (at->second.shard.queue == queue) rows.push_back(at->second);
+  }
+  return rows;
+}
+
+bool MemoryStore::take_dead(std::uint32_t queue, std::uint64_t no) {
+  const auto found = dead_.find(no);
+  if (found == dead_.end() || found->second.shard.queue != queue) return false;
+  --shards_.at(found->second.shard).dead;
+  dead_.erase(found);
+  return true;
+}
+
+std::size_t MemoryStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(
+      std::count_if(nos.begin(), nos.end(), [&](std::uint64_t no) { return take_dead(queue, no); }));
+}
+
+std::size_t MemoryStore::revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
+                                std::vector<NewEntry> entries) {
+  check_revive(nos.size(), entries.size());
+  const std::lock_guard lock(mutex_);
+  for (const auto& entry : entries) {
+    if (!shards_.contains(entry.shard)) fail_unknown_shard(entry.shard.queue, entry.shard.index);
+  }
+  std::vector<NewEntry> revived;
+  for (std::size_t i = 0; i < nos.size(); ++i) {
+    if (take_dead(queue, nos[i])) revived.push_back(std::move(entries[i]));
+  }
+  const auto count = revived.size();
+  append_all(std::move(revived));
+  return count;
+}
+
+}  // namespace ordo::store::memory

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "store/store.h"
+
+namespace ordo::store::memory {
+
+/// The store as plain containers under one mutex: the executable specification that every other store is
+/// compared with. Gone with the object. Completions run in the caller, before the call returns.
+class MemoryStore final : public Store {
+ public:
+  /// `clock` gives the store's time and must outlive the store.
+  explicit MemoryStore(Clock& clock) : clock_(clock) {}
+
+  void append(std::vector<NewEntry> entries, Completion done) override;
+  LogChunk read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) override;
+  LogChunk fetch(std::span<const Seq> seqs) override;
+  Seq head() override;
+  std::uint64_t wakes() override;
+  void wait(std::uint64_t seen, Duration at_most) override;
+  void wake() override;
+
+  void commit(std::vector<Delta> deltas, CommitCompletion done) override;
+  std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
+
+  QueueList queues() override;
+  QueueDefinition define(std::string_view name, std::uint32_t shards) override;
+  bool set_paused(std::string_view name, bool paused) override;
+  bool remove(std::string_view name) override;
+
+  void join(const std::string& node, const std::string& facts) override;
+  bool renew(const std::string& node) override;
+  void leave(const std::string& node) override;
+  std::vector<NodeRow> nodes() override;
+  std::vector<ShardRow> shards() override;
+  std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
+                             std::span<const Claim> claims) override;
+  void release(std::span<const std::pair<ShardId, Lease>> leases) override;
+
+  std::vector<DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) override;
+  std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) override;
+  std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
+                     std::vector<NewEntry> entries) override;
+
+  Time now() override { return clock_.wall(); }
+
+  /// For tests and the simulation: from now on the store knows that the node's process has ended.
+  void kill_node(const std::string& node);
+
+ private:
+  struct Record {
+    ShardId shard;
+    Time at{};
+    std::size_t more = 0;  // entries of the same append that follow
+    std::string bytes;
+  };
+  struct Shard {
+    std::string owner;
+    Lease lease;
+    std::uint64_t batch = 0;
+    Seq position = 0;
+    std::string counts;
+    bool clean = true;
+    bool crashed = false;  // freed after its owner was known dead
+    std::map<Seq, std::string> states;
+    std::uint64_t dead = 0;
+    std::uint64_t dead_trimmed = 0;
+  };
+
+  // All below need mutex_.
+  void append_all(std::vector<NewEntry> entries);
+  CommitResult apply(Delta& delta);
+  void trim_dead(const Delta& delta, Shard& shard);
+  bool take_dead(std::uint32_t queue, std::uint64_t no);
+  bool is_still_so(const Claim& claim, const Shard& shard) const;
+  QueueDefinition* find_queue(std::string_view name);
+  void changed();
+
+  Clock& clock_;
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  std::uint64_t wakes_ = 0;
+
+  std::map<Seq, Record> log_;
+  Seq head_ = 0;
+  Time last_at_ = Time::min();
+
+  QueueList queues_;
+  std::uint32_t last_queue_ = 0;
+  std::map<ShardId, Shard> shards_;
+  std::map<std::uint64_t, DeadRow> dead_;
+  std::uint64_t last_dead_ = 0;
+  std::map<std::string, NodeRow> nodes_;
+};
+
+}  // namespace ordo::store::memory

@@ -1,0 +1,13 @@
+#include "store/store.h"
+
+#include <algorithm>
+
+namespace ordo::store {
+
+const QueueDefinition* QueueList::find(std::string_view name) const {
+  const auto found = std::find_if(queues.begin(), queues.end(),
+                                  [&](const QueueDefinition& queue) { return queue.name == name; });
+  return found == queues.end() ? nullptr : &*found;
+}
+
+}  // namespace ordo::store

@@ -1,0 +1,259 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ordo/time.hpp>
+
+#include "domain/shard_id.h"
+
+namespace ordo::store {
+
+using domain::Seq;
+using domain::ShardId;
+
+// ---------------------------------------------------------------------------------------------------- the log
+
+/// An entry to append: the store knows its shard and nothing of its bytes.
+struct NewEntry {
+  ShardId shard;
+  std::string bytes;
+};
+
+/// An entry as read. `at` is the store's time at its append, never below that of an earlier entry.
+struct LogRow {
+  Seq seq = 0;
+  ShardId shard;
+  Time at{};
+  std::uint32_t offset = 0;  ///< into LogChunk::bytes
+  std::uint32_t size = 0;
+};
+
+/// Some entries in log order. Never ends in the middle of an append.
+struct LogChunk {
+  std::string bytes;
+  std::vector<LogRow> rows;
+  Seq through = 0;     ///< everything up to here has been read; where to go on
+  bool at_end = true;  ///< nothing more was there
+
+  std::string_view body(const LogRow& row) const { return std::string_view(bytes).substr(row.offset, row.size); }
+};
+
+// ------------------------------------------------------------------------------------------ what an owner writes
+
+/// The right to write a shard: both must match what the store holds.
+struct Lease {
+  std::uint64_t token = 0;   ///< rises with every acquisition of the shard
+  std::uint64_t holder = 0;  ///< random, one per acquisition call
+
+  bool operator==(const Lease&) const = default;
+};
+
+struct StateRow {
+  Seq seq = 0;  ///< the job's first entry
+  std::string bytes;
+
+  bool operator==(const StateRow&) const = default;
+};
+
+/// A payload that died. `no` is given by the store: rises per store, never used twice.
+struct DeadRow {
+  ShardId shard;
+  std::uint64_t no = 0;
+  Time at{};
+  std::string bytes;
+
+  bool operator==(const DeadRow&) const = default;
+};
+
+/// Everything one shard's owner has to say in one commit. Lists of typed records: a later feature adds a list.
+/// A retried commit of unknown outcome carries the same batch number and the same bytes.
+struct Delta {
+  ShardId shard;
+  Lease lease;
+  std::uint64_t batch = 0;         ///< must be the shard's last batch + 1
+  std::vector<Seq> erase;          ///< entries that are finished or merged away
+  std::vector<StateRow> states;    ///< put: new or replaced
+  std::vector<Seq> erase_states;
+  std::vector<DeadRow> dead;       ///< appended; `no` and `shard` are ignored
+  std::uint64_t max_dead = 0;      ///< rows the shard may keep, the oldest go first; 0: do not trim
+  Time dead_before = Time::min();  ///< dead rows older than this go, too
+  Seq position = 0;                ///< the counts cover the log up to here
+  std::string counts;
+};
+
+enum class CommitResult {
+  applied,  ///< durable: now, or already by an earlier attempt of the same batch
+  stale,    ///< refused whole: the lease or the batch number is not the store's; nothing changed
+};
+
+/// A shard's part of the store, as its new owner loads it (entries are read as a log).
+struct ShardFacts {
+  ShardId shard;
+  std::vector<StateRow> states;
+  std::string counts;  ///< as last committed; empty: never
+};
+
+// ------------------------------------------------------------------------------------------------ queues, nodes
+
+struct QueueDefinition {
+  std::uint32_t number = 0;
+  std::string name;
+  std::uint32_t shards = 0;  ///< fixed when the queue is first seen
+  bool paused = false;
+
+  bool operator==(const QueueDefinition&) const = default;
+};
+
+struct QueueList {
+  std::uint64_t version = 0;  ///< changes with every change of a definition
+  std::vector<QueueDefinition> queues;  ///< in order of creation
+
+  const QueueDefinition* find(std::string_view name) const;
+};
+
+struct NodeRow {
+  std::string id;
+  std::uint64_t renewals = 0;  ///< a node lives while this counter moves
+  std::string facts;           ///< opaque to the store
+  bool gone = false;           ///< the store knows that its process has ended
+
+  bool operator==(const NodeRow&) const = default;
+};
+
+struct ShardRow {
+  ShardId shard;
+  std::string owner;  ///< node id; empty: free
+  std::uint64_t token = 0;
+  std::uint64_t batch = 0;
+  Seq position = 0;
+  std::string counts;
+  std::uint64_t dead = 0;          ///< dead rows now
+  std::uint64_t dead_trimmed = 0;  ///< dead rows dropped by max_dead or age, for ever
+};
+
+/// A wish for one shard, with what the candidate has seen. It is granted only while that is still so.
+struct Claim {
+  ShardId shard;
+  std::string seen_owner;           ///< empty: free
+  std::uint64_t seen_token = 0;
+  std::uint64_t seen_renewals = 0;  ///< of the owner; ignored when the store knows that the owner is gone
+};
+
+struct Grant {
+  ShardId shard;
+  Lease lease;
+  std::uint64_t batch = 0;  ///< the shard's last committed batch number
+  Seq head = 0;             ///< last entry of the log at the acquisition
+  bool clean = true;        ///< the previous owner released it
+  bool crashed = false;     ///< the previous owner is known dead (not merely silent)
+};
+
+using Completion = std::function<void(std::exception_ptr)>;
+using CommitCompletion = std::function<void(std::vector<CommitResult>, std::exception_ptr)>;
+
+/// A durable store of logs, states, dead payloads, leases and queue definitions. One interface, batch first, each call
+/// one atomic step. store::memory is the executable specification; every other store answers alike.
+///
+/// Thread-safe, unless said. Blocking calls may take as long as the store's disk or server.
+/// Every call throws (or completes with) Error{unavailable} when the store cannot answer; the step then happened
+/// wholly or not at all.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // --- log ---
+
+  /// Appends all or nothing, in the order given; `done` runs on the store's own thread (memory: the caller's) once they
+  /// are durable. Wakes all who wait. Entries of one call become visible together. `done` must not block.
+  /// Completes with Error{invalid_argument} when a shard's queue does not exist (removed).
+  virtual void append(std::vector<NewEntry> entries, Completion done) = 0;
+
+  /// The entries of `shards` behind `after`, in order: about `max_rows` and about 8 MiB of them, never part of an
+  /// append. `through` may pass the last row returned (entries of other shards).
+  virtual LogChunk read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) = 0;
+
+  /// The given entries (ascending), those that still exist.
+  virtual LogChunk fetch(std::span<const Seq> seqs) = 0;
+
+  /// Number of the last append, 0 before the first.
+  virtual Seq head() = 0;
+
+  /// Counts everything that may interest a waiting node: appends, changed definitions, wake().
+  virtual std::uint64_t wakes() = 0;
+
+  /// Returns once wakes() differs from `seen`, or after `at_most`. No append between the two calls is missed,
+  /// from whichever process.
+  virtual void wait(std::uint64_t seen, Duration at_most) = 0;
+
+  /// Makes every wait() of every process return.
+  virtual void wake() = 0;
+
+  // --- owner ---
+
+  /// Applies the deltas of one or more shards in one durable step; each shard's part is refused whole if stale.
+  /// At most one commit per shard may be in flight. `done` as in append(); one result per delta, in order.
+  virtual void commit(std::vector<Delta> deltas, CommitCompletion done) = 0;
+
+  /// What `shards` hold beside their entries.
+  virtual std::vector<ShardFacts> load(std::span<const ShardId> shards) = 0;
+
+  // --- queues ---
+
+  virtual QueueList queues() = 0;
+
+  /// The definition of `name`, created with `shards` if it is new. An existing one keeps its own number of shards.
+  virtual QueueDefinition define(std::string_view name, std::uint32_t shards) = 0;
+
+  /// False: no such queue. Bumps the version and wakes.
+  virtual bool set_paused(std::string_view name, bool paused) = 0;
+
+  /// Removes the definition and everything that is stored for the queue. False: no such queue.
+  virtual bool remove(std::string_view name) = 0;
+
+  // --- nodes and leases ---
+
+  /// Registers a node under its generated id.
+  virtual void join(const std::string& node, const std::string& facts) = 0;
+
+  /// Moves the node's counter. False: the node is not registered any more (its leases may be taken).
+  virtual bool renew(const std::string& node) = 0;
+
+  /// Forgets the node and frees what it still holds (as an unclean end, unless released before).
+  virtual void leave(const std::string& node) = 0;
+
+  virtual std::vector<NodeRow> nodes() = 0;
+
+  /// All shards of all queues with owner, token and counts.
+  virtual std::vector<ShardRow> shards() = 0;
+
+  /// Grants what is still as the candidate saw it. A new token is max(last + 1, store time in µs).
+  virtual std::vector<Grant> acquire(const std::string& node, std::uint64_t holder, std::span<const Claim> claims) = 0;
+
+  /// A clean end of ownership; stale leases are ignored.
+  virtual void release(std::span<const std::pair<ShardId, Lease>> leases) = 0;
+
+  // --- the dead ---
+
+  /// Dead rows of a queue with no > `after`, ascending, at most `max_rows`.
+  virtual std::vector<DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) = 0;
+
+  /// Removes rows; returns how many were there.
+  virtual std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) = 0;
+
+  /// One step: removes each row that is still there and appends its entry; `entries` stand beside `nos`, one each.
+  /// Returns how many were revived. Wakes.
+  virtual std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos, std::vector<NewEntry> entries) = 0;
+
+  /// The store's clock, UTC.
+  virtual Time now() = 0;
+};
+
+}  // namespace ordo::store
