@@ -14,7 +14,11 @@ set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1")
 
 find_program(ORDO_CCACHE ccache)
 if(ORDO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ORDO_CCACHE})
+  # Build folders share the cache, and so do builds with precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${ORDO_CCACHE})
+  if(ORDO_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  endif()
 endif()
 
 add_compile_options(-fno-omit-frame-pointer)

@@ -38,7 +38,7 @@ function(ordo_suite name)
   set(target ordo_${name}_tests)
   add_executable(${target} ${arg_SOURCES})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  target_compile_definitions(${target} PRIVATE ORDO_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ORDO_VERSION="${PROJECT_VERSION}")
+  target_compile_definitions(${target} PRIVATE ORDO_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gmock_main ordo_warnings)
   if(ORDO_PCH)
     target_precompile_headers(${target} PRIVATE <chrono> <functional> <map> <memory> <optional> <string> <vector>
@@ -84,6 +84,10 @@ ordo_suite_sources(tidy sources)
 ordo_suite(tidy SOURCES ${sources} LINK GTest::gmock TIMEOUT 60)
 
 if("tidy" IN_LIST ORDO_SUITES)
+  list(JOIN ordo_all_layers "," all_layers)
+  target_compile_definitions(ordo_tidy_tests PRIVATE
+    ORDO_ALL_LAYERS="${all_layers}" ORDO_CPP_SUITES="contract,simulation,crash,e2e,api,tidy")
+
   # Each public header compiles alone, twice, with the public folder only.
   file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR}/include CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/ordo/*.hpp)
   set(alone "")

@@ -1,0 +1,109 @@
+// Calls that may stand in named places only: time, chance, waiting, loose threads and catching.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "source_tree.h"
+
+namespace ordo::tidy {
+namespace {
+
+/// Words are whole identifiers; one that ends in "(" is a call.
+struct Ban {
+  std::string_view name;
+  std::vector<std::string_view> words;
+  std::string_view instead;
+};
+
+const std::vector<Ban> kBans = {
+    {"clock",
+     {"system_clock::now", "steady_clock::now", "high_resolution_clock::now", "clock_gettime(", "gettimeofday(",
+      "std::time(", "time(nullptr", "time(0", "time(NULL"},
+     "take a Clock (base/clock.h)"},
+    {"random",
+     {"random_device", "getrandom(", "arc4random(", "rand(", "srand("},
+     "take a Random (base/random.h)"},
+    {"sleep",
+     {"sleep_for(", "sleep_until(", "sleep(", "usleep(", "nanosleep("},
+     "wait on a condition with a stop_token"},
+    {"detach", {"detach("}, "own the thread: std::jthread"},
+    {"fork", {"fork(", "vfork("}, "posix_spawn: the child of a threaded process may only exec"},
+    {"catch", {"catch("}, "let it pass; catching is done in the few places that CONTRIBUTING.md names"},
+};
+
+bool is_identifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// Whether `code` holds `word` as the pattern of a Ban.
+bool holds(std::string_view code, std::string_view word) {
+  const bool is_call = word.ends_with('(');
+  const std::string_view name = word.substr(0, word.size() - (is_call ? 1 : 0));
+  for (std::size_t at = code.find(name); at != std::string_view::npos; at = code.find(name, at + 1)) {
+    if (at > 0 && is_identifier(code[at - 1])) continue;
+    const std::string_view rest = code.substr(at + name.size());
+    if (!rest.empty() && is_identifier(rest[0])) continue;
+    const std::size_t next = rest.find_first_not_of(' ');
+    if (!is_call || (next != std::string_view::npos && rest[next] == '(')) return true;
+  }
+  return false;
+}
+
+struct Allowed {
+  std::string_view ban;
+  std::string_view path;  ///< a file, or a folder with its '/'
+  std::string_view reason;
+};
+
+const std::vector<Allowed> kAllowed = {
+    {"clock", "src/base/clock.cpp", "the one reader of the machine's clocks"},
+    {"random", "src/base/random.cpp", "the one reader of the machine's randomness"},
+    {"catch", "include/ordo/worker.hpp", "around the user's perform, job by job"},
+    {"catch", "src/store/memory/memory_store.cpp", "gives an append's error to its completion, like a store with a thread"},
+};
+
+bool is_allowed(std::string_view ban, std::string_view path, std::set<const Allowed*>& used) {
+  for (const Allowed& allowed : kAllowed) {
+    const bool covers = allowed.path.ends_with('/') ? path.starts_with(allowed.path) : path == allowed.path;
+    if (allowed.ban != ban || !covers) continue;
+    used.insert(&allowed);
+    return true;
+  }
+  return false;
+}
+
+TEST(BannedCalls, words_are_whole_identifiers) {
+  EXPECT_TRUE(holds("} catch (...) {", "catch("));
+  EXPECT_TRUE(holds("std::this_thread::sleep_for(1s);", "sleep_for("));
+  EXPECT_TRUE(holds("auto t = std::chrono::steady_clock::now();", "steady_clock::now"));
+  EXPECT_FALSE(holds("int catches(int);", "catch("));
+  EXPECT_FALSE(holds("brand(x)", "rand("));
+  EXPECT_FALSE(holds("bool detach = true;", "detach("));
+}
+
+TEST(BannedCalls, stand_only_where_the_table_allows) {
+  std::set<const Allowed*> used;
+  const auto check = [&](const std::string& path, const Line& line) {
+    for (const Ban& ban : kBans) {
+      const bool found = std::ranges::any_of(ban.words, [&](std::string_view word) { return holds(line.text, word); });
+      if (!found || is_allowed(ban.name, path, used)) continue;
+      ADD_FAILURE() << path << ":" << line.number << ": " << line.text << "\n  " << ban.name
+                    << " is banned here: " << ban.instead;
+    }
+  };
+  for (const std::string_view folder : {"include", "src", "tests/simulation"}) {
+    for (const std::string& path : files_under(folder, {".h", ".hpp", ".cpp"})) {
+      for (const Line& line : code_of(path)) check(path, line);
+    }
+  }
+  for (const Allowed& allowed : kAllowed) {
+    EXPECT_TRUE(used.contains(&allowed)) << allowed.path << " no longer needs its exception for " << allowed.ban;
+  }
+}
+
+}  // namespace
+}  // namespace ordo::tidy
