@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ordo/job.hpp>
+#include <ordo/options.hpp>
+
+namespace ordo {
+
+/// The counts of one queue, or of all (docs/stats.md). Jobs, except where said.
+struct QueueStats {
+  std::uint64_t length = 0;  ///< all queued: due + scheduled + retrying
+  std::uint64_t due = 0;
+  std::uint64_t scheduled = 0;
+  std::uint64_t retrying = 0;
+  std::uint64_t running = 0;
+  std::uint64_t awaiting = 0;
+  std::uint64_t dead = 0;  ///< payloads
+  std::uint64_t blocked_by_lock = 0;
+  double lag = 0;               ///< seconds since the earliest run_at of a queued job
+  std::uint64_t processed = 0;  ///< jobs that ended well, for ever
+  std::uint64_t failed = 0;     ///< failed runs, for ever
+  bool paused = false;
+};
+
+struct Stats {
+  QueueStats total;  ///< its lag is the maximum; `paused` has no meaning
+  std::vector<std::pair<std::string, QueueStats>> by_queue;  ///< every queue of config or store, config order first
+};
+
+/// A queue as the store knows it.
+struct QueueView {
+  std::string name;
+  std::uint32_t shards = 0;
+  std::string state;  ///< "running", "pausing", "paused"
+};
+
+struct NodeView {
+  std::string id;
+  std::string host;
+  std::int64_t pid = 0;
+  std::uint32_t threads = 0;
+  std::vector<std::string> queues;
+  Time started{};
+  std::uint64_t shards = 0;  ///< leases it holds
+  bool alive = true;         ///< false: its process is known to have ended
+};
+
+/// Names one job, or all jobs with an id.
+struct JobName {
+  std::string id;
+  std::string kind;  ///< empty: any (cancel, run_now: the queue's name)
+  std::string key;   ///< empty: any key; all shards are asked
+};
+
+struct JobFilter {
+  std::optional<JobStatus> state{};
+  std::string id;  ///< empty: all
+  std::string kind;
+  std::string key;
+  std::size_t limit = 1000;
+};
+
+/// A payload in the dead set.
+struct DeadView {
+  std::uint64_t no = 0;  ///< names the row; rises with time
+  std::string kind;
+  std::string key;
+  std::string id;
+  Payload payload;
+  Time died_at{};
+  std::int32_t retry_count = -1;
+  std::uint32_t crashes = 0;
+  FailureKind error_kind = FailureKind::handler;
+  std::string error;
+};
+
+/// The one surface under CLI, HTTP and scripts: looks and manages.
+///
+/// Thread-safe. Every call talks to the store and blocks for it; throws Error{unavailable} when it cannot be reached and
+/// Error{invalid_argument} for an unknown queue (the message has the nearest names). Calls that change something return
+/// when the wish is durable; the owner of the shard carries it out.
+class Admin {
+ public:
+  explicit Admin(Config config);
+  ~Admin();
+  Admin(Admin&&) noexcept;
+  Admin& operator=(Admin&&) noexcept;
+
+  Stats stats();
+  std::vector<QueueView> queues();
+  std::vector<NodeView> nodes();
+
+  /// Queued and running jobs in the order they would start. Rebuilds the queue's shards from the store to say so.
+  std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter = {});
+
+  void cancel(std::string_view queue, const JobName& job);
+  void run_now(std::string_view queue, const JobName& job);
+
+  /// Dead payloads, oldest first, of the given ids (empty: all). `visit` returns false to stop.
+  void dead(std::string_view queue, const std::vector<std::string>& ids, const std::function<bool(const DeadView&)>& visit);
+  /// Bring back or delete the payloads of the given ids (nothing: all). Return how many payloads.
+  std::size_t retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
+  std::size_t delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
+
+  void pause(std::string_view queue);
+  void resume(std::string_view queue);
+
+  enum class RemoveJobs { refuse, with_jobs };
+  /// False: the queue still has jobs or dead payloads and `refuse` was asked.
+  bool remove(std::string_view queue, RemoveJobs jobs = RemoveJobs::refuse);
+
+ private:
+  friend class Server;
+  class Impl;
+  explicit Admin(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace ordo

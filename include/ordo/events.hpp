@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ordo/job.hpp>
+#include <ordo/time.hpp>
+
+namespace ordo {
+
+enum class EventType : std::uint8_t {
+  job_started,
+  job_finished,
+  job_failed,
+  job_dead,
+  job_awaiting,
+  queue_running,
+  queue_pausing,
+  queue_paused,
+  node_up,
+  node_down,
+  shard_moved,
+};
+
+/// "job_started", … as filters and logs name it.
+std::string_view to_string(EventType type);
+
+/// Something that happened on this node.
+struct Event {
+  EventType type = EventType::job_started;
+  std::string queue;  ///< empty for node events
+  std::string kind;
+  std::string id;           ///< of the job; node events: of the node
+  std::uint32_t shard = 0;  ///< of shard_moved
+  Time at{};
+  Duration took{};    ///< of the run, for finished, failed and dead
+  std::string error;  ///< for failed and dead
+};
+
+/// Which events a subscriber wants; empty lists: all.
+struct EventFilter {
+  std::vector<EventType> types;
+  std::vector<std::string> queues;
+
+  bool admits(const Event& event) const;
+};
+
+/// Called one at a time on a thread of the node; must return soon. What it throws is logged.
+using EventHandler = std::function<void(const Event&)>;
+
+}  // namespace ordo

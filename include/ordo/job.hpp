@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ordo/time.hpp>
+
+namespace ordo {
+
+/// Why a run failed or a job ended without success (rules: failure, retry, death).
+enum class FailureKind : std::uint8_t {
+  handler = 0,  ///< perform threw or answered a failure
+  timeout,      ///< the attempt took longer than its timeout
+  crash,        ///< the worker's process died, or the node did too often
+  response_error,
+  lease_lost,
+  cancelled,
+  expired,
+};
+
+/// "handler", "timeout", … as shown by the CLI.
+std::string_view to_string(FailureKind kind);
+
+/// One payload of a job: opaque bytes and the real number that orders it among the job's payloads.
+struct Payload {
+  std::string bytes;
+  double score = 0;
+
+  bool operator==(const Payload&) const = default;
+};
+
+/// What a push asks for. Only what is set has an effect; everything has a default.
+struct NewJob {
+  std::string id;       ///< 1..255 bytes; empty: a new ULID
+  std::string payload;  ///< opaque bytes, at most 1 MiB
+  std::string key;      ///< what order is kept by, up to 255 bytes; empty: the id
+  std::string kind;     ///< names the code that runs it, up to 255 bytes; empty: the queue's name
+  std::optional<double> score{};           ///< default: the store's time at append, Unix seconds; finite
+  std::optional<Time> run_at{};            ///< earliest start; default: the store's time at append
+  std::optional<Duration> delay{};         ///< instead of run_at: from the caller's now
+  std::optional<std::int32_t> priority{};  ///< lower runs first; default 100
+  std::optional<Duration> timeout{};       ///< of one attempt; default: the queue's
+};
+
+/// Where a job is in its life.
+enum class JobStatus : std::uint8_t {
+  due,        ///< queued, may start now
+  scheduled,  ///< queued for later
+  retrying,   ///< queued, waits for its retry time
+  running,
+  awaiting,  ///< an external response
+  dead,
+};
+
+/// "due", "scheduled", … as shown by the CLI.
+std::string_view to_string(JobStatus status);
+
+/// A job as the admin tools show it: a snapshot, never a handle.
+struct JobView {
+  std::string queue;
+  std::string kind;
+  std::string key;
+  std::string id;
+  JobStatus state = JobStatus::due;
+  std::vector<Payload> payloads;  ///< in (score, arrival) order
+  Time run_at{};                  ///< dead: when it died
+  std::int32_t retry_count = -1;
+  std::uint32_t crashes = 0;
+  std::string error;  ///< of the last failed run; empty: none
+};
+
+}  // namespace ordo

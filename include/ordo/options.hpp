@@ -1,0 +1,175 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ordo/job.hpp>
+#include <ordo/time.hpp>
+
+namespace ordo {
+
+/// What a retry function is asked (docs/retry.md).
+struct RetryQuestion {
+  std::string queue;
+  std::string kind;
+  std::string id;
+  FailureKind error_kind = FailureKind::handler;
+  std::string error;
+  std::int32_t attempt = 0;  ///< retry_count after this failure: 0 for the first
+  Duration elapsed{};        ///< from the job's run_at before this run to now
+  Time now{};
+};
+
+/// What it answers: a time to retry at, or nothing to give up (the payload dies now).
+struct RetryAnswer {
+  std::optional<Time> retry_at{};
+  std::optional<std::int32_t> priority{};
+  std::optional<Duration> timeout{};
+};
+
+/// When a failed job runs again.
+struct RetryPolicy {
+  enum class Strategy : std::uint8_t {
+    standard,     ///< c^4 + 15 + rand(0..29) * (c + 1) seconds ("default" in a config)
+    none,         ///< the first failure kills
+    fixed,        ///< delay
+    linear,       ///< delay * (c + 1)
+    exponential,  ///< delay * factor^c
+    list,         ///< delays[min(c, last)]
+  };
+  Strategy strategy = Strategy::standard;
+  Duration delay = std::chrono::seconds{10};
+  double factor = 2;             ///< >= 1
+  Duration cap = Duration::max();  ///< no delay is longer
+  double jitter = 0;             ///< 0..1: up to this part of the delay is added at random, within the cap
+  std::vector<Duration> delays;  ///< of strategy `list`
+
+  /// Instead of a strategy. Must be thread-safe and quick. If it throws, the job dies with both errors.
+  std::function<RetryAnswer(const RetryQuestion&)> function{};
+};
+
+/// May two keys of one shard run at the same time?
+enum class Affinity : std::uint8_t {
+  key,    ///< yes, on any thread of the pool
+  shard,  ///< no: one batch of the shard at a time, always on the same thread
+};
+
+/// What a job that waits in between (back-off, snooze) does to its key.
+enum class KeyOrder : std::uint8_t {
+  strict,     ///< it holds its key from its first start until it ends or dies
+  exclusive,  ///< runs of one key only never overlap
+};
+
+/// Which payloads of a job perform receives; the others are finished with it.
+enum class PayloadChoice : std::uint8_t { all, last, first };
+
+/// Which due job starts first.
+enum class DueOrder : std::uint8_t {
+  time,      ///< run_at cut to `granularity`, then priority, then run_at, then arrival
+  priority,  ///< priority, then run_at, then arrival
+};
+
+/// What runs jobs of one kind outside this process. At most one of the two is set.
+struct Execution {
+  std::vector<std::string> command;  ///< a program and its arguments (docs/command-workers.md)
+  std::string library;               ///< a shared library with an `ordo_load` entry point
+};
+
+/// The rules of one kind of jobs of a queue; unset: the queue's.
+struct KindOptions {
+  std::string kind;
+  Execution execution;
+  std::optional<std::uint32_t> batch_size{};
+  std::optional<std::int32_t> max_retries{};
+  std::optional<std::int32_t> max_crashes{};
+  std::optional<Duration> timeout{};
+  std::optional<PayloadChoice> payloads{};
+  std::optional<RetryPolicy> retry{};
+};
+
+/// The rules of one queue. The names are those of the config file (docs/config.md).
+struct QueueOptions {
+  std::string name;                 ///< [a-z0-9_-]{1,64}
+  std::uint32_t shards = 5;         ///< 1..65536; fixed in the store when the queue is first seen
+  std::uint32_t batch_size = 1;     ///< jobs one run receives at most, >= 1
+  std::int32_t max_retries = 25;    ///< 0: the first failure kills
+  std::int32_t max_crashes = 3;     ///< >= 1
+  Affinity affinity = Affinity::key;
+  KeyOrder key_order = KeyOrder::strict;
+  PayloadChoice payloads = PayloadChoice::all;
+  std::optional<std::uint32_t> threads{};  ///< a pool of its own, >= 1; unset: the default pool
+  Duration timeout = std::chrono::hours{24};
+  RetryPolicy retry;
+  std::uint64_t max_dead = 10'000;  ///< payloads in the dead set, shared evenly by the shards
+  Duration dead_ttl = std::chrono::hours{24 * 180};
+  DueOrder order = DueOrder::time;
+  Duration granularity = std::chrono::seconds{60};
+  Execution execution;              ///< of the kind named like the queue
+  std::vector<KindOptions> kinds;   ///< further kinds
+};
+
+/// Which queue a free thread serves.
+enum class SchedulerKind : std::uint8_t {
+  lag,         ///< the shard with the oldest due job
+  sequential,  ///< each shard in turn
+  strict,      ///< queues in listed order
+  weighted,    ///< queues in proportion to their weights (not yet)
+};
+
+/// One shard with due jobs, as a scheduler sees it.
+struct ShardLoad {
+  std::string queue;
+  std::uint32_t shard = 0;
+  Duration lag{};  ///< age of the oldest due job
+};
+
+/// Which node serves which shards.
+enum class SplitterKind : std::uint8_t {
+  automatic,  ///< balance over the nodes alive ("auto" in a config)
+  by_node,    ///< node_number of node_count, fixed ("node")
+};
+
+enum class LogLevel : std::uint8_t { debug, info, warning, error, off };
+enum class LogFormat : std::uint8_t { text, json };
+
+/// The settings of one node.
+struct NodeOptions {
+  std::uint32_t threads = 5;  ///< of the default pool, >= 1
+  Duration poll_interval = std::chrono::seconds{1};
+  Duration shutdown_timeout = std::chrono::seconds{30};
+  Duration lease = std::chrono::seconds{10};  ///< >= 1 s; the heartbeat is min(3 s, lease / 3)
+  SchedulerKind scheduler = SchedulerKind::lag;
+  SplitterKind splitter = SplitterKind::automatic;
+  std::uint32_t node_number = 0;  ///< of splitter `by_node`: 0..node_count - 1
+  std::uint32_t node_count = 1;
+  std::uint64_t payload_cache = 256ULL << 20;  ///< bytes of waiting payloads kept in memory
+  LogFormat log = LogFormat::text;
+  LogLevel log_level = LogLevel::info;
+
+  /// Instead of `scheduler`: the index of the shard to serve next, or nothing to serve none. Not empty when called.
+  std::function<std::optional<std::size_t>(const std::vector<ShardLoad>&)> choose_shard{};
+  /// Instead of `splitter`: does this node serve the shard? Each shard must be served by exactly one node.
+  std::function<bool(const std::string& queue, std::uint32_t shard)> serves_shard{};
+};
+
+/// Everything a program of Ordo can be told (docs/config.md).
+struct Config {
+  std::string store = "sqlite:ordo.db";
+  NodeOptions node;
+  std::vector<QueueOptions> queues;  ///< in the order of the file
+
+  const QueueOptions* find(std::string_view queue) const {
+    for (const auto& options : queues) {
+      if (options.name == queue) return &options;
+    }
+    return nullptr;
+  }
+};
+
+/// What is in force for one kind of jobs: the queue's rules with the kind's own on top.
+QueueOptions options_of(const QueueOptions& queue, std::string_view kind);
+
+}  // namespace ordo

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <ordo/admin.hpp>
+#include <ordo/client.hpp>
+#include <ordo/events.hpp>
+#include <ordo/options.hpp>
+#include <ordo/worker.hpp>
+
+namespace ordo {
+
+/// Moments of a node's life. All are optional; what they throw is logged.
+struct ServerHooks {
+  std::function<void()> on_start{};
+  std::function<void()> on_stop{};
+  /// An error outside a worker ended a thread of the node; the node stops, no job is lost.
+  std::function<void(const std::exception_ptr&)> last_words{};
+  /// The node lost its leases while runs did not stop. `ordo work` exits; the default does nothing: the fence keeps the
+  /// late runs from writing.
+  std::function<void()> on_lease_lost{};
+};
+
+/// One line of the node's log: already formatted without time and level.
+using LogSink = std::function<void(LogLevel level, std::string_view message)>;
+
+/// A node: runs the jobs of the queues it has workers for.
+///
+///   ordo::Server server(config);
+///   server.add("orders", ordo::make_worker<ordo::Json>([](const auto& job) { ... }));
+///   server.start();
+///   ...
+///   server.stop();
+///
+/// Public calls are thread-safe; add, use, subscribe and hooks before start(). Installs no signal handlers, prints
+/// nothing. Not fork-safe.
+class Server {
+ public:
+  explicit Server(Config config);
+  ~Server();  ///< stops as stop(Stop::now)
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// The code of one kind (default: the queue's name) of a queue. A queue the config does not name gets the defaults.
+  /// Throws Error{invalid_argument} for a second worker of the same kind or a bad name.
+  void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind = {});
+
+  /// Wraps every run; the first added is the outermost.
+  void use(ServerMiddleware middleware);
+  void subscribe(EventFilter filter, EventHandler handler);
+  void set_hooks(ServerHooks hooks);
+  void set_log(LogSink sink);
+
+  /// Opens the store, registers the node and starts its threads. Throws Error: nothing runs then.
+  void start();
+
+  enum class Stop {
+    graceful,  ///< take no more, let runs finish for shutdown_timeout, put the rest back, release the shards
+    now,       ///< put everything back at once
+  };
+  /// Returns when the node has left. Calling it with `now` from another thread cuts a graceful stop short.
+  void stop(Stop mode = Stop::graceful);
+
+  /// Takes no more jobs; keeps its shards and lets runs finish.
+  void quiet();
+
+  /// Blocks until no job of an unpaused queue served here is due, running or in back-off, in the whole store, or
+  /// stop() was called (then false).
+  bool drain();
+
+  /// Blocks until stop() was called or the node failed; throws what last_words was told.
+  void wait();
+
+  /// Share the server's store.
+  Client client();
+  Admin admin();
+
+  /// This node's generated id; empty before start().
+  std::string node_id() const;
+
+  /// Workers added so far.
+  std::size_t worker_count() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The number checked before a shared library's `extern "C" void ordo_load(ordo::Server&)` is called; the library
+/// exports it as `extern "C" const int ordo_abi = ordo::kAbi;`.
+inline constexpr int kAbi = 1;
+
+}  // namespace ordo

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <ordo/time.hpp>
+
+namespace ordo::domain {
+
+/// What an entry of the log asks for. A new type is one value here plus the compiler's list of unhandled cases.
+enum class EntryType : std::uint8_t {
+  push = 1,     ///< a payload for a job, new or queued
+  revive = 2,   ///< a payload brought back from the dead
+  cancel = 3,   ///< control: end the job
+  run_now = 4,  ///< control: make the queued job due
+};
+
+/// Options of one job. Those of a later push replace the earlier ones where it sets them.
+struct JobOptions {
+  std::optional<std::int32_t> priority;  ///< lower runs first; default 100
+  std::optional<Duration> timeout;       ///< of one attempt
+
+  void merge_later(const JobOptions& later) {
+    if (later.priority) priority = later.priority;
+    if (later.timeout) timeout = later.timeout;
+  }
+  bool operator==(const JobOptions&) const = default;
+};
+
+/// One durable record of a shard's log as it is written and read. Views point into the encoded bytes,
+/// or, before encoding, into the caller's strings.
+struct Entry {
+  EntryType type = EntryType::push;
+  std::string_view kind;
+  std::string_view key;  ///< what order is kept by
+  std::string_view id;
+  std::optional<double> score;  ///< absent: the store's time at append, Unix seconds
+  std::optional<Time> run_at;   ///< absent: the store's time at append
+  JobOptions options;
+  std::string_view payload;
+
+  bool operator==(const Entry&) const = default;
+};
+
+/// The limits of names: id, key and kind 1..255 bytes. The payload takes the rest of the record.
+std::string encode(const Entry& entry);
+
+/// Throws Error{corrupt}. The result points into `bytes`.
+Entry decode_entry(std::string_view bytes);
+
+/// A score from a point in time: Unix seconds.
+double score_of(Time at);
+
+}  // namespace ordo::domain

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <boost/intrusive/set.hpp>
+
+#include <ordo/job.hpp>
+#include <ordo/options.hpp>
+
+#include "domain/entry.h"
+#include "domain/payload_set.h"
+#include "domain/records.h"
+
+namespace ordo::domain {
+
+struct Line;
+
+/// Where a job stands in its shard.
+enum class Place : std::uint8_t {
+  nowhere,
+  later,    ///< run_at ahead; in the shard's `later` order
+  due,      ///< may start; in the `due` order of its kind and class
+  parked,   ///< due, but its key is taken; in its key's line
+  running,  ///< owned by a run
+  ending,   ///< its run has ended, the commit that says so is not durable yet
+};
+
+/// How freely a job may start next to others (rules: poison).
+enum class Risk : std::uint8_t {
+  normal,
+  witness,  ///< it was there when a node died: marked before its start
+  suspect,  ///< it crashed something: runs alone
+};
+inline constexpr std::size_t kRisks = 3;
+
+/// What most waiting jobs never have.
+struct JobExtra {
+  JobOptions options;
+  Seq through = 0;     ///< entries up to here have been merged
+  Seq state_seq = 0;   ///< the state row in the store; 0: none
+  Seq cancel_seq = 0;  ///< the control that waits for the run's end; 0: none
+  std::int32_t retry_count = -1;
+  std::uint32_t crashes = 0;
+  Time last_crash{};
+  Mark mark = Mark::none;
+  bool stateful = false;  ///< entries alone would not rebuild it
+  bool dirty = false;     ///< its state is to be written
+  FailureKind error_kind = FailureKind::handler;
+  std::string error;
+  std::vector<std::pair<Seq, double>> scores;  ///< payloads whose score is not their entry's
+};
+
+/// One job in its owner's memory. About 100 bytes and its names: a million of them wait in a node.
+struct Job : boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>> {
+  PayloadSet payloads;
+  Time run_at{};
+  std::unique_ptr<JobExtra> extra;
+  std::int32_t priority = 100;
+  std::uint16_t kind = 0;  ///< index into the shard's kinds
+  std::uint8_t id_size = 0;
+  std::uint8_t key_size = 0;  ///< 0: the key is the id
+  Place place = Place::nowhere;
+  Risk risk = Risk::normal;
+  bool held = false;     ///< it has started before and holds its key
+  bool in_line = false;  ///< other jobs share its key
+  char names[1];
+
+  static Job* create(std::uint16_t kind, std::string_view id, std::string_view key, Piece first);
+  static void destroy(Job* job);
+
+  std::string_view id() const { return {names, id_size}; }
+  std::string_view key() const { return key_size == 0 ? id() : std::string_view{names + id_size, key_size}; }
+  Seq arrival() const { return payloads.arrival(); }
+  std::int32_t retry_count() const { return extra ? extra->retry_count : -1; }
+  Seq through() const { return extra ? extra->through : payloads.arrival(); }
+  bool is(std::uint16_t other_kind, std::string_view other_id) const { return kind == other_kind && id() == other_id; }
+
+  JobExtra& more();
+};
+
+/// The order in which due jobs start (rules: priority).
+struct DueBefore {
+  DueOrder order = DueOrder::time;
+  std::int64_t granularity_us = 60'000'000;
+
+  bool operator()(const Job& a, const Job& b) const {
+    if (a.priority != b.priority) {
+      if (order == DueOrder::priority) return a.priority < b.priority;
+      const auto slot_a = slot(a), slot_b = slot(b);
+      return slot_a != slot_b ? slot_a < slot_b : a.priority < b.priority;
+    }
+    return a.run_at != b.run_at ? a.run_at < b.run_at : a.arrival() < b.arrival();
+  }
+  bool operator()(const Job* a, const Job* b) const { return (*this)(*a, *b); }
+
+ private:
+  std::int64_t slot(const Job& job) const {
+    const auto us = job.run_at.time_since_epoch().count();
+    return us >= 0 ? us / granularity_us : (us - granularity_us + 1) / granularity_us;
+  }
+};
+
+struct RunAtBefore {
+  bool operator()(const Job& a, const Job& b) const {
+    return a.run_at != b.run_at ? a.run_at < b.run_at : a.arrival() < b.arrival();
+  }
+};
+
+using DueSet = boost::intrusive::set<Job, boost::intrusive::compare<DueBefore>>;
+using LaterSet = boost::intrusive::set<Job, boost::intrusive::compare<RunAtBefore>>;
+
+}  // namespace ordo::domain

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "domain/shard_id.h"
+
+namespace ordo::domain {
+
+/// How many bytes of waiting payloads a node keeps in memory. Shared by its shards; used by one thread.
+struct PayloadBudget {
+  std::uint64_t limit = ~0ULL;
+  std::uint64_t used = 0;
+};
+
+/// A payload's bytes in memory, or nothing: then they are in the store only. Eight bytes wide.
+class CachedBytes {
+ public:
+  CachedBytes() = default;
+  CachedBytes(std::string_view bytes, PayloadBudget& budget);
+  ~CachedBytes() { drop(); }
+  CachedBytes(CachedBytes&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  CachedBytes& operator=(CachedBytes&& other) noexcept;
+
+  bool present() const { return block_ != nullptr; }
+  std::string_view view() const;
+
+ private:
+  struct Block;
+  void drop();
+
+  Block* block_ = nullptr;
+};
+
+/// One payload of a job, known by the entry that brought it.
+struct Piece {
+  Seq seq = 0;
+  double score = 0;
+  CachedBytes bytes;
+};
+
+/// The payloads of one job: a set by bytes, kept in (score, arrival) order (rules: merging). Never empty but when moved
+/// from or taken apart.
+///
+/// Equal payloads are found only among bytes in memory; merge_duplicates() finishes the work once all are.
+class PayloadSet {
+ public:
+  PayloadSet() = default;
+  explicit PayloadSet(Piece first) : one_(std::move(first)) {}
+
+  std::span<const Piece> pieces() const;
+  std::span<Piece> pieces();
+  std::size_t size() const { return pieces().size(); }
+
+  /// Arrival of the job: its lowest entry.
+  Seq arrival() const { return many_ ? many_->arrival : one_.seq; }
+
+  /// What an equal payload did to the set.
+  struct Merged {
+    Seq duplicate = 0;           ///< the entry that is not needed any more
+    bool score_changed = false;  ///< the kept entry's score is not its own any more
+  };
+
+  /// Adds a payload. An equal one is kept once: the earlier entry, with the minimal score of both.
+  std::optional<Merged> add(Piece piece);
+
+  /// Joins the pieces that turned out equal.
+  std::vector<Merged> merge_duplicates();
+
+  /// Takes the piece at `index` out.
+  Piece remove(std::size_t index);
+
+  /// Takes everything out.
+  std::vector<Piece> take_all();
+
+  bool all_present() const;
+
+ private:
+  struct Many {
+    Seq arrival = 0;
+    std::vector<Piece> pieces;
+  };
+
+  void settle(std::vector<Piece> pieces);
+
+  Piece one_;
+  std::unique_ptr<Many> many_;
+};
+
+}  // namespace ordo::domain

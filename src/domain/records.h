@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <ordo/job.hpp>
+
+#include "domain/entry.h"
+#include "domain/shard_id.h"
+
+namespace ordo::domain {
+
+/// Whether the job was started after an unclean take-over, and how (rules: poison).
+enum class Mark : std::uint8_t { none = 0, shared = 1, alone = 2 };
+
+/// What a job's entries alone would not rebuild. Stored under the job's first entry, written only when it differs.
+struct JobState {
+  Seq through = 0;  ///< entries up to here are covered; later ones merge on top
+  Time run_at{};
+  std::int32_t retry_count = -1;
+  std::uint32_t crashes = 0;
+  Time last_crash{};
+  Mark mark = Mark::none;
+  bool held = false;  ///< it has started and holds its key until it ends or dies (key_order = strict)
+  JobOptions options;
+  std::vector<std::pair<Seq, double>> scores;  ///< payloads whose score is not the one of their entry
+  FailureKind error_kind = FailureKind::handler;
+  std::string error;  ///< of the last failed run; empty: none
+
+  bool operator==(const JobState&) const = default;
+};
+
+std::string encode(const JobState& state);
+JobState decode_state(std::string_view bytes);  ///< throws Error{corrupt}
+
+/// One payload in the dead set of its queue.
+struct DeadPayload {
+  std::string kind;
+  std::string key;
+  std::string id;
+  std::string payload;
+  double score = 0;
+  JobOptions options;
+  std::int32_t retry_count = -1;
+  std::uint32_t crashes = 0;
+  FailureKind error_kind = FailureKind::handler;
+  std::string error;
+
+  bool operator==(const DeadPayload&) const = default;
+};
+
+std::string encode(const DeadPayload& dead);
+DeadPayload decode_dead(std::string_view bytes);  ///< throws Error{corrupt}
+
+/// A shard's counts as its owner last committed them. Jobs, except where said.
+struct Counts {
+  std::uint64_t due = 0;
+  std::uint64_t scheduled = 0;  ///< run_at ahead, never failed
+  std::uint64_t retrying = 0;   ///< in back-off
+  std::uint64_t running = 0;
+  std::uint64_t awaiting = 0;
+  std::uint64_t processed = 0;  ///< jobs that ended well, for ever
+  std::uint64_t failed = 0;     ///< failed runs, for ever
+  Time oldest = Time::max();    ///< earliest run_at of a queued job
+
+  std::uint64_t queued() const { return due + scheduled + retrying; }
+  bool operator==(const Counts&) const = default;
+};
+
+std::string encode(const Counts& counts);
+Counts decode_counts(std::string_view bytes);  ///< throws Error{corrupt}; empty bytes: all zero
+
+}  // namespace ordo::domain
