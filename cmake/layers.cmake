@@ -2,7 +2,6 @@
 #
 # Makes the static library ordo_NAME of src/NAME/**/*.cpp, without its unit tests and main.cpp. A folder that is
 # absent, holds headers only or is not in ORDO_LAYERS becomes an interface library, so that others can link it.
-# Sets ordo_NAME_scope to the keyword that target_*() takes for it: PRIVATE or INTERFACE.
 function(ordo_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC;PRIVATE")
   set(target ordo_${name})
@@ -19,12 +18,10 @@ function(ordo_layer name)
     target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:ordo_warnings>)
     ordo_fast_from_scratch(${target})
     set_property(GLOBAL APPEND PROPERTY ordo_archives ${target})
-    set(${target}_scope PRIVATE PARENT_SCOPE)
   else()
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${target} INTERFACE ${arg_PUBLIC} ${arg_PRIVATE})
-    set(${target}_scope INTERFACE PARENT_SCOPE)
   endif()
   set_property(GLOBAL APPEND PROPERTY ordo_layer_targets ${target})
 endfunction()

@@ -8,12 +8,12 @@ if(NOT "ordo_cli" IN_LIST archives)
   return()
 endif()
 
-# libordo: all layers in one shared library. Its users link nothing else.
-file(WRITE ${PROJECT_BINARY_DIR}/generated/libordo.cpp.in "// libordo is made of the layers' archives.\n")
-configure_file(${PROJECT_BINARY_DIR}/generated/libordo.cpp.in ${PROJECT_BINARY_DIR}/generated/libordo.cpp COPYONLY)
-add_library(libordo SHARED ${PROJECT_BINARY_DIR}/generated/libordo.cpp)
+# libordo: the objects of all layers in one shared library. Its users link nothing else.
+list(TRANSFORM archives REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+add_library(libordo SHARED ${objects})
 add_library(ordo::ordo ALIAS libordo)
 set_target_properties(libordo PROPERTIES
+  LINKER_LANGUAGE CXX
   OUTPUT_NAME ordo
   PREFIX lib
   EXPORT_NAME ordo
@@ -23,9 +23,7 @@ target_compile_features(libordo INTERFACE cxx_std_20)
 target_include_directories(libordo INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-foreach(archive IN LISTS archives)
-  target_link_libraries(libordo PRIVATE "$<BUILD_INTERFACE:$<LINK_LIBRARY:WHOLE_ARCHIVE,${archive}>>")
-endforeach()
+target_link_libraries(libordo PRIVATE "$<BUILD_INTERFACE:${archives}>")
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
   add_executable(ordo src/cli/main.cpp)
