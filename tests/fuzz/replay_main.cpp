@@ -1,5 +1,5 @@
-// Replays kept inputs through a fuzz target without libFuzzer: every file under the folders and files given as
-// arguments, and always the empty input.
+// Replays kept inputs through a fuzz target without libFuzzer: every file under the folders and files given
+// as arguments, and always the empty input.
 
 #include <algorithm>
 #include <cstddef>

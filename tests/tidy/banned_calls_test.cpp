@@ -23,8 +23,8 @@ struct Ban {
 
 const std::vector<Ban> kBans = {
     {"clock",
-     {"system_clock::now", "steady_clock::now", "high_resolution_clock::now", "clock_gettime(", "gettimeofday(",
-      "std::time(", "time(nullptr", "time(0", "time(NULL"},
+     {"system_clock::now", "steady_clock::now", "high_resolution_clock::now", "clock_gettime(",
+      "gettimeofday(", "std::time(", "time(nullptr", "time(0", "time(NULL"},
      "take a Clock (base/clock.h)"},
     {"random",
      {"random_device", "getrandom(", "arc4random(", "rand(", "srand("},
@@ -63,7 +63,8 @@ const std::vector<Allowed> kAllowed = {
     {"clock", "src/base/clock.cpp", "the one reader of the machine's clocks"},
     {"random", "src/base/random.cpp", "the one reader of the machine's randomness"},
     {"catch", "include/ordo/worker.hpp", "around the user's perform, job by job"},
-    {"catch", "src/store/memory/memory_store.cpp", "gives an append's error to its completion, like a store with a thread"},
+    {"catch", "src/store/memory/memory_store.cpp",
+     "gives an append's error to its completion, like a store with a thread"},
 };
 
 bool is_allowed(std::string_view ban, std::string_view path, std::set<const Allowed*>& used) {
@@ -89,7 +90,8 @@ TEST(BannedCalls, stand_only_where_the_table_allows) {
   std::set<const Allowed*> used;
   const auto check = [&](const std::string& path, const Line& line) {
     for (const Ban& ban : kBans) {
-      const bool found = std::ranges::any_of(ban.words, [&](std::string_view word) { return holds(line.text, word); });
+      const bool found =
+          std::ranges::any_of(ban.words, [&](std::string_view word) { return holds(line.text, word); });
       if (!found || is_allowed(ban.name, path, used)) continue;
       ADD_FAILURE() << path << ":" << line.number << ": " << line.text << "\n  " << ban.name
                     << " is banned here: " << ban.instead;
@@ -101,7 +103,8 @@ TEST(BannedCalls, stand_only_where_the_table_allows) {
     }
   }
   for (const Allowed& allowed : kAllowed) {
-    EXPECT_TRUE(used.contains(&allowed)) << allowed.path << " no longer needs its exception for " << allowed.ban;
+    EXPECT_TRUE(used.contains(&allowed))
+        << allowed.path << " no longer needs its exception for " << allowed.ban;
   }
 }
 

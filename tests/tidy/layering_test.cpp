@@ -55,11 +55,12 @@ const std::vector<ThirdParty>& third_parties() {
 }
 
 /// The domain is pure: containers, calendars and a checksum, no I/O, threads or clocks.
-const Prefixes kDomainLibraries = {"boost/intrusive/", "boost/container/", "boost/container_hash/",
-                                   "boost/unordered/", "cctz/",            "zlib.h"};
+const Prefixes kDomainLibraries = {
+    "boost/intrusive/", "boost/container/", "boost/container_hash/", "boost/unordered/", "cctz/", "zlib.h"};
 const std::set<std::string_view> kImpureStandardHeaders = {
-    "thread", "mutex",  "shared_mutex", "condition_variable", "future",   "semaphore", "latch",  "barrier",
-    "atomic", "random", "iostream",     "fstream",            "filesystem", "cstdio",  "ctime", "stop_token"};
+    "thread",  "mutex",     "shared_mutex", "condition_variable", "future",  "semaphore",  "latch",
+    "barrier", "atomic",    "random",       "iostream",           "fstream", "filesystem", "cstdio",
+    "ctime",   "stop_token"};
 
 bool starts_with_any(std::string_view text, const Prefixes& prefixes) {
   return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return text.starts_with(prefix); });
@@ -103,9 +104,11 @@ TEST(Layering, includes_of_ours_are_written_from_src) {
 TEST(Layering, a_backend_is_known_only_to_itself_and_to_open) {
   const Prefixes backends = {"store/memory/", "store/sqlite/", "store/redis/", "store/postgres/"};
   for_each_include("src", [&](std::string_view path, const Include& include) {
-    if (!starts_with_any(include.path, backends) || is_unit_test(path) || path == "src/store/open.cpp") return;
+    if (!starts_with_any(include.path, backends) || is_unit_test(path) || path == "src/store/open.cpp")
+      return;
     const std::string folder = include.path.substr(0, include.path.rfind('/') + 1);
-    const bool same_backend = path.substr(4).starts_with(include.path.substr(0, include.path.find('/', 6) + 1));
+    const bool same_backend =
+        path.substr(4).starts_with(include.path.substr(0, include.path.find('/', 6) + 1));
     EXPECT_TRUE(same_backend) << at(path, include);
   });
 }

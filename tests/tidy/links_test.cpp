@@ -75,7 +75,8 @@ TEST(Links, lead_to_files_and_headings) {
         if (target.find("://") != std::string::npos || target.starts_with("mailto:")) continue;
         const std::size_t hash = target.find('#');
         const std::string file = target.substr(0, hash);
-        const fs::path full = file.empty() ? fs::path(path) : (fs::path(path).parent_path() / file).lexically_normal();
+        const fs::path full =
+            file.empty() ? fs::path(path) : (fs::path(path).parent_path() / file).lexically_normal();
         const std::string where = path + ":" + std::to_string(line.number) + " links to " + target;
         ASSERT_TRUE(fs::exists(source_dir() / full)) << where;
         if (hash == std::string::npos || full.extension() != ".md") continue;

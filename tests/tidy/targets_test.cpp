@@ -28,7 +28,8 @@ TEST(Targets, every_test_file_belongs_to_one) {
   for (const std::string& suite : split(ORDO_CPP_SUITES)) folders.push_back("tests/" + suite + "/");
   for (const std::string_view top : {"src", "tests"}) {
     for (const std::string& path : files_under(top, {"_test.cpp"})) {
-      EXPECT_TRUE(std::ranges::any_of(folders, [&](const std::string& folder) { return path.starts_with(folder); }))
+      EXPECT_TRUE(
+          std::ranges::any_of(folders, [&](const std::string& folder) { return path.starts_with(folder); }))
           << path << " is in no folder that cmake/tests.cmake collects";
     }
     for (const std::string& path : files_under(top, {"_test.py"})) {
