@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <ordo/options.hpp>
+#include <ordo/time.hpp>
+
+namespace ordo::domain {
+
+/// One shard that has due jobs of which one may start now. Blocked and empty shards are not in the list.
+struct StartableShard {
+  std::string_view queue;
+  std::uint32_t queue_place = 0;  ///< of its queue in the listed order
+  std::uint32_t shard = 0;
+  Duration lag{};  ///< age of its oldest due job, >= 0
+};
+
+/// Chooses which shard a free thread serves next (rules: schedulers). One per pool; not thread-safe.
+class Scheduler {
+ public:
+  /// Takes `choose_shard` or `scheduler` of the options. Throws Error{invalid_argument}: a scheduler that is
+  /// not there.
+  explicit Scheduler(const NodeOptions& options);
+
+  /// The index of the shard to serve. Nothing: the list is empty, or the user's function serves none.
+  ///
+  /// The order of the list has no effect. One look at each shard; no allocation once the user's list has
+  /// grown. Throws Error{invalid_argument}: the user's function answered with an index out of range; or
+  /// whatever it throws.
+  std::optional<std::size_t> choose(std::span<const StartableShard> shards);
+
+ private:
+  std::optional<std::size_t> ask(std::span<const StartableShard> shards);
+
+  SchedulerKind kind_;
+  std::function<std::optional<std::size_t>(const std::vector<ShardLoad>&)> function_;
+  std::vector<ShardLoad> loads_;  // what the function was shown last: kept for its memory
+  std::optional<std::pair<std::uint32_t, std::uint32_t>> last_;  // sequential: place and shard served last
+};
+
+}  // namespace ordo::domain
