@@ -1,0 +1,15 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ordo {
+
+/// Standard alphabet, padded.
+void append_base64(std::string& out, std::string_view bytes);
+
+/// Nothing unless `text` is padded base64 with zero spare bits.
+std::optional<std::string> decode_base64(std::string_view text);
+
+}  // namespace ordo

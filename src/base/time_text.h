@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <ordo/time.hpp>
+
+namespace ordo {
+
+/// RFC 3339 in UTC: "2025-03-09T07:05:00Z", with as many decimals of a second as it has, up to six.
+std::string format_time(Time time);
+
+/// An RFC 3339 time with any offset; decimals past the sixth are dropped. Throws Error{invalid_argument}.
+Time parse_time(std::string_view text);
+
+/// The same, or "+10s": that long after `now`. Throws Error{invalid_argument}.
+Time parse_time(std::string_view text, Time now);
+
+/// Unix seconds, rounded to microseconds. Throws Error{invalid_argument} outside the years 0 to 9999.
+Time time_of_unix_seconds(double seconds);
+
+/// "250ms", "30s", "1.5h", "1h30m"; units us, ms, s, m, h, d. Throws Error{invalid_argument} that says what
+/// is wrong.
+Duration parse_duration(std::string_view text);
+
+/// In the largest unit that divides it: "90s", "24h", "7d", "0s".
+std::string format_duration(Duration time);
+
+}  // namespace ordo

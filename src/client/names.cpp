@@ -1,0 +1,83 @@
+// The names of the public enums, and which events a filter admits.
+
+#include <algorithm>
+
+#include <ordo/events.hpp>
+#include <ordo/job.hpp>
+
+namespace ordo {
+
+std::string_view to_string(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::handler:
+      return "handler";
+    case FailureKind::timeout:
+      return "timeout";
+    case FailureKind::crash:
+      return "crash";
+    case FailureKind::response_error:
+      return "response_error";
+    case FailureKind::lease_lost:
+      return "lease_lost";
+    case FailureKind::cancelled:
+      return "cancelled";
+    case FailureKind::expired:
+      return "expired";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(JobStatus status) {
+  switch (status) {
+    case JobStatus::due:
+      return "due";
+    case JobStatus::scheduled:
+      return "scheduled";
+    case JobStatus::retrying:
+      return "retrying";
+    case JobStatus::running:
+      return "running";
+    case JobStatus::awaiting:
+      return "awaiting";
+    case JobStatus::dead:
+      return "dead";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(EventType type) {
+  switch (type) {
+    case EventType::job_started:
+      return "job_started";
+    case EventType::job_finished:
+      return "job_finished";
+    case EventType::job_failed:
+      return "job_failed";
+    case EventType::job_dead:
+      return "job_dead";
+    case EventType::job_awaiting:
+      return "job_awaiting";
+    case EventType::queue_running:
+      return "queue_running";
+    case EventType::queue_pausing:
+      return "queue_pausing";
+    case EventType::queue_paused:
+      return "queue_paused";
+    case EventType::node_up:
+      return "node_up";
+    case EventType::node_down:
+      return "node_down";
+    case EventType::shard_moved:
+      return "shard_moved";
+  }
+  return "unknown";
+}
+
+bool EventFilter::admits(const Event& event) const {
+  const auto wants = [](const auto& list, const auto& value) {
+    return list.empty() || std::ranges::find(list, value) != list.end();
+  };
+  return wants(types, event.type) && wants(queues, event.queue);
+}
+
+}  // namespace ordo
