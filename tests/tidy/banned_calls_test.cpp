@@ -62,6 +62,7 @@ struct Allowed {
 const std::vector<Allowed> kAllowed = {
     {"clock", "src/base/clock.cpp", "the one reader of the machine's clocks"},
     {"random", "src/base/random.cpp", "the one reader of the machine's randomness"},
+    {"catch", "src/server/config_reading.cpp", "adds the line to what is wrong with a duration"},
     {"catch", "include/ordo/worker.hpp", "around the user's perform, job by job"},
     {"catch", "src/store/memory/memory_store.cpp",
      "gives an append's error to its completion, like a store with a thread"},

@@ -1,0 +1,312 @@
+#include "server/config_file.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <ordo/config.hpp>
+#include <ordo/error.hpp>
+
+namespace ordo::server {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Strategy = RetryPolicy::Strategy;
+
+std::string error_of(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+    return error.what();
+  }
+  return "";
+}
+
+std::string error_of(std::string_view toml) {
+  return error_of([&] { parse_config(toml); });
+}
+
+/// The only queue of a config.
+QueueOptions queue_of(const std::string& keys) {
+  return parse_config("[queue.orders]\n" + keys).queues.at(0);
+}
+
+NodeOptions node_of(const std::string& keys) { return parse_config("[node]\n" + keys).node; }
+
+TEST(Config, without_settings_has_the_defaults) {
+  const Config config = parse_config("");
+  EXPECT_EQ(config.store, "sqlite:ordo.db");
+  EXPECT_EQ(config.node.threads, 5U);
+  EXPECT_TRUE(config.queues.empty());
+}
+
+TEST(Config, reads_every_key_of_a_node) {
+  EXPECT_EQ(node_of("threads = 7").threads, 7U);
+  EXPECT_EQ(node_of("poll_interval = '250ms'").poll_interval, milliseconds{250});
+  EXPECT_EQ(node_of("shutdown_timeout = '0s'").shutdown_timeout, seconds{0});
+  EXPECT_EQ(node_of("lease = '1s'").lease, seconds{1});
+  EXPECT_EQ(node_of("log = 'json'").log, LogFormat::json);
+  EXPECT_EQ(node_of("log_level = 'off'").log_level, LogLevel::off);
+  EXPECT_EQ(node_of("scheduler = 'strict'").scheduler, SchedulerKind::strict);
+  EXPECT_EQ(node_of("splitter = 'auto'").splitter, SplitterKind::automatic);
+  EXPECT_EQ(node_of("splitter = 'static'").splitter, SplitterKind::by_node);
+  const NodeOptions second = node_of("splitter = 'node'\nnode_number = 1\nnode_count = 2");
+  EXPECT_EQ(second.splitter, SplitterKind::by_node);
+  EXPECT_EQ(second.node_number, 1U);
+  EXPECT_EQ(second.node_count, 2U);
+  EXPECT_EQ(node_of("payload_cache = 1024").payload_cache, 1024U);
+  EXPECT_EQ(node_of("payload_cache = '64MiB'").payload_cache, 64U << 20);
+}
+
+TEST(Config, reads_every_key_of_a_queue) {
+  EXPECT_EQ(queue_of("shards = 65536").shards, 65536U);
+  EXPECT_EQ(queue_of("batch_size = 100").batch_size, 100U);
+  EXPECT_EQ(queue_of("max_retries = 0").max_retries, 0);
+  EXPECT_EQ(queue_of("max_crashes = 1").max_crashes, 1);
+  EXPECT_EQ(queue_of("affinity = 'shard'").affinity, Affinity::shard);
+  EXPECT_EQ(queue_of("key_order = 'exclusive'").key_order, KeyOrder::exclusive);
+  EXPECT_EQ(queue_of("payloads = 'last'").payloads, PayloadChoice::last);
+  EXPECT_EQ(queue_of("threads = 2").threads, 2U);
+  EXPECT_FALSE(queue_of("").threads);
+  EXPECT_EQ(queue_of("timeout = '90m'").timeout, minutes{90});
+  EXPECT_EQ(queue_of("max_dead = 5").max_dead, 5U);
+  EXPECT_EQ(queue_of("dead_ttl = '1d'").dead_ttl, hours{24});
+  EXPECT_EQ(queue_of("order = 'priority'").order, DueOrder::priority);
+  EXPECT_EQ(queue_of("granularity = '1s'").granularity, seconds{1});
+  EXPECT_EQ(queue_of("command = ['python3', 'worker.py']").execution.command,
+            (std::vector<std::string>{"python3", "worker.py"}));
+  EXPECT_EQ(queue_of("library = 'libshop.so'").execution.library, "./libshop.so");
+}
+
+TEST(Config, reads_every_retry_strategy) {
+  EXPECT_EQ(queue_of("retry = { strategy = 'default' }").retry.strategy, Strategy::standard);
+  EXPECT_EQ(queue_of("retry = { strategy = 'none' }").retry.strategy, Strategy::none);
+  const RetryPolicy fixed = queue_of("retry = { strategy = 'fixed', delay = '1s', jitter = 0.5 }").retry;
+  EXPECT_EQ(fixed.strategy, Strategy::fixed);
+  EXPECT_EQ(fixed.delay, seconds{1});
+  EXPECT_EQ(fixed.jitter, 0.5);
+  EXPECT_EQ(queue_of("retry = { strategy = 'linear' }").retry.delay, seconds{10});
+  const RetryPolicy growing = queue_of("retry = { strategy = 'exponential', factor = 3, cap = '1h' }").retry;
+  EXPECT_EQ(growing.strategy, Strategy::exponential);
+  EXPECT_EQ(growing.factor, 3);
+  EXPECT_EQ(growing.cap, hours{1});
+  const RetryPolicy list = queue_of("retry = { strategy = 'list', delays = ['1s', '1m'] }").retry;
+  EXPECT_EQ(list.delays, (std::vector<Duration>{seconds{1}, minutes{1}}));
+}
+
+TEST(Config, reads_kinds_of_a_queue) {
+  const QueueOptions queue = queue_of(
+      "max_retries = 9\n[queue.orders.kind.charge]\nmax_retries = 1\ncommand = ['charge']\n"
+      "retry = { strategy = 'none' }\n[queue.orders.kind.'a.b']\nbatch_size = 2\ntimeout = '1s'\npayloads = "
+      "'first'");
+  ASSERT_EQ(queue.kinds.size(), 2U);
+  EXPECT_EQ(queue.kinds[0].kind, "charge");
+  EXPECT_EQ(queue.kinds[0].max_retries, 1);
+  EXPECT_EQ(queue.kinds[0].execution.command, std::vector<std::string>{"charge"});
+  EXPECT_EQ(queue.kinds[0].retry->strategy, Strategy::none);
+  EXPECT_FALSE(queue.kinds[0].batch_size);
+  EXPECT_EQ(queue.kinds[1].kind, "a.b");
+  EXPECT_EQ(queue.kinds[1].batch_size, 2U);
+  EXPECT_EQ(queue.kinds[1].timeout, seconds{1});
+  EXPECT_EQ(queue.kinds[1].payloads, PayloadChoice::first);
+  EXPECT_EQ(queue.max_retries, 9);
+}
+
+TEST(Config, keeps_queues_in_the_order_of_the_file) {
+  const auto names = [](std::string_view toml) {
+    std::string all;
+    for (const auto& queue : parse_config(toml).queues) all += queue.name + ' ';
+    return all;
+  };
+  EXPECT_EQ(names("[queue.z]\n[queue.a]\n[queue.m]\n"), "z a m ");
+  EXPECT_EQ(names("queue = { z = {}, a = {}, m = { shards = 1 } }"), "z a m ");
+  EXPECT_EQ(names("[queue.z.kind.one]\n[queue.a]\n[queue.z]\nshards = 2"), "z a ");
+  EXPECT_EQ(names("queue.z.shards = 1\nqueue.b = {}\nqueue.a.shards = 2"), "z b a ");
+}
+
+TEST(Config, refuses_numbers_out_of_range_with_the_line) {
+  EXPECT_EQ(error_of("[queue.orders]\n\nshards = 0"),
+            "ordo.toml:3: shards = 0 is out of range; use 1 to 65536");
+  EXPECT_EQ(error_of("[node]\nthreads = 0"), "ordo.toml:2: threads = 0 is out of range; use 1 to 10000");
+  EXPECT_EQ(error_of("[node]\nthreads = '5'"), "ordo.toml:2: threads needs a whole number, 1 to 10000");
+  EXPECT_NE(error_of("queue.a.shards = 65537"), "");
+  EXPECT_NE(error_of("queue.a.batch_size = 0"), "");
+  EXPECT_NE(error_of("queue.a.max_retries = -1"), "");
+  EXPECT_NE(error_of("queue.a.max_retries = 1.5"), "");
+  EXPECT_NE(error_of("queue.a.max_crashes = 0"), "");
+  EXPECT_NE(error_of("queue.a.threads = 0"), "");
+  EXPECT_NE(error_of("queue.a.retry = { strategy = 'fixed', jitter = 2 }"), "");
+  EXPECT_NE(error_of("queue.a.retry = { strategy = 'exponential', factor = nan }"), "");
+  EXPECT_NE(error_of("node.payload_cache = -1"), "");
+  EXPECT_NE(error_of("node.payload_cache = '99999999999999GiB'"), "");
+}
+
+TEST(Config, wants_units_on_durations) {
+  EXPECT_EQ(error_of("[node]\nlease = 10"),
+            "ordo.toml:2: lease needs a duration with a unit, like \"250ms\", \"30s\" or \"24h\"");
+  EXPECT_EQ(error_of("[node]\nlease = '10'").find("ordo.toml:2: lease: "), 0U)
+      << error_of("[node]\nlease = '10'");
+  EXPECT_EQ(error_of("[node]\nlease = '100ms'"),
+            "ordo.toml:2: lease = \"100ms\" is too short; use at least \"1s\"");
+  EXPECT_NE(error_of("queue.a.timeout = '0s'"), "");
+  EXPECT_NE(error_of("queue.a.timeout = '-1s'"), "");
+  EXPECT_NE(error_of("queue.a.timeout = 07:32:00"), "");
+}
+
+TEST(Config, names_the_nearest_key_for_an_unknown_one) {
+  EXPECT_EQ(error_of("\n[queue.orders]\nshard = 3"),
+            "ordo.toml:3: unknown key 'shard' in [queue.orders]; did you mean 'shards'?");
+  EXPECT_EQ(error_of("stroe = 'x'"),
+            "ordo.toml:1: unknown key 'stroe' in the top level; did you mean 'store'?");
+  EXPECT_EQ(error_of("[nodes]\nthreads = 1"),
+            "ordo.toml:1: unknown key 'nodes' in the top level; did you mean 'node'?");
+  EXPECT_EQ(error_of("[node]\npoll = '1s'"),
+            "ordo.toml:2: unknown key 'poll' in [node]; did you mean 'poll_interval'?");
+  EXPECT_NE(error_of("[queue.a]\nretry = { strategy = 'fixed', dealy = '1s' }").find("did you mean 'delay'"),
+            std::string::npos);
+  EXPECT_NE(error_of("[queue.a.kind.b]\nmax_retry = 1").find("did you mean 'max_retries'"),
+            std::string::npos);
+}
+
+TEST(Config, refuses_keys_of_later_versions) {
+  EXPECT_EQ(error_of("[queue.orders]\nurl = 'https://x'"),
+            "ordo.toml:2: 'url' in [queue.orders] is not supported yet; leave it out");
+  for (const std::string key : {"windows", "limits", "lock", "unique"}) {
+    EXPECT_NE(error_of("[queue.a]\n" + key + " = 1").find("not supported yet"), std::string::npos) << key;
+  }
+  EXPECT_NE(error_of("[node]\nlisten = 'auto'").find("not supported yet"), std::string::npos);
+  EXPECT_NE(error_of("[node]\nscheduler = 'weighted'").find("not supported yet"), std::string::npos);
+}
+
+TEST(Config, refuses_unknown_words) {
+  EXPECT_EQ(error_of("[queue.a]\naffinity = 'keys'"),
+            "ordo.toml:2: affinity cannot be \"keys\"; use one of key, shard");
+  EXPECT_EQ(error_of("[node]\nlog = true"), "ordo.toml:2: log needs a text in quotes");
+}
+
+TEST(Config, refuses_names_that_no_queue_may_have) {
+  EXPECT_EQ(error_of("[queue.Orders]"),
+            "ordo.toml:1: 'Orders' cannot name a queue; use 1 to 64 of a-z, 0-9, '_' and '-'");
+  EXPECT_NE(error_of("[queue.'']"), "");
+  EXPECT_NE(error_of("[queue." + std::string(65, 'a') + "]"), "");
+  EXPECT_EQ(error_of("[queue." + std::string(64, 'a') + "]"), "");
+}
+
+TEST(Config, refuses_what_contradicts_itself) {
+  EXPECT_EQ(error_of("[queue.a]\ncommand = ['x']\nlibrary = 'y'"),
+            "ordo.toml:3: [queue.a] has both command and library; keep one of them");
+  EXPECT_NE(error_of("[queue.a.kind.a]\nbatch_size = 1").find("the queue's own"), std::string::npos);
+  EXPECT_NE(error_of("[queue.a.kind.b]\nshards = 1").find("belongs to the whole queue"), std::string::npos);
+  EXPECT_NE(error_of("[queue.a]\nretry = { delay = '1s' }").find("needs a strategy"), std::string::npos);
+  EXPECT_NE(error_of("[queue.a]\nretry = { strategy = 'list' }").find("needs delays"), std::string::npos);
+  EXPECT_NE(error_of("[node]\nsplitter = 'node'\nnode_number = 2\nnode_count = 2").find("0 to 1"),
+            std::string::npos);
+  EXPECT_NE(error_of("[node]\nnode_count = 2").find("splitter"), std::string::npos);
+}
+
+TEST(Config, refuses_what_has_another_shape) {
+  EXPECT_EQ(error_of("queue = 5"), "ordo.toml:1: queue is a table of settings, not a value");
+  EXPECT_EQ(error_of("[queue]\norders = 5"),
+            "ordo.toml:2: [queue.orders] is a table of settings, not a value");
+  EXPECT_NE(error_of("[[queue]]\nname = 'a'"), "");
+  EXPECT_NE(error_of("store = ''"), "");
+  EXPECT_NE(error_of("queue.a.command = 'python3 worker.py'"), "");
+  EXPECT_NE(error_of("queue.a.command = []"), "");
+  EXPECT_NE(error_of("queue.a.command = ['x', 1]"), "");
+  EXPECT_NE(error_of("queue.a.retry = 'none'"), "");
+}
+
+TEST(Config, says_where_the_text_is_no_toml) {
+  EXPECT_EQ(error_of("store = \"a\"\nnode = [").find("ordo.toml:2: this is no TOML: "), 0U);
+  EXPECT_NE(error_of("store = 'a'\nstore = 'b'"), "");
+  EXPECT_NE(error_of("\xff\xfe"), "");
+}
+
+TEST(Config, paths_of_a_file_are_relative_to_the_file) {
+  const auto store = [](std::string_view toml, const std::string& name) {
+    return parse_config(toml, name).store;
+  };
+  EXPECT_EQ(store("store = 'sqlite:jobs.db'", "conf/ordo.toml"), "sqlite:conf/jobs.db");
+  EXPECT_EQ(store("store = 'sqlite:../jobs.db'", "conf/ordo.toml"), "sqlite:jobs.db");
+  EXPECT_EQ(store("store = 'sqlite:/var/jobs.db'", "conf/ordo.toml"), "sqlite:/var/jobs.db");
+  EXPECT_EQ(store("store = 'memory:'", "conf/ordo.toml"), "memory:");
+  EXPECT_EQ(store("", "/etc/ordo.toml"), "sqlite:/etc/ordo.db");
+  EXPECT_EQ(store("", "ordo.toml"), "sqlite:ordo.db");
+  const auto queue =
+      parse_config("queue.a.library = './a.so'\nqueue.b.command = ['./run', './x']", "conf/o.toml").queues;
+  EXPECT_EQ(queue[0].execution.library, "conf/a.so");
+  EXPECT_EQ(queue[1].execution.command, (std::vector<std::string>{"conf/run", "./x"}));
+}
+
+TEST(Config, environment_beats_defaults_and_flags_beat_both) {
+  const Environment environment = {
+      {"ORDO_STORE", "sqlite:env.db"}, {"ORDO_NODE_THREADS", "8"}, {"ORDO_NODE_LOG", "json"}};
+  const Config plain = load_config({}, environment);
+  EXPECT_EQ(plain.store, "sqlite:env.db");
+  EXPECT_EQ(plain.node.threads, 8U);
+  EXPECT_EQ(plain.node.log, LogFormat::json);
+  const Config flagged =
+      load_config({.store = "sqlite:flag.db", .set = {"node.threads=9", "store=sqlite:o.db"}}, environment);
+  EXPECT_EQ(flagged.store, "sqlite:flag.db");
+  EXPECT_EQ(flagged.node.threads, 9U);
+}
+
+TEST(Config, flags_set_any_key) {
+  const Config config = load_config(
+      {.set = {"queue.orders.shards=8", "queue.orders.affinity=shard", "queue.orders.retry.strategy=fixed",
+               "queue.orders.retry.delay=5s", "queue.orders.command=[\"./a\", \"b=c\"]",
+               "queue.orders.kind.charge.max_retries = 2", "queue.orders.shards=9", "node.lease=20s"}},
+      {});
+  ASSERT_EQ(config.queues.size(), 1U);
+  const QueueOptions& orders = config.queues[0];
+  EXPECT_EQ(orders.shards, 9U);
+  EXPECT_EQ(orders.affinity, Affinity::shard);
+  EXPECT_EQ(orders.retry.strategy, Strategy::fixed);
+  EXPECT_EQ(orders.retry.delay, seconds{5});
+  EXPECT_EQ(orders.execution.command, (std::vector<std::string>{"./a", "b=c"}));
+  EXPECT_EQ(orders.kinds.at(0).max_retries, 2);
+  EXPECT_EQ(config.node.lease, seconds{20});
+}
+
+TEST(Config, names_the_flag_or_variable_that_is_wrong) {
+  const auto flag = [](const std::string& text) {
+    return error_of([&] { load_config({.set = {text}}, {}); });
+  };
+  EXPECT_EQ(flag("node.threads=0"), "-o node.threads=0: threads = 0 is out of range; use 1 to 10000");
+  EXPECT_EQ(flag("node.thread=1"),
+            "-o node.thread=1: unknown key 'thread' in [node]; did you mean 'threads'?");
+  EXPECT_EQ(flag("node"), "-o node: write it as key=value, like queue.orders.shards=8");
+  EXPECT_NE(flag(""), "");
+  EXPECT_NE(flag("=1"), "");
+  EXPECT_NE(flag("node.threads\n[queue.x]\ny=1"), "");
+  EXPECT_NE(flag("node.threads=1\n[queue.x]"), "");
+  const auto variable = [](const std::string& name, const std::string& text) {
+    return error_of([&] { load_config({}, {{name, text}}); });
+  };
+  EXPECT_EQ(variable("ORDO_NODE_THREADS", "x"),
+            "ORDO_NODE_THREADS: threads needs a whole number, 1 to 10000");
+  EXPECT_EQ(variable("ORDO_NODE_THREDS", "1"),
+            "ORDO_NODE_THREDS: no key of [node] has this name; did you mean 'threads'?");
+  EXPECT_EQ(variable("ORDO_NODE_SERVICE_HOST", "10.0.0.1"), "");
+  EXPECT_EQ(variable("ORDO_NODE_THREADS", ""), "");
+}
+
+TEST(Config, a_file_that_was_named_must_be_there) {
+  EXPECT_EQ(error_of([] {
+              load_config({.file = "no/such.toml"}, {});
+            }).find("cannot read the config no/such.toml: "),
+            0U);
+  EXPECT_NE(error_of([] { load_config({}, {{"ORDO_CONFIG", "no/such.toml"}}); }), "");
+  EXPECT_NE(error_of([] { load_config({.file = "/"}, {}); }).find("folder"), std::string::npos);
+  EXPECT_EQ(error_of([] { load_config({}, {{"ORDO_CONFIG", ""}}); }), "");
+}
+
+}  // namespace
+}  // namespace ordo::server

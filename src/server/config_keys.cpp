@@ -1,0 +1,350 @@
+// Every key of the config: its name, its range and where its value goes. docs/config.md tells what they mean.
+//
+// A key of a later version is refused as such, never ignored.
+
+#include "server/config_keys.h"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "server/config_paths.h"
+#include "server/config_reading.h"
+
+namespace ordo::server {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::int64_t kMostThreads = 10'000;
+constexpr std::int64_t kMostBatch = 100'000;
+constexpr std::int64_t kMostRetries = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMostShards = 65'536;
+constexpr std::int64_t kMostNodes = 65'536;
+constexpr std::int64_t kMostDead = 1'000'000'000;
+constexpr std::size_t kLongestQueue = 64;
+constexpr std::size_t kLongestKind = 255;
+
+template <class Options>
+struct Key {
+  std::string_view name;
+  void (*set)(Options&, const Reading&);
+};
+
+using Later = std::span<const std::string_view>;
+
+constexpr std::string_view kLaterTop[] = {"limit",    "limits", "listen",  "lock",  "locks",  "log",
+                                          "periodic", "source", "sources", "token", "tokens", "web"};
+constexpr std::string_view kLaterNode[] = {"listen", "max_memory", "read_only", "token", "tokens"};
+constexpr std::string_view kLaterQueue[] = {
+    "concurrency", "critical",      "expires",   "expires_at", "expired",       "finish_by",
+    "hold",        "limit",         "limits",    "lock",       "lock_slots",    "max_memory",
+    "max_payload", "min_remaining", "on_block",  "oversize",   "partition",     "periodic",
+    "priority",    "process",       "processes", "rate",       "reserve_after", "response_ttl",
+    "scope",       "shares",        "span",      "throttler",  "unique",        "url",
+    "weight",      "window",        "windows"};
+
+/// Calls the setter of each member's key; refuses unknown keys.
+template <class Options>
+void read_members(Options& options, const Table& table, const std::vector<Key<Options>>& keys, Later later,
+                  const std::string& section, const Origin& origin) {
+  for (const Member& member : table) {
+    const auto key = std::ranges::find(keys, member.name, &Key<Options>::name);
+    if (key != keys.end()) {
+      key->set(options, Reading(member.name, member.line, member.value, origin));
+      continue;
+    }
+    if (std::ranges::find(later, member.name) != later.end()) {
+      fail_at(origin, member.line,
+              fmt::format("'{}' in {} is not supported yet; leave it out", member.name, section));
+    }
+    std::vector<std::string> known;
+    for (const auto& other : keys) known.emplace_back(other.name);
+    fail_at(
+        origin, member.line,
+        fmt::format("unknown key '{}' in {}; {}", member.name, section, nearest_hint(member.name, known)));
+  }
+}
+
+const std::vector<Key<RetryPolicy>>& retry_keys() {
+  using Strategy = RetryPolicy::Strategy;
+  static const std::vector<Key<RetryPolicy>> keys = {
+      {"strategy",
+       [](RetryPolicy& retry, const Reading& value) {
+         retry.strategy = value.choice<Strategy>({{"default", Strategy::standard},
+                                                  {"none", Strategy::none},
+                                                  {"fixed", Strategy::fixed},
+                                                  {"linear", Strategy::linear},
+                                                  {"exponential", Strategy::exponential},
+                                                  {"list", Strategy::list}});
+       }},
+      {"delay",
+       [](RetryPolicy& retry, const Reading& value) { retry.delay = value.duration(Duration::zero()); }},
+      {"factor", [](RetryPolicy& retry, const Reading& value) { retry.factor = value.real(1, 1e6); }},
+      {"cap", [](RetryPolicy& retry, const Reading& value) { retry.cap = value.duration(Duration::zero()); }},
+      {"jitter", [](RetryPolicy& retry, const Reading& value) { retry.jitter = value.real(0, 1); }},
+      {"delays", [](RetryPolicy& retry, const Reading& value) { retry.delays = value.durations(); }},
+  };
+  return keys;
+}
+
+bool has_member(const Table& table, std::string_view name) {
+  return std::ranges::find(table, name, &Member::name) != table.end();
+}
+
+void read_retry(RetryPolicy& retry, const Reading& value) {
+  const Table& table = value.table();
+  if (value.origin().is_file && !has_member(table, "strategy")) {
+    value.fail("retry needs a strategy, like retry = { strategy = \"fixed\", delay = \"10s\" }");
+  }
+  read_members(retry, table, retry_keys(), {}, "retry", value.origin());
+  if (retry.strategy == RetryPolicy::Strategy::list && retry.delays.empty()) {
+    value.fail(R"(retry strategy "list" needs delays, like delays = ["10s", "1m", "1h"])");
+  }
+}
+
+/// The keys that a queue and a kind share.
+template <class Options>
+std::vector<Key<Options>> shared_keys() {
+  return {
+      {"batch_size",
+       [](Options& options, const Reading& value) {
+         options.batch_size = static_cast<std::uint32_t>(value.whole(1, kMostBatch));
+       }},
+      {"max_retries",
+       [](Options& options, const Reading& value) {
+         options.max_retries = static_cast<std::int32_t>(value.whole(0, kMostRetries));
+       }},
+      {"max_crashes",
+       [](Options& options, const Reading& value) {
+         options.max_crashes = static_cast<std::int32_t>(value.whole(1, kMostRetries));
+       }},
+      {"payloads",
+       [](Options& options, const Reading& value) {
+         options.payloads = value.choice<PayloadChoice>(
+             {{"all", PayloadChoice::all}, {"last", PayloadChoice::last}, {"first", PayloadChoice::first}});
+       }},
+      {"timeout",
+       [](Options& options, const Reading& value) { options.timeout = value.duration(milliseconds{1}); }},
+      {"retry",
+       [](Options& options, const Reading& value) {
+         if constexpr (std::is_same_v<Options, KindOptions>) {
+           if (!options.retry) options.retry.emplace();
+           read_retry(*options.retry, value);
+         } else {
+           read_retry(options.retry, value);
+         }
+       }},
+      {"command",
+       [](Options& options, const Reading& value) {
+         options.execution = {value.command(), {}};
+         std::string& program = options.execution.command.front();
+         program = resolve_program(program, value.origin());
+       }},
+      {"library",
+       [](Options& options, const Reading& value) {
+         if (value.text().empty()) value.fail("library is empty; write the path of a shared library");
+         options.execution = {{}, resolve_library(value.text(), value.origin())};
+       }},
+  };
+}
+
+void refuse_two_executions(const Table& table, const std::string& section, const Origin& origin) {
+  const auto library = std::ranges::find(table, "library", &Member::name);
+  if (library == table.end() || !has_member(table, "command")) return;
+  fail_at(origin, library->line, section + " has both command and library; keep one of them");
+}
+
+void read_kind(KindOptions& kind, const Table& table, const std::string& section, const Origin& origin) {
+  static const auto keys = shared_keys<KindOptions>();
+  static const std::vector<std::string_view> of_queue = {
+      "shards", "affinity", "key_order", "threads", "max_dead", "dead_ttl", "order", "granularity", "kind"};
+  for (const Member& member : table) {
+    if (std::ranges::find(of_queue, member.name) == of_queue.end()) continue;
+    fail_at(origin, member.line,
+            fmt::format("'{}' belongs to the whole queue, not to a kind; move it out of {}", member.name,
+                        section));
+  }
+  refuse_two_executions(table, section, origin);
+  read_members(kind, table, keys, kLaterQueue, section, origin);
+}
+
+void read_kinds(QueueOptions& queue, const Reading& value) {
+  for (const Member& member : value.table()) {
+    const std::string section = fmt::format("[queue.{}.kind.{}]", queue.name, member.name);
+    if (member.name.empty() || member.name.size() > kLongestKind) {
+      fail_at(value.origin(), member.line, "the name of a kind has 1 to 255 bytes");
+    }
+    if (member.name == queue.name) {
+      fail_at(
+          value.origin(), member.line,
+          fmt::format("kind '{}' is the queue's own; put its keys into [queue.{}]", member.name, queue.name));
+    }
+    auto kind = std::ranges::find(queue.kinds, member.name, &KindOptions::kind);
+    if (kind == queue.kinds.end()) kind = queue.kinds.insert(kind, KindOptions{.kind = member.name});
+    read_kind(*kind, Reading(section, member.line, member.value, value.origin()).table(), section,
+              value.origin());
+  }
+}
+
+std::vector<Key<QueueOptions>> make_queue_keys() {
+  auto keys = shared_keys<QueueOptions>();
+  const std::vector<Key<QueueOptions>> own = {
+      {"shards",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.shards = static_cast<std::uint32_t>(value.whole(1, kMostShards));
+       }},
+      {"affinity",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.affinity = value.choice<Affinity>({{"key", Affinity::key}, {"shard", Affinity::shard}});
+       }},
+      {"key_order",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.key_order =
+             value.choice<KeyOrder>({{"strict", KeyOrder::strict}, {"exclusive", KeyOrder::exclusive}});
+       }},
+      {"threads",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.threads = static_cast<std::uint32_t>(value.whole(1, kMostThreads));
+       }},
+      {"max_dead",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.max_dead = static_cast<std::uint64_t>(value.whole(1, kMostDead));
+       }},
+      {"dead_ttl",
+       [](QueueOptions& queue, const Reading& value) { queue.dead_ttl = value.duration(seconds{1}); }},
+      {"order",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.order = value.choice<DueOrder>({{"time", DueOrder::time}, {"priority", DueOrder::priority}});
+       }},
+      {"granularity", [](QueueOptions& queue,
+                         const Reading& value) { queue.granularity = value.duration(microseconds{1}); }},
+      {"kind", read_kinds},
+  };
+  keys.insert(keys.end(), own.begin(), own.end());
+  return keys;
+}
+
+void check_queue_name(const Member& member, const Origin& origin) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  if (!member.name.empty() && member.name.size() <= kLongestQueue &&
+      std::ranges::all_of(member.name, allowed))
+    return;
+  fail_at(origin, member.line,
+          fmt::format("'{}' cannot name a queue; use 1 to 64 of a-z, 0-9, '_' and '-'", member.name));
+}
+
+void read_queues(Config& config, const Reading& value) {
+  static const auto keys = make_queue_keys();
+  const Origin& origin = value.origin();
+  for (const Member& member : value.table()) {
+    check_queue_name(member, origin);
+    const std::string section = fmt::format("[queue.{}]", member.name);
+    auto queue = std::ranges::find(config.queues, member.name, &QueueOptions::name);
+    if (queue == config.queues.end()) queue = config.queues.insert(queue, QueueOptions{.name = member.name});
+    const Table& table = Reading(section, member.line, member.value, origin).table();
+    refuse_two_executions(table, section, origin);
+    read_members(*queue, table, keys, kLaterQueue, section, origin);
+  }
+}
+
+const std::vector<Key<NodeOptions>>& node_keys() {
+  static const std::vector<Key<NodeOptions>> keys = {
+      {"threads",
+       [](NodeOptions& node, const Reading& value) {
+         node.threads = static_cast<std::uint32_t>(value.whole(1, kMostThreads));
+       }},
+      {"poll_interval",
+       [](NodeOptions& node, const Reading& value) { node.poll_interval = value.duration(milliseconds{1}); }},
+      {"shutdown_timeout",
+       [](NodeOptions& node, const Reading& value) {
+         node.shutdown_timeout = value.duration(Duration::zero());
+       }},
+      {"lease", [](NodeOptions& node, const Reading& value) { node.lease = value.duration(seconds{1}); }},
+      {"log",
+       [](NodeOptions& node, const Reading& value) {
+         node.log = value.choice<LogFormat>({{"text", LogFormat::text}, {"json", LogFormat::json}});
+       }},
+      {"log_level",
+       [](NodeOptions& node, const Reading& value) {
+         node.log_level = value.choice<LogLevel>({{"debug", LogLevel::debug},
+                                                  {"info", LogLevel::info},
+                                                  {"warning", LogLevel::warning},
+                                                  {"error", LogLevel::error},
+                                                  {"off", LogLevel::off}});
+       }},
+      {"scheduler",
+       [](NodeOptions& node, const Reading& value) {
+         node.scheduler = value.choice<SchedulerKind>({{"lag", SchedulerKind::lag},
+                                                       {"sequential", SchedulerKind::sequential},
+                                                       {"strict", SchedulerKind::strict}},
+                                                      "weighted");
+       }},
+      {"splitter",
+       [](NodeOptions& node, const Reading& value) {
+         // One node that serves every shard is the first of one.
+         node.splitter = value.choice<SplitterKind>({{"auto", SplitterKind::automatic},
+                                                     {"static", SplitterKind::by_node},
+                                                     {"node", SplitterKind::by_node}});
+       }},
+      {"node_number",
+       [](NodeOptions& node, const Reading& value) {
+         node.node_number = static_cast<std::uint32_t>(value.whole(0, kMostNodes - 1));
+       }},
+      {"node_count",
+       [](NodeOptions& node, const Reading& value) {
+         node.node_count = static_cast<std::uint32_t>(value.whole(1, kMostNodes));
+       }},
+      {"payload_cache", [](NodeOptions& node, const Reading& value) { node.payload_cache = value.bytes(); }},
+  };
+  return keys;
+}
+
+const std::vector<Key<Config>>& top_keys() {
+  static const std::vector<Key<Config>> keys = {
+      {"store",
+       [](Config& config, const Reading& value) {
+         if (value.text().empty()) value.fail("store is empty; write a URL, like \"sqlite:ordo.db\"");
+         config.store = resolve_store(value.text(), value.origin());
+       }},
+      {"node",
+       [](Config& config, const Reading& value) {
+         read_members(config.node, value.table(), node_keys(), kLaterNode, "[node]", value.origin());
+       }},
+      {"queue", read_queues},
+  };
+  return keys;
+}
+
+}  // namespace
+
+void apply_settings(Config& config, const Table& settings, const Origin& origin) {
+  read_members(config, settings, top_keys(), kLaterTop, origin.is_file ? "the top level" : "the config",
+               origin);
+}
+
+std::string node_key_of_variable(std::string_view variable) {
+  static constexpr std::string_view kPrefix = "ORDO_NODE_";
+  std::string wanted(variable.substr(kPrefix.size()));
+  std::ranges::transform(wanted, wanted.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::vector<std::string> known;
+  for (const auto& key : node_keys()) known.emplace_back(key.name);
+  if (std::ranges::find(known, wanted) != known.end()) return wanted;
+  // Others may be somebody else's, like those that a cluster makes for a service named ordo-node.
+  if (nearest_names(wanted, known).empty()) return {};
+  fail_at({.name = std::string(variable)}, 0,
+          "no key of [node] has this name; " + nearest_hint(wanted, known));
+}
+
+}  // namespace ordo::server

@@ -1,0 +1,136 @@
+#include "server/config_reading.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include <ordo/error.hpp>
+
+#include "base/nearest.h"
+#include "base/time_text.h"
+
+namespace ordo::server {
+namespace {
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    unsigned shift;
+  };
+  static constexpr std::array<Unit, 4> kUnits = {{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"B", 0}}};
+  for (const Unit& unit : kUnits) {
+    if (!text.ends_with(unit.name)) continue;
+    const std::string_view digits = text.substr(0, text.size() - unit.name.size());
+    std::uint64_t count = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+    if (error != std::errc() || end != digits.data() + digits.size()) return {};
+    if (count > std::numeric_limits<std::uint64_t>::max() >> unit.shift) return {};
+    return count << unit.shift;
+  }
+  return {};
+}
+
+}  // namespace
+
+void Reading::fail(const std::string& what) const { fail_at(origin_, line_, what); }
+
+void Reading::fail_choice(const std::vector<std::string>& known, std::string_view later) const {
+  if (!later.empty() && text() == later) fail(fmt::format("{} = \"{}\" is not supported yet", name_, later));
+  fail(fmt::format("{} cannot be \"{}\"; use one of {}", name_, text(), fmt::join(known, ", ")));
+}
+
+std::int64_t Reading::whole(std::int64_t least, std::int64_t most) const {
+  const auto* number = std::get_if<std::int64_t>(&value_.data);
+  if (number == nullptr) fail(fmt::format("{} needs a whole number, {} to {}", name_, least, most));
+  if (*number < least || *number > most) {
+    fail(fmt::format("{} = {} is out of range; use {} to {}", name_, *number, least, most));
+  }
+  return *number;
+}
+
+double Reading::real(double least, double most) const {
+  const auto* real = std::get_if<double>(&value_.data);
+  const auto* whole = std::get_if<std::int64_t>(&value_.data);
+  if (real == nullptr && whole == nullptr)
+    fail(fmt::format("{} needs a number, {} to {}", name_, least, most));
+  const double number = real != nullptr ? *real : static_cast<double>(*whole);
+  if (!std::isfinite(number) || number < least || number > most) {
+    fail(fmt::format("{} = {} is out of range; use {} to {}", name_, number, least, most));
+  }
+  return number;
+}
+
+Duration Reading::duration(Duration least) const {
+  const auto* text = std::get_if<std::string>(&value_.data);
+  if (text == nullptr)
+    fail(fmt::format("{} needs a duration with a unit, like \"250ms\", \"30s\" or \"24h\"", name_));
+  const Duration duration = duration_of(*text);
+  if (duration < least) {
+    fail(fmt::format("{} = \"{}\" is too short; use at least \"{}\"", name_, *text, format_duration(least)));
+  }
+  return duration;
+}
+
+Duration Reading::duration_of(const std::string& text) const {
+  try {
+    return parse_duration(text);
+  } catch (const Error& error) {  // to add the place
+    fail(fmt::format("{}: {}", name_, error.what()));
+  }
+}
+
+std::uint64_t Reading::bytes() const {
+  if (const auto* text = std::get_if<std::string>(&value_.data)) {
+    if (const auto count = parse_bytes(*text)) return *count;
+    fail(fmt::format("{} = \"{}\" is no size; write bytes, or a number and a unit, like \"256MiB\"", name_,
+                     *text));
+  }
+  return static_cast<std::uint64_t>(whole(0, std::numeric_limits<std::int64_t>::max()));
+}
+
+const std::string& Reading::text() const {
+  const auto* text = std::get_if<std::string>(&value_.data);
+  if (text == nullptr) fail(fmt::format("{} needs a text in quotes", name_));
+  return *text;
+}
+
+std::vector<std::string> Reading::command() const {
+  static constexpr std::string_view kExample = R"(like ["python3", "worker.py"])";
+  const auto* list = std::get_if<List>(&value_.data);
+  if (list == nullptr)
+    fail(fmt::format("{} needs a list of a program and its arguments, {}", name_, kExample));
+  std::vector<std::string> words;
+  for (const Value& item : *list) {
+    const auto* word = std::get_if<std::string>(&item.data);
+    if (word == nullptr || word->find('\0') != std::string::npos) {
+      fail(fmt::format("{} may hold texts only, {}", name_, kExample));
+    }
+    words.push_back(*word);
+  }
+  if (words.empty() || words.front().empty())
+    fail(fmt::format("{} names no program; write it {}", name_, kExample));
+  return words;
+}
+
+std::vector<Duration> Reading::durations() const {
+  const auto* list = std::get_if<List>(&value_.data);
+  if (list == nullptr || list->empty()) {
+    fail(fmt::format(R"({} needs a list of durations, like ["10s", "1m", "1h"])", name_));
+  }
+  std::vector<Duration> durations;
+  for (const Value& item : *list)
+    durations.push_back(Reading(name_, line_, item, origin_).duration(Duration::zero()));
+  return durations;
+}
+
+const Table& Reading::table() const {
+  const auto* table = std::get_if<Table>(&value_.data);
+  if (table == nullptr) fail(fmt::format("{} is a table of settings, not a value", name_));
+  return *table;
+}
+
+}  // namespace ordo::server

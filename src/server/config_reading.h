@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <ordo/time.hpp>
+
+#include "server/config_value.h"
+
+namespace ordo::server {
+
+/// One setting being read: its checks throw Error{invalid_argument} with place, name, what is wrong and what
+/// to do.
+class Reading {
+ public:
+  Reading(std::string name, std::size_t line, const Value& value, const Origin& origin)
+      : name_(std::move(name)), line_(value.line > 0 ? value.line : line), value_(value), origin_(origin) {}
+
+  std::int64_t whole(std::int64_t least, std::int64_t most) const;
+  double real(double least, double most) const;
+  Duration duration(Duration least) const;
+  /// A number of bytes, or a text with a unit: "256MiB".
+  std::uint64_t bytes() const;
+  const std::string& text() const;
+  /// Texts without an empty first one.
+  std::vector<std::string> command() const;
+  std::vector<Duration> durations() const;
+  const Table& table() const;
+
+  /// One of some words. A `later` word is known and not supported yet.
+  template <class T>
+  T choice(std::initializer_list<std::pair<std::string_view, T>> words, std::string_view later = {}) const {
+    std::vector<std::string> known;
+    for (const auto& [word, meaning] : words) {
+      if (text() == word) return meaning;
+      known.emplace_back(word);
+    }
+    fail_choice(known, later);
+  }
+
+  [[noreturn]] void fail(const std::string& what) const;
+
+  const Origin& origin() const { return origin_; }
+
+ private:
+  Duration duration_of(const std::string& text) const;
+  [[noreturn]] void fail_choice(const std::vector<std::string>& known, std::string_view later) const;
+
+  std::string name_;
+  std::size_t line_;
+  const Value& value_;
+  const Origin& origin_;
+};
+
+}  // namespace ordo::server
