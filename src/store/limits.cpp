@@ -2,8 +2,6 @@
 
 #include <string>
 
-#include <ordo/error.hpp>
-
 namespace ordo::store {
 
 void check_definition(std::string_view name, std::uint32_t shards) {
@@ -18,11 +16,20 @@ void check_definition(std::string_view name, std::uint32_t shards) {
   }
 }
 
-void fail_unknown_shard(std::uint32_t queue, std::uint32_t index) {
-  throw Error(ErrorKind::invalid_argument,
-              "cannot append to shard " + std::to_string(index) + " of queue number " +
-                  std::to_string(queue) +
-                  ": there is no such queue (was it removed?); read the queues again");
+Error unknown_shard(std::uint32_t queue, std::uint32_t index) {
+  return Error(ErrorKind::invalid_argument,
+               "cannot append to shard " + std::to_string(index) + " of queue number " +
+                   std::to_string(queue) +
+                   ": there is no such queue (was it removed?); read the queues again");
+}
+
+void check_node(std::string_view id) {
+  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  if (!id.empty() && id.size() <= kMaxNodeBytes && id.find_first_not_of(kAllowed) == std::string_view::npos)
+    return;
+  throw Error(ErrorKind::invalid_argument, "a node's id has 1 to " + std::to_string(kMaxNodeBytes) +
+                                               " letters, digits, '.', '_' or '-', unlike '" +
+                                               std::string(id) + "'");
 }
 
 void check_revive(std::size_t nos, std::size_t entries) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <ordo/error.hpp>
+
 namespace ordo::store {
 
 /// read() ends at the first end of an append at or behind this many bytes.
@@ -11,12 +13,17 @@ inline constexpr std::size_t kReadBytes = 8u << 20;
 
 inline constexpr std::uint32_t kMaxShards = 1u << 16;
 inline constexpr std::size_t kMaxNameBytes = 255;
+inline constexpr std::size_t kMaxNodeBytes = 64;
 
 /// Throws Error{invalid_argument} unless a queue may have this name and number of shards.
 void check_definition(std::string_view name, std::uint32_t shards);
 
-/// Throws Error{invalid_argument}: an entry names a shard of a queue that does not exist (or not any more).
-[[noreturn]] void fail_unknown_shard(std::uint32_t queue, std::uint32_t index);
+/// Error{invalid_argument}: an entry names a shard of a queue that does not exist (or not any more).
+Error unknown_shard(std::uint32_t queue, std::uint32_t index);
+
+/// Throws Error{invalid_argument} unless a node may have this id: 1 to 64 of A-Z a-z 0-9 . _ - (it becomes
+/// part of file names and keys).
+void check_node(std::string_view id);
 
 /// Throws Error{invalid_argument} unless revive() was given one entry per number.
 void check_revive(std::size_t nos, std::size_t entries);

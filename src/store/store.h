@@ -19,7 +19,8 @@ namespace ordo::store {
 using domain::Seq;
 using domain::ShardId;
 
-// ---------------------------------------------------------------------------------------------------- the log
+// ---------------------------------------------------------------------------------------------------- the
+// log
 
 /// An entry to append: the store knows its shard and nothing of its bytes.
 struct NewEntry {
@@ -43,10 +44,13 @@ struct LogChunk {
   Seq through = 0;     ///< everything up to here has been read; where to go on
   bool at_end = true;  ///< nothing more was there
 
-  std::string_view body(const LogRow& row) const { return std::string_view(bytes).substr(row.offset, row.size); }
+  std::string_view body(const LogRow& row) const {
+    return std::string_view(bytes).substr(row.offset, row.size);
+  }
 };
 
-// ------------------------------------------------------------------------------------------ what an owner writes
+// ------------------------------------------------------------------------------------------ what an owner
+// writes
 
 /// The right to write a shard: both must match what the store holds.
 struct Lease {
@@ -73,14 +77,14 @@ struct DeadRow {
   bool operator==(const DeadRow&) const = default;
 };
 
-/// Everything one shard's owner has to say in one commit. Lists of typed records: a later feature adds a list.
-/// A retried commit of unknown outcome carries the same batch number and the same bytes.
+/// Everything one shard's owner has to say in one commit. Lists of typed records: a later feature adds a
+/// list. A retried commit of unknown outcome carries the same batch number and the same bytes.
 struct Delta {
   ShardId shard;
   Lease lease;
-  std::uint64_t batch = 0;         ///< must be the shard's last batch + 1
-  std::vector<Seq> erase;          ///< entries that are finished or merged away
-  std::vector<StateRow> states;    ///< put: new or replaced
+  std::uint64_t batch = 0;       ///< must be the shard's last batch + 1
+  std::vector<Seq> erase;        ///< entries that are finished or merged away
+  std::vector<StateRow> states;  ///< put: new or replaced
   std::vector<Seq> erase_states;
   std::vector<DeadRow> dead;       ///< appended; `no` and `shard` are ignored
   std::uint64_t max_dead = 0;      ///< rows the shard may keep, the oldest go first; 0: do not trim
@@ -101,7 +105,8 @@ struct ShardFacts {
   std::string counts;  ///< as last committed; empty: never
 };
 
-// ------------------------------------------------------------------------------------------------ queues, nodes
+// ------------------------------------------------------------------------------------------------ queues,
+// nodes
 
 struct QueueDefinition {
   std::uint32_t number = 0;
@@ -113,7 +118,7 @@ struct QueueDefinition {
 };
 
 struct QueueList {
-  std::uint64_t version = 0;  ///< changes with every change of a definition
+  std::uint64_t version = 0;            ///< changes with every change of a definition
   std::vector<QueueDefinition> queues;  ///< in order of creation
 
   const QueueDefinition* find(std::string_view name) const;
@@ -142,7 +147,7 @@ struct ShardRow {
 /// A wish for one shard, with what the candidate has seen. It is granted only while that is still so.
 struct Claim {
   ShardId shard;
-  std::string seen_owner;           ///< empty: free
+  std::string seen_owner;  ///< empty: free
   std::uint64_t seen_token = 0;
   std::uint64_t seen_renewals = 0;  ///< of the owner; ignored when the store knows that the owner is gone
 };
@@ -159,25 +164,25 @@ struct Grant {
 using Completion = std::function<void(std::exception_ptr)>;
 using CommitCompletion = std::function<void(std::vector<CommitResult>, std::exception_ptr)>;
 
-/// A durable store of logs, states, dead payloads, leases and queue definitions. One interface, batch first, each call
-/// one atomic step. store::memory is the executable specification; every other store answers alike.
+/// A durable store of logs, states, dead payloads, leases and queue definitions. One interface, batch first,
+/// each call one atomic step. store::memory is the executable specification; every other store answers alike.
 ///
 /// Thread-safe, unless said. Blocking calls may take as long as the store's disk or server.
-/// Every call throws (or completes with) Error{unavailable} when the store cannot answer; the step then happened
-/// wholly or not at all.
+/// Every call throws (or completes with) Error{unavailable} when the store cannot answer; the step then
+/// happened wholly or not at all.
 class Store {
  public:
   virtual ~Store() = default;
 
   // --- log ---
 
-  /// Appends all or nothing, in the order given; `done` runs on the store's own thread (memory: the caller's) once they
-  /// are durable. Wakes all who wait. Entries of one call become visible together. `done` must not block.
-  /// Completes with Error{invalid_argument} when a shard's queue does not exist (removed).
+  /// Appends all or nothing, in the order given; `done` runs on the store's own thread (memory: the caller's)
+  /// once they are durable. Wakes all who wait. Entries of one call become visible together. `done` must not
+  /// block. Completes with Error{invalid_argument} when a shard's queue does not exist (removed).
   virtual void append(std::vector<NewEntry> entries, Completion done) = 0;
 
-  /// The entries of `shards` behind `after`, in order: about `max_rows` and about 8 MiB of them, never part of an
-  /// append. `through` may pass the last row returned (entries of other shards).
+  /// The entries of `shards` behind `after`, in order: about `max_rows` and about 8 MiB of them, never part
+  /// of an append. `through` may pass the last row returned (entries of other shards).
   virtual LogChunk read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) = 0;
 
   /// The given entries (ascending), those that still exist.
@@ -198,8 +203,9 @@ class Store {
 
   // --- owner ---
 
-  /// Applies the deltas of one or more shards in one durable step; each shard's part is refused whole if stale.
-  /// At most one commit per shard may be in flight. `done` as in append(); one result per delta, in order.
+  /// Applies the deltas of one or more shards in one durable step; each shard's part is refused whole if
+  /// stale. At most one commit per shard may be in flight. `done` as in append(); one result per delta, in
+  /// order.
   virtual void commit(std::vector<Delta> deltas, CommitCompletion done) = 0;
 
   /// What `shards` hold beside their entries.
@@ -209,7 +215,8 @@ class Store {
 
   virtual QueueList queues() = 0;
 
-  /// The definition of `name`, created with `shards` if it is new. An existing one keeps its own number of shards.
+  /// The definition of `name`, created with `shards` if it is new. An existing one keeps its own number of
+  /// shards.
   virtual QueueDefinition define(std::string_view name, std::uint32_t shards) = 0;
 
   /// False: no such queue. Bumps the version and wakes.
@@ -235,7 +242,8 @@ class Store {
   virtual std::vector<ShardRow> shards() = 0;
 
   /// Grants what is still as the candidate saw it. A new token is max(last + 1, store time in µs).
-  virtual std::vector<Grant> acquire(const std::string& node, std::uint64_t holder, std::span<const Claim> claims) = 0;
+  virtual std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
+                                     std::span<const Claim> claims) = 0;
 
   /// A clean end of ownership; stale leases are ignored.
   virtual void release(std::span<const std::pair<ShardId, Lease>> leases) = 0;
@@ -248,9 +256,10 @@ class Store {
   /// Removes rows; returns how many were there.
   virtual std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) = 0;
 
-  /// One step: removes each row that is still there and appends its entry; `entries` stand beside `nos`, one each.
-  /// Returns how many were revived. Wakes.
-  virtual std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos, std::vector<NewEntry> entries) = 0;
+  /// One step: removes each row that is still there and appends its entry; `entries` stand beside `nos`, one
+  /// each. Returns how many were revived. Wakes.
+  virtual std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
+                             std::vector<NewEntry> entries) = 0;
 
   /// The store's clock, UTC.
   virtual Time now() = 0;

@@ -41,7 +41,7 @@ void MemoryStore::append(std::vector<NewEntry> entries, Completion done) {
 void MemoryStore::append_all(std::vector<NewEntry> entries) {
   if (entries.empty()) return;
   for (const auto& entry : entries) {
-    if (!shards_.contains(entry.shard)) fail_unknown_shard(entry.shard.queue, entry.shard.index);
+    if (!shards_.contains(entry.shard)) throw unknown_shard(entry.shard.queue, entry.shard.index);
   }
   last_at_ = std::max(last_at_, clock_.wall());
   auto more = entries.size();
@@ -222,6 +222,7 @@ bool MemoryStore::remove(std::string_view name) {
 // leases
 
 void MemoryStore::join(const std::string& node, const std::string& facts) {
+  check_node(node);
   const std::lock_guard lock(mutex_);
   auto& row = nodes_[node];
   row.id = node;
@@ -239,6 +240,7 @@ bool MemoryStore::renew(const std::string& node) {
 }
 
 void MemoryStore::leave(const std::string& node) {
+  check_node(node);
   const std::lock_guard lock(mutex_);
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
@@ -353,7 +355,7 @@ std::size_t MemoryStore::revive(std::uint32_t queue, std::span<const std::uint64
   check_revive(nos.size(), entries.size());
   const std::lock_guard lock(mutex_);
   for (const auto& entry : entries) {
-    if (!shards_.contains(entry.shard)) fail_unknown_shard(entry.shard.queue, entry.shard.index);
+    if (!shards_.contains(entry.shard)) throw unknown_shard(entry.shard.queue, entry.shard.index);
   }
   std::vector<NewEntry> revived;
   for (std::size_t i = 0; i < nos.size(); ++i) {

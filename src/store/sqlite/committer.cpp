@@ -1,0 +1,190 @@
+// Group commit: there is no timer; while one transaction is on its way to the disk the next one gathers. Also
+// decides what a failed transaction means for each of its requests, and when the WAL is copied back into the
+// file.
+#include "store/sqlite/committer.h"
+
+#include <utility>
+
+#include "store/sqlite/schema.h"
+
+namespace ordo::store::sqlite {
+namespace {
+
+constexpr std::size_t kGroupRecords = 16'384;
+constexpr std::size_t kGroupBytes = 16u << 20;
+constexpr int kWalPages = 10'000;
+// A WAL file that a long reader let grow beyond this is cut, not only started again.
+constexpr int kWalPagesToCut = 4 * kWalPages;
+// How long a checkpoint waits for readers to leave the WAL.
+constexpr int kReaderPatienceMs = 50;
+
+Connection& prepared(Connection& connection, FileLock& lock) {
+  const FileLock::Hold hold(lock);
+  bring_up_to_date(connection);
+  connection.run(
+      "PRAGMA synchronous=FULL; PRAGMA secure_delete=0; PRAGMA cache_size=-65536; PRAGMA temp_store=memory");
+  connection.set_task("write");
+  return connection;
+}
+
+int code_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const DatabaseError& failure) {
+    return failure.code();
+  } catch (...) {
+    return SQLITE_OK;
+  }
+}
+
+bool is_unavailable(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& failure) {
+    return failure.kind() == ErrorKind::unavailable;
+  } catch (...) {
+    return false;
+  }
+}
+
+// One request's doing: its neighbours can still succeed. Anything else hits them all alike.
+bool may_be_one_requests_fault(const std::exception_ptr& error) {
+  switch (code_of(error)) {
+    case SQLITE_FULL:
+    case SQLITE_TOOBIG:
+    case SQLITE_CONSTRAINT:
+      return true;
+    case SQLITE_OK:
+      return !is_unavailable(error);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Committer::Committer(Connection& connection, Clock& clock, WakeWord& wake)
+    : connection_(connection),
+      file_lock_(connection.path()),
+      reserve_(connection.path()),
+      writer_(prepared(connection_, file_lock_), clock),
+      wake_(wake),
+      checkpoint_at_(kWalPages),
+      thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+
+Committer::~Committer() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+void Committer::submit(std::unique_ptr<Request> request) {
+  bool must_wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(request));
+    must_wake = std::exchange(is_idle_, false);
+  }
+  if (must_wake) arrived_.notify_one();
+}
+
+void Committer::loop(const std::stop_token& stop) {
+  Group group;
+  while (take_group(stop, group)) {
+    commit_together(group);
+    group.clear();
+    checkpoint_when_large();
+  }
+}
+
+bool Committer::take_group(const std::stop_token& stop, Group& group) {
+  std::unique_lock lock(mutex_);
+  is_idle_ = waiting_.empty();
+  arrived_.wait(lock, stop, [&] { return !waiting_.empty(); });
+  is_idle_ = false;
+  std::size_t records = 0;
+  std::size_t bytes = 0;
+  while (!waiting_.empty() && (group.empty() || (records < kGroupRecords && bytes < kGroupBytes))) {
+    records += waiting_.front()->records();
+    bytes += waiting_.front()->bytes();
+    group.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+  return !group.empty();
+}
+
+void Committer::commit_together(Group& group) {
+  const auto error = attempt(group);
+  if (error != nullptr && may_be_one_requests_fault(error)) return commit_one_by_one(group);
+  for (auto& request : group) request->finish(error);
+}
+
+void Committer::commit_one_by_one(Group& group) {
+  std::exception_ptr full;
+  for (auto& request : group) {
+    if (full != nullptr && request->grows()) {
+      request->finish(full);
+      continue;
+    }
+    auto error = attempt({&request, 1});
+    if (error != nullptr && code_of(error) == SQLITE_FULL) {
+      if (request->grows()) {
+        full = error;
+      } else {
+        error = attempt_on_full_disk(request);
+      }
+    }
+    request->finish(error);
+  }
+}
+
+std::exception_ptr Committer::attempt(std::span<std::unique_ptr<Request>> requests) noexcept {
+  try {
+    const FileLock::Hold hold(file_lock_);
+    for (const auto& request : requests) {
+      if (!request->grows()) continue;
+      if (reserve_.fill()) break;
+      connection_.fail(SQLITE_FULL);
+    }
+    writer_.begin();
+    for (const auto& request : requests) request->run(writer_);
+    writer_.commit();
+  } catch (...) {
+    writer_.roll_back();
+    return std::current_exception();
+  }
+  if (writer_.wakes()) wake_.wake();
+  return nullptr;
+}
+
+std::exception_ptr Committer::attempt_on_full_disk(std::unique_ptr<Request>& request) {
+  reserve_.give_up();
+  checkpoint();
+  return attempt({&request, 1});
+}
+
+void Committer::checkpoint_when_large() {
+  if (writer_.wal_pages() < checkpoint_at_) return;
+  checkpoint();
+}
+
+// PASSIVE copies while readers go on; RESTART then has nothing left to copy and waits only for those who
+// still read the WAL, so that the next commit writes at its beginning. A failure costs nothing but space: it
+// is tried again when the WAL has grown as much once more.
+void Committer::checkpoint() {
+  auto* const handle = connection_.handle();
+  const int mode =
+      writer_.wal_pages() < kWalPagesToCut ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_TRUNCATE;
+  int code = SQLITE_BUSY;
+  try {
+    const FileLock::Hold hold(file_lock_);
+    code = sqlite3_wal_checkpoint_v2(handle, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+    sqlite3_busy_timeout(handle, kReaderPatienceMs);
+    if (code == SQLITE_OK) code = sqlite3_wal_checkpoint_v2(handle, nullptr, mode, nullptr, nullptr);
+    sqlite3_busy_timeout(handle, kBusyTimeoutMs);
+  } catch (const Error&) {
+    code = SQLITE_BUSY;  // the lock is held by somebody who is stuck: the next commit will say so
+  }
+  checkpoint_at_ = code == SQLITE_OK ? kWalPages : writer_.wal_pages() + kWalPages;
+}
+
+}  // namespace ordo::store::sqlite

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "store/sqlite/connection.h"
+#include "store/sqlite/file_lock.h"
+#include "store/sqlite/request.h"
+#include "store/sqlite/reserve.h"
+#include "store/sqlite/wake_word.h"
+#include "store/sqlite/writer.h"
+
+namespace ordo::store::sqlite {
+
+/// The one thread of a store that writes. It commits all that has arrived meanwhile as one transaction, so
+/// that they share an fsync, and checkpoints when the WAL has grown. Thread-safe.
+class Committer {
+ public:
+  /// Brings the file's schema up to date and starts the thread, which alone uses `connection` from now on.
+  Committer(Connection& connection, Clock& clock, WakeWord& wake);
+
+  /// Finishes what was submitted.
+  ~Committer();
+
+  void submit(std::unique_ptr<Request> request);
+
+  /// True on the thread that runs completions: it must not wait for a request.
+  bool is_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+
+ private:
+  using Group = std::vector<std::unique_ptr<Request>>;
+
+  void loop(const std::stop_token& stop);
+  bool take_group(const std::stop_token& stop, Group& group);
+  void commit_together(Group& group);
+  void commit_one_by_one(Group& group);
+  std::exception_ptr attempt(std::span<std::unique_ptr<Request>> requests) noexcept;
+  std::exception_ptr attempt_on_full_disk(std::unique_ptr<Request>& request);
+  void checkpoint();
+  void checkpoint_when_large();
+
+  Connection& connection_;
+  FileLock file_lock_;
+  Reserve reserve_;
+  Writer writer_;
+  WakeWord& wake_;
+  int checkpoint_at_;
+
+  std::mutex mutex_;
+  std::condition_variable_any arrived_;
+  std::deque<std::unique_ptr<Request>> waiting_;
+  bool is_idle_ = false;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace ordo::store::sqlite

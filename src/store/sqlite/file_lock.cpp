@@ -1,0 +1,179 @@
+// The turnstile. Not here: what is done under it (committer.cpp), and SQLite's own locks, which stay in
+// force.
+#include "store/sqlite/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include <ordo/error.hpp>
+
+#include "base/clock.h"
+
+namespace ordo::store::sqlite {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A killed holder does not count its release, so sleepers look again after this long.
+constexpr Duration kGlance = 50ms;
+constexpr Duration kStoppedLimit = 5s;
+constexpr Duration kHoldLimit = 30s;
+
+struct ProcessState {
+  char letter = '?';  // 'T': stopped
+  std::uint64_t started = 0;
+};
+
+ProcessState read_process(std::uint32_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const auto name_end = text.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos) return {};
+  std::istringstream fields(text.substr(name_end + 1));
+  ProcessState state;
+  fields >> state.letter;
+  std::string skipped;
+  for (int field = 4; field <= 21; ++field) fields >> skipped;
+  fields >> state.started;
+  return state;
+}
+
+std::uint64_t pid_namespace() {
+  struct stat facts {};
+  return stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
+}
+
+// Only a lock that belongs to the open file serves here: POSIX ones are lost when any descriptor is closed.
+int set_byte_lock(int file, short type, off_t byte) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = byte;
+  range.l_len = 1;
+  return fcntl(file, F_OFD_SETLK, &range);
+}
+
+}  // namespace
+
+// How long one waiter has watched one hold. Only time in which this process ran counts: a terminal may stop
+// the waiter together with the holder.
+struct FileLock::Watch {
+  std::uint64_t hold = 0;
+  Duration waited{};
+  Duration stopped{};
+};
+
+struct FileLock::Waiting {
+  explicit Waiting(std::atomic<std::uint32_t>& count) : count_(count) { count_.fetch_add(1); }
+  ~Waiting() { count_.fetch_sub(1); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  std::atomic<std::uint32_t>& count_;
+};
+
+struct FileLock::Turn {
+  explicit Turn(FileLock& lock) : lock_(lock) { lock_.take(lock_.page().next); }
+  ~Turn() { lock_.free(lock_.page().next); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  FileLock& lock_;
+};
+
+FileLock::FileLock(const std::string& database)
+    : path_(database + "-lock"),
+      file_(open_beside(database, "-lock")),
+      page_(file_, path_),
+      started_(read_process(static_cast<std::uint32_t>(getpid())).started),
+      namespace_id_(pid_namespace()) {
+  static_assert(sizeof(Page) <= SharedPage::kBytes && std::atomic<std::uint64_t>::is_always_lock_free);
+}
+
+bool FileLock::try_take(const Slot& slot) {
+  const auto byte = reinterpret_cast<const char*>(&slot) - static_cast<const char*>(page_.data());
+  if (set_byte_lock(file_.number(), F_WRLCK, byte) == 0) return true;
+  if (errno != EAGAIN && errno != EACCES && errno != EINTR) fail_on_file("lock", path_, errno);
+  return false;
+}
+
+void FileLock::take(Slot& slot) {
+  if (!try_take(slot)) wait_for(slot);
+  slot.started.store(started_);
+  slot.namespace_id.store(namespace_id_);
+  slot.pid.store(static_cast<std::uint32_t>(getpid()));
+  slot.holds.fetch_add(1);
+}
+
+void FileLock::wait_for(Slot& slot) {
+  const Waiting waiting(slot.waiting);
+  Watch watch{.hold = slot.holds.load()};
+  for (;;) {
+    const auto freed = slot.freed.load();
+    if (try_take(slot)) return;
+    const auto before = system_clock().steady();
+    futex_wait(slot.freed, freed, kGlance);
+    look_at_holder(slot, watch, std::min(system_clock().steady() - before, kGlance));
+  }
+}
+
+void FileLock::free(Slot& slot) {
+  const auto byte = reinterpret_cast<const char*>(&slot) - static_cast<const char*>(page_.data());
+  slot.pid.store(0);
+  set_byte_lock(file_.number(), F_UNLCK, byte);
+  slot.freed.fetch_add(1);
+  if (slot.waiting.load() != 0) futex_wake(slot.freed);
+}
+
+void FileLock::look_at_holder(const Slot& slot, Watch& watch, Duration slept) {
+  if (slot.holds.load() != watch.hold) {
+    watch = {.hold = slot.holds.load()};
+    return;
+  }
+  watch.waited += slept;
+  if (watch.waited < 1s) return;
+  const auto pid = slot.pid.load();
+  const bool is_named = pid != 0 && slot.namespace_id.load() == namespace_id_;
+  const auto state = is_named ? read_process(pid) : ProcessState{};
+  const bool is_stopped = is_named && state.letter == 'T' && state.started == slot.started.load();
+  watch.stopped = is_stopped ? watch.stopped + slept : Duration::zero();
+  if (watch.stopped >= kStoppedLimit && slot.holds.load() == watch.hold) {
+    if (kill(static_cast<pid_t>(pid), SIGKILL) == 0) {
+      watch.stopped = Duration::zero();
+      return;
+    }
+    throw Error(ErrorKind::unavailable,
+                "cannot write: process " + std::to_string(pid) + " is stopped while it holds " + path_ +
+                    "; continue it (kill -CONT " + std::to_string(pid) + ") or end it");
+  }
+  if (watch.waited >= kHoldLimit) {
+    throw Error(ErrorKind::unavailable, "cannot write: process " + std::to_string(pid) + " has held " +
+                                            path_ + " for 30 s; see what it does (a slow disk?) or end it");
+  }
+}
+
+StopSignalsBlocked::StopSignalsBlocked() {
+  sigset_t stops;
+  sigemptyset(&stops);
+  for (const int signal : {SIGTSTP, SIGTTIN, SIGTTOU}) sigaddset(&stops, signal);
+  pthread_sigmask(SIG_BLOCK, &stops, &before_);
+}
+
+StopSignalsBlocked::~StopSignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+FileLock::Hold::Hold(FileLock& lock) : lock_(lock) {
+  const Turn turn(lock_);
+  lock_.take(lock_.page().main);
+}
+
+FileLock::Hold::~Hold() { lock_.free(lock_.page().main); }
+
+}  // namespace ordo::store::sqlite

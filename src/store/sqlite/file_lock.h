@@ -1,0 +1,81 @@
+#pragma once
+
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <string>
+
+#include "store/sqlite/futex.h"
+#include "store/sqlite/side_file.h"
+
+namespace ordo::store::sqlite {
+
+/// Keeps the terminal from stopping this thread's process while it exists, as far as the other threads block
+/// these signals, too.
+class StopSignalsBlocked {
+ public:
+  StopSignalsBlocked();
+  ~StopSignalsBlocked();
+  StopSignalsBlocked(const StopSignalsBlocked&) = delete;
+  StopSignalsBlocked& operator=(const StopSignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+/// The lock under which every write transaction and every checkpoint of every process runs (SQLite 3.40's
+/// WAL-reset bug needs the second, fairness the first). A turnstile of two kernel locks on FILE-lock: who
+/// holds `next` gets `main` next, so a busy writer cannot starve the others. The kernel frees both when their
+/// process dies. Used by one thread; objects exclude each other also within a process.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& database);
+
+  /// Waits for its turn. A process that stays stopped (SIGSTOP) for 5 s inside the lock is killed if it is
+  /// the same user's; throws Error{unavailable} that names it otherwise, or when one hold takes 30 s.
+  class Hold {
+   public:
+    explicit Hold(FileLock& lock);
+    ~Hold();
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    const StopSignalsBlocked signals_;
+    FileLock& lock_;
+  };
+
+ private:
+  // In shared memory; a crash may leave anything in it. The kernel lock alone says who holds, the rest speeds
+  // up the hand-over and names the holder.
+  struct Slot {
+    FutexWord freed;  // counts releases
+    std::atomic<std::uint32_t> waiting;
+    std::atomic<std::uint32_t> pid;
+    std::atomic<std::uint64_t> started;       // the holder's start time, in ticks since boot
+    std::atomic<std::uint64_t> namespace_id;  // in which its pid means something
+    std::atomic<std::uint64_t> holds;         // counts acquisitions
+  };
+  struct Page {
+    Slot next;
+    Slot main;
+  };
+  struct Watch;
+  struct Waiting;
+  struct Turn;
+
+  bool try_take(const Slot& slot);
+  void take(Slot& slot);
+  void wait_for(Slot& slot);
+  void free(Slot& slot);
+  void look_at_holder(const Slot& slot, Watch& watch, Duration slept);
+  Page& page() const { return *static_cast<Page*>(page_.data()); }
+
+  const std::string path_;
+  Descriptor file_;
+  SharedPage page_;
+  std::uint64_t started_;
+  std::uint64_t namespace_id_;
+};
+
+}  // namespace ordo::store::sqlite

@@ -1,0 +1,164 @@
+// Reading the log: one scan over the global key, filtered here, because an index by shard costs every append.
+#include "store/sqlite/reader.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "store/limits.h"
+#include "store/sqlite/schema.h"
+
+namespace ordo::store::sqlite {
+namespace {
+
+// Bounds the life of a snapshot when hardly any row is wanted.
+constexpr std::size_t kScanRows = 200'000;
+constexpr std::size_t kReserveRows = 16'384;
+constexpr std::size_t kIdleReaders = 8;
+
+// A set of packed shard ids; open addressing, half empty.
+class ShardSet {
+ public:
+  explicit ShardSet(std::span<const ShardId> shards) {
+    while ((std::size_t{1} << bits_) < shards.size() * 2) ++bits_;
+    slots_.assign(std::size_t{1} << bits_, kFree);
+    for (const auto shard : shards) {
+      const auto id = pack(shard.queue, shard.index);
+      auto slot = first_slot(id);
+      while (slots_[slot] != kFree && slots_[slot] != id) slot = next_slot(slot);
+      slots_[slot] = id;
+    }
+  }
+
+  bool contains(std::int64_t id) const {
+    for (auto slot = first_slot(id);; slot = next_slot(slot)) {
+      if (slots_[slot] == id) return true;
+      if (slots_[slot] == kFree) return false;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kFree = -1;
+
+  std::size_t first_slot(std::int64_t id) const {
+    return (static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15ULL) >> (64 - bits_);
+  }
+  std::size_t next_slot(std::size_t slot) const { return (slot + 1) & (slots_.size() - 1); }
+
+  unsigned bits_ = 2;
+  std::vector<std::int64_t> slots_;
+};
+
+void add_row(LogChunk& chunk, Seq seq, std::int64_t shard, std::int64_t at, std::string_view body) {
+  chunk.rows.push_back({.seq = seq,
+                        .shard = {.queue = static_cast<std::uint32_t>(shard >> 16),
+                                  .index = static_cast<std::uint32_t>(shard & 0xffff)},
+                        .at = Time{Duration{at}},
+                        .offset = static_cast<std::uint32_t>(chunk.bytes.size()),
+                        .size = static_cast<std::uint32_t>(body.size())});
+  chunk.bytes.append(body);
+}
+
+}  // namespace
+
+Reader::Reader(const std::string& path)
+    : connection_(path, Connection::Mode::read_only),
+      head_((connection_.run("PRAGMA query_only=1; PRAGMA cache_size=-8192; PRAGMA temp_store=memory"),
+             connection_),
+            "SELECT head FROM counter"),
+      scan_(connection_, "SELECT seq, shard, more, at, body FROM entry WHERE seq>?1 ORDER BY seq"),
+      entry_(connection_, "SELECT shard, at, body FROM entry WHERE seq=?1") {
+  connection_.set_task("read");
+}
+
+Seq Reader::head() {
+  if (!head_.step()) connection_.fail(SQLITE_CORRUPT);
+  const auto head = head_.unsigned_number(0);
+  head_.reset();
+  return head;
+}
+
+LogChunk Reader::read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) {
+  const ShardSet wanted(shards);
+  const auto row_limit = std::max<std::size_t>(max_rows, 1);
+  LogChunk chunk;
+  chunk.through = after;
+  chunk.rows.reserve(std::min(row_limit, kReserveRows));
+  const Snapshot snapshot(connection_);
+  const auto head = this->head();
+  std::size_t scanned = 0;
+  bool is_done = true;
+  scan_.bind(after);
+  while (scan_.step()) {
+    const auto seq = scan_.unsigned_number(0);
+    const bool is_full =
+        chunk.rows.size() >= row_limit || chunk.bytes.size() >= kReadBytes || scanned >= kScanRows;
+    if (is_full && seq > chunk.through) {
+      scan_.reset();
+      is_done = false;
+      break;
+    }
+    ++scanned;
+    chunk.through = seq + scan_.unsigned_number(2);
+    const auto shard = scan_.number(1);
+    if (wanted.contains(shard)) add_row(chunk, seq, shard, scan_.number(3), scan_.bytes(4));
+  }
+  if (is_done) chunk.through = std::max(after, head);
+  chunk.at_end = chunk.through >= head;
+  return chunk;
+}
+
+LogChunk Reader::fetch(std::span<const Seq> seqs) {
+  LogChunk chunk;
+  chunk.rows.reserve(seqs.size());
+  const Snapshot snapshot(connection_);
+  for (const Seq seq : seqs) {
+    if (!entry_.bind(seq).step()) continue;
+    add_row(chunk, seq, entry_.number(0), entry_.number(1), entry_.bytes(2));
+    entry_.reset();
+  }
+  if (!seqs.empty()) chunk.through = seqs.back();
+  return chunk;
+}
+
+std::vector<ShardFacts> Reader::load(std::span<const ShardId> shards) {
+  std::vector<ShardFacts> facts;
+  std::unordered_map<std::int64_t, std::size_t> places;
+  const Snapshot snapshot(connection_);
+  Statement counts(connection_, "SELECT counts FROM shard WHERE id=?1");
+  for (const auto shard : shards) {
+    const auto id = pack(shard.queue, shard.index);
+    places[id] = facts.size();
+    auto& fact = facts.emplace_back();
+    fact.shard = shard;
+    if (!counts.bind(id).step()) continue;
+    fact.counts = counts.bytes(0);
+    counts.reset();
+  }
+  Statement states(connection_, "SELECT seq, shard, body FROM state ORDER BY seq");
+  while (states.step()) {
+    const auto place = places.find(states.number(1));
+    if (place == places.end()) continue;
+    facts[place->second].states.push_back(
+        {.seq = states.unsigned_number(0), .bytes = std::string(states.bytes(2))});
+  }
+  return facts;
+}
+
+std::unique_ptr<Reader> ReaderPool::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      auto reader = std::move(idle_.back());
+      idle_.pop_back();
+      return reader;
+    }
+  }
+  return std::make_unique<Reader>(path_);
+}
+
+void ReaderPool::put_back(std::unique_ptr<Reader> reader) {
+  const std::lock_guard lock(mutex_);
+  if (idle_.size() < kIdleReaders) idle_.push_back(std::move(reader));
+}
+
+}  // namespace ordo::store::sqlite

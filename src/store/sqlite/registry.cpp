@@ -1,0 +1,210 @@
+// Queue definitions, node rows, leases: rare, so their statements are prepared where they are used.
+#include "store/sqlite/registry.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "store/limits.h"
+#include "store/sqlite/schema.h"
+
+namespace ordo::store::sqlite {
+namespace {
+
+ShardId unpack(std::int64_t id) {
+  return {.queue = static_cast<std::uint32_t>(id >> 16), .index = static_cast<std::uint32_t>(id & 0xffff)};
+}
+
+std::optional<QueueDefinition> find_queue_row(Connection& connection, std::string_view name) {
+  Statement row(connection, "SELECT number, shards, paused FROM queue WHERE name=?1");
+  if (!row.bind(name).step()) return std::nullopt;
+  return QueueDefinition{.number = static_cast<std::uint32_t>(row.number(0)),
+                         .name = std::string(name),
+                         .shards = static_cast<std::uint32_t>(row.number(1)),
+                         .paused = row.number(2) != 0};
+}
+
+}  // namespace
+
+// -------------------------------------------------------------------------------------------------------
+// queues
+
+QueueList read_queues(Connection& connection) {
+  QueueList list;
+  list.version = static_cast<std::uint64_t>(connection.number("SELECT version FROM counter"));
+  Statement rows(connection, "SELECT number, name, shards, paused FROM queue ORDER BY number");
+  while (rows.step()) {
+    list.queues.push_back({.number = static_cast<std::uint32_t>(rows.number(0)),
+                           .name = std::string(rows.bytes(1)),
+                           .shards = static_cast<std::uint32_t>(rows.number(2)),
+                           .paused = rows.number(3) != 0});
+  }
+  return list;
+}
+
+QueueDefinition define_queue(Writer& writer, std::string_view name, std::uint32_t shards) {
+  auto& connection = writer.connection();
+  if (const auto known = find_queue_row(connection, name)) return *known;
+  const QueueDefinition queue{
+      .number = writer.new_queue_number(), .name = std::string(name), .shards = shards, .paused = false};
+  Statement(connection, "INSERT INTO queue VALUES(?1, ?2, ?3, 0)").bind(queue.number, name, shards).run();
+  Statement insert(connection, "INSERT INTO shard(id) VALUES(?1)");
+  for (std::uint32_t index = 0; index < shards; ++index) insert.bind(pack(queue.number, index)).run();
+  writer.definitions_changed();
+  return queue;
+}
+
+bool pause_queue(Writer& writer, std::string_view name, bool paused) {
+  Statement update(writer.connection(), "UPDATE queue SET paused=?2 WHERE name=?1");
+  if (update.bind(name, std::int64_t{paused}).run() == 0) return false;
+  writer.definitions_changed();
+  return true;
+}
+
+bool remove_queue(Writer& writer, std::string_view name) {
+  auto& connection = writer.connection();
+  const auto queue = find_queue_row(connection, name);
+  if (!queue) return false;
+  const auto first = pack(queue->number, 0);
+  const auto last = pack(queue->number, kMaxShards - 1);
+  for (const auto* sql :
+       {"DELETE FROM entry WHERE shard BETWEEN ?1 AND ?2", "DELETE FROM state WHERE shard BETWEEN ?1 AND ?2",
+        "DELETE FROM dead WHERE shard BETWEEN ?1 AND ?2", "DELETE FROM shard WHERE id BETWEEN ?1 AND ?2"}) {
+    Statement(connection, sql).bind(first, last).run();
+  }
+  Statement(connection, "DELETE FROM queue WHERE number=?1").bind(queue->number).run();
+  writer.definitions_changed();
+  return true;
+}
+
+// --------------------------------------------------------------------------------------------------------
+// nodes
+
+std::vector<NodeRow> read_nodes(Connection& connection, const NodeLocks& locks) {
+  std::vector<NodeRow> nodes;
+  Statement rows(connection, "SELECT id, renewals, facts FROM node ORDER BY id");
+  while (rows.step()) {
+    nodes.push_back({.id = std::string(rows.bytes(0)),
+                     .renewals = rows.unsigned_number(1),
+                     .facts = std::string(rows.bytes(2))});
+  }
+  for (auto& node : nodes) node.gone = locks.is_gone(node.id);
+  return nodes;
+}
+
+void join_node(Writer& writer, const std::string& node, const std::string& facts) {
+  Statement(writer.connection(),
+            "INSERT INTO node VALUES(?1, 1, ?2)"
+            " ON CONFLICT DO UPDATE SET renewals=renewals+1, facts=excluded.facts")
+      .bind(std::string_view(node), Blob{facts})
+      .run();
+}
+
+bool renew_node(Writer& writer, const std::string& node) {
+  Statement update(writer.connection(), "UPDATE node SET renewals=renewals+1 WHERE id=?1");
+  return update.bind(std::string_view(node)).run() == 1;
+}
+
+void forget_node(Writer& writer, const NodeLocks& locks, const std::string& node) {
+  auto& connection = writer.connection();
+  const bool is_gone = locks.is_gone(node);
+  if (Statement(connection, "DELETE FROM node WHERE id=?1").bind(std::string_view(node)).run() == 0) return;
+  Statement(connection, "UPDATE shard SET owner='', crashed=?2 WHERE owner=?1")
+      .bind(std::string_view(node), std::int64_t{is_gone})
+      .run();
+}
+
+// -------------------------------------------------------------------------------------------------------
+// leases
+
+std::vector<ShardRow> read_shards(Connection& connection) {
+  std::vector<ShardRow> shards;
+  Statement rows(
+      connection,
+      "SELECT id, owner, token, batch, position, counts, dead, dead_trimmed FROM shard ORDER BY id");
+  while (rows.step()) {
+    shards.push_back({.shard = unpack(rows.number(0)),
+                      .owner = std::string(rows.bytes(1)),
+                      .token = rows.unsigned_number(2),
+                      .batch = rows.unsigned_number(3),
+                      .position = rows.unsigned_number(4),
+                      .counts = std::string(rows.bytes(5)),
+                      .dead = rows.unsigned_number(6),
+                      .dead_trimmed = rows.unsigned_number(7)});
+  }
+  return shards;
+}
+
+namespace {
+
+struct OwnerFacts {
+  bool gone = false;
+  std::optional<std::uint64_t> renewals;  // nothing: not registered
+};
+
+// Asks row and kernel once per owner, not per shard.
+class OwnerBook {
+ public:
+  OwnerBook(Connection& connection, const NodeLocks& locks)
+      : locks_(locks), renewals_(connection, "SELECT renewals FROM node WHERE id=?1") {}
+
+  const OwnerFacts& of(const std::string& node) {
+    const auto [place, is_new] = known_.try_emplace(node);
+    if (is_new && renewals_.bind(std::string_view(node)).step()) {
+      place->second = {.gone = locks_.is_gone(node), .renewals = renewals_.unsigned_number(0)};
+      renewals_.reset();
+    }
+    return place->second;
+  }
+
+ private:
+  const NodeLocks& locks_;
+  Statement renewals_;
+  std::unordered_map<std::string, OwnerFacts> known_;
+};
+
+}  // namespace
+
+std::vector<Grant> acquire_shards(Writer& writer, const NodeLocks& locks, const std::string& node,
+                                  std::uint64_t holder, std::span<const Claim> claims) {
+  auto& connection = writer.connection();
+  std::vector<Grant> grants;
+  OwnerBook owners(connection, locks);
+  if (!owners.of(node).renewals) return grants;
+  Statement row(connection, "SELECT owner, token, batch, clean, crashed FROM shard WHERE id=?1");
+  Statement take(connection,
+                 "UPDATE shard SET owner=?2, token=?3, holder=?4, clean=0, crashed=0 WHERE id=?1");
+  const auto now_us = static_cast<std::uint64_t>(writer.now().time_since_epoch().count());
+  for (const auto& claim : claims) {
+    const auto id = pack(claim.shard.queue, claim.shard.index);
+    if (!writer.has_shard(claim.shard) || !row.bind(id).step()) continue;
+    const std::string owner(row.bytes(0));
+    const auto token = row.unsigned_number(1);
+    const Grant grant{.shard = claim.shard,
+                      .lease = {.token = std::max(token + 1, now_us), .holder = holder},
+                      .batch = row.unsigned_number(2),
+                      .head = writer.head(),
+                      .clean = row.number(3) != 0,
+                      .crashed = row.number(4) != 0 || (!owner.empty() && owners.of(owner).gone)};
+    row.reset();
+    if (owner != claim.seen_owner || token != claim.seen_token) continue;
+    if (!owner.empty()) {
+      const auto& facts = owners.of(owner);
+      if (!facts.gone && facts.renewals && *facts.renewals != claim.seen_renewals) continue;
+    }
+    take.bind(id, std::string_view(node), grant.lease.token, holder).run();
+    grants.push_back(grant);
+  }
+  return grants;
+}
+
+void release_shards(Writer& writer, std::span<const std::pair<ShardId, Lease>> leases) {
+  Statement release(
+      writer.connection(),
+      "UPDATE shard SET owner='', clean=1 WHERE id=?1 AND token=?2 AND holder=?3 AND owner<>''");
+  for (const auto& [shard, lease] : leases) {
+    if (writer.has_shard(shard))
+      release.bind(pack(shard.queue, shard.index), lease.token, lease.holder).run();
+  }
+}
+
+}  // namespace ordo::store::sqlite

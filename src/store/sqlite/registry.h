@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/sqlite/connection.h"
+#include "store/sqlite/node_locks.h"
+#include "store/sqlite/writer.h"
+#include "store/store.h"
+
+// Queues, nodes and leases. Every function with a Writer runs inside its transaction, the others inside a
+// snapshot.
+namespace ordo::store::sqlite {
+
+QueueList read_queues(Connection& connection);
+std::vector<NodeRow> read_nodes(Connection& connection, const NodeLocks& locks);
+std::vector<ShardRow> read_shards(Connection& connection);
+
+QueueDefinition define_queue(Writer& writer, std::string_view name, std::uint32_t shards);
+bool pause_queue(Writer& writer, std::string_view name, bool paused);
+bool remove_queue(Writer& writer, std::string_view name);
+
+void join_node(Writer& writer, const std::string& node, const std::string& facts);
+bool renew_node(Writer& writer, const std::string& node);
+void forget_node(Writer& writer, const NodeLocks& locks, const std::string& node);
+
+std::vector<Grant> acquire_shards(Writer& writer, const NodeLocks& locks, const std::string& node,
+                                  std::uint64_t holder, std::span<const Claim> claims);
+void release_shards(Writer& writer, std::span<const std::pair<ShardId, Lease>> leases);
+
+}  // namespace ordo::store::sqlite

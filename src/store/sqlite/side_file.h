@@ -1,0 +1,53 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace ordo::store::sqlite {
+
+/// Owns a file descriptor.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor();
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+
+  int number() const { return number_; }
+
+ private:
+  int number_ = -1;
+};
+
+/// Opens `database` + `suffix` for reading and writing, created if missing with the database's mode and
+/// owner. Closed on exec. Throws Error{unavailable}.
+Descriptor open_beside(const std::string& database, const std::string& suffix);
+
+/// Throws Error{unavailable} with errno's text: "cannot <tried> FILE: …".
+[[noreturn]] void fail_on_file(const char* tried, const std::string& path, int error_number);
+
+/// A page of a file, shared by all processes that map it.
+class SharedPage {
+ public:
+  static constexpr std::size_t kBytes = 4096;
+
+  /// Allocates the page on disk first, so that a full disk is an Error{unavailable} here and no SIGBUS later.
+  SharedPage(const Descriptor& file, const std::string& path);
+  ~SharedPage();
+  SharedPage(const SharedPage&) = delete;
+  SharedPage& operator=(const SharedPage&) = delete;
+
+  void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+}  // namespace ordo::store::sqlite

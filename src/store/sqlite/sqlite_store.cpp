@@ -1,0 +1,257 @@
+// Ties the parts together: every write becomes a request of the committer, every read borrows a reader.
+#include "store/sqlite/sqlite_store.h"
+
+#include <future>
+#include <optional>
+#include <utility>
+
+#include "base/assert.h"
+#include "store/limits.h"
+#include "store/sqlite/dead.h"
+#include "store/sqlite/location.h"
+#include "store/sqlite/registry.h"
+#include "store/sqlite/schema.h"
+
+namespace ordo::store::sqlite {
+namespace {
+
+class AppendRequest final : public Request {
+ public:
+  AppendRequest(std::vector<NewEntry> entries, Completion done)
+      : entries_(std::move(entries)), done_(std::move(done)) {
+    for (const auto& entry : entries_) bytes_ += entry.bytes.size();
+  }
+
+  void run(Writer& writer) override {
+    unknown_.reset();
+    for (const auto& entry : entries_) {
+      if (!writer.has_shard(entry.shard)) unknown_ = entry.shard;
+    }
+    if (!unknown_) writer.append(entries_);
+  }
+
+  void finish(std::exception_ptr error) override {
+    if (error == nullptr && unknown_)
+      error = std::make_exception_ptr(unknown_shard(unknown_->queue, unknown_->index));
+    done_(error);
+  }
+
+  std::size_t records() const override { return entries_.size(); }
+  std::size_t bytes() const override { return bytes_; }
+  bool grows() const override { return true; }
+
+ private:
+  std::vector<NewEntry> entries_;
+  Completion done_;
+  std::size_t bytes_ = 0;
+  std::optional<ShardId> unknown_;  // nothing was written
+};
+
+class CommitRequest final : public Request {
+ public:
+  CommitRequest(std::vector<Delta> deltas, CommitCompletion done)
+      : deltas_(std::move(deltas)), done_(std::move(done)) {
+    for (const auto& delta : deltas_) {
+      records_ += delta.erase.size() + delta.states.size() + delta.erase_states.size() + delta.dead.size();
+      for (const auto& state : delta.states) bytes_ += state.bytes.size();
+      for (const auto& dead : delta.dead) bytes_ += dead.bytes.size();
+    }
+  }
+
+  void run(Writer& writer) override {
+    results_.clear();
+    for (const auto& delta : deltas_) results_.push_back(writer.apply(delta));
+  }
+
+  void finish(std::exception_ptr error) override {
+    if (error != nullptr) results_.clear();
+    done_(std::move(results_), error);
+  }
+
+  std::size_t records() const override { return records_; }
+  std::size_t bytes() const override { return bytes_; }
+
+ private:
+  std::vector<Delta> deltas_;
+  CommitCompletion done_;
+  std::size_t records_ = 1;
+  std::size_t bytes_ = 0;
+  std::vector<CommitResult> results_;
+};
+
+// A verb whose caller waits for its result.
+template <class Body>
+class CallRequest final : public Request {
+ public:
+  using Result = std::invoke_result_t<Body&, Writer&>;
+
+  CallRequest(Body& body, bool grows) : body_(body), grows_(grows) {}
+
+  std::future<Result> answer() { return answer_.get_future(); }
+
+  void run(Writer& writer) override { result_ = body_(writer); }
+
+  void finish(std::exception_ptr error) override {
+    if (error != nullptr) {
+      answer_.set_exception(error);
+    } else {
+      answer_.set_value(std::move(*result_));
+    }
+  }
+
+  bool grows() const override { return grows_; }
+
+ private:
+  Body& body_;  // the caller waits, so it lives
+  const bool grows_;
+  std::optional<Result> result_;
+  std::promise<Result> answer_;
+};
+
+Connection& checked(Connection& connection) {
+  check_ours(connection);
+  return connection;
+}
+
+}  // namespace
+
+SqliteStore::SqliteStore(const std::string& path, Clock& clock)
+    : clock_(clock),
+      connection_(locate(path), Connection::Mode::read_write),
+      wake_(checked(connection_).path()),
+      node_locks_(connection_.path()),
+      readers_(connection_.path()),
+      committer_(connection_, clock, wake_) {}
+
+template <class Body>
+auto SqliteStore::write(Body body, Growth growth) {
+  ORDO_ASSERT(!committer_.is_own_thread());  // a completion must not block
+  auto request = std::make_unique<CallRequest<Body>>(body, growth == Growth::grows);
+  auto answer = request->answer();
+  committer_.submit(std::move(request));
+  return answer.get();
+}
+
+// ----------------------------------------------------------------------------------------------------------
+// log
+
+void SqliteStore::append(std::vector<NewEntry> entries, Completion done) {
+  committer_.submit(std::make_unique<AppendRequest>(std::move(entries), std::move(done)));
+}
+
+LogChunk SqliteStore::read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) {
+  return readers_.with([&](Reader& reader) { return reader.read(after, shards, max_rows); });
+}
+
+LogChunk SqliteStore::fetch(std::span<const Seq> seqs) {
+  return readers_.with([&](Reader& reader) { return reader.fetch(seqs); });
+}
+
+Seq SqliteStore::head() {
+  return readers_.with([](Reader& reader) { return reader.head(); });
+}
+
+std::uint64_t SqliteStore::wakes() { return wake_.count(); }
+
+void SqliteStore::wait(std::uint64_t seen, Duration at_most) { wake_.wait(seen, at_most); }
+
+void SqliteStore::wake() { wake_.wake(); }
+
+// --------------------------------------------------------------------------------------------------------
+// owner
+
+void SqliteStore::commit(std::vector<Delta> deltas, CommitCompletion done) {
+  committer_.submit(std::make_unique<CommitRequest>(std::move(deltas), std::move(done)));
+}
+
+std::vector<ShardFacts> SqliteStore::load(std::span<const ShardId> shards) {
+  return readers_.with([&](Reader& reader) { return reader.load(shards); });
+}
+
+// -------------------------------------------------------------------------------------------------------
+// queues
+
+QueueList SqliteStore::queues() {
+  return readers_.with([](Reader& reader) {
+    const Snapshot snapshot(reader.connection());
+    return read_queues(reader.connection());
+  });
+}
+
+QueueDefinition SqliteStore::define(std::string_view name, std::uint32_t shards) {
+  check_definition(name, shards);
+  return write([&](Writer& writer) { return define_queue(writer, name, shards); }, Growth::grows);
+}
+
+bool SqliteStore::set_paused(std::string_view name, bool paused) {
+  return write([&](Writer& writer) { return pause_queue(writer, name, paused); });
+}
+
+bool SqliteStore::remove(std::string_view name) {
+  return write([&](Writer& writer) { return remove_queue(writer, name); });
+}
+
+// --------------------------------------------------------------------------------------------- nodes and
+// leases
+
+void SqliteStore::join(const std::string& node, const std::string& facts) {
+  check_node(node);
+  node_locks_.hold(node);
+  write([&](Writer& writer) {
+    join_node(writer, node, facts);
+    return true;
+  });
+}
+
+bool SqliteStore::renew(const std::string& node) {
+  return write([&](Writer& writer) { return renew_node(writer, node); });
+}
+
+void SqliteStore::leave(const std::string& node) {
+  check_node(node);
+  write([&](Writer& writer) {
+    forget_node(writer, node_locks_, node);
+    return true;
+  });
+  node_locks_.drop(node);
+}
+
+std::vector<NodeRow> SqliteStore::nodes() {
+  return readers_.with([&](Reader& reader) { return read_nodes(reader.connection(), node_locks_); });
+}
+
+std::vector<ShardRow> SqliteStore::shards() {
+  return readers_.with([](Reader& reader) { return read_shards(reader.connection()); });
+}
+
+std::vector<Grant> SqliteStore::acquire(const std::string& node, std::uint64_t holder,
+                                        std::span<const Claim> claims) {
+  return write([&](Writer& writer) { return acquire_shards(writer, node_locks_, node, holder, claims); });
+}
+
+void SqliteStore::release(std::span<const std::pair<ShardId, Lease>> leases) {
+  write([&](Writer& writer) {
+    release_shards(writer, leases);
+    return true;
+  });
+}
+
+// ----------------------------------------------------------------------------------------------------- the
+// dead
+
+std::vector<DeadRow> SqliteStore::dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) {
+  return readers_.with(
+      [&](Reader& reader) { return read_dead(reader.connection(), queue, after, max_rows); });
+}
+
+std::size_t SqliteStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
+  return write([&](Writer& writer) { return erase_dead_rows(writer, queue, nos); });
+}
+
+std::size_t SqliteStore::revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
+                                std::vector<NewEntry> entries) {
+  check_revive(nos.size(), entries.size());
+  return write([&](Writer& writer) { return revive_rows(writer, queue, nos, entries); }, Growth::grows);
+}
+
+}  // namespace ordo::store::sqlite

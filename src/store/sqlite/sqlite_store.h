@@ -1,0 +1,74 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "store/sqlite/committer.h"
+#include "store/sqlite/connection.h"
+#include "store/sqlite/node_locks.h"
+#include "store/sqlite/reader.h"
+#include "store/sqlite/wake_word.h"
+#include "store/store.h"
+
+namespace ordo::store::sqlite {
+
+/// The store in one SQLite file, which any number of processes of one machine may use at once. Beside the
+/// file stand its WAL and FILE-lock, FILE-wake, FILE-reserve and a FILE-node-<id> per live node, with the
+/// file's mode and owner. Completions run on the store's own thread.
+class SqliteStore final : public Store {
+ public:
+  /// Creates the file if it is missing. `clock` must outlive the store.
+  /// Throws Error{invalid_argument}: no such directory, another program's database. Error{unsupported}: a
+  /// network file system, a newer schema. Error{corrupt}: no database. Error{unavailable}: no rights, no
+  /// space, locked.
+  SqliteStore(const std::string& path, Clock& clock);
+
+  void append(std::vector<NewEntry> entries, Completion done) override;
+  LogChunk read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) override;
+  LogChunk fetch(std::span<const Seq> seqs) override;
+  Seq head() override;
+  std::uint64_t wakes() override;
+  void wait(std::uint64_t seen, Duration at_most) override;
+  void wake() override;
+
+  void commit(std::vector<Delta> deltas, CommitCompletion done) override;
+  std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
+
+  QueueList queues() override;
+  QueueDefinition define(std::string_view name, std::uint32_t shards) override;
+  bool set_paused(std::string_view name, bool paused) override;
+  bool remove(std::string_view name) override;
+
+  void join(const std::string& node, const std::string& facts) override;
+  bool renew(const std::string& node) override;
+  void leave(const std::string& node) override;
+  std::vector<NodeRow> nodes() override;
+  std::vector<ShardRow> shards() override;
+  std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
+                             std::span<const Claim> claims) override;
+  void release(std::span<const std::pair<ShardId, Lease>> leases) override;
+
+  std::vector<DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) override;
+  std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) override;
+  std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
+                     std::vector<NewEntry> entries) override;
+
+  Time now() override { return clock_.wall(); }
+
+ private:
+  enum class Growth { none, grows };
+
+  /// What `body(Writer&)` returns, run in a transaction, once that is durable. Blocks.
+  template <class Body>
+  auto write(Body body, Growth growth = Growth::none);
+
+  Clock& clock_;
+  Connection connection_;  // the committer's
+  WakeWord wake_;
+  NodeLocks node_locks_;
+  ReaderPool readers_;
+  Committer committer_;  // last: its thread completes requests until it is gone
+};
+
+}  // namespace ordo::store::sqlite
