@@ -1,0 +1,150 @@
+// The lines that go to a command worker and what its answers mean (docs/command-workers.md).
+
+#include "execute/protocol.h"
+
+#include <charconv>
+#include <cmath>
+#include <unordered_map>
+
+#include "base/json.h"
+#include "base/json_tree.h"
+
+namespace ordo::execute {
+namespace {
+
+using Value = JsonDocument::Value;
+
+constexpr double kMaxSnoozeSeconds = 100.0 * 365 * 86'400;
+
+template <class Integer>
+void append_integer(std::string& out, Integer value) {
+  char text[24];
+  out.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
+
+void append_job(std::string& line, const BatchJob& job) {
+  line += "{\"id\":";
+  append_json_string(line, job.id);
+  line += ",\"key\":";
+  append_json_string(line, job.key);
+  line += ",\"payloads\":[";
+  for (const auto& payload : job.payloads) {
+    if (&payload != job.payloads.data()) line += ',';
+    append_payload(line, payload.bytes);
+  }
+  line += "],\"scores\":[";
+  for (const auto& payload : job.payloads) {
+    if (&payload != job.payloads.data()) line += ',';
+    append_json_number(line, payload.score);
+  }
+  line += "],\"retry_count\":";
+  append_integer(line, job.retry_count);
+  line += ",\"fence\":";
+  append_integer(line, job.fence);
+  line += '}';
+}
+
+/// Text of a string, else the JSON itself: a worker may give an object as its error.
+std::string text_of(const Value& value) {
+  return value.is_string() ? value.as_string() : std::string(value.text());
+}
+
+std::string error_of(const Value& answer) {
+  const auto error = answer.find("error");
+  return error ? text_of(*error) : "the worker answered that it failed, without an error text";
+}
+
+Outcome not_understood(const Value& answer) {
+  static constexpr std::size_t kShown = 200;
+  auto shown = std::string(answer.text().substr(0, kShown));
+  if (answer.text().size() > kShown) shown += "…";
+  return Outcome::fail("the worker's result for this job is not understood: " + shown);
+}
+
+Outcome snooze_of(const Value& answer, const Value& seconds) {
+  const auto value = seconds.is_number() ? seconds.as_double() : std::nullopt;
+  if (!value || *value < 0 || *value > kMaxSnoozeSeconds) return not_understood(answer);
+  return Outcome::snoozed_for(Duration{std::llround(*value * 1e6)});
+}
+
+Outcome outcome_of(const Value& answer) {
+  if (!answer.is_object()) return not_understood(answer);
+  if (answer.find("wait")) {
+    return Outcome::fail("the worker answered \"wait\": this version of Ordo cannot wait for responses yet");
+  }
+  if (const auto seconds = answer.find("snooze")) return snooze_of(answer, *seconds);
+  if (const auto why = answer.find("discard")) return Outcome::discard(text_of(*why));
+  const auto ok = answer.find("ok");
+  if (ok && !ok->is_bool()) return not_understood(answer);
+  if (ok && ok->as_bool()) return Outcome::done();
+  if (ok || answer.find("error")) return Outcome::fail(error_of(answer));
+  return not_understood(answer);
+}
+
+/// The job's id as the request line showed it.
+std::string shown_id(const BatchJob& job) { return json_unquote(json_string(job.id)); }
+
+/// `results` is an object; whatever it does not name fails with `missing`.
+void apply_results(const Value& results, const std::string& missing, Batch& batch, std::size_t first,
+                   std::size_t end) {
+  std::unordered_map<std::string, std::size_t> by_id;
+  for (std::size_t i = 0; i < results.size(); ++i) by_id[results.key_at(i)] = i;
+  for (std::size_t i = first; i < end; ++i) {
+    const auto answer = by_id.find(shown_id(batch.jobs()[i]));
+    batch.report(i, answer != by_id.end() ? outcome_of(results.at(answer->second)) : Outcome::fail(missing));
+  }
+}
+
+bool is_plain_success(std::string_view line) { return line == R"({"ok":true})" || line == R"({"ok": true})"; }
+
+}  // namespace
+
+std::size_t append_request(std::string& line, const Batch& batch, std::size_t first, std::size_t limit) {
+  static constexpr std::string_view kEnd = "]}\n";
+  const std::size_t before = line.size();
+  line += "{\"queue\":";
+  append_json_string(line, batch.queue());
+  line += ",\"kind\":";
+  append_json_string(line, batch.kind());
+  line += ",\"jobs\":[";
+  std::size_t at = first;
+  for (; at < batch.jobs().size(); ++at) {
+    const std::size_t fits = line.size();
+    if (at > first) line += ',';
+    append_job(line, batch.jobs()[at]);
+    if (line.size() + kEnd.size() - before <= limit) continue;
+    line.resize(fits);
+    break;
+  }
+  if (at == first) {
+    line.resize(before);
+  } else {
+    line += kEnd;
+  }
+  return at;
+}
+
+std::optional<std::string> apply_answer(std::string_view line, Batch& batch, std::size_t first,
+                                        std::size_t end) {
+  if (is_plain_success(line)) {
+    for (std::size_t i = first; i < end; ++i) batch.done(i);
+    return std::nullopt;
+  }
+  const auto document = JsonDocument::parse(line);
+  if (!document) return "it is no valid JSON";
+  const auto answer = document->root();
+  if (const auto results = answer.find("results")) {
+    if (!results->is_object()) return "its \"results\" is no object";
+    const bool has_error = answer.find("error").has_value();
+    apply_results(*results, has_error ? error_of(answer) : "the worker's answer has no result for this job",
+                  batch, first, end);
+    return std::nullopt;
+  }
+  const auto ok = answer.find("ok");
+  if (!ok || !ok->is_bool()) return "it has neither \"ok\": true or false nor \"results\"";
+  const auto outcome = ok->as_bool() ? Outcome::done() : Outcome::fail(error_of(answer));
+  for (std::size_t i = first; i < end; ++i) batch.report(i, outcome);
+  return std::nullopt;
+}
+
+}  // namespace ordo::execute

@@ -1,0 +1,137 @@
+#include "execute/protocol.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/json_tree.h"
+
+namespace ordo::execute {
+namespace {
+
+using namespace std::chrono_literals;
+
+BatchJob job(std::string id, std::vector<Payload> payloads = {{"", 1}}) {
+  return {.id = id, .key = id, .payloads = std::move(payloads), .retry_count = -1, .fence = 7};
+}
+
+Batch batch_of(std::vector<BatchJob> jobs) { return {"orders", "charge", std::move(jobs), 1h, 0, {}}; }
+
+std::string request(const Batch& batch) {
+  std::string line;
+  EXPECT_EQ(append_request(line, batch, 0), batch.jobs().size());
+  return line;
+}
+
+TEST(Request, is_one_line_of_json) {
+  const Batch batch =
+      batch_of({job("42", {{R"({ "v" : 1 })", 1}}), job("a\"\n", {{"", 0.5}, {"\xff", 1763739365.25}})});
+  EXPECT_EQ(request(batch),
+            R"({"queue":"orders","kind":"charge","jobs":[)"
+            R"({"id":"42","key":"42","payloads":[{"v":1}],"scores":[1],"retry_count":-1,"fence":7},)"
+            R"({"id":"a\"\n","key":"a\"\n","payloads":["",{"$base64":"/w=="}],"scores":[0.5,1763739365.25],)"
+            R"("retry_count":-1,"fence":7}]})"
+            "\n");
+}
+
+TEST(Request, is_cut_where_the_next_job_does_not_fit) {
+  const Batch batch =
+      batch_of({job("1"), job("2"), job("3"), job("4", {{std::string(500, '7'), 1}}), job("5")});
+  const std::size_t two = request(batch_of({job("1"), job("2")})).size();
+  std::vector<std::size_t> ends;
+  for (std::size_t at = 0; at < 5;) {
+    std::string line = "kept";
+    const std::size_t end = append_request(line, batch, at, two);
+    EXPECT_LE(line.size(), two + 4);
+    ends.push_back(end);
+    EXPECT_EQ(line == "kept", end == at);
+    at = end == at ? at + 1 : end;
+  }
+  EXPECT_EQ(ends, (std::vector<std::size_t>{2, 3, 3, 5}));
+  std::string line;
+  EXPECT_EQ(append_request(line, batch, 0, two - 1), 1U);
+}
+
+struct Case {
+  const char* answer;
+  std::vector<Outcome> outcomes;  ///< empty: no answer
+};
+
+TEST(Answer, gives_each_job_its_outcome) {
+  const auto done = Outcome::done();
+  const auto missing = Outcome::fail("the worker's answer has no result for this job");
+  const auto silent = Outcome::fail("the worker answered that it failed, without an error text");
+  const auto not_understood = [](const std::string& text) {
+    return Outcome::fail("the worker's result for this job is not understood: " + text);
+  };
+  const auto no_wait =
+      Outcome::fail("the worker answered \"wait\": this version of Ordo cannot wait for responses yet");
+  const std::vector<Case> cases = {
+      {R"({"ok":true})", {done, done}},
+      {R"({"ok": true})", {done, done}},
+      {"{ \"ok\" : true , \"took\" : 1 }\r", {done, done}},
+      {R"({"ok":false,"error":"disk \u0041"})", {Outcome::fail("disk A"), Outcome::fail("disk A")}},
+      {R"({"ok":false})", {silent, silent}},
+      {R"({"ok":false,"error":{"code":1}})",
+       {Outcome::fail(R"({"code":1})"), Outcome::fail(R"({"code":1})")}},
+      {R"({"results":{"1":{"ok":true},"2":{"error":"no"}}})", {done, Outcome::fail("no")}},
+      {R"({"results":{"1":{"snooze":30},"2":{"snooze":0.25}}})",
+       {Outcome::snoozed_for(30s), Outcome::snoozed_for(250ms)}},
+      {R"({"results":{"2":{"discard":"why"},"3":{"ok":true}}})", {missing, Outcome::discard("why")}},
+      {R"({"results":{"1":{"ok":false,"error":"x"},"2":{"ok":false}}})", {Outcome::fail("x"), silent}},
+      {R"({"results":{"1":{"wait":"key","timeout":60},"2":{"ok":true}}})", {no_wait, done}},
+      {R"({"results":{"1":{"ok":true},"1":{"error":"last"},"\u0032":{"ok":true}}})",
+       {Outcome::fail("last"), done}},
+      {R"({"results":{},"ok":true})", {missing, missing}},
+      {R"({"results":{"1":{"ok":true}},"error":"halfway"})", {done, Outcome::fail("halfway")}},
+      {R"({"results":{"1":5,"2":{}}})", {not_understood("5"), not_understood("{}")}},
+      {R"({"results":{"1":{"snooze":-1},"2":{"snooze":"1"}}})",
+       {not_understood(R"({"snooze":-1})"), not_understood(R"({"snooze":"1"})")}},
+      {R"({"results":{"1":{"snooze":1e300},"2":{"ok":"yes"}}})",
+       {not_understood(R"({"snooze":1e300})"), not_understood(R"({"ok":"yes"})")}},
+      {R"({"ok":1})", {}},
+      {R"({"okay":true})", {}},
+      {R"({"results":[]})", {}},
+      {R"({"ok":true)", {}},
+      {R"({"ok":true}{"ok":true})", {}},
+      {"{", {}},
+      {"", {}},
+      {"[]", {}},
+  };
+  for (const auto& [answer, want] : cases) {
+    Batch batch = batch_of({job("1"), job("2")});
+    const auto error = apply_answer(answer, batch, 0, 2);
+    EXPECT_EQ(error.has_value(), want.empty()) << answer;
+    const auto outcomes = batch.take_outcomes(Outcome::put_back());
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto expected = want.empty() ? Outcome::put_back() : want[i];
+      EXPECT_EQ(outcomes[i].kind, expected.kind) << answer;
+      EXPECT_EQ(outcomes[i].text, expected.text) << answer;
+      EXPECT_EQ(outcomes[i].snooze, expected.snooze) << answer;
+    }
+  }
+}
+
+TEST(Answer, is_for_the_jobs_of_its_line_only) {
+  Batch batch = batch_of({job("1"), job("2"), job("3")});
+  EXPECT_EQ(apply_answer(R"({"ok":true})", batch, 1, 2), std::nullopt);
+  const auto outcomes = batch.take_outcomes(Outcome::put_back());
+  EXPECT_EQ(outcomes[0].kind, Outcome::Kind::put_back);
+  EXPECT_EQ(outcomes[1].kind, Outcome::Kind::done);
+  EXPECT_EQ(outcomes[2].kind, Outcome::Kind::put_back);
+}
+
+TEST(Answer, names_jobs_as_the_request_did) {
+  Batch batch =
+      batch_of({job("\xff"
+                    "1")});
+  EXPECT_EQ(apply_answer("{\"results\":{\"\xEF\xBF\xBD"
+                         "1\":{\"ok\":true}}}",
+                         batch, 0, 1),
+            std::nullopt);
+  EXPECT_EQ(batch.take_outcomes(Outcome::put_back())[0].kind, Outcome::Kind::done);
+}
+
+}  // namespace
+}  // namespace ordo::execute
