@@ -1,0 +1,24 @@
+#include <ordo/options.hpp>
+
+#include <algorithm>
+
+namespace ordo {
+
+QueueOptions options_of(const QueueOptions& queue, std::string_view kind) {
+  QueueOptions options = queue;
+  options.kinds.clear();
+  if (kind != queue.name) options.execution = {};
+  const auto own = std::ranges::find(queue.kinds, kind, &KindOptions::kind);
+  if (own == queue.kinds.end()) return options;
+
+  if (!own->execution.command.empty() || !own->execution.library.empty()) options.execution = own->execution;
+  if (own->batch_size) options.batch_size = *own->batch_size;
+  if (own->max_retries) options.max_retries = *own->max_retries;
+  if (own->max_crashes) options.max_crashes = *own->max_crashes;
+  if (own->timeout) options.timeout = *own->timeout;
+  if (own->payloads) options.payloads = *own->payloads;
+  if (own->retry) options.retry = *own->retry;
+  return options;
+}
+
+}  // namespace ordo
