@@ -1,0 +1,167 @@
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+#include <vector>
+
+#include <ordo/error.hpp>
+
+#include "contract/backends.h"
+
+namespace ordo::store {
+namespace {
+
+using namespace std::chrono_literals;
+using Texts = std::vector<std::string>;
+
+class Dead : public StoreContract {
+ protected:
+  void SetUp() override {
+    queue_ = define("orders", 2).number;
+    grant_ = own({queue_, 0});
+  }
+
+  /// Buries one payload per text now, in one delta of shard 0.
+  void bury(const Texts& bodies, std::uint64_t max_dead = 0, Time dead_before = Time::min()) {
+    auto delta = delta_of(grant_, ++batch_);
+    for (const auto& body : bodies) delta.dead.push_back({.at = clock_.wall(), .bytes = body});
+    delta.max_dead = max_dead;
+    delta.dead_before = dead_before;
+    ASSERT_EQ(commit(std::move(delta)), CommitResult::applied);
+  }
+
+  Texts dead() {
+    Texts texts;
+    for (const auto& row : store().dead(queue_, 0, 1000))
+      texts.push_back(std::to_string(row.no) + ":" + row.bytes);
+    return texts;
+  }
+
+  NewEntry entry(const std::string& body, std::uint32_t index = 0) {
+    return {.shard = {queue_, index}, .bytes = body};
+  }
+
+  std::uint32_t queue_ = 0;
+  Grant grant_;
+  std::uint64_t batch_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(on, Dead, every_store(), backend_name);
+
+TEST_P(Dead, are_listed_page_by_page) {
+  bury({"a", "b"});
+  bury({"c"});
+  EXPECT_EQ(dead(), (Texts{"1:a", "2:b", "3:c"}));
+  auto page = second().dead(queue_, 0, 2);
+  ASSERT_EQ(page.size(), 2u);
+  page = store().dead(queue_, page[1].no, 2);
+  ASSERT_EQ(page.size(), 1u);
+  EXPECT_EQ(page[0].bytes, "c");
+  EXPECT_EQ(page[0].shard, (ShardId{queue_, 0}));
+  EXPECT_EQ(page[0].at, clock_.wall());
+  EXPECT_TRUE(store().dead(queue_, 3, 10).empty());
+  EXPECT_TRUE(store().dead(queue_ + 1, 0, 10).empty());
+  EXPECT_TRUE(store().dead(queue_, 0, 0).empty());
+}
+
+TEST_P(Dead, numbers_are_never_used_again) {
+  bury({"a", "b"});
+  const std::vector<std::uint64_t> nos = {1, 2};
+  EXPECT_EQ(store().erase_dead(queue_, nos), 2u);
+  world().reopen();
+  bury({"c"});
+  EXPECT_EQ(dead(), (Texts{"3:c"}));
+}
+
+TEST_P(Dead, too_many_go_oldest_first) {
+  bury({"a", "b", "c"}, 2);
+  EXPECT_EQ(dead(), (Texts{"2:b", "3:c"}));
+  bury({"d", "e", "f", "g"}, 2);
+  EXPECT_EQ(dead(), (Texts{"6:f", "7:g"}));
+  EXPECT_EQ(row_of({queue_, 0}).dead, 2u);
+  EXPECT_EQ(row_of({queue_, 0}).dead_trimmed, 5u);
+  bury({}, 1);
+  EXPECT_EQ(dead(), (Texts{"7:g"}));
+  EXPECT_EQ(row_of({queue_, 0}).dead_trimmed, 6u);
+}
+
+TEST_P(Dead, the_oldest_is_told_by_its_time) {
+  clock_.move(10s);
+  bury({"young"});
+  clock_.move(-10s);
+  bury({"old"}, 1);
+  EXPECT_EQ(dead(), (Texts{"1:young"}));
+}
+
+TEST_P(Dead, too_old_ones_go) {
+  bury({"a"});
+  clock_.move(10s);
+  bury({"b"});
+  const auto limit = clock_.wall();
+  clock_.move(10s);
+  bury({"c"}, 0, limit);
+  EXPECT_EQ(dead(), (Texts{"2:b", "3:c"}));
+  bury({}, 1, limit + 1s);
+  EXPECT_EQ(dead(), (Texts{"3:c"}));
+  EXPECT_EQ(row_of({queue_, 0}).dead_trimmed, 2u);
+}
+
+TEST_P(Dead, trimming_is_each_shards_own) {
+  const auto other = own({queue_, 1});
+  auto delta = delta_of(other, 1);
+  delta.dead = {{.at = clock_.wall() - 1h, .bytes = "other"}};
+  ASSERT_EQ(commit(delta), CommitResult::applied);
+  bury({"a", "b"}, 1, clock_.wall());
+  EXPECT_EQ(dead(), (Texts{"1:other", "3:b"}));
+  EXPECT_EQ(row_of({queue_, 1}).dead, 1u);
+  EXPECT_EQ(row_of({queue_, 1}).dead_trimmed, 0u);
+}
+
+TEST_P(Dead, are_erased_by_number) {
+  bury({"a", "b", "c"});
+  const std::vector<std::uint64_t> nos = {3, 1, 3, 99};
+  EXPECT_EQ(store().erase_dead(queue_ + 1, nos), 0u) << "of another queue";
+  EXPECT_EQ(store().erase_dead(queue_, nos), 2u);
+  EXPECT_EQ(dead(), (Texts{"2:b"}));
+  EXPECT_EQ(row_of({queue_, 0}).dead, 1u);
+  EXPECT_EQ(row_of({queue_, 0}).dead_trimmed, 0u);
+}
+
+TEST_P(Dead, come_back_exactly_once) {
+  bury({"a", "b", "c"});
+  const auto seen = store().wakes();
+  const std::vector<std::uint64_t> nos = {1, 3, 1};
+  EXPECT_EQ(store().revive(queue_, nos, {entry("A"), entry("C", 1), entry("A again")}), 2u);
+  EXPECT_NE(store().wakes(), seen);
+  EXPECT_EQ(second().revive(queue_, nos, {entry("A"), entry("C", 1), entry("A again")}), 0u);
+  EXPECT_EQ(dead(), (Texts{"2:b"}));
+  EXPECT_EQ(read_all({queue_, 0}), (Texts{"1:A"}));
+  EXPECT_EQ(read_all({queue_, 1}), (Texts{"2:C"}));
+  EXPECT_EQ(row_of({queue_, 0}).dead, 1u);
+}
+
+TEST_P(Dead, that_two_revive_at_once_come_back_once) {
+  second();
+  for (int round = 0; round < 10; ++round) {
+    bury({"x"});
+    const std::uint64_t no = store().dead(queue_, 0, 1).at(0).no;
+    auto other = std::async(std::launch::async,
+                            [&] { return second().revive(queue_, std::span(&no, 1), {entry("x")}); });
+    const auto mine = store().revive(queue_, std::span(&no, 1), {entry("x")});
+    EXPECT_EQ(mine + other.get(), 1u);
+  }
+  EXPECT_EQ(store().head(), 10u);
+}
+
+TEST_P(Dead, a_refused_revival_keeps_them) {
+  bury({"a"});
+  const std::uint64_t no = 1;
+  EXPECT_THROW(store().revive(queue_, std::span(&no, 1), {entry("A", 7)}), Error);
+  EXPECT_THROW(store().revive(queue_, std::span(&no, 1), {}), Error);
+  EXPECT_EQ(store().revive(queue_ + 1, std::span(&no, 1), {entry("A")}), 0u) << "of another queue";
+  EXPECT_EQ(dead(), (Texts{"1:a"}));
+  EXPECT_EQ(store().head(), 0u);
+  EXPECT_EQ(row_of({queue_, 0}).dead, 1u);
+}
+
+}  // namespace
+}  // namespace ordo::store

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "contract/world.h"
+#include "store/store.h"
+
+namespace ordo::store {
+
+struct Backend {
+  const char* name;
+  MakeWorld make;
+};
+
+/// What every store must do: each test runs on each of them.
+class StoreContract : public testing::TestWithParam<Backend> {
+ protected:
+  Store& store() { return world_->store(); }
+  Store& second() { return world_->second(); }
+  World& world() { return *world_; }
+
+  QueueDefinition define(const std::string& name = "orders", std::uint32_t shards = 2) {
+    return store().define(name, shards);
+  }
+
+  /// Appends one entry per body to `shard`, in one call.
+  void append(ShardId shard, const std::vector<std::string>& bodies) {
+    std::vector<NewEntry> entries;
+    for (const auto& body : bodies) entries.push_back({.shard = shard, .bytes = body});
+    append_now(store(), std::move(entries));
+  }
+
+  /// Everything behind `after`, as "seq:body" texts.
+  std::vector<std::string> read_all(ShardId shard, Seq after = 0) {
+    std::vector<std::string> texts;
+    for (const auto chunk = store().read(after, std::span(&shard, 1), 1000); const auto& row : chunk.rows) {
+      texts.push_back(std::to_string(row.seq) + ":" + std::string(chunk.body(row)));
+    }
+    return texts;
+  }
+
+  ShardRow row_of(ShardId shard) {
+    for (auto& row : store().shards()) {
+      if (row.shard == shard) return row;
+    }
+    ADD_FAILURE() << "no such shard";
+    return {};
+  }
+
+  std::uint64_t renewals_of(const std::string& node) {
+    for (const auto& row : store().nodes()) {
+      if (row.id == node) return row.renewals;
+    }
+    return 0;
+  }
+
+  /// A claim as of now.
+  Claim claim(ShardId shard) {
+    const auto row = row_of(shard);
+    return {.shard = shard,
+            .seen_owner = row.owner,
+            .seen_token = row.token,
+            .seen_renewals = renewals_of(row.owner)};
+  }
+
+  /// Takes `shard` for `node`, which joins.
+  Grant own(ShardId shard, const std::string& node = "n1", std::uint64_t holder = 1) {
+    store().join(node, "");
+    const auto wish = claim(shard);
+    const auto grants = store().acquire(node, holder, std::span(&wish, 1));
+    EXPECT_EQ(grants.size(), 1u);
+    return grants.empty() ? Grant{} : grants[0];
+  }
+
+  static Delta delta_of(const Grant& grant, std::uint64_t batch) {
+    return {.shard = grant.shard, .lease = grant.lease, .batch = batch};
+  }
+
+  CommitResult commit(Delta delta) {
+    std::vector<Delta> deltas;
+    deltas.push_back(std::move(delta));
+    return commit_now(store(), std::move(deltas)).at(0);
+  }
+
+  StoppedClock clock_;
+
+ private:
+  std::unique_ptr<World> world_ = GetParam().make(clock_);
+};
+
+}  // namespace ordo::store

@@ -1,0 +1,128 @@
+#include "contract/world.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <future>
+#include <stdexcept>
+#include <utility>
+
+#include "store/memory/memory_store.h"
+#include "store/sqlite/sqlite_store.h"
+
+namespace ordo::store {
+namespace {
+
+class MemoryWorld final : public World {
+ public:
+  explicit MemoryWorld(Clock& clock) : store_(clock) {}
+
+  Store& store() override { return store_; }
+  Store& second() override { return store_; }
+  void reopen() override {}
+  void join_elsewhere(const std::string& node, const std::string& facts) override {
+    store_.join(node, facts);
+  }
+  void kill(const std::string& node) override { store_.kill_node(node); }
+
+ private:
+  memory::MemoryStore store_;
+};
+
+// Memory where there is some: the rules are tested here, and not the disk.
+std::filesystem::path make_directory() {
+  const char* const parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+  std::string path = std::string(parent) + "/ordo-contract-XXXXXX";
+  if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a directory like " + path);
+  return path;
+}
+
+class SqliteWorld final : public World {
+ public:
+  explicit SqliteWorld(Clock& clock) : clock_(clock) { store_ = open(); }
+  ~SqliteWorld() override {
+    close_all();
+    std::filesystem::remove_all(directory_);
+  }
+
+  Store& store() override { return *store_; }
+
+  Store& second() override {
+    if (second_ == nullptr) second_ = open();
+    return *second_;
+  }
+
+  void reopen() override {
+    close_all();
+    store_ = open();
+  }
+
+  void join_elsewhere(const std::string& node, const std::string& facts) override {
+    auto& process = elsewhere_[node];
+    if (process == nullptr) process = open();
+    process->join(node, facts);
+  }
+
+  void kill(const std::string& node) override { elsewhere_.erase(node); }
+
+ private:
+  std::unique_ptr<Store> open() {
+    return std::make_unique<sqlite::SqliteStore>((directory_ / "jobs.db").string(), clock_);
+  }
+  void close_all() {
+    elsewhere_.clear();
+    second_.reset();
+    store_.reset();
+  }
+
+  Clock& clock_;
+  const std::filesystem::path directory_ = make_directory();
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Store> second_;
+  std::map<std::string, std::unique_ptr<Store>> elsewhere_;
+};
+
+}  // namespace
+
+Time StoppedClock::wall() { return Time{std::chrono::seconds{1'700'000'000} + steady()}; }
+
+Duration StoppedClock::steady() {
+  const std::lock_guard lock(mutex_);
+  return moved_;
+}
+
+void StoppedClock::move(Duration by) {
+  const std::lock_guard lock(mutex_);
+  moved_ += by;
+}
+
+std::unique_ptr<World> make_memory_world(Clock& clock) { return std::make_unique<MemoryWorld>(clock); }
+std::unique_ptr<World> make_sqlite_world(Clock& clock) { return std::make_unique<SqliteWorld>(clock); }
+
+void append_now(Store& store, std::vector<NewEntry> entries) {
+  std::promise<void> done;
+  auto result = done.get_future();
+  store.append(std::move(entries), [&](std::exception_ptr error) {
+    if (error != nullptr) {
+      done.set_exception(std::move(error));
+    } else {
+      done.set_value();
+    }
+  });
+  result.get();
+}
+
+std::vector<CommitResult> commit_now(Store& store, std::vector<Delta> deltas) {
+  std::promise<std::vector<CommitResult>> done;
+  auto result = done.get_future();
+  store.commit(std::move(deltas), [&](std::vector<CommitResult> results, std::exception_ptr error) {
+    if (error != nullptr) {
+      done.set_exception(std::move(error));
+    } else {
+      done.set_value(std::move(results));
+    }
+  });
+  return result.get();
+}
+
+}  // namespace ordo::store
