@@ -27,7 +27,7 @@ struct Unit {
 constexpr std::array kUnits = {Unit{"us", 1},         Unit{"ms", 1'000},        Unit{"s", 1'000'000},
                                Unit{"m", 60'000'000}, Unit{"h", 3'600'000'000}, Unit{"d", 86'400'000'000}};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
 [[noreturn]] void fail(std::string message) { throw Error(ErrorKind::invalid_argument, message); }
 
@@ -45,7 +45,7 @@ struct Scanner {
     int value = 0;
     if (rest.size() < count) return std::nullopt;
     for (std::size_t i = 0; i < count; ++i) {
-      if (!is_digit(rest[i])) return std::nullopt;
+      if (!is_decimal(rest[i])) return std::nullopt;
       value = value * 10 + (rest[i] - '0');
     }
     rest.remove_prefix(count);
@@ -53,7 +53,7 @@ struct Scanner {
   }
   std::string_view digits() {
     std::size_t count = 0;
-    while (count < rest.size() && is_digit(rest[count])) ++count;
+    while (count < rest.size() && is_decimal(rest[count])) ++count;
     const auto found = rest.substr(0, count);
     rest.remove_prefix(count);
     return found;
@@ -162,7 +162,7 @@ Duration parse_duration(std::string_view text) {
     if (whole.empty())
       fail(fmt::format("\"{}\" is no time span: write a number and a unit, such as \"30s\"", text));
     std::size_t letters = 0;
-    while (letters < in.rest.size() && !is_digit(in.rest[letters])) ++letters;
+    while (letters < in.rest.size() && !is_decimal(in.rest[letters])) ++letters;
     const auto name = in.rest.substr(0, letters);
     in.rest.remove_prefix(letters);
     const Unit* unit = nullptr;

@@ -1,0 +1,204 @@
+// What a run makes of a worker process: which outcome each way of ending has. The process itself:
+// execute/process.h.
+
+#include "execute/command_worker.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <stop_token>
+
+#include <ordo/error.hpp>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/time_text.h"
+#include "execute/protocol.h"
+
+namespace ordo::execute {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kPatience = 5s;
+constexpr Duration kPatienceAfterTerm = 2s;
+/// A process that closed its stdout is most often about to end: how it ends is worth waiting for.
+constexpr Duration kMutePatience = 250ms;
+constexpr std::size_t kKeptLine = 1U << 20;
+
+std::string& own_guard() {
+  static std::string path;
+  return path;
+}
+
+std::string shortened(std::string_view text) {
+  static constexpr std::size_t kShown = 200;
+  return text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "…";
+}
+
+}  // namespace
+
+void set_guard_program(std::string path) { own_guard() = std::move(path); }
+
+std::string guard_program() {
+  if (!own_guard().empty()) return own_guard();
+  const char* path = ::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "";
+  while (!rest.empty()) {
+    const auto folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    std::string program = std::string(folder) + "/ordo";
+    if (!folder.empty() && ::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return {};
+}
+
+/// The process of one thread of the pool.
+struct CommandWorker::Slot {
+  std::mutex busy;  ///< free but for a pool that gives two threads one number
+  std::unique_ptr<Process> process;
+  std::string line;
+  bool is_fresh = true;  ///< the process has not answered yet
+  Fd wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+};
+
+/// What is fixed for one perform().
+struct CommandWorker::Run {
+  Batch& batch;
+  Duration deadline;
+};
+
+CommandWorker::CommandWorker(CommandOptions options) : options_(std::move(options)) {
+  if (options_.command.empty() || options_.command[0].empty()) {
+    throw Error(ErrorKind::invalid_argument, "the command of queue \"" + options_.queue + "\" is empty");
+  }
+  name_ = options_.queue == options_.kind ? options_.queue : options_.queue + "/" + options_.kind;
+}
+
+CommandWorker::~CommandWorker() {
+  std::vector<std::unique_ptr<Process>> processes;
+  for (auto& [thread, slot] : slots_) {
+    if (slot->process) processes.push_back(std::move(slot->process));
+  }
+  Process::end_all(processes, kPatience, kPatienceAfterTerm);
+}
+
+void CommandWorker::log(LogLevel level, int pid, std::string_view source, std::string_view text) const {
+  if (!options_.log) return;
+  std::string line = name_ + "[" + std::to_string(pid) + "]";
+  line.append(source).append(": ").append(text);
+  options_.log(level, line);
+}
+
+CommandWorker::Slot& CommandWorker::slot_of(unsigned thread) {
+  const std::lock_guard lock(mutex_);
+  auto& slot = slots_[thread];
+  if (!slot) slot = std::make_unique<Slot>();
+  return *slot;
+}
+
+void CommandWorker::start(Slot& slot) {
+  slot.process.reset();
+  const auto line_to = [this](std::string_view source) {
+    return [this, source](int pid, std::string_view line) { log(LogLevel::info, pid, source, line); };
+  };
+  slot.process = std::make_unique<Process>(options_.command, options_.guard, options_.lease,
+                                           Process::Sinks{line_to(" stderr"), line_to(" stdout")});
+  slot.is_fresh = true;
+}
+
+/// A process that can take a request: it lives and has said nothing since its last answer.
+void CommandWorker::make_ready(Slot& slot) {
+  if (!slot.process) return start(slot);
+  Process& process = *slot.process;
+  process.wait(Duration{0}, -1);
+  const auto surplus = process.next_answer();
+  if (surplus || process.has_partial_answer() || process.has_overlong_answer()) {
+    log(LogLevel::error, process.pid(), "",
+        "wrote an answer that nobody asked for, is started again: " + shortened(surplus.value_or("{…")));
+    start(slot);
+  } else if (process.has_ended()) {
+    log(LogLevel::info, process.pid(), "", process.how_it_ended() + " between two runs, is started again");
+    start(slot);
+  } else if (process.is_mute()) {
+    log(LogLevel::error, process.pid(), "", "closed its standard output, is started again");
+    start(slot);
+  }
+}
+
+void CommandWorker::perform(Batch& batch) {
+  Slot& slot = slot_of(batch.thread());
+  const std::lock_guard lock(slot.busy);
+  const Duration now = system_clock().steady();
+  Run run{batch, batch.timeout() < Duration::max() - now ? now + batch.timeout() : Duration::max()};
+
+  std::uint64_t old = 0;
+  static_cast<void>(::read(slot.wake.get(), &old, sizeof old));
+  const std::stop_callback wake(batch.stop(), [fd = slot.wake.get()] {
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(fd, &one, sizeof one));
+  });
+  for (std::size_t first = 0; first < batch.jobs().size();) first = perform_line(slot, run, first);
+  if (slot.line.capacity() > kKeptLine) slot.line = std::string();
+}
+
+/// Runs as many jobs as fit into one request, from `first` on; returns where to go on. When the process does
+/// not answer, that is the end of the whole batch.
+std::size_t CommandWorker::perform_line(Slot& slot, Run& run, std::size_t first) {
+  Batch& batch = run.batch;
+  slot.line.clear();
+  const std::size_t end = append_request(slot.line, batch, first);
+  if (end == first) {
+    batch.fail(first, "the job does not fit into a line of " + std::to_string(kMaxLine >> 20) +
+                          " MiB, the most a command worker is sent");
+    return first + 1;
+  }
+  const auto failure =
+      batch.stop().stop_requested() ? std::optional(Outcome::put_back()) : exchange(slot, run, first, end);
+  if (!failure) return end;
+  slot.process.reset();  // kills what has not ended
+  for (std::size_t i = first; i < batch.jobs().size(); ++i) batch.report(i, *failure);
+  return batch.jobs().size();
+}
+
+/// Sends the request and takes its answer; else what the jobs fail with, and the process is of no more use.
+std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t first, std::size_t end) {
+  const auto wrong = [&](const std::string& what) {
+    log(LogLevel::error, slot.process->pid(), "", what + "; the process is started again");
+    return Outcome::fail("the worker process " + what);
+  };
+  make_ready(slot);
+  slot.process->send(slot.line);
+  Duration mute_until = Duration::max();
+  for (;;) {
+    Process& process = *slot.process;
+    if (const auto answer = process.next_answer()) {
+      const auto error = apply_answer(*answer, run.batch, first, end);
+      if (error) return wrong("gave a wrong answer: " + *error + ": " + shortened(*answer));
+      slot.is_fresh = false;
+      return std::nullopt;
+    }
+    if (process.has_overlong_answer()) return wrong("wrote an answer line of more than 16 MiB");
+    if (process.has_ended()) {
+      // One that ends after its last answer, perhaps on purpose, has not touched this request.
+      if (slot.is_fresh || !process.ignored_request()) return process.ending();
+      log(LogLevel::info, process.pid(), "", process.how_it_ended() + " between two runs, is started again");
+      start(slot);
+      slot.process->send(slot.line);
+      continue;
+    }
+    if (run.batch.stop().stop_requested()) return Outcome::put_back();
+    const Duration now = system_clock().steady();
+    if (now >= run.deadline) {
+      return Outcome::fail("the run took longer than its timeout of " + format_duration(run.batch.timeout()) +
+                               "; the worker process was killed",
+                           FailureKind::timeout);
+    }
+    if (process.is_mute() && mute_until == Duration::max()) mute_until = now + kMutePatience;
+    if (now >= mute_until) return wrong("closed its standard output without an answer");
+    process.wait(std::min(run.deadline, mute_until) - now, slot.wake.get());
+  }
+}
+
+}  // namespace ordo::execute

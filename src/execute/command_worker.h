@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <ordo/server.hpp>
+#include <ordo/worker.hpp>
+
+#include "execute/fd.h"
+#include "execute/lease_signal.h"
+#include "execute/process.h"
+
+namespace ordo::execute {
+
+struct CommandOptions {
+  std::vector<std::string> command;  ///< a program, looked up in PATH, and its arguments
+  std::string queue;
+  std::string kind;
+  LogSink log{};
+  std::shared_ptr<LeaseSignal> lease{};  ///< null: the node's leases do not end the processes
+  std::string guard{};                   ///< what to run as guard, see guard_program(); empty: none
+};
+
+/// What can be run as guard: this program if ordo::main() is its main, else `ordo` from PATH, else nothing.
+/// Without a guard a worker whose node is killed ends only when it reads the end of its stdin, and a stopped
+/// node's goes on.
+std::string guard_program();
+
+/// Called by a program whose main() runs guard_main() for kGuardArgument.
+void set_guard_program(std::string path);
+
+/// Runs batches in processes of a command that talks JSON lines (docs/command-workers.md): one process per
+/// thread of the pool, started at its first batch and kept. The destructor ends them: stdin closed, 5 s,
+/// TERM, 2 s, KILL.
+class CommandWorker final : public Worker {
+ public:
+  /// Throws Error{invalid_argument} for an empty command.
+  explicit CommandWorker(CommandOptions options);
+  ~CommandWorker() override;
+  CommandWorker(const CommandWorker&) = delete;
+  CommandWorker& operator=(const CommandWorker&) = delete;
+
+  void perform(Batch& batch) override;
+
+ private:
+  struct Slot;
+  struct Run;
+
+  Slot& slot_of(unsigned thread);
+  void start(Slot& slot);
+  void make_ready(Slot& slot);
+  std::size_t perform_line(Slot& slot, Run& run, std::size_t first);
+  std::optional<Outcome> exchange(Slot& slot, Run& run, std::size_t first, std::size_t end);
+  void log(LogLevel level, int pid, std::string_view source, std::string_view text) const;
+
+  CommandOptions options_;
+  std::string name_;  ///< "orders" or "orders/charge"
+  std::mutex mutex_;
+  std::map<unsigned, std::unique_ptr<Slot>> slots_;
+};
+
+}  // namespace ordo::execute

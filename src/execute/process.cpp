@@ -1,0 +1,241 @@
+// A worker process seen from its node. What a run makes of it: execute/command_worker.h.
+
+#include "execute/process.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <span>
+
+#include "base/clock.h"
+#include "execute/guard.h"
+
+namespace ordo::execute {
+namespace {
+
+constexpr std::size_t kReadSize = 64U << 10;
+constexpr std::size_t kKeptErrors = 4U << 10;
+/// After the end: pipes hold at most a MiB, unless something outside the group still writes.
+constexpr std::size_t kMaxLeftOver = 2U << 20;
+
+int wait_for(std::span<pollfd> watched, Duration time) {
+  time = std::clamp<Duration>(time, Duration{0}, std::chrono::hours{1});
+  const timespec timeout{time.count() / 1'000'000, time.count() % 1'000'000 * 1000};
+  return ::ppoll(watched.data(), watched.size(), &timeout, nullptr);
+}
+
+/// -1: nothing there now; 0: the end.
+ssize_t read_some(const Fd& from, std::vector<char>& buffer) {
+  if (!from) return -1;
+  const auto size = ::read(from.get(), buffer.data(), buffer.size());
+  if (size < 0 && errno != EAGAIN && errno != EINTR) return 0;
+  return size;
+}
+
+}  // namespace
+
+Process::Process(const std::vector<std::string>& command, const std::string& guard,
+                 std::shared_ptr<LeaseSignal> lease, Sinks sinks)
+    : sinks_(std::move(sinks)),
+      lease_(std::move(lease)),
+      program_(command[0]),
+      spawned_(spawn_worker(command, guard)),
+      buffer_(kReadSize) {
+  if (!spawned_.guard) {
+    worker_pid_ = spawned_.pid;
+  } else if (lease_) {
+    lease_->attach(spawned_.guard.get());
+  }
+}
+
+Process::~Process() {
+  kill();
+  if (lease_ && spawned_.guard) lease_->detach(spawned_.guard.get());
+}
+
+void Process::send(std::string_view line) {
+  unsent_ = line;
+  sent_ = 0;
+  write_request();
+}
+
+void Process::write_request() {
+  while (!unsent_.empty() && spawned_.input) {
+    const auto size = ::write(spawned_.input.get(), unsent_.data(), unsent_.size());
+    if (size <= 0) return;  // full; the reading end is ours too, so nothing else can fail
+    unsent_.remove_prefix(static_cast<std::size_t>(size));
+    sent_ += static_cast<std::size_t>(size);
+  }
+}
+
+bool Process::ignored_request() const {
+  int unread = 0;
+  return ::ioctl(spawned_.input_reader.get(), FIONREAD, &unread) == 0 &&
+         static_cast<std::size_t>(unread) == sent_;
+}
+
+void Process::wait(Duration time, int wake) {
+  if (ended_) return;
+  const bool wants_to_write = !unsent_.empty() && spawned_.input;
+  std::array<pollfd, 6> watched = {{{spawned_.output.get(), POLLIN, 0},
+                                    {spawned_.errors.get(), POLLIN, 0},
+                                    {spawned_.guard.get(), POLLIN, 0},
+                                    {spawned_.pid_fd.get(), POLLIN, 0},
+                                    {wake, POLLIN, 0},
+                                    {wants_to_write ? spawned_.input.get() : -1, POLLOUT, 0}}};
+  if (wait_for(watched, time) <= 0) return;
+  if (watched[2].revents != 0) read_guard();
+  if (watched[5].revents != 0) write_request();
+  if (watched[1].revents != 0) read_errors();
+  if (watched[0].revents != 0) read_output();
+  if (watched[3].revents != 0 && !status_) guard_died_ = bool(spawned_.guard);
+  if (watched[3].revents != 0 || status_ || start_error_ != 0) finish();
+}
+
+void Process::read_guard() {
+  while (const auto message = receive_guard_message(spawned_.guard.get())) {
+    switch (message->kind) {
+      case GuardMessage::Kind::started:
+        worker_pid_ = message->value;
+        break;
+      case GuardMessage::Kind::not_started:
+        start_error_ = message->value;
+        break;
+      case GuardMessage::Kind::ended:
+        status_ = message->value;
+        break;
+      case GuardMessage::Kind::lease_ended:
+        lease_ended_ = true;
+        break;
+    }
+  }
+}
+
+bool Process::read_output() {
+  const auto size = read_some(spawned_.output, buffer_);
+  if (size == 0) spawned_.output.reset();
+  if (size > 0) output_.add({buffer_.data(), static_cast<std::size_t>(size)});
+  return size > 0;
+}
+
+bool Process::read_errors() {
+  const auto size = read_some(spawned_.errors, buffer_);
+  if (size == 0) spawned_.errors.reset();
+  if (size > 0) log_errors({buffer_.data(), static_cast<std::size_t>(size)});
+  return size > 0;
+}
+
+void Process::log_errors(std::string_view bytes) {
+  last_errors_.append(bytes);
+  if (last_errors_.size() > 4 * kKeptErrors) last_errors_.erase(0, last_errors_.size() - kKeptErrors);
+  errors_.add(bytes);
+  while (const auto line = errors_.next()) sinks_.log(worker_pid_, *line);
+}
+
+std::optional<std::string_view> Process::next_answer() {
+  for (;;) {
+    auto line = output_.next();
+    if (!line && is_mute()) line = output_.last();
+    if (!line || line->starts_with('{')) return line;
+    if (!line->empty()) sinks_.chatter(worker_pid_, *line);
+  }
+}
+
+// The worker has ended, or its guard. Nothing of the group may write on while the pipes are emptied.
+void Process::finish() {
+  reap();
+  std::size_t left_over = 0;
+  while (left_over < kMaxLeftOver && read_errors()) left_over += kReadSize;
+  left_over = 0;
+  while (left_over < kMaxLeftOver && read_output()) left_over += kReadSize;
+  spawned_.output.reset();
+  spawned_.errors.reset();
+  if (const auto line = errors_.last()) sinks_.log(worker_pid_, *line);
+  ended_ = true;
+}
+
+void Process::reap() {
+  if (reaped_) return;
+  // While its leader is not reaped, the group's number is not used again.
+  ::kill(-spawned_.pid, SIGKILL);
+  pollfd leader{spawned_.pid_fd.get(), POLLIN, 0};
+  while (::poll(&leader, 1, -1) < 0) {
+  }
+  if (spawned_.guard) read_guard();
+  int status = 0;
+  const bool known = ::waitpid(spawned_.pid, &status, 0) == spawned_.pid;
+  if (known && (!spawned_.guard || guard_died_)) status_ = status_.value_or(status);
+  reaped_ = true;
+}
+
+void Process::kill() {
+  if (!ended_) finish();
+}
+
+void Process::terminate() {
+  if (!reaped_) ::kill(-spawned_.pid, SIGTERM);
+}
+
+std::string Process::how_it_ended() const {
+  if (!status_) return "ended";
+  if (WIFSIGNALED(*status_)) return "killed by signal " + signal_name(WTERMSIG(*status_));
+  return "exited with code " + std::to_string(WEXITSTATUS(*status_));
+}
+
+Outcome Process::ending() const {
+  if (start_error_ != 0) return Outcome::fail(start_error_text(program_, start_error_));
+  if (lease_ended_) {
+    return Outcome::fail("the worker process was killed: its node did not renew its leases",
+                         FailureKind::lease_lost);
+  }
+  std::string text =
+      "the worker process " + std::string(status_ && WIFSIGNALED(*status_) ? "was " : "") + how_it_ended();
+  if (status_ && WIFEXITED(*status_) && WEXITSTATUS(*status_) == 0) text += " without an answer";
+  auto errors = std::string_view(last_errors_);
+  if (errors.size() > kKeptErrors) errors.remove_prefix(errors.size() - kKeptErrors);
+  while (!errors.empty() && (static_cast<unsigned char>(errors[0]) & 0xC0) == 0x80) errors.remove_prefix(1);
+  while (errors.ends_with('\n')) errors.remove_suffix(1);
+  if (!errors.empty()) text.append("; stderr:\n").append(errors);
+  return Outcome::fail(std::move(text), FailureKind::crash);
+}
+
+void Process::wait_for_all(const std::vector<std::unique_ptr<Process>>& processes, Duration end) {
+  for (;;) {
+    std::vector<pollfd> watched;
+    for (const auto& process : processes) {
+      if (process->ended_) continue;
+      const auto& spawned = process->spawned_;
+      for (const Fd* fd : {&spawned.output, &spawned.errors, &spawned.guard, &spawned.pid_fd}) {
+        watched.push_back({fd->get(), POLLIN, 0});
+      }
+    }
+    const Duration left = end - system_clock().steady();
+    if (watched.empty() || left <= Duration{0}) return;
+    wait_for(watched, left);
+    for (const auto& process : processes) {
+      process->wait(Duration{0}, -1);
+      while (process->next_answer()) {
+      }
+    }
+  }
+}
+
+void Process::end_all(std::vector<std::unique_ptr<Process>>& processes, Duration patience,
+                      Duration patience_after_term) {
+  for (const auto& process : processes) process->close_input();
+  wait_for_all(processes, system_clock().steady() + patience);
+  for (const auto& process : processes) process->terminate();
+  wait_for_all(processes, system_clock().steady() + patience_after_term);
+  for (const auto& process : processes) {
+    if (!process->ended_) ::kill(-process->spawned_.pid, SIGKILL);
+  }
+  for (const auto& process : processes) process->kill();
+}
+
+}  // namespace ordo::execute

@@ -1,0 +1,128 @@
+#include "execute/spawn.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include <ordo/error.hpp>
+
+#include "base/assert.h"
+#include "execute/guard.h"
+
+namespace ordo::execute {
+namespace {
+
+[[noreturn]] void fail(const std::string& program, int error) {
+  throw Error(ErrorKind::unavailable, start_error_text(program, error));
+}
+
+/// Moves a descriptor out of the way of those the child gets: a node may run without standard streams.
+Fd above_standard(int fd) {
+  Fd low(fd);
+  if (fd > kGuardFd) return low;
+  return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, kGuardFd + 1));
+}
+
+struct Ends {
+  Fd ours;
+  Fd theirs;
+};
+
+enum class Direction { to_child, from_child };
+
+Ends make_pipe(Direction direction, const std::string& program) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail(program, errno);
+  const bool to_child = direction == Direction::to_child;
+  Ends pipe{above_standard(ends[to_child ? 1 : 0]), above_standard(ends[to_child ? 0 : 1])};
+  ::fcntl(pipe.ours.get(), F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+Ends make_socket(const std::string& program) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) fail(program, errno);
+  return {above_standard(ends[0]), above_standard(ends[1])};
+}
+
+}  // namespace
+
+SpawnAttributes::SpawnAttributes(Group group) {
+  ORDO_ASSERT(::posix_spawnattr_init(&attributes_) == 0);
+  sigset_t none;
+  sigset_t all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&attributes_, &none);
+  ::posix_spawnattr_setsigdefault(&attributes_, &all);
+  int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+  if (group == Group::own) flags |= POSIX_SPAWN_SETPGROUP;
+  ::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
+}
+
+SpawnActions::SpawnActions(const std::vector<int>& descriptors) {
+  ORDO_ASSERT(::posix_spawn_file_actions_init(&actions_) == 0);
+  for (std::size_t i = 0; i < descriptors.size(); ++i) {
+    ::posix_spawn_file_actions_adddup2(&actions_, descriptors[i], static_cast<int>(i));
+  }
+  const auto first_closed = descriptors.empty() ? 3 : static_cast<int>(descriptors.size());
+  ::posix_spawn_file_actions_addclosefrom_np(&actions_, first_closed);
+}
+
+Spawned spawn_worker(const std::vector<std::string>& command, const std::string& guard) {
+  Ends input = make_pipe(Direction::to_child, command[0]);
+  Ends output = make_pipe(Direction::from_child, command[0]);
+  Ends errors = make_pipe(Direction::from_child, command[0]);
+  std::vector<std::string> words;
+  std::vector<int> descriptors = {input.theirs.get(), output.theirs.get(), errors.theirs.get()};
+  Ends socket;
+  if (!guard.empty()) {
+    socket = make_socket(command[0]);
+    descriptors.push_back(socket.theirs.get());
+    words = {guard, std::string(kGuardArgument)};
+  }
+  words.insert(words.end(), command.begin(), command.end());
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  const SpawnAttributes attributes(SpawnAttributes::Group::own);
+  const SpawnActions actions(descriptors);
+  pid_t pid = -1;
+  const int error = ::posix_spawnp(&pid, argv[0], actions.get(), attributes.get(), argv.data(), environ);
+  if (error != 0) fail(words[0], error);
+  Fd pid_fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pid_fd) {
+    const int reason = errno;
+    ::kill(-pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    fail(command[0], reason);
+  }
+  return {pid,
+          std::move(pid_fd),
+          std::move(input.ours),
+          std::move(input.theirs),
+          std::move(output.ours),
+          std::move(errors.ours),
+          std::move(socket.ours)};
+}
+
+std::string start_error_text(const std::string& program, int error) {
+  std::string text = "cannot run the command \"" + program + "\": " + std::generic_category().message(error);
+  if (error == ENOENT) text += " (is it installed, and is its path right?)";
+  if (error == EACCES) text += " (is it executable?)";
+  return text;
+}
+
+std::string signal_name(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name != nullptr ? name : std::to_string(signal);
+}
+
+}  // namespace ordo::execute
