@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include <ordo/admin.hpp>
+#include <ordo/client.hpp>
+#include <ordo/config.hpp>
+#include <ordo/error.hpp>
+#include <ordo/server.hpp>
+
+namespace ordo::cli {
+
+/// What all commands share. Lives as long as the command line is being carried out.
+///
+/// An Error{invalid_argument} before `tried` means that the command line or config is wrong: exit 2; else 1.
+struct Context {
+  ConfigSources sources;
+  std::function<void(Server&)> load;
+  std::function<int()> run;  ///< set by the command that was named; returns the exit code
+  bool tried = false;        ///< the store was opened
+
+  Config config() const { return load_config(sources); }
+
+  Client open_client() {
+    Client client(config());
+    tried = true;
+    return client;
+  }
+  Admin open_admin() {
+    Admin admin(config());
+    tried = true;
+    return admin;
+  }
+};
+
+/// Throws Error{invalid_argument}, which before anything was tried ends in exit code 2.
+[[noreturn]] inline void refuse_arguments(const std::string& what) {
+  throw Error(ErrorKind::invalid_argument, what);
+}
+
+/// Adds a command whose values live in a `Values`; `run` is called with them when the command was named.
+template <class Values>
+CLI::App* add_command(CLI::App& app, Context& context, const std::string& name, const std::string& what,
+                      const std::string& examples, const std::shared_ptr<Values>& values,
+                      int (*run)(Context&, const Values&)) {
+  CLI::App* command = app.add_subcommand(name, what);
+  command->footer("Examples:\n" + examples);
+  command->callback(
+      [&context, values, run] { context.run = [&context, values, run] { return run(context, *values); }; });
+  return command;
+}
+
+void add_work(CLI::App& app, Context& context);
+void add_push(CLI::App& app, Context& context);
+void add_stats(CLI::App& app, Context& context);
+void add_queue_commands(CLI::App& app, Context& context);
+void add_job_commands(CLI::App& app, Context& context);
+void add_dead(CLI::App& app, Context& context);
+void add_init(CLI::App& app, Context& context);
+void add_completion(CLI::App& app, Context& context);
+
+}  // namespace ordo::cli

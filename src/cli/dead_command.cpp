@@ -1,0 +1,156 @@
+// ordo dead: look at, bring back, delete and export what failed for good.
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/nearest.h"
+#include "base/time_text.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/shapes.h"
+
+namespace ordo::cli {
+namespace {
+
+struct DeadValues {
+  std::string queue;
+  std::string verb = "list";
+  std::vector<std::string> ids;
+  bool all = false;
+  bool json = false;
+};
+
+constexpr const char* kDeadExamples =
+    "  ordo dead orders list\n"
+    "  ordo dead orders retry 42 43      # or --all\n"
+    "  ordo dead orders export > dead.ndjson && ordo push orders --ndjson dead.ndjson\n";
+
+constexpr int kMostIds = 1'000'000;
+
+/// The dead payloads of one job.
+struct DeadJob {
+  JobView job;
+  FailureKind error_kind = FailureKind::handler;
+};
+
+/// Grouped by job, in the order of their first deaths; the rest of a job is that of its last death.
+std::vector<DeadJob> grouped(Admin& admin, const DeadValues& values) {
+  std::vector<DeadJob> jobs;
+  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;
+  admin.dead(values.queue, values.ids, [&](const DeadView& dead) {
+    const auto [place, is_new] = places.try_emplace({dead.kind, dead.key, dead.id}, jobs.size());
+    if (is_new) jobs.emplace_back();
+    DeadJob& found = jobs[place->second];
+    found.error_kind = dead.error_kind;
+    JobView& job = found.job;
+    job.queue = values.queue;
+    job.kind = dead.kind;
+    job.key = dead.key;
+    job.id = dead.id;
+    job.state = JobStatus::dead;
+    job.payloads.push_back(dead.payload);
+    job.run_at = dead.died_at;
+    job.retry_count = dead.retry_count;
+    job.crashes = dead.crashes;
+    job.error = dead.error;
+    return true;
+  });
+  return jobs;
+}
+
+std::string dead_json(const DeadJob& dead) {
+  std::string text = job_json(dead.job);
+  text.pop_back();
+  return text + fmt::format(",\"error_kind\":\"{}\"}}", to_string(dead.error_kind));
+}
+
+std::string dead_table(const std::vector<DeadJob>& jobs) {
+  Table table({{"ID"},
+               {"KEY"},
+               {"KIND"},
+               {"DIED AT"},
+               {"PAYLOADS", Side::right},
+               {"RETRY", Side::right},
+               {"WHY"},
+               {"ERROR"}});
+  for (const auto& [job, error_kind] : jobs) {
+    table.add({{job.id},
+               {job.key},
+               {job.kind},
+               {format_time(job.run_at)},
+               {fmt::to_string(job.payloads.size())},
+               {fmt::to_string(job.retry_count)},
+               {std::string(to_string(error_kind)), Tone::bad},
+               {job.error}});
+  }
+  return table.text(colours_of_stdout());
+}
+
+/// As `push --ndjson` reads it back.
+void print_export_line(const DeadView& dead) {
+  std::string line = "{\"id\":" + json_string(dead.id) + ",\"key\":" + json_string(dead.key) +
+                     ",\"kind\":" + json_string(dead.kind) + ",\"payload\":";
+  append_payload(line, dead.payload.bytes);
+  line += ",\"score\":" + json_number(dead.payload.score) + "}\n";
+  print(line);
+}
+
+int change_dead(Context& context, const DeadValues& values) {
+  if (values.ids.empty() && !values.all) {
+    refuse_arguments(fmt::format("dead: {} which jobs? Give their ids, or --all", values.verb));
+  }
+  if (!values.ids.empty() && values.all) refuse_arguments("dead: give ids or --all, not both");
+  Admin admin = context.open_admin();
+  const auto ids = values.all ? std::nullopt : std::optional(values.ids);
+  const bool retry = values.verb == "retry";
+  const std::size_t count =
+      retry ? admin.retry_dead(values.queue, ids) : admin.delete_dead(values.queue, ids);
+  if (values.json) {
+    print(fmt::format("{{\"{}\":{}}}\n", retry ? "retried" : "deleted", count));
+  } else {
+    print(fmt::format("{} {} {}\n", count, count == 1 ? "payload" : "payloads",
+                      retry ? "brought back" : "deleted"));
+  }
+  return 0;
+}
+
+int run_dead(Context& context, const DeadValues& values) {
+  const std::vector<std::string> verbs = {"list", "retry", "delete", "export"};
+  if (std::ranges::find(verbs, values.verb) == verbs.end()) {
+    refuse_arguments(
+        fmt::format("dead: nothing is named '{}'; {}", values.verb, nearest_hint(values.verb, verbs)));
+  }
+  if (values.verb == "retry" || values.verb == "delete") return change_dead(context, values);
+  Admin admin = context.open_admin();
+  if (values.verb == "export") {
+    admin.dead(values.queue, values.ids, [](const DeadView& dead) {
+      print_export_line(dead);
+      return true;
+    });
+    return 0;
+  }
+  const auto jobs = grouped(admin, values);
+  print(values.json ? json_array(jobs, dead_json) : dead_table(jobs));
+  return 0;
+}
+
+}  // namespace
+
+void add_dead(CLI::App& app, Context& context) {
+  auto values = std::make_shared<DeadValues>();
+  CLI::App* dead =
+      add_command(app, context, "dead", "List, bring back, delete or export jobs that failed for good",
+                  kDeadExamples, values, run_dead);
+  dead->add_option("QUEUE", values->queue, "Name of the queue")->required();
+  dead->add_option("VERB", values->verb, "list (default), retry, delete or export");
+  dead->add_option("IDS", values->ids, "Ids of jobs; list and export: all if none are given")
+      ->expected(0, kMostIds)
+      ->allow_extra_args(false);  // else an id like "[1]" would be taken apart
+  dead->add_flag("--all", values->all, "Retry or delete all of them");
+  dead->add_flag("--json", values->json, "Print one JSON array; retry and delete: the count");
+}
+
+}  // namespace ordo::cli

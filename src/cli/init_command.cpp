@@ -1,0 +1,126 @@
+// ordo init: a config and a first worker that work as they are.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/output.h"
+
+namespace ordo::cli {
+namespace {
+
+struct InitValues {
+  bool python = false;
+  bool cpp = false;
+};
+
+constexpr const char* kInitExamples =
+    "  ordo init              # ordo.toml and worker.py\n"
+    "  ordo init --cpp        # ordo.toml and worker.cpp\n";
+
+constexpr std::string_view kConfigText = R"(# Settings of Ordo. What is not set has its default.
+store = "sqlite:ordo.db"
+
+[node]
+# threads = 5
+
+[queue.orders]
+# shards = 5               # fixed when the queue is first used
+# max_retries = 25
+)";
+
+constexpr std::string_view kPythonText = R"(#!/usr/bin/env python3
+"""Jobs of the queue orders: one JSON line comes in, one JSON line goes out."""
+import json
+import sys
+
+
+def perform(job):
+    """Does one job. What it raises fails the job, which is then tried again later."""
+    for payload in job["payloads"]:
+        print("order", job["id"], payload)  # lines that do not start with { go to the log
+
+
+for line in sys.stdin:
+    results = {}
+    for job in json.loads(line)["jobs"]:
+        try:
+            perform(job)
+            results[job["id"]] = {"ok": True}
+        except Exception as error:
+            results[job["id"]] = {"error": f"{type(error).__name__}: {error}"}
+    print(json.dumps({"results": results}), flush=True)
+)";
+
+constexpr std::string_view kCppText = R"(// Jobs of the queue orders. Build it with:
+//   c++ -std=c++20 -shared -fPIC worker.cpp -o libworker.so $(pkg-config --cflags --libs ordo)
+#include <cstdio>
+
+#include <ordo/json.hpp>
+#include <ordo/ordo.hpp>
+
+extern "C" const int ordo_abi = ordo::kAbi;
+
+/// Does one job. What it throws fails the job, which is then tried again later.
+static void perform(const ordo::TypedJob<ordo::Json>& job) {
+  for (const auto& payload : job.payloads) std::printf("order %s %s\n", job.job.id.c_str(), payload.dump().c_str());
+}
+
+extern "C" void ordo_load(ordo::Server& server) { server.add("orders", ordo::make_worker<ordo::Json>(perform)); }
+)";
+
+struct NewFile {
+  std::string name;
+  std::string text;
+};
+
+void write_new(const NewFile& file) {
+  const auto fail = [&] {
+    throw Error(ErrorKind::unavailable,
+                fmt::format("init: cannot write {}: {}", file.name, std::strerror(errno)));
+  };
+  const int fd = ::open(file.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) fail();
+  const bool written =
+      ::write(fd, file.text.data(), file.text.size()) == static_cast<ssize_t>(file.text.size());
+  if (!written || ::close(fd) != 0) fail();
+}
+
+int run_init(Context& context, const InitValues& values) {
+  const std::string how =
+      values.cpp ? "library = \"./libworker.so\"\n" : "command = [\"python3\", \"worker.py\"]\n";
+  const std::vector<NewFile> files = {{"ordo.toml", std::string(kConfigText) + how},
+                                      values.cpp ? NewFile{"worker.cpp", std::string(kCppText)}
+                                                 : NewFile{"worker.py", std::string(kPythonText)}};
+  context.tried = true;
+  for (const NewFile& file : files) {
+    if (::access(file.name.c_str(), F_OK) != 0) continue;
+    throw Error(ErrorKind::unavailable,
+                fmt::format("init: {} is here already and is left as it is; use an empty folder", file.name));
+  }
+  for (const NewFile& file : files) write_new(file);
+  print(fmt::format("wrote {} and {}; next:\n", files[0].name, files[1].name));
+  if (values.cpp) {
+    print("  c++ -std=c++20 -shared -fPIC worker.cpp -o libworker.so $(pkg-config --cflags --libs ordo)\n");
+  }
+  print("  ordo push orders --id 1 --payload '{\"total\":7}'\n  ordo work --drain\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_init(CLI::App& app, Context& context) {
+  auto values = std::make_shared<InitValues>();
+  CLI::App* init = add_command(app, context, "init", "Write a config and a first worker into this folder",
+                               kInitExamples, values, run_init);
+  CLI::Option* python = init->add_flag("--python", values->python, "A worker in Python (default)");
+  init->add_flag("--cpp", values->cpp, "A worker in C++")->excludes(python);
+}
+
+}  // namespace ordo::cli

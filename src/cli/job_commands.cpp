@@ -1,0 +1,228 @@
+// ordo jobs and ordo job: look at queued and running jobs, cancel one, make one due.
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/nearest.h"
+#include "base/time_text.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/shapes.h"
+
+namespace ordo::cli {
+namespace {
+
+struct JobsValues {
+  std::string queue;
+  std::string state;
+  std::string id;
+  std::string kind;
+  std::string key;
+  std::size_t limit = JobFilter().limit;
+  bool json = false;
+};
+
+struct JobValues {
+  std::string queue;
+  std::string id;
+  std::string verb = "show";
+  std::string kind;
+  std::string key;
+  bool json = false;
+};
+
+constexpr const char* kQueued = "queued";  // due, scheduled and retrying
+
+constexpr std::array kStates = {JobStatus::due,     JobStatus::scheduled, JobStatus::retrying,
+                                JobStatus::running, JobStatus::awaiting,  JobStatus::dead};
+
+constexpr const char* kJobsExamples =
+    "  ordo jobs orders\n"
+    "  ordo jobs orders --state retrying --json\n"
+    "  ordo jobs orders --id 42\n";
+
+constexpr const char* kJobExamples =
+    "  ordo job orders 42 show\n"
+    "  ordo job orders 42 run-now      # start it without waiting for its time\n"
+    "  ordo job orders 42 cancel\n";
+
+/// Nothing for "queued" and for no state at all.
+std::optional<JobStatus> status_of(const std::string& state) {
+  std::vector<std::string> known = {kQueued};
+  for (const JobStatus status : kStates) {
+    if (to_string(status) == state) return status;
+    known.emplace_back(to_string(status));
+  }
+  if (state.empty() || state == kQueued) return {};
+  refuse_arguments(fmt::format("jobs: no state is named '{}'; use one of {}", state, fmt::join(known, ", ")));
+}
+
+JobView job_of_dead(const std::string& queue, const DeadView& dead) {
+  JobView job{.queue = queue, .kind = dead.kind, .key = dead.key, .id = dead.id, .state = JobStatus::dead};
+  job.payloads = {dead.payload};
+  job.run_at = dead.died_at;
+  job.retry_count = dead.retry_count;
+  job.crashes = dead.crashes;
+  job.error = dead.error;
+  return job;
+}
+
+std::vector<JobView> dead_jobs(Admin& admin, const std::string& queue, const JobFilter& filter) {
+  std::vector<JobView> jobs;
+  const auto ids = filter.id.empty() ? std::vector<std::string>{} : std::vector{filter.id};
+  admin.dead(queue, ids, [&](const DeadView& dead) {
+    if (!filter.kind.empty() && dead.kind != filter.kind) return true;
+    if (!filter.key.empty() && dead.key != filter.key) return true;
+    jobs.push_back(job_of_dead(queue, dead));
+    return jobs.size() < filter.limit;
+  });
+  return jobs;
+}
+
+std::vector<JobView> queued_jobs(Admin& admin, const std::string& queue, JobFilter filter) {
+  const std::size_t limit = filter.limit;
+  filter.limit = std::numeric_limits<std::size_t>::max();  // running jobs stand before the queued ones
+  auto jobs = admin.jobs(queue, filter);
+  std::erase_if(jobs, [](const JobView& job) { return state_word(job.state) != kQueued; });
+  if (jobs.size() > limit) jobs.resize(limit);
+  return jobs;
+}
+
+Tone tone_of(JobStatus status) {
+  switch (status) {
+    case JobStatus::due:
+    case JobStatus::scheduled:
+    case JobStatus::awaiting:
+      return Tone::plain;
+    case JobStatus::retrying:
+      return Tone::warning;
+    case JobStatus::running:
+      return Tone::good;
+    case JobStatus::dead:
+      return Tone::bad;
+  }
+  return Tone::plain;
+}
+
+std::string jobs_table(const std::vector<JobView>& jobs) {
+  Table table({{"ID"},
+               {"KEY"},
+               {"KIND"},
+               {"STATE"},
+               {"RUN AT"},
+               {"RETRY", Side::right},
+               {"CRASHES", Side::right},
+               {"PAYLOADS", Side::right},
+               {"ERROR"}});
+  for (const JobView& job : jobs) {
+    table.add({{job.id},
+               {job.key},
+               {job.kind},
+               {std::string(to_string(job.state)), tone_of(job.state)},
+               {format_time(job.run_at)},
+               {fmt::to_string(job.retry_count)},
+               {fmt::to_string(job.crashes)},
+               {fmt::to_string(job.payloads.size())},
+               {job.error}});
+  }
+  return table.text(colours_of_stdout());
+}
+
+std::string job_sheet(const JobView& job) {
+  std::string sheet;
+  const auto line = [&](std::string_view name, std::string_view value) {
+    sheet += fmt::format("{:<12} {}\n", name, value);
+  };
+  constexpr std::size_t kWidest = 2000;
+  line("id", printable(job.id, kWidest));
+  line("key", printable(job.key, kWidest));
+  line("kind", printable(job.kind, kWidest));
+  line("state", to_string(job.state));
+  line(job.state == JobStatus::dead ? "died at" : "run at", format_time(job.run_at));
+  line("retry count", fmt::to_string(job.retry_count));
+  line("crashes", fmt::to_string(job.crashes));
+  if (!job.error.empty()) line("error", printable(job.error, kWidest));
+  for (const Payload& payload : job.payloads) {
+    line("payload", fmt::format("{}  (score {})", printable(payload_to_json(payload.bytes), kWidest),
+                                json_number(payload.score)));
+  }
+  return sheet;
+}
+
+int run_jobs(Context& context, const JobsValues& values) {
+  const auto status = status_of(values.state);
+  const JobFilter filter{
+      .state = status, .id = values.id, .kind = values.kind, .key = values.key, .limit = values.limit};
+  Admin admin = context.open_admin();
+  const auto jobs = status == JobStatus::dead ? dead_jobs(admin, values.queue, filter)
+                    : values.state == kQueued ? queued_jobs(admin, values.queue, filter)
+                                              : admin.jobs(values.queue, filter);
+  print(values.json ? json_array(jobs, job_json) : jobs_table(jobs));
+  return 0;
+}
+
+int show_job(Context& context, const JobValues& values) {
+  Admin admin = context.open_admin();
+  const JobFilter filter{.id = values.id, .kind = values.kind, .key = values.key};
+  auto jobs = admin.jobs(values.queue, filter);
+  const auto dead = dead_jobs(admin, values.queue, filter);
+  jobs.insert(jobs.end(), dead.begin(), dead.end());
+  if (values.json) print(json_array(jobs, job_json));
+  for (std::size_t i = 0; i < jobs.size() && !values.json; ++i)
+    print((i > 0 ? "\n" : "") + job_sheet(jobs[i]));
+  if (!jobs.empty()) return 0;
+  fmt::print(stderr, "ordo: no job '{}' in {}: it has ended, or was never pushed\n",
+             printable(values.id, 255), values.queue);
+  return 1;
+}
+
+int run_job(Context& context, const JobValues& values) {
+  const std::vector<std::string> verbs = {"show", "cancel", "run-now"};
+  if (std::ranges::find(verbs, values.verb) == verbs.end()) {
+    refuse_arguments(
+        fmt::format("job: nothing is named '{}'; {}", values.verb, nearest_hint(values.verb, verbs)));
+  }
+  if (values.verb == "show") return show_job(context, values);
+  Admin admin = context.open_admin();
+  const JobName name{.id = values.id, .kind = values.kind, .key = values.key};
+  if (values.verb == "cancel") {
+    admin.cancel(values.queue, name);
+  } else {
+    admin.run_now(values.queue, name);
+  }
+  print(values.json ? "{\"requested\":1}\n" : "requested\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_job_commands(CLI::App& app, Context& context) {
+  auto many = std::make_shared<JobsValues>();
+  CLI::App* jobs = add_command(app, context, "jobs", "List the jobs of a queue in the order they would start",
+                               kJobsExamples, many, run_jobs);
+  jobs->add_option("QUEUE", many->queue, "Name of the queue")->required();
+  jobs->add_option("--state", many->state,
+                   "queued, or due, scheduled, retrying; running, awaiting, dead; default: all but dead");
+  jobs->add_option("--id", many->id, "Only jobs with this id");
+  jobs->add_option("--kind", many->kind, "Only jobs of this kind");
+  jobs->add_option("--key", many->key, "Only jobs of this key");
+  jobs->add_option("--limit", many->limit, "At most so many; default: 1000");
+  jobs->add_flag("--json", many->json, "Print one JSON array");
+
+  auto one = std::make_shared<JobValues>();
+  CLI::App* job = add_command(app, context, "job", "Show one job, cancel it, or make it due now",
+                              kJobExamples, one, run_job);
+  job->add_option("QUEUE", one->queue, "Name of the queue")->required();
+  job->add_option("ID", one->id, "Id of the job")->required();
+  job->add_option("VERB", one->verb, "show (default), cancel or run-now");
+  job->add_option("--kind", one->kind, "Only of this kind");
+  job->add_option("--key", one->key, "Only of this key; default: of any, in all shards");
+  job->add_flag("--json", one->json, "Print JSON");
+}
+
+}  // namespace ordo::cli

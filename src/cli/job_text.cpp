@@ -1,0 +1,130 @@
+#include "cli/job_text.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <ordo/error.hpp>
+
+#include "base/json.h"
+#include "base/json_tree.h"
+#include "base/nearest.h"
+#include "base/time_text.h"
+
+namespace ordo::cli {
+namespace {
+
+using JsonValue = JsonDocument::Value;
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::invalid_argument, what); }
+
+std::optional<double> parse_real(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
+  return value;
+}
+
+std::string text_of(std::string_view key, const JsonValue& value) {
+  if (!value.is_string())
+    refuse(fmt::format("\"{}\" needs a text in quotes, not {}", key, value.text().substr(0, 40)));
+  return value.as_string();
+}
+
+double real_of(std::string_view key, const JsonValue& value) {
+  const auto real = value.is_number() ? value.as_double() : std::nullopt;
+  if (!real || !std::isfinite(*real)) refuse(fmt::format("\"{}\" needs a finite number", key));
+  return *real;
+}
+
+std::int32_t priority_of(const JsonValue& value) {
+  using Limits = std::numeric_limits<std::int32_t>;
+  const auto number = value.is_number() ? value.as_int() : std::nullopt;
+  if (!number || *number < Limits::min() || *number > Limits::max()) {
+    refuse("\"priority\" needs a whole number of 32 bits; lower runs first");
+  }
+  return static_cast<std::int32_t>(*number);
+}
+
+Duration timeout_of(const JsonValue& value) {
+  const Duration timeout = parse_duration(text_of("timeout", value));
+  if (timeout <= Duration::zero()) refuse("\"timeout\" must be longer than nothing");
+  return timeout;
+}
+
+struct JobKey {
+  std::string_view name;
+  void (*set)(NewJob&, const JsonValue&);
+};
+
+constexpr JobKey kJobKeys[] = {
+    {"id",
+     [](NewJob& job, const JsonValue& value) {
+       job.id = text_of("id", value);
+       if (job.id.empty()) refuse("\"id\" is empty; leave it out to get a new one");
+     }},
+    {"key", [](NewJob& job, const JsonValue& value) { job.key = text_of("key", value); }},
+    {"kind", [](NewJob& job, const JsonValue& value) { job.kind = text_of("kind", value); }},
+    {"payload", [](NewJob& job, const JsonValue& value) { job.payload = payload_from_json(value.text()); }},
+    {"score", [](NewJob& job, const JsonValue& value) { job.score = real_of("score", value); }},
+    {"run_at",
+     [](NewJob& job, const JsonValue& value) {
+       if (value.is_number()) {
+         job.run_at = time_of_unix_seconds(real_of("run_at", value));
+       } else {
+         set_start(job, text_of("run_at", value));
+       }
+     }},
+    {"priority", [](NewJob& job, const JsonValue& value) { job.priority = priority_of(value); }},
+    {"timeout", [](NewJob& job, const JsonValue& value) { job.timeout = timeout_of(value); }},
+};
+
+std::string unknown_key(const std::string& key) {
+  std::vector<std::string> known;
+  for (const JobKey& job_key : kJobKeys) known.emplace_back(job_key.name);
+  return fmt::format("unknown key {}; {}", json_string(key), nearest_hint(key, known));
+}
+
+}  // namespace
+
+void set_start(NewJob& job, std::string_view text) {
+  if (text.starts_with('+')) {
+    job.delay = parse_duration(text.substr(1));
+  } else if (const auto seconds = parse_real(text)) {
+    job.run_at = time_of_unix_seconds(*seconds);
+  } else {
+    job.run_at = parse_time(text, Time{});
+  }
+}
+
+NewJob parse_job(std::string_view json) {
+  const auto document = JsonDocument::parse(json);
+  if (!document) {
+    std::string rest;
+    std::size_t error_at = 0;
+    append_minified(rest, json, &error_at);
+    refuse(fmt::format("this is no JSON: column {} is wrong", error_at + 1));
+  }
+  const JsonValue object = document->root();
+  if (!object.is_object()) refuse(R"(a job is a JSON object, like {"id":"42","payload":{"v":1}})");
+  NewJob job;
+  unsigned seen = 0;
+  for (std::size_t i = 0; i < object.size(); ++i) {
+    const std::string key = object.key_at(i);
+    std::size_t at = 0;
+    while (at < std::size(kJobKeys) && kJobKeys[at].name != key) ++at;
+    if (at == std::size(kJobKeys)) refuse(unknown_key(key));
+    if ((seen & 1U << at) != 0) refuse(fmt::format("\"{}\" stands twice", key));
+    seen |= 1U << at;
+    kJobKeys[at].set(job, object.at(i));
+  }
+  return job;
+}
+
+}  // namespace ordo::cli

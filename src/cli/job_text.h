@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string_view>
+
+#include <ordo/job.hpp>
+
+namespace ordo::cli {
+
+/// Sets when a job starts first: RFC 3339, Unix seconds, or "+10s" from the push. Throws
+/// Error{invalid_argument}.
+void set_start(NewJob& job, std::string_view text);
+
+/// One job from a JSON object with the keys id, key, kind, payload, score, run_at, priority and timeout.
+/// Throws Error{invalid_argument} for anything else.
+NewJob parse_job(std::string_view json);
+
+}  // namespace ordo::cli

@@ -1,0 +1,3 @@
+#include <ordo/cli.hpp>
+
+int main(int argc, char** argv) { return ordo::main(argc, argv); }

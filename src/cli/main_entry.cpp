@@ -1,0 +1,137 @@
+// The whole command line: builds it, runs the command that was named and turns every failure into one line
+// and a code.
+
+#include <ordo/cli.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <ordo/execution.hpp>
+#include <ordo/version.hpp>
+
+#include "base/nearest.h"
+#include "cli/command.h"
+#include "cli/output.h"
+
+namespace ordo {
+namespace cli {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+constexpr int kRefused = 2;
+
+constexpr const char* kFirstSteps =
+    "First steps:\n"
+    "  ordo init                                        # ordo.toml and worker.py\n"
+    "  ordo push orders --id 42 --payload '{\"total\":7}'\n"
+    "  ordo work --drain\n"
+    "  ordo stats\n"
+    "\n"
+    "Settings: flag, then environment (ORDO_STORE, ORDO_NODE_THREADS, ...), then the config file, then the "
+    "default.\n"
+    "Exit codes: 0 done; 1 tried and failed; 2 command line or config wrong, nothing tried.\n";
+
+void build(CLI::App& app, Context& context) {
+  app.name("ordo");
+  app.set_version_flag("--version", std::string("ordo ") + kVersion);
+  app.add_option("--config", context.sources.file, "Config file; default: $ORDO_CONFIG, else ./ordo.toml");
+  app.add_option("--store", context.sources.store, "URL of the store; default: sqlite:ordo.db");
+  app.add_option("-o,--set", context.sources.set, "Set any key of the config: -o queue.orders.shards=8")
+      ->allow_extra_args(false);
+  app.footer(kFirstSteps);
+  app.fallthrough();             // inherited: the options above are taken after the command, too
+  app.require_subcommand(0, 1);  // one: a queue may be named like a command
+  add_work(app, context);
+  add_push(app, context);
+  add_stats(app, context);
+  add_queue_commands(app, context);
+  add_job_commands(app, context);
+  add_dead(app, context);
+  add_init(app, context);
+  add_completion(app, context);
+}
+
+std::vector<std::string> names_of_options(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options([](const CLI::Option*) { return true; })) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// What is wrong with a command line, in one line.
+std::string refusal_of(const CLI::App& app, const CLI::ParseError& error) {
+  const auto parsed = app.get_subcommands();
+  const auto extras = app.remaining(true);
+  const bool is_extra =
+      error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extras.empty();
+  if (parsed.empty() && is_extra && !extras[0].starts_with('-')) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(command->get_name());
+    }
+    return fmt::format("there is no command '{}'; {}", extras[0], nearest_hint(extras[0], names));
+  }
+  const std::string command = parsed.empty() ? std::string() : parsed[0]->get_name();
+  std::string what = error.what();
+  if (is_extra) {
+    auto names = parsed.empty() ? std::vector<std::string>{} : names_of_options(*parsed[0]);
+    const auto common = names_of_options(app);
+    names.insert(names.end(), common.begin(), common.end());
+    const bool is_option = extras[0].starts_with('-');
+    what = fmt::format("'{}' is not expected{}", extras[0],
+                       is_option ? "; " + nearest_hint(extras[0], names) : "");
+  }
+  std::ranges::replace(what, '\n', ' ');
+  return command.empty() ? fmt::format("{}; see 'ordo --help'", what)
+                         : fmt::format("{}: {}; see 'ordo {} --help'", command, what, command);
+}
+
+int fail(int code, std::string what) {
+  while (what.ends_with('\n')) what.pop_back();
+  std::ranges::replace(what, '\n', ' ');
+  std::fflush(stdout);
+  fmt::print(stderr, "ordo: {}\n", what);
+  return code;
+}
+
+int run(int argc, char** argv, const std::function<void(Server&)>& load) {
+  Context context;
+  context.load = load;
+  CLI::App app("Background jobs that run in order per key.");
+  try {
+    build(app, context);
+    app.parse(argc, argv);
+    if (!context.run) {
+      fmt::print(stderr, "{}", app.help());
+      return kRefused;
+    }
+    const int code = context.run();
+    finish_output();
+    return code;
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return fail(kRefused, refusal_of(app, error));
+  } catch (const Error& error) {
+    const bool refused = error.kind() == ErrorKind::invalid_argument && !context.tried;
+    return fail(refused ? kRefused : kFailed, error.what());
+  } catch (const std::exception& error) {
+    return fail(kFailed, error.what());
+  }
+}
+
+}  // namespace
+}  // namespace cli
+
+int main(int argc, char** argv, const std::function<void(Server&)>& load) {
+  if (const auto code = run_as_guard(argc, argv)) return *code;
+  return cli::run(argc, argv, load);
+}
+
+}  // namespace ordo

@@ -1,0 +1,35 @@
+#include "cli/output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <ordo/error.hpp>
+
+namespace ordo::cli {
+
+void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+bool is_terminal(int fd) { return isatty(fd) == 1; }
+
+Colours colours_of_stdout() {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  if (no_color != nullptr && *no_color != '\0') return Colours::off;
+  if (terminal != nullptr && std::strcmp(terminal, "dumb") == 0) return Colours::off;
+  return is_terminal(STDOUT_FILENO) ? Colours::on : Colours::off;
+}
+
+void finish_output() {
+  const bool failed_before = std::ferror(stdout) != 0;
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !failed_before) return;
+  const std::string why = errno != 0 ? std::strerror(errno) : "an earlier write failed";
+  throw Error(ErrorKind::unavailable, "cannot write the output: " + why);
+}
+
+}  // namespace ordo::cli

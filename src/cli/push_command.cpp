@@ -1,0 +1,119 @@
+// ordo push: one job from flags, or many from a file of JSON lines.
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/time_text.h"
+#include "cli/command.h"
+#include "cli/job_text.h"
+#include "cli/line_reader.h"
+#include "cli/ndjson_push.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+
+namespace ordo::cli {
+namespace {
+
+struct PushValues {
+  std::string queue;
+  std::optional<std::string> id;
+  std::optional<std::string> payload;
+  std::optional<std::string> payload_file;
+  std::optional<std::string> key;
+  std::optional<std::string> kind;
+  std::optional<double> score;
+  std::optional<std::string> at;
+  std::optional<std::int32_t> priority;
+  std::optional<std::string> timeout;
+  std::optional<std::string> ndjson;
+  bool json = false;
+};
+
+constexpr const char* kPushExamples =
+    "  ordo push orders --id 42 --payload '{\"total\":7}'\n"
+    "  ordo push orders --id 42 --payload-file order.bin --key customer-1 --at +10s\n"
+    "  ordo push orders --ndjson jobs.ndjson     # one {\"id\":\"42\",\"payload\":{...}} a line\n";
+
+NewJob job_of(const PushValues& values) {
+  if (values.id && values.id->empty()) refuse_arguments("push: --id is empty; leave it out to get a new one");
+  if (values.score && !std::isfinite(*values.score))
+    refuse_arguments("push: --score must be a finite number");
+  NewJob job{.id = values.id.value_or(""), .key = values.key.value_or(""), .kind = values.kind.value_or("")};
+  job.score = values.score;
+  job.priority = values.priority;
+  if (values.at) set_start(job, *values.at);
+  if (values.timeout) {
+    job.timeout = parse_duration(*values.timeout);
+    if (*job.timeout <= Duration::zero()) refuse_arguments("push: --timeout must be longer than nothing");
+  }
+  if (values.payload) job.payload = payload_from_json(*values.payload);
+  if (values.payload_file) job.payload = read_whole(*values.payload_file);
+  return job;
+}
+
+int push_one(Context& context, const PushValues& values) {
+  NewJob job = job_of(values);
+  const std::string id = context.open_client().push(values.queue, std::move(job));
+  print(values.json ? fmt::format("{{\"pushed\":1,\"id\":{}}}\n", json_string(id)) : id + "\n");
+  return 0;
+}
+
+int push_file(Context& context, const PushValues& values) {
+  Input input(*values.ndjson);
+  LineReader lines(input);
+  Client client = context.open_client();
+  NdjsonResult result;
+  {
+    Progress progress(input);
+    result =
+        NdjsonPush(client, values.queue, [&](std::uint64_t pushed) { progress.show(pushed); }).run(lines);
+  }
+  if (result.line > 0) {
+    fmt::print(stderr, "ordo: pushed {}; line {}: {}\n", result.pushed, result.line, result.error);
+    return 1;
+  }
+  print(values.json ? fmt::format("{{\"pushed\":{}}}\n", result.pushed)
+                    : fmt::format("pushed {}\n", result.pushed));
+  return 0;
+}
+
+int run_push(Context& context, const PushValues& values) {
+  return values.ndjson ? push_file(context, values) : push_one(context, values);
+}
+
+}  // namespace
+
+void add_push(CLI::App& app, Context& context) {
+  auto values = std::make_shared<PushValues>();
+  CLI::App* push =
+      add_command(app, context, "push", "Put jobs into a queue; prints the id when the job is durable",
+                  kPushExamples, values, run_push);
+  push->add_option("QUEUE", values->queue, "Queue to push to")->required();
+  CLI::Option* ndjson =
+      push->add_option("--ndjson", values->ndjson, "File of jobs, one JSON object a line; - for stdin");
+  push->add_flag("--json", values->json, "Print the result as JSON");
+  const auto of_one = [&](CLI::Option* option) { option->excludes(ndjson); };
+  of_one(push->add_option("--id", values->id,
+                          "Names the job; a new one if left out. Pushing a queued id merges"));
+  CLI::Option* payload = push->add_option("--payload", values->payload, "JSON; stored without white space");
+  of_one(payload);
+  CLI::Option* file =
+      push->add_option("--payload-file", values->payload_file, "File of raw bytes; - for stdin");
+  of_one(file);
+  file->excludes(payload);
+  of_one(
+      push->add_option("--key", values->key, "Jobs of a key run in order, one at a time; default: the id"));
+  of_one(push->add_option("--kind", values->kind, "Names the worker; default: the queue's name"));
+  of_one(push->add_option("--score", values->score,
+                          "Orders the payloads of a job; default: now in Unix seconds"));
+  of_one(push->add_option("--at", values->at,
+                          "Start not before: RFC 3339, Unix seconds, or +10s; default: now"));
+  of_one(push->add_option("--priority", values->priority, "Lower runs first; default: 100"));
+  of_one(push->add_option("--timeout", values->timeout, "Of one attempt, like 30s; default: the queue's"));
+}
+
+}  // namespace ordo::cli

@@ -1,0 +1,122 @@
+// ordo queues, nodes, pause, resume and remove.
+
+#include <fmt/format.h>
+
+#include "base/time_text.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/shapes.h"
+
+namespace ordo::cli {
+namespace {
+
+struct ListValues {
+  bool json = false;
+};
+
+struct QueueValues {
+  std::string queue;
+  bool with_jobs = false;
+};
+
+int run_queues(Context& context, const ListValues& values) {
+  const auto queues = context.open_admin().queues();
+  if (values.json) {
+    print(json_array(queues, queue_json));
+    return 0;
+  }
+  Table table({{"QUEUE"}, {"SHARDS", Side::right}, {"STATE"}});
+  for (const QueueView& queue : queues) {
+    const Tone tone = queue.state == "running" ? Tone::good : Tone::warning;
+    table.add({{queue.name}, {fmt::to_string(queue.shards)}, {queue.state, tone}});
+  }
+  print(table.text(colours_of_stdout()));
+  return 0;
+}
+
+int run_nodes(Context& context, const ListValues& values) {
+  const auto nodes = context.open_admin().nodes();
+  if (values.json) {
+    print(json_array(nodes, node_json));
+    return 0;
+  }
+  Table table({{"NODE"},
+               {"HOST"},
+               {"PID", Side::right},
+               {"THREADS", Side::right},
+               {"SHARDS", Side::right},
+               {"STARTED"},
+               {"QUEUES"},
+               {""}});
+  for (const NodeView& node : nodes) {
+    table.add({{node.id},
+               {node.host},
+               {fmt::to_string(node.pid)},
+               {fmt::to_string(node.threads)},
+               {fmt::to_string(node.shards)},
+               {format_time(std::chrono::floor<std::chrono::seconds>(node.started))},
+               {fmt::format("{}", fmt::join(node.queues, ","))},
+               {node.alive ? "" : "gone", Tone::bad}});
+  }
+  print(table.text(colours_of_stdout()));
+  return 0;
+}
+
+int run_pause(Context& context, const QueueValues& values) {
+  context.open_admin().pause(values.queue);
+  print(fmt::format("requested: {} takes no new job until it is resumed\n", values.queue));
+  return 0;
+}
+
+int run_resume(Context& context, const QueueValues& values) {
+  context.open_admin().resume(values.queue);
+  print(fmt::format("requested: {} takes jobs\n", values.queue));
+  return 0;
+}
+
+int run_remove(Context& context, const QueueValues& values) {
+  const auto jobs = values.with_jobs ? Admin::RemoveJobs::with_jobs : Admin::RemoveJobs::refuse;
+  if (!context.open_admin().remove(values.queue, jobs)) {
+    fmt::print(
+        stderr,
+        "ordo: cannot remove {}: it still has jobs or dead payloads; finish them, or remove them too with "
+        "--with-jobs\n",
+        values.queue);
+    return 1;
+  }
+  print(fmt::format("removed {}\n", values.queue));
+  return 0;
+}
+
+void add_list(CLI::App& app, Context& context, const std::string& name, const std::string& what,
+              const std::string& examples, int (*run)(Context&, const ListValues&)) {
+  auto values = std::make_shared<ListValues>();
+  add_command(app, context, name, what, examples, values, run)
+      ->add_flag("--json", values->json, "Print one JSON array");
+}
+
+std::shared_ptr<QueueValues> add_verb(CLI::App& app, Context& context, const std::string& name,
+                                      const std::string& what, const std::string& examples,
+                                      int (*run)(Context&, const QueueValues&)) {
+  auto values = std::make_shared<QueueValues>();
+  CLI::App* command = add_command(app, context, name, what, examples, values, run);
+  command->add_option("QUEUE", values->queue, "Name of the queue")->required();
+  return values;
+}
+
+}  // namespace
+
+void add_queue_commands(CLI::App& app, Context& context) {
+  add_list(app, context, "queues", "List the queues of the store", "  ordo queues --json\n", run_queues);
+  add_list(app, context, "nodes", "List the nodes that run jobs", "  ordo nodes --json\n", run_nodes);
+  add_verb(app, context, "pause", "Start no more jobs of a queue, on any node", "  ordo pause orders\n",
+           run_pause);
+  add_verb(app, context, "resume", "Start jobs of a paused queue again", "  ordo resume orders\n",
+           run_resume);
+  const auto values = add_verb(app, context, "remove", "Remove a queue from the store",
+                               "  ordo remove orders\n  ordo remove orders --with-jobs\n", run_remove);
+  app.get_subcommand("remove")->add_flag("--with-jobs", values->with_jobs,
+                                         "Also if it has jobs: they are deleted");
+}
+
+}  // namespace ordo::cli

@@ -1,0 +1,113 @@
+#include "cli/shapes.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/time_text.h"
+
+namespace ordo::cli {
+namespace {
+
+/// Writes one JSON object.
+class ObjectText {
+ public:
+  ObjectText& raw(std::string_view key, std::string_view json) {
+    text_ += text_.size() > 1 ? "," : "";
+    append_json_string(text_, key);
+    text_ += ':';
+    text_ += json;
+    return *this;
+  }
+  ObjectText& text(std::string_view key, std::string_view value) { return raw(key, json_string(value)); }
+  ObjectText& text_or_null(std::string_view key, std::string_view value) {
+    return value.empty() ? raw(key, "null") : text(key, value);
+  }
+  template <class Number>
+  ObjectText& number(std::string_view key, Number value) {
+    return raw(key, fmt::to_string(value));
+  }
+  ObjectText& real(std::string_view key, double value) { return raw(key, json_number(value)); }
+  ObjectText& flag(std::string_view key, bool value) { return raw(key, value ? "true" : "false"); }
+  ObjectText& time(std::string_view key, Time value) { return text(key, format_time(value)); }
+
+  std::string end() const { return text_ + '}'; }
+
+ private:
+  std::string text_ = "{";
+};
+
+template <class Items, class Append>
+std::string array_of(const Items& items, const Append& append) {
+  std::string text = "[";
+  for (const auto& item : items) {
+    if (text.size() > 1) text += ',';
+    append(text, item);
+  }
+  return text + ']';
+}
+
+ObjectText counts_text(const QueueStats& stats) {
+  ObjectText object;
+  object.number("length", stats.length).number("due", stats.due).number("scheduled", stats.scheduled);
+  object.number("retrying", stats.retrying)
+      .number("running", stats.running)
+      .number("awaiting", stats.awaiting);
+  object.number("dead", stats.dead).number("blocked_by_lock", stats.blocked_by_lock).real("lag", stats.lag);
+  object.number("processed", stats.processed).number("failed", stats.failed);
+  return object;
+}
+
+}  // namespace
+
+std::string_view state_word(JobStatus status) {
+  switch (status) {
+    case JobStatus::due:
+    case JobStatus::scheduled:
+    case JobStatus::retrying:
+      return "queued";
+    case JobStatus::running:
+    case JobStatus::awaiting:
+    case JobStatus::dead:
+      return to_string(status);
+  }
+  return "unknown";
+}
+
+std::string job_json(const JobView& job) {
+  ObjectText object;
+  object.text("queue", job.queue).text("kind", job.kind).text("key", job.key).text("id", job.id);
+  object.text("state", state_word(job.state));
+  object.raw("payloads", array_of(job.payloads, [](std::string& out, const Payload& payload) {
+               append_payload(out, payload.bytes);
+             }));
+  object.raw("scores", array_of(job.payloads, [](std::string& out, const Payload& payload) {
+               append_json_number(out, payload.score);
+             }));
+  object.time("run_at", job.run_at).number("retry_count", job.retry_count).number("crashes", job.crashes);
+  return object.text_or_null("error", job.error).end();
+}
+
+std::string queue_json(const QueueView& queue) {
+  return ObjectText()
+      .text("name", queue.name)
+      .number("shards", queue.shards)
+      .text("state", queue.state)
+      .end();
+}
+
+std::string node_json(const NodeView& node) {
+  ObjectText object;
+  object.text("id", node.id).text("host", node.host).number("pid", node.pid).number("threads", node.threads);
+  object.raw("queues", array_of(node.queues, append_json_string));
+  return object.time("started", node.started).number("shards", node.shards).flag("alive", node.alive).end();
+}
+
+std::string stats_json(const Stats& stats) {
+  ObjectText queues;
+  for (const auto& [name, counts] : stats.by_queue) {
+    queues.raw(name, counts_text(counts).flag("paused", counts.paused).end());
+  }
+  return ObjectText().raw("total", counts_text(stats.total).end()).raw("by_queue", queues.end()).end() + "\n";
+}
+
+}  // namespace ordo::cli

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ordo/admin.hpp>
+
+namespace ordo::cli {
+
+/// The JSON that outside programs rely on, and the words it shares with tables.
+
+/// The state as a job shows it: "queued" for due, scheduled and retrying.
+std::string_view state_word(JobStatus status);
+
+std::string job_json(const JobView& job);
+std::string queue_json(const QueueView& queue);
+std::string node_json(const NodeView& node);
+std::string stats_json(const Stats& stats);
+
+/// One array of what `shape` makes of each item, an item a line.
+template <class Item, class Shape>
+std::string json_array(const std::vector<Item>& items, const Shape& shape) {
+  std::string text = "[";
+  for (const Item& item : items) {
+    text += text.size() > 1 ? ",\n" : "";
+    text += shape(item);
+  }
+  return text + "]\n";
+}
+
+}  // namespace ordo::cli

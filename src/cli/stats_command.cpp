@@ -1,0 +1,123 @@
+// ordo stats: the counts of every queue, once or every second.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/shapes.h"
+
+namespace ordo::cli {
+namespace {
+
+struct StatsValues {
+  bool json = false;
+  bool watch = false;
+};
+
+constexpr const char* kStatsExamples =
+    "  ordo stats\n"
+    "  ordo stats --json | python3 -m json.tool\n"
+    "  ordo stats --watch      # until Ctrl-C\n";
+
+Cell count_cell(std::uint64_t count, Tone tone) {
+  return {fmt::to_string(count), count > 0 ? tone : Tone::dim};
+}
+
+std::vector<Cell> stats_row(const std::string& name, const QueueStats& stats) {
+  return {{name},
+          count_cell(stats.length, Tone::plain),
+          count_cell(stats.due, Tone::plain),
+          count_cell(stats.scheduled, Tone::plain),
+          count_cell(stats.retrying, Tone::warning),
+          count_cell(stats.running, Tone::good),
+          count_cell(stats.awaiting, Tone::plain),
+          count_cell(stats.dead, Tone::bad),
+          {fmt::format("{:.1f}s", stats.lag), stats.lag > 0 ? Tone::plain : Tone::dim},
+          count_cell(stats.processed, Tone::plain),
+          count_cell(stats.failed, Tone::plain),
+          {stats.paused ? "paused" : "", Tone::warning}};
+}
+
+std::string stats_table(const Stats& stats) {
+  Table table({{"QUEUE"},
+               {"LENGTH", Side::right},
+               {"DUE", Side::right},
+               {"SCHEDULED", Side::right},
+               {"RETRYING", Side::right},
+               {"RUNNING", Side::right},
+               {"AWAITING", Side::right},
+               {"DEAD", Side::right},
+               {"LAG", Side::right},
+               {"PROCESSED", Side::right},
+               {"FAILED", Side::right},
+               {""}});
+  for (const auto& [name, queue] : stats.by_queue) table.add(stats_row(name, queue));
+  QueueStats total = stats.total;
+  total.paused = false;
+  table.add(stats_row("total", total));
+  return table.text(colours_of_stdout());
+}
+
+std::string stats_line(const QueueStats& total) {
+  return fmt::format(
+      "length {} due {} scheduled {} retrying {} running {} awaiting {} dead {} lag {:.1f}s processed {} "
+      "failed {}\n",
+      total.length, total.due, total.scheduled, total.retrying, total.running, total.awaiting, total.dead,
+      total.lag, total.processed, total.failed);
+}
+
+/// Whether INT or TERM arrives within a second. They must be blocked.
+bool is_ended_within_second(const sigset_t& signals) {
+  const timespec second{.tv_sec = 1, .tv_nsec = 0};
+  int got = 0;
+  do {
+    got = ::sigtimedwait(&signals, nullptr, &second);
+  } while (got < 0 && errno == EINTR);
+  return got > 0;
+}
+
+int watch_stats(Context& context, const StatsValues& values) {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGINT);
+  ::sigaddset(&signals, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before the store starts threads
+  Admin admin = context.open_admin();
+  const bool redraw = is_terminal(STDOUT_FILENO) && !values.json;
+  do {
+    const Stats stats = admin.stats();
+    if (redraw) {
+      print("\033[H\033[2J" + stats_table(stats));
+    } else {
+      print(values.json ? stats_json(stats) : stats_line(stats.total));
+    }
+    finish_output();
+  } while (!is_ended_within_second(signals));
+  return 0;
+}
+
+int run_stats(Context& context, const StatsValues& values) {
+  if (values.watch) return watch_stats(context, values);
+  const Stats stats = context.open_admin().stats();
+  print(values.json ? stats_json(stats) : stats_table(stats));
+  return 0;
+}
+
+}  // namespace
+
+void add_stats(CLI::App& app, Context& context) {
+  auto values = std::make_shared<StatsValues>();
+  CLI::App* stats = add_command(app, context, "stats", "Show how many jobs wait, run, died and were done",
+                                kStatsExamples, values, run_stats);
+  stats->add_flag("--json", values->json, "Print one JSON object");
+  stats->add_flag("--watch", values->watch, "Show them every second until Ctrl-C");
+}
+
+}  // namespace ordo::cli

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ordo::cli {
+
+/// Columns a terminal uses for `text`: wide characters take two, combining marks none.
+std::size_t display_width(std::string_view text);
+
+/// Text that cannot disturb a terminal or a table: control characters and bytes that are not UTF-8 are
+/// written as escapes, and what is wider than `most` columns ends in "…".
+std::string printable(std::string_view text, std::size_t most);
+
+enum class Tone : std::uint8_t { plain, dim, good, warning, bad };
+
+struct Cell {
+  std::string text;
+  Tone tone = Tone::plain;
+};
+
+enum class Side : std::uint8_t { left, right };
+
+struct Column {
+  std::string title;
+  Side side = Side::left;
+};
+
+enum class Colours : std::uint8_t { off, on };
+
+/// Rows for people, aligned by display width.
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// One cell per column.
+  void add(std::vector<Cell> row);
+
+  std::string text(Colours colours) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+}  // namespace ordo::cli

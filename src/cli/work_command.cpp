@@ -1,0 +1,165 @@
+// ordo work: runs a node until it is told to stop, or until everything is done.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include <ordo/execution.hpp>
+
+#include "base/nearest.h"
+#include "cli/command.h"
+#include "cli/log_lines.h"
+#include "cli/output.h"
+#include "cli/signals.h"
+#include "cli/stack_traces.h"
+
+namespace ordo::cli {
+namespace {
+
+struct WorkValues {
+  bool drain = false;
+  std::vector<std::string> queues;
+  std::vector<std::string> libraries;
+};
+
+constexpr const char* kWorkExamples =
+    "  ordo work                       # the queues of ./ordo.toml that have a command or library\n"
+    "  ordo work --queue orders,mail\n"
+    "  ordo work -r ./libshop.so       # workers of a shared library\n"
+    "  ordo work --drain               # until nothing is left to do\n"
+    "\n"
+    "Signals: TERM or INT stops when running jobs have ended (at most shutdown_timeout); INT again stops at "
+    "once;\n"
+    "TSTP takes no more jobs; TTIN writes the stacks of all threads to the log.\n";
+
+void check_queues(const Config& config, const WorkValues& values) {
+  if (!values.libraries.empty()) return;  // they may bring queues that the config does not name
+  std::vector<std::string> known;
+  for (const QueueOptions& queue : config.queues) known.push_back(queue.name);
+  for (const std::string& name : values.queues) {
+    if (config.find(name) != nullptr) continue;
+    refuse_arguments(fmt::format("work: the config has no queue '{}'; {}", name, nearest_hint(name, known)));
+  }
+}
+
+void log_traces(const Log& log) {
+  const std::string traces = stack_traces();
+  const std::string path = write_traces(traces);
+  log(LogLevel::info,
+      path.empty() ? "stack traces of all threads:" : "stack traces of all threads, also in " + path + ":");
+  std::istringstream lines(traces);
+  for (std::string line; std::getline(lines, line);) log(LogLevel::info, line);
+}
+
+/// What a drain leaves, as the last line says it.
+std::string left_line(const Stats& stats, const std::vector<std::string>& served) {
+  std::uint64_t scheduled = 0;
+  std::uint64_t awaiting = 0;
+  std::uint64_t paused = 0;
+  std::uint64_t dead = 0;
+  for (const auto& [name, queue] : stats.by_queue) {
+    if (std::ranges::find(served, name) == served.end()) continue;
+    dead += queue.dead;
+    if (queue.paused) {
+      paused += queue.length + queue.awaiting;
+    } else {
+      scheduled += queue.scheduled;
+      awaiting += queue.awaiting;
+    }
+  }
+  return fmt::format("{} scheduled, {} awaiting, {} paused, {} dead", scheduled, awaiting, paused, dead);
+}
+
+std::vector<std::string> queues_of_node(Admin& admin, const std::string& node) {
+  for (NodeView& view : admin.nodes()) {
+    if (view.id == node) return std::move(view.queues);
+  }
+  return {};
+}
+
+[[noreturn]] void leave_now(int code) {
+  ::_exit(code);  // threads may still be in a run that does not end
+}
+
+ServerHooks hooks_of_work(const Log& log) {
+  ServerHooks hooks;
+  hooks.on_lease_lost = [&log] {
+    log(LogLevel::error,
+        "the leases are lost and runs did not stop in time: leaving at once, so that nothing runs twice");
+    leave_now(1);
+  };
+  return hooks;
+}
+
+/// Runs the server to its end. Returns the exit code.
+int serve(Server& server, Context& context, const WorkValues& values, const Log& log) {
+  server.start();
+  context.tried = true;
+  SignalThread signals({.stop =
+                            [&] {
+                              log(LogLevel::info, "stopping: no more jobs are taken");
+                              server.stop(Server::Stop::graceful);
+                            },
+                        .stop_now =
+                            [&] {
+                              log(LogLevel::warning, "stopping now: running jobs are put back");
+                              server.stop(Server::Stop::now);
+                              leave_now(1);
+                            },
+                        .quiet =
+                            [&] {
+                              log(LogLevel::info, "quiet: no more jobs are taken");
+                              server.quiet();
+                            },
+                        .traces = [&] { log_traces(log); }});
+  if (!values.drain) {
+    server.wait();
+    server.stop(Server::Stop::graceful);
+    return 0;
+  }
+  Admin admin = server.admin();
+  const auto served = queues_of_node(admin, server.node_id());
+  const bool drained = server.drain();
+  server.stop(Server::Stop::graceful);
+  print(fmt::format("{}; left: {}\n", drained ? "drained" : "stopped before everything was done",
+                    left_line(admin.stats(), served)));
+  return 0;
+}
+
+int run_work(Context& context, const WorkValues& values) {
+  const Config config = context.config();
+  check_queues(config, values);
+  block_signals();
+  prepare_stack_traces();
+  const Log log(config.node.log, config.node.log_level);
+  Server server(config);
+  server.set_log(log);
+  server.set_hooks(hooks_of_work(log));
+  add_configured_workers(server, config, values.queues);
+  for (const std::string& library : values.libraries) load_library(server, library);
+  if (context.load) context.load(server);
+  if (server.worker_count() == 0) {
+    refuse_arguments(
+        "work: there is no worker; give a queue of the config a command or library, or use -r LIBRARY");
+  }
+  return serve(server, context, values, log);
+}
+
+}  // namespace
+
+void add_work(CLI::App& app, Context& context) {
+  auto values = std::make_shared<WorkValues>();
+  CLI::App* work = add_command(app, context, "work", "Run a node: take jobs and run them", kWorkExamples,
+                               values, run_work);
+  work->add_flag("--drain", values->drain, "Stop when no job is due, running or waits for a retry");
+  work->add_option("--queue", values->queues, "Only these queues: A,B")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  work->add_option("-r,--require", values->libraries, "Shared library with workers")->allow_extra_args(false);
+}
+
+}  // namespace ordo::cli
