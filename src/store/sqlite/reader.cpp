@@ -8,15 +8,9 @@
 #include "store/sqlite/schema.h"
 
 namespace ordo::store::sqlite {
-namespace {
-
-// Bounds the life of a snapshot when hardly any row is wanted.
-constexpr std::size_t kScanRows = 200'000;
-constexpr std::size_t kReserveRows = 16'384;
-constexpr std::size_t kIdleReaders = 8;
 
 // A set of packed shard ids; open addressing, half empty.
-class ShardSet {
+class Reader::ShardSet {
  public:
   explicit ShardSet(std::span<const ShardId> shards) {
     while ((std::size_t{1} << bits_) < shards.size() * 2) ++bits_;
@@ -48,6 +42,12 @@ class ShardSet {
   std::vector<std::int64_t> slots_;
 };
 
+namespace {
+
+// Bounds the life of a snapshot when hardly any row is wanted.
+constexpr std::size_t kScanRows = 200'000;
+constexpr std::size_t kIdleReaders = 8;
+
 void add_row(LogChunk& chunk, Seq seq, std::int64_t shard, std::int64_t at, std::string_view body) {
   chunk.rows.push_back({.seq = seq,
                         .shard = {.queue = static_cast<std::uint32_t>(shard >> 16),
@@ -60,15 +60,20 @@ void add_row(LogChunk& chunk, Seq seq, std::int64_t shard, std::int64_t at, std:
 
 }  // namespace
 
+Connection& Reader::prepared(Connection& connection, Scan& scan) {
+  connection.set_task("read");
+  connection.run("PRAGMA query_only=1; PRAGMA cache_size=-8192; PRAGMA temp_store=memory");
+  add_functions(connection, scan);
+  return connection;
+}
+
 Reader::Reader(const std::string& path)
     : connection_(path, Connection::Mode::read_only),
-      head_((connection_.run("PRAGMA query_only=1; PRAGMA cache_size=-8192; PRAGMA temp_store=memory"),
-             connection_),
-            "SELECT head FROM counter"),
-      scan_(connection_, "SELECT seq, shard, more, at, body FROM entry WHERE seq>?1 ORDER BY seq"),
-      entry_(connection_, "SELECT shard, at, body FROM entry WHERE seq=?1") {
-  connection_.set_task("read");
-}
+      head_(prepared(connection_, scan_state_), "SELECT head FROM counter"),
+      scan_(
+          connection_,
+          "SELECT 1 FROM entry WHERE seq>?1 AND chunk_ends_before(seq, shard, more, at, body) ORDER BY seq"),
+      entry_(connection_, "SELECT shard, at, body FROM entry WHERE seq=?1") {}
 
 Seq Reader::head() {
   if (!head_.step()) connection_.fail(SQLITE_CORRUPT);
@@ -77,33 +82,53 @@ Seq Reader::head() {
   return head;
 }
 
+// Called by SQLite for every row of the scan, inside one sqlite3_step: a quarter faster than stepping from
+// row to row. Result 0: go on; 1: the chunk ends before this row. No memory left ends the process, as no
+// exception may pass.
+void Reader::take_row(sqlite3_context* context, int, sqlite3_value** columns) noexcept {
+  auto& scan = *static_cast<Scan*>(sqlite3_user_data(context));
+  auto& chunk = *scan.chunk;
+  const auto seq = static_cast<Seq>(sqlite3_value_int64(columns[0]));
+  const bool is_full =
+      chunk.rows.size() >= scan.row_limit || chunk.bytes.size() >= kReadBytes || scan.scanned >= kScanRows;
+  if (is_full && seq > chunk.through) return sqlite3_result_int(context, 1);
+  ++scan.scanned;
+  chunk.through = seq + static_cast<Seq>(sqlite3_value_int64(columns[2]));
+  const auto shard = sqlite3_value_int64(columns[1]);
+  if (scan.wanted->contains(shard)) {
+    const void* const body = sqlite3_value_blob(columns[4]);
+    const auto size = static_cast<std::size_t>(sqlite3_value_bytes(columns[4]));
+    add_row(chunk, seq, shard, sqlite3_value_int64(columns[3]), {static_cast<const char*>(body), size});
+  }
+  sqlite3_result_int(context, 0);
+}
+
+void Reader::add_functions(Connection& connection, Scan& scan) {
+  const int code =
+      sqlite3_create_function_v2(connection.handle(), "chunk_ends_before", 5, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                 &scan, take_row, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) connection.fail(code);
+}
+
 LogChunk Reader::read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) {
   const ShardSet wanted(shards);
-  const auto row_limit = std::max<std::size_t>(max_rows, 1);
   LogChunk chunk;
   chunk.through = after;
-  chunk.rows.reserve(std::min(row_limit, kReserveRows));
+  chunk.rows.reserve(last_rows_);  // the next chunk is mostly like the last
+  chunk.bytes.reserve(last_bytes_);
+  scan_state_ = {
+      .chunk = &chunk, .wanted = &wanted, .row_limit = std::max<std::size_t>(max_rows, 1), .scanned = 0};
   const Snapshot snapshot(connection_);
   const auto head = this->head();
-  std::size_t scanned = 0;
-  bool is_done = true;
-  scan_.bind(after);
-  while (scan_.step()) {
-    const auto seq = scan_.unsigned_number(0);
-    const bool is_full =
-        chunk.rows.size() >= row_limit || chunk.bytes.size() >= kReadBytes || scanned >= kScanRows;
-    if (is_full && seq > chunk.through) {
-      scan_.reset();
-      is_done = false;
-      break;
-    }
-    ++scanned;
-    chunk.through = seq + scan_.unsigned_number(2);
-    const auto shard = scan_.number(1);
-    if (wanted.contains(shard)) add_row(chunk, seq, shard, scan_.number(3), scan_.bytes(4));
+  const bool is_cut = scan_.bind(after).step();
+  if (is_cut) {
+    scan_.reset();
+  } else {
+    chunk.through = std::max(after, head);
   }
-  if (is_done) chunk.through = std::max(after, head);
   chunk.at_end = chunk.through >= head;
+  last_rows_ = chunk.rows.size();
+  last_bytes_ = chunk.bytes.size();
   return chunk;
 }
 
@@ -122,12 +147,12 @@ LogChunk Reader::fetch(std::span<const Seq> seqs) {
 
 std::vector<ShardFacts> Reader::load(std::span<const ShardId> shards) {
   std::vector<ShardFacts> facts;
-  std::unordered_map<std::int64_t, std::size_t> places;
+  std::unordered_multimap<std::int64_t, std::size_t> places;  // a caller may name a shard twice
   const Snapshot snapshot(connection_);
   Statement counts(connection_, "SELECT counts FROM shard WHERE id=?1");
   for (const auto shard : shards) {
     const auto id = pack(shard.queue, shard.index);
-    places[id] = facts.size();
+    places.emplace(id, facts.size());
     auto& fact = facts.emplace_back();
     fact.shard = shard;
     if (!counts.bind(id).step()) continue;
@@ -136,10 +161,11 @@ std::vector<ShardFacts> Reader::load(std::span<const ShardId> shards) {
   }
   Statement states(connection_, "SELECT seq, shard, body FROM state ORDER BY seq");
   while (states.step()) {
-    const auto place = places.find(states.number(1));
-    if (place == places.end()) continue;
-    facts[place->second].states.push_back(
-        {.seq = states.unsigned_number(0), .bytes = std::string(states.bytes(2))});
+    const auto [first, last] = places.equal_range(states.number(1));
+    for (auto place = first; place != last; ++place) {
+      facts[place->second].states.push_back(
+          {.seq = states.unsigned_number(0), .bytes = std::string(states.bytes(2))});
+    }
   }
   return facts;
 }

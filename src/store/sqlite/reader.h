@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -25,8 +26,23 @@ class Reader {
   Connection& connection() { return connection_; }
 
  private:
+  class ShardSet;
+  struct Scan {
+    LogChunk* chunk = nullptr;
+    const ShardSet* wanted = nullptr;
+    std::size_t row_limit = 0;
+    std::size_t scanned = 0;
+  };
+
+  static Connection& prepared(Connection& connection, Scan& scan);
+  static void add_functions(Connection& connection, Scan& scan);
+  static void take_row(sqlite3_context* context, int count, sqlite3_value** columns) noexcept;
+
   Connection connection_;
+  Scan scan_state_;  // of the read() that runs
   Statement head_, scan_, entry_;
+  std::size_t last_rows_ = 0;
+  std::size_t last_bytes_ = 0;
 };
 
 /// Readers for as many threads as read at once; kept for the next. Thread-safe.

@@ -25,9 +25,11 @@ class AppendRequest final : public Request {
   void run(Writer& writer) override {
     unknown_.reset();
     for (const auto& entry : entries_) {
-      if (!writer.has_shard(entry.shard)) unknown_ = entry.shard;
+      if (writer.has_shard(entry.shard)) continue;
+      unknown_ = entry.shard;
+      return;
     }
-    if (!unknown_) writer.append(entries_);
+    writer.append(entries_);
   }
 
   void finish(std::exception_ptr error) override {
