@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include <ordo/error.hpp>
 
@@ -25,6 +26,24 @@ constexpr auto kPlain = [] {
 }();
 
 bool is_plain(char c) { return kPlain[static_cast<unsigned char>(c)]; }
+
+/// The first byte at or after `at` that is not plain.
+const char* skip_plain(const char* at, const char* end) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101, kHighs = 0x8080808080808080;
+  const auto has_byte_below = [](std::uint64_t word, std::uint64_t limit) {
+    return (word - kOnes * limit) & ~word;
+  };
+  for (; end - at >= 8; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    const std::uint64_t found = word | has_byte_below(word, 0x20) | has_byte_below(word ^ kOnes * '"', 1) |
+                                has_byte_below(word ^ kOnes * '\\', 1);
+    if ((found & kHighs) != 0) break;
+  }
+  while (at != end && is_plain(*at)) ++at;
+  return at;
+}
+
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -170,7 +189,7 @@ class Minifier {
   bool string() {
     ++at_;
     for (;;) {
-      while (at_ != end_ && is_plain(*at_)) ++at_;
+      at_ = skip_plain(at_, end_);
       if (at_ == end_) return false;
       if (*at_ == '"') {
         ++at_;
@@ -244,8 +263,8 @@ std::size_t end_of_string(std::string_view json, std::size_t at) {
 std::string_view base64_form(std::string_view json) {
   if (!json.starts_with("{\"") || !json.ends_with("\"}")) return {};
   const std::size_t colon = end_of_string(json, 1);
-  if (json[colon + 1] != '"' || end_of_string(json, colon + 1) + 1 != json.size()) return {};
   if (json_unquote(json.substr(1, colon - 1)) != "$base64") return {};
+  if (json[colon + 1] != '"' || end_of_string(json, colon + 1) + 1 != json.size()) return {};
   return json.substr(colon + 1, json.size() - colon - 2);
 }
 
@@ -308,10 +327,9 @@ void append_json_string(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   out += '"';
   while (!text.empty()) {
-    std::size_t plain = 0;
-    while (plain < text.size() && is_plain(text[plain])) ++plain;
-    out.append(text.substr(0, plain));
-    text.remove_prefix(plain);
+    const char* plain_end = skip_plain(text.data(), text.data() + text.size());
+    out.append(text.data(), plain_end);
+    text.remove_prefix(static_cast<std::size_t>(plain_end - text.data()));
     if (text.empty()) break;
     const auto byte = static_cast<unsigned char>(text[0]);
     std::size_t length = 1;
