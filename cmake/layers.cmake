@@ -26,14 +26,15 @@ function(ordo_layer name)
   set_property(GLOBAL APPEND PROPERTY ordo_layer_targets ${target})
 endfunction()
 
-# What a build without a warm ccache gains from. Names in unnamed namespaces must differ within a folder.
+# What a build without a warm ccache gains from. With ORDO_UNITY, names in unnamed namespaces must differ in a folder.
 function(ordo_fast_from_scratch target)
-  if(ORDO_UNITY)
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  if(ORDO_UNITY AND NOT target MATCHES "_tests$")
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-  endif()
-  if(ORDO_PCH)
+  elseif(ORDO_PCH AND count GREATER 5) # fewer do not repay the header
     target_precompile_headers(${target} PRIVATE
-      <algorithm> <atomic> <chrono> <condition_variable> <cstdint> <deque> <functional> <map> <memory> <mutex>
-      <optional> <set> <span> <string> <string_view> <thread> <tuple> <unordered_map> <utility> <variant> <vector>)
+      <algorithm> <chrono> <cstdint> <functional> <map> <memory> <optional> <span> <string> <string_view>
+      <unordered_map> <utility> <variant> <vector> ${ARGN})
   endif()
 endfunction()
