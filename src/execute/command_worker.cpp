@@ -25,6 +25,10 @@ constexpr Duration kPatience = 5s;
 constexpr Duration kPatienceAfterTerm = 2s;
 /// A process that closed its stdout is most often about to end: how it ends is worth waiting for.
 constexpr Duration kMutePatience = 250ms;
+constexpr Duration kIdlePeriod = 1s;
+constexpr Duration kTalkingPeriod = 10ms;
+/// Of 64 KiB, for one process at a time.
+constexpr std::size_t kIdleReads = 16;
 constexpr std::size_t kKeptLine = 1U << 20;
 
 std::string& own_guard() {
@@ -77,6 +81,7 @@ CommandWorker::CommandWorker(CommandOptions options) : options_(std::move(option
 }
 
 CommandWorker::~CommandWorker() {
+  caretaker_ = std::jthread();
   std::vector<std::unique_ptr<Process>> processes;
   for (auto& [thread, slot] : slots_) {
     if (slot->process) processes.push_back(std::move(slot->process));
@@ -95,6 +100,9 @@ CommandWorker::Slot& CommandWorker::slot_of(unsigned thread) {
   const std::lock_guard lock(mutex_);
   auto& slot = slots_[thread];
   if (!slot) slot = std::make_unique<Slot>();
+  if (!caretaker_.joinable()) {
+    caretaker_ = std::jthread([this](const std::stop_token& stop) { look_after_idle_processes(stop); });
+  }
   return *slot;
 }
 
@@ -108,22 +116,48 @@ void CommandWorker::start(Slot& slot) {
   slot.is_fresh = true;
 }
 
-/// A process that can take a request: it lives and has said nothing since its last answer.
-void CommandWorker::make_ready(Slot& slot) {
-  if (!slot.process) return start(slot);
+/// Lets go of a process that cannot take a request: it has ended, or said something since its last answer.
+/// True when it has written anything.
+bool CommandWorker::retire_if_unfit(Slot& slot) {
   Process& process = *slot.process;
-  process.wait(Duration{0}, -1);
-  const auto surplus = process.next_answer();
-  if (surplus || process.has_partial_answer() || process.has_overlong_answer()) {
-    log(LogLevel::error, process.pid(), "",
-        "wrote an answer that nobody asked for, is started again: " + shortened(surplus.value_or("{…")));
-    start(slot);
-  } else if (process.has_ended()) {
-    log(LogLevel::info, process.pid(), "", process.how_it_ended() + " between two runs, is started again");
-    start(slot);
-  } else if (process.is_mute()) {
-    log(LogLevel::error, process.pid(), "", "closed its standard output, is started again");
-    start(slot);
+  for (std::size_t reads = 0;; ++reads) {
+    const auto surplus = process.next_answer();
+    if (surplus || process.has_partial_answer() || process.has_overlong_answer()) {
+      log(LogLevel::error, process.pid(), "",
+          "wrote an answer that nobody asked for, is killed: " + shortened(surplus.value_or("{…")));
+      slot.process.reset();
+      return true;
+    }
+    if (process.has_ended()) {
+      log(LogLevel::info, process.pid(), "", process.how_it_ended() + " between two runs");
+      slot.process.reset();
+      return true;
+    }
+    if (process.is_mute()) {
+      log(LogLevel::info, process.pid(), "", "closed its standard output between two runs");
+      slot.process.reset();
+      return true;
+    }
+    if (reads == kIdleReads || !process.wait(Duration{0}, -1)) return reads > 0;
+  }
+}
+
+/// A process may write, or end, when nobody waits for its answer.
+void CommandWorker::look_after_idle_processes(const std::stop_token& stop) {
+  Duration period = kIdlePeriod;
+  for (;;) {
+    std::vector<Slot*> slots;
+    {
+      std::unique_lock lock(mutex_);
+      stopping_.wait_for(lock, stop, period, [] { return false; });
+      if (stop.stop_requested()) return;
+      for (auto& [thread, slot] : slots_) slots.push_back(slot.get());
+    }
+    period = kIdlePeriod;
+    for (Slot* slot : slots) {
+      const std::unique_lock idle(slot->busy, std::try_to_lock);
+      if (idle && slot->process && retire_if_unfit(*slot)) period = kTalkingPeriod;
+    }
   }
 }
 
@@ -168,7 +202,8 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
     log(LogLevel::error, slot.process->pid(), "", what + "; the process is started again");
     return Outcome::fail("the worker process " + what);
   };
-  make_ready(slot);
+  if (slot.process) retire_if_unfit(slot);
+  if (!slot.process) start(slot);
   slot.process->send(slot.line);
   Duration mute_until = Duration::max();
   for (;;) {
@@ -183,7 +218,7 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
     if (process.has_ended()) {
       // One that ends after its last answer, perhaps on purpose, has not touched this request.
       if (slot.is_fresh || !process.ignored_request()) return process.ending();
-      log(LogLevel::info, process.pid(), "", process.how_it_ended() + " between two runs, is started again");
+      log(LogLevel::info, process.pid(), "", process.how_it_ended() + " between two runs");
       start(slot);
       slot.process->send(slot.line);
       continue;

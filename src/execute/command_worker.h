@@ -1,9 +1,12 @@
 #pragma once
 
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <ordo/server.hpp>
@@ -51,7 +54,8 @@ class CommandWorker final : public Worker {
 
   Slot& slot_of(unsigned thread);
   void start(Slot& slot);
-  void make_ready(Slot& slot);
+  bool retire_if_unfit(Slot& slot);
+  void look_after_idle_processes(const std::stop_token& stop);
   std::size_t perform_line(Slot& slot, Run& run, std::size_t first);
   std::optional<Outcome> exchange(Slot& slot, Run& run, std::size_t first, std::size_t end);
   void log(LogLevel level, int pid, std::string_view source, std::string_view text) const;
@@ -59,7 +63,9 @@ class CommandWorker final : public Worker {
   CommandOptions options_;
   std::string name_;  ///< "orders" or "orders/charge"
   std::mutex mutex_;
+  std::condition_variable_any stopping_;
   std::map<unsigned, std::unique_ptr<Slot>> slots_;
+  std::jthread caretaker_;  ///< last: it uses the others
 };
 
 }  // namespace ordo::execute

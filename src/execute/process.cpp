@@ -80,8 +80,8 @@ bool Process::ignored_request() const {
          static_cast<std::size_t>(unread) == sent_;
 }
 
-void Process::wait(Duration time, int wake) {
-  if (ended_) return;
+bool Process::wait(Duration time, int wake) {
+  if (ended_) return false;
   const bool wants_to_write = !unsent_.empty() && spawned_.input;
   std::array<pollfd, 6> watched = {{{spawned_.output.get(), POLLIN, 0},
                                     {spawned_.errors.get(), POLLIN, 0},
@@ -89,13 +89,14 @@ void Process::wait(Duration time, int wake) {
                                     {spawned_.pid_fd.get(), POLLIN, 0},
                                     {wake, POLLIN, 0},
                                     {wants_to_write ? spawned_.input.get() : -1, POLLOUT, 0}}};
-  if (wait_for(watched, time) <= 0) return;
+  if (wait_for(watched, time) <= 0) return false;
   if (watched[2].revents != 0) read_guard();
   if (watched[5].revents != 0) write_request();
   if (watched[1].revents != 0) read_errors();
   if (watched[0].revents != 0) read_output();
   if (watched[3].revents != 0 && !status_) guard_died_ = bool(spawned_.guard);
   if (watched[3].revents != 0 || status_ || start_error_ != 0) finish();
+  return true;
 }
 
 void Process::read_guard() {

@@ -36,8 +36,8 @@ class Process {
   void send(std::string_view line);
 
   /// Moves what can be moved: request out, output and errors in. Waits up to `time` for the first of it, for
-  /// the end of the process or for `wake` (-1: none) to be readable.
-  void wait(Duration time, int wake);
+  /// the end of the process or for `wake` (-1: none) to be readable. False when nothing happened.
+  bool wait(Duration time, int wake);
 
   /// The next line of the output that starts with `{`; the others go to the log. Valid until the next call.
   std::optional<std::string_view> next_answer();
