@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <future>
 #include <stdexcept>
 #include <utility>
 
@@ -98,31 +97,5 @@ void StoppedClock::move(Duration by) {
 
 std::unique_ptr<World> make_memory_world(Clock& clock) { return std::make_unique<MemoryWorld>(clock); }
 std::unique_ptr<World> make_sqlite_world(Clock& clock) { return std::make_unique<SqliteWorld>(clock); }
-
-void append_now(Store& store, std::vector<NewEntry> entries) {
-  std::promise<void> done;
-  auto result = done.get_future();
-  store.append(std::move(entries), [&](std::exception_ptr error) {
-    if (error != nullptr) {
-      done.set_exception(std::move(error));
-    } else {
-      done.set_value();
-    }
-  });
-  result.get();
-}
-
-std::vector<CommitResult> commit_now(Store& store, std::vector<Delta> deltas) {
-  std::promise<std::vector<CommitResult>> done;
-  auto result = done.get_future();
-  store.commit(std::move(deltas), [&](std::vector<CommitResult> results, std::exception_ptr error) {
-    if (error != nullptr) {
-      done.set_exception(std::move(error));
-    } else {
-      done.set_value(std::move(results));
-    }
-  });
-  return result.get();
-}
 
 }  // namespace ordo::store

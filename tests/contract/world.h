@@ -4,9 +4,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
+#include "contract/blocking.h"
 #include "store/store.h"
 
 namespace ordo::store {
@@ -46,11 +46,5 @@ using MakeWorld = std::unique_ptr<World> (*)(Clock& clock);
 
 std::unique_ptr<World> make_memory_world(Clock& clock);
 std::unique_ptr<World> make_sqlite_world(Clock& clock);
-
-/// Appends and waits. Throws what the store completes with.
-void append_now(Store& store, std::vector<NewEntry> entries);
-
-/// Commits and waits. Throws what the store completes with.
-std::vector<CommitResult> commit_now(Store& store, std::vector<Delta> deltas);
 
 }  // namespace ordo::store

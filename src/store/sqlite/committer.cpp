@@ -3,6 +3,7 @@
 // file.
 #include "store/sqlite/committer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "store/sqlite/schema.h"
@@ -27,38 +28,8 @@ Connection& prepared(Connection& connection, FileLock& lock) {
   return connection;
 }
 
-int code_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const DatabaseError& failure) {
-    return failure.code();
-  } catch (...) {
-    return SQLITE_OK;
-  }
-}
-
-bool is_unavailable(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& failure) {
-    return failure.kind() == ErrorKind::unavailable;
-  } catch (...) {
-    return false;
-  }
-}
-
-// One request's doing: its neighbours can still succeed. Anything else hits them all alike.
-bool may_be_one_requests_fault(const std::exception_ptr& error) {
-  switch (code_of(error)) {
-    case SQLITE_FULL:
-    case SQLITE_TOOBIG:
-    case SQLITE_CONSTRAINT:
-      return true;
-    case SQLITE_OK:
-      return !is_unavailable(error);
-    default:
-      return false;
-  }
+bool may_be_one_requests_fault(int code) {
+  return code == SQLITE_FULL || code == SQLITE_TOOBIG || code == SQLITE_CONSTRAINT;
 }
 
 }  // namespace
@@ -113,9 +84,9 @@ bool Committer::take_group(const std::stop_token& stop, Group& group) {
 }
 
 void Committer::commit_together(Group& group) {
-  const auto error = attempt(group);
-  if (error != nullptr && may_be_one_requests_fault(error)) return commit_one_by_one(group);
-  for (auto& request : group) request->finish(error);
+  const auto failure = attempt(group);
+  if (failure.may_be_one_requests) return commit_one_by_one(group);
+  for (auto& request : group) request->finish(failure.error);
 }
 
 void Committer::commit_one_by_one(Group& group) {
@@ -125,38 +96,43 @@ void Committer::commit_one_by_one(Group& group) {
       request->finish(full);
       continue;
     }
-    auto error = attempt({&request, 1});
-    if (error != nullptr && code_of(error) == SQLITE_FULL) {
+    auto failure = attempt({&request, 1});
+    if (failure.code == SQLITE_FULL) {
       if (request->grows()) {
-        full = error;
+        full = failure.error;
       } else {
-        error = attempt_on_full_disk(request);
+        failure = attempt_on_full_disk(request);
       }
     }
-    request->finish(error);
+    request->finish(failure.error);
   }
 }
 
-std::exception_ptr Committer::attempt(std::span<std::unique_ptr<Request>> requests) noexcept {
+Committer::Failure Committer::attempt(std::span<std::unique_ptr<Request>> requests) noexcept {
   try {
-    const FileLock::Hold hold(file_lock_);
-    for (const auto& request : requests) {
-      if (!request->grows()) continue;
-      if (reserve_.fill()) break;
-      connection_.fail(SQLITE_FULL);
-    }
-    writer_.begin();
-    for (const auto& request : requests) request->run(writer_);
-    writer_.commit();
+    transact(requests);
+  } catch (const DatabaseError& error) {
+    return {std::current_exception(), error.code(), may_be_one_requests_fault(error.code())};
+  } catch (const Error& error) {
+    return {std::current_exception(), SQLITE_OK, error.kind() != ErrorKind::unavailable};
   } catch (...) {
-    writer_.roll_back();
-    return std::current_exception();
+    return {std::current_exception(), SQLITE_OK, true};
   }
   if (writer_.wakes()) wake_.wake();
-  return nullptr;
+  return {};
 }
 
-std::exception_ptr Committer::attempt_on_full_disk(std::unique_ptr<Request>& request) {
+void Committer::transact(std::span<std::unique_ptr<Request>> requests) {
+  const FileLock::Hold hold(file_lock_);
+  const bool grows =
+      std::any_of(requests.begin(), requests.end(), [](const auto& request) { return request->grows(); });
+  if (grows && !reserve_.fill()) connection_.fail(SQLITE_FULL);
+  Writer::Transaction transaction(writer_);
+  for (const auto& request : requests) request->run(writer_);
+  transaction.commit();
+}
+
+Committer::Failure Committer::attempt_on_full_disk(std::unique_ptr<Request>& request) {
   reserve_.give_up();
   checkpoint();
   return attempt({&request, 1});

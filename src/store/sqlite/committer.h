@@ -36,12 +36,20 @@ class Committer {
  private:
   using Group = std::vector<std::unique_ptr<Request>>;
 
+  /// Why a transaction was rolled back; no error: it was not.
+  struct Failure {
+    std::exception_ptr error;
+    int code = 0;                      // SQLite's, if it was SQLite's
+    bool may_be_one_requests = false;  // its neighbours may still succeed
+  };
+
   void loop(const std::stop_token& stop);
   bool take_group(const std::stop_token& stop, Group& group);
   void commit_together(Group& group);
   void commit_one_by_one(Group& group);
-  std::exception_ptr attempt(std::span<std::unique_ptr<Request>> requests) noexcept;
-  std::exception_ptr attempt_on_full_disk(std::unique_ptr<Request>& request);
+  Failure attempt(std::span<std::unique_ptr<Request>> requests) noexcept;
+  void transact(std::span<std::unique_ptr<Request>> requests);
+  Failure attempt_on_full_disk(std::unique_ptr<Request>& request);
   void checkpoint();
   void checkpoint_when_large();
 

@@ -23,8 +23,6 @@ using namespace std::chrono_literals;
 
 // A killed holder does not count its release, so sleepers look again after this long.
 constexpr Duration kGlance = 50ms;
-constexpr Duration kStoppedLimit = 5s;
-constexpr Duration kHoldLimit = 30s;
 
 struct ProcessState {
   char letter = '?';  // 'T': stopped
@@ -89,8 +87,9 @@ struct FileLock::Turn {
   FileLock& lock_;
 };
 
-FileLock::FileLock(const std::string& database)
+FileLock::FileLock(const std::string& database, LockPatience patience)
     : path_(database + "-lock"),
+      patience_(patience),
       file_(open_beside(database, "-lock")),
       page_(file_, path_),
       started_(read_process(static_cast<std::uint32_t>(getpid())).started),
@@ -139,13 +138,13 @@ void FileLock::look_at_holder(const Slot& slot, Watch& watch, Duration slept) {
     return;
   }
   watch.waited += slept;
-  if (watch.waited < 1s) return;
+  if (watch.waited < std::min(patience_.stopped, patience_.running) / 5) return;
   const auto pid = slot.pid.load();
   const bool is_named = pid != 0 && slot.namespace_id.load() == namespace_id_;
   const auto state = is_named ? read_process(pid) : ProcessState{};
   const bool is_stopped = is_named && state.letter == 'T' && state.started == slot.started.load();
   watch.stopped = is_stopped ? watch.stopped + slept : Duration::zero();
-  if (watch.stopped >= kStoppedLimit && slot.holds.load() == watch.hold) {
+  if (watch.stopped >= patience_.stopped && slot.holds.load() == watch.hold) {
     if (kill(static_cast<pid_t>(pid), SIGKILL) == 0) {
       watch.stopped = Duration::zero();
       return;
@@ -154,9 +153,10 @@ void FileLock::look_at_holder(const Slot& slot, Watch& watch, Duration slept) {
                 "cannot write: process " + std::to_string(pid) + " is stopped while it holds " + path_ +
                     "; continue it (kill -CONT " + std::to_string(pid) + ") or end it");
   }
-  if (watch.waited >= kHoldLimit) {
+  if (watch.waited >= patience_.running) {
     throw Error(ErrorKind::unavailable, "cannot write: process " + std::to_string(pid) + " has held " +
-                                            path_ + " for 30 s; see what it does (a slow disk?) or end it");
+                                            path_ + " for " + std::to_string(watch.waited / 1s) +
+                                            " s; see what it does (a slow disk?) or end it");
   }
 }
 

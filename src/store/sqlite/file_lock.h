@@ -23,16 +23,22 @@ class StopSignalsBlocked {
   sigset_t before_{};
 };
 
+/// How long a waiter bears with one and the same hold.
+struct LockPatience {
+  Duration stopped = std::chrono::seconds{5};  ///< of a process that is stopped (SIGSTOP)
+  Duration running = std::chrono::seconds{30};
+};
+
 /// The lock under which every write transaction and every checkpoint of every process runs (SQLite 3.40's
 /// WAL-reset bug needs the second, fairness the first). A turnstile of two kernel locks on FILE-lock: who
 /// holds `next` gets `main` next, so a busy writer cannot starve the others. The kernel frees both when their
 /// process dies. Used by one thread; objects exclude each other also within a process.
 class FileLock {
  public:
-  explicit FileLock(const std::string& database);
+  explicit FileLock(const std::string& database, LockPatience patience = {});
 
-  /// Waits for its turn. A process that stays stopped (SIGSTOP) for 5 s inside the lock is killed if it is
-  /// the same user's; throws Error{unavailable} that names it otherwise, or when one hold takes 30 s.
+  /// Waits for its turn. Who stays stopped inside the lock for too long is killed if it is the same user's;
+  /// throws Error{unavailable} that names it otherwise, or when one hold takes too long.
   class Hold {
    public:
     explicit Hold(FileLock& lock);
@@ -72,6 +78,7 @@ class FileLock {
   Page& page() const { return *static_cast<Page*>(page_.data()); }
 
   const std::string path_;
+  const LockPatience patience_;
   Descriptor file_;
   SharedPage page_;
   std::uint64_t started_;

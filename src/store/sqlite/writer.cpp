@@ -60,6 +60,7 @@ Writer::Writer(Connection& connection, Clock& clock)
 void Writer::begin() {
   finished_.clear();
   wakes_ = false;
+  is_committed_ = false;
   begin_.run();
   read_counters();
   if (counters_.version != definitions_version_) read_definitions();
@@ -72,13 +73,14 @@ void Writer::commit() {
   }
   claim_disk_space();
   commit_.run();
+  is_committed_ = true;
 }
 
 void Writer::roll_back() noexcept {
+  if (is_committed_) return;
   // SQLite rolls back by itself after some errors.
   if (connection_.in_transaction()) sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   definitions_version_ = UINT64_MAX;
-  wakes_ = false;
 }
 
 void Writer::read_counters() {

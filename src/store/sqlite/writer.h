@@ -18,9 +18,19 @@ class Writer {
   /// `connection` is open for writing and its schema is current; both outlive the writer.
   Writer(Connection& connection, Clock& clock);
 
-  void begin();
-  void commit();
-  void roll_back() noexcept;
+  /// Rolls back unless it is committed. What throws inside leaves nothing.
+  class Transaction {
+   public:
+    explicit Transaction(Writer& writer) : writer_(writer) { writer_.begin(); }
+    ~Transaction() { writer_.roll_back(); }
+    Transaction(const Transaction&) = delete;
+    Transaction& operator=(const Transaction&) = delete;
+
+    void commit() { writer_.commit(); }
+
+   private:
+    Writer& writer_;
+  };
 
   /// Appends all; their shards exist.
   void append(std::span<const NewEntry> entries);
@@ -39,6 +49,7 @@ class Writer {
 
   /// Who waits for the log or a definition must look again once this transaction is durable.
   void wake_after_commit() { wakes_ = true; }
+  /// Of the last transaction, once it is committed.
   bool wakes() const { return wakes_; }
 
   /// Pages in the WAL at the last commit, of whichever process.
@@ -56,6 +67,9 @@ class Writer {
     bool operator==(const Counters&) const = default;
   };
 
+  void begin();
+  void commit();
+  void roll_back() noexcept;
   void read_counters();
   void read_definitions();
   bool is_applied_already(const Delta& delta);
@@ -71,6 +85,7 @@ class Writer {
   std::uint64_t definitions_version_ = UINT64_MAX;
   std::vector<Seq> finished_;  // of all deltas applied in this transaction
   bool wakes_ = false;
+  bool is_committed_ = true;
   int wal_pages_ = 0;
   std::int64_t claimed_pages_ = 0;
 

@@ -1,0 +1,104 @@
+// What a TestProcess does. Run without a role, as in the suite itself, this passes at once.
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ordo/error.hpp>
+
+#include "base/clock.h"
+#include "contract/blocking.h"
+#include "store/sqlite/file_lock.h"
+#include "store/sqlite/sqlite_store.h"
+#include "store/sqlite/test_process.h"
+
+namespace ordo::store::sqlite {
+namespace {
+
+void say(char byte) { [[maybe_unused]] const auto written = ::write(TestProcess::kOut, &byte, 1); }
+
+bool hear_parent() {
+  char byte = 0;
+  return ::read(TestProcess::kIn, &byte, 1) == 1;
+}
+
+ShardId first_shard(Store& store) { return {store.define("orders", 1).number, 0}; }
+
+/// Appends one entry each time it is told to.
+void push(const std::string& path) {
+  SqliteStore store(path, system_clock());
+  const auto shard = first_shard(store);
+  say('r');
+  while (hear_parent()) {
+    append_now(store, {{.shard = shard, .bytes = "from elsewhere"}});
+    say('p');
+  }
+}
+
+/// Appends without a pause until its parent goes away.
+void push_on(const std::string& path) {
+  SqliteStore store(path, system_clock());
+  const std::vector<NewEntry> entries(1000, {.shard = first_shard(store), .bytes = std::string(100, 'x')});
+  for (char byte = 'r'; ::write(TestProcess::kOut, &byte, 1) == 1; byte = 'w') append_now(store, entries);
+}
+
+/// Takes the file lock, then stops or waits inside it.
+void stop_in_lock(const std::string& path) {
+  FileLock lock(path);
+  const FileLock::Hold hold(lock);
+  say('r');
+  raise(SIGSTOP);
+}
+
+void stay_in_lock(const std::string& path) {
+  FileLock lock(path);
+  const FileLock::Hold hold(lock);
+  say('r');
+  hear_parent();
+}
+
+void be_a_node(const std::string& path) {
+  SqliteStore store(path, system_clock());
+  store.join("elsewhere", "");
+  say('r');
+  hear_parent();
+}
+
+/// Opens as a user without rights and tells the kind of the Error.
+void open_as_nobody(const std::string& path) {
+  if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) return say('?');
+  try {
+    SqliteStore store(path, system_clock());
+    say('o');
+  } catch (const Error& error) {
+    say(error.kind() == ErrorKind::unavailable && std::string(error.what()).find(path) != std::string::npos
+            ? 'u'
+            : 'x');
+  }
+}
+
+const std::map<std::string, std::function<void(const std::string&)>> kRoles = {
+    {"push", push},
+    {"push_on", push_on},
+    {"stop_in_lock", stop_in_lock},
+    {"stay_in_lock", stay_in_lock},
+    {"be_a_node", be_a_node},
+    {"open_as_nobody", open_as_nobody},
+};
+
+TEST(StoreProcess, plays_its_role) {
+  const char* const role = std::getenv("ORDO_TEST_ROLE");
+  if (role == nullptr) return;
+  kRoles.at(role)(std::getenv("ORDO_TEST_FILE"));
+}
+
+}  // namespace
+}  // namespace ordo::store::sqlite
