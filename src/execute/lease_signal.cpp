@@ -14,13 +14,13 @@ void LeaseSignal::extend(Duration time) {
   for (const int guard : guards_) send_lease_end(guard, end_);
 }
 
-void LeaseSignal::attach(int guard) {
+void LeaseSignal::add(int guard) {
   const std::lock_guard lock(mutex_);
   guards_.push_back(guard);
   send_lease_end(guard, end_);
 }
 
-void LeaseSignal::detach(int guard) {
+void LeaseSignal::remove(int guard) {
   const std::lock_guard lock(mutex_);
   std::erase(guards_, guard);
 }

@@ -15,8 +15,8 @@ class LeaseSignal {
   void extend(Duration time);
 
   /// The socket of a guard, from its start to just before it is closed.
-  void attach(int guard);
-  void detach(int guard);
+  void add(int guard);
+  void remove(int guard);
 
  private:
   std::mutex mutex_;

@@ -50,13 +50,13 @@ Process::Process(const std::vector<std::string>& command, const std::string& gua
   if (!spawned_.guard) {
     worker_pid_ = spawned_.pid;
   } else if (lease_) {
-    lease_->attach(spawned_.guard.get());
+    lease_->add(spawned_.guard.get());
   }
 }
 
 Process::~Process() {
   kill();
-  if (lease_ && spawned_.guard) lease_->detach(spawned_.guard.get());
+  if (lease_ && spawned_.guard) lease_->remove(spawned_.guard.get());
 }
 
 void Process::send(std::string_view line) {

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,13 +20,15 @@ namespace {
 
 using namespace ordo;
 
-bool is_json_for_boost(std::string_view text) {
+/// Nothing when it cannot tell: it refuses exponents that it cannot hold.
+std::optional<bool> is_json_for_boost(std::string_view text) {
   boost::json::parse_options options;
   options.max_depth = kMaxJsonDepth;
   boost::json::stream_parser parser({}, options);
   boost::system::error_code error;
   parser.write(text.data(), text.size(), error);
   if (!error) parser.finish(error);
+  if (error == boost::json::error::exponent_overflow) return std::nullopt;
   return !error;
 }
 
@@ -95,7 +98,7 @@ void check_times(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto minified = minify_json(text);
-  ORDO_ASSERT(minified.has_value() == is_json_for_boost(text));
+  ORDO_ASSERT(minified.has_value() == is_json_for_boost(text).value_or(minified.has_value()));
   if (minified) {
     ORDO_ASSERT(minify_json(*minified) == *minified);
     check_tree(*minified);
