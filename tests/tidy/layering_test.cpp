@@ -104,7 +104,7 @@ TEST(Layering, includes_of_ours_are_written_from_src) {
 TEST(Layering, a_backend_is_known_only_to_itself_and_to_open) {
   const Prefixes backends = {"store/memory/", "store/sqlite/", "store/redis/", "store/postgres/"};
   for_each_include("src", [&](std::string_view path, const Include& include) {
-    if (!starts_with_any(include.path, backends) || is_unit_test(path) || path == "src/store/open.cpp")
+    if (!starts_with_any(include.path, backends) || is_test_code(path) || path == "src/store/open.cpp")
       return;
     const std::string folder = include.path.substr(0, include.path.rfind('/') + 1);
     const bool same_backend =
@@ -115,7 +115,7 @@ TEST(Layering, a_backend_is_known_only_to_itself_and_to_open) {
 
 TEST(Layering, the_domain_is_pure) {
   for_each_include("src/domain", [](std::string_view path, const Include& include) {
-    if (is_ours(include.path) || include.path.starts_with("ordo/") || is_unit_test(path)) return;
+    if (is_ours(include.path) || include.path.starts_with("ordo/") || is_test_code(path)) return;
     const bool standard = include.path.find_first_of("/.") == std::string::npos;
     if (standard) {
       EXPECT_FALSE(kImpureStandardHeaders.contains(include.path)) << at(path, include);

@@ -123,6 +123,8 @@ std::vector<Line> code_of(std::string_view path) {
   return lines;
 }
 
-bool is_unit_test(std::string_view path) { return path.starts_with("src/") && path.ends_with("_test.cpp"); }
+bool is_test_code(std::string_view path) {
+  return path.ends_with("_test.cpp") || path.ends_with("_harness.h");
+}
 
 }  // namespace ordo::tidy

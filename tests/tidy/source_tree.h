@@ -30,6 +30,7 @@ std::vector<Include> includes_of(std::string_view path);
 std::vector<Line> code_of(std::string_view path);
 std::string without_comments_and_strings(std::string_view text);
 
-bool is_unit_test(std::string_view path);
+/// Unit tests beside the code, and what they share.
+bool is_test_code(std::string_view path);
 
 }  // namespace ordo::tidy
