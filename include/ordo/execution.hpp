@@ -9,11 +9,15 @@
 
 namespace ordo {
 
-/// Adds the workers that `config` names by command or library to `server`, those of `queues` only unless that
-/// is empty. Call it after server.set_log(), which the workers' output goes to. Returns how many were added.
-/// Throws Error{invalid_argument} for a library that cannot be loaded.
-std::size_t add_configured_workers(Server& server, const Config& config,
-                                   const std::vector<std::string>& queues = {});
+/// Which of a config's workers a node runs.
+struct ExecutionChoice {
+  std::vector<std::string> queues{};  ///< empty: all
+  LogSink log{};                      ///< what commands print goes here
+};
+
+/// Adds the workers that `config` names by command or library to `server`. A library that several queues or
+/// kinds name is loaded once. Throws Error{invalid_argument} for a library that cannot be loaded.
+void add_configured_workers(Server& server, const Config& config, const ExecutionChoice& choice = {});
 
 /// Opens a shared library and lets its `ordo_load` add workers. It stays loaded until the process ends.
 /// Throws Error{invalid_argument}: no such library, no `ordo_load`, or built for another ABI.

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -18,6 +19,7 @@ namespace ordo::cli {
 ///
 /// An Error{invalid_argument} before `tried` means that the command line or config is wrong: exit 2; else 1.
 struct Context {
+  std::vector<std::string> arguments;  ///< as given
   ConfigSources sources;
   std::function<void(Server&)> load;
   std::function<int()> run;  ///< set by the command that was named; returns the exit code
@@ -42,13 +44,22 @@ struct Context {
   throw Error(ErrorKind::invalid_argument, what);
 }
 
+inline constexpr const char* kEverywhere =
+    "\nAlso: --config FILE, --store URL, -o KEY=VALUE, as of `ordo --help`.\n";
+
+/// A value without a name.
+template <class Value>
+CLI::Option* add_argument(CLI::App* command, const std::string& name, Value& value, const std::string& what) {
+  return command->add_option(name, value, what)->type_name("");
+}
+
 /// Adds a command whose values live in a `Values`; `run` is called with them when the command was named.
 template <class Values>
 CLI::App* add_command(CLI::App& app, Context& context, const std::string& name, const std::string& what,
                       const std::string& examples, const std::shared_ptr<Values>& values,
                       int (*run)(Context&, const Values&)) {
   CLI::App* command = app.add_subcommand(name, what);
-  command->footer("Examples:\n" + examples);
+  command->footer("Examples:\n" + examples + kEverywhere);
   command->callback(
       [&context, values, run] { context.run = [&context, values, run] { return run(context, *values); }; });
   return command;

@@ -51,7 +51,7 @@ void add_completion(CLI::App& app, Context& context) {
   auto values = std::make_shared<CompletionValues>();
   CLI::App* command = app.add_subcommand("completion", "Print a completion script for bash, zsh or fish");
   command->footer(std::string("Examples:\n") + kCompletionExamples);
-  command->add_option("SHELL", values->shell, "bash, zsh or fish")->required();
+  add_argument(command, "SHELL", values->shell, "bash, zsh or fish")->required();
   command->callback([&app, &context, values] {
     context.run = [&app, values] {
       const auto commands = commands_of_app(app);

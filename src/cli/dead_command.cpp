@@ -28,8 +28,6 @@ constexpr const char* kDeadExamples =
     "  ordo dead orders retry 42 43      # or --all\n"
     "  ordo dead orders export > dead.ndjson && ordo push orders --ndjson dead.ndjson\n";
 
-constexpr int kMostIds = 1'000'000;
-
 /// The dead payloads of one job.
 struct DeadJob {
   JobView job;
@@ -98,6 +96,15 @@ void print_export_line(const DeadView& dead) {
   print(line);
 }
 
+/// CLI11 takes an argument "[a,b]" of a list apart, into ids that nobody has named.
+void refuse_brackets(const Context& context) {
+  for (const std::string& argument : context.arguments) {
+    if (argument.starts_with('[') && argument.ends_with(']')) {
+      refuse_arguments(fmt::format("dead: '{}' cannot be given here; use --all, or another id", argument));
+    }
+  }
+}
+
 int change_dead(Context& context, const DeadValues& values) {
   if (values.ids.empty() && !values.all) {
     refuse_arguments(fmt::format("dead: {} which jobs? Give their ids, or --all", values.verb));
@@ -123,6 +130,7 @@ int run_dead(Context& context, const DeadValues& values) {
     refuse_arguments(
         fmt::format("dead: nothing is named '{}'; {}", values.verb, nearest_hint(values.verb, verbs)));
   }
+  refuse_brackets(context);
   if (values.verb == "retry" || values.verb == "delete") return change_dead(context, values);
   Admin admin = context.open_admin();
   if (values.verb == "export") {
@@ -144,11 +152,9 @@ void add_dead(CLI::App& app, Context& context) {
   CLI::App* dead =
       add_command(app, context, "dead", "List, bring back, delete or export jobs that failed for good",
                   kDeadExamples, values, run_dead);
-  dead->add_option("QUEUE", values->queue, "Name of the queue")->required();
-  dead->add_option("VERB", values->verb, "list (default), retry, delete or export");
-  dead->add_option("IDS", values->ids, "Ids of jobs; list and export: all if none are given")
-      ->expected(0, kMostIds)
-      ->allow_extra_args(false);  // else an id like "[1]" would be taken apart
+  add_argument(dead, "QUEUE", values->queue, "Name of the queue")->required();
+  add_argument(dead, "VERB", values->verb, "list (default), retry, delete or export");
+  add_argument(dead, "IDS", values->ids, "Ids of jobs; list and export: all if none are given");
   dead->add_flag("--all", values->all, "Retry or delete all of them");
   dead->add_flag("--json", values->json, "Print one JSON array; retry and delete: the count");
 }

@@ -205,23 +205,24 @@ void add_job_commands(CLI::App& app, Context& context) {
   auto many = std::make_shared<JobsValues>();
   CLI::App* jobs = add_command(app, context, "jobs", "List the jobs of a queue in the order they would start",
                                kJobsExamples, many, run_jobs);
-  jobs->add_option("QUEUE", many->queue, "Name of the queue")->required();
+  add_argument(jobs, "QUEUE", many->queue, "Name of the queue")->required();
   jobs->add_option("--state", many->state,
-                   "queued, or due, scheduled, retrying; running, awaiting, dead; default: all but dead");
-  jobs->add_option("--id", many->id, "Only jobs with this id");
-  jobs->add_option("--kind", many->kind, "Only jobs of this kind");
-  jobs->add_option("--key", many->key, "Only jobs of this key");
-  jobs->add_option("--limit", many->limit, "At most so many; default: 1000");
+                   "queued, or due, scheduled, retrying; running, awaiting, dead; default: all but dead")
+      ->type_name("STATE");
+  jobs->add_option("--id", many->id, "Only jobs with this id")->type_name("ID");
+  jobs->add_option("--kind", many->kind, "Only jobs of this kind")->type_name("KIND");
+  jobs->add_option("--key", many->key, "Only jobs of this key")->type_name("KEY");
+  jobs->add_option("--limit", many->limit, "At most so many; default: 1000")->type_name("NUMBER");
   jobs->add_flag("--json", many->json, "Print one JSON array");
 
   auto one = std::make_shared<JobValues>();
   CLI::App* job = add_command(app, context, "job", "Show one job, cancel it, or make it due now",
                               kJobExamples, one, run_job);
-  job->add_option("QUEUE", one->queue, "Name of the queue")->required();
-  job->add_option("ID", one->id, "Id of the job")->required();
-  job->add_option("VERB", one->verb, "show (default), cancel or run-now");
-  job->add_option("--kind", one->kind, "Only of this kind");
-  job->add_option("--key", one->key, "Only of this key; default: of any, in all shards");
+  add_argument(job, "QUEUE", one->queue, "Name of the queue")->required();
+  add_argument(job, "ID", one->id, "Id of the job")->required();
+  add_argument(job, "VERB", one->verb, "show (default), cancel or run-now");
+  job->add_option("--kind", one->kind, "Only of this kind")->type_name("KIND");
+  job->add_option("--key", one->key, "Only of this key; default: of any, in all shards")->type_name("KEY");
   job->add_flag("--json", one->json, "Print JSON");
 }
 

@@ -39,10 +39,14 @@ constexpr const char* kFirstSteps =
 void build(CLI::App& app, Context& context) {
   app.name("ordo");
   app.set_version_flag("--version", std::string("ordo ") + kVersion);
-  app.add_option("--config", context.sources.file, "Config file; default: $ORDO_CONFIG, else ./ordo.toml");
-  app.add_option("--store", context.sources.store, "URL of the store; default: sqlite:ordo.db");
+  app.add_option("--config", context.sources.file, "Config file; default: $ORDO_CONFIG, else ./ordo.toml")
+      ->type_name("FILE");
+  app.add_option("--store", context.sources.store, "URL of the store; default: sqlite:ordo.db")
+      ->type_name("URL");
   app.add_option("-o,--set", context.sources.set, "Set any key of the config: -o queue.orders.shards=8")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  app.get_formatter()->label("REQUIRED", "");
   app.footer(kFirstSteps);
   app.fallthrough();             // inherited: the options above are taken after the command, too
   app.require_subcommand(0, 1);  // one: a queue may be named like a command
@@ -83,9 +87,9 @@ std::string refusal_of(const CLI::App& app, const CLI::ParseError& error) {
     auto names = parsed.empty() ? std::vector<std::string>{} : names_of_options(*parsed[0]);
     const auto common = names_of_options(app);
     names.insert(names.end(), common.begin(), common.end());
-    const bool is_option = extras[0].starts_with('-');
+    const bool is_near = extras[0].starts_with('-') && !nearest_names(extras[0], names).empty();
     what = fmt::format("'{}' is not expected{}", extras[0],
-                       is_option ? "; " + nearest_hint(extras[0], names) : "");
+                       is_near ? "; " + nearest_hint(extras[0], names) : "");
   }
   std::ranges::replace(what, '\n', ' ');
   return command.empty() ? fmt::format("{}; see 'ordo --help'", what)
@@ -102,6 +106,7 @@ int fail(int code, std::string what) {
 
 int run(int argc, char** argv, const std::function<void(Server&)>& load) {
   Context context;
+  context.arguments.assign(argv + 1, argv + std::max(argc, 1));
   context.load = load;
   CLI::App app("Background jobs that run in order per key.");
   try {

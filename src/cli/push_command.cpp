@@ -81,7 +81,16 @@ int push_file(Context& context, const PushValues& values) {
   return 0;
 }
 
+void refuse_contradictions(const PushValues& values) {
+  if (values.payload && values.payload_file)
+    refuse_arguments("push: give --payload or --payload-file, not both");
+  const bool one = values.id || values.payload || values.payload_file || values.key || values.kind ||
+                   values.score || values.at || values.priority || values.timeout;
+  if (values.ndjson && one) refuse_arguments("push: with --ndjson the options of a job stand in its line");
+}
+
 int run_push(Context& context, const PushValues& values) {
+  refuse_contradictions(values);
   return values.ndjson ? push_file(context, values) : push_one(context, values);
 }
 
@@ -92,28 +101,21 @@ void add_push(CLI::App& app, Context& context) {
   CLI::App* push =
       add_command(app, context, "push", "Put jobs into a queue; prints the id when the job is durable",
                   kPushExamples, values, run_push);
-  push->add_option("QUEUE", values->queue, "Queue to push to")->required();
-  CLI::Option* ndjson =
-      push->add_option("--ndjson", values->ndjson, "File of jobs, one JSON object a line; - for stdin");
+  add_argument(push, "QUEUE", values->queue, "Queue to push to")->required();
+  const auto option = [&](const std::string& name, auto& value, const std::string& type,
+                          const std::string& what) { push->add_option(name, value, what)->type_name(type); };
+  option("--id", values->id, "ID", "Names the job; a new one if left out. Pushing a queued id merges");
+  option("--payload", values->payload, "JSON", "Stored without white space");
+  option("--payload-file", values->payload_file, "FILE", "Raw bytes; - for stdin");
+  option("--key", values->key, "KEY", "Jobs of a key run in order, one at a time; default: the id");
+  option("--kind", values->kind, "KIND", "Names the worker; default: the queue's name");
+  option("--score", values->score, "NUMBER", "Orders the payloads of a job; default: now in Unix seconds");
+  option("--at", values->at, "TIME", "Start not before: RFC 3339, Unix seconds, or +10s; default: now");
+  option("--priority", values->priority, "NUMBER", "Lower runs first; default: 100");
+  option("--timeout", values->timeout, "TIME", "Of one attempt, like 30s; default: the queue's");
+  option("--ndjson", values->ndjson, "FILE",
+         "Jobs, one JSON object a line with these keys, run_at for --at; - for stdin");
   push->add_flag("--json", values->json, "Print the result as JSON");
-  const auto of_one = [&](CLI::Option* option) { option->excludes(ndjson); };
-  of_one(push->add_option("--id", values->id,
-                          "Names the job; a new one if left out. Pushing a queued id merges"));
-  CLI::Option* payload = push->add_option("--payload", values->payload, "JSON; stored without white space");
-  of_one(payload);
-  CLI::Option* file =
-      push->add_option("--payload-file", values->payload_file, "File of raw bytes; - for stdin");
-  of_one(file);
-  file->excludes(payload);
-  of_one(
-      push->add_option("--key", values->key, "Jobs of a key run in order, one at a time; default: the id"));
-  of_one(push->add_option("--kind", values->kind, "Names the worker; default: the queue's name"));
-  of_one(push->add_option("--score", values->score,
-                          "Orders the payloads of a job; default: now in Unix seconds"));
-  of_one(push->add_option("--at", values->at,
-                          "Start not before: RFC 3339, Unix seconds, or +10s; default: now"));
-  of_one(push->add_option("--priority", values->priority, "Lower runs first; default: 100"));
-  of_one(push->add_option("--timeout", values->timeout, "Of one attempt, like 30s; default: the queue's"));
 }
 
 }  // namespace ordo::cli

@@ -100,7 +100,7 @@ std::shared_ptr<QueueValues> add_verb(CLI::App& app, Context& context, const std
                                       int (*run)(Context&, const QueueValues&)) {
   auto values = std::make_shared<QueueValues>();
   CLI::App* command = add_command(app, context, name, what, examples, values, run);
-  command->add_option("QUEUE", values->queue, "Name of the queue")->required();
+  add_argument(command, "QUEUE", values->queue, "Name of the queue")->required();
   return values;
 }
 

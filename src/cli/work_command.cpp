@@ -42,7 +42,8 @@ void check_queues(const Config& config, const WorkValues& values) {
   for (const QueueOptions& queue : config.queues) known.push_back(queue.name);
   for (const std::string& name : values.queues) {
     if (config.find(name) != nullptr) continue;
-    refuse_arguments(fmt::format("work: the config has no queue '{}'; {}", name, nearest_hint(name, known)));
+    refuse_arguments(fmt::format("work: the config has no queue '{}'; {}", name,
+                                 known.empty() ? "it names none" : nearest_hint(name, known)));
   }
 }
 
@@ -139,7 +140,7 @@ int run_work(Context& context, const WorkValues& values) {
   Server server(config);
   server.set_log(log);
   server.set_hooks(hooks_of_work(log));
-  add_configured_workers(server, config, values.queues);
+  add_configured_workers(server, config, {.queues = values.queues, .log = log});
   for (const std::string& library : values.libraries) load_library(server, library);
   if (context.load) context.load(server);
   if (server.worker_count() == 0) {
@@ -156,10 +157,10 @@ void add_work(CLI::App& app, Context& context) {
   CLI::App* work = add_command(app, context, "work", "Run a node: take jobs and run them", kWorkExamples,
                                values, run_work);
   work->add_flag("--drain", values->drain, "Stop when no job is due, running or waits for a retry");
-  work->add_option("--queue", values->queues, "Only these queues: A,B")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  work->add_option("-r,--require", values->libraries, "Shared library with workers")->allow_extra_args(false);
+  work->add_option("--queue", values->queues, "Only these queues")->delimiter(',')->allow_extra_args(false);
+  work->add_option("-r,--require", values->libraries, "Shared library with workers")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
 }
 
 }  // namespace ordo::cli

@@ -1,0 +1,68 @@
+#include "cli/shapes.h"
+
+#include <gtest/gtest.h>
+
+namespace ordo::cli {
+namespace {
+
+constexpr Time kAt{std::chrono::milliseconds{1741503900500}};
+
+TEST(Shapes, of_a_job) {
+  JobView job{.queue = "orders", .kind = "orders", .key = "k", .id = "4\"2", .state = JobStatus::retrying};
+  job.payloads = {{R"({ "v": 1 })", 1}, {"", 1.5}, {std::string("\xff"), 1e21}};
+  job.run_at = kAt;
+  job.retry_count = 2;
+  job.crashes = 1;
+  job.error = "bad\nthing";
+  EXPECT_EQ(job_json(job),
+            R"({"queue":"orders","kind":"orders","key":"k","id":"4\"2","state":"queued",)"
+            R"("payloads":[{"v":1},"",{"$base64":"/w=="}],"scores":[1,1.5,1e+21],)"
+            R"("run_at":"2025-03-09T07:05:00.5Z","retry_count":2,"crashes":1,"error":"bad\nthing"})");
+  job.error.clear();
+  EXPECT_TRUE(job_json(job).ends_with(R"("error":null})"));
+}
+
+TEST(Shapes, state_is_the_word_of_the_rules) {
+  EXPECT_EQ(state_word(JobStatus::due), "queued");
+  EXPECT_EQ(state_word(JobStatus::scheduled), "queued");
+  EXPECT_EQ(state_word(JobStatus::retrying), "queued");
+  EXPECT_EQ(state_word(JobStatus::running), "running");
+  EXPECT_EQ(state_word(JobStatus::awaiting), "awaiting");
+  EXPECT_EQ(state_word(JobStatus::dead), "dead");
+}
+
+TEST(Shapes, of_stats) {
+  Stats stats;
+  stats.total.length = 3;
+  stats.total.lag = 1.5;
+  stats.by_queue = {{"orders", {.length = 3, .due = 1, .scheduled = 2, .lag = 1.5, .paused = true}}};
+  EXPECT_EQ(
+      stats_json(stats),
+      R"({"total":{"length":3,"due":0,"scheduled":0,"retrying":0,"running":0,"awaiting":0,"dead":0,)"
+      R"("blocked_by_lock":0,"lag":1.5,"processed":0,"failed":0},"by_queue":{"orders":{"length":3,"due":1,)"
+      R"("scheduled":2,"retrying":0,"running":0,"awaiting":0,"dead":0,"blocked_by_lock":0,"lag":1.5,)"
+      R"("processed":0,"failed":0,"paused":true}}})"
+      "\n");
+}
+
+TEST(Shapes, of_queues_and_nodes) {
+  EXPECT_EQ(queue_json({"orders", 5, "paused"}), R"({"name":"orders","shards":5,"state":"paused"})");
+  EXPECT_EQ(
+      node_json({.id = "n",
+                 .host = "h",
+                 .pid = 7,
+                 .threads = 5,
+                 .queues = {"a", "b"},
+                 .started = kAt,
+                 .shards = 3}),
+      R"({"id":"n","host":"h","pid":7,"threads":5,"queues":["a","b"],"started":"2025-03-09T07:05:00.5Z",)"
+      R"("shards":3,"alive":true})");
+}
+
+TEST(Shapes, lists_are_one_array) {
+  EXPECT_EQ(json_array(std::vector<QueueView>{}, queue_json), "[]\n");
+  EXPECT_EQ(json_array(std::vector<int>{1, 2}, [](int i) { return std::to_string(i); }), "[1,\n2]\n");
+}
+
+}  // namespace
+}  // namespace ordo::cli

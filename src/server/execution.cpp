@@ -1,0 +1,60 @@
+// The workers that a config names, on a server.
+
+#include <ordo/execution.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "execute/command_worker.h"
+#include "execute/guard.h"
+#include "execute/library.h"
+
+namespace ordo {
+namespace {
+
+class ConfiguredWorkers {
+ public:
+  ConfiguredWorkers(Server& server, const ExecutionChoice& choice)
+      : server_(server), choice_(choice), guard_(execute::guard_program()) {}
+
+  void add(const QueueOptions& queue) {
+    if (!choice_.queues.empty() && std::ranges::find(choice_.queues, queue.name) == choice_.queues.end())
+      return;
+    add(queue.name, queue.name, queue.execution);
+    for (const KindOptions& kind : queue.kinds) add(queue.name, kind.kind, kind.execution);
+  }
+
+ private:
+  void add(const std::string& queue, const std::string& kind, const Execution& execution) {
+    if (!execution.library.empty() && loaded_.insert(execution.library).second)
+      load_library(server_, execution.library);
+    if (execution.command.empty()) return;
+    auto worker = std::make_unique<execute::CommandWorker>(execute::CommandOptions{
+        .command = execution.command, .queue = queue, .kind = kind, .log = choice_.log, .guard = guard_});
+    server_.add(queue, std::move(worker), kind);
+  }
+
+  Server& server_;
+  const ExecutionChoice& choice_;
+  std::string guard_;
+  std::set<std::string> loaded_;
+};
+
+}  // namespace
+
+void add_configured_workers(Server& server, const Config& config, const ExecutionChoice& choice) {
+  ConfiguredWorkers workers(server, choice);
+  for (const QueueOptions& queue : config.queues) workers.add(queue);
+}
+
+void load_library(Server& server, const std::string& path) { execute::load_library(path, server); }
+
+std::optional<int> run_as_guard(int argc, char** argv) {
+  if (argc > 1 && argv[1] == execute::kGuardArgument) return execute::guard_main(argc, argv);
+  execute::set_guard_program("/proc/self/exe");
+  return {};
+}
+
+}  // namespace ordo
