@@ -26,6 +26,13 @@ struct Position {
   auto operator<=>(const Position&) const = default;
 };
 
+/// TOML allows no other control characters, and toml++ 3.3 aborts on some of them.
+std::size_t find_control(std::string_view text) {
+  const auto control = std::ranges::find_if(
+      text, [](unsigned char c) { return (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F; });
+  return control == text.end() ? std::string_view::npos : static_cast<std::size_t>(control - text.begin());
+}
+
 Position position_of(const toml::source_region& region) { return {region.begin.line, region.begin.column}; }
 
 /// Where a member first stands in the source: a table may be continued, or implied by a longer header, above
@@ -88,6 +95,10 @@ void fail_at(const Origin& origin, std::size_t line, const std::string& what) {
 }
 
 Table parse_toml(std::string_view text, const Origin& origin) {
+  if (const std::size_t control = find_control(text); control != std::string_view::npos) {
+    const auto line = 1 + static_cast<std::size_t>(std::ranges::count(text.substr(0, control), '\n'));
+    fail_at(origin, line, "this is no TOML: it holds a control character; is it a text file?");
+  }
   const toml::parse_result parsed = toml::parse(text);
   if (parsed) return table_of(parsed.table());
   const toml::parse_error& error = parsed.error();
@@ -98,6 +109,7 @@ Table parse_assignment(std::string_view text, const Origin& origin) {
   const auto malformed = [&] { fail_at(origin, 0, "write it as key=value, like queue.orders.shards=8"); };
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || text.find_first_of("\r\n") < equals) malformed();
+  if (find_control(text) != std::string_view::npos) malformed();
   const toml::parse_result key = toml::parse(std::string(text.substr(0, equals)) + " = 0");
   if (!key || key.table().size() != 1) malformed();
   Table table = table_of(key.table());
@@ -106,7 +118,7 @@ Table parse_assignment(std::string_view text, const Origin& origin) {
 }
 
 Value parse_loose_value(std::string_view text) {
-  if (text.find_first_of("\r\n") == std::string_view::npos) {
+  if (text.find_first_of("\r\n") == std::string_view::npos && find_control(text) == std::string_view::npos) {
     const toml::parse_result parsed = toml::parse("v = " + std::string(text));
     if (parsed && parsed.table().size() == 1) return value_of(*parsed.table().get("v"));
   }
