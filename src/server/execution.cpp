@@ -9,6 +9,7 @@
 
 #include "execute/command_worker.h"
 #include "execute/guard.h"
+#include "execute/lease_signal.h"
 #include "execute/library.h"
 
 namespace ordo {
@@ -17,7 +18,9 @@ namespace {
 class ConfiguredWorkers {
  public:
   ConfiguredWorkers(Server& server, const ExecutionChoice& choice)
-      : server_(server), choice_(choice), guard_(execute::guard_program()) {}
+      : server_(server), choice_(choice), guard_(execute::guard_program()) {
+    server.on_lease_renewed([lease = lease_](Duration time) { lease->extend(time); });
+  }
 
   void add(const QueueOptions& queue) {
     if (!choice_.queues.empty() && std::ranges::find(choice_.queues, queue.name) == choice_.queues.end())
@@ -31,14 +34,20 @@ class ConfiguredWorkers {
     if (!execution.library.empty() && loaded_.insert(execution.library).second)
       load_library(server_, execution.library);
     if (execution.command.empty()) return;
-    auto worker = std::make_unique<execute::CommandWorker>(execute::CommandOptions{
-        .command = execution.command, .queue = queue, .kind = kind, .log = choice_.log, .guard = guard_});
+    auto worker =
+        std::make_unique<execute::CommandWorker>(execute::CommandOptions{.command = execution.command,
+                                                                         .queue = queue,
+                                                                         .kind = kind,
+                                                                         .log = choice_.log,
+                                                                         .lease = lease_,
+                                                                         .guard = guard_});
     server_.add(queue, std::move(worker), kind);
   }
 
   Server& server_;
   const ExecutionChoice& choice_;
   std::string guard_;
+  std::shared_ptr<execute::LeaseSignal> lease_ = std::make_shared<execute::LeaseSignal>();
   std::set<std::string> loaded_;
 };
 
