@@ -59,8 +59,8 @@ class Client {
   void use(ClientMiddleware middleware);
 
  private:
-  friend class Server;
   class Impl;
+  friend class Server;
   explicit Client(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
 };

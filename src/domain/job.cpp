@@ -1,20 +1,20 @@
 #include "domain/job.h"
 
-#include <cstring>
+#include <algorithm>
 #include <new>
 
 namespace ordo::domain {
 
 Job* Job::create(std::uint16_t kind, std::string_view id, std::string_view key, Piece first) {
-  const bool own_key = key != id;
-  const std::size_t tail = id.size() + (own_key ? key.size() : 0);
-  auto* job = new (::operator new(offsetof(Job, names) + std::max(tail, sizeof(Job) - offsetof(Job, names)))) Job;
+  if (key == id) key = {};
+  auto* job = new (::operator new(sizeof(Job) + id.size() + key.size())) Job;
   job->payloads = PayloadSet(std::move(first));
   job->kind = kind;
   job->id_size = static_cast<std::uint8_t>(id.size());
-  job->key_size = static_cast<std::uint8_t>(own_key ? key.size() : 0);
-  std::memcpy(job->names, id.data(), id.size());
-  if (own_key) std::memcpy(job->names + id.size(), key.data(), key.size());
+  job->key_size = static_cast<std::uint8_t>(key.size());
+  char* names = reinterpret_cast<char*>(job + 1);
+  names = std::copy(id.begin(), id.end(), names);
+  std::copy(key.begin(), key.end(), names);
   return job;
 }
 
@@ -26,7 +26,7 @@ void Job::destroy(Job* job) {
 JobExtra& Job::more() {
   if (!extra) {
     extra = std::make_unique<JobExtra>();
-    extra->through = payloads.arrival();
+    extra->through = payloads.last();
   }
   return *extra;
 }

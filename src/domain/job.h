@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,14 +19,16 @@ namespace ordo::domain {
 
 struct Line;
 
+
 /// Where a job stands in its shard.
 enum class Place : std::uint8_t {
   nowhere,
   later,    ///< run_at ahead; in the shard's `later` order
   due,      ///< may start; in the `due` order of its kind and class
   parked,   ///< due, but its key is taken; in its key's line
-  running,  ///< owned by a run
-  ending,   ///< its run has ended, the commit that says so is not durable yet
+  running,   ///< owned by a run
+  settling,  ///< went back from a run; may start again once the commit that says so is durable
+  ending,    ///< has ended; gone once the commit that says so is durable
 };
 
 /// How freely a job may start next to others (rules: poison).
@@ -46,15 +49,16 @@ struct JobExtra {
   std::uint32_t crashes = 0;
   Time last_crash{};
   Mark mark = Mark::none;
-  bool stateful = false;  ///< entries alone would not rebuild it
   bool dirty = false;     ///< its state is to be written
+  std::optional<Time> revived_at;  ///< of the last of its entries that came back from the dead
   FailureKind error_kind = FailureKind::handler;
   std::string error;
   std::vector<std::pair<Seq, double>> scores;  ///< payloads whose score is not their entry's
 };
 
 /// One job in its owner's memory. About 100 bytes and its names: a million of them wait in a node.
-struct Job : boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>> {
+class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>> {
+ public:
   PayloadSet payloads;
   Time run_at{};
   std::unique_ptr<JobExtra> extra;
@@ -66,19 +70,22 @@ struct Job : boost::intrusive::set_base_hook<boost::intrusive::optimize_size<tru
   Risk risk = Risk::normal;
   bool held = false;     ///< it has started before and holds its key
   bool in_line = false;  ///< other jobs share its key
-  char names[1];
 
   static Job* create(std::uint16_t kind, std::string_view id, std::string_view key, Piece first);
   static void destroy(Job* job);
 
-  std::string_view id() const { return {names, id_size}; }
-  std::string_view key() const { return key_size == 0 ? id() : std::string_view{names + id_size, key_size}; }
+  std::string_view id() const { return {names(), id_size}; }
+  std::string_view key() const { return key_size == 0 ? id() : std::string_view{names() + id_size, key_size}; }
   Seq arrival() const { return payloads.arrival(); }
   std::int32_t retry_count() const { return extra ? extra->retry_count : -1; }
-  Seq through() const { return extra ? extra->through : payloads.arrival(); }
+  Seq through() const { return extra ? extra->through : payloads.last(); }
   bool is(std::uint16_t other_kind, std::string_view other_id) const { return kind == other_kind && id() == other_id; }
 
   JobExtra& more();
+
+ private:
+  // The names stand right behind the object.
+  const char* names() const { return reinterpret_cast<const char*>(this + 1); }
 };
 
 /// The order in which due jobs start (rules: priority).

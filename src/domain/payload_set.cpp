@@ -59,6 +59,7 @@ PayloadSet::Merged join(Piece& kept, Piece& other) {
     std::swap(kept.seq, other.seq);
     std::swap(kept.score, other.score);
   }
+  merged.kept = kept.seq;
   merged.duplicate = other.seq;
   merged.score_changed = other.score < kept.score;
   kept.score = std::min(kept.score, other.score);
@@ -73,6 +74,12 @@ std::span<const Piece> PayloadSet::pieces() const {
 
 std::span<Piece> PayloadSet::pieces() {
   return many_ ? std::span<Piece>(many_->pieces) : std::span<Piece>(&one_, 1);
+}
+
+Seq PayloadSet::last() const {
+  Seq last = 0;
+  for (const auto& piece : pieces()) last = std::max(last, piece.seq);
+  return last;
 }
 
 std::optional<PayloadSet::Merged> PayloadSet::add(Piece piece) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "domain/shard_id.h"
@@ -59,8 +60,12 @@ class PayloadSet {
   /// Arrival of the job: its lowest entry.
   Seq arrival() const { return many_ ? many_->arrival : one_.seq; }
 
+  /// The highest entry of the set.
+  Seq last() const;
+
   /// What an equal payload did to the set.
   struct Merged {
+    Seq kept = 0;
     Seq duplicate = 0;           ///< the entry that is not needed any more
     bool score_changed = false;  ///< the kept entry's score is not its own any more
   };

@@ -88,14 +88,14 @@ RetryVerdict decide_retry(const QueueOptions& rules, const RetryQuestion& questi
   return verdict;
 }
 
-std::size_t dying_payload(const std::vector<Payload>& payloads_in_score_arrival_order, PayloadChoice choice) {
-  ORDO_ASSERT(!payloads_in_score_arrival_order.empty());
+std::size_t dying_payload(std::size_t count, PayloadChoice choice) {
+  ORDO_ASSERT(count > 0);
   switch (choice) {
     case PayloadChoice::all:  // the lowest score
     case PayloadChoice::first:
       return 0;
     case PayloadChoice::last:
-      return payloads_in_score_arrival_order.size() - 1;
+      return count - 1;
   }
   return 0;
 }

@@ -30,7 +30,7 @@ struct RetryVerdict {
 /// policy's function is asked about every failure, also about the one that kills by `max_retries`.
 RetryVerdict decide_retry(const QueueOptions& rules, const RetryQuestion& question, double jitter);
 
-/// Which payload of the failed run dies, as an index into them; there is at least one.
-std::size_t dying_payload(const std::vector<Payload>& payloads_in_score_arrival_order, PayloadChoice choice);
+/// Which of the failed run's payloads dies: an index into them in (score, arrival) order. `count` >= 1.
+std::size_t dying_payload(std::size_t count, PayloadChoice choice);
 
 }  // namespace ordo::domain

@@ -210,12 +210,11 @@ TEST(DecideRetry, dies_with_both_errors_when_the_function_throws) {
 }
 
 TEST(DyingPayload, is_the_delivered_one_or_the_lowest_score) {
-  const std::vector<Payload> payloads = {{"v1", 1}, {"v2", 2}, {"v3", 3}};
-  EXPECT_EQ(dying_payload(payloads, PayloadChoice::all), 0U);
-  EXPECT_EQ(dying_payload(payloads, PayloadChoice::first), 0U);
-  EXPECT_EQ(dying_payload(payloads, PayloadChoice::last), 2U);
-  EXPECT_EQ(dying_payload({{"v1", 1}}, PayloadChoice::last), 0U);
-  EXPECT_DEATH(dying_payload({}, PayloadChoice::all), "internal error");
+  EXPECT_EQ(dying_payload(3, PayloadChoice::all), 0U);
+  EXPECT_EQ(dying_payload(3, PayloadChoice::first), 0U);
+  EXPECT_EQ(dying_payload(3, PayloadChoice::last), 2U);
+  EXPECT_EQ(dying_payload(1, PayloadChoice::last), 0U);
+  EXPECT_DEATH(dying_payload(0, PayloadChoice::all), "internal error");
 }
 
 }  // namespace

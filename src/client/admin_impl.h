@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ordo/admin.hpp>
+
+#include "client/store_handle.h"
+#include "domain/entry.h"
+#include "domain/shard.h"
+
+namespace ordo {
+
+class Admin::Impl {
+ public:
+  explicit Impl(std::shared_ptr<StoreHandle> handle) : handle_(std::move(handle)) {}
+
+  Stats stats();
+  std::vector<QueueView> queues();
+  std::vector<NodeView> nodes();
+  std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter);
+  void control(std::string_view queue, const JobName& job, domain::EntryType type);
+  void dead(std::string_view queue, const std::vector<std::string>& ids,
+            const std::function<bool(const DeadView&)>& visit);
+  std::size_t retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
+  std::size_t delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
+  void set_paused(std::string_view queue, bool paused);
+  bool remove(std::string_view queue, RemoveJobs jobs);
+
+ private:
+  using Shards = std::vector<std::unique_ptr<domain::Shard>>;
+
+  /// The given shards of a queue as an owner would have them now, from the store alone.
+  Shards rebuild(const store::QueueDefinition& queue, const std::vector<store::ShardId>& shards,
+                 domain::PayloadBudget& budget);
+  void each_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
+                 const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
+                                          const domain::DeadPayload&)>& visit);
+  std::size_t change_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids, bool revive);
+
+  std::shared_ptr<StoreHandle> handle_;
+};
+
+}  // namespace ordo

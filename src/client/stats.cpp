@@ -1,0 +1,126 @@
+// Counts that are never too low: what the owners committed, and what was appended behind it.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "client/admin_impl.h"
+
+namespace ordo {
+namespace {
+
+constexpr std::size_t kRows = 8192;
+
+struct ShardCounts {
+  domain::Counts counts;
+  std::uint64_t dead = 0;
+};
+
+void add_entry(domain::Counts& counts, const domain::Entry& entry, Time at, Time now) {
+  const bool payload = entry.type == domain::EntryType::push || entry.type == domain::EntryType::revive;
+  if (!payload) return;
+  const auto run_at = entry.type == domain::EntryType::revive ? at : entry.run_at.value_or(at);
+  ++(run_at > now ? counts.scheduled : counts.due);
+  counts.oldest = std::min(counts.oldest, run_at);
+}
+
+void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, Time now) {
+  sum.due += counts.due;
+  sum.scheduled += counts.scheduled;
+  sum.retrying += counts.retrying;
+  sum.length += counts.queued();
+  sum.running += counts.running;
+  sum.awaiting += counts.awaiting;
+  sum.processed += counts.processed;
+  sum.failed += counts.failed;
+  sum.dead += dead;
+  if (counts.queued() > 0 && counts.oldest < now) {
+    sum.lag = std::max(sum.lag, std::chrono::duration<double>(now - counts.oldest).count());
+  }
+}
+
+void add_to_total(QueueStats& total, const QueueStats& queue) {
+  total.length += queue.length;
+  total.due += queue.due;
+  total.scheduled += queue.scheduled;
+  total.retrying += queue.retrying;
+  total.running += queue.running;
+  total.awaiting += queue.awaiting;
+  total.dead += queue.dead;
+  total.blocked_by_lock += queue.blocked_by_lock;
+  total.processed += queue.processed;
+  total.failed += queue.failed;
+  total.lag = std::max(total.lag, queue.lag);
+}
+
+}  // namespace
+
+Stats Admin::Impl::stats() {
+  auto& store = handle_->store();
+  const auto list = store.queues();
+  std::set<std::string> alive;
+  for (const auto& node : store.nodes()) {
+    if (!node.gone) alive.insert(node.id);
+  }
+  const auto now = store.now();
+  std::map<store::ShardId, domain::Counts> counts;
+  std::map<store::ShardId, store::Seq> positions;
+  std::map<store::ShardId, std::uint64_t> dead;
+  std::vector<store::ShardId> tail;
+  std::map<std::uint32_t, std::vector<store::ShardId>> stale_split;
+  store::Seq from = ~store::Seq{0};
+  for (const auto& row : store.shards()) {
+    auto& own = counts[row.shard] = domain::decode_counts(row.counts);
+    dead[row.shard] = row.dead;
+    if (!alive.contains(row.owner)) {
+      // Nobody tells any more what has become due meanwhile, and what ran is queued again.
+      own.due += std::exchange(own.running, 0);
+      if (own.scheduled + own.retrying > 0) {
+        stale_split[row.shard.queue].push_back(row.shard);
+        continue;
+      }
+    }
+    positions[row.shard] = row.position;
+    tail.push_back(row.shard);
+    from = std::min(from, row.position);
+  }
+  while (!tail.empty()) {
+    const auto chunk = store.read(from, tail, kRows);
+    for (const auto& row : chunk.rows) {
+      if (row.seq <= positions[row.shard]) continue;
+      add_entry(counts[row.shard], domain::decode_entry(chunk.body(row)), row.at, now);
+    }
+    from = chunk.through;
+    if (chunk.at_end) break;
+  }
+  for (const auto& [number, shards] : stale_split) {
+    const auto queue = std::find_if(list.queues.begin(), list.queues.end(),
+                                    [&](const auto& each) { return each.number == number; });
+    if (queue == list.queues.end()) continue;
+    domain::PayloadBudget budget{0, 0};
+    auto rebuilt = rebuild(*queue, shards, budget);
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+      rebuilt[i]->oldest_due(now, {});  // moves what is due by now
+      counts[shards[i]] = rebuilt[i]->counts(now);
+    }
+  }
+
+  std::map<std::string, QueueStats> by_name;
+  std::vector<std::string> order;
+  for (const auto& queue : handle_->config().queues) order.push_back(queue.name);
+  for (const auto& queue : list.queues) {
+    if (std::find(order.begin(), order.end(), queue.name) == order.end()) order.push_back(queue.name);
+    auto& sum = by_name[queue.name];
+    sum.paused = queue.paused;
+    for (const auto& [shard, own] : counts) {
+      if (shard.queue == queue.number) add_to(sum, own, dead[shard], now);
+    }
+  }
+  Stats stats;
+  for (const auto& name : order) {
+    add_to_total(stats.total, by_name[name]);
+    stats.by_queue.emplace_back(name, by_name[name]);
+  }
+  return stats;
+}
+
+}  // namespace ordo

@@ -1,0 +1,75 @@
+#include "client/store_handle.h"
+
+#include <algorithm>
+
+#include <ordo/error.hpp>
+
+#include "base/nearest.h"
+#include "store/open.h"
+
+namespace ordo {
+
+StoreHandle::StoreHandle(Config config, Clock& clock)
+    : StoreHandle(config, clock, std::shared_ptr<store::Store>(store::open(config.store, clock))) {}
+
+StoreHandle::StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Store> store)
+    : config_(std::move(config)), clock_(clock), store_(std::move(store)), random_(Random::from_system()) {
+  for (const auto& queue : config_.queues) check_queue_name(queue.name);
+}
+
+std::optional<store::QueueDefinition> StoreHandle::existing_queue(std::string_view name) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = known_.find(name); found != known_.end()) return found->second;
+  }
+  const auto list = store_->queues();
+  const auto* found = list.find(name);
+  if (found == nullptr) {
+    if (config_.find(name) == nullptr) unknown(name, list);
+    return std::nullopt;
+  }
+  const std::lock_guard lock(mutex_);
+  return known_.emplace(name, *found).first->second;
+}
+
+store::QueueDefinition StoreHandle::queue(std::string_view name) {
+  if (auto existing = existing_queue(name)) return *std::move(existing);
+  auto definition = store_->define(name, config_.find(name)->shards);
+  const std::lock_guard lock(mutex_);
+  return known_.emplace(name, std::move(definition)).first->second;
+}
+
+void StoreHandle::forget(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = known_.find(name); found != known_.end()) known_.erase(found);
+}
+
+void StoreHandle::unknown(std::string_view name, const store::QueueList& list) const {
+  check_queue_name(name);
+  std::vector<std::string> names;
+  for (const auto& queue : config_.queues) names.push_back(queue.name);
+  for (const auto& queue : list.queues) {
+    if (std::find(names.begin(), names.end(), queue.name) == names.end()) names.push_back(queue.name);
+  }
+  throw Error(ErrorKind::invalid_argument, "there is no queue '" + std::string(name) +
+                                               "' in the config or the store; " + nearest_hint(name, names) +
+                                               (names.empty() ? "add [queue." + std::string(name) + "] to the config" : ""));
+}
+
+std::string StoreHandle::new_id() {
+  const auto ms = clock_.wall().time_since_epoch().count() / 1000;
+  const std::lock_guard lock(mutex_);
+  return make_ulid(ms, random_);
+}
+
+void check_queue_name(std::string_view name) {
+  const bool good = !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+  if (!good) {
+    throw Error(ErrorKind::invalid_argument, "'" + std::string(name.substr(0, 80)) +
+                                                 "' is no queue name; it takes 1 to 64 of a-z, 0-9, _ and -");
+  }
+}
+
+}  // namespace ordo

@@ -1,0 +1,282 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <ordo/events.hpp>
+#include <ordo/options.hpp>
+#include <ordo/worker.hpp>
+
+#include "domain/entry.h"
+#include "domain/key_line.h"
+#include "domain/records.h"
+
+namespace ordo::domain {
+
+using RunNo = std::uint64_t;
+
+/// An entry with its place in the log. `entry` points into bytes of the caller.
+struct LoggedEntry {
+  Seq seq = 0;
+  Time at{};  ///< the store's time at append
+  Entry entry;
+};
+
+/// A batch to start.
+struct Run {
+  RunNo no = 0;
+  std::string kind;
+  std::vector<BatchJob> jobs;  ///< payloads are filled in unless `missing` says otherwise
+  Duration timeout{};          ///< the shortest of its jobs
+  Risk risk = Risk::normal;
+  std::vector<Seq> missing;  ///< payloads to be fetched and given to Shard::provide(), ascending
+};
+
+/// What a node lets a shard start just now.
+struct Admission {
+  bool suspects = true;   ///< no witness or suspect runs on the node
+  bool witnesses = true;  ///< no suspect runs on the node
+};
+
+/// What a shard wants written; the rest of a commit (lease, batch number) is its owner's.
+struct Changes {
+  std::vector<Seq> erase;
+  std::vector<std::pair<Seq, JobState>> states;
+  std::vector<Seq> erase_states;
+  std::vector<DeadPayload> dead;
+};
+
+/// How one job's run ended, with the chance its retry may need (jitter in [0, 1)).
+struct JobEnd {
+  Outcome outcome;
+  double jitter = 0;
+};
+
+/// A queued or running job, for listings and for comparing a shard with its rebuild.
+struct JobSnapshot {
+  std::string kind, key, id;
+  Place place = Place::nowhere;
+  std::vector<std::pair<Seq, double>> pieces;  ///< (entry, score) in order
+  std::vector<std::string> payloads;           ///< empty strings where not in memory
+  Time run_at{};
+  std::int32_t priority = 100;
+  std::int32_t retry_count = -1;
+  std::uint32_t crashes = 0;
+  JobOptions options;
+  std::string error;
+
+  bool operator==(const JobSnapshot&) const = default;
+};
+
+/// One shard of a queue: a deterministic state machine over its log (docs: ARCHITECTURE.md, "The life of one job").
+///
+/// It is told of entries, ends of runs, durable commits and the time, and answers with runs to start and changes to
+/// write. It does no I/O and reads no clock: same inputs, same outputs. Order and merging: shared rules §1 to §3.
+/// `now` is the store's time and may jump. Not thread-safe. The budget must outlive the shard.
+class Shard {
+ public:
+  Shard(const QueueOptions& options, PayloadBudget& budget);
+  ~Shard();
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  // --- take-over: once, before anything else ---
+
+  struct Takeover {
+    bool clean = true;     ///< the last owner released the shard
+    bool crashed = false;  ///< its node died: marked jobs count a crash
+    Seq head = 0;          ///< last entry of the log at the acquisition
+    Time now{};
+  };
+  /// The states go with entries that are applied later; a job of an unclean take-over is a witness.
+  void load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states, const Counts& counts);
+
+  // --- inputs ---
+
+  /// The next entry of the log.
+  void apply(const LoggedEntry& logged, Time now);
+
+  /// The log has been read up to the head of the take-over: what crashed too often dies now.
+  void ready(Time now);
+
+  /// The log of this shard has been read up to here.
+  void read_through(Seq seq) { through_ = std::max(through_, seq); }
+
+  enum class Taken { none, ready, pending };
+  /// The next batch that may start, in the order of the rules. `pending`: it waits for the commit that marks its jobs
+  /// and comes out of released() then. Kinds switched off with serve() are passed over.
+  Taken take(Time now, const Admission& admission, Run& run);
+
+  /// Payloads that a run was missing; false while some still are.
+  bool provide(RunNo no, Seq seq, std::string_view payload);
+  /// Fills in the payloads of a run whose bytes are all provided.
+  void fill(Run& run);
+
+  /// A run has ended: one end per job, in the order of the run.
+  void ended(RunNo no, const std::vector<JobEnd>& ends, Time now);
+
+  /// Every change collected last is durable.
+  void committed(Time now);
+
+  /// Switches a kind on or off for take().
+  void serve(std::string_view kind, bool on);
+
+  // --- outputs ---
+
+  bool has_changes() const;
+  /// What is to be written now; one at a time: committed() before the next.
+  Changes collect();
+
+  /// Runs that waited for their marks and may start.
+  std::vector<Run> released();
+
+  /// Runs to be asked to stop, since the last call: their jobs were cancelled.
+  std::vector<RunNo> stops();
+
+  /// What happened since the last call; empty unless watch(true).
+  std::vector<Event> events();
+  void watch(bool on) { watched_ = on; }
+
+  /// Payloads that died since the last call, by job, as retries_exhausted() gets them.
+  std::vector<JobView> dead_jobs();
+
+  /// When something becomes due next; none while something is due already or nothing waits.
+  std::optional<Time> next_due() const;
+  /// run_at of the job that take() would start next; none: nothing is due.
+  std::optional<Time> oldest_due(Time now, const Admission& admission);
+
+  Counts counts(Time now);
+  Seq through() const { return through_; }
+  std::size_t running() const { return runs_.size(); }
+  /// How many jobs a run has; nothing: it is not running.
+  std::optional<std::size_t> jobs_of(RunNo no) const {
+    const auto run = runs_.find(no);
+    return run == runs_.end() ? std::nullopt : std::optional(run->second.jobs.size());
+  }
+  std::size_t jobs() const { return job_count_; }
+  std::vector<std::string> kinds() const;
+  std::size_t kind_count() const { return kinds_.size(); }
+  /// The run take() made last.
+  RunNo last_run() const { return last_run_; }
+  Risk risk_of_run(RunNo no) const { return runs_.at(no).risk; }
+
+  /// All jobs in the order they would start. `rebuilt`: as a rebuild would see them, running jobs queued again.
+  enum class View { live, rebuilt };
+  std::vector<JobSnapshot> snapshot(View view) const;
+
+ private:
+  struct Kind {
+    Kind(std::string kind, QueueOptions options, DueBefore before);
+
+    std::string name;
+    QueueOptions rules;
+    bool served = true;
+    std::array<DueSet, kRisks> due;
+  };
+  struct Active {
+    std::vector<Job*> jobs;
+    Risk risk = Risk::normal;
+    Time started{};
+    bool marking = false;
+  };
+
+  // Applying the log (shard_apply.cpp)
+  std::uint16_t kind_index(std::string_view name);
+  void apply_payload(const LoggedEntry& logged, Time now);
+  void apply_control(const LoggedEntry& logged, Time now);
+  std::vector<Job*> targets_of(const Entry& control) const;
+  void cancel(Job& job, Seq control);
+  void run_now(Job& job, const LoggedEntry& logged, Time now);
+  Piece piece_of(const LoggedEntry& logged, const Job* job);
+  void create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piece, Time now);
+  void merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time now);
+  void restore_state(Job& job, const JobState& state);
+  void restore_mark(Job& job, Mark mark);
+  bool add_piece(Job& job, Piece piece);
+  void note_merged(Job& job, const PayloadSet::Merged& merged);
+
+  // Order (shard_order.cpp)
+  void promote(Time now);
+  void place(Job& job, Time now);
+  void arrive_due(Job& job, Time now);
+  void insert_due(Job& job, Time now);
+  void park(Line& line, Job& job);
+  void leave_place(Job& job);
+  void release_front(Job& job, Time now);
+  void protect_front(const Job& newcomer);
+  Risk risk_of(const Job& job, Time now) const;
+  void set_priority(Job& job);
+  Job* best_due(Time now, const Admission& admission);
+  Time oldest_in_due(Time now);
+  DueSet& due_set(const Job& job) { return kinds_[job.kind]->due[static_cast<std::size_t>(job.risk)]; }
+
+  // Runs (shard_run.cpp)
+  void activate(Job& job);
+  void start(Job& job, Active& run);
+  void finish(Job& job);
+  void go_back(Job& job);
+  void fail(Job& job, const Active& run, const JobEnd& end, Time now);
+  void die(Job& job, FailureKind kind, const std::string& error, Time now);
+  void end_one(Job& job, const Active& run, const JobEnd& end, Time now);
+  void emit(EventType type, const Job& job, Time now, Duration took = {}, std::string error = {});
+  Run describe(RunNo no, const Active& active) const;
+  BatchJob deliver(const Job& job) const;
+  void count_crash(JobExtra& extra, Time now) const;
+
+  // States (shard.cpp)
+  void dirty(Job& job);
+  JobState state_of(const Job& job) const;
+  void forget(Job& job);
+  bool strict() const { return options_.key_order == KeyOrder::strict; }
+
+  QueueOptions options_;
+  PayloadBudget& budget_;
+  DueBefore before_;
+  KeyTable table_;
+  std::vector<std::unique_ptr<Kind>> kinds_;
+  LaterSet later_;
+  std::set<std::pair<Time, Seq>> parked_times_;  // of parked jobs, for the lag
+
+  std::unordered_map<RunNo, Active> runs_;
+  std::unordered_map<Seq, int> cancels_;  // controls that wait for the end of so many running jobs
+  RunNo last_run_ = 0;
+  Seq through_ = 0;
+  Seq witness_through_ = 0;  // jobs up to here were there when a node died
+  Takeover takeover_;
+  bool mixed_priorities_ = false;
+  bool watched_ = false;
+
+  std::unordered_map<Seq, JobState> restored_;        // states that wait for their entry
+  std::unordered_map<Seq, double> restored_scores_;   // scores that wait for their entry
+
+  std::size_t job_count_ = 0;
+  std::size_t queued_ = 0;    // all but running, ending
+  std::size_t retrying_ = 0;  // of those in later_, the ones that have failed
+  std::size_t running_ = 0;   // jobs, not runs
+  std::uint64_t processed_ = 0;
+  std::uint64_t failed_ = 0;
+
+  // To be written, and being written
+  Changes changes_;
+  std::vector<Job*> dirty_;
+  std::vector<Job*> ended_, ended_in_flight_;
+  std::vector<Job*> settling_, settling_in_flight_;
+  std::vector<RunNo> marking_, marking_in_flight_;
+  std::vector<Job*> doomed_;  // crashed too often; they die in ready()
+  Time oldest_cache_ = Time::max();
+  std::optional<Time> oldest_cached_at_;
+
+  std::vector<Run> released_;
+  std::vector<RunNo> stops_;
+  std::vector<Event> events_;
+  std::vector<JobView> dead_jobs_;
+};
+
+}  // namespace ordo::domain

@@ -1,0 +1,261 @@
+// What the log does to a shard: merging payloads, restoring states, controls.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "domain/shard.h"
+
+namespace ordo::domain {
+
+std::uint16_t Shard::kind_index(std::string_view name) {
+  for (std::size_t i = 0; i < kinds_.size(); ++i) {
+    if (kinds_[i]->name == name) return static_cast<std::uint16_t>(i);
+  }
+  ORDO_ASSERT(kinds_.size() < 65535);
+  kinds_.push_back(std::make_unique<Kind>(std::string(name), options_of(options_, name), before_));
+  return static_cast<std::uint16_t>(kinds_.size() - 1);
+}
+
+void Shard::apply(const LoggedEntry& logged, Time now) {
+  switch (logged.entry.type) {
+    case EntryType::push:
+    case EntryType::revive:
+      apply_payload(logged, now);
+      break;
+    case EntryType::cancel:
+    case EntryType::run_now:
+      apply_control(logged, now);
+      break;
+  }
+  through_ = logged.seq;
+}
+
+void Shard::apply_payload(const LoggedEntry& logged, Time now) {
+  const auto& entry = logged.entry;
+  const auto kind = kind_index(entry.kind);
+  Job* job = table_.find_queued(kind, entry.id, entry.key);
+  Piece piece = piece_of(logged, job);
+  if (job == nullptr) {
+    create_job(kind, logged, std::move(piece), now);
+  } else {
+    merge_into(*job, logged, std::move(piece), now);
+  }
+}
+
+Piece Shard::piece_of(const LoggedEntry& logged, const Job* job) {
+  Piece piece{logged.seq, logged.entry.score.value_or(score_of(logged.at)), {}};
+  if (!restored_scores_.empty()) {
+    if (const auto score = restored_scores_.extract(logged.seq)) piece.score = score.mapped();
+  }
+  // The payloads of a job that may die at the end of the load are needed then.
+  bool needed = !doomed_.empty() && std::find(doomed_.begin(), doomed_.end(), job) != doomed_.end();
+  if (const auto state = restored_.find(logged.seq); state != restored_.end()) {
+    needed = needed || state->second.mark == Mark::alone;
+  }
+  if (needed || budget_.used + logged.entry.payload.size() <= budget_.limit) {
+    piece.bytes = CachedBytes(logged.entry.payload, budget_);
+  }
+  return piece;
+}
+
+void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piece, Time now) {
+  const auto& entry = logged.entry;
+  Job& job = *Job::create(kind, entry.id, entry.key, std::move(piece));
+  job.run_at = entry.type == EntryType::revive ? logged.at : entry.run_at.value_or(logged.at);
+  if (entry.options != JobOptions{}) {
+    job.more().options = entry.options;
+    set_priority(job);
+  }
+  if (entry.type == EntryType::revive) job.more().revived_at = logged.at;
+  ++job_count_;
+  ++queued_;
+  if (!restored_.empty()) {
+    if (const auto state = restored_.extract(logged.seq)) {
+      job.more().state_seq = logged.seq;
+      restore_state(job, state.mapped());
+    }
+  }
+  table_.insert(job);
+  place(job, now);
+}
+
+void Shard::restore_state(Job& job, const JobState& state) {
+  auto& extra = job.more();
+  extra.through = std::max(extra.through, state.through);
+  extra.options = state.options;
+  extra.retry_count = state.retry_count;
+  extra.crashes = state.crashes;
+  extra.last_crash = state.last_crash;
+  extra.error_kind = state.error_kind;
+  extra.error = state.error;
+  extra.scores = state.scores;
+  job.run_at = state.run_at;
+  job.held = state.held;
+  set_priority(job);
+  if (state.mark != Mark::none) restore_mark(job, state.mark);
+}
+
+// A marked job was running when its last owner ended. A node's death counts against it, a lost lease does not.
+void Shard::restore_mark(Job& job, Mark mark) {
+  dirty(job);
+  if (!takeover_.crashed) return;
+  auto& extra = *job.extra;
+  count_crash(extra, takeover_.now);
+  const auto limit = static_cast<std::uint32_t>(std::max(kinds_[job.kind]->rules.max_crashes, 1));
+  if (mark == Mark::alone && extra.crashes >= limit) doomed_.push_back(&job);
+}
+
+void Shard::ready(Time now) {
+  restored_.clear();
+  restored_scores_.clear();
+  for (Job* job : std::exchange(doomed_, {})) {
+    if (!job->payloads.all_present()) continue;  // it runs alone once more
+    leave_place(*job);
+    if (Line* line = table_.line_of(*job); line != nullptr && line->front != job) {
+      if (line->front != nullptr) park(*line, *line->front);
+      line->front = job;
+    }
+    activate(*job);
+    die(*job, FailureKind::crash,
+        "its node died " + std::to_string(job->extra->crashes) + " times while it ran alone", now);
+  }
+}
+
+void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time now) {
+  const auto& entry = logged.entry;
+  const bool news = logged.seq > job.through();
+  const bool merged_away = add_piece(job, std::move(piece));
+  bool moved = false;
+  bool said_something = false;
+  if (news) {
+    if (entry.options != JobOptions{}) {
+      job.more().options.merge_later(entry.options);
+      said_something = true;
+      moved = entry.options.priority.has_value();
+    }
+    if (entry.type == EntryType::revive) {
+      auto& extra = job.more();
+      if (!merged_away) extra.revived_at = logged.at;
+      moved = said_something = true;
+    }
+    if (job.extra) job.extra->through = logged.seq;
+  }
+  if (!restored_.empty()) {
+    // The state of a job that stood beside this one while it ran: the two are one now.
+    if (const auto state = restored_.extract(logged.seq)) {
+      changes_.erase_states.push_back(logged.seq);
+      auto& extra = job.more();
+      extra.options.merge_later(state.mapped().options);
+      extra.through = std::max(extra.through, state.mapped().through);
+      extra.scores.insert(extra.scores.end(), state.mapped().scores.begin(), state.mapped().scores.end());
+      dirty(job);
+      moved = true;
+    }
+  }
+  if (merged_away && said_something) dirty(job);  // the entry that said it is about to go
+  if (!moved) return;
+  const bool settling = job.place == Place::settling;
+  if (!settling) {
+    leave_place(job);
+    if (!job.held) release_front(job, now);
+  }
+  if (entry.type == EntryType::revive && said_something) {
+    job.run_at = logged.at;
+    job.extra->retry_count = -1;
+  }
+  set_priority(job);
+  if (!settling) place(job, now);
+}
+
+// True: the payload was there already, and the later entry of the two is not needed any more.
+bool Shard::add_piece(Job& job, Piece piece) {
+  const auto merged = job.payloads.add(std::move(piece));
+  if (merged) note_merged(job, *merged);
+  return merged.has_value();
+}
+
+void Shard::note_merged(Job& job, const PayloadSet::Merged& merged) {
+  changes_.erase.push_back(merged.duplicate);
+  if (!merged.score_changed) return;
+  auto& extra = job.more();
+  const auto pieces = job.payloads.pieces();
+  for (const auto& piece : pieces) {
+    if (piece.seq != merged.kept) continue;
+    std::erase_if(extra.scores, [&](const auto& entry) { return entry.first == piece.seq; });
+    extra.scores.emplace_back(piece.seq, piece.score);
+  }
+  dirty(job);
+}
+
+// ---------------------------------------------------------------------------------------------------------- controls
+
+void Shard::apply_control(const LoggedEntry& logged, Time now) {
+  bool waits = false;
+  for (Job* job : targets_of(logged.entry)) {
+    const bool active = job->place == Place::running;
+    if (logged.entry.type == EntryType::run_now) {
+      if (!active) run_now(*job, logged, now);
+    } else if (!active) {
+      leave_place(*job);
+      release_front(*job, now);
+      cancel(*job, 0);
+    } else if (job->more().cancel_seq == 0) {
+      cancel(*job, logged.seq);
+      waits = true;
+    }
+  }
+  if (!waits) changes_.erase.push_back(logged.seq);
+}
+
+// Without a key the control is meant for every key, and the job may be anywhere.
+std::vector<Job*> Shard::targets_of(const Entry& control) const {
+  std::vector<Job*> targets;
+  const auto add = [&](Job* job) {
+    if (job != nullptr) targets.push_back(job);
+  };
+  std::optional<std::uint16_t> kind;
+  for (std::size_t i = 0; i < kinds_.size(); ++i) {
+    if (kinds_[i]->name == control.kind) kind = static_cast<std::uint16_t>(i);
+  }
+  if (!kind) return targets;
+  if (!control.key.empty()) {
+    add(table_.find_queued(*kind, control.id, control.key));
+    add(table_.find_active(*kind, control.id, control.key));
+    return targets;
+  }
+  table_.each([&](Job& job) {
+    if (job.is(*kind, control.id) && job.place != Place::ending) targets.push_back(&job);
+  });
+  std::sort(targets.begin(), targets.end(), [](const Job* a, const Job* b) { return a->arrival() < b->arrival(); });
+  return targets;
+}
+
+// A queued job goes at once: were the next delta lost, the control would be read again. A running one is asked to stop.
+void Shard::cancel(Job& job, Seq control) {
+  if (control != 0) {
+    job.more().cancel_seq = control;
+    ++cancels_[control];
+    for (const auto& [no, active] : runs_) {
+      if (std::find(active.jobs.begin(), active.jobs.end(), &job) != active.jobs.end()) stops_.push_back(no);
+    }
+    return;
+  }
+  for (const auto& piece : job.payloads.pieces()) changes_.erase.push_back(piece.seq);
+  if (job.extra && job.extra->state_seq != 0) changes_.erase_states.push_back(job.extra->state_seq);
+  --queued_;
+  forget(job);
+}
+
+void Shard::run_now(Job& job, const LoggedEntry& logged, Time now) {
+  const bool settling = job.place == Place::settling;
+  if (!settling) {
+    leave_place(job);
+    if (!job.held) release_front(job, now);
+  }
+  auto& extra = job.more();
+  extra.through = std::max(extra.through, logged.seq);
+  job.run_at = logged.at;
+  dirty(job);
+  if (!settling) place(job, now);
+}
+
+}  // namespace ordo::domain

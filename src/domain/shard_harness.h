@@ -1,0 +1,226 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "domain/shard.h"
+
+namespace ordo::domain::testing {
+
+using Strings = std::vector<std::string>;
+
+/// How a failed comparison shows a job.
+inline std::string to_text(const JobSnapshot& job) {
+  std::string text = job.kind + "/" + job.key + "/" + job.id + " run_at " +
+                     std::to_string(job.run_at.time_since_epoch().count()) + " priority " +
+                     std::to_string(job.priority) + " retry " + std::to_string(job.retry_count) + " crashes " +
+                     std::to_string(job.crashes) + " error '" + job.error + "'";
+  for (std::size_t i = 0; i < job.pieces.size(); ++i) {
+    text += " [" + std::to_string(job.pieces[i].first) + " " + job.payloads[i] + ":" +
+            std::to_string(job.pieces[i].second) + "]";
+  }
+  return text;
+}
+
+/// A shard with the smallest possible store beside it: what is committed is kept, a rebuild reads it again. For tests.
+class Harness {
+ public:
+  struct Push {
+    std::string id;
+    std::string payload;
+    std::string key;
+    std::string kind;
+    std::optional<double> score{};
+    std::optional<Time> run_at{};
+    std::optional<std::int32_t> priority{};
+    std::optional<Duration> timeout{};
+  };
+
+  explicit Harness(QueueOptions options, Time start = Time{std::chrono::hours{24 * 20000}},
+                   std::uint64_t budget = ~0ULL)
+      : options_(std::move(options)), now_(start), budget_{budget, 0} {
+    rebuild({});
+  }
+
+  Time now() const { return now_; }
+  void advance(Duration by) { now_ += by; }
+
+  void push(const Push& push, EntryType type = EntryType::push) {
+    Entry entry;
+    entry.type = type;
+    entry.kind = push.kind.empty() ? std::string_view(options_.name) : push.kind;
+    entry.id = push.id;
+    entry.key = push.key.empty() ? std::string_view(push.id) : push.key;
+    entry.payload = push.payload;
+    entry.score = push.score;
+    entry.run_at = push.run_at;
+    entry.options = {push.priority, push.timeout};
+    append(entry);
+  }
+
+  void control(EntryType type, const std::string& id) {
+    Entry entry;
+    entry.type = type;
+    entry.kind = options_.name;
+    entry.id = id;
+    append(entry);
+  }
+
+  /// The next run that may start without a mark.
+  std::optional<Run> take() {
+    auto run = take_marked({});
+    return run;
+  }
+
+  /// The next run, its marks made durable first.
+  std::optional<Run> take_marked(const Admission& admission) {
+    Run run;
+    const auto taken = shard_->take(now_, admission, run);
+    if (taken == Shard::Taken::none) return std::nullopt;
+    if (taken == Shard::Taken::pending) {
+      commit();
+      auto released = shard_->released();
+      EXPECT_EQ(released.size(), 1U);
+      run = std::move(released.at(0));
+    }
+    if (!run.missing.empty()) {
+      for (const Seq seq : run.missing) {
+        shard_->provide(run.no, seq, decode_entry(log_.at(seq).bytes).payload);
+      }
+      shard_->fill(run);
+    }
+    return run;
+  }
+
+  bool has_due() { return shard_->oldest_due(now_, {}).has_value(); }
+
+  void end(const Run& run, const Outcome& outcome) {
+    shard_->ended(run.no, std::vector<JobEnd>(run.jobs.size(), JobEnd{outcome, 0}), now_);
+  }
+
+  /// Makes the shard's changes durable.
+  void commit() {
+    Changes changes = shard_->collect();
+    write(changes);
+    shard_->committed(now_);
+  }
+
+  void write(Changes& changes) {
+    for (const Seq seq : changes.erase) EXPECT_EQ(log_.erase(seq), 1U) << "erased twice: " << seq;
+    for (const Seq seq : changes.erase_states) EXPECT_EQ(states_.erase(seq), 1U) << "state erased twice: " << seq;
+    for (auto& [seq, state] : changes.states) {
+      EXPECT_TRUE(log_.contains(seq)) << "a state without its entry: " << seq;
+      states_[seq] = encode(state);
+    }
+    for (auto& dead : changes.dead) dead_.push_back(std::move(dead));
+    counts_ = shard_->counts(now_);
+  }
+
+  /// A new owner: what was not committed is gone.
+  void rebuild(Shard::Takeover takeover = {}) {
+    takeover.now = now_;
+    takeover.head = last_seq_;
+    shard_ = make(takeover);
+  }
+
+  void crash() { rebuild({.clean = false, .crashed = true}); }
+
+  std::unique_ptr<Shard> make(const Shard::Takeover& takeover) {
+    auto shard = std::make_unique<Shard>(options_, budget_);
+    std::vector<std::pair<Seq, JobState>> states;
+    for (const auto& [seq, bytes] : states_) states.emplace_back(seq, decode_state(bytes));
+    shard->load(takeover, std::move(states), counts_);
+    for (const auto& [seq, row] : log_) shard->apply({seq, row.at, decode_entry(row.bytes)}, now_);
+    shard->ready(now_);
+    return shard;
+  }
+
+  JobSnapshot job(const std::string& id) {
+    for (auto& shot : shard_->snapshot(Shard::View::live)) {
+      if (shot.id == id && shot.place != Place::running) return shot;
+    }
+    ADD_FAILURE() << "no queued job " << id;
+    return {};
+  }
+
+  std::vector<double> scores(const std::string& id) {
+    std::vector<double> scores;
+    for (const auto& [seq, score] : job(id).pieces) scores.push_back(score);
+    return scores;
+  }
+
+  /// Runs everything that is due to a good end; the ids in order of their starts.
+  Strings run_all_ids() {
+    Strings ids;
+    while (const auto run = take()) {
+      for (const auto& job : run->jobs) ids.push_back(job.id);
+      end(*run, Outcome::done());
+      commit();
+    }
+    return ids;
+  }
+
+  void run_until(Time time) { now_ = std::max(now_, time); }
+
+  /// Fails every due and running job once.
+  void fail_all() {
+    std::vector<Run> runs;
+    for (const auto& run : pending_runs()) runs.push_back(run);
+    while (auto run = take()) runs.push_back(std::move(*run));
+    for (const auto& run : runs) end(run, Outcome::fail("no"));
+    commit();
+  }
+
+  std::vector<DeadPayload> take_dead() { return std::exchange(dead_, {}); }
+  std::vector<RunNo> stops() { return shard_->stops(); }
+  Counts counts() { return shard_->counts(now_); }
+  std::size_t log_size() const { return log_.size(); }
+  std::size_t states_size() const { return states_.size(); }
+  std::uint64_t budget_limit() const { return budget_.limit; }
+  std::uint64_t budget_used() const { return budget_.used; }
+  Shard& shard() { return *shard_; }
+
+ private:
+  struct Row {
+    Time at;
+    std::string bytes;
+  };
+
+  void append(const Entry& entry) {
+    last_at_ = std::max(last_at_, now_);
+    auto& row = log_[++last_seq_] = {last_at_, encode(entry)};
+    shard_->apply({last_seq_, row.at, decode_entry(row.bytes)}, now_);
+  }
+
+  // Runs that a test took and let go of.
+  std::vector<Run> pending_runs() {
+    std::vector<Run> runs;
+    for (RunNo no = 1; no < 100; ++no) {
+      if (const auto jobs = shard_->jobs_of(no)) {
+        Run run;
+        run.no = no;
+        run.jobs.resize(*jobs);
+        runs.push_back(std::move(run));
+      }
+    }
+    return runs;
+  }
+
+  QueueOptions options_;
+  Time now_;
+  Time last_at_ = Time::min();
+  PayloadBudget budget_;
+  std::map<Seq, Row> log_;
+  std::map<Seq, std::string> states_;
+  std::vector<DeadPayload> dead_;
+  Counts counts_;
+  Seq last_seq_ = 0;
+  std::unique_ptr<Shard> shard_;
+};
+
+}  // namespace ordo::domain::testing

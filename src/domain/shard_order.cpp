@@ -1,0 +1,198 @@
+// Who is next: moves jobs between `later`, `due` and their key's line. What a run does to them is in shard_run.cpp.
+#include "base/assert.h"
+#include "domain/shard.h"
+
+namespace ordo::domain {
+namespace {
+
+constexpr Duration kCrashMemory = std::chrono::hours{72};
+
+}  // namespace
+
+void Shard::promote(Time now) {
+  while (!later_.empty() && later_.begin()->run_at <= now) {
+    Job& job = *later_.begin();
+    later_.erase(later_.begin());
+    if (job.retry_count() >= 0) --retrying_;
+    job.place = Place::nowhere;
+    arrive_due(job, now);
+  }
+}
+
+void Shard::place(Job& job, Time now) {
+  job.place = Place::nowhere;
+  if (job.run_at <= now) {
+    arrive_due(job, now);
+  } else {
+    job.place = Place::later;
+    later_.insert(later_.end(), job);
+    if (job.retry_count() >= 0) ++retrying_;
+    if (Line* line = table_.line_of(job); line != nullptr && job.held && line->front != &job) {
+      if (line->front != nullptr) park(*line, *line->front);
+      line->front = &job;
+    }
+  }
+  protect_front(job);
+}
+
+void Shard::arrive_due(Job& job, Time now) {
+  Line* line = table_.line_of(job);
+  if (line != nullptr && line->front != &job && line->front != nullptr) {
+    const Job& front = *line->front;
+    const bool displaces = front.place == Place::due && !front.held && (job.held || before_(job, front));
+    if (!displaces) {
+      park(*line, job);
+      return;
+    }
+    park(*line, *line->front);
+  }
+  if (line != nullptr) line->front = &job;
+  insert_due(job, now);
+}
+
+void Shard::insert_due(Job& job, Time now) {
+  job.place = Place::due;
+  job.risk = risk_of(job, now);
+  auto& set = due_set(job);
+  set.insert(set.end(), job);
+}
+
+// Behind the front of its key; from `due` or from nowhere.
+void Shard::park(Line& line, Job& job) {
+  if (job.place == Place::due) due_set(job).erase(due_set(job).iterator_to(job));
+  job.place = Place::parked;
+  line.parked.insert(&job);
+  parked_times_.emplace(job.run_at, job.arrival());
+}
+
+// A queued job leaves its order; its key goes on to the next only by release_front().
+void Shard::leave_place(Job& job) {
+  switch (job.place) {
+    case Place::later:
+      later_.erase(later_.iterator_to(job));
+      if (job.retry_count() >= 0) --retrying_;
+      break;
+    case Place::due:
+      due_set(job).erase(due_set(job).iterator_to(job));
+      break;
+    case Place::parked:
+      table_.line_of(job)->parked.erase(&job);
+      parked_times_.erase({job.run_at, job.arrival()});
+      break;
+    case Place::settling:
+      std::erase(settling_, &job);
+      std::erase(settling_in_flight_, &job);
+      break;
+    case Place::nowhere:
+    case Place::running:
+    case Place::ending:
+      ORDO_ASSERT(false);
+  }
+  job.place = Place::nowhere;
+}
+
+void Shard::release_front(Job& job, Time now) {
+  Line* line = table_.line_of(job);
+  if (line == nullptr || line->front != &job) return;
+  line->front = nullptr;
+  if (line->parked.empty()) return;
+  Job& next = **line->parked.begin();
+  leave_place(next);
+  line->front = &next;
+  insert_due(next, now);
+}
+
+// After a crash the running job of the key must still come before `newcomer`, whatever their order says.
+void Shard::protect_front(const Job& newcomer) {
+  const Line* line = table_.line_of(newcomer);
+  if (line == nullptr || line->active == nullptr || line->active->place != Place::running) return;
+  Job& active = *line->active;
+  if (active.held || active.is(newcomer.kind, newcomer.id()) || !before_(newcomer, active)) return;
+  active.held = true;
+  dirty(active);
+}
+
+Risk Shard::risk_of(const Job& job, Time now) const {
+  if (job.extra && job.extra->crashes > 0 && now - job.extra->last_crash < kCrashMemory) return Risk::suspect;
+  return job.arrival() <= witness_through_ ? Risk::witness : Risk::normal;
+}
+
+void Shard::set_priority(Job& job) {
+  job.priority = job.extra ? job.extra->options.priority.value_or(100) : 100;
+  if (job.priority != 100) mixed_priorities_ = true;
+}
+
+Job* Shard::best_due(Time now, const Admission& admission) {
+  promote(now);
+  while (true) {
+    Job* best = nullptr;
+    for (const auto& kind : kinds_) {
+      if (!kind->served) continue;
+      for (const auto risk : {Risk::normal, Risk::witness, Risk::suspect}) {
+        if (risk == Risk::witness && !admission.witnesses) continue;
+        if (risk == Risk::suspect && !admission.suspects) continue;
+        auto& set = kind->due[static_cast<std::size_t>(risk)];
+        if (!set.empty() && (best == nullptr || before_(*set.begin(), *best))) best = &*set.begin();
+      }
+    }
+    if (best == nullptr || best->run_at <= now) return best;
+    // The clock went back: nothing starts early.
+    leave_place(*best);
+    if (!best->held) release_front(*best, now);
+    place(*best, now);
+  }
+}
+
+std::optional<Time> Shard::oldest_due(Time now, const Admission& admission) {
+  const Job* best = best_due(now, admission);
+  return best != nullptr ? std::optional(best->run_at) : std::nullopt;
+}
+
+std::optional<Time> Shard::next_due() const {
+  return later_.empty() ? std::nullopt : std::optional(later_.begin()->run_at);
+}
+
+Counts Shard::counts(Time now) {
+  Counts counts;
+  std::size_t later = later_.size(), retrying = retrying_;
+  Time oldest = later_.empty() ? Time::max() : later_.begin()->run_at;
+  if (!parked_times_.empty()) oldest = std::min(oldest, parked_times_.begin()->first);
+  for (const auto* list : {&settling_, &settling_in_flight_}) {
+    for (const Job* job : *list) {
+      oldest = std::min(oldest, job->run_at);
+      if (job->run_at <= now) continue;
+      ++later;
+      if (job->retry_count() >= 0) ++retrying;
+    }
+  }
+  counts.due = queued_ - later;
+  counts.scheduled = later - retrying;
+  counts.retrying = retrying;
+  counts.running = running_;
+  counts.processed = processed_;
+  counts.failed = failed_;
+  counts.oldest = std::min(oldest, oldest_in_due(now));
+  return counts;
+}
+
+// With one priority the first due job is the oldest; with several, all are looked at, at most once a second.
+Time Shard::oldest_in_due(Time now) {
+  if (mixed_priorities_ && oldest_cached_at_ && now >= *oldest_cached_at_ &&
+      now - *oldest_cached_at_ < std::chrono::seconds{1}) {
+    return oldest_cache_;
+  }
+  Time oldest = Time::max();
+  for (const auto& kind : kinds_) {
+    for (const auto& set : kind->due) {
+      for (const Job& job : set) {
+        oldest = std::min(oldest, job.run_at);
+        if (!mixed_priorities_) break;
+      }
+    }
+  }
+  oldest_cache_ = oldest;
+  oldest_cached_at_ = now;
+  return oldest;
+}
+
+}  // namespace ordo::domain

@@ -1,0 +1,172 @@
+// Random histories: whatever happened, a shard rebuilt from what is durable equals the living one, no two runs of a key
+// overlap, and a key's jobs end in order. Same seed, same history.
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "domain/shard_harness.h"
+
+namespace ordo::domain {
+namespace {
+
+using std::chrono::seconds;
+using testing::Harness;
+
+class History {
+ public:
+  explicit History(std::uint64_t seed) : random_(seed), harness_(options(seed), Time{seconds{1'700'000'000}}, budget(seed)) {}
+
+  void run(int steps) {
+    for (int step = 0; step < steps; ++step) {
+      one_step();
+      if (::testing::Test::HasFailure()) return;
+    }
+    drain();
+  }
+
+ private:
+  static QueueOptions options(std::uint64_t seed) {
+    QueueOptions options;
+    options.name = "q";
+    options.max_retries = static_cast<int>(seed % 4);
+    options.batch_size = 1 + static_cast<unsigned>(seed / 4 % 3);
+    options.key_order = seed % 3 == 0 ? KeyOrder::exclusive : KeyOrder::strict;
+    options.payloads = seed % 7 == 0 ? PayloadChoice::last : seed % 7 == 1 ? PayloadChoice::first : PayloadChoice::all;
+    options.order = seed % 5 == 0 ? DueOrder::priority : DueOrder::time;
+    options.retry = {.strategy = RetryPolicy::Strategy::fixed, .delay = seconds{seed % 2 == 0 ? 0 : 5}};
+    return options;
+  }
+  // A tenth of the histories keep no payloads in memory. Duplicates are then found at the start only, so that these
+  // are not compared with a rebuild.
+  static std::uint64_t budget(std::uint64_t seed) { return seed % 10 == 9 ? 0 : ~0ULL; }
+
+  std::string pick(const char* prefix, std::uint64_t of) { return prefix + std::to_string(random_.below(of)); }
+
+  void one_step() {
+    switch (random_.below(12)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        push(EntryType::push);
+        break;
+      case 4:
+        if (random_.below(4) == 0) push(EntryType::revive);
+        break;
+      case 5:
+        if (random_.below(3) == 0) {
+          harness_.control(random_.below(2) == 0 ? EntryType::cancel : EntryType::run_now, pick("i", 6));
+        }
+        break;
+      case 6:
+      case 7:
+        take();
+        break;
+      case 8:
+      case 9:
+        end();
+        break;
+      case 10:
+        commit();
+        break;
+      default:
+        if (random_.below(6) == 0) {
+          lose_owner();
+        } else {
+          harness_.advance(seconds{random_.below(8)});
+        }
+    }
+  }
+
+  void push(EntryType type) {
+    Harness::Push push{.id = pick("i", 6), .payload = pick("p", 4)};
+    if (random_.below(3) == 0) push.key = pick("k", 3);
+    if (random_.below(4) == 0) push.kind = "other";
+    if (random_.below(2) == 0) push.score = static_cast<double>(random_.below(5));
+    if (random_.below(3) == 0) push.run_at = harness_.now() + seconds{random_.below(20)} - seconds{10};
+    if (random_.below(5) == 0) push.priority = static_cast<int>(random_.below(3));
+    harness_.push(push, type);
+  }
+
+  bool take() {
+    auto run = harness_.take_marked({.suspects = runs_.empty(), .witnesses = !suspect_runs()});
+    if (!run) return false;
+    for (const auto& job : run->jobs) EXPECT_TRUE(keys_.insert(job.key).second) << "two runs of key " << job.key;
+    runs_.push_back(std::move(*run));
+    return true;
+  }
+
+  bool suspect_runs() const { return !runs_.empty() && runs_.back().risk == Risk::suspect; }
+
+  void end() {
+    if (runs_.empty()) return;
+    const auto at = random_.below(runs_.size());
+    const Run run = std::move(runs_[at]);
+    runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(at));
+    switch (random_.below(8)) {
+      case 0: harness_.end(run, Outcome::snoozed_for(seconds{random_.below(4)})); break;
+      case 1: harness_.end(run, Outcome::put_back()); break;
+      case 2:
+      case 3: harness_.end(run, Outcome::fail("no")); break;
+      case 4: harness_.end(run, Outcome::fail("no", FailureKind::crash)); break;
+      default: harness_.end(run, Outcome::done());
+    }
+    for (const auto& job : run.jobs) keys_.erase(job.key);
+  }
+
+  void commit() {
+    harness_.commit();
+    if (harness_.budget_limit() == 0) return;
+    const auto rebuilt = harness_.make({.now = harness_.now()});
+    const auto expected = rebuilt->snapshot(Shard::View::rebuilt);
+    const auto live = harness_.shard().snapshot(Shard::View::rebuilt);
+    ASSERT_EQ(live.size(), expected.size());
+    for (std::size_t i = 0; i < live.size(); ++i) {
+      EXPECT_TRUE(live[i] == expected[i]) << "live:    " << testing::to_text(live[i]) << "\nrebuilt: "
+                                          << testing::to_text(expected[i]);
+    }
+    const auto counts = harness_.counts();
+    EXPECT_EQ(counts.queued() + counts.running, harness_.shard().jobs());
+  }
+
+  void lose_owner() {
+    harness_.rebuild({.clean = random_.below(3) == 0, .crashed = random_.below(2) == 0});
+    runs_.clear();
+    keys_.clear();
+  }
+
+  // Whatever happened, everything comes to an end.
+  void drain() {
+    harness_.advance(std::chrono::hours{100});
+    for (int i = 0; i < 1000 && harness_.log_size() > 0; ++i) {
+      while (take()) {
+      }
+      for (auto& run : runs_) harness_.end(run, Outcome::done());
+      runs_.clear();
+      keys_.clear();
+      harness_.commit();
+    }
+    EXPECT_EQ(harness_.log_size(), 0U);
+    EXPECT_EQ(harness_.states_size(), 0U);
+    EXPECT_EQ(harness_.shard().jobs(), 0U);
+    EXPECT_EQ(harness_.counts().queued(), 0U);
+    EXPECT_EQ(harness_.budget_used(), 0U);
+  }
+
+  Random random_;
+  Harness harness_;
+  std::vector<Run> runs_;
+  std::set<std::string> keys_;
+};
+
+TEST(ShardProperty, ARebuiltShardEqualsTheLivingOne) {
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    History(seed).run(120);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace ordo::domain

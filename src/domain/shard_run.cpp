@@ -1,0 +1,298 @@
+// A run's life: which jobs it takes, and what its end does to them.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "domain/retry.h"
+#include "domain/shard.h"
+
+namespace ordo::domain {
+namespace {
+
+constexpr Duration kCrashMemory = std::chrono::hours{72};
+constexpr std::size_t kErrorLimit = 16 * 1024;
+
+// The longest head of `text` within `limit` bytes that does not cut a UTF-8 character.
+std::string_view cut(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return text;
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;
+  return text.substr(0, limit);
+}
+
+}  // namespace
+
+Shard::Taken Shard::take(Time now, const Admission& admission, Run& run) {
+  Job* first = best_due(now, admission);
+  if (first == nullptr) return Taken::none;
+  const RunNo no = ++last_run_;
+  auto& active = runs_[no];
+  active.risk = first->risk;
+  active.started = now;
+  auto& kind = *kinds_[first->kind];
+  auto& due = due_set(*first);
+  const std::size_t limit = active.risk == Risk::suspect ? 1 : std::max(kind.rules.batch_size, 1U);
+  for (auto next = due.iterator_to(*first); next != due.end() && active.jobs.size() < limit;) {
+    Job& job = *next++;
+    if (job.run_at > now) continue;
+    const bool twin = std::any_of(active.jobs.begin(), active.jobs.end(),
+                                  [&](const Job* other) { return other->id() == job.id(); });
+    if (!twin) start(job, active);
+  }
+  if (active.risk != Risk::normal) {
+    active.marking = true;
+    marking_.push_back(no);
+    return Taken::pending;
+  }
+  run = describe(no, active);
+  return Taken::ready;
+}
+
+// The job has its key from here to a durable end.
+void Shard::activate(Job& job) {
+  job.place = Place::running;
+  table_.activate(job);
+  --queued_;
+  ++running_;
+}
+
+void Shard::start(Job& job, Active& active) {
+  due_set(job).erase(due_set(job).iterator_to(job));
+  activate(job);
+  active.jobs.push_back(&job);
+  // A job that waits for its time may sort before this one after a crash.
+  if (job.in_line && mixed_priorities_ && !job.held) {
+    job.held = true;
+    dirty(job);
+  }
+  if (active.risk != Risk::normal) {
+    job.more().mark = active.risk == Risk::suspect ? Mark::alone : Mark::shared;
+    dirty(job);
+  }
+  if (watched_) emit(EventType::job_started, job, active.started);
+}
+
+BatchJob Shard::deliver(const Job& job) const {
+  BatchJob delivered{std::string(job.id()), std::string(job.key()), {}, job.retry_count(), 0};
+  const auto pieces = job.payloads.pieces();
+  const auto choice = kinds_[job.kind]->rules.payloads;
+  auto chosen = pieces;
+  if (choice == PayloadChoice::first) chosen = pieces.first(1);
+  if (choice == PayloadChoice::last) chosen = pieces.last(1);
+  delivered.payloads.reserve(chosen.size());
+  for (const auto& piece : chosen) delivered.payloads.push_back({std::string(piece.bytes.view()), piece.score});
+  return delivered;
+}
+
+Run Shard::describe(RunNo no, const Active& active) const {
+  Run run;
+  run.no = no;
+  run.risk = active.risk;
+  const auto& kind = *kinds_[active.jobs.front()->kind];
+  run.kind = kind.name;
+  run.timeout = Duration::max();
+  run.jobs.reserve(active.jobs.size());
+  for (const Job* job : active.jobs) {
+    const auto own = job->extra ? job->extra->options.timeout : std::nullopt;
+    run.timeout = std::min(run.timeout, own.value_or(kind.rules.timeout));
+    for (const auto& piece : job->payloads.pieces()) {
+      if (!piece.bytes.present()) run.missing.push_back(piece.seq);
+    }
+  }
+  if (run.missing.empty()) {
+    for (const Job* job : active.jobs) run.jobs.push_back(deliver(*job));
+  } else {
+    std::sort(run.missing.begin(), run.missing.end());
+  }
+  return run;
+}
+
+bool Shard::provide(RunNo no, Seq seq, std::string_view payload) {
+  auto& active = runs_.at(no);
+  bool complete = true;
+  for (Job* job : active.jobs) {
+    for (auto& piece : job->payloads.pieces()) {
+      if (piece.seq == seq) piece.bytes = CachedBytes(payload, budget_);
+    }
+    complete = complete && job->payloads.all_present();
+  }
+  return complete;
+}
+
+void Shard::fill(Run& run) {
+  auto& active = runs_.at(run.no);
+  for (Job* job : active.jobs) {
+    for (const auto& merged : job->payloads.merge_duplicates()) note_merged(*job, merged);
+  }
+  run = describe(run.no, active);
+  ORDO_ASSERT(run.missing.empty());
+}
+
+// --------------------------------------------------------------------------------------------------- the end of a run
+
+void Shard::ended(RunNo no, const std::vector<JobEnd>& ends, Time now) {
+  const auto node = runs_.extract(no);
+  ORDO_ASSERT(!node.empty() && !node.mapped().marking && node.mapped().jobs.size() == ends.size());
+  for (std::size_t i = 0; i < ends.size(); ++i) end_one(*node.mapped().jobs[i], node.mapped(), ends[i], now);
+}
+
+void Shard::end_one(Job& job, const Active& active, const JobEnd& end, Time now) {
+  const auto& outcome = end.outcome;
+  if (job.extra) job.extra->mark = Mark::none;
+  const bool ended_well = outcome.kind == Outcome::Kind::done || outcome.kind == Outcome::Kind::discarded;
+  if (ended_well) {
+    ++processed_;
+    if (watched_) emit(EventType::job_finished, job, now, now - active.started);
+    finish(job);
+    return;
+  }
+  if (job.extra && job.extra->cancel_seq != 0) {
+    ++failed_;
+    if (watched_) emit(EventType::job_failed, job, now, now - active.started, "cancelled");
+    finish(job);
+    return;
+  }
+  switch (outcome.kind) {
+    case Outcome::Kind::snoozed:
+      job.run_at = now + std::max(outcome.snooze, Duration{0});
+      go_back(job);
+      return;
+    case Outcome::Kind::failed:
+      fail(job, active, end, now);
+      return;
+    case Outcome::Kind::put_back:
+      go_back(job);
+      return;
+    case Outcome::Kind::done:
+    case Outcome::Kind::discarded:
+      break;
+  }
+  ORDO_ASSERT(false);
+}
+
+void Shard::fail(Job& job, const Active& active, const JobEnd& end, Time now) {
+  ++failed_;
+  auto& extra = job.more();
+  const auto& kind = *kinds_[job.kind];
+  const auto failure = end.outcome.failure;
+  if (failure == FailureKind::crash) {
+    count_crash(extra, now);
+    const auto limit = static_cast<std::uint32_t>(std::max(kind.rules.max_crashes, 1));
+    if (active.risk == Risk::suspect && extra.crashes >= limit) {
+      die(job, failure, end.outcome.text, now);
+      return;
+    }
+  }
+  ++extra.retry_count;
+  const RetryQuestion question{options_.name, kind.name,         std::string(job.id()), failure,
+                               end.outcome.text, extra.retry_count, now - job.run_at,      now};
+  const auto verdict = decide_retry(kind.rules, question, end.jitter);
+  if (verdict.dies) {
+    die(job, failure, verdict.error, now);
+    return;
+  }
+  extra.error_kind = failure;
+  extra.error = cut(verdict.error, kErrorLimit);
+  job.run_at = verdict.retry_at;
+  if (verdict.priority) extra.options.priority = verdict.priority;
+  if (verdict.timeout) extra.options.timeout = verdict.timeout;
+  set_priority(job);
+  if (watched_) emit(EventType::job_failed, job, now, now - active.started, extra.error);
+  go_back(job);
+}
+
+void Shard::count_crash(JobExtra& extra, Time now) const {
+  if (extra.crashes > 0 && now - extra.last_crash >= kCrashMemory) extra.crashes = 0;
+  ++extra.crashes;
+  extra.last_crash = now;
+}
+
+// The job is active. One payload goes to the dead set; the rest goes back as if it had never failed.
+void Shard::die(Job& job, FailureKind kind, const std::string& error, Time now) {
+  auto& extra = job.more();
+  const auto choice = kinds_[job.kind]->rules.payloads;
+  const auto index = dying_payload(job.payloads.size(), choice);
+  const auto& dying = job.payloads.pieces()[index];
+  DeadPayload dead{kinds_[job.kind]->name,
+                   std::string(job.key()),
+                   std::string(job.id()),
+                   std::string(dying.bytes.view()),
+                   dying.score,
+                   extra.options,
+                   extra.retry_count,
+                   extra.crashes,
+                   kind,
+                   std::string(cut(error, kErrorLimit))};
+  JobView view{options_.name, dead.kind, dead.key, dead.id, JobStatus::dead, {{dead.payload, dead.score}},
+               now,           dead.retry_count, dead.crashes, dead.error};
+  dead_jobs_.push_back(std::move(view));
+  if (watched_) emit(EventType::job_dead, job, now, {}, dead.error);
+  changes_.dead.push_back(std::move(dead));
+  if (choice != PayloadChoice::all || job.payloads.size() == 1) {
+    finish(job);
+    return;
+  }
+  changes_.erase.push_back(job.payloads.remove(index).seq);
+  extra.retry_count = -1;
+  if (kind == FailureKind::crash) extra.crashes = 0;
+  extra.error_kind = kind;
+  extra.error = cut(error, kErrorLimit);
+  job.run_at = now;
+  go_back(job);
+}
+
+void Shard::finish(Job& job) {
+  for (const auto& piece : job.payloads.pieces()) changes_.erase.push_back(piece.seq);
+  if (job.extra) {
+    auto& extra = *job.extra;
+    if (extra.state_seq != 0) changes_.erase_states.push_back(extra.state_seq);
+    if (extra.cancel_seq != 0 && --cancels_.at(extra.cancel_seq) == 0) {
+      cancels_.erase(extra.cancel_seq);
+      changes_.erase.push_back(extra.cancel_seq);
+    }
+    if (extra.dirty) {
+      std::erase(dirty_, &job);
+      extra.dirty = false;
+    }
+  }
+  job.place = Place::ending;
+  --running_;
+  ended_.push_back(&job);
+}
+
+// Back to the queue, joined with what was pushed meanwhile: run_at and retry_count are the ones of this job.
+void Shard::go_back(Job& job) {
+  auto& extra = job.more();
+  if (Job* beside = table_.find_queued(job.kind, job.id(), job.key())) {
+    extra.through = std::max(extra.through, beside->through());
+    if (beside->extra) {
+      extra.options.merge_later(beside->extra->options);
+      extra.scores.insert(extra.scores.end(), beside->extra->scores.begin(), beside->extra->scores.end());
+      if (beside->extra->state_seq != 0) changes_.erase_states.push_back(beside->extra->state_seq);
+    }
+    leave_place(*beside);
+    for (auto& piece : beside->payloads.take_all()) add_piece(job, std::move(piece));
+    --queued_;
+    forget(*beside);
+    set_priority(job);
+  }
+  job.held = strict();
+  table_.deactivate(job);
+  job.place = Place::settling;
+  --running_;
+  ++queued_;
+  settling_.push_back(&job);
+  dirty(job);
+}
+
+void Shard::emit(EventType type, const Job& job, Time now, Duration took, std::string error) {
+  Event event;
+  event.type = type;
+  event.queue = options_.name;
+  event.kind = kinds_[job.kind]->name;
+  event.id = job.id();
+  event.at = now;
+  event.took = took;
+  event.error = std::move(error);
+  events_.push_back(std::move(event));
+}
+
+}  // namespace ordo::domain

@@ -1,0 +1,440 @@
+// The shard's rules as tables, with a small log beside it that plays the store.
+#include "domain/shard.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "domain/shard_harness.h"
+
+namespace ordo::domain {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+using namespace std::string_literals;
+using testing::Harness;
+using testing::Strings;
+
+QueueOptions plain() {
+  QueueOptions options;
+  options.name = "orders";
+  return options;
+}
+
+TEST(ShardMerge, QueuedAndPushedJobsMerge) {  // rules 1.3, the vector
+  Harness shard(plain());
+  const Time at = shard.now() + hours{1};
+  shard.push({.id = "42", .payload = "v1", .score = 1.0, .run_at = at});
+  shard.push({.id = "42", .payload = "v2", .score = 2.0});
+  shard.run_until(at);
+  shard.fail_all();
+  const Time retry_at = shard.job("42").run_at;
+  EXPECT_EQ(shard.job("42").retry_count, 0);
+  shard.push({.id = "42", .payload = "v2", .score = 3.0});
+  shard.push({.id = "42", .payload = "v3", .score = 4.0});
+  EXPECT_EQ(shard.job("42").payloads, (Strings{"v1", "v2", "v3"}));
+  EXPECT_EQ(shard.scores("42"), (std::vector<double>{1, 2, 4}));
+  EXPECT_EQ(shard.job("42").retry_count, 0);
+  EXPECT_EQ(shard.job("42").run_at, retry_at);
+}
+
+TEST(ShardMerge, TheLowerScoreOfEqualPayloadsSurvivesARebuild) {
+  Harness shard(plain());
+  shard.push({.id = "1", .payload = "a", .score = 9.0, .run_at = shard.now() + hours{1}});
+  shard.push({.id = "1", .payload = "b", .score = 5.0});
+  shard.push({.id = "1", .payload = "a", .score = 2.0});
+  shard.commit();
+  EXPECT_EQ(shard.log_size(), 2U) << "the duplicate is erased";
+  shard.rebuild();
+  EXPECT_EQ(shard.job("1").payloads, (Strings{"a", "b"}));
+  EXPECT_EQ(shard.scores("1"), (std::vector<double>{2, 5}));
+}
+
+TEST(ShardMerge, APushForARunningIdQueuesBesideItAndWaitsForItsEnd) {
+  Harness shard(plain());
+  shard.push({.id = "1", .payload = "a"});
+  const auto run = shard.take();
+  ASSERT_TRUE(run);
+  shard.push({.id = "1", .payload = "b"});
+  EXPECT_FALSE(shard.take());
+  shard.end(*run, Outcome::done());
+  EXPECT_FALSE(shard.take()) << "the end is not durable yet";
+  shard.commit();
+  const auto next = shard.take();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->jobs[0].payloads[0].bytes, "b");
+}
+
+TEST(ShardMerge, AFailedRunJoinsWhatWasPushedMeanwhile) {
+  Harness shard(plain());
+  shard.push({.id = "1", .payload = "a", .score = 5.0});
+  const auto run = shard.take();
+  shard.push({.id = "1", .payload = "a", .score = 1.0});
+  shard.push({.id = "1", .payload = "b", .score = 2.0});
+  shard.end(*run, Outcome::fail("no"));
+  EXPECT_EQ(shard.job("1").payloads, (Strings{"a", "b"}));
+  EXPECT_EQ(shard.scores("1"), (std::vector<double>{1, 2}));
+  EXPECT_EQ(shard.job("1").retry_count, 0);
+}
+
+TEST(ShardMerge, LaterOptionsReplaceOnlyWhereSet) {
+  Harness shard(plain());
+  shard.push({.id = "1", .payload = "a", .run_at = shard.now() + hours{1}, .priority = 5, .timeout = seconds{3}});
+  shard.push({.id = "1", .payload = "a", .priority = 7});
+  EXPECT_EQ(shard.job("1").priority, 7);
+  EXPECT_EQ(shard.job("1").options.timeout, Duration(seconds{3}));
+  shard.commit();
+  shard.rebuild();
+  EXPECT_EQ(shard.job("1").priority, 7);
+}
+
+TEST(ShardMerge, PayloadsLastAndFirstDeliverOneAndFinishTheOthers) {
+  for (const auto choice : {PayloadChoice::last, PayloadChoice::first}) {
+    auto options = plain();
+    options.payloads = choice;
+    Harness shard(options);
+    shard.push({.id = "1", .payload = "a", .score = 1.0});
+    shard.push({.id = "1", .payload = "b", .score = 2.0});
+    const auto run = shard.take();
+    ASSERT_EQ(run->jobs[0].payloads.size(), 1U);
+    EXPECT_EQ(run->jobs[0].payloads[0].bytes, choice == PayloadChoice::last ? "b" : "a");
+    shard.end(*run, Outcome::done());
+    shard.commit();
+    EXPECT_EQ(shard.log_size(), 0U);
+  }
+}
+
+TEST(ShardOrder, DueJobsStartByRunAtThenArrival) {
+  Harness shard(plain());
+  const Time t = shard.now();
+  shard.push({.id = "c", .run_at = t - seconds{1}});
+  shard.push({.id = "a", .run_at = t - seconds{2}});
+  shard.push({.id = "b", .run_at = t - seconds{2}});
+  shard.push({.id = "later", .run_at = t + seconds{1}});
+  EXPECT_EQ(shard.run_all_ids(), (Strings{"a", "b", "c"}));
+  shard.advance(seconds{1});
+  EXPECT_EQ(shard.run_all_ids(), (Strings{"later"}));
+}
+
+TEST(ShardOrder, TheVectorOfPriorities) {  // rules 8
+  const Time base = Time{hours{24 * 20000 + 10}};
+  const auto minute = [&](int m) { return base + std::chrono::minutes{m}; };
+  for (const auto order : {DueOrder::time, DueOrder::priority}) {
+    auto options = plain();
+    options.order = order;
+    Harness shard(options, minute(60));
+    shard.push({.id = "700", .run_at = minute(32), .priority = 700});
+    shard.push({.id = "50", .run_at = minute(33), .priority = 50});
+    shard.push({.id = "100", .run_at = minute(33), .priority = 100});
+    shard.push({.id = "1", .run_at = minute(40), .priority = 1});
+    shard.push({.id = "7", .run_at = minute(40), .priority = 7});
+    EXPECT_EQ(shard.run_all_ids(), order == DueOrder::time ? (Strings{"700", "50", "100", "1", "7"})
+                                                           : (Strings{"1", "7", "50", "100", "700"}));
+  }
+}
+
+TEST(ShardOrder, AKeyIsAFifoOfDifferentIds) {
+  Harness shard(plain());
+  for (int i = 0; i < 5; ++i) shard.push({.id = std::to_string(i), .key = "k"});
+  for (int i = 0; i < 5; ++i) {
+    const auto run = shard.take();
+    ASSERT_TRUE(run);
+    EXPECT_EQ(run->jobs[0].id, std::to_string(i));
+    EXPECT_FALSE(shard.take()) << "no two of one key";
+    shard.end(*run, Outcome::done());
+    shard.commit();
+  }
+}
+
+TEST(ShardOrder, KindsOfOneKeyDoNotOverlap) {
+  Harness shard(plain());
+  shard.push({.id = "1", .kind = "charge"});
+  shard.push({.id = "1", .kind = "mail"});
+  const auto run = shard.take();
+  EXPECT_EQ(run->kind, "charge");
+  EXPECT_FALSE(shard.take());
+  shard.end(*run, Outcome::done());
+  shard.commit();
+  EXPECT_EQ(shard.take()->kind, "mail");
+}
+
+TEST(ShardOrder, StrictHoldsTheKeyThroughBackOffAndExclusiveDoesNot) {
+  for (const auto key_order : {KeyOrder::strict, KeyOrder::exclusive}) {
+    auto options = plain();
+    options.key_order = key_order;
+    Harness shard(options);
+    shard.push({.id = "1", .key = "k"});
+    shard.push({.id = "2", .key = "k"});
+    auto run = shard.take();
+    shard.end(*run, Outcome::fail("no"));
+    shard.commit();
+    shard.rebuild();
+    run = shard.take();
+    EXPECT_EQ(run.has_value(), key_order == KeyOrder::exclusive);
+    if (run) continue;
+    shard.advance(hours{1});
+    run = shard.take();
+    ASSERT_TRUE(run);
+    EXPECT_EQ(run->jobs[0].id, "1");
+  }
+}
+
+TEST(ShardOrder, AScheduledJobHoldsNothing) {
+  Harness shard(plain());
+  shard.push({.id = "later", .key = "k", .run_at = shard.now() + hours{1}});
+  shard.push({.id = "now", .key = "k"});
+  EXPECT_EQ(shard.run_all_ids(), (Strings{"now"}));
+}
+
+TEST(ShardOrder, TheRunningHolderStaysFirstAfterACrash) {
+  Harness shard(plain());
+  shard.push({.id = "1", .key = "k"});
+  ASSERT_TRUE(shard.take());
+  shard.push({.id = "2", .key = "k", .run_at = shard.now() - hours{1}});
+  shard.commit();
+  shard.rebuild();
+  EXPECT_EQ(shard.take()->jobs[0].id, "1");
+}
+
+TEST(ShardOrder, ABatchHasNoTwoOfOneKeyOrId) {
+  auto options = plain();
+  options.batch_size = 10;
+  Harness shard(options);
+  shard.push({.id = "1", .key = "a"});
+  shard.push({.id = "2", .key = "a"});
+  shard.push({.id = "1", .key = "b"});
+  shard.push({.id = "3", .kind = "other"});
+  shard.push({.id = "4"});
+  const auto run = shard.take();
+  Strings ids;
+  for (const auto& job : run->jobs) ids.push_back(job.id);
+  EXPECT_EQ(ids, (Strings{"1", "4"}));
+}
+
+TEST(ShardOrder, NothingStartsEarlyWhenTheClockGoesBack) {
+  Harness shard(plain());
+  shard.push({.id = "1", .run_at = shard.now() + seconds{10}});
+  shard.advance(seconds{20});
+  EXPECT_TRUE(shard.has_due());
+  shard.advance(-seconds{20});
+  EXPECT_FALSE(shard.take());
+  shard.advance(seconds{10});
+  EXPECT_TRUE(shard.take());
+}
+
+TEST(ShardRetry, DeathTakesTheLowestPayloadAndTheRestStartsOver) {  // rules 3.3, the vector
+  auto options = plain();
+  options.max_retries = 2;
+  std::vector<int> asked;
+  options.retry.function = [&](const RetryQuestion& question) {
+    asked.push_back(question.attempt);
+    return RetryAnswer{.retry_at = question.now};
+  };
+  Harness shard(options);
+  shard.push({.id = "1", .payload = "v1", .score = 1.0});
+  shard.push({.id = "1", .payload = "v2", .score = 2.0});
+  int runs = 0;
+  std::map<std::string, int> died;
+  while (const auto run = shard.take()) {
+    ++runs;
+    shard.end(*run, Outcome::fail("no"));
+    shard.commit();
+    for (const auto& dead : shard.take_dead()) died[dead.payload] = runs;
+  }
+  EXPECT_EQ(asked, (std::vector<int>{0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(died, (std::map<std::string, int>{{"v1", 3}, {"v2", 6}}));
+  EXPECT_EQ(shard.log_size(), 0U);
+}
+
+TEST(ShardRetry, MaxRetriesZeroAndOne) {
+  for (const int max : {0, 1}) {
+    auto options = plain();
+    options.max_retries = max;
+    options.retry = {.strategy = RetryPolicy::Strategy::fixed, .delay = Duration{0}};
+    Harness shard(options);
+    shard.push({.id = "1"});
+    int runs = 0;
+    while (const auto run = shard.take()) {
+      ++runs;
+      shard.end(*run, Outcome::fail("no"));
+      shard.commit();
+    }
+    EXPECT_EQ(runs, max + 1);
+    EXPECT_EQ(shard.take_dead().size(), 1U);
+  }
+}
+
+TEST(ShardRetry, TheDyingPayloadIsChosenBeforeMerging) {
+  auto options = plain();
+  options.max_retries = 0;
+  Harness shard(options);
+  shard.push({.id = "1", .payload = "ran", .score = 5.0});
+  const auto run = shard.take();
+  shard.push({.id = "1", .payload = "new", .score = 1.0});
+  shard.end(*run, Outcome::fail("no"));
+  shard.commit();
+  EXPECT_EQ(shard.take_dead()[0].payload, "ran");
+  EXPECT_EQ(shard.job("1").payloads, (Strings{"new"}));
+}
+
+TEST(ShardRetry, SnoozeKeepsTheRetryCountAndDiscardCountsAsProcessed) {
+  Harness shard(plain());
+  shard.push({.id = "1"});
+  auto run = shard.take();
+  shard.end(*run, Outcome::snoozed_for(seconds{30}));
+  shard.commit();
+  EXPECT_EQ(shard.job("1").retry_count, -1);
+  EXPECT_EQ(shard.job("1").run_at, shard.now() + seconds{30});
+  shard.advance(seconds{30});
+  run = shard.take();
+  shard.end(*run, Outcome::discard("old"));
+  shard.commit();
+  EXPECT_EQ(shard.counts().processed, 1U);
+  EXPECT_EQ(shard.log_size(), 0U);
+}
+
+TEST(ShardPoison, AKillerDiesAndItsNeighboursCountAtMostOneCrash) {  // rules 3.6
+  Harness shard(plain());
+  for (const auto* id : {"killer", "a", "b"}) shard.push({.id = id});
+  // The first death marks nothing: the normal path pays nothing.
+  shard.take();
+  shard.take();
+  shard.crash();
+  // Witnesses run together, marked.
+  ASSERT_TRUE(shard.take_marked(Admission{}));
+  ASSERT_TRUE(shard.take_marked(Admission{}));
+  shard.crash();
+  EXPECT_EQ(shard.job("killer").crashes, 1U);
+  EXPECT_EQ(shard.job("a").crashes, 1U);
+  EXPECT_EQ(shard.job("b").crashes, 0U);
+  int deaths = 0;
+  while (true) {
+    auto run = shard.take_marked(Admission{});
+    if (!run) break;
+    if (run->jobs[0].id == "killer") {
+      ASSERT_LT(++deaths, 10);
+      shard.crash();
+    } else {
+      shard.end(*run, Outcome::done());
+      shard.commit();
+    }
+  }
+  EXPECT_EQ(deaths, 2);
+  const auto dead = shard.take_dead();
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].id, "killer");
+  EXPECT_EQ(dead[0].error_kind, FailureKind::crash);
+  EXPECT_EQ(shard.counts().processed, 2U);
+}
+
+TEST(ShardPoison, ASuspectWaitsForTheNodeToBeAlone) {
+  Harness shard(plain());
+  shard.push({.id = "1"});
+  shard.take();
+  shard.crash();
+  ASSERT_TRUE(shard.take_marked(Admission{}));
+  shard.crash();
+  EXPECT_FALSE(shard.take_marked(Admission{.suspects = false, .witnesses = true}));
+  const auto run = shard.take_marked(Admission{});
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->risk, Risk::suspect);
+}
+
+TEST(ShardPoison, ALostLeaseOfALivingNodeDoesNotCount) {
+  Harness shard(plain());
+  shard.push({.id = "1"});
+  shard.take();
+  shard.crash();
+  ASSERT_TRUE(shard.take_marked(Admission{}));
+  shard.rebuild({.clean = false, .crashed = false});
+  EXPECT_EQ(shard.job("1").crashes, 0U);
+}
+
+TEST(ShardControl, CancelRemovesAQueuedJobAndStopsARunningOne) {
+  Harness shard(plain());
+  shard.push({.id = "1", .payload = "a"});
+  shard.control(EntryType::cancel, "1");
+  shard.commit();
+  EXPECT_EQ(shard.log_size(), 0U);
+  shard.push({.id = "1", .payload = "b"});
+  const auto run = shard.take();
+  shard.push({.id = "1", .payload = "c"});
+  shard.control(EntryType::cancel, "1");
+  EXPECT_EQ(shard.stops(), std::vector<RunNo>{run->no});
+  shard.push({.id = "1", .payload = "d"});
+  shard.end(*run, Outcome::fail("stopped"));
+  shard.commit();
+  EXPECT_EQ(shard.job("1").payloads, (Strings{"d"})) << "a control acts on earlier entries only";
+  EXPECT_EQ(shard.log_size(), 1U);
+}
+
+TEST(ShardControl, ACancelReadBeforeItsEffectWasDurableActsAgain) {
+  Harness shard(plain());
+  shard.push({.id = "1", .payload = "a"});
+  ASSERT_TRUE(shard.take());
+  shard.control(EntryType::cancel, "1");
+  shard.commit();
+  shard.rebuild();
+  EXPECT_FALSE(shard.take());
+  shard.commit();
+  EXPECT_EQ(shard.log_size(), 0U);
+}
+
+TEST(ShardControl, RunNowMakesDueAndSurvives) {
+  Harness shard(plain());
+  shard.push({.id = "1", .run_at = shard.now() + hours{5}});
+  shard.control(EntryType::run_now, "1");
+  shard.commit();
+  EXPECT_EQ(shard.log_size(), 1U);
+  shard.rebuild();
+  EXPECT_TRUE(shard.take());
+}
+
+TEST(ShardControl, RevivedPayloadsRunNowWithFreshRetries) {
+  Harness shard(plain());
+  shard.push({.id = "1", .payload = "a"});
+  shard.fail_all();
+  shard.push({.id = "1", .payload = "dead"}, EntryType::revive);
+  EXPECT_EQ(shard.job("1").retry_count, -1);
+  EXPECT_EQ(shard.job("1").run_at, shard.now());
+  shard.commit();
+  shard.rebuild();
+  EXPECT_EQ(shard.job("1").retry_count, -1);
+}
+
+TEST(ShardCounts, SplitAndLag) {
+  Harness shard(plain());
+  shard.push({.id = "due"});
+  shard.push({.id = "later", .run_at = shard.now() + hours{1}});
+  shard.push({.id = "running", .run_at = shard.now() - seconds{9}});
+  shard.take();
+  auto counts = shard.counts();
+  EXPECT_EQ(counts.due, 1U);
+  EXPECT_EQ(counts.scheduled, 1U);
+  EXPECT_EQ(counts.running, 1U);
+  EXPECT_EQ(counts.oldest, shard.now());
+  shard.fail_all();
+  counts = shard.counts();
+  EXPECT_EQ(counts.retrying, 2U);
+  EXPECT_EQ(counts.queued(), 3U);
+  EXPECT_EQ(counts.failed, 2U);
+}
+
+TEST(ShardMemory, PayloadsOutsideTheBudgetAreFetchedAndMergedExactly) {
+  Harness shard(plain(), Time{hours{24 * 20000}}, /*budget=*/0);
+  shard.push({.id = "1", .payload = "a", .score = 3.0});
+  shard.push({.id = "1", .payload = "b", .score = 2.0});
+  shard.push({.id = "1", .payload = "a", .score = 1.0});
+  const auto run = shard.take();
+  ASSERT_TRUE(run);
+  ASSERT_EQ(run->jobs[0].payloads.size(), 2U);
+  EXPECT_EQ(run->jobs[0].payloads[0], (Payload{"a", 1}));
+  EXPECT_EQ(run->jobs[0].payloads[1], (Payload{"b", 2}));
+  shard.end(*run, Outcome::done());
+  shard.commit();
+  EXPECT_EQ(shard.log_size(), 0U);
+}
+
+}  // namespace
+}  // namespace ordo::domain

@@ -1,0 +1,103 @@
+// A shard as a list of jobs: for people, and for comparing an owner with its rebuild.
+#include <algorithm>
+
+#include "domain/shard.h"
+
+namespace ordo::domain {
+namespace {
+
+JobSnapshot snapshot_of(const Job& job, const std::string& kind) {
+  JobSnapshot view;
+  view.kind = kind;
+  view.key = job.key();
+  view.id = job.id();
+  view.place = job.place;
+  for (const auto& piece : job.payloads.pieces()) {
+    view.pieces.emplace_back(piece.seq, piece.score);
+    view.payloads.emplace_back(piece.bytes.present() ? piece.bytes.view() : std::string_view{});
+  }
+  view.run_at = job.run_at;
+  view.priority = job.priority;
+  if (job.extra) {
+    view.retry_count = job.extra->retry_count;
+    view.crashes = job.extra->crashes;
+    view.options = job.extra->options;
+    view.error = job.extra->error;
+  }
+  return view;
+}
+
+// What a rebuild makes of a running job and the one queued beside it: one job, led by the earlier entries.
+void absorb(JobSnapshot& running, const JobSnapshot& beside, std::optional<Time> revived_at) {
+  for (std::size_t i = 0; i < beside.pieces.size(); ++i) {
+    const auto equal = std::find(running.payloads.begin(), running.payloads.end(), beside.payloads[i]);
+    if (equal != running.payloads.end()) {
+      auto& score = running.pieces[static_cast<std::size_t>(equal - running.payloads.begin())].second;
+      score = std::min(score, beside.pieces[i].second);
+    } else {
+      running.pieces.push_back(beside.pieces[i]);
+      running.payloads.push_back(beside.payloads[i]);
+    }
+  }
+  running.options.merge_later(beside.options);
+  running.priority = running.options.priority.value_or(100);
+  if (revived_at) {
+    running.run_at = *revived_at;
+    running.retry_count = -1;
+  }
+}
+
+void sort_pieces(JobSnapshot& view) {
+  std::vector<std::size_t> order(view.pieces.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto& [seq_a, score_a] = view.pieces[a];
+    const auto& [seq_b, score_b] = view.pieces[b];
+    return score_a != score_b ? score_a < score_b : seq_a < seq_b;
+  });
+  auto pieces = view.pieces;
+  auto payloads = view.payloads;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    view.pieces[i] = pieces[order[i]];
+    view.payloads[i] = payloads[order[i]];
+  }
+}
+
+}  // namespace
+
+std::vector<JobSnapshot> Shard::snapshot(View view) const {
+  std::vector<const Job*> jobs;
+  table_.each([&](const Job& job) {
+    // A rebuild reads the cancel again, and carries it out at once.
+    const bool cancelled = view == View::rebuilt && job.extra && job.extra->cancel_seq != 0;
+    if (job.place != Place::ending && !cancelled) jobs.push_back(&job);
+  });
+  std::sort(jobs.begin(), jobs.end(), [&](const Job* a, const Job* b) {
+    const bool runs_a = a->place == Place::running, runs_b = b->place == Place::running;
+    return runs_a != runs_b ? runs_a : before_(a, b);
+  });
+  std::vector<JobSnapshot> list;
+  for (const Job* job : jobs) {
+    auto shot = snapshot_of(*job, kinds_[job->kind]->name);
+    if (view == View::rebuilt) {
+      const auto twin = std::find_if(list.begin(), list.end(), [&](const JobSnapshot& other) {
+        return other.kind == shot.kind && other.key == shot.key && other.id == shot.id;
+      });
+      if (twin != list.end()) {
+        absorb(*twin, shot, job->extra ? job->extra->revived_at : std::nullopt);
+        sort_pieces(*twin);
+        continue;
+      }
+      shot.place = Place::nowhere;
+    }
+    list.push_back(std::move(shot));
+  }
+  if (view == View::rebuilt) {
+    std::sort(list.begin(), list.end(), [](const JobSnapshot& a, const JobSnapshot& b) {
+      return std::tie(a.key, a.kind, a.id) < std::tie(b.key, b.kind, b.id);
+    });
+  }
+  return list;
+}
+
+}  // namespace ordo::domain

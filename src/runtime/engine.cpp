@@ -1,0 +1,263 @@
+// The engine's inbox side: what news does to the shards. Starting runs is in engine_dispatch.cpp, writing in
+// engine_commit.cpp.
+#include "runtime/engine.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "domain/records.h"
+
+namespace ordo::runtime {
+
+Engine::Engine(const NodeOptions& options, store::Store& store, Clock& clock, Random random, LeaseClock& lease,
+               RunSink& sink, EngineHooks hooks)
+    : options_(options),
+      store_(store),
+      clock_(clock),
+      random_(random),
+      lease_(lease),
+      sink_(sink),
+      hooks_(std::move(hooks)),
+      budget_{options.payload_cache, 0} {}
+
+ServedQueue& Engine::serve(const QueueOptions& options, std::size_t pool, std::map<std::string, Worker*> workers) {
+  auto& queue = queues_[options.name];
+  queue = std::make_unique<ServedQueue>(
+      ServedQueue{options, pool, static_cast<std::uint32_t>(queues_.size())});
+  for (auto& [kind, worker] : workers) workers_[{options.name, kind}] = worker;
+  while (pools_.size() <= pool) {
+    auto& load = pools_.emplace_back();
+    load.by_thread.resize(sink_.threads(pools_.size() - 1));
+    load.scheduler = std::make_unique<domain::Scheduler>(options_);
+  }
+  return *queue;
+}
+
+void Engine::set_elsewhere(std::set<std::pair<std::string, std::string>> kinds) {
+  const std::lock_guard lock(shared_);
+  if (kinds == elsewhere_) return;
+  elsewhere_ = std::move(kinds);
+  elsewhere_changed_ = true;
+}
+
+void Engine::set_definitions(const store::QueueList& list) {
+  const std::lock_guard lock(shared_);
+  definitions_ = list;
+}
+
+const OwnedShard* Engine::find(domain::ShardId id) const {
+  const auto found = shards_.find(id);
+  return found == shards_.end() ? nullptr : found->second.get();
+}
+
+OwnedShard* Engine::owned(domain::ShardId id, std::uint64_t epoch) {
+  const auto found = shards_.find(id);
+  return found != shards_.end() && found->second->epoch == epoch ? found->second.get() : nullptr;
+}
+
+Duration Engine::tick() {
+  now_ = store_.now();
+  {
+    const std::lock_guard lock(shared_);
+    if (definitions_) {
+      for (const auto& definition : definitions_->queues) {
+        if (const auto queue = queues_.find(definition.name); queue != queues_.end()) {
+          queue->second->number = definition.number;
+          queue->second->set_paused(definition.paused);
+        }
+      }
+      definitions_.reset();
+    }
+    if (std::exchange(elsewhere_changed_, false)) {
+      for (auto& [id, shard] : shards_) shard->kinds_seen = 0;
+    }
+  }
+  check_lease();
+  read(inbox_.take());
+  if (lease_.valid()) dispatch();
+  tell_pauses();
+  check_timeouts();
+  flush();
+  release_idle();
+  return next_tick();
+}
+
+void Engine::read(News news) {
+  for (const auto& call : news.calls) call();
+  for (auto& loaded : news.loaded) adopt(std::move(loaded));
+  for (const auto& chunk : news.chunks) apply(chunk);
+  for (const auto id : news.caught_up) {
+    const auto found = shards_.find(id);
+    if (found == shards_.end()) continue;
+    found->second->machine.ready(now_);
+    found->second->ready = true;
+  }
+  for (auto& end : news.ends) finish(std::move(end));
+  for (const auto& end : news.commits) settle(end);
+  for (auto& fetched : news.fetched) provide(std::move(fetched));
+  for (const auto id : news.release) {
+    if (const auto found = shards_.find(id); found != shards_.end()) found->second->releasing = true;
+  }
+  for (auto& [id, shard] : shards_) look_at_kinds(*shard);
+}
+
+void Engine::adopt(LoadedShard loaded) {
+  const auto& grant = loaded.grant;
+  ServedQueue* queue = nullptr;
+  for (auto& [name, served] : queues_) {
+    if (served->number == grant.shard.queue) queue = served.get();
+  }
+  if (queue == nullptr || shards_.contains(grant.shard)) return;
+  auto shard = std::make_unique<OwnedShard>(grant.shard, *queue, grant, budget_);
+  shard->epoch = ++last_epoch_;
+  shard->releasing = releasing_;
+  shard->machine.watch(watch_);
+  if (queue->options.affinity == Affinity::shard) {
+    shard->thread = static_cast<int>((queue->place + grant.shard.index) % sink_.threads(queue->pool));
+  }
+  std::vector<std::pair<domain::Seq, domain::JobState>> states;
+  states.reserve(loaded.facts.states.size());
+  for (const auto& row : loaded.facts.states) states.emplace_back(row.seq, domain::decode_state(row.bytes));
+  shard->written = domain::decode_counts(loaded.facts.counts);
+  shard->machine.load({grant.clean, grant.crashed, grant.head, now_}, std::move(states), shard->written);
+  shards_[grant.shard] = std::move(shard);
+}
+
+void Engine::apply(const store::LogChunk& chunk) {
+  OwnedShard* shard = nullptr;
+  for (const auto& row : chunk.rows) {
+    if (shard == nullptr || shard->id != row.shard) {
+      const auto found = shards_.find(row.shard);
+      shard = found == shards_.end() ? nullptr : found->second.get();
+    }
+    if (shard == nullptr || row.seq <= shard->machine.through()) continue;
+    shard->machine.apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now_);
+  }
+  for (auto& [id, each] : shards_) {
+    if (each->ready) each->machine.read_through(chunk.through);
+  }
+}
+
+// Pausing lets running jobs finish.
+void Engine::tell_pauses() {
+  using Phase = ServedQueue::Phase;
+  if (!watch_) return;
+  const auto tell = [&](const std::string& queue, EventType type) {
+    Event event;
+    event.type = type;
+    event.queue = queue;
+    event.at = now_;
+    hooks_.events({std::move(event)});
+  };
+  for (auto& [name, queue] : queues_) {
+    if (queue->told != queue->phase) {
+      tell(name, queue->phase == Phase::running ? EventType::queue_running : EventType::queue_pausing);
+      queue->told = queue->phase;
+    }
+    if (queue->phase != Phase::pausing) continue;
+    const bool runs = std::any_of(shards_.begin(), shards_.end(), [&](const auto& entry) {
+      return entry.second->queue == queue.get() && entry.second->machine.running() > 0;
+    });
+    if (runs) continue;
+    tell(name, EventType::queue_paused);
+    queue->phase = queue->told = Phase::paused;
+  }
+}
+
+// A kind that only another live node runs waits for it; one that nobody runs starts here, and fails.
+void Engine::look_at_kinds(OwnedShard& shard) {
+  if (shard.kinds_seen == shard.machine.kind_count()) return;
+  const auto kinds = shard.machine.kinds();
+  const std::lock_guard lock(shared_);
+  for (const auto& kind : kinds) {
+    const auto name = std::pair(shard.queue->options.name, kind);
+    shard.machine.serve(kind, workers_.contains(name) || !elsewhere_.contains(name));
+  }
+  shard.kinds_seen = kinds.size();
+}
+
+void Engine::finish(RunEnd end) {
+  const auto found = outstanding_.find({end.shard, end.epoch, end.no});
+  ORDO_ASSERT(found != outstanding_.end());
+  auto out = std::move(found->second);
+  outstanding_.erase(found);
+  auto& pool = pools_[out.pool];
+  --pool.runs;
+  if (out.thread >= 0) --pool.by_thread[static_cast<std::size_t>(out.thread)];
+  if (out.risk == domain::Risk::witness) --witnesses_;
+  if (out.risk == domain::Risk::suspect) --suspects_;
+  if (out.zombie) {
+    --zombies_;
+    return;
+  }
+  OwnedShard* shard = owned(end.shard, end.epoch);
+  ORDO_ASSERT(shard != nullptr);
+  const auto reason = out.control ? out.control->reason.load() : StopReason::none;
+  std::vector<domain::JobEnd> ends;
+  ends.reserve(end.outcomes.size());
+  for (auto& outcome : end.outcomes) {
+    const bool ended_well = outcome.kind == Outcome::Kind::done || outcome.kind == Outcome::Kind::discarded;
+    if (reason == StopReason::timeout) {
+      const auto seconds = std::chrono::duration<double>(out.timeout).count();
+      outcome = Outcome::fail("the run took longer than its timeout of " + std::to_string(seconds) + " s",
+                              FailureKind::timeout);
+    } else if (reason != StopReason::none && reason != StopReason::cancelled && !ended_well) {
+      outcome = Outcome::put_back();
+    }
+    ends.push_back({std::move(outcome), random_.unit()});
+  }
+  shard->machine.ended(end.no, ends, now_);
+}
+
+// A node that cannot renew stops its runs before the lease ends, and then writes nothing any more.
+void Engine::check_lease() {
+  if (shards_.empty() || lease_.valid()) {
+    if (lease_.lost()) lease_.dropped();
+    if (!shards_.empty() && lease_.ending()) stop_runs(StopReason::lease_lost);
+    return;
+  }
+  drop_all();
+  lease_.dropped();
+  if (zombies_ > 0 && hooks_.lease_lost) hooks_.lease_lost();
+}
+
+void Engine::drop(domain::ShardId id) {
+  const auto found = shards_.find(id);
+  if (found == shards_.end()) return;
+  for (auto& [key, out] : outstanding_) {
+    if (std::get<0>(key) != id || std::get<1>(key) != found->second->epoch || out.zombie) continue;
+    out.zombie = true;
+    ++zombies_;
+    if (out.control) out.control->ask_to_stop(StopReason::lease_lost);
+  }
+  // A run that was never handed out has no end to come.
+  std::erase_if(outstanding_, [&](const auto& entry) {
+    const auto& [key, out] = entry;
+    if (out.control || !out.zombie || std::get<0>(key) != id) return false;
+    --pools_[out.pool].runs;
+    if (out.thread >= 0) --pools_[out.pool].by_thread[static_cast<std::size_t>(out.thread)];
+    if (out.risk == domain::Risk::witness) --witnesses_;
+    if (out.risk == domain::Risk::suspect) --suspects_;
+    --zombies_;
+    return true;
+  });
+  shards_.erase(found);
+  if (hooks_.lost) hooks_.lost(id);
+}
+
+void Engine::drop_all() {
+  while (!shards_.empty()) drop(shards_.begin()->first);
+}
+
+void Engine::stop_runs(StopReason reason) {
+  for (auto& [key, out] : outstanding_) {
+    if (out.control) out.control->ask_to_stop(reason);
+  }
+}
+
+void Engine::release_all() {
+  releasing_ = true;
+  for (auto& [id, shard] : shards_) shard->releasing = true;
+}
+
+}  // namespace ordo::runtime

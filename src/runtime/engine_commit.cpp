@@ -1,0 +1,126 @@
+// What the shards want written goes out, one delta a shard in flight; what became of it comes back.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "runtime/engine.h"
+
+namespace ordo::runtime {
+namespace {
+
+constexpr Duration kCountsInterval = std::chrono::seconds{1};
+constexpr Duration kCommitRetry = std::chrono::milliseconds{100};
+constexpr store::Seq kPositionLag = 10'000;  // entries a reader of counts may have to look through
+
+}  // namespace
+
+void Engine::flush() {
+  if (!lease_.valid()) return;
+  const auto steady = clock_.steady();
+  const bool retry = retry_commits_at_.count() != 0 && steady >= retry_commits_at_;
+  if (retry) retry_commits_at_ = {};
+  std::vector<store::Delta> deltas;
+  CommitEnd end;
+  for (auto& [id, shard] : shards_) {
+    if (shard->in_flight) {
+      if (!shard->unknown || !retry) continue;
+      shard->unknown = false;
+    } else if (shard->machine.has_changes() || counts_are_due(*shard)) {
+      shard->in_flight = delta_of(*shard);
+    } else {
+      continue;
+    }
+    deltas.push_back(*shard->in_flight);
+    end.shards.emplace_back(id, shard->epoch);
+  }
+  if (deltas.empty()) return;
+  store_.commit(std::move(deltas), [this, end](std::vector<store::CommitResult> results, std::exception_ptr error) {
+    inbox_.post([&](News& news) {
+      auto& told = news.commits.emplace_back(end);
+      told.results = std::move(results);
+      told.failed = error != nullptr;
+    });
+  });
+}
+
+store::Delta Engine::delta_of(OwnedShard& shard) {
+  auto changes = shard.machine.collect();
+  store::Delta delta;
+  delta.shard = shard.id;
+  delta.lease = shard.lease;
+  delta.batch = ++shard.batch;
+  delta.erase = std::move(changes.erase);
+  std::sort(delta.erase.begin(), delta.erase.end());
+  for (auto& [seq, state] : changes.states) delta.states.push_back({seq, domain::encode(state)});
+  delta.erase_states = std::move(changes.erase_states);
+  for (auto& dead : changes.dead) delta.dead.push_back({shard.id, 0, now_, domain::encode(dead)});
+  if (!delta.dead.empty()) {
+    const auto& options = shard.queue->options;
+    delta.max_dead = std::max<std::uint64_t>(1, options.max_dead / std::max(options.shards, 1U));
+    delta.dead_before = now_ - options.dead_ttl;
+  }
+  shard.written = shard.machine.counts(now_);
+  shard.written_at = now_;
+  shard.written_position = shard.machine.through();
+  delta.position = shard.written_position;
+  delta.counts = domain::encode(shard.written);
+  return delta;
+}
+
+// The split of the counts may be a second old, and a reader looks through what was appended since.
+bool Engine::counts_are_due(OwnedShard& shard) {
+  if (!shard.ready || (now_ >= shard.written_at && now_ - shard.written_at < kCountsInterval)) return false;
+  if (shard.machine.through() > shard.written_position + kPositionLag) return true;
+  shard.written_at = now_;
+  return shard.machine.counts(now_) != shard.written;
+}
+
+void Engine::settle(const CommitEnd& end) {
+  for (std::size_t i = 0; i < end.shards.size(); ++i) {
+    const auto [id, epoch] = end.shards[i];
+    OwnedShard* shard = owned(id, epoch);
+    if (shard == nullptr) continue;
+    if (end.failed) {
+      shard->unknown = true;
+      retry_commits_at_ = clock_.steady() + kCommitRetry;
+      continue;
+    }
+    if (end.results[i] == store::CommitResult::stale) {
+      drop(id);
+      continue;
+    }
+    shard->in_flight.reset();
+    shard->machine.committed(now_);
+    report(*shard);
+    for (auto& run : shard->machine.released()) launch(*shard, std::move(run));
+  }
+}
+
+// Deaths are told once they are durable.
+void Engine::report(OwnedShard& shard) {
+  auto dead = shard.machine.dead_jobs();
+  if (!dead.empty() && hooks_.died) hooks_.died(shard.queue->options.name, std::move(dead));
+}
+
+void Engine::release_idle() {
+  std::vector<domain::ShardId> idle;
+  for (auto& [id, shard] : shards_) {
+    for (const auto no : shard->machine.stops()) {
+      const auto out = outstanding_.find({id, shard->epoch, no});
+      if (out != outstanding_.end() && out->second.control) out->second.control->ask_to_stop(StopReason::cancelled);
+    }
+    if (watch_) {
+      auto events = shard->machine.events();
+      if (!events.empty() && hooks_.events) hooks_.events(std::move(events));
+    }
+    if (shard->releasing && shard->machine.running() == 0 && !shard->in_flight && !shard->machine.has_changes()) {
+      idle.push_back(id);
+    }
+  }
+  for (const auto id : idle) {
+    const auto lease = shards_.at(id)->lease;
+    shards_.erase(id);
+    if (hooks_.released) hooks_.released(id, lease);
+  }
+}
+
+}  // namespace ordo::runtime

@@ -1,0 +1,82 @@
+#include "runtime/follower.h"
+
+#include <algorithm>
+
+namespace ordo::runtime {
+
+void Follower::add(std::vector<store::Grant> grants) {
+  const std::lock_guard lock(mutex_);
+  for (auto& grant : grants) {
+    std::erase(removed_, grant.shard);
+    added_.push_back(std::move(grant));
+  }
+}
+
+void Follower::remove(domain::ShardId shard) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(added_, [&](const auto& grant) { return grant.shard == shard; });
+  removed_.push_back(shard);
+}
+
+Follower::Found Follower::tick() {
+  std::vector<store::Grant> added;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto gone = [&](const auto& grant) {
+      return std::find(removed_.begin(), removed_.end(), grant.shard) != removed_.end();
+    };
+    std::erase_if(behind_, gone);
+    std::erase_if(adopting_, gone);
+    for (const auto shard : removed_) std::erase(shards_, shard);
+    removed_.clear();
+    if (adopting_.empty()) added.swap(added_);
+  }
+  if (!added.empty()) adopt(std::move(added));
+  if (!adopting_.empty()) {
+    std::vector<domain::ShardId> fresh;
+    for (const auto& grant : adopting_) fresh.push_back(grant.shard);
+    auto chunk = store_.read(adopting_cursor_, fresh, kRows);
+    adopting_cursor_ = chunk.through;
+    const bool at_end = chunk.at_end;
+    inbox_.post_chunk(std::move(chunk));
+    if (adopting_cursor_ < cursor_ && !at_end) return Found::something;
+    // What is read twice behind the cursor, the engine tells by its number.
+    shards_.insert(shards_.end(), fresh.begin(), fresh.end());
+    behind_.insert(behind_.end(), adopting_.begin(), adopting_.end());
+    adopting_.clear();
+    tell_caught_up();
+    return Found::something;
+  }
+  if (shards_.empty()) return Found::nothing;
+  auto chunk = store_.read(cursor_, shards_, kRows);
+  cursor_ = chunk.through;
+  const bool found = !chunk.rows.empty() || !chunk.at_end;
+  if (found) inbox_.post_chunk(std::move(chunk));
+  tell_caught_up();
+  return found ? Found::something : Found::nothing;
+}
+
+void Follower::adopt(std::vector<store::Grant> grants) {
+  std::vector<domain::ShardId> ids;
+  for (const auto& grant : grants) ids.push_back(grant.shard);
+  auto facts = store_.load(ids);
+  inbox_.post([&](News& news) {
+    for (std::size_t i = 0; i < grants.size(); ++i) news.loaded.push_back({grants[i], std::move(facts[i])});
+  });
+  if (shards_.empty()) cursor_ = 0;
+  adopting_ = std::move(grants);
+  adopting_cursor_ = 0;
+}
+
+void Follower::tell_caught_up() {
+  std::vector<domain::ShardId> ready;
+  std::erase_if(behind_, [&](const store::Grant& grant) {
+    if (std::max(cursor_, adopting_cursor_) < grant.head) return false;
+    ready.push_back(grant.shard);
+    return true;
+  });
+  if (ready.empty()) return;
+  inbox_.post([&](News& news) { news.caught_up.insert(news.caught_up.end(), ready.begin(), ready.end()); });
+}
+
+}  // namespace ordo::runtime

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <atomic>
+
+#include "base/clock.h"
+
+namespace ordo::runtime {
+
+/// Until when this node may act as the owner of its shards, on its own steady clock. Thread-safe.
+///
+/// The keeper extends it and says when it was lost; the engine answers a loss by dropping its shards. Between the two the
+/// lease is not valid, whatever was renewed meanwhile.
+class LeaseClock {
+ public:
+  LeaseClock(Clock& clock, Duration lease) : clock_(clock), lease_(lease) {}
+
+  bool valid() const { return !lost() && clock_.steady() < until(); }
+  /// Most of the lease has passed without a renewal: runs are to stop.
+  bool ending() const { return clock_.steady() >= until() - lease_ / 5; }
+
+  /// A renewal that was sent at `sent` has succeeded.
+  void renewed(Duration sent) { until_us_.store((sent + lease_).count(), std::memory_order_release); }
+  void lose() { lost_.store(true, std::memory_order_release); }
+  bool lost() const { return lost_.load(std::memory_order_acquire); }
+  /// The engine has dropped everything.
+  void dropped() { lost_.store(false, std::memory_order_release); }
+
+ private:
+  Duration until() const { return Duration{until_us_.load(std::memory_order_acquire)}; }
+
+  Clock& clock_;
+  const Duration lease_;
+  std::atomic<std::int64_t> until_us_{0};
+  std::atomic<bool> lost_{false};
+};
+
+}  // namespace ordo::runtime

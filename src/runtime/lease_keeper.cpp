@@ -1,0 +1,194 @@
+#include "runtime/lease_keeper.h"
+
+#include <algorithm>
+
+#include <ordo/error.hpp>
+
+#include "domain/placement.h"
+
+namespace ordo::runtime {
+
+LeaseKeeper::LeaseKeeper(const NodeOptions& options, std::string node_id, NodeFacts facts,
+                         std::vector<std::pair<std::string, std::uint32_t>> queues, store::Store& store, Clock& clock,
+                         Random random, LeaseClock& lease, KeeperHooks hooks)
+    : options_(options),
+      node_id_(std::move(node_id)),
+      facts_(std::move(facts)),
+      served_(std::move(queues)),
+      store_(store),
+      clock_(clock),
+      random_(random),
+      lease_(lease),
+      hooks_(std::move(hooks)) {}
+
+void LeaseKeeper::join() {
+  for (const auto& [queue, shards] : served_) {
+    const auto definition = store_.define(queue, shards);
+    if (definition.shards != shards) {
+      throw Error(ErrorKind::invalid_argument,
+                  "queue '" + queue + "' has " + std::to_string(definition.shards) +
+                      " shards in the store and " + std::to_string(shards) +
+                      " in the config; set shards = " + std::to_string(definition.shards) +
+                      " (changing the number of a live queue is `ordo reshard`, which this version does not have yet)");
+    }
+  }
+  const auto before = clock_.steady();
+  store_.join(node_id_, encode(facts_));
+  lease_.renewed(before);
+  renew_at_ = before + heartbeat();
+}
+
+Duration LeaseKeeper::tick() {
+  if (clock_.steady() >= renew_at_) renew();
+  release_now();
+  look();
+  release_now();
+  return std::max(renew_at_ - clock_.steady(), Duration{0});
+}
+
+// The lease counts from before the renewal was sent.
+void LeaseKeeper::renew() {
+  const auto before = clock_.steady();
+  if (!lease_.valid()) {
+    // Too late: another node may own the shards. Everything is dropped before anything is claimed again.
+    lease_.lose();
+    held_.clear();
+  }
+  if (!store_.renew(node_id_)) {
+    lease_.lose();
+    held_.clear();
+    store_.join(node_id_, encode(facts_));
+  }
+  lease_.renewed(before);
+  renew_at_ = before + heartbeat();
+  if (hooks_.renewed) hooks_.renewed(options_.lease - (clock_.steady() - before));
+}
+
+void LeaseKeeper::look() {
+  const auto list = store_.queues();
+  if (list.version != definitions_version_) {
+    definitions_version_ = list.version;
+    // A queue that was removed meanwhile comes back empty.
+    bool missing = false;
+    for (const auto& [queue, shards] : served_) {
+      if (list.find(queue) != nullptr) continue;
+      store_.define(queue, shards);
+      missing = true;
+    }
+    if (missing) return look();
+    hooks_.definitions(list);
+  }
+  const auto nodes = store_.nodes();
+  const auto shards = store_.shards();
+  watch_nodes(nodes);
+
+  std::vector<domain::LiveNode> live;
+  std::set<std::pair<std::string, std::string>> elsewhere;
+  for (const auto& node : nodes) {
+    if (dead_.contains(node.id)) continue;
+    const auto facts = node.id == node_id_ ? facts_ : decode_node_facts(node.facts);
+    domain::LiveNode& member = live.emplace_back();
+    member.id = node.id;
+    for (const auto& [queue, kind] : facts.kinds) {
+      if (!facts.stopping) member.queues.insert(queue);
+      if (node.id != node_id_) elsewhere.emplace(queue, kind);
+    }
+  }
+  hooks_.kinds_elsewhere(std::move(elsewhere));
+
+  bool claiming = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto shard : lost_) held_.erase(shard);
+    lost_.clear();
+    claiming = claiming_;
+  }
+  std::vector<domain::PlacedShard> placed;
+  for (const auto& definition : list.queues) {
+    for (const auto& row : shards) {
+      if (row.shard.queue != definition.number) continue;
+      const bool zombie = row.owner == node_id_ && !held_.contains(row.shard);
+      placed.push_back({row.shard, definition.name, dead_.contains(row.owner) || zombie ? "" : std::string_view(row.owner)});
+    }
+  }
+  const auto plan = domain::plan_placement({placed, live}, node_id_, options_);
+  if (!plan.release.empty()) hooks_.give_back(plan.release);
+  if (claiming && !plan.claim.empty() && hooks_.may_claim()) claim(plan.claim, shards, nodes);
+}
+
+void LeaseKeeper::watch_nodes(const std::vector<store::NodeRow>& nodes) {
+  const auto now = clock_.steady();
+  std::set<std::string> present;
+  for (const auto& node : nodes) {
+    present.insert(node.id);
+    if (node.id == node_id_) continue;
+    auto [seen, is_new] = seen_.try_emplace(node.id, Seen{node.renewals, now});
+    if (seen->second.renewals != node.renewals) seen->second = {node.renewals, now};
+    const bool dead = node.gone || now - seen->second.since >= options_.lease;
+    if (!dead) {
+      dead_.erase(node.id);
+    } else if (dead_.insert(node.id).second && hooks_.node_down) {
+      hooks_.node_down(node.id);
+    }
+  }
+  std::erase_if(seen_, [&](const auto& entry) { return !present.contains(entry.first); });
+  std::erase_if(dead_, [&](const auto& id) { return !present.contains(id); });
+}
+
+void LeaseKeeper::claim(const std::vector<domain::ShardId>& wanted, const std::vector<store::ShardRow>& shards,
+                        const std::vector<store::NodeRow>& nodes) {
+  std::vector<store::Claim> claims;
+  for (const auto& row : shards) {
+    if (std::find(wanted.begin(), wanted.end(), row.shard) == wanted.end() || held_.contains(row.shard)) continue;
+    store::Claim claim{row.shard, row.owner, row.token, 0};
+    for (const auto& node : nodes) {
+      if (node.id == row.owner) claim.seen_renewals = node.renewals;
+    }
+    claims.push_back(std::move(claim));
+  }
+  if (claims.empty()) return;
+  auto grants = store_.acquire(node_id_, random_.next(), claims);
+  for (const auto& grant : grants) held_.insert(grant.shard);
+  if (!grants.empty()) hooks_.granted(std::move(grants));
+  // A dead node that holds nothing any more is forgotten.
+  for (const auto& id : std::set<std::string>(dead_)) {
+    const auto left = store_.shards();
+    const bool holds = std::any_of(left.begin(), left.end(), [&](const auto& row) { return row.owner == id; });
+    if (!holds) store_.leave(id);
+  }
+}
+
+void LeaseKeeper::release_now() {
+  std::vector<std::pair<domain::ShardId, store::Lease>> leases;
+  {
+    const std::lock_guard lock(mutex_);
+    leases.swap(to_release_);
+  }
+  if (leases.empty()) return;
+  store_.release(leases);
+  for (const auto& [shard, lease] : leases) held_.erase(shard);
+  store_.wake();
+}
+
+void LeaseKeeper::released(domain::ShardId shard, store::Lease lease) {
+  const std::lock_guard lock(mutex_);
+  to_release_.emplace_back(shard, lease);
+}
+
+void LeaseKeeper::lost(domain::ShardId shard) {
+  const std::lock_guard lock(mutex_);
+  lost_.push_back(shard);
+}
+
+void LeaseKeeper::stop_claiming() {
+  const std::lock_guard lock(mutex_);
+  claiming_ = false;
+}
+
+void LeaseKeeper::leave() {
+  release_now();
+  store_.leave(node_id_);
+  store_.wake();
+}
+
+}  // namespace ordo::runtime

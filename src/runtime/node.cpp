@@ -1,0 +1,323 @@
+// Wires the parts of a node together and gives each its thread.
+#include "runtime/node.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/random.h"
+
+namespace ordo::runtime {
+namespace {
+
+std::string host_name() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0) return "unknown";
+  return name;
+}
+
+constexpr Duration kStopGrace = std::chrono::seconds{3};     // for runs that were asked to stop
+constexpr Duration kReleaseGrace = std::chrono::seconds{5};  // for the last commits
+constexpr Duration kPokeInterval = std::chrono::milliseconds{100};
+
+}  // namespace
+
+/// The pools of the node as the engine sees them.
+class Node::Sink final : public RunSink {
+ public:
+  explicit Sink(const std::vector<std::size_t>& threads) : threads_(threads) {}
+
+  void set_pools(std::vector<std::unique_ptr<Pool>>& pools) { pools_ = &pools; }
+  std::size_t prefetch(std::size_t pool) const override { return (*pools_)[pool]->prefetch(); }
+  std::size_t threads(std::size_t pool) const override { return threads_[pool]; }
+  void submit(std::size_t pool, int thread, std::vector<Assignment> runs) override {
+    (*pools_)[pool]->submit(thread, std::move(runs));
+  }
+
+ private:
+  std::vector<std::size_t> threads_;
+  std::vector<std::unique_ptr<Pool>>* pools_ = nullptr;
+};
+
+Node::Node(NodePlan plan, store::Store& store, Clock& clock)
+    : plan_(std::move(plan)), store_(store), clock_(clock), lease_(clock, plan_.options.lease) {
+  auto random = Random::from_system();
+  id_ = make_ulid(clock_.wall().time_since_epoch().count() / 1000, random);
+  build_engine();
+  keeper_->join();
+  publish({Event{.type = EventType::node_up, .id = id_, .at = store_.now()}});
+  start_threads();
+}
+
+void Node::build_engine() {
+  std::vector<std::size_t> threads{plan_.options.threads};
+  for (const auto& queue : plan_.queues) {
+    if (queue.threads) threads.push_back(*queue.threads);
+  }
+  sink_ = std::make_unique<Sink>(threads);
+  EngineHooks hooks;
+  hooks.fetch = [this](auto shard, auto epoch, auto run, auto seqs) {
+    fetcher_->request(shard, epoch, run, std::move(seqs));
+  };
+  hooks.events = [this](auto events) { publish(std::move(events)); };
+  hooks.died = [this](const std::string& queue, std::vector<JobView> dead) {
+    notifier_.post([this, queue, dead = std::move(dead)] {
+      const auto worker = plan_.workers.find({queue, dead.front().kind});
+      if (worker != plan_.workers.end()) worker->second->retries_exhausted(dead);
+    });
+  };
+  hooks.lost = [this](auto shard) {
+    follower_->remove(shard);
+    keeper_->lost(shard);
+    poke_keeper();
+  };
+  hooks.released = [this](auto shard, auto lease) {
+    follower_->remove(shard);
+    keeper_->released(shard, lease);
+    poke_keeper();
+  };
+  hooks.lease_lost = [this] {
+    if (plan_.on_lease_lost) notifier_.post(plan_.on_lease_lost);
+  };
+  engine_ = std::make_unique<Engine>(plan_.options, store_, clock_, Random::from_system(), lease_, *sink_, hooks);
+  engine_->watch_events(!plan_.subscribers.empty());
+
+  NodeFacts facts{host_name(), getpid(), plan_.options.threads, clock_.wall(), {}, false};
+  std::vector<std::pair<std::string, std::uint32_t>> shards;
+  std::size_t own_pools = 0;
+  for (const auto& queue : plan_.queues) {
+    std::map<std::string, Worker*> workers;
+    for (const auto& [name, worker] : plan_.workers) {
+      if (name.first != queue.name) continue;
+      workers[name.second] = worker;
+      facts.kinds.push_back(name);
+    }
+    if (queue.threads) facts.threads += *queue.threads;
+    engine_->serve(queue, queue.threads ? ++own_pools : 0, std::move(workers));
+    shards.emplace_back(queue.name, queue.shards);
+  }
+  for (const auto count : threads) {
+    pools_.push_back(std::make_unique<Pool>(count, engine_->inbox(), clock_, plan_.perform));
+  }
+  sink_->set_pools(pools_);
+  follower_ = std::make_unique<Follower>(store_, engine_->inbox());
+  fetcher_ = std::make_unique<Fetcher>(store_, engine_->inbox());
+
+  KeeperHooks keeper;
+  keeper.granted = [this](std::vector<store::Grant> grants) {
+    std::vector<Event> events;
+    for (const auto& grant : grants) {
+      events.push_back({.type = EventType::shard_moved, .id = id_, .shard = grant.shard.index, .at = store_.now()});
+    }
+    follower_->add(std::move(grants));
+    store_.wake();
+    publish(std::move(events));
+  };
+  keeper.give_back = [this](std::vector<domain::ShardId> shards_to_release) {
+    engine_->inbox().post([&](News& news) { news.release = std::move(shards_to_release); });
+  };
+  keeper.definitions = [this](const store::QueueList& list) {
+    engine_->set_definitions(list);
+    engine_->inbox().post([](News& news) { news.calls.emplace_back([] {}); });
+  };
+  keeper.kinds_elsewhere = [this](auto kinds) { engine_->set_elsewhere(std::move(kinds)); };
+  keeper.may_claim = [this] { return !lease_.lost() && engine_->zombies() == 0; };
+  keeper.node_down = [this](const std::string& node) {
+    plan_.log(LogLevel::warning, "node " + node + " is gone; its shards are taken over");
+    publish({Event{.type = EventType::node_down, .id = node, .at = store_.now()}});
+  };
+  keeper.renewed = plan_.on_lease_renewed;
+  keeper_ = std::make_unique<LeaseKeeper>(plan_.options, id_, std::move(facts), std::move(shards), store_, clock_,
+                                          Random::from_system(), lease_, std::move(keeper));
+}
+
+void Node::start_threads() {
+  const auto run = [this](const char* what, auto body) {
+    threads_.emplace_back([this, what, body](const std::stop_token& stop) { guard(what, [&] { body(stop); }); });
+  };
+  run("engine", [this](const std::stop_token& stop) { engine_loop(stop); });
+  run("follower", [this](const std::stop_token& stop) { follower_loop(stop); });
+  run("leases", [this](const std::stop_token& stop) { keeper_loop(stop); });
+  run("notifier", [this](const std::stop_token& stop) { notifier_loop(stop); });
+  run("fetcher", [this](const std::stop_token& stop) {
+    while (fetcher_->wait(stop)) {
+      guard_store("read payloads again", stop, [&] { fetcher_->tick(); });
+    }
+  });
+}
+
+Node::~Node() {
+  for (auto& thread : threads_) thread.request_stop();
+  changed_.notify_all();
+  engine_->inbox().post([](News& news) { news.calls.emplace_back([] {}); });
+  store_.wake();
+  threads_.clear();
+  pools_.clear();
+}
+
+// An error of the engine itself loses no job: the node stops, and its leases end.
+void Node::guard(const char* what, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (...) {
+    plan_.log(LogLevel::error, std::string("the node's ") + what + " thread failed; the node stops");
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+    stopping_ = true;
+  }
+  wake_all();
+}
+
+// A store that does not answer is waited for; what was asked of it is asked again.
+bool Node::guard_store(const char* what, const std::stop_token& stop, const std::function<void()>& step) {
+  try {
+    step();
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::unavailable) throw;
+    plan_.log(LogLevel::error, std::string("cannot ") + what + ", trying again: " + error.what());
+  }
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, stop, plan_.options.poll_interval, [] { return false; });
+  return false;
+}
+
+void Node::engine_loop(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const auto wait = engine_->tick();
+    const bool fewer = engine_->runs() != runs_ || engine_->shards() != shards_;
+    runs_ = engine_->runs();
+    shards_ = engine_->shards();
+    if (fewer && stopping_) wake_all();
+    if (wait > Duration{0}) engine_->inbox().wait(wait);
+  }
+}
+
+void Node::follower_loop(const std::stop_token& stop) {
+  auto seen = store_.wakes();
+  while (!stop.stop_requested()) {
+    if (!engine_->inbox().has_room()) {
+      engine_->inbox().wait_for_room(plan_.options.poll_interval);
+      continue;
+    }
+    const auto before = store_.wakes();
+    guard_store("read the log", stop, [&] {
+      if (follower_->tick() == Follower::Found::something) return;
+      // Woken for nothing of ours: a definition or a lease may have changed.
+      if (before != seen) poke_keeper();
+      seen = before;
+      store_.wait(before, plan_.options.poll_interval);
+    });
+  }
+}
+
+void Node::keeper_loop(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    Duration wait = plan_.options.poll_interval;
+    if (leaving_) {
+      left_ = guard_store("leave the store", stop, [&] { keeper_->leave(); });
+      wake_all();
+      if (left_) return;
+      continue;
+    }
+    guard_store("renew the leases", stop, [&] { wait = keeper_->tick(); });
+    const auto looked = clock_.steady();
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, stop, wait, [&] { return poked_; });
+    // Pokes come with every wake-up of the store: look at it now and then only.
+    const auto soonest = looked + kPokeInterval - clock_.steady();
+    if (poked_ && soonest > Duration{0}) changed_.wait_for(lock, stop, soonest, [&] { return leaving_.load(); });
+    poked_ = false;
+  }
+}
+
+void Node::notifier_loop(const std::stop_token& stop) {
+  while (true) {
+    const auto calls = notifier_.wait(stop);
+    if (calls.empty()) return;
+    for (const auto& call : calls) {
+      try {
+        call();
+      } catch (const std::exception& error) {
+        plan_.log(LogLevel::error, std::string("a handler of events or deaths threw: ") + error.what());
+      } catch (...) {
+        plan_.log(LogLevel::error, "a handler of events or deaths threw");
+      }
+    }
+  }
+}
+
+void Node::poke_keeper() {
+  const std::lock_guard lock(mutex_);
+  poked_ = true;
+  changed_.notify_all();
+}
+
+void Node::publish(std::vector<Event> events) {
+  if (plan_.subscribers.empty()) return;
+  notifier_.post([this, events = std::move(events)] {
+    for (const auto& event : events) {
+      for (const auto& [filter, handler] : plan_.subscribers) {
+        if (filter.admits(event)) handler(event);
+      }
+    }
+  });
+}
+
+void Node::wake_all() {
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+void Node::quiet() {
+  engine_->inbox().post([this](News& news) { news.calls.emplace_back([this] { engine_->quiet(); }); });
+}
+
+void Node::hurry() {
+  const std::lock_guard lock(mutex_);
+  hurry_ = true;
+  changed_.notify_all();
+}
+
+bool Node::wait_until(Duration at_most, const std::function<bool()>& done) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, at_most, done);
+}
+
+bool Node::stop(Duration patience) {
+  stopping_ = true;
+  keeper_->stop_claiming();
+  engine_->inbox().post([this](News& news) {
+    news.calls.emplace_back([this] {
+      engine_->quiet();
+      engine_->release_all();
+      released_ = true;
+    });
+  });
+  const auto idle = [this] { return released_ && shards_ == 0 && runs_ == 0; };
+  wait_until(patience, [&] { return idle() || hurry_ || failure_; });
+  if (runs_ != 0) {
+    engine_->inbox().post([this](News& news) {
+      news.calls.emplace_back([this] { engine_->stop_runs(StopReason::node_stops); });
+    });
+    wait_until(kStopGrace, [&] { return runs_ == 0 || failure_; });
+  }
+  if (runs_ == 0) wait_until(kReleaseGrace, [&] { return idle() || failure_; });
+  const bool ended = runs_ == 0;
+  // Stuck runs keep their shards until the process ends: nobody may start their keys before.
+  if (ended) {
+    leaving_ = true;
+    poke_keeper();
+    wait_until(kReleaseGrace, [&] { return left_ || failure_; });
+  }
+  wake_all();
+  return ended;
+}
+
+void Node::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stopping_.load() || failure_; });
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+}  // namespace ordo::runtime

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <ordo/time.hpp>
+
+namespace ordo::runtime {
+
+/// What a node says of itself in its row.
+struct NodeFacts {
+  std::string host;
+  std::int64_t pid = 0;
+  std::uint32_t threads = 0;
+  Time started{};
+  std::vector<std::pair<std::string, std::string>> kinds;  ///< (queue, kind) it has code for
+  bool stopping = false;
+
+  bool operator==(const NodeFacts&) const = default;
+};
+
+std::string encode(const NodeFacts& facts);
+NodeFacts decode_node_facts(std::string_view bytes);  ///< throws Error{corrupt}
+
+}  // namespace ordo::runtime

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "domain/shard.h"
+#include "store/store.h"
+
+namespace ordo::runtime {
+
+/// A queue as this node serves it. Lives as long as the node.
+struct ServedQueue {
+  QueueOptions options;
+  std::size_t pool = 0;
+  std::uint32_t place = 0;  ///< in the listed order
+  std::uint32_t number = 0;
+
+  enum class Phase : std::uint8_t { running, pausing, paused };
+  Phase phase = Phase::running;
+  Phase told = Phase::running;  ///< the last one that events told of
+
+  bool is_paused() const { return phase != Phase::running; }
+  void set_paused(bool on) {
+    if (on != is_paused()) phase = on ? Phase::pausing : Phase::running;
+  }
+};
+
+/// One shard in the hands of its owner: the state machine, and what is on its way to the store.
+struct OwnedShard {
+  OwnedShard(store::ShardId shard_id, ServedQueue& served, const store::Grant& grant, domain::PayloadBudget& budget)
+      : id(shard_id), queue(&served), lease(grant.lease), batch(grant.batch), machine(served.options, budget) {}
+
+  store::ShardId id;
+  ServedQueue* queue;
+  store::Lease lease;
+  std::uint64_t batch;      ///< of the last delta made
+  std::uint64_t epoch = 0;  ///< tells this ownership from earlier ones in news that comes late
+  domain::Shard machine;
+
+  bool ready = false;      ///< the log is read up to the acquisition: runs may start
+  bool releasing = false;  ///< no more starts; released once nothing runs and all is durable
+  int thread = -1;         ///< affinity = shard: the thread its batches run on
+  std::size_t kinds_seen = 0;
+
+  std::optional<store::Delta> in_flight;  ///< kept to be sent again, byte-equal, if its outcome is unknown
+  bool unknown = false;                   ///< its outcome is
+  domain::Counts written;                 ///< counts of the last delta
+  Time written_at{};
+  store::Seq written_position = 0;
+};
+
+}  // namespace ordo::runtime

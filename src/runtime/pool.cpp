@@ -1,0 +1,127 @@
+#include "runtime/pool.h"
+
+#include <algorithm>
+
+namespace ordo::runtime {
+namespace {
+
+constexpr std::int64_t kShortRun = 100;  // µs
+constexpr std::size_t kPrefetch = 64;
+
+}  // namespace
+
+Pool::Pool(std::size_t threads, Inbox& inbox, Clock& clock, Performer perform)
+    : inbox_(inbox), clock_(clock), perform_(std::move(perform)), own_(threads), prefetched_(threads) {
+  for (std::size_t i = 0; i < threads; ++i) {
+    threads_.emplace_back([this, i] { loop(i); });
+  }
+}
+
+Pool::~Pool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  threads_.clear();
+}
+
+std::size_t Pool::prefetch() const { return usual_us_.load(std::memory_order_relaxed) < kShortRun ? kPrefetch : 1; }
+
+void Pool::submit(int thread, std::vector<Assignment> runs) {
+  bool wake_all = false;
+  {
+    const std::lock_guard lock(mutex_);
+    auto& queue = thread < 0 ? shared_ : own_[static_cast<std::size_t>(thread)];
+    for (auto& run : runs) queue.push_back(std::move(run));
+    if (sleeping_ == 0) return;
+    wake_all = thread >= 0 || queue.size() > 1;
+  }
+  if (wake_all) {
+    changed_.notify_all();
+  } else {
+    changed_.notify_one();
+  }
+}
+
+void Pool::loop(std::size_t thread) {
+  std::vector<Assignment> runs;
+  while (next(thread, runs)) {
+    for (auto& run : runs) execute(thread, run);
+    runs.clear();
+  }
+}
+
+// One run, and while runs are short a share of the others to come; they stay where idle threads can take them.
+bool Pool::next(std::size_t thread, std::vector<Assignment>& runs) {
+  std::unique_lock lock(mutex_);
+  auto& mine = prefetched_[thread];
+  while (true) {
+    if (stopping_) return false;
+    for (auto* queue : {&own_[thread], &mine}) {
+      if (queue->empty()) continue;
+      runs.push_back(std::move(queue->front()));
+      queue->pop_front();
+      return true;
+    }
+    if (!shared_.empty()) {
+      const auto share = std::min(prefetch(), (shared_.size() + threads_.size() - 1) / threads_.size());
+      for (std::size_t i = 0; i < share; ++i) {
+        mine.push_back(std::move(shared_.front()));
+        shared_.pop_front();
+      }
+      continue;
+    }
+    if (steal(thread, runs)) return true;
+    ++sleeping_;
+    changed_.wait(lock);
+    --sleeping_;
+  }
+}
+
+bool Pool::steal(std::size_t thread, std::vector<Assignment>& runs) {
+  for (std::size_t i = 1; i < prefetched_.size(); ++i) {
+    auto& other = prefetched_[(thread + i) % prefetched_.size()];
+    if (other.empty()) continue;
+    runs.push_back(std::move(other.back()));
+    other.pop_back();
+    return true;
+  }
+  return false;
+}
+
+void Pool::execute(std::size_t thread, Assignment& run) {
+  busy_.fetch_add(1);
+  const auto started = clock_.steady();
+  run.control->started_us.store(std::max<std::int64_t>(started.count(), 1), std::memory_order_release);
+  RunEnd end{run.shard, run.epoch, run.no, {}};
+  if (run.control->stop.stop_requested()) {
+    end.outcomes.assign(run.jobs.size(), Outcome::put_back());
+  } else {
+    Batch batch(*run.queue, run.kind, std::move(run.jobs), run.timeout, static_cast<unsigned>(thread),
+                run.control->stop.get_token());
+    end.outcomes = outcomes_of(run, batch);
+    const auto took = (clock_.steady() - started).count();
+    usual_us_.store((usual_us_.load(std::memory_order_relaxed) * 7 + took) / 8, std::memory_order_relaxed);
+  }
+  inbox_.post([&](News& news) { news.ends.push_back(std::move(end)); });
+  busy_.fetch_sub(1);
+}
+
+std::vector<Outcome> Pool::outcomes_of(Assignment& run, Batch& batch) {
+  try {
+    perform_(*run.worker, batch);
+    return batch.take_outcomes(Outcome::done());
+  } catch (...) {
+    const auto error = std::current_exception();
+    std::string text;
+    try {
+      text = run.worker->dump_error(run.worker->format_error(error));
+    } catch (...) {
+      text = "perform failed, and so did the worker's error hooks";
+    }
+    return batch.take_outcomes(Outcome::fail(std::move(text)));
+  }
+}
+
+}  // namespace ordo::runtime

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <ordo/worker.hpp>
+
+#include "base/clock.h"
+#include "runtime/inbox.h"
+#include "runtime/run.h"
+
+namespace ordo::runtime {
+
+/// Runs one assignment's code; middlewares included. Throws what the worker throws.
+using Performer = std::function<void(Worker&, Batch&)>;
+
+/// Threads that run jobs. Each run's end goes to the inbox.
+///
+/// A thread may have several short runs handed to it at once; an idle one takes them over should one turn out long.
+/// Thread-safe.
+class Pool {
+ public:
+  Pool(std::size_t threads, Inbox& inbox, Clock& clock, Performer perform);
+  /// Waits for the runs that go on; those never started are dropped (they are still queued in the store).
+  ~Pool();
+
+  std::size_t threads() const { return threads_.size(); }
+  std::size_t prefetch() const;
+  void submit(int thread, std::vector<Assignment> runs);
+
+  /// No run is being executed.
+  bool idle() const { return busy_.load() == 0; }
+
+ private:
+  void loop(std::size_t thread);
+  bool next(std::size_t thread, std::vector<Assignment>& runs);
+  bool steal(std::size_t thread, std::vector<Assignment>& runs);
+  void execute(std::size_t thread, Assignment& run);
+  std::vector<Outcome> outcomes_of(Assignment& run, Batch& batch);
+
+  Inbox& inbox_;
+  Clock& clock_;
+  Performer perform_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Assignment> shared_;                 // for any thread
+  std::vector<std::deque<Assignment>> own_;       // for one thread alone
+  std::vector<std::deque<Assignment>> prefetched_;  // handed to a thread, not started
+  std::size_t sleeping_ = 0;
+  bool stopping_ = false;
+  std::atomic<std::int64_t> usual_us_{1000};  // what a run usually takes
+  std::atomic<std::size_t> busy_{0};
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace ordo::runtime

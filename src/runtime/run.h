@@ -1,0 +1,67 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include <ordo/time.hpp>
+#include <ordo/worker.hpp>
+
+#include "domain/shard.h"
+#include "domain/shard_id.h"
+
+namespace ordo::runtime {
+
+/// Why a run is asked to stop.
+enum class StopReason : std::uint8_t { none, timeout, cancelled, node_stops, lease_lost };
+
+/// What engine and pool share about one run. Thread-safe.
+struct RunControl {
+  std::stop_source stop;
+  std::atomic<StopReason> reason{StopReason::none};
+  std::atomic<std::int64_t> started_us{0};  ///< steady clock; 0: not yet
+
+  /// The first reason counts.
+  void ask_to_stop(StopReason why) {
+    auto none = StopReason::none;
+    if (reason.compare_exchange_strong(none, why)) stop.request_stop();
+  }
+};
+
+/// A run on its way to a thread.
+struct Assignment {
+  domain::ShardId shard;
+  std::uint64_t epoch = 0;  ///< of the ownership it was started under
+  domain::RunNo no = 0;
+  const std::string* queue = nullptr;  ///< lives as long as the node
+  Worker* worker = nullptr;            ///< likewise
+  std::string kind;
+  std::vector<BatchJob> jobs;
+  Duration timeout{};
+  std::shared_ptr<RunControl> control;
+};
+
+/// A run that has come back.
+struct RunEnd {
+  domain::ShardId shard;
+  std::uint64_t epoch = 0;
+  domain::RunNo no = 0;
+  std::vector<Outcome> outcomes;  ///< one per job
+};
+
+/// Where runs are executed; each pool is a number. Called by the engine's thread alone.
+class RunSink {
+ public:
+  virtual ~RunSink() = default;
+
+  /// How many runs one thread of the pool may have waiting: more than 1 only while its runs are short.
+  virtual std::size_t prefetch(std::size_t pool) const = 0;
+  virtual std::size_t threads(std::size_t pool) const = 0;
+
+  /// Any thread of the pool takes them, or, with `thread` >= 0, that one. Does not block.
+  virtual void submit(std::size_t pool, int thread, std::vector<Assignment> runs) = 0;
+};
+
+}  // namespace ordo::runtime
