@@ -227,7 +227,8 @@ TEST(Config, says_where_the_text_is_no_toml) {
   EXPECT_EQ(error_of("store = \"a\"\nnode = [").find("ordo.toml:2: this is no TOML: "), 0U);
   EXPECT_NE(error_of("store = 'a'\nstore = 'b'"), "");
   EXPECT_NE(error_of("\xff\xfe"), "");
-  EXPECT_EQ(error_of(std::string_view("\n[\0\0.a]", 7)).find("ordo.toml:2: "), 0U);  // toml++ aborts
+  EXPECT_EQ(error_of(std::string_view("\n[\0\0.a]", 7)).find("ordo.toml:2: "), 0U);
+  EXPECT_EQ(error_of("[|").find("ordo.toml:1: "), 0U);  // toml++ asserts
 }
 
 TEST(Config, paths_of_a_file_are_relative_to_the_file) {
