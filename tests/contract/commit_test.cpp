@@ -174,7 +174,7 @@ TEST_P(Commit, a_stale_part_is_refused_and_the_rest_stands) {  // stores.md §2.
     delta.dead = {{.at = clock_.wall(), .bytes = "dead"}};
     delta.counts = "counts";
   }
-  const auto results = commit_now(store(), deltas);
+  const auto results = commit_and_wait(store(), deltas);
   EXPECT_EQ(results, (std::vector{CommitResult::applied, CommitResult::stale, CommitResult::applied}));
   EXPECT_EQ(read_all({queue, 0}), Texts{});
   EXPECT_EQ(read_all({queue, 1}), (Texts{"2:a"}));
@@ -194,7 +194,7 @@ TEST_P(Commit, unknown_shards_are_stale) {
   }
 }
 
-TEST_P(Commit, of_nothing_is_answered) { EXPECT_TRUE(commit_now(store(), {}).empty()); }
+TEST_P(Commit, of_nothing_is_answered) { EXPECT_TRUE(commit_and_wait(store(), {}).empty()); }
 
 TEST_P(Commit, erasing_what_is_gone_is_no_error) {
   const ShardId shard{define().number, 0};
@@ -230,8 +230,8 @@ TEST_P(Commit, from_two_processes_at_once) {
   const auto mine = own({queue, 0}, "n1");
   const auto other = own({queue, 1}, "n2");
   for (std::uint64_t batch = 1; batch <= 5; ++batch) {
-    EXPECT_EQ(commit_now(store(), {delta_of(mine, batch)}).at(0), CommitResult::applied);
-    EXPECT_EQ(commit_now(second(), {delta_of(other, batch)}).at(0), CommitResult::applied);
+    EXPECT_EQ(commit_and_wait(store(), {delta_of(mine, batch)}).at(0), CommitResult::applied);
+    EXPECT_EQ(commit_and_wait(second(), {delta_of(other, batch)}).at(0), CommitResult::applied);
   }
 }
 

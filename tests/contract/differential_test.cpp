@@ -104,7 +104,7 @@ class Player {
     std::vector<NewEntry> entries(random_.below(6));
     for (auto& entry : entries) entry = {.shard = any_shard(), .bytes = any_bytes()};
     return {"append", [entries](World& world) {
-              append_now(world.store(), entries);
+              append_and_wait(world.store(), entries);
               return std::string("done");
             }};
   }
@@ -172,7 +172,7 @@ class Player {
       });
     }
     std::string text;
-    for (const auto result : commit_now(store, std::move(deltas))) {
+    for (const auto result : commit_and_wait(store, std::move(deltas))) {
       text += result == CommitResult::applied ? "applied " : "stale ";
     }
     return text;

@@ -65,7 +65,7 @@ TEST_P(Leases, joining_again_moves_the_counter_and_replaces_the_facts) {
 }
 
 TEST_P(Leases, a_nodes_id_is_a_plain_word) {
-  for (const std::string id : {"", "a/b", "../x", "a b", std::string(65, 'x').c_str()}) {
+  for (const auto& id : std::vector<std::string>{"", "a/b", "../x", "a b", std::string(65, 'x')}) {
     EXPECT_THROW(store().join(id, ""), Error) << id;
   }
 }

@@ -40,14 +40,14 @@ TEST_P(Log, keeps_entries_in_order_with_their_bytes) {
 
 TEST_P(Log, an_empty_append_is_done_and_changes_nothing) {
   const auto wakes = store().wakes();
-  append_now(store(), {});
+  append_and_wait(store(), {});
   EXPECT_EQ(store().head(), 0u);
   EXPECT_EQ(store().wakes(), wakes);
 }
 
 TEST_P(Log, one_append_may_name_many_shards) {
   const auto queue = define("orders", 3).number;
-  append_now(store(), {{.shard = {queue, 2}, .bytes = "x"}, {.shard = {queue, 0}, .bytes = "y"}});
+  append_and_wait(store(), {{.shard = {queue, 2}, .bytes = "x"}, {.shard = {queue, 0}, .bytes = "y"}});
   const std::vector<ShardId> wanted = {{queue, 0}, {queue, 2}};
   const auto chunk = store().read(0, wanted, 10);
   ASSERT_EQ(chunk.rows.size(), 2u);
@@ -74,10 +74,10 @@ TEST_P(Log, a_read_knows_the_end_of_an_append_that_is_partly_erased_or_of_other_
   const auto queue = define().number;
   const ShardId shard{queue, 0};
   const auto grant = own(shard);
-  append_now(store(), {{.shard = shard, .bytes = "a"},
-                       {.shard = shard, .bytes = "b"},
-                       {.shard = {queue, 1}, .bytes = "c"},
-                       {.shard = shard, .bytes = "d"}});
+  append_and_wait(store(), {{.shard = shard, .bytes = "a"},
+                            {.shard = shard, .bytes = "b"},
+                            {.shard = {queue, 1}, .bytes = "c"},
+                            {.shard = shard, .bytes = "d"}});
   append(shard, {"e"});
   auto delta = delta_of(grant, 1);
   delta.erase = {2, 4};
@@ -129,7 +129,7 @@ TEST_P(Log, a_read_page_by_page_gives_everything_once) {
     for (int j = 0; j <= i % 5; ++j) {
       entries.push_back({.shard = {queue, static_cast<std::uint32_t>((i * 3 + j) % 4)}, .bytes = "x"});
     }
-    append_now(store(), std::move(entries));
+    append_and_wait(store(), std::move(entries));
   }
   const std::vector<ShardId> wanted = {{queue, 1}, {queue, 3}};
   const auto whole = store().read(0, wanted, 10'000);
@@ -206,7 +206,7 @@ TEST_P(Log, refuses_a_shard_that_does_not_exist_and_keeps_nothing_of_the_call) {
   const auto queue = define("orders", 2).number;
   for (const ShardId unknown : {ShardId{queue, 2}, ShardId{queue + 1, 0}, ShardId{0, 0}}) {
     try {
-      append_now(store(), {{.shard = {queue, 0}, .bytes = "a"}, {.shard = unknown, .bytes = "b"}});
+      append_and_wait(store(), {{.shard = {queue, 0}, .bytes = "a"}, {.shard = unknown, .bytes = "b"}});
       FAIL() << "appended";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
@@ -218,7 +218,7 @@ TEST_P(Log, refuses_a_shard_that_does_not_exist_and_keeps_nothing_of_the_call) {
 TEST_P(Log, is_one_for_all_processes) {
   const ShardId shard{define().number, 0};
   append(shard, {"a"});
-  append_now(second(), {{.shard = shard, .bytes = "b"}});
+  append_and_wait(second(), {{.shard = shard, .bytes = "b"}});
   append(shard, {"c"});
   EXPECT_EQ(read_all(shard), (Texts{"1:a", "2:b", "3:c"}));
   EXPECT_EQ(second().head(), 3u);
@@ -238,7 +238,7 @@ TEST_P(Log, many_threads_append_and_lose_nothing) {
         auto& store = thread % 2 == 0 ? this->store() : second();
         for (int i = 0; i < kEach; ++i) {
           const ShardId shard{queue, static_cast<std::uint32_t>(thread % 4)};
-          append_now(store, {{.shard = shard, .bytes = std::to_string(thread * kEach + i)}});
+          append_and_wait(store, {{.shard = shard, .bytes = std::to_string(thread * kEach + i)}});
         }
       });
     }
@@ -262,7 +262,7 @@ TEST_P(Log, a_wait_ends_with_an_append_of_whichever_process) {
   second();
   const auto seen = store().wakes();
   auto waited = std::async(std::launch::async, [&] { store().wait(seen, 30s); });
-  append_now(second(), {{.shard = shard, .bytes = "a"}});
+  append_and_wait(second(), {{.shard = shard, .bytes = "a"}});
   EXPECT_EQ(waited.wait_for(10s), std::future_status::ready);
   EXPECT_NE(store().wakes(), seen);
 }

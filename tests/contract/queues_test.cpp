@@ -118,7 +118,7 @@ TEST_P(Queues, that_were_removed_take_nothing_more) {
   ASSERT_TRUE(store().remove("orders"));
   EXPECT_EQ(commit(delta_of(grant, 1)), CommitResult::stale);
   EXPECT_THROW(append({orders, 0}, {"a"}), Error);
-  EXPECT_THROW(append_now(second(), {{.shard = {orders, 0}, .bytes = "a"}}), Error);
+  EXPECT_THROW(append_and_wait(second(), {{.shard = {orders, 0}, .bytes = "a"}}), Error);
   const std::pair<ShardId, Lease> lease{grant.shard, grant.lease};
   store().release(std::span(&lease, 1));
   const Claim wish{.shard = {orders, 0}};

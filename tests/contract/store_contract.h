@@ -32,7 +32,7 @@ class StoreContract : public testing::TestWithParam<Backend> {
   void append(ShardId shard, const std::vector<std::string>& bodies) {
     std::vector<NewEntry> entries;
     for (const auto& body : bodies) entries.push_back({.shard = shard, .bytes = body});
-    append_now(store(), std::move(entries));
+    append_and_wait(store(), std::move(entries));
   }
 
   /// Everything behind `after`, as "seq:body" texts.
@@ -84,7 +84,7 @@ class StoreContract : public testing::TestWithParam<Backend> {
   CommitResult commit(Delta delta) {
     std::vector<Delta> deltas;
     deltas.push_back(std::move(delta));
-    return commit_now(store(), std::move(deltas)).at(0);
+    return commit_and_wait(store(), std::move(deltas)).at(0);
   }
 
   StoppedClock clock_;

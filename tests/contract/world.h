@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "contract/blocking.h"
+#include "store/blocking.h"
 #include "store/store.h"
 
 namespace ordo::store {

@@ -34,6 +34,10 @@ bool may_be_one_requests_fault(int code) {
 
 }  // namespace
 
+std::exception_ptr Committer::Failure::error() const {
+  return kind ? std::make_exception_ptr(Error(*kind, message)) : nullptr;
+}
+
 Committer::Committer(Connection& connection, Clock& clock, WakeWord& wake)
     : connection_(connection),
       file_lock_(connection.path()),
@@ -86,25 +90,25 @@ bool Committer::take_group(const std::stop_token& stop, Group& group) {
 void Committer::commit_together(Group& group) {
   const auto failure = attempt(group);
   if (failure.may_be_one_requests) return commit_one_by_one(group);
-  for (auto& request : group) request->finish(failure.error);
+  for (auto& request : group) request->finish(failure.error());
 }
 
 void Committer::commit_one_by_one(Group& group) {
-  std::exception_ptr full;
+  Failure full;
   for (auto& request : group) {
-    if (full != nullptr && request->grows()) {
-      request->finish(full);
+    if (full.kind && request->grows()) {
+      request->finish(full.error());
       continue;
     }
     auto failure = attempt({&request, 1});
     if (failure.code == SQLITE_FULL) {
       if (request->grows()) {
-        full = failure.error;
+        full = failure;
       } else {
         failure = attempt_on_full_disk(request);
       }
     }
-    request->finish(failure.error);
+    request->finish(failure.error());
   }
 }
 
@@ -112,11 +116,12 @@ Committer::Failure Committer::attempt(std::span<std::unique_ptr<Request>> reques
   try {
     transact(requests);
   } catch (const DatabaseError& error) {
-    return {std::current_exception(), error.code(), may_be_one_requests_fault(error.code())};
+    return {error.kind(), error.what(), error.code(), may_be_one_requests_fault(error.code())};
   } catch (const Error& error) {
-    return {std::current_exception(), SQLITE_OK, error.kind() != ErrorKind::unavailable};
-  } catch (...) {
-    return {std::current_exception(), SQLITE_OK, true};
+    return {error.kind(), error.what(), SQLITE_OK, error.kind() != ErrorKind::unavailable};
+  } catch (const std::exception& error) {
+    return {ErrorKind::unavailable, "cannot write in " + connection_.path() + ": " + error.what(), SQLITE_OK,
+            true};
   }
   if (writer_.wakes()) wake_.wake();
   return {};

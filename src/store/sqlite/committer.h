@@ -4,7 +4,9 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -36,11 +38,15 @@ class Committer {
  private:
   using Group = std::vector<std::unique_ptr<Request>>;
 
-  /// Why a transaction was rolled back; no error: it was not.
+  /// Why a transaction was rolled back; no kind: it was not.
   struct Failure {
-    std::exception_ptr error;
+    std::optional<ErrorKind> kind;
+    std::string message;
     int code = 0;                      // SQLite's, if it was SQLite's
     bool may_be_one_requests = false;  // its neighbours may still succeed
+
+    /// An Error of its own for everyone: threads do not share exceptions.
+    std::exception_ptr error() const;
   };
 
   void loop(const std::stop_token& stop);

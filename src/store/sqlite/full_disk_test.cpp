@@ -15,7 +15,7 @@
 #include <ordo/error.hpp>
 
 #include "base/clock.h"
-#include "contract/blocking.h"
+#include "store/blocking.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/sqlite/test_process.h"
 
@@ -55,7 +55,8 @@ class FullDisk : public testing::Test {
   /// The refusal, or nothing when it was appended.
   std::optional<std::string> append() {
     try {
-      append_now(*store_, std::vector<NewEntry>(kBatch, {.shard = shard_, .bytes = std::string(1000, 'x')}));
+      append_and_wait(*store_,
+                      std::vector<NewEntry>(kBatch, {.shard = shard_, .bytes = std::string(1000, 'x')}));
       return std::nullopt;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::unavailable);
@@ -69,7 +70,7 @@ class FullDisk : public testing::Test {
       Delta delta{.shard = shard_, .lease = lease_, .batch = ++batch_};
       for (std::size_t i = 0; i < kBatch; ++i) delta.erase.push_back(++seq);
       delta.position = seq;
-      if (commit_now(*store_, {std::move(delta)}).at(0) != CommitResult::applied) return false;
+      if (commit_and_wait(*store_, {std::move(delta)}).at(0) != CommitResult::applied) return false;
     }
     return store_->read(0, std::span(&shard_, 1), 10).rows.empty();
   }

@@ -15,7 +15,7 @@
 #include <ordo/error.hpp>
 
 #include "base/clock.h"
-#include "contract/blocking.h"
+#include "store/blocking.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/sqlite/test_process.h"
@@ -38,7 +38,7 @@ void push(const std::string& path) {
   const auto shard = first_shard(store);
   say('r');
   while (hear_parent()) {
-    append_now(store, {{.shard = shard, .bytes = "from elsewhere"}});
+    append_and_wait(store, {{.shard = shard, .bytes = "from elsewhere"}});
     say('p');
   }
 }
@@ -47,7 +47,8 @@ void push(const std::string& path) {
 void push_on(const std::string& path) {
   SqliteStore store(path, system_clock());
   const std::vector<NewEntry> entries(1000, {.shard = first_shard(store), .bytes = std::string(100, 'x')});
-  for (char byte = 'r'; ::write(TestProcess::kOut, &byte, 1) == 1; byte = 'w') append_now(store, entries);
+  for (char byte = 'r'; ::write(TestProcess::kOut, &byte, 1) == 1; byte = 'w')
+    append_and_wait(store, entries);
 }
 
 /// Takes the file lock, then stops or waits inside it.

@@ -8,7 +8,7 @@
 #include <ordo/error.hpp>
 
 #include "base/clock.h"
-#include "contract/blocking.h"
+#include "store/blocking.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/sqlite/test_process.h"
@@ -42,7 +42,7 @@ TEST(StoreProcesses, a_busy_writer_does_not_starve_the_others) {
   const ShardId shard{store.define("orders", 1).number, 0};
   const auto start = system_clock().steady();
   constexpr int kPushes = 20;
-  for (int i = 0; i < kPushes; ++i) append_now(store, {{.shard = shard, .bytes = "x"}});
+  for (int i = 0; i < kPushes; ++i) append_and_wait(store, {{.shard = shard, .bytes = "x"}});
   EXPECT_LT(system_clock().steady() - start, kPushes * 1s);
 }
 

@@ -1,11 +1,11 @@
 // Ties the parts together: every write becomes a request of the committer, every read borrows a reader.
 #include "store/sqlite/sqlite_store.h"
 
-#include <future>
 #include <optional>
 #include <utility>
 
 #include "base/assert.h"
+#include "store/answer.h"
 #include "store/limits.h"
 #include "store/sqlite/dead.h"
 #include "store/sqlite/location.h"
@@ -35,7 +35,7 @@ class AppendRequest final : public Request {
   void finish(std::exception_ptr error) override {
     if (error == nullptr && unknown_)
       error = std::make_exception_ptr(unknown_shard(unknown_->queue, unknown_->index));
-    done_(error);
+    done_(std::move(error));
   }
 
   std::size_t records() const override { return entries_.size(); }
@@ -67,7 +67,7 @@ class CommitRequest final : public Request {
 
   void finish(std::exception_ptr error) override {
     if (error != nullptr) results_.clear();
-    done_(std::move(results_), error);
+    done_(std::move(results_), std::move(error));
   }
 
   std::size_t records() const override { return records_; }
@@ -87,17 +87,15 @@ class CallRequest final : public Request {
  public:
   using Result = std::invoke_result_t<Body&, Writer&>;
 
-  CallRequest(Body& body, bool grows) : body_(body), grows_(grows) {}
-
-  std::future<Result> answer() { return answer_.get_future(); }
+  CallRequest(Body& body, bool grows, Answer<Result>& answer) : body_(body), grows_(grows), answer_(answer) {}
 
   void run(Writer& writer) override { result_ = body_(writer); }
 
   void finish(std::exception_ptr error) override {
     if (error != nullptr) {
-      answer_.set_exception(error);
+      answer_.fail(std::move(error));
     } else {
-      answer_.set_value(std::move(*result_));
+      answer_.give(std::move(*result_));
     }
   }
 
@@ -107,7 +105,7 @@ class CallRequest final : public Request {
   Body& body_;  // the caller waits, so it lives
   const bool grows_;
   std::optional<Result> result_;
-  std::promise<Result> answer_;
+  Answer<Result>& answer_;
 };
 
 Connection& checked(Connection& connection) {
@@ -128,10 +126,9 @@ SqliteStore::SqliteStore(const std::string& path, Clock& clock)
 template <class Body>
 auto SqliteStore::write(Body body, Growth growth) {
   ORDO_ASSERT(!committer_.is_own_thread());  // a completion must not block
-  auto request = std::make_unique<CallRequest<Body>>(body, growth == Growth::grows);
-  auto answer = request->answer();
-  committer_.submit(std::move(request));
-  return answer.get();
+  Answer<typename CallRequest<Body>::Result> answer;
+  committer_.submit(std::make_unique<CallRequest<Body>>(body, growth == Growth::grows, answer));
+  return answer.wait();
 }
 
 // ----------------------------------------------------------------------------------------------------------

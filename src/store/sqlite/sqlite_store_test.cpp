@@ -13,7 +13,7 @@
 #include <ordo/error.hpp>
 
 #include "base/clock.h"
-#include "contract/blocking.h"
+#include "store/blocking.h"
 #include "store/open.h"
 #include "store/sqlite/raw_bench.h"
 #include "store/sqlite/schema.h"
@@ -97,7 +97,7 @@ TEST(SqliteStore, reports_a_damaged_file) {
   {
     SqliteStore store(directory.file(), system_clock());
     const ShardId shard{store.define("orders", 1).number, 0};
-    append_now(store, std::vector<NewEntry>(2000, {.shard = shard, .bytes = std::string(100, 'x')}));
+    append_and_wait(store, std::vector<NewEntry>(2000, {.shard = shard, .bytes = std::string(100, 'x')}));
   }
   run_sql(directory.file(), "PRAGMA wal_checkpoint(TRUNCATE)");
   {
@@ -125,7 +125,7 @@ TEST(SqliteStore, names_the_lock_of_another_program) {
   ASSERT_EQ(sqlite3_open(directory.file().c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
   try {
-    append_now(store, {{.shard = shard, .bytes = "x"}});
+    append_and_wait(store, {{.shard = shard, .bytes = "x"}});
     ADD_FAILURE() << "appended";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::unavailable);
@@ -134,7 +134,7 @@ TEST(SqliteStore, names_the_lock_of_another_program) {
   sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr);
   sqlite3_db_config(other, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_close(other);
-  append_now(store, {{.shard = shard, .bytes = "x"}});
+  append_and_wait(store, {{.shard = shard, .bytes = "x"}});
   EXPECT_EQ(store.head(), 1u);
 }
 
@@ -173,7 +173,7 @@ TEST(SqliteStore, keeps_the_wal_bounded_though_others_read) {
   const std::vector<NewEntry> entries(1000, {.shard = shard, .bytes = std::string(1000, 'x')});
   std::uintmax_t largest = 0;
   for (int i = 0; i < 150; ++i) {  // 150 MB
-    append_now(store, entries);
+    append_and_wait(store, entries);
     largest = std::max(largest, std::filesystem::file_size(directory.file("jobs.db-wal")));
   }
   end.set_value();
