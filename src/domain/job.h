@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -50,7 +49,6 @@ struct JobExtra {
   Time last_crash{};
   Mark mark = Mark::none;
   bool dirty = false;     ///< its state is to be written
-  std::optional<Time> revived_at;  ///< of the last of its entries that came back from the dead
   FailureKind error_kind = FailureKind::handler;
   std::string error;
   std::vector<std::pair<Seq, double>> scores;  ///< payloads whose score is not their entry's

@@ -197,6 +197,7 @@ class Shard {
   Piece piece_of(const LoggedEntry& logged, const Job* job);
   void create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piece, Time now);
   void merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time now);
+  void move(Job& job, std::optional<Time> run_at, Time now);
   void restore_state(Job& job, const JobState& state);
   void restore_mark(Job& job, Mark mark);
   bool add_piece(Job& job, Piece piece);

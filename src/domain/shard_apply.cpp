@@ -65,7 +65,6 @@ void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piec
     job.more().options = entry.options;
     set_priority(job);
   }
-  if (entry.type == EntryType::revive) job.more().revived_at = logged.at;
   ++job_count_;
   ++queued_;
   if (!restored_.empty()) {
@@ -75,6 +74,8 @@ void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piec
     }
   }
   table_.insert(job);
+  // Its retries start over whatever job it may be joined with after a crash: the state says so.
+  if (entry.type == EntryType::revive) dirty(job);
   place(job, now);
 }
 
@@ -122,45 +123,41 @@ void Shard::ready(Time now) {
 
 void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time now) {
   const auto& entry = logged.entry;
-  const bool news = logged.seq > job.through();
+  // The state of a job that stood beside this one while it ran: the two are one now.
+  auto beside = restored_.empty() ? decltype(restored_)::node_type{} : restored_.extract(logged.seq);
+  const bool news = beside.empty() && logged.seq > job.through();
+  const bool revived = news && entry.type == EntryType::revive;
+  const bool has_options = news && entry.options != JobOptions{};
   const bool merged_away = add_piece(job, std::move(piece));
-  bool moved = false;
-  bool said_something = false;
-  if (news) {
-    if (entry.options != JobOptions{}) {
-      job.more().options.merge_later(entry.options);
-      said_something = true;
-      moved = entry.options.priority.has_value();
-    }
-    if (entry.type == EntryType::revive) {
-      auto& extra = job.more();
-      if (!merged_away) extra.revived_at = logged.at;
-      moved = said_something = true;
-    }
-    if (job.extra) job.extra->through = logged.seq;
+  if (news && job.extra) job.extra->through = logged.seq;
+  bool moved = revived;
+  if (has_options) {
+    job.more().options.merge_later(entry.options);
+    moved = moved || entry.options.priority.has_value();
   }
-  if (!restored_.empty()) {
-    // The state of a job that stood beside this one while it ran: the two are one now.
-    if (const auto state = restored_.extract(logged.seq)) {
-      changes_.erase_states.push_back(logged.seq);
-      auto& extra = job.more();
-      extra.options.merge_later(state.mapped().options);
-      extra.through = std::max(extra.through, state.mapped().through);
-      extra.scores.insert(extra.scores.end(), state.mapped().scores.begin(), state.mapped().scores.end());
-      dirty(job);
-      moved = true;
-    }
+  if (!beside.empty()) {
+    const auto& state = beside.mapped();
+    auto& extra = job.more();
+    changes_.erase_states.push_back(logged.seq);
+    extra.options.merge_later(state.options);
+    extra.through = std::max(extra.through, state.through);
+    extra.scores.insert(extra.scores.end(), state.scores.begin(), state.scores.end());
+    moved = true;
   }
-  if (merged_away && said_something) dirty(job);  // the entry that said it is about to go
-  if (!moved) return;
+  if (!beside.empty() || revived || (merged_away && has_options)) dirty(job);  // its entries alone do not say so
+  if (moved) move(job, revived ? std::optional(logged.at) : std::nullopt, now);
+}
+
+// Its priority or, with `run_at`, its time has changed, and its retries start over.
+void Shard::move(Job& job, std::optional<Time> run_at, Time now) {
   const bool settling = job.place == Place::settling;
   if (!settling) {
     leave_place(job);
     if (!job.held) release_front(job, now);
   }
-  if (entry.type == EntryType::revive && said_something) {
-    job.run_at = logged.at;
-    job.extra->retry_count = -1;
+  if (run_at) {
+    job.run_at = *run_at;
+    job.more().retry_count = -1;
   }
   set_priority(job);
   if (!settling) place(job, now);

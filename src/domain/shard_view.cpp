@@ -28,7 +28,7 @@ JobSnapshot snapshot_of(const Job& job, const std::string& kind) {
 }
 
 // What a rebuild makes of a running job and the one queued beside it: one job, led by the earlier entries.
-void absorb(JobSnapshot& running, const JobSnapshot& beside, std::optional<Time> revived_at) {
+void absorb(JobSnapshot& running, const JobSnapshot& beside) {
   for (std::size_t i = 0; i < beside.pieces.size(); ++i) {
     const auto equal = std::find(running.payloads.begin(), running.payloads.end(), beside.payloads[i]);
     if (equal != running.payloads.end()) {
@@ -41,10 +41,6 @@ void absorb(JobSnapshot& running, const JobSnapshot& beside, std::optional<Time>
   }
   running.options.merge_later(beside.options);
   running.priority = running.options.priority.value_or(100);
-  if (revived_at) {
-    running.run_at = *revived_at;
-    running.retry_count = -1;
-  }
 }
 
 void sort_pieces(JobSnapshot& view) {
@@ -84,7 +80,7 @@ std::vector<JobSnapshot> Shard::snapshot(View view) const {
         return other.kind == shot.kind && other.key == shot.key && other.id == shot.id;
       });
       if (twin != list.end()) {
-        absorb(*twin, shot, job->extra ? job->extra->revived_at : std::nullopt);
+        absorb(*twin, shot);
         sort_pieces(*twin);
         continue;
       }

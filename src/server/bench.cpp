@@ -1,0 +1,303 @@
+// What Ordo costs beside the plain store: whole job lives, single pushes, merging, a backlog, take-over, latency.
+#include <ordo/bench.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include <ordo/error.hpp>
+#include <ordo/server.hpp>
+
+#include "base/clock.h"
+#include "store/sqlite/raw_bench.h"
+
+namespace ordo {
+namespace {
+
+constexpr std::size_t kPayload = 100;
+constexpr std::size_t kBatch = 1000;
+
+/// A folder for one measurement, gone afterwards.
+class Folder {
+ public:
+  explicit Folder(const std::string& parent) {
+    const auto base = parent.empty() ? std::filesystem::temp_directory_path() : std::filesystem::path(parent);
+    std::string name = (base / "ordo-bench-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) {
+      throw Error(ErrorKind::unavailable, "cannot make a folder for the benchmark in " + base.string());
+    }
+    path_ = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  std::string url() const { return "sqlite:" + file("bench.db"); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Counts ended runs and lets one thread wait for a number of them.
+class Counter {
+ public:
+  void add(std::uint64_t count) {
+    if (count_.fetch_add(count) + count < wanted_.load()) return;
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
+  void wait_for(std::uint64_t wanted) {
+    wanted_ = wanted;
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return count_.load() >= wanted; });
+  }
+
+ private:
+  std::atomic<std::uint64_t> count_{0};
+  std::atomic<std::uint64_t> wanted_{~0ULL};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(system_clock().steady() - start_).count(); }
+
+ private:
+  Duration start_ = system_clock().steady();
+};
+
+Config config_of(const Folder& folder, const BenchOptions& options) {
+  Config config;
+  config.store = folder.url();
+  config.node.threads = options.threads;
+  config.queues.push_back({.name = "bench"});
+  config.queues.push_back({.name = "backlog"});
+  return config;
+}
+
+std::string payload_of(std::uint64_t i) {
+  auto text = std::to_string(i);
+  text.resize(kPayload, '.');
+  return text;
+}
+
+/// Pushes jobs in calls of kBatch, several calls under way.
+void push_bulk(Client& client, const std::string& queue, std::uint64_t jobs, std::uint64_t ids,
+               std::optional<Duration> delay = {}) {
+  Counter stored;
+  std::uint64_t calls = 0;
+  std::exception_ptr failure;
+  for (std::uint64_t i = 0; i < jobs;) {
+    std::vector<NewJob> batch;
+    for (; batch.size() < kBatch && i < jobs; ++i) {
+      batch.push_back({.id = std::to_string(i % ids), .payload = payload_of(i), .delay = delay});
+    }
+    client.push_async(queue, std::move(batch), [&](std::exception_ptr error) {
+      if (error) failure = error;
+      stored.add(1);
+    });
+    ++calls;
+  }
+  stored.wait_for(calls);
+  if (failure) std::rethrow_exception(failure);
+}
+
+class Measurement {
+ public:
+  Measurement(const BenchOptions& options, const std::function<void(const BenchFigure&)>& done)
+      : options_(options), done_(done) {}
+
+  void all() {
+    const double raw = measure("raw", "plain SQLite: rows appended and deleted in equal commits", "rows/s", [&] {
+      Folder folder(options_.folder);
+      return store::sqlite::raw_append_delete_rate(folder.file("raw.db"), options_.jobs, kPayload, kBatch);
+    });
+    const double blank = measure("blank", "blank jobs pushed in bulk and run to the end", "jobs/s",
+                                 [&] { return job_lives(0); }, "raw", raw);
+    measure("merged", "pushes that merge, 10 an id", "pushes/s", [&] { return merging(); });
+    for (const unsigned threads : {1U, 16U, 64U}) {
+      measure("push_" + std::to_string(threads), "pushes one at a time, threads: " + std::to_string(threads), "pushes/s",
+              [&] { return single_pushes(threads); });
+    }
+    latency();
+    if (options_.backlog == 0) return;
+    measure("blank_behind", "blank jobs with " + std::to_string(options_.backlog) + " waiting", "jobs/s",
+            [&] { return job_lives(options_.backlog); }, "blank", blank);
+    takeover();
+  }
+
+ private:
+  bool wanted(const std::string& name) const {
+    return options_.only.empty() || std::find(options_.only.begin(), options_.only.end(), name) != options_.only.end();
+  }
+
+  double measure(const std::string& name, const std::string& what, const std::string& unit,
+                 const std::function<double()>& once, const std::string& against = {}, double base = 0) {
+    if (!wanted(name)) return 0;
+    std::vector<double> values;
+    for (std::uint32_t i = 0; i < options_.rounds; ++i) values.push_back(once());
+    return tell(name, what, unit, std::move(values), against, base);
+  }
+
+  double tell(const std::string& name, const std::string& what, const std::string& unit, std::vector<double> values,
+              const std::string& against = {}, double base = 0) {
+    std::sort(values.begin(), values.end());
+    BenchFigure figure{name, what, unit, values[values.size() / 2], values.front(), values.back(), {}, 0};
+    if (base > 0) {
+      figure.against = against;
+      figure.ratio = figure.value / base;
+    }
+    done_(figure);
+    return figure.value;
+  }
+
+  /// Jobs per second, from before the first push to the durable end of the last.
+  double job_lives(std::uint64_t backlog) {
+    Folder folder(options_.folder);
+    Server server(config_of(folder, options_));
+    Counter ran;
+    server.add("bench", make_worker([&](Batch& batch) { ran.add(batch.jobs().size()); }));
+    server.add("backlog", make_worker([](Batch&) {}));
+    auto client = server.client();
+    if (backlog > 0) push_bulk(client, "backlog", backlog, backlog, std::chrono::hours{1});
+    server.start();
+    if (backlog > 0) wait_until_owned(server);
+    const Stopwatch watch;
+    push_bulk(client, "bench", options_.jobs, options_.jobs);
+    ran.wait_for(options_.jobs);
+    wait_until_processed(server, options_.jobs);
+    const auto seconds = watch.seconds();
+    server.stop(Server::Stop::now);
+    return static_cast<double>(options_.jobs) / seconds;
+  }
+
+  double merging() {
+    Folder folder(options_.folder);
+    Server server(config_of(folder, options_));
+    server.add("bench", make_worker([](Batch&) {}));
+    auto client = server.client();
+    server.start();
+    const auto pushes = options_.jobs;
+    const Stopwatch watch;
+    push_bulk(client, "bench", pushes, std::max<std::uint64_t>(pushes / 10, 1));
+    server.drain();
+    const auto seconds = watch.seconds();
+    server.stop(Server::Stop::now);
+    return static_cast<double>(pushes) / seconds;
+  }
+
+  double single_pushes(unsigned threads) {
+    Folder folder(options_.folder);
+    Client client(config_of(folder, options_));
+    client.push("bench", {.id = "first"});
+    const std::uint64_t each = std::max<std::uint64_t>(threads == 1 ? 2000 : options_.jobs / threads, 1);
+    const Stopwatch watch;
+    {
+      std::vector<std::jthread> producers;
+      for (unsigned t = 0; t < threads; ++t) {
+        producers.emplace_back([&client, each, t] {
+          for (std::uint64_t i = 0; i < each; ++i) {
+            client.push("bench", {.id = std::to_string(t * each + i), .payload = payload_of(i)});
+          }
+        });
+      }
+    }
+    return static_cast<double>(each * threads) / watch.seconds();
+  }
+
+  /// From the call of push to the start of the job, on an idle node.
+  void latency() {
+    if (!wanted("latency")) return;
+    Folder folder(options_.folder);
+    const double commit = store::sqlite::raw_commit_latency(folder.file("raw.db"), 300);
+    tell("raw_commit", "plain SQLite: one durable commit of one row", "µs", {commit});
+    Server server(config_of(folder, options_));
+    Counter started;
+    std::atomic<std::int64_t> start{0};
+    server.add("bench", make_worker([&](Batch&) {
+                 start = system_clock().steady().count();
+                 started.add(1);
+               }));
+    server.start();
+    auto client = server.client();
+    std::vector<double> times;
+    for (std::uint64_t i = 1; i <= 300; ++i) {
+      const auto before = system_clock().steady().count();
+      client.push("bench", {.id = std::to_string(i)});
+      started.wait_for(i);
+      times.push_back(static_cast<double>(start - before));
+    }
+    server.stop(Server::Stop::now);
+    tell("latency", "push to start, idle node, same process", "µs", std::move(times), "raw_commit", commit);
+  }
+
+  /// From acquiring the leases to all shards running.
+  void takeover() {
+    if (!wanted("takeover") && !wanted("memory")) return;
+    Folder folder(options_.folder);
+    Config config = config_of(folder, options_);
+    config.node.payload_cache = 0;  // so that what is left is the waiting jobs alone
+    {
+      Client client(config);
+      push_bulk(client, "backlog", options_.backlog, options_.backlog, std::chrono::hours{1});
+    }
+    const double before = resident_bytes();
+    Server server(config);
+    server.add("backlog", make_worker([](Batch&) {}));
+    const Stopwatch watch;
+    server.start();
+    wait_until_owned(server);
+    tell("takeover", "take-over of " + std::to_string(options_.backlog) + " waiting jobs", "s", {watch.seconds()});
+    tell("memory", "memory of a waiting job", "bytes",
+         {(resident_bytes() - before) / static_cast<double>(options_.backlog)});
+    server.stop(Server::Stop::now);
+  }
+
+  static double resident_bytes() {
+    std::ifstream file("/proc/self/statm");
+    double total = 0, resident = 0;
+    file >> total >> resident;
+    return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+  }
+
+  /// The owner's counts are in the store: its shards are read and run.
+  void wait_until_owned(Server& server) { wait_for_queue(server, "backlog", &QueueStats::scheduled, options_.backlog); }
+  static void wait_until_processed(Server& server, std::uint64_t jobs) {
+    wait_for_queue(server, "bench", &QueueStats::processed, jobs);
+  }
+  static void wait_for_queue(Server& server, const std::string& name, std::uint64_t QueueStats::*count,
+                             std::uint64_t wanted) {
+    auto admin = server.admin();
+    std::mutex mutex;
+    std::condition_variable never;
+    while (true) {
+      for (const auto& [queue, stats] : admin.stats().by_queue) {
+        if (queue == name && stats.*count >= wanted) return;
+      }
+      std::unique_lock lock(mutex);
+      never.wait_for(lock, std::chrono::milliseconds{2}, [] { return false; });
+    }
+  }
+
+  const BenchOptions& options_;
+  const std::function<void(const BenchFigure&)>& done_;
+};
+
+}  // namespace
+
+void run_bench(const BenchOptions& options, const std::function<void(const BenchFigure&)>& done) {
+  Measurement(options, done).all();
+}
+
+}  // namespace ordo
