@@ -229,6 +229,7 @@ TEST(Config, says_where_the_text_is_no_toml) {
   EXPECT_NE(error_of("\xff\xfe"), "");
   EXPECT_EQ(error_of(std::string_view("\n[\0\0.a]", 7)).find("ordo.toml:2: "), 0U);
   EXPECT_EQ(error_of("[|").find("ordo.toml:1: "), 0U);  // toml++ asserts
+  EXPECT_EQ(error_of("node = 9é").find("ordo.toml:1: "), 0U);
 }
 
 TEST(Config, paths_of_a_file_are_relative_to_the_file) {

@@ -1,0 +1,117 @@
+"""A folder with a config, a store and a worker in Python, and the ordo binary that works on them."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+ORDO = os.environ.get("ORDO_BIN", "build/release/ordo")
+
+# Notes each request in requests.ndjson, then answers what answer.py says.
+WORKER = """
+import json, pathlib, sys
+sys.path.insert(0, ".")
+import answer
+for line in sys.stdin:
+    request = json.loads(line)
+    with open("requests.ndjson", "a") as notes:
+        notes.write(line)
+    print(json.dumps(answer.of(request)), flush=True)
+"""
+
+
+class Project(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-e2e-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.nodes = []
+        self.addCleanup(self.end_nodes)
+        self.write("worker.py", WORKER)
+        self.answer("return {'ok': True}")
+
+    def end_nodes(self):
+        for node in self.nodes:
+            if node.poll() is None:
+                node.kill()
+            node.communicate()
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+
+    def answer(self, body):
+        """What the worker answers: the body of a function of `request`."""
+        lines = "\n".join("    " + line for line in body.splitlines())
+        self.write("answer.py", "import json, os, pathlib, signal, sys, time\n\ndef of(request):\n" + lines + "\n")
+
+    def config(self, queue="", node="", more=""):
+        self.write("ordo.toml", f"""store = "sqlite:ordo.db"
+[node]
+{node}
+[queue.orders]
+command = ["python3", "-B", "worker.py"]
+{queue}
+{more}
+""")
+
+    def environment(self):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ORDO_")}
+        return {**kept, "TMPDIR": str(self.folder), "TZ": "UTC"}
+
+    def ordo(self, *arguments, code=0, stdin=b"", env=None, cwd=None):
+        """Runs a command to its end; the result has stdout and stderr as text."""
+        done = subprocess.run([ORDO, *arguments], cwd=cwd or self.folder, input=stdin, capture_output=True, timeout=60,
+                              env={**self.environment(), **(env or {})}, check=False)
+        done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
+        self.assertEqual(done.returncode, code, f"ordo {arguments}:\n{done.stdout}\n{done.stderr}")
+        if code != 0:
+            errors = [line for line in done.stderr.splitlines() if line.startswith("ordo: ")]
+            self.assertEqual(len(errors), 1, f"not one line of error for {arguments}: {done.stderr}")
+        return done
+
+    def json(self, *arguments, code=0):
+        return json.loads(self.ordo(*arguments, "--json", code=code).stdout)
+
+    def push(self, job_id, payload=None, *arguments, queue="orders"):
+        payloads = [] if payload is None else ["--payload", json.dumps(payload)]
+        return self.ordo("push", queue, "--id", job_id, *payloads, *arguments)
+
+    def push_lines(self, jobs, queue="orders"):
+        return self.ordo("push", queue, "--ndjson", "-", stdin="\n".join(map(json.dumps, jobs)).encode())
+
+    def drain(self, *arguments):
+        return self.ordo("work", "--drain", *arguments)
+
+    def requests(self):
+        notes = self.folder / "requests.ndjson"
+        return [json.loads(line) for line in notes.read_text().splitlines()] if notes.exists() else []
+
+    def runs(self):
+        """What ran, in order: (id, payloads, retry_count) of every job of every request."""
+        return [(job["id"], job["payloads"], job["retry_count"]) for request in self.requests() for job in request["jobs"]]
+
+    def stats(self, queue="orders"):
+        return self.json("stats")["by_queue"][queue]
+
+    def start(self, *arguments):
+        """A node that goes on; its log is in node.log."""
+        with open(self.folder / "node.log", "ab") as log:
+            node = subprocess.Popen([ORDO, "work", *arguments], cwd=self.folder, stdout=subprocess.PIPE, stderr=log,
+                                    env=self.environment())
+        self.nodes.append(node)
+        return node
+
+    def log(self):
+        return (self.folder / "node.log").read_text()
+
+    def until(self, what, condition, seconds=20):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = condition()
+            if found:
+                return found
+            time.sleep(0.05)
+        self.fail(f"not within {seconds} s: {what}")
+        return None
