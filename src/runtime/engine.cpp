@@ -123,18 +123,19 @@ void Engine::adopt(LoadedShard loaded) {
   shards_[grant.shard] = std::move(shard);
 }
 
-void Engine::apply(const store::LogChunk& chunk) {
+void Engine::apply(const Chunk& chunk) {
   OwnedShard* shard = nullptr;
-  for (const auto& row : chunk.rows) {
+  for (const auto& row : chunk.log.rows) {
     if (shard == nullptr || shard->id != row.shard) {
       const auto found = shards_.find(row.shard);
       shard = found == shards_.end() ? nullptr : found->second.get();
     }
     if (shard == nullptr || row.seq <= shard->machine.through()) continue;
-    shard->machine.apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now_);
+    shard->machine.apply({row.seq, row.at, domain::decode_entry(chunk.log.body(row))}, now_);
   }
+  if (!chunk.for_all) return;
   for (auto& [id, each] : shards_) {
-    if (each->ready) each->machine.read_through(chunk.through);
+    if (each->ready) each->machine.read_through(chunk.log.through);
   }
 }
 

@@ -106,7 +106,7 @@ class Engine {
 
   void read(News news);
   void adopt(LoadedShard loaded);
-  void apply(const store::LogChunk& chunk);
+  void apply(const Chunk& chunk);
   void look_at_kinds(OwnedShard& shard);
   void finish(RunEnd end);
   void settle(const CommitEnd& end);

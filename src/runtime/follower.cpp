@@ -6,10 +6,7 @@ namespace ordo::runtime {
 
 void Follower::add(std::vector<store::Grant> grants) {
   const std::lock_guard lock(mutex_);
-  for (auto& grant : grants) {
-    std::erase(removed_, grant.shard);
-    added_.push_back(std::move(grant));
-  }
+  added_.insert(added_.end(), grants.begin(), grants.end());  // after what is removed, should it come back
 }
 
 void Follower::remove(domain::ShardId shard) {
@@ -33,27 +30,45 @@ Follower::Found Follower::tick() {
   }
   if (!added.empty()) adopt(std::move(added));
   if (!adopting_.empty()) {
-    std::vector<domain::ShardId> fresh;
-    for (const auto& grant : adopting_) fresh.push_back(grant.shard);
-    auto chunk = store_.read(adopting_cursor_, fresh, kRows);
-    adopting_cursor_ = chunk.through;
-    const bool at_end = chunk.at_end;
-    inbox_.post_chunk(std::move(chunk));
-    if (adopting_cursor_ < cursor_ && !at_end) return Found::something;
-    // What is read twice behind the cursor, the engine tells by its number.
-    shards_.insert(shards_.end(), fresh.begin(), fresh.end());
-    behind_.insert(behind_.end(), adopting_.begin(), adopting_.end());
-    adopting_.clear();
-    tell_caught_up();
+    read_for_adopted();
     return Found::something;
   }
   if (shards_.empty()) return Found::nothing;
   auto chunk = store_.read(cursor_, shards_, kRows);
   cursor_ = chunk.through;
   const bool found = !chunk.rows.empty() || !chunk.at_end;
-  if (found) inbox_.post_chunk(std::move(chunk));
-  tell_caught_up();
+  if (found) inbox_.post_chunk({std::move(chunk), true});
+  std::vector<domain::ShardId> ready;
+  std::erase_if(behind_, [&](const store::Grant& grant) {
+    if (cursor_ < grant.head) return false;
+    ready.push_back(grant.shard);
+    return true;
+  });
+  tell_caught_up(ready);
   return found ? Found::something : Found::nothing;
+}
+
+// New shards are read from the beginning to where the others stand. What is then read twice, the engine tells by its
+// number.
+void Follower::read_for_adopted() {
+  std::vector<domain::ShardId> fresh;
+  for (const auto& grant : adopting_) fresh.push_back(grant.shard);
+  auto chunk = store_.read(adopting_cursor_, fresh, kRows);
+  adopting_cursor_ = chunk.through;
+  const bool at_end = chunk.at_end;
+  inbox_.post_chunk({std::move(chunk), false});
+  if (adopting_cursor_ < cursor_ && !at_end) return;
+  shards_.insert(shards_.end(), fresh.begin(), fresh.end());
+  std::vector<domain::ShardId> ready;
+  for (auto& grant : adopting_) {
+    if (adopting_cursor_ >= grant.head) {
+      ready.push_back(grant.shard);
+    } else {
+      behind_.push_back(std::move(grant));
+    }
+  }
+  adopting_.clear();
+  tell_caught_up(ready);
 }
 
 void Follower::adopt(std::vector<store::Grant> grants) {
@@ -68,13 +83,7 @@ void Follower::adopt(std::vector<store::Grant> grants) {
   adopting_cursor_ = 0;
 }
 
-void Follower::tell_caught_up() {
-  std::vector<domain::ShardId> ready;
-  std::erase_if(behind_, [&](const store::Grant& grant) {
-    if (std::max(cursor_, adopting_cursor_) < grant.head) return false;
-    ready.push_back(grant.shard);
-    return true;
-  });
+void Follower::tell_caught_up(const std::vector<domain::ShardId>& ready) {
   if (ready.empty()) return;
   inbox_.post([&](News& news) { news.caught_up.insert(news.caught_up.end(), ready.begin(), ready.end()); });
 }

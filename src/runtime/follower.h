@@ -29,7 +29,8 @@ class Follower {
 
  private:
   void adopt(std::vector<store::Grant> grants);
-  void tell_caught_up();
+  void read_for_adopted();
+  void tell_caught_up(const std::vector<domain::ShardId>& ready);
 
   static constexpr std::size_t kRows = 8192;
 

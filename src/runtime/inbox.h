@@ -25,6 +25,12 @@ struct CommitEnd {
   bool failed = false;
 };
 
+/// A part of the log.
+struct Chunk {
+  store::LogChunk log;
+  bool for_all = false;  ///< it was read for every shard of the node, and not for new ones alone
+};
+
 /// Bytes of payloads that a run was missing.
 struct Fetched {
   domain::ShardId shard;
@@ -37,7 +43,7 @@ struct Fetched {
 /// What other threads tell the engine. One list per kind of news; taken all at once.
 struct News {
   std::vector<LoadedShard> loaded;
-  std::vector<store::LogChunk> chunks;      ///< in log order for each shard
+  std::vector<Chunk> chunks;                ///< in log order for each shard
   std::vector<domain::ShardId> caught_up;   ///< their log was read to the head of their acquisition
   std::vector<domain::ShardId> release;
   std::vector<RunEnd> ends;
@@ -66,9 +72,9 @@ class Inbox {
     changed_.notify_all();
   }
 
-  void post_chunk(store::LogChunk chunk) {
+  void post_chunk(Chunk chunk) {
     post([&](News& news) {
-      rows_ += chunk.rows.size();
+      rows_ += chunk.log.rows.size();
       news.chunks.push_back(std::move(chunk));
     });
   }

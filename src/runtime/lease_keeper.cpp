@@ -111,6 +111,11 @@ void LeaseKeeper::look() {
       placed.push_back({row.shard, definition.name, dead_.contains(row.owner) || zombie ? "" : std::string_view(row.owner)});
     }
   }
+  // A dead node that holds nothing any more is forgotten.
+  for (const auto& id : dead_) {
+    const bool holds = std::any_of(shards.begin(), shards.end(), [&](const auto& row) { return row.owner == id; });
+    if (!holds) store_.leave(id);
+  }
   const auto plan = domain::plan_placement({placed, live}, node_id_, options_);
   if (!plan.release.empty()) hooks_.give_back(plan.release);
   if (claiming && !plan.claim.empty() && hooks_.may_claim()) claim(plan.claim, shards, nodes);
@@ -150,12 +155,6 @@ void LeaseKeeper::claim(const std::vector<domain::ShardId>& wanted, const std::v
   auto grants = store_.acquire(node_id_, random_.next(), claims);
   for (const auto& grant : grants) held_.insert(grant.shard);
   if (!grants.empty()) hooks_.granted(std::move(grants));
-  // A dead node that holds nothing any more is forgotten.
-  for (const auto& id : std::set<std::string>(dead_)) {
-    const auto left = store_.shards();
-    const bool holds = std::any_of(left.begin(), left.end(), [&](const auto& row) { return row.owner == id; });
-    if (!holds) store_.leave(id);
-  }
 }
 
 void LeaseKeeper::release_now() {
