@@ -26,7 +26,12 @@ function(ordo_layer name)
   set_property(GLOBAL APPEND PROPERTY ordo_layer_targets ${target})
 endfunction()
 
-# What a build without a warm ccache gains from. With ORDO_UNITY, names in unnamed namespaces must differ in a folder.
+# What a build without a warm ccache gains from: a sanitizer build takes a third of the time. With ORDO_UNITY, names in
+# the unnamed namespaces of a folder must differ; files that break this are listed here until they do not.
+set_source_files_properties(
+  src/client/stats.cpp src/domain/shard_run.cpp
+  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+
 function(ordo_fast_from_scratch target)
   get_target_property(sources ${target} SOURCES)
   list(LENGTH sources count)
