@@ -117,10 +117,10 @@ class Admin {
   /// False: the queue still has jobs or dead payloads and `refuse` was asked.
   bool remove(std::string_view queue, RemoveJobs jobs = RemoveJobs::refuse);
 
- private:
-  friend class Server;
-  class Impl;
+  class Impl;  ///< Ordo's own
   explicit Admin(std::shared_ptr<Impl> impl);
+
+ private:
   std::shared_ptr<Impl> impl_;
 };
 

@@ -58,10 +58,10 @@ class Client {
   /// Add before the first push.
   void use(ClientMiddleware middleware);
 
- private:
-  class Impl;
-  friend class Server;
+  class Impl;  ///< Ordo's own
   explicit Client(std::shared_ptr<Impl> impl);
+
+ private:
   std::shared_ptr<Impl> impl_;
 };
 

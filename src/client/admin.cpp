@@ -125,6 +125,21 @@ Admin::Impl::Shards Admin::Impl::rebuild(const store::QueueDefinition& queue, co
   return shards;
 }
 
+// As the owners said last, at most a second ago.
+std::set<domain::Seq> Admin::Impl::running_now() {
+  std::set<std::string> alive;
+  for (const auto& node : handle_->store().nodes()) {
+    if (!node.gone) alive.insert(node.id);
+  }
+  std::set<domain::Seq> running;
+  for (const auto& row : handle_->store().shards()) {
+    if (!alive.contains(row.owner)) continue;
+    const auto counts = domain::decode_counts(row.counts);
+    running.insert(counts.running_now.begin(), counts.running_now.end());
+  }
+  return running;
+}
+
 std::vector<JobView> Admin::Impl::jobs(std::string_view name, const JobFilter& filter) {
   std::vector<JobView> views;
   if (filter.state == JobStatus::dead) {
@@ -152,8 +167,11 @@ std::vector<JobView> Admin::Impl::jobs(std::string_view name, const JobFilter& f
   }
   domain::PayloadBudget budget;
   const auto now = handle_->store().now();
+  const auto running = running_now();
   for (const auto& shard : rebuild(*queue, ids, budget)) {
-    for (const auto& job : shard->snapshot(domain::Shard::View::live)) {
+    for (auto& job : shard->snapshot(domain::Shard::View::live)) {
+      const auto first = std::min_element(job.pieces.begin(), job.pieces.end());
+      if (running.contains(first->first)) job.place = domain::Place::running;
       if (!filter.id.empty() && job.id != filter.id) continue;
       if (!filter.kind.empty() && job.kind != filter.kind) continue;
       if (!filter.key.empty() && job.key != filter.key) continue;

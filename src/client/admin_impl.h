@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ class Admin::Impl {
   /// The given shards of a queue as an owner would have them now, from the store alone.
   Shards rebuild(const store::QueueDefinition& queue, const std::vector<store::ShardId>& shards,
                  domain::PayloadBudget& budget);
+  std::set<domain::Seq> running_now();
   void each_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
                  const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
                                           const domain::DeadPayload&)>& visit);

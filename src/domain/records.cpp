@@ -125,6 +125,7 @@ std::string encode(const Counts& counts) {
     out.put(value);
   }
   put_time(out, counts.oldest);
+  for (const Seq seq : counts.running_now) out.put(seq);
   return bytes;
 }
 
@@ -138,6 +139,7 @@ Counts decode_counts(std::string_view bytes) {
     *value = in.get<std::uint64_t>();
   }
   counts.oldest = get_time(in);
+  while (!in.at_end()) counts.running_now.push_back(in.get<Seq>());
   return counts;
 }
 

@@ -65,6 +65,7 @@ struct Counts {
   std::uint64_t processed = 0;  ///< jobs that ended well, for ever
   std::uint64_t failed = 0;     ///< failed runs, for ever
   Time oldest = Time::max();    ///< earliest run_at of a queued job
+  std::vector<Seq> running_now;  ///< first entries of running jobs, for listings; a hundred at most
 
   std::uint64_t queued() const { return due + scheduled + retrying; }
   bool operator==(const Counts&) const = default;

@@ -1,4 +1,6 @@
 // Who is next: moves jobs between `later`, `due` and their key's line. What a run does to them is in shard_run.cpp.
+#include <algorithm>
+
 #include "base/assert.h"
 #include "domain/shard.h"
 
@@ -6,6 +8,7 @@ namespace ordo::domain {
 namespace {
 
 constexpr Duration kCrashMemory = std::chrono::hours{72};
+constexpr std::size_t kListedRuns = 100;
 
 }  // namespace
 
@@ -172,6 +175,12 @@ Counts Shard::counts(Time now) {
   counts.processed = processed_;
   counts.failed = failed_;
   counts.oldest = std::min(oldest, oldest_in_due(now));
+  for (const auto& [no, active] : runs_) {
+    for (const Job* job : active.jobs) {
+      if (counts.running_now.size() < kListedRuns) counts.running_now.push_back(job->arrival());
+    }
+  }
+  std::sort(counts.running_now.begin(), counts.running_now.end());
   return counts;
 }
 
