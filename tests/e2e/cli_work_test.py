@@ -1,0 +1,297 @@
+"""`ordo work` with a worker in Python: what is delivered, merged, retried and killed (rules 1 to 3 and 6)."""
+import json
+import signal
+import subprocess
+import time
+import unittest
+
+from project import ORDO, Project
+
+NOW = 'retry = { strategy = "fixed", delay = "0s" }\n'
+FAIL = "return {'ok': False, 'error': 'no'}"
+
+
+class Delivery(Project):
+    def test_a_request_has_its_shape(self):
+        self.config()
+        self.push("42", {"v": 1}, "--score", "1")
+        self.drain()
+        request = self.requests()[0]
+        self.assertEqual(list(request), ["queue", "kind", "jobs"])
+        self.assertEqual((request["queue"], request["kind"]), ("orders", "orders"))
+        self.assertEqual(list(request["jobs"][0]), ["id", "key", "payloads", "scores", "retry_count", "fence"])
+        fence = request["jobs"][0].pop("fence")
+        self.assertGreater(fence, 0)
+        self.assertEqual(request["jobs"][0], {"id": "42", "key": "42", "payloads": [{"v": 1}], "scores": [1],
+                                              "retry_count": -1})
+
+    def test_payloads_merge_before_the_first_run(self):
+        self.config()
+        self.push("a", {"v": 1}, "--score", "3")
+        self.push("a", {"v": 2}, "--score", "2")
+        self.push("a", {"v": 1}, "--score", "1")
+        self.drain()
+        request = self.requests()[0]["jobs"][0]
+        self.assertEqual((request["payloads"], request["scores"]), ([{"v": 1}, {"v": 2}], [1, 2]))
+        self.assertEqual(len(self.runs()), 1)
+
+    def test_a_push_merges_into_a_job_in_back_off(self):
+        self.config(queue='retry = { strategy = "fixed", delay = "1h" }\n')
+        self.answer(FAIL)
+        for payload, score in (("v1", "1"), ("v2", "2")):
+            self.push("a", payload, "--score", score)
+        node = self.start()
+        failed = self.until("the job failed", lambda: [job for job in self.json("jobs", "orders")
+                                                       if job["retry_count"] == 0 and job["state"] == "queued"])[0]
+        self.assertEqual(failed["error"], "no")
+        for payload, score in (("v2", "3"), ("v3", "4")):
+            self.push("a", payload, "--score", score)
+        merged = self.json("jobs", "orders")
+        self.assertEqual(len(merged), 1)
+        self.assertEqual((merged[0]["payloads"], merged[0]["scores"]), (["v1", "v2", "v3"], [1, 2, 4]))
+        self.assertEqual((merged[0]["retry_count"], merged[0]["run_at"]), (0, failed["run_at"]))
+        self.assertEqual([job["id"] for job in self.json("jobs", "orders", "--state", "retrying")], ["a"])
+        node.terminate()
+        self.assertEqual(node.wait(20), 0)
+
+    def test_choice_of_payloads(self):
+        for choice, expected in (("last", ["v2"]), ("first", ["v1"])):
+            with self.subTest(choice):
+                self.config(queue=f'payloads = "{choice}"\n')
+                self.push(choice, "v2", "--score", "2")
+                self.push(choice, "v1", "--score", "1")
+                self.drain()
+                self.assertEqual(self.runs()[-1], (choice, expected, -1))
+                self.assertEqual(self.stats()["length"], 0)
+
+    def test_jobs_of_a_key_run_in_order(self):
+        self.config(node="threads = 4")
+        self.push_lines([{"id": f"{key}{n}", "key": key} for n in range(20) for key in "abcd"])
+        self.drain()
+        ids = [run[0] for run in self.runs()]
+        for key in "abcd":
+            self.assertEqual([i for i in ids if i.startswith(key)], [f"{key}{n}" for n in range(20)])
+
+    def test_due_jobs_start_by_time_then_priority(self):
+        self.config(queue="shards = 1\n", node="threads = 1")
+        self.push_lines([{"id": "c", "run_at": 700}, {"id": "b", "run_at": 600, "priority": 200},
+                         {"id": "a", "run_at": 620, "priority": 7}, {"id": "d"}])
+        self.drain()
+        self.assertEqual([run[0] for run in self.runs()], ["a", "b", "c", "d"])
+
+    def test_a_batch_has_many_jobs_and_a_result_for_each(self):
+        self.config(queue="shards = 1\nbatch_size = 10\nmax_retries = 0\n", node="threads = 1")
+        self.push_lines([{"id": i} for i in ("good", "bad", "snoozed", "discarded", "forgotten")])
+        self.answer("""return {"results": {"good": {"ok": True}, "bad": {"error": "no"}, "snoozed": {"snooze": 3600},
+                        "discarded": {"discard": "old"}}}""")
+        self.drain()
+        self.assertEqual(len(self.requests()), 1)
+        self.assertEqual([job["id"] for job in self.json("dead", "orders", "list")], ["bad", "forgotten"])
+        left = self.json("jobs", "orders")
+        self.assertEqual([(job["id"], job["retry_count"]) for job in left], [("snoozed", -1)])
+        self.assertEqual(self.stats()["processed"], 2)
+
+    def test_kinds_have_workers_of_their_own(self):
+        self.config(more='[queue.orders.kind.charge]\ncommand = ["python3", "-B", "worker.py"]\nmax_retries = 0\n')
+        self.push("1")
+        self.push("1", None, "--kind", "charge")
+        self.drain()
+        self.assertEqual(sorted(request["kind"] for request in self.requests()), ["charge", "orders"])
+
+
+class Failure(Project):
+    def counts_of_runs(self, max_retries, payloads):
+        """retry_count of each run until the job is dead, and the dead payloads in order."""
+        self.config(queue=NOW + f"max_retries = {max_retries}\n")
+        self.answer(FAIL)
+        for score, payload in enumerate(payloads):
+            self.push("a", payload, "--score", str(score))
+        self.drain()
+        dead = [json.loads(line)["payload"] for line in self.ordo("dead", "orders", "export").stdout.splitlines()]
+        return [(run[1], run[2]) for run in self.runs()], dead
+
+    def test_two_retries_and_two_payloads(self):
+        runs, dead = self.counts_of_runs(2, ["v1", "v2"])
+        both, second = ["v1", "v2"], ["v2"]
+        self.assertEqual(runs, [(both, -1), (both, 0), (both, 1), (second, -1), (second, 0), (second, 1)])
+        self.assertEqual(dead, ["v1", "v2"])
+        jobs = self.json("dead", "orders", "list")
+        self.assertEqual([(job["id"], job["payloads"], job["scores"], job["state"], job["error"]) for job in jobs],
+                         [("a", ["v1", "v2"], [0, 1], "dead", "no")])
+        self.assertEqual(self.stats()["failed"], 6)
+
+    def test_one_retry(self):
+        self.assertEqual(self.counts_of_runs(1, ["v1"]), ([(["v1"], -1), (["v1"], 0)], ["v1"]))
+
+    def test_no_retry(self):
+        self.assertEqual(self.counts_of_runs(0, ["v1"]), ([(["v1"], -1)], ["v1"]))
+
+    def test_default_delays(self):
+        self.config()
+        self.answer(FAIL)
+        self.push("a")
+        self.start()
+        job = self.until("the job failed", lambda: [job for job in self.json("jobs", "orders") if job["retry_count"] == 0])[0]
+        self.assertEqual((job["crashes"], job["error"]), (0, "no"))
+        stats = self.until("it is counted", lambda: self.stats() if self.stats()["retrying"] == 1 else None)
+        self.assertEqual((stats["length"], stats["due"], stats["scheduled"], stats["failed"]), (1, 0, 0, 1))
+
+    def test_the_dead_come_back(self):
+        self.counts_of_runs(0, ["v1", "v2"])
+        self.assertEqual(self.json("dead", "orders", "retry", "a"), {"retried": 2})
+        self.answer("return {'ok': True}")
+        self.drain()
+        self.assertEqual(self.runs()[-1], ("a", ["v1", "v2"], -1))
+        self.assertEqual(self.json("dead", "orders", "list"), [])
+        self.assertEqual(self.json("dead", "orders", "retry", "--all"), {"retried": 0})
+
+    def test_the_dead_are_exported_as_push_reads_them(self):
+        self.counts_of_runs(0, ["v1", {"v": 2}])
+        exported = self.ordo("dead", "orders", "export").stdout
+        self.assertEqual(self.json("dead", "orders", "delete", "--all"), {"deleted": 2})
+        self.answer("return {'ok': True}")
+        self.ordo("push", "orders", "--ndjson", "-", stdin=exported.encode())
+        self.drain()
+        self.assertEqual(self.runs()[-1], ("a", ["v1", {"v": 2}], -1))
+
+    def test_a_timeout_kills_the_process(self):
+        self.config(queue='max_retries = 0\ntimeout = "300ms"\n')
+        self.answer("time.sleep(60)")
+        self.push("a")
+        self.drain()
+        self.assertEqual(self.json("dead", "orders", "list")[0]["error_kind"], "timeout")
+
+    def test_a_crash_counts(self):
+        self.config(queue=NOW + "max_retries = 0\n")
+        self.answer("os.kill(os.getpid(), signal.SIGSEGV)")
+        self.push("a")
+        self.drain()
+        dead = self.json("dead", "orders", "list")[0]
+        self.assertEqual((dead["error_kind"], dead["crashes"]), ("crash", 1))
+        self.assertIn("SEGV", dead["error"])
+
+
+class Drain(Project):
+    def test_counts_what_is_left(self):
+        self.config(queue="max_retries = 0\n", more='[queue.later]\ncommand = ["python3", "-B", "worker.py"]\n')
+        self.answer(FAIL)
+        self.push("dies")
+        self.push("scheduled", None, "--at", "+1h")
+        self.push("paused", queue="later")
+        self.ordo("pause", "later")
+        self.assertEqual(self.drain().stdout.splitlines()[-1],
+                         "drained; left: 1 scheduled, 0 awaiting, 1 paused, 1 dead")
+
+    def test_waits_for_retries(self):
+        self.config(queue='retry = { strategy = "fixed", delay = "500ms" }\n')
+        self.answer("""seen = pathlib.Path("seen")
+if seen.exists(): return {"ok": True}
+seen.touch()
+return {"ok": False, "error": "first"}""")
+        self.push("a")
+        self.drain()
+        self.assertEqual([run[2] for run in self.runs()], [-1, 0])
+
+    def test_serves_only_the_queues_it_was_told(self):
+        self.config(more='[queue.mail]\ncommand = ["python3", "-B", "worker.py"]\n')
+        self.push("1")
+        self.push("2", queue="mail")
+        self.drain("--queue", "mail")
+        self.assertEqual([run[0] for run in self.runs()], ["2"])
+
+    def test_without_any_worker(self):
+        self.write("ordo.toml", "[queue.orders]\n")
+        self.assertIn("worker", self.ordo("work", "--drain", code=2).stderr)
+        self.ordo("work", "-r", "./no.so", code=2)
+
+
+class Signals(Project):
+    def begin(self, job, node="", **config):
+        """A node that is in the middle of the run of job "a"."""
+        self.config(node=node, **config)
+        self.answer("pathlib.Path('started').touch()\n" + job)
+        self.push("a")
+        process = self.start()
+        self.until("the run has started", (self.folder / "started").exists)
+        return process
+
+    def test_term_lets_the_run_end(self):
+        node = self.begin("time.sleep(1)\nreturn {'ok': True}")
+        node.terminate()
+        self.assertEqual(node.wait(20), 0)
+        self.assertEqual((self.stats()["processed"], self.stats()["length"]), (1, 0))
+
+    def test_term_puts_back_what_does_not_end(self):
+        node = self.begin("time.sleep(60)", node='shutdown_timeout = "500ms"')
+        before = time.monotonic()
+        node.send_signal(signal.SIGINT)
+        self.assertEqual(node.wait(30), 0)
+        self.assertLess(time.monotonic() - before, 15)
+        job = self.json("jobs", "orders")[0]
+        self.assertEqual((job["id"], job["state"], job["retry_count"], job["crashes"]), ("a", "queued", -1, 0))
+
+    def test_a_second_int_leaves_at_once(self):
+        node = self.begin("time.sleep(60)")
+        node.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        self.assertIsNone(node.poll())
+        before = time.monotonic()
+        node.send_signal(signal.SIGINT)
+        self.assertEqual(node.wait(20), 1)
+        self.assertLess(time.monotonic() - before, 10)
+        self.assertEqual([job["retry_count"] for job in self.json("jobs", "orders")], [-1])
+
+    def test_tstp_takes_no_more(self):
+        node = self.begin("return {'ok': True}")
+        node.send_signal(signal.SIGTSTP)
+        self.until("it is quiet", lambda: "quiet" in self.log())
+        self.push("b")
+        time.sleep(1)
+        self.assertEqual([run[0] for run in self.runs()], ["a"])
+        node.terminate()
+        self.assertEqual(node.wait(20), 0)
+
+    def test_ttin_writes_stacks_and_goes_on(self):
+        node = self.begin("return {'ok': True}")
+        node.send_signal(signal.SIGTTIN)
+        file = self.until("the stacks are written", lambda: list(self.folder.glob("ordo-*-traces.txt")))[0]
+        self.until("the log names them", lambda: file.name in self.log())
+        text = file.read_text()
+        self.assertGreater(text.count("thread "), 3)
+        self.assertNotIn("does not answer", text)
+        self.assertIn("#0", text)
+        self.push("b")
+        self.until("it works on", lambda: [run[0] for run in self.runs()] == ["a", "b"])
+        node.terminate()
+        self.assertEqual(node.wait(20), 0)
+
+    def test_watch_ends_with_int(self):
+        self.config()
+        watch = subprocess.Popen([ORDO, "stats", "--watch"], cwd=self.folder, stdout=subprocess.PIPE,
+                                 env=self.environment())
+        self.nodes.append(watch)
+        lines = [watch.stdout.readline(), watch.stdout.readline()]
+        self.assertTrue(all(line.startswith(b"length 0 ") for line in lines), lines)
+        watch.send_signal(signal.SIGINT)
+        self.assertEqual(watch.wait(10), 0)
+
+    def test_a_log_in_json(self):
+        node = self.begin("print('hel\\\"lo', flush=True)\nreturn {'ok': True}", node='log = "json"')
+        self.until("it has ended", lambda: self.stats()["processed"] == 1)
+        node.terminate()
+        node.wait(20)
+        lines = [json.loads(line) for line in self.log().splitlines()]
+        self.assertTrue(all(list(line) == ["time", "level", "message"] for line in lines))
+        self.assertTrue(any('hel"lo' in line["message"] for line in lines))
+
+    def test_the_node_is_listed_while_it_lives(self):
+        node = self.begin("return {'ok': True}")
+        nodes = self.json("nodes")
+        self.assertEqual([(n["pid"], n["queues"], n["threads"], n["alive"]) for n in nodes], [(node.pid, ["orders"], 5, True)])
+        node.terminate()
+        node.wait(20)
+        self.assertEqual(self.json("nodes"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
