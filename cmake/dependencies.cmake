@@ -4,17 +4,8 @@ find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS headers json)
 find_package(SQLite3 3.40 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(fmt 9 REQUIRED)
-find_package(spdlog 1.10 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
-
-# cctz ships no CMake and no pkg-config file.
-find_library(CCTZ_LIBRARY cctz REQUIRED)
-find_path(CCTZ_INCLUDE_DIR cctz/time_zone.h REQUIRED)
-add_library(ordo_cctz UNKNOWN IMPORTED)
-set_target_properties(ordo_cctz PROPERTIES
-  IMPORTED_LOCATION ${CCTZ_LIBRARY}
-  INTERFACE_INCLUDE_DIRECTORIES ${CCTZ_INCLUDE_DIR})
 
 if(ORDO_BUILD_TESTS)
   find_package(GTest 1.12 REQUIRED)
