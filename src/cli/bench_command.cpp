@@ -30,17 +30,19 @@ int run(Context& context, const BenchValues& values) {
   context.tried = true;
   bool first = true;
   if (!values.json) {
-    print(fmt::format("{:<14} {:>12} {:>25}  {:<9} {:<18} {}\n", "NAME", "MEDIAN", "LEAST..MOST", "UNIT", "RATIO", "WHAT"));
+    print(fmt::format("{:<14} {:>12} {:>25}  {:<9} {:<18} {}\n", "NAME", "MEDIAN", "LEAST..MOST", "UNIT",
+                      "RATIO", "WHAT"));
   }
   run_bench(values.options, [&](const BenchFigure& figure) {
     if (values.json) {
-      print(fmt::format("{}{{\"name\":{},\"what\":{},\"unit\":{},\"value\":{},\"low\":{},\"high\":{},\"against\":{},"
-                        "\"ratio\":{}}}",
-                        first ? "[" : ",\n", json_string(figure.name), json_string(figure.what),
-                        json_string(figure.unit), figure.value, figure.low, figure.high, json_string(figure.against),
-                        figure.ratio));
+      print(fmt::format(
+          "{}{{\"name\":{},\"what\":{},\"unit\":{},\"value\":{},\"low\":{},\"high\":{},\"against\":{},"
+          "\"ratio\":{}}}",
+          first ? "[" : ",\n", json_string(figure.name), json_string(figure.what), json_string(figure.unit),
+          figure.value, figure.low, figure.high, json_string(figure.against), figure.ratio));
     } else {
-      const auto ratio = figure.against.empty() ? "" : fmt::format("{:.2f} of {}", figure.ratio, figure.against);
+      const auto ratio =
+          figure.against.empty() ? "" : fmt::format("{:.2f} of {}", figure.ratio, figure.against);
       print(fmt::format("{:<14} {:>12} {:>25}  {:<9} {:<18} {}\n", figure.name, number(figure.value),
                         number(figure.low) + ".." + number(figure.high), figure.unit, ratio, figure.what));
     }
@@ -55,14 +57,16 @@ int run(Context& context, const BenchValues& values) {
 void add_bench(CLI::App& app, Context& context) {
   const auto values = std::make_shared<BenchValues>();
   auto* command = add_command(app, context, "bench",
-                              "Measure this machine: whole jobs, pushes, merging, latency, a backlog", kBenchExamples,
-                              values, run);
+                              "Measure this machine: whole jobs, pushes, merging, latency, a backlog",
+                              kBenchExamples, values, run);
   command->add_option("--jobs", values->options.jobs, "jobs of each measurement")->check(CLI::PositiveNumber);
-  command->add_option("--backlog", values->options.backlog, "jobs that wait behind; 0 leaves those measurements out");
+  command->add_option("--backlog", values->options.backlog,
+                      "jobs that wait behind; 0 leaves those measurements out");
   command->add_option("--threads", values->options.threads, "worker threads")->check(CLI::PositiveNumber);
   command->add_option("--rounds", values->options.rounds, "of each measurement")->check(CLI::PositiveNumber);
   command->add_option("--only", values->options.only, "names of measurements")->delimiter(',');
-  command->add_option("--folder", values->options.folder, "for the databases (default: the temporary folder)");
+  command->add_option("--folder", values->options.folder,
+                      "for the databases (default: the temporary folder)");
   command->add_flag("--json", values->json, "one array");
 }
 

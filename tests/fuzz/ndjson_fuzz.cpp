@@ -1,5 +1,5 @@
-// The lines of `push --ndjson`: any line is either a job or refused with Error{invalid_argument}. The payload of a job
-// that travels as JSON is read back as the same bytes.
+// The lines of `push --ndjson`: any line is either a job or refused with Error{invalid_argument}. The payload
+// of a job that travels as JSON is read back as the same bytes.
 
 #include <cmath>
 #include <cstddef>
