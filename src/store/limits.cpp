@@ -23,6 +23,12 @@ Error unknown_shard(std::uint32_t queue, std::uint32_t index) {
                    ": there is no such queue (was it removed?); read the queues again");
 }
 
+Error too_much_to_append(std::size_t bytes) {
+  return Error(ErrorKind::invalid_argument, "cannot append " + std::to_string(bytes) +
+                                                " bytes in one call: send at most " +
+                                                std::to_string(kMaxAppendBytes));
+}
+
 void check_node(std::string_view id) {
   constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
   if (!id.empty() && id.size() <= kMaxNodeBytes && id.find_first_not_of(kAllowed) == std::string_view::npos)

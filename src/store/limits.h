@@ -11,6 +11,9 @@ namespace ordo::store {
 /// read() ends at the first end of an append at or behind this many bytes.
 inline constexpr std::size_t kReadBytes = 8u << 20;
 
+/// All bodies of one append, which a read must be able to take whole.
+inline constexpr std::size_t kMaxAppendBytes = 256u << 20;
+
 inline constexpr std::uint32_t kMaxShards = 1u << 16;
 inline constexpr std::size_t kMaxNameBytes = 255;
 inline constexpr std::size_t kMaxNodeBytes = 64;
@@ -20,6 +23,9 @@ void check_definition(std::string_view name, std::uint32_t shards);
 
 /// Error{invalid_argument}: an entry names a shard of a queue that does not exist (or not any more).
 Error unknown_shard(std::uint32_t queue, std::uint32_t index);
+
+/// Error{invalid_argument}: one append of more than kMaxAppendBytes.
+Error too_much_to_append(std::size_t bytes);
 
 /// Throws Error{invalid_argument} unless a node may have this id: 1 to 64 of A-Z a-z 0-9 . _ - (it becomes
 /// part of file names and keys).

@@ -215,6 +215,13 @@ TEST_P(Log, refuses_a_shard_that_does_not_exist_and_keeps_nothing_of_the_call) {
   EXPECT_EQ(store().head(), 0u);
 }
 
+TEST_P(Log, refuses_more_than_a_read_could_take) {
+  const ShardId shard{define().number, 0};
+  const std::vector<NewEntry> entries(257, {.shard = shard, .bytes = std::string(1 << 20, 'x')});
+  EXPECT_THROW(append_and_wait(store(), entries), Error);
+  EXPECT_EQ(store().head(), 0u);
+}
+
 TEST_P(Log, is_one_for_all_processes) {
   const ShardId shard{define().number, 0};
   append(shard, {"a"});

@@ -31,6 +31,7 @@ void MemoryStore::append(std::vector<NewEntry> entries, Completion done) {
   std::exception_ptr error;
   try {
     const std::lock_guard lock(mutex_);
+    check_append(entries);
     append_all(std::move(entries));
   } catch (const Error&) {
     error = std::current_exception();
@@ -38,11 +39,17 @@ void MemoryStore::append(std::vector<NewEntry> entries, Completion done) {
   done(error);
 }
 
-void MemoryStore::append_all(std::vector<NewEntry> entries) {
-  if (entries.empty()) return;
+void MemoryStore::check_append(std::span<const NewEntry> entries) const {
+  std::size_t bytes = 0;
   for (const auto& entry : entries) {
     if (!shards_.contains(entry.shard)) throw unknown_shard(entry.shard.queue, entry.shard.index);
+    bytes += entry.bytes.size();
   }
+  if (bytes > kMaxAppendBytes) throw too_much_to_append(bytes);
+}
+
+void MemoryStore::append_all(std::vector<NewEntry> entries) {
+  if (entries.empty()) return;
   last_at_ = std::max(last_at_, clock_.wall());
   auto more = entries.size();
   for (auto& entry : entries) {
@@ -354,9 +361,7 @@ std::size_t MemoryStore::revive(std::uint32_t queue, std::span<const std::uint64
                                 std::vector<NewEntry> entries) {
   check_revive(nos.size(), entries.size());
   const std::lock_guard lock(mutex_);
-  for (const auto& entry : entries) {
-    if (!shards_.contains(entry.shard)) throw unknown_shard(entry.shard.queue, entry.shard.index);
-  }
+  check_append(entries);
   std::vector<NewEntry> revived;
   for (std::size_t i = 0; i < nos.size(); ++i) {
     if (take_dead(queue, nos[i])) revived.push_back(std::move(entries[i]));

@@ -74,6 +74,7 @@ class MemoryStore final : public Store {
   };
 
   // All below need mutex_.
+  void check_append(std::span<const NewEntry> entries) const;
   void append_all(std::vector<NewEntry> entries);
   CommitResult apply(Delta& delta);
   void trim_dead(const Delta& delta, Shard& shard);

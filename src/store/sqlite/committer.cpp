@@ -144,8 +144,9 @@ Committer::Failure Committer::attempt_on_full_disk(std::unique_ptr<Request>& req
 }
 
 void Committer::checkpoint_when_large() {
-  if (writer_.wal_pages() < checkpoint_at_) return;
-  checkpoint();
+  const int pages = writer_.wal_pages();
+  if (pages < kWalPages) checkpoint_at_ = kWalPages;  // another process may have managed it
+  if (pages >= checkpoint_at_) checkpoint();
 }
 
 // PASSIVE copies while readers go on; RESTART then has nothing left to copy and waits only for those who

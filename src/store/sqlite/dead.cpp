@@ -1,7 +1,5 @@
 #include "store/sqlite/dead.h"
 
-#include "store/limits.h"
-
 namespace ordo::store::sqlite {
 namespace {
 
@@ -54,9 +52,7 @@ std::size_t erase_dead_rows(Writer& writer, std::uint32_t queue, std::span<const
 
 std::size_t revive_rows(Writer& writer, std::uint32_t queue, std::span<const std::uint64_t> nos,
                         const std::vector<NewEntry>& entries) {
-  for (const auto& entry : entries) {
-    if (!writer.has_shard(entry.shard)) throw unknown_shard(entry.shard.queue, entry.shard.index);
-  }
+  if (const auto refusal = writer.refusal_of(entries)) throw *refusal;
   DeadTaker taker(writer.connection(), queue);
   std::vector<NewEntry> revived;
   for (std::size_t i = 0; i < nos.size(); ++i) {

@@ -49,16 +49,6 @@ std::uint64_t pid_namespace() {
   return stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
 }
 
-// Only a lock that belongs to the open file serves here: POSIX ones are lost when any descriptor is closed.
-int set_byte_lock(int file, short type, off_t byte) {
-  struct flock range {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  range.l_start = byte;
-  range.l_len = 1;
-  return fcntl(file, F_OFD_SETLK, &range);
-}
-
 }  // namespace
 
 // How long one waiter has watched one hold. Only time in which this process ran counts: a terminal may stop
@@ -99,9 +89,7 @@ FileLock::FileLock(const std::string& database, LockPatience patience)
 
 bool FileLock::try_take(const Slot& slot) {
   const auto byte = reinterpret_cast<const char*>(&slot) - static_cast<const char*>(page_.data());
-  if (set_byte_lock(file_.number(), F_WRLCK, byte) == 0) return true;
-  if (errno != EAGAIN && errno != EACCES && errno != EINTR) fail_on_file("lock", path_, errno);
-  return false;
+  return try_lock_byte(file_, byte, path_);
 }
 
 void FileLock::take(Slot& slot) {
@@ -127,7 +115,7 @@ void FileLock::wait_for(Slot& slot) {
 void FileLock::free(Slot& slot) {
   const auto byte = reinterpret_cast<const char*>(&slot) - static_cast<const char*>(page_.data());
   slot.pid.store(0);
-  set_byte_lock(file_.number(), F_UNLCK, byte);
+  unlock_byte(file_, byte);
   slot.freed.fetch_add(1);
   if (slot.waiting.load() != 0) futex_wake(slot.freed);
 }

@@ -1,7 +1,6 @@
 #include "store/sqlite/node_locks.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,8 +19,8 @@ void NodeLocks::hold(const std::string& node) {
     held_.erase(known);  // somebody took us for dead and removed the file
   }
   auto file = open_beside(database_, "-node-" + node);
-  if (flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
-    throw Error(ErrorKind::unavailable,
+  if (!try_lock_byte(file, 0, path(node))) {
+    throw Error(ErrorKind::invalid_argument,
                 "cannot join as node " + node + ": another process holds " + path(node) + "; use another id");
   }
   held_.emplace(node, std::move(file));
@@ -37,8 +36,7 @@ bool NodeLocks::is_gone(const std::string& node) const {
   const Descriptor file(open(path(node).c_str(), O_RDONLY | O_CLOEXEC));
   // The file is made before the node's row and removed after it: without a file nobody holds the lock.
   if (file.number() < 0) return errno == ENOENT;
-  // An open file of its own, so this conflicts with a lock of this process, too.
-  return flock(file.number(), LOCK_SH | LOCK_NB) == 0;
+  return !is_byte_locked(file, 0);
 }
 
 }  // namespace ordo::store::sqlite

@@ -8,13 +8,14 @@
 
 namespace ordo::store::sqlite {
 
-/// The kernel knows which nodes live: each holds a flock on FILE-node-<id> until its process ends.
+/// The kernel knows which nodes live: each holds a lock on FILE-node-<id> until its process ends.
 /// Thread-safe.
 class NodeLocks {
  public:
   explicit NodeLocks(std::string database) : database_(std::move(database)) {}
 
-  /// Throws Error{unavailable} when another process lives under this id.
+  /// Does nothing if it is held already and the file is still there. Throws Error{invalid_argument} when
+  /// another process lives under this id.
   void hold(const std::string& node);
 
   /// Gives the lock up, if it is ours, and removes the file.

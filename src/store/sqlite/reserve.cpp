@@ -10,8 +10,8 @@ Reserve::Reserve(const std::string& database) : file_(open_beside(database, "-re
 
 bool Reserve::fill() {
   struct stat facts {};
-  // Blocks, not size: another process may have given the space up.
-  if (fstat(file_.number(), &facts) == 0 && facts.st_blocks * 512L >= kBytes) return true;
+  // Any process may have given the space up meanwhile.
+  if (fstat(file_.number(), &facts) == 0 && facts.st_size >= kBytes) return true;
   if (posix_fallocate(file_.number(), 0, kBytes) == 0) return true;
   give_up();  // what a failed attempt has taken
   return false;

@@ -72,6 +72,7 @@ std::int64_t schema_version() { return std::ssize(kSteps); }
 
 void check_ours(Connection& connection) {
   connection.set_task("open the database");
+  const Snapshot snapshot(connection);  // another process may be making the file Ordo's right now
   const auto version = stored_version(connection);
   refuse_foreign(connection, version);
   refuse_newer(connection, version);

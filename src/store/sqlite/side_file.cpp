@@ -41,6 +41,36 @@ Descriptor open_beside(const std::string& database, const std::string& suffix) {
   return made;
 }
 
+namespace {
+
+struct flock byte_range(short type, off_t byte) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = byte;
+  range.l_len = 1;
+  return range;
+}
+
+}  // namespace
+
+bool try_lock_byte(const Descriptor& file, off_t byte, const std::string& path) {
+  auto range = byte_range(F_WRLCK, byte);
+  if (fcntl(file.number(), F_OFD_SETLK, &range) == 0) return true;
+  if (errno != EAGAIN && errno != EACCES && errno != EINTR) fail_on_file("lock", path, errno);
+  return false;
+}
+
+void unlock_byte(const Descriptor& file, off_t byte) {
+  auto range = byte_range(F_UNLCK, byte);
+  fcntl(file.number(), F_OFD_SETLK, &range);
+}
+
+bool is_byte_locked(const Descriptor& file, off_t byte) {
+  auto range = byte_range(F_RDLCK, byte);
+  return fcntl(file.number(), F_OFD_GETLK, &range) != 0 || range.l_type != F_UNLCK;
+}
+
 SharedPage::SharedPage(const Descriptor& file, const std::string& path) {
   if (const int error = posix_fallocate(file.number(), 0, kBytes); error != 0)
     fail_on_file("allocate", path, error);

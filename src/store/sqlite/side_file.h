@@ -33,6 +33,15 @@ Descriptor open_beside(const std::string& database, const std::string& suffix);
 /// Throws Error{unavailable} with errno's text: "cannot <tried> FILE: …".
 [[noreturn]] void fail_on_file(const char* tried, const std::string& path, int error_number);
 
+// Locks of single bytes that belong to the open file: they exclude also other opens of the same process, and
+// are gone with the last descriptor. (A process loses POSIX ones when it closes any descriptor of the file.)
+
+/// False: somebody else holds it. Throws Error{unavailable} when the file cannot be locked at all.
+bool try_lock_byte(const Descriptor& file, off_t byte, const std::string& path);
+void unlock_byte(const Descriptor& file, off_t byte);
+/// Whether any other open file holds it; takes nothing.
+bool is_byte_locked(const Descriptor& file, off_t byte);
+
 /// A page of a file, shared by all processes that map it.
 class SharedPage {
  public:

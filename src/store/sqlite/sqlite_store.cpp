@@ -23,18 +23,12 @@ class AppendRequest final : public Request {
   }
 
   void run(Writer& writer) override {
-    unknown_.reset();
-    for (const auto& entry : entries_) {
-      if (writer.has_shard(entry.shard)) continue;
-      unknown_ = entry.shard;
-      return;
-    }
-    writer.append(entries_);
+    refusal_ = writer.refusal_of(entries_);
+    if (!refusal_) writer.append(entries_);
   }
 
   void finish(std::exception_ptr error) override {
-    if (error == nullptr && unknown_)
-      error = std::make_exception_ptr(unknown_shard(unknown_->queue, unknown_->index));
+    if (error == nullptr && refusal_) error = std::make_exception_ptr(*refusal_);
     done_(std::move(error));
   }
 
@@ -46,7 +40,7 @@ class AppendRequest final : public Request {
   std::vector<NewEntry> entries_;
   Completion done_;
   std::size_t bytes_ = 0;
-  std::optional<ShardId> unknown_;  // nothing was written
+  std::optional<Error> refusal_;  // nothing was written
 };
 
 class CommitRequest final : public Request {
@@ -197,6 +191,7 @@ void SqliteStore::join(const std::string& node, const std::string& facts) {
   check_node(node);
   node_locks_.hold(node);
   write([&](Writer& writer) {
+    node_locks_.hold(node);  // again: somebody may have removed the node, and its file, in between
     join_node(writer, node, facts);
     return true;
   });
@@ -210,9 +205,9 @@ void SqliteStore::leave(const std::string& node) {
   check_node(node);
   write([&](Writer& writer) {
     forget_node(writer, node_locks_, node);
+    node_locks_.drop(node);
     return true;
   });
-  node_locks_.drop(node);
 }
 
 std::vector<NodeRow> SqliteStore::nodes() {

@@ -130,6 +130,16 @@ void Writer::claim_disk_space() {
 // ----------------------------------------------------------------------------------------------------------
 // log
 
+std::optional<Error> Writer::refusal_of(std::span<const NewEntry> entries) const {
+  std::size_t bytes = 0;
+  for (const auto& entry : entries) {
+    if (!has_shard(entry.shard)) return unknown_shard(entry.shard.queue, entry.shard.index);
+    bytes += entry.bytes.size();
+  }
+  if (bytes > kMaxAppendBytes) return too_much_to_append(bytes);
+  return std::nullopt;
+}
+
 void Writer::append(std::span<const NewEntry> entries) {
   if (entries.empty()) return;
   counters_.at = std::max(counters_.at, micros(clock_.wall()));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -32,7 +33,10 @@ class Writer {
     Writer& writer_;
   };
 
-  /// Appends all; their shards exist.
+  /// Why these may not be appended in one call; nothing: they may.
+  std::optional<Error> refusal_of(std::span<const NewEntry> entries) const;
+
+  /// Appends all; nothing speaks against it.
   void append(std::span<const NewEntry> entries);
 
   /// Decides by the fence before anything else of the delta is written: a stale one leaves no trace.
