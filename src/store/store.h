@@ -95,7 +95,7 @@ struct Delta {
 
 enum class CommitResult {
   applied,  ///< durable: now, or already by an earlier attempt of the same batch
-  stale,    ///< refused whole: the lease or the batch number is not the store's; nothing changed
+  stale,  ///< refused whole: lease or batch number is not the store's, or the shard is free; nothing changed
 };
 
 /// A shard's part of the store, as its new owner loads it (entries are read as a log).
@@ -178,7 +178,8 @@ class Store {
 
   /// Appends all or nothing, in the order given; `done` runs on the store's own thread (memory: the caller's)
   /// once they are durable. Wakes all who wait. Entries of one call become visible together. `done` must not
-  /// block. Completes with Error{invalid_argument} when a shard's queue does not exist (removed).
+  /// block. Completes with Error{invalid_argument} when a shard's queue does not exist (removed),
+  /// or above 256 MiB.
   virtual void append(std::vector<NewEntry> entries, Completion done) = 0;
 
   /// The entries of `shards` behind `after`, in order: about `max_rows` and about 8 MiB of them, never part
@@ -206,6 +207,7 @@ class Store {
   /// Applies the deltas of one or more shards in one durable step; each shard's part is refused whole if
   /// stale. At most one commit per shard may be in flight. `done` as in append(); one result per delta, in
   /// order.
+  /// `erase` and `states` name numbers of the delta's own shard; the store does not check it.
   virtual void commit(std::vector<Delta> deltas, CommitCompletion done) = 0;
 
   /// What `shards` hold beside their entries.
@@ -227,7 +229,8 @@ class Store {
 
   // --- nodes and leases ---
 
-  /// Registers a node under its generated id.
+  /// Registers a node under its generated id: 1 to 64 of A-Z a-z 0-9 . _ - (else Error{invalid_argument}).
+  /// Joining again replaces the facts and moves the counter.
   virtual void join(const std::string& node, const std::string& facts) = 0;
 
   /// Moves the node's counter. False: the node is not registered any more (its leases may be taken).
@@ -241,7 +244,8 @@ class Store {
   /// All shards of all queues with owner, token and counts.
   virtual std::vector<ShardRow> shards() = 0;
 
-  /// Grants what is still as the candidate saw it. A new token is max(last + 1, store time in µs).
+  /// Grants what is still as the candidate saw it, in the order of `claims`; nothing to a node that is not
+  /// registered. A new token is max(last + 1, store time in µs).
   virtual std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
                                      std::span<const Claim> claims) = 0;
 

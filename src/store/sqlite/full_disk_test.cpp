@@ -1,6 +1,7 @@
 // A disk of 32 MiB that is filled to the last byte: pushes are refused, the owner's erases go on.
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sqlite3.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -26,7 +27,13 @@ constexpr std::size_t kBatch = 500;
 
 class SmallDisk {
  public:
-  SmallDisk() { is_mounted_ = mount("ordo", directory_.path().c_str(), "tmpfs", 0, "size=32m") == 0; }
+  SmallDisk() {
+    // In a mount table of this process's own, so that nothing is left when a test is killed.
+    static const bool has_own_mounts =
+        unshare(CLONE_NEWNS) == 0 && mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    if (!has_own_mounts) return;
+    is_mounted_ = mount("ordo", directory_.path().c_str(), "tmpfs", 0, "size=32m") == 0;
+  }
   ~SmallDisk() {
     if (is_mounted_) umount(directory_.path().c_str());
   }
