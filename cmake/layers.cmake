@@ -27,10 +27,7 @@ function(ordo_layer name)
 endfunction()
 
 # What a build without a warm ccache gains from: a sanitizer build takes a third of the time. With ORDO_UNITY, names in
-# the unnamed namespaces of a folder must differ; files that break this are listed here until they do not.
-set_source_files_properties(
-  src/client/stats.cpp src/domain/shard_run.cpp
-  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+# the unnamed namespaces of a folder must differ.
 
 function(ordo_fast_from_scratch target)
   get_target_property(sources ${target} SOURCES)

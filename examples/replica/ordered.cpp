@@ -142,7 +142,7 @@ Result run_ordered(const Stage& stage) {
                         .payload = ordo::Codec<Instruction>::encode({position, change}),
                         .score = static_cast<double>(position)});
       }
-      client.push("files", std::move(jobs));
+      client.push_many("files", std::move(jobs));
       progress.pushed += positions.size();
     };
     produce(stage.history, acknowledged.count(), push, [&](std::size_t count) { acknowledged.set(count); });

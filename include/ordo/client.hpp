@@ -41,7 +41,7 @@ class Client {
   std::string push(std::string_view queue, NewJob job);
 
   /// The same for many jobs: all or none, in their order. Returns their ids. At most 10,000 jobs and 64 MiB a call.
-  std::vector<std::string> push(std::string_view queue, std::vector<NewJob> jobs);
+  std::vector<std::string> push_many(std::string_view queue, std::vector<NewJob> jobs);
 
   /// A push whose end is told by `done(nullptr)` or the exception push() would throw; `done` runs on the store's thread
   /// and must not block. Errors of the arguments are thrown here. Waits while 64 MiB are under way.

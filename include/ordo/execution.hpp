@@ -9,10 +9,9 @@
 
 namespace ordo {
 
-/// Which of a config's workers a node runs.
+/// How a config's workers are run.
 struct ExecutionChoice {
-  std::vector<std::string> queues{};  ///< empty: all
-  LogSink log{};                      ///< what commands print goes here
+  LogSink log{};  ///< what commands print goes here
 };
 
 /// Adds the workers that `config` names by command or library to `server`. A library that several queues or

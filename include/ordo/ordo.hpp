@@ -5,8 +5,10 @@
 #include <ordo/cli.hpp>
 #include <ordo/client.hpp>
 #include <ordo/codec.hpp>
+#include <ordo/config.hpp>
 #include <ordo/error.hpp>
 #include <ordo/events.hpp>
+#include <ordo/execution.hpp>
 #include <ordo/job.hpp>
 #include <ordo/json.hpp>
 #include <ordo/options.hpp>

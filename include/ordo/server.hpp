@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <ordo/admin.hpp>
 #include <ordo/client.hpp>
@@ -48,6 +49,9 @@ class Server {
   /// The code of one kind (default: the queue's name) of a queue. A queue the config does not name gets the defaults.
   /// Throws Error{invalid_argument} for a second worker of the same kind or a bad name.
   void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind = {});
+
+  /// Workers of other queues that are added later are left out. Empty: none is left out.
+  void only(std::vector<std::string> queues);
 
   /// Wraps every run; the first added is the outermost.
   void use(ServerMiddleware middleware);

@@ -20,7 +20,8 @@ namespace ordo::testing {
 ///   bench.drain();                       // runs everything that is due, in the order the rules say
 ///   bench.advance(std::chrono::hours{1});
 ///
-/// The same state machine, retries and merging as a real node. Not thread-safe.
+/// The same state machine, retries and merging as a real node; the queues are those of the config and of add(). A run
+/// that moves the clock past its timeout has timed out. Middlewares and events are a Server's. Not thread-safe.
 class Bench {
  public:
   explicit Bench(Config config = {}, Time start = Time{std::chrono::hours{24 * 365 * 50}});
@@ -28,17 +29,20 @@ class Bench {
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
 
+  /// Before the first job.
   void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind = {});
 
+  /// Also from within a run; what is pushed there runs after it.
   std::string push(std::string_view queue, NewJob job);
 
   /// Inline mode: each push runs what is due before it returns.
   void set_inline(bool on);
 
-  /// Runs everything that is due now, until nothing is; returns the number of runs.
+  /// Runs everything that is due now, until nothing is; returns the number of runs. Throws what retries_exhausted does.
   std::size_t drain();
 
   Time now() const;
+  /// Moves the clock, and runs nothing.
   void advance(Duration by);
 
   std::vector<JobView> jobs(std::string_view queue);

@@ -98,7 +98,8 @@ class Worker {
   /// The error text kept for an exception out of perform. Default: its message.
   virtual std::string format_error(std::exception_ptr error);
 
-  /// Stored form of an error text and back. Default: as it is. At most 16 KiB are kept.
+  /// Stored form of the error texts of this worker's failures, and back. Default: as it is. At most 16 KiB are kept.
+  /// load_error also sees texts of Ordo itself (a timeout), which were not dumped.
   virtual std::string dump_error(const std::string& error) { return error; }
   virtual std::string load_error(const std::string& stored) { return stored; }
 

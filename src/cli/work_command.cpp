@@ -140,7 +140,8 @@ int run_work(Context& context, const WorkValues& values) {
   Server server(config);
   server.set_log(log);
   server.set_hooks(hooks_of_work(log));
-  add_configured_workers(server, config, {.queues = values.queues, .log = log});
+  server.only(values.queues);
+  add_configured_workers(server, config, {.log = log});
   for (const std::string& library : values.libraries) load_library(server, library);
   if (context.load) context.load(server);
   if (server.worker_count() == 0) {

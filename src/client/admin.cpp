@@ -15,7 +15,6 @@
 namespace ordo {
 namespace {
 
-constexpr std::size_t kRows = 8192;
 constexpr std::size_t kDeadPage = 500;
 
 JobView view_of(const std::string& queue, const domain::JobSnapshot& job, Time now) {
@@ -115,7 +114,7 @@ Admin::Impl::Shards Admin::Impl::rebuild(const store::QueueDefinition& queue, co
   }
   store::Seq after = 0;
   while (!ids.empty()) {
-    const auto chunk = store.read(after, ids, kRows);
+    const auto chunk = store.read(after, ids, kLogRows);
     for (const auto& row : chunk.rows) {
       by_id.at(row.shard)->apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now);
     }

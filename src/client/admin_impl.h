@@ -17,7 +17,9 @@ class Admin::Impl {
  public:
   explicit Impl(std::shared_ptr<StoreHandle> handle) : handle_(std::move(handle)) {}
 
-  Stats stats();
+  Stats stats() { return tally().stats; }
+  /// Nothing of the queues that `served` admits is due, running, in back-off, or asked for and not yet read.
+  bool drained(const std::function<bool(const std::string&)>& served);
   std::vector<QueueView> queues();
   std::vector<NodeView> nodes();
   std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter);
@@ -29,7 +31,16 @@ class Admin::Impl {
   void set_paused(std::string_view queue, bool paused);
   bool remove(std::string_view queue, RemoveJobs jobs);
 
+  /// How many entries one look at the log takes in.
+  static constexpr std::size_t kLogRows = 8192;
+
  private:
+  struct Tally {
+    Stats stats;
+    std::set<std::string> unread;  ///< queues with controls that no owner has carried out yet
+  };
+  Tally tally();
+
   using Shards = std::vector<std::unique_ptr<domain::Shard>>;
 
   /// The given shards of a queue as an owner would have them now, from the store alone.

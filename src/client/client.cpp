@@ -153,7 +153,7 @@ std::string Client::push(std::string_view queue, NewJob job) {
   return impl_->push(queue, std::move(jobs)).front();
 }
 
-std::vector<std::string> Client::push(std::string_view queue, std::vector<NewJob> jobs) {
+std::vector<std::string> Client::push_many(std::string_view queue, std::vector<NewJob> jobs) {
   return impl_->push(queue, std::move(jobs));
 }
 

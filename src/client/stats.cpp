@@ -8,16 +8,11 @@
 namespace ordo {
 namespace {
 
-constexpr std::size_t kRows = 8192;
+bool is_payload(const domain::Entry& entry) {
+  return entry.type == domain::EntryType::push || entry.type == domain::EntryType::revive;
+}
 
-struct ShardCounts {
-  domain::Counts counts;
-  std::uint64_t dead = 0;
-};
-
-void add_entry(domain::Counts& counts, const domain::Entry& entry, Time at, Time now) {
-  const bool payload = entry.type == domain::EntryType::push || entry.type == domain::EntryType::revive;
-  if (!payload) return;
+void add_payload(domain::Counts& counts, const domain::Entry& entry, Time at, Time now) {
   const auto run_at = entry.type == domain::EntryType::revive ? at : entry.run_at.value_or(at);
   ++(run_at > now ? counts.scheduled : counts.due);
   counts.oldest = std::min(counts.oldest, run_at);
@@ -54,7 +49,7 @@ void add_to_total(QueueStats& total, const QueueStats& queue) {
 
 }  // namespace
 
-Stats Admin::Impl::stats() {
+Admin::Impl::Tally Admin::Impl::tally() {
   auto& store = handle_->store();
   const auto list = store.queues();
   std::set<std::string> alive;
@@ -68,6 +63,7 @@ Stats Admin::Impl::stats() {
   std::vector<store::ShardId> tail;
   std::map<std::uint32_t, std::vector<store::ShardId>> stale_split;
   store::Seq from = ~store::Seq{0};
+  std::set<std::uint32_t> unread;
   for (const auto& row : store.shards()) {
     auto& own = counts[row.shard] = domain::decode_counts(row.counts);
     dead[row.shard] = row.dead;
@@ -84,26 +80,31 @@ Stats Admin::Impl::stats() {
     from = std::min(from, row.position);
   }
   while (!tail.empty()) {
-    const auto chunk = store.read(from, tail, kRows);
+    const auto chunk = store.read(from, tail, kLogRows);
     for (const auto& row : chunk.rows) {
       if (row.seq <= positions[row.shard]) continue;
-      add_entry(counts[row.shard], domain::decode_entry(chunk.body(row)), row.at, now);
+      const auto entry = domain::decode_entry(chunk.body(row));
+      if (is_payload(entry)) {
+        add_payload(counts[row.shard], entry, row.at, now);
+      } else {
+        unread.insert(row.shard.queue);
+      }
     }
     from = chunk.through;
     if (chunk.at_end) break;
   }
-  for (const auto& [number, shards] : stale_split) {
-    const auto queue = std::find_if(list.queues.begin(), list.queues.end(),
-                                    [&](const auto& each) { return each.number == number; });
-    if (queue == list.queues.end()) continue;
+  for (const auto& queue : list.queues) {
+    const auto& shards = stale_split[queue.number];
+    if (shards.empty()) continue;
     domain::PayloadBudget budget{0, 0};
-    auto rebuilt = rebuild(*queue, shards, budget);
+    auto rebuilt = rebuild(queue, shards, budget);
     for (std::size_t i = 0; i < shards.size(); ++i) {
       rebuilt[i]->oldest_due(now, {});  // moves what is due by now
       counts[shards[i]] = rebuilt[i]->counts(now);
     }
   }
 
+  Tally tally;
   std::map<std::string, QueueStats> by_name;
   std::vector<std::string> order;
   for (const auto& queue : handle_->config().queues) order.push_back(queue.name);
@@ -111,16 +112,25 @@ Stats Admin::Impl::stats() {
     if (std::find(order.begin(), order.end(), queue.name) == order.end()) order.push_back(queue.name);
     auto& sum = by_name[queue.name];
     sum.paused = queue.paused;
+    if (unread.contains(queue.number)) tally.unread.insert(queue.name);
     for (const auto& [shard, own] : counts) {
       if (shard.queue == queue.number) add_to(sum, own, dead[shard], now);
     }
   }
-  Stats stats;
   for (const auto& name : order) {
-    add_to_total(stats.total, by_name[name]);
-    stats.by_queue.emplace_back(name, by_name[name]);
+    add_to_total(tally.stats.total, by_name[name]);
+    tally.stats.by_queue.emplace_back(name, by_name[name]);
   }
-  return stats;
+  return tally;
+}
+
+bool Admin::Impl::drained(const std::function<bool(const std::string&)>& served) {
+  const auto now = tally();
+  return std::none_of(now.stats.by_queue.begin(), now.stats.by_queue.end(), [&](const auto& entry) {
+    const auto& [name, queue] = entry;
+    if (!served(name) || queue.paused) return false;
+    return queue.due + queue.running + queue.retrying > 0 || now.unread.contains(name);
+  });
 }
 
 }  // namespace ordo

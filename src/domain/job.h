@@ -37,6 +37,8 @@ enum class Risk : std::uint8_t {
   suspect,  ///< it crashed something: runs alone
 };
 inline constexpr std::size_t kRisks = 3;
+/// So long after its last crash a job is like any other.
+inline constexpr Duration kCrashMemory = std::chrono::hours{72};
 
 /// What most waiting jobs never have.
 struct JobExtra {

@@ -7,7 +7,6 @@
 namespace ordo::domain {
 namespace {
 
-constexpr Duration kCrashMemory = std::chrono::hours{72};
 constexpr std::size_t kListedRuns = 100;
 
 }  // namespace

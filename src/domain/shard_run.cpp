@@ -8,7 +8,6 @@
 namespace ordo::domain {
 namespace {
 
-constexpr Duration kCrashMemory = std::chrono::hours{72};
 constexpr std::size_t kErrorLimit = 16 * 1024;
 
 // The longest head of `text` within `limit` bytes that does not cut a UTF-8 character.

@@ -156,13 +156,18 @@ void Engine::tell_pauses() {
       queue->told = queue->phase;
     }
     if (queue->phase != Phase::pausing) continue;
-    const bool runs = std::any_of(shards_.begin(), shards_.end(), [&](const auto& entry) {
-      return entry.second->queue == queue.get() && entry.second->machine.running() > 0;
-    });
-    if (runs) continue;
+    if (runs_of(*queue) > 0) continue;
     tell(name, EventType::queue_paused);
     queue->phase = queue->told = Phase::paused;
   }
+}
+
+std::size_t Engine::runs_of(const ServedQueue& queue) const {
+  std::size_t runs = 0;
+  for (const auto& [id, shard] : shards_) {
+    if (shard->queue == &queue) runs += shard->machine.running();
+  }
+  return runs;
 }
 
 // A kind that only another live node runs waits for it; one that nobody runs starts here, and fails.

@@ -112,6 +112,7 @@ class Engine {
   void settle(const CommitEnd& end);
   void check_lease();
   void tell_pauses();
+  std::size_t runs_of(const ServedQueue& queue) const;
   void drop(domain::ShardId id);
   void provide(Fetched fetched);
 

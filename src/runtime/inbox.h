@@ -93,6 +93,11 @@ class Inbox {
     changed_.wait_for(lock, at_most, [&] { return signalled_; });
   }
 
+  bool has_news() const {
+    const std::lock_guard lock(mutex_);
+    return signalled_;
+  }
+
   bool has_room() const {
     const std::lock_guard lock(mutex_);
     return rows_ < kRoom;

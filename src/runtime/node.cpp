@@ -61,9 +61,11 @@ void Node::build_engine() {
   };
   hooks.events = [this](auto events) { publish(std::move(events)); };
   hooks.died = [this](const std::string& queue, std::vector<JobView> dead) {
-    notifier_.post([this, queue, dead = std::move(dead)] {
+    notifier_.post([this, queue, dead = std::move(dead)]() mutable {
       const auto worker = plan_.workers.find({queue, dead.front().kind});
-      if (worker != plan_.workers.end()) worker->second->retries_exhausted(dead);
+      if (worker == plan_.workers.end()) return;
+      for (auto& job : dead) job.error = worker->second->load_error(job.error);
+      worker->second->retries_exhausted(dead);
     });
   };
   hooks.lost = [this](auto shard) {

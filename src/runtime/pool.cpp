@@ -100,7 +100,7 @@ void Pool::execute(std::size_t thread, Assignment& run) {
   } else {
     Batch batch(*run.queue, run.kind, std::move(run.jobs), run.timeout, static_cast<unsigned>(thread),
                 run.control->stop.get_token());
-    end.outcomes = outcomes_of(run, batch);
+    end.outcomes = perform_batch(perform_, *run.worker, batch);
     const auto took = (clock_.steady() - started).count();
     usual_us_.store((usual_us_.load(std::memory_order_relaxed) * 7 + took) / 8, std::memory_order_relaxed);
   }
@@ -108,20 +108,28 @@ void Pool::execute(std::size_t thread, Assignment& run) {
   busy_.fetch_sub(1);
 }
 
-std::vector<Outcome> Pool::outcomes_of(Assignment& run, Batch& batch) {
+std::vector<Outcome> perform_batch(const Performer& perform, Worker& worker, Batch& batch) {
+  Outcome missing = Outcome::done();
   try {
-    perform_(*run.worker, batch);
-    return batch.take_outcomes(Outcome::done());
+    perform(worker, batch);
   } catch (...) {
     const auto error = std::current_exception();
-    std::string text;
     try {
-      text = run.worker->dump_error(run.worker->format_error(error));
+      missing = Outcome::fail(worker.format_error(error));
     } catch (...) {
-      text = "perform failed, and so did the worker's error hooks";
+      missing = Outcome::fail("perform failed, and so did the worker's format_error");
     }
-    return batch.take_outcomes(Outcome::fail(std::move(text)));
   }
+  auto outcomes = batch.take_outcomes(missing);
+  for (auto& outcome : outcomes) {
+    if (outcome.kind != Outcome::Kind::failed) continue;
+    try {
+      outcome.text = worker.dump_error(outcome.text);
+    } catch (...) {
+      outcome.text += " (and the worker's dump_error failed)";
+    }
+  }
+  return outcomes;
 }
 
 }  // namespace ordo::runtime

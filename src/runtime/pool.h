@@ -19,6 +19,9 @@ namespace ordo::runtime {
 /// Runs one assignment's code; middlewares included. Throws what the worker throws.
 using Performer = std::function<void(Worker&, Batch&)>;
 
+/// Runs a batch: one outcome per job, whatever is thrown. Error texts are in their stored form.
+std::vector<Outcome> perform_batch(const Performer& perform, Worker& worker, Batch& batch);
+
 /// Threads that run jobs. Each run's end goes to the inbox.
 ///
 /// A thread may have several short runs handed to it at once; an idle one takes them over should one turn out long.
@@ -41,7 +44,6 @@ class Pool {
   bool next(std::size_t thread, std::vector<Assignment>& runs);
   bool steal(std::size_t thread, std::vector<Assignment>& runs);
   void execute(std::size_t thread, Assignment& run);
-  std::vector<Outcome> outcomes_of(Assignment& run, Batch& batch);
 
   Inbox& inbox_;
   Clock& clock_;

@@ -23,8 +23,6 @@ class ConfiguredWorkers {
   }
 
   void add(const QueueOptions& queue) {
-    if (!choice_.queues.empty() && std::ranges::find(choice_.queues, queue.name) == choice_.queues.end())
-      return;
     add(queue.name, queue.name, queue.execution);
     for (const KindOptions& kind : queue.kinds) add(queue.name, kind.kind, kind.execution);
   }

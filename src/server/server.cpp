@@ -11,6 +11,7 @@
 #include "client/client_impl.h"
 #include "client/store_handle.h"
 #include "runtime/node.h"
+#include "server/worker_table.h"
 
 namespace ordo {
 namespace {
@@ -39,14 +40,8 @@ class Server::Impl {
   explicit Impl(Config config) : config_(std::move(config)) {}
 
   void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
-    check_queue_name(queue);
-    const std::string name(queue), own_kind(kind.empty() ? queue : kind);
-    if (own_kind.size() > 255) throw Error(ErrorKind::invalid_argument, "a kind has at most 255 bytes");
-    if (config_.find(queue) == nullptr) config_.queues.push_back(QueueOptions{.name = name});
-    if (!workers_.emplace(std::pair(name, own_kind), std::move(worker)).second) {
-      throw Error(ErrorKind::invalid_argument,
-                  "queue '" + name + "' has a worker of kind '" + own_kind + "' already; give the second another kind");
-    }
+    const bool wanted = only_.empty() || std::find(only_.begin(), only_.end(), queue) != only_.end();
+    if (wanted) workers_.add(config_, queue, std::move(worker), kind);
   }
 
   void start() {
@@ -54,11 +49,9 @@ class Server::Impl {
     runtime::NodePlan plan;
     plan.options = config_.node;
     for (const auto& queue : config_.queues) {
-      const bool served = std::any_of(workers_.begin(), workers_.end(),
-                                      [&](const auto& entry) { return entry.first.first == queue.name; });
-      if (served) plan.queues.push_back(queue);
+      if (workers_.serves(queue.name)) plan.queues.push_back(queue);
     }
-    for (const auto& [name, worker] : workers_) plan.workers[name] = worker.get();
+    plan.workers = workers_.all();
     plan.perform = [this](Worker& worker, Batch& batch) {
       if (middlewares_.empty()) {
         worker.perform(batch);
@@ -106,13 +99,7 @@ class Server::Impl {
   bool drain() {
     Admin::Impl admin(handle());
     while (true) {
-      const auto stats = admin.stats();
-      const bool busy = std::any_of(stats.by_queue.begin(), stats.by_queue.end(), [&](const auto& entry) {
-        const auto& [name, queue] = entry;
-        const bool served = std::any_of(workers_.begin(), workers_.end(),
-                                        [&](const auto& worker) { return worker.first.first == name; });
-        return served && !queue.paused && queue.due + queue.running + queue.retrying > 0;
-      });
+      const bool busy = !admin.drained([this](const std::string& queue) { return workers_.serves(queue); });
       std::unique_lock lock(mutex_);
       if (stopping_ || node_->stopping()) return false;
       if (!busy) return true;
@@ -149,7 +136,8 @@ class Server::Impl {
   }
 
   Config config_;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<Worker>> workers_;
+  WorkerTable workers_;
+  std::vector<std::string> only_;
   std::vector<ServerMiddleware> middlewares_;
   std::vector<std::pair<EventFilter, EventHandler>> subscribers_;
   std::vector<std::function<void(Duration)>> lease_listeners_;
@@ -168,6 +156,7 @@ Server::~Server() { stop(Stop::now); }
 void Server::add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
   impl_->add(queue, std::move(worker), kind);
 }
+void Server::only(std::vector<std::string> queues) { impl_->only_ = std::move(queues); }
 void Server::use(ServerMiddleware middleware) { impl_->middlewares_.push_back(std::move(middleware)); }
 void Server::subscribe(EventFilter filter, EventHandler handler) {
   impl_->subscribers_.emplace_back(std::move(filter), std::move(handler));

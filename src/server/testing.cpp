@@ -1,0 +1,248 @@
+// A node in one thread: the engine, the follower and the keeper of production on a store in memory and a clock moved by
+// hand. Runs are executed where a pool would take them.
+#include <ordo/testing.hpp>
+
+#include <deque>
+
+#include <ordo/error.hpp>
+
+#include "client/admin_impl.h"
+#include "client/client_impl.h"
+#include "client/store_handle.h"
+#include "runtime/engine.h"
+#include "runtime/fetcher.h"
+#include "runtime/follower.h"
+#include "runtime/lease_keeper.h"
+#include "runtime/pool.h"
+#include "server/worker_table.h"
+#include "store/memory/memory_store.h"
+
+namespace ordo::testing {
+namespace {
+
+constexpr char kNode[] = "bench";
+
+class ManualClock final : public Clock {
+ public:
+  explicit ManualClock(Time now) : now_(now) {}
+
+  Time wall() override { return now_; }
+  Duration steady() override { return std::chrono::hours{1} + passed_; }
+  void advance(Duration by) {
+    now_ += by;
+    passed_ += by;
+  }
+
+ private:
+  Time now_;
+  Duration passed_{};
+};
+
+/// Takes what the engine starts; run() executes it.
+class InlineSink final : public runtime::RunSink {
+ public:
+  InlineSink(std::vector<std::size_t> threads, Clock& clock) : threads_(std::move(threads)), clock_(clock) {}
+
+  std::size_t prefetch(std::size_t) const override { return 1; }
+  std::size_t threads(std::size_t pool) const override { return threads_[pool]; }
+  void submit(std::size_t, int thread, std::vector<runtime::Assignment> runs) override {
+    for (auto& run : runs) waiting_.emplace_back(thread < 0 ? 0 : static_cast<unsigned>(thread), std::move(run));
+  }
+
+  /// Everything submitted, in order; returns how many.
+  std::size_t run(runtime::Inbox& inbox) {
+    std::size_t count = 0;
+    for (; !waiting_.empty(); ++count) {
+      auto [thread, run] = std::move(waiting_.front());
+      waiting_.pop_front();
+      execute(thread, run, inbox);
+    }
+    return count;
+  }
+
+ private:
+  void execute(unsigned thread, runtime::Assignment& run, runtime::Inbox& inbox) {
+    const auto started = clock_.steady();
+    run.control->started_us = started.count();
+    Batch batch(*run.queue, run.kind, std::move(run.jobs), run.timeout, thread, run.control->stop.get_token());
+    const runtime::Performer perform = [](Worker& worker, Batch& jobs) { worker.perform(jobs); };
+    runtime::RunEnd end{run.shard, run.epoch, run.no, runtime::perform_batch(perform, *run.worker, batch)};
+    // The run itself moved the clock: it took so long.
+    if (clock_.steady() - started >= run.timeout) run.control->ask_to_stop(runtime::StopReason::timeout);
+    inbox.post([&](runtime::News& news) { news.ends.push_back(std::move(end)); });
+  }
+
+  std::vector<std::size_t> threads_;
+  Clock& clock_;
+  std::deque<std::pair<unsigned, runtime::Assignment>> waiting_;
+};
+
+NodeOptions options_of_bench(NodeOptions options) {
+  options.lease = std::chrono::hours{24 * 365 * 100};  // nobody else is there to take it
+  return options;
+}
+
+}  // namespace
+
+class Bench::Impl {
+ public:
+  Impl(Config config, Time start)
+      : config_(std::move(config)),
+        clock_(start),
+        store_(std::make_shared<store::memory::MemoryStore>(clock_)),
+        options_(options_of_bench(config_.node)),
+        lease_(clock_, options_.lease) {}
+
+  void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
+    if (handle_) throw Error(ErrorKind::invalid_argument, "add the workers of a Bench before its first job");
+    workers_.add(config_, queue, std::move(worker), kind);
+  }
+
+  std::string push(std::string_view queue, NewJob job) {
+    start();
+    std::vector<NewJob> jobs;
+    jobs.push_back(std::move(job));
+    auto ids = client_->push(queue, std::move(jobs));
+    if (inline_) drain();
+    return ids.front();
+  }
+
+  /// A run that pushes does not run what it pushed: that comes after it.
+  std::size_t drain() {
+    start();
+    if (draining_) return 0;
+    draining_ = true;
+    const std::unique_ptr<bool, void (*)(bool*)> done(&draining_, [](bool* flag) { *flag = false; });
+    std::size_t runs = 0;
+    bool quiet = false;
+    while (!quiet) {
+      keeper_->tick();
+      const bool read = follower_->tick() == runtime::Follower::Found::something;
+      engine_->tick();
+      fetcher_->tick();
+      const auto started = sink_->run(engine_->inbox());
+      tell_deaths();
+      runs += started;
+      quiet = !read && started == 0 && !engine_->inbox().has_news();
+    }
+    return runs;
+  }
+
+  Time now() { return clock_.wall(); }
+  void advance(Duration by) {
+    if (by < Duration{0}) throw Error(ErrorKind::invalid_argument, "a Bench's clock moves forward only");
+    clock_.advance(by);
+  }
+  void set_inline(bool on) { inline_ = on; }
+
+  Admin::Impl admin() {
+    start();
+    return Admin::Impl(handle_);
+  }
+
+ private:
+  void start() {
+    if (handle_) return;
+    handle_ = std::make_shared<StoreHandle>(config_, clock_, store_);
+    client_ = std::make_unique<Client::Impl>(handle_);
+    std::vector<std::size_t> threads{options_.threads};
+    for (const auto& queue : config_.queues) {
+      if (queue.threads && workers_.serves(queue.name)) threads.push_back(*queue.threads);
+    }
+    sink_ = std::make_unique<InlineSink>(std::move(threads), clock_);
+    build_engine();
+    build_keeper();
+    keeper_->join();
+  }
+
+  void build_engine() {
+    runtime::EngineHooks hooks;
+    hooks.fetch = [this](auto shard, auto epoch, auto run, auto seqs) {
+      fetcher_->request(shard, epoch, run, std::move(seqs));
+    };
+    hooks.died = [this](const std::string& queue, std::vector<JobView> dead) {
+      deaths_.emplace_back(queue, std::move(dead));
+    };
+    engine_ = std::make_unique<runtime::Engine>(options_, *store_, clock_, Random(1), lease_, *sink_, std::move(hooks));
+    follower_ = std::make_unique<runtime::Follower>(*store_, engine_->inbox());
+    fetcher_ = std::make_unique<runtime::Fetcher>(*store_, engine_->inbox());
+  }
+
+  void build_keeper() {
+    runtime::NodeFacts facts{kNode, 0, options_.threads, clock_.wall(), {}, false};
+    std::vector<std::pair<std::string, std::uint32_t>> shards;
+    std::size_t pools = 0;
+    const auto workers = workers_.all();
+    for (const auto& queue : config_.queues) {
+      if (!workers_.serves(queue.name)) continue;
+      std::map<std::string, Worker*> kinds;
+      for (const auto& [name, worker] : workers) {
+        if (name.first != queue.name) continue;
+        kinds[name.second] = worker;
+        facts.kinds.push_back(name);
+      }
+      engine_->serve(queue, queue.threads ? ++pools : 0, std::move(kinds));
+      shards.emplace_back(queue.name, queue.shards);
+    }
+    runtime::KeeperHooks hooks;
+    hooks.granted = [this](std::vector<store::Grant> grants) { follower_->add(std::move(grants)); };
+    hooks.give_back = [](auto) {};
+    hooks.definitions = [this](const store::QueueList& list) { engine_->set_definitions(list); };
+    hooks.kinds_elsewhere = [](auto) {};
+    hooks.may_claim = [] { return true; };
+    keeper_ = std::make_unique<runtime::LeaseKeeper>(options_, kNode, std::move(facts), std::move(shards), *store_, clock_,
+                                                     Random(2), lease_, std::move(hooks));
+  }
+
+  void tell_deaths() {
+    const auto workers = workers_.all();
+    for (auto& [queue, dead] : std::exchange(deaths_, {})) {
+      const auto found = workers.find({queue, dead.front().kind});
+      if (found == workers.end()) continue;
+      for (auto& job : dead) job.error = found->second->load_error(job.error);
+      found->second->retries_exhausted(dead);
+    }
+  }
+
+  Config config_;
+  ManualClock clock_;
+  std::shared_ptr<store::memory::MemoryStore> store_;
+  const NodeOptions options_;
+  runtime::LeaseClock lease_;
+  WorkerTable workers_;
+  std::shared_ptr<StoreHandle> handle_;  // set: the workers are known
+  std::unique_ptr<Client::Impl> client_;
+  std::unique_ptr<InlineSink> sink_;
+  std::unique_ptr<runtime::Engine> engine_;
+  std::unique_ptr<runtime::Follower> follower_;
+  std::unique_ptr<runtime::Fetcher> fetcher_;
+  std::unique_ptr<runtime::LeaseKeeper> keeper_;
+  std::vector<std::pair<std::string, std::vector<JobView>>> deaths_;
+  bool inline_ = false;
+  bool draining_ = false;
+};
+
+Bench::Bench(Config config, Time start) : impl_(std::make_unique<Impl>(std::move(config), start)) {}
+Bench::~Bench() = default;
+
+void Bench::add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
+  impl_->add(queue, std::move(worker), kind);
+}
+std::string Bench::push(std::string_view queue, NewJob job) { return impl_->push(queue, std::move(job)); }
+void Bench::set_inline(bool on) { impl_->set_inline(on); }
+std::size_t Bench::drain() { return impl_->drain(); }
+Time Bench::now() const { return impl_->now(); }
+void Bench::advance(Duration by) { impl_->advance(by); }
+
+std::vector<JobView> Bench::jobs(std::string_view queue) { return impl_->admin().jobs(queue, {}); }
+
+std::vector<DeadView> Bench::dead(std::string_view queue) {
+  std::vector<DeadView> dead;
+  impl_->admin().dead(queue, {}, [&](const DeadView& view) {
+    dead.push_back(view);
+    return true;
+  });
+  return dead;
+}
+
+}  // namespace ordo::testing

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <ordo/options.hpp>
+#include <ordo/worker.hpp>
+
+namespace ordo {
+
+/// The workers that a program has added, by queue and kind.
+class WorkerTable {
+ public:
+  /// A queue that `config` does not name is added to it, with the defaults. Throws Error{invalid_argument} for a second
+  /// worker of the same kind or a bad name.
+  void add(Config& config, std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind);
+
+  bool serves(std::string_view queue) const;
+  std::map<std::pair<std::string, std::string>, Worker*> all() const;
+  std::size_t size() const { return workers_.size(); }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace ordo
