@@ -293,9 +293,14 @@ bool Node::stop(Duration patience) {
     news.calls.emplace_back([this] {
       engine_->quiet();
       engine_->release_all();
+      runs_ = engine_->runs();
+      shards_ = engine_->shards();
       released_ = true;
+      wake_all();
     });
   });
+  // Without patience, too, it must be known whether something runs.
+  wait_until(kReleaseGrace, [&] { return released_ || failure_; });
   const auto idle = [this] { return released_ && shards_ == 0 && runs_ == 0; };
   wait_until(patience, [&] { return idle() || hurry_ || failure_; });
   if (runs_ != 0) {
