@@ -1,6 +1,7 @@
 #include "runtime/follower.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ordo::runtime {
 
@@ -26,9 +27,9 @@ Follower::Found Follower::tick() {
     std::erase_if(adopting_, gone);
     for (const auto shard : removed_) std::erase(shards_, shard);
     removed_.clear();
-    if (adopting_.empty()) added.swap(added_);
+    if (adopting_.empty()) added = added_;
   }
-  if (!added.empty()) adopt(std::move(added));
+  if (!added.empty()) adopt(added);
   if (!adopting_.empty()) {
     read_for_adopted();
     return Found::something;
@@ -71,15 +72,26 @@ void Follower::read_for_adopted() {
   tell_caught_up(ready);
 }
 
-void Follower::adopt(std::vector<store::Grant> grants) {
+// They stay in `added_` until they are loaded: a store that does not answer is asked again.
+void Follower::adopt(const std::vector<store::Grant>& grants) {
   std::vector<domain::ShardId> ids;
   for (const auto& grant : grants) ids.push_back(grant.shard);
   auto facts = store_.load(ids);
-  inbox_.post([&](News& news) {
-    for (std::size_t i = 0; i < grants.size(); ++i) news.loaded.push_back({grants[i], std::move(facts[i])});
-  });
+  std::vector<LoadedShard> loaded;
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < grants.size(); ++i) {
+      const bool wanted = std::erase_if(added_, [&](const auto& grant) {
+                            return grant.shard == grants[i].shard && grant.lease == grants[i].lease;
+                          }) > 0;
+      if (wanted) loaded.push_back({grants[i], std::move(facts[i])});
+    }
+  }
+  for (const auto& shard : loaded) adopting_.push_back(shard.grant);
   if (shards_.empty()) cursor_ = 0;
-  adopting_ = std::move(grants);
+  inbox_.post([&](News& news) {
+    std::move(loaded.begin(), loaded.end(), std::back_inserter(news.loaded));
+  });
   adopting_cursor_ = 0;
 }
 

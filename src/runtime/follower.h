@@ -28,7 +28,7 @@ class Follower {
   Found tick();
 
  private:
-  void adopt(std::vector<store::Grant> grants);
+  void adopt(const std::vector<store::Grant>& grants);
   void read_for_adopted();
   void tell_caught_up(const std::vector<domain::ShardId>& ready);
 

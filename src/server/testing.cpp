@@ -15,7 +15,7 @@
 #include "runtime/lease_keeper.h"
 #include "runtime/pool.h"
 #include "server/worker_table.h"
-#include "store/memory/memory_store.h"
+#include "store/open.h"
 
 namespace ordo::testing {
 namespace {
@@ -89,7 +89,7 @@ class Bench::Impl {
   Impl(Config config, Time start)
       : config_(std::move(config)),
         clock_(start),
-        store_(std::make_shared<store::memory::MemoryStore>(clock_)),
+        store_(store::open("memory:", clock_)),
         options_(options_of_bench(config_.node)),
         lease_(clock_, options_.lease) {}
 
@@ -206,7 +206,7 @@ class Bench::Impl {
 
   Config config_;
   ManualClock clock_;
-  std::shared_ptr<store::memory::MemoryStore> store_;
+  std::shared_ptr<store::Store> store_;
   const NodeOptions options_;
   runtime::LeaseClock lease_;
   WorkerTable workers_;
