@@ -1,5 +1,7 @@
 // ordo bench: what this machine can do, beside plain SQLite.
 
+#include <cstdio>
+
 #include <fmt/format.h>
 
 #include <ordo/bench.hpp>
@@ -47,6 +49,7 @@ int run(Context& context, const BenchValues& values) {
                         number(figure.low) + ".." + number(figure.high), figure.unit, ratio, figure.what));
     }
     first = false;
+    std::fflush(stdout);  // each takes a while
   });
   if (values.json) print(first ? "[]\n" : "]\n");
   return 0;
