@@ -116,7 +116,13 @@ void LeaseKeeper::look() {
     const bool holds = std::any_of(shards.begin(), shards.end(), [&](const auto& row) { return row.owner == id; });
     if (!holds) store_.leave(id);
   }
-  const auto plan = domain::plan_placement({placed, live}, node_id_, options_);
+  auto plan = domain::plan_placement({placed, live}, node_id_, options_);
+  // What is still this node's in the store after a lost lease is taken again even when it belongs elsewhere: only an
+  // owner can give it away.
+  for (const auto& row : shards) {
+    const bool planned = std::find(plan.claim.begin(), plan.claim.end(), row.shard) != plan.claim.end();
+    if (row.owner == node_id_ && !held_.contains(row.shard) && !planned) plan.claim.push_back(row.shard);
+  }
   if (!plan.release.empty()) hooks_.give_back(plan.release);
   if (claiming && !plan.claim.empty() && hooks_.may_claim()) claim(plan.claim, shards, nodes);
 }
