@@ -155,7 +155,8 @@ void Engine::check_timeouts() {
 Duration Engine::next_tick() {
   Duration wait = options_.poll_interval;
   for (auto& [id, shard] : shards_) {
-    if (const auto due = shard->machine.next_due()) wait = std::min(wait, std::max(*due - now_, Duration{0}));
+    // What is due by now waits for something else than time: a thread, the end of a pause.
+    if (const auto due = shard->machine.next_due(); due && *due > now_) wait = std::min(wait, *due - now_);
   }
   if (!outstanding_.empty()) wait = std::min(wait, std::max(next_timeout_check_ - clock_.steady(), Duration{0}));
   if (retry_commits_at_.count() != 0) wait = std::min(wait, std::max(retry_commits_at_ - clock_.steady(), Duration{0}));
