@@ -17,7 +17,7 @@ namespace ordo {
 
 /// Moments of a node's life. All are optional; what they throw is logged.
 struct ServerHooks {
-  std::function<void()> on_start{};
+  std::function<void()> on_start{};  ///< the store is open, no job has started
   std::function<void()> on_stop{};
   /// An error outside a worker ended a thread of the node; the node stops, no job is lost.
   std::function<void(const std::exception_ptr&)> last_words{};

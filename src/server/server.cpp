@@ -67,12 +67,12 @@ class Server::Impl {
     plan.on_lease_renewed = [this](Duration time) {
       for (const auto& listener : lease_listeners_) listener(time);
     };
+    call_hook("on_start", hooks_.on_start);  // before the first job
     auto node = std::make_unique<runtime::Node>(std::move(plan), handle_->store(), handle_->clock());
     {
       const std::lock_guard lock(mutex_);
       node_ = std::move(node);
     }
-    call_hook("on_start", hooks_.on_start);
   }
 
   void stop(Stop mode) {
