@@ -28,7 +28,8 @@ class AppendRequest final : public Request {
   }
 
   void finish(std::exception_ptr error) override {
-    if (error == nullptr && refusal_) error = std::make_exception_ptr(*refusal_);
+    if (error == nullptr && refusal_) error = std::make_exception_ptr(std::move(*refusal_));
+    refusal_.reset();  // before the other thread has it: copies of an Error share their text
     done_(std::move(error));
   }
 
