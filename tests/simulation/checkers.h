@@ -1,0 +1,119 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/engine.h"
+#include "simulation/history.h"
+
+namespace ordo::simulation {
+
+/// No two runs of one key overlap, as far as their nodes obeyed their leases; on one node never.
+class OverlapChecker {
+ public:
+  explicit OverlapChecker(History& history) : history_(history) {}
+  void started(const SeenRun& run);
+
+ private:
+  History& history_;
+};
+
+/// Starts of a key come in order: nothing that sorts earlier is passed over, nothing overtakes a job that has its key.
+class OrderChecker {
+ public:
+  explicit OrderChecker(History& history) : history_(history) {}
+  void started(const SeenRun& run, Time now);
+
+ private:
+  void look_at_waiting(const SeenRun& run, const SeenJob& job, Time now);
+  void look_at_holders(const SeenRun& run, const SeenJob& job);
+
+  History& history_;
+};
+
+/// Nothing starts before its time, and with other payloads than those that were pushed.
+class StartChecker {
+ public:
+  explicit StartChecker(History& history) : history_(history) {}
+  void started(const SeenRun& run, const runtime::Assignment& assignment, Time now);
+
+ private:
+  void look_at_time(const SeenRun& run, const SeenJob& job, Time now);
+  void look_at_payloads(const SeenRun& run, const SeenJob& job, const BatchJob& delivered);
+
+  History& history_;
+};
+
+/// Nothing leaves the log without a reason: a run that ended well, a death, a cancel, an equal payload that stays.
+class LossChecker {
+ public:
+  explicit LossChecker(History& history) : history_(history) {}
+  void committed(const store::Delta& delta);
+
+ private:
+  bool is_justified(const SeenEntry& entry, const store::Delta& delta) const;
+  bool ended_by_run(const SeenEntry& entry, const store::Delta& delta) const;
+  bool is_duplicate(const SeenEntry& entry, const store::Delta& delta) const;
+  bool died(const SeenEntry& entry, const store::Delta& delta) const;
+  void look_at_control(const SeenEntry& control) const;
+  void settle_runs(const store::Delta& delta);
+
+  History& history_;
+  std::vector<domain::DeadPayload> dead_;  // of the delta looked at
+  std::set<Seq> erased_;
+};
+
+/// Only the last one who was granted a shard changes it.
+class FenceChecker {
+ public:
+  explicit FenceChecker(History& history) : history_(history) {}
+  void granted(const std::string& node, const store::Grant& grant);
+  void released(ShardId shard, const store::Lease& lease);
+  void committed(const std::string& node, const store::Delta& delta);
+
+ private:
+  struct Holder {
+    std::string node;
+    store::Lease lease;
+    std::uint64_t batch = 0;
+    bool released = false;
+  };
+  History& history_;
+  std::map<ShardId, Holder> holders_;
+};
+
+/// What a reader of the store would count is never too low.
+class CountsChecker {
+ public:
+  explicit CountsChecker(History& history) : history_(history) {}
+  void look();
+
+ private:
+  History& history_;
+};
+
+/// A shard rebuilt from the store equals the one in its owner's memory.
+class RebuildChecker {
+ public:
+  explicit RebuildChecker(History& history) : history_(history) {}
+  void look(const runtime::OwnedShard& shard);
+
+ private:
+  History& history_;
+};
+
+struct Checkers {
+  explicit Checkers(History& history)
+      : overlap(history), order(history), start(history), loss(history), fence(history), counts(history), rebuild(history) {}
+  OverlapChecker overlap;
+  OrderChecker order;
+  StartChecker start;
+  LossChecker loss;
+  FenceChecker fence;
+  CountsChecker counts;
+  RebuildChecker rebuild;
+};
+
+}  // namespace ordo::simulation

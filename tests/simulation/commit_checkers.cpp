@@ -1,0 +1,187 @@
+// What must hold at every commit: the fence, nothing lost, counts, rebuild equivalence.
+#include <algorithm>
+
+#include "domain/shard_harness.h"
+#include "simulation/checkers.h"
+
+namespace ordo::simulation {
+
+// ------------------------------------------------------------------------------------------------------------- loss
+
+void LossChecker::committed(const store::Delta& delta) {
+  dead_.clear();
+  for (const auto& row : delta.dead) dead_.push_back(domain::decode_dead(row.bytes));
+  history_.totals.died += dead_.size();
+  erased_ = {delta.erase.begin(), delta.erase.end()};
+  for (const Seq seq : delta.erase) {
+    const auto found = history_.entries.find(seq);
+    if (found == history_.entries.end() || !found->second.live) {
+      history_.world().fail("entry {} is erased twice", seq);
+      return;
+    }
+    if (found->second.is_payload() && !is_justified(found->second, delta)) {
+      const auto& name = found->second.name;
+      history_.world().fail("lost: entry {} ({}/{}/{} '{}') is erased without a reason", seq, name.kind, name.key,
+                            name.id, found->second.payload);
+    }
+  }
+  for (const Seq seq : delta.erase) history_.entries.at(seq).live = false;
+  for (const Seq seq : delta.erase) {
+    if (!history_.entries.at(seq).is_payload()) look_at_control(history_.entries.at(seq));
+  }
+  settle_runs(delta);
+}
+
+bool LossChecker::is_justified(const SeenEntry& entry, const store::Delta& delta) const {
+  if (ended_by_run(entry, delta) || died(entry, delta) || is_duplicate(entry, delta)) return true;
+  return history_.is_cancelled(entry.name, entry.shard, entry.seq, ~Seq{0});
+}
+
+bool LossChecker::ended_by_run(const SeenEntry& entry, const store::Delta& delta) const {
+  for (const auto& run : history_.runs) {
+    if (run->token != delta.lease.token || run->shard != delta.shard || !run->returned || run->timed_out()) continue;
+    for (const auto& job : run->jobs) {
+      const bool well = job.outcome == Outcome::Kind::done || job.outcome == Outcome::Kind::discarded;
+      if (well && std::find(job.seqs.begin(), job.seqs.end(), entry.seq) != job.seqs.end()) return true;
+    }
+  }
+  return false;
+}
+
+// An equal payload stays, or ends in this very commit with a run that knew of this one.
+bool LossChecker::is_duplicate(const SeenEntry& entry, const store::Delta& delta) const {
+  for (const auto& [seq, other] : history_.entries) {
+    if (seq == entry.seq || !other.live || other.shard != entry.shard) continue;
+    if (other.name != entry.name || other.payload != entry.payload) continue;
+    if (!erased_.contains(seq)) return true;
+    if (died(other, delta)) return true;
+    for (const auto& run : history_.runs) {
+      if (run->token != delta.lease.token || !run->returned || run->through < entry.seq) continue;
+      for (const auto& job : run->jobs) {
+        if (std::find(job.seqs.begin(), job.seqs.end(), seq) != job.seqs.end() && ended_by_run(other, delta)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool LossChecker::died(const SeenEntry& entry, const store::Delta& delta) const {
+  const bool all = history_.options(entry.shard).payloads == PayloadChoice::all;
+  return std::any_of(dead_.begin(), dead_.end(), [&](const auto& dead) {
+    if (JobName{dead.kind, dead.key, dead.id} != entry.name) return false;
+    if (dead.payload == entry.payload) return true;
+    if (all) return false;
+    // The one that was delivered dies, the others of its run are finished with it.
+    bool ran = false;
+    for (const auto& run : history_.runs) {
+      if (run->token != delta.lease.token || run->shard != delta.shard) continue;
+      for (const auto& job : run->jobs) {
+        if (std::find(job.seqs.begin(), job.seqs.end(), entry.seq) != job.seqs.end()) return true;
+        ran = ran || job.name == entry.name;
+      }
+    }
+    return !ran;
+  });
+}
+
+// A control goes only with all that it acts on.
+void LossChecker::look_at_control(const SeenEntry& control) const {
+  if (control.type != domain::EntryType::cancel) return;
+  for (const auto& [seq, entry] : history_.entries) {
+    if (seq > control.seq) return;
+    if (!entry.live || !entry.is_payload() || !history_.targets(control, entry.name, entry.shard)) continue;
+    history_.world().fail("cancel {} is erased while entry {} is still there", control.seq, seq);
+  }
+}
+
+void LossChecker::settle_runs(const store::Delta& delta) {
+  std::set<Seq> written = erased_;
+  for (const auto& state : delta.states) written.insert(state.seq);
+  for (const auto& run : history_.runs) {
+    if (!run->returned || run->token != delta.lease.token || run->shard != delta.shard) continue;
+    for (auto& job : run->jobs) {
+      job.settled = job.settled || std::any_of(job.seqs.begin(), job.seqs.end(),
+                                               [&](Seq seq) { return written.contains(seq); });
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------ fence
+
+void FenceChecker::granted(const std::string& node, const store::Grant& grant) {
+  auto& holder = holders_[grant.shard];
+  if (grant.lease.token <= holder.lease.token) {
+    history_.world().fail("the token of shard {}.{} does not rise", grant.shard.queue, grant.shard.index);
+  }
+  holder = {node, grant.lease, grant.batch, false};
+  ++history_.totals.takeovers;
+}
+
+void FenceChecker::released(ShardId shard, const store::Lease& lease) {
+  auto& holder = holders_[shard];
+  if (holder.lease == lease) holder.released = true;
+}
+
+void FenceChecker::committed(const std::string& node, const store::Delta& delta) {
+  auto& holder = holders_[delta.shard];
+  if (holder.lease != delta.lease || holder.node != node || holder.released) {
+    history_.world().fail("fence: {} writes shard {}.{}, which is {}'s", node, delta.shard.queue, delta.shard.index,
+                          holder.node);
+  }
+  if (delta.batch != holder.batch + 1) history_.world().fail("fence: batch {} after {}", delta.batch, holder.batch);
+  holder.batch = delta.batch;
+}
+
+// ----------------------------------------------------------------------------------------------------------- counts
+
+void CountsChecker::look() {
+  for (const auto& row : history_.store().shards()) {
+    std::set<JobName> jobs;
+    std::uint64_t tail = 0;
+    for (const auto& [seq, entry] : history_.entries) {
+      if (!entry.live || entry.shard != row.shard || !entry.is_payload()) continue;
+      jobs.insert(entry.name);
+      if (seq > row.position) ++tail;
+    }
+    const auto counts = domain::decode_counts(row.counts);
+    if (counts.queued() + counts.running + tail >= jobs.size()) continue;
+    history_.world().fail("counts: shard {}.{} has {} jobs; its counts say {} queued, {} running, and {} came later",
+                          row.shard.queue, row.shard.index, jobs.size(), counts.queued(), counts.running, tail);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------- rebuild
+
+void RebuildChecker::look(const runtime::OwnedShard& shard) {
+  using domain::Shard;
+  auto& store = history_.store();
+  const std::vector ids{shard.id};
+  auto facts = store.load(ids);
+  std::vector<std::pair<Seq, domain::JobState>> states;
+  for (const auto& row : facts.at(0).states) {
+    states.emplace_back(row.seq, domain::decode_state(row.bytes));
+    const auto entry = history_.entries.find(row.seq);
+    if (entry == history_.entries.end() || !entry->second.live) {
+      history_.world().fail("shard {}.{} has a state without its entry {}", shard.id.queue, shard.id.index, row.seq);
+    }
+  }
+  domain::PayloadBudget budget;
+  Shard rebuilt(history_.options(shard.id), budget);
+  const auto now = store.now();
+  rebuilt.load({.now = now}, std::move(states), domain::decode_counts(facts.at(0).counts));
+  const auto chunk = store.read(0, ids, ~std::size_t{0});
+  for (const auto& row : chunk.rows) rebuilt.apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now);
+  rebuilt.ready(now);
+  const auto expected = rebuilt.snapshot(Shard::View::rebuilt);
+  const auto live = shard.machine.snapshot(Shard::View::rebuilt);
+  ++history_.totals.rebuilds;
+  for (std::size_t i = 0; i < std::max(live.size(), expected.size()); ++i) {
+    if (i < live.size() && i < expected.size() && live[i] == expected[i]) continue;
+    history_.world().fail("rebuild of shard {}.{} differs\n  live:    {}\n  rebuilt: {}", shard.id.queue, shard.id.index,
+                          i < live.size() ? domain::testing::to_text(live[i]) : "-",
+                          i < expected.size() ? domain::testing::to_text(expected[i]) : "-");
+    return;
+  }
+}
+
+}  // namespace ordo::simulation

@@ -1,0 +1,227 @@
+#include "simulation/faulty_store.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include <ordo/error.hpp>
+
+namespace ordo::simulation {
+
+using store::CommitResult;
+
+FaultyStore::Fate FaultyStore::fate() {
+  if (world_.now() < refuses_until_) return Fate::fails_before;
+  if (faults_.fail_one_in == 0 || !world_.chance(faults_.fail_one_in)) return Fate::well;
+  return world_.chance(2) ? Fate::fails_before : Fate::fails_after;
+}
+
+void FaultyStore::refuse(const char* what) {
+  world_.say("{} cannot {}", who_, what);
+  throw Error(ErrorKind::unavailable, std::string("the store does not answer to ") + what);
+}
+
+template <class Call>
+auto FaultyStore::ask(const char* what, Call call) {
+  world_.preempt();
+  if (on_stall) on_stall();
+  const auto how = fate();
+  if (how == Fate::fails_before) refuse(what);
+  if constexpr (std::is_void_v<decltype(call())>) {
+    call();
+    if (how == Fate::fails_after) refuse(what);
+    world_.preempt();
+  } else {
+    auto answer = call();
+    if (how == Fate::fails_after) refuse(what);
+    world_.preempt();
+    return answer;
+  }
+}
+
+void FaultyStore::send(const char* what, std::function<void()> effect, std::function<void(bool)> answer) {
+  world_.preempt();
+  const auto how = fate();
+  const auto tell = [this, self = shared_from_this(), what, answer = std::move(answer), failed = how != Fate::well] {
+    if (!alive_) return;
+    if (failed) world_.say("{}: the outcome of {} is unknown", who_, what);
+    if (failed) ++history_.totals.unknown;
+    answer(failed);
+    if (on_answer) on_answer();
+  };
+  const auto act = [self = shared_from_this(), effect = std::move(effect), how] {
+    if (how != Fate::fails_before) effect();
+  };
+  // A part of the calls is as quick as in memory.
+  if (faults_.slowest.count() == 0 || world_.chance(3)) {
+    act();
+    tell();
+    return;
+  }
+  const auto there = world_.upto(faults_.slowest), back = world_.upto(faults_.slowest);
+  world_.later(there, [this, act, tell, back] {
+    act();
+    world_.later(back, tell);
+  });
+}
+
+void FaultyStore::changed() {
+  history_.read_log();
+  if (on_change) on_change();
+}
+
+// -------------------------------------------------------------------------------------------------------------- log
+
+void FaultyStore::append(std::vector<store::NewEntry> entries, store::Completion done) {
+  send(
+      "append", [this, entries = std::move(entries)] {
+        inner_.append(entries, [](const std::exception_ptr&) {});
+        changed();
+      },
+      [done = std::move(done)](bool failed) {
+        done(failed ? std::make_exception_ptr(Error(ErrorKind::unavailable, "append")) : nullptr);
+      });
+}
+
+store::LogChunk FaultyStore::read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) {
+  return ask("read", [&] { return inner_.read(after, shards, std::min(max_rows, faults_.max_rows)); });
+}
+
+store::LogChunk FaultyStore::fetch(std::span<const Seq> seqs) {
+  return ask("fetch", [&] { return inner_.fetch(seqs); });
+}
+
+void FaultyStore::wake() {
+  inner_.wake();
+  if (on_change) on_change();
+}
+
+// ------------------------------------------------------------------------------------------------------------ owner
+
+void FaultyStore::commit(std::vector<store::Delta> deltas, store::CommitCompletion done) {
+  const auto results = std::make_shared<std::vector<CommitResult>>();
+  send(
+      "commit", [this, results, deltas = std::move(deltas)] { *results = apply(deltas); },
+      [results, done = std::move(done)](bool failed) {
+        if (failed) return done({}, std::make_exception_ptr(Error(ErrorKind::unavailable, "commit")));
+        done(*results, nullptr);
+      });
+}
+
+std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& deltas) {
+  std::vector<CommitResult> results;
+  for (const auto& delta : deltas) {
+    std::uint64_t batch = 0;
+    for (const auto& row : inner_.shards()) {
+      if (row.shard == delta.shard) batch = row.batch;
+    }
+    inner_.commit({delta}, [&](const std::vector<CommitResult>& result, const std::exception_ptr&) {
+      results.push_back(result.at(0));
+    });
+    const bool is_new = results.back() == CommitResult::applied && batch != delta.batch;
+    world_.say("{} commits shard {}.{} batch {}: {} erased, {} states, {} dead{}", who_, delta.shard.queue,
+               delta.shard.index, delta.batch, fmt::join(delta.erase, ","), delta.states.size(), delta.dead.size(),
+               results.back() == CommitResult::stale ? ": stale" : is_new ? "" : ": again");
+    ++(results.back() == CommitResult::stale ? history_.totals.stale : history_.totals.commits);
+    if (!is_new) continue;
+    checkers_.fence.committed(who_, delta);
+    checkers_.loss.committed(delta);
+  }
+  return results;
+}
+
+std::vector<store::ShardFacts> FaultyStore::load(std::span<const ShardId> shards) {
+  return ask("load", [&] { return inner_.load(shards); });
+}
+
+// ----------------------------------------------------------------------------------------------------------- queues
+
+store::QueueList FaultyStore::queues() {
+  return ask("list queues", [&] { return inner_.queues(); });
+}
+
+store::QueueDefinition FaultyStore::define(std::string_view name, std::uint32_t shards) {
+  return ask("define", [&] { return inner_.define(name, shards); });
+}
+
+bool FaultyStore::set_paused(std::string_view name, bool paused) {
+  return ask("pause", [&] {
+    const bool known = inner_.set_paused(name, paused);
+    changed();
+    return known;
+  });
+}
+
+// ------------------------------------------------------------------------------------------------- nodes and leases
+
+void FaultyStore::join(const std::string& node, const std::string& facts) {
+  ask("join", [&] { inner_.join(node, facts); });
+}
+
+bool FaultyStore::renew(const std::string& node) {
+  return ask("renew", [&] { return inner_.renew(node); });
+}
+
+void FaultyStore::leave(const std::string& node) {
+  ask("leave", [&] {
+    world_.say("{} forgets {}", who_, node);
+    inner_.leave(node);
+  });
+}
+
+std::vector<store::NodeRow> FaultyStore::nodes() {
+  return ask("list nodes", [&] { return inner_.nodes(); });
+}
+
+std::vector<store::ShardRow> FaultyStore::shards() {
+  return ask("list shards", [&] { return inner_.shards(); });
+}
+
+std::vector<store::Grant> FaultyStore::acquire(const std::string& node, std::uint64_t holder,
+                                               std::span<const store::Claim> claims) {
+  return ask("acquire", [&] {
+    auto grants = inner_.acquire(node, holder, claims);
+    for (const auto& grant : grants) {
+      world_.say("{} is granted shard {}.{} token {}{}{}", who_, grant.shard.queue, grant.shard.index,
+                 grant.lease.token, grant.clean ? " clean" : "", grant.crashed ? " crashed" : "");
+      checkers_.fence.granted(who_, grant);
+    }
+    return grants;
+  });
+}
+
+void FaultyStore::release(std::span<const std::pair<ShardId, store::Lease>> leases) {
+  ask("release", [&] {
+    for (const auto& [shard, lease] : leases) {
+      world_.say("{} releases shard {}.{}", who_, shard.queue, shard.index);
+      checkers_.fence.released(shard, lease);
+    }
+    inner_.release(leases);
+  });
+}
+
+// --------------------------------------------------------------------------------------------------------- the dead
+
+std::vector<store::DeadRow> FaultyStore::dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) {
+  return ask("list the dead", [&] { return inner_.dead(queue, after, max_rows); });
+}
+
+std::size_t FaultyStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
+  return ask("erase the dead", [&] { return inner_.erase_dead(queue, nos); });
+}
+
+std::size_t FaultyStore::revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
+                                std::vector<store::NewEntry> entries) {
+  return ask("revive", [&] {
+    const auto count = inner_.revive(queue, nos, std::move(entries));
+    history_.totals.revived += count;
+    changed();
+    return count;
+  });
+}
+
+Time FaultyStore::now() {
+  world_.preempt();
+  return last_now_ = inner_.now();
+}
+
+}  // namespace ordo::simulation

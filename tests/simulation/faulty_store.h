@@ -1,0 +1,97 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulation/checkers.h"
+#include "simulation/history.h"
+#include "simulation/world.h"
+#include "store/memory/memory_store.h"
+
+namespace ordo::simulation {
+
+/// How one client of the store is treated.
+struct StoreFaults {
+  std::uint64_t fail_one_in = 0;  ///< calls; 0: none
+  Duration slowest{};             ///< of a commit or append, each way
+  std::size_t max_rows = ~std::size_t{0};
+};
+
+/// The store as one process sees it: slow, cut off, failing before or after the effect. Everything that takes effect is
+/// shown to the checkers.
+class FaultyStore final : public store::Store, public std::enable_shared_from_this<FaultyStore> {
+ public:
+  FaultyStore(std::string who, History& history, Checkers& checkers, StoreFaults faults)
+      : who_(std::move(who)), history_(history), world_(history.world()), inner_(history.store()), checkers_(checkers),
+        faults_(faults) {}
+
+  /// Refuses everything until then.
+  void cut_off(Duration until) { refuses_until_ = until; }
+  void heal() {
+    faults_ = {};
+    refuses_until_ = {};
+  }
+  /// Its process has ended: what is on its way may still arrive, answers do not.
+  void kill() { alive_ = false; }
+  /// Called when an answer has come.
+  std::function<void()> on_answer;
+  /// Called when something was appended or changed.
+  std::function<void()> on_change;
+  /// Called in the middle of a call, now and then.
+  std::function<void()> on_stall;
+  Time last_now() const { return last_now_; }
+
+  void append(std::vector<store::NewEntry> entries, store::Completion done) override;
+  store::LogChunk read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) override;
+  store::LogChunk fetch(std::span<const Seq> seqs) override;
+  Seq head() override { return inner_.head(); }
+  std::uint64_t wakes() override { return inner_.wakes(); }
+  void wait(std::uint64_t, Duration) override {}
+  void wake() override;
+  void commit(std::vector<store::Delta> deltas, store::CommitCompletion done) override;
+  std::vector<store::ShardFacts> load(std::span<const ShardId> shards) override;
+  store::QueueList queues() override;
+  store::QueueDefinition define(std::string_view name, std::uint32_t shards) override;
+  bool set_paused(std::string_view name, bool paused) override;
+  bool remove(std::string_view name) override { return inner_.remove(name); }
+  void join(const std::string& node, const std::string& facts) override;
+  bool renew(const std::string& node) override;
+  void leave(const std::string& node) override;
+  std::vector<store::NodeRow> nodes() override;
+  std::vector<store::ShardRow> shards() override;
+  std::vector<store::Grant> acquire(const std::string& node, std::uint64_t holder,
+                                    std::span<const store::Claim> claims) override;
+  void release(std::span<const std::pair<ShardId, store::Lease>> leases) override;
+  std::vector<store::DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) override;
+  std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) override;
+  std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
+                     std::vector<store::NewEntry> entries) override;
+  Time now() override;
+
+ private:
+  enum class Fate { well, fails_before, fails_after };
+
+  Fate fate();
+  /// A blocking call: others go on before and after it, and it may fail on either side.
+  template <class Call>
+  auto ask(const char* what, Call call);
+  void refuse(const char* what);
+  /// A call with an answer that comes later. `effect` and `answer(failed)`.
+  void send(const char* what, std::function<void()> effect, std::function<void(bool failed)> answer);
+  void changed();
+  std::vector<store::CommitResult> apply(const std::vector<store::Delta>& deltas);
+
+  const std::string who_;
+  History& history_;
+  World& world_;
+  store::memory::MemoryStore& inner_;
+  Checkers& checkers_;
+  StoreFaults faults_;
+  Duration refuses_until_{};
+  Time last_now_{};
+  bool alive_ = true;
+};
+
+}  // namespace ordo::simulation

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <ordo/options.hpp>
+
+#include "domain/entry.h"
+#include "domain/records.h"
+#include "runtime/run.h"
+#include "simulation/world.h"
+#include "store/memory/memory_store.h"
+
+namespace ordo::simulation {
+
+using store::Seq;
+using store::ShardId;
+
+struct JobName {
+  std::string kind, key, id;
+  auto operator<=>(const JobName&) const = default;
+};
+
+/// An entry of the log as the world saw it appended.
+struct SeenEntry {
+  Seq seq = 0;
+  ShardId shard;
+  Time at{};
+  domain::EntryType type = domain::EntryType::push;
+  JobName name;
+  std::string payload;
+  std::optional<Time> run_at;
+  domain::JobOptions options;
+  bool live = true;  ///< still in the log
+
+  bool is_payload() const { return type == domain::EntryType::push || type == domain::EntryType::revive; }
+};
+
+/// Where a job stands among those of its key that never started (rules: priority), if that is beyond doubt.
+struct SortKey {
+  std::int64_t slot = 0;
+  std::int32_t priority = 100;
+  Time run_at{};
+  Seq arrival = 0;
+};
+bool sorts_before(const QueueOptions& options, const SortKey& a, const SortKey& b);
+
+struct SeenJob {
+  JobName name;
+  std::vector<Seq> seqs;
+  std::optional<SortKey> sort;
+  std::optional<Outcome::Kind> outcome;
+  bool settled = false;  ///< its end is durable
+};
+
+/// A run as the world saw it handed to a pool.
+struct SeenRun {
+  std::string node;
+  ShardId shard;
+  std::uint64_t token = 0, epoch = 0, no = 0;
+  std::vector<SeenJob> jobs;
+  Seq through = 0;  ///< what its owner had read when it chose the jobs
+  std::shared_ptr<runtime::RunControl> control;
+  bool returned = false;
+  bool cut = false;      ///< counts as ended: its node was stopped, has died, or lost its lease
+  bool crashed = false;  ///< its node has died
+
+  bool timed_out() const { return control && control->reason.load() == runtime::StopReason::timeout; }
+};
+
+/// All that happened at the store and at the pools. Checkers look things up here.
+class History {
+ public:
+  History(World& world, store::memory::MemoryStore& store, const std::vector<QueueOptions>& queues)
+      : world_(world), store_(store), queues_(queues) {}
+
+  /// Sees what was appended since.
+  void read_log();
+
+  const QueueOptions& options(ShardId shard) const { return queues_.at(shard.queue - 1); }
+  World& world() const { return world_; }
+  store::memory::MemoryStore& store() const { return store_; }
+
+  std::map<Seq, SeenEntry> entries;
+  std::vector<std::unique_ptr<SeenRun>> runs;
+
+  SeenRun* find_run(const std::string& node, ShardId shard, std::uint64_t epoch, std::uint64_t no);
+  std::optional<domain::JobState> state_of(ShardId shard, Seq first) const;
+  bool any_live(const std::vector<Seq>& seqs) const;
+  bool was_started(Seq seq) const { return started.contains(seq); }
+  std::set<Seq> started;
+  /// The last payload entry of the shard that is still there.
+  Seq last_live(ShardId shard) const;
+
+  bool targets(const SeenEntry& control, const JobName& name, ShardId shard) const;
+  /// A cancel of the job behind `after` and up to `through`.
+  bool is_cancelled(const JobName& name, ShardId shard, Seq after, Seq through) const;
+  bool has_moves(const JobName& name, ShardId shard) const;
+
+  /// Of a job that never started and that nothing but pushes touched; nothing: in doubt.
+  std::optional<SortKey> clean_sort(const JobName& name, ShardId shard, const std::vector<Seq>& seqs) const;
+
+  struct Totals {
+    std::uint64_t pushed = 0, runs = 0, commits = 0, stale = 0, unknown = 0, crashes = 0, pauses = 0, jumps = 0,
+                  partitions = 0, stops = 0, joins = 0, rebuilds = 0, takeovers = 0, died = 0, lost_leases = 0,
+                  cancels = 0, revived = 0, orders = 0;
+  } totals;
+
+ private:
+  World& world_;
+  store::memory::MemoryStore& store_;
+  const std::vector<QueueOptions>& queues_;
+  Seq seen_ = 0;
+};
+
+}  // namespace ordo::simulation

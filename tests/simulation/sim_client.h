@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulation/faulty_store.h"
+
+namespace ordo::simulation {
+
+/// One who pushes, cancels, revives and pauses by chance. What it does not know the end of it does again.
+class SimClient {
+ public:
+  SimClient(std::string name, World& world, History& history, Checkers& checkers, StoreFaults faults,
+            const std::vector<QueueOptions>& queues, int actions);
+  ~SimClient();
+
+  /// Nothing is left to do or unanswered.
+  bool is_done() const { return left_ == 0 && unanswered_ == 0; }
+  /// Ends it: nothing is tried again.
+  void kill();
+  void heal() { store_->heal(); }
+
+  std::function<void()> on_change;
+
+ private:
+  void step();
+  void act();
+  void push(const QueueOptions& queue, std::uint32_t number);
+  void control(const QueueOptions& queue, std::uint32_t number, domain::EntryType type);
+  void send(std::vector<store::NewEntry> entries);
+  void change_dead(const QueueOptions& queue, std::uint32_t number, bool revive);
+
+  const std::string name_;
+  World& world_;
+  History& history_;
+  const std::shared_ptr<FaultyStore> store_;
+  const std::vector<QueueOptions>& queues_;
+  int left_;
+  int unanswered_ = 0;
+  int payloads_ = 0;
+  bool dead_ = false;
+  Actor* actor_;
+};
+
+}  // namespace ordo::simulation

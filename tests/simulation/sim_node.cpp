@@ -1,0 +1,349 @@
+#include "simulation/sim_node.h"
+
+#include <algorithm>
+
+#include <ordo/error.hpp>
+
+namespace ordo::simulation {
+
+using runtime::News;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+class NoWorker final : public Worker {
+ public:
+  void perform(Batch&) override {}
+};
+NoWorker no_worker;
+
+std::vector<std::size_t> pool_sizes(const NodePlan& plan) {
+  std::vector<std::size_t> sizes{plan.options.threads};
+  for (const auto& queue : plan.queues) {
+    if (queue.threads) sizes.push_back(*queue.threads);
+  }
+  return sizes;
+}
+
+}  // namespace
+
+SimNode::SimNode(NodePlan plan, World& world, History& history, Checkers& checkers, const WorkPlan& work)
+    : plan_(std::move(plan)),
+      world_(world),
+      history_(history),
+      checkers_(checkers),
+      clock_(world, world.upto(std::chrono::hours{100})),
+      store_(std::make_shared<FaultyStore>(plan_.id, history, checkers, plan_.faults)),
+      lease_(clock_, plan_.options.lease),
+      pool_(world, clock_, history, work, pool_sizes(plan_), plan_.prefetch) {
+  build();
+  world_.say("{} starts", id());
+}
+
+SimNode::~SimNode() {
+  kill();
+  for (Actor* actor : {engine_actor_, follower_actor_, fetcher_actor_, keeper_actor_, pool_actor_, stop_actor_}) {
+    actor->gone = true;
+  }
+}
+
+void SimNode::build() {
+  pool_.node = id();
+  pool_.on_submit = [this](const auto& assignment) { saw_submit(assignment); };
+  pool_.on_end = [this] { poke(engine_actor_); };
+  pool_.on_kill = [this] { dying_ = true; };
+  store_->on_answer = [this] { poke(engine_actor_); };
+  store_->on_stall = [this] { stall(); };
+
+  engine_ = std::make_unique<runtime::Engine>(plan_.options, *store_, clock_, Random(world_.random.next()), lease_, pool_,
+                                              engine_hooks());
+  pool_.inbox = &engine_->inbox();
+  runtime::NodeFacts facts{"host", 1, plan_.options.threads, clock_.wall(), plan_.kinds, false};
+  std::vector<std::pair<std::string, std::uint32_t>> shards;
+  std::size_t own_pools = 0;
+  for (const auto& queue : plan_.queues) {
+    std::map<std::string, Worker*> workers;
+    for (const auto& [name, kind] : plan_.kinds) {
+      if (name == queue.name) workers[kind] = &no_worker;
+    }
+    engine_->serve(queue, queue.threads ? ++own_pools : 0, std::move(workers));
+    shards.emplace_back(queue.name, queue.shards);
+  }
+  follower_ = std::make_unique<runtime::Follower>(*store_, engine_->inbox());
+  fetcher_ = std::make_unique<runtime::Fetcher>(*store_, engine_->inbox());
+  keeper_ = std::make_unique<runtime::LeaseKeeper>(plan_.options, id(), std::move(facts), std::move(shards), *store_,
+                                                   clock_, Random(world_.random.next()), lease_, keeper_hooks());
+  engine_actor_ = world_.add(id() + " engine", [this] { tick_engine(); });
+  follower_actor_ = world_.add(id() + " follower", [this] { tick_follower(); });
+  fetcher_actor_ = world_.add(id() + " fetcher", [this] { tick_fetcher(); });
+  keeper_actor_ = world_.add(id() + " keeper", [this] { tick_keeper(); });
+  pool_actor_ = world_.add(id() + " pool", [this] { pool_actor_->wake_at(pool_.step()); });
+  stop_actor_ = world_.add(id() + " stop", [this] { tick_stop(); });
+  for (Actor* actor : {engine_actor_, follower_actor_, fetcher_actor_, pool_actor_, stop_actor_}) actor->due = Duration::max();
+}
+
+runtime::EngineHooks SimNode::engine_hooks() {
+  runtime::EngineHooks hooks;
+  hooks.fetch = [this](auto shard, auto epoch, auto run, auto seqs) {
+    fetcher_->request(shard, epoch, run, std::move(seqs));
+    poke(fetcher_actor_);
+  };
+  hooks.lost = [this](auto shard) {
+    world_.say("{} loses shard {}.{}", id(), shard.queue, shard.index);
+    follower_->remove(shard);
+    keeper_->lost(shard);
+    poke(keeper_actor_);
+  };
+  hooks.released = [this](auto shard, auto lease) {
+    follower_->remove(shard);
+    keeper_->released(shard, lease);
+    poke(keeper_actor_);
+  };
+  hooks.lease_lost = [this] {
+    ++history_.totals.lost_leases;
+    if (plan_.dies_with_lease) dying_ = true;
+  };
+  return hooks;
+}
+
+runtime::KeeperHooks SimNode::keeper_hooks() {
+  runtime::KeeperHooks hooks;
+  hooks.granted = [this](std::vector<store::Grant> grants) {
+    follower_->add(std::move(grants), lease_.losses());
+    store_->wake();
+  };
+  hooks.give_back = [this](std::vector<ShardId> shards) {
+    engine_->inbox().post([&](News& news) { news.release = std::move(shards); });
+    poke(engine_actor_);
+  };
+  hooks.definitions = [this](const store::QueueList& list) {
+    engine_->set_definitions(list);
+    engine_->inbox().post([](News& news) { news.calls.emplace_back([] {}); });
+    poke(engine_actor_);
+  };
+  hooks.kinds_elsewhere = [this](auto kinds) { engine_->set_elsewhere(std::move(kinds)); };
+  hooks.may_claim = [this] { return !lease_.lost() && engine_->zombies() == 0; };
+  return hooks;
+}
+
+void SimNode::poke(Actor* actor) {
+  if (actor != nullptr) actor->wake_at(world_.now() + (world_.chance(4) ? world_.upto(milliseconds{20}) : Duration{0}));
+}
+
+void SimNode::woken() { poke(follower_actor_); }
+
+// ---------------------------------------------------------------------------------------------------------- threads
+
+void SimNode::tick_engine() {
+  const auto wait = engine_->tick();
+  engine_actor_->wake_at(world_.now() + wait);
+  if (pool_.look_at_stops() || pool_.active() > 0) poke(pool_actor_);
+  note_taken();
+  for (const auto& row : history_.store().shards()) {
+    const auto* shard = engine_->find(row.shard);
+    if (shard == nullptr || !shard->ready || shard->in_flight || shard->machine.has_changes()) continue;
+    if (row.owner != id() || row.token != shard->lease.token || !plan_.compares) continue;
+    if (shard->machine.through() < history_.last_live(row.shard)) continue;
+    auto& compared = compared_[row.shard];
+    const std::pair current{row.token, row.batch};
+    if (std::exchange(compared, current) != current) checkers_.rebuild.look(*shard);
+  }
+}
+
+void SimNode::tick_follower() {
+  const auto before = store_->wakes();
+  try {
+    if (follower_->tick() == runtime::Follower::Found::something) {
+      poke(engine_actor_);
+      follower_actor_->wake_at(world_.now());
+      return;
+    }
+  } catch (const Error&) {
+    poke(engine_actor_);
+    follower_actor_->wake_at(world_.now() + plan_.options.poll_interval);
+    return;
+  }
+  if (before != seen_wakes_) poke(keeper_actor_);
+  seen_wakes_ = before;
+  follower_actor_->wake_at(store_->wakes() != before ? world_.now() : world_.now() + plan_.options.poll_interval);
+}
+
+void SimNode::tick_fetcher() {
+  try {
+    fetcher_->tick();
+  } catch (const Error&) {
+    world_.say("{} could not fetch", id());
+  }
+  poke(engine_actor_);
+}
+
+void SimNode::tick_keeper() {
+  Duration wait = plan_.options.poll_interval;
+  try {
+    if (!joined_) {
+      keeper_->join();
+      joined_ = true;
+      poke(engine_actor_);
+      poke(follower_actor_);
+      wait = {};
+    } else if (leaving_) {
+      keeper_->leave();
+      left_ = true;
+      return;
+    } else {
+      wait = keeper_->tick();
+    }
+  } catch (const Error&) {
+  }
+  keeper_actor_->wake_at(world_.now() + std::max<Duration>(wait, milliseconds{1}));
+}
+
+// ------------------------------------------------------------------------------------------------------- life's end
+
+void SimNode::stop() {
+  if (stopping_) return;
+  world_.say("{} stops", id());
+  ++history_.totals.stops;
+  stopping_ = true;
+  stop_by_ = world_.now() + world_.upto(seconds{6});
+  keeper_->stop_claiming();
+  engine_->inbox().post([this](News& news) {
+    news.calls.emplace_back([this] {
+      engine_->quiet();
+      engine_->release_all();
+      released_ = true;
+    });
+  });
+  poke(engine_actor_);
+  poke(stop_actor_);
+}
+
+// As runtime::Node::stop(): patience, then the runs are asked to stop, then the shards go.
+void SimNode::tick_stop() {
+  stop_actor_->wake_at(world_.now() + milliseconds{50});
+  if (leaving_ || !stopping_) return;
+  const bool idle = released_ && engine_->shards() == 0 && engine_->runs() == 0;
+  if (idle) {
+    leaving_ = true;
+    poke(keeper_actor_);
+    return;
+  }
+  if (world_.now() < stop_by_) return;
+  if (!asked_) {
+    asked_ = true;
+    stop_by_ = world_.now() + seconds{20};
+    engine_->inbox().post([this](News& news) {
+      news.calls.emplace_back([this] { engine_->stop_runs(runtime::StopReason::node_stops); });
+    });
+    poke(engine_actor_);
+    return;
+  }
+  if (engine_->runs() > 0 && pool_.active() == 0 && !is_paused()) {
+    world_.fail("{} cannot stop: {} runs are waited for and none is executed", id(), engine_->runs());
+  }
+  dying_ = true;
+}
+
+void SimNode::pause(Duration time) {
+  world_.say("{} is paused for {} ms", id(), time.count() / 1000);
+  ++history_.totals.pauses;
+  const auto until = world_.now() + time;
+  for (Actor* actor : {engine_actor_, follower_actor_, fetcher_actor_, keeper_actor_, pool_actor_, stop_actor_}) {
+    actor->asleep_until = until;
+  }
+  cut_runs();
+}
+
+bool SimNode::is_paused() const { return engine_actor_->asleep_until > world_.now(); }
+
+// The process stands still in the middle of a call.
+void SimNode::stall() {
+  if (world_.calm || !world_.chance(1000)) return;
+  const auto time = world_.upto(plan_.options.lease * 2);
+  pause(time);
+  world_.nap(time);
+}
+
+void SimNode::kill() {
+  store_->kill();
+  for (auto& run : history_.runs) {
+    if (run->node == id() && !run->returned) run->cut = run->crashed = true;
+  }
+}
+
+void SimNode::cut_runs() {
+  for (auto& run : history_.runs) {
+    if (run->node == id() && !run->returned) run->cut = true;
+  }
+}
+
+// What goes on behind the end of the lease is the fence's business.
+void SimNode::look_at_lease() {
+  if (!lease_.valid() && engine_->runs() > 0) cut_runs();
+}
+
+void SimNode::describe() const {
+  world_.say("{}: {} shards, {} runs, {} zombies, {} executed, lease {}, asleep until {}", id(), engine_->shards(),
+             engine_->runs(), engine_->zombies(), pool_.active(), lease_.valid(), engine_actor_->asleep_until.count());
+}
+
+void SimNode::note(const char* what) { world_.say("{} {}", id(), what); }
+
+// ----------------------------------------------------------------------------------------------------- what is seen
+
+// Runs that wait for their marks or payloads were chosen now; they are handed over later.
+void SimNode::note_taken() {
+  for (const auto& row : history_.store().shards()) {
+    const auto* shard = engine_->find(row.shard);
+    if (shard == nullptr) continue;
+    auto& last = last_run_[{row.shard, shard->epoch}];
+    for (; last < shard->machine.last_run(); ++last) {
+      taken_[{row.shard, shard->epoch, last + 1}] = {shard->machine.through(), store_->last_now()};
+    }
+  }
+}
+
+void SimNode::saw_submit(const runtime::Assignment& assignment) {
+  const auto* shard = engine_->find(assignment.shard);
+  auto run = std::make_unique<SeenRun>();
+  run->node = id();
+  run->shard = assignment.shard;
+  run->epoch = assignment.epoch;
+  run->no = assignment.no;
+  run->control = assignment.control;
+  run->token = assignment.jobs.front().fence;
+  ++history_.totals.runs;
+  Taken taken{shard != nullptr ? shard->machine.through() : 0, store_->last_now()};
+  if (const auto known = taken_.find({run->shard, run->epoch, run->no}); known != taken_.end()) taken = known->second;
+  run->through = taken.through;
+  if (shard == nullptr || shard->epoch != assignment.epoch) {
+    world_.say("{} hands over a run of shard {}.{}, which it has lost", id(), run->shard.queue, run->shard.index);
+    if (!assignment.control->stop.stop_requested()) world_.fail("{} starts a run of a shard it has lost", id());
+    run->cut = true;
+    for (const auto& job : assignment.jobs) run->jobs.push_back({{assignment.kind, job.key, job.id}, {}, {}, {}, false});
+    history_.runs.push_back(std::move(run));
+    return;
+  }
+  if (!lease_.valid()) world_.fail("{} starts a run without a lease", id());
+  const auto shots = shard->machine.snapshot(domain::Shard::View::live);
+  for (const auto& job : assignment.jobs) {
+    SeenJob seen{{assignment.kind, job.key, job.id}, {}, {}, {}, false};
+    for (const auto& shot : shots) {
+      if (shot.place != domain::Place::running || shot.kind != seen.name.kind || shot.id != job.id || shot.key != job.key) continue;
+      for (const auto& [seq, score] : shot.pieces) seen.seqs.push_back(seq);
+    }
+    std::sort(seen.seqs.begin(), seen.seqs.end());
+    world_.say("{} starts {}/{}/{} of shard {}.{} entries {}", id(), seen.name.kind, job.key, job.id, run->shard.queue,
+               run->shard.index, fmt::join(seen.seqs, ","));
+    seen.sort = history_.clean_sort(seen.name, run->shard, seen.seqs);
+    run->jobs.push_back(std::move(seen));
+  }
+  checkers_.overlap.started(*run);
+  checkers_.order.started(*run, taken.now);
+  checkers_.start.started(*run, assignment, taken.now);
+  for (const auto& job : run->jobs) history_.started.insert(job.seqs.begin(), job.seqs.end());
+  history_.runs.push_back(std::move(run));
+}
+
+}  // namespace ordo::simulation

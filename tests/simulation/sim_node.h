@@ -1,0 +1,107 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/engine.h"
+#include "runtime/fetcher.h"
+#include "runtime/follower.h"
+#include "runtime/lease_keeper.h"
+#include "simulation/checkers.h"
+#include "simulation/faulty_store.h"
+#include "simulation/sim_pool.h"
+
+namespace ordo::simulation {
+
+struct NodePlan {
+  std::string id;
+  NodeOptions options;
+  std::vector<QueueOptions> queues;
+  std::vector<std::pair<std::string, std::string>> kinds;  ///< (queue, kind) it has code for
+  StoreFaults faults;
+  std::size_t prefetch = 1;
+  bool compares = true;  ///< with rebuilds: all payloads are in memory
+  bool dies_with_lease = false;  ///< as `ordo work` does when runs outlive the leases
+};
+
+/// One node, wired as runtime::Node does, its threads as actors of the world.
+class SimNode {
+ public:
+  SimNode(NodePlan plan, World& world, History& history, Checkers& checkers, const WorkPlan& work);
+  ~SimNode();
+
+  const std::string& id() const { return plan_.id; }
+
+  /// Stops the process for a while (SIGSTOP, a machine that swaps).
+  void pause(Duration time);
+  bool is_paused() const;
+  void cut_off(Duration time) { store_->cut_off(world_.now() + time); }
+  void heal() { store_->heal(); }
+  /// Starts a clean stop.
+  void stop();
+  bool stopping() const { return stopping_; }
+  /// Its process has ended by itself, or is to be ended.
+  bool wants_to_die() const { return dying_; }
+  bool has_left() const { return left_; }
+  /// The process dies now.
+  void kill();
+  /// The store has changed.
+  void woken();
+  /// Time has moved.
+  void look_at_lease();
+  void note(const char* what);
+  void describe() const;
+  /// Called when this node has changed the store.
+  void on_change(std::function<void()> call) { store_->on_change = std::move(call); }
+
+ private:
+  void build();
+  runtime::EngineHooks engine_hooks();
+  runtime::KeeperHooks keeper_hooks();
+  void tick_engine();
+  void tick_follower();
+  void tick_fetcher();
+  void tick_keeper();
+  void tick_stop();
+  void saw_submit(const runtime::Assignment& assignment);
+  void note_taken();
+  void cut_runs();
+  void stall();
+  void poke(Actor* actor);
+
+  NodePlan plan_;
+  World& world_;
+  History& history_;
+  Checkers& checkers_;
+  SimClock clock_;
+  const std::shared_ptr<FaultyStore> store_;
+  runtime::LeaseClock lease_;
+  SimPool pool_;
+  std::unique_ptr<runtime::Engine> engine_;
+  std::unique_ptr<runtime::Follower> follower_;
+  std::unique_ptr<runtime::Fetcher> fetcher_;
+  std::unique_ptr<runtime::LeaseKeeper> keeper_;
+  Actor* engine_actor_ = nullptr;
+  Actor* follower_actor_ = nullptr;
+  Actor* fetcher_actor_ = nullptr;
+  Actor* keeper_actor_ = nullptr;
+  Actor* pool_actor_ = nullptr;
+  Actor* stop_actor_ = nullptr;
+
+  struct Taken {
+    Seq through = 0;
+    Time now{};
+  };
+  std::map<std::tuple<ShardId, std::uint64_t, std::uint64_t>, Taken> taken_;  // runs that are not handed over yet
+  std::map<std::pair<ShardId, std::uint64_t>, std::uint64_t> last_run_;       // by shard and epoch
+  std::map<ShardId, std::pair<std::uint64_t, std::uint64_t>> compared_;       // token and batch
+
+  std::uint64_t seen_wakes_ = 0;
+  bool joined_ = false;
+  bool stopping_ = false, released_ = false, asked_ = false, leaving_ = false, left_ = false, dying_ = false;
+  Duration stop_by_{};
+};
+
+}  // namespace ordo::simulation

@@ -1,0 +1,134 @@
+#include "simulation/sim_pool.h"
+
+#include <algorithm>
+
+namespace ordo::simulation {
+
+using runtime::Assignment;
+using std::chrono::milliseconds;
+
+SimPool::SimPool(World& world, Clock& clock, History& history, const WorkPlan& plan, std::vector<std::size_t> threads,
+                 std::size_t prefetch)
+    : world_(world), clock_(clock), history_(history), plan_(plan), prefetch_(prefetch), waiting_(threads.size()) {
+  for (const auto count : threads) threads_.emplace_back(count);
+}
+
+std::size_t SimPool::prefetch(std::size_t) const { return prefetch_; }
+
+void SimPool::submit(std::size_t pool, int thread, std::vector<Assignment> runs) {
+  for (auto& assignment : runs) {
+    on_submit(assignment);
+    auto run = std::make_unique<Run>();
+    run->assignment = std::move(assignment);
+    run->thread = thread;
+    waiting_[pool].push_back(std::move(run));
+  }
+}
+
+std::unique_ptr<SimPool::Run> SimPool::next(std::size_t pool, std::size_t thread) {
+  auto& waiting = waiting_[pool];
+  const auto found = std::find_if(waiting.begin(), waiting.end(), [&](const auto& run) {
+    return run->thread < 0 || static_cast<std::size_t>(run->thread) == thread;
+  });
+  if (found == waiting.end()) return nullptr;
+  auto run = std::move(*found);
+  waiting.erase(found);
+  return run;
+}
+
+Duration SimPool::step() {
+  Duration due = Duration::max();
+  for (std::size_t pool = 0; pool < threads_.size(); ++pool) {
+    for (std::size_t i = 0; i < threads_[pool].size(); ++i) {
+      auto& thread = threads_[pool][i];
+      if (thread.run && thread.run->ends_at <= world_.now()) end(std::move(thread.run));
+      if (!thread.run) {
+        if (auto run = next(pool, i)) start(thread, std::move(run));
+      }
+      if (thread.run) due = std::min(due, thread.run->ends_at);
+    }
+  }
+  return due;
+}
+
+void SimPool::start(Thread& thread, std::unique_ptr<Run> run) {
+  auto& control = *run->assignment.control;
+  control.started_us.store(std::max<std::int64_t>(clock_.steady().count(), 1));
+  if (control.stop.stop_requested()) {
+    run->end = End::stopped;
+    run->ends_at = world_.now();
+  } else {
+    const auto longest = plan_.ends_well || world_.chance(2) ? std::min<Duration>(plan_.longest, milliseconds{50}) : plan_.longest;
+    run->ends_at = world_.now() + world_.upto(longest);
+    run->hears_stop = world_.chance(4) ? false : true;
+    if (!plan_.ends_well) {
+      if (world_.chance(10)) run->end = End::throws;
+      if (plan_.kills && world_.chance(25)) run->end = End::kills;
+    }
+  }
+  thread.run = std::move(run);
+}
+
+bool SimPool::look_at_stops() {
+  bool changed = false;
+  for (auto& pool : threads_) {
+    for (auto& thread : pool) {
+      if (!thread.run || thread.run->heard || !thread.run->assignment.control->stop.stop_requested()) continue;
+      thread.run->heard = true;
+      if (!thread.run->hears_stop) continue;
+      if (world_.chance(2)) thread.run->end = End::stopped;
+      thread.run->ends_at = std::min(thread.run->ends_at, world_.now() + world_.upto(milliseconds{100}));
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+std::size_t SimPool::active() const {
+  std::size_t count = 0;
+  for (const auto& pool : threads_) {
+    for (const auto& thread : pool) count += thread.run != nullptr;
+  }
+  for (const auto& waiting : waiting_) count += waiting.size();
+  return count;
+}
+
+Outcome SimPool::outcome(const Run& run) {
+  switch (run.end) {
+    case End::throws: return Outcome::fail("thrown");
+    case End::stopped: return Outcome::put_back();
+    case End::kills: return Outcome::fail("killed", FailureKind::crash);
+    case End::as_planned: break;
+  }
+  if (plan_.ends_well) return Outcome::done();
+  switch (world_.random.below(16)) {
+    case 0:
+    case 1:
+    case 2: return Outcome::fail("failed");
+    case 3: return Outcome::snoozed_for(world_.upto(std::chrono::seconds{5}));
+    case 4: return Outcome::discard("discarded");
+    case 5: return Outcome::fail("crashed", FailureKind::crash);
+    default: return Outcome::done();
+  }
+}
+
+void SimPool::end(std::unique_ptr<Run> run) {
+  if (run->end == End::kills) {
+    world_.say("{}: a job kills its node", node);
+    on_kill();
+  }
+  const auto& assignment = run->assignment;
+  runtime::RunEnd ended{assignment.shard, assignment.epoch, assignment.no, {}};
+  auto* seen = history_.find_run(node, assignment.shard, assignment.epoch, assignment.no);
+  for (std::size_t i = 0; i < assignment.jobs.size(); ++i) {
+    ended.outcomes.push_back(outcome(*run));
+    seen->jobs[i].outcome = ended.outcomes.back().kind;
+    world_.say("{} ends {} of shard {}.{}: {}", node, assignment.jobs[i].id, assignment.shard.queue,
+               assignment.shard.index, static_cast<int>(ended.outcomes.back().kind));
+  }
+  seen->returned = true;
+  inbox->post([&](runtime::News& news) { news.ends.push_back(std::move(ended)); });
+  on_end();
+}
+
+}  // namespace ordo::simulation

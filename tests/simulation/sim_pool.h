@@ -1,0 +1,74 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/inbox.h"
+#include "runtime/run.h"
+#include "simulation/history.h"
+#include "simulation/world.h"
+
+namespace ordo::simulation {
+
+/// How the jobs of a simulation behave.
+struct WorkPlan {
+  Duration longest{};      ///< of a run
+  bool ends_well = false;  ///< all of them, at once
+  bool kills = false;      ///< some take their node with them
+};
+
+/// The pools of a node: runs take simulated time and end by chance.
+class SimPool final : public runtime::RunSink {
+ public:
+  SimPool(World& world, Clock& clock, History& history, const WorkPlan& plan, std::vector<std::size_t> threads,
+          std::size_t prefetch);
+
+  runtime::Inbox* inbox = nullptr;
+  /// Sees each assignment as it is handed over.
+  std::function<void(const runtime::Assignment&)> on_submit;
+  std::function<void()> on_end;
+  std::function<void()> on_kill;
+  std::string node;
+
+  std::size_t prefetch(std::size_t pool) const override;
+  std::size_t threads(std::size_t pool) const override { return threads_[pool].size(); }
+  void submit(std::size_t pool, int thread, std::vector<runtime::Assignment> runs) override;
+
+  /// Starts and ends what is due; when it wants to go on.
+  Duration step();
+  /// Runs that were asked to stop: most do so soon. True: step() is due.
+  bool look_at_stops();
+  std::size_t active() const;
+
+ private:
+  enum class End { as_planned, throws, stopped, kills };
+  struct Run {
+    runtime::Assignment assignment;
+    int thread = -1;
+    Duration ends_at{};
+    End end = End::as_planned;
+    bool hears_stop = false;
+    bool heard = false;
+  };
+  struct Thread {
+    std::unique_ptr<Run> run;
+  };
+
+  std::unique_ptr<Run> next(std::size_t pool, std::size_t thread);
+  void start(Thread& thread, std::unique_ptr<Run> run);
+  void end(std::unique_ptr<Run> run);
+  Outcome outcome(const Run& run);
+
+  World& world_;
+  Clock& clock_;
+  History& history_;
+  const WorkPlan& plan_;
+  std::size_t prefetch_;
+  std::vector<std::vector<Thread>> threads_;
+  std::vector<std::deque<std::unique_ptr<Run>>> waiting_;
+};
+
+}  // namespace ordo::simulation

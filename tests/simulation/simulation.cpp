@@ -1,0 +1,253 @@
+#include "simulation/simulation.h"
+
+#include <algorithm>
+
+namespace ordo::simulation {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+Simulation::Simulation(std::uint64_t seed, bool print) : world_(seed, print) {
+  choose_queues();
+  auto& random = world_.random;
+  if (world_.chance(3)) faults_.fail_one_in = 10 + random.below(100);
+  if (world_.chance(2)) faults_.slowest = world_.upto(world_.chance(4) ? milliseconds{3000} : milliseconds{100});
+  if (world_.chance(3)) faults_.max_rows = 1 + random.below(8);
+  work_.longest = world_.chance(4) ? seconds{8} : milliseconds{500};
+  work_.kills = world_.chance(4);
+  mixed_kinds_ = world_.chance(4);
+  known_deaths_ = world_.chance(2);
+  node_options_.lease = seconds{1 + random.below(3)};
+  node_options_.threads = 1 + static_cast<std::uint32_t>(random.below(3));
+  node_options_.payload_cache = world_.chance(5) ? 0 : world_.chance(5) ? 200 : 1U << 20;
+  node_options_.scheduler = static_cast<SchedulerKind>(random.below(3));
+  world_.on_time = [this] {
+    for (auto& node : nodes_) node->look_at_lease();
+  };
+  for (const auto& queue : queues_) store_.define(queue.name, queue.shards);
+  for (auto count = 1 + random.below(3); count > 0; --count) start_node();
+  for (auto i = 1 + random.below(2); i > 0; --i) {
+    auto client = std::make_unique<SimClient>("client-" + std::to_string(i), world_, history_, checkers_, faults_, queues_,
+                                              10 + static_cast<int>(random.below(20)));
+    client->on_change = [this] {
+      for (auto& node : nodes_) node->woken();
+    };
+    clients_.push_back(std::move(client));
+  }
+}
+
+Simulation::~Simulation() = default;
+
+void Simulation::choose_queues() {
+  auto& random = world_.random;
+  const auto count = 1 + random.below(3);
+  const bool shared_rules = world_.chance(2);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    auto& queue = queues_.emplace_back();
+    if (shared_rules && i > 0) queue = queues_.front();
+    queue.name = "q" + std::to_string(i + 1);
+    if (shared_rules && i > 0) continue;
+    queue.shards = 1 + static_cast<std::uint32_t>(random.below(3));
+    queue.batch_size = 1 + static_cast<std::uint32_t>(random.below(3));
+    queue.max_retries = static_cast<std::int32_t>(random.below(4));
+    queue.max_crashes = 1 + static_cast<std::int32_t>(random.below(3));
+    queue.affinity = world_.chance(3) ? Affinity::shard : Affinity::key;
+    queue.key_order = world_.chance(3) ? KeyOrder::exclusive : KeyOrder::strict;
+    queue.payloads = world_.chance(2) ? PayloadChoice::all : world_.chance(2) ? PayloadChoice::last : PayloadChoice::first;
+    queue.order = world_.chance(3) ? DueOrder::priority : DueOrder::time;
+    queue.granularity = world_.chance(2) ? seconds{60} : seconds{1};
+    queue.retry = {.strategy = RetryPolicy::Strategy::fixed, .delay = world_.chance(2) ? Duration{} : seconds{2}};
+    if (world_.chance(4)) queue.threads = 1 + static_cast<std::uint32_t>(random.below(2));
+    if (world_.chance(4)) queue.timeout = seconds{2};
+  }
+}
+
+NodePlan Simulation::plan_node() {
+  NodePlan plan;
+  plan.id = "node-" + std::to_string(++started_);
+  plan.options = node_options_;
+  plan.queues = queues_;
+  plan.faults = world_.calm ? StoreFaults{} : faults_;
+  plan.prefetch = world_.chance(4) ? 3 : 1;
+  plan.compares = node_options_.payload_cache >= 1U << 20;
+  plan.dies_with_lease = world_.chance(2);
+  for (const auto& queue : queues_) {
+    const bool all = world_.calm || !mixed_kinds_;
+    if (all || !world_.chance(4)) plan.kinds.emplace_back(queue.name, queue.name);
+    if (all || world_.chance(2)) plan.kinds.emplace_back(queue.name, "other");
+  }
+  return plan;
+}
+
+void Simulation::start_node() {
+  nodes_.push_back(std::make_unique<SimNode>(plan_node(), world_, history_, checkers_, work_));
+  nodes_.back()->on_change([this] {
+    for (auto& node : nodes_) node->woken();
+  });
+  ++history_.totals.joins;
+}
+
+std::string Simulation::run() {
+  turmoil();
+  if (!world_.failed()) calm_down();
+  if (!world_.failed()) settle();
+  return world_.failure();
+}
+
+// ------------------------------------------------------------------------------------------------------------- chaos
+
+void Simulation::turmoil() {
+  Actor* breaker = nullptr;
+  breaker = world_.add("chaos", [this, &breaker] {
+    break_something();
+    breaker->wake_at(world_.now() + world_.upto(seconds{3}));
+  });
+  breaker->outside = true;
+  const auto until = world_.now() + seconds{20} + world_.upto(seconds{40});
+  while (world_.now() < until && !world_.failed() && world_.step()) {
+    bury_the_dead();
+    if (world_.steps() % 16 == 0) checkers_.counts.look();
+  }
+  breaker->gone = true;
+}
+
+SimNode* Simulation::some_node() { return nodes_.empty() ? nullptr : nodes_[world_.random.below(nodes_.size())].get(); }
+
+void Simulation::break_something() {
+  auto& totals = history_.totals;
+  SimNode* node = some_node();
+  const auto lease = node_options_.lease;
+  switch (world_.random.below(10)) {
+    case 0:
+    case 1:
+      if (node != nullptr) remove(node, "is killed");
+      return;
+    case 2:
+    case 3:
+      if (node != nullptr) node->pause(world_.upto(lease * 3));
+      return;
+    case 4:
+      ++totals.jumps;
+      world_.jump_wall(world_.upto(seconds{20}) - seconds{10});
+      world_.say("the wall clock jumps");
+      return;
+    case 5:
+      if (node == nullptr) return;
+      ++totals.partitions;
+      node->note("is cut off");
+      node->cut_off(world_.upto(lease * 2));
+      return;
+    case 6:
+      if (node != nullptr) node->stop();
+      return;
+    case 7:
+      if (world_.chance(4) && clients_.size() > 1) clients_.front()->kill();
+      return;
+    default:
+      if (nodes_.size() < 4) start_node();
+  }
+}
+
+// A process that has ended leaves its shards to others: seen at once, or by its silence.
+void Simulation::remove(const SimNode* node, const char* why) {
+  const auto id = node->id();
+  world_.say("{} {}", id, why);
+  ++history_.totals.crashes;
+  std::erase_if(nodes_, [&](const auto& each) { return each.get() == node; });
+  if (known_deaths_ || world_.chance(2)) store_.kill_node(id);
+}
+
+void Simulation::bury_the_dead() {
+  for (std::size_t i = nodes_.size(); i-- > 0;) {
+    SimNode* node = nodes_[i].get();
+    if (node->has_left()) {
+      world_.say("{} has left", node->id());
+      nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else if (node->wants_to_die()) {
+      remove(node, "dies");
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------- quiet
+
+void Simulation::calm_down() {
+  world_.say("calm");
+  world_.calm = true;
+  faults_ = {};
+  work_.ends_well = true;
+  for (auto& node : nodes_) node->heal();
+  for (auto& client : clients_) client->heal();
+  // A shard waits for the kinds its owner has no code for while another node has it.
+  for (auto& node : nodes_) {
+    if (mixed_kinds_) node->stop();
+  }
+  start_node();
+}
+
+bool Simulation::clients_are_done() const {
+  return std::all_of(clients_.begin(), clients_.end(), [](const auto& client) { return client->is_done(); });
+}
+
+bool Simulation::store_is_empty() {
+  return std::none_of(history_.entries.begin(), history_.entries.end(), [](const auto& entry) { return entry.second.live; });
+}
+
+bool Simulation::counts_are_zero() {
+  const auto rows = store_.shards();
+  return std::all_of(rows.begin(), rows.end(), [](const auto& row) {
+    const auto counts = domain::decode_counts(row.counts);
+    return counts.queued() + counts.running == 0;
+  });
+}
+
+void Simulation::settle() {
+  const auto give_up = world_.now() + minutes{10};
+  bool resumed = false;
+  while (!(resumed && store_is_empty() && counts_are_zero())) {
+    if (!world_.step() || world_.now() > give_up) {
+      world_.fail("it does not come to an end");
+    }
+    if (world_.failed()) return look_at_the_end();
+    bury_the_dead();
+    if (resumed || !clients_are_done()) continue;
+    resumed = true;
+    for (const auto& queue : queues_) store_.set_paused(queue.name, false);
+    for (auto& node : nodes_) node->woken();
+    if (nodes_.empty() || std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->stopping(); })) {
+      start_node();
+    }
+  }
+  for (const auto& row : store_.shards()) {
+    const auto facts = store_.load(std::vector{row.shard});
+    for (const auto& state : facts.at(0).states) {
+      world_.fail("the state of entry {} is left over in shard {}.{}", state.seq, row.shard.queue, row.shard.index);
+    }
+  }
+  for (auto& node : nodes_) node->stop();
+  const auto stopped_by = world_.now() + seconds{30};
+  while (!nodes_.empty() && !world_.failed()) {
+    world_.step();
+    for (const auto& node : nodes_) {
+      if (node->wants_to_die() || world_.now() > stopped_by) world_.fail("{} does not stop", node->id());
+    }
+    if (!world_.failed()) bury_the_dead();
+  }
+}
+
+void Simulation::look_at_the_end() {
+  for (const auto& [seq, entry] : history_.entries) {
+    if (!entry.live) continue;
+    world_.say("left: entry {} shard {}.{} {}/{}/{} '{}'", seq, entry.shard.queue, entry.shard.index, entry.name.kind,
+               entry.name.key, entry.name.id, entry.payload);
+  }
+  for (const auto& node : nodes_) node->describe();
+  for (const auto& row : store_.shards()) {
+    const auto counts = domain::decode_counts(row.counts);
+    world_.say("shard {}.{} owner '{}' queued {} running {}", row.shard.queue, row.shard.index, row.owner, counts.queued(),
+               counts.running);
+  }
+}
+
+}  // namespace ordo::simulation

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulation/sim_client.h"
+#include "simulation/sim_node.h"
+
+namespace ordo::simulation {
+
+/// A cluster in one thread: nodes and producers that live and die by chance, then quiet, then everything must be done.
+class Simulation {
+ public:
+  Simulation(std::uint64_t seed, bool print);
+  ~Simulation();
+
+  /// What went wrong; empty: nothing.
+  std::string run();
+
+  std::uint64_t trace_hash() const { return world_.trace_hash(); }
+  std::uint64_t steps() const { return world_.steps(); }
+  const History::Totals& totals() const { return history_.totals; }
+
+ private:
+  void choose_queues();
+  void start_node();
+  NodePlan plan_node();
+  void break_something();
+  void bury_the_dead();
+  void turmoil();
+  void calm_down();
+  void settle();
+  void look_at_the_end();
+  bool clients_are_done() const;
+  bool store_is_empty();
+  bool counts_are_zero();
+  SimNode* some_node();
+  void remove(const SimNode* node, const char* why);
+
+  World world_;
+  SimClock store_clock_{world_, Duration{}};
+  store::memory::MemoryStore store_{store_clock_};
+  std::vector<QueueOptions> queues_;
+  History history_{world_, store_, queues_};
+  Checkers checkers_{history_};
+  WorkPlan work_;
+  StoreFaults faults_;
+  NodeOptions node_options_;
+  std::vector<std::unique_ptr<SimNode>> nodes_;
+  std::vector<std::unique_ptr<SimClient>> clients_;
+  bool mixed_kinds_ = false;
+  bool known_deaths_ = false;  ///< the store sees at once that a process has ended
+  int started_ = 0;
+};
+
+}  // namespace ordo::simulation

@@ -1,0 +1,108 @@
+// Many small clusters, each by its seed. ORDO_SEED=n runs one and prints what happens; ORDO_SEEDS=n says how many.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+#include <gtest/gtest.h>
+
+#include "simulation/simulation.h"
+
+namespace ordo::simulation {
+namespace {
+
+// Seeds that have found something, for ever.
+constexpr std::uint64_t kKeptSeeds[] = {1};
+
+constexpr std::uint64_t kDefaultSeeds =
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    300;
+#else
+    4000;
+#endif
+
+volatile std::sig_atomic_t current_seed = 0;
+
+// An assertion of the product ends the process: say where.
+void tell_seed(int) {
+  std::fprintf(stderr, "\nseed %d: run ORDO_SEED=%d for the trace\n", static_cast<int>(current_seed),
+               static_cast<int>(current_seed));
+  std::signal(SIGABRT, SIG_DFL);
+  std::raise(SIGABRT);
+}
+
+std::uint64_t setting(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+class SimulationTest : public ::testing::Test {
+ protected:
+  void SetUp() override { std::signal(SIGABRT, tell_seed); }
+  void TearDown() override { std::signal(SIGABRT, SIG_DFL); }
+
+  static bool run(std::uint64_t seed, History::Totals* sum = nullptr) {
+    current_seed = static_cast<std::sig_atomic_t>(seed);
+    Simulation simulation(seed, std::getenv("ORDO_SEED") != nullptr);
+    const auto failure = simulation.run();
+    EXPECT_EQ(failure, "") << "seed " << seed << ": run ORDO_SEED=" << seed << " for the trace";
+    if (sum != nullptr) add(*sum, simulation.totals());
+    return failure.empty();
+  }
+
+  static void add(History::Totals& sum, const History::Totals& more) {
+    sum.pushed += more.pushed;
+    sum.runs += more.runs;
+    sum.commits += more.commits;
+    sum.stale += more.stale;
+    sum.unknown += more.unknown;
+    sum.crashes += more.crashes;
+    sum.pauses += more.pauses;
+    sum.jumps += more.jumps;
+    sum.partitions += more.partitions;
+    sum.stops += more.stops;
+    sum.rebuilds += more.rebuilds;
+    sum.takeovers += more.takeovers;
+    sum.died += more.died;
+    sum.lost_leases += more.lost_leases;
+    sum.cancels += more.cancels;
+    sum.revived += more.revived;
+    sum.orders += more.orders;
+  }
+};
+
+TEST_F(SimulationTest, SeedsThatFoundSomethingOnce) {
+  if (std::getenv("ORDO_SEED") != nullptr) GTEST_SKIP() << "one seed is asked for";
+  for (const auto seed : kKeptSeeds) run(seed);
+}
+
+TEST_F(SimulationTest, ManySeeds) {
+  if (const auto seed = setting("ORDO_SEED", 0); seed != 0) {
+    run(seed);
+    return;
+  }
+  const auto first = setting("ORDO_FIRST_SEED", 1), count = setting("ORDO_SEEDS", kDefaultSeeds);
+  History::Totals sum;
+  int failed = 0;
+  for (auto seed = first; seed < first + count && failed < 5; ++seed) failed += run(seed, &sum) ? 0 : 1;
+  std::printf("%llu pushed, %llu runs, %llu commits (%llu stale, %llu unknown), %llu died, %llu revived, %llu cancels\n"
+              "%llu crashes, %llu pauses, %llu jumps, %llu partitions, %llu stops, %llu take-overs, %llu leases lost with runs\n"
+              "%llu rebuilds and %llu orders compared\n",
+              static_cast<unsigned long long>(sum.pushed), static_cast<unsigned long long>(sum.runs), static_cast<unsigned long long>(sum.commits), static_cast<unsigned long long>(sum.stale),
+              static_cast<unsigned long long>(sum.unknown), static_cast<unsigned long long>(sum.died), static_cast<unsigned long long>(sum.revived), static_cast<unsigned long long>(sum.cancels),
+              static_cast<unsigned long long>(sum.crashes), static_cast<unsigned long long>(sum.pauses), static_cast<unsigned long long>(sum.jumps), static_cast<unsigned long long>(sum.partitions),
+              static_cast<unsigned long long>(sum.stops), static_cast<unsigned long long>(sum.takeovers), static_cast<unsigned long long>(sum.lost_leases), static_cast<unsigned long long>(sum.rebuilds),
+              static_cast<unsigned long long>(sum.orders));
+}
+
+TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Simulation first(seed, false), second(seed, false);
+    EXPECT_EQ(first.run(), second.run());
+    EXPECT_EQ(first.trace_hash(), second.trace_hash()) << "seed " << seed;
+    EXPECT_EQ(first.steps(), second.steps());
+  }
+}
+
+}  // namespace
+}  // namespace ordo::simulation

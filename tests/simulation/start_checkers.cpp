@@ -1,0 +1,126 @@
+// What must hold at every start: overlap, order, time, payloads.
+#include <algorithm>
+
+#include "simulation/checkers.h"
+
+namespace ordo::simulation {
+namespace {
+
+bool share(const std::vector<Seq>& a, const std::vector<Seq>& b) {
+  return std::any_of(a.begin(), a.end(), [&](Seq seq) { return std::find(b.begin(), b.end(), seq) != b.end(); });
+}
+
+std::string text(const JobName& name) { return name.kind + "/" + name.key + "/" + name.id; }
+
+}  // namespace
+
+void OverlapChecker::started(const SeenRun& run) {
+  for (const auto& other : history_.runs) {
+    if (other.get() == &run || other->shard != run.shard || other->returned || other->crashed) continue;
+    if (other->cut && other->node != run.node) continue;
+    for (const auto& theirs : other->jobs) {
+      for (const auto& ours : run.jobs) {
+        if (theirs.name.key != ours.name.key) continue;
+        history_.world().fail("overlap: {} starts {} in shard {}.{} while {} runs {} of the same key", run.node,
+                              text(ours.name), run.shard.queue, run.shard.index, other->node, text(theirs.name));
+      }
+    }
+  }
+}
+
+void OrderChecker::started(const SeenRun& run, Time now) {
+  for (const auto& job : run.jobs) {
+    look_at_holders(run, job);
+    if (job.sort) look_at_waiting(run, job, now);
+  }
+}
+
+// A job of the key that never started, is due, was read, and sorts before.
+void OrderChecker::look_at_waiting(const SeenRun& run, const SeenJob& job, Time now) {
+  std::map<JobName, std::vector<Seq>> waiting;
+  for (const auto& [seq, entry] : history_.entries) {
+    if (seq > run.through) break;
+    if (!entry.live || !entry.is_payload() || entry.shard != run.shard) continue;
+    if (entry.name.key == job.name.key && entry.name != job.name) waiting[entry.name].push_back(seq);
+  }
+  for (const auto& [name, seqs] : waiting) {
+    const auto sort = history_.clean_sort(name, run.shard, seqs);
+    if (!sort || sort->run_at > now || history_.is_cancelled(name, run.shard, seqs.front(), run.through)) continue;
+    ++history_.totals.orders;
+    if (!sorts_before(history_.options(run.shard), *sort, *job.sort)) continue;
+    history_.world().fail("order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) is due and comes first",
+                          run.node, text(job.name), job.sort->arrival, run.shard.queue, run.shard.index, text(name),
+                          sort->arrival);
+  }
+}
+
+// A job that has started keeps its key: strict until it is gone, else until its run's end is durable.
+void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job) {
+  const auto& options = history_.options(run.shard);
+  std::set<Seq> seen;  // a job's last run counts
+  for (auto at = history_.runs.rbegin(); at != history_.runs.rend(); ++at) {
+    const auto& other = *at;
+    if (other.get() == &run || other->shard != run.shard) continue;
+    for (const auto& holder : other->jobs) {
+      if (holder.name.key != job.name.key || holder.seqs.empty()) continue;
+      const bool later = std::any_of(holder.seqs.begin(), holder.seqs.end(), [&](Seq seq) { return seen.contains(seq); });
+      seen.insert(holder.seqs.begin(), holder.seqs.end());
+      if (later) continue;
+      if (share(holder.seqs, job.seqs)) {
+        const bool again = other->token == run.token && other->returned && !holder.settled;
+        if (again) history_.world().fail("{} starts {} again before its last end is durable", run.node, text(job.name));
+        continue;
+      }
+      if (!history_.any_live(holder.seqs)) continue;
+      if (history_.is_cancelled(holder.name, run.shard, holder.seqs.front(), run.through)) continue;
+      if (options.key_order == KeyOrder::exclusive && holder.settled) continue;
+      ++history_.totals.orders;
+      // The owner was lost before it could write that the key is taken.
+      const bool newcomer = other->token != run.token &&
+                            (!job.sort || !holder.sort || sorts_before(options, *job.sort, *holder.sort));
+      if (newcomer) continue;
+      history_.world().fail("order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) has started and has the key",
+                            run.node, text(job.name), job.seqs.front(), run.shard.queue, run.shard.index,
+                            text(holder.name), holder.seqs.front());
+    }
+  }
+}
+
+void StartChecker::started(const SeenRun& run, const runtime::Assignment& assignment, Time now) {
+  for (std::size_t i = 0; i < run.jobs.size(); ++i) {
+    look_at_time(run, run.jobs[i], now);
+    look_at_payloads(run, run.jobs[i], assignment.jobs[i]);
+  }
+  std::set<std::string> keys;
+  for (const auto& job : run.jobs) {
+    if (!keys.insert(job.name.key).second) history_.world().fail("two jobs of key {} in one run", job.name.key);
+  }
+  if (assignment.jobs.size() > std::max(history_.options(run.shard).batch_size, 1U)) {
+    history_.world().fail("a batch of {} jobs", assignment.jobs.size());
+  }
+}
+
+void StartChecker::look_at_time(const SeenRun& run, const SeenJob& job, Time now) {
+  if (history_.has_moves(job.name, run.shard)) return;
+  const auto first = *std::min_element(job.seqs.begin(), job.seqs.end());
+  const auto& entry = history_.entries.at(first);
+  const auto state = history_.state_of(run.shard, first);
+  const auto run_at = state ? state->run_at : entry.run_at.value_or(entry.at);
+  if (run_at <= now) return;
+  history_.world().fail("early: {} starts {} (entry {}) {} us before its time", run.node, text(job.name), first,
+                        (run_at - now).count());
+}
+
+void StartChecker::look_at_payloads(const SeenRun& run, const SeenJob& job, const BatchJob& delivered) {
+  std::multiset<std::string> expected, got;
+  for (const Seq seq : job.seqs) expected.insert(history_.entries.at(seq).payload);
+  for (const auto& payload : delivered.payloads) got.insert(payload.bytes);
+  const bool all = history_.options(run.shard).payloads == PayloadChoice::all;
+  const bool right = all ? expected == got
+                         : got.size() == 1 && std::includes(expected.begin(), expected.end(), got.begin(), got.end());
+  const bool ordered = std::is_sorted(delivered.payloads.begin(), delivered.payloads.end(),
+                                      [](const auto& a, const auto& b) { return a.score < b.score; });
+  if (!right || !ordered) history_.world().fail("{} gets wrong payloads for {}", run.node, text(job.name));
+}
+
+}  // namespace ordo::simulation
