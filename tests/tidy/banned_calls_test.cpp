@@ -64,7 +64,7 @@ const std::vector<Allowed> kAllowed = {
     {"random", "src/base/random.cpp", "the one reader of the machine's randomness"},
     {"catch", "src/server/config_reading.cpp", "adds the line to what is wrong with a duration"},
     {"catch", "src/domain/retry.cpp", "around the user's retry function"},
-    {"catch", "tests/simulation/sim_node.cpp", "plays the service loops of a node"},
+    {"catch", "tests/simulation/", "plays the service loops of nodes and clients"},
     {"catch", "include/ordo/worker.hpp", "around the user's perform, job by job"},
     {"catch", "src/runtime/pool.cpp", "around the user's perform and error hooks"},
     {"catch", "src/runtime/node.cpp", "the loops of the node's threads, and the user's event handlers"},
