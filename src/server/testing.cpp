@@ -1,5 +1,5 @@
-// A node in one thread: the engine, the follower and the keeper of production on a store in memory and a clock moved by
-// hand. Runs are executed where a pool would take them.
+// A node in one thread: the engine, the follower and the keeper of production on a store in memory and a
+// clock moved by hand. Runs are executed where a pool would take them.
 #include <ordo/testing.hpp>
 
 #include <deque>
@@ -46,7 +46,8 @@ class InlineSink final : public runtime::RunSink {
   std::size_t prefetch(std::size_t) const override { return 1; }
   std::size_t threads(std::size_t pool) const override { return threads_[pool]; }
   void submit(std::size_t, int thread, std::vector<runtime::Assignment> runs) override {
-    for (auto& run : runs) waiting_.emplace_back(thread < 0 ? 0 : static_cast<unsigned>(thread), std::move(run));
+    for (auto& run : runs)
+      waiting_.emplace_back(thread < 0 ? 0 : static_cast<unsigned>(thread), std::move(run));
   }
 
   /// Everything submitted, in order; returns how many.
@@ -64,7 +65,8 @@ class InlineSink final : public runtime::RunSink {
   void execute(unsigned thread, runtime::Assignment& run, runtime::Inbox& inbox) {
     const auto started = clock_.steady();
     run.control->started_us = started.count();
-    Batch batch(*run.queue, run.kind, std::move(run.jobs), run.timeout, thread, run.control->stop.get_token());
+    Batch batch(*run.queue, run.kind, std::move(run.jobs), run.timeout, thread,
+                run.control->stop.get_token());
     const runtime::Performer perform = [](Worker& worker, Batch& jobs) { worker.perform(jobs); };
     runtime::RunEnd end{run.shard, run.epoch, run.no, runtime::perform_batch(perform, *run.worker, batch)};
     // The run itself moved the clock: it took so long.
@@ -163,7 +165,8 @@ class Bench::Impl {
     hooks.died = [this](const std::string& queue, std::vector<JobView> dead) {
       deaths_.emplace_back(queue, std::move(dead));
     };
-    engine_ = std::make_unique<runtime::Engine>(options_, *store_, clock_, Random(1), lease_, *sink_, std::move(hooks));
+    engine_ = std::make_unique<runtime::Engine>(options_, *store_, clock_, Random(1), lease_, *sink_,
+                                                std::move(hooks));
     follower_ = std::make_unique<runtime::Follower>(*store_, engine_->inbox());
     fetcher_ = std::make_unique<runtime::Fetcher>(*store_, engine_->inbox());
   }
@@ -190,8 +193,8 @@ class Bench::Impl {
     hooks.definitions = [this](const store::QueueList& list) { engine_->set_definitions(list); };
     hooks.kinds_elsewhere = [](auto) {};
     hooks.may_claim = [] { return true; };
-    keeper_ = std::make_unique<runtime::LeaseKeeper>(options_, kNode, std::move(facts), std::move(shards), *store_, clock_,
-                                                     Random(2), lease_, std::move(hooks));
+    keeper_ = std::make_unique<runtime::LeaseKeeper>(options_, kNode, std::move(facts), std::move(shards),
+                                                     *store_, clock_, Random(2), lease_, std::move(hooks));
   }
 
   void tell_deaths() {

@@ -25,7 +25,8 @@ TEST(ApiDocument, shows_the_examples_as_they_are) {
   for (const auto& entry : std::filesystem::directory_iterator(source / "examples/cpp")) {
     if (entry.path().extension() != ".cpp") continue;
     ++shown;
-    EXPECT_THAT(document, HasSubstr("```cpp\n" + read_file(entry.path()) + "```\n")) << entry.path().filename();
+    EXPECT_THAT(document, HasSubstr("```cpp\n" + read_file(entry.path()) + "```\n"))
+        << entry.path().filename();
   }
   EXPECT_GT(shown, 4);
 }
