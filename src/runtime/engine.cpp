@@ -84,13 +84,11 @@ Duration Engine::tick() {
 
 void Engine::read(News news) {
   for (const auto& call : news.calls) call();
-  for (auto& loaded : news.loaded) adopt(std::move(loaded));
-  for (const auto& chunk : news.chunks) apply(chunk);
-  for (const auto id : news.caught_up) {
-    const auto found = shards_.find(id);
-    if (found == shards_.end()) continue;
-    found->second->machine.ready(now_);
-    found->second->ready = true;
+  // In their order: what was read for an earlier ownership of a shard comes before its next adoption.
+  for (auto& piece : news.log) {
+    if (auto* loaded = std::get_if<LoadedShard>(&piece)) adopt(std::move(*loaded));
+    if (const auto* chunk = std::get_if<Chunk>(&piece)) apply(*chunk);
+    if (const auto* caught_up = std::get_if<CaughtUp>(&piece)) make_ready(*caught_up);
   }
   for (auto& end : news.ends) finish(std::move(end));
   for (const auto& end : news.commits) settle(end);
@@ -101,8 +99,18 @@ void Engine::read(News news) {
   for (auto& [id, shard] : shards_) look_at_kinds(*shard);
 }
 
+void Engine::make_ready(const CaughtUp& caught_up) {
+  for (const auto id : caught_up.shards) {
+    const auto found = shards_.find(id);
+    if (found == shards_.end()) continue;
+    found->second->machine.ready(now_);
+    found->second->ready = true;
+  }
+}
+
 void Engine::adopt(LoadedShard loaded) {
   const auto& grant = loaded.grant;
+  if (loaded.losses != lease_.losses()) return;  // the lease it was granted under has ended since
   ServedQueue* queue = nullptr;
   for (auto& [name, served] : queues_) {
     if (served->number == grant.shard.queue) queue = served.get();
@@ -230,6 +238,13 @@ void Engine::check_lease() {
 void Engine::drop(domain::ShardId id) {
   const auto found = shards_.find(id);
   if (found == shards_.end()) return;
+  for (auto& load : pools_) {
+    std::erase_if(load.batch, [&](const Assignment& assignment) {
+      if (assignment.shard != id) return false;
+      outstanding_.at({id, assignment.epoch, assignment.no}).control.reset();
+      return true;
+    });
+  }
   for (auto& [key, out] : outstanding_) {
     if (std::get<0>(key) != id || std::get<1>(key) != found->second->epoch || out.zombie) continue;
     out.zombie = true;

@@ -106,6 +106,7 @@ class Engine {
 
   void read(News news);
   void adopt(LoadedShard loaded);
+  void make_ready(const CaughtUp& caught_up);
   void apply(const Chunk& chunk);
   void look_at_kinds(OwnedShard& shard);
   void finish(RunEnd end);

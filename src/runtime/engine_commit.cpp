@@ -14,7 +14,10 @@ constexpr store::Seq kPositionLag = 10'000;  // entries a reader of counts may h
 }  // namespace
 
 void Engine::flush() {
-  if (!lease_.valid()) return;
+  if (!lease_.valid()) {
+    retry_commits_at_ = {};
+    return;
+  }
   const auto steady = clock_.steady();
   const bool retry = retry_commits_at_.count() != 0 && steady >= retry_commits_at_;
   if (retry) retry_commits_at_ = {};

@@ -17,8 +17,12 @@ domain::Admission Engine::admission() const {
 }
 
 void Engine::dispatch() {
-  if (quiet_) return;
-  for (std::size_t pool = 0; pool < pools_.size(); ++pool) dispatch_pool(pool);
+  for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
+    if (!quiet_) dispatch_pool(pool);
+    // What was chosen before and waited for its marks or payloads goes out even when no more is taken.
+    auto& batch = pools_[pool].batch;
+    if (!batch.empty()) sink_.submit(pool, -1, std::exchange(batch, {}));
+  }
 }
 
 bool Engine::has_room(std::size_t pool, const OwnedShard& shard) const {
@@ -61,7 +65,6 @@ void Engine::dispatch_pool(std::size_t pool) {
     load.candidates.pop_back();
     load.startable.pop_back();
   }
-  if (!load.batch.empty()) sink_.submit(pool, -1, std::exchange(load.batch, {}));
 }
 
 bool Engine::start_one(std::size_t pool, OwnedShard& shard) {

@@ -5,8 +5,9 @@
 
 namespace ordo::runtime {
 
-void Follower::add(std::vector<store::Grant> grants) {
+void Follower::add(std::vector<store::Grant> grants, std::uint64_t losses) {
   const std::lock_guard lock(mutex_);
+  if (std::exchange(losses_, losses) != losses) added_.clear();
   added_.insert(added_.end(), grants.begin(), grants.end());  // after what is removed, should it come back
 }
 
@@ -84,20 +85,25 @@ void Follower::adopt(const std::vector<store::Grant>& grants) {
       const bool wanted = std::erase_if(added_, [&](const auto& grant) {
                             return grant.shard == grants[i].shard && grant.lease == grants[i].lease;
                           }) > 0;
-      if (wanted) loaded.push_back({grants[i], std::move(facts[i])});
+      if (wanted) loaded.push_back({grants[i], std::move(facts[i]), losses_});
     }
   }
-  for (const auto& shard : loaded) adopting_.push_back(shard.grant);
+  for (const auto& shard : loaded) {
+    // An earlier grant of it may never have reached the engine.
+    std::erase(shards_, shard.grant.shard);
+    std::erase_if(behind_, [&](const auto& grant) { return grant.shard == shard.grant.shard; });
+    adopting_.push_back(shard.grant);
+  }
   if (shards_.empty()) cursor_ = 0;
   inbox_.post([&](News& news) {
-    std::move(loaded.begin(), loaded.end(), std::back_inserter(news.loaded));
+    std::move(loaded.begin(), loaded.end(), std::back_inserter(news.log));
   });
   adopting_cursor_ = 0;
 }
 
 void Follower::tell_caught_up(const std::vector<domain::ShardId>& ready) {
   if (ready.empty()) return;
-  inbox_.post([&](News& news) { news.caught_up.insert(news.caught_up.end(), ready.begin(), ready.end()); });
+  inbox_.post([&](News& news) { news.log.emplace_back(CaughtUp{ready}); });
 }
 
 }  // namespace ordo::runtime

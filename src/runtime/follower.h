@@ -16,8 +16,8 @@ class Follower {
  public:
   Follower(store::Store& store, Inbox& inbox) : store_(store), inbox_(inbox) {}
 
-  /// Shards to read from now on.
-  void add(std::vector<store::Grant> grants);
+  /// Shards to read from now on. `losses`: how often the node had lost its leases when it was granted them.
+  void add(std::vector<store::Grant> grants, std::uint64_t losses);
   void remove(domain::ShardId shard);
 
   enum class Found {
@@ -39,6 +39,7 @@ class Follower {
 
   std::mutex mutex_;
   std::vector<store::Grant> added_;
+  std::uint64_t losses_ = 0;  // at the grant of these
   std::vector<domain::ShardId> removed_;
 
   // Of the ticking thread

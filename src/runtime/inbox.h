@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <variant>
 #include <vector>
 
 #include <ordo/time.hpp>
@@ -16,6 +17,7 @@ namespace ordo::runtime {
 struct LoadedShard {
   store::Grant grant;
   store::ShardFacts facts;
+  std::uint64_t losses = 0;  ///< of leases, at the grant
 };
 
 /// How the commit of some deltas ended; `failed`: nobody knows, they are to be sent again.
@@ -31,6 +33,11 @@ struct Chunk {
   bool for_all = false;  ///< it was read for every shard of the node, and not for new ones alone
 };
 
+/// Shards whose log was read to the head of their acquisition.
+struct CaughtUp {
+  std::vector<domain::ShardId> shards;
+};
+
 /// Bytes of payloads that a run was missing.
 struct Fetched {
   domain::ShardId shard;
@@ -40,11 +47,9 @@ struct Fetched {
   bool failed = false;
 };
 
-/// What other threads tell the engine. One list per kind of news; taken all at once.
+/// What other threads tell the engine. One list per sender; taken all at once.
 struct News {
-  std::vector<LoadedShard> loaded;
-  std::vector<Chunk> chunks;                ///< in log order for each shard
-  std::vector<domain::ShardId> caught_up;   ///< their log was read to the head of their acquisition
+  std::vector<std::variant<LoadedShard, Chunk, CaughtUp>> log;  ///< as the follower read it; the order matters
   std::vector<domain::ShardId> release;
   std::vector<RunEnd> ends;
   std::vector<CommitEnd> commits;
@@ -52,8 +57,7 @@ struct News {
   std::vector<std::function<void()>> calls;  ///< to be made on the engine's thread
 
   bool empty() const {
-    return loaded.empty() && chunks.empty() && caught_up.empty() && release.empty() && ends.empty() &&
-           commits.empty() && fetched.empty() && calls.empty();
+    return log.empty() && release.empty() && ends.empty() && commits.empty() && fetched.empty() && calls.empty();
   }
 };
 
@@ -75,7 +79,7 @@ class Inbox {
   void post_chunk(Chunk chunk) {
     post([&](News& news) {
       rows_ += chunk.log.rows.size();
-      news.chunks.push_back(std::move(chunk));
+      news.log.emplace_back(std::move(chunk));
     });
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "base/clock.h"
 
@@ -20,7 +21,12 @@ class LeaseClock {
 
   /// A renewal that was sent at `sent` has succeeded.
   void renewed(Duration sent) { until_us_.store((sent + lease_).count(), std::memory_order_release); }
-  void lose() { lost_.store(true, std::memory_order_release); }
+  void lose() {
+    losses_.fetch_add(1, std::memory_order_acq_rel);
+    lost_.store(true, std::memory_order_release);
+  }
+  /// What was granted before a loss is void after it.
+  std::uint64_t losses() const { return losses_.load(std::memory_order_acquire); }
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   /// The engine has dropped everything.
   void dropped() { lost_.store(false, std::memory_order_release); }
@@ -32,6 +38,7 @@ class LeaseClock {
   const Duration lease_;
   std::atomic<std::int64_t> until_us_{0};
   std::atomic<bool> lost_{false};
+  std::atomic<std::uint64_t> losses_{0};
 };
 
 }  // namespace ordo::runtime

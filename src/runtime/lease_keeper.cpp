@@ -49,16 +49,14 @@ Duration LeaseKeeper::tick() {
 // The lease counts from before the renewal was sent.
 void LeaseKeeper::renew() {
   const auto before = clock_.steady();
-  if (!lease_.valid()) {
-    // Too late: another node may own the shards. Everything is dropped before anything is claimed again.
+  const bool known = store_.renew(node_id_);
+  if (!known || !lease_.valid()) {
+    // Too late, perhaps only while the store was asked: another node may own the shards. Everything is dropped before
+    // anything is claimed again.
     lease_.lose();
     held_.clear();
   }
-  if (!store_.renew(node_id_)) {
-    lease_.lose();
-    held_.clear();
-    store_.join(node_id_, encode(facts_));
-  }
+  if (!known) store_.join(node_id_, encode(facts_));
   lease_.renewed(before);
   renew_at_ = before + heartbeat();
   if (hooks_.renewed) hooks_.renewed(options_.lease - (clock_.steady() - before));

@@ -111,7 +111,7 @@ void Node::build_engine() {
     for (const auto& grant : grants) {
       events.push_back({.type = EventType::shard_moved, .id = id_, .shard = grant.shard.index, .at = store_.now()});
     }
-    follower_->add(std::move(grants));
+    follower_->add(std::move(grants), lease_.losses());
     store_.wake();
     publish(std::move(events));
   };

@@ -158,7 +158,11 @@ void FaultyStore::join(const std::string& node, const std::string& facts) {
 }
 
 bool FaultyStore::renew(const std::string& node) {
-  return ask("renew", [&] { return inner_.renew(node); });
+  return ask("renew", [&] {
+    const bool known = inner_.renew(node);
+    world_.say("{} renews{}", who_, known ? "" : ": it is forgotten");
+    return known;
+  });
 }
 
 void FaultyStore::leave(const std::string& node) {

@@ -225,6 +225,7 @@ void Simulation::settle() {
       world_.fail("the state of entry {} is left over in shard {}.{}", state.seq, row.shard.queue, row.shard.index);
     }
   }
+  std::erase_if(nodes_, [](const auto& node) { return node->stopping(); });
   for (auto& node : nodes_) node->stop();
   const auto stopped_by = world_.now() + seconds{30};
   while (!nodes_.empty() && !world_.failed()) {
