@@ -188,7 +188,9 @@ class Bench::Impl {
       shards.emplace_back(queue.name, queue.shards);
     }
     runtime::KeeperHooks hooks;
-    hooks.granted = [this](std::vector<store::Grant> grants) { follower_->add(std::move(grants)); };
+    hooks.granted = [this](std::vector<store::Grant> grants) {
+      follower_->add(std::move(grants), lease_.losses());
+    };
     hooks.give_back = [](auto) {};
     hooks.definitions = [this](const store::QueueList& list) { engine_->set_definitions(list); };
     hooks.kinds_elsewhere = [](auto) {};
