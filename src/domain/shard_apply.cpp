@@ -250,7 +250,7 @@ void Shard::run_now(Job& job, const LoggedEntry& logged, Time now) {
   }
   auto& extra = job.more();
   extra.through = std::max(extra.through, logged.seq);
-  job.run_at = logged.at;
+  job.run_at = std::min(job.run_at, logged.at);  // one that is due keeps its place
   dirty(job);
   if (!settling) place(job, now);
 }

@@ -65,7 +65,6 @@ void LeaseKeeper::renew() {
 void LeaseKeeper::look() {
   const auto list = store_.queues();
   if (list.version != definitions_version_) {
-    definitions_version_ = list.version;
     // A queue that was removed meanwhile comes back empty.
     bool missing = false;
     for (const auto& [queue, shards] : served_) {
@@ -74,6 +73,7 @@ void LeaseKeeper::look() {
       missing = true;
     }
     if (missing) return look();
+    definitions_version_ = list.version;
     hooks_.definitions(list);
   }
   const auto nodes = store_.nodes();
@@ -165,10 +165,14 @@ void LeaseKeeper::release_now() {
   std::vector<std::pair<domain::ShardId, store::Lease>> leases;
   {
     const std::lock_guard lock(mutex_);
-    leases.swap(to_release_);
+    leases = to_release_;
   }
   if (leases.empty()) return;
   store_.release(leases);
+  {
+    const std::lock_guard lock(mutex_);
+    to_release_.erase(to_release_.begin(), to_release_.begin() + static_cast<std::ptrdiff_t>(leases.size()));
+  }
   for (const auto& [shard, lease] : leases) held_.erase(shard);
   store_.wake();
 }

@@ -90,6 +90,7 @@ void LossChecker::look_at_control(const SeenEntry& control) const {
   for (const auto& [seq, entry] : history_.entries) {
     if (seq > control.seq) return;
     if (!entry.live || !entry.is_payload() || !history_.targets(control, entry.name, entry.shard)) continue;
+    if (history_.has_live_cancel(entry)) continue;
     history_.world().fail("cancel {} is erased while entry {} is still there", control.seq, seq);
   }
 }

@@ -83,6 +83,12 @@ bool History::is_cancelled(const JobName& name, ShardId shard, Seq after, Seq th
   return false;
 }
 
+bool History::has_live_cancel(const SeenEntry& entry) const {
+  return std::any_of(entries.upper_bound(entry.seq), entries.end(), [&](const auto& at) {
+    return at.second.live && at.second.type == domain::EntryType::cancel && targets(at.second, entry.name, entry.shard);
+  });
+}
+
 bool History::has_moves(const JobName& name, ShardId shard) const {
   return std::any_of(entries.begin(), entries.end(), [&](const auto& at) {
     const auto& entry = at.second;

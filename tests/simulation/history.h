@@ -100,6 +100,7 @@ class History {
   bool targets(const SeenEntry& control, const JobName& name, ShardId shard) const;
   /// A cancel of the job behind `after` and up to `through`.
   bool is_cancelled(const JobName& name, ShardId shard, Seq after, Seq through) const;
+  bool has_live_cancel(const SeenEntry& entry) const;
   bool has_moves(const JobName& name, ShardId shard) const;
 
   /// Of a job that never started and that nothing but pushes touched; nothing: in doubt.
