@@ -32,7 +32,8 @@ struct QueueStats {
 
 struct Stats {
   QueueStats total;  ///< its lag is the maximum; `paused` has no meaning
-  std::vector<std::pair<std::string, QueueStats>> by_queue;  ///< every queue of config or store, config order first
+  std::vector<std::pair<std::string, QueueStats>>
+      by_queue;  ///< every queue of config or store, config order first
 };
 
 /// A queue as the store knows it.
@@ -84,9 +85,9 @@ struct DeadView {
 
 /// The one surface under CLI, HTTP and scripts: looks and manages.
 ///
-/// Thread-safe. Every call talks to the store and blocks for it; throws Error{unavailable} when it cannot be reached and
-/// Error{invalid_argument} for an unknown queue (the message has the nearest names). Calls that change something return
-/// when the wish is durable; the owner of the shard carries it out.
+/// Thread-safe. Every call talks to the store and blocks for it; throws Error{unavailable} when it cannot be
+/// reached and Error{invalid_argument} for an unknown queue (the message has the nearest names). Calls that
+/// change something return when the wish is durable; the owner of the shard carries it out.
 class Admin {
  public:
   explicit Admin(Config config);
@@ -98,14 +99,16 @@ class Admin {
   std::vector<QueueView> queues();
   std::vector<NodeView> nodes();
 
-  /// Queued and running jobs in the order they would start. Rebuilds the queue's shards from the store to say so.
+  /// Queued and running jobs in the order they would start. Rebuilds the queue's shards from the store to say
+  /// so.
   std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter = {});
 
   void cancel(std::string_view queue, const JobName& job);
   void run_now(std::string_view queue, const JobName& job);
 
   /// Dead payloads, oldest first, of the given ids (empty: all). `visit` returns false to stop.
-  void dead(std::string_view queue, const std::vector<std::string>& ids, const std::function<bool(const DeadView&)>& visit);
+  void dead(std::string_view queue, const std::vector<std::string>& ids,
+            const std::function<bool(const DeadView&)>& visit);
   /// Bring back or delete the payloads of the given ids (nothing: all). Return how many payloads.
   std::size_t retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
   std::size_t delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);

@@ -11,28 +11,29 @@ namespace ordo {
 
 /// What `ordo bench` measures.
 struct BenchOptions {
-  std::string folder;              ///< for databases, made and removed there; empty: the system's temporary folder
-  std::uint64_t jobs = 100'000;    ///< of the main measurement
-  std::uint64_t backlog = 1'000'000;  ///< waiting behind, for the measurements with a backlog; 0: leave them out
+  std::string folder;  ///< for databases, made and removed there; empty: the system's temporary folder
+  std::uint64_t jobs = 100'000;  ///< of the main measurement
+  std::uint64_t backlog =
+      1'000'000;  ///< waiting behind, for the measurements with a backlog; 0: leave them out
   std::uint32_t threads = 5;
-  std::uint32_t rounds = 3;        ///< of each measurement; the median and the spread are shown
-  std::vector<std::string> only;   ///< names of measurements; empty: all
+  std::uint32_t rounds = 3;       ///< of each measurement; the median and the spread are shown
+  std::vector<std::string> only;  ///< names of measurements; empty: all
 };
 
 /// One figure.
 struct BenchFigure {
-  std::string name;    ///< "blank", "push_64", …
-  std::string what;    ///< in words
-  std::string unit;    ///< "jobs/s", "µs", …
-  double value = 0;    ///< median of the rounds
-  double low = 0;      ///< least and most of the rounds
+  std::string name;  ///< "blank", "push_64", …
+  std::string what;  ///< in words
+  std::string unit;  ///< "jobs/s", "µs", …
+  double value = 0;  ///< median of the rounds
+  double low = 0;    ///< least and most of the rounds
   double high = 0;
   std::string against;  ///< what `ratio` compares with; empty: nothing
   double ratio = 0;
 };
 
-/// Runs the measurements on SQLite, durable at every acknowledgement, each beside plain SQLite in the same run;
-/// `done` gets each figure as it is known. Takes minutes and both cores. Throws Error.
+/// Runs the measurements on SQLite, durable at every acknowledgement, each beside plain SQLite in the same
+/// run; `done` gets each figure as it is known. Takes minutes and both cores. Throws Error.
 void run_bench(const BenchOptions& options, const std::function<void(const BenchFigure&)>& done);
 
 }  // namespace ordo

@@ -10,8 +10,8 @@ namespace ordo {
 ///     return ordo::main(argc, argv, [](ordo::Server& server) { server.add("orders", ...); });
 ///   }
 ///
-/// `load` is called by `work` before its server starts. Installs signal handlers. Returns the exit code (faces: 0 done,
-/// 1 tried and failed, 2 nothing tried).
+/// `load` is called by `work` before its server starts. Installs signal handlers. Returns the exit code
+/// (faces: 0 done, 1 tried and failed, 2 nothing tried).
 int main(int argc, char** argv, const std::function<void(Server&)>& load = {});
 
 }  // namespace ordo

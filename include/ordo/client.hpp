@@ -14,10 +14,11 @@
 
 namespace ordo {
 
-/// Wraps each push: `jobs` may be changed before `next` stores them; not calling `next` drops the push silently to the
-/// store but not to the caller (push throws Error{invalid_argument}). The first added is the outermost.
-using ClientMiddleware =
-    std::function<void(const std::string& queue, std::vector<NewJob>& jobs, const std::function<void()>& next)>;
+/// Wraps each push: `jobs` may be changed before `next` stores them; not calling `next` drops the push
+/// silently to the store but not to the caller (push throws Error{invalid_argument}). The first added is the
+/// outermost.
+using ClientMiddleware = std::function<void(const std::string& queue, std::vector<NewJob>& jobs,
+                                            const std::function<void()>& next)>;
 
 /// Puts jobs into queues.
 ///
@@ -34,17 +35,19 @@ class Client {
 
   /// Appends `job` to its queue's log; returns its id when the store has made it durable.
   ///
-  /// A job whose (kind, key, id) already waits merges with it (docs/merging.md). Wakes an idle owner. Blocks for one
-  /// commit, shared with the pushes of other threads.
-  /// Throws Error{invalid_argument}: nothing was stored (bad name, too long, unknown queue). Error{unavailable}: it may
-  /// or may not be stored; pushing the same id again merges, or runs the job again if it has ended.
+  /// A job whose (kind, key, id) already waits merges with it (docs/merging.md). Wakes an idle owner. Blocks
+  /// for one commit, shared with the pushes of other threads. Throws Error{invalid_argument}: nothing was
+  /// stored (bad name, too long, unknown queue). Error{unavailable}: it may or may not be stored; pushing the
+  /// same id again merges, or runs the job again if it has ended.
   std::string push(std::string_view queue, NewJob job);
 
-  /// The same for many jobs: all or none, in their order. Returns their ids. At most 10,000 jobs and 64 MiB a call.
+  /// The same for many jobs: all or none, in their order. Returns their ids. At most 10,000 jobs and 64 MiB a
+  /// call.
   std::vector<std::string> push_many(std::string_view queue, std::vector<NewJob> jobs);
 
-  /// A push whose end is told by `done(nullptr)` or the exception push() would throw; `done` runs on the store's thread
-  /// and must not block. Errors of the arguments are thrown here. Waits while 64 MiB are under way.
+  /// A push whose end is told by `done(nullptr)` or the exception push() would throw; `done` runs on the
+  /// store's thread and must not block. Errors of the arguments are thrown here. Waits while 64 MiB are under
+  /// way.
   std::vector<std::string> push_async(std::string_view queue, std::vector<NewJob> jobs,
                                       std::function<void(std::exception_ptr)> done);
 

@@ -8,9 +8,9 @@ namespace ordo {
 /// What kind of failure of the world an Error reports.
 enum class ErrorKind {
   invalid_argument,  ///< The call, config or input is wrong; nothing was tried.
-  unavailable,       ///< The store did not answer or refused; what was in flight may or may not have happened.
-  corrupt,           ///< Stored bytes are not what Ordo wrote; nothing was changed.
-  unsupported,       ///< A newer schema, an unsuitable file system, a foreign version.
+  unavailable,  ///< The store did not answer or refused; what was in flight may or may not have happened.
+  corrupt,      ///< Stored bytes are not what Ordo wrote; nothing was changed.
+  unsupported,  ///< A newer schema, an unsuitable file system, a foreign version.
 };
 
 /// Thrown when the world fails. The message says what was tried, on what, why it failed and what to do.

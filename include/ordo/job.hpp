@@ -34,13 +34,13 @@ struct Payload {
 
 /// What a push asks for. Only what is set has an effect; everything has a default.
 struct NewJob {
-  std::string id;       ///< 1..255 bytes; empty: a new ULID
-  std::string payload;  ///< opaque bytes, at most 1 MiB
-  std::string key;      ///< what order is kept by, up to 255 bytes; empty: the id
-  std::string kind;     ///< names the code that runs it, up to 255 bytes; empty: the queue's name
-  std::optional<double> score{};           ///< default: the store's time at append, Unix seconds; finite
-  std::optional<Time> run_at{};            ///< earliest start; default: the store's time at append
-  std::optional<Duration> delay{};         ///< instead of run_at: from the caller's now
+  std::string id;                   ///< 1..255 bytes; empty: a new ULID
+  std::string payload;              ///< opaque bytes, at most 1 MiB
+  std::string key;                  ///< what order is kept by, up to 255 bytes; empty: the id
+  std::string kind;                 ///< names the code that runs it, up to 255 bytes; empty: the queue's name
+  std::optional<double> score{};    ///< default: the store's time at append, Unix seconds; finite
+  std::optional<Time> run_at{};     ///< earliest start; default: the store's time at append
+  std::optional<Duration> delay{};  ///< instead of run_at: from the caller's now
   std::optional<std::int32_t> priority{};  ///< lower runs first; default 100
   std::optional<Duration> timeout{};       ///< of one attempt; default: the queue's
 };

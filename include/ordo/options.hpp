@@ -42,10 +42,10 @@ struct RetryPolicy {
   };
   Strategy strategy = Strategy::standard;
   Duration delay = std::chrono::seconds{10};
-  double factor = 2;             ///< >= 1
+  double factor = 2;               ///< >= 1
   Duration cap = Duration::max();  ///< no delay is longer
-  double jitter = 0;             ///< 0..1: up to this part of the delay is added at random, within the cap
-  std::vector<Duration> delays;  ///< of strategy `list`
+  double jitter = 0;               ///< 0..1: up to this part of the delay is added at random, within the cap
+  std::vector<Duration> delays;    ///< of strategy `list`
 
   /// Instead of a strategy. Must be thread-safe and quick. If it throws, the job dies with both errors.
   std::function<RetryAnswer(const RetryQuestion&)> function{};
@@ -92,11 +92,11 @@ struct KindOptions {
 
 /// The rules of one queue. The names are those of the config file (docs/config.md).
 struct QueueOptions {
-  std::string name;                 ///< [a-z0-9_-]{1,64}
-  std::uint32_t shards = 5;         ///< 1..65536; fixed in the store when the queue is first seen
-  std::uint32_t batch_size = 1;     ///< jobs one run receives at most, >= 1
-  std::int32_t max_retries = 25;    ///< 0: the first failure kills
-  std::int32_t max_crashes = 3;     ///< >= 1
+  std::string name;               ///< [a-z0-9_-]{1,64}
+  std::uint32_t shards = 5;       ///< 1..65536; fixed in the store when the queue is first seen
+  std::uint32_t batch_size = 1;   ///< jobs one run receives at most, >= 1
+  std::int32_t max_retries = 25;  ///< 0: the first failure kills
+  std::int32_t max_crashes = 3;   ///< >= 1
   Affinity affinity = Affinity::key;
   KeyOrder key_order = KeyOrder::strict;
   PayloadChoice payloads = PayloadChoice::all;
@@ -107,8 +107,8 @@ struct QueueOptions {
   Duration dead_ttl = std::chrono::hours{24 * 180};
   DueOrder order = DueOrder::time;
   Duration granularity = std::chrono::seconds{60};
-  Execution execution;              ///< of the kind named like the queue
-  std::vector<KindOptions> kinds;   ///< further kinds
+  Execution execution;             ///< of the kind named like the queue
+  std::vector<KindOptions> kinds;  ///< further kinds
 };
 
 /// Which queue a free thread serves.
@@ -149,7 +149,8 @@ struct NodeOptions {
   LogFormat log = LogFormat::text;
   LogLevel log_level = LogLevel::info;
 
-  /// Instead of `scheduler`: the index of the shard to serve next, or nothing to serve none. Not empty when called.
+  /// Instead of `scheduler`: the index of the shard to serve next, or nothing to serve none. Not empty when
+  /// called.
   std::function<std::optional<std::size_t>(const std::vector<ShardLoad>&)> choose_shard{};
   /// Instead of `splitter`: does this node serve the shard? Each shard must be served by exactly one node.
   std::function<bool(const std::string& queue, std::uint32_t shard)> serves_shard{};

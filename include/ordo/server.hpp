@@ -21,8 +21,8 @@ struct ServerHooks {
   std::function<void()> on_stop{};
   /// An error outside a worker ended a thread of the node; the node stops, no job is lost.
   std::function<void(const std::exception_ptr&)> last_words{};
-  /// The node lost its leases while runs did not stop. `ordo work` exits; the default does nothing: the fence keeps the
-  /// late runs from writing.
+  /// The node lost its leases while runs did not stop. `ordo work` exits; the default does nothing: the fence
+  /// keeps the late runs from writing.
   std::function<void()> on_lease_lost{};
 };
 
@@ -37,8 +37,8 @@ using LogSink = std::function<void(LogLevel level, std::string_view message)>;
 ///   ...
 ///   server.stop();
 ///
-/// Public calls are thread-safe; add, use, subscribe and hooks before start(). Installs no signal handlers, prints
-/// nothing. Not fork-safe.
+/// Public calls are thread-safe; add, use, subscribe and hooks before start(). Installs no signal handlers,
+/// prints nothing. Not fork-safe.
 class Server {
  public:
   explicit Server(Config config);
@@ -46,8 +46,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// The code of one kind (default: the queue's name) of a queue. A queue the config does not name gets the defaults.
-  /// Throws Error{invalid_argument} for a second worker of the same kind or a bad name.
+  /// The code of one kind (default: the queue's name) of a queue. A queue the config does not name gets the
+  /// defaults. Throws Error{invalid_argument} for a second worker of the same kind or a bad name.
   void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind = {});
 
   /// Workers of other queues that are added later are left out. Empty: none is left out.
@@ -74,8 +74,8 @@ class Server {
   /// Takes no more jobs; keeps its shards and lets runs finish.
   void quiet();
 
-  /// Blocks until no job of an unpaused queue served here is due, running or in back-off, in the whole store, or
-  /// stop() was called (then false).
+  /// Blocks until no job of an unpaused queue served here is due, running or in back-off, in the whole store,
+  /// or stop() was called (then false).
   bool drain();
 
   /// Blocks until stop() was called or the node failed; throws what last_words was told.
@@ -96,8 +96,8 @@ class Server {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The number checked before a shared library's `extern "C" void ordo_load(ordo::Server&)` is called; the library
-/// exports it as `extern "C" const int ordo_abi = ordo::kAbi;`.
+/// The number checked before a shared library's `extern "C" void ordo_load(ordo::Server&)` is called; the
+/// library exports it as `extern "C" const int ordo_abi = ordo::kAbi;`.
 inline constexpr int kAbi = 1;
 
 }  // namespace ordo

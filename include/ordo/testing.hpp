@@ -12,7 +12,8 @@
 
 namespace ordo::testing {
 
-/// A whole Ordo in one thread for the tests of a program: memory store, a clock moved by hand, jobs run in drain().
+/// A whole Ordo in one thread for the tests of a program: memory store, a clock moved by hand, jobs run in
+/// drain().
 ///
 ///   ordo::testing::Bench bench(config);
 ///   bench.add("orders", make_my_worker());
@@ -20,8 +21,9 @@ namespace ordo::testing {
 ///   bench.drain();                       // runs everything that is due, in the order the rules say
 ///   bench.advance(std::chrono::hours{1});
 ///
-/// The same state machine, retries and merging as a real node; the queues are those of the config and of add(). A run
-/// that moves the clock past its timeout has timed out. Middlewares and events are a Server's. Not thread-safe.
+/// The same state machine, retries and merging as a real node; the queues are those of the config and of
+/// add(). A run that moves the clock past its timeout has timed out. Middlewares and events are a Server's.
+/// Not thread-safe.
 class Bench {
  public:
   explicit Bench(Config config = {}, Time start = Time{std::chrono::hours{24 * 365 * 50}});
@@ -38,7 +40,8 @@ class Bench {
   /// Inline mode: each push runs what is due before it returns.
   void set_inline(bool on);
 
-  /// Runs everything that is due now, until nothing is; returns the number of runs. Throws what retries_exhausted does.
+  /// Runs everything that is due now, until nothing is; returns the number of runs. Throws what
+  /// retries_exhausted does.
   std::size_t drain();
 
   Time now() const;

@@ -23,7 +23,8 @@ struct BatchJob {
   std::string key;
   std::vector<Payload> payloads;  ///< in (score, arrival) order; never empty
   std::int32_t retry_count = -1;  ///< -1 on the first attempt
-  std::uint64_t fence = 0;        ///< rises with every owner of the shard: pass it on to systems that can compare it
+  std::uint64_t fence =
+      0;  ///< rises with every owner of the shard: pass it on to systems that can compare it
 };
 
 /// What became of one job of a run.
@@ -45,13 +46,19 @@ struct Outcome {
 
 /// One run: an ordered list of due jobs of one queue and kind, no two of the same key.
 ///
-/// A worker looks at `jobs()` and may report results per job by its index; when perform returns, jobs without one are
-/// done; when it throws, jobs without one have failed. Used by one thread at a time; lives as long as the run.
+/// A worker looks at `jobs()` and may report results per job by its index; when perform returns, jobs without
+/// one are done; when it throws, jobs without one have failed. Used by one thread at a time; lives as long as
+/// the run.
 class Batch {
  public:
-  Batch(std::string_view queue, std::string_view kind, std::vector<BatchJob> jobs, Duration timeout, unsigned thread,
-        std::stop_token stop)
-      : queue_(queue), kind_(kind), jobs_(std::move(jobs)), timeout_(timeout), thread_(thread), stop_(std::move(stop)) {}
+  Batch(std::string_view queue, std::string_view kind, std::vector<BatchJob> jobs, Duration timeout,
+        unsigned thread, std::stop_token stop)
+      : queue_(queue),
+        kind_(kind),
+        jobs_(std::move(jobs)),
+        timeout_(timeout),
+        thread_(thread),
+        stop_(std::move(stop)) {}
 
   const std::string& queue() const { return queue_; }
   const std::string& kind() const { return kind_; }
@@ -66,8 +73,8 @@ class Batch {
   /// The last report of a job counts. Throws std::out_of_range.
   void report(std::size_t job, Outcome outcome);
 
-  /// Asked when the run should end early: timeout, cancel, node stop, lost lease. A worker that ignores it keeps its
-  /// keys blocked until it returns.
+  /// Asked when the run should end early: timeout, cancel, node stop, lost lease. A worker that ignores it
+  /// keeps its keys blocked until it returns.
   const std::stop_token& stop() const { return stop_; }
   /// Of this attempt, from its start.
   Duration timeout() const { return timeout_; }
@@ -98,17 +105,18 @@ class Worker {
   /// The error text kept for an exception out of perform. Default: its message.
   virtual std::string format_error(std::exception_ptr error);
 
-  /// Stored form of the error texts of this worker's failures, and back. Default: as it is. At most 16 KiB are kept.
-  /// load_error also sees texts of Ordo itself (a timeout), which were not dumped.
+  /// Stored form of the error texts of this worker's failures, and back. Default: as it is. At most 16 KiB
+  /// are kept. load_error also sees texts of Ordo itself (a timeout), which were not dumped.
   virtual std::string dump_error(const std::string& error) { return error; }
   virtual std::string load_error(const std::string& stored) { return stored; }
 
-  /// Called once per run in which something died, after it is durable, on a pool thread. What it throws is logged.
+  /// Called once per run in which something died, after it is durable, on a pool thread. What it throws is
+  /// logged.
   virtual void retries_exhausted(const std::vector<JobView>& dead) { static_cast<void>(dead); }
 };
 
-/// A run's body as middlewares see it; `next` runs the rest and throws what it throws. A middleware that does not call
-/// `next` fails the run.
+/// A run's body as middlewares see it; `next` runs the rest and throws what it throws. A middleware that does
+/// not call `next` fails the run.
 using ServerMiddleware = std::function<void(Batch& batch, const std::function<void()>& next)>;
 
 /// One job with typed payloads, for `make_worker`.
@@ -122,8 +130,8 @@ struct TypedJob {
   const T& payload() const { return payloads.back(); }
 };
 
-/// Makes a worker of a function `Outcome(const TypedJob<T>&)` or `void(const TypedJob<T>&)`; it is called for each job
-/// of a batch in turn. What it throws fails that job alone. T goes through Codec<T>.
+/// Makes a worker of a function `Outcome(const TypedJob<T>&)` or `void(const TypedJob<T>&)`; it is called for
+/// each job of a batch in turn. What it throws fails that job alone. T goes through Codec<T>.
 template <class T, class Function>
 std::unique_ptr<Worker> make_worker(Function function) {
   class Typed final : public Worker {

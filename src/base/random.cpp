@@ -24,7 +24,8 @@ std::string make_ulid(std::int64_t unix_ms, Random& random) {
   static constexpr char kAlphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
   std::string text(26, '0');
   auto put = [&](int from, int to, std::uint64_t value) {
-    for (int i = to; i > from; --i, value >>= 5) text[static_cast<std::size_t>(i - 1)] = kAlphabet[value & 31];
+    for (int i = to; i > from; --i, value >>= 5)
+      text[static_cast<std::size_t>(i - 1)] = kAlphabet[value & 31];
   };
   put(0, 10, static_cast<std::uint64_t>(unix_ms));
   put(10, 18, random.next());

@@ -1,5 +1,5 @@
-// The admin surface over the store: listings are rebuilt by the same state machine that owners run, changes are entries
-// that owners carry out.
+// The admin surface over the store: listings are rebuilt by the same state machine that owners run, changes
+// are entries that owners carry out.
 #include <ordo/admin.hpp>
 
 #include <algorithm>
@@ -30,7 +30,8 @@ JobView view_of(const std::string& queue, const domain::JobSnapshot& job, Time n
   } else {
     view.state = job.retry_count >= 0 ? JobStatus::retrying : JobStatus::scheduled;
   }
-  for (std::size_t i = 0; i < job.pieces.size(); ++i) view.payloads.push_back({job.payloads[i], job.pieces[i].second});
+  for (std::size_t i = 0; i < job.pieces.size(); ++i)
+    view.payloads.push_back({job.payloads[i], job.pieces[i].second});
   view.run_at = job.run_at;
   view.retry_count = job.retry_count;
   view.crashes = job.crashes;
@@ -94,7 +95,8 @@ std::vector<NodeView> Admin::Impl::nodes() {
   return views;
 }
 
-Admin::Impl::Shards Admin::Impl::rebuild(const store::QueueDefinition& queue, const std::vector<store::ShardId>& ids,
+Admin::Impl::Shards Admin::Impl::rebuild(const store::QueueDefinition& queue,
+                                         const std::vector<store::ShardId>& ids,
                                          domain::PayloadBudget& budget) {
   auto& store = handle_->store();
   const auto* options = handle_->config().find(queue.name);
@@ -142,19 +144,28 @@ std::set<domain::Seq> Admin::Impl::running_now() {
 std::vector<JobView> Admin::Impl::jobs(std::string_view name, const JobFilter& filter) {
   std::vector<JobView> views;
   if (filter.state == JobStatus::dead) {
-    dead(name, filter.id.empty() ? std::vector<std::string>{} : std::vector{filter.id}, [&](const DeadView& row) {
-      if (!filter.kind.empty() && row.kind != filter.kind) return true;
-      if (!filter.key.empty() && row.key != filter.key) return true;
-      JobView* last = views.empty() ? nullptr : &views.back();
-      if (last != nullptr && last->id == row.id && last->kind == row.kind && last->key == row.key) {
-        last->payloads.push_back(row.payload);
-        return true;
-      }
-      if (views.size() == filter.limit) return false;
-      views.push_back({std::string(name), row.kind, row.key, row.id, JobStatus::dead, {row.payload}, row.died_at,
-                       row.retry_count, row.crashes, row.error});
-      return true;
-    });
+    dead(name, filter.id.empty() ? std::vector<std::string>{} : std::vector{filter.id},
+         [&](const DeadView& row) {
+           if (!filter.kind.empty() && row.kind != filter.kind) return true;
+           if (!filter.key.empty() && row.key != filter.key) return true;
+           JobView* last = views.empty() ? nullptr : &views.back();
+           if (last != nullptr && last->id == row.id && last->kind == row.kind && last->key == row.key) {
+             last->payloads.push_back(row.payload);
+             return true;
+           }
+           if (views.size() == filter.limit) return false;
+           views.push_back({std::string(name),
+                            row.kind,
+                            row.key,
+                            row.id,
+                            JobStatus::dead,
+                            {row.payload},
+                            row.died_at,
+                            row.retry_count,
+                            row.crashes,
+                            row.error});
+           return true;
+         });
     return views;
   }
   const auto queue = handle_->existing_queue(name);
@@ -179,7 +190,8 @@ std::vector<JobView> Admin::Impl::jobs(std::string_view name, const JobFilter& f
       views.push_back(std::move(view));
     }
   }
-  std::stable_sort(views.begin(), views.end(), [](const auto& a, const auto& b) { return a.run_at < b.run_at; });
+  std::stable_sort(views.begin(), views.end(),
+                   [](const auto& a, const auto& b) { return a.run_at < b.run_at; });
   if (views.size() > filter.limit) views.resize(filter.limit);
   return views;
 }
@@ -200,11 +212,12 @@ void Admin::Impl::control(std::string_view name, const JobName& job, domain::Ent
   append_and_wait(handle_->store(), std::move(entries));
 }
 
-// --------------------------------------------------------------------------------------------------------- the dead
+// ---------------------------------------------------------------------------------------------------------
+// the dead
 
-void Admin::Impl::each_dead(
-    std::string_view name, const std::optional<std::vector<std::string>>& ids,
-    const std::function<bool(const store::QueueDefinition&, const store::DeadRow&, const domain::DeadPayload&)>& visit) {
+void Admin::Impl::each_dead(std::string_view name, const std::optional<std::vector<std::string>>& ids,
+                            const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
+                                                     const domain::DeadPayload&)>& visit) {
   const auto queue = handle_->existing_queue(name);
   if (!queue) return;
   const std::set<std::string> wanted = ids ? std::set(ids->begin(), ids->end()) : std::set<std::string>{};
@@ -225,14 +238,15 @@ void Admin::Impl::dead(std::string_view queue, const std::vector<std::string>& i
                        const std::function<bool(const DeadView&)>& visit) {
   each_dead(queue, ids.empty() ? std::nullopt : std::optional(ids),
             [&](const auto&, const store::DeadRow& row, const domain::DeadPayload& dead) {
-              DeadView view{row.no,           dead.kind,    dead.key,        dead.id,   {dead.payload, dead.score}, row.at,
-                            dead.retry_count, dead.crashes, dead.error_kind, dead.error};
+              DeadView view{
+                  row.no, dead.kind,        dead.key,     dead.id,         {dead.payload, dead.score},
+                  row.at, dead.retry_count, dead.crashes, dead.error_kind, dead.error};
               return visit(view);
             });
 }
 
-std::size_t Admin::Impl::change_dead(std::string_view name, const std::optional<std::vector<std::string>>& ids,
-                                     bool revive) {
+std::size_t Admin::Impl::change_dead(std::string_view name,
+                                     const std::optional<std::vector<std::string>>& ids, bool revive) {
   std::size_t changed = 0;
   std::uint32_t number = 0;
   std::vector<std::uint64_t> nos;
@@ -243,32 +257,36 @@ std::size_t Admin::Impl::change_dead(std::string_view name, const std::optional<
     changed += revive ? store.revive(number, nos, std::exchange(entries, {})) : store.erase_dead(number, nos);
     nos.clear();
   };
-  each_dead(name, ids, [&](const store::QueueDefinition& queue, const store::DeadRow& row, const domain::DeadPayload& dead) {
-    number = queue.number;
-    nos.push_back(row.no);
-    if (revive) {
-      domain::Entry entry;
-      entry.type = domain::EntryType::revive;
-      entry.kind = dead.kind;
-      entry.key = dead.key;
-      entry.id = dead.id;
-      entry.score = dead.score;
-      entry.options = dead.options;
-      entry.payload = dead.payload;
-      entries.push_back({row.shard, domain::encode(entry)});
-    }
-    if (nos.size() == kDeadPage) flush();
-    return true;
-  });
+  each_dead(
+      name, ids,
+      [&](const store::QueueDefinition& queue, const store::DeadRow& row, const domain::DeadPayload& dead) {
+        number = queue.number;
+        nos.push_back(row.no);
+        if (revive) {
+          domain::Entry entry;
+          entry.type = domain::EntryType::revive;
+          entry.kind = dead.kind;
+          entry.key = dead.key;
+          entry.id = dead.id;
+          entry.score = dead.score;
+          entry.options = dead.options;
+          entry.payload = dead.payload;
+          entries.push_back({row.shard, domain::encode(entry)});
+        }
+        if (nos.size() == kDeadPage) flush();
+        return true;
+      });
   flush();
   return changed;
 }
 
-std::size_t Admin::Impl::retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids) {
+std::size_t Admin::Impl::retry_dead(std::string_view queue,
+                                    const std::optional<std::vector<std::string>>& ids) {
   return change_dead(queue, ids, true);
 }
 
-std::size_t Admin::Impl::delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids) {
+std::size_t Admin::Impl::delete_dead(std::string_view queue,
+                                     const std::optional<std::vector<std::string>>& ids) {
   return change_dead(queue, ids, false);
 }
 
@@ -302,7 +320,9 @@ Admin& Admin::operator=(Admin&&) noexcept = default;
 Stats Admin::stats() { return impl_->stats(); }
 std::vector<QueueView> Admin::queues() { return impl_->queues(); }
 std::vector<NodeView> Admin::nodes() { return impl_->nodes(); }
-std::vector<JobView> Admin::jobs(std::string_view queue, const JobFilter& filter) { return impl_->jobs(queue, filter); }
+std::vector<JobView> Admin::jobs(std::string_view queue, const JobFilter& filter) {
+  return impl_->jobs(queue, filter);
+}
 void Admin::cancel(std::string_view queue, const JobName& job) {
   impl_->control(queue, job, domain::EntryType::cancel);
 }

@@ -50,7 +50,8 @@ class Admin::Impl {
   void each_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
                  const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
                                           const domain::DeadPayload&)>& visit);
-  std::size_t change_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids, bool revive);
+  std::size_t change_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
+                          bool revive);
 
   std::shared_ptr<StoreHandle> handle_;
 };

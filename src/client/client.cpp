@@ -17,13 +17,15 @@ constexpr std::size_t kMaxJobs = 10'000;
 constexpr std::size_t kMaxBytes = 64 << 20;
 
 [[noreturn]] void refuse(const std::string& queue, const std::string& why) {
-  throw Error(ErrorKind::invalid_argument, "cannot push to queue '" + queue + "': " + why + "; nothing was stored");
+  throw Error(ErrorKind::invalid_argument,
+              "cannot push to queue '" + queue + "': " + why + "; nothing was stored");
 }
 
 void check(const std::string& queue, const NewJob& job) {
   const auto check_name = [&](const char* what, const std::string& name) {
     if (name.size() > 255) {
-      refuse(queue, std::string("the ") + what + " has " + std::to_string(name.size()) + " bytes, at most 255 fit");
+      refuse(queue,
+             std::string("the ") + what + " has " + std::to_string(name.size()) + " bytes, at most 255 fit");
     }
   };
   check_name("id", job.id);
@@ -31,11 +33,14 @@ void check(const std::string& queue, const NewJob& job) {
   check_name("kind", job.kind);
   if (job.payload.size() > kMaxPayload) {
     refuse(queue, "the payload of job '" + job.id + "' has " + std::to_string(job.payload.size()) +
-                      " bytes, at most " + std::to_string(kMaxPayload) + " fit; store it elsewhere and push its place");
+                      " bytes, at most " + std::to_string(kMaxPayload) +
+                      " fit; store it elsewhere and push its place");
   }
-  if (job.score && !std::isfinite(*job.score)) refuse(queue, "the score of job '" + job.id + "' is not a finite number");
+  if (job.score && !std::isfinite(*job.score))
+    refuse(queue, "the score of job '" + job.id + "' is not a finite number");
   if (job.run_at && job.delay) refuse(queue, "job '" + job.id + "' has both run_at and delay; give one");
-  if (job.timeout && *job.timeout <= Duration{0}) refuse(queue, "the timeout of job '" + job.id + "' is not positive");
+  if (job.timeout && *job.timeout <= Duration{0})
+    refuse(queue, "the timeout of job '" + job.id + "' is not positive");
 }
 
 }  // namespace
@@ -43,7 +48,8 @@ void check(const std::string& queue, const NewJob& job) {
 Client::Impl::Prepared Client::Impl::prepare(const std::string& queue, std::vector<NewJob> jobs) {
   if (jobs.empty()) return {};
   if (jobs.size() > kMaxJobs) {
-    refuse(queue, std::to_string(jobs.size()) + " jobs in one call, at most " + std::to_string(kMaxJobs) + " fit");
+    refuse(queue,
+           std::to_string(jobs.size()) + " jobs in one call, at most " + std::to_string(kMaxJobs) + " fit");
   }
   for (const auto& job : jobs) check(queue, job);
   const auto definition = handle_->queue(queue);
@@ -73,12 +79,15 @@ Client::Impl::Prepared Client::Impl::prepare(const std::string& queue, std::vect
   return prepared;
 }
 
-void Client::Impl::append(const std::string& queue, Prepared prepared, std::function<void(std::exception_ptr)> done) {
+void Client::Impl::append(const std::string& queue, Prepared prepared,
+                          std::function<void(std::exception_ptr)> done) {
   if (prepared.entries.empty()) return done(nullptr);
-  handle_->store().append(std::move(prepared.entries), [this, queue, done = std::move(done)](std::exception_ptr error) {
-    if (error) handle_->forget(queue);  // it may have been removed: the next push looks again
-    done(error);
-  });
+  handle_->store().append(std::move(prepared.entries),
+                          [this, queue, done = std::move(done)](std::exception_ptr error) {
+                            if (error)
+                              handle_->forget(queue);  // it may have been removed: the next push looks again
+                            done(error);
+                          });
 }
 
 std::vector<std::string> Client::Impl::through_middlewares(

@@ -30,8 +30,9 @@ class Client::Impl {
 
   Prepared prepare(const std::string& queue, std::vector<NewJob> jobs);
   void append(const std::string& queue, Prepared prepared, std::function<void(std::exception_ptr)> done);
-  std::vector<std::string> through_middlewares(const std::string& queue, std::vector<NewJob> jobs,
-                                               const std::function<std::vector<std::string>(std::vector<NewJob>)>& last);
+  std::vector<std::string> through_middlewares(
+      const std::string& queue, std::vector<NewJob> jobs,
+      const std::function<std::vector<std::string>(std::vector<NewJob>)>& last);
 
   std::shared_ptr<StoreHandle> handle_;
   std::vector<ClientMiddleware> middlewares_;

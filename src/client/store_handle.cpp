@@ -51,9 +51,10 @@ void StoreHandle::unknown(std::string_view name, const store::QueueList& list) c
   for (const auto& queue : list.queues) {
     if (std::find(names.begin(), names.end(), queue.name) == names.end()) names.push_back(queue.name);
   }
-  throw Error(ErrorKind::invalid_argument, "there is no queue '" + std::string(name) +
-                                               "' in the config or the store; " + nearest_hint(name, names) +
-                                               (names.empty() ? "add [queue." + std::string(name) + "] to the config" : ""));
+  throw Error(ErrorKind::invalid_argument,
+              "there is no queue '" + std::string(name) + "' in the config or the store; " +
+                  nearest_hint(name, names) +
+                  (names.empty() ? "add [queue." + std::string(name) + "] to the config" : ""));
 }
 
 std::string StoreHandle::new_id() {

@@ -27,8 +27,8 @@ class StoreHandle {
   Clock& clock() { return clock_; }
   const Config& config() const { return config_; }
 
-  /// The definition of a queue that the config or the store knows; a queue of the config is created if it is new.
-  /// Throws Error{invalid_argument} with the nearest names.
+  /// The definition of a queue that the config or the store knows; a queue of the config is created if it is
+  /// new. Throws Error{invalid_argument} with the nearest names.
   store::QueueDefinition queue(std::string_view name);
   /// The same without creating it: nothing if the store does not know it yet.
   std::optional<store::QueueDefinition> existing_queue(std::string_view name);

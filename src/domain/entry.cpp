@@ -15,10 +15,9 @@ std::string encode(const Entry& entry) {
   ByteWriter out(bytes);
   const bool own_key = entry.key != entry.id;
   out.put(entry.type);
-  out.put(static_cast<std::uint8_t>((own_key ? kHasKey : 0) | (entry.score ? kHasScore : 0) |
-                                    (entry.run_at ? kHasRunAt : 0) |
-                                    (entry.options.priority ? kHasPriority : 0) |
-                                    (entry.options.timeout ? kHasTimeout : 0)));
+  out.put(static_cast<std::uint8_t>(
+      (own_key ? kHasKey : 0) | (entry.score ? kHasScore : 0) | (entry.run_at ? kHasRunAt : 0) |
+      (entry.options.priority ? kHasPriority : 0) | (entry.options.timeout ? kHasTimeout : 0)));
   out.put_short(entry.kind);
   out.put_short(entry.id);
   if (own_key) out.put_short(entry.key);

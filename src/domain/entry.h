@@ -9,7 +9,8 @@
 
 namespace ordo::domain {
 
-/// What an entry of the log asks for. A new type is one value here plus the compiler's list of unhandled cases.
+/// What an entry of the log asks for. A new type is one value here plus the compiler's list of unhandled
+/// cases.
 enum class EntryType : std::uint8_t {
   push = 1,     ///< a payload for a job, new or queued
   revive = 2,   ///< a payload brought back from the dead

@@ -18,13 +18,12 @@ namespace ordo::domain {
 
 struct Line;
 
-
 /// Where a job stands in its shard.
 enum class Place : std::uint8_t {
   nowhere,
-  later,    ///< run_at ahead; in the shard's `later` order
-  due,      ///< may start; in the `due` order of its kind and class
-  parked,   ///< due, but its key is taken; in its key's line
+  later,     ///< run_at ahead; in the shard's `later` order
+  due,       ///< may start; in the `due` order of its kind and class
+  parked,    ///< due, but its key is taken; in its key's line
   running,   ///< owned by a run
   settling,  ///< went back from a run; may start again once the commit that says so is durable
   ending,    ///< has ended; gone once the commit that says so is durable
@@ -50,7 +49,7 @@ struct JobExtra {
   std::uint32_t crashes = 0;
   Time last_crash{};
   Mark mark = Mark::none;
-  bool dirty = false;     ///< its state is to be written
+  bool dirty = false;  ///< its state is to be written
   FailureKind error_kind = FailureKind::handler;
   std::string error;
   std::vector<std::pair<Seq, double>> scores;  ///< payloads whose score is not their entry's
@@ -75,11 +74,15 @@ class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_si
   static void destroy(Job* job);
 
   std::string_view id() const { return {names(), id_size}; }
-  std::string_view key() const { return key_size == 0 ? id() : std::string_view{names() + id_size, key_size}; }
+  std::string_view key() const {
+    return key_size == 0 ? id() : std::string_view{names() + id_size, key_size};
+  }
   Seq arrival() const { return payloads.arrival(); }
   std::int32_t retry_count() const { return extra ? extra->retry_count : -1; }
   Seq through() const { return extra ? extra->through : payloads.last(); }
-  bool is(std::uint16_t other_kind, std::string_view other_id) const { return kind == other_kind && id() == other_id; }
+  bool is(std::uint16_t other_kind, std::string_view other_id) const {
+    return kind == other_kind && id() == other_id;
+  }
 
   JobExtra& more();
 

@@ -35,9 +35,9 @@ struct Line {
 
   explicit Line(DueBefore before) : parked(before) {}
 
-  Job* front = nullptr;  ///< has the key: running, ending, held, or the one that may start next
+  Job* front = nullptr;   ///< has the key: running, ending, held, or the one that may start next
   Job* active = nullptr;  ///< the running job, which takes no more payloads; the front, if anything
-  std::set<Job*, DueBefore> parked;  ///< due, behind the front
+  std::set<Job*, DueBefore> parked;              ///< due, behind the front
   std::unordered_set<Job*, Hash, Equal> queued;  ///< all but the active one, by name
 
   std::size_t size() const { return queued.size() + (active != nullptr ? 1 : 0); }
@@ -90,7 +90,9 @@ class KeyTable {
    public:
     explicit Slot(Job* job) : bits_(reinterpret_cast<std::uintptr_t>(job)) {}
     explicit Slot(Line* line) : bits_(reinterpret_cast<std::uintptr_t>(line) | 1) {}
-    Line* line() const { return (bits_ & 1) != 0 ? reinterpret_cast<Line*>(bits_ & ~std::uintptr_t{1}) : nullptr; }
+    Line* line() const {
+      return (bits_ & 1) != 0 ? reinterpret_cast<Line*>(bits_ & ~std::uintptr_t{1}) : nullptr;
+    }
     Job* job() const { return (bits_ & 1) != 0 ? nullptr : reinterpret_cast<Job*>(bits_); }
     std::string_view key() const { return line() != nullptr ? line()->any().key() : job()->key(); }
 

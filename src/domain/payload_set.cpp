@@ -18,7 +18,8 @@ struct CachedBytes::Block {
 };
 
 CachedBytes::CachedBytes(std::string_view bytes, PayloadBudget& budget) {
-  block_ = static_cast<Block*>(::operator new(offsetof(Block, bytes) + std::max<std::size_t>(bytes.size(), 1)));
+  block_ =
+      static_cast<Block*>(::operator new(offsetof(Block, bytes) + std::max<std::size_t>(bytes.size(), 1)));
   block_->budget = &budget;
   block_->size = static_cast<std::uint32_t>(bytes.size());
   std::memcpy(block_->bytes, bytes.data(), bytes.size());
@@ -142,7 +143,8 @@ std::vector<Piece> PayloadSet::take_all() {
 }
 
 bool PayloadSet::all_present() const {
-  return std::all_of(pieces().begin(), pieces().end(), [](const Piece& piece) { return piece.bytes.present(); });
+  return std::all_of(pieces().begin(), pieces().end(),
+                     [](const Piece& piece) { return piece.bytes.present(); });
 }
 
 void PayloadSet::settle(std::vector<Piece> pieces) {
@@ -155,9 +157,10 @@ void PayloadSet::settle(std::vector<Piece> pieces) {
   std::sort(pieces.begin(), pieces.end(), before);
   if (!many_) many_ = std::make_unique<Many>();
   many_->pieces = std::move(pieces);
-  many_->arrival = std::min_element(many_->pieces.begin(), many_->pieces.end(), [](const Piece& a, const Piece& b) {
-                     return a.seq < b.seq;
-                   })->seq;
+  many_->arrival =
+      std::min_element(many_->pieces.begin(), many_->pieces.end(), [](const Piece& a, const Piece& b) {
+        return a.seq < b.seq;
+      })->seq;
 }
 
 }  // namespace ordo::domain

@@ -44,8 +44,8 @@ struct Piece {
   CachedBytes bytes;
 };
 
-/// The payloads of one job: a set by bytes, kept in (score, arrival) order (rules: merging). Never empty but when moved
-/// from or taken apart.
+/// The payloads of one job: a set by bytes, kept in (score, arrival) order (rules: merging). Never empty but
+/// when moved from or taken apart.
 ///
 /// Equal payloads are found only among bytes in memory; merge_duplicates() finishes the work once all are.
 class PayloadSet {

@@ -1,5 +1,5 @@
-// The codecs of what an owner writes about its jobs. One version byte leads each record, so that a later format
-// can be told from this one.
+// The codecs of what an owner writes about its jobs. One version byte leads each record, so that a later
+// format can be told from this one.
 #include "domain/records.h"
 
 #include "base/bytes.h"

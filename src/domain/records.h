@@ -16,7 +16,8 @@ namespace ordo::domain {
 /// Whether the job was started after an unclean take-over, and how (rules: poison).
 enum class Mark : std::uint8_t { none = 0, shared = 1, alone = 2 };
 
-/// What a job's entries alone would not rebuild. Stored under the job's first entry, written only when it differs.
+/// What a job's entries alone would not rebuild. Stored under the job's first entry, written only when it
+/// differs.
 struct JobState {
   Seq through = 0;  ///< entries up to here are covered; later ones merge on top
   Time run_at{};
@@ -62,9 +63,9 @@ struct Counts {
   std::uint64_t retrying = 0;   ///< in back-off
   std::uint64_t running = 0;
   std::uint64_t awaiting = 0;
-  std::uint64_t processed = 0;  ///< jobs that ended well, for ever
-  std::uint64_t failed = 0;     ///< failed runs, for ever
-  Time oldest = Time::max();    ///< earliest run_at of a queued job
+  std::uint64_t processed = 0;   ///< jobs that ended well, for ever
+  std::uint64_t failed = 0;      ///< failed runs, for ever
+  Time oldest = Time::max();     ///< earliest run_at of a queued job
   std::vector<Seq> running_now;  ///< first entries of running jobs, for listings; a hundred at most
 
   std::uint64_t queued() const { return due + scheduled + retrying; }

@@ -1,4 +1,5 @@
-// A shard's life: take-over, what it wants written, what became durable. See shard.h for the rules' other homes.
+// A shard's life: take-over, what it wants written, what became durable. See shard.h for the rules' other
+// homes.
 #include "domain/shard.h"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ Shard::~Shard() {
   }
 }
 
-void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states, const Counts& counts) {
+void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states,
+                 const Counts& counts) {
   takeover_ = takeover;
   witness_through_ = takeover.clean ? 0 : takeover.head;
   processed_ = counts.processed;
@@ -43,7 +45,8 @@ std::vector<std::string> Shard::kinds() const {
   return names;
 }
 
-// -------------------------------------------------------------------------------------------------- what is written
+// -------------------------------------------------------------------------------------------------- what is
+// written
 
 void Shard::dirty(Job& job) {
   auto& extra = job.more();
@@ -74,8 +77,8 @@ JobState Shard::state_of(const Job& job) const {
 }
 
 bool Shard::has_changes() const {
-  return !changes_.erase.empty() || !changes_.erase_states.empty() || !changes_.dead.empty() || !dirty_.empty() ||
-         !ended_.empty() || !settling_.empty() || !marking_.empty();
+  return !changes_.erase.empty() || !changes_.erase_states.empty() || !changes_.dead.empty() ||
+         !dirty_.empty() || !ended_.empty() || !settling_.empty() || !marking_.empty();
 }
 
 Changes Shard::collect() {
@@ -119,7 +122,8 @@ void Shard::forget(Job& job) {
   --job_count_;
 }
 
-// ----------------------------------------------------------------------------------------------------------- outputs
+// -----------------------------------------------------------------------------------------------------------
+// outputs
 
 std::vector<Run> Shard::released() { return std::exchange(released_, {}); }
 std::vector<RunNo> Shard::stops() { return std::exchange(stops_, {}); }

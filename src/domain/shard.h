@@ -75,11 +75,13 @@ struct JobSnapshot {
   bool operator==(const JobSnapshot&) const = default;
 };
 
-/// One shard of a queue: a deterministic state machine over its log (docs: ARCHITECTURE.md, "The life of one job").
+/// One shard of a queue: a deterministic state machine over its log (docs: ARCHITECTURE.md, "The life of one
+/// job").
 ///
-/// It is told of entries, ends of runs, durable commits and the time, and answers with runs to start and changes to
-/// write. It does no I/O and reads no clock: same inputs, same outputs. Order and merging: shared rules §1 to §3.
-/// `now` is the store's time and may jump. Not thread-safe. The budget must outlive the shard.
+/// It is told of entries, ends of runs, durable commits and the time, and answers with runs to start and
+/// changes to write. It does no I/O and reads no clock: same inputs, same outputs. Order and merging: shared
+/// rules §1 to §3. `now` is the store's time and may jump. Not thread-safe. The budget must outlive the
+/// shard.
 class Shard {
  public:
   Shard(const QueueOptions& options, PayloadBudget& budget);
@@ -110,8 +112,8 @@ class Shard {
   void read_through(Seq seq) { through_ = std::max(through_, seq); }
 
   enum class Taken { none, ready, pending };
-  /// The next batch that may start, in the order of the rules. `pending`: it waits for the commit that marks its jobs
-  /// and comes out of released() then. Kinds switched off with serve() are passed over.
+  /// The next batch that may start, in the order of the rules. `pending`: it waits for the commit that marks
+  /// its jobs and comes out of released() then. Kinds switched off with serve() are passed over.
   Taken take(Time now, const Admission& admission, Run& run);
 
   /// Payloads that a run was missing; false while some still are.
@@ -167,7 +169,8 @@ class Shard {
   RunNo last_run() const { return last_run_; }
   Risk risk_of_run(RunNo no) const { return runs_.at(no).risk; }
 
-  /// All jobs in the order they would start. `rebuilt`: as a rebuild would see them, running jobs queued again.
+  /// All jobs in the order they would start. `rebuilt`: as a rebuild would see them, running jobs queued
+  /// again.
   enum class View { live, rebuilt };
   std::vector<JobSnapshot> snapshot(View view) const;
 
@@ -254,8 +257,8 @@ class Shard {
   bool mixed_priorities_ = false;
   bool watched_ = false;
 
-  std::unordered_map<Seq, JobState> restored_;        // states that wait for their entry
-  std::unordered_map<Seq, double> restored_scores_;   // scores that wait for their entry
+  std::unordered_map<Seq, JobState> restored_;       // states that wait for their entry
+  std::unordered_map<Seq, double> restored_scores_;  // scores that wait for their entry
 
   std::size_t job_count_ = 0;
   std::size_t queued_ = 0;    // all but running, ending

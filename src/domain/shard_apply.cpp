@@ -95,7 +95,8 @@ void Shard::restore_state(Job& job, const JobState& state) {
   if (state.mark != Mark::none) restore_mark(job, state.mark);
 }
 
-// A marked job was running when its last owner ended. A node's death counts against it, a lost lease does not.
+// A marked job was running when its last owner ended. A node's death counts against it, a lost lease does
+// not.
 void Shard::restore_mark(Job& job, Mark mark) {
   dirty(job);
   if (!takeover_.crashed) return;
@@ -144,7 +145,8 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
     extra.scores.insert(extra.scores.end(), state.scores.begin(), state.scores.end());
     moved = true;
   }
-  if (!beside.empty() || revived || (merged_away && has_options)) dirty(job);  // its entries alone do not say so
+  if (!beside.empty() || revived || (merged_away && has_options))
+    dirty(job);  // its entries alone do not say so
   if (moved) move(job, revived ? std::optional(logged.at) : std::nullopt, now);
 }
 
@@ -183,7 +185,8 @@ void Shard::note_merged(Job& job, const PayloadSet::Merged& merged) {
   dirty(job);
 }
 
-// ---------------------------------------------------------------------------------------------------------- controls
+// ----------------------------------------------------------------------------------------------------------
+// controls
 
 void Shard::apply_control(const LoggedEntry& logged, Time now) {
   bool waits = false;
@@ -222,11 +225,13 @@ std::vector<Job*> Shard::targets_of(const Entry& control) const {
   table_.each([&](Job& job) {
     if (job.is(*kind, control.id) && job.place != Place::ending) targets.push_back(&job);
   });
-  std::sort(targets.begin(), targets.end(), [](const Job* a, const Job* b) { return a->arrival() < b->arrival(); });
+  std::sort(targets.begin(), targets.end(),
+            [](const Job* a, const Job* b) { return a->arrival() < b->arrival(); });
   return targets;
 }
 
-// A queued job goes at once: were the next delta lost, the control would be read again. A running one is asked to stop.
+// A queued job goes at once: were the next delta lost, the control would be read again. A running one is
+// asked to stop.
 void Shard::cancel(Job& job, Seq control) {
   if (control != 0) {
     job.more().cancel_seq = control;

@@ -18,8 +18,8 @@ using Strings = std::vector<std::string>;
 inline std::string to_text(const JobSnapshot& job) {
   std::string text = job.kind + "/" + job.key + "/" + job.id + " run_at " +
                      std::to_string(job.run_at.time_since_epoch().count()) + " priority " +
-                     std::to_string(job.priority) + " retry " + std::to_string(job.retry_count) + " crashes " +
-                     std::to_string(job.crashes) + " error '" + job.error + "'";
+                     std::to_string(job.priority) + " retry " + std::to_string(job.retry_count) +
+                     " crashes " + std::to_string(job.crashes) + " error '" + job.error + "'";
   for (std::size_t i = 0; i < job.pieces.size(); ++i) {
     text += " [" + std::to_string(job.pieces[i].first) + " " + job.payloads[i] + ":" +
             std::to_string(job.pieces[i].second) + "]";
@@ -27,7 +27,8 @@ inline std::string to_text(const JobSnapshot& job) {
   return text;
 }
 
-/// A shard with the smallest possible store beside it: what is committed is kept, a rebuild reads it again. For tests.
+/// A shard with the smallest possible store beside it: what is committed is kept, a rebuild reads it again.
+/// For tests.
 class Harness {
  public:
   struct Push {
@@ -112,7 +113,8 @@ class Harness {
 
   void write(Changes& changes) {
     for (const Seq seq : changes.erase) EXPECT_EQ(log_.erase(seq), 1U) << "erased twice: " << seq;
-    for (const Seq seq : changes.erase_states) EXPECT_EQ(states_.erase(seq), 1U) << "state erased twice: " << seq;
+    for (const Seq seq : changes.erase_states)
+      EXPECT_EQ(states_.erase(seq), 1U) << "state erased twice: " << seq;
     for (auto& [seq, state] : changes.states) {
       EXPECT_TRUE(log_.contains(seq)) << "a state without its entry: " << seq;
       states_[seq] = encode(state);

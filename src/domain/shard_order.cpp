@@ -1,4 +1,5 @@
-// Who is next: moves jobs between `later`, `due` and their key's line. What a run does to them is in shard_run.cpp.
+// Who is next: moves jobs between `later`, `due` and their key's line. What a run does to them is in
+// shard_run.cpp.
 #include <algorithm>
 
 #include "base/assert.h"

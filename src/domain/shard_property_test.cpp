@@ -1,5 +1,5 @@
-// Random histories: whatever happened, a shard rebuilt from what is durable equals the living one, no two runs of a key
-// overlap, and a key's jobs end in order. Same seed, same history.
+// Random histories: whatever happened, a shard rebuilt from what is durable equals the living one, no two
+// runs of a key overlap, and a key's jobs end in order. Same seed, same history.
 #include <set>
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ using testing::Harness;
 
 class History {
  public:
-  explicit History(std::uint64_t seed) : random_(seed), harness_(options(seed), Time{seconds{1'700'000'000}}, budget(seed)) {}
+  explicit History(std::uint64_t seed)
+      : random_(seed), harness_(options(seed), Time{seconds{1'700'000'000}}, budget(seed)) {}
 
   void run(int steps) {
     for (int step = 0; step < steps; ++step) {
@@ -32,16 +33,20 @@ class History {
     options.max_retries = static_cast<int>(seed % 4);
     options.batch_size = 1 + static_cast<unsigned>(seed / 4 % 3);
     options.key_order = seed % 3 == 0 ? KeyOrder::exclusive : KeyOrder::strict;
-    options.payloads = seed % 7 == 0 ? PayloadChoice::last : seed % 7 == 1 ? PayloadChoice::first : PayloadChoice::all;
+    options.payloads = seed % 7 == 0   ? PayloadChoice::last
+                       : seed % 7 == 1 ? PayloadChoice::first
+                                       : PayloadChoice::all;
     options.order = seed % 5 == 0 ? DueOrder::priority : DueOrder::time;
     options.retry = {.strategy = RetryPolicy::Strategy::fixed, .delay = seconds{seed % 2 == 0 ? 0 : 5}};
     return options;
   }
-  // A tenth of the histories keep no payloads in memory. Duplicates are then found at the start only, so that these
-  // are not compared with a rebuild.
+  // A tenth of the histories keep no payloads in memory. Duplicates are then found at the start only, so that
+  // these are not compared with a rebuild.
   static std::uint64_t budget(std::uint64_t seed) { return seed % 10 == 9 ? 0 : ~0ULL; }
 
-  std::string pick(const char* prefix, std::uint64_t of) { return prefix + std::to_string(random_.below(of)); }
+  std::string pick(const char* prefix, std::uint64_t of) {
+    return prefix + std::to_string(random_.below(of));
+  }
 
   void one_step() {
     switch (random_.below(12)) {
@@ -92,7 +97,8 @@ class History {
   bool take() {
     auto run = harness_.take_marked({.suspects = runs_.empty(), .witnesses = !suspect_runs()});
     if (!run) return false;
-    for (const auto& job : run->jobs) EXPECT_TRUE(keys_.insert(job.key).second) << "two runs of key " << job.key;
+    for (const auto& job : run->jobs)
+      EXPECT_TRUE(keys_.insert(job.key).second) << "two runs of key " << job.key;
     runs_.push_back(std::move(*run));
     return true;
   }
@@ -105,12 +111,21 @@ class History {
     const Run run = std::move(runs_[at]);
     runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(at));
     switch (random_.below(8)) {
-      case 0: harness_.end(run, Outcome::snoozed_for(seconds{random_.below(4)})); break;
-      case 1: harness_.end(run, Outcome::put_back()); break;
+      case 0:
+        harness_.end(run, Outcome::snoozed_for(seconds{random_.below(4)}));
+        break;
+      case 1:
+        harness_.end(run, Outcome::put_back());
+        break;
       case 2:
-      case 3: harness_.end(run, Outcome::fail("no")); break;
-      case 4: harness_.end(run, Outcome::fail("no", FailureKind::crash)); break;
-      default: harness_.end(run, Outcome::done());
+      case 3:
+        harness_.end(run, Outcome::fail("no"));
+        break;
+      case 4:
+        harness_.end(run, Outcome::fail("no", FailureKind::crash));
+        break;
+      default:
+        harness_.end(run, Outcome::done());
     }
     for (const auto& job : run.jobs) keys_.erase(job.key);
   }
@@ -123,8 +138,8 @@ class History {
     const auto live = harness_.shard().snapshot(Shard::View::rebuilt);
     ASSERT_EQ(live.size(), expected.size());
     for (std::size_t i = 0; i < live.size(); ++i) {
-      EXPECT_TRUE(live[i] == expected[i]) << "live:    " << testing::to_text(live[i]) << "\nrebuilt: "
-                                          << testing::to_text(expected[i]);
+      EXPECT_TRUE(live[i] == expected[i])
+          << "live:    " << testing::to_text(live[i]) << "\nrebuilt: " << testing::to_text(expected[i]);
     }
     const auto counts = harness_.counts();
     EXPECT_EQ(counts.queued() + counts.running, harness_.shard().jobs());

@@ -77,7 +77,8 @@ BatchJob Shard::deliver(const Job& job) const {
   if (choice == PayloadChoice::first) chosen = pieces.first(1);
   if (choice == PayloadChoice::last) chosen = pieces.last(1);
   delivered.payloads.reserve(chosen.size());
-  for (const auto& piece : chosen) delivered.payloads.push_back({std::string(piece.bytes.view()), piece.score});
+  for (const auto& piece : chosen)
+    delivered.payloads.push_back({std::string(piece.bytes.view()), piece.score});
   return delivered;
 }
 
@@ -125,7 +126,8 @@ void Shard::fill(Run& run) {
   ORDO_ASSERT(run.missing.empty());
 }
 
-// --------------------------------------------------------------------------------------------------- the end of a run
+// --------------------------------------------------------------------------------------------------- the end
+// of a run
 
 void Shard::ended(RunNo no, const std::vector<JobEnd>& ends, Time now) {
   const auto node = runs_.extract(no);
@@ -181,7 +183,7 @@ void Shard::fail(Job& job, const Active& active, const JobEnd& end, Time now) {
     }
   }
   ++extra.retry_count;
-  const RetryQuestion question{options_.name, kind.name,         std::string(job.id()), failure,
+  const RetryQuestion question{options_.name,    kind.name,         std::string(job.id()), failure,
                                end.outcome.text, extra.retry_count, now - job.run_at,      now};
   const auto verdict = decide_retry(kind.rules, question, end.jitter);
   if (verdict.dies) {
@@ -220,8 +222,9 @@ void Shard::die(Job& job, FailureKind kind, const std::string& error, Time now) 
                    extra.crashes,
                    kind,
                    std::string(cut(error, kErrorLimit))};
-  JobView view{options_.name, dead.kind, dead.key, dead.id, JobStatus::dead, {{dead.payload, dead.score}},
-               now,           dead.retry_count, dead.crashes, dead.error};
+  JobView view{
+      options_.name, dead.kind,        dead.key,     dead.id,   JobStatus::dead, {{dead.payload, dead.score}},
+      now,           dead.retry_count, dead.crashes, dead.error};
   dead_jobs_.push_back(std::move(view));
   if (watched_) emit(EventType::job_dead, job, now, {}, dead.error);
   changes_.dead.push_back(std::move(dead));

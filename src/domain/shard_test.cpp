@@ -80,7 +80,8 @@ TEST(ShardMerge, AFailedRunJoinsWhatWasPushedMeanwhile) {
 
 TEST(ShardMerge, LaterOptionsReplaceOnlyWhereSet) {
   Harness shard(plain());
-  shard.push({.id = "1", .payload = "a", .run_at = shard.now() + hours{1}, .priority = 5, .timeout = seconds{3}});
+  shard.push(
+      {.id = "1", .payload = "a", .run_at = shard.now() + hours{1}, .priority = 5, .timeout = seconds{3}});
   shard.push({.id = "1", .payload = "a", .priority = 7});
   EXPECT_EQ(shard.job("1").priority, 7);
   EXPECT_EQ(shard.job("1").options.timeout, Duration(seconds{3}));

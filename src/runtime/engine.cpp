@@ -9,8 +9,8 @@
 
 namespace ordo::runtime {
 
-Engine::Engine(const NodeOptions& options, store::Store& store, Clock& clock, Random random, LeaseClock& lease,
-               RunSink& sink, EngineHooks hooks)
+Engine::Engine(const NodeOptions& options, store::Store& store, Clock& clock, Random random,
+               LeaseClock& lease, RunSink& sink, EngineHooks hooks)
     : options_(options),
       store_(store),
       clock_(clock),
@@ -20,10 +20,11 @@ Engine::Engine(const NodeOptions& options, store::Store& store, Clock& clock, Ra
       hooks_(std::move(hooks)),
       budget_{options.payload_cache, 0} {}
 
-ServedQueue& Engine::serve(const QueueOptions& options, std::size_t pool, std::map<std::string, Worker*> workers) {
+ServedQueue& Engine::serve(const QueueOptions& options, std::size_t pool,
+                           std::map<std::string, Worker*> workers) {
   auto& queue = queues_[options.name];
-  queue = std::make_unique<ServedQueue>(
-      ServedQueue{options, pool, static_cast<std::uint32_t>(queues_.size())});
+  queue =
+      std::make_unique<ServedQueue>(ServedQueue{options, pool, static_cast<std::uint32_t>(queues_.size())});
   for (auto& [kind, worker] : workers) workers_[{options.name, kind}] = worker;
   while (pools_.size() <= pool) {
     auto& load = pools_.emplace_back();

@@ -41,8 +41,9 @@ struct EngineHooks {
 
 /// Runs the state machines of a node's shards: news in, runs and commits out.
 ///
-/// tick() does one bounded piece of work and says when it wants to run again; it never blocks. Production calls it from
-/// one thread, the simulation from its only one. The rest of the class belongs to that thread, but for the inbox.
+/// tick() does one bounded piece of work and says when it wants to run again; it never blocks. Production
+/// calls it from one thread, the simulation from its only one. The rest of the class belongs to that thread,
+/// but for the inbox.
 class Engine {
  public:
   Engine(const NodeOptions& options, store::Store& store, Clock& clock, Random random, LeaseClock& lease,

@@ -36,13 +36,14 @@ void Engine::flush() {
     end.shards.emplace_back(id, shard->epoch);
   }
   if (deltas.empty()) return;
-  store_.commit(std::move(deltas), [this, end](std::vector<store::CommitResult> results, std::exception_ptr error) {
-    inbox_.post([&](News& news) {
-      auto& told = news.commits.emplace_back(end);
-      told.results = std::move(results);
-      told.failed = error != nullptr;
-    });
-  });
+  store_.commit(std::move(deltas),
+                [this, end](std::vector<store::CommitResult> results, std::exception_ptr error) {
+                  inbox_.post([&](News& news) {
+                    auto& told = news.commits.emplace_back(end);
+                    told.results = std::move(results);
+                    told.failed = error != nullptr;
+                  });
+                });
 }
 
 store::Delta Engine::delta_of(OwnedShard& shard) {
@@ -109,13 +110,15 @@ void Engine::release_idle() {
   for (auto& [id, shard] : shards_) {
     for (const auto no : shard->machine.stops()) {
       const auto out = outstanding_.find({id, shard->epoch, no});
-      if (out != outstanding_.end() && out->second.control) out->second.control->ask_to_stop(StopReason::cancelled);
+      if (out != outstanding_.end() && out->second.control)
+        out->second.control->ask_to_stop(StopReason::cancelled);
     }
     if (watch_) {
       auto events = shard->machine.events();
       if (!events.empty() && hooks_.events) hooks_.events(std::move(events));
     }
-    if (shard->releasing && shard->machine.running() == 0 && !shard->in_flight && !shard->machine.has_changes()) {
+    if (shard->releasing && shard->machine.running() == 0 && !shard->in_flight &&
+        !shard->machine.has_changes()) {
       idle.push_back(id);
     }
   }

@@ -44,7 +44,8 @@ void Engine::dispatch_pool(std::size_t pool) {
     return oldest ? std::optional(now_ - *oldest) : std::nullopt;
   };
   for (auto& [id, shard] : shards_) {
-    if (shard->queue->pool != pool || !shard->ready || shard->releasing || shard->queue->is_paused()) continue;
+    if (shard->queue->pool != pool || !shard->ready || shard->releasing || shard->queue->is_paused())
+      continue;
     if (const auto lag = lag_of(*shard)) {
       load.candidates.push_back(shard.get());
       load.startable.push_back({shard->queue->options.name, shard->queue->place, id.index, *lag});
@@ -100,7 +101,8 @@ void Engine::provide(Fetched fetched) {
   if (shard == nullptr) return;
   bool complete = false;
   for (const auto& row : fetched.chunk.rows) {
-    complete = shard->machine.provide(fetched.no, row.seq, domain::decode_entry(fetched.chunk.body(row)).payload);
+    complete =
+        shard->machine.provide(fetched.no, row.seq, domain::decode_entry(fetched.chunk.body(row)).payload);
   }
   domain::Run run;
   run.no = fetched.no;
@@ -111,7 +113,8 @@ void Engine::provide(Fetched fetched) {
   }
   // The store could not be read: the jobs are due still, and tried again.
   RunEnd end{shard->id, shard->epoch, fetched.no, {}};
-  end.outcomes.assign(shard->machine.jobs_of(fetched.no).value_or(0), Outcome::snoozed_for(options_.poll_interval));
+  end.outcomes.assign(shard->machine.jobs_of(fetched.no).value_or(0),
+                      Outcome::snoozed_for(options_.poll_interval));
   finish(std::move(end));
 }
 
@@ -126,8 +129,15 @@ void Engine::send(OwnedShard& shard, domain::Run run, Outstanding& out) {
   out.control = std::make_shared<RunControl>();
   out.timeout = run.timeout;
   next_timeout_check_ = std::min(next_timeout_check_, clock_.steady() + kStartCheck);
-  Assignment assignment{shard.id,       shard.epoch, run.no, &shard.queue->options.name, worker->second,
-                        std::move(run.kind), std::move(run.jobs), run.timeout, out.control};
+  Assignment assignment{shard.id,
+                        shard.epoch,
+                        run.no,
+                        &shard.queue->options.name,
+                        worker->second,
+                        std::move(run.kind),
+                        std::move(run.jobs),
+                        run.timeout,
+                        out.control};
   for (auto& job : assignment.jobs) job.fence = shard.lease.token;
   if (out.thread >= 0) {
     std::vector<Assignment> one;
@@ -161,8 +171,10 @@ Duration Engine::next_tick() {
     // What is due by now waits for something else than time: a thread, the end of a pause.
     if (const auto due = shard->machine.next_due(); due && *due > now_) wait = std::min(wait, *due - now_);
   }
-  if (!outstanding_.empty()) wait = std::min(wait, std::max(next_timeout_check_ - clock_.steady(), Duration{0}));
-  if (retry_commits_at_.count() != 0) wait = std::min(wait, std::max(retry_commits_at_ - clock_.steady(), Duration{0}));
+  if (!outstanding_.empty())
+    wait = std::min(wait, std::max(next_timeout_check_ - clock_.steady(), Duration{0}));
+  if (retry_commits_at_.count() != 0)
+    wait = std::min(wait, std::max(retry_commits_at_ - clock_.steady(), Duration{0}));
   return wait;
 }
 

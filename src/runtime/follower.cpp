@@ -50,8 +50,8 @@ Follower::Found Follower::tick() {
   return found ? Found::something : Found::nothing;
 }
 
-// New shards are read from the beginning to where the others stand. What is then read twice, the engine tells by its
-// number.
+// New shards are read from the beginning to where the others stand. What is then read twice, the engine tells
+// by its number.
 void Follower::read_for_adopted() {
   std::vector<domain::ShardId> fresh;
   for (const auto& grant : adopting_) fresh.push_back(grant.shard);
@@ -95,9 +95,7 @@ void Follower::adopt(const std::vector<store::Grant>& grants) {
     adopting_.push_back(shard.grant);
   }
   if (shards_.empty()) cursor_ = 0;
-  inbox_.post([&](News& news) {
-    std::move(loaded.begin(), loaded.end(), std::back_inserter(news.log));
-  });
+  inbox_.post([&](News& news) { std::move(loaded.begin(), loaded.end(), std::back_inserter(news.log)); });
   adopting_cursor_ = 0;
 }
 

@@ -8,8 +8,8 @@
 
 namespace ordo::runtime {
 
-/// Reads the log for the shards of this node and hands it to the engine, in order: new shards from the beginning, then
-/// everything that is appended. One scan serves all shards.
+/// Reads the log for the shards of this node and hands it to the engine, in order: new shards from the
+/// beginning, then everything that is appended. One scan serves all shards.
 ///
 /// tick() belongs to one thread; the rest is thread-safe.
 class Follower {
@@ -44,7 +44,7 @@ class Follower {
 
   // Of the ticking thread
   std::vector<domain::ShardId> shards_;
-  std::vector<store::Grant> behind_;  // not yet read to the head of their acquisition
+  std::vector<store::Grant> behind_;    // not yet read to the head of their acquisition
   std::vector<store::Grant> adopting_;  // not yet read to the cursor
   store::Seq adopting_cursor_ = 0;
   store::Seq cursor_ = 0;

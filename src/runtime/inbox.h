@@ -49,7 +49,8 @@ struct Fetched {
 
 /// What other threads tell the engine. One list per sender; taken all at once.
 struct News {
-  std::vector<std::variant<LoadedShard, Chunk, CaughtUp>> log;  ///< as the follower read it; the order matters
+  std::vector<std::variant<LoadedShard, Chunk, CaughtUp>>
+      log;  ///< as the follower read it; the order matters
   std::vector<domain::ShardId> release;
   std::vector<RunEnd> ends;
   std::vector<CommitEnd> commits;
@@ -57,12 +58,13 @@ struct News {
   std::vector<std::function<void()>> calls;  ///< to be made on the engine's thread
 
   bool empty() const {
-    return log.empty() && release.empty() && ends.empty() && commits.empty() && fetched.empty() && calls.empty();
+    return log.empty() && release.empty() && ends.empty() && commits.empty() && fetched.empty() &&
+           calls.empty();
   }
 };
 
-/// Brings news to the engine. Thread-safe. Bounded by its writers: the follower asks has_room() first, runs and
-/// commits are bounded by what the engine sent out.
+/// Brings news to the engine. Thread-safe. Bounded by its writers: the follower asks has_room() first, runs
+/// and commits are bounded by what the engine sent out.
 class Inbox {
  public:
   template <class Write>

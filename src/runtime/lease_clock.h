@@ -9,8 +9,8 @@ namespace ordo::runtime {
 
 /// Until when this node may act as the owner of its shards, on its own steady clock. Thread-safe.
 ///
-/// The keeper extends it and says when it was lost; the engine answers a loss by dropping its shards. Between the two the
-/// lease is not valid, whatever was renewed meanwhile.
+/// The keeper extends it and says when it was lost; the engine answers a loss by dropping its shards. Between
+/// the two the lease is not valid, whatever was renewed meanwhile.
 class LeaseClock {
  public:
   LeaseClock(Clock& clock, Duration lease) : clock_(clock), lease_(lease) {}

@@ -9,8 +9,8 @@
 namespace ordo::runtime {
 
 LeaseKeeper::LeaseKeeper(const NodeOptions& options, std::string node_id, NodeFacts facts,
-                         std::vector<std::pair<std::string, std::uint32_t>> queues, store::Store& store, Clock& clock,
-                         Random random, LeaseClock& lease, KeeperHooks hooks)
+                         std::vector<std::pair<std::string, std::uint32_t>> queues, store::Store& store,
+                         Clock& clock, Random random, LeaseClock& lease, KeeperHooks hooks)
     : options_(options),
       node_id_(std::move(node_id)),
       facts_(std::move(facts)),
@@ -29,7 +29,8 @@ void LeaseKeeper::join() {
                   "queue '" + queue + "' has " + std::to_string(definition.shards) +
                       " shards in the store and " + std::to_string(shards) +
                       " in the config; set shards = " + std::to_string(definition.shards) +
-                      " (changing the number of a live queue is `ordo reshard`, which this version does not have yet)");
+                      " (changing the number of a live queue is `ordo reshard`, which this version does not "
+                      "have yet)");
     }
   }
   const auto before = clock_.steady();
@@ -51,8 +52,8 @@ void LeaseKeeper::renew() {
   const auto before = clock_.steady();
   const bool known = store_.renew(node_id_);
   if (!known || !lease_.valid()) {
-    // Too late, perhaps only while the store was asked: another node may own the shards. Everything is dropped before
-    // anything is claimed again.
+    // Too late, perhaps only while the store was asked: another node may own the shards. Everything is
+    // dropped before anything is claimed again.
     lease_.lose();
     held_.clear();
   }
@@ -106,17 +107,19 @@ void LeaseKeeper::look() {
     for (const auto& row : shards) {
       if (row.shard.queue != definition.number) continue;
       const bool zombie = row.owner == node_id_ && !held_.contains(row.shard);
-      placed.push_back({row.shard, definition.name, dead_.contains(row.owner) || zombie ? "" : std::string_view(row.owner)});
+      placed.push_back({row.shard, definition.name,
+                        dead_.contains(row.owner) || zombie ? "" : std::string_view(row.owner)});
     }
   }
   // A dead node that holds nothing any more is forgotten.
   for (const auto& id : dead_) {
-    const bool holds = std::any_of(shards.begin(), shards.end(), [&](const auto& row) { return row.owner == id; });
+    const bool holds =
+        std::any_of(shards.begin(), shards.end(), [&](const auto& row) { return row.owner == id; });
     if (!holds) store_.leave(id);
   }
   auto plan = domain::plan_placement({placed, live}, node_id_, options_);
-  // What is still this node's in the store after a lost lease is taken again even when it belongs elsewhere: only an
-  // owner can give it away.
+  // What is still this node's in the store after a lost lease is taken again even when it belongs elsewhere:
+  // only an owner can give it away.
   for (const auto& row : shards) {
     const bool planned = std::find(plan.claim.begin(), plan.claim.end(), row.shard) != plan.claim.end();
     if (row.owner == node_id_ && !held_.contains(row.shard) && !planned) plan.claim.push_back(row.shard);
@@ -144,11 +147,13 @@ void LeaseKeeper::watch_nodes(const std::vector<store::NodeRow>& nodes) {
   std::erase_if(dead_, [&](const auto& id) { return !present.contains(id); });
 }
 
-void LeaseKeeper::claim(const std::vector<domain::ShardId>& wanted, const std::vector<store::ShardRow>& shards,
+void LeaseKeeper::claim(const std::vector<domain::ShardId>& wanted,
+                        const std::vector<store::ShardRow>& shards,
                         const std::vector<store::NodeRow>& nodes) {
   std::vector<store::Claim> claims;
   for (const auto& row : shards) {
-    if (std::find(wanted.begin(), wanted.end(), row.shard) == wanted.end() || held_.contains(row.shard)) continue;
+    if (std::find(wanted.begin(), wanted.end(), row.shard) == wanted.end() || held_.contains(row.shard))
+      continue;
     store::Claim claim{row.shard, row.owner, row.token, 0};
     for (const auto& node : nodes) {
       if (node.id == row.owner) claim.seen_renewals = node.renewals;

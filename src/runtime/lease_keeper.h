@@ -30,10 +30,12 @@ struct KeeperHooks {
   std::function<void(Duration)> renewed{};
 };
 
-/// Keeps the node's membership and its leases: heartbeats, claims, hand-overs. Decides by domain/placement alone.
+/// Keeps the node's membership and its leases: heartbeats, claims, hand-overs. Decides by domain/placement
+/// alone.
 ///
-/// No absolute times are compared: another node is dead when its counter has not moved for a whole lease on this node's
-/// own clock, or when the store knows that its process has ended. tick() belongs to one thread; the rest is thread-safe.
+/// No absolute times are compared: another node is dead when its counter has not moved for a whole lease on
+/// this node's own clock, or when the store knows that its process has ended. tick() belongs to one thread;
+/// the rest is thread-safe.
 class LeaseKeeper {
  public:
   LeaseKeeper(const NodeOptions& options, std::string node_id, NodeFacts facts,
@@ -43,8 +45,8 @@ class LeaseKeeper {
   /// Registers the node and defines its queues. Throws what the store throws.
   void join();
 
-  /// One round: renew, look, claim, give back. Says when the next is due. Throws what the store throws; the node then
-  /// goes on until its lease ends.
+  /// One round: renew, look, claim, give back. Says when the next is due. Throws what the store throws; the
+  /// node then goes on until its lease ends.
   Duration tick();
 
   /// The engine has let go of a shard.

@@ -81,7 +81,8 @@ void Node::build_engine() {
   hooks.lease_lost = [this] {
     if (plan_.on_lease_lost) notifier_.post(plan_.on_lease_lost);
   };
-  engine_ = std::make_unique<Engine>(plan_.options, store_, clock_, Random::from_system(), lease_, *sink_, hooks);
+  engine_ =
+      std::make_unique<Engine>(plan_.options, store_, clock_, Random::from_system(), lease_, *sink_, hooks);
   engine_->watch_events(!plan_.subscribers.empty());
 
   NodeFacts facts{host_name(), getpid(), plan_.options.threads, clock_.wall(), {}, false};
@@ -109,7 +110,8 @@ void Node::build_engine() {
   keeper.granted = [this](std::vector<store::Grant> grants) {
     std::vector<Event> events;
     for (const auto& grant : grants) {
-      events.push_back({.type = EventType::shard_moved, .id = id_, .shard = grant.shard.index, .at = store_.now()});
+      events.push_back(
+          {.type = EventType::shard_moved, .id = id_, .shard = grant.shard.index, .at = store_.now()});
     }
     follower_->add(std::move(grants), lease_.losses());
     store_.wake();
@@ -129,13 +131,14 @@ void Node::build_engine() {
     publish({Event{.type = EventType::node_down, .id = node, .at = store_.now()}});
   };
   keeper.renewed = plan_.on_lease_renewed;
-  keeper_ = std::make_unique<LeaseKeeper>(plan_.options, id_, std::move(facts), std::move(shards), store_, clock_,
-                                          Random::from_system(), lease_, std::move(keeper));
+  keeper_ = std::make_unique<LeaseKeeper>(plan_.options, id_, std::move(facts), std::move(shards), store_,
+                                          clock_, Random::from_system(), lease_, std::move(keeper));
 }
 
 void Node::start_threads() {
   const auto run = [this](const char* what, auto body) {
-    threads_.emplace_back([this, what, body](const std::stop_token& stop) { guard(what, [&] { body(stop); }); });
+    threads_.emplace_back(
+        [this, what, body](const std::stop_token& stop) { guard(what, [&] { body(stop); }); });
   };
   run("engine", [this](const std::stop_token& stop) { engine_loop(stop); });
   run("follower", [this](const std::stop_token& stop) { follower_loop(stop); });
@@ -228,7 +231,8 @@ void Node::keeper_loop(const std::stop_token& stop) {
     changed_.wait_for(lock, stop, wait, [&] { return poked_; });
     // Pokes come with every wake-up of the store: look at it now and then only.
     const auto soonest = looked + kPokeInterval - clock_.steady();
-    if (poked_ && soonest > Duration{0}) changed_.wait_for(lock, stop, soonest, [&] { return leaving_.load(); });
+    if (poked_ && soonest > Duration{0})
+      changed_.wait_for(lock, stop, soonest, [&] { return leaving_.load(); });
     poked_ = false;
   }
 }

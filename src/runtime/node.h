@@ -43,7 +43,8 @@ struct NodePlan {
 /// Threads: engine, follower, leases (heartbeats have their own), fetcher, notifier, and those of the pools.
 class Node {
  public:
-  /// Registers the node. Throws what the store throws; nothing runs then. The store and the workers must outlive it.
+  /// Registers the node. Throws what the store throws; nothing runs then. The store and the workers must
+  /// outlive it.
   Node(NodePlan plan, store::Store& store, Clock& clock);
   /// Returns when every thread has ended: a run that never returns keeps it.
   ~Node();
@@ -53,8 +54,8 @@ class Node {
   /// Takes no more jobs.
   void quiet();
 
-  /// Lets runs finish for `patience`, asks the rest to stop, gives the shards back and leaves. Returns false when runs
-  /// did not end: their shards then stay owned until the process ends.
+  /// Lets runs finish for `patience`, asks the rest to stop, gives the shards back and leaves. Returns false
+  /// when runs did not end: their shards then stay owned until the process ends.
   bool stop(Duration patience);
   /// Cuts the patience of a stop() on another thread short.
   void hurry();

@@ -8,7 +8,8 @@
 
 namespace ordo::runtime {
 
-/// Calls the user's code (events, deaths, hooks) away from the engine. post() is thread-safe and does not block.
+/// Calls the user's code (events, deaths, hooks) away from the engine. post() is thread-safe and does not
+/// block.
 class Notifier {
  public:
   void post(std::function<void()> call) {

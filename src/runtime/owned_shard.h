@@ -29,8 +29,13 @@ struct ServedQueue {
 
 /// One shard in the hands of its owner: the state machine, and what is on its way to the store.
 struct OwnedShard {
-  OwnedShard(store::ShardId shard_id, ServedQueue& served, const store::Grant& grant, domain::PayloadBudget& budget)
-      : id(shard_id), queue(&served), lease(grant.lease), batch(grant.batch), machine(served.options, budget) {}
+  OwnedShard(store::ShardId shard_id, ServedQueue& served, const store::Grant& grant,
+             domain::PayloadBudget& budget)
+      : id(shard_id),
+        queue(&served),
+        lease(grant.lease),
+        batch(grant.batch),
+        machine(served.options, budget) {}
 
   store::ShardId id;
   ServedQueue* queue;

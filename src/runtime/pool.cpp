@@ -26,7 +26,9 @@ Pool::~Pool() {
   threads_.clear();
 }
 
-std::size_t Pool::prefetch() const { return usual_us_.load(std::memory_order_relaxed) < kShortRun ? kPrefetch : 1; }
+std::size_t Pool::prefetch() const {
+  return usual_us_.load(std::memory_order_relaxed) < kShortRun ? kPrefetch : 1;
+}
 
 void Pool::submit(int thread, std::vector<Assignment> runs) {
   bool wake_all = false;
@@ -52,7 +54,8 @@ void Pool::loop(std::size_t thread) {
   }
 }
 
-// One run, and while runs are short a share of the others to come; they stay where idle threads can take them.
+// One run, and while runs are short a share of the others to come; they stay where idle threads can take
+// them.
 bool Pool::next(std::size_t thread, std::vector<Assignment>& runs) {
   std::unique_lock lock(mutex_);
   auto& mine = prefetched_[thread];

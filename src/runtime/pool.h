@@ -24,8 +24,8 @@ std::vector<Outcome> perform_batch(const Performer& perform, Worker& worker, Bat
 
 /// Threads that run jobs. Each run's end goes to the inbox.
 ///
-/// A thread may have several short runs handed to it at once; an idle one takes them over should one turn out long.
-/// Thread-safe.
+/// A thread may have several short runs handed to it at once; an idle one takes them over should one turn out
+/// long. Thread-safe.
 class Pool {
  public:
   Pool(std::size_t threads, Inbox& inbox, Clock& clock, Performer perform);
@@ -50,8 +50,8 @@ class Pool {
   Performer perform_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Assignment> shared_;                 // for any thread
-  std::vector<std::deque<Assignment>> own_;       // for one thread alone
+  std::deque<Assignment> shared_;                   // for any thread
+  std::vector<std::deque<Assignment>> own_;         // for one thread alone
   std::vector<std::deque<Assignment>> prefetched_;  // handed to a thread, not started
   std::size_t sleeping_ = 0;
   bool stopping_ = false;

@@ -1,4 +1,5 @@
-// What Ordo costs beside the plain store: whole job lives, single pushes, merging, a backlog, take-over, latency.
+// What Ordo costs beside the plain store: whole job lives, single pushes, merging, a backlog, take-over,
+// latency.
 #include <ordo/bench.hpp>
 
 #include <unistd.h>
@@ -119,27 +120,32 @@ class Measurement {
       : options_(options), done_(done) {}
 
   void all() {
-    const double raw = measure("raw", "plain SQLite: rows appended and deleted in equal commits", "rows/s", [&] {
-      Folder folder(options_.folder);
-      return store::sqlite::raw_append_delete_rate(folder.file("raw.db"), options_.jobs, kPayload, kBatch);
-    });
-    const double blank = measure("blank", "blank jobs pushed in bulk and run to the end", "jobs/s",
-                                 [&] { return job_lives(0); }, "raw", raw);
+    const double raw =
+        measure("raw", "plain SQLite: rows appended and deleted in equal commits", "rows/s", [&] {
+          Folder folder(options_.folder);
+          return store::sqlite::raw_append_delete_rate(folder.file("raw.db"), options_.jobs, kPayload,
+                                                       kBatch);
+        });
+    const double blank = measure(
+        "blank", "blank jobs pushed in bulk and run to the end", "jobs/s", [&] { return job_lives(0); },
+        "raw", raw);
     measure("merged", "pushes that merge, 10 an id", "pushes/s", [&] { return merging(); });
     for (const unsigned threads : {1U, 16U, 64U}) {
-      measure("push_" + std::to_string(threads), "pushes one at a time, threads: " + std::to_string(threads), "pushes/s",
-              [&] { return single_pushes(threads); });
+      measure("push_" + std::to_string(threads), "pushes one at a time, threads: " + std::to_string(threads),
+              "pushes/s", [&] { return single_pushes(threads); });
     }
     latency();
     if (options_.backlog == 0) return;
-    measure("blank_behind", "blank jobs with " + std::to_string(options_.backlog) + " waiting", "jobs/s",
-            [&] { return job_lives(options_.backlog); }, "blank", blank);
+    measure(
+        "blank_behind", "blank jobs with " + std::to_string(options_.backlog) + " waiting", "jobs/s",
+        [&] { return job_lives(options_.backlog); }, "blank", blank);
     takeover();
   }
 
  private:
   bool wanted(const std::string& name) const {
-    return options_.only.empty() || std::find(options_.only.begin(), options_.only.end(), name) != options_.only.end();
+    return options_.only.empty() ||
+           std::find(options_.only.begin(), options_.only.end(), name) != options_.only.end();
   }
 
   double measure(const std::string& name, const std::string& what, const std::string& unit,
@@ -150,8 +156,8 @@ class Measurement {
     return tell(name, what, unit, std::move(values), against, base);
   }
 
-  double tell(const std::string& name, const std::string& what, const std::string& unit, std::vector<double> values,
-              const std::string& against = {}, double base = 0) {
+  double tell(const std::string& name, const std::string& what, const std::string& unit,
+              std::vector<double> values, const std::string& against = {}, double base = 0) {
     std::sort(values.begin(), values.end());
     BenchFigure figure{name, what, unit, values[values.size() / 2], values.front(), values.back(), {}, 0};
     if (base > 0) {
@@ -258,7 +264,8 @@ class Measurement {
     const Stopwatch watch;
     server.start();
     wait_until_owned(server);
-    tell("takeover", "take-over of " + std::to_string(options_.backlog) + " waiting jobs", "s", {watch.seconds()});
+    tell("takeover", "take-over of " + std::to_string(options_.backlog) + " waiting jobs", "s",
+         {watch.seconds()});
     tell("memory", "memory of a waiting job", "bytes",
          {(resident_bytes() - before) / static_cast<double>(options_.backlog)});
     server.stop(Server::Stop::now);
@@ -272,7 +279,9 @@ class Measurement {
   }
 
   /// The owner's counts are in the store: its shards are read and run.
-  void wait_until_owned(Server& server) { wait_for_queue(server, "backlog", &QueueStats::scheduled, options_.backlog); }
+  void wait_until_owned(Server& server) {
+    wait_for_queue(server, "backlog", &QueueStats::scheduled, options_.backlog);
+  }
   static void wait_until_processed(Server& server, std::uint64_t jobs) {
     wait_for_queue(server, "bench", &QueueStats::processed, jobs);
   }

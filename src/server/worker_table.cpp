@@ -8,19 +8,21 @@
 
 namespace ordo {
 
-void WorkerTable::add(Config& config, std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
+void WorkerTable::add(Config& config, std::string_view queue, std::unique_ptr<Worker> worker,
+                      std::string_view kind) {
   check_queue_name(queue);
   const std::string name(queue), own_kind(kind.empty() ? queue : kind);
   if (own_kind.size() > 255) throw Error(ErrorKind::invalid_argument, "a kind has at most 255 bytes");
   if (config.find(queue) == nullptr) config.queues.push_back(QueueOptions{.name = name});
   if (!workers_.emplace(std::pair(name, own_kind), std::move(worker)).second) {
-    throw Error(ErrorKind::invalid_argument,
-                "queue '" + name + "' has a worker of kind '" + own_kind + "' already; give the second another kind");
+    throw Error(ErrorKind::invalid_argument, "queue '" + name + "' has a worker of kind '" + own_kind +
+                                                 "' already; give the second another kind");
   }
 }
 
 bool WorkerTable::serves(std::string_view queue) const {
-  return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) { return entry.first.first == queue; });
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [&](const auto& entry) { return entry.first.first == queue; });
 }
 
 std::map<std::pair<std::string, std::string>, Worker*> WorkerTable::all() const {

@@ -14,8 +14,8 @@ namespace ordo {
 /// The workers that a program has added, by queue and kind.
 class WorkerTable {
  public:
-  /// A queue that `config` does not name is added to it, with the defaults. Throws Error{invalid_argument} for a second
-  /// worker of the same kind or a bad name.
+  /// A queue that `config` does not name is added to it, with the defaults. Throws Error{invalid_argument}
+  /// for a second worker of the same kind or a bad name.
   void add(Config& config, std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind);
 
   bool serves(std::string_view queue) const;

@@ -20,7 +20,8 @@ class OverlapChecker {
   History& history_;
 };
 
-/// Starts of a key come in order: nothing that sorts earlier is passed over, nothing overtakes a job that has its key.
+/// Starts of a key come in order: nothing that sorts earlier is passed over, nothing overtakes a job that has
+/// its key.
 class OrderChecker {
  public:
   explicit OrderChecker(History& history) : history_(history) {}
@@ -46,7 +47,8 @@ class StartChecker {
   History& history_;
 };
 
-/// Nothing leaves the log without a reason: a run that ended well, a death, a cancel, an equal payload that stays.
+/// Nothing leaves the log without a reason: a run that ended well, a death, a cancel, an equal payload that
+/// stays.
 class LossChecker {
  public:
   explicit LossChecker(History& history) : history_(history) {}
@@ -106,7 +108,13 @@ class RebuildChecker {
 
 struct Checkers {
   explicit Checkers(History& history)
-      : overlap(history), order(history), start(history), loss(history), fence(history), counts(history), rebuild(history) {}
+      : overlap(history),
+        order(history),
+        start(history),
+        loss(history),
+        fence(history),
+        counts(history),
+        rebuild(history) {}
   OverlapChecker overlap;
   OrderChecker order;
   StartChecker start;

@@ -6,7 +6,8 @@
 
 namespace ordo::simulation {
 
-// ------------------------------------------------------------------------------------------------------------- loss
+// -------------------------------------------------------------------------------------------------------------
+// loss
 
 void LossChecker::committed(const store::Delta& delta) {
   dead_.clear();
@@ -21,8 +22,8 @@ void LossChecker::committed(const store::Delta& delta) {
     }
     if (found->second.is_payload() && !is_justified(found->second, delta)) {
       const auto& name = found->second.name;
-      history_.world().fail("lost: entry {} ({}/{}/{} '{}') is erased without a reason", seq, name.kind, name.key,
-                            name.id, found->second.payload);
+      history_.world().fail("lost: entry {} ({}/{}/{} '{}') is erased without a reason", seq, name.kind,
+                            name.key, name.id, found->second.payload);
     }
   }
   for (const Seq seq : delta.erase) history_.entries.at(seq).live = false;
@@ -39,7 +40,8 @@ bool LossChecker::is_justified(const SeenEntry& entry, const store::Delta& delta
 
 bool LossChecker::ended_by_run(const SeenEntry& entry, const store::Delta& delta) const {
   for (const auto& run : history_.runs) {
-    if (run->token != delta.lease.token || run->shard != delta.shard || !run->returned || run->timed_out()) continue;
+    if (run->token != delta.lease.token || run->shard != delta.shard || !run->returned || run->timed_out())
+      continue;
     for (const auto& job : run->jobs) {
       const bool well = job.outcome == Outcome::Kind::done || job.outcome == Outcome::Kind::discarded;
       if (well && std::find(job.seqs.begin(), job.seqs.end(), entry.seq) != job.seqs.end()) return true;
@@ -58,7 +60,8 @@ bool LossChecker::is_duplicate(const SeenEntry& entry, const store::Delta& delta
     for (const auto& run : history_.runs) {
       if (run->token != delta.lease.token || !run->returned || run->through < entry.seq) continue;
       for (const auto& job : run->jobs) {
-        if (std::find(job.seqs.begin(), job.seqs.end(), seq) != job.seqs.end() && ended_by_run(other, delta)) return true;
+        if (std::find(job.seqs.begin(), job.seqs.end(), seq) != job.seqs.end() && ended_by_run(other, delta))
+          return true;
       }
     }
   }
@@ -107,7 +110,8 @@ void LossChecker::settle_runs(const store::Delta& delta) {
   }
 }
 
-// ------------------------------------------------------------------------------------------------------------ fence
+// ------------------------------------------------------------------------------------------------------------
+// fence
 
 void FenceChecker::granted(const std::string& node, const store::Grant& grant) {
   auto& holder = holders_[grant.shard];
@@ -126,14 +130,16 @@ void FenceChecker::released(ShardId shard, const store::Lease& lease) {
 void FenceChecker::committed(const std::string& node, const store::Delta& delta) {
   auto& holder = holders_[delta.shard];
   if (holder.lease != delta.lease || holder.node != node || holder.released) {
-    history_.world().fail("fence: {} writes shard {}.{}, which is {}'s", node, delta.shard.queue, delta.shard.index,
-                          holder.node);
+    history_.world().fail("fence: {} writes shard {}.{}, which is {}'s", node, delta.shard.queue,
+                          delta.shard.index, holder.node);
   }
-  if (delta.batch != holder.batch + 1) history_.world().fail("fence: batch {} after {}", delta.batch, holder.batch);
+  if (delta.batch != holder.batch + 1)
+    history_.world().fail("fence: batch {} after {}", delta.batch, holder.batch);
   holder.batch = delta.batch;
 }
 
-// ----------------------------------------------------------------------------------------------------------- counts
+// -----------------------------------------------------------------------------------------------------------
+// counts
 
 void CountsChecker::look() {
   for (const auto& row : history_.store().shards()) {
@@ -146,12 +152,14 @@ void CountsChecker::look() {
     }
     const auto counts = domain::decode_counts(row.counts);
     if (counts.queued() + counts.running + tail >= jobs.size()) continue;
-    history_.world().fail("counts: shard {}.{} has {} jobs; its counts say {} queued, {} running, and {} came later",
-                          row.shard.queue, row.shard.index, jobs.size(), counts.queued(), counts.running, tail);
+    history_.world().fail(
+        "counts: shard {}.{} has {} jobs; its counts say {} queued, {} running, and {} came later",
+        row.shard.queue, row.shard.index, jobs.size(), counts.queued(), counts.running, tail);
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------- rebuild
+// ----------------------------------------------------------------------------------------------------------
+// rebuild
 
 void RebuildChecker::look(const runtime::OwnedShard& shard) {
   using domain::Shard;
@@ -163,7 +171,8 @@ void RebuildChecker::look(const runtime::OwnedShard& shard) {
     states.emplace_back(row.seq, domain::decode_state(row.bytes));
     const auto entry = history_.entries.find(row.seq);
     if (entry == history_.entries.end() || !entry->second.live) {
-      history_.world().fail("shard {}.{} has a state without its entry {}", shard.id.queue, shard.id.index, row.seq);
+      history_.world().fail("shard {}.{} has a state without its entry {}", shard.id.queue, shard.id.index,
+                            row.seq);
     }
   }
   domain::PayloadBudget budget;
@@ -171,15 +180,16 @@ void RebuildChecker::look(const runtime::OwnedShard& shard) {
   const auto now = store.now();
   rebuilt.load({.now = now}, std::move(states), domain::decode_counts(facts.at(0).counts));
   const auto chunk = store.read(0, ids, ~std::size_t{0});
-  for (const auto& row : chunk.rows) rebuilt.apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now);
+  for (const auto& row : chunk.rows)
+    rebuilt.apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now);
   rebuilt.ready(now);
   const auto expected = rebuilt.snapshot(Shard::View::rebuilt);
   const auto live = shard.machine.snapshot(Shard::View::rebuilt);
   ++history_.totals.rebuilds;
   for (std::size_t i = 0; i < std::max(live.size(), expected.size()); ++i) {
     if (i < live.size() && i < expected.size() && live[i] == expected[i]) continue;
-    history_.world().fail("rebuild of shard {}.{} differs\n  live:    {}\n  rebuilt: {}", shard.id.queue, shard.id.index,
-                          i < live.size() ? domain::testing::to_text(live[i]) : "-",
+    history_.world().fail("rebuild of shard {}.{} differs\n  live:    {}\n  rebuilt: {}", shard.id.queue,
+                          shard.id.index, i < live.size() ? domain::testing::to_text(live[i]) : "-",
                           i < expected.size() ? domain::testing::to_text(expected[i]) : "-");
     return;
   }

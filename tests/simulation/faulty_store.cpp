@@ -41,7 +41,8 @@ auto FaultyStore::ask(const char* what, Call call) {
 void FaultyStore::send(const char* what, std::function<void()> effect, std::function<void(bool)> answer) {
   world_.preempt();
   const auto how = fate();
-  const auto tell = [this, self = shared_from_this(), what, answer = std::move(answer), failed = how != Fate::well] {
+  const auto tell = [this, self = shared_from_this(), what, answer = std::move(answer),
+                     failed = how != Fate::well] {
     if (!alive_) return;
     if (failed) world_.say("{}: the outcome of {} is unknown", who_, what);
     if (failed) ++history_.totals.unknown;
@@ -69,11 +70,13 @@ void FaultyStore::changed() {
   if (on_change) on_change();
 }
 
-// -------------------------------------------------------------------------------------------------------------- log
+// --------------------------------------------------------------------------------------------------------------
+// log
 
 void FaultyStore::append(std::vector<store::NewEntry> entries, store::Completion done) {
   send(
-      "append", [this, entries = std::move(entries)] {
+      "append",
+      [this, entries = std::move(entries)] {
         inner_.append(entries, [](const std::exception_ptr&) {});
         changed();
       },
@@ -95,7 +98,8 @@ void FaultyStore::wake() {
   if (on_change) on_change();
 }
 
-// ------------------------------------------------------------------------------------------------------------ owner
+// ------------------------------------------------------------------------------------------------------------
+// owner
 
 void FaultyStore::commit(std::vector<store::Delta> deltas, store::CommitCompletion done) {
   const auto results = std::make_shared<std::vector<CommitResult>>();
@@ -119,8 +123,11 @@ std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& de
     });
     const bool is_new = results.back() == CommitResult::applied && batch != delta.batch;
     world_.say("{} commits shard {}.{} batch {}: {} erased, {} states, {} dead{}", who_, delta.shard.queue,
-               delta.shard.index, delta.batch, fmt::join(delta.erase, ","), delta.states.size(), delta.dead.size(),
-               results.back() == CommitResult::stale ? ": stale" : is_new ? "" : ": again");
+               delta.shard.index, delta.batch, fmt::join(delta.erase, ","), delta.states.size(),
+               delta.dead.size(),
+               results.back() == CommitResult::stale ? ": stale"
+               : is_new                              ? ""
+                                                     : ": again");
     ++(results.back() == CommitResult::stale ? history_.totals.stale : history_.totals.commits);
     if (!is_new) continue;
     checkers_.fence.committed(who_, delta);
@@ -133,7 +140,8 @@ std::vector<store::ShardFacts> FaultyStore::load(std::span<const ShardId> shards
   return ask("load", [&] { return inner_.load(shards); });
 }
 
-// ----------------------------------------------------------------------------------------------------------- queues
+// -----------------------------------------------------------------------------------------------------------
+// queues
 
 store::QueueList FaultyStore::queues() {
   return ask("list queues", [&] { return inner_.queues(); });
@@ -151,7 +159,8 @@ bool FaultyStore::set_paused(std::string_view name, bool paused) {
   });
 }
 
-// ------------------------------------------------------------------------------------------------- nodes and leases
+// ------------------------------------------------------------------------------------------------- nodes and
+// leases
 
 void FaultyStore::join(const std::string& node, const std::string& facts) {
   ask("join", [&] { inner_.join(node, facts); });
@@ -203,9 +212,11 @@ void FaultyStore::release(std::span<const std::pair<ShardId, store::Lease>> leas
   });
 }
 
-// --------------------------------------------------------------------------------------------------------- the dead
+// ---------------------------------------------------------------------------------------------------------
+// the dead
 
-std::vector<store::DeadRow> FaultyStore::dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) {
+std::vector<store::DeadRow> FaultyStore::dead(std::uint32_t queue, std::uint64_t after,
+                                              std::size_t max_rows) {
   return ask("list the dead", [&] { return inner_.dead(queue, after, max_rows); });
 }
 

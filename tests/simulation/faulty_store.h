@@ -19,12 +19,16 @@ struct StoreFaults {
   std::size_t max_rows = ~std::size_t{0};
 };
 
-/// The store as one process sees it: slow, cut off, failing before or after the effect. Everything that takes effect is
-/// shown to the checkers.
+/// The store as one process sees it: slow, cut off, failing before or after the effect. Everything that takes
+/// effect is shown to the checkers.
 class FaultyStore final : public store::Store, public std::enable_shared_from_this<FaultyStore> {
  public:
   FaultyStore(std::string who, History& history, Checkers& checkers, StoreFaults faults)
-      : who_(std::move(who)), history_(history), world_(history.world()), inner_(history.store()), checkers_(checkers),
+      : who_(std::move(who)),
+        history_(history),
+        world_(history.world()),
+        inner_(history.store()),
+        checkers_(checkers),
         faults_(faults) {}
 
   /// Refuses everything until then.

@@ -17,7 +17,8 @@ bool sorts_before(const QueueOptions& options, const SortKey& a, const SortKey& 
   if (options.order == DueOrder::priority) {
     return std::tie(a.priority, a.run_at, a.arrival) < std::tie(b.priority, b.run_at, b.arrival);
   }
-  return std::tie(a.slot, a.priority, a.run_at, a.arrival) < std::tie(b.slot, b.priority, b.run_at, b.arrival);
+  return std::tie(a.slot, a.priority, a.run_at, a.arrival) <
+         std::tie(b.slot, b.priority, b.run_at, b.arrival);
 }
 
 void History::read_log() {
@@ -85,7 +86,8 @@ bool History::is_cancelled(const JobName& name, ShardId shard, Seq after, Seq th
 
 bool History::has_live_cancel(const SeenEntry& entry) const {
   return std::any_of(entries.upper_bound(entry.seq), entries.end(), [&](const auto& at) {
-    return at.second.live && at.second.type == domain::EntryType::cancel && targets(at.second, entry.name, entry.shard);
+    return at.second.live && at.second.type == domain::EntryType::cancel &&
+           targets(at.second, entry.name, entry.shard);
   });
 }
 
@@ -97,7 +99,8 @@ bool History::has_moves(const JobName& name, ShardId shard) const {
   });
 }
 
-std::optional<SortKey> History::clean_sort(const JobName& name, ShardId shard, const std::vector<Seq>& seqs) const {
+std::optional<SortKey> History::clean_sort(const JobName& name, ShardId shard,
+                                           const std::vector<Seq>& seqs) const {
   if (has_moves(name, shard)) return std::nullopt;
   const auto first = *std::min_element(seqs.begin(), seqs.end());
   if (state_of(shard, first)) return std::nullopt;

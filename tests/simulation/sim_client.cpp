@@ -47,11 +47,15 @@ void SimClient::act() {
   const auto number = static_cast<std::uint32_t>(at + 1);
   switch (world_.random.below(24)) {
     case 0:
-    case 1: return control(queue, number, EntryType::cancel);
-    case 2: return control(queue, number, EntryType::run_now);
+    case 1:
+      return control(queue, number, EntryType::cancel);
+    case 2:
+      return control(queue, number, EntryType::run_now);
     case 3:
-    case 4: return change_dead(queue, number, true);
-    case 5: return change_dead(queue, number, false);
+    case 4:
+      return change_dead(queue, number, true);
+    case 5:
+      return change_dead(queue, number, false);
     case 6:
       world_.say("{} pauses {}", name_, queue.name);
       store_->set_paused(queue.name, true);
@@ -60,7 +64,8 @@ void SimClient::act() {
     case 8:
       store_->set_paused(queue.name, false);
       return;
-    default: return push(queue, number);
+    default:
+      return push(queue, number);
   }
 }
 

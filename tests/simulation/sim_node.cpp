@@ -43,7 +43,8 @@ SimNode::SimNode(NodePlan plan, World& world, History& history, Checkers& checke
 
 SimNode::~SimNode() {
   kill();
-  for (Actor* actor : {engine_actor_, follower_actor_, fetcher_actor_, keeper_actor_, pool_actor_, stop_actor_}) {
+  for (Actor* actor :
+       {engine_actor_, follower_actor_, fetcher_actor_, keeper_actor_, pool_actor_, stop_actor_}) {
     actor->gone = true;
   }
 }
@@ -56,8 +57,8 @@ void SimNode::build() {
   store_->on_answer = [this] { poke(engine_actor_); };
   store_->on_stall = [this] { stall(); };
 
-  engine_ = std::make_unique<runtime::Engine>(plan_.options, *store_, clock_, Random(world_.random.next()), lease_, pool_,
-                                              engine_hooks());
+  engine_ = std::make_unique<runtime::Engine>(plan_.options, *store_, clock_, Random(world_.random.next()),
+                                              lease_, pool_, engine_hooks());
   pool_.inbox = &engine_->inbox();
   runtime::NodeFacts facts{"host", 1, plan_.options.threads, clock_.wall(), plan_.kinds, false};
   std::vector<std::pair<std::string, std::uint32_t>> shards;
@@ -72,15 +73,17 @@ void SimNode::build() {
   }
   follower_ = std::make_unique<runtime::Follower>(*store_, engine_->inbox());
   fetcher_ = std::make_unique<runtime::Fetcher>(*store_, engine_->inbox());
-  keeper_ = std::make_unique<runtime::LeaseKeeper>(plan_.options, id(), std::move(facts), std::move(shards), *store_,
-                                                   clock_, Random(world_.random.next()), lease_, keeper_hooks());
+  keeper_ = std::make_unique<runtime::LeaseKeeper>(plan_.options, id(), std::move(facts), std::move(shards),
+                                                   *store_, clock_, Random(world_.random.next()), lease_,
+                                                   keeper_hooks());
   engine_actor_ = world_.add(id() + " engine", [this] { tick_engine(); });
   follower_actor_ = world_.add(id() + " follower", [this] { tick_follower(); });
   fetcher_actor_ = world_.add(id() + " fetcher", [this] { tick_fetcher(); });
   keeper_actor_ = world_.add(id() + " keeper", [this] { tick_keeper(); });
   pool_actor_ = world_.add(id() + " pool", [this] { pool_actor_->wake_at(pool_.step()); });
   stop_actor_ = world_.add(id() + " stop", [this] { tick_stop(); });
-  for (Actor* actor : {engine_actor_, follower_actor_, fetcher_actor_, pool_actor_, stop_actor_}) actor->due = Duration::max();
+  for (Actor* actor : {engine_actor_, follower_actor_, fetcher_actor_, pool_actor_, stop_actor_})
+    actor->due = Duration::max();
 }
 
 runtime::EngineHooks SimNode::engine_hooks() {
@@ -128,12 +131,14 @@ runtime::KeeperHooks SimNode::keeper_hooks() {
 }
 
 void SimNode::poke(Actor* actor) {
-  if (actor != nullptr) actor->wake_at(world_.now() + (world_.chance(4) ? world_.upto(milliseconds{20}) : Duration{0}));
+  if (actor != nullptr)
+    actor->wake_at(world_.now() + (world_.chance(4) ? world_.upto(milliseconds{20}) : Duration{0}));
 }
 
 void SimNode::woken() { poke(follower_actor_); }
 
-// ---------------------------------------------------------------------------------------------------------- threads
+// ----------------------------------------------------------------------------------------------------------
+// threads
 
 void SimNode::tick_engine() {
   const auto wait = engine_->tick();
@@ -166,7 +171,8 @@ void SimNode::tick_follower() {
   }
   if (before != seen_wakes_) poke(keeper_actor_);
   seen_wakes_ = before;
-  follower_actor_->wake_at(store_->wakes() != before ? world_.now() : world_.now() + plan_.options.poll_interval);
+  follower_actor_->wake_at(store_->wakes() != before ? world_.now()
+                                                     : world_.now() + plan_.options.poll_interval);
 }
 
 void SimNode::tick_fetcher() {
@@ -199,7 +205,8 @@ void SimNode::tick_keeper() {
   keeper_actor_->wake_at(world_.now() + std::max<Duration>(wait, milliseconds{1}));
 }
 
-// ------------------------------------------------------------------------------------------------------- life's end
+// -------------------------------------------------------------------------------------------------------
+// life's end
 
 void SimNode::stop() {
   if (stopping_) return;
@@ -249,7 +256,8 @@ void SimNode::pause(Duration time) {
   world_.say("{} is paused for {} ms", id(), time.count() / 1000);
   ++history_.totals.pauses;
   const auto until = world_.now() + time;
-  for (Actor* actor : {engine_actor_, follower_actor_, fetcher_actor_, keeper_actor_, pool_actor_, stop_actor_}) {
+  for (Actor* actor :
+       {engine_actor_, follower_actor_, fetcher_actor_, keeper_actor_, pool_actor_, stop_actor_}) {
     actor->asleep_until = until;
   }
   cut_runs();
@@ -284,13 +292,15 @@ void SimNode::look_at_lease() {
 }
 
 void SimNode::describe() const {
-  world_.say("{}: {} shards, {} runs, {} zombies, {} executed, lease {}, asleep until {}", id(), engine_->shards(),
-             engine_->runs(), engine_->zombies(), pool_.active(), lease_.valid(), engine_actor_->asleep_until.count());
+  world_.say("{}: {} shards, {} runs, {} zombies, {} executed, lease {}, asleep until {}", id(),
+             engine_->shards(), engine_->runs(), engine_->zombies(), pool_.active(), lease_.valid(),
+             engine_actor_->asleep_until.count());
 }
 
 void SimNode::note(const char* what) { world_.say("{} {}", id(), what); }
 
-// ----------------------------------------------------------------------------------------------------- what is seen
+// ----------------------------------------------------------------------------------------------------- what
+// is seen
 
 // Runs that wait for their marks or payloads were chosen now; they are handed over later.
 void SimNode::note_taken() {
@@ -315,13 +325,17 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
   run->token = assignment.jobs.front().fence;
   ++history_.totals.runs;
   Taken taken{shard != nullptr ? shard->machine.through() : 0, store_->last_now()};
-  if (const auto known = taken_.find({run->shard, run->epoch, run->no}); known != taken_.end()) taken = known->second;
+  if (const auto known = taken_.find({run->shard, run->epoch, run->no}); known != taken_.end())
+    taken = known->second;
   run->through = taken.through;
   if (shard == nullptr || shard->epoch != assignment.epoch) {
-    world_.say("{} hands over a run of shard {}.{}, which it has lost", id(), run->shard.queue, run->shard.index);
-    if (!assignment.control->stop.stop_requested()) world_.fail("{} starts a run of a shard it has lost", id());
+    world_.say("{} hands over a run of shard {}.{}, which it has lost", id(), run->shard.queue,
+               run->shard.index);
+    if (!assignment.control->stop.stop_requested())
+      world_.fail("{} starts a run of a shard it has lost", id());
     run->cut = true;
-    for (const auto& job : assignment.jobs) run->jobs.push_back({{assignment.kind, job.key, job.id}, {}, {}, {}, false});
+    for (const auto& job : assignment.jobs)
+      run->jobs.push_back({{assignment.kind, job.key, job.id}, {}, {}, {}, false});
     history_.runs.push_back(std::move(run));
     return;
   }
@@ -330,12 +344,14 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
   for (const auto& job : assignment.jobs) {
     SeenJob seen{{assignment.kind, job.key, job.id}, {}, {}, {}, false};
     for (const auto& shot : shots) {
-      if (shot.place != domain::Place::running || shot.kind != seen.name.kind || shot.id != job.id || shot.key != job.key) continue;
+      if (shot.place != domain::Place::running || shot.kind != seen.name.kind || shot.id != job.id ||
+          shot.key != job.key)
+        continue;
       for (const auto& [seq, score] : shot.pieces) seen.seqs.push_back(seq);
     }
     std::sort(seen.seqs.begin(), seen.seqs.end());
-    world_.say("{} starts {}/{}/{} of shard {}.{} entries {}", id(), seen.name.kind, job.key, job.id, run->shard.queue,
-               run->shard.index, fmt::join(seen.seqs, ","));
+    world_.say("{} starts {}/{}/{} of shard {}.{} entries {}", id(), seen.name.kind, job.key, job.id,
+               run->shard.queue, run->shard.index, fmt::join(seen.seqs, ","));
     seen.sort = history_.clean_sort(seen.name, run->shard, seen.seqs);
     run->jobs.push_back(std::move(seen));
   }

@@ -22,7 +22,7 @@ struct NodePlan {
   std::vector<std::pair<std::string, std::string>> kinds;  ///< (queue, kind) it has code for
   StoreFaults faults;
   std::size_t prefetch = 1;
-  bool compares = true;  ///< with rebuilds: all payloads are in memory
+  bool compares = true;          ///< with rebuilds: all payloads are in memory
   bool dies_with_lease = false;  ///< as `ordo work` does when runs outlive the leases
 };
 
@@ -94,9 +94,10 @@ class SimNode {
     Seq through = 0;
     Time now{};
   };
-  std::map<std::tuple<ShardId, std::uint64_t, std::uint64_t>, Taken> taken_;  // runs that are not handed over yet
-  std::map<std::pair<ShardId, std::uint64_t>, std::uint64_t> last_run_;       // by shard and epoch
-  std::map<ShardId, std::pair<std::uint64_t, std::uint64_t>> compared_;       // token and batch
+  std::map<std::tuple<ShardId, std::uint64_t, std::uint64_t>, Taken>
+      taken_;                                                            // runs that are not handed over yet
+  std::map<std::pair<ShardId, std::uint64_t>, std::uint64_t> last_run_;  // by shard and epoch
+  std::map<ShardId, std::pair<std::uint64_t, std::uint64_t>> compared_;  // token and batch
 
   std::uint64_t seen_wakes_ = 0;
   bool joined_ = false;

@@ -7,9 +7,14 @@ namespace ordo::simulation {
 using runtime::Assignment;
 using std::chrono::milliseconds;
 
-SimPool::SimPool(World& world, Clock& clock, History& history, const WorkPlan& plan, std::vector<std::size_t> threads,
-                 std::size_t prefetch)
-    : world_(world), clock_(clock), history_(history), plan_(plan), prefetch_(prefetch), waiting_(threads.size()) {
+SimPool::SimPool(World& world, Clock& clock, History& history, const WorkPlan& plan,
+                 std::vector<std::size_t> threads, std::size_t prefetch)
+    : world_(world),
+      clock_(clock),
+      history_(history),
+      plan_(plan),
+      prefetch_(prefetch),
+      waiting_(threads.size()) {
   for (const auto count : threads) threads_.emplace_back(count);
 }
 
@@ -58,7 +63,9 @@ void SimPool::start(Thread& thread, std::unique_ptr<Run> run) {
     run->end = End::stopped;
     run->ends_at = world_.now();
   } else {
-    const auto longest = plan_.ends_well || world_.chance(2) ? std::min<Duration>(plan_.longest, milliseconds{50}) : plan_.longest;
+    const auto longest = plan_.ends_well || world_.chance(2)
+                             ? std::min<Duration>(plan_.longest, milliseconds{50})
+                             : plan_.longest;
     run->ends_at = world_.now() + world_.upto(longest);
     run->hears_stop = world_.chance(4) ? false : true;
     if (!plan_.ends_well) {
@@ -73,7 +80,8 @@ bool SimPool::look_at_stops() {
   bool changed = false;
   for (auto& pool : threads_) {
     for (auto& thread : pool) {
-      if (!thread.run || thread.run->heard || !thread.run->assignment.control->stop.stop_requested()) continue;
+      if (!thread.run || thread.run->heard || !thread.run->assignment.control->stop.stop_requested())
+        continue;
       thread.run->heard = true;
       if (!thread.run->hears_stop) continue;
       if (world_.chance(2)) thread.run->end = End::stopped;
@@ -95,20 +103,29 @@ std::size_t SimPool::active() const {
 
 Outcome SimPool::outcome(const Run& run) {
   switch (run.end) {
-    case End::throws: return Outcome::fail("thrown");
-    case End::stopped: return Outcome::put_back();
-    case End::kills: return Outcome::fail("killed", FailureKind::crash);
-    case End::as_planned: break;
+    case End::throws:
+      return Outcome::fail("thrown");
+    case End::stopped:
+      return Outcome::put_back();
+    case End::kills:
+      return Outcome::fail("killed", FailureKind::crash);
+    case End::as_planned:
+      break;
   }
   if (plan_.ends_well) return Outcome::done();
   switch (world_.random.below(16)) {
     case 0:
     case 1:
-    case 2: return Outcome::fail("failed");
-    case 3: return Outcome::snoozed_for(world_.upto(std::chrono::seconds{5}));
-    case 4: return Outcome::discard("discarded");
-    case 5: return Outcome::fail("crashed", FailureKind::crash);
-    default: return Outcome::done();
+    case 2:
+      return Outcome::fail("failed");
+    case 3:
+      return Outcome::snoozed_for(world_.upto(std::chrono::seconds{5}));
+    case 4:
+      return Outcome::discard("discarded");
+    case 5:
+      return Outcome::fail("crashed", FailureKind::crash);
+    default:
+      return Outcome::done();
   }
 }
 

@@ -23,8 +23,8 @@ struct WorkPlan {
 /// The pools of a node: runs take simulated time and end by chance.
 class SimPool final : public runtime::RunSink {
  public:
-  SimPool(World& world, Clock& clock, History& history, const WorkPlan& plan, std::vector<std::size_t> threads,
-          std::size_t prefetch);
+  SimPool(World& world, Clock& clock, History& history, const WorkPlan& plan,
+          std::vector<std::size_t> threads, std::size_t prefetch);
 
   runtime::Inbox* inbox = nullptr;
   /// Sees each assignment as it is handed over.

@@ -12,7 +12,8 @@ Simulation::Simulation(std::uint64_t seed, bool print) : world_(seed, print) {
   choose_queues();
   auto& random = world_.random;
   if (world_.chance(3)) faults_.fail_one_in = 10 + random.below(100);
-  if (world_.chance(2)) faults_.slowest = world_.upto(world_.chance(4) ? milliseconds{3000} : milliseconds{100});
+  if (world_.chance(2))
+    faults_.slowest = world_.upto(world_.chance(4) ? milliseconds{3000} : milliseconds{100});
   if (world_.chance(3)) faults_.max_rows = 1 + random.below(8);
   work_.longest = world_.chance(4) ? seconds{8} : milliseconds{500};
   work_.kills = world_.chance(4);
@@ -28,8 +29,8 @@ Simulation::Simulation(std::uint64_t seed, bool print) : world_(seed, print) {
   for (const auto& queue : queues_) store_.define(queue.name, queue.shards);
   for (auto count = 1 + random.below(3); count > 0; --count) start_node();
   for (auto i = 1 + random.below(2); i > 0; --i) {
-    auto client = std::make_unique<SimClient>("client-" + std::to_string(i), world_, history_, checkers_, faults_, queues_,
-                                              10 + static_cast<int>(random.below(20)));
+    auto client = std::make_unique<SimClient>("client-" + std::to_string(i), world_, history_, checkers_,
+                                              faults_, queues_, 10 + static_cast<int>(random.below(20)));
     client->on_change = [this] {
       for (auto& node : nodes_) node->woken();
     };
@@ -54,10 +55,13 @@ void Simulation::choose_queues() {
     queue.max_crashes = 1 + static_cast<std::int32_t>(random.below(3));
     queue.affinity = world_.chance(3) ? Affinity::shard : Affinity::key;
     queue.key_order = world_.chance(3) ? KeyOrder::exclusive : KeyOrder::strict;
-    queue.payloads = world_.chance(2) ? PayloadChoice::all : world_.chance(2) ? PayloadChoice::last : PayloadChoice::first;
+    queue.payloads = world_.chance(2)   ? PayloadChoice::all
+                     : world_.chance(2) ? PayloadChoice::last
+                                        : PayloadChoice::first;
     queue.order = world_.chance(3) ? DueOrder::priority : DueOrder::time;
     queue.granularity = world_.chance(2) ? seconds{60} : seconds{1};
-    queue.retry = {.strategy = RetryPolicy::Strategy::fixed, .delay = world_.chance(2) ? Duration{} : seconds{2}};
+    queue.retry = {.strategy = RetryPolicy::Strategy::fixed,
+                   .delay = world_.chance(2) ? Duration{} : seconds{2}};
     if (world_.chance(4)) queue.threads = 1 + static_cast<std::uint32_t>(random.below(2));
     if (world_.chance(4)) queue.timeout = seconds{2};
   }
@@ -95,7 +99,8 @@ std::string Simulation::run() {
   return world_.failure();
 }
 
-// ------------------------------------------------------------------------------------------------------------- chaos
+// -------------------------------------------------------------------------------------------------------------
+// chaos
 
 void Simulation::turmoil() {
   Actor* breaker = nullptr;
@@ -112,7 +117,9 @@ void Simulation::turmoil() {
   breaker->gone = true;
 }
 
-SimNode* Simulation::some_node() { return nodes_.empty() ? nullptr : nodes_[world_.random.below(nodes_.size())].get(); }
+SimNode* Simulation::some_node() {
+  return nodes_.empty() ? nullptr : nodes_[world_.random.below(nodes_.size())].get();
+}
 
 void Simulation::break_something() {
   auto& totals = history_.totals;
@@ -170,7 +177,8 @@ void Simulation::bury_the_dead() {
   }
 }
 
-// ------------------------------------------------------------------------------------------------------------- quiet
+// -------------------------------------------------------------------------------------------------------------
+// quiet
 
 void Simulation::calm_down() {
   world_.say("calm");
@@ -191,7 +199,8 @@ bool Simulation::clients_are_done() const {
 }
 
 bool Simulation::store_is_empty() {
-  return std::none_of(history_.entries.begin(), history_.entries.end(), [](const auto& entry) { return entry.second.live; });
+  return std::none_of(history_.entries.begin(), history_.entries.end(),
+                      [](const auto& entry) { return entry.second.live; });
 }
 
 bool Simulation::counts_are_zero() {
@@ -215,14 +224,16 @@ void Simulation::settle() {
     resumed = true;
     for (const auto& queue : queues_) store_.set_paused(queue.name, false);
     for (auto& node : nodes_) node->woken();
-    if (nodes_.empty() || std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->stopping(); })) {
+    if (nodes_.empty() ||
+        std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->stopping(); })) {
       start_node();
     }
   }
   for (const auto& row : store_.shards()) {
     const auto facts = store_.load(std::vector{row.shard});
     for (const auto& state : facts.at(0).states) {
-      world_.fail("the state of entry {} is left over in shard {}.{}", state.seq, row.shard.queue, row.shard.index);
+      world_.fail("the state of entry {} is left over in shard {}.{}", state.seq, row.shard.queue,
+                  row.shard.index);
     }
   }
   std::erase_if(nodes_, [](const auto& node) { return node->stopping(); });
@@ -240,14 +251,14 @@ void Simulation::settle() {
 void Simulation::look_at_the_end() {
   for (const auto& [seq, entry] : history_.entries) {
     if (!entry.live) continue;
-    world_.say("left: entry {} shard {}.{} {}/{}/{} '{}'", seq, entry.shard.queue, entry.shard.index, entry.name.kind,
-               entry.name.key, entry.name.id, entry.payload);
+    world_.say("left: entry {} shard {}.{} {}/{}/{} '{}'", seq, entry.shard.queue, entry.shard.index,
+               entry.name.kind, entry.name.key, entry.name.id, entry.payload);
   }
   for (const auto& node : nodes_) node->describe();
   for (const auto& row : store_.shards()) {
     const auto counts = domain::decode_counts(row.counts);
-    world_.say("shard {}.{} owner '{}' queued {} running {}", row.shard.queue, row.shard.index, row.owner, counts.queued(),
-               counts.running);
+    world_.say("shard {}.{} owner '{}' queued {} running {}", row.shard.queue, row.shard.index, row.owner,
+               counts.queued(), counts.running);
   }
 }
 

@@ -9,7 +9,8 @@
 
 namespace ordo::simulation {
 
-/// A cluster in one thread: nodes and producers that live and die by chance, then quiet, then everything must be done.
+/// A cluster in one thread: nodes and producers that live and die by chance, then quiet, then everything must
+/// be done.
 class Simulation {
  public:
   Simulation(std::uint64_t seed, bool print);

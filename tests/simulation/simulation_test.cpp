@@ -1,4 +1,5 @@
-// Many small clusters, each by its seed. ORDO_SEED=n runs one and prints what happens; ORDO_SEEDS=n says how many.
+// Many small clusters, each by its seed. ORDO_SEED=n runs one and prints what happens; ORDO_SEEDS=n says how
+// many.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +13,8 @@ namespace ordo::simulation {
 namespace {
 
 // Seeds that have found something, for ever.
-constexpr std::uint64_t kKeptSeeds[] = {5, 10, 11, 13, 17, 21, 23, 24, 26, 29, 30, 31, 33, 37, 40, 41, 57, 58, 66, 70, 94, 121, 138, 140};
+constexpr std::uint64_t kKeptSeeds[] = {5,  10, 11, 13, 17, 21, 23, 24, 26, 29,  30,  31,
+                                        33, 37, 40, 41, 57, 58, 66, 70, 94, 121, 138, 140};
 
 constexpr std::uint64_t kDefaultSeeds =
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -85,14 +87,21 @@ TEST_F(SimulationTest, ManySeeds) {
   History::Totals sum;
   int failed = 0;
   for (auto seed = first; seed < first + count && failed < 5; ++seed) failed += run(seed, &sum) ? 0 : 1;
-  std::printf("%llu pushed, %llu runs, %llu commits (%llu stale, %llu unknown), %llu died, %llu revived, %llu cancels\n"
-              "%llu crashes, %llu pauses, %llu jumps, %llu partitions, %llu stops, %llu take-overs, %llu leases lost with runs\n"
-              "%llu rebuilds and %llu orders compared\n",
-              static_cast<unsigned long long>(sum.pushed), static_cast<unsigned long long>(sum.runs), static_cast<unsigned long long>(sum.commits), static_cast<unsigned long long>(sum.stale),
-              static_cast<unsigned long long>(sum.unknown), static_cast<unsigned long long>(sum.died), static_cast<unsigned long long>(sum.revived), static_cast<unsigned long long>(sum.cancels),
-              static_cast<unsigned long long>(sum.crashes), static_cast<unsigned long long>(sum.pauses), static_cast<unsigned long long>(sum.jumps), static_cast<unsigned long long>(sum.partitions),
-              static_cast<unsigned long long>(sum.stops), static_cast<unsigned long long>(sum.takeovers), static_cast<unsigned long long>(sum.lost_leases), static_cast<unsigned long long>(sum.rebuilds),
-              static_cast<unsigned long long>(sum.orders));
+  std::printf(
+      "%llu pushed, %llu runs, %llu commits (%llu stale, %llu unknown), %llu died, %llu revived, %llu "
+      "cancels\n"
+      "%llu crashes, %llu pauses, %llu jumps, %llu partitions, %llu stops, %llu take-overs, %llu leases lost "
+      "with runs\n"
+      "%llu rebuilds and %llu orders compared\n",
+      static_cast<unsigned long long>(sum.pushed), static_cast<unsigned long long>(sum.runs),
+      static_cast<unsigned long long>(sum.commits), static_cast<unsigned long long>(sum.stale),
+      static_cast<unsigned long long>(sum.unknown), static_cast<unsigned long long>(sum.died),
+      static_cast<unsigned long long>(sum.revived), static_cast<unsigned long long>(sum.cancels),
+      static_cast<unsigned long long>(sum.crashes), static_cast<unsigned long long>(sum.pauses),
+      static_cast<unsigned long long>(sum.jumps), static_cast<unsigned long long>(sum.partitions),
+      static_cast<unsigned long long>(sum.stops), static_cast<unsigned long long>(sum.takeovers),
+      static_cast<unsigned long long>(sum.lost_leases), static_cast<unsigned long long>(sum.rebuilds),
+      static_cast<unsigned long long>(sum.orders));
 }
 
 TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {

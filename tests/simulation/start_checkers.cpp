@@ -7,7 +7,8 @@ namespace ordo::simulation {
 namespace {
 
 bool share(const std::vector<Seq>& a, const std::vector<Seq>& b) {
-  return std::any_of(a.begin(), a.end(), [&](Seq seq) { return std::find(b.begin(), b.end(), seq) != b.end(); });
+  return std::any_of(a.begin(), a.end(),
+                     [&](Seq seq) { return std::find(b.begin(), b.end(), seq) != b.end(); });
 }
 
 std::string text(const JobName& name) { return name.kind + "/" + name.key + "/" + name.id; }
@@ -21,8 +22,9 @@ void OverlapChecker::started(const SeenRun& run) {
     for (const auto& theirs : other->jobs) {
       for (const auto& ours : run.jobs) {
         if (theirs.name.key != ours.name.key) continue;
-        history_.world().fail("overlap: {} starts {} in shard {}.{} while {} runs {} of the same key", run.node,
-                              text(ours.name), run.shard.queue, run.shard.index, other->node, text(theirs.name));
+        history_.world().fail("overlap: {} starts {} in shard {}.{} while {} runs {} of the same key",
+                              run.node, text(ours.name), run.shard.queue, run.shard.index, other->node,
+                              text(theirs.name));
       }
     }
   }
@@ -45,12 +47,13 @@ void OrderChecker::look_at_waiting(const SeenRun& run, const SeenJob& job, Time 
   }
   for (const auto& [name, seqs] : waiting) {
     const auto sort = history_.clean_sort(name, run.shard, seqs);
-    if (!sort || sort->run_at > now || history_.is_cancelled(name, run.shard, seqs.front(), run.through)) continue;
+    if (!sort || sort->run_at > now || history_.is_cancelled(name, run.shard, seqs.front(), run.through))
+      continue;
     ++history_.totals.orders;
     if (!sorts_before(history_.options(run.shard), *sort, *job.sort)) continue;
-    history_.world().fail("order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) is due and comes first",
-                          run.node, text(job.name), job.sort->arrival, run.shard.queue, run.shard.index, text(name),
-                          sort->arrival);
+    history_.world().fail(
+        "order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) is due and comes first", run.node,
+        text(job.name), job.sort->arrival, run.shard.queue, run.shard.index, text(name), sort->arrival);
   }
 }
 
@@ -63,12 +66,15 @@ void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job) {
     if (other.get() == &run || other->shard != run.shard) continue;
     for (const auto& holder : other->jobs) {
       if (holder.name.key != job.name.key || holder.seqs.empty()) continue;
-      const bool later = std::any_of(holder.seqs.begin(), holder.seqs.end(), [&](Seq seq) { return seen.contains(seq); });
+      const bool later =
+          std::any_of(holder.seqs.begin(), holder.seqs.end(), [&](Seq seq) { return seen.contains(seq); });
       seen.insert(holder.seqs.begin(), holder.seqs.end());
       if (later) continue;
       if (share(holder.seqs, job.seqs)) {
         const bool again = other->token == run.token && other->returned && !holder.settled;
-        if (again) history_.world().fail("{} starts {} again before its last end is durable", run.node, text(job.name));
+        if (again)
+          history_.world().fail("{} starts {} again before its last end is durable", run.node,
+                                text(job.name));
         continue;
       }
       if (!history_.any_live(holder.seqs)) continue;
@@ -79,9 +85,10 @@ void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job) {
       const bool newcomer = other->token != run.token &&
                             (!job.sort || !holder.sort || sorts_before(options, *job.sort, *holder.sort));
       if (newcomer) continue;
-      history_.world().fail("order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) has started and has the key",
-                            run.node, text(job.name), job.seqs.front(), run.shard.queue, run.shard.index,
-                            text(holder.name), holder.seqs.front());
+      history_.world().fail(
+          "order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) has started and has the key",
+          run.node, text(job.name), job.seqs.front(), run.shard.queue, run.shard.index, text(holder.name),
+          holder.seqs.front());
     }
   }
 }
@@ -93,7 +100,8 @@ void StartChecker::started(const SeenRun& run, const runtime::Assignment& assign
   }
   std::set<std::string> keys;
   for (const auto& job : run.jobs) {
-    if (!keys.insert(job.name.key).second) history_.world().fail("two jobs of key {} in one run", job.name.key);
+    if (!keys.insert(job.name.key).second)
+      history_.world().fail("two jobs of key {} in one run", job.name.key);
   }
   if (assignment.jobs.size() > std::max(history_.options(run.shard).batch_size, 1U)) {
     history_.world().fail("a batch of {} jobs", assignment.jobs.size());
@@ -107,8 +115,8 @@ void StartChecker::look_at_time(const SeenRun& run, const SeenJob& job, Time now
   const auto state = history_.state_of(run.shard, first);
   const auto run_at = state ? state->run_at : entry.run_at.value_or(entry.at);
   if (run_at <= now) return;
-  history_.world().fail("early: {} starts {} (entry {}) {} us before its time", run.node, text(job.name), first,
-                        (run_at - now).count());
+  history_.world().fail("early: {} starts {} (entry {}) {} us before its time", run.node, text(job.name),
+                        first, (run_at - now).count());
 }
 
 void StartChecker::look_at_payloads(const SeenRun& run, const SeenJob& job, const BatchJob& delivered) {
@@ -116,8 +124,9 @@ void StartChecker::look_at_payloads(const SeenRun& run, const SeenJob& job, cons
   for (const Seq seq : job.seqs) expected.insert(history_.entries.at(seq).payload);
   for (const auto& payload : delivered.payloads) got.insert(payload.bytes);
   const bool all = history_.options(run.shard).payloads == PayloadChoice::all;
-  const bool right = all ? expected == got
-                         : got.size() == 1 && std::includes(expected.begin(), expected.end(), got.begin(), got.end());
+  const bool right =
+      all ? expected == got
+          : got.size() == 1 && std::includes(expected.begin(), expected.end(), got.begin(), got.end());
   const bool ordered = std::is_sorted(delivered.payloads.begin(), delivered.payloads.end(),
                                       [](const auto& a, const auto& b) { return a.score < b.score; });
   if (!right || !ordered) history_.world().fail("{} gets wrong payloads for {}", run.node, text(job.name));

@@ -30,7 +30,8 @@ struct Actor {
 
 /// One thread, one seed: time, chance, and who goes next.
 ///
-/// Time stands still within a step, but for preempt(): others may then take steps in the middle of one, as threads do.
+/// Time stands still within a step, but for preempt(): others may then take steps in the middle of one, as
+/// threads do.
 class World {
  public:
   World(std::uint64_t seed, bool print) : random(seed * 0x9e3779b97f4a7c15ULL + 1), print_(print) {}
