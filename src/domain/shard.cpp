@@ -117,6 +117,7 @@ void Shard::committed(Time now) {
 
 void Shard::forget(Job& job) {
   if (job.extra && job.extra->dirty) std::erase(dirty_, &job);
+  if (!doomed_.empty()) std::erase(doomed_, &job);
   table_.erase(job);
   Job::destroy(&job);
   --job_count_;

@@ -352,6 +352,21 @@ TEST(ShardPoison, ALostLeaseOfALivingNodeDoesNotCount) {
   EXPECT_EQ(shard.job("1").crashes, 0U);
 }
 
+TEST(ShardPoison, OneThatWouldDieAtTheTakeOverMayHaveBeenCancelledMeanwhile) {
+  Harness shard(plain());
+  shard.push({.id = "1"});
+  shard.take();
+  for (int crash = 0; crash < 3; ++crash) {
+    shard.crash();
+    ASSERT_TRUE(shard.take_marked(Admission{}));
+  }
+  shard.control(EntryType::cancel, "1");
+  shard.crash();
+  shard.commit();
+  EXPECT_TRUE(shard.take_dead().empty());
+  EXPECT_EQ(shard.log_size(), 0U);
+}
+
 TEST(ShardControl, CancelRemovesAQueuedJobAndStopsARunningOne) {
   Harness shard(plain());
   shard.push({.id = "1", .payload = "a"});

@@ -77,9 +77,10 @@ void LeaseKeeper::look() {
     definitions_version_ = list.version;
     hooks_.definitions(list);
   }
+  const auto asked = clock_.steady();
   const auto nodes = store_.nodes();
+  watch_nodes(nodes, asked);
   const auto shards = store_.shards();
-  watch_nodes(nodes);
 
   std::vector<domain::LiveNode> live;
   std::set<std::pair<std::string, std::string>> elsewhere;
@@ -115,7 +116,7 @@ void LeaseKeeper::look() {
   for (const auto& id : dead_) {
     const bool holds =
         std::any_of(shards.begin(), shards.end(), [&](const auto& row) { return row.owner == id; });
-    if (!holds) store_.leave(id);
+    if (!holds) store_.leave(id, seen_.at(id).renewals);
   }
   auto plan = domain::plan_placement({placed, live}, node_id_, options_);
   // What is still this node's in the store after a lost lease is taken again even when it belongs elsewhere:
@@ -128,7 +129,8 @@ void LeaseKeeper::look() {
   if (claiming && !plan.claim.empty() && hooks_.may_claim()) claim(plan.claim, shards, nodes);
 }
 
-void LeaseKeeper::watch_nodes(const std::vector<store::NodeRow>& nodes) {
+// A count is known to stand still from the answer that showed it first to the question that showed it last.
+void LeaseKeeper::watch_nodes(const std::vector<store::NodeRow>& nodes, Duration asked) {
   const auto now = clock_.steady();
   std::set<std::string> present;
   for (const auto& node : nodes) {
@@ -136,7 +138,7 @@ void LeaseKeeper::watch_nodes(const std::vector<store::NodeRow>& nodes) {
     if (node.id == node_id_) continue;
     auto [seen, is_new] = seen_.try_emplace(node.id, Seen{node.renewals, now});
     if (seen->second.renewals != node.renewals) seen->second = {node.renewals, now};
-    const bool dead = node.gone || now - seen->second.since >= options_.lease;
+    const bool dead = node.gone || asked - seen->second.since >= options_.lease;
     if (!dead) {
       dead_.erase(node.id);
     } else if (dead_.insert(node.id).second && hooks_.node_down) {

@@ -69,7 +69,7 @@ class LeaseKeeper {
 
   void renew();
   void look();
-  void watch_nodes(const std::vector<store::NodeRow>& nodes);
+  void watch_nodes(const std::vector<store::NodeRow>& nodes, Duration asked);
   void claim(const std::vector<domain::ShardId>& wanted, const std::vector<store::ShardRow>& shards,
              const std::vector<store::NodeRow>& nodes);
   void release_now();

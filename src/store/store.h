@@ -230,14 +230,16 @@ class Store {
   // --- nodes and leases ---
 
   /// Registers a node under its generated id: 1 to 64 of A-Z a-z 0-9 . _ - (else Error{invalid_argument}).
-  /// Joining again replaces the facts and moves the counter.
+  /// Joining again replaces the facts and moves the counter to max(last + 1, store time in µs): a node that
+  /// was forgotten and joins again never shows a count that others have seen of it.
   virtual void join(const std::string& node, const std::string& facts) = 0;
 
   /// Moves the node's counter. False: the node is not registered any more (its leases may be taken).
   virtual bool renew(const std::string& node) = 0;
 
-  /// Forgets the node and frees what it still holds (as an unclean end, unless released before).
-  virtual void leave(const std::string& node) = 0;
+  /// Forgets the node and frees what it still holds (as an unclean end, unless released before). With
+  /// `seen_renewals` only while its counter still stands there: it may have come back to life.
+  virtual void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals = {}) = 0;
 
   virtual std::vector<NodeRow> nodes() = 0;
 

@@ -64,6 +64,17 @@ TEST_P(Leases, joining_again_moves_the_counter_and_replaces_the_facts) {
   EXPECT_FALSE(second().nodes().at(0).gone);
 }
 
+// Who last saw it before it was forgotten would think that it stands still.
+TEST_P(Leases, a_forgotten_node_comes_back_with_a_count_it_never_had) {
+  store().join("a", "");
+  for (int i = 0; i < 3; ++i) store().renew("a");
+  const auto before = renewals_of("a");
+  store().leave("a");
+  clock_.move(1s);
+  store().join("a", "");
+  EXPECT_GT(renewals_of("a"), before);
+}
+
 TEST_P(Leases, a_nodes_id_is_a_plain_word) {
   for (const auto& id : std::vector<std::string>{"", "a/b", "../x", "a b", std::string(65, 'x')}) {
     EXPECT_THROW(store().join(id, ""), Error) << id;
@@ -176,6 +187,20 @@ TEST_P(Leases, leaving_frees_what_was_not_released_as_unclean) {
   const auto left = own({queue, 1}, "n2");
   EXPECT_FALSE(left.clean);
   EXPECT_FALSE(left.crashed) << "it lived when it left";
+}
+
+// Who thought it dead was late.
+TEST_P(Leases, a_node_that_has_renewed_since_it_was_seen_is_not_forgotten) {
+  const auto shard = define_shard();
+  own(shard, "n1");
+  const auto seen = renewals_of("n1");
+  store().renew("n1");
+  store().leave("n1", seen);
+  EXPECT_EQ(row_of(shard).owner, "n1");
+  EXPECT_TRUE(store().renew("n1"));
+  store().leave("n1", seen + 2);
+  EXPECT_FALSE(store().renew("n1"));
+  EXPECT_EQ(row_of(shard).owner, "");
 }
 
 TEST_P(Leases, a_dead_process_is_known_at_once) {

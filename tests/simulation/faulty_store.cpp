@@ -174,10 +174,10 @@ bool FaultyStore::renew(const std::string& node) {
   });
 }
 
-void FaultyStore::leave(const std::string& node) {
+void FaultyStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
   ask("leave", [&] {
     world_.say("{} forgets {}", who_, node);
-    inner_.leave(node);
+    inner_.leave(node, seen_renewals);
   });
 }
 

@@ -62,7 +62,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   bool remove(std::string_view name) override { return inner_.remove(name); }
   void join(const std::string& node, const std::string& facts) override;
   bool renew(const std::string& node) override;
-  void leave(const std::string& node) override;
+  void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<store::NodeRow> nodes() override;
   std::vector<store::ShardRow> shards() override;
   std::vector<store::Grant> acquire(const std::string& node, std::uint64_t holder,

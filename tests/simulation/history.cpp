@@ -3,15 +3,11 @@
 #include <algorithm>
 
 namespace ordo::simulation {
-namespace {
-
 std::int64_t slot_of(Time at, Duration granularity) {
   const auto us = at.time_since_epoch().count();
   const auto width = std::max<std::int64_t>(granularity.count(), 1);
   return us >= 0 ? us / width : (us - width + 1) / width;
 }
-
-}  // namespace
 
 bool sorts_before(const QueueOptions& options, const SortKey& a, const SortKey& b) {
   if (options.order == DueOrder::priority) {

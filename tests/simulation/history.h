@@ -48,6 +48,7 @@ struct SortKey {
   Time run_at{};
   Seq arrival = 0;
 };
+std::int64_t slot_of(Time at, Duration granularity);
 bool sorts_before(const QueueOptions& options, const SortKey& a, const SortKey& b);
 
 struct SeenJob {

@@ -32,7 +32,7 @@ void OverlapChecker::started(const SeenRun& run) {
 
 void OrderChecker::started(const SeenRun& run, Time now) {
   for (const auto& job : run.jobs) {
-    look_at_holders(run, job);
+    look_at_holders(run, job, now);
     if (job.sort) look_at_waiting(run, job, now);
   }
 }
@@ -58,7 +58,7 @@ void OrderChecker::look_at_waiting(const SeenRun& run, const SeenJob& job, Time 
 }
 
 // A job that has started keeps its key: strict until it is gone, else until its run's end is durable.
-void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job) {
+void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job, Time now) {
   const auto& options = history_.options(run.shard);
   std::set<Seq> seen;  // a job's last run counts
   for (auto at = history_.runs.rbegin(); at != history_.runs.rend(); ++at) {
@@ -81,16 +81,37 @@ void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job) {
       if (history_.is_cancelled(holder.name, run.shard, holder.seqs.front(), run.through)) continue;
       if (options.key_order == KeyOrder::exclusive && holder.settled) continue;
       ++history_.totals.orders;
-      // The owner was lost before it could write that the key is taken.
-      const bool newcomer = other->token != run.token &&
-                            (!job.sort || !holder.sort || sorts_before(options, *job.sort, *holder.sort));
-      if (newcomer) continue;
+      if (other->token != run.token && may_come_first(run, job, holder, now)) continue;
       history_.world().fail(
           "order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) has started and has the key",
           run.node, text(job.name), job.seqs.front(), run.shard.queue, run.shard.index, text(holder.name),
           holder.seqs.front());
     }
   }
+}
+
+// The owner of the holder was lost before it could write that the key is taken, and the holder may have moved
+// since: a later owner's state says so, or what was merged into it.
+bool OrderChecker::may_come_first(const SeenRun& run, const SeenJob& job, const SeenJob& holder,
+                                  Time now) const {
+  if (!job.sort || !holder.sort) return true;
+  const auto& options = history_.options(run.shard);
+  auto sort = *holder.sort;
+  Seq known = holder.seqs.front();
+  if (const auto state = history_.state_of(run.shard, holder.seqs.front())) {
+    if (state->held) return false;
+    sort.run_at = state->run_at;
+    sort.slot = slot_of(sort.run_at, options.granularity);
+    sort.priority = state->options.priority.value_or(sort.priority);
+    known = std::max(known, state->through);
+  }
+  for (auto at = history_.entries.upper_bound(known);
+       at != history_.entries.end() && at->first <= run.through; ++at) {
+    const auto& entry = at->second;
+    if (!entry.is_payload() || entry.shard != run.shard || entry.name != holder.name) continue;
+    if (entry.options.priority) sort.priority = *entry.options.priority;
+  }
+  return sort.run_at > now || sorts_before(options, *job.sort, sort);
 }
 
 void StartChecker::started(const SeenRun& run, const runtime::Assignment& assignment, Time now) {

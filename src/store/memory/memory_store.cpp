@@ -235,7 +235,7 @@ void MemoryStore::join(const std::string& node, const std::string& facts) {
   row.id = node;
   row.facts = facts;
   row.gone = false;
-  ++row.renewals;
+  row.renewals = std::max(row.renewals + 1, now_us());
 }
 
 bool MemoryStore::renew(const std::string& node) {
@@ -246,11 +246,12 @@ bool MemoryStore::renew(const std::string& node) {
   return true;
 }
 
-void MemoryStore::leave(const std::string& node) {
+void MemoryStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
   check_node(node);
   const std::lock_guard lock(mutex_);
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
+  if (seen_renewals && found->second.renewals != *seen_renewals) return;
   for (auto& [id, shard] : shards_) {
     if (shard.owner != node) continue;
     shard.owner.clear();
@@ -300,7 +301,6 @@ std::vector<Grant> MemoryStore::acquire(const std::string& node, std::uint64_t h
   const std::lock_guard lock(mutex_);
   std::vector<Grant> grants;
   if (!nodes_.contains(node)) return grants;
-  const auto now_us = static_cast<std::uint64_t>(clock_.wall().time_since_epoch().count());
   for (const auto& claim : claims) {
     const auto found = shards_.find(claim.shard);
     if (found == shards_.end() || !is_still_so(claim, found->second)) continue;
@@ -308,7 +308,7 @@ std::vector<Grant> MemoryStore::acquire(const std::string& node, std::uint64_t h
     const auto owner = nodes_.find(shard.owner);
     const bool crashed = shard.crashed || (owner != nodes_.end() && owner->second.gone);
     shard.owner = node;
-    shard.lease = {.token = std::max(shard.lease.token + 1, now_us), .holder = holder};
+    shard.lease = {.token = std::max(shard.lease.token + 1, now_us()), .holder = holder};
     grants.push_back({.shard = claim.shard,
                       .lease = shard.lease,
                       .batch = shard.batch,

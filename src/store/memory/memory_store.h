@@ -36,7 +36,7 @@ class MemoryStore final : public Store {
 
   void join(const std::string& node, const std::string& facts) override;
   bool renew(const std::string& node) override;
-  void leave(const std::string& node) override;
+  void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<NodeRow> nodes() override;
   std::vector<ShardRow> shards() override;
   std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
@@ -72,6 +72,8 @@ class MemoryStore final : public Store {
     std::uint64_t dead = 0;
     std::uint64_t dead_trimmed = 0;
   };
+
+  std::uint64_t now_us() { return static_cast<std::uint64_t>(clock_.wall().time_since_epoch().count()); }
 
   // All below need mutex_.
   void check_append(std::span<const NewEntry> entries) const;

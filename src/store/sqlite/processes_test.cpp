@@ -56,7 +56,7 @@ TEST(StoreProcesses, a_killed_node_is_gone) {
   other.signal(SIGKILL);
   other.wait();
   EXPECT_TRUE(store.nodes()[0].gone);
-  store.leave("elsewhere");
+  store.leave("elsewhere", {});
   EXPECT_FALSE(std::filesystem::exists(directory.file("jobs.db-node-elsewhere")));
 }
 

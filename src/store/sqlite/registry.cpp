@@ -93,9 +93,9 @@ std::vector<NodeRow> read_nodes(Connection& connection, const NodeLocks& locks) 
 
 void join_node(Writer& writer, const std::string& node, const std::string& facts) {
   Statement(writer.connection(),
-            "INSERT INTO node VALUES(?1, 1, ?2)"
-            " ON CONFLICT DO UPDATE SET renewals=renewals+1, facts=excluded.facts")
-      .bind(std::string_view(node), Blob{facts})
+            "INSERT INTO node VALUES(?1, ?3, ?2)"
+            " ON CONFLICT DO UPDATE SET renewals=max(renewals+1, excluded.renewals), facts=excluded.facts")
+      .bind(std::string_view(node), Blob{facts}, writer.now().time_since_epoch().count())
       .run();
 }
 
@@ -104,13 +104,19 @@ bool renew_node(Writer& writer, const std::string& node) {
   return update.bind(std::string_view(node)).run() == 1;
 }
 
-void forget_node(Writer& writer, const NodeLocks& locks, const std::string& node) {
+bool forget_node(Writer& writer, const NodeLocks& locks, const std::string& node,
+                 std::optional<std::uint64_t> seen_renewals) {
   auto& connection = writer.connection();
   const bool is_gone = locks.is_gone(node);
-  if (Statement(connection, "DELETE FROM node WHERE id=?1").bind(std::string_view(node)).run() == 0) return;
+  Statement renewals(connection, "SELECT renewals FROM node WHERE id=?1");
+  if (!renewals.bind(std::string_view(node)).step()) return true;
+  if (seen_renewals && renewals.unsigned_number(0) != *seen_renewals) return false;
+  renewals.reset();
+  Statement(connection, "DELETE FROM node WHERE id=?1").bind(std::string_view(node)).run();
   Statement(connection, "UPDATE shard SET owner='', crashed=?2 WHERE owner=?1")
       .bind(std::string_view(node), std::int64_t{is_gone})
       .run();
+  return true;
 }
 
 // -------------------------------------------------------------------------------------------------------

@@ -26,7 +26,9 @@ bool remove_queue(Writer& writer, std::string_view name);
 
 void join_node(Writer& writer, const std::string& node, const std::string& facts);
 bool renew_node(Writer& writer, const std::string& node);
-void forget_node(Writer& writer, const NodeLocks& locks, const std::string& node);
+/// False: it has renewed since.
+bool forget_node(Writer& writer, const NodeLocks& locks, const std::string& node,
+                 std::optional<std::uint64_t> seen_renewals);
 
 std::vector<Grant> acquire_shards(Writer& writer, const NodeLocks& locks, const std::string& node,
                                   std::uint64_t holder, std::span<const Claim> claims);

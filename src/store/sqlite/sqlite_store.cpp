@@ -202,11 +202,10 @@ bool SqliteStore::renew(const std::string& node) {
   return write([&](Writer& writer) { return renew_node(writer, node); });
 }
 
-void SqliteStore::leave(const std::string& node) {
+void SqliteStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
   check_node(node);
   write([&](Writer& writer) {
-    forget_node(writer, node_locks_, node);
-    node_locks_.drop(node);
+    if (forget_node(writer, node_locks_, node, seen_renewals)) node_locks_.drop(node);
     return true;
   });
 }

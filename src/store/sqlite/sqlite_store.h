@@ -42,7 +42,7 @@ class SqliteStore final : public Store {
 
   void join(const std::string& node, const std::string& facts) override;
   bool renew(const std::string& node) override;
-  void leave(const std::string& node) override;
+  void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<NodeRow> nodes() override;
   std::vector<ShardRow> shards() override;
   std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
