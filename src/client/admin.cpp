@@ -114,29 +114,29 @@ Admin::Impl::Shards Admin::Impl::rebuild(const store::QueueDefinition& queue,
     for (const auto& row : fact.states) states.emplace_back(row.seq, domain::decode_state(row.bytes));
     shard.load({}, std::move(states), domain::decode_counts(fact.counts));
   }
-  store::Seq after = 0;
-  while (!ids.empty()) {
-    const auto chunk = store.read(after, ids, kLogRows);
+  const auto log = store.open_log();
+  for (const auto id : ids) log->add(id);
+  for (bool at_end = false; !at_end;) {
+    const auto chunk = log->read(kLogRows);
+    at_end = chunk.at_end;
     for (const auto& row : chunk.rows) {
       by_id.at(row.shard)->apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now);
     }
-    after = chunk.through;
-    if (chunk.at_end) break;
   }
   return shards;
 }
 
 // As the owners said last, at most a second ago.
-std::set<domain::Seq> Admin::Impl::running_now() {
+std::map<store::ShardId, std::set<domain::Seq>> Admin::Impl::running_now() {
   std::set<std::string> alive;
   for (const auto& node : handle_->store().nodes()) {
     if (!node.gone) alive.insert(node.id);
   }
-  std::set<domain::Seq> running;
+  std::map<store::ShardId, std::set<domain::Seq>> running;
   for (const auto& row : handle_->store().shards()) {
     if (!alive.contains(row.owner)) continue;
     const auto counts = domain::decode_counts(row.counts);
-    running.insert(counts.running_now.begin(), counts.running_now.end());
+    running[row.shard].insert(counts.running_now.begin(), counts.running_now.end());
   }
   return running;
 }
@@ -177,11 +177,13 @@ std::vector<JobView> Admin::Impl::jobs(std::string_view name, const JobFilter& f
   }
   domain::PayloadBudget budget;
   const auto now = handle_->store().now();
-  const auto running = running_now();
-  for (const auto& shard : rebuild(*queue, ids, budget)) {
-    for (auto& job : shard->snapshot(domain::Shard::View::live)) {
+  auto running = running_now();
+  const auto shards = rebuild(*queue, ids, budget);
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const auto& runs = running[ids[i]];
+    for (auto& job : shards[i]->snapshot(domain::Shard::View::live)) {
       const auto first = std::min_element(job.pieces.begin(), job.pieces.end());
-      if (running.contains(first->first)) job.place = domain::Place::running;
+      if (runs.contains(first->first)) job.place = domain::Place::running;
       if (!filter.id.empty() && job.id != filter.id) continue;
       if (!filter.kind.empty() && job.kind != filter.kind) continue;
       if (!filter.key.empty() && job.key != filter.key) continue;

@@ -46,7 +46,7 @@ class Admin::Impl {
   /// The given shards of a queue as an owner would have them now, from the store alone.
   Shards rebuild(const store::QueueDefinition& queue, const std::vector<store::ShardId>& shards,
                  domain::PayloadBudget& budget);
-  std::set<domain::Seq> running_now();
+  std::map<store::ShardId, std::set<domain::Seq>> running_now();
   void each_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
                  const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
                                           const domain::DeadPayload&)>& visit);

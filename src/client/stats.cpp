@@ -58,11 +58,9 @@ Admin::Impl::Tally Admin::Impl::tally() {
   }
   const auto now = store.now();
   std::map<store::ShardId, domain::Counts> counts;
-  std::map<store::ShardId, store::Seq> positions;
   std::map<store::ShardId, std::uint64_t> dead;
-  std::vector<store::ShardId> tail;
   std::map<std::uint32_t, std::vector<store::ShardId>> stale_split;
-  store::Seq from = ~store::Seq{0};
+  const auto tail = store.open_log();
   std::set<std::uint32_t> unread;
   for (const auto& row : store.shards()) {
     auto& own = counts[row.shard] = domain::decode_counts(row.counts);
@@ -75,14 +73,12 @@ Admin::Impl::Tally Admin::Impl::tally() {
         continue;
       }
     }
-    positions[row.shard] = row.position;
-    tail.push_back(row.shard);
-    from = std::min(from, row.position);
+    tail->add(row.shard, row.position);
   }
-  while (!tail.empty()) {
-    const auto chunk = store.read(from, tail, kLogRows);
+  for (bool at_end = false; !at_end;) {
+    const auto chunk = tail->read(kLogRows);
+    at_end = chunk.at_end;
     for (const auto& row : chunk.rows) {
-      if (row.seq <= positions[row.shard]) continue;
       const auto entry = domain::decode_entry(chunk.body(row));
       if (is_payload(entry)) {
         add_payload(counts[row.shard], entry, row.at, now);
@@ -90,8 +86,6 @@ Admin::Impl::Tally Admin::Impl::tally() {
         unread.insert(row.shard.queue);
       }
     }
-    from = chunk.through;
-    if (chunk.at_end) break;
   }
   for (const auto& queue : list.queues) {
     const auto& shards = stale_split[queue.number];

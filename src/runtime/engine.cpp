@@ -51,6 +51,11 @@ const OwnedShard* Engine::find(domain::ShardId id) const {
   return found == shards_.end() ? nullptr : found->second.get();
 }
 
+OwnedShard* Engine::owned(domain::ShardId id) {
+  const auto found = shards_.find(id);
+  return found == shards_.end() ? nullptr : found->second.get();
+}
+
 OwnedShard* Engine::owned(domain::ShardId id, std::uint64_t epoch) {
   const auto found = shards_.find(id);
   return found != shards_.end() && found->second->epoch == epoch ? found->second.get() : nullptr;
@@ -88,8 +93,7 @@ void Engine::read(News news) {
   // In their order: what was read for an earlier ownership of a shard comes before its next adoption.
   for (auto& piece : news.log) {
     if (auto* loaded = std::get_if<LoadedShard>(&piece)) adopt(std::move(*loaded));
-    if (const auto* chunk = std::get_if<Chunk>(&piece)) apply(*chunk);
-    if (const auto* caught_up = std::get_if<CaughtUp>(&piece)) make_ready(*caught_up);
+    if (const auto* chunk = std::get_if<store::LogChunk>(&piece)) apply(*chunk);
   }
   for (auto& end : news.ends) finish(std::move(end));
   for (const auto& end : news.commits) settle(end);
@@ -100,15 +104,6 @@ void Engine::read(News news) {
   for (auto& [id, shard] : shards_) look_at_kinds(*shard);
 }
 
-void Engine::make_ready(const CaughtUp& caught_up) {
-  for (const auto id : caught_up.shards) {
-    const auto found = shards_.find(id);
-    if (found == shards_.end()) continue;
-    found->second->machine.ready(now_);
-    found->second->ready = true;
-  }
-}
-
 void Engine::adopt(LoadedShard loaded) {
   const auto& grant = loaded.grant;
   if (loaded.losses != lease_.losses()) return;  // the lease it was granted under has ended since
@@ -116,7 +111,8 @@ void Engine::adopt(LoadedShard loaded) {
   for (auto& [name, served] : queues_) {
     if (served->number == grant.shard.queue) queue = served.get();
   }
-  if (queue == nullptr || shards_.contains(grant.shard)) return;
+  if (queue == nullptr) return;
+  ORDO_ASSERT(!shards_.contains(grant.shard));
   auto shard = std::make_unique<OwnedShard>(grant.shard, *queue, grant, budget_);
   shard->epoch = ++last_epoch_;
   shard->releasing = releasing_;
@@ -132,19 +128,21 @@ void Engine::adopt(LoadedShard loaded) {
   shards_[grant.shard] = std::move(shard);
 }
 
-void Engine::apply(const Chunk& chunk) {
+void Engine::apply(const store::LogChunk& chunk) {
   OwnedShard* shard = nullptr;
-  for (const auto& row : chunk.log.rows) {
-    if (shard == nullptr || shard->id != row.shard) {
-      const auto found = shards_.find(row.shard);
-      shard = found == shards_.end() ? nullptr : found->second.get();
-    }
-    if (shard == nullptr || row.seq <= shard->machine.through()) continue;
-    shard->machine.apply({row.seq, row.at, domain::decode_entry(chunk.log.body(row))}, now_);
+  for (const auto& row : chunk.rows) {
+    if (shard == nullptr || shard->id != row.shard) shard = owned(row.shard);
+    if (shard == nullptr) continue;
+    ORDO_ASSERT(row.seq > shard->machine.through());
+    shard->machine.apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now_);
   }
-  if (!chunk.for_all) return;
+  for (const auto id : chunk.caught_up) {
+    if (shard = owned(id); shard == nullptr) continue;
+    shard->machine.ready(now_);
+    shard->ready = true;
+  }
   for (auto& [id, each] : shards_) {
-    if (each->ready) each->machine.read_through(chunk.log.through);
+    if (each->ready) each->machine.read_through(chunk.through);
   }
 }
 
@@ -263,8 +261,9 @@ void Engine::drop(domain::ShardId id) {
     --zombies_;
     return true;
   });
+  const auto lease = found->second->lease;
   shards_.erase(found);
-  if (hooks_.lost) hooks_.lost(id);
+  if (hooks_.lost) hooks_.lost(id, lease);
 }
 
 void Engine::drop_all() {

@@ -32,7 +32,7 @@ struct EngineHooks {
   /// Payloads that died, after it is durable.
   std::function<void(const std::string& queue, std::vector<JobView>)> died{};
   /// This node does not own the shard any more.
-  std::function<void(domain::ShardId)> lost{};
+  std::function<void(domain::ShardId, store::Lease)> lost{};
   /// The shard has nothing running or unwritten any more and may be given back.
   std::function<void(domain::ShardId, store::Lease)> released{};
   /// The leases ended while runs went on.
@@ -107,8 +107,7 @@ class Engine {
 
   void read(News news);
   void adopt(LoadedShard loaded);
-  void make_ready(const CaughtUp& caught_up);
-  void apply(const Chunk& chunk);
+  void apply(const store::LogChunk& chunk);
   void look_at_kinds(OwnedShard& shard);
   void finish(RunEnd end);
   void settle(const CommitEnd& end);
@@ -133,6 +132,7 @@ class Engine {
   void check_timeouts();
   void release_idle();
   Duration next_tick();
+  OwnedShard* owned(domain::ShardId id);
   OwnedShard* owned(domain::ShardId id, std::uint64_t epoch);
 
   const NodeOptions& options_;

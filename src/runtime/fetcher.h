@@ -43,7 +43,7 @@ class Fetcher {
     for (auto& request : requests) {
       Fetched answer{request.shard, request.epoch, request.run, {}};
       try {
-        answer.chunk = store_.fetch(request.seqs);
+        answer.chunk = store_.fetch(request.shard, request.seqs);
       } catch (const Error&) {
         failure = std::current_exception();
       }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -9,45 +11,44 @@
 namespace ordo::runtime {
 
 /// Reads the log for the shards of this node and hands it to the engine, in order: new shards from the
-/// beginning, then everything that is appended. One scan serves all shards.
+/// beginning, then everything that is appended.
 ///
-/// tick() belongs to one thread; the rest is thread-safe.
+/// tick() and wait() belong to one thread; the rest is thread-safe.
 class Follower {
  public:
-  Follower(store::Store& store, Inbox& inbox) : store_(store), inbox_(inbox) {}
+  Follower(store::Store& store, Inbox& inbox) : store_(store), inbox_(inbox), log_(store.open_log()) {}
 
   /// Shards to read from now on. `losses`: how often the node had lost its leases when it was granted them.
   void add(std::vector<store::Grant> grants, std::uint64_t losses);
-  void remove(domain::ShardId shard);
+  /// Not any more, unless it was granted anew.
+  void remove(domain::ShardId shard, store::Lease lease);
 
   enum class Found {
     something,  ///< there may be more: tick again
+    a_wake,     ///< nothing to read, but a definition or a lease may have changed
     nothing,    ///< all was read
   };
   /// One read. Throws what the store throws; the next tick goes on where this one stood.
   Found tick();
 
+  /// Until there may be something to read, or for `at_most`.
+  void wait(Duration at_most) { log_->wait(at_most); }
+
  private:
   void adopt(const std::vector<store::Grant>& grants);
-  void read_for_adopted();
-  void tell_caught_up(const std::vector<domain::ShardId>& ready);
 
   static constexpr std::size_t kRows = 8192;
 
   store::Store& store_;
   Inbox& inbox_;
+  std::unique_ptr<store::LogReader> log_;
 
   std::mutex mutex_;
   std::vector<store::Grant> added_;
   std::uint64_t losses_ = 0;  // at the grant of these
-  std::vector<domain::ShardId> removed_;
+  std::vector<std::pair<domain::ShardId, store::Lease>> removed_;
 
-  // Of the ticking thread
-  std::vector<domain::ShardId> shards_;
-  std::vector<store::Grant> behind_;    // not yet read to the head of their acquisition
-  std::vector<store::Grant> adopting_;  // not yet read to the cursor
-  store::Seq adopting_cursor_ = 0;
-  store::Seq cursor_ = 0;
+  std::map<domain::ShardId, store::Lease> read_;  // of the ticking thread
 };
 
 }  // namespace ordo::runtime

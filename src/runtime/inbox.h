@@ -27,17 +27,6 @@ struct CommitEnd {
   bool failed = false;
 };
 
-/// A part of the log.
-struct Chunk {
-  store::LogChunk log;
-  bool for_all = false;  ///< it was read for every shard of the node, and not for new ones alone
-};
-
-/// Shards whose log was read to the head of their acquisition.
-struct CaughtUp {
-  std::vector<domain::ShardId> shards;
-};
-
 /// Bytes of payloads that a run was missing.
 struct Fetched {
   domain::ShardId shard;
@@ -49,8 +38,7 @@ struct Fetched {
 
 /// What other threads tell the engine. One list per sender; taken all at once.
 struct News {
-  std::vector<std::variant<LoadedShard, Chunk, CaughtUp>>
-      log;  ///< as the follower read it; the order matters
+  std::vector<std::variant<LoadedShard, store::LogChunk>> log;  ///< as it was read; the order matters
   std::vector<domain::ShardId> release;
   std::vector<RunEnd> ends;
   std::vector<CommitEnd> commits;
@@ -78,9 +66,9 @@ class Inbox {
     changed_.notify_all();
   }
 
-  void post_chunk(Chunk chunk) {
+  void post_chunk(store::LogChunk chunk) {
     post([&](News& news) {
-      rows_ += chunk.log.rows.size();
+      rows_ += chunk.rows.size();
       news.log.emplace_back(std::move(chunk));
     });
   }

@@ -99,7 +99,7 @@ void LeaseKeeper::look() {
   bool claiming = false;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto shard : lost_) held_.erase(shard);
+    for (const auto& [shard, lease] : lost_) forget(shard, lease);
     lost_.clear();
     claiming = claiming_;
   }
@@ -164,7 +164,7 @@ void LeaseKeeper::claim(const std::vector<domain::ShardId>& wanted,
   }
   if (claims.empty()) return;
   auto grants = store_.acquire(node_id_, random_.next(), claims);
-  for (const auto& grant : grants) held_.insert(grant.shard);
+  for (const auto& grant : grants) held_[grant.shard] = grant.lease;
   if (!grants.empty()) hooks_.granted(std::move(grants));
 }
 
@@ -180,7 +180,7 @@ void LeaseKeeper::release_now() {
     const std::lock_guard lock(mutex_);
     to_release_.erase(to_release_.begin(), to_release_.begin() + static_cast<std::ptrdiff_t>(leases.size()));
   }
-  for (const auto& [shard, lease] : leases) held_.erase(shard);
+  for (const auto& [shard, lease] : leases) forget(shard, lease);
   store_.wake();
 }
 
@@ -189,9 +189,15 @@ void LeaseKeeper::released(domain::ShardId shard, store::Lease lease) {
   to_release_.emplace_back(shard, lease);
 }
 
-void LeaseKeeper::lost(domain::ShardId shard) {
+void LeaseKeeper::lost(domain::ShardId shard, store::Lease lease) {
   const std::lock_guard lock(mutex_);
-  lost_.push_back(shard);
+  lost_.emplace_back(shard, lease);
+}
+
+// The news may be older than the next lease of the shard.
+void LeaseKeeper::forget(domain::ShardId shard, store::Lease lease) {
+  const auto held = held_.find(shard);
+  if (held != held_.end() && held->second == lease) held_.erase(held);
 }
 
 void LeaseKeeper::stop_claiming() {

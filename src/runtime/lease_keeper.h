@@ -51,7 +51,7 @@ class LeaseKeeper {
 
   /// The engine has let go of a shard.
   void released(domain::ShardId shard, store::Lease lease);
-  void lost(domain::ShardId shard);
+  void lost(domain::ShardId shard, store::Lease lease);
 
   /// Claims nothing from now on, and gives everything back.
   void stop_claiming();
@@ -73,6 +73,7 @@ class LeaseKeeper {
   void claim(const std::vector<domain::ShardId>& wanted, const std::vector<store::ShardRow>& shards,
              const std::vector<store::NodeRow>& nodes);
   void release_now();
+  void forget(domain::ShardId shard, store::Lease lease);
 
   const NodeOptions& options_;
   std::string node_id_;
@@ -86,13 +87,13 @@ class LeaseKeeper {
 
   std::map<std::string, Seen> seen_;
   std::set<std::string> dead_;
-  std::set<domain::ShardId> held_;
+  std::map<domain::ShardId, store::Lease> held_;
   Duration renew_at_{};
   std::uint64_t definitions_version_ = 0;
 
   std::mutex mutex_;
   std::vector<std::pair<domain::ShardId, store::Lease>> to_release_;
-  std::vector<domain::ShardId> lost_;
+  std::vector<std::pair<domain::ShardId, store::Lease>> lost_;
   bool claiming_ = true;
 };
 

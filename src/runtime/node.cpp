@@ -68,13 +68,13 @@ void Node::build_engine() {
       worker->second->retries_exhausted(dead);
     });
   };
-  hooks.lost = [this](auto shard) {
-    follower_->remove(shard);
-    keeper_->lost(shard);
+  hooks.lost = [this](auto shard, auto lease) {
+    follower_->remove(shard, lease);
+    keeper_->lost(shard, lease);
     poke_keeper();
   };
   hooks.released = [this](auto shard, auto lease) {
-    follower_->remove(shard);
+    follower_->remove(shard, lease);
     keeper_->released(shard, lease);
     poke_keeper();
   };
@@ -199,19 +199,16 @@ void Node::engine_loop(const std::stop_token& stop) {
 }
 
 void Node::follower_loop(const std::stop_token& stop) {
-  auto seen = store_.wakes();
   while (!stop.stop_requested()) {
     if (!engine_->inbox().has_room()) {
       engine_->inbox().wait_for_room(plan_.options.poll_interval);
       continue;
     }
-    const auto before = store_.wakes();
     guard_store("read the log", stop, [&] {
-      if (follower_->tick() == Follower::Found::something) return;
-      // Woken for nothing of ours: a definition or a lease may have changed.
-      if (before != seen) poke_keeper();
-      seen = before;
-      store_.wait(before, plan_.options.poll_interval);
+      const auto found = follower_->tick();
+      if (found == Follower::Found::something) return;
+      if (found == Follower::Found::a_wake) poke_keeper();
+      follower_->wait(plan_.options.poll_interval);
     });
   }
 }

@@ -37,12 +37,18 @@ struct LogRow {
   std::uint32_t size = 0;
 };
 
-/// Some entries in log order. Never ends in the middle of an append.
+/// Some entries, each shard's in log order. Never ends in the middle of an append.
 struct LogChunk {
   std::string bytes;
   std::vector<LogRow> rows;
-  Seq through = 0;     ///< everything up to here has been read; where to go on
+  /// Shards of the reader that it has now read to their end for the first time: all that was acknowledged
+  /// before they were added has been returned.
+  std::vector<ShardId> caught_up;
+  /// All caught-up shards are read up to here. 0 where the numbers of different shards cannot be compared.
+  Seq through = 0;
   bool at_end = true;  ///< nothing more was there
+  /// A definition has changed or wake() was called since the read before. May be said for other reasons, too.
+  bool woken = false;
 
   std::string_view body(const LogRow& row) const {
     return std::string_view(bytes).substr(row.offset, row.size);
@@ -67,7 +73,7 @@ struct StateRow {
   bool operator==(const StateRow&) const = default;
 };
 
-/// A payload that died. `no` is given by the store: rises per store, never used twice.
+/// A payload that died. `no` is given by the store: rises per shard, never used twice in a queue.
 struct DeadRow {
   ShardId shard;
   std::uint64_t no = 0;
@@ -156,7 +162,7 @@ struct Grant {
   ShardId shard;
   Lease lease;
   std::uint64_t batch = 0;  ///< the shard's last committed batch number
-  Seq head = 0;             ///< last entry of the log at the acquisition
+  Seq head = 0;             ///< no entry of the shard that is there has a higher number
   bool clean = true;        ///< the previous owner released it
   bool crashed = false;     ///< the previous owner is known dead (not merely silent)
 };
@@ -164,8 +170,33 @@ struct Grant {
 using Completion = std::function<void(std::exception_ptr)>;
 using CommitCompletion = std::function<void(std::vector<CommitResult>, std::exception_ptr)>;
 
+/// Reads the logs of a set of shards: each behind a given place, then whatever is appended to it, each entry
+/// once. Belongs to one thread; the store must outlive it.
+class LogReader {
+ public:
+  virtual ~LogReader() = default;
+
+  /// Reads `shard`, too, behind `after`: from the beginning by default. Where entries can become visible
+  /// later than others with higher numbers (PostgreSQL), the reader of the owner gives such an entry a new
+  /// number before it returns it, so that every shard is read in the order of its numbers, now and by the
+  /// next owner; `lease` is the owner's, and none for a reader that only looks. Adding a shard again starts
+  /// it over.
+  virtual void add(ShardId shard, Seq after = 0, Lease lease = {}) = 0;
+  virtual void remove(ShardId shard) = 0;
+
+  /// About `max_rows` entries and about 8 MiB. Throws Error{unavailable}; the next call goes on where this
+  /// one stood. Entries of removed queues are not there.
+  virtual LogChunk read(std::size_t max_rows) = 0;
+
+  /// Returns once something may be there that the last read() did not see, or that read() would say it was
+  /// woken, by whichever process; or after `at_most`. Nothing is missed between the two.
+  virtual void wait(Duration at_most) = 0;
+};
+
 /// A durable store of logs, states, dead payloads, leases and queue definitions. One interface, batch first,
-/// each call one atomic step. store::memory is the executable specification; every other store answers alike.
+/// each call one atomic step (Redis Cluster: for each shard). Entries are numbered per shard: rising, never
+/// used twice, and never compared between shards. store::memory is the executable specification; every other
+/// store answers alike.
 ///
 /// Thread-safe, unless said. Blocking calls may take as long as the store's disk or server.
 /// Every call throws (or completes with) Error{unavailable} when the store cannot answer; the step then
@@ -176,30 +207,18 @@ class Store {
 
   // --- log ---
 
-  /// Appends all or nothing, in the order given; `done` runs on the store's own thread (memory: the caller's)
-  /// once they are durable. Wakes all who wait. Entries of one call become visible together. `done` must not
-  /// block. Completes with Error{invalid_argument} when a shard's queue does not exist (removed),
-  /// or above 256 MiB.
+  /// Appends all or nothing (Redis Cluster: shard by shard), in the order given; `done` runs on the store's
+  /// own thread (memory: the caller's) once they are durable. Wakes all who wait. Entries of one call become
+  /// visible together. `done` must not block. Completes with Error{invalid_argument} when a shard's queue
+  /// does not exist (removed), or above 256 MiB.
   virtual void append(std::vector<NewEntry> entries, Completion done) = 0;
 
-  /// The entries of `shards` behind `after`, in order: about `max_rows` and about 8 MiB of them, never part
-  /// of an append. `through` may pass the last row returned (entries of other shards).
-  virtual LogChunk read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) = 0;
+  virtual std::unique_ptr<LogReader> open_log() = 0;
 
-  /// The given entries (ascending), those that still exist.
-  virtual LogChunk fetch(std::span<const Seq> seqs) = 0;
+  /// The given entries of the shard (ascending), those that still exist.
+  virtual LogChunk fetch(ShardId shard, std::span<const Seq> seqs) = 0;
 
-  /// Number of the last append, 0 before the first.
-  virtual Seq head() = 0;
-
-  /// Counts everything that may interest a waiting node: appends, changed definitions, wake().
-  virtual std::uint64_t wakes() = 0;
-
-  /// Returns once wakes() differs from `seen`, or after `at_most`. No append between the two calls is missed,
-  /// from whichever process.
-  virtual void wait(std::uint64_t seen, Duration at_most) = 0;
-
-  /// Makes every wait() of every process return.
+  /// Makes every LogReader::wait() of every process return.
   virtual void wake() = 0;
 
   // --- owner ---

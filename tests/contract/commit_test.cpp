@@ -22,27 +22,28 @@ TEST_P(Commit, writes_everything_a_delta_holds) {
   const auto grant = own(shard);
   append(shard, {"a", "b", "c"});
   auto delta = delta_of(grant, 1);
-  delta.erase = {1, 3};
-  delta.states = {{.seq = 2, .bytes = "failed once"}};
+  const auto seqs = seqs_of(shard);
+  delta.erase = {seqs[0], seqs[2]};
+  delta.states = {{.seq = seqs[1], .bytes = "failed once"}};
   delta.dead = {{.at = clock_.wall(), .bytes = "payload"}};
-  delta.position = 3;
+  delta.position = seqs[2];
   delta.counts = "counts";
   ASSERT_EQ(commit(delta), CommitResult::applied);
   world().reopen();
-  EXPECT_EQ(read_all(shard), (Texts{"2:b"}));
+  EXPECT_EQ(read_all(shard), (Texts{"b"}));
   const auto facts = store().load(std::span(&shard, 1));
   ASSERT_EQ(facts.size(), 1u);
   EXPECT_EQ(facts[0].shard, shard);
-  EXPECT_EQ(facts[0].states, (std::vector<StateRow>{{2, "failed once"}}));
+  EXPECT_EQ(facts[0].states, (std::vector<StateRow>{{seqs[1], "failed once"}}));
   EXPECT_EQ(facts[0].counts, "counts");
   const auto row = row_of(shard);
   EXPECT_EQ(row.batch, 1u);
-  EXPECT_EQ(row.position, 3u);
+  EXPECT_EQ(row.position, seqs[2]);
   EXPECT_EQ(row.counts, "counts");
   EXPECT_EQ(row.dead, 1u);
   const auto dead = store().dead(shard.queue, 0, 10);
   ASSERT_EQ(dead.size(), 1u);
-  EXPECT_EQ(dead[0], (DeadRow{.shard = shard, .no = 1, .at = clock_.wall(), .bytes = "payload"}));
+  EXPECT_EQ(dead[0], (DeadRow{.shard = shard, .no = dead[0].no, .at = clock_.wall(), .bytes = "payload"}));
 }
 
 TEST_P(Commit, replaces_and_erases_states) {
@@ -76,8 +77,8 @@ TEST_P(Commit, refuses_what_does_not_match_the_lease) {
   const ShardId shard{define().number, 0};
   const auto grant = own(shard);
   append(shard, {"a"});
-  const auto refuse = [&](Lease lease, std::uint64_t batch) {
-    Delta delta{.shard = shard, .lease = lease, .batch = batch, .erase = {1}, .counts = "stale"};
+  const auto refuse = [&, seqs = seqs_of(shard)](Lease lease, std::uint64_t batch) {
+    Delta delta{.shard = shard, .lease = lease, .batch = batch, .erase = seqs, .counts = "stale"};
     EXPECT_EQ(commit(std::move(delta)), CommitResult::stale);
   };
   refuse({.token = grant.lease.token - 1, .holder = grant.lease.holder}, 1);
@@ -85,7 +86,7 @@ TEST_P(Commit, refuses_what_does_not_match_the_lease) {
   refuse({.token = grant.lease.token, .holder = grant.lease.holder + 1}, 1);
   refuse({}, 1);
   refuse(grant.lease, 2);
-  EXPECT_EQ(read_all(shard), (Texts{"1:a"}));
+  EXPECT_EQ(read_all(shard), (Texts{"a"}));
   EXPECT_EQ(row_of(shard).counts, "");
   EXPECT_EQ(row_of(shard).batch, 0u);
 }
@@ -107,13 +108,14 @@ TEST_P(Commit, a_successor_shuts_the_owner_out) {
   const auto old = own(shard, "n1", 1);
   append(shard, {"a", "b"});
   const auto heir = own(shard, "n2", 2);
+  const auto seqs = seqs_of(shard);
   auto delta = delta_of(old, 1);
-  delta.erase = {1};
+  delta.erase = {seqs[0]};
   EXPECT_EQ(commit(delta), CommitResult::stale);
   delta = delta_of(heir, 1);
-  delta.erase = {2};
+  delta.erase = {seqs[1]};
   EXPECT_EQ(commit(delta), CommitResult::applied);
-  EXPECT_EQ(read_all(shard), (Texts{"1:a"}));
+  EXPECT_EQ(read_all(shard), (Texts{"a"}));
 }
 
 TEST_P(Commit, an_equal_retry_answers_applied_and_changes_nothing) {  // stores.md §2.2
@@ -121,7 +123,7 @@ TEST_P(Commit, an_equal_retry_answers_applied_and_changes_nothing) {  // stores.
   const auto grant = own(shard);
   append(shard, {"a"});
   auto delta = delta_of(grant, 1);
-  delta.erase = {1};
+  delta.erase = seqs_of(shard);
   delta.dead = {{.at = clock_.wall(), .bytes = "dead"}};
   delta.states = {{1, "state"}};
   ASSERT_EQ(commit(delta), CommitResult::applied);
@@ -169,7 +171,7 @@ TEST_P(Commit, a_stale_part_is_refused_and_the_rest_stands) {  // stores.md §2.
   std::vector<Delta> deltas;
   for (std::uint32_t index = 0; index < 3; ++index) {
     auto& delta = deltas.emplace_back(delta_of(grants[index], 1));
-    delta.erase = {index + 1};
+    delta.erase = seqs_of({queue, index});
     delta.states = {{index + 1, "state"}};
     delta.dead = {{.at = clock_.wall(), .bytes = "dead"}};
     delta.counts = "counts";
@@ -177,7 +179,7 @@ TEST_P(Commit, a_stale_part_is_refused_and_the_rest_stands) {  // stores.md §2.
   const auto results = commit_and_wait(store(), deltas);
   EXPECT_EQ(results, (std::vector{CommitResult::applied, CommitResult::stale, CommitResult::applied}));
   EXPECT_EQ(read_all({queue, 0}), Texts{});
-  EXPECT_EQ(read_all({queue, 1}), (Texts{"2:a"}));
+  EXPECT_EQ(read_all({queue, 1}), (Texts{"a"}));
   EXPECT_EQ(read_all({queue, 2}), Texts{});
   EXPECT_TRUE(states_of({queue, 1}).empty());
   EXPECT_EQ(row_of({queue, 1}).counts, "");
@@ -201,7 +203,8 @@ TEST_P(Commit, erasing_what_is_gone_is_no_error) {
   const auto grant = own(shard);
   append(shard, {"a"});
   auto delta = delta_of(grant, 1);
-  delta.erase = {1, 1, 50};
+  const auto seq = seqs_of(shard).at(0);
+  delta.erase = {seq, seq, seq + 50};
   EXPECT_EQ(commit(delta), CommitResult::applied);
   EXPECT_EQ(read_all(shard), Texts{});
 }

@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "store/test_log.h"
+
 namespace ordo::store {
 namespace {
 
@@ -20,7 +22,6 @@ std::string body_text(std::string_view body) {
 
 std::string describe(const LogChunk& chunk) {
   std::ostringstream text;
-  text << "through " << chunk.through << (chunk.at_end ? " end" : "");
   for (const auto& row : chunk.rows) {
     text << "\n  " << row.seq << " " << text_of(row.shard) << " at " << micros_of(row.at) << " "
          << body_text(chunk.body(row));
@@ -72,10 +73,10 @@ std::string describe_log_and_states(Store& store) {
          << row.dead_trimmed;
   }
   const auto queues = store.queues();
-  text << "\nversion " << queues.version << " head " << store.head();
+  text << "\nversion " << queues.version;
   for (const auto& queue : queues.queues)
     text << "\n " << describe(queue) << describe(store.dead(queue.number, 0, 1000));
-  text << "\n" << describe(store.read(0, shards, 100'000)) << describe(store.load(shards));
+  text << "\n" << describe(read_log(store, shards)) << describe(store.load(shards));
   return text.str();
 }
 

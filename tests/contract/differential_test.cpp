@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/random.h"
 #include "contract/describe.h"
 #include "contract/world.h"
+#include "store/test_log.h"
 
 namespace ordo::store {
 namespace {
@@ -31,6 +33,7 @@ class Player {
   struct Move {
     std::string text;
     Operation run;
+    bool closes = false;  ///< what was opened before
   };
 
   Move next() {
@@ -66,7 +69,9 @@ class Player {
     if (grants_.size() > 12) grants_.erase(grants_.begin());
     rows_ = specification.shards();
     nodes_ = specification.nodes();
-    head_ = specification.head();
+    std::vector<ShardId> shards;
+    for (const auto& row : rows_) shards.push_back(row.shard);
+    for (const auto& row : read_log(specification, shards).rows) head_ = std::max(head_, row.seq);
     dead_.clear();
     for (std::uint32_t queue = 1; queue <= 9; ++queue) {
       for (const auto& row : specification.dead(queue, 0, 5)) dead_.push_back(row);
@@ -112,15 +117,15 @@ class Player {
   Move read() {
     const auto after = any_seq();
     const auto shards = some_shards();
-    const auto rows = random_.below(20);
-    return {"read", [=](World& world) { return describe(world.second().read(after, shards, rows)); }};
+    return {"read", [=](World& world) { return describe(read_log(world.second(), shards, after)); }};
   }
 
   Move fetch() {
     std::vector<Seq> seqs;
     for (Seq seq = any_seq(); seq < head_ + 2 && seqs.size() < 5; seq += 1 + random_.below(5))
       seqs.push_back(seq);
-    return {"fetch", [=](World& world) { return describe(world.store().fetch(seqs)); }};
+    const auto shard = any_shard();
+    return {"fetch", [=](World& world) { return describe(world.store().fetch(shard, seqs)); }};
   }
 
   Delta any_delta() {
@@ -166,9 +171,10 @@ class Player {
   /// Drops erasures of entries that belong to other shards, which is the owner's duty.
   static std::string describe_commit(Store& store, std::vector<Delta> deltas) {
     for (auto& delta : deltas) {
+      const auto own = store.fetch(delta.shard, delta.erase);
       std::erase_if(delta.erase, [&](Seq seq) {
-        const auto chunk = store.fetch(std::span(&seq, 1));
-        return !chunk.rows.empty() && chunk.rows[0].shard != delta.shard;
+        return std::none_of(own.rows.begin(), own.rows.end(),
+                            [&](const auto& row) { return row.seq == seq; });
       });
     }
     std::string text;
@@ -302,11 +308,13 @@ class Player {
   }
 
   Move reopen() {
-    return {"reopen", [](World& world) {
+    return {"reopen",
+            [](World& world) {
               for (const auto& node : world.store().nodes()) world.kill(node.id);
               world.reopen();
               return std::string("done");
-            }};
+            },
+            true};
   }
 
   Move look_around() {
@@ -322,15 +330,16 @@ class Player {
 };
 
 /// The answer, the refusal, and whether it woke anybody.
-std::string answer(const Operation& operation, World& world) {
-  const auto wakes = world.store().wakes();
+std::string answer(const Player::Move& move, World& world) {
+  const auto log = move.closes ? nullptr : world.store().open_log();
+  if (log) log->read(1);
   std::string text;
   try {
-    text = operation(world);
+    text = move.run(world);
   } catch (const Error& error) {
     text = std::string("Error: ") + error.what();
   }
-  return text + (world.store().wakes() != wakes ? " (wakes)" : "");
+  return text + (log && log->read(1).woken ? " (wakes)" : "");
 }
 
 void play(std::uint64_t seed) {
@@ -343,9 +352,9 @@ void play(std::uint64_t seed) {
     clock.move(player.time_step());
     const auto move = player.next();
     player.last_grants.clear();
-    const auto want = answer(move.run, *specification);
+    const auto want = answer(move, *specification);
     const auto granted = std::exchange(player.last_grants, {});
-    ASSERT_EQ(answer(move.run, *other), want) << move.text;
+    ASSERT_EQ(answer(move, *other), want) << move.text;
     player.learn(specification->store(), granted);
   }
   other->reopen();

@@ -88,7 +88,7 @@ TEST_P(Leases, a_free_shard_is_granted) {
   EXPECT_EQ(grant.shard, shard);
   EXPECT_EQ(grant.lease.holder, 42u);
   EXPECT_EQ(grant.batch, 0u);
-  EXPECT_EQ(grant.head, 2u);
+  EXPECT_GE(grant.head, seqs_of(shard).back());
   EXPECT_TRUE(grant.clean) << "never owned";
   EXPECT_FALSE(grant.crashed);
   EXPECT_EQ(row_of(shard).owner, "n1");

@@ -9,6 +9,7 @@
 
 #include "contract/world.h"
 #include "store/store.h"
+#include "store/test_log.h"
 
 namespace ordo::store {
 
@@ -35,13 +36,19 @@ class StoreContract : public testing::TestWithParam<Backend> {
     append_and_wait(store(), std::move(entries));
   }
 
-  /// Everything behind `after`, as "seq:body" texts.
+  /// The bodies behind `after`, in their order.
   std::vector<std::string> read_all(ShardId shard, Seq after = 0) {
     std::vector<std::string> texts;
-    for (const auto chunk = store().read(after, std::span(&shard, 1), 1000); const auto& row : chunk.rows) {
-      texts.push_back(std::to_string(row.seq) + ":" + std::string(chunk.body(row)));
-    }
+    const auto chunk = read_log(store(), std::span(&shard, 1), after);
+    for (const auto& row : chunk.rows) texts.emplace_back(chunk.body(row));
     return texts;
+  }
+
+  /// The numbers of the shard's entries.
+  std::vector<Seq> seqs_of(ShardId shard) {
+    std::vector<Seq> seqs;
+    for (const auto& row : read_log(store(), std::span(&shard, 1)).rows) seqs.push_back(row.seq);
+    return seqs;
   }
 
   ShardRow row_of(ShardId shard) {

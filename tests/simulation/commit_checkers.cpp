@@ -3,6 +3,7 @@
 
 #include "domain/shard_harness.h"
 #include "simulation/checkers.h"
+#include "store/test_log.h"
 
 namespace ordo::simulation {
 
@@ -179,7 +180,7 @@ void RebuildChecker::look(const runtime::OwnedShard& shard) {
   Shard rebuilt(history_.options(shard.id), budget);
   const auto now = store.now();
   rebuilt.load({.now = now}, std::move(states), domain::decode_counts(facts.at(0).counts));
-  const auto chunk = store.read(0, ids, ~std::size_t{0});
+  const auto chunk = store::read_log(store, ids);
   for (const auto& row : chunk.rows)
     rebuilt.apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now);
   rebuilt.ready(now);

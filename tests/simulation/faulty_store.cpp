@@ -85,12 +85,32 @@ void FaultyStore::append(std::vector<store::NewEntry> entries, store::Completion
       });
 }
 
-store::LogChunk FaultyStore::read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) {
-  return ask("read", [&] { return inner_.read(after, shards, std::min(max_rows, faults_.max_rows)); });
-}
+// A read that fails has not moved.
+class FaultyStore::Reader final : public store::LogReader {
+ public:
+  explicit Reader(FaultyStore& store) : store_(store), inner_(store.inner_.open_log()) {}
 
-store::LogChunk FaultyStore::fetch(std::span<const Seq> seqs) {
-  return ask("fetch", [&] { return inner_.fetch(seqs); });
+  void add(ShardId shard, Seq after, store::Lease lease) override { inner_->add(shard, after, lease); }
+  void remove(ShardId shard) override { inner_->remove(shard); }
+  store::LogChunk read(std::size_t max_rows) override {
+    store_.world_.preempt();
+    if (store_.on_stall) store_.on_stall();
+    if (store_.fate() != Fate::well) store_.refuse("read");
+    auto chunk = inner_->read(std::min(max_rows, store_.faults_.max_rows));
+    store_.world_.preempt();
+    return chunk;
+  }
+  void wait(Duration) override {}
+
+ private:
+  FaultyStore& store_;
+  std::unique_ptr<store::LogReader> inner_;
+};
+
+std::unique_ptr<store::LogReader> FaultyStore::open_log() { return std::make_unique<Reader>(*this); }
+
+store::LogChunk FaultyStore::fetch(ShardId shard, std::span<const Seq> seqs) {
+  return ask("fetch", [&] { return inner_.fetch(shard, seqs); });
 }
 
 void FaultyStore::wake() {

@@ -48,11 +48,8 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   Time last_now() const { return last_now_; }
 
   void append(std::vector<store::NewEntry> entries, store::Completion done) override;
-  store::LogChunk read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) override;
-  store::LogChunk fetch(std::span<const Seq> seqs) override;
-  Seq head() override { return inner_.head(); }
-  std::uint64_t wakes() override { return inner_.wakes(); }
-  void wait(std::uint64_t, Duration) override {}
+  std::unique_ptr<store::LogReader> open_log() override;
+  store::LogChunk fetch(ShardId shard, std::span<const Seq> seqs) override;
   void wake() override;
   void commit(std::vector<store::Delta> deltas, store::CommitCompletion done) override;
   std::vector<store::ShardFacts> load(std::span<const ShardId> shards) override;
@@ -76,6 +73,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
 
  private:
   enum class Fate { well, fails_before, fails_after };
+  class Reader;
 
   Fate fate();
   /// A blocking call: others go on before and after it, and it may fail on either side.

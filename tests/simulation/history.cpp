@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/test_log.h"
+
 namespace ordo::simulation {
 std::int64_t slot_of(Time at, Duration granularity) {
   const auto us = at.time_since_epoch().count();
@@ -20,7 +22,7 @@ bool sorts_before(const QueueOptions& options, const SortKey& a, const SortKey& 
 void History::read_log() {
   std::vector<ShardId> all;
   for (const auto& row : store_.shards()) all.push_back(row.shard);
-  const auto chunk = store_.read(seen_, all, ~std::size_t{0});
+  const auto chunk = store::read_log(store_, all, seen_);
   for (const auto& row : chunk.rows) {
     const auto entry = domain::decode_entry(chunk.body(row));
     SeenEntry seen;
@@ -35,9 +37,9 @@ void History::read_log() {
     world_.say("log {} shard {}.{} type {} {}/{}/{} '{}'", seen.seq, seen.shard.queue, seen.shard.index,
                static_cast<int>(seen.type), seen.name.kind, seen.name.key, seen.name.id, seen.payload);
     if (seen.is_payload()) ++totals.pushed;
+    seen_ = std::max(seen_, row.seq);
     entries.emplace(row.seq, std::move(seen));
   }
-  seen_ = chunk.through;
 }
 
 SeenRun* History::find_run(const std::string& node, ShardId shard, std::uint64_t epoch, std::uint64_t no) {

@@ -92,14 +92,14 @@ runtime::EngineHooks SimNode::engine_hooks() {
     fetcher_->request(shard, epoch, run, std::move(seqs));
     poke(fetcher_actor_);
   };
-  hooks.lost = [this](auto shard) {
+  hooks.lost = [this](auto shard, auto lease) {
     world_.say("{} loses shard {}.{}", id(), shard.queue, shard.index);
-    follower_->remove(shard);
-    keeper_->lost(shard);
+    follower_->remove(shard, lease);
+    keeper_->lost(shard, lease);
     poke(keeper_actor_);
   };
   hooks.released = [this](auto shard, auto lease) {
-    follower_->remove(shard);
+    follower_->remove(shard, lease);
     keeper_->released(shard, lease);
     poke(keeper_actor_);
   };
@@ -135,7 +135,10 @@ void SimNode::poke(Actor* actor) {
     actor->wake_at(world_.now() + (world_.chance(4) ? world_.upto(milliseconds{20}) : Duration{0}));
 }
 
-void SimNode::woken() { poke(follower_actor_); }
+void SimNode::woken() {
+  ++wakes_;
+  poke(follower_actor_);
+}
 
 // ----------------------------------------------------------------------------------------------------------
 // threads
@@ -157,22 +160,18 @@ void SimNode::tick_engine() {
 }
 
 void SimNode::tick_follower() {
-  const auto before = store_->wakes();
+  using Found = runtime::Follower::Found;
+  const auto seen = wakes_;
   try {
-    if (follower_->tick() == runtime::Follower::Found::something) {
-      poke(engine_actor_);
-      follower_actor_->wake_at(world_.now());
-      return;
-    }
+    const auto found = follower_->tick();
+    if (found == Found::something) poke(engine_actor_);
+    if (found == Found::a_wake) poke(keeper_actor_);
+    const bool more = found == Found::something || wakes_ != seen;
+    follower_actor_->wake_at(world_.now() + (more ? Duration{0} : plan_.options.poll_interval));
   } catch (const Error&) {
     poke(engine_actor_);
     follower_actor_->wake_at(world_.now() + plan_.options.poll_interval);
-    return;
   }
-  if (before != seen_wakes_) poke(keeper_actor_);
-  seen_wakes_ = before;
-  follower_actor_->wake_at(store_->wakes() != before ? world_.now()
-                                                     : world_.now() + plan_.options.poll_interval);
 }
 
 void SimNode::tick_fetcher() {

@@ -99,7 +99,7 @@ class SimNode {
   std::map<std::pair<ShardId, std::uint64_t>, std::uint64_t> last_run_;  // by shard and epoch
   std::map<ShardId, std::pair<std::uint64_t, std::uint64_t>> compared_;  // token and batch
 
-  std::uint64_t seen_wakes_ = 0;
+  std::uint64_t wakes_ = 0;
   bool joined_ = false;
   bool stopping_ = false, released_ = false, asked_ = false, leaving_ = false, left_ = false, dying_ = false;
   Duration stop_by_{};

@@ -8,6 +8,7 @@
 
 #include <ordo/error.hpp>
 
+#include "store/global_reader.h"
 #include "store/limits.h"
 
 namespace ordo::store::memory {
@@ -58,48 +59,54 @@ void MemoryStore::append_all(std::vector<NewEntry> entries) {
   changed();
 }
 
-LogChunk MemoryStore::read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) {
-  const std::set<ShardId> wanted(shards.begin(), shards.end());
-  const std::lock_guard lock(mutex_);
-  LogChunk chunk;
-  chunk.through = after;
-  for (auto at = log_.upper_bound(after); at != log_.end(); ++at) {
-    const auto& [seq, record] = *at;
-    const bool is_full =
-        chunk.rows.size() >= std::max<std::size_t>(max_rows, 1) || chunk.bytes.size() >= kReadBytes;
-    if (is_full && seq > chunk.through) break;
-    chunk.through = seq + record.more;
-    if (wanted.contains(record.shard)) add_row(chunk, seq, record.shard, record.at, record.bytes);
-  }
-  if (log_.upper_bound(chunk.through) == log_.end()) chunk.through = std::max(after, head_);
-  chunk.at_end = chunk.through >= head_;
-  return chunk;
-}
+class MemoryStore::Reader final : public GlobalReader {
+ public:
+  explicit Reader(MemoryStore& store) : store_(store) {}
 
-LogChunk MemoryStore::fetch(std::span<const Seq> seqs) {
+ private:
+  Scan scan(Seq after, std::span<const ShardId> shards, std::size_t max_rows) override {
+    const std::set<ShardId> wanted(shards.begin(), shards.end());
+    const std::lock_guard lock(store_.mutex_);
+    LogChunk chunk;
+    chunk.through = after;
+    const auto& log = store_.log_;
+    for (auto at = log.upper_bound(after); at != log.end(); ++at) {
+      const auto& [seq, record] = *at;
+      const bool is_full =
+          chunk.rows.size() >= std::max<std::size_t>(max_rows, 1) || chunk.bytes.size() >= kReadBytes;
+      if (is_full && seq > chunk.through) break;
+      chunk.through = seq + record.more;
+      if (wanted.contains(record.shard)) add_row(chunk, seq, record.shard, record.at, record.bytes);
+    }
+    if (log.upper_bound(chunk.through) == log.end()) chunk.through = std::max(after, store_.head_);
+    chunk.at_end = chunk.through >= store_.head_;
+    return {std::move(chunk), store_.head_};
+  }
+
+  std::uint64_t count_wakes() override {
+    const std::lock_guard lock(store_.mutex_);
+    return store_.wakes_;
+  }
+
+  void wait_for_wake(std::uint64_t seen, Duration at_most) override {
+    std::unique_lock lock(store_.mutex_);
+    store_.woken_.wait_for(lock, at_most, [&] { return store_.wakes_ != seen; });
+  }
+
+  MemoryStore& store_;
+};
+
+std::unique_ptr<LogReader> MemoryStore::open_log() { return std::make_unique<Reader>(*this); }
+
+LogChunk MemoryStore::fetch(ShardId shard, std::span<const Seq> seqs) {
   const std::lock_guard lock(mutex_);
   LogChunk chunk;
   for (const Seq seq : seqs) {
     const auto found = log_.find(seq);
-    if (found != log_.end()) add_row(chunk, seq, found->second.shard, found->second.at, found->second.bytes);
+    if (found == log_.end() || found->second.shard != shard) continue;
+    add_row(chunk, seq, shard, found->second.at, found->second.bytes);
   }
-  if (!seqs.empty()) chunk.through = seqs.back();
   return chunk;
-}
-
-Seq MemoryStore::head() {
-  const std::lock_guard lock(mutex_);
-  return head_;
-}
-
-std::uint64_t MemoryStore::wakes() {
-  const std::lock_guard lock(mutex_);
-  return wakes_;
-}
-
-void MemoryStore::wait(std::uint64_t seen, Duration at_most) {
-  std::unique_lock lock(mutex_);
-  woken_.wait_for(lock, at_most, [&] { return wakes_ != seen; });
 }
 
 void MemoryStore::wake() {

@@ -19,11 +19,8 @@ class MemoryStore final : public Store {
   explicit MemoryStore(Clock& clock) : clock_(clock) {}
 
   void append(std::vector<NewEntry> entries, Completion done) override;
-  LogChunk read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) override;
-  LogChunk fetch(std::span<const Seq> seqs) override;
-  Seq head() override;
-  std::uint64_t wakes() override;
-  void wait(std::uint64_t seen, Duration at_most) override;
+  std::unique_ptr<LogReader> open_log() override;
+  LogChunk fetch(ShardId shard, std::span<const Seq> seqs) override;
   void wake() override;
 
   void commit(std::vector<Delta> deltas, CommitCompletion done) override;
@@ -54,6 +51,7 @@ class MemoryStore final : public Store {
   void kill_node(const std::string& node);
 
  private:
+  class Reader;
   struct Record {
     ShardId shard;
     Time at{};

@@ -73,7 +73,7 @@ Reader::Reader(const std::string& path)
       scan_(
           connection_,
           "SELECT 1 FROM entry WHERE seq>?1 AND chunk_ends_before(seq, shard, more, at, body) ORDER BY seq"),
-      entry_(connection_, "SELECT shard, at, body FROM entry WHERE seq=?1") {}
+      entry_(connection_, "SELECT shard, at, body FROM entry WHERE seq=?1 AND shard=?2") {}
 
 Seq Reader::head() {
   if (!head_.step()) connection_.fail(SQLITE_CORRUPT);
@@ -110,7 +110,7 @@ void Reader::add_functions(Connection& connection, Scan& scan) {
   if (code != SQLITE_OK) connection.fail(code);
 }
 
-LogChunk Reader::read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) {
+LogChunk Reader::read(Seq after, std::span<const ShardId> shards, std::size_t max_rows, Seq& head) {
   const ShardSet wanted(shards);
   LogChunk chunk;
   chunk.through = after;
@@ -119,7 +119,7 @@ LogChunk Reader::read(Seq after, std::span<const ShardId> shards, std::size_t ma
   scan_state_ = {
       .chunk = &chunk, .wanted = &wanted, .row_limit = std::max<std::size_t>(max_rows, 1), .scanned = 0};
   const Snapshot snapshot(connection_);
-  const auto head = this->head();
+  head = this->head();
   const bool is_cut = scan_.bind(after).step();
   if (is_cut) {
     scan_.reset();
@@ -132,16 +132,15 @@ LogChunk Reader::read(Seq after, std::span<const ShardId> shards, std::size_t ma
   return chunk;
 }
 
-LogChunk Reader::fetch(std::span<const Seq> seqs) {
+LogChunk Reader::fetch(ShardId shard, std::span<const Seq> seqs) {
   LogChunk chunk;
   chunk.rows.reserve(seqs.size());
   const Snapshot snapshot(connection_);
   for (const Seq seq : seqs) {
-    if (!entry_.bind(seq).step()) continue;
+    if (!entry_.bind(seq, pack(shard.queue, shard.index)).step()) continue;
     add_row(chunk, seq, entry_.number(0), entry_.number(1), entry_.bytes(2));
     entry_.reset();
   }
-  if (!seqs.empty()) chunk.through = seqs.back();
   return chunk;
 }
 

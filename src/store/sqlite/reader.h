@@ -18,9 +18,9 @@ class Reader {
  public:
   explicit Reader(const std::string& path);
 
-  LogChunk read(Seq after, std::span<const ShardId> shards, std::size_t max_rows);
-  LogChunk fetch(std::span<const Seq> seqs);
-  Seq head();
+  /// `head`: the number of the last append. The chunk's `through` may pass its last row.
+  LogChunk read(Seq after, std::span<const ShardId> shards, std::size_t max_rows, Seq& head);
+  LogChunk fetch(ShardId shard, std::span<const Seq> seqs);
   std::vector<ShardFacts> load(std::span<const ShardId> shards);
 
   Connection& connection() { return connection_; }
@@ -37,6 +37,8 @@ class Reader {
   static Connection& prepared(Connection& connection, Scan& scan);
   static void add_functions(Connection& connection, Scan& scan);
   static void take_row(sqlite3_context* context, int count, sqlite3_value** columns) noexcept;
+
+  Seq head();
 
   Connection connection_;
   Scan scan_state_;  // of the read() that runs

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "store/answer.h"
+#include "store/global_reader.h"
 #include "store/limits.h"
 #include "store/sqlite/dead.h"
 #include "store/sqlite/location.h"
@@ -133,21 +134,33 @@ void SqliteStore::append(std::vector<NewEntry> entries, Completion done) {
   committer_.submit(std::make_unique<AppendRequest>(std::move(entries), std::move(done)));
 }
 
-LogChunk SqliteStore::read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) {
-  return readers_.with([&](Reader& reader) { return reader.read(after, shards, max_rows); });
+namespace {
+
+class LogScanner final : public GlobalReader {
+ public:
+  LogScanner(ReaderPool& readers, WakeWord& wake) : readers_(readers), wake_(wake) {}
+
+ private:
+  Scan scan(Seq after, std::span<const ShardId> shards, std::size_t max_rows) override {
+    Scan scan;
+    scan.chunk =
+        readers_.with([&](Reader& reader) { return reader.read(after, shards, max_rows, scan.head); });
+    return scan;
+  }
+  std::uint64_t count_wakes() override { return wake_.count(); }
+  void wait_for_wake(std::uint64_t seen, Duration at_most) override { wake_.wait(seen, at_most); }
+
+  ReaderPool& readers_;
+  WakeWord& wake_;
+};
+
+}  // namespace
+
+std::unique_ptr<LogReader> SqliteStore::open_log() { return std::make_unique<LogScanner>(readers_, wake_); }
+
+LogChunk SqliteStore::fetch(ShardId shard, std::span<const Seq> seqs) {
+  return readers_.with([&](Reader& reader) { return reader.fetch(shard, seqs); });
 }
-
-LogChunk SqliteStore::fetch(std::span<const Seq> seqs) {
-  return readers_.with([&](Reader& reader) { return reader.fetch(seqs); });
-}
-
-Seq SqliteStore::head() {
-  return readers_.with([](Reader& reader) { return reader.head(); });
-}
-
-std::uint64_t SqliteStore::wakes() { return wake_.count(); }
-
-void SqliteStore::wait(std::uint64_t seen, Duration at_most) { wake_.wait(seen, at_most); }
 
 void SqliteStore::wake() { wake_.wake(); }
 

@@ -25,11 +25,8 @@ class SqliteStore final : public Store {
   SqliteStore(const std::string& path, Clock& clock);
 
   void append(std::vector<NewEntry> entries, Completion done) override;
-  LogChunk read(Seq after, std::span<const ShardId> shards, std::size_t max_rows) override;
-  LogChunk fetch(std::span<const Seq> seqs) override;
-  Seq head() override;
-  std::uint64_t wakes() override;
-  void wait(std::uint64_t seen, Duration at_most) override;
+  std::unique_ptr<LogReader> open_log() override;
+  LogChunk fetch(ShardId shard, std::span<const Seq> seqs) override;
   void wake() override;
 
   void commit(std::vector<Delta> deltas, CommitCompletion done) override;

@@ -18,6 +18,7 @@
 #include "store/sqlite/raw_bench.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/test_process.h"
+#include "store/test_log.h"
 
 namespace ordo::store::sqlite {
 namespace {
@@ -52,9 +53,9 @@ void expect_refusal(const std::string& path, ErrorKind kind, const std::string& 
 
 TEST(SqliteStore, is_opened_by_its_url) {
   const TestDirectory directory;
-  EXPECT_EQ(open("sqlite:" + directory.file(), system_clock())->head(), 0u);
+  EXPECT_TRUE(open("sqlite:" + directory.file(), system_clock())->queues().queues.empty());
   EXPECT_TRUE(std::filesystem::exists(directory.file()));
-  EXPECT_EQ(open("memory:", system_clock())->head(), 0u);
+  EXPECT_TRUE(open("memory:", system_clock())->queues().queues.empty());
   for (const std::string url : {"", "sqlite", "sqlite:", "sqlite::memory:", "mysql://x", "/tmp/x.db"}) {
     EXPECT_THROW(open(url, system_clock()), Error) << url;
   }
@@ -89,7 +90,7 @@ TEST(SqliteStore, refuses_a_newer_schema_and_leaves_it) {
   run_sql(directory.file(), "PRAGMA user_version=" + std::to_string(schema_version() + 1));
   expect_refusal(directory.file(), ErrorKind::unsupported, "newer");
   run_sql(directory.file(), "PRAGMA user_version=" + std::to_string(schema_version()));
-  EXPECT_EQ(SqliteStore(directory.file(), system_clock()).head(), 0u);
+  EXPECT_TRUE(SqliteStore(directory.file(), system_clock()).queues().queues.empty());
 }
 
 TEST(SqliteStore, reports_a_damaged_file) {
@@ -109,7 +110,7 @@ TEST(SqliteStore, reports_a_damaged_file) {
   try {
     SqliteStore store(directory.file(), system_clock());
     const ShardId shard{1, 0};
-    store.read(0, std::span(&shard, 1), 10'000);
+    read_log(store, std::span(&shard, 1));
     FAIL() << "read";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::corrupt) << error.what();
@@ -135,7 +136,7 @@ TEST(SqliteStore, names_the_lock_of_another_program) {
   sqlite3_db_config(other, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_close(other);
   append_and_wait(store, {{.shard = shard, .bytes = "x"}});
-  EXPECT_EQ(store.head(), 1u);
+  EXPECT_EQ(read_log(store, std::span(&shard, 1)).rows.size(), 1u);
 }
 
 TEST(SqliteStore, gives_the_files_beside_it_its_own_mode) {
@@ -156,9 +157,10 @@ TEST(SqliteStore, agrees_on_its_files_under_another_name) {
   SqliteStore store(directory.file(), system_clock());
   std::filesystem::create_symlink(directory.file(), directory.file("link.db"));
   SqliteStore other(directory.file("link.db"), system_clock());
-  const auto seen = store.wakes();
+  const auto log = store.open_log();
+  log->read(10);
   other.define("orders", 1);
-  EXPECT_NE(store.wakes(), seen);
+  EXPECT_TRUE(log->read(10).woken);
   EXPECT_FALSE(std::filesystem::exists(directory.file("link.db-lock")));
 }
 
@@ -169,8 +171,8 @@ TEST(SqliteStore, keeps_the_wal_bounded_though_others_read) {
   const std::vector<NewEntry> entries(1000, {.shard = shard, .bytes = std::string(1000, 'x')});
   std::uintmax_t largest = 0;
   for (int i = 0; i < 150; ++i) {  // 150 MB
-    const auto reading = std::async(std::launch::async,
-                                    [&] { return store.read(0, std::span(&shard, 1), 20'000).rows.size(); });
+    const auto reading =
+        std::async(std::launch::async, [&] { return read_log(store, std::span(&shard, 1)).rows.size(); });
     append_and_wait(store, entries);
     reading.wait();
     largest = std::max(largest, std::filesystem::file_size(directory.file("jobs.db-wal")));
@@ -190,7 +192,9 @@ TEST(SqliteStore, finishes_what_was_submitted_before_it_goes) {
     }
   }
   EXPECT_EQ(done, 100);
-  EXPECT_EQ(SqliteStore(directory.file(), system_clock()).head(), 100u);
+  SqliteStore store(directory.file(), system_clock());
+  const ShardId shard{1, 0};
+  EXPECT_EQ(read_log(store, std::span(&shard, 1)).rows.size(), 100u);
 }
 
 TEST(SqliteStore, a_refused_call_does_not_fail_its_neighbours) {

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+#include <utility>
+
+#include "store/store.h"
+
+namespace ordo::store {
+
+/// Everything that the shards hold behind `after`, in one chunk. For tests.
+inline LogChunk read_log(Store& store, std::span<const ShardId> shards, Seq after = 0) {
+  const auto log = store.open_log();
+  for (const auto shard : shards) log->add(shard, after);
+  LogChunk all;
+  for (bool at_end = false; !at_end;) {
+    auto chunk = log->read(10'000);
+    at_end = chunk.at_end;
+    for (auto row : chunk.rows) {
+      const auto body = chunk.body(row);
+      row.offset = static_cast<std::uint32_t>(all.bytes.size());
+      all.bytes.append(body);
+      all.rows.push_back(row);
+    }
+  }
+  return all;
+}
+
+}  // namespace ordo::store
