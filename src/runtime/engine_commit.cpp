@@ -13,6 +13,7 @@ constexpr store::Seq kPositionLag = 10'000;  // entries a reader of counts may h
 
 }  // namespace
 
+// Nothing of a shard is written before its log is read: a state would lack what entries to come say of it.
 void Engine::flush() {
   if (!lease_.valid()) {
     retry_commits_at_ = {};
@@ -27,7 +28,7 @@ void Engine::flush() {
     if (shard->in_flight) {
       if (!shard->unknown || !retry) continue;
       shard->unknown = false;
-    } else if (shard->machine.has_changes() || counts_are_due(*shard)) {
+    } else if (shard->ready && (shard->machine.has_changes() || counts_are_due(*shard))) {
       shard->in_flight = delta_of(*shard);
     } else {
       continue;
@@ -72,7 +73,7 @@ store::Delta Engine::delta_of(OwnedShard& shard) {
 
 // The split of the counts may be a second old, and a reader looks through what was appended since.
 bool Engine::counts_are_due(OwnedShard& shard) {
-  if (!shard.ready || (now_ >= shard.written_at && now_ - shard.written_at < kCountsInterval)) return false;
+  if (now_ >= shard.written_at && now_ - shard.written_at < kCountsInterval) return false;
   if (shard.machine.through() > shard.written_position + kPositionLag) return true;
   shard.written_at = now_;
   return shard.machine.counts(now_) != shard.written;
@@ -117,7 +118,7 @@ void Engine::release_idle() {
       auto events = shard->machine.events();
       if (!events.empty() && hooks_.events) hooks_.events(std::move(events));
     }
-    if (shard->releasing && shard->machine.running() == 0 && !shard->in_flight &&
+    if (shard->releasing && shard->ready && shard->machine.running() == 0 && !shard->in_flight &&
         !shard->machine.has_changes()) {
       idle.push_back(id);
     }

@@ -97,22 +97,21 @@ bool History::has_moves(const JobName& name, ShardId shard) const {
   });
 }
 
-std::optional<SortKey> History::clean_sort(const JobName& name, ShardId shard,
-                                           const std::vector<Seq>& seqs) const {
+std::optional<SortKey> History::clean_sort(const JobName& name, ShardId shard, Seq through) const {
   if (has_moves(name, shard)) return std::nullopt;
-  const auto first = *std::min_element(seqs.begin(), seqs.end());
-  if (state_of(shard, first)) return std::nullopt;
-  SortKey key;
-  const auto& entry = entries.at(first);
-  key.run_at = entry.run_at.value_or(entry.at);
-  key.arrival = first;
-  auto sorted = seqs;
-  std::sort(sorted.begin(), sorted.end());
-  for (const Seq seq : sorted) {
-    if (was_started(seq)) return std::nullopt;
-    if (const auto priority = entries.at(seq).options.priority) key.priority = *priority;
+  std::optional<SortKey> key;
+  for (const auto& [seq, entry] : entries) {
+    if (seq > through) break;
+    if (!entry.live || !entry.is_payload() || entry.shard != shard || entry.name != name) continue;
+    if (was_started(seq) || state_of(shard, seq)) return std::nullopt;
+    if (!key) {
+      key.emplace();
+      key->run_at = entry.run_at.value_or(entry.at);
+      key->arrival = seq;
+      key->slot = slot_of(key->run_at, options(shard).granularity);
+    }
+    if (entry.options.priority) key->priority = *entry.options.priority;
   }
-  key.slot = slot_of(key.run_at, options(shard).granularity);
   return key;
 }
 

@@ -104,8 +104,8 @@ class History {
   bool has_live_cancel(const SeenEntry& entry) const;
   bool has_moves(const JobName& name, ShardId shard) const;
 
-  /// Of a job that never started and that nothing but pushes touched; nothing: in doubt.
-  std::optional<SortKey> clean_sort(const JobName& name, ShardId shard, const std::vector<Seq>& seqs) const;
+  /// Of a job that never started and that nothing but pushes, up to `through`, touched; nothing: in doubt.
+  std::optional<SortKey> clean_sort(const JobName& name, ShardId shard, Seq through) const;
 
   struct Totals {
     std::uint64_t pushed = 0, runs = 0, commits = 0, stale = 0, unknown = 0, crashes = 0, pauses = 0,

@@ -351,7 +351,7 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
     std::sort(seen.seqs.begin(), seen.seqs.end());
     world_.say("{} starts {}/{}/{} of shard {}.{} entries {}", id(), seen.name.kind, job.key, job.id,
                run->shard.queue, run->shard.index, fmt::join(seen.seqs, ","));
-    seen.sort = history_.clean_sort(seen.name, run->shard, seen.seqs);
+    seen.sort = history_.clean_sort(seen.name, run->shard, run->through);
     run->jobs.push_back(std::move(seen));
   }
   checkers_.overlap.started(*run);

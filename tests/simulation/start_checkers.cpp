@@ -46,7 +46,7 @@ void OrderChecker::look_at_waiting(const SeenRun& run, const SeenJob& job, Time 
     if (entry.name.key == job.name.key && entry.name != job.name) waiting[entry.name].push_back(seq);
   }
   for (const auto& [name, seqs] : waiting) {
-    const auto sort = history_.clean_sort(name, run.shard, seqs);
+    const auto sort = history_.clean_sort(name, run.shard, run.through);
     if (!sort || sort->run_at > now || history_.is_cancelled(name, run.shard, seqs.front(), run.through))
       continue;
     ++history_.totals.orders;
@@ -97,8 +97,10 @@ bool OrderChecker::may_come_first(const SeenRun& run, const SeenJob& job, const 
   if (!job.sort || !holder.sort) return true;
   const auto& options = history_.options(run.shard);
   auto sort = *holder.sort;
-  Seq known = holder.seqs.front();
-  if (const auto state = history_.state_of(run.shard, holder.seqs.front())) {
+  // The state stands with the first payload that has not died.
+  Seq known = *std::find_if(holder.seqs.begin(), holder.seqs.end(),
+                            [&](Seq seq) { return history_.entries.at(seq).live; });
+  if (const auto state = history_.state_of(run.shard, known)) {
     if (state->held) return false;
     sort.run_at = state->run_at;
     sort.slot = slot_of(sort.run_at, options.granularity);
