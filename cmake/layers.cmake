@@ -34,6 +34,8 @@ function(ordo_fast_from_scratch target)
   list(LENGTH sources count)
   if(ORDO_UNITY AND NOT target MATCHES "_tests$")
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    # An anonymous namespace of an included .cpp looks like one of a header.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   elseif(ORDO_PCH AND count GREATER 5) # fewer do not repay the header
     target_precompile_headers(${target} PRIVATE
       <algorithm> <chrono> <cstdint> <functional> <map> <memory> <optional> <span> <string> <string_view>

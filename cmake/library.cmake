@@ -2,7 +2,9 @@
 get_property(layers GLOBAL PROPERTY ordo_layer_targets)
 get_property(archives GLOBAL PROPERTY ordo_archives)
 add_library(ordo_layers INTERFACE)
-target_link_libraries(ordo_layers INTERFACE ${layers} ordo_warnings)
+# As a group: one object of a unity build may need any other layer.
+list(JOIN archives "," group)
+target_link_libraries(ordo_layers INTERFACE "$<LINK_GROUP:RESCAN,${group}>" ${layers} ordo_warnings)
 
 if(NOT "ordo_cli" IN_LIST archives)
   return()
@@ -28,4 +30,8 @@ target_link_libraries(libordo PRIVATE "$<BUILD_INTERFACE:${archives}>")
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
   add_executable(ordo src/cli/main.cpp)
   target_link_libraries(ordo PRIVATE libordo ordo_warnings)
+  if(NOT ORDO_SANITIZE)
+    # Nothing refers to it by name.
+    target_link_libraries(ordo PRIVATE "-Wl,--push-state,--no-as-needed,${ORDO_JEMALLOC},--pop-state")
+  endif()
 endif()

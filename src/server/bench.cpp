@@ -2,11 +2,13 @@
 // latency.
 #include <ordo/bench.hpp>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -114,12 +116,32 @@ void push_bulk(Client& client, const std::string& queue, std::uint64_t jobs, std
   if (failure) std::rethrow_exception(failure);
 }
 
+/// Runs `body` in a process of its own: what it allocates is not there to be used again here. Only before this
+/// process has threads.
+void in_a_child(const std::function<void()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      body();
+      _exit(0);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      _exit(1);
+    }
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0) {
+    throw Error(ErrorKind::unavailable, "the process that pushes for the benchmark failed");
+  }
+}
+
 class Measurement {
  public:
   Measurement(const BenchOptions& options, const std::function<void(const BenchFigure&)>& done)
       : options_(options), done_(done) {}
 
   void all() {
+    if (options_.backlog > 0) takeover();  // first: it looks at the memory of this process
     const double raw =
         measure("raw", "plain SQLite: rows appended and deleted in equal commits", "rows/s", [&] {
           Folder folder(options_.folder);
@@ -139,7 +161,6 @@ class Measurement {
     measure(
         "blank_behind", "blank jobs with " + std::to_string(options_.backlog) + " waiting", "jobs/s",
         [&] { return job_lives(options_.backlog); }, "blank", blank);
-    takeover();
   }
 
  private:
@@ -179,6 +200,7 @@ class Measurement {
     if (backlog > 0) push_bulk(client, "backlog", backlog, backlog, std::chrono::hours{1});
     server.start();
     if (backlog > 0) wait_until_owned(server);
+    sync();  // what the system still writes of earlier work is not measured
     const Stopwatch watch;
     push_bulk(client, "bench", options_.jobs, options_.jobs);
     ran.wait_for(options_.jobs);
@@ -254,10 +276,10 @@ class Measurement {
     Folder folder(options_.folder);
     Config config = config_of(folder, options_);
     config.node.payload_cache = 0;  // so that what is left is the waiting jobs alone
-    {
+    in_a_child([&] {
       Client client(config);
       push_bulk(client, "backlog", options_.backlog, options_.backlog, std::chrono::hours{1});
-    }
+    });
     const double before = resident_bytes();
     Server server(config);
     server.add("backlog", make_worker([](Batch&) {}));

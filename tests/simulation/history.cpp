@@ -103,6 +103,7 @@ std::optional<SortKey> History::clean_sort(const JobName& name, ShardId shard, S
   for (const auto& [seq, entry] : entries) {
     if (seq > through) break;
     if (!entry.live || !entry.is_payload() || entry.shard != shard || entry.name != name) continue;
+    if (is_cancelled(name, shard, seq, through)) continue;
     if (was_started(seq) || state_of(shard, seq)) return std::nullopt;
     if (!key) {
       key.emplace();
