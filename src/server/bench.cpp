@@ -18,6 +18,8 @@
 #include <ordo/server.hpp>
 
 #include "base/clock.h"
+#include "domain/records.h"
+#include "store/open.h"
 #include "store/sqlite/raw_bench.h"
 
 namespace ordo {
@@ -204,7 +206,7 @@ class Measurement {
     const Stopwatch watch;
     push_bulk(client, "bench", options_.jobs, options_.jobs);
     ran.wait_for(options_.jobs);
-    wait_until_processed(server, options_.jobs);
+    wait_until_processed(folder, options_.jobs);
     const auto seconds = watch.seconds();
     server.stop(Server::Stop::now);
     return static_cast<double>(options_.jobs) / seconds;
@@ -304,20 +306,29 @@ class Measurement {
   void wait_until_owned(Server& server) {
     wait_for_queue(server, "backlog", &QueueStats::scheduled, options_.backlog);
   }
-  static void wait_until_processed(Server& server, std::uint64_t jobs) {
-    wait_for_queue(server, "bench", &QueueStats::processed, jobs);
+  /// Until the ends are durable. Looks at the owners' counts alone: stats would read the log beside them.
+  static void wait_until_processed(const Folder& folder, std::uint64_t jobs) {
+    const auto store = store::open(folder.url(), system_clock());
+    const auto processed = [&] {
+      std::uint64_t sum = 0;
+      for (const auto& row : store->shards()) sum += domain::decode_counts(row.counts).processed;
+      return sum;
+    };
+    while (processed() < jobs) nap();
+  }
+  static void nap() {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable().wait_for(lock, std::chrono::milliseconds{1}, [] { return false; });
   }
   static void wait_for_queue(Server& server, const std::string& name, std::uint64_t QueueStats::*count,
                              std::uint64_t wanted) {
     auto admin = server.admin();
-    std::mutex mutex;
-    std::condition_variable never;
     while (true) {
       for (const auto& [queue, stats] : admin.stats().by_queue) {
         if (queue == name && stats.*count >= wanted) return;
       }
-      std::unique_lock lock(mutex);
-      never.wait_for(lock, std::chrono::milliseconds{2}, [] { return false; });
+      nap();
     }
   }
 
