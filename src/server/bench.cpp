@@ -2,13 +2,11 @@
 // latency.
 #include <ordo/bench.hpp>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -27,6 +25,7 @@ namespace {
 
 constexpr std::size_t kPayload = 100;
 constexpr std::size_t kBatch = 1000;
+constexpr std::uint64_t kCallsUnderWay = 16;
 
 /// A folder for one measurement, gone afterwards.
 class Folder {
@@ -97,7 +96,7 @@ std::string payload_of(std::uint64_t i) {
   return text;
 }
 
-/// Pushes jobs in calls of kBatch, several calls under way.
+/// Pushes jobs in calls of kBatch, kCallsUnderWay at a time: little memory is left behind.
 void push_bulk(Client& client, const std::string& queue, std::uint64_t jobs, std::uint64_t ids,
                std::optional<Duration> delay = {}) {
   Counter stored;
@@ -112,29 +111,10 @@ void push_bulk(Client& client, const std::string& queue, std::uint64_t jobs, std
       if (error) failure = error;
       stored.add(1);
     });
-    ++calls;
+    if (++calls > kCallsUnderWay) stored.wait_for(calls - kCallsUnderWay);
   }
   stored.wait_for(calls);
   if (failure) std::rethrow_exception(failure);
-}
-
-/// Runs `body` in a process of its own: what it allocates is not there to be used again here. Only before this
-/// process has threads.
-void in_a_child(const std::function<void()>& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    try {
-      body();
-      _exit(0);
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\n", error.what());
-      _exit(1);
-    }
-  }
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0) {
-    throw Error(ErrorKind::unavailable, "the process that pushes for the benchmark failed");
-  }
 }
 
 class Measurement {
@@ -278,10 +258,10 @@ class Measurement {
     Folder folder(options_.folder);
     Config config = config_of(folder, options_);
     config.node.payload_cache = 0;  // so that what is left is the waiting jobs alone
-    in_a_child([&] {
+    {
       Client client(config);
       push_bulk(client, "backlog", options_.backlog, options_.backlog, std::chrono::hours{1});
-    });
+    }
     const double before = resident_bytes();
     Server server(config);
     server.add("backlog", make_worker([](Batch&) {}));
