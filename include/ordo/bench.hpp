@@ -18,6 +18,7 @@ struct BenchOptions {
   std::uint32_t threads = 5;
   std::uint32_t rounds = 3;       ///< of each measurement; the median and the spread are shown
   std::vector<std::string> only;  ///< names of measurements; empty: all
+  std::string ordo;  ///< the `ordo` binary, which pushes from a second process; empty: leave that out
 };
 
 /// One figure.

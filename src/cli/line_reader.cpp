@@ -1,6 +1,7 @@
 #include "cli/line_reader.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,12 +44,21 @@ bool Input::append_to(std::string& out) {
   return got > 0;
 }
 
+bool Input::would_wait() const {
+  pollfd input{fd_, POLLIN, 0};
+  return ::poll(&input, 1, 0) == 0;
+}
+
 std::string read_whole(const std::string& path) {
   Input input(path);
   std::string text;
   while (input.append_to(text)) {
   }
   return text;
+}
+
+bool LineReader::would_wait() const {
+  return !at_end_ && buffer_.find('\n', begin_) == std::string::npos && input_.would_wait();
 }
 
 std::string_view LineReader::take(std::size_t size, std::size_t end_size) {

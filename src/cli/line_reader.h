@@ -20,6 +20,9 @@ class Input {
   /// Appends the next bytes to `out`; false at the end. Throws Error{unavailable}.
   bool append_to(std::string& out);
 
+  /// append_to() would wait for whoever writes the other end.
+  bool would_wait() const;
+
   std::uint64_t bytes_read() const { return bytes_read_; }
   std::uint64_t size() const { return size_; }  ///< 0: not known
 
@@ -42,6 +45,9 @@ class LineReader {
   /// Throws Error{unavailable} when it cannot be read, Error{invalid_argument} for a line of more than 32
   /// MiB.
   std::optional<std::string_view> next();
+
+  /// next() would wait for more input.
+  bool would_wait() const;
 
  private:
   std::string_view take(std::size_t size, std::size_t end_size);

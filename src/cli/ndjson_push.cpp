@@ -106,6 +106,7 @@ void NdjsonPush::read(LineReader& lines) {
   try {
     for (line_ = 1; const auto line = lines.next(); ++line_) {
       if (!add(*line)) return;
+      if (!batch_.empty() && lines.would_wait()) submit();  // nothing waits for a producer that pauses
     }
   } catch (const Error& error) {  // the line cannot be read or is no job: those before it are pushed
     if (!batch_.empty()) submit();

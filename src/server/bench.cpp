@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "domain/records.h"
+#include "execute/process.h"
 #include "store/open.h"
 #include "store/sqlite/raw_bench.h"
 
@@ -240,16 +241,35 @@ class Measurement {
                  started.add(1);
                }));
     server.start();
+    std::uint64_t ran = 0;
+    const auto measured = [&](const std::function<void(const std::string& id)>& push) {
+      std::vector<double> times;
+      for (int i = 0; i < 300; ++i) {
+        const auto before = system_clock().steady().count();
+        push(std::to_string(++ran));
+        started.wait_for(ran);
+        times.push_back(static_cast<double>(start - before));
+      }
+      return times;
+    };
     auto client = server.client();
-    std::vector<double> times;
-    for (std::uint64_t i = 1; i <= 300; ++i) {
-      const auto before = system_clock().steady().count();
-      client.push("bench", {.id = std::to_string(i)});
-      started.wait_for(i);
-      times.push_back(static_cast<double>(start - before));
+    tell("latency", "push to start, idle node, same process", "µs",
+         measured([&](const std::string& id) { client.push("bench", {.id = id}); }), "raw_commit", commit);
+    if (!options_.ordo.empty()) {
+      execute::Process other({options_.ordo, "--store", folder.url(), "push", "bench", "--ndjson", "-"}, "",
+                             nullptr, {[](int, auto) {}, [](int, auto) {}});
+      const auto push = [&](const std::string& id) {
+        const auto line = "{\"id\":\"" + id + "\"}\n";
+        other.send(line);
+        other.wait(Duration{0}, -1);
+        if (!other.has_ended()) return;
+        throw Error(ErrorKind::unavailable,
+                    "the process that pushes for the benchmark " + other.how_it_ended());
+      };
+      measured(push);  // its start
+      tell("latency_two", "the same, pushed by a second process", "µs", measured(push), "raw_commit", commit);
     }
     server.stop(Server::Stop::now);
-    tell("latency", "push to start, idle node, same process", "µs", std::move(times), "raw_commit", commit);
   }
 
   /// From acquiring the leases to all shards running.

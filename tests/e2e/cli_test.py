@@ -137,6 +137,14 @@ class Push(Project):
         self.write("more.ndjson", '{"run_at":"+1h","key":"k","kind":"c","priority":1,"timeout":"1s"}\n\n{}\r\n')
         self.assertEqual(self.json("push", "orders", "--ndjson", "more.ndjson"), {"pushed": 2})
 
+    def test_ndjson_pushes_what_is_there_when_its_input_pauses(self):
+        with subprocess.Popen([ORDO, "push", "orders", "--ndjson", "-"], cwd=self.folder, env=self.environment(),
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as push:
+            push.stdin.write(b'{"id":"1"}\n{"id":"2"}\n{"id":')
+            push.stdin.flush()
+            self.until("the first two are pushed", lambda: self.stats()["length"] == 2)
+            self.assertEqual(push.communicate(b'"3"}\n')[0], b"pushed 3\n")
+
     def test_ndjson_stops_at_the_first_bad_line(self):
         lines = [json.dumps({"id": str(i)}) for i in range(1500)]
         for i, bad in enumerate(['{"idd":1}', '{"id":1}', "{", "[]", json.dumps({"id": "x" * 256})]):
