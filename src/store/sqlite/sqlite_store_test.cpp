@@ -171,8 +171,9 @@ TEST(SqliteStore, keeps_the_wal_bounded_though_others_read) {
   const std::vector<NewEntry> entries(1000, {.shard = shard, .bytes = std::string(1000, 'x')});
   std::uintmax_t largest = 0;
   for (int i = 0; i < 150; ++i) {  // 150 MB
-    const auto reading =
-        std::async(std::launch::async, [&] { return read_log(store, std::span(&shard, 1)).rows.size(); });
+    const auto log = store.open_log();
+    log->add(shard);
+    const auto reading = std::async(std::launch::async, [&] { return log->read(20'000).rows.size(); });
     append_and_wait(store, entries);
     reading.wait();
     largest = std::max(largest, std::filesystem::file_size(directory.file("jobs.db-wal")));
