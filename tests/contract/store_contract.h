@@ -16,6 +16,7 @@ namespace ordo::store {
 struct Backend {
   const char* name;
   MakeWorld make;
+  bool local = true;  ///< it takes the node's clock, and sees that a process has ended
 };
 
 /// What every store must do: each test runs on each of them.

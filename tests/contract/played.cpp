@@ -1,0 +1,147 @@
+#include "contract/played.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "store/test_log.h"
+
+namespace ordo::store {
+namespace {
+
+std::string text_of(ShardId shard) { return std::to_string(shard.queue) + "/" + std::to_string(shard.index); }
+
+std::int64_t micros_of(Time time) { return time.time_since_epoch().count(); }
+
+// Enough to tell bodies apart.
+std::string body_text(std::string_view body) {
+  std::ostringstream text;
+  text << body.size() << "x" << (body.empty() ? 0 : static_cast<int>(static_cast<unsigned char>(body[0])));
+  return text.str();
+}
+
+}  // namespace
+
+void Played::learn() {
+  for (const auto& row : store().shards()) {
+    auto& known = entries_[row.shard];
+    for (const auto& entry : read_log(store(), std::span(&row.shard, 1)).rows) {
+      if (known.empty() || entry.seq > known.back()) known.push_back(entry.seq);
+    }
+  }
+}
+
+void Played::learn(const std::vector<Grant>& grants) {
+  grants_.insert(grants_.end(), grants.begin(), grants.end());
+}
+
+Seq Played::seq(ShardId shard, std::size_t place) {
+  const auto& known = entries_[shard];
+  if (place == 0) return 0;
+  if (place <= known.size()) return known[place - 1];
+  return (known.empty() ? 0 : known.back()) + 50;
+}
+
+std::size_t Played::place(ShardId shard, Seq seq) {
+  const auto& known = entries_[shard];
+  return static_cast<std::size_t>(std::upper_bound(known.begin(), known.end(), seq) - known.begin());
+}
+
+ShardRow Played::row(ShardId shard) {
+  for (auto& row : store().shards()) {
+    if (row.shard == shard) return row;
+  }
+  return {};
+}
+
+// By shard: only there their order is said.
+std::vector<DeadRow> Played::dead(std::uint32_t queue) {
+  auto rows = store().dead(queue, 0, 10'000);
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.shard < b.shard; });
+  return rows;
+}
+
+std::vector<std::uint64_t> Played::dead_nos(std::uint32_t queue, std::span<const std::size_t> places) {
+  const auto rows = dead(queue);
+  std::vector<std::uint64_t> nos;
+  for (const auto place : places) nos.push_back(place < rows.size() ? rows[place].no : 0);
+  return nos;
+}
+
+std::string Played::describe_log(std::span<const ShardId> shards) {
+  std::string text;
+  for (const auto shard : shards) {
+    text += "\n " + text_of(shard) + describe(shard, read_log(store(), std::span(&shard, 1)));
+  }
+  return text;
+}
+
+std::string Played::describe(ShardId shard, const LogChunk& chunk) {
+  std::ostringstream text;
+  for (const auto& row : chunk.rows) {
+    text << "\n  " << place(shard, row.seq) << " " << text_of(row.shard) << " " << body_text(chunk.body(row));
+    if (local_) text << " at " << micros_of(row.at);
+  }
+  return text.str();
+}
+
+std::string Played::describe(const std::vector<ShardFacts>& facts) {
+  std::ostringstream text;
+  for (const auto& fact : facts) {
+    text << "\n  " << text_of(fact.shard) << " " << body_text(fact.counts) << ":";
+    for (const auto& state : fact.states) text << " " << state.seq << "=" << body_text(state.bytes);
+  }
+  return text.str();
+}
+
+std::string Played::describe(const QueueDefinition& queue) const {
+  std::ostringstream text;
+  text << queue.number << " " << queue.name << " " << queue.shards << (queue.paused ? " paused" : "");
+  return text.str();
+}
+
+std::string Played::describe(const std::vector<Grant>& grants) {
+  std::ostringstream text;
+  for (const auto& grant : grants) {
+    text << "\n  " << text_of(grant.shard) << " " << grant.lease.holder << " batch " << grant.batch
+         << (grant.clean ? " clean" : "") << (grant.crashed ? " crashed" : "");
+    if (local_) text << " token " << grant.lease.token << " head " << grant.head;
+  }
+  return text.str();
+}
+
+std::string Played::describe_dead(std::uint32_t queue) {
+  std::ostringstream text;
+  for (const auto& row : dead(queue)) {
+    text << "\n  " << text_of(row.shard) << " at " << micros_of(row.at) << " " << body_text(row.bytes);
+  }
+  return text.str();
+}
+
+std::string Played::describe_nodes() {
+  std::ostringstream text;
+  for (const auto& row : store().shards()) text << text_of(row.shard) << " of " << row.owner << "\n";
+  for (const auto& node : store().nodes()) {
+    text << node.id << " " << body_text(node.facts) << (node.gone ? " gone" : "");
+    if (local_) text << " " << node.renewals;
+    text << "\n";
+  }
+  return text.str();
+}
+
+std::string Played::describe_all() {
+  std::ostringstream text;
+  std::vector<ShardId> shards;
+  for (const auto& row : store().shards()) {
+    shards.push_back(row.shard);
+    text << "\n  " << text_of(row.shard) << " batch " << row.batch << " at " << place(row.shard, row.position)
+         << " " << body_text(row.counts) << " dead " << row.dead << " trimmed " << row.dead_trimmed;
+    if (local_) text << " token " << row.token;
+  }
+  const auto queues = store().queues();
+  if (local_) text << "\nversion " << queues.version;
+  for (const auto& queue : queues.queues) text << "\n " << describe(queue) << describe_dead(queue.number);
+  text << "\n" << describe_log(shards) << describe(store().load(shards));
+  return text.str();
+}
+
+}  // namespace ordo::store
