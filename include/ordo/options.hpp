@@ -101,6 +101,7 @@ struct QueueOptions {
   KeyOrder key_order = KeyOrder::strict;
   PayloadChoice payloads = PayloadChoice::all;
   std::optional<std::uint32_t> threads{};  ///< a pool of its own, >= 1; unset: the default pool
+  std::uint32_t scheduler_weight = 1;      ///< 1..1000: its part of the starts under SchedulerKind::weighted
   Duration timeout = std::chrono::hours{24};
   RetryPolicy retry;
   std::uint64_t max_dead = 10'000;  ///< payloads in the dead set, shared evenly by the shards
@@ -116,7 +117,7 @@ enum class SchedulerKind : std::uint8_t {
   lag,         ///< the shard with the oldest due job
   sequential,  ///< each shard in turn
   strict,      ///< queues in listed order
-  weighted,    ///< queues in proportion to their weights (not yet)
+  weighted,    ///< queues in proportion to their scheduler_weight, in each the oldest due job
 };
 
 /// One shard with due jobs, as a scheduler sees it.

@@ -1,6 +1,7 @@
 #include "domain/scheduler.h"
 
 #include <tuple>
+#include <utility>
 
 #include <ordo/error.hpp>
 
@@ -25,18 +26,13 @@ std::optional<std::size_t> lowest(std::span<const StartableShard> shards, Rank r
 
 }  // namespace
 
-Scheduler::Scheduler(const NodeOptions& options) : kind_(options.scheduler), function_(options.choose_shard) {
-  if (!function_ && kind_ == SchedulerKind::weighted) {
-    throw Error(ErrorKind::invalid_argument,
-                "cannot use the scheduler 'weighted': it is not there yet; take lag, sequential or strict");
-  }
-}
+Scheduler::Scheduler(const NodeOptions& options)
+    : kind_(options.scheduler), function_(options.choose_shard) {}
 
 std::optional<std::size_t> Scheduler::choose(std::span<const StartableShard> shards) {
   if (function_) return ask(shards);
   switch (kind_) {
     case SchedulerKind::lag:
-    case SchedulerKind::weighted:
       return lowest(shards,
                     [](const StartableShard& shard) { return std::pair(-shard.lag, place_of(shard)); });
     case SchedulerKind::strict:
@@ -51,8 +47,34 @@ std::optional<std::size_t> Scheduler::choose(std::span<const StartableShard> sha
       if (chosen) last_ = place_of(shards[*chosen]);
       return chosen;
     }
+    case SchedulerKind::weighted: {
+      if (shards.empty()) return std::nullopt;
+      const auto place = next_by_weight(shards);
+      return lowest(shards, [place](const StartableShard& shard) {
+        return std::tuple(shard.queue_place != place, -shard.lag, shard.shard);
+      });
+    }
   }
   return std::nullopt;
+}
+
+// Each queue that has something to start earns its weight, and the richest pays for all: over any stretch of
+// starts each gets its part, and the turns of a heavy one are spread. A queue with nothing to do saves
+// nothing.
+std::uint32_t Scheduler::next_by_weight(std::span<const StartableShard> shards) {
+  ++turn_;
+  std::int64_t sum = 0;
+  auto richest = purses_.end();
+  for (const auto& shard : shards) {
+    const auto purse = purses_.try_emplace(shard.queue_place).first;
+    if (std::exchange(purse->second.turn, turn_) == turn_) continue;  // another shard of the queue
+    sum += shard.weight;
+    purse->second.credit += shard.weight;
+    const auto rank = [](const auto& at) { return std::pair(-at->second.credit, at->first); };
+    if (richest == purses_.end() || rank(purse) < rank(richest)) richest = purse;
+  }
+  richest->second.credit -= sum;
+  return richest->first;
 }
 
 std::optional<std::size_t> Scheduler::ask(std::span<const StartableShard> shards) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,14 +20,14 @@ struct StartableShard {
   std::string_view queue;
   std::uint32_t queue_place = 0;  ///< of its queue in the listed order
   std::uint32_t shard = 0;
-  Duration lag{};  ///< age of its oldest due job, >= 0
+  Duration lag{};            ///< age of its oldest due job, >= 0
+  std::uint32_t weight = 1;  ///< of its queue, >= 1
 };
 
 /// Chooses which shard a free thread serves next (rules: schedulers). One per pool; not thread-safe.
 class Scheduler {
  public:
-  /// Takes `choose_shard` or `scheduler` of the options. Throws Error{invalid_argument}: a scheduler that is
-  /// not there.
+  /// Takes `choose_shard` or `scheduler` of the options.
   explicit Scheduler(const NodeOptions& options);
 
   /// The index of the shard to serve. Nothing: the list is empty, or the user's function serves none.
@@ -38,11 +39,18 @@ class Scheduler {
 
  private:
   std::optional<std::size_t> ask(std::span<const StartableShard> shards);
+  std::uint32_t next_by_weight(std::span<const StartableShard> shards);
 
   SchedulerKind kind_;
   std::function<std::optional<std::size_t>(const std::vector<ShardLoad>&)> function_;
   std::vector<ShardLoad> loads_;  // what the function was shown last: kept for its memory
   std::optional<std::pair<std::uint32_t, std::uint32_t>> last_;  // sequential: place and shard served last
+  struct Purse {
+    std::int64_t credit = 0;
+    std::uint64_t turn = 0;  // in which it earned last
+  };
+  std::map<std::uint32_t, Purse> purses_;  // weighted: by place of the queue
+  std::uint64_t turn_ = 0;
 };
 
 }  // namespace ordo::domain

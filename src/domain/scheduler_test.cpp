@@ -103,9 +103,22 @@ TEST(Scheduler, what_the_custom_function_throws_passes) {
   EXPECT_THROW(scheduler.choose(shards), std::runtime_error);
 }
 
-TEST(Scheduler, weighted_is_refused) {
-  EXPECT_THAT([] { Scheduler({.scheduler = SchedulerKind::weighted}); },
-              Throws<Error>(Property(&Error::kind, ErrorKind::invalid_argument)));
+TEST(Scheduler, weighted_gives_each_queue_its_part_and_spreads_the_turns) {
+  Scheduler scheduler({.scheduler = SchedulerKind::weighted});
+  auto a = shard_of_a(0, 1), older = shard_of_a(1, 5), b = shard_of_b(0, 9);
+  a.weight = older.weight = 3;
+  std::string turns;
+  for (int i = 0; i < 8; ++i) turns += chosen(scheduler, {a, older, b}) + " ";
+  EXPECT_EQ(turns, "a1 a1 b0 a1 a1 a1 b0 a1 ");
+}
+
+TEST(Scheduler, weighted_lets_a_queue_save_nothing_while_it_is_idle) {
+  Scheduler scheduler({.scheduler = SchedulerKind::weighted});
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(chosen(scheduler, {shard_of_a(0, 1)}), "a0");
+  std::string turns;
+  for (int i = 0; i < 6; ++i) turns += chosen(scheduler, {shard_of_a(0, 1), shard_of_b(0, 1)});
+  EXPECT_EQ(std::count(turns.begin(), turns.end(), 'b'), 3);
+  EXPECT_EQ(chosen(scheduler, {}), "-");
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ void Engine::dispatch_pool(std::size_t pool) {
       continue;
     if (const auto lag = lag_of(*shard)) {
       load.candidates.push_back(shard.get());
-      load.startable.push_back({shard->queue->options.name, shard->queue->place, id.index, *lag});
+      const auto& options = shard->queue->options;
+      load.startable.push_back({options.name, shard->queue->place, id.index, *lag, options.scheduler_weight});
     }
   }
   while (!load.startable.empty()) {

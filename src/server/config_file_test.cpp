@@ -55,6 +55,7 @@ TEST(Config, reads_every_key_of_a_node) {
   EXPECT_EQ(node_of("log = 'json'").log, LogFormat::json);
   EXPECT_EQ(node_of("log_level = 'off'").log_level, LogLevel::off);
   EXPECT_EQ(node_of("scheduler = 'strict'").scheduler, SchedulerKind::strict);
+  EXPECT_EQ(node_of("scheduler = 'weighted'").scheduler, SchedulerKind::weighted);
   EXPECT_EQ(node_of("splitter = 'auto'").splitter, SplitterKind::automatic);
   EXPECT_EQ(node_of("splitter = 'static'").splitter, SplitterKind::by_node);
   const NodeOptions second = node_of("splitter = 'node'\nnode_number = 1\nnode_count = 2");
@@ -182,7 +183,6 @@ TEST(Config, refuses_keys_of_later_versions) {
     EXPECT_NE(error_of("[queue.a]\n" + key + " = 1").find("not supported yet"), std::string::npos) << key;
   }
   EXPECT_NE(error_of("[node]\nlisten = 'auto'").find("not supported yet"), std::string::npos);
-  EXPECT_NE(error_of("[node]\nscheduler = 'weighted'").find("not supported yet"), std::string::npos);
 }
 
 TEST(Config, refuses_unknown_words) {

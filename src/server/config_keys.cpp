@@ -166,7 +166,8 @@ void refuse_two_executions(const Table& table, const std::string& section, const
 void read_kind(KindOptions& kind, const Table& table, const std::string& section, const Origin& origin) {
   static const auto keys = shared_keys<KindOptions>();
   static const std::vector<std::string_view> of_queue = {
-      "shards", "affinity", "key_order", "threads", "max_dead", "dead_ttl", "order", "granularity", "kind"};
+      "shards",   "affinity", "key_order", "threads",     "scheduler_weight",
+      "max_dead", "dead_ttl", "order",     "granularity", "kind"};
   for (const Member& member : table) {
     if (std::ranges::find(of_queue, member.name) == of_queue.end()) continue;
     fail_at(origin, member.line,
@@ -214,6 +215,10 @@ std::vector<Key<QueueOptions>> make_queue_keys() {
       {"threads",
        [](QueueOptions& queue, const Reading& value) {
          queue.threads = static_cast<std::uint32_t>(value.whole(1, kMostThreads));
+       }},
+      {"scheduler_weight",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.scheduler_weight = static_cast<std::uint32_t>(value.whole(1, 1000));
        }},
       {"max_dead",
        [](QueueOptions& queue, const Reading& value) {
@@ -287,8 +292,8 @@ const std::vector<Key<NodeOptions>>& node_keys() {
        [](NodeOptions& node, const Reading& value) {
          node.scheduler = value.choice<SchedulerKind>({{"lag", SchedulerKind::lag},
                                                        {"sequential", SchedulerKind::sequential},
-                                                       {"strict", SchedulerKind::strict}},
-                                                      "weighted");
+                                                       {"strict", SchedulerKind::strict},
+                                                       {"weighted", SchedulerKind::weighted}});
        }},
       {"splitter",
        [](NodeOptions& node, const Reading& value) {

@@ -38,8 +38,7 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
 
 void Reading::fail(const std::string& what) const { fail_at(origin_, line_, what); }
 
-void Reading::fail_choice(const std::vector<std::string>& known, std::string_view later) const {
-  if (!later.empty() && text() == later) fail(fmt::format("{} = \"{}\" is not supported yet", name_, later));
+void Reading::fail_choice(const std::vector<std::string>& known) const {
   fail(fmt::format("{} cannot be \"{}\"; use one of {}", name_, text(), fmt::join(known, ", ")));
 }
 

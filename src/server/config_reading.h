@@ -33,13 +33,13 @@ class Reading {
 
   /// One of some words. A `later` word is known and not supported yet.
   template <class T>
-  T choice(std::initializer_list<std::pair<std::string_view, T>> words, std::string_view later = {}) const {
+  T choice(std::initializer_list<std::pair<std::string_view, T>> words) const {
     std::vector<std::string> known;
     for (const auto& [word, meaning] : words) {
       if (text() == word) return meaning;
       known.emplace_back(word);
     }
-    fail_choice(known, later);
+    fail_choice(known);
   }
 
   [[noreturn]] void fail(const std::string& what) const;
@@ -48,7 +48,7 @@ class Reading {
 
  private:
   Duration duration_of(const std::string& text) const;
-  [[noreturn]] void fail_choice(const std::vector<std::string>& known, std::string_view later) const;
+  [[noreturn]] void fail_choice(const std::vector<std::string>& known) const;
 
   std::string name_;
   std::size_t line_;
