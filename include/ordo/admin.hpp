@@ -99,6 +99,12 @@ class Admin {
   std::vector<QueueView> queues();
   std::vector<NodeView> nodes();
 
+  /// Asks a node, wherever it runs, to take no more jobs; or to stop as at a TERM signal (`ordo work` ends; a
+  /// program's own Server returns from wait()). It follows within its next look at the store, at most
+  /// `poll_interval`. False: no such node.
+  bool quiet_node(const std::string& id);
+  bool stop_node(const std::string& id);
+
   /// Queued and running jobs in the order they would start. Rebuilds the queue's shards from the store to say
   /// so.
   std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter = {});

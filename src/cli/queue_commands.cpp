@@ -14,6 +14,12 @@ struct ListValues {
   bool json = false;
 };
 
+struct NodesValues {
+  std::string verb;
+  std::string id;
+  bool json = false;
+};
+
 struct QueueValues {
   std::string queue;
   bool with_jobs = false;
@@ -34,7 +40,7 @@ int run_queues(Context& context, const ListValues& values) {
   return 0;
 }
 
-int run_nodes(Context& context, const ListValues& values) {
+int list_nodes(Context& context, const NodesValues& values) {
   const auto nodes = context.open_admin().nodes();
   if (values.json) {
     print(json_array(nodes, node_json));
@@ -60,6 +66,27 @@ int run_nodes(Context& context, const ListValues& values) {
   }
   print(table.text(colours_of_stdout()));
   return 0;
+}
+
+int ask_node(Context& context, const NodesValues& values, const char* what,
+             bool (Admin::*ask)(const std::string&)) {
+  if (values.id.empty()) refuse_arguments("nodes: give the ID of a node; `ordo nodes` lists them");
+  auto admin = context.open_admin();
+  if (!(admin.*ask)(values.id)) {
+    fmt::print(stderr, "ordo: no node {} is registered; `ordo nodes` lists them\n", values.id);
+    return 1;
+  }
+  print(fmt::format("requested: {} {}\n", values.id, what));
+  return 0;
+}
+
+int run_nodes(Context& context, const NodesValues& values) {
+  if (values.verb == "quiet") return ask_node(context, values, "takes no more jobs", &Admin::quiet_node);
+  if (values.verb == "stop") return ask_node(context, values, "stops", &Admin::stop_node);
+  if (!values.verb.empty() && values.verb != "list") {
+    refuse_arguments(fmt::format("nodes: '{}' is not known; use list, quiet ID or stop ID", values.verb));
+  }
+  return list_nodes(context, values);
 }
 
 int run_pause(Context& context, const QueueValues& values) {
@@ -108,7 +135,14 @@ std::shared_ptr<QueueValues> add_verb(CLI::App& app, Context& context, const std
 
 void add_queue_commands(CLI::App& app, Context& context) {
   add_list(app, context, "queues", "List the queues of the store", "  ordo queues --json\n", run_queues);
-  add_list(app, context, "nodes", "List the nodes that run jobs", "  ordo nodes --json\n", run_nodes);
+  auto nodes = std::make_shared<NodesValues>();
+  CLI::App* command = add_command(
+      app, context, "nodes", "List the nodes that run jobs, or ask one to take no more or to stop",
+      "  ordo nodes --json\n  ordo nodes quiet host-1-4f2a\n  ordo nodes stop host-1-4f2a\n", nodes,
+      run_nodes);
+  add_argument(command, "VERB", nodes->verb, "list (default), quiet or stop");
+  add_argument(command, "ID", nodes->id, "Of the node to ask");
+  command->add_flag("--json", nodes->json, "Print one JSON array");
   add_verb(app, context, "pause", "Start no more jobs of a queue, on any node", "  ordo pause orders\n",
            run_pause);
   add_verb(app, context, "resume", "Start jobs of a paused queue again", "  ordo resume orders\n",

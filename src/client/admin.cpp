@@ -322,6 +322,8 @@ Admin& Admin::operator=(Admin&&) noexcept = default;
 Stats Admin::stats() { return impl_->stats(); }
 std::vector<QueueView> Admin::queues() { return impl_->queues(); }
 std::vector<NodeView> Admin::nodes() { return impl_->nodes(); }
+bool Admin::quiet_node(const std::string& id) { return impl_->request(id, store::NodeRequest::quiet); }
+bool Admin::stop_node(const std::string& id) { return impl_->request(id, store::NodeRequest::stop); }
 std::vector<JobView> Admin::jobs(std::string_view queue, const JobFilter& filter) {
   return impl_->jobs(queue, filter);
 }

@@ -22,6 +22,9 @@ class Admin::Impl {
   bool drained(const std::function<bool(const std::string&)>& served);
   std::vector<QueueView> queues();
   std::vector<NodeView> nodes();
+  bool request(const std::string& node, store::NodeRequest request) {
+    return handle_->store().request(node, request);
+  }
   std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter);
   void control(std::string_view queue, const JobName& job, domain::EntryType type);
   void dead(std::string_view queue, const std::vector<std::string>& ids,

@@ -1,6 +1,7 @@
 #include "runtime/lease_keeper.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <ordo/error.hpp>
 
@@ -95,6 +96,7 @@ void LeaseKeeper::look() {
     }
   }
   hooks_.kinds_elsewhere(std::move(elsewhere));
+  look_at_request(nodes);
 
   bool claiming = false;
   {
@@ -127,6 +129,13 @@ void LeaseKeeper::look() {
   }
   if (!plan.release.empty()) hooks_.give_back(plan.release);
   if (claiming && !plan.claim.empty() && hooks_.may_claim()) claim(plan.claim, shards, nodes);
+}
+
+void LeaseKeeper::look_at_request(const std::vector<store::NodeRow>& nodes) {
+  for (const auto& node : nodes) {
+    if (node.id != node_id_ || std::exchange(request_, node.request) == node.request) continue;
+    if (hooks_.requested && node.request != store::NodeRequest::none) hooks_.requested(node.request);
+  }
 }
 
 // A count is known to stand still from the answer that showed it first to the question that showed it last.

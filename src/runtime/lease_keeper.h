@@ -26,6 +26,8 @@ struct KeeperHooks {
   /// False while runs of lost shards have not returned yet.
   std::function<bool()> may_claim{};
   std::function<void(const std::string& node)> node_down{};
+  /// Somebody wishes something of this node.
+  std::function<void(store::NodeRequest)> requested{};
   /// The leases last for this long from now.
   std::function<void(Duration)> renewed{};
 };
@@ -69,6 +71,7 @@ class LeaseKeeper {
 
   void renew();
   void look();
+  void look_at_request(const std::vector<store::NodeRow>& nodes);
   void watch_nodes(const std::vector<store::NodeRow>& nodes, Duration asked);
   void claim(const std::vector<domain::ShardId>& wanted, const std::vector<store::ShardRow>& shards,
              const std::vector<store::NodeRow>& nodes);
@@ -90,6 +93,7 @@ class LeaseKeeper {
   std::map<domain::ShardId, store::Lease> held_;
   Duration renew_at_{};
   std::uint64_t definitions_version_ = 0;
+  store::NodeRequest request_ = store::NodeRequest::none;
 
   std::mutex mutex_;
   std::vector<std::pair<domain::ShardId, store::Lease>> to_release_;

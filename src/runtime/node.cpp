@@ -130,6 +130,14 @@ void Node::build_engine() {
     plan_.log(LogLevel::warning, "node " + node + " is gone; its shards are taken over");
     publish({Event{.type = EventType::node_down, .id = node, .at = store_.now()}});
   };
+  keeper.requested = [this](store::NodeRequest request) {
+    const bool stop = request == store::NodeRequest::stop;
+    plan_.log(LogLevel::info, std::string("asked to ") + (stop ? "stop" : "take no more jobs"));
+    quiet();
+    if (!stop) return;
+    asked_to_stop_ = true;
+    wake_all();
+  };
   keeper.renewed = plan_.on_lease_renewed;
   keeper_ = std::make_unique<LeaseKeeper>(plan_.options, id_, std::move(facts), std::move(shards), store_,
                                           clock_, Random::from_system(), lease_, std::move(keeper));
@@ -324,7 +332,7 @@ bool Node::stop(Duration patience) {
 
 void Node::wait() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopping_.load() || failure_; });
+  changed_.wait(lock, [&] { return stopping_.load() || asked_to_stop_ || failure_; });
   if (failure_) std::rethrow_exception(failure_);
 }
 

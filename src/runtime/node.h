@@ -60,8 +60,10 @@ class Node {
   /// Cuts the patience of a stop() on another thread short.
   void hurry();
 
-  /// Blocks until stop() is called or a thread has failed; throws its error.
+  /// Blocks until stop() is called or asked for from elsewhere, or a thread has failed; throws its error.
   void wait();
+  /// Another process wishes that it stops.
+  bool asked_to_stop() const { return asked_to_stop_.load(); }
   bool stopping() const { return stopping_.load(); }
 
  private:
@@ -98,7 +100,7 @@ class Node {
   bool poked_ = false;
   bool hurry_ = false;
   std::exception_ptr failure_;
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false}, asked_to_stop_{false};
   std::atomic<bool> released_{false};  // stop() has reached the engine
   std::atomic<bool> leaving_{false}, left_{false};
   std::atomic<std::size_t> runs_{0}, shards_{0};

@@ -101,7 +101,7 @@ class Server::Impl {
     while (true) {
       const bool busy = !admin.drained([this](const std::string& queue) { return workers_.serves(queue); });
       std::unique_lock lock(mutex_);
-      if (stopping_ || node_->stopping()) return false;
+      if (stopping_ || node_->stopping() || node_->asked_to_stop()) return false;
       if (!busy) return true;
       stopped_changed_.wait_for(lock, kDrainLook, [&] { return stopping_; });
     }
@@ -115,6 +115,7 @@ class Server::Impl {
       if (hooks_.last_words) call_hook("last_words", [&] { hooks_.last_words(error); });
       throw;
     }
+    if (node_->asked_to_stop()) return stop(Stop::graceful);
     std::unique_lock lock(mutex_);
     stopped_changed_.wait(lock, [&] { return stopped_; });
   }

@@ -130,11 +130,19 @@ struct QueueList {
   const QueueDefinition* find(std::string_view name) const;
 };
 
+/// What somebody elsewhere wishes of a node.
+enum class NodeRequest : std::uint8_t {
+  none,
+  quiet,  ///< to take no more jobs
+  stop,   ///< to stop, as by a signal
+};
+
 struct NodeRow {
   std::string id;
   std::uint64_t renewals = 0;  ///< a node lives while this counter moves
   std::string facts;           ///< opaque to the store
   bool gone = false;           ///< the store knows that its process has ended
+  NodeRequest request = NodeRequest::none;
 
   bool operator==(const NodeRow&) const = default;
 };
@@ -261,6 +269,9 @@ class Store {
   virtual void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals = {}) = 0;
 
   virtual std::vector<NodeRow> nodes() = 0;
+
+  /// Leaves a wish in the node's row, where it will see it, and wakes. False: no such node.
+  virtual bool request(const std::string& node, NodeRequest request) = 0;
 
   /// All shards of all queues with owner, token and counts.
   virtual std::vector<ShardRow> shards() = 0;

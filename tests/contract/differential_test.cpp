@@ -45,13 +45,13 @@ class Player {
       Maker make;
     };
     static constexpr std::array kChoices = {
-        Choice{20, &Player::append},     Choice{12, &Player::read},   Choice{3, &Player::fetch},
-        Choice{25, &Player::commit},     Choice{4, &Player::load},    Choice{4, &Player::define},
-        Choice{2, &Player::set_paused},  Choice{1, &Player::remove},  Choice{4, &Player::join},
-        Choice{4, &Player::renew},       Choice{2, &Player::leave},   Choice{1, &Player::kill},
-        Choice{14, &Player::acquire},    Choice{3, &Player::release}, Choice{4, &Player::list_dead},
-        Choice{3, &Player::erase_dead},  Choice{4, &Player::revive},  Choice{1, &Player::reopen},
-        Choice{3, &Player::look_around},
+        Choice{20, &Player::append},    Choice{12, &Player::read},       Choice{3, &Player::fetch},
+        Choice{25, &Player::commit},    Choice{4, &Player::load},        Choice{4, &Player::define},
+        Choice{2, &Player::set_paused}, Choice{1, &Player::remove},      Choice{4, &Player::join},
+        Choice{4, &Player::renew},      Choice{2, &Player::request},     Choice{2, &Player::leave},
+        Choice{1, &Player::kill},       Choice{14, &Player::acquire},    Choice{3, &Player::release},
+        Choice{4, &Player::list_dead},  Choice{3, &Player::erase_dead},  Choice{4, &Player::revive},
+        Choice{1, &Player::reopen},     Choice{3, &Player::look_around},
     };
     unsigned total = 0;
     for (const auto& choice : kChoices) total += choice.weight;
@@ -235,6 +235,13 @@ class Player {
   Move renew() {
     const auto node = any_node();
     return {"renew " + node, [=](Played& played) { return std::to_string(played.store().renew(node)); }};
+  }
+
+  Move request() {
+    const auto node = any_node();
+    const auto what = static_cast<NodeRequest>(random_.below(3));
+    return {"request " + node,
+            [=](Played& played) { return std::to_string(played.store().request(node, what)); }};
   }
 
   Move leave() {

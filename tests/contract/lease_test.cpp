@@ -64,6 +64,20 @@ TEST_P(Leases, joining_again_moves_the_counter_and_replaces_the_facts) {
   EXPECT_FALSE(second().nodes().at(0).gone);
 }
 
+TEST_P(Leases, a_node_can_be_asked_for_something) {
+  store().join("a", "");
+  EXPECT_EQ(node("a").request, NodeRequest::none);
+  const auto log = store().open_log();
+  log->read(1);
+  EXPECT_TRUE(second().request("a", NodeRequest::quiet));
+  EXPECT_TRUE(log->read(1).woken);
+  EXPECT_EQ(node("a").request, NodeRequest::quiet);
+  store().renew("a");
+  EXPECT_TRUE(store().request("a", NodeRequest::stop));
+  EXPECT_EQ(node("a").request, NodeRequest::stop);
+  EXPECT_FALSE(store().request("b", NodeRequest::stop));
+}
+
 // Who last saw it before it was forgotten would think that it stands still.
 TEST_P(Leases, a_forgotten_node_comes_back_with_a_count_it_never_had) {
   store().join("a", "");

@@ -121,7 +121,8 @@ std::string Played::describe_nodes() {
   std::ostringstream text;
   for (const auto& row : store().shards()) text << text_of(row.shard) << " of " << row.owner << "\n";
   for (const auto& node : store().nodes()) {
-    text << node.id << " " << body_text(node.facts) << (node.gone ? " gone" : "");
+    text << node.id << " " << body_text(node.facts) << (node.gone ? " gone" : "") << " "
+         << static_cast<int>(node.request);
     if (local_) text << " " << node.renewals;
     text << "\n";
   }

@@ -295,3 +295,18 @@ class Signals(Project):
 
 if __name__ == "__main__":
     unittest.main()
+
+    def test_nodes_are_asked_to_take_no_more_and_to_stop(self):
+        self.config()
+        node = self.start()
+        node_id = self.until("the node is there", lambda: self.json("nodes"))[0]["id"]
+        self.assertIn("takes no more jobs", self.ordo("nodes", "quiet", node_id).stdout)
+        self.until("it knows", lambda: "asked to take no more jobs" in self.log())
+        self.push("1")
+        self.assertIn("stops", self.ordo("nodes", "stop", node_id).stdout)
+        self.assertEqual(node.wait(20), 0)
+        self.assertEqual(self.runs(), [])
+        self.assertEqual(self.json("nodes"), [])
+        self.ordo("nodes", "stop", node_id, code=1)
+        self.ordo("nodes", "stop", code=2)
+        self.ordo("nodes", "kill", node_id, code=2)

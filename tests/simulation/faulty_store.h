@@ -61,6 +61,9 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   bool renew(const std::string& node) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<store::NodeRow> nodes() override;
+  bool request(const std::string& node, store::NodeRequest request) override {
+    return inner_.request(node, request);
+  }
   std::vector<store::ShardRow> shards() override;
   std::vector<store::Grant> acquire(const std::string& node, std::uint64_t holder,
                                     std::span<const store::Claim> claims) override;

@@ -267,6 +267,15 @@ void MemoryStore::leave(const std::string& node, std::optional<std::uint64_t> se
   nodes_.erase(found);
 }
 
+bool MemoryStore::request(const std::string& node, NodeRequest request) {
+  const std::lock_guard lock(mutex_);
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return false;
+  found->second.request = request;
+  changed();
+  return true;
+}
+
 void MemoryStore::kill_node(const std::string& node) {
   const std::lock_guard lock(mutex_);
   const auto found = nodes_.find(node);

@@ -81,11 +81,12 @@ bool remove_queue(Writer& writer, std::string_view name) {
 
 std::vector<NodeRow> read_nodes(Connection& connection, const NodeLocks& locks) {
   std::vector<NodeRow> nodes;
-  Statement rows(connection, "SELECT id, renewals, facts FROM node ORDER BY id");
+  Statement rows(connection, "SELECT id, renewals, facts, request FROM node ORDER BY id");
   while (rows.step()) {
     nodes.push_back({.id = std::string(rows.bytes(0)),
                      .renewals = rows.unsigned_number(1),
-                     .facts = std::string(rows.bytes(2))});
+                     .facts = std::string(rows.bytes(2)),
+                     .request = static_cast<NodeRequest>(rows.number(3))});
   }
   for (auto& node : nodes) node.gone = locks.is_gone(node.id);
   return nodes;
@@ -93,7 +94,7 @@ std::vector<NodeRow> read_nodes(Connection& connection, const NodeLocks& locks) 
 
 void join_node(Writer& writer, const std::string& node, const std::string& facts) {
   Statement(writer.connection(),
-            "INSERT INTO node VALUES(?1, ?3, ?2)"
+            "INSERT INTO node(id, facts, renewals) VALUES(?1, ?2, ?3)"
             " ON CONFLICT DO UPDATE SET renewals=max(renewals+1, excluded.renewals), facts=excluded.facts")
       .bind(std::string_view(node), Blob{facts}, writer.now().time_since_epoch().count())
       .run();
@@ -102,6 +103,13 @@ void join_node(Writer& writer, const std::string& node, const std::string& facts
 bool renew_node(Writer& writer, const std::string& node) {
   Statement update(writer.connection(), "UPDATE node SET renewals=renewals+1 WHERE id=?1");
   return update.bind(std::string_view(node)).run() == 1;
+}
+
+bool request_of_node(Writer& writer, const std::string& node, NodeRequest request) {
+  Statement update(writer.connection(), "UPDATE node SET request=?2 WHERE id=?1");
+  if (update.bind(std::string_view(node), static_cast<std::int64_t>(request)).run() == 0) return false;
+  writer.wake_after_commit();
+  return true;
 }
 
 bool forget_node(Writer& writer, const NodeLocks& locks, const std::string& node,

@@ -33,6 +33,9 @@ CREATE TABLE shard(id INTEGER PRIMARY KEY, owner TEXT NOT NULL DEFAULT '', token
                    dead INTEGER NOT NULL DEFAULT 0, dead_trimmed INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE node(id TEXT PRIMARY KEY, renewals INTEGER NOT NULL, facts BLOB NOT NULL) STRICT, WITHOUT ROWID;
 )sql",
+    R"sql(
+ALTER TABLE node ADD COLUMN request INTEGER NOT NULL DEFAULT 0;
+)sql",
 };
 
 std::int64_t stored_version(Connection& connection) { return connection.number("PRAGMA user_version"); }

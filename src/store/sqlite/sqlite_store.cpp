@@ -215,6 +215,10 @@ bool SqliteStore::renew(const std::string& node) {
   return write([&](Writer& writer) { return renew_node(writer, node); });
 }
 
+bool SqliteStore::request(const std::string& node, NodeRequest request) {
+  return write([&](Writer& writer) { return request_of_node(writer, node, request); });
+}
+
 void SqliteStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
   check_node(node);
   write([&](Writer& writer) {

@@ -41,6 +41,7 @@ class SqliteStore final : public Store {
   bool renew(const std::string& node) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<NodeRow> nodes() override;
+  bool request(const std::string& node, NodeRequest request) override;
   std::vector<ShardRow> shards() override;
   std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
                              std::span<const Claim> claims) override;
