@@ -292,10 +292,6 @@ class Signals(Project):
         node.wait(20)
         self.assertEqual(self.json("nodes"), [])
 
-
-if __name__ == "__main__":
-    unittest.main()
-
     def test_nodes_are_asked_to_take_no_more_and_to_stop(self):
         self.config()
         node = self.start()
@@ -310,3 +306,7 @@ if __name__ == "__main__":
         self.ordo("nodes", "stop", node_id, code=1)
         self.ordo("nodes", "stop", code=2)
         self.ordo("nodes", "kill", node_id, code=2)
+
+
+if __name__ == "__main__":
+    unittest.main()
