@@ -11,6 +11,8 @@ namespace ordo {
 
 /// What `ordo bench` measures.
 struct BenchOptions {
+  /// A server to measure, on which it makes queues of its own and removes them; empty: SQLite files.
+  std::string store;
   std::string folder;  ///< for databases, made and removed there; empty: the system's temporary folder
   std::uint64_t jobs = 100'000;  ///< of the main measurement
   std::uint64_t backlog =
@@ -33,8 +35,8 @@ struct BenchFigure {
   double ratio = 0;
 };
 
-/// Runs the measurements on SQLite, durable at every acknowledgement, each beside plain SQLite in the same
-/// run; `done` gets each figure as it is known. Takes minutes and both cores. Throws Error.
+/// Runs the measurements, each beside the plain store in the same run; `done` gets each figure as it is
+/// known. Takes minutes and both cores. Throws Error.
 void run_bench(const BenchOptions& options, const std::function<void(const BenchFigure&)>& done);
 
 }  // namespace ordo

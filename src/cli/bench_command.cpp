@@ -21,7 +21,8 @@ struct BenchValues {
 constexpr const char* kBenchExamples =
     "  ordo bench                        # everything: some minutes\n"
     "  ordo bench --only raw,blank       # two measurements\n"
-    "  ordo bench --jobs 10000 --backlog 0 --json\n";
+    "  ordo bench --jobs 10000 --backlog 0 --json\n"
+    "  ordo bench --store redis://localhost:6379  # a server, in queues of its own\n";
 
 std::string number(double value) {
   if (value >= 1000) return fmt::format("{:.0f}", value);
@@ -32,6 +33,7 @@ int run(Context& context, const BenchValues& values) {
   context.tried = true;
   auto options = values.options;
   options.ordo = "/proc/self/exe";
+  options.store = context.sources.store.value_or("");  // never the one of a config: it may be at work
   bool first = true;
   if (!values.json) {
     print(fmt::format("{:<14} {:>12} {:>25}  {:<9} {:<18} {}\n", "NAME", "MEDIAN", "LEAST..MOST", "UNIT",

@@ -19,7 +19,7 @@
 #include "domain/records.h"
 #include "execute/process.h"
 #include "store/open.h"
-#include "store/sqlite/raw_bench.h"
+#include "store/raw_bench.h"
 
 namespace ordo {
 namespace {
@@ -28,29 +28,57 @@ constexpr std::size_t kPayload = 100;
 constexpr std::size_t kBatch = 1000;
 constexpr std::uint64_t kCallsUnderWay = 16;
 
-/// A folder for one measurement, gone afterwards.
-class Folder {
+constexpr const char* kQueue = "ordo-bench";
+constexpr const char* kBacklog = "ordo-bench-backlog";
+
+/// A store for one measurement: a file in a folder of its own, gone afterwards; or a server, on which the
+/// queues of the benchmark are removed before and after.
+class Ground {
  public:
-  explicit Folder(const std::string& parent) {
-    const auto base = parent.empty() ? std::filesystem::temp_directory_path() : std::filesystem::path(parent);
+  explicit Ground(const BenchOptions& options) : url_(options.store) {
+    if (!url_.empty()) {
+      remove_queues();
+      return;
+    }
+    const auto base = options.folder.empty() ? std::filesystem::temp_directory_path()
+                                             : std::filesystem::path(options.folder);
     std::string name = (base / "ordo-bench-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) {
       throw Error(ErrorKind::unavailable, "cannot make a folder for the benchmark in " + base.string());
     }
-    path_ = name;
+    folder_ = name;
+    url_ = "sqlite:" + name + "/bench.db";
   }
-  ~Folder() {
+  ~Ground() {
     std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    if (!folder_.empty()) {
+      std::filesystem::remove_all(folder_, ignored);
+    } else {
+      remove_queues();
+    }
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
+  Ground(const Ground&) = delete;
+  Ground& operator=(const Ground&) = delete;
 
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::string url() const { return "sqlite:" + file("bench.db"); }
+  const std::string& url() const { return url_; }
+
+  Config config(const BenchOptions& options) const {
+    Config config;
+    config.store = url_;
+    config.node.threads = options.threads;
+    config.queues.push_back({.name = kQueue});
+    config.queues.push_back({.name = kBacklog});
+    return config;
+  }
 
  private:
-  std::filesystem::path path_;
+  void remove_queues() {
+    const auto store = store::open(url_, system_clock());
+    for (const char* queue : {kQueue, kBacklog}) store->remove(queue);
+  }
+
+  std::filesystem::path folder_;
+  std::string url_;
 };
 
 /// Counts ended runs and lets one thread wait for a number of them.
@@ -81,15 +109,6 @@ class Stopwatch {
  private:
   Duration start_ = system_clock().steady();
 };
-
-Config config_of(const Folder& folder, const BenchOptions& options) {
-  Config config;
-  config.store = folder.url();
-  config.node.threads = options.threads;
-  config.queues.push_back({.name = "bench"});
-  config.queues.push_back({.name = "backlog"});
-  return config;
-}
 
 std::string payload_of(std::uint64_t i) {
   auto text = std::to_string(i);
@@ -126,10 +145,9 @@ class Measurement {
   void all() {
     if (options_.backlog > 0) takeover();  // first: it looks at the memory of this process
     const double raw =
-        measure("raw", "plain SQLite: rows appended and deleted in equal commits", "rows/s", [&] {
-          Folder folder(options_.folder);
-          return store::sqlite::raw_append_delete_rate(folder.file("raw.db"), options_.jobs, kPayload,
-                                                       kBatch);
+        measure("raw", "the plain store: rows appended and deleted in equal commits", "rows/s", [&] {
+          const Ground ground(options_);
+          return store::raw_append_delete_rate(ground.url(), options_.jobs, kPayload, kBatch);
         });
     const double blank = measure(
         "blank", "blank jobs pushed in bulk and run to the end", "jobs/s", [&] { return job_lives(0); },
@@ -174,34 +192,34 @@ class Measurement {
 
   /// Jobs per second, from before the first push to the durable end of the last.
   double job_lives(std::uint64_t backlog) {
-    Folder folder(options_.folder);
-    Server server(config_of(folder, options_));
+    const Ground ground(options_);
+    Server server(ground.config(options_));
     Counter ran;
-    server.add("bench", make_worker([&](Batch& batch) { ran.add(batch.jobs().size()); }));
-    server.add("backlog", make_worker([](Batch&) {}));
+    server.add(kQueue, make_worker([&](Batch& batch) { ran.add(batch.jobs().size()); }));
+    server.add(kBacklog, make_worker([](Batch&) {}));
     auto client = server.client();
-    if (backlog > 0) push_bulk(client, "backlog", backlog, backlog, std::chrono::hours{1});
+    if (backlog > 0) push_bulk(client, kBacklog, backlog, backlog, std::chrono::hours{1});
     server.start();
     if (backlog > 0) wait_until_owned(server);
     sync();  // what the system still writes of earlier work is not measured
     const Stopwatch watch;
-    push_bulk(client, "bench", options_.jobs, options_.jobs);
+    push_bulk(client, kQueue, options_.jobs, options_.jobs);
     ran.wait_for(options_.jobs);
-    wait_until_processed(folder, options_.jobs);
+    wait_until_processed(ground, options_.jobs);
     const auto seconds = watch.seconds();
     server.stop(Server::Stop::now);
     return static_cast<double>(options_.jobs) / seconds;
   }
 
   double merging() {
-    Folder folder(options_.folder);
-    Server server(config_of(folder, options_));
-    server.add("bench", make_worker([](Batch&) {}));
+    const Ground ground(options_);
+    Server server(ground.config(options_));
+    server.add(kQueue, make_worker([](Batch&) {}));
     auto client = server.client();
     server.start();
     const auto pushes = options_.jobs;
     const Stopwatch watch;
-    push_bulk(client, "bench", pushes, std::max<std::uint64_t>(pushes / 10, 1));
+    push_bulk(client, kQueue, pushes, std::max<std::uint64_t>(pushes / 10, 1));
     server.drain();
     const auto seconds = watch.seconds();
     server.stop(Server::Stop::now);
@@ -209,9 +227,9 @@ class Measurement {
   }
 
   double single_pushes(unsigned threads) {
-    Folder folder(options_.folder);
-    Client client(config_of(folder, options_));
-    client.push("bench", {.id = "first"});
+    const Ground ground(options_);
+    Client client(ground.config(options_));
+    client.push(kQueue, {.id = "first"});
     const std::uint64_t each = std::max<std::uint64_t>(threads == 1 ? 2000 : options_.jobs / threads, 1);
     const Stopwatch watch;
     {
@@ -219,7 +237,7 @@ class Measurement {
       for (unsigned t = 0; t < threads; ++t) {
         producers.emplace_back([&client, each, t] {
           for (std::uint64_t i = 0; i < each; ++i) {
-            client.push("bench", {.id = std::to_string(t * each + i), .payload = payload_of(i)});
+            client.push(kQueue, {.id = std::to_string(t * each + i), .payload = payload_of(i)});
           }
         });
       }
@@ -230,13 +248,13 @@ class Measurement {
   /// From the call of push to the start of the job, on an idle node.
   void latency() {
     if (!wanted("latency")) return;
-    Folder folder(options_.folder);
-    const double commit = store::sqlite::raw_commit_latency(folder.file("raw.db"), 300);
-    tell("raw_commit", "plain SQLite: one durable commit of one row", "µs", {commit});
-    Server server(config_of(folder, options_));
+    const Ground ground(options_);
+    const double commit = store::raw_commit_latency(ground.url(), 300);
+    tell("raw_commit", "the plain store: one durable commit of one row", "µs", {commit});
+    Server server(ground.config(options_));
     Counter started;
     std::atomic<std::int64_t> start{0};
-    server.add("bench", make_worker([&](Batch&) {
+    server.add(kQueue, make_worker([&](Batch&) {
                  start = system_clock().steady().count();
                  started.add(1);
                }));
@@ -254,9 +272,9 @@ class Measurement {
     };
     auto client = server.client();
     tell("latency", "push to start, idle node, same process", "µs",
-         measured([&](const std::string& id) { client.push("bench", {.id = id}); }), "raw_commit", commit);
+         measured([&](const std::string& id) { client.push(kQueue, {.id = id}); }), "raw_commit", commit);
     if (!options_.ordo.empty()) {
-      execute::Process other({options_.ordo, "--store", folder.url(), "push", "bench", "--ndjson", "-"}, "",
+      execute::Process other({options_.ordo, "--store", ground.url(), "push", kQueue, "--ndjson", "-"}, "",
                              nullptr, {[](int, auto) {}, [](int, auto) {}});
       const auto push = [&](const std::string& id) {
         const auto line = "{\"id\":\"" + id + "\"}\n";
@@ -275,16 +293,16 @@ class Measurement {
   /// From acquiring the leases to all shards running.
   void takeover() {
     if (!wanted("takeover") && !wanted("memory")) return;
-    Folder folder(options_.folder);
-    Config config = config_of(folder, options_);
+    const Ground ground(options_);
+    Config config = ground.config(options_);
     config.node.payload_cache = 0;  // so that what is left is the waiting jobs alone
     {
       Client client(config);
-      push_bulk(client, "backlog", options_.backlog, options_.backlog, std::chrono::hours{1});
+      push_bulk(client, kBacklog, options_.backlog, options_.backlog, std::chrono::hours{1});
     }
     const double before = resident_bytes();
     Server server(config);
-    server.add("backlog", make_worker([](Batch&) {}));
+    server.add(kBacklog, make_worker([](Batch&) {}));
     const Stopwatch watch;
     server.start();
     wait_until_owned(server);
@@ -304,11 +322,11 @@ class Measurement {
 
   /// The owner's counts are in the store: its shards are read and run.
   void wait_until_owned(Server& server) {
-    wait_for_queue(server, "backlog", &QueueStats::scheduled, options_.backlog);
+    wait_for_queue(server, kBacklog, &QueueStats::scheduled, options_.backlog);
   }
   /// Until the ends are durable. Looks at the owners' counts alone: stats would read the log beside them.
-  static void wait_until_processed(const Folder& folder, std::uint64_t jobs) {
-    const auto store = store::open(folder.url(), system_clock());
+  static void wait_until_processed(const Ground& ground, std::uint64_t jobs) {
+    const auto store = store::open(ground.url(), system_clock());
     const auto processed = [&] {
       std::uint64_t sum = 0;
       for (const auto& row : store->shards()) sum += domain::decode_counts(row.counts).processed;

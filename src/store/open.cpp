@@ -5,6 +5,8 @@
 #include <ordo/error.hpp>
 
 #include "store/memory/memory_store.h"
+#include "store/raw_bench.h"
+#include "store/sqlite/raw_bench.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace ordo::store {
@@ -12,6 +14,11 @@ namespace ordo::store {
 namespace {
 
 constexpr std::string_view kSqlite = "sqlite:";
+
+Error no_raw_bench(std::string_view url) {
+  return Error(ErrorKind::unsupported,
+               "the plain store behind '" + std::string(url) + "' cannot be measured");
+}
 
 }  // namespace
 
@@ -22,6 +29,18 @@ std::unique_ptr<Store> open(std::string_view url, Clock& clock) {
   }
   throw Error(ErrorKind::invalid_argument,
               "cannot open the store '" + std::string(url) + "': use sqlite:FILE or memory:");
+}
+
+double raw_append_delete_rate(std::string_view url, std::uint64_t rows, std::size_t row_bytes,
+                              std::size_t rows_per_commit) {
+  if (!url.starts_with(kSqlite)) throw no_raw_bench(url);
+  return sqlite::raw_append_delete_rate(std::string(url.substr(kSqlite.size())) + "-raw", rows, row_bytes,
+                                        rows_per_commit);
+}
+
+double raw_commit_latency(std::string_view url, std::uint64_t commits) {
+  if (!url.starts_with(kSqlite)) throw no_raw_bench(url);
+  return sqlite::raw_commit_latency(std::string(url.substr(kSqlite.size())) + "-raw", commits);
 }
 
 }  // namespace ordo::store
