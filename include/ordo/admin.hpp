@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <ordo/finding.hpp>
 #include <ordo/job.hpp>
 #include <ordo/options.hpp>
 
@@ -98,6 +99,10 @@ class Admin {
   Stats stats();
   std::vector<QueueView> queues();
   std::vector<NodeView> nodes();
+
+  /// Looks at the store's version, settings, rights and room, at its clock beside this machine's, and at
+  /// nodes that do not answer. May read a small store whole.
+  std::vector<Finding> examine();
 
   /// Asks a node, wherever it runs, to take no more jobs; or to stop as at a TERM signal (`ordo work` ends; a
   /// program's own Server returns from wait()). It follows within its next look at the store, at most

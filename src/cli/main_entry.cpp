@@ -53,6 +53,7 @@ void build(CLI::App& app, Context& context) {
   add_work(app, context);
   add_push(app, context);
   add_stats(app, context);
+  add_doctor(app, context);
   add_queue_commands(app, context);
   add_job_commands(app, context);
   add_dead(app, context);

@@ -96,11 +96,6 @@ std::string_view colour_of(Tone tone) {
   return "";
 }
 
-std::string coloured(const Cell& cell, Colours colours) {
-  const std::string_view colour = colours == Colours::on ? colour_of(cell.tone) : "";
-  return colour.empty() ? cell.text : fmt::format("{}{}\033[0m", colour, cell.text);
-}
-
 }  // namespace
 
 std::size_t display_width(std::string_view text) {
@@ -135,6 +130,11 @@ void Table::add(std::vector<Cell> row) {
   ORDO_ASSERT(row.size() == columns_.size());
   for (Cell& cell : row) cell.text = printable(cell.text, kWidestCell);
   rows_.push_back(std::move(row));
+}
+
+std::string coloured(const Cell& cell, Colours colours) {
+  const std::string_view colour = colours == Colours::on ? colour_of(cell.tone) : "";
+  return colour.empty() ? cell.text : fmt::format("{}{}\033[0m", colour, cell.text);
 }
 
 std::string Table::text(Colours colours) const {

@@ -22,14 +22,17 @@ struct Cell {
   Tone tone = Tone::plain;
 };
 
+enum class Colours : std::uint8_t { off, on };
+
+/// The cell's text in the colour of its tone.
+std::string coloured(const Cell& cell, Colours colours);
+
 enum class Side : std::uint8_t { left, right };
 
 struct Column {
   std::string title;
   Side side = Side::left;
 };
-
-enum class Colours : std::uint8_t { off, on };
 
 /// Rows for people, aligned by display width.
 class Table {

@@ -3,8 +3,11 @@
 #include <ordo/admin.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <future>
 #include <set>
+
+#include <fmt/format.h>
 
 #include <ordo/error.hpp>
 
@@ -93,6 +96,27 @@ std::vector<NodeView> Admin::Impl::nodes() {
     views.push_back(std::move(view));
   }
   return views;
+}
+
+std::vector<Finding> Admin::Impl::examine() {
+  auto findings = handle_->store().examine();
+  const auto before = handle_->clock().wall();
+  const auto there = handle_->store().now();
+  const auto here = before + (handle_->clock().wall() - before) / 2;
+  const auto apart = std::chrono::duration<double>(there - here).count();
+  const auto text = fmt::format("the store's clock is {:+.1f} s from this machine's", apart);
+  if (std::abs(apart) < 1) {
+    findings.push_back({Finding::Level::good, text, ""});
+  } else {
+    findings.push_back({Finding::Level::warning, text,
+                        "jobs start by the store's clock; let both machines ask a time server"});
+  }
+  for (const auto& node : nodes()) {
+    if (node.alive) continue;
+    findings.push_back({Finding::Level::warning, "node " + node.id + " has died and is not forgotten yet",
+                        "another node of its queues takes over its shards; start one if there is none"});
+  }
+  return findings;
 }
 
 Admin::Impl::Shards Admin::Impl::rebuild(const store::QueueDefinition& queue,
@@ -322,6 +346,7 @@ Admin& Admin::operator=(Admin&&) noexcept = default;
 Stats Admin::stats() { return impl_->stats(); }
 std::vector<QueueView> Admin::queues() { return impl_->queues(); }
 std::vector<NodeView> Admin::nodes() { return impl_->nodes(); }
+std::vector<Finding> Admin::examine() { return impl_->examine(); }
 bool Admin::quiet_node(const std::string& id) { return impl_->request(id, store::NodeRequest::quiet); }
 bool Admin::stop_node(const std::string& id) { return impl_->request(id, store::NodeRequest::stop); }
 std::vector<JobView> Admin::jobs(std::string_view queue, const JobFilter& filter) {

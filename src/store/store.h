@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <ordo/finding.hpp>
 #include <ordo/time.hpp>
 
 #include "domain/shard_id.h"
@@ -299,6 +300,9 @@ class Store {
 
   /// The store's clock, UTC.
   virtual Time now() = 0;
+
+  /// What the store is, and what of its version, settings, rights and room an operator should know.
+  virtual std::vector<Finding> examine() = 0;
 };
 
 }  // namespace ordo::store

@@ -18,7 +18,7 @@ class CommandLine(Project):
     def test_help_teaches(self):
         text = self.ordo("--help").stdout
         for command in ["work", "push", "stats", "queues", "jobs", "job", "dead", "pause", "resume", "remove", "nodes",
-                        "init", "completion", "bench"]:
+                        "doctor", "init", "completion", "bench"]:
             self.assertIn(f"\n  {command} ", text)
             self.assertIn(f"  ordo {command}", self.ordo(command, "--help").stdout)
         self.assertRegex(self.ordo("--version").stdout, r"^ordo \d+\.\d+\.\d+\n$")
@@ -136,6 +136,14 @@ class Push(Project):
         self.assertEqual(self.stats()["length"], 2500)
         self.write("more.ndjson", '{"run_at":"+1h","key":"k","kind":"c","priority":1,"timeout":"1s"}\n\n{}\r\n')
         self.assertEqual(self.json("push", "orders", "--ndjson", "more.ndjson"), {"pushed": 2})
+
+    def test_doctor(self):
+        self.push("1")
+        findings = self.json("doctor")
+        self.assertEqual({finding["level"] for finding in findings}, {"good"})
+        self.assertTrue(any("the file is sound" in finding["what"] for finding in findings), findings)
+        self.assertTrue(any("clock" in finding["what"] for finding in findings), findings)
+        self.assertIn("good     SQLite", self.ordo("doctor").stdout)
 
     def test_ndjson_pushes_what_is_there_when_its_input_pauses(self):
         with subprocess.Popen([ORDO, "push", "orders", "--ndjson", "-"], cwd=self.folder, env=self.environment(),

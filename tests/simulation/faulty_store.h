@@ -73,6 +73,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
                      std::vector<store::NewEntry> entries) override;
   Time now() override;
+  std::vector<Finding> examine() override { return inner_.examine(); }
 
  private:
   enum class Fate { well, fails_before, fails_after };

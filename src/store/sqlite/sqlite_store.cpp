@@ -9,6 +9,7 @@
 #include "store/global_reader.h"
 #include "store/limits.h"
 #include "store/sqlite/dead.h"
+#include "store/sqlite/examine.h"
 #include "store/sqlite/location.h"
 #include "store/sqlite/registry.h"
 #include "store/sqlite/schema.h"
@@ -263,6 +264,10 @@ std::size_t SqliteStore::revive(std::uint32_t queue, std::span<const std::uint64
                                 std::vector<NewEntry> entries) {
   check_revive(nos.size(), entries.size());
   return write([&](Writer& writer) { return revive_rows(writer, queue, nos, entries); }, Growth::grows);
+}
+
+std::vector<Finding> SqliteStore::examine() {
+  return readers_.with([](Reader& reader) { return examine_file(reader.connection()); });
 }
 
 }  // namespace ordo::store::sqlite

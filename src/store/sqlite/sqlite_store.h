@@ -53,6 +53,7 @@ class SqliteStore final : public Store {
                      std::vector<NewEntry> entries) override;
 
   Time now() override { return clock_.wall(); }
+  std::vector<Finding> examine() override;
 
  private:
   enum class Growth { none, grows };
