@@ -154,11 +154,12 @@ foreach(suite IN ITEMS crash e2e)
   endforeach()
 endforeach()
 
-# The worker of the crash suite in threads of its node.
+# The worker of the crash suite in threads of its node; `chaos` is what ./dev chaos needs.
 if("crash" IN_LIST ORDO_SUITES)
   add_library(ordo_crash_recorder MODULE ${PROJECT_SOURCE_DIR}/tests/crash/recorder.cpp)
   set_target_properties(ordo_crash_recorder PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(ordo_crash_recorder PRIVATE ordo::ordo ordo_warnings)
+  add_custom_target(chaos DEPENDS ordo ordo_crash_recorder)
 endif()
 
 # A sanitized library cannot be loaded by a plain consumer.

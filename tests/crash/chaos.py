@@ -7,7 +7,9 @@ The seed chooses the faults and the jobs; when exactly they hit is up to the mac
 import argparse
 import collections
 import json
+import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -16,7 +18,7 @@ from checker import Checker, read_events
 from cluster import PLUGIN, Cluster
 from producer import Producer
 
-LEASE_MS = 2000
+LEASE_MS = 3000
 QUEUE = 'max_crashes = 1000\nretry = { strategy = "fixed", delay = "50ms" }'
 FULL = 1500            # jobs waiting: producers hold back
 PATIENCE_S = 120       # for everything to be done after the last fault
@@ -29,8 +31,10 @@ class Chaos:
         self.cluster = Cluster(store, LEASE_MS, QUEUE)
         self.counts = collections.Counter()
         self.problems = []
+        self.last_step = time.monotonic()
         self.later = []             # (when, what to do)
         self.busy = {}              # node: what is being done to it
+        self.deadlines = {}         # node: when it must have ended after TERM
         self.killed_in_lock = self.lost_leases = 0
         self.stopping, self.full = threading.Event(), threading.Event()
         self.producers = [Producer(self.cluster, number, seed, self.stopping, self.full) for number in range(3)]
@@ -47,6 +51,7 @@ class Chaos:
         self.later.append((time.monotonic() + seconds, action))
 
     def run(self, seconds):
+        self.last_step = time.monotonic()
         for producer in self.producers:
             producer.thread.start()
         end = time.monotonic() + seconds
@@ -65,6 +70,9 @@ class Chaos:
 
     def step(self):
         now = time.monotonic()
+        if now - self.last_step > 0.5:
+            self.cluster.note("stall", since=int(self.last_step * 1e9))  # of the whole machine
+        self.last_step = now
         due = [action for when, action in self.later if when <= now]
         self.later = [(when, action) for when, action in self.later if when > now]
         for action in due:
@@ -72,14 +80,16 @@ class Chaos:
         for node in list(self.cluster.nodes):
             if node.process.poll() is not None:
                 self.ended(node)
+            elif now > self.deadlines.get(node, now):
+                self.problems.append(f"{node.name} does not end after TERM")
 
     # Faults ---------------------------------------------------------------------------------------------------
 
     def fault(self):
         kind = self.random.choices(list(FAULTS), list(FAULTS.values()))[0]
         if kind == "kill producer":
-            self.random.shuffle(self.producers)
-            hit = any(producer.kill() for producer in self.producers)
+            self.random.choice(self.producers).doom = 0.003 * 150 ** self.random.random()
+            hit = False  # counted there
         elif kind == "kill all":
             hit = True
             for node in list(self.cluster.nodes):
@@ -109,27 +119,24 @@ class Chaos:
             self.kill(node)
             return
         self.busy.pop(node)
-        self.cluster.note("cont", node=node.name)  # see Fault: a moment longer
-        node.process.send_signal(18)
+        self.cluster.send(node, "cont")
 
     def pause(self, node):
-        """Shorter than the lease: nobody may notice."""
+        """Shorter than the lease: no excuse for the node itself."""
         self.busy[node] = "paused"
-        node.process.send_signal(19)
+        since = time.monotonic_ns()
+        node.process.send_signal(signal.SIGSTOP)
 
         def go_on():
             if self.busy.pop(node, None):
-                node.process.send_signal(18)
-        self.after(self.random.uniform(0.02, 0.25) * LEASE_MS / 1000, go_on)
+                node.process.send_signal(signal.SIGCONT)
+                self.cluster.note("stall", since=since)
+        self.after(self.random.uniform(0.01, 0.15) * LEASE_MS / 1000, go_on)
 
     def term(self, node):
         self.busy[node] = "terminated"
         self.cluster.send(node, "term")
-        self.after(40, lambda: self.too_late(node))
-
-    def too_late(self, node):
-        if node in self.cluster.nodes and node.process.poll() is None:
-            self.problems.append(f"{node.name} does not end after TERM")
+        self.deadlines[node] = time.monotonic() + 40
 
     def kill_worker(self, node):
         """Of a command: it is a failure of the job, and nothing else."""
@@ -141,8 +148,7 @@ class Chaos:
                 if f"ORDO_CRASH_NODE={node.name}\0".encode() not in file.read():
                     return False
             self.cluster.note("kill_worker", pid=runs[0]["pid"])
-            import os
-            os.kill(runs[0]["pid"], 9)
+            os.kill(runs[0]["pid"], signal.SIGKILL)
         except (IndexError, OSError):
             return False
         return True
@@ -157,7 +163,7 @@ class Chaos:
         self.cluster.note("exit", node=node.name)
         if code == -9 and doing == "stopped":
             self.killed_in_lock += 1
-        elif code == 1 and "the leases are lost" in node.log_text() and self.counts["stop"] > 0:
+        elif code == 1 and "the leases are lost" in node.log_text():
             self.lost_leases += 1
         else:
             self.problems.append(f"{node.name} ended by itself with {code} ({doing}): {node.log_text()[-3000:]}")
@@ -176,11 +182,10 @@ class Chaos:
         with open(self.cluster.folder / "pushes.ndjson", "w", encoding="utf-8") as file:
             for push in self.pushes.values():
                 file.write(json.dumps(push) + "\n")
+        self.last_step = time.monotonic()
         end = time.monotonic() + PATIENCE_S
         while not self.problems and (self.later or len(self.cluster.nodes) < self.wanted or self.cluster.unfinished()):
             self.step()
-            # What may still come is the word that a node did not end.
-            self.later = [entry for entry in self.later if entry[0] < end]
             if time.monotonic() > end:
                 self.problems.append(f"not done after {PATIENCE_S} s: {self.cluster.json('stats')['by_queue']}, "
                                      f"nodes {self.cluster.json('nodes')}")
@@ -188,8 +193,9 @@ class Chaos:
         self.end_nodes()
 
     def end_nodes(self):
-        for node in list(self.cluster.nodes):
-            node.process.send_signal(15)
+        for node in self.cluster.nodes:
+            node.process.send_signal(signal.SIGCONT)
+            node.process.send_signal(signal.SIGTERM)
         for node in list(self.cluster.nodes):
             code = node.process.wait(60)
             if code != 0 and not self.problems:
@@ -203,6 +209,7 @@ class Chaos:
         self.look_at_counts()
         acked = sum(push["acked"] for push in self.pushes.values())
         found = ", ".join(f"{count} {name}" for name, count in sorted(checker.counts.items()))
+        self.counts["kill producer"] = sum(producer.killed for producer in self.producers)
         faults = ", ".join(f"{name} {self.counts[name]}" for name in [*FAULTS, "kill of a stopped node"])
         lines = [f"seed {self.seed}: faults: {faults}; nodes that left because their leases were lost "
                  f"{self.lost_leases}, stopped nodes killed in the write lock {self.killed_in_lock}",

@@ -10,7 +10,9 @@ is followed by the run of its successor in the log, its owner had been replaced 
   {"e":"kill"|"stop"|"cont"|"term","node"}
   {"e":"exit","node"}                     it left by itself: its leases were lost
   {"e":"kill_worker","pid"}               the process of a command
-Each has "t", the monotonic time in ns. Short pauses of a node are no fault: its lease goes on.
+  {"e":"stall","since"}                   a node was paused for less than a lease, or the machine was busy: others may
+                                          have waited for it
+Each has "t", the monotonic time in ns.
 
 A push is (queue, key, n): the numbers of a key rise in the order they were pushed in. In the queue "fifo" each has a
 job of its own, in "merge" those of a key are payloads of one job.
@@ -36,15 +38,16 @@ class Run:
         self.shard = (self.queue, zlib.crc32(self.key.encode()) % SHARDS)
 
     def __str__(self):
-        return (f"run {self.name} of {self.queue}/{self.key}/{self.id} {self.numbers} on {self.node}, "
+        numbers = ", ".join(map(str, self.numbers[:5])) + (", …" if len(self.numbers) > 5 else "")
+        return (f"run {self.name} of {self.queue}/{self.key}/{self.id} [{numbers}] on {self.node}, "
                 f"fence {self.fence}, line {self.position}")
 
 
 class Fault:
     """Of one node. A stop lasts until it was continued, and a moment longer: what was under way goes on first."""
 
-    def __init__(self, kind, line):
-        self.kind, self.since, self.until = kind, line["t"], None
+    def __init__(self, kind, line, until=None):
+        self.kind, self.since, self.until = kind, line["t"], until
 
     def touches(self, since):
         """Whether it was in force at or after a time; it has begun already."""
@@ -68,7 +71,7 @@ class Checker:
         self.counts = collections.Counter()
         self.runs, self.keys = {}, collections.defaultdict(Key)
         self.faults = collections.defaultdict(list)     # node: in order
-        self.stops = []
+        self.stalls = []                                # what may have kept others from renewing
         self.left = set()                               # nodes that lost their leases, when is not known
         self.tops = {}                                  # shard: the run with the highest fence
         self.completed = set()                          # pushes
@@ -80,6 +83,7 @@ class Checker:
         events = list(events)
         self.left = {line["node"] for line in events if line["e"] == "exit"}
         self.killed_workers = {line["pid"] for line in events if line["e"] == "kill_worker"}
+        self.stalls = [Fault("stall", {"t": line["since"]}, line["t"]) for line in events if line["e"] == "stall"]
         for position, line in enumerate(events, 1):
             what = line["e"]
             if what == "start":
@@ -89,7 +93,7 @@ class Checker:
             elif what in ("kill", "stop", "term"):
                 self.faults[line["node"]].append(Fault(what, line))
                 if what == "stop":
-                    self.stops.append(self.faults[line["node"]][-1])
+                    self.stalls.append(self.faults[line["node"]][-1])
             elif what == "cont":
                 self.faults[line["node"]][-1].until = line["t"]
         self.look_for_lost()
@@ -105,9 +109,10 @@ class Checker:
         return run.node in self.left or any(fault.kind in kinds and fault.touches(run.time)
                                             for fault in self.faults[run.node])
 
-    def may_have_been_put_back(self, run):
+    def may_have_been_put_back(self, run, now):
         """Its node was told to end, or could not renew because another one was stopped inside the write lock."""
-        return self.was_hit(run, ("term",)) or any(stop.touches(run.time) for stop in self.stops)
+        return self.was_hit(run, ("term",)) or any(stall.since <= now and stall.touches(run.time)
+                                                   for stall in self.stalls)
 
     def lost_its_worker(self, run):
         return not run.thread and run.pid in self.killed_workers
@@ -156,9 +161,9 @@ class Checker:
             return
         if other.node == run.node:
             # Its guard kills the commands of a stopped node; its own threads it has to wait for.
-            if other.thread or not (self.was_hit(other, ("stop",)) or self.may_have_been_put_back(other)):
+            if other.thread or not (self.was_hit(other, ("stop",)) or self.may_have_been_put_back(other, run.time)):
                 self.problem(f"overlap: {run} starts while {other} goes on")
-        elif not (self.was_hit(other) or self.may_have_been_put_back(other)):
+        elif not (self.was_hit(other) or self.may_have_been_put_back(other, run.time)):
             self.problem(f"overlap: {run} starts while {other} goes on, and nothing had happened to its node")
 
     def look_at_order(self, run, key):
@@ -174,12 +179,10 @@ class Checker:
                 self.problem(f"order: {run} starts {n} again after later ones of its key")
 
     def look_at_repeats(self, run, key):
-        for n in run.numbers:
-            last = key.ended.get(n)
-            if last is None or self.was_sent_again(run, n):
-                continue
-            self.counts["repeated"] += 1
-            if not (self.was_hit(last) or self.may_have_been_put_back(last) or self.lost_its_worker(last)):
+        repeated = {n: key.ended[n] for n in run.numbers if n in key.ended and not self.was_sent_again(run, n)}
+        self.counts["repeated runs"] += bool(repeated)
+        for n, last in repeated.items():
+            if not (self.was_hit(last) or self.may_have_been_put_back(last, run.time) or self.lost_its_worker(last)):
                 self.problem(f"repeat: {run} runs {n} again, which {last} had ended; nothing had happened to its node")
 
     def look_at_retries(self, run):
@@ -213,10 +216,6 @@ class Checker:
                 self.completed.add((run.queue, run.key, n))
 
     def look_for_lost(self):
-        started = collections.defaultdict(list)
-        for run in self.runs.values():
-            for n in run.numbers:
-                started[run.queue, run.key, n].append(str(run))
         for push, sent in self.pushes.items():
             if push in self.completed:
                 self.counts["completed"] += 1
@@ -224,8 +223,9 @@ class Checker:
             elif push in self.dead:
                 self.counts["dead"] += 1
             elif sent["acked"]:
+                runs = [run for run in self.runs.values() if (run.queue, run.key) == push[:2] and push[2] in run.numbers]
                 self.problem(f"lost: {push} was acknowledged and never ran to an end; its runs: "
-                             f"{'; '.join(started[push]) or 'none'}")
+                             f"{'; '.join(map(str, runs)) or 'none'}")
             else:
                 self.counts["unknown that did not run"] += 1
 

@@ -139,7 +139,7 @@ class Rules(unittest.TestCase):
         self.log.fault("cont")
         self.log.end("r1")
         self.log.end("r2")
-        self.holds(completed=1, late_ends=1, repeated=0)
+        self.holds(completed=1, late_ends=1, repeated_runs=0)
 
     def test_a_stop_of_long_ago_is_no_excuse(self):
         self.log.push(1)
@@ -174,6 +174,14 @@ class Rules(unittest.TestCase):
         self.log.run("r2", 1, retry=0)
         self.holds(completed=1)
 
+    def test_a_stall_of_another_node_may_cost_a_lease(self):
+        self.log.push(1)
+        self.log.start("r1", 1)
+        self.log.note("stall", since=0)
+        self.log.start("r2", 1, node="b", fence=2)
+        self.log.end("r2")
+        self.holds(completed=1)
+
     # Order ----------------------------------------------------------------------------------------------------
 
     def test_a_later_job_of_a_key_starts_first(self):
@@ -196,7 +204,7 @@ class Rules(unittest.TestCase):
         self.log.fault("kill")
         self.log.run("r2", 1, node="b", fence=2)
         self.log.run("r3", 2, node="b", fence=2)
-        self.holds(repeated=1)
+        self.holds(repeated_runs=1)
 
     def test_payloads_are_sorted(self):
         self.log.push(1, 2, queue="merge")

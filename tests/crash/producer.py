@@ -18,20 +18,10 @@ class Producer:
         self.random = random.Random(f"{seed}-producer-{number}")
         self.pushes = {}  # (queue, key, n): what the checker wants to know
         self.last = {}    # (queue, key): the last number
+        self.doom = None  # the next push is killed (kill -9) so many seconds after its start
         self.killed = 0
         self.error = None
-        self.lock = threading.Lock()
-        self.process = None
         self.thread = threading.Thread(target=self.run, name=f"producer {number}", daemon=True)
-
-    def kill(self):
-        """kill -9 of the `ordo push` under way, if there is one."""
-        with self.lock:
-            if self.process is None or self.process.poll() is not None:
-                return False
-            self.process.kill()
-            self.killed += 1
-            return True
 
     def run(self):
         try:
@@ -46,7 +36,7 @@ class Producer:
 
     def batch(self):
         kind = self.random.random()
-        size = 1 if kind < 0.3 else self.random.randint(2, 40) if kind < 0.95 else 2500
+        size = 1 if kind < 0.3 else self.random.randint(2, 40) if kind < 0.98 else 2500
         queue = "merge" if size > 100 else self.random.choice(["fifo", "merge"])
         keys = self.random.sample(range(KEYS), self.random.randint(1, KEYS))
         return queue, [self.job(queue, f"{queue[0]}{self.number}{self.random.choice(keys)}") for _ in range(size)]
@@ -61,7 +51,7 @@ class Producer:
         """Mostly short, now and then longer than a lease. Payloads of one job run together."""
         kind = self.random.random()
         if queue == "merge":
-            kind = 1 - (1 - kind) * 5
+            kind *= 0.99
         if kind < 0.8:
             return 0
         if kind < 0.96:
@@ -87,18 +77,21 @@ class Producer:
             job = jobs[0]
             arguments = ["--id", job["id"], "--key", job["key"], "--score", str(job["score"]),
                          "--payload", json.dumps(job["payload"])]
-        with self.lock:
-            self.process = subprocess.Popen([ORDO, "push", queue, *arguments, "--json"], cwd=self.cluster.folder,
-                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                            env=self.cluster.environment)
-        out, err = self.process.communicate(b"" if single else lines)  # a producer that was killed reads no more
-        code = self.process.returncode
+        with subprocess.Popen([ORDO, "push", queue, *arguments, "--json"], cwd=self.cluster.folder,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=self.cluster.environment) as process:
+            doom, self.doom = self.doom, None
+            if doom is not None:
+                threading.Timer(doom, process.kill).start()
+            out, err = process.communicate(b"" if single else lines)  # one that was killed reads no more
+        code = process.returncode
         if code == 0:
             pushed = json.loads(out)["pushed"]
             if pushed != len(jobs):
                 raise AssertionError(f"pushed {pushed} of {len(jobs)}, exit 0")
         elif code == -9:
             pushed = 0
+            self.killed += 1
         else:
             told = re.search(rb"pushed (\d+); line", err)
             pushed = int(told.group(1)) if told else 0

@@ -1,5 +1,5 @@
-// The worker of the crash suite in a shared library, for `ordo work -r`: its runs are threads of the node, which no
-// guard can end. worker.py does the same as a command.
+// The worker of the crash suite in a shared library, for `ordo work -r`: its runs are threads of the node,
+// which no guard can end. worker.py does the same as a command.
 
 #include <fcntl.h>
 #include <time.h>
@@ -59,8 +59,11 @@ ordo::Outcome perform(const std::string& queue, const ordo::TypedJob<ordo::Json>
        std::to_string(job.job.fence) + R"(,"t":)" + now_ns() + "}\n");
   const bool lasted = last(std::chrono::milliseconds(ms), job.stop);
   fails = fails && job.job.retry_count < 0;
-  note(R"({"e":")" + std::string(!lasted ? "stopped" : fails ? "fail" : "end") + R"(","run":")" + run +
-       R"(","node":")" + node + R"(","t":)" + now_ns() + "}\n");
+  note(R"({"e":")" +
+       std::string(!lasted ? "stopped"
+                   : fails ? "fail"
+                           : "end") +
+       R"(","run":")" + run + R"(","node":")" + node + R"(","t":)" + now_ns() + "}\n");
   if (!lasted) return ordo::Outcome::put_back();
   return fails ? ordo::Outcome::fail("it was told to") : ordo::Outcome::done();
 }
@@ -71,8 +74,7 @@ extern "C" const int ordo_abi = ordo::kAbi;
 
 extern "C" void ordo_load(ordo::Server& server) {
   for (const std::string queue : {"fifo", "merge"}) {
-    server.add(queue, ordo::make_worker<ordo::Json>([queue](const ordo::TypedJob<ordo::Json>& job) {
-                 return perform(queue, job);
-               }));
+    server.add(queue, ordo::make_worker<ordo::Json>(
+                          [queue](const ordo::TypedJob<ordo::Json>& job) { return perform(queue, job); }));
   }
 }
