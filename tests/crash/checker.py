@@ -1,8 +1,8 @@
 """Judges a run of the crash suite by its log: what was promised, and was it kept?
 
-The log has one JSON object a line. Its order is the order in which things happened: a worker notes a start before it
-does anything and an end before it answers, and the chaos notes a fault *before* it does it. So when the run of a node
-is followed by the run of its successor in the log, its owner had been replaced by then.
+The log has one JSON object a line. Its order is the order in which things happened: a worker notes a start
+before it does anything and an end before it answers, and the chaos notes a fault *before* it does it. So when
+the run of a node is followed by the run of its successor in the log, its owner had been replaced by then.
 
   {"e":"start","run","node","pid","thread","queue","key","id","n":[numbers of the payloads],"retry","fence"}
            fence: of the shard; a later owner has a higher one
@@ -10,12 +10,12 @@ is followed by the run of its successor in the log, its owner had been replaced 
   {"e":"kill"|"stop"|"cont"|"term","node"}
   {"e":"exit","node"}                     it left by itself: its leases were lost
   {"e":"kill_worker","pid"}               the process of a command
-  {"e":"stall","since"}                   a node was paused for less than a lease, or the machine was busy: others may
-                                          have waited for it
+  {"e":"stall","since"}                   a node was paused for less than a lease, or the machine was busy:
+                                          others may have waited for it
 Each has "t", the monotonic time in ns.
 
-A push is (queue, key, n): the numbers of a key rise in the order they were pushed in. In the queue "fifo" each has a
-job of its own, in "merge" those of a key are payloads of one job.
+A push is (queue, key, n): the numbers of a key rise in the order they were pushed in. In the queue "fifo"
+each has a job of its own, in "merge" those of a key are payloads of one job.
 
 `python3 checker.py FOLDER` judges a kept run again.
 """
@@ -44,7 +44,7 @@ class Run:
 
 
 class Fault:
-    """Of one node. A stop lasts until it was continued, and a moment longer: what was under way goes on first."""
+    """Of one node. A stop lasts until it is continued, and a moment longer: what was under way goes on."""
 
     def __init__(self, kind, line, until=None):
         self.kind, self.since, self.until = kind, line["t"], until
@@ -63,7 +63,7 @@ class Key:
 
 
 class Checker:
-    """`pushes`: (queue, key, n) -> {"attempts": times it was sent, "acked": bool}. `dead`: those in the dead set."""
+    """`pushes`: (queue, key, n) -> {"attempts": times it was sent, "acked": bool}. `dead`: pushes."""
 
     def __init__(self, pushes, dead=()):
         self.pushes, self.dead = pushes, set(dead)
@@ -79,11 +79,13 @@ class Checker:
         self.runs_by_id = collections.defaultdict(list)
         self.killed_workers = set()
 
-    def check(self, events):
+    def check(self, events, is_complete=True):
+        """The problems. Unless the run is complete, nothing is called lost."""
         events = list(events)
         self.left = {line["node"] for line in events if line["e"] == "exit"}
         self.killed_workers = {line["pid"] for line in events if line["e"] == "kill_worker"}
-        self.stalls = [Fault("stall", {"t": line["since"]}, line["t"]) for line in events if line["e"] == "stall"]
+        self.stalls = [Fault("stall", {"t": line["since"]}, line["t"])
+                       for line in events if line["e"] == "stall"]
         for position, line in enumerate(events, 1):
             what = line["e"]
             if what == "start":
@@ -96,7 +98,8 @@ class Checker:
                     self.stalls.append(self.faults[line["node"]][-1])
             elif what == "cont":
                 self.faults[line["node"]][-1].until = line["t"]
-        self.look_for_lost()
+        if is_complete:
+            self.look_for_lost()
         return self.problems
 
     def problem(self, text):
@@ -110,7 +113,7 @@ class Checker:
                                             for fault in self.faults[run.node])
 
     def may_have_been_put_back(self, run, now):
-        """Its node was told to end, or could not renew because another one was stopped inside the write lock."""
+        """Its node was told to end, or could not renew because another was stopped inside the write lock."""
         return self.was_hit(run, ("term",)) or any(stall.since <= now and stall.touches(run.time)
                                                    for stall in self.stalls)
 
@@ -121,7 +124,7 @@ class Checker:
         push = self.pushes.get((run.queue, run.key, n))
         return push is None or push["attempts"] > 1
 
-    # Starts ---------------------------------------------------------------------------------------------------
+    # Starts -------------------------------------------------------------------------------------------------
 
     def start(self, run):
         self.runs[run.name] = run
@@ -152,7 +155,7 @@ class Checker:
                 self.problem(f"fence: {run} has the same fence as {top}")
             return True
         if not self.was_hit(run):
-            self.problem(f"stale start: {run} starts after {top} of a later owner, and nothing had happened to it")
+            self.problem(f"stale start: {run} starts after {top} of a later owner, and was never hit")
         return False
 
     def look_at_overlap(self, run, other):
@@ -161,17 +164,18 @@ class Checker:
             return
         if other.node == run.node:
             # Its guard kills the commands of a stopped node; its own threads it has to wait for.
-            if other.thread or not (self.was_hit(other, ("stop",)) or self.may_have_been_put_back(other, run.time)):
+            cut = self.was_hit(other, ("stop",)) or self.may_have_been_put_back(other, run.time)
+            if other.thread or not cut:
                 self.problem(f"overlap: {run} starts while {other} goes on")
         elif not (self.was_hit(other) or self.may_have_been_put_back(other, run.time)):
-            self.problem(f"overlap: {run} starts while {other} goes on, and nothing had happened to its node")
+            self.problem(f"overlap: {run} starts while {other} goes on, whose node was never hit")
 
     def look_at_order(self, run, key):
         if run.numbers != sorted(run.numbers):
             self.problem(f"order: the payloads of {run} do not come in the order of their scores")
         news = [n for n in run.numbers if n not in key.delivered]
         if news and key.delivered and min(news) < max(key.delivered):
-            self.problem(f"order: {run} starts {min(news)} for the first time after {max(key.delivered)} of its key")
+            self.problem(f"order: {run} starts {min(news)} for the first time after {max(key.delivered)}")
         key.gone |= key.delivered - set(run.numbers)
         key.delivered |= set(run.numbers)
         for n in run.numbers:
@@ -179,11 +183,13 @@ class Checker:
                 self.problem(f"order: {run} starts {n} again after later ones of its key")
 
     def look_at_repeats(self, run, key):
-        repeated = {n: key.ended[n] for n in run.numbers if n in key.ended and not self.was_sent_again(run, n)}
+        repeated = {n: key.ended[n] for n in run.numbers
+                    if n in key.ended and not self.was_sent_again(run, n)}
         self.counts["repeated runs"] += bool(repeated)
         for n, last in repeated.items():
-            if not (self.was_hit(last) or self.may_have_been_put_back(last, run.time) or self.lost_its_worker(last)):
-                self.problem(f"repeat: {run} runs {n} again, which {last} had ended; nothing had happened to its node")
+            cut = self.was_hit(last) or self.may_have_been_put_back(last, run.time)
+            if not (cut or self.lost_its_worker(last)):
+                self.problem(f"repeat: {run} runs {n} again, which {last} had ended; its node was never hit")
 
     def look_at_retries(self, run):
         """The death of a node is no failure."""
@@ -194,7 +200,7 @@ class Checker:
         if run.retry + 1 > failures:
             self.problem(f"retries: {run} has retry_count {run.retry} after {failures} failures")
 
-    # Ends -----------------------------------------------------------------------------------------------------
+    # Ends ---------------------------------------------------------------------------------------------------
 
     def end(self, what, run, position):
         if what == "fail":
@@ -204,11 +210,11 @@ class Checker:
             # Nothing of it can be written any more: the successor has to run the job.
             self.counts["late ends"] += 1
             if not self.was_hit(run):
-                self.problem(f"overlap: {run} goes on at line {position} though {top} of a later owner has started")
+                self.problem(f"overlap: {run} goes on at line {position} though {top} has started")
             return
         key = self.keys[run.queue, run.key]
         if run not in key.open:
-            self.problem(f"overlap: {run} goes on at line {position} though another run of its key has started")
+            self.problem(f"overlap: {run} goes on at line {position} though another of its key has started")
         key.open = [other for other in key.open if other is not run]
         if what == "end":
             for n in run.numbers:
@@ -223,7 +229,8 @@ class Checker:
             elif push in self.dead:
                 self.counts["dead"] += 1
             elif sent["acked"]:
-                runs = [run for run in self.runs.values() if (run.queue, run.key) == push[:2] and push[2] in run.numbers]
+                runs = [run for run in self.runs.values()
+                        if (run.queue, run.key) == push[:2] and push[2] in run.numbers]
                 self.problem(f"lost: {push} was acknowledged and never ran to an end; its runs: "
                              f"{'; '.join(map(str, runs)) or 'none'}")
             else:

@@ -21,8 +21,9 @@ class Log:
             self.pushes[queue, key, n] = {"acked": acked, "attempts": attempts}
 
     def start(self, run, *numbers, node="a", fence=1, queue="fifo", key="k", retry=-1, thread=False, pid=7):
-        self.note("start", run=run, node=node, pid=pid, thread=thread, queue=queue, key=key,
-                  id=f"{key}-{numbers[0]}" if queue == "fifo" else key, n=list(numbers), retry=retry, fence=fence)
+        job_id = f"{key}-{numbers[0]}" if queue == "fifo" else key
+        self.note("start", run=run, node=node, pid=pid, thread=thread, queue=queue, key=key, id=job_id,
+                  n=list(numbers), retry=retry, fence=fence)
 
     def end(self, run, what="end"):
         self.note(what, run=run)
@@ -57,7 +58,7 @@ class Rules(unittest.TestCase):
         self.log.run("m", 1, 2, 3, queue="merge", key="m")
         self.holds(runs=4, completed=6)
 
-    # Lost -----------------------------------------------------------------------------------------------------
+    # Lost ---------------------------------------------------------------------------------------------------
 
     def test_what_never_ran_is_lost(self):
         self.log.push(1, 2)
@@ -101,7 +102,7 @@ class Rules(unittest.TestCase):
         self.log.run("r1", 1)
         self.broken("invented")
 
-    # Overlap --------------------------------------------------------------------------------------------------
+    # Overlap ------------------------------------------------------------------------------------------------
 
     def test_two_at_a_time_on_one_node(self):
         self.log.push(1, 2)
@@ -182,7 +183,7 @@ class Rules(unittest.TestCase):
         self.log.end("r2")
         self.holds(completed=1)
 
-    # Order ----------------------------------------------------------------------------------------------------
+    # Order --------------------------------------------------------------------------------------------------
 
     def test_a_later_job_of_a_key_starts_first(self):
         self.log.push(1, 2)
@@ -233,7 +234,7 @@ class Rules(unittest.TestCase):
         self.log.run("r3", 1)
         self.holds(completed=2)
 
-    # Fences and repeats ---------------------------------------------------------------------------------------
+    # Fences and repeats -------------------------------------------------------------------------------------
 
     def test_two_nodes_with_one_fence(self):
         self.log.push(1, 2)

@@ -51,13 +51,14 @@ class Cluster:
         self.events = self.folder / "events.ndjson"
         self.log = os.open(self.events, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("ORDO_")}
-        self.environment.update(TMPDIR=str(self.folder), TZ="UTC", ORDO_CONFIG=str(self.folder / "command.toml"))
+        self.environment.update(TMPDIR=str(self.folder), TZ="UTC",
+                                ORDO_CONFIG=str(self.folder / "command.toml"))
         command = "command = " + json.dumps([sys.executable, "-B", str(WORKER)])
         for name, worker in (("command", command), ("thread", "")):
             (self.folder / f"{name}.toml").write_text(CONFIG.format(
                 store=json.dumps(store), lease_ms=lease_ms, worker=worker, queue=queue))
 
-    # Nodes ----------------------------------------------------------------------------------------------------
+    # Nodes --------------------------------------------------------------------------------------------------
 
     def start(self, is_thread=False, *arguments):
         name = f"n{next(self.names)}"
@@ -66,9 +67,10 @@ class Cluster:
             kind += ["-r", str(PLUGIN)]
         log = self.folder / f"{name}.log"
         with open(log, "wb") as file:
-            process = subprocess.Popen([ORDO, "work", *kind, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
-                                       stdout=file, stderr=file, env={**self.environment, "ORDO_CRASH_NODE": name,
-                                                                      "ORDO_CRASH_LOG": str(self.events)})
+            process = subprocess.Popen(
+                [ORDO, "work", *kind, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=file,
+                stderr=file,
+                env={**self.environment, "ORDO_CRASH_NODE": name, "ORDO_CRASH_LOG": str(self.events)})
         node = Node(name, process, log, is_thread)
         self.nodes.append(node)
         return node
@@ -96,13 +98,14 @@ class Cluster:
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    # Commands -------------------------------------------------------------------------------------------------
+    # Commands -----------------------------------------------------------------------------------------------
 
     def ordo(self, *arguments, stdin=None):
-        done = subprocess.run([ORDO, *arguments], cwd=self.folder, input=stdin, capture_output=True, timeout=60,
-                              env=self.environment, text=True, check=False)
+        done = subprocess.run([ORDO, *arguments], cwd=self.folder, input=stdin, capture_output=True,
+                              timeout=60, text=True, env=self.environment, check=False)
         if done.returncode != 0:
-            raise AssertionError(f"ordo {' '.join(arguments)}: exit {done.returncode}: {done.stdout}{done.stderr}")
+            what = " ".join(arguments)
+            raise AssertionError(f"ordo {what}: exit {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
 
     def json(self, *arguments):
@@ -116,7 +119,7 @@ class Cluster:
         total = self.json("stats")["total"]
         return total["length"] + total["running"] + total["awaiting"]
 
-    # The log of events ----------------------------------------------------------------------------------------
+    # The log of events --------------------------------------------------------------------------------------
 
     def note(self, what, **more):
         line = json.dumps({"e": what, **more, "t": time.monotonic_ns()}, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""What the death of a node does: who takes over when, what becomes of its workers, and of a job that kills nodes."""
+"""The death of a node: who takes over when, what becomes of its workers, and a job that kills its nodes."""
 import os
 import time
 import unittest
@@ -96,7 +96,7 @@ class Death(unittest.TestCase):
         self.passed = True
 
     def test_a_job_that_kills_its_node_dies_and_its_neighbours_do_not(self):
-        """Marks begin after the first unclean take-over; then shared with the neighbours, then alone until the end."""
+        """Marks begin after the first unclean take-over: one with the neighbours, then alone."""
         cluster = self.cluster(3_600_000, QUEUE + "\nmax_crashes = 3")
         for n in range(20):
             cluster.push("fifo", f"good{n}", 1, ms=300)
@@ -121,7 +121,8 @@ class Death(unittest.TestCase):
             most = max([most, *(count for job, count in crashes.items() if job != "poison")])
             node = cluster.start()
         dead = cluster.json("dead", "fifo", "list")
-        self.assertEqual([(job["id"], job["error_kind"], job["crashes"]) for job in dead], [("poison", "crash", 3)])
+        self.assertEqual([(job["id"], job["error_kind"], job["crashes"]) for job in dead],
+                         [("poison", "crash", 3)])
         self.assertEqual(deaths, len(self.starts(cluster, "poison")))
         self.assertLessEqual(deaths, 5)
         self.assertLessEqual(most, 1, "a neighbour was taken for the poison")

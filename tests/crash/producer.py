@@ -1,4 +1,4 @@
-"""A producer of the chaos: pushes numbered jobs of its own keys with `ordo push`, and knows what was acknowledged."""
+"""A producer of the chaos: pushes numbered jobs with `ordo push`, and knows what was acknowledged."""
 import json
 import random
 import re
@@ -39,7 +39,8 @@ class Producer:
         size = 1 if kind < 0.3 else self.random.randint(2, 40) if kind < 0.98 else 2500
         queue = "merge" if size > 100 else self.random.choice(["fifo", "merge"])
         keys = self.random.sample(range(KEYS), self.random.randint(1, KEYS))
-        return queue, [self.job(queue, f"{queue[0]}{self.number}{self.random.choice(keys)}") for _ in range(size)]
+        return queue, [self.job(queue, f"{queue[0]}{self.number}{self.random.choice(keys)}")
+                       for _ in range(size)]
 
     def job(self, queue, key):
         n = self.last[queue, key] = self.last.get((queue, key), 0) + 1
@@ -59,7 +60,7 @@ class Producer:
         return self.random.randint(50, 300) if kind < 0.996 else self.random.randint(1000, 3000)
 
     def push(self, batch):
-        """What is not acknowledged may be stored or not; half of it is sent again at once, before anything later."""
+        """What is not acknowledged may be stored or not; half of it is sent again, before anything later."""
         queue, jobs = batch
         acknowledged = self.send(queue, jobs)
         while acknowledged < len(jobs) and self.random.random() < 0.5 and not self.stopping.is_set():

@@ -1,7 +1,7 @@
 """The worker of the crash suite as a command: notes the start and the end of each run, one line a write.
 
-A payload is {"n": its number, "ms": how long it takes, "fail": 1 (the first attempt fails), "poison": 1 (kills its
-node)}. recorder.cpp does the same in a thread of the node.
+A payload is {"n": its number, "ms": how long it takes, "fail": 1 (the first attempt fails), "poison": 1
+(kills its node)}. recorder.cpp does the same in a thread of the node.
 """
 import json
 import os
