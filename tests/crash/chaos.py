@@ -171,7 +171,8 @@ class Chaos:
         code, doing = node.process.returncode, self.busy.pop(node, None)
         self.cluster.nodes.remove(node)
         self.after(0, self.start_node)
-        if doing == "terminated" and code == 0:
+        early = code == -signal.SIGTERM and not self.cluster.seen("start", node=node.name)
+        if doing == "terminated" and (code == 0 or early):
             return
         self.cluster.note("exit", node=node.name)
         if code == -9 and doing == "stopped":
