@@ -20,8 +20,8 @@ from producer import Producer
 
 LEASE_MS = 3000
 QUEUE = 'max_crashes = 1000\nretry = { strategy = "fixed", delay = "50ms" }'
-FULL = 1500            # jobs waiting: producers hold back
-PATIENCE_S = 120       # for everything to be done after the last fault
+FULL = 500             # jobs waiting: producers hold back
+PATIENCE_S = 300       # for everything to be done after the last fault
 FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, "kill worker": 10,
           "kill all": 2}
 

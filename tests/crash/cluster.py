@@ -13,6 +13,7 @@ import time
 ORDO = os.path.abspath(os.environ.get("ORDO_BIN", "build/release/ordo"))
 BUILD = pathlib.Path(os.environ.get("ORDO_BINARY_DIR", os.path.dirname(ORDO)))
 PLUGIN = BUILD / "tests" / "libordo_crash_recorder.so"
+DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL"]  # whatever ends the test, no node stays
 WORKER = pathlib.Path(__file__).resolve().parent / "worker.py"
 
 CONFIG = """store = {store}
@@ -68,8 +69,8 @@ class Cluster:
         log = self.folder / f"{name}.log"
         with open(log, "wb") as file:
             process = subprocess.Popen(
-                [ORDO, "work", *kind, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=file,
-                stderr=file,
+                [*DIE_WITH_US, ORDO, "work", *kind, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
+                stdout=file, stderr=file,
                 env={**self.environment, "ORDO_CRASH_NODE": name, "ORDO_CRASH_LOG": str(self.events)})
         node = Node(name, process, log, is_thread)
         self.nodes.append(node)

@@ -36,7 +36,9 @@ class Producer:
 
     def batch(self):
         kind = self.random.random()
-        size = 1 if kind < 0.3 else self.random.randint(2, 40) if kind < 0.98 else 2500
+        size = 1 if kind < 0.3 else self.random.randint(2, 40)
+        if kind > 0.98 or self.doom is not None:
+            size = 2500  # three commits: a kill hits between them
         queue = "merge" if size > 100 else self.random.choice(["fifo", "merge"])
         keys = self.random.sample(range(KEYS), self.random.randint(1, KEYS))
         return queue, [self.job(queue, f"{queue[0]}{self.number}{self.random.choice(keys)}")
