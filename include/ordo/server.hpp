@@ -58,7 +58,7 @@ class Server {
   void subscribe(EventFilter filter, EventHandler handler);
   void set_hooks(ServerHooks hooks);
   void set_log(LogSink sink);
-  /// `listener` is told, at every heartbeat, for how long from now this node's leases last. Must not block.
+  /// `listener` is told, at start and every heartbeat, for how long from now the leases last. Must not block.
   void on_lease_renewed(std::function<void(Duration)> listener);
 
   /// Opens the store, registers the node and starts its threads. Throws Error: nothing runs then.

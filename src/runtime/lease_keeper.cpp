@@ -36,8 +36,7 @@ void LeaseKeeper::join() {
   }
   const auto before = clock_.steady();
   store_.join(node_id_, encode(facts_));
-  lease_.renewed(before);
-  renew_at_ = before + heartbeat();
+  renewed(before);
 }
 
 Duration LeaseKeeper::tick() {
@@ -49,6 +48,12 @@ Duration LeaseKeeper::tick() {
 }
 
 // The lease counts from before the renewal was sent.
+void LeaseKeeper::renewed(Duration sent) {
+  lease_.renewed(sent);
+  renew_at_ = sent + heartbeat();
+  if (hooks_.renewed) hooks_.renewed(options_.lease - (clock_.steady() - sent));
+}
+
 void LeaseKeeper::renew() {
   const auto before = clock_.steady();
   const bool known = store_.renew(node_id_);
@@ -59,9 +64,7 @@ void LeaseKeeper::renew() {
     held_.clear();
   }
   if (!known) store_.join(node_id_, encode(facts_));
-  lease_.renewed(before);
-  renew_at_ = before + heartbeat();
-  if (hooks_.renewed) hooks_.renewed(options_.lease - (clock_.steady() - before));
+  renewed(before);
 }
 
 void LeaseKeeper::look() {

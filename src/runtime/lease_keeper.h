@@ -70,6 +70,7 @@ class LeaseKeeper {
   };
 
   void renew();
+  void renewed(Duration sent);
   void look();
   void look_at_request(const std::vector<store::NodeRow>& nodes);
   void watch_nodes(const std::vector<store::NodeRow>& nodes, Duration asked);

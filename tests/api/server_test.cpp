@@ -11,10 +11,13 @@
 namespace ordo::api {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::IsEmpty;
+using ::testing::Le;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -35,6 +38,17 @@ TEST(ApiServer, drains_what_was_pushed) {
   EXPECT_EQ(stats.total.processed, 2U);
   EXPECT_EQ(stats.total.scheduled, 1U);
   server.stop();
+}
+
+TEST(ApiServer, tells_how_long_its_leases_last_from_the_start) {  // a guard knows no end of them before
+  Told<Duration> told;
+  auto config = config_of({{.name = "orders"}});
+  config.node.lease = 1h;
+  Server server(config);
+  server.add("orders", make_worker([](Batch&) {}));
+  server.on_lease_renewed([&](Duration time) { told.tell(time); });
+  server.start();
+  EXPECT_THAT(told.now(), ElementsAre(AllOf(Gt(59min), Le(1h))));
 }
 
 TEST(ApiServer, wraps_runs_in_middlewares_the_first_outermost) {

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -42,6 +44,41 @@ ProcessState read_process(std::uint32_t pid) {
   for (int field = 4; field <= 21; ++field) fields >> skipped;
   fields >> state.started;
   return state;
+}
+
+bool is_lock_on(const std::filesystem::path& fdinfo, off_t byte) {
+  std::ifstream file(fdinfo);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream fields(line);
+    std::string word, number, kind, mode, access, owner, inode;
+    off_t start = -1;
+    fields >> word >> number >> kind >> mode >> access >> owner >> inode >> start;
+    if (word == "lock:" && kind == "OFDLCK" && start == byte) return true;
+  }
+  return false;
+}
+
+/// Which of the stopped processes holds the byte: one that was stopped before it could leave its name, or
+/// after it took it back. 0: none that may be looked at.
+std::uint32_t find_stopped_holder(const Descriptor& lock, off_t byte) {
+  namespace fs = std::filesystem;
+  struct stat ours {};
+  if (fstat(lock.number(), &ours) != 0) return 0;
+  std::error_code ignored;
+  for (fs::directory_iterator process("/proc", ignored), end; process != end; process.increment(ignored)) {
+    const std::string name = process->path().filename();
+    std::uint32_t pid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc{}) continue;
+    if (read_process(pid).letter != 'T') continue;
+    for (fs::directory_iterator open_file(process->path() / "fd", ignored); open_file != end;
+         open_file.increment(ignored)) {
+      struct stat theirs {};
+      if (stat(open_file->path().c_str(), &theirs) != 0) continue;
+      if (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino) continue;
+      if (is_lock_on(process->path() / "fdinfo" / open_file->path().filename(), byte)) return pid;
+    }
+  }
+  return 0;
 }
 
 std::uint64_t pid_namespace() {
@@ -87,10 +124,11 @@ FileLock::FileLock(const std::string& database, LockPatience patience)
   static_assert(sizeof(Page) <= SharedPage::kBytes && std::atomic<std::uint64_t>::is_always_lock_free);
 }
 
-bool FileLock::try_take(const Slot& slot) {
-  const auto byte = reinterpret_cast<const char*>(&slot) - static_cast<const char*>(page_.data());
-  return try_lock_byte(file_, byte, path_);
+off_t FileLock::byte_of(const Slot& slot) const {
+  return reinterpret_cast<const char*>(&slot) - static_cast<const char*>(page_.data());
 }
+
+bool FileLock::try_take(const Slot& slot) { return try_lock_byte(file_, byte_of(slot), path_); }
 
 void FileLock::take(Slot& slot) {
   if (!try_take(slot)) wait_for(slot);
@@ -113,9 +151,8 @@ void FileLock::wait_for(Slot& slot) {
 }
 
 void FileLock::free(Slot& slot) {
-  const auto byte = reinterpret_cast<const char*>(&slot) - static_cast<const char*>(page_.data());
   slot.pid.store(0);
-  unlock_byte(file_, byte);
+  unlock_byte(file_, byte_of(slot));
   slot.freed.fetch_add(1);
   if (slot.waiting.load() != 0) futex_wake(slot.freed);
 }
@@ -127,10 +164,15 @@ void FileLock::look_at_holder(const Slot& slot, Watch& watch, Duration slept) {
   }
   watch.waited += slept;
   if (watch.waited < std::min(patience_.stopped, patience_.running) / 5) return;
-  const auto pid = slot.pid.load();
-  const bool is_named = pid != 0 && slot.namespace_id.load() == namespace_id_;
-  const auto state = is_named ? read_process(pid) : ProcessState{};
-  const bool is_stopped = is_named && state.letter == 'T' && state.started == slot.started.load();
+  auto pid = slot.pid.load();
+  bool is_stopped = false;
+  if (pid == 0) {
+    pid = find_stopped_holder(file_, byte_of(slot));
+    is_stopped = pid != 0;
+  } else if (slot.namespace_id.load() == namespace_id_) {
+    const auto state = read_process(pid);
+    is_stopped = state.letter == 'T' && state.started == slot.started.load();
+  }
   watch.stopped = is_stopped ? watch.stopped + slept : Duration::zero();
   if (watch.stopped >= patience_.stopped && slot.holds.load() == watch.hold) {
     if (kill(static_cast<pid_t>(pid), SIGKILL) == 0) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <csignal>
 #include <cstdint>
@@ -70,6 +72,7 @@ class FileLock {
   struct Waiting;
   struct Turn;
 
+  off_t byte_of(const Slot& slot) const;
   bool try_take(const Slot& slot);
   void take(Slot& slot);
   void wait_for(Slot& slot);

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "store/blocking.h"
 #include "store/sqlite/file_lock.h"
+#include "store/sqlite/side_file.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/sqlite/test_process.h"
 
@@ -59,6 +60,13 @@ void stop_in_lock(const std::string& path) {
   raise(SIGSTOP);
 }
 
+/// The same, stopped between taking the lock and leaving its name.
+void stop_before_its_name(const std::string& path) {
+  const auto file = open_beside(path, "-lock");
+  if (try_lock_byte(file, 0, path)) say('r');
+  raise(SIGSTOP);
+}
+
 void stay_in_lock(const std::string& path) {
   FileLock lock(path);
   const FileLock::Hold hold(lock);
@@ -90,6 +98,7 @@ const std::map<std::string, std::function<void(const std::string&)>> kRoles = {
     {"push", push},
     {"push_on", push_on},
     {"stop_in_lock", stop_in_lock},
+    {"stop_before_its_name", stop_before_its_name},
     {"stay_in_lock", stay_in_lock},
     {"be_a_node", be_a_node},
     {"open_as_nobody", open_as_nobody},

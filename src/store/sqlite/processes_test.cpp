@@ -74,6 +74,18 @@ TEST(StoreProcesses, who_stands_still_inside_the_lock_is_killed) {  // stores.md
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
+TEST(StoreProcesses, who_stands_still_inside_the_lock_without_a_name_is_killed) {
+  const TestDirectory directory;
+  const SqliteStore store(directory.file(), system_clock());
+  TestProcess other("stop_before_its_name", directory.file());
+  ASSERT_TRUE(WIFSTOPPED(other.wait(WUNTRACED)));
+  ASSERT_EQ(other.hear(), 'r');
+  FileLock lock(directory.file(), {.stopped = 300ms, .running = 30s});
+  const FileLock::Hold hold(lock);
+  const int status = other.wait();
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
 TEST(StoreProcesses, who_runs_inside_the_lock_for_too_long_is_named) {
   const TestDirectory directory;
   const SqliteStore store(directory.file(), system_clock());

@@ -1,0 +1,277 @@
+"""Runs nodes and producers on one store, kills and stops them at random, and judges what they did.
+
+  python3 tests/crash/chaos.py [SECONDS] [--seed N] [--nodes N] [--store URL] [--keep]
+
+The seed chooses the faults and the jobs; when exactly they hit is up to the machine.
+"""
+import argparse
+import collections
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+from checker import Checker, read_events
+from cluster import PLUGIN, Cluster
+from producer import Producer
+
+LEASE_MS = 3000
+QUEUE = 'max_crashes = 1000\nretry = { strategy = "fixed", delay = "50ms" }'
+FULL = 500             # jobs waiting: producers hold back
+PATIENCE_S = 300       # for everything to be done after the last fault
+FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, "kill worker": 10,
+          "kill all": 2}
+
+
+class Chaos:
+    def __init__(self, seed, nodes=3, store="sqlite:"):
+        self.seed, self.random = seed, random.Random(seed)
+        self.cluster = Cluster(store, LEASE_MS, QUEUE)
+        self.counts = collections.Counter()
+        self.problems = []
+        self.last_step = time.monotonic()
+        self.later = []             # (when, what to do)
+        self.busy = {}              # node: what is being done to it
+        self.deadlines = {}         # node: when it must have ended after TERM
+        self.killed_in_lock = self.lost_leases = 0
+        self.stopping, self.full = threading.Event(), threading.Event()
+        self.producers = [Producer(self.cluster, number, seed, self.stopping, self.full)
+                          for number in range(3)]
+        for _ in range(nodes):
+            self.start_node()
+        self.pushes = {}
+
+    def start_node(self):
+        is_thread = PLUGIN.exists() and self.random.random() < 0.5
+        self.cluster.start(is_thread)
+
+    def after(self, seconds, action):
+        self.later.append((time.monotonic() + seconds, action))
+
+    def run(self, seconds):
+        self.last_step = time.monotonic()
+        for producer in self.producers:
+            producer.thread.start()
+        end = time.monotonic() + seconds
+        next_fault = time.monotonic() + 1
+        watch = threading.Thread(target=self.watch_backlog, daemon=True)
+        watch.start()
+        while time.monotonic() < end and not self.problems:
+            self.step()
+            now = time.monotonic()
+            if now >= next_fault:
+                self.fault()
+                next_fault = now + self.random.expovariate(1 / 0.5)
+            self.stopping.wait(0.01)
+        self.stopping.set()
+        while self.later and not self.problems:  # nothing here may wait for a node that is to go on
+            self.step()
+            threading.Event().wait(0.01)
+        watch.join()
+        self.finish()
+
+    def watch_backlog(self):
+        while not self.stopping.is_set():
+            try:
+                (self.full.set if self.cluster.unfinished() > FULL else self.full.clear)()
+            except Exception as error:  # told by finish
+                self.problems.append(f"stats: {error!r}")
+            self.stopping.wait(1)
+
+    def step(self):
+        now = time.monotonic()
+        if now - self.last_step > 0.5:
+            self.cluster.note("stall", since=int(self.last_step * 1e9))  # of the whole machine
+        self.last_step = now
+        due = [action for when, action in self.later if when <= now]
+        self.later = [(when, action) for when, action in self.later if when > now]
+        for action in due:
+            action()
+        for node in list(self.cluster.nodes):
+            if node.process.poll() is not None:
+                self.ended(node)
+            elif now > self.deadlines.get(node, now):
+                self.problems.append(f"{node.name} does not end after TERM")
+
+    # Faults -------------------------------------------------------------------------------------------------
+
+    def fault(self):
+        kind = self.random.choices(list(FAULTS), list(FAULTS.values()))[0]
+        if kind == "kill producer":
+            self.random.choice(self.producers).doom = 0.003 * 150 ** self.random.random()
+            hit = False  # counted there
+        elif kind == "kill all":
+            hit = True
+            for node in list(self.cluster.nodes):
+                self.kill(node)
+        else:
+            idle = [node for node in self.cluster.nodes if node not in self.busy]
+            hit = bool(idle) and getattr(self, kind.replace(" ", "_"))(self.random.choice(idle)) is not False
+        self.counts[kind] += hit
+
+    def kill(self, node):
+        self.busy.pop(node, None)
+        self.cluster.kill(node)
+        self.after(0 if self.random.random() < 0.7 else self.random.uniform(0.2, 3), self.start_node)
+
+    def stop(self, node):
+        """For longer than the lease, and now and then for longer than one in the write lock may live."""
+        self.busy[node] = "stopped"
+        self.cluster.send(node, "stop")
+        times = self.random.uniform(1.2, 2) if self.random.random() < 0.85 else self.random.uniform(3, 4)
+        self.after(times * LEASE_MS / 1000, lambda: self.go_on(node))
+
+    def go_on(self, node):
+        if node not in self.cluster.nodes or node.process.poll() is not None:
+            return
+        if self.random.random() < 0.15:
+            self.counts["kill of a stopped node"] += 1
+            self.kill(node)
+            return
+        self.busy.pop(node)
+        self.cluster.send(node, "cont")
+
+    def pause(self, node):
+        """Shorter than the lease: no excuse for the node itself."""
+        self.busy[node] = "paused"
+        since = time.monotonic_ns()
+        node.process.send_signal(signal.SIGSTOP)
+
+        def go_on():
+            if self.busy.pop(node, None):
+                node.process.send_signal(signal.SIGCONT)
+                self.cluster.note("stall", since=since)
+        self.after(self.random.uniform(0.01, 0.15) * LEASE_MS / 1000, go_on)
+
+    def term(self, node):
+        self.busy[node] = "terminated"
+        self.cluster.send(node, "term")
+        self.deadlines[node] = time.monotonic() + 40
+
+    def kill_worker(self, node):
+        """Of a command: it is a failure of the job, and nothing else."""
+        if node.is_thread:
+            return False
+        runs = self.cluster.seen("start", node=node.name)[-1:]
+        try:
+            with open(f"/proc/{runs[0]['pid']}/environ", "rb") as file:
+                if f"ORDO_CRASH_NODE={node.name}\0".encode() not in file.read():
+                    return False
+            self.cluster.note("kill_worker", pid=runs[0]["pid"])
+            os.kill(runs[0]["pid"], signal.SIGKILL)
+        except (IndexError, OSError):
+            return False
+        return True
+
+    def ended(self, node):
+        """A node is gone that the chaos has not killed."""
+        code, doing = node.process.returncode, self.busy.pop(node, None)
+        self.cluster.nodes.remove(node)
+        self.after(0, self.start_node)
+        early = code == -signal.SIGTERM and not self.cluster.seen("start", node=node.name)
+        if doing == "terminated" and (code == 0 or early):
+            return
+        self.cluster.note("exit", node=node.name)
+        if code == -9 and doing == "stopped":
+            self.killed_in_lock += 1
+        elif code == 1 and "the leases are lost" in node.log_text():
+            self.lost_leases += 1
+        else:
+            self.problems.append(f"{node.name} ended by itself with {code} ({doing}): "
+                                 f"{node.log_text()[-3000:]}")
+
+    # The end ------------------------------------------------------------------------------------------------
+
+    def finish(self):
+        for producer in self.producers:
+            producer.thread.join(90)
+            if producer.thread.is_alive():
+                self.problems.append(f"producer {producer.number} does not end")
+            if producer.error:
+                self.problems.append(producer.error)
+            self.pushes.update(producer.pushes)
+        with open(self.cluster.folder / "pushes.ndjson", "w", encoding="utf-8") as file:
+            for push in self.pushes.values():
+                file.write(json.dumps(push) + "\n")
+        self.last_step = time.monotonic()
+        end = time.monotonic() + PATIENCE_S
+        while not self.problems and (self.later or self.cluster.unfinished()):
+            self.step()
+            if time.monotonic() > end:
+                stats = self.cluster.json("stats")["by_queue"]
+                self.problems.append(f"not done after {PATIENCE_S} s: {stats}, {self.cluster.json('nodes')}")
+            threading.Event().wait(0.05)
+        self.end_nodes()
+
+    def end_nodes(self):
+        for node in self.cluster.nodes:
+            node.process.send_signal(signal.SIGCONT)
+            node.process.send_signal(signal.SIGTERM)
+        for node in list(self.cluster.nodes):
+            code = node.process.wait(60)
+            if code != 0 and not self.problems:
+                self.problems.append(f"{node.name} ended with {code} after TERM: {node.log_text()[-3000:]}")
+            self.cluster.nodes.remove(node)
+
+    def judge(self):
+        """The text that says what was done and what was found."""
+        checker = Checker(self.pushes)
+        self.problems += checker.check(read_events(self.cluster.folder), is_complete=not self.problems)
+        self.look_at_counts()
+        acked = sum(push["acked"] for push in self.pushes.values())
+        found = ", ".join(f"{count} {name}" for name, count in sorted(checker.counts.items()))
+        self.counts["kill producer"] = sum(producer.killed for producer in self.producers)
+        faults = ", ".join(f"{name} {self.counts[name]}" for name in [*FAULTS, "kill of a stopped node"])
+        lines = [f"seed {self.seed}: faults: {faults}; nodes that left because their leases were lost "
+                 f"{self.lost_leases}, stopped nodes killed in the write lock {self.killed_in_lock}",
+                 f"{acked} pushes acknowledged of {len(self.pushes)}; {found}"]
+        if self.problems:
+            lines += [f"{len(self.problems)} problems:", *self.problems[:20],
+                      f"again: python3 tests/crash/chaos.py --seed {self.seed}; "
+                      f"judge again: python3 tests/crash/checker.py {self.cluster.folder}"]
+        return "\n".join(lines)
+
+    def look_at_counts(self):
+        """A job that ended was counted in the commit of its end: once, whoever else tried."""
+        if self.problems:
+            return
+        fifo = self.cluster.json("stats")["by_queue"]["fifo"]
+        sent = [push for push in self.pushes.values() if push["queue"] == "fifo"]
+        least, most = sum(push["acked"] for push in sent), sum(push["attempts"] for push in sent)
+        if not least <= fifo["processed"] <= most:
+            self.problems.append(f"counts: {fifo['processed']} processed; {least} acknowledged, {most} sent")
+        if fifo["dead"]:
+            self.problems.append(f"dead: {fifo['dead']} payloads died, and none should")
+
+
+def run(seconds, seed, nodes=3, store="sqlite:", keep=False):
+    """True: nothing was wrong."""
+    print(f"chaos for {seconds} s, seed {seed}", flush=True)
+    chaos = Chaos(seed, nodes, store)
+    done = False
+    try:
+        chaos.run(seconds)
+        print(chaos.judge(), flush=True)
+        done = not chaos.problems
+        return done
+    finally:
+        chaos.cluster.close(keep or not done)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="kill -9 and SIGSTOP of real nodes and producers, judged")
+    parser.add_argument("seconds", nargs="?", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--store", default="sqlite:", help="sqlite: (a new file) or sqlite:FILE")
+    parser.add_argument("--keep", action="store_true", help="keep the folder with the log of what happened")
+    values = parser.parse_args()
+    seed = values.seed if values.seed is not None else random.SystemRandom().randrange(1_000_000)
+    sys.exit(0 if run(values.seconds, seed, values.nodes, values.store, values.keep) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""A short chaos for every build; `./dev chaos` runs longer ones. Another seed each time: it is printed."""
+import os
+import random
+import unittest
+
+import chaos
+
+SECONDS = 25
+
+
+class Short(unittest.TestCase):
+    def test_nothing_is_lost_or_runs_out_of_turn(self):
+        seed = int(os.environ.get("ORDO_CRASH_SEED") or random.SystemRandom().randrange(1_000_000))
+        self.assertTrue(chaos.run(SECONDS, seed, store=os.environ.get("ORDO_CRASH_STORE", "sqlite:")))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,257 @@
+"""Judges a run of the crash suite by its log: what was promised, and was it kept?
+
+The log has one JSON object a line. Its order is the order in which things happened: a worker notes a start
+before it does anything and an end before it answers, and the chaos notes a fault *before* it does it. So when
+the run of a node is followed by the run of its successor in the log, its owner had been replaced by then.
+
+  {"e":"start","run","node","pid","thread","queue","key","id","n":[numbers of the payloads],"retry","fence"}
+           fence: of the shard; a later owner has a higher one
+  {"e":"end"|"fail"|"stopped","run"}      stopped: it was asked to, and is put back
+  {"e":"kill"|"stop"|"cont"|"term","node"}
+  {"e":"exit","node"}                     it left by itself: its leases were lost
+  {"e":"kill_worker","pid"}               the process of a command
+  {"e":"stall","since"}                   a node was paused for less than a lease, or the machine was busy:
+                                          others may have waited for it
+Each has "t", the monotonic time in ns.
+
+A push is (queue, key, n): the numbers of a key rise in the order they were pushed in. In the queue "fifo"
+each has a job of its own, in "merge" those of a key are payloads of one job.
+
+`python3 checker.py FOLDER` judges a kept run again.
+"""
+import collections
+import json
+import pathlib
+import sys
+import zlib
+
+SHARDS = 5
+AFTER_STOP_NS = 1_000_000_000
+
+
+class Run:
+    def __init__(self, line, position):
+        self.name, self.node, self.pid, self.thread = line["run"], line["node"], line["pid"], line["thread"]
+        self.queue, self.key, self.id = line["queue"], line["key"], line["id"]
+        self.numbers, self.retry, self.fence = line["n"], line["retry"], line["fence"]
+        self.position, self.time = position, line["t"]
+        self.shard = (self.queue, zlib.crc32(self.key.encode()) % SHARDS)
+
+    def __str__(self):
+        numbers = ", ".join(map(str, self.numbers[:5])) + (", …" if len(self.numbers) > 5 else "")
+        return (f"run {self.name} of {self.queue}/{self.key}/{self.id} [{numbers}] on {self.node}, "
+                f"fence {self.fence}, line {self.position}")
+
+
+class Fault:
+    """Of one node. A stop lasts until it is continued, and a moment longer: what was under way goes on."""
+
+    def __init__(self, kind, line, until=None):
+        self.kind, self.since, self.until = kind, line["t"], until
+
+    def touches(self, since):
+        """Whether it was in force at or after a time; it has begun already."""
+        return self.until is None or since <= self.until + AFTER_STOP_NS
+
+
+class Key:
+    def __init__(self):
+        self.open = []          # runs without an end
+        self.delivered = set()  # numbers that were in a run
+        self.gone = set()       # of these, what a later run did not have: it had ended
+        self.ended = {}         # number: the last run that ended with it
+
+
+class Checker:
+    """`pushes`: (queue, key, n) -> {"attempts": times it was sent, "acked": bool}. `dead`: pushes."""
+
+    def __init__(self, pushes, dead=()):
+        self.pushes, self.dead = pushes, set(dead)
+        self.problems = []
+        self.counts = collections.Counter()
+        self.runs, self.keys = {}, collections.defaultdict(Key)
+        self.faults = collections.defaultdict(list)     # node: in order
+        self.stalls = []                                # what may have kept others from renewing
+        self.left = set()                               # nodes that lost their leases, when is not known
+        self.tops = {}                                  # shard: the run with the highest fence
+        self.completed = set()                          # pushes
+        self.failures = collections.Counter()           # (queue, id)
+        self.runs_by_id = collections.defaultdict(list)
+        self.killed_workers = set()
+
+    def check(self, events, is_complete=True):
+        """The problems. Unless the run is complete, nothing is called lost."""
+        events = list(events)
+        self.left = {line["node"] for line in events if line["e"] == "exit"}
+        self.killed_workers = {line["pid"] for line in events if line["e"] == "kill_worker"}
+        self.stalls = [Fault("stall", {"t": line["since"]}, line["t"])
+                       for line in events if line["e"] == "stall"]
+        for position, line in enumerate(events, 1):
+            what = line["e"]
+            if what == "start":
+                self.start(Run(line, position))
+            elif what in ("end", "fail", "stopped"):
+                self.end(what, self.runs[line["run"]], position)
+            elif what in ("kill", "stop", "term"):
+                self.faults[line["node"]].append(Fault(what, line))
+                if what == "stop":
+                    self.stalls.append(self.faults[line["node"]][-1])
+            elif what == "cont":
+                self.faults[line["node"]][-1].until = line["t"]
+        if is_complete:
+            self.look_for_lost()
+        return self.problems
+
+    def problem(self, text):
+        self.problems.append(text)
+
+    # Why a run may have been cut short ----------------------------------------------------------------------
+
+    def was_hit(self, run, kinds=("kill", "stop")):
+        """Its node was killed or stopped while it ran, or left by itself."""
+        return run.node in self.left or any(fault.kind in kinds and fault.touches(run.time)
+                                            for fault in self.faults[run.node])
+
+    def may_have_been_put_back(self, run, now):
+        """Its node was told to end, or could not renew because another was stopped inside the write lock."""
+        return self.was_hit(run, ("term",)) or any(stall.since <= now and stall.touches(run.time)
+                                                   for stall in self.stalls)
+
+    def lost_its_worker(self, run):
+        return not run.thread and run.pid in self.killed_workers
+
+    def was_sent_again(self, run, n):
+        push = self.pushes.get((run.queue, run.key, n))
+        return push is None or push["attempts"] > 1
+
+    # Starts -------------------------------------------------------------------------------------------------
+
+    def start(self, run):
+        self.runs[run.name] = run
+        self.runs_by_id[run.queue, run.id].append(run)
+        self.counts["runs"] += 1
+        for n in run.numbers:
+            if (run.queue, run.key, n) not in self.pushes:
+                self.problem(f"invented: {run} has {n}, which was never pushed")
+        if not self.is_owner(run):
+            self.counts["late starts"] += 1
+            return
+        key = self.keys[run.queue, run.key]
+        for other in key.open:
+            self.look_at_overlap(run, other)
+        key.open = [run]
+        self.look_at_order(run, key)
+        self.look_at_repeats(run, key)
+        self.look_at_retries(run)
+
+    def is_owner(self, run):
+        """False: its node was stopped between its last look at the lease and this start. The fence tells."""
+        top = self.tops.get(run.shard)
+        if top is None or run.fence > top.fence:
+            self.tops[run.shard] = run
+            return True
+        if run.fence == top.fence:
+            if run.node != top.node:
+                self.problem(f"fence: {run} has the same fence as {top}")
+            return True
+        if not self.was_hit(run):
+            self.problem(f"stale start: {run} starts after {top} of a later owner, and was never hit")
+        return False
+
+    def look_at_overlap(self, run, other):
+        """`other` has no end yet. Between nodes it is taken as ended by what happened to its node."""
+        if self.lost_its_worker(other):
+            return
+        if other.node == run.node:
+            # Its guard kills the commands of a stopped node; its own threads it has to wait for.
+            cut = self.was_hit(other, ("stop",)) or self.may_have_been_put_back(other, run.time)
+            if other.thread or not cut:
+                self.problem(f"overlap: {run} starts while {other} goes on")
+        elif not (self.was_hit(other) or self.may_have_been_put_back(other, run.time)):
+            self.problem(f"overlap: {run} starts while {other} goes on, whose node was never hit")
+
+    def look_at_order(self, run, key):
+        if run.numbers != sorted(run.numbers):
+            self.problem(f"order: the payloads of {run} do not come in the order of their scores")
+        news = [n for n in run.numbers if n not in key.delivered]
+        if news and key.delivered and min(news) < max(key.delivered):
+            self.problem(f"order: {run} starts {min(news)} for the first time after {max(key.delivered)}")
+        key.gone |= key.delivered - set(run.numbers)
+        key.delivered |= set(run.numbers)
+        for n in run.numbers:
+            if n in key.gone and not self.was_sent_again(run, n):
+                self.problem(f"order: {run} starts {n} again after later ones of its key")
+
+    def look_at_repeats(self, run, key):
+        repeated = {n: key.ended[n] for n in run.numbers
+                    if n in key.ended and not self.was_sent_again(run, n)}
+        self.counts["repeated runs"] += bool(repeated)
+        for n, last in repeated.items():
+            cut = self.was_hit(last) or self.may_have_been_put_back(last, run.time)
+            if not (cut or self.lost_its_worker(last)):
+                self.problem(f"repeat: {run} runs {n} again, which {last} had ended; its node was never hit")
+
+    def look_at_retries(self, run):
+        """The death of a node is no failure."""
+        if run.queue != "fifo":
+            return
+        failures = self.failures[run.queue, run.id]
+        failures += sum(self.lost_its_worker(other) for other in self.runs_by_id[run.queue, run.id][:-1])
+        if run.retry + 1 > failures:
+            self.problem(f"retries: {run} has retry_count {run.retry} after {failures} failures")
+
+    # Ends ---------------------------------------------------------------------------------------------------
+
+    def end(self, what, run, position):
+        if what == "fail":
+            self.failures[run.queue, run.id] += 1
+        top = self.tops[run.shard]
+        if top.fence > run.fence:
+            # Nothing of it can be written any more: the successor has to run the job.
+            self.counts["late ends"] += 1
+            if not self.was_hit(run):
+                self.problem(f"overlap: {run} goes on at line {position} though {top} has started")
+            return
+        key = self.keys[run.queue, run.key]
+        if run not in key.open:
+            self.problem(f"overlap: {run} goes on at line {position} though another of its key has started")
+        key.open = [other for other in key.open if other is not run]
+        if what == "end":
+            for n in run.numbers:
+                key.ended[n] = run
+                self.completed.add((run.queue, run.key, n))
+
+    def look_for_lost(self):
+        for push, sent in self.pushes.items():
+            if push in self.completed:
+                self.counts["completed"] += 1
+                self.counts["unknown that ran"] += not sent["acked"]
+            elif push in self.dead:
+                self.counts["dead"] += 1
+            elif sent["acked"]:
+                runs = [run for run in self.runs.values()
+                        if (run.queue, run.key) == push[:2] and push[2] in run.numbers]
+                self.problem(f"lost: {push} was acknowledged and never ran to an end; its runs: "
+                             f"{'; '.join(map(str, runs)) or 'none'}")
+            else:
+                self.counts["unknown that did not run"] += 1
+
+
+def read_events(folder):
+    lines = (pathlib.Path(folder) / "events.ndjson").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def read_pushes(folder):
+    pushes = {}
+    for line in (pathlib.Path(folder) / "pushes.ndjson").read_text().splitlines():
+        push = json.loads(line)
+        pushes[push["queue"], push["key"], push["n"]] = push
+    return pushes
+
+
+if __name__ == "__main__":
+    checker = Checker(read_pushes(sys.argv[1]))
+    print("\n".join(checker.check(read_events(sys.argv[1]))[:50]))
+    print(dict(checker.counts))
+    sys.exit(1 if checker.problems else 0)

@@ -1,0 +1,281 @@
+"""Each rule of the checker, by a log that breaks it and nothing else."""
+import unittest
+
+from checker import Checker
+
+SECOND = 1_000_000_000
+
+
+class Log:
+    """Hand-made events, a millisecond apart."""
+
+    def __init__(self):
+        self.events, self.pushes, self.time = [], {}, 0
+
+    def note(self, what, **more):
+        self.time += SECOND // 1000
+        self.events.append({"e": what, **more, "t": self.time})
+
+    def push(self, *numbers, queue="fifo", key="k", acked=True, attempts=1):
+        for n in numbers:
+            self.pushes[queue, key, n] = {"acked": acked, "attempts": attempts}
+
+    def start(self, run, *numbers, node="a", fence=1, queue="fifo", key="k", retry=-1, thread=False, pid=7):
+        job_id = f"{key}-{numbers[0]}" if queue == "fifo" else key
+        self.note("start", run=run, node=node, pid=pid, thread=thread, queue=queue, key=key, id=job_id,
+                  n=list(numbers), retry=retry, fence=fence)
+
+    def end(self, run, what="end"):
+        self.note(what, run=run)
+
+    def run(self, run, *numbers, **more):
+        self.start(run, *numbers, **more)
+        self.end(run)
+
+    def fault(self, what, node="a"):
+        self.note(what, node=node)
+
+
+class Rules(unittest.TestCase):
+    def setUp(self):
+        self.log = Log()
+
+    def holds(self, **counts):
+        checker = Checker(self.log.pushes)
+        self.assertEqual(checker.check(self.log.events), [])
+        for name, count in counts.items():
+            self.assertEqual(checker.counts[name.replace("_", " ")], count, name)
+
+    def broken(self, *rules, dead=()):
+        problems = Checker(self.log.pushes, dead).check(self.log.events)
+        self.assertEqual([problem.partition(":")[0] for problem in problems], list(rules), problems)
+
+    def test_nothing_is_wrong(self):
+        self.log.push(1, 2, 3)
+        self.log.push(1, 2, 3, queue="merge", key="m")
+        for n in (1, 2, 3):
+            self.log.run(f"r{n}", n)
+        self.log.run("m", 1, 2, 3, queue="merge", key="m")
+        self.holds(runs=4, completed=6)
+
+    # Lost ---------------------------------------------------------------------------------------------------
+
+    def test_what_never_ran_is_lost(self):
+        self.log.push(1, 2)
+        self.log.run("r1", 1)
+        self.broken("lost")
+
+    def test_a_payload_that_was_not_delivered_is_lost(self):
+        self.log.push(1, 2, 3, queue="merge")
+        self.log.run("r1", 1, 3, queue="merge")
+        self.broken("lost")
+
+    def test_what_failed_and_never_ran_again_is_lost(self):
+        self.log.push(1)
+        self.log.start("r1", 1)
+        self.log.end("r1", "fail")
+        self.broken("lost")
+
+    def test_what_was_put_back_and_never_ran_again_is_lost(self):
+        self.log.push(1)
+        self.log.start("r1", 1)
+        self.log.end("r1", "stopped")
+        self.broken("lost")
+
+    def test_what_ended_after_its_successor_has_come_must_run_again(self):
+        self.log.push(1, 2)
+        self.log.start("r1", 1, thread=True)
+        self.log.fault("stop")
+        self.log.run("r2", 2, node="b", fence=2)
+        self.log.end("r1")
+        self.broken("lost")
+
+    def test_what_nobody_acknowledged_may_be_lost(self):
+        self.log.push(1, acked=False)
+        self.holds(unknown_that_did_not_run=1)
+
+    def test_what_died_is_not_lost(self):
+        self.log.push(1)
+        self.broken(dead=[("fifo", "k", 1)])
+
+    def test_what_nobody_pushed_must_not_run(self):
+        self.log.run("r1", 1)
+        self.broken("invented")
+
+    # Overlap ------------------------------------------------------------------------------------------------
+
+    def test_two_at_a_time_on_one_node(self):
+        self.log.push(1, 2)
+        self.log.start("r1", 1)
+        self.log.start("r2", 2)
+        self.log.end("r2")
+        self.broken("overlap", "lost")
+
+    def test_two_at_a_time_on_two_nodes(self):
+        self.log.push(1)
+        self.log.start("r1", 1)
+        self.log.run("r2", 1, node="b", fence=2)
+        self.broken("overlap")
+
+    def test_a_run_goes_on_after_a_later_owner_has_started_another_key(self):
+        self.log.push(1)
+        self.log.push(1, key="f")  # of the same shard
+        self.log.start("r1", 1)
+        self.log.run("r2", 1, key="f", node="b", fence=2)
+        self.log.end("r1")
+        self.broken("overlap", "lost")
+
+    def test_a_kill_ends_a_run(self):
+        self.log.push(1)
+        self.log.start("r1", 1)
+        self.log.fault("kill")
+        self.log.run("r2", 1, node="b", fence=2)
+        self.holds(completed=1)
+
+    def test_a_stop_ends_a_run_and_its_late_end_counts_for_nothing(self):
+        self.log.push(1)
+        self.log.start("r1", 1, thread=True)
+        self.log.fault("stop")
+        self.log.start("r2", 1, node="b", fence=2)
+        self.log.fault("cont")
+        self.log.end("r1")
+        self.log.end("r2")
+        self.holds(completed=1, late_ends=1, repeated_runs=0)
+
+    def test_a_stop_of_long_ago_is_no_excuse(self):
+        self.log.push(1)
+        self.log.fault("stop")
+        self.log.fault("cont")
+        self.log.time += 10 * SECOND
+        self.log.start("r1", 1)
+        self.log.run("r2", 1, node="b", fence=2)
+        self.broken("overlap")
+
+    def test_a_stop_does_not_end_the_threads_of_the_node_itself(self):
+        self.log.push(1)
+        self.log.start("r1", 1, thread=True)
+        self.log.fault("stop")
+        self.log.fault("cont")
+        self.log.run("r2", 1, thread=True, fence=2)
+        self.broken("overlap")
+
+    def test_what_was_put_back_by_a_term_is_silent(self):
+        self.log.push(1)
+        self.log.start("r1", 1)
+        self.log.fault("term")
+        self.log.start("r2", 1, node="b", fence=2)
+        self.log.end("r1")
+        self.log.end("r2")
+        self.broken("overlap")
+
+    def test_a_killed_worker_process_ends_its_run(self):
+        self.log.push(1)
+        self.log.start("r1", 1, pid=9)
+        self.log.note("kill_worker", pid=9)
+        self.log.run("r2", 1, retry=0)
+        self.holds(completed=1)
+
+    def test_a_stall_of_another_node_may_cost_a_lease(self):
+        self.log.push(1)
+        self.log.start("r1", 1)
+        self.log.note("stall", since=0)
+        self.log.start("r2", 1, node="b", fence=2)
+        self.log.end("r2")
+        self.holds(completed=1)
+
+    # Order --------------------------------------------------------------------------------------------------
+
+    def test_a_later_job_of_a_key_starts_first(self):
+        self.log.push(1, 2)
+        self.log.run("r2", 2)
+        self.log.run("r1", 1)
+        self.broken("order")
+
+    def test_after_a_crash_a_later_job_starts_before_the_repeat(self):
+        self.log.push(1, 2)
+        self.log.start("r1", 1)
+        self.log.fault("kill")
+        self.log.run("r2", 2, node="b", fence=2)
+        self.log.run("r3", 1, node="b", fence=2)
+        self.broken("order")
+
+    def test_after_a_crash_a_job_runs_again_before_later_ones(self):
+        self.log.push(1, 2)
+        self.log.run("r1", 1)
+        self.log.fault("kill")
+        self.log.run("r2", 1, node="b", fence=2)
+        self.log.run("r3", 2, node="b", fence=2)
+        self.holds(repeated_runs=1)
+
+    def test_payloads_are_sorted(self):
+        self.log.push(1, 2, queue="merge")
+        self.log.run("r1", 2, 1, queue="merge")
+        self.broken("order")
+
+    def test_a_payload_comes_after_later_ones_of_its_job(self):
+        self.log.push(1, 2, 3, queue="merge")
+        self.log.run("r1", 1, 3, queue="merge")
+        self.log.run("r2", 2, queue="merge")
+        self.broken("order")
+
+    def test_a_payload_that_had_ended_comes_back(self):
+        self.log.push(1, 2, queue="merge")
+        self.log.run("r1", 1, queue="merge")
+        self.log.run("r2", 2, queue="merge")
+        self.log.fault("kill")
+        self.log.run("r3", 1, queue="merge", node="b", fence=2)
+        self.broken("order")
+
+    def test_what_was_pushed_twice_may_come_back(self):
+        self.log.push(1, attempts=2)
+        self.log.push(2)
+        self.log.run("r1", 1)
+        self.log.run("r2", 2)
+        self.log.run("r3", 1)
+        self.holds(completed=2)
+
+    # Fences and repeats -------------------------------------------------------------------------------------
+
+    def test_two_nodes_with_one_fence(self):
+        self.log.push(1, 2)
+        self.log.run("r1", 1)
+        self.log.run("r2", 2, node="b")
+        self.broken("fence")
+
+    def test_a_start_under_an_old_fence(self):
+        self.log.push(1, 2)
+        self.log.run("r1", 1, fence=2)
+        self.log.run("r2", 2, node="b", fence=1)
+        self.broken("stale start", "overlap", "lost")
+
+    def test_a_late_start_of_a_node_that_was_stopped(self):
+        self.log.push(1)
+        self.log.fault("stop")
+        self.log.run("r1", 1, node="b", fence=2)
+        self.log.fault("cont")
+        self.log.run("r2", 1)
+        self.holds(late_starts=1, late_ends=1)
+
+    def test_nothing_runs_twice_without_a_reason(self):
+        self.log.push(1)
+        self.log.run("r1", 1)
+        self.log.run("r2", 1)
+        self.broken("repeat")
+
+    def test_the_death_of_a_node_is_no_failure(self):
+        self.log.push(1)
+        self.log.start("r1", 1)
+        self.log.fault("kill")
+        self.log.run("r2", 1, node="b", fence=2, retry=0)
+        self.broken("retries")
+
+    def test_a_failure_is_one(self):
+        self.log.push(1)
+        self.log.start("r1", 1)
+        self.log.end("r1", "fail")
+        self.log.run("r2", 1, retry=0)
+        self.holds(completed=1)
+
+
+if __name__ == "__main__":
+    unittest.main()

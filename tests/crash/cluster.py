@@ -1,0 +1,142 @@
+"""Nodes of one store as processes that can be killed and stopped, in a folder of their own."""
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ORDO = os.path.abspath(os.environ.get("ORDO_BIN", "build/release/ordo"))
+BUILD = pathlib.Path(os.environ.get("ORDO_BINARY_DIR", os.path.dirname(ORDO)))
+PLUGIN = BUILD / "tests" / "libordo_crash_recorder.so"
+DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL"]  # whatever ends the test, no node stays
+WORKER = pathlib.Path(__file__).resolve().parent / "worker.py"
+
+CONFIG = """store = {store}
+[node]
+threads = 4
+lease = "{lease_ms}ms"
+shutdown_timeout = "1s"
+log_level = "debug"
+[queue.fifo]
+{worker}
+{queue}
+[queue.merge]
+{worker}
+{queue}
+"""
+
+
+class Node:
+    """One `ordo work`. Its name is new at every start; its log is NAME.log."""
+
+    def __init__(self, name, process, log, is_thread):
+        self.name, self.process, self.log, self.is_thread = name, process, log, is_thread
+
+    def log_text(self):
+        return self.log.read_text(errors="replace")
+
+
+class Cluster:
+    def __init__(self, store="sqlite:", lease_ms=2000, queue=""):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-crash-"))
+        if store == "sqlite:":
+            store = f"sqlite:{self.folder}/ordo.db"
+        if not store.startswith("sqlite:"):
+            raise SystemExit(f"the crash suite cannot use {store}: sqlite: is the only store so far")
+        self.nodes, self.names = [], itertools.count(1)
+        self.events = self.folder / "events.ndjson"
+        self.log = os.open(self.events, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("ORDO_")}
+        self.environment.update(TMPDIR=str(self.folder), TZ="UTC",
+                                ORDO_CONFIG=str(self.folder / "command.toml"))
+        command = "command = " + json.dumps([sys.executable, "-B", str(WORKER)])
+        for name, worker in (("command", command), ("thread", "")):
+            (self.folder / f"{name}.toml").write_text(CONFIG.format(
+                store=json.dumps(store), lease_ms=lease_ms, worker=worker, queue=queue))
+
+    # Nodes --------------------------------------------------------------------------------------------------
+
+    def start(self, is_thread=False, *arguments):
+        name = f"n{next(self.names)}"
+        kind = ["--config", str(self.folder / ("thread.toml" if is_thread else "command.toml"))]
+        if is_thread:
+            kind += ["-r", str(PLUGIN)]
+        log = self.folder / f"{name}.log"
+        with open(log, "wb") as file:
+            process = subprocess.Popen(
+                [*DIE_WITH_US, ORDO, "work", *kind, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
+                stdout=file, stderr=file,
+                env={**self.environment, "ORDO_CRASH_NODE": name, "ORDO_CRASH_LOG": str(self.events)})
+        node = Node(name, process, log, is_thread)
+        self.nodes.append(node)
+        return node
+
+    def send(self, node, what):
+        """Notes a fault, then does it."""
+        self.note(what, node=node.name)
+        node.process.send_signal({"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "cont": signal.SIGCONT,
+                                  "term": signal.SIGTERM}[what])
+
+    def kill(self, node):
+        self.send(node, "kill")
+        node.process.wait()
+        self.nodes.remove(node)
+
+    def close(self, keep):
+        """Ends all nodes, and removes the folder unless it is to be kept."""
+        for node in self.nodes:
+            if node.process.poll() is None:
+                node.process.kill()
+            node.process.wait()
+        os.close(self.log)
+        if keep:
+            print(f"kept: {self.folder}", file=sys.stderr, flush=True)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    # Commands -----------------------------------------------------------------------------------------------
+
+    def ordo(self, *arguments, stdin=None):
+        done = subprocess.run([ORDO, *arguments], cwd=self.folder, input=stdin, capture_output=True,
+                              timeout=60, text=True, env=self.environment, check=False)
+        if done.returncode != 0:
+            what = " ".join(arguments)
+            raise AssertionError(f"ordo {what}: exit {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def json(self, *arguments):
+        return json.loads(self.ordo(*arguments, "--json"))
+
+    def push(self, queue, key, n, job_id=None, **payload):
+        self.ordo("push", queue, "--id", job_id or key, "--key", key, "--score", str(n),
+                  "--payload", json.dumps({"n": n, "ms": 0, "fail": 0, **payload}))
+
+    def unfinished(self):
+        total = self.json("stats")["total"]
+        return total["length"] + total["running"] + total["awaiting"]
+
+    # The log of events --------------------------------------------------------------------------------------
+
+    def note(self, what, **more):
+        line = json.dumps({"e": what, **more, "t": time.monotonic_ns()}, separators=(",", ":"))
+        os.write(self.log, (line + "\n").encode())
+
+    def seen(self, what, **more):
+        """The events of that kind so far."""
+        events = [json.loads(line) for line in self.events.read_text().splitlines()]
+        return [event for event in events if event["e"] == what and more.items() <= event.items()]
+
+    def until(self, what, condition, seconds=60):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = condition()
+            if found:
+                return found
+            time.sleep(0.02)
+        logs = "\n".join(f"{node.name}: {node.log_text()[-600:]}" for node in self.nodes)
+        raise AssertionError(f"not within {seconds} s: {what}\n{logs}")

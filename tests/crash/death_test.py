@@ -1,0 +1,136 @@
+"""The death of a node: who takes over when, what becomes of its workers, and a job that kills its nodes."""
+import os
+import time
+import unittest
+
+from cluster import PLUGIN, Cluster
+
+QUEUE = 'retry = { strategy = "fixed", delay = "0s" }'
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Death(unittest.TestCase):
+    def cluster(self, lease_ms, queue=QUEUE):
+        self.passed = False
+        cluster = Cluster(os.environ.get("ORDO_CRASH_STORE", "sqlite:"), lease_ms, queue)
+        self.addCleanup(lambda: cluster.close(keep=not self.passed))
+        return cluster
+
+    def starts(self, cluster, key="long", **more):
+        return cluster.seen("start", key=key, **more)
+
+    def wait_for_empty(self, cluster):
+        cluster.until("everything is done", lambda: cluster.unfinished() == 0)
+
+    def test_the_next_node_takes_over_at_once(self):
+        """A free lock means dead: nobody waits for a lease of an hour."""
+        cluster = self.cluster(3_600_000)
+        cluster.push("fifo", "long", 1, ms=600_000)
+        first = cluster.start()
+        cluster.until("it runs", lambda: self.starts(cluster))
+        cluster.kill(first)
+        second = cluster.start()
+        cluster.until("a new node has taken over", lambda: self.starts(cluster, node=second.name))
+        third = cluster.start()
+        cluster.until("the third is a member", lambda: len(cluster.json("nodes")) == 2)
+        cluster.kill(second)
+        run = cluster.until("a living node has taken over", lambda: self.starts(cluster, node=third.name))[0]
+        fences = [start["fence"] for start in self.starts(cluster)]
+        self.assertEqual(fences, sorted(set(fences)))
+        self.assertEqual(run["retry"], -1)
+        self.passed = True
+
+    def test_the_workers_of_a_killed_node_die(self):
+        cluster = self.cluster(3_600_000)
+        for n in range(3):
+            cluster.push("fifo", f"long{n}", 1, ms=600_000)
+        node = cluster.start()
+        cluster.until("all run", lambda: len(cluster.seen("start")) == 3)
+        pids = {start["pid"] for start in cluster.seen("start")}
+        self.assertEqual([is_alive(pid) for pid in pids], [True] * 3)
+        cluster.kill(node)
+        cluster.until("their guards have killed them", lambda: not any(map(is_alive, pids)), 20)
+        self.passed = True
+
+    def test_the_workers_of_a_stopped_node_die_and_another_node_runs_their_jobs(self):
+        cluster = self.cluster(2000)
+        cluster.push("fifo", "long", 1, ms=4000)
+        stopped = cluster.start()
+        pid = cluster.until("it runs", lambda: self.starts(cluster))[0]["pid"]
+        other = cluster.start()
+        cluster.until("it is a member", lambda: len(cluster.json("nodes")) == 2)
+        cluster.send(stopped, "stop")
+        again = cluster.until("it runs on the other node", lambda: self.starts(cluster, node=other.name))[0]
+        self.assertGreater(again["fence"], self.starts(cluster)[0]["fence"])
+        self.assertEqual(again["retry"], -1)
+        cluster.until("its guard has killed the first", lambda: not is_alive(pid), 20)
+        cluster.send(stopped, "cont")
+        self.wait_for_empty(cluster)
+        self.assertEqual([end["node"] for end in cluster.seen("end")], [other.name])
+        self.assertEqual(cluster.json("stats")["total"]["processed"], 1)
+        self.passed = True
+
+    @unittest.skipUnless(PLUGIN.exists(), "the recorder is not built")
+    def test_a_stopped_owner_cannot_write_after_its_successor(self):
+        """Its run is a thread of its own, so it does end, late: with a lower fence, and for nothing."""
+        cluster = self.cluster(2000)
+        cluster.push("fifo", "long", 1, ms=3000)
+        stopped = cluster.start(True)
+        cluster.until("it runs", lambda: self.starts(cluster))
+        other = cluster.start(True)
+        cluster.until("it is a member", lambda: len(cluster.json("nodes")) == 2)
+        cluster.send(stopped, "stop")
+        again = cluster.until("it runs on the other node", lambda: self.starts(cluster, node=other.name))[0]
+        self.assertGreater(again["fence"], self.starts(cluster, node=stopped.name)[0]["fence"])
+        cluster.send(stopped, "cont")
+        self.wait_for_empty(cluster)
+        self.assertEqual(cluster.json("stats")["total"]["processed"], 1)
+        self.assertEqual(len(cluster.seen("end", node=other.name)), 1)
+        self.passed = True
+
+    def test_a_job_that_kills_its_node_dies_and_its_neighbours_do_not(self):
+        """Marks begin after the first unclean take-over: one with the neighbours, then alone."""
+        cluster = self.cluster(3_600_000, QUEUE + "\nmax_crashes = 3")
+        for n in range(20):
+            cluster.push("fifo", f"good{n}", 1, ms=300)
+        cluster.push("fifo", "poison", 1, poison=1)
+        for n in range(20, 40):
+            cluster.push("fifo", f"good{n}", 1, ms=300)
+        deaths, most = 0, 0
+        node = cluster.start()
+
+        def died_or_done():
+            return node.process.poll() is not None or cluster.unfinished() == 0
+
+        while True:
+            cluster.until("its node dies, or all is done", died_or_done)
+            if node.process.poll() is None:
+                break
+            self.assertEqual(node.process.returncode, -9, node.log_text()[-2000:])
+            deaths += 1
+            self.assertLessEqual(deaths, 8, "the poison goes on killing")
+            cluster.nodes.remove(node)
+            crashes = {job["id"]: job["crashes"] for job in cluster.json("jobs", "fifo", "--limit", "100")}
+            most = max([most, *(count for job, count in crashes.items() if job != "poison")])
+            node = cluster.start()
+        dead = cluster.json("dead", "fifo", "list")
+        self.assertEqual([(job["id"], job["error_kind"], job["crashes"]) for job in dead],
+                         [("poison", "crash", 3)])
+        self.assertEqual(deaths, len(self.starts(cluster, "poison")))
+        self.assertLessEqual(deaths, 5)
+        self.assertLessEqual(most, 1, "a neighbour was taken for the poison")
+        good = {run["key"] for run in cluster.seen("start")} - {"poison"}
+        self.assertEqual(len(good), 40)
+        self.assertEqual(cluster.json("stats")["by_queue"]["fifo"]["processed"], 40)
+        self.passed = True
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,105 @@
+"""A producer of the chaos: pushes numbered jobs with `ordo push`, and knows what was acknowledged."""
+import json
+import random
+import re
+import subprocess
+import threading
+
+from cluster import ORDO
+
+KEYS = 6  # of each queue
+
+
+class Producer:
+    """Runs in a thread until `stopping` is set. Holds back while `full` is."""
+
+    def __init__(self, cluster, number, seed, stopping, full):
+        self.cluster, self.number, self.stopping, self.full = cluster, number, stopping, full
+        self.random = random.Random(f"{seed}-producer-{number}")
+        self.pushes = {}  # (queue, key, n): what the checker wants to know
+        self.last = {}    # (queue, key): the last number
+        self.doom = None  # the next push is killed (kill -9) so many seconds after its start
+        self.killed = 0
+        self.error = None
+        self.thread = threading.Thread(target=self.run, name=f"producer {number}", daemon=True)
+
+    def run(self):
+        try:
+            while not self.stopping.is_set():
+                if self.full.is_set():
+                    self.stopping.wait(0.05)
+                    continue
+                self.push(self.batch())
+                self.stopping.wait(self.random.expovariate(1 / 0.03))
+        except Exception as error:  # told by the chaos
+            self.error = f"producer {self.number}: {error!r}"
+
+    def batch(self):
+        kind = self.random.random()
+        size = 1 if kind < 0.3 else self.random.randint(2, 40)
+        if kind > 0.98 or self.doom is not None:
+            size = 2500  # three commits: a kill hits between them
+        queue = "merge" if size > 100 else self.random.choice(["fifo", "merge"])
+        keys = self.random.sample(range(KEYS), self.random.randint(1, KEYS))
+        return queue, [self.job(queue, f"{queue[0]}{self.number}{self.random.choice(keys)}")
+                       for _ in range(size)]
+
+    def job(self, queue, key):
+        n = self.last[queue, key] = self.last.get((queue, key), 0) + 1
+        self.pushes[queue, key, n] = {"queue": queue, "key": key, "n": n, "attempts": 0, "acked": False}
+        payload = {"n": n, "ms": self.duration(queue), "fail": int(self.random.random() < 0.02)}
+        return {"id": f"{key}-{n}" if queue == "fifo" else key, "key": key, "score": n, "payload": payload}
+
+    def duration(self, queue):
+        """Mostly short, now and then longer than a lease. Payloads of one job run together."""
+        kind = self.random.random()
+        if queue == "merge":
+            kind *= 0.99
+        if kind < 0.8:
+            return 0
+        if kind < 0.96:
+            return self.random.randint(1, 20)
+        return self.random.randint(50, 300) if kind < 0.996 else self.random.randint(1000, 3000)
+
+    def push(self, batch):
+        """What is not acknowledged may be stored or not; half of it is sent again, before anything later."""
+        queue, jobs = batch
+        acknowledged = self.send(queue, jobs)
+        while acknowledged < len(jobs) and self.random.random() < 0.5 and not self.stopping.is_set():
+            jobs = jobs[acknowledged:]
+            acknowledged = self.send(queue, jobs)
+
+    def send(self, queue, jobs):
+        """How many of the first were acknowledged."""
+        for job in jobs:
+            self.pushes[queue, job["key"], job["payload"]["n"]]["attempts"] += 1
+        single = len(jobs) == 1
+        lines = "".join(json.dumps(job) + "\n" for job in jobs).encode()
+        arguments = ["--ndjson", "-"]
+        if single:
+            job = jobs[0]
+            arguments = ["--id", job["id"], "--key", job["key"], "--score", str(job["score"]),
+                         "--payload", json.dumps(job["payload"])]
+        with subprocess.Popen([ORDO, "push", queue, *arguments, "--json"], cwd=self.cluster.folder,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=self.cluster.environment) as process:
+            doom, self.doom = self.doom, None
+            if doom is not None:
+                threading.Timer(doom, process.kill).start()
+            out, err = process.communicate(b"" if single else lines)  # one that was killed reads no more
+        code = process.returncode
+        if code == 0:
+            pushed = json.loads(out)["pushed"]
+            if pushed != len(jobs):
+                raise AssertionError(f"pushed {pushed} of {len(jobs)}, exit 0")
+        elif code == -9:
+            pushed = 0
+            self.killed += 1
+        else:
+            told = re.search(rb"pushed (\d+); line", err)
+            pushed = int(told.group(1)) if told else 0
+            if b"cannot" not in err:
+                raise AssertionError(f"a push failed: {err.decode(errors='replace')}")
+        for job in jobs[:pushed]:
+            self.pushes[queue, job["key"], job["payload"]["n"]]["acked"] = True
+        return pushed

@@ -1,0 +1,51 @@
+"""The worker of the crash suite as a command: notes the start and the end of each run, one line a write.
+
+A payload is {"n": its number, "ms": how long it takes, "fail": 1 (the first attempt fails), "poison": 1
+(kills its node)}. recorder.cpp does the same in a thread of the node.
+"""
+import json
+import os
+import signal
+import sys
+import time
+
+NODE = os.environ["ORDO_CRASH_NODE"]
+LOG = os.open(os.environ["ORDO_CRASH_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
+
+def note(event, run, **more):
+    line = {"e": event, "run": run, "node": NODE, **more, "t": time.monotonic_ns()}
+    os.write(LOG, (json.dumps(line, separators=(",", ":")) + "\n").encode())
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
+def perform(queue, job, run):
+    payloads = job["payloads"]
+    note("start", run, pid=os.getpid(), thread=False, queue=queue, key=job["key"], id=job["id"],
+         n=[payload["n"] for payload in payloads], retry=job["retry_count"], fence=job["fence"])
+    if any(payload.get("poison") for payload in payloads):
+        os.kill(parent_of(os.getppid()), signal.SIGKILL)  # its parent is the guard
+    time.sleep(max(payload.get("ms", 0) for payload in payloads) / 1000)
+    failed = job["retry_count"] < 0 and any(payload.get("fail") for payload in payloads)
+    note("fail" if failed else "end", run)
+    return {"error": "it was told to"} if failed else {"ok": True}
+
+
+def main():
+    runs = 0
+    process = f"{NODE}-{os.getpid()}-{time.monotonic_ns()}"
+    for line in sys.stdin:
+        request = json.loads(line)
+        results = {}
+        for job in request["jobs"]:
+            runs += 1
+            results[job["id"]] = perform(request["queue"], job, f"{process}-{runs}")
+        print(json.dumps({"results": results}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
