@@ -69,6 +69,8 @@ void Node::build_engine() {
     });
   };
   hooks.lost = [this](auto shard, auto lease) {
+    plan_.log(LogLevel::warning, "the lease of shard " + std::to_string(shard.index) + " of queue number " +
+                                     std::to_string(shard.queue) + " is lost; its runs are stopped");
     follower_->remove(shard, lease);
     keeper_->lost(shard, lease);
     poke_keeper();
