@@ -200,7 +200,7 @@ class Measurement {
     auto client = server.client();
     if (backlog > 0) push_bulk(client, kBacklog, backlog, backlog, std::chrono::hours{1});
     server.start();
-    if (backlog > 0) wait_until_owned(server);
+    if (backlog > 0) wait_until_owned(ground);
     sync();  // what the system still writes of earlier work is not measured
     const Stopwatch watch;
     push_bulk(client, kQueue, options_.jobs, options_.jobs);
@@ -305,7 +305,7 @@ class Measurement {
     server.add(kBacklog, make_worker([](Batch&) {}));
     const Stopwatch watch;
     server.start();
-    wait_until_owned(server);
+    wait_until_owned(ground);
     tell("takeover", "take-over of " + std::to_string(options_.backlog) + " waiting jobs", "s",
          {watch.seconds()});
     tell("memory", "memory of a waiting job", "bytes",
@@ -320,36 +320,29 @@ class Measurement {
     return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
   }
 
-  /// The owner's counts are in the store: its shards are read and run.
-  void wait_until_owned(Server& server) {
-    wait_for_queue(server, kBacklog, &QueueStats::scheduled, options_.backlog);
-  }
-  /// Until the ends are durable. Looks at the owners' counts alone: stats would read the log beside them.
-  static void wait_until_processed(const Ground& ground, std::uint64_t jobs) {
+  /// Until the owners' counts reach `wanted`. Stats would add what it reads in the log beside them.
+  static void wait_for(const Ground& ground, std::uint64_t domain::Counts::*count, std::uint64_t wanted) {
     const auto store = store::open(ground.url(), system_clock());
-    const auto processed = [&] {
+    const auto sum = [&] {
       std::uint64_t sum = 0;
-      for (const auto& row : store->shards()) sum += domain::decode_counts(row.counts).processed;
+      for (const auto& row : store->shards()) sum += domain::decode_counts(row.counts).*count;
       return sum;
     };
-    while (processed() < jobs) nap();
+    while (sum() < wanted) nap();
+  }
+  /// Until the shards are read and run.
+  void wait_until_owned(const Ground& ground) {
+    wait_for(ground, &domain::Counts::scheduled, options_.backlog);
+  }
+  /// Until the ends are durable.
+  static void wait_until_processed(const Ground& ground, std::uint64_t jobs) {
+    wait_for(ground, &domain::Counts::processed, jobs);
   }
   static void nap() {
     std::mutex mutex;
     std::unique_lock lock(mutex);
     std::condition_variable().wait_for(lock, std::chrono::milliseconds{1}, [] { return false; });
   }
-  static void wait_for_queue(Server& server, const std::string& name, std::uint64_t QueueStats::*count,
-                             std::uint64_t wanted) {
-    auto admin = server.admin();
-    while (true) {
-      for (const auto& [queue, stats] : admin.stats().by_queue) {
-        if (queue == name && stats.*count >= wanted) return;
-      }
-      nap();
-    }
-  }
-
   const BenchOptions& options_;
   const std::function<void(const BenchFigure&)>& done_;
 };
