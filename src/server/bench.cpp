@@ -323,12 +323,12 @@ class Measurement {
   /// Until the owners' counts reach `wanted`. Stats would add what it reads in the log beside them.
   static void wait_for(const Ground& ground, std::uint64_t domain::Counts::*count, std::uint64_t wanted) {
     const auto store = store::open(ground.url(), system_clock());
-    const auto sum = [&] {
+    const auto counted = [&] {
       std::uint64_t sum = 0;
       for (const auto& row : store->shards()) sum += domain::decode_counts(row.counts).*count;
       return sum;
     };
-    while (sum() < wanted) nap();
+    while (counted() < wanted) nap();
   }
   /// Until the shards are read and run.
   void wait_until_owned(const Ground& ground) {
