@@ -13,9 +13,10 @@ namespace ordo::simulation {
 namespace {
 
 // Seeds that have found something, for ever.
-constexpr std::uint64_t kKeptSeeds[] = {
-    5,  10, 11, 13,  17,  21,  23,  24,   26,   29,   30,   31,   33,   37,    40,    41,    57,    58,
-    66, 70, 94, 121, 138, 140, 739, 1252, 1405, 1449, 2599, 3311, 3883, 15653, 16919, 19944, 49691, 58018, 212559};
+constexpr std::uint64_t kKeptSeeds[] = {5,    10,    11,    13,    17,    21,    23,    24,   26,   29,
+                                        30,   31,    33,    37,    40,    41,    57,    58,   66,   70,
+                                        94,   121,   138,   140,   739,   1252,  1405,  1449, 2599, 3311,
+                                        3883, 15653, 16919, 19944, 49691, 58018, 212559};
 
 constexpr std::uint64_t kDefaultSeeds =
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
