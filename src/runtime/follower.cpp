@@ -43,6 +43,7 @@ Follower::Found Follower::tick() {
 // They stay in `added_` until they are loaded: a store that does not answer is asked again.
 void Follower::adopt(const std::vector<store::Grant>& grants) {
   std::vector<domain::ShardId> ids;
+  ids.reserve(grants.size());
   for (const auto& grant : grants) ids.push_back(grant.shard);
   auto facts = store_.load(ids);
   std::vector<LoadedShard> loaded;
