@@ -41,7 +41,8 @@ std::optional<std::string> decode_base64(std::string_view text) {
   std::uint32_t bits = 0;
   int count = 0;
   for (const char c : text.substr(0, text.size() - padding)) {
-    const int value = kBase64Values[static_cast<unsigned char>(c)];
+    const int value =
+        kBase64Values[static_cast<unsigned char>(c)];  // NOLINT(bugprone-signed-char-misuse): -1 is none
     if (value < 0) return std::nullopt;
     bits = (bits << 6 | static_cast<std::uint32_t>(value)) & 0xFFFFFF;
     count += 6;

@@ -21,7 +21,6 @@ namespace ordo {
 namespace cli {
 namespace {
 
-constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kRefused = 2;
 

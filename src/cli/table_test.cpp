@@ -18,7 +18,7 @@ TEST(DisplayWidth, counts_what_a_terminal_shows) {
 TEST(Printable, escapes_what_could_disturb_a_terminal) {
   EXPECT_EQ(printable("a\nb\tc\x1b[31m", 60), "a\\nb\\tc\\x1b[31m");
   EXPECT_EQ(printable("\xff", 60), "\\xff");
-  EXPECT_EQ(printable("a\u202Eb", 60), "a\\u202eb");
+  EXPECT_EQ(printable("a\u202Eb", 60), "a\\u202eb");  // NOLINT(misc-misleading-bidirectional)
   EXPECT_EQ(printable("заказ", 60), "заказ");
 }
 

@@ -94,7 +94,8 @@ void Engine::launch(OwnedShard& shard, domain::Run run) {
     hooks_.fetch(shard.id, shard.epoch, run.no, std::move(run.missing));
     return;
   }
-  send(shard, std::move(run), outstanding_.at({shard.id, shard.epoch, run.no}));
+  auto& out = outstanding_.at({shard.id, shard.epoch, run.no});
+  send(shard, std::move(run), out);
 }
 
 void Engine::provide(Fetched fetched) {

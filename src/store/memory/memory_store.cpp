@@ -199,7 +199,7 @@ QueueDefinition MemoryStore::define(std::string_view name, std::uint32_t shards)
   check_definition(name, shards);
   const std::lock_guard lock(mutex_);
   if (const auto* known = find_queue(name)) return *known;
-  const QueueDefinition queue{
+  QueueDefinition queue{
       .number = ++last_queue_, .name = std::string(name), .shards = shards, .paused = false};
   queues_.queues.push_back(queue);
   for (std::uint32_t index = 0; index < shards; ++index) shards_[{queue.number, index}];

@@ -44,7 +44,7 @@ QueueList read_queues(Connection& connection) {
 QueueDefinition define_queue(Writer& writer, std::string_view name, std::uint32_t shards) {
   auto& connection = writer.connection();
   if (const auto known = find_queue_row(connection, name)) return *known;
-  const QueueDefinition queue{
+  QueueDefinition queue{
       .number = writer.new_queue_number(), .name = std::string(name), .shards = shards, .paused = false};
   Statement(connection, "INSERT INTO queue VALUES(?1, ?2, ?3, 0)").bind(queue.number, name, shards).run();
   Statement insert(connection, "INSERT INTO shard(id) VALUES(?1)");
