@@ -6,6 +6,7 @@
 
 #include "store/memory/memory_store.h"
 #include "store/raw_bench.h"
+#include "store/redis/redis_store.h"
 #include "store/sqlite/raw_bench.h"
 #include "store/sqlite/sqlite_store.h"
 
@@ -27,8 +28,11 @@ std::unique_ptr<Store> open(std::string_view url, Clock& clock) {
   if (url.starts_with(kSqlite)) {
     return std::make_unique<sqlite::SqliteStore>(std::string(url.substr(kSqlite.size())), clock);
   }
-  throw Error(ErrorKind::invalid_argument,
-              "cannot open the store '" + std::string(url) + "': use sqlite:FILE or memory:");
+  if (url.starts_with("redis")) return std::make_unique<redis::RedisStore>(redis::parse_location(url));
+  // What follows the scheme may hold a password.
+  throw Error(ErrorKind::invalid_argument, "cannot open the store '" +
+                                               std::string(url.substr(0, url.find(':'))) +
+                                               ":…': use sqlite:FILE, redis://HOST or memory:");
 }
 
 double raw_append_delete_rate(std::string_view url, std::uint64_t rows, std::size_t row_bytes,

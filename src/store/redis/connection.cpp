@@ -1,0 +1,163 @@
+#include "store/redis/connection.h"
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include <ordo/error.hpp>
+
+#include "store/redis/scripts.h"
+
+namespace ordo::store::redis {
+namespace {
+
+constexpr std::size_t kRoom = 256u << 10;
+
+/// "name:value" of what INFO says; empty: it does not say.
+std::string_view fact(std::string_view info, std::string_view name) {
+  for (std::size_t at = info.find(name); at != std::string_view::npos; at = info.find(name, at + 1)) {
+    if ((at != 0 && info[at - 1] != '\n') || info.substr(at + name.size(), 1) != ":") continue;
+    const auto value = info.substr(at + name.size() + 1);
+    return value.substr(0, value.find_first_of("\r\n"));
+  }
+  return {};
+}
+
+/// The first two numbers of a version; {0, 0} if it is none.
+std::array<int, 2> parts_of(std::string_view version) {
+  std::array<int, 2> parts{};
+  const auto* at = version.data();
+  const auto* const end = at + version.size();
+  for (auto& part : parts) {
+    at = std::from_chars(at, end, part).ptr;
+    if (at != end) ++at;
+  }
+  return parts;
+}
+
+}  // namespace
+
+Connection::Connection(const Location& location, Duration patience)
+    : location_(location), patience_(patience), wire_(location, patience), room_(kRoom) {
+  broken_ = false;
+  sign_on();
+  check_server();
+  load_scripts();
+}
+
+void Connection::send(const std::string& bytes) {
+  broken_ = true;
+  wire_.send(bytes);
+  broken_ = false;
+}
+
+Reply Connection::receive() {
+  auto reply = receive(patience_);
+  if (reply) return std::move(*reply);
+  broken_ = true;
+  throw Error(ErrorKind::unavailable, location_.name() + " does not answer; is it stopped, or busy?");
+}
+
+std::optional<Reply> Connection::receive(Duration at_most, int interrupt) {
+  broken_ = true;
+  while (true) {
+    if (auto reply = parser_.next()) {
+      broken_ = false;
+      return reply;
+    }
+    // An answer that has begun is taken to its end.
+    const bool has_begun = parser_.has_rest();
+    const auto size = wire_.receive(room_, has_begun ? patience_ : at_most, has_begun ? -1 : interrupt);
+    if (size == 0) {
+      broken_ = has_begun;
+      return std::nullopt;
+    }
+    parser_.feed({room_.data(), size});
+  }
+}
+
+std::vector<Reply> Connection::ask(const char* task, const CommandText& commands) {
+  send(commands);
+  std::vector<Reply> replies;
+  for (std::size_t i = 0; i < commands.count(); ++i) replies.push_back(receive());
+  for (const auto& reply : replies) {
+    if (reply.is_error()) throw refusal(task, reply);
+  }
+  return replies;
+}
+
+bool Connection::is_quiet() { return !parser_.has_rest() && wire_.is_quiet(); }
+
+Error Connection::refusal(const char* task, const Reply& reply) const {
+  const auto failed = [&](ErrorKind kind, const std::string& what_to_do) {
+    return Error(kind, "cannot " + std::string(task) + " in " + location_.name() + ": " + reply.text + "; " +
+                           what_to_do);
+  };
+  if (reply.is_error("OOM")) {
+    return failed(ErrorKind::unavailable,
+                  "the server has reached its maxmemory: raise it. Jobs that run can still be finished");
+  }
+  if (reply.is_error("NOAUTH") || reply.is_error("WRONGPASS")) {
+    return failed(ErrorKind::unavailable, "give user and password in the URL: redis://user:password@host");
+  }
+  if (reply.is_error("NOPERM")) {
+    return failed(ErrorKind::unavailable, "the user needs the rights that docs/redis.md lists");
+  }
+  if (reply.is_error("READONLY")) {
+    return failed(ErrorKind::unavailable, "this is a replica: name the primary, or wait for the failover");
+  }
+  if (reply.is_error("WRONGTYPE")) {
+    return failed(ErrorKind::corrupt, "another program writes keys that begin with 'ordo:' in this database");
+  }
+  if (reply.is_error("LOADING") || reply.is_error("BUSY")) {
+    return failed(ErrorKind::unavailable, "it is tried again");
+  }
+  return failed(ErrorKind::unavailable, "see the server's log");
+}
+
+void Connection::sign_on() {
+  CommandText commands;
+  if (!location_.password.empty()) {
+    if (location_.user.empty()) {
+      commands.add("AUTH", location_.password);
+    } else {
+      commands.add("AUTH", location_.user, location_.password);
+    }
+  }
+  commands.add("CLIENT", "SETNAME", "ordo");
+  if (location_.database != 0) commands.add("SELECT", location_.database);
+  ask("sign on", commands);
+}
+
+void Connection::check_server() {
+  CommandText command;
+  command.add("INFO");
+  const auto info = ask("read the settings of the server", command)[0].text;
+  const auto refuse = [&](ErrorKind kind, const std::string& why) {
+    throw Error(kind, "cannot use " + location_.name() + ": " + why);
+  };
+  if (const auto version = fact(info, "redis_version"); parts_of(version) < std::array{6, 2}) {
+    refuse(ErrorKind::unsupported, "it is Redis " + std::string(version) + ", and 6.2 or newer is needed");
+  }
+  if (fact(info, "cluster_enabled") == "1") {
+    refuse(ErrorKind::unsupported,
+           "it is part of a Redis Cluster, which this version does not support; use a single server");
+  }
+  if (const auto policy = fact(info, "maxmemory_policy"); policy.starts_with("allkeys")) {
+    refuse(ErrorKind::unsupported, "its maxmemory-policy is " + std::string(policy) +
+                                       ", under which it throws jobs away when memory is short; set "
+                                       "maxmemory-policy noeviction");
+  }
+  if (fact(info, "loading") == "1") refuse(ErrorKind::unavailable, "it still loads its data; try again");
+  if (fact(info, "role") == "slave") {
+    refuse(ErrorKind::unavailable, "it is a replica, which takes no jobs; name the primary");
+  }
+}
+
+void Connection::load_scripts() {
+  CommandText commands;
+  for (const auto* script : all_scripts()) commands.add("SCRIPT", "LOAD", script->text);
+  ask("load scripts", commands);
+}
+
+}  // namespace ordo::store::redis

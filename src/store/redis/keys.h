@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/store.h"
+
+namespace ordo::store::redis {
+
+// The hash tag in braces puts all keys of a shard into one slot of a cluster. What belongs to no shard has
+// the slot {ordo}. The scripts make these names, too (scripts.cpp).
+
+inline constexpr std::string_view kQueuesKey = "ordo:{ordo}:queues";  // hash: name → number:shards:paused
+inline constexpr std::string_view kCountersKey = "ordo:{ordo}:counters";  // hash: queue, version
+inline constexpr std::string_view kNodesKey = "ordo:{ordo}:nodes";        // hash: id → renewals
+inline constexpr std::string_view kFactsKey = "ordo:{ordo}:facts";        // hash: id → facts
+inline constexpr std::string_view kWakeKey = "ordo:{ordo}:wake";          // stream of one entry
+
+/// log (stream), meta (hash), states (hash), dead (stream), ages (sorted set of the dead by time).
+std::string shard_key(ShardId shard, std::string_view part);
+
+// A stream's id is "<ms>-<n>": the server's time, and a number within the millisecond. As a Seq it is
+// ms << 22 | n, which lasts until 2109. A clock that went back would count n up without end: behind half of
+// its range the next millisecond is begun early.
+inline constexpr unsigned kSeqBits = 22;
+inline constexpr Seq kSeqMask = (Seq{1} << kSeqBits) - 1;
+inline constexpr Seq kSeqHalf = Seq{1} << (kSeqBits - 1);
+
+std::string id_of(Seq seq);
+
+/// Throws Error{corrupt}: no id, or one that no server's clock makes.
+Seq seq_of(std::string_view id);
+
+/// The same, and nothing for an id that it throws for.
+std::optional<Seq> try_seq_of(std::string_view id);
+
+/// When the entry was appended.
+Time time_of(Seq seq);
+
+// Dead payloads are counted per shard; in a queue the shard's index tells equal counts apart.
+inline constexpr unsigned kIndexBits = 16;
+
+constexpr std::uint64_t dead_no(std::uint64_t count, std::uint32_t index) {
+  return count << kIndexBits | index;
+}
+constexpr std::uint64_t dead_count(std::uint64_t no) { return no >> kIndexBits; }
+constexpr std::uint32_t dead_index(std::uint64_t no) {
+  return static_cast<std::uint32_t>(no & ((1u << kIndexBits) - 1));
+}
+
+}  // namespace ordo::store::redis

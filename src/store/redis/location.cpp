@@ -1,0 +1,145 @@
+#include "store/redis/location.h"
+
+#include <charconv>
+#include <optional>
+
+#include <ordo/error.hpp>
+
+namespace ordo::store::redis {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(ErrorKind::invalid_argument,
+              "cannot use the Redis URL: " + why +
+                  "; write redis://[user:password@]host[:port][/database], rediss:// for TLS, or "
+                  "redis+unix:///path/of.socket[?db=number]");
+}
+
+template <class Number>
+Number parse_number(std::string_view text, const char* what) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) {
+    refuse(std::string(what) + " '" + std::string(text) + "' is no number in its range");
+  }
+  return number;
+}
+
+std::string decode_percent(std::string_view text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '%') {
+      plain.push_back(text[at]);
+      continue;
+    }
+    unsigned code = 0;
+    const auto digits = text.substr(at + 1, 2);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
+    if (digits.size() != 2 || error != std::errc{} || end != digits.data() + 2) {
+      refuse("a '%' is not followed by two hexadecimal digits (write %25 for '%')");
+    }
+    plain.push_back(static_cast<char>(code));
+    at += 2;
+  }
+  return plain;
+}
+
+/// What stands before `mark`, which is cut off with it; nothing if there is no mark.
+std::optional<std::string_view> cut_before(std::string_view& text, std::size_t mark) {
+  if (mark == std::string_view::npos) return std::nullopt;
+  const auto before = text.substr(0, mark);
+  text.remove_prefix(mark + 1);
+  return before;
+}
+
+void read_options(std::string_view text, Location& location) {
+  while (!text.empty()) {
+    auto option = text.substr(0, text.find('&'));
+    text.remove_prefix(std::min(option.size() + 1, text.size()));
+    const auto name = cut_before(option, option.find('='));
+    if (!name) refuse("the option '" + std::string(option) + "' has no value");
+    if (*name == "db") {
+      location.database = parse_number<std::uint32_t>(option, "the database");
+    } else if (*name == "wait") {
+      location.replicas = parse_number<std::uint32_t>(option, "the number of replicas to wait for");
+    } else if (*name == "ca") {
+      location.ca_file = decode_percent(option);
+    } else if (*name == "cert") {
+      location.cert_file = decode_percent(option);
+    } else if (*name == "key") {
+      location.key_file = decode_percent(option);
+    } else {
+      refuse("the option '" + std::string(*name) + "' is unknown (known: db, wait, ca, cert, key)");
+    }
+  }
+}
+
+void read_sign_on(std::string_view text, Location& location) {
+  const auto user = cut_before(text, text.find(':'));
+  if (!user) refuse("there is a user without a password (a password alone is written :password@)");
+  location.user = decode_percent(*user);
+  location.password = decode_percent(text);
+  if (location.password.empty()) refuse("the password is empty");
+}
+
+void read_host(std::string_view text, Location& location) {
+  if (text.starts_with('[')) {
+    const auto end = text.find(']');
+    if (end == std::string_view::npos) refuse("the ']' of an IPv6 address is missing");
+    location.host = text.substr(1, end - 1);
+    text.remove_prefix(end + 1);
+  } else {
+    location.host = text.substr(0, text.find(':'));
+    text.remove_prefix(location.host.size());
+  }
+  if (location.host.empty()) refuse("it names no host");
+  if (text.empty()) return;
+  if (!text.starts_with(':')) refuse("something stands between host and port");
+  location.port = parse_number<std::uint16_t>(text.substr(1), "the port");
+}
+
+}  // namespace
+
+std::string Location::name() const {
+  if (host.empty())
+    return "redis+unix://" + socket + (database == 0 ? "" : "?db=" + std::to_string(database));
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return (tls ? "rediss://" : "redis://") + (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +
+         (database == 0 ? "" : "/" + std::to_string(database));
+}
+
+Location parse_location(std::string_view url) {
+  Location location;
+  const auto scheme = url.substr(0, url.find("://"));
+  if (scheme != "redis" && scheme != "rediss" && scheme != "redis+unix") refuse("its scheme is unknown");
+  url.remove_prefix(scheme.size());
+  if (url.empty()) refuse("'://' is missing");
+  url.remove_prefix(3);
+  location.tls = scheme == "rediss";
+
+  const auto query = url.find('?');
+  if (query != std::string_view::npos) {
+    read_options(url.substr(query + 1), location);
+    url = url.substr(0, query);
+  }
+  // A '/' may stand in a socket's path, a ':' in a password: the sign-on ends at the first '@' of the
+  // authority.
+  const auto authority = url.substr(0, url.find('/'));
+  if (const auto at = authority.rfind('@'); at != std::string_view::npos) {
+    read_sign_on(url.substr(0, at), location);
+    url.remove_prefix(at + 1);
+  }
+  if (scheme == "redis+unix") {
+    if (!url.starts_with('/')) refuse("a socket's path begins with '/'");
+    location.socket = decode_percent(url);
+    return location;
+  }
+  const auto slash = url.find('/');
+  read_host(url.substr(0, slash), location);
+  if (slash != std::string_view::npos && slash + 1 < url.size()) {
+    location.database = parse_number<std::uint32_t>(url.substr(slash + 1), "the database");
+  }
+  return location;
+}
+
+}  // namespace ordo::store::redis

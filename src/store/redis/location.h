@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ordo::store::redis {
+
+/// Where a Redis server is and how to sign on there.
+struct Location {
+  std::string host;  ///< empty: a unix socket
+  std::uint16_t port = 6379;
+  std::string socket;  ///< path of a unix socket
+  std::string user;    ///< empty: the server's default user
+  std::string password;
+  std::uint32_t database = 0;
+  bool tls = false;
+  std::string ca_file;    ///< PEM; empty: the system's authorities
+  std::string cert_file;  ///< PEM, for servers that want to know their clients
+  std::string key_file;
+  std::uint32_t replicas = 0;  ///< how many must confirm a write before it is acknowledged
+
+  /// For messages: without user and password.
+  std::string name() const;
+};
+
+/// redis://[[user]:password@]host[:port][/database][?option=value&…], rediss:// for TLS,
+/// redis+unix://[[user]:password@]/path/of.socket[?db=number]. Options: wait (replicas), ca, cert, key
+/// (files). Throws Error{invalid_argument}, which never shows the password.
+Location parse_location(std::string_view url);
+
+}  // namespace ordo::store::redis

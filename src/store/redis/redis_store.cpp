@@ -1,0 +1,220 @@
+// Turns each call into commands, and replies into answers: the log and the owner's commits. Queues, leases
+// and the dead are in registry.cpp.
+#include "store/redis/redis_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <ordo/error.hpp>
+
+#include "store/limits.h"
+#include "store/redis/keys.h"
+#include "store/redis/log_entry.h"
+#include "store/redis/scripts.h"
+
+namespace ordo::store::redis {
+namespace {
+
+// All of one append have the same time, and their numbers must stay in its range.
+constexpr std::size_t kMaxAppendEntries = std::size_t{1} << 20;
+
+struct LogPart {
+  ShardId shard;
+  std::vector<const std::string*> bodies;
+};
+
+std::vector<LogPart> by_log(const std::vector<NewEntry>& entries) {
+  std::vector<LogPart> parts;
+  std::unordered_map<ShardId, std::size_t> places;
+  for (const auto& entry : entries) {
+    const auto [place, is_new] = places.emplace(entry.shard, parts.size());
+    if (is_new) parts.push_back({.shard = entry.shard});
+    parts[place->second].bodies.push_back(&entry.bytes);
+  }
+  return parts;
+}
+
+void write_delta(CommandText& commands, const Delta& delta) {
+  const auto shard = delta.shard;
+  call(commands, commit_script(), 5,
+       12 + delta.erase.size() + 2 * delta.states.size() + delta.erase_states.size() + 2 * delta.dead.size());
+  for (const auto* part : {"log", "meta", "states", "dead", "ages"}) {
+    commands.word(std::string_view(shard_key(shard, part)));
+  }
+  commands.word(delta.lease.token);
+  commands.word(delta.lease.holder);
+  commands.word(delta.batch - 1);
+  commands.word(delta.batch);
+  commands.word(delta.position);
+  commands.word(std::string_view(delta.counts));
+  commands.word(delta.max_dead);
+  const auto before = delta.dead_before;
+  commands.word(
+      std::string_view(before == Time::min() ? "" : std::to_string(before.time_since_epoch().count())));
+  commands.word(delta.erase.size());
+  for (const auto seq : delta.erase) commands.word(std::string_view(id_of(seq)));
+  commands.word(2 * delta.states.size());
+  for (const auto& state : delta.states) {
+    commands.word(state.seq);
+    commands.word(std::string_view(state.bytes));
+  }
+  commands.word(delta.erase_states.size());
+  for (const auto seq : delta.erase_states) commands.word(seq);
+  commands.word(2 * delta.dead.size());
+  for (const auto& dead : delta.dead) {
+    commands.word(dead.at.time_since_epoch().count());
+    commands.word(std::string_view(dead.bytes));
+  }
+}
+
+}  // namespace
+
+RedisStore::RedisStore(const Location& location, Patience patience)
+    : location_(location), patience_(patience), pipeline_(location, patience) {}
+
+// ---------------------------------------------------------------------------------------------------- log
+
+std::exception_ptr RedisStore::size_refusal(const std::vector<NewEntry>& entries) {
+  std::size_t bytes = 0;
+  for (const auto& entry : entries) bytes += entry.bytes.size();
+  if (bytes > kMaxAppendBytes) return std::make_exception_ptr(too_much_to_append(bytes));
+  if (entries.size() > kMaxAppendEntries) {
+    return std::make_exception_ptr(
+        Error(ErrorKind::invalid_argument, "cannot append " + std::to_string(entries.size()) +
+                                               " entries in one call: send at most " +
+                                               std::to_string(kMaxAppendEntries)));
+  }
+  return nullptr;
+}
+
+void RedisStore::append(std::vector<NewEntry> entries, Completion done) {
+  auto refusal = size_refusal(entries);
+  if (refusal != nullptr || entries.empty()) {
+    return pipeline_.submit(
+        {.task = "append", .finish = [done = std::move(done), refusal](auto, auto) { done(refusal); }});
+  }
+  if (entries.size() == 1) return append_one(std::move(entries.front()), std::move(done));
+
+  const auto parts = by_log(entries);
+  CommandText commands;
+  call(commands, append_script(), parts.size(), parts.size() + entries.size());
+  for (const auto& part : parts) commands.word(std::string_view(shard_key(part.shard, "log")));
+  std::vector<ShardId> shards;
+  for (const auto& part : parts) {
+    shards.push_back(part.shard);
+    commands.word(part.bodies.size());
+    for (const auto* body : part.bodies) commands.word(std::string_view(*body));
+  }
+  pipeline_.submit(
+      {.task = "append",
+       .commands = std::move(commands),
+       .finish = [done = std::move(done), shards](std::vector<Reply> replies, std::exception_ptr error) {
+         if (error == nullptr && replies[0].integer > 0) {
+           const auto missing = shards[static_cast<std::size_t>(replies[0].integer - 1)];
+           error = std::make_exception_ptr(unknown_shard(missing.queue, missing.index));
+         }
+         done(std::move(error));
+       }});
+}
+
+/// Without a script: half the work for the server.
+void RedisStore::append_one(NewEntry entry, Completion done) {
+  CommandText commands;
+  auto log = shard_key(entry.shard, "log");
+  commands.add("XADD", log, "NOMKSTREAM", "*", "e", entry.bytes);
+  const auto shard = entry.shard;
+  auto finish = [this, done = std::move(done), log = std::move(log), shard](std::vector<Reply> replies,
+                                                                            std::exception_ptr error) {
+    if (error == nullptr && replies[0].is_nil()) {
+      error = std::make_exception_ptr(unknown_shard(shard.queue, shard.index));
+    } else if (error == nullptr) {
+      const auto seq = try_seq_of(replies[0].text);
+      if (seq && (*seq & kSeqMask) >= kSeqHalf) {
+        CommandText next;
+        next.add("XSETID", log, id_of(((*seq >> kSeqBits) + 1) << kSeqBits));
+        pipeline_.submit(
+            {.task = "begin a millisecond", .commands = std::move(next), .finish = [](auto, auto) {}});
+      }
+    }
+    done(std::move(error));
+  };
+  pipeline_.submit({.task = "append", .commands = std::move(commands), .finish = std::move(finish)});
+}
+
+std::unique_ptr<LogReader> RedisStore::open_log() {
+  return std::make_unique<RedisLogReader>(location_, patience_.answer, bell_,
+                                          [this](std::uint32_t number) { return queue_name(number); });
+}
+
+LogChunk RedisStore::fetch(ShardId shard, std::span<const Seq> seqs) {
+  CommandText commands;
+  const auto log = shard_key(shard, "log");
+  for (const auto seq : seqs) commands.add("XRANGE", log, id_of(seq), id_of(seq));
+  LogChunk chunk;
+  for (const auto& reply : pipeline_.ask("fetch entries", std::move(commands))) {
+    for (const auto& entry : reply.items) {
+      add_row(chunk, shard, entry, [this](std::uint32_t number) { return queue_name(number); });
+    }
+  }
+  return chunk;
+}
+
+void RedisStore::wake() {
+  bell_->ring();
+  CommandText command;
+  command.add("XADD", kWakeKey, "MAXLEN", 1, "*", "w", "");
+  pipeline_.submit({.task = "wake", .commands = std::move(command), .finish = [](auto, auto) {}});
+}
+
+std::string RedisStore::queue_name(std::uint32_t number) {
+  {
+    const std::lock_guard lock(names_mutex_);
+    const auto known = names_.find(number);
+    if (known != names_.end()) return known->second;
+  }
+  for (const auto& queue : queues().queues) {
+    const std::lock_guard lock(names_mutex_);
+    names_.emplace(queue.number, queue.name);
+  }
+  const std::lock_guard lock(names_mutex_);
+  return names_[number];
+}
+
+// -------------------------------------------------------------------------------------------------- owner
+
+void RedisStore::commit(std::vector<Delta> deltas, CommitCompletion done) {
+  CommandText commands;
+  for (const auto& delta : deltas) write_delta(commands, delta);
+  auto finish = [done = std::move(done)](std::vector<Reply> replies, std::exception_ptr error) {
+    std::vector<CommitResult> results;
+    for (const auto& reply : replies) {
+      results.push_back(reply.integer == 1 ? CommitResult::applied : CommitResult::stale);
+    }
+    done(std::move(results), std::move(error));
+  };
+  pipeline_.submit({.task = "commit", .commands = std::move(commands), .finish = std::move(finish)});
+}
+
+std::vector<ShardFacts> RedisStore::load(std::span<const ShardId> shards) {
+  CommandText commands;
+  commands.add("MULTI");
+  for (const auto shard : shards) {
+    commands.add("HGET", shard_key(shard, "meta"), "counts");
+    commands.add("HGETALL", shard_key(shard, "states"));
+  }
+  commands.add("EXEC");
+  const auto replies = pipeline_.ask("load shards", std::move(commands));
+  std::vector<ShardFacts> facts;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    auto& fact = facts.emplace_back(ShardFacts{.shard = shards[i], .counts = replies.back().at(2 * i).text});
+    const auto& states = replies.back().at(2 * i + 1).items;
+    for (std::size_t j = 0; j + 1 < states.size(); j += 2) {
+      fact.states.push_back({.seq = states[j].number(), .bytes = states[j + 1].text});
+    }
+    std::sort(fact.states.begin(), fact.states.end(),
+              [](const auto& a, const auto& b) { return a.seq < b.seq; });
+  }
+  return facts;
+}
+
+}  // namespace ordo::store::redis

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "store/redis/location.h"
+#include "store/redis/log_reader.h"
+#include "store/redis/pipeline.h"
+#include "store/store.h"
+
+namespace ordo::store::redis {
+
+/// The store in one database of a Redis server, 6.2 or newer, which any number of processes may use at once.
+/// What is acknowledged is as durable as the server's settings make it (docs/redis.md). The store's time is
+/// the server's. Completions run on the store's own thread. Keys: keys.h.
+class RedisStore final : public Store {
+ public:
+  /// Connects. Throws Error{unavailable}: no server, a wrong password. Error{unsupported}: the server is too
+  /// old, may evict jobs, or is a cluster.
+  explicit RedisStore(const Location& location, Patience patience = {});
+
+  void append(std::vector<NewEntry> entries, Completion done) override;
+  std::unique_ptr<LogReader> open_log() override;
+  LogChunk fetch(ShardId shard, std::span<const Seq> seqs) override;
+  void wake() override;
+
+  void commit(std::vector<Delta> deltas, CommitCompletion done) override;
+  std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
+
+  QueueList queues() override;
+  QueueDefinition define(std::string_view name, std::uint32_t shards) override;
+  bool set_paused(std::string_view name, bool paused) override;
+  bool remove(std::string_view name) override;
+
+  void join(const std::string& node, const std::string& facts) override;
+  bool renew(const std::string& node) override;
+  void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
+  std::vector<NodeRow> nodes() override;
+  std::vector<ShardRow> shards() override;
+  std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
+                             std::span<const Claim> claims) override;
+  void release(std::span<const std::pair<ShardId, Lease>> leases) override;
+
+  std::vector<DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) override;
+  std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) override;
+  std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
+                     std::vector<NewEntry> entries) override;
+
+  Time now() override;
+
+ private:
+  /// Why the entries cannot be appended, whatever the server says.
+  static std::exception_ptr size_refusal(const std::vector<NewEntry>& entries);
+  void append_one(NewEntry entry, Completion done);
+  std::string queue_name(std::uint32_t number);
+
+  const Location location_;
+  const Patience patience_;
+  const std::shared_ptr<WakeBell> bell_ = std::make_shared<WakeBell>();
+  std::mutex names_mutex_;
+  std::unordered_map<std::uint32_t, std::string> names_;  // of queues whose logs other programs write
+  Pipeline pipeline_;  // last: its thread completes requests until it is gone
+};
+
+}  // namespace ordo::store::redis
