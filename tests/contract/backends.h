@@ -10,6 +10,13 @@ namespace ordo::store {
 
 /// For INSTANTIATE_TEST_SUITE_P: the stores that must answer alike, and their names.
 inline auto every_store() {
+  return testing::Values(Backend{"memory", make_memory_world}, Backend{"sqlite", make_sqlite_world},
+                         Backend{"redis", make_redis_world});
+}
+
+/// Those that live on the node's machine: they take its clock, and see that a process has ended. A server has
+/// a clock of its own, and only hears nothing more.
+inline auto local_stores() {
   return testing::Values(Backend{"memory", make_memory_world}, Backend{"sqlite", make_sqlite_world});
 }
 

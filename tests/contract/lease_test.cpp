@@ -35,6 +35,9 @@ class Leases : public StoreContract {
 };
 INSTANTIATE_TEST_SUITE_P(on, Leases, every_store(), backend_name);
 
+class LocalLeases : public Leases {};
+INSTANTIATE_TEST_SUITE_P(on, LocalLeases, local_stores(), backend_name);
+
 TEST_P(Leases, nodes_join_renew_and_leave) {
   store().join("b", "facts of b");
   store().join("a", "facts of a");
@@ -109,7 +112,7 @@ TEST_P(Leases, a_free_shard_is_granted) {
   EXPECT_EQ(row_of(shard).token, grant.lease.token);
 }
 
-TEST_P(Leases, a_token_is_the_time_and_always_rises) {
+TEST_P(LocalLeases, a_token_is_the_time_and_always_rises) {
   const auto shard = define_shard();
   const auto now = [&] { return static_cast<std::uint64_t>(clock_.wall().time_since_epoch().count()); };
   const auto first = own(shard);
@@ -217,7 +220,7 @@ TEST_P(Leases, a_node_that_has_renewed_since_it_was_seen_is_not_forgotten) {
   EXPECT_EQ(row_of(shard).owner, "");
 }
 
-TEST_P(Leases, a_dead_process_is_known_at_once) {
+TEST_P(LocalLeases, a_dead_process_is_known_at_once) {
   const auto shard = define_shard();
   world().join_elsewhere("n1", "");
   EXPECT_FALSE(node("n1").gone);
@@ -233,7 +236,7 @@ TEST_P(Leases, a_dead_process_is_known_at_once) {
   EXPECT_TRUE(grants[0].crashed);
 }
 
-TEST_P(Leases, a_dead_node_that_is_removed_first_still_counts_as_crashed) {
+TEST_P(LocalLeases, a_dead_node_that_is_removed_first_still_counts_as_crashed) {
   const auto shard = define_shard();
   world().join_elsewhere("n1", "");
   ASSERT_EQ(acquire("n1", claim(shard)).size(), 1u);

@@ -53,6 +53,9 @@ class Log : public StoreContract {
 };
 INSTANTIATE_TEST_SUITE_P(on, Log, every_store(), backend_name);
 
+class LocalLog : public Log {};
+INSTANTIATE_TEST_SUITE_P(on, LocalLog, local_stores(), backend_name);
+
 TEST_P(Log, begins_empty) {
   const auto log = reader({{define().number, 0}});
   EXPECT_TRUE(rest(*log).empty());
@@ -280,7 +283,7 @@ TEST_P(Log, survives_a_reopening) {
   EXPECT_EQ(seqs_of(shard), seqs);
 }
 
-TEST_P(Log, carries_the_stores_time_which_never_goes_back) {
+TEST_P(LocalLog, carries_the_stores_time_which_never_goes_back) {
   const ShardId shard{define().number, 0};
   EXPECT_EQ(store().now(), clock_.wall());
   const auto first = clock_.wall();

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "store/memory/memory_store.h"
+#include "store/redis/redis_store.h"
+#include "store/redis/test_server.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace ordo::store {
@@ -81,6 +83,38 @@ class SqliteWorld final : public World {
   std::map<std::string, std::unique_ptr<Store>> elsewhere_;
 };
 
+class RedisWorld final : public World {
+ public:
+  RedisWorld() {
+    server().empty();
+    store_ = open();
+  }
+
+  Store& store() override { return *store_; }
+  Store& second() override {
+    if (second_ == nullptr) second_ = open();
+    return *second_;
+  }
+  void reopen() override {
+    second_.reset();
+    store_ = open();
+  }
+  void join_elsewhere(const std::string& node, const std::string& facts) override {
+    store_->join(node, facts);
+  }
+  void kill(const std::string&) override {}
+
+ private:
+  static redis::TestServer& server() {
+    static redis::TestServer only;
+    return only;
+  }
+  static std::unique_ptr<Store> open() { return std::make_unique<redis::RedisStore>(server().location()); }
+
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Store> second_;
+};
+
 }  // namespace
 
 Time StoppedClock::wall() { return Time{std::chrono::seconds{1'700'000'000} + steady()}; }
@@ -97,5 +131,6 @@ void StoppedClock::move(Duration by) {
 
 std::unique_ptr<World> make_memory_world(Clock& clock) { return std::make_unique<MemoryWorld>(clock); }
 std::unique_ptr<World> make_sqlite_world(Clock& clock) { return std::make_unique<SqliteWorld>(clock); }
+std::unique_ptr<World> make_redis_world(Clock&) { return std::make_unique<RedisWorld>(); }
 
 }  // namespace ordo::store

@@ -38,7 +38,7 @@ class World {
 
   /// Joins as a process of its own …
   virtual void join_elsewhere(const std::string& node, const std::string& facts) = 0;
-  /// … which dies without a word.
+  /// … which dies without a word. (A server does not see it.)
   virtual void kill(const std::string& node) = 0;
 };
 
@@ -46,5 +46,7 @@ using MakeWorld = std::unique_ptr<World> (*)(Clock& clock);
 
 std::unique_ptr<World> make_memory_world(Clock& clock);
 std::unique_ptr<World> make_sqlite_world(Clock& clock);
+/// On a server that the test program starts once and empties each time.
+std::unique_ptr<World> make_redis_world(Clock& clock);
 
 }  // namespace ordo::store
