@@ -50,7 +50,7 @@ bool WakeBell::Ear::take() {
   return eventfd_read(descriptor_, &count) == 0;
 }
 
-void WakeBell::Ear::sleep(Duration at_most) {
+void WakeBell::Ear::wait(Duration at_most) {
   pollfd polled{descriptor_, POLLIN, 0};
   poll(&polled, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(at_most).count()));
 }
@@ -124,7 +124,7 @@ CommandText RedisLogReader::streams_command(std::string_view option, std::uint64
 void RedisLogReader::wait(Duration at_most) {
   const auto end = system_clock().steady() + at_most;
   if (connection_ == nullptr || connection_->is_broken()) {
-    ear_.sleep(std::clamp(at_most, Duration{}, pause_));
+    ear_.wait(std::clamp(at_most, Duration{}, pause_));
     pause_ = std::min(pause_ * 2, kLongestRetry);
     if (ear_.take()) is_woken_ = true;
     return;

@@ -28,7 +28,7 @@ class WakeBell {
 
     int descriptor() const { return descriptor_; }  ///< readable: it rang
     bool take();                                    ///< true: it rang since the last call
-    void sleep(Duration at_most);                   ///< until it rings
+    void wait(Duration at_most);                    ///< until it rings
 
    private:
     std::shared_ptr<WakeBell> bell_;

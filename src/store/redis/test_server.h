@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -17,8 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include <ordo/error.hpp>
+
 #include "base/clock.h"
-#include "store/redis/connection.h"
+#include "store/redis/resp.h"
+#include "store/redis/wire.h"
 
 // For tests: a real Redis server on loopback, alone in a directory of its own.
 namespace ordo::store::redis {
@@ -74,9 +77,16 @@ class TestServer {
     CommandText command;
     command.begin(words.size());
     for (const auto& word : words) command.word(std::string_view(word));
-    Connection connection(by_socket(), std::chrono::seconds{10});
-    connection.send(command);
-    return connection.receive();
+    Wire wire(by_socket(), std::chrono::seconds{10});
+    wire.send(command.bytes());
+    ReplyParser parser;
+    char room[4096];
+    while (true) {
+      if (auto reply = parser.next()) return std::move(*reply);
+      const auto size = wire.receive(room, std::chrono::seconds{10});
+      if (size == 0) throw std::runtime_error("redis-server does not answer");
+      parser.feed({room, size});
+    }
   }
 
  private:
