@@ -41,7 +41,9 @@ Connection::Connection(const Location& location, Duration patience)
     : location_(location), patience_(patience), wire_(location, patience), room_(kRoom) {
   broken_ = false;
   sign_on();
-  check_server();
+  CommandText command;
+  command.add("INFO");
+  check_server(ask("read the settings of the server", command)[0].text, location_.name());
   load_scripts();
 }
 
@@ -129,12 +131,9 @@ void Connection::sign_on() {
   ask("sign on", commands);
 }
 
-void Connection::check_server() {
-  CommandText command;
-  command.add("INFO");
-  const auto info = ask("read the settings of the server", command)[0].text;
+void check_server(std::string_view info, const std::string& name) {
   const auto refuse = [&](ErrorKind kind, const std::string& why) {
-    throw Error(kind, "cannot use " + location_.name() + ": " + why);
+    throw Error(kind, "cannot use " + name + ": " + why);
   };
   if (const auto version = fact(info, "redis_version"); parts_of(version) < std::array{6, 2}) {
     refuse(ErrorKind::unsupported, "it is Redis " + std::string(version) + ", and 6.2 or newer is needed");

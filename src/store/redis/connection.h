@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <ordo/error.hpp>
@@ -10,6 +12,10 @@
 #include "store/redis/wire.h"
 
 namespace ordo::store::redis {
+
+/// Throws Error{unsupported} or Error{unavailable} unless a server that answers INFO like this can keep jobs:
+/// it is 6.2 or newer, never evicts, is no cluster, a primary, and has loaded its data.
+void check_server(std::string_view info, const std::string& name);
 
 /// A server that has been signed on to, checked, and given the scripts. Belongs to one thread. What throws
 /// leaves it broken; then it is dropped.
@@ -44,7 +50,6 @@ class Connection {
 
  private:
   void sign_on();
-  void check_server();
 
   const Location location_;
   const Duration patience_;

@@ -18,7 +18,6 @@ constexpr std::size_t kGroupRequests = 4096;
 constexpr std::size_t kGroupBytes = 4u << 20;
 constexpr Duration kFirstPause = 5ms;
 constexpr Duration kLongestPause = 500ms;
-constexpr auto kReplicaPatience = 1000ms;
 
 std::exception_ptr own_copy(const Error& error) {
   return std::make_exception_ptr(Error(error.kind(), error.what()));
@@ -153,7 +152,8 @@ std::vector<Request*> Pipeline::send_and_answer(std::span<Request* const> reques
   const bool wants_replicas = location_.replicas > 0;
   if (wants_replicas) {
     CommandText wait;
-    wait.add("WAIT", location_.replicas, kReplicaPatience.count());
+    wait.add("WAIT", location_.replicas,
+             std::chrono::ceil<std::chrono::milliseconds>(patience_.replicas).count());
     bytes += wait.bytes();
   }
   connection_->send(bytes);

@@ -19,8 +19,9 @@ namespace ordo::store::redis {
 
 /// How long the store waits; tests wait less.
 struct Patience {
-  Duration answer = std::chrono::seconds{5};   ///< for a server that says nothing
-  Duration connect = std::chrono::seconds{5};  ///< before a request fails because there is no connection
+  Duration answer = std::chrono::seconds{5};    ///< for a server that says nothing
+  Duration connect = std::chrono::seconds{5};   ///< before a request fails because there is no connection
+  Duration replicas = std::chrono::seconds{1};  ///< for replicas that must confirm
 };
 
 /// Commands, and who gets the replies.

@@ -99,6 +99,50 @@ TEST_F(RedisStoreTest, a_server_that_evicts_is_refused) {
   EXPECT_THAT(said, testing::AllOf(HasSubstr("allkeys-lru"), HasSubstr("noeviction")));
 }
 
+TEST_F(RedisStoreTest, a_cluster_is_refused) {
+  TestServer member({"--cluster-enabled", "yes"});
+  EXPECT_THAT(failure_of([&] { RedisStore store(member.location()); }), HasSubstr("Cluster"));
+}
+
+TEST_F(RedisStoreTest, a_replica_is_refused_and_its_confirmation_can_be_asked_for) {
+  TestServer primary({"--repl-diskless-sync-delay", "0"});
+  const auto port = std::to_string(primary.location().port);
+  {
+    auto location = primary.location();
+    location.replicas = 1;
+    RedisStore store(location, {.replicas = 20ms});
+    EXPECT_THAT(failure_of([&] { store.define("orders", 1); }), HasSubstr("0 of 1 replicas"));
+  }
+  TestServer replica({"--replicaof", "127.0.0.1", port});
+  EXPECT_THAT(failure_of([&] { RedisStore store(replica.location()); }), HasSubstr("replica"));
+  const auto store = open("redis://127.0.0.1:" + port + "?wait=1", system_clock());
+  const auto end = system_clock().steady() + 20s;
+  while (failure_of([&] { store->define("orders", 1); }) != "nothing was thrown" &&
+         system_clock().steady() < end) {
+  }
+  const ShardId shard{store->define("orders", 1).number, 0};
+  append_and_wait(*store, {{.shard = shard, .bytes = "a"}});
+  EXPECT_EQ(replica.run({"XLEN", shard_key(shard, "log")}).integer, 1) << "no later than the acknowledgement";
+}
+
+TEST(RedisServerCheck, knows_who_can_keep_jobs) {
+  const std::string good =
+      "# Server\r\nredis_version:6.2.0\r\nrole:master\r\nmaxmemory_policy:noeviction\r\nloading:0\r\n";
+  check_server(good, "x");
+  const auto with = [&](const std::string& from, const std::string& to) {
+    auto info = good;
+    return failure_of([&] { check_server(info.replace(info.find(from), from.size(), to), "x"); });
+  };
+  EXPECT_THAT(with("6.2.0", "6.0.16"), HasSubstr("6.2 or newer"));
+  EXPECT_THAT(with("6.2.0", "5.9"), HasSubstr("6.2 or newer"));
+  EXPECT_EQ(with("6.2.0", "10.0.1"), "nothing was thrown");
+  EXPECT_THAT(with("noeviction", "allkeys-lfu"), HasSubstr("allkeys-lfu"));
+  EXPECT_EQ(with("noeviction", "volatile-ttl"), "nothing was thrown")
+      << "no key of the store has a time to live";
+  EXPECT_THAT(with("loading:0", "loading:1"), HasSubstr("loads"));
+  EXPECT_THAT(with("role:master", "role:slave"), HasSubstr("replica"));
+}
+
 TEST_F(RedisStoreTest, signs_on_with_user_and_password) {
   TestServer guarded({"--requirepass", "sec%ret", "--user", "ordo", "on", ">word", "~ordo:*", "&*", "+@all"});
   auto location = guarded.location();
