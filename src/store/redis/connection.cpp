@@ -44,7 +44,6 @@ Connection::Connection(const Location& location, Duration patience)
   CommandText command;
   command.add("INFO");
   check_server(ask("read the settings of the server", command)[0].text, location_.name());
-  load_scripts();
 }
 
 void Connection::send(const std::string& bytes) {
@@ -102,7 +101,8 @@ Error Connection::refusal(const char* task, const Reply& reply) const {
   if (reply.is_error("NOAUTH") || reply.is_error("WRONGPASS")) {
     return failed(ErrorKind::unavailable, "give user and password in the URL: redis://user:password@host");
   }
-  if (reply.is_error("NOPERM")) {
+  const bool in_script = reply.text.find("user executing the script can't") != std::string::npos;
+  if (reply.is_error("NOPERM") || in_script) {
     return failed(ErrorKind::unavailable, "the user needs the rights that docs/redis.md lists");
   }
   if (reply.is_error("READONLY")) {

@@ -17,7 +17,7 @@ namespace ordo::store::redis {
 /// it is 6.2 or newer, never evicts, is no cluster, a primary, and has loaded its data.
 void check_server(std::string_view info, const std::string& name);
 
-/// A server that has been signed on to, checked, and given the scripts. Belongs to one thread. What throws
+/// A server that has been signed on to and checked. Belongs to one thread. What throws
 /// leaves it broken; then it is dropped.
 class Connection {
  public:

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "store/limits.h"
 #include "store/redis/keys.h"
+#include "store/redis/scripts.h"
 
 namespace ordo::store::redis {
 namespace {
@@ -70,9 +71,9 @@ RedisLogReader::RedisLogReader(const Location& location, Duration patience, std:
       ear_(std::move(bell)),
       pause_(kFirstRetry) {}
 
-void RedisLogReader::add(ShardId shard, Seq after, Lease) {
+void RedisLogReader::add(ShardId shard, Seq after, Lease lease) {
   remove(shard);
-  places_.push_back({.shard = shard, .after = after});
+  places_.push_back({.shard = shard, .after = after, .lease = lease});
   by_key_.emplace(shard_key(shard, "log"), shard);
 }
 
@@ -87,13 +88,34 @@ void RedisLogReader::connect() {
   if (connection_ != nullptr && !connection_->is_broken()) return;
   connection_.reset();
   is_waiting_ = false;
-  connection_ = std::make_unique<Connection>(location_, patience_);
+  auto connection = std::make_unique<Connection>(location_, patience_);
   pause_ = kFirstRetry;
   is_woken_ = true;  // what changed meanwhile is not known
   CommandText command;
   command.add("XREVRANGE", kWakeKey, "+", "-", "COUNT", 1);
-  const auto last = connection_->ask("read the wake stream", command)[0];
+  const auto last = connection->ask("read the wake stream", command)[0];
   wake_id_ = last.items.empty() ? "0-0" : last.at(0).at(0).text;
+  check_logs(*connection);
+  connection_ = std::move(connection);
+}
+
+/// The server may have lost the end of a log while it was away.
+void RedisLogReader::check_logs(Connection& connection) const {
+  const auto is_owned = [](const Place& place) { return place.lease != Lease{} && place.after > 0; };
+  const auto owned = static_cast<std::size_t>(std::count_if(places_.begin(), places_.end(), is_owned));
+  if (owned == 0) return;
+  CommandText command;
+  call(command, catch_up_script(), 0, 5 * owned);
+  for (const auto& place : places_) {
+    if (!is_owned(place)) continue;
+    command.word(place.shard.queue);
+    command.word(place.shard.index);
+    command.word(std::string_view(id_of(place.after)));
+    command.word(place.lease.token);
+    command.word(place.lease.holder);
+  }
+  connection.load_scripts();
+  connection.ask("check the logs", command);
 }
 
 /// Takes the answer that an interrupted wait left behind: it comes within a second.

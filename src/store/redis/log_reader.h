@@ -59,6 +59,7 @@ class RedisLogReader final : public LogReader {
   struct Place {
     ShardId shard;
     Seq after = 0;
+    Lease lease;
     bool caught_up = false;
   };
   /// What one read makes; it counts only when it is complete.
@@ -72,6 +73,7 @@ class RedisLogReader final : public LogReader {
   };
 
   void connect();
+  void check_logs(Connection& connection) const;
   void finish_wait();
   CommandText streams_command(std::string_view option, std::uint64_t count,
                               std::optional<std::int64_t> block_ms);

@@ -28,7 +28,7 @@ std::exception_ptr own_copy(const Error& error) {
 Pipeline::Pipeline(const Location& location, Patience patience)
     : location_(location),
       patience_(patience),
-      connection_(std::make_unique<Connection>(location, patience.answer)),
+      connection_(make_connection()),
       thread_([this](const std::stop_token& stop) { loop(stop); }) {}
 
 Pipeline::~Pipeline() {
@@ -102,9 +102,15 @@ std::optional<Error> Pipeline::prepare(const std::stop_token& stop, const Group&
   return std::nullopt;
 }
 
+std::unique_ptr<Connection> Pipeline::make_connection() const {
+  auto connection = std::make_unique<Connection>(location_, patience_.answer);
+  connection->load_scripts();
+  return connection;
+}
+
 std::optional<Error> Pipeline::connect() {
   try {
-    connection_ = std::make_unique<Connection>(location_, patience_.answer);
+    connection_ = make_connection();
     return std::nullopt;
   } catch (const Error& error) {
     return error;

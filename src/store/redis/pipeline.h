@@ -60,6 +60,7 @@ class Pipeline {
   void loop(const std::stop_token& stop);
   bool take_group(const std::stop_token& stop, Group& group);
   std::optional<Error> prepare(const std::stop_token& stop, const Group& group);
+  std::unique_ptr<Connection> make_connection() const;
   std::optional<Error> connect();
   void exchange(Group& group);
   void run(Group& group);

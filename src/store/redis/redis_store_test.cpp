@@ -144,14 +144,30 @@ TEST(RedisServerCheck, knows_who_can_keep_jobs) {
 }
 
 TEST_F(RedisStoreTest, signs_on_with_user_and_password) {
-  TestServer guarded({"--requirepass", "sec%ret", "--user", "ordo", "on", ">word", "~ordo:*", "&*", "+@all"});
+  TestServer guarded({"--requirepass", "sec%ret"});
   auto location = guarded.location();
   EXPECT_THAT(failure_of([&] { RedisStore store(location); }), HasSubstr("NOAUTH"));
   location.password = "wrong";
   EXPECT_THAT(failure_of([&] { RedisStore store(location); }), HasSubstr("WRONGPASS"));
+  location.password = "sec%ret";
   const auto port = std::to_string(location.port);
   EXPECT_EQ(open("redis://:sec%25ret@127.0.0.1:" + port, system_clock())->define("orders", 1).number, 1u);
-  EXPECT_EQ(open("redis://ordo:word@127.0.0.1:" + port, system_clock())->define("orders", 1).number, 1u);
+
+  Connection root(location, 5s);
+  CommandText rights;  // those that docs/redis.md names
+  rights.add("ACL", "SETUSER", "ordo", "on", ">word", "~ordo:*", "+@all", "-@dangerous", "+info");
+  root.ask("make a user", rights);
+  const auto store = open("redis://ordo:word@127.0.0.1:" + port, system_clock());
+  const ShardId shard{store->define("orders", 1).number, 0};
+  append_and_wait(*store, {{.shard = shard, .bytes = "a"}, {.shard = shard, .bytes = "b"}});
+  const auto grant = own(*store, shard);
+  EXPECT_EQ(bodies(*store, shard), (Texts{"a", "b"}));
+  EXPECT_EQ(commit(*store, grant, 1), CommitResult::applied);
+  EXPECT_TRUE(store->remove("orders"));
+  rights = {};
+  rights.add("ACL", "SETUSER", "ordo", "-xadd");
+  root.ask("take a right away", rights);
+  EXPECT_THAT(failure_of([&] { store->define("orders", 1); }), HasSubstr("docs/redis.md"));
 }
 
 TEST_F(RedisStoreTest, speaks_tls_and_checks_the_certificate) {
@@ -293,6 +309,32 @@ TEST_F(RedisStoreTest, a_reader_goes_on_where_it_stood_after_a_lost_connection) 
   ASSERT_EQ(chunk.rows.size(), 1u);
   EXPECT_EQ(chunk.body(chunk.rows[0]), "b");
   EXPECT_TRUE(chunk.woken) << "what happened meanwhile is not known";
+}
+
+TEST_F(RedisStoreTest, an_owner_whose_server_has_lost_entries_reads_its_shard_anew) {  // stores.md §2.4
+  RedisStore store(server().location());
+  const ShardId shard{store.define("orders", 2).number, 0};
+  const ShardId other{shard.queue, 1};
+  const auto grant = own(store, shard);
+  const auto kept = own(store, other);
+  append_and_wait(store, {{.shard = shard, .bytes = "a"}, {.shard = other, .bytes = "b"}});
+  const auto log = store.open_log();
+  log->add(shard, 0, grant.lease);
+  log->add(other, 0, kept.lease);
+  while (!log->read(10).at_end) {
+  }
+  const auto key = shard_key(shard, "log");
+  server().run({"DEL", key});
+  server().run({"XADD", key, "5-1", "id", "1"});
+  server().run({"CLIENT", "KILL", "TYPE", "normal"});
+  failure_of([&] { log->read(10); });
+  log->read(10);
+  EXPECT_EQ(commit(store, grant, 1), CommitResult::stale);
+  EXPECT_EQ(commit(store, kept, 1), CommitResult::applied);
+  append_and_wait(store, {{.shard = shard, .bytes = "c"}});
+  const auto heir = own(store, shard);
+  EXPECT_FALSE(heir.clean);
+  EXPECT_EQ(bodies(store, shard).size(), 2u) << "what came in between is there";
 }
 
 TEST_F(RedisStoreTest, an_idle_connection_that_was_closed_costs_nothing) {

@@ -306,6 +306,39 @@ return 1
   return script;
 }
 
+// A server that came back has lost what it had not yet written down or replicated: then its log may count
+// from a lower number than its owner has read, and new entries would be overlooked. The log is set behind
+// what was read, and the owner loses the lease, so that the shard is read anew. ARGV, per shard: queue,
+// index, id that was read up to, token, holder. Answers how many logs had gone back.
+const Script& catch_up_script() {
+  static const Script script(registry(R"lua(
+local function parts(id)
+  local ms, n = string.match(id, '^(%d+)-(%d+)$')
+  return tonumber(ms), tonumber(n)
+end
+local gone_back = 0
+for at = 1, #ARGV, 5 do
+  local log, meta = key(ARGV[at], ARGV[at + 1], 'log'), key(ARGV[at], ARGV[at + 1], 'meta')
+  if call('EXISTS', log) == 1 then
+    local info = call('XINFO', 'STREAM', log)
+    local last
+    for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1] end end
+    local ms, n = parts(last)
+    local read_ms, read_n = parts(ARGV[at + 2])
+    if ms < read_ms or (ms == read_ms and n < read_n) then
+      gone_back = gone_back + 1
+      grow_on_a_full_server()
+      call('XSETID', log, ARGV[at + 2])
+      local m = call('HMGET', meta, 'token', 'holder')
+      if m[1] == ARGV[at + 3] and m[2] == ARGV[at + 4] then call('HSET', meta, 'owner', '', 'unclean', 1) end
+    end
+  end
+end
+return gone_back
+)lua"));
+  return script;
+}
+
 namespace {
 
 constexpr const char* kTakeDead = R"lua(
@@ -361,9 +394,9 @@ return #revived
 
 std::span<const Script* const> all_scripts() {
   static const std::array scripts = {
-      &append_script(),  &commit_script(),     &define_script(), &pause_script(), &remove_script(),
-      &shards_script(),  &join_script(),       &renew_script(),  &leave_script(), &acquire_script(),
-      &release_script(), &erase_dead_script(), &revive_script(),
+      &append_script(),  &commit_script(),   &define_script(),     &pause_script(),  &remove_script(),
+      &shards_script(),  &join_script(),     &renew_script(),      &leave_script(),  &acquire_script(),
+      &release_script(), &catch_up_script(), &erase_dead_script(), &revive_script(),
   };
   return scripts;
 }

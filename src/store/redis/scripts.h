@@ -27,6 +27,7 @@ const Script& renew_script();
 const Script& leave_script();
 const Script& acquire_script();
 const Script& release_script();
+const Script& catch_up_script();
 const Script& erase_dead_script();
 const Script& revive_script();
 

@@ -29,12 +29,6 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kTlsPiece = 16u << 10;
 
-struct FreeTlsContext {
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-};
-struct FreeTlsSession {
-  void operator()(SSL* session) const { SSL_free(session); }
-};
 struct FreeAddresses {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };
@@ -52,8 +46,13 @@ std::string tls_text() {
 }  // namespace
 
 struct Wire::Tls {
-  std::unique_ptr<SSL_CTX, FreeTlsContext> context;
-  std::unique_ptr<SSL, FreeTlsSession> session;
+  struct Free {
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+    void operator()(SSL* session) const { SSL_free(session); }
+  };
+
+  std::unique_ptr<SSL_CTX, Free> context;
+  std::unique_ptr<SSL, Free> session;
   BIO* in = nullptr;   // the session's
   BIO* out = nullptr;  // the session's
 };
