@@ -177,7 +177,8 @@ class Player {
     if (draft.grant) delta.lease = played.grant(*draft.grant).lease;
     if (draft.wrong_holder) ++delta.lease.holder;
     delta.batch = played.row(delta.shard).batch + draft.batch_step;
-    delta.position = played.seq(delta.shard, draft.position);
+    // No owner names a number that it has not read: elsewhere the next entry has quite another one.
+    delta.position = played.seq(delta.shard, std::min(draft.position, played.entries(delta.shard)));
     for (const auto place : draft.erase) delta.erase.push_back(played.seq(delta.shard, place));
     return delta;
   }
@@ -392,13 +393,18 @@ void play(std::uint64_t seed, const Backend& backend) {
 
 using Game = std::tuple<Backend, std::uint64_t>;
 class Differential : public testing::TestWithParam<Game> {};
+std::string game_name(const testing::TestParamInfo<Game>& game) {
+  return std::string(std::get<0>(game.param).name) + "_" + std::to_string(std::get<1>(game.param));
+}
 INSTANTIATE_TEST_SUITE_P(on, Differential,
                          testing::Combine(testing::Values(Backend{"sqlite", make_sqlite_world}),
                                           testing::Range<std::uint64_t>(0, kBlocks)),
-                         [](const testing::TestParamInfo<Game>& game) {
-                           return std::string(std::get<0>(game.param).name) + "_" +
-                                  std::to_string(std::get<1>(game.param));
-                         });
+                         game_name);
+// A server is asked over a connection, and slower.
+INSTANTIATE_TEST_SUITE_P(on_a_server, Differential,
+                         testing::Combine(testing::Values(Backend{"redis", make_redis_world, false}),
+                                          testing::Range<std::uint64_t>(0, 2)),
+                         game_name);
 
 TEST_P(Differential, answers_as_memory_does) {
   const auto& [backend, block] = GetParam();

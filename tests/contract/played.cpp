@@ -38,7 +38,8 @@ Seq Played::seq(ShardId shard, std::size_t place) {
   const auto& known = entries_[shard];
   if (place == 0) return 0;
   if (place <= known.size()) return known[place - 1];
-  return (known.empty() ? 0 : known.back()) + 50;
+  // So far away that it is not another shard's either, where all are counted as one.
+  return (known.empty() ? 0 : known.back()) + 1'000'000'000;
 }
 
 std::size_t Played::place(ShardId shard, Seq seq) {
