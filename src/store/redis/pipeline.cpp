@@ -19,8 +19,14 @@ constexpr std::size_t kGroupBytes = 4u << 20;
 constexpr Duration kFirstPause = 5ms;
 constexpr Duration kLongestPause = 500ms;
 
+/// An exception of which nobody here keeps a copy: those share their text, and are let go by different
+/// threads.
 std::exception_ptr own_copy(const Error& error) {
   return std::make_exception_ptr(Error(error.kind(), error.what()));
+}
+
+std::exception_ptr unavailable(const std::string& text) {
+  return std::make_exception_ptr(Error(ErrorKind::unavailable, text));
 }
 
 }  // namespace
@@ -133,7 +139,7 @@ void Pipeline::exchange(Group& group) {
     for (auto& request : group) {
       if (request.finish == nullptr) continue;
       const auto text = "cannot tell whether it is done: " + std::string(request.task) + "; " + error.what();
-      request.finish({}, std::make_exception_ptr(Error(ErrorKind::unavailable, text)));
+      request.finish({}, unavailable(text));
     }
   }
 }
@@ -147,7 +153,7 @@ void Pipeline::run(Group& group) {
   connection_->load_scripts();
   for (auto* request : send_and_answer(forgotten)) {
     const Reply reply{.type = Reply::Type::error, .text = "NOSCRIPT"};
-    finish(*request, {}, std::make_exception_ptr(connection_->refusal(request->task, reply)));
+    finish(*request, {}, own_copy(connection_->refusal(request->task, reply)));
   }
 }
 
@@ -188,14 +194,14 @@ void Pipeline::answer(Request& request, std::vector<Reply> replies, std::uint64_
   for (const auto& reply : replies) {
     if (!reply.is_error()) continue;
     if (reply.is_error("READONLY")) is_primary_gone_ = true;
-    return finish(request, {}, std::make_exception_ptr(connection_->refusal(request.task, reply)));
+    return finish(request, {}, own_copy(connection_->refusal(request.task, reply)));
   }
   if (replicas < location_.replicas) {
     const auto text = "cannot tell whether it lasts: " + std::string(request.task) + " in " +
                       location_.name() + ": " + std::to_string(replicas) + " of " +
                       std::to_string(location_.replicas) +
                       " replicas have confirmed it in time; look at the replicas, or ask for fewer (?wait=)";
-    return finish(request, {}, std::make_exception_ptr(Error(ErrorKind::unavailable, text)));
+    return finish(request, {}, unavailable(text));
   }
   finish(request, std::move(replies), nullptr);
 }

@@ -90,8 +90,10 @@ std::exception_ptr RedisStore::size_refusal(const std::vector<NewEntry>& entries
 void RedisStore::append(std::vector<NewEntry> entries, Completion done) {
   auto refusal = size_refusal(entries);
   if (refusal != nullptr || entries.empty()) {
-    return pipeline_.submit(
-        {.task = "append", .finish = [done = std::move(done), refusal](auto, auto) { done(refusal); }});
+    auto finish = [done = std::move(done), refusal = std::move(refusal)](auto, auto) mutable {
+      done(std::move(refusal));
+    };
+    return pipeline_.submit({.task = "append", .finish = std::move(finish)});
   }
   if (entries.size() == 1) return append_one(std::move(entries.front()), std::move(done));
 
