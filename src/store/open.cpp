@@ -17,8 +17,9 @@ namespace {
 constexpr std::string_view kSqlite = "sqlite:";
 
 Error no_raw_bench(std::string_view url) {
-  return Error(ErrorKind::unsupported,
-               "the plain store behind '" + std::string(url) + "' cannot be measured");
+  return Error(
+      ErrorKind::unsupported,
+      "the plain store behind '" + std::string(url.substr(0, url.find(':'))) + ":…' cannot be measured");
 }
 
 }  // namespace

@@ -13,16 +13,6 @@ namespace {
 
 constexpr std::size_t kRoom = 256u << 10;
 
-/// "name:value" of what INFO says; empty: it does not say.
-std::string_view fact(std::string_view info, std::string_view name) {
-  for (std::size_t at = info.find(name); at != std::string_view::npos; at = info.find(name, at + 1)) {
-    if ((at != 0 && info[at - 1] != '\n') || info.substr(at + name.size(), 1) != ":") continue;
-    const auto value = info.substr(at + name.size() + 1);
-    return value.substr(0, value.find_first_of("\r\n"));
-  }
-  return {};
-}
-
 /// The first two numbers of a version; {0, 0} if it is none.
 std::array<int, 2> parts_of(std::string_view version) {
   std::array<int, 2> parts{};
@@ -36,6 +26,15 @@ std::array<int, 2> parts_of(std::string_view version) {
 }
 
 }  // namespace
+
+std::string_view server_fact(std::string_view info, std::string_view name) {
+  for (std::size_t at = info.find(name); at != std::string_view::npos; at = info.find(name, at + 1)) {
+    if ((at != 0 && info[at - 1] != '\n') || info.substr(at + name.size(), 1) != ":") continue;
+    const auto value = info.substr(at + name.size() + 1);
+    return value.substr(0, value.find_first_of("\r\n"));
+  }
+  return {};
+}
 
 Connection::Connection(const Location& location, Duration patience)
     : location_(location), patience_(patience), wire_(location, patience), room_(kRoom) {
@@ -135,20 +134,21 @@ void check_server(std::string_view info, const std::string& name) {
   const auto refuse = [&](ErrorKind kind, const std::string& why) {
     throw Error(kind, "cannot use " + name + ": " + why);
   };
-  if (const auto version = fact(info, "redis_version"); parts_of(version) < std::array{6, 2}) {
+  if (const auto version = server_fact(info, "redis_version"); parts_of(version) < std::array{6, 2}) {
     refuse(ErrorKind::unsupported, "it is Redis " + std::string(version) + ", and 6.2 or newer is needed");
   }
-  if (fact(info, "cluster_enabled") == "1") {
+  if (server_fact(info, "cluster_enabled") == "1") {
     refuse(ErrorKind::unsupported,
            "it is part of a Redis Cluster, which this version does not support; use a single server");
   }
-  if (const auto policy = fact(info, "maxmemory_policy"); policy.starts_with("allkeys")) {
+  if (const auto policy = server_fact(info, "maxmemory_policy"); policy.starts_with("allkeys")) {
     refuse(ErrorKind::unsupported, "its maxmemory-policy is " + std::string(policy) +
                                        ", under which it throws jobs away when memory is short; set "
                                        "maxmemory-policy noeviction");
   }
-  if (fact(info, "loading") == "1") refuse(ErrorKind::unavailable, "it still loads its data; try again");
-  if (fact(info, "role") == "slave") {
+  if (server_fact(info, "loading") == "1")
+    refuse(ErrorKind::unavailable, "it still loads its data; try again");
+  if (server_fact(info, "role") == "slave") {
     refuse(ErrorKind::unavailable, "it is a replica, which takes no jobs; name the primary");
   }
 }

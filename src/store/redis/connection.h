@@ -13,6 +13,9 @@
 
 namespace ordo::store::redis {
 
+/// What INFO says behind "name:"; empty: nothing.
+std::string_view server_fact(std::string_view info, std::string_view name);
+
 /// Throws Error{unsupported} or Error{unavailable} unless a server that answers INFO like this can keep jobs:
 /// it is 6.2 or newer, never evicts, is no cluster, a primary, and has loaded its data.
 void check_server(std::string_view info, const std::string& name);

@@ -15,6 +15,7 @@ inline constexpr std::string_view kQueuesKey = "ordo:{ordo}:queues";  // hash: n
 inline constexpr std::string_view kCountersKey = "ordo:{ordo}:counters";  // hash: queue, version
 inline constexpr std::string_view kNodesKey = "ordo:{ordo}:nodes";        // hash: id → renewals
 inline constexpr std::string_view kFactsKey = "ordo:{ordo}:facts";        // hash: id → facts
+inline constexpr std::string_view kRequestsKey = "ordo:{ordo}:requests";  // hash: id → NodeRequest
 inline constexpr std::string_view kWakeKey = "ordo:{ordo}:wake";          // stream of one entry
 
 /// log (stream), meta (hash), states (hash), dead (stream), ages (sorted set of the dead by time).

@@ -37,6 +37,7 @@ class RedisStore final : public Store {
 
   void join(const std::string& node, const std::string& facts) override;
   bool renew(const std::string& node) override;
+  bool request(const std::string& node, NodeRequest request) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<NodeRow> nodes() override;
   std::vector<ShardRow> shards() override;
@@ -50,6 +51,7 @@ class RedisStore final : public Store {
                      std::vector<NewEntry> entries) override;
 
   Time now() override;
+  std::vector<Finding> examine() override;
 
  private:
   /// Why the entries cannot be appended, whatever the server says.

@@ -143,6 +143,18 @@ TEST(RedisServerCheck, knows_who_can_keep_jobs) {
   EXPECT_THAT(with("role:master", "role:slave"), HasSubstr("replica"));
 }
 
+TEST(RedisServerCheck, tells_the_operator_what_can_be_lost) {
+  TestServer forgetful;
+  const auto said = RedisStore(forgetful.location()).examine();
+  ASSERT_EQ(said.size(), 3u);
+  EXPECT_EQ(said[1].level, Finding::Level::bad);
+  forgetful.run({"CONFIG", "SET", "appendonly", "yes"});
+  forgetful.run({"CONFIG", "SET", "maxmemory", "2mb"});
+  const auto now = RedisStore(forgetful.location()).examine();
+  EXPECT_EQ(now[1].level, Finding::Level::good) << now[1].what;
+  EXPECT_THAT(now[2].what, HasSubstr("of 2 MiB"));
+}
+
 TEST_F(RedisStoreTest, signs_on_with_user_and_password) {
   TestServer guarded({"--requirepass", "sec%ret"});
   auto location = guarded.location();

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "store/limits.h"
+#include "store/redis/examine.h"
 #include "store/redis/keys.h"
 #include "store/redis/redis_store.h"
 #include "store/redis/scripts.h"
@@ -82,6 +83,11 @@ bool RedisStore::renew(const std::string& node) {
   return pipeline_.ask("renew", script_call(renew_script(), std::string_view(node))).at(0).integer == 1;
 }
 
+bool RedisStore::request(const std::string& node, NodeRequest request) {
+  const auto command = script_call(request_script(), std::string_view(node), static_cast<int>(request));
+  return pipeline_.ask("ask a node", command).at(0).integer == 1;
+}
+
 void RedisStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
   check_node(node);
   const auto seen = seen_renewals ? std::to_string(*seen_renewals) : std::string();
@@ -93,6 +99,7 @@ std::vector<NodeRow> RedisStore::nodes() {
   commands.add("MULTI");
   commands.add("HGETALL", kNodesKey);
   commands.add("HGETALL", kFactsKey);
+  commands.add("HGETALL", kRequestsKey);
   commands.add("EXEC");
   const auto replies = pipeline_.ask("read the nodes", std::move(commands));
   std::map<std::string, NodeRow> rows;
@@ -103,6 +110,11 @@ std::vector<NodeRow> RedisStore::nodes() {
   const auto& facts = replies.back().at(1).items;
   for (std::size_t i = 0; i + 1 < facts.size(); i += 2) {
     if (const auto row = rows.find(facts[i].text); row != rows.end()) row->second.facts = facts[i + 1].text;
+  }
+  const auto& requests = replies.back().at(2).items;
+  for (std::size_t i = 0; i + 1 < requests.size(); i += 2) {
+    const auto row = rows.find(requests[i].text);
+    if (row != rows.end()) row->second.request = static_cast<NodeRequest>(requests[i + 1].number());
   }
   std::vector<NodeRow> sorted;
   for (auto& [id, row] : rows) sorted.push_back(std::move(row));
@@ -242,6 +254,12 @@ Time RedisStore::now() {
   command.add("TIME");
   const auto reply = pipeline_.ask("read the time", std::move(command)).at(0);
   return Time{Duration{static_cast<std::int64_t>(reply.at(0).number() * 1'000'000 + reply.at(1).number())}};
+}
+
+std::vector<Finding> RedisStore::examine() {
+  CommandText command;
+  command.add("INFO");
+  return examine_server(pipeline_.ask("examine the server", std::move(command)).at(0).text);
 }
 
 }  // namespace ordo::store::redis

@@ -31,7 +31,7 @@ std::string sha_of(std::string_view text) {
 constexpr const char* kRegistry = R"lua(
 local call = redis.call
 local queues, counters, nodes = 'ordo:{ordo}:queues', 'ordo:{ordo}:counters', 'ordo:{ordo}:nodes'
-local facts, wake = 'ordo:{ordo}:facts', 'ordo:{ordo}:wake'
+local facts, requests, wake = 'ordo:{ordo}:facts', 'ordo:{ordo}:requests', 'ordo:{ordo}:wake'
 local function key(queue, index, part) return 'ordo:{' .. queue .. ':' .. index .. '}:' .. part end
 local function grow_on_a_full_server() call('XDEL', wake, '0-1') end
 local function wake_all() call('XADD', wake, 'MAXLEN', '1', '*', 'w', '') end
@@ -245,6 +245,18 @@ return 1
   return script;
 }
 
+// ARGV: node, what is wished of it. Answers whether it is registered.
+const Script& request_script() {
+  static const Script script(registry(R"lua(
+if call('HEXISTS', nodes, ARGV[1]) == 0 then return 0 end
+grow_on_a_full_server()
+call('HSET', requests, ARGV[1], ARGV[2])
+wake_all()
+return 1
+)lua"));
+  return script;
+}
+
 // ARGV: node, seen renewals ('': any).
 const Script& leave_script() {
   static const Script script(registry(R"lua(
@@ -253,6 +265,7 @@ if not renewals or (ARGV[2] ~= '' and ARGV[2] ~= renewals) then return 0 end
 grow_on_a_full_server()
 call('HDEL', nodes, ARGV[1])
 call('HDEL', facts, ARGV[1])
+call('HDEL', requests, ARGV[1])
 each_shard(function(queue, index)
   local meta = key(queue, index, 'meta')
   if call('HGET', meta, 'owner') == ARGV[1] then call('HSET', meta, 'owner', '') end
@@ -394,9 +407,9 @@ return #revived
 
 std::span<const Script* const> all_scripts() {
   static const std::array scripts = {
-      &append_script(),  &commit_script(),   &define_script(),     &pause_script(),  &remove_script(),
-      &shards_script(),  &join_script(),     &renew_script(),      &leave_script(),  &acquire_script(),
-      &release_script(), &catch_up_script(), &erase_dead_script(), &revive_script(),
+      &append_script(),  &commit_script(),  &define_script(),   &pause_script(),      &remove_script(),
+      &shards_script(),  &join_script(),    &renew_script(),    &request_script(),    &leave_script(),
+      &acquire_script(), &release_script(), &catch_up_script(), &erase_dead_script(), &revive_script(),
   };
   return scripts;
 }

@@ -24,6 +24,7 @@ const Script& remove_script();
 const Script& shards_script();
 const Script& join_script();
 const Script& renew_script();
+const Script& request_script();
 const Script& leave_script();
 const Script& acquire_script();
 const Script& release_script();
