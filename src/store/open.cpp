@@ -6,6 +6,7 @@
 
 #include "store/memory/memory_store.h"
 #include "store/raw_bench.h"
+#include "store/redis/raw_bench.h"
 #include "store/redis/redis_store.h"
 #include "store/sqlite/raw_bench.h"
 #include "store/sqlite/sqlite_store.h"
@@ -15,6 +16,7 @@ namespace ordo::store {
 namespace {
 
 constexpr std::string_view kSqlite = "sqlite:";
+constexpr std::string_view kRedis = "redis";  // redis:, rediss:, redis+unix:
 
 Error no_raw_bench(std::string_view url) {
   return Error(
@@ -29,7 +31,7 @@ std::unique_ptr<Store> open(std::string_view url, Clock& clock) {
   if (url.starts_with(kSqlite)) {
     return std::make_unique<sqlite::SqliteStore>(std::string(url.substr(kSqlite.size())), clock);
   }
-  if (url.starts_with("redis")) return std::make_unique<redis::RedisStore>(redis::parse_location(url));
+  if (url.starts_with(kRedis)) return std::make_unique<redis::RedisStore>(redis::parse_location(url));
   // What follows the scheme may hold a password.
   throw Error(ErrorKind::invalid_argument, "cannot open the store '" +
                                                std::string(url.substr(0, url.find(':'))) +
@@ -38,12 +40,14 @@ std::unique_ptr<Store> open(std::string_view url, Clock& clock) {
 
 double raw_append_delete_rate(std::string_view url, std::uint64_t rows, std::size_t row_bytes,
                               std::size_t rows_per_commit) {
+  if (url.starts_with(kRedis)) return redis::raw_append_delete_rate(url, rows, row_bytes, rows_per_commit);
   if (!url.starts_with(kSqlite)) throw no_raw_bench(url);
   return sqlite::raw_append_delete_rate(std::string(url.substr(kSqlite.size())) + "-raw", rows, row_bytes,
                                         rows_per_commit);
 }
 
 double raw_commit_latency(std::string_view url, std::uint64_t commits) {
+  if (url.starts_with(kRedis)) return redis::raw_commit_latency(url, commits);
   if (!url.starts_with(kSqlite)) throw no_raw_bench(url);
   return sqlite::raw_commit_latency(std::string(url.substr(kSqlite.size())) + "-raw", commits);
 }

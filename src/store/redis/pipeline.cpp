@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kGroupRequests = 4096;
 constexpr std::size_t kGroupBytes = 4u << 20;
+constexpr Duration kTimeIsKnown = 1s;
 constexpr Duration kFirstPause = 5ms;
 constexpr Duration kLongestPause = 500ms;
 
@@ -108,8 +109,39 @@ std::optional<Error> Pipeline::prepare(const std::stop_token& stop, const Group&
   return std::nullopt;
 }
 
-std::unique_ptr<Connection> Pipeline::make_connection() const {
+Time Pipeline::server_time() {
+  const auto now = system_clock().steady();
+  bool is_old = false;
+  Time time;
+  {
+    const std::lock_guard lock(time_mutex_);
+    is_old = now - asked_since_ > kTimeIsKnown;
+    time = asked_time_ + (now - asked_since_);
+    if (is_old) asked_time_ = time, asked_since_ = now;  // one question at a time
+  }
+  if (is_old) {
+    CommandText command;
+    command.add("TIME");
+    submit(
+        {.task = "read the time", .commands = std::move(command), .finish = [this](auto replies, auto error) {
+           if (error == nullptr) take_time(replies[0]);
+         }});
+  }
+  return time;
+}
+
+void Pipeline::take_time(const Reply& reply) {
+  const auto us = reply.at(0).number() * 1'000'000 + reply.at(1).number();
+  const std::lock_guard lock(time_mutex_);
+  asked_time_ = Time{Duration{static_cast<std::int64_t>(us)}};
+  asked_since_ = system_clock().steady();
+}
+
+std::unique_ptr<Connection> Pipeline::make_connection() {
   auto connection = std::make_unique<Connection>(location_, patience_.answer);
+  CommandText command;
+  command.add("TIME");
+  take_time(connection->ask("read the time", command)[0]);
   connection->load_scripts();
   return connection;
 }

@@ -51,6 +51,9 @@ class Pipeline {
   /// The replies. Throws what the request fails with.
   std::vector<Reply> ask(const char* task, CommandText commands);
 
+  /// The server's time, told by this machine's steady clock since it was last asked. Never waits.
+  Time server_time();
+
   /// True on the thread that runs Request::finish: it must not wait for a request.
   bool is_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
@@ -60,7 +63,8 @@ class Pipeline {
   void loop(const std::stop_token& stop);
   bool take_group(const std::stop_token& stop, Group& group);
   std::optional<Error> prepare(const std::stop_token& stop, const Group& group);
-  std::unique_ptr<Connection> make_connection() const;
+  std::unique_ptr<Connection> make_connection();
+  void take_time(const Reply& reply);
   std::optional<Error> connect();
   void exchange(Group& group);
   void run(Group& group);
@@ -71,6 +75,10 @@ class Pipeline {
 
   const Location location_;
   const Patience patience_;
+  std::mutex time_mutex_;
+  Time asked_time_{};       // what the server said …
+  Duration asked_since_{};  // … and when
+
   std::unique_ptr<Connection> connection_;
   bool is_primary_gone_ = false;  // a replica answered
 

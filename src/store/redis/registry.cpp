@@ -249,12 +249,7 @@ std::size_t RedisStore::revive(std::uint32_t queue, std::span<const std::uint64_
   return static_cast<std::size_t>(answer);
 }
 
-Time RedisStore::now() {
-  CommandText command;
-  command.add("TIME");
-  const auto reply = pipeline_.ask("read the time", std::move(command)).at(0);
-  return Time{Duration{static_cast<std::int64_t>(reply.at(0).number() * 1'000'000 + reply.at(1).number())}};
-}
+Time RedisStore::now() { return pipeline_.server_time(); }
 
 std::vector<Finding> RedisStore::examine() {
   CommandText command;
