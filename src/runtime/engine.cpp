@@ -134,6 +134,7 @@ void Engine::apply(const store::LogChunk& chunk) {
     if (shard == nullptr || shard->id != row.shard) shard = owned(row.shard);
     if (shard == nullptr) continue;
     ORDO_ASSERT(row.seq > shard->machine.through());
+    ++shard->read_since_written;
     shard->machine.apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now_);
   }
   for (const auto id : chunk.caught_up) {
@@ -141,8 +142,12 @@ void Engine::apply(const store::LogChunk& chunk) {
     shard->machine.ready(now_);
     shard->ready = true;
   }
+  if (chunk.through == 0) return;
+  // One scan for all: what is another's is passed, too.
   for (auto& [id, each] : shards_) {
-    if (each->ready) each->machine.read_through(chunk.through);
+    if (!each->ready) continue;
+    each->machine.read_through(chunk.through);
+    each->read_since_written += chunk.rows.size();
   }
 }
 

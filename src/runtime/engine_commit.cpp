@@ -9,7 +9,7 @@ namespace {
 
 constexpr Duration kCountsInterval = std::chrono::seconds{1};
 constexpr Duration kCommitRetry = std::chrono::milliseconds{100};
-constexpr store::Seq kPositionLag = 10'000;  // entries a reader of counts may have to look through
+constexpr std::uint64_t kPositionLag = 10'000;  // entries a reader of counts may have to look through
 
 }  // namespace
 
@@ -65,8 +65,8 @@ store::Delta Engine::delta_of(OwnedShard& shard) {
   }
   shard.written = shard.machine.counts(now_);
   shard.written_at = now_;
-  shard.written_position = shard.machine.through();
-  delta.position = shard.written_position;
+  shard.read_since_written = 0;
+  delta.position = shard.machine.through();
   delta.counts = domain::encode(shard.written);
   return delta;
 }
@@ -74,7 +74,7 @@ store::Delta Engine::delta_of(OwnedShard& shard) {
 // The split of the counts may be a second old, and a reader looks through what was appended since.
 bool Engine::counts_are_due(OwnedShard& shard) {
   if (now_ >= shard.written_at && now_ - shard.written_at < kCountsInterval) return false;
-  if (shard.machine.through() > shard.written_position + kPositionLag) return true;
+  if (shard.read_since_written > kPositionLag) return true;
   shard.written_at = now_;
   return shard.machine.counts(now_) != shard.written;
 }

@@ -53,7 +53,7 @@ struct OwnedShard {
   bool unknown = false;                   ///< its outcome is
   domain::Counts written;                 ///< counts of the last delta
   Time written_at{};
-  store::Seq written_position = 0;
+  std::uint64_t read_since_written = 0;  ///< entries that a reader of the counts would look through
 };
 
 }  // namespace ordo::runtime
