@@ -2,6 +2,7 @@
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS headers json)
 find_package(SQLite3 3.40 REQUIRED)
+find_package(PostgreSQL 15 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)

@@ -177,7 +177,7 @@ class Player {
     if (draft.grant) delta.lease = played.grant(*draft.grant).lease;
     if (draft.wrong_holder) ++delta.lease.holder;
     delta.batch = played.row(delta.shard).batch + draft.batch_step;
-    delta.position = played.seq(delta.shard, draft.position);
+    delta.position = played.position(delta.shard, draft.position);
     for (const auto place : draft.erase) delta.erase.push_back(played.seq(delta.shard, place));
     return delta;
   }
@@ -391,14 +391,20 @@ void play(std::uint64_t seed, const Backend& backend) {
 }
 
 using Game = std::tuple<Backend, std::uint64_t>;
+std::string game_name(const testing::TestParamInfo<Game>& game) {
+  return std::string(std::get<0>(game.param).name) + "_" + std::to_string(std::get<1>(game.param));
+}
+
 class Differential : public testing::TestWithParam<Game> {};
 INSTANTIATE_TEST_SUITE_P(on, Differential,
                          testing::Combine(testing::Values(Backend{"sqlite", make_sqlite_world}),
                                           testing::Range<std::uint64_t>(0, kBlocks)),
-                         [](const testing::TestParamInfo<Game>& game) {
-                           return std::string(std::get<0>(game.param).name) + "_" +
-                                  std::to_string(std::get<1>(game.param));
-                         });
+                         game_name);
+// A server takes longer.
+INSTANTIATE_TEST_SUITE_P(on_a_server, Differential,
+                         testing::Combine(testing::Values(Backend{"postgres", make_postgres_world, false}),
+                                          testing::Range<std::uint64_t>(0, 1)),
+                         game_name);
 
 TEST_P(Differential, answers_as_memory_does) {
   const auto& [backend, block] = GetParam();

@@ -41,6 +41,10 @@ Seq Played::seq(ShardId shard, std::size_t place) {
   return (known.empty() ? 0 : known.back()) + 50;
 }
 
+Seq Played::position(ShardId shard, std::size_t place) {
+  return seq(shard, std::min(place, entries_[shard].size()));
+}
+
 std::size_t Played::place(ShardId shard, Seq seq) {
   const auto& known = entries_[shard];
   return static_cast<std::size_t>(std::upper_bound(known.begin(), known.end(), seq) - known.begin());

@@ -23,6 +23,8 @@ class Played {
 
   /// The number of the entry at a place, from 1; 0 for 0, and a number that is not there behind the last.
   Seq seq(ShardId shard, std::size_t place);
+  /// The same, but at most the last that is there: nobody has read further.
+  Seq position(ShardId shard, std::size_t place);
   std::vector<std::uint64_t> dead_nos(std::uint32_t queue, std::span<const std::size_t> places);
   ShardRow row(ShardId shard);
 

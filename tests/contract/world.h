@@ -46,5 +46,6 @@ using MakeWorld = std::unique_ptr<World> (*)(Clock& clock);
 
 std::unique_ptr<World> make_memory_world(Clock& clock);
 std::unique_ptr<World> make_sqlite_world(Clock& clock);
+std::unique_ptr<World> make_postgres_world(Clock& clock);
 
 }  // namespace ordo::store

@@ -75,6 +75,8 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/cli/ndjson_push.cpp", "names the line that cannot be pushed; those before it stay pushed"},
     {"catch", "src/store/sqlite/committer.cpp",
      "the committer's loop: an error belongs to those who wait for it"},
+    {"catch", "src/store/postgres/committer.cpp",
+     "the committer's loop: an error belongs to those who wait for it"},
     {"catch", "src/store/memory/memory_store.cpp",
      "gives an append's error to its completion, like a store with a thread"},
 };
