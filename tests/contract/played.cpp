@@ -38,7 +38,7 @@ Seq Played::seq(ShardId shard, std::size_t place) {
   const auto& known = entries_[shard];
   if (place == 0) return 0;
   if (place <= known.size()) return known[place - 1];
-  return (known.empty() ? 0 : known.back()) + 50;
+  return (known.empty() ? 0 : known.back()) + 1'000'000;  // nor of another shard, where all share one row
 }
 
 Seq Played::position(ShardId shard, std::size_t place) {
