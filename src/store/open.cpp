@@ -1,10 +1,13 @@
 #include "store/open.h"
 
+#include <algorithm>
 #include <string>
 
 #include <ordo/error.hpp>
 
 #include "store/memory/memory_store.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/raw_bench.h"
 #include "store/raw_bench.h"
 #include "store/redis/raw_bench.h"
 #include "store/redis/redis_store.h"
@@ -18,10 +21,17 @@ namespace {
 constexpr std::string_view kSqlite = "sqlite:";
 constexpr std::string_view kRedis = "redis";  // redis:, rediss:, redis+unix:
 
+bool is_postgres(std::string_view url) {
+  return url.starts_with("postgres://") || url.starts_with("postgresql://");
+}
+
+/// What follows "://" may hold a password.
+std::string shown(std::string_view url) {
+  return std::string(url.substr(0, std::min(url.find("://"), url.size())));
+}
+
 Error no_raw_bench(std::string_view url) {
-  return Error(
-      ErrorKind::unsupported,
-      "the plain store behind '" + std::string(url.substr(0, url.find(':'))) + ":…' cannot be measured");
+  return Error(ErrorKind::unsupported, "the plain store behind '" + shown(url) + "' cannot be measured");
 }
 
 }  // namespace
@@ -32,15 +42,18 @@ std::unique_ptr<Store> open(std::string_view url, Clock& clock) {
     return std::make_unique<sqlite::SqliteStore>(std::string(url.substr(kSqlite.size())), clock);
   }
   if (url.starts_with(kRedis)) return std::make_unique<redis::RedisStore>(redis::parse_location(url));
-  // What follows the scheme may hold a password.
-  throw Error(ErrorKind::invalid_argument, "cannot open the store '" +
-                                               std::string(url.substr(0, url.find(':'))) +
-                                               ":…': use sqlite:FILE, redis://HOST or memory:");
+  if (is_postgres(url)) return std::make_unique<postgres::PostgresStore>(std::string(url), clock);
+  throw Error(ErrorKind::invalid_argument,
+              "cannot open the store '" + shown(url) +
+                  "': use sqlite:FILE, redis://HOST, postgres://HOST/DATABASE or memory:");
 }
 
 double raw_append_delete_rate(std::string_view url, std::uint64_t rows, std::size_t row_bytes,
                               std::size_t rows_per_commit) {
   if (url.starts_with(kRedis)) return redis::raw_append_delete_rate(url, rows, row_bytes, rows_per_commit);
+  if (is_postgres(url)) {
+    return postgres::raw_append_delete_rate(std::string(url), rows, row_bytes, rows_per_commit);
+  }
   if (!url.starts_with(kSqlite)) throw no_raw_bench(url);
   return sqlite::raw_append_delete_rate(std::string(url.substr(kSqlite.size())) + "-raw", rows, row_bytes,
                                         rows_per_commit);
@@ -48,6 +61,7 @@ double raw_append_delete_rate(std::string_view url, std::uint64_t rows, std::siz
 
 double raw_commit_latency(std::string_view url, std::uint64_t commits) {
   if (url.starts_with(kRedis)) return redis::raw_commit_latency(url, commits);
+  if (is_postgres(url)) return postgres::raw_commit_latency(std::string(url), commits);
   if (!url.starts_with(kSqlite)) throw no_raw_bench(url);
   return sqlite::raw_commit_latency(std::string(url.substr(kSqlite.size())) + "-raw", commits);
 }

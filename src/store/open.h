@@ -8,9 +8,9 @@
 
 namespace ordo::store {
 
-/// Opens `url`: "sqlite:FILE" (created if missing), "redis://…" (redis/location.h) or "memory:" (gone with
-/// the object). Throws Error{invalid_argument} for an unknown scheme; Error{unavailable, corrupt,
-/// unsupported} as the store says.
+/// Opens `url`: "sqlite:FILE" (created if missing), "redis://…" (redis/location.h), "postgres://…" (its
+/// tables are made if missing) or "memory:" (gone with the object). Throws Error{invalid_argument} for an
+/// unknown scheme; Error{unavailable, corrupt, unsupported} as the store says.
 std::unique_ptr<Store> open(std::string_view url, Clock& clock);
 
 }  // namespace ordo::store

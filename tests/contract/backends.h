@@ -11,7 +11,8 @@ namespace ordo::store {
 /// For INSTANTIATE_TEST_SUITE_P: the stores that must answer alike, and their names.
 inline auto every_store() {
   return testing::Values(Backend{"memory", make_memory_world}, Backend{"sqlite", make_sqlite_world},
-                         Backend{"redis", make_redis_world, false});
+                         Backend{"redis", make_redis_world, false},
+                         Backend{"postgres", make_postgres_world, false});
 }
 
 /// Those that live on the node's machine: they take its clock, and see that a process has ended. A server has

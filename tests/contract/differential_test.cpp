@@ -392,18 +392,20 @@ void play(std::uint64_t seed, const Backend& backend) {
 }
 
 using Game = std::tuple<Backend, std::uint64_t>;
-class Differential : public testing::TestWithParam<Game> {};
 std::string game_name(const testing::TestParamInfo<Game>& game) {
   return std::string(std::get<0>(game.param).name) + "_" + std::to_string(std::get<1>(game.param));
 }
+
+class Differential : public testing::TestWithParam<Game> {};
 INSTANTIATE_TEST_SUITE_P(on, Differential,
                          testing::Combine(testing::Values(Backend{"sqlite", make_sqlite_world}),
                                           testing::Range<std::uint64_t>(0, kBlocks)),
                          game_name);
 // A server is asked over a connection, and slower.
 INSTANTIATE_TEST_SUITE_P(on_a_server, Differential,
-                         testing::Combine(testing::Values(Backend{"redis", make_redis_world, false}),
-                                          testing::Range<std::uint64_t>(0, 2)),
+                         testing::Combine(testing::Values(Backend{"redis", make_redis_world, false},
+                                                          Backend{"postgres", make_postgres_world, false}),
+                                          testing::Range<std::uint64_t>(0, 1)),
                          game_name);
 
 TEST_P(Differential, answers_as_memory_does) {

@@ -78,6 +78,8 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/store/redis/pipeline.cpp",
      "the pipeline's loop: an error belongs to those who wait for it, and the connection is made anew"},
     {"catch", "src/store/redis/test_server.h", "asks a test's server until it listens"},
+    {"catch", "src/store/postgres/committer.cpp",
+     "the committer's loop: an error belongs to those who wait for it"},
     {"catch", "src/store/memory/memory_store.cpp",
      "gives an append's error to its completion, like a store with a thread"},
 };

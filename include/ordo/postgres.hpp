@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <ordo/job.hpp>
+
+struct pg_conn;  // libpq's PGconn
+
+namespace ordo::postgres {
+
+/// Pushes one job as a part of the transaction that is open on `connection`, which the caller keeps: the job
+/// is there for workers from COMMIT on, and after ROLLBACK it never was. Returns its id.
+///
+///   PQexec(connection, "BEGIN");
+///   PQexec(connection, "UPDATE orders SET paid = true WHERE id = 42");
+///   ordo::postgres::push(connection, "orders", {.id = "42", .payload = R"({"status":"paid"})"});
+///   PQexec(connection, "COMMIT");
+///
+/// The database is the one that Ordo's store is in (`store = "postgres://…"`), and its schema is on the
+/// connection's search_path. Without an open transaction the push is one of its own. One round trip; the
+/// connection must be neither in pipeline mode nor busy. `job` is copied.
+/// Throws Error{invalid_argument}: the queue does not exist, or the job is not one. Error{unavailable}: what
+/// the server says. After either PostgreSQL lets the transaction only be rolled back.
+std::string push(pg_conn* connection, std::string_view queue, const NewJob& job);
+
+}  // namespace ordo::postgres

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ordo/error.hpp>
+
+namespace ordo::store::postgres {
+
+/// An Error that knows what PostgreSQL said, for those who decide what to do about it.
+class DatabaseError final : public Error {
+ public:
+  DatabaseError(ErrorKind kind, const std::string& message, std::string state)
+      : Error(kind, message), state_(std::move(state)) {}
+
+  /// SQLSTATE; empty: the connection is lost.
+  const std::string& state() const noexcept { return state_; }
+
+ private:
+  std::string state_;
+};
+
+/// The parameters of one statement, in the binary format. Text and byte arguments are copied.
+class Parameters {
+ public:
+  Parameters& number(std::int64_t value);
+  Parameters& number(std::uint64_t value) { return number(static_cast<std::int64_t>(value)); }
+  /// NULL without a value.
+  Parameters& maybe(std::optional<std::int64_t> value);
+  Parameters& flag(bool value);
+  Parameters& text(std::string_view value) { return add(value, kText); }
+  Parameters& bytes(std::string_view value) { return add(value, kBytea); }
+
+  Parameters& numbers(std::span<const std::int64_t> values);
+  Parameters& flags(std::span<const bool> values);
+  Parameters& texts(std::span<const std::string> values) { return strings(values, kText, kTextArray); }
+  Parameters& byte_strings(std::span<const std::string> values) {
+    return strings(values, kBytea, kByteaArray);
+  }
+  Parameters& byte_strings(std::span<const std::string_view> values) {
+    return strings(values, kBytea, kByteaArray);
+  }
+
+  int count() const { return static_cast<int>(values_.size()); }
+
+ private:
+  friend class Connection;
+  static constexpr Oid kBool = 16, kBytea = 17, kInt8 = 20, kText = 25;
+  static constexpr Oid kBoolArray = 1000, kByteaArray = 1001, kTextArray = 1009, kInt8Array = 1016;
+
+  struct Pointers {
+    std::vector<const char*> values;
+    std::vector<int> lengths;
+    std::vector<int> formats;
+  };
+
+  Parameters& add(std::string_view value, Oid type);
+  template <class String>
+  Parameters& strings(std::span<const String> values, Oid element, Oid array);
+  Pointers pointers() const;
+
+  std::vector<std::optional<std::string>> values_;
+  std::vector<Oid> types_;
+};
+
+/// What a statement answered, in the binary format.
+class Result {
+ public:
+  explicit Result(PGresult* result) : result_(result) {}
+
+  int rows() const { return PQntuples(result_.get()); }
+  bool is_null(int row, int column) const { return PQgetisnull(result_.get(), row, column) != 0; }
+  /// Of a bigint or an int.
+  std::int64_t number(int row, int column) const;
+  std::uint64_t unsigned_number(int row, int column) const {
+    return static_cast<std::uint64_t>(number(row, column));
+  }
+  bool flag(int row, int column) const { return *PQgetvalue(result_.get(), row, column) != 0; }
+  /// Of a text or bytea. Valid as long as the result.
+  std::string_view bytes(int row, int column) const {
+    return {PQgetvalue(result_.get(), row, column),
+            static_cast<std::size_t>(PQgetlength(result_.get(), row, column))};
+  }
+  /// Of a bigint[].
+  std::vector<std::int64_t> numbers(int row, int column) const;
+
+  PGresult* handle() const { return result_.get(); }
+
+ private:
+  struct Clear {
+    void operator()(PGresult* result) const { PQclear(result); }
+  };
+  std::unique_ptr<PGresult, Clear> result_;
+};
+
+/// One connection to a server. Not thread-safe: one thread at a time.
+class Connection {
+ public:
+  /// `url` is all that libpq understands: postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full&…
+  /// Throws Error{invalid_argument}: it cannot be read. Error{unavailable}: nobody answers, or refuses.
+  explicit Connection(const std::string& url);
+
+  /// Waits for the answer of one statement, which is a transaction of its own unless one is open.
+  Result run(std::string_view task, const char* sql, const Parameters& parameters = {});
+
+  /// Statements without parameters or results.
+  void run_script(std::string_view task, const char* sql);
+
+  // Pipeline: statements that are sent and answered together, as one transaction.
+  void begin_pipeline();
+  void send(std::string_view task, const char* sql, const Parameters& parameters);
+  /// Ends the transaction, waits, and returns one result per statement. Throws the first error: then none of
+  /// the statements has had an effect, unless the connection is lost.
+  std::vector<Result> finish_pipeline();
+
+  /// False: the server has closed it, or it is out of step. Asks the kernel, not the server.
+  bool is_usable();
+
+  /// The process that serves it, as the server said at the start. A pooler makes one up.
+  int backend() const { return PQbackendPID(handle_.get()); }
+  PGconn* handle() const { return handle_.get(); }
+  int socket() const { return PQsocket(handle_.get()); }
+  /// True: a notification was there. Takes all that have arrived.
+  bool take_notifications();
+
+  /// Where it leads, for messages: never a password.
+  const std::string& place() const { return place_; }
+
+ private:
+  struct Finish {
+    void operator()(PGconn* connection) const { PQfinish(connection); }
+  };
+
+  [[noreturn]] void fail(std::string_view task, const PGresult* result) const;
+  Result checked(std::string_view task, PGresult* result) const;
+
+  std::string place_;
+  std::unique_ptr<PGconn, Finish> handle_;
+  std::string task_;
+  std::size_t sent_ = 0;
+};
+
+/// The host and database of `url`, for messages.
+std::string place_of(const std::string& url);
+
+}  // namespace ordo::store::postgres

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include <ordo/finding.hpp>
+
+#include "store/postgres/connection.h"
+
+namespace ordo::store::postgres {
+
+std::vector<Finding> examine_database(Connection& connection);
+
+}  // namespace ordo::store::postgres

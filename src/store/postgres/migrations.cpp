@@ -1,0 +1,37 @@
+#include "store/postgres/migrations.h"
+
+#include <array>
+
+namespace ordo::store::postgres {
+
+// A plan made while the table was small stays a sequential scan and gets slower with every dead row. Settings
+// of the functions themselves hold behind a transaction pooler, too. An explicit path: they run in the
+// transactions of strangers.
+const char* const kFunctionSettings1 = R"sql(
+DO $do$
+DECLARE
+  v_function regprocedure;
+  v_setting text;
+BEGIN
+  FOR v_function IN
+    SELECT oid FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname LIKE 'ordo\_%'
+                                  AND prolang <> (SELECT oid FROM pg_language WHERE lanname = 'sql')
+  LOOP
+    EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
+    FOREACH v_setting IN ARRAY ARRAY['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_bitmapscan', 'jit']
+    LOOP
+      EXECUTE format('ALTER FUNCTION %s SET %I = off', v_function, v_setting);
+    END LOOP;
+    EXECUTE format('ALTER FUNCTION %s SET plan_cache_mode = force_generic_plan', v_function);
+  END LOOP;
+END $do$;
+)sql";
+
+std::span<const Migration> migrations() {
+  static const std::array kStep1 = {kTables1,        kLogFunctions1,  kOwnerFunctions1,  kRegistryFunctions1,
+                                    kDeadFunctions1, kPushFunctions1, kFunctionSettings1};
+  static const std::array<Migration, 1> kAll = {kStep1};
+  return kAll;
+}
+
+}  // namespace ordo::store::postgres

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+
+namespace ordo::store::postgres {
+
+/// The statements of one numbered step, run in one transaction. A released step is never edited.
+using Migration = std::span<const char* const>;
+
+/// All steps; the schema's version is their number.
+std::span<const Migration> migrations();
+
+// The parts of step 1.
+extern const char* const kTables1;
+extern const char* const kLogFunctions1;
+extern const char* const kOwnerFunctions1;
+extern const char* const kRegistryFunctions1;
+extern const char* const kDeadFunctions1;
+extern const char* const kPushFunctions1;
+extern const char* const kFunctionSettings1;
+
+}  // namespace ordo::store::postgres

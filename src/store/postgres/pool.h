@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "store/postgres/connection.h"
+
+namespace ordo::store::postgres {
+
+/// Connections for as many threads as ask at once; some are kept for the next. Thread-safe.
+class ConnectionPool {
+ public:
+  explicit ConnectionPool(std::string url) : url_(std::move(url)) {}
+
+  /// What `body(Connection&)` returns. A connection on which something failed is not used again.
+  template <class Body>
+  auto with(Body body) {
+    auto connection = take();
+    auto result = body(*connection);
+    put_back(std::move(connection));
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t kIdle = 4;
+
+  std::unique_ptr<Connection> take() {
+    for (;;) {
+      std::unique_ptr<Connection> connection;
+      {
+        const std::lock_guard lock(mutex_);
+        if (idle_.empty()) break;
+        connection = std::move(idle_.back());
+        idle_.pop_back();
+      }
+      if (connection->is_usable()) return connection;
+    }
+    return std::make_unique<Connection>(url_);
+  }
+
+  void put_back(std::unique_ptr<Connection> connection) {
+    const std::lock_guard lock(mutex_);
+    if (idle_.size() < kIdle) idle_.push_back(std::move(connection));
+  }
+
+  const std::string url_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Connection>> idle_;
+};
+
+}  // namespace ordo::store::postgres

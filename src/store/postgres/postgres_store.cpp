@@ -1,0 +1,311 @@
+// Log and deltas go through the committer, readers have their connections; every other verb is one call of an
+// SQL function on a connection of the pool.
+#include "store/postgres/postgres_store.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/random.h"
+#include "store/limits.h"
+#include "store/postgres/examine.h"
+#include "store/postgres/schema.h"
+
+namespace ordo::store::postgres {
+namespace {
+
+std::int64_t as_signed(std::uint64_t number) { return static_cast<std::int64_t>(number); }
+
+std::vector<std::int64_t> as_signed(std::span<const std::uint64_t> numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+QueueDefinition definition_of(std::string_view name, const Result& result, int row, int column) {
+  return {.number = static_cast<std::uint32_t>(result.number(row, column)),
+          .name = std::string(name),
+          .shards = static_cast<std::uint32_t>(result.number(row, column + 1)),
+          .paused = result.flag(row, column + 2)};
+}
+
+}  // namespace
+
+PostgresStore::PostgresStore(const std::string& url, Clock& clock, TimeSource time)
+    : clock_(clock),
+      time_(time),
+      context_{.url = url,
+               .store = as_signed(Random::from_system().next() >> 1),
+               .seen = {},
+               .clock = ServerClock(clock),
+               .wakers = {}},
+      pool_(url),
+      committer_(url, context_.seen,
+                 {.writer = [this] { return Writer{.store = context_.store, .now = given_now()}; },
+                  .appended = [this] { context_.wakers.wake_all(); }}) {
+  pool_.with([&](Connection& connection) {
+    bring_up_to_date(connection);
+    const auto asked = clock_.steady();
+    const auto now = connection.run("ask", "SELECT ordo_now(NULL)");
+    context_.clock.learn(Time{Duration{now.number(0, 0)}}, asked);
+    return true;
+  });
+}
+
+std::optional<std::int64_t> PostgresStore::given_now() {
+  if (time_ == TimeSource::server) return std::nullopt;
+  return clock_.wall().time_since_epoch().count();
+}
+
+Time PostgresStore::now() { return time_ == TimeSource::server ? context_.clock.now() : clock_.wall(); }
+
+Result PostgresStore::ask(std::string_view task, const char* sql, const Parameters& parameters) {
+  ORDO_ASSERT(!committer_.is_own_thread());  // a completion must not block
+  return pool_.with([&](Connection& connection) { return connection.run(task, sql, parameters); });
+}
+
+std::vector<Finding> PostgresStore::examine() {
+  return pool_.with([](Connection& connection) { return examine_database(connection); });
+}
+
+// ----------------------------------------------------------------------------------------------- log and
+// owner
+
+void PostgresStore::append(std::vector<NewEntry> entries, Completion done) {
+  committer_.submit(AppendRequest{.entries = std::move(entries), .done = std::move(done)});
+}
+
+std::unique_ptr<LogReader> PostgresStore::open_log() { return std::make_unique<Reader>(context_); }
+
+LogChunk PostgresStore::fetch(ShardId shard, std::span<const Seq> seqs) {
+  LogChunk chunk;
+  if (seqs.empty() || !can_pack(shard)) return chunk;
+  const auto rows = ask("read entries of", "SELECT * FROM ordo_fetch($1, $2)",
+                        Parameters().number(pack(shard)).numbers(as_signed(seqs)));
+  for (int row = 0; row < rows.rows(); ++row) {
+    const auto body = rows.bytes(row, 4);
+    chunk.rows.push_back({.seq = rows.unsigned_number(row, 2),
+                          .shard = shard,
+                          .at = Time{Duration{rows.number(row, 3)}},
+                          .offset = static_cast<std::uint32_t>(chunk.bytes.size()),
+                          .size = static_cast<std::uint32_t>(body.size())});
+    chunk.bytes.append(body);
+  }
+  return chunk;
+}
+
+void PostgresStore::wake() {
+  ask("wake nodes through", "SELECT ordo_wake()");
+  context_.wakers.wake_all();
+}
+
+void PostgresStore::commit(std::vector<Delta> deltas, CommitCompletion done) {
+  committer_.submit(CommitRequest{.deltas = std::move(deltas), .done = std::move(done)});
+}
+
+std::vector<ShardFacts> PostgresStore::load(std::span<const ShardId> shards) {
+  std::vector<ShardFacts> facts;
+  std::unordered_multimap<std::int64_t, std::size_t> places;  // a caller may name a shard twice
+  std::vector<std::int64_t> ids;
+  for (const auto shard : shards) {
+    if (can_pack(shard)) {
+      places.emplace(pack(shard), facts.size());
+      ids.push_back(pack(shard));
+    }
+    facts.emplace_back().shard = shard;
+  }
+  const auto rows = ask("load shards from", "SELECT * FROM ordo_load($1)", Parameters().numbers(ids));
+  for (int row = 0; row < rows.rows(); ++row) {
+    const auto [first, last] = places.equal_range(rows.number(row, 0));
+    for (auto place = first; place != last; ++place) {
+      auto& fact = facts[place->second];
+      if (rows.flag(row, 3)) {
+        fact.states.push_back(
+            {.seq = rows.unsigned_number(row, 1), .bytes = std::string(rows.bytes(row, 2))});
+      } else {
+        fact.counts = rows.bytes(row, 2);
+      }
+    }
+  }
+  return facts;
+}
+
+// ------------------------------------------------------------------------------------------------------
+// queues
+
+QueueList PostgresStore::queues() {
+  QueueList list;
+  const auto rows = ask("read the queues of",
+                        "SELECT m.definitions, q.number, q.shards, q.paused, q.name"
+                        " FROM ordo_meta m LEFT JOIN ordo_queue q ON true ORDER BY q.number");
+  for (int row = 0; row < rows.rows(); ++row) {
+    list.version = rows.unsigned_number(row, 0);
+    if (!rows.is_null(row, 1)) list.queues.push_back(definition_of(rows.bytes(row, 4), rows, row, 1));
+  }
+  return list;
+}
+
+QueueDefinition PostgresStore::define(std::string_view name, std::uint32_t shards) {
+  check_definition(name, shards);
+  const auto row = ask("define a queue in", "SELECT number, shards, paused FROM ordo_define($1, $2::int)",
+                       Parameters().text(name).number(std::int64_t{shards}));
+  context_.wakers.wake_all();
+  return definition_of(name, row, 0, 0);
+}
+
+bool PostgresStore::set_paused(std::string_view name, bool paused) {
+  const auto row =
+      ask("pause a queue of", "SELECT ordo_set_paused($1, $2)", Parameters().text(name).flag(paused));
+  context_.wakers.wake_all();
+  return row.flag(0, 0);
+}
+
+bool PostgresStore::remove(std::string_view name) {
+  const auto row = ask("remove a queue of", "SELECT ordo_remove($1)", Parameters().text(name));
+  context_.wakers.wake_all();
+  return row.flag(0, 0);
+}
+
+// -------------------------------------------------------------------------------------------- nodes and
+// leases
+
+void PostgresStore::join(const std::string& node, const std::string& facts) {
+  check_node(node);
+  ask("register a node in", "SELECT ordo_join($1, $2, $3)",
+      Parameters().text(node).bytes(facts).maybe(given_now()));
+}
+
+bool PostgresStore::renew(const std::string& node) {
+  return ask("renew a node in", "SELECT ordo_renew($1)", Parameters().text(node)).flag(0, 0);
+}
+
+void PostgresStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
+  check_node(node);
+  const auto seen = seen_renewals ? std::optional(as_signed(*seen_renewals)) : std::nullopt;
+  ask("remove a node from", "SELECT ordo_leave($1, $2)", Parameters().text(node).maybe(seen));
+}
+
+std::vector<NodeRow> PostgresStore::nodes() {
+  std::vector<NodeRow> nodes;
+  const auto rows =
+      ask("read the nodes of", "SELECT id, renewals, facts, request FROM ordo_node ORDER BY id");
+  for (int row = 0; row < rows.rows(); ++row) {
+    nodes.push_back({.id = std::string(rows.bytes(row, 0)),
+                     .renewals = rows.unsigned_number(row, 1),
+                     .facts = std::string(rows.bytes(row, 2)),
+                     .request = static_cast<NodeRequest>(rows.number(row, 3))});
+  }
+  return nodes;
+}
+
+bool PostgresStore::request(const std::string& node, NodeRequest request) {
+  const auto row = ask("leave a request in", "SELECT ordo_request($1, $2::int)",
+                       Parameters().text(node).number(static_cast<std::int64_t>(request)));
+  context_.wakers.wake_all();
+  return row.flag(0, 0);
+}
+
+std::vector<ShardRow> PostgresStore::shards() {
+  std::vector<ShardRow> shards;
+  const auto rows = ask("read the shards of",
+                        "SELECT id, owner, token, batch, position, counts, dead, dead_trimmed"
+                        " FROM ordo_shard ORDER BY id");
+  for (int row = 0; row < rows.rows(); ++row) {
+    shards.push_back({.shard = unpack(rows.number(row, 0)),
+                      .owner = std::string(rows.bytes(row, 1)),
+                      .token = rows.unsigned_number(row, 2),
+                      .batch = rows.unsigned_number(row, 3),
+                      .position = rows.unsigned_number(row, 4),
+                      .counts = std::string(rows.bytes(row, 5)),
+                      .dead = rows.unsigned_number(row, 6),
+                      .dead_trimmed = rows.unsigned_number(row, 7)});
+  }
+  return shards;
+}
+
+std::vector<Grant> PostgresStore::acquire(const std::string& node, std::uint64_t holder,
+                                          std::span<const Claim> claims) {
+  std::vector<std::int64_t> shards, tokens, renewals;
+  std::vector<std::string> owners;
+  for (const auto& claim : claims) {
+    if (!can_pack(claim.shard)) continue;
+    shards.push_back(pack(claim.shard));
+    owners.push_back(claim.seen_owner);
+    tokens.push_back(as_signed(claim.seen_token));
+    renewals.push_back(as_signed(claim.seen_renewals));
+  }
+  Parameters parameters;
+  parameters.text(node).number(holder).maybe(given_now()).numbers(shards).texts(owners).numbers(tokens);
+  const auto rows = ask("take shards in", "SELECT * FROM ordo_acquire($1, $2, $3, $4, $5, $6, $7)",
+                        parameters.numbers(renewals));
+  std::vector<Grant> grants;
+  for (int row = 0; row < rows.rows(); ++row) {
+    grants.push_back({.shard = unpack(rows.number(row, 0)),
+                      .lease = {.token = rows.unsigned_number(row, 1), .holder = holder},
+                      .batch = rows.unsigned_number(row, 2),
+                      .head = rows.unsigned_number(row, 3),
+                      .clean = rows.flag(row, 4)});
+  }
+  return grants;
+}
+
+void PostgresStore::release(std::span<const std::pair<ShardId, Lease>> leases) {
+  std::vector<std::int64_t> shards, tokens, holders;
+  for (const auto& [shard, lease] : leases) {
+    if (!can_pack(shard)) continue;
+    shards.push_back(pack(shard));
+    tokens.push_back(as_signed(lease.token));
+    holders.push_back(as_signed(lease.holder));
+  }
+  ask("release shards in", "SELECT ordo_release($1, $2, $3)",
+      Parameters().numbers(shards).numbers(tokens).numbers(holders));
+}
+
+// ---------------------------------------------------------------------------------------------------- the
+// dead
+
+std::vector<DeadRow> PostgresStore::dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) {
+  std::vector<DeadRow> dead;
+  const auto rows =
+      ask("read the dead of", "SELECT * FROM ordo_list_dead($1, $2, $3)",
+          Parameters().number(std::int64_t{queue}).number(after).number(std::uint64_t{max_rows}));
+  for (int row = 0; row < rows.rows(); ++row) {
+    dead.push_back({.shard = unpack(rows.number(row, 1)),
+                    .no = rows.unsigned_number(row, 0),
+                    .at = Time{Duration{rows.number(row, 2)}},
+                    .bytes = std::string(rows.bytes(row, 3))});
+  }
+  return dead;
+}
+
+std::size_t PostgresStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
+  const auto row = ask("erase the dead of", "SELECT ordo_take_dead($1, $2)",
+                       Parameters().number(std::int64_t{queue}).numbers(as_signed(nos)));
+  return row.numbers(0, 0).size();
+}
+
+std::size_t PostgresStore::revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
+                                  std::vector<NewEntry> entries) {
+  check_revive(nos.size(), entries.size());
+  std::vector<std::int64_t> shards;
+  std::vector<std::string_view> bodies;
+  std::size_t bytes = 0;
+  for (const auto& entry : entries) {
+    if (!can_pack(entry.shard)) throw unknown_shard(entry.shard.queue, entry.shard.index);
+    shards.push_back(pack(entry.shard));
+    bodies.push_back(entry.bytes);
+    bytes += entry.bytes.size();
+  }
+  if (bytes > kMaxAppendBytes) throw too_much_to_append(bytes);
+  Parameters parameters;
+  parameters.number(context_.store).maybe(given_now()).number(std::int64_t{queue}).numbers(as_signed(nos));
+  parameters.numbers(shards).byte_strings(std::span<const std::string_view>(bodies));
+  const auto row = ask("revive the dead of", "SELECT ordo_revive($1, $2, $3, $4, $5, $6)", parameters);
+  const auto revived = row.number(0, 0);
+  if (revived < 0) {
+    const auto stranger = entries[static_cast<std::size_t>(-revived - 1)].shard;
+    throw unknown_shard(stranger.queue, stranger.index);
+  }
+  context_.wakers.wake_all();
+  return static_cast<std::size_t>(revived);
+}
+
+}  // namespace ordo::store::postgres

@@ -1,0 +1,233 @@
+// The log as one owner or onlooker reads it. Sleeping is in reader_wait.cpp, the statements in
+// migration_1_log.cpp.
+#include "store/postgres/reader.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "store/limits.h"
+#include "store/postgres/request.h"
+
+namespace ordo::store::postgres {
+namespace {
+
+constexpr int kPlaceBits = 20;
+enum Kind { kFacts = 0, kEntry = 1, kLateEntry = 2, kToMove = 3 };
+
+std::int64_t xid_of(std::int64_t seq) { return seq >> kPlaceBits; }
+
+}  // namespace
+
+Reader::Reader(ReaderContext& context)
+    : context_(context), id_(static_cast<std::int64_t>(Random::from_system().next() >> 1)) {
+  context_.wakers.add(waker_);
+}
+
+Reader::~Reader() {
+  context_.wakers.remove(waker_);
+  for (const auto& [shard, place] : places_) context_.seen.forget(unpack(shard), place.lease);
+}
+
+void Reader::add(ShardId shard, Seq after, Lease lease) {
+  if (!can_pack(shard)) return;
+  auto& place = places_[pack(shard)];
+  place = {.after = static_cast<std::int64_t>(after), .lease = lease};
+  place.is_adopted = !place.is_owned();
+}
+
+void Reader::remove(ShardId shard) {
+  if (!can_pack(shard)) return;
+  const auto found = places_.find(pack(shard));
+  if (found == places_.end()) return;
+  context_.seen.forget(shard, found->second.lease);
+  places_.erase(found);
+}
+
+// A new connection begins where the old one stood: places and open transactions are no business of a session.
+Connection& Reader::connection() {
+  if (connection_ != nullptr && connection_->is_usable()) return *connection_;
+  connection_ = nullptr;
+  asleep_until_.reset();
+  auto fresh = std::make_unique<Connection>(context_.url);
+  // Behind a pooler a LISTEN is lost with the end of its transaction; a pooler is told by the process number
+  // that it made up.
+  const auto facts =
+      fresh->run("read the log of", "SELECT pg_backend_pid(), 'ordo_' || 'ordo_meta'::regclass::oid");
+  can_listen_ = facts.number(0, 0) == fresh->backend();
+  if (can_listen_) fresh->run_script("listen to", ("LISTEN " + std::string(facts.bytes(0, 1))).c_str());
+  connection_ = std::move(fresh);
+  return *connection_;
+}
+
+// All that can fail comes before anything is taken: the next call goes on where this one stood.
+LogChunk Reader::read(std::size_t max_rows) {
+  waker_.reset();
+  constexpr int kBusy = 3;  // from here on nobody needs to notify: the next read comes anyway
+  if (busy_reads_ == kBusy) wake_up();
+  adopt();
+  auto page = fetch_page(std::max<std::size_t>(max_rows, 1), kReadBytes);
+  for (int moves = 0; !page.to_move.empty(); ++moves) {
+    constexpr int kMoves = 100;
+    if (moves == kMoves) return {.at_end = false};
+    move(page.to_move);
+    page = fetch_page(std::max<std::size_t>(max_rows, 1), kReadBytes);
+  }
+  std::optional<Result> rest;
+  if (page.is_in_transaction) rest = fetch_rest(page);
+
+  LogChunk chunk;
+  take_rows(*page.result, page.end, chunk);
+  if (rest) take_rows(*rest, rest->rows(), chunk);
+  settle(page.snapshot);
+  note_seen();
+  for (auto& [shard, place] : places_) {
+    // A full page tells nothing of the shards behind its last one; shards are read in their order.
+    const bool is_read = !page.cut_in || shard < *page.cut_in;
+    if (place.is_caught_up || place.is_lost || !is_read) continue;
+    place.is_caught_up = true;
+    chunk.caught_up.push_back(unpack(shard));
+  }
+  chunk.at_end = !page.cut_in;
+  chunk.woken = page.changes != changes_;
+  changes_ = page.changes;
+  busy_reads_ = chunk.rows.empty() ? 0 : busy_reads_ + 1;
+  return chunk;
+}
+
+// What the owner before had not seen although it had read past it.
+void Reader::adopt() {
+  std::vector<std::int64_t> fresh;
+  for (const auto& [shard, place] : places_) {
+    if (!place.is_adopted) fresh.push_back(shard);
+  }
+  if (fresh.empty()) return;
+  const auto unseen =
+      connection().run("read the log of", "SELECT * FROM ordo_unseen($1)", Parameters().numbers(fresh));
+  for (int row = 0; row < unseen.rows(); ++row)
+    places_.at(unseen.number(row, 0)).inherited.insert(unseen.number(row, 1));
+  for (const auto shard : fresh) places_.at(shard).is_adopted = true;
+}
+
+Reader::Page Reader::fetch_page(std::size_t rows, std::int64_t bytes) {
+  std::vector<std::int64_t> shards, after, skip_shards, skip_xids;
+  std::unique_ptr<bool[]> owned(new bool[places_.size()]);
+  for (const auto& [shard, place] : places_) {
+    if (place.is_lost) continue;
+    owned[shards.size()] = place.is_owned();
+    shards.push_back(shard);
+    after.push_back(place.after);
+    for (const auto xid : place.inherited) {
+      skip_shards.push_back(shard);
+      skip_xids.push_back(xid);
+    }
+  }
+  Parameters parameters;
+  parameters.numbers(shards).numbers(after).flags({owned.get(), shards.size()});
+  parameters.numbers(std::vector<std::int64_t>(open_.begin(), open_.end()));
+  parameters.numbers(skip_shards)
+      .numbers(skip_xids)
+      .number(static_cast<std::int64_t>(rows) + 1)
+      .number(bytes);
+
+  auto& connection = this->connection();
+  const auto asked = context_.clock.steady();
+  Page page;
+  page.result = connection.run("read the log of", "SELECT * FROM ordo_read($1, $2, $3, $4, $5, $6, $7, $8)",
+                               parameters);
+  const auto& result = *page.result;
+  if (result.rows() == 0) {
+    throw Error(ErrorKind::corrupt, "cannot read the log of " + connection.place() +
+                                        ": the row of ordo_meta is gone; restore a backup");
+  }
+  context_.clock.learn(Time{Duration{result.number(0, 3)}}, asked);
+  page.snapshot = Snapshot(result.bytes(0, 4));
+  page.changes = result.unsigned_number(0, 1) + result.unsigned_number(0, 2);
+  std::size_t entries = 0;
+  std::int64_t size = 0;
+  for (int row = 1; row < result.rows(); ++row) {
+    const auto kind = result.number(row, 0);
+    if (kind == kToMove) {
+      page.to_move.emplace_back(result.number(row, 1), result.number(row, 2));
+    } else if (kind == kEntry) {
+      ++entries;
+      size += std::ssize(result.bytes(row, 4));
+    }
+  }
+  page.end = result.rows();
+  if (entries <= rows && size < bytes) return page;
+  const int last = page.end - 1;
+  page.cut_in = result.number(last, 1);
+  page.is_in_transaction =
+      entries <= rows || (result.number(last - 1, 1) == *page.cut_in &&
+                          xid_of(result.number(last - 1, 2)) == xid_of(result.number(last, 2)));
+  if (!page.is_in_transaction) --page.end;  // it only told that there is more
+  return page;
+}
+
+// An append is never cut: a page ends with its last transaction.
+Result Reader::fetch_rest(const Page& page) {
+  const auto last = page.result->number(page.result->rows() - 1, 2);
+  return connection_->run("read the log of", "SELECT * FROM ordo_read_rest($1, $2)",
+                          Parameters().number(*page.cut_in).number(last));
+}
+
+void Reader::take_rows(const Result& result, int end, LogChunk& chunk) {
+  chunk.rows.reserve(chunk.rows.size() + static_cast<std::size_t>(end));
+  for (int row = 0; row < end; ++row) {
+    const auto kind = result.number(row, 0);
+    if (kind != kEntry && kind != kLateEntry) continue;
+    const auto shard = result.number(row, 1);
+    const auto seq = result.number(row, 2);
+    const auto body = result.bytes(row, 4);
+    auto& place = places_.at(shard);
+    if (kind == kEntry) place.after = seq;
+    place.last_at = std::max(place.last_at, result.number(row, 3));
+    chunk.rows.push_back({.seq = static_cast<Seq>(seq),
+                          .shard = unpack(shard),
+                          .at = Time{Duration{place.last_at}},
+                          .offset = static_cast<std::uint32_t>(chunk.bytes.size()),
+                          .size = static_cast<std::uint32_t>(body.size())});
+    chunk.bytes.append(body);
+  }
+}
+
+// What transactions in progress will bring may be late. Of those that have ended everything was found.
+void Reader::settle(const Snapshot& snapshot) {
+  const auto has_ended = [&](std::int64_t xid) { return snapshot.has_ended(xid); };
+  std::erase_if(open_, has_ended);
+  open_.insert(snapshot.in_progress().begin(), snapshot.in_progress().end());
+  for (auto& [shard, place] : places_) std::erase_if(place.inherited, has_ended);
+}
+
+void Reader::note_seen() {
+  for (const auto& [shard, place] : places_) {
+    if (!place.is_owned() || place.is_lost) continue;
+    std::vector<std::int64_t> unseen(place.inherited.begin(), place.inherited.end());
+    for (const auto xid : open_) {
+      if (xid < xid_of(place.after) && !place.inherited.contains(xid)) unseen.push_back(xid);
+    }
+    context_.seen.note(unpack(shard), place.lease, place.after, std::move(unseen));
+  }
+}
+
+void Reader::move(const std::vector<Pair>& pairs) {
+  std::vector<std::int64_t> shards, xids, tokens, holders, after, at;
+  for (const auto& [shard, xid] : pairs) {
+    const auto& place = places_.at(shard);
+    shards.push_back(shard);
+    xids.push_back(xid);
+    tokens.push_back(static_cast<std::int64_t>(place.lease.token));
+    holders.push_back(static_cast<std::int64_t>(place.lease.holder));
+    after.push_back(place.after);
+    at.push_back(place.last_at);
+  }
+  Parameters parameters;
+  parameters.numbers(shards).numbers(xids).numbers(tokens).numbers(holders).numbers(after).numbers(at);
+  const auto moved =
+      connection().run("move late entries of", "SELECT * FROM ordo_move($1, $2, $3, $4, $5, $6)", parameters);
+  for (int row = 0; row < moved.rows(); ++row) {
+    if (moved.number(row, 1) < 0) places_.at(moved.number(row, 0)).is_lost = true;
+  }
+}
+
+}  // namespace ordo::store::postgres

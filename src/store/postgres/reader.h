@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/postgres/connection.h"
+#include "store/postgres/seen_book.h"
+#include "store/postgres/server_clock.h"
+#include "store/postgres/snapshot.h"
+#include "store/postgres/wakers.h"
+#include "store/store.h"
+
+namespace ordo::store::postgres {
+
+/// What all readers of a store share. Outlives them.
+struct ReaderContext {
+  std::string url;
+  std::int64_t store = 0;  ///< random: which sleepers are its own
+  SeenBook seen;
+  ServerClock clock;
+  Wakers wakers;
+};
+
+/// Reads the logs of a set of shards by snapshots, so that nothing is missed or delayed however transactions
+/// overlap.
+///
+/// An entry's number begins with the id of its transaction, so a shard is read from its place on, `seq` >
+/// place. Transactions that were in progress in that snapshot and began before the place may still bring
+/// entries that sort before it: they are kept as `open`. Once a later snapshot sees one ended, what it left
+/// before the place is late. An owner's reader gives late entries numbers right behind its place, in a fenced
+/// transaction of its own, and reads on from there: so the order of the numbers is always the order of
+/// reading, and nothing overtakes what was pushed before it.
+///
+/// Crashes: a move is durable before its entries are returned. How far the owner had read at its last delta,
+/// and what was open then, stands beside it (SeenBook); the next owner moves what these transactions left
+/// since, as the delta may rest on entries with higher numbers. Late entries that no durable delta knows of
+/// may stay where they are: nothing was acted upon that is not simply done again in their order.
+class Reader final : public LogReader {
+ public:
+  explicit Reader(ReaderContext& context);
+  ~Reader() override;
+
+  void add(ShardId shard, Seq after, Lease lease) override;
+  void remove(ShardId shard) override;
+  LogChunk read(std::size_t max_rows) override;
+  void wait(Duration at_most) override;
+
+ private:
+  struct Place {
+    std::int64_t after = 0;
+    Lease lease;
+    std::int64_t last_at = INT64_MIN;
+    bool is_caught_up = false;
+    bool is_adopted = false;           // what the owner before left open is known
+    bool is_lost = false;              // the lease is stale: nothing more is returned
+    std::set<std::int64_t> inherited;  // transactions of which everything must be moved
+
+    bool is_owned() const { return lease != Lease{}; }
+  };
+  using Pair = std::pair<std::int64_t, std::int64_t>;  // shard, transaction
+
+  struct Page {
+    std::optional<Result> result;
+    Snapshot snapshot;
+    std::uint64_t changes = 0;  // definitions and wakes
+    std::vector<Pair> to_move;
+    int end = 0;                         // of the result's rows that are taken
+    std::optional<std::int64_t> cut_in;  // the last shard of a page that is full
+    bool is_in_transaction = false;      // and its last entry may not be the last of its append
+  };
+
+  Connection& connection();
+  void adopt();
+  Page fetch_page(std::size_t rows, std::int64_t bytes);
+  Result fetch_rest(const Page& page);
+  void take_rows(const Result& result, int end, LogChunk& chunk);
+  void settle(const Snapshot& snapshot);
+  void note_seen();
+  void move(const std::vector<Pair>& pairs);
+
+  bool has_something();
+  bool fall_asleep();
+  void wake_up();
+  bool doze(Duration at_most);
+
+  ReaderContext& context_;
+  const std::int64_t id_;
+  Waker waker_;
+  std::unique_ptr<Connection> connection_;
+  bool can_listen_ = false;
+
+  std::map<std::int64_t, Place> places_;
+  std::set<std::int64_t> open_;
+  std::optional<std::uint64_t> changes_;  // at the last read
+
+  std::optional<Duration> asleep_until_;  // on the system's clock: waiting is real; the flag in the store
+  std::vector<std::int64_t> blind_;       // may have looked at the flag before it was set
+  int busy_reads_ = 0;
+};
+
+}  // namespace ordo::store::postgres

@@ -1,0 +1,175 @@
+// ordo_push: any language pushes inside its own transaction.
+
+#include <algorithm>
+
+#include <ordo/error.hpp>
+#include <ordo/postgres.hpp>
+
+#include "contract/postgres_fixture.h"
+#include "domain/entry.h"
+
+namespace ordo::store {
+namespace {
+
+class PostgresPush : public PostgresFixture {
+ protected:
+  struct Pushed {
+    ShardId shard;
+    std::string bytes;
+  };
+
+  std::vector<Pushed> pushed() {
+    std::vector<ShardId> shards;
+    for (std::uint32_t i = 0; i < 4; ++i) shards.push_back(shard(i));
+    const auto chunk = read_log(*store_, shards);
+    std::vector<Pushed> all;
+    for (const auto& row : chunk.rows) all.push_back({row.shard, std::string(chunk.body(row))});
+    return all;
+  }
+};
+
+TEST_F(PostgresPush, writes_what_a_client_would) {
+  auto psql = session();
+  EXPECT_EQ(psql.run("SELECT ordo_push('orders', '{\"total\":7}', id => '42')"), "42");
+  psql.run(
+      "SELECT ordo_push('orders', '\\x00ff'::bytea, id => 'заказ', key => 'k', kind => 'mail', score => -1.5,"
+      " run_at => '2030-01-02 03:04:05.678901+00', priority => -3, timeout => '1.5 s')");
+  const auto all = pushed();
+  ASSERT_EQ(all.size(), 2u);
+  const domain::Entry plain{.kind = "orders", .key = "42", .id = "42", .payload = "{\"total\":7}"};
+  const domain::Entry full{.kind = "mail",
+                           .key = "k",
+                           .id = "заказ",
+                           .score = -1.5,
+                           .run_at = Time{Duration{1'893'553'445'678'901}},
+                           .options = {.priority = -3, .timeout = Duration{1'500'000}},
+                           .payload = std::string_view("\0\xff", 2)};
+  for (const auto& entry : {plain, full}) {
+    const auto want = domain::encode(entry);
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.bytes == want; });
+    ASSERT_NE(found, all.end()) << entry.id;
+    EXPECT_EQ(found->shard.index, domain::shard_of(entry.key, 4));
+  }
+}
+
+TEST_F(PostgresPush, finds_the_shard_of_every_key) {
+  auto psql = session();
+  for (const std::string key :
+       {"0", "1", "2", "3", "42", "order-42", "заказ", "\x7f", "a longer key, with spaces"}) {
+    EXPECT_EQ(psql.run("SELECT ordo_crc32(convert_to('" + key + "', 'UTF8')) % 24"),
+              std::to_string(domain::shard_of(key, 24)));
+  }
+  EXPECT_EQ(psql.run("SELECT ordo_crc32('')"), "0");
+}
+
+TEST_F(PostgresPush, is_a_part_of_its_transaction) {
+  auto psql = session();
+  psql.run("BEGIN");
+  psql.run("SELECT ordo_push('orders', 'a')");
+  EXPECT_TRUE(pushed().empty()) << "not committed yet";
+  psql.run("ROLLBACK");
+  EXPECT_TRUE(pushed().empty());
+  psql.run("BEGIN");
+  psql.run("SELECT ordo_push('orders', 'b', id => '1')");
+  psql.run("SAVEPOINT here");
+  psql.run("SELECT ordo_push('orders', 'c', id => '1')");
+  psql.run("ROLLBACK TO here");
+  psql.run("SELECT ordo_push('orders', 'd', id => '1')");
+  psql.run("COMMIT");
+  const auto all = pushed();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(domain::decode_entry(all[0].bytes).payload, "b");
+  EXPECT_EQ(domain::decode_entry(all[1].bytes).payload, "d");
+}
+
+TEST_F(PostgresPush, many_of_one_statement_keep_their_order) {
+  auto psql = session();
+  psql.run("SELECT ordo_push('orders', i::text, id => 'x') FROM generate_series(1, 500) i");
+  const auto all = pushed();
+  ASSERT_EQ(all.size(), 500u);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(domain::decode_entry(all[i].bytes).payload, std::to_string(i + 1));
+  }
+}
+
+TEST_F(PostgresPush, makes_ids_that_differ) {
+  auto psql = session();
+  EXPECT_EQ(psql.run("SELECT count(DISTINCT ordo_push('orders')) FROM generate_series(1, 200)"), "200");
+  const auto id = psql.run("SELECT ordo_push('orders')");
+  EXPECT_EQ(id.size(), 26u);
+  EXPECT_EQ(id.find_first_not_of("0123456789ABCDEFGHJKMNPQRSTVWXYZ"), std::string::npos);
+}
+
+TEST_F(PostgresPush, refuses_what_a_client_would) {
+  auto psql = session();
+  const auto refused = [&](const std::string& arguments, const std::string& why) {
+    try {
+      psql.run("SELECT ordo_push(" + arguments + ")");
+      ADD_FAILURE() << arguments;
+    } catch (const std::runtime_error& error) {
+      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+    }
+  };
+  refused("'nowhere', ''", "there is no queue \"nowhere\"");
+  refused("NULL, ''", "are needed");
+  refused("'orders', '', id => repeat('x', 256)", "the id has 256 bytes");
+  refused("'orders', '', key => repeat('x', 256)", "the key has 256 bytes");
+  refused("'orders', repeat('x', 1048577)", "the payload has 1048577 bytes");
+  refused("'orders', '', score => 'NaN'", "not a finite number");
+  refused("'orders', '', run_at => now(), delay => '1 s'", "not both");
+  refused("'orders', '', timeout => '0 s'", "not positive");
+  EXPECT_TRUE(pushed().empty());
+}
+
+TEST_F(PostgresPush, to_a_queue_that_goes_meanwhile_leaves_nothing_to_read) {
+  auto psql = session();
+  psql.run("BEGIN");
+  psql.run("SELECT ordo_push('orders', 'orphan')");
+  EXPECT_TRUE(store_->remove("orders")) << "waits for nobody";
+  psql.run("COMMIT");
+  EXPECT_TRUE(pushed().empty());
+  EXPECT_EQ(psql.run("SELECT count(*) FROM ordo_entry"), "1");
+  EXPECT_FALSE(store_->remove("orders"));
+  EXPECT_EQ(psql.run("SELECT count(*) FROM ordo_entry"), "0") << "swept";
+}
+
+TEST_F(PostgresPush, in_a_callers_transaction_of_libpq) {
+  auto own = session();
+  own.run("BEGIN");
+  ordo::postgres::push(own.handle(), "orders", {.id = "1", .payload = "gone"});
+  own.run("ROLLBACK");
+  own.run("BEGIN");
+  const Time run_at{Duration{1'893'553'445'678'901}};
+  EXPECT_EQ(ordo::postgres::push(own.handle(), "orders",
+                                 {.id = "42",
+                                  .payload = std::string("\0\xff", 2),
+                                  .key = "k",
+                                  .kind = "mail",
+                                  .score = 0.1,
+                                  .run_at = run_at,
+                                  .priority = 7,
+                                  .timeout = Duration{1}}),
+            "42");
+  EXPECT_EQ(ordo::postgres::push(own.handle(), "orders", {}).size(), 26u);
+  own.run("COMMIT");
+  const domain::Entry want{.kind = "mail",
+                           .key = "k",
+                           .id = "42",
+                           .score = 0.1,
+                           .run_at = run_at,
+                           .options = {.priority = 7, .timeout = Duration{1}},
+                           .payload = std::string_view("\0\xff", 2)};
+  const auto all = pushed();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(all[0].bytes == domain::encode(want) || all[1].bytes == domain::encode(want));
+  try {
+    ordo::postgres::push(own.handle(), "nowhere", {});
+    FAIL() << "pushed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+  }
+}
+
+}  // namespace
+}  // namespace ordo::store
