@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -410,8 +411,10 @@ INSTANTIATE_TEST_SUITE_P(on_a_server, Differential,
 
 TEST_P(Differential, answers_as_memory_does) {
   const auto& [backend, block] = GetParam();
+  // A reader of PostgreSQL is a session, and every look opens some.
+  const auto seeds = std::string_view(backend.name) == "postgres" ? kSeedsPerBlock / 5 : kSeedsPerBlock;
   const auto first = block * kSeedsPerBlock + 1;
-  for (auto seed = first; seed < first + kSeedsPerBlock && !HasFatalFailure(); ++seed) play(seed, backend);
+  for (auto seed = first; seed < first + seeds && !HasFatalFailure(); ++seed) play(seed, backend);
 }
 
 }  // namespace
