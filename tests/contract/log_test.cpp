@@ -4,6 +4,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -369,6 +370,27 @@ TEST_P(Log, a_wait_ends_with_an_append_of_whichever_process) {
   append_and_wait(second(), {{.shard = shard, .bytes = "a"}});
   EXPECT_EQ(waited.wait_for(10s), std::future_status::ready);
   EXPECT_EQ(rest(*log), (Texts{"a"}));
+}
+
+TEST_P(Log, many_waits_miss_no_append_of_another_process) {
+  constexpr int kRounds = 300;
+  const ShardId shard{define().number, 0};
+  auto& other = second();
+  const auto log = reader({shard});
+  rest(*log);
+  std::counting_semaphore<kRounds> wanted(0);
+  const std::jthread producer([&] {
+    for (int i = 0; i < kRounds; ++i) {
+      wanted.acquire();
+      append_and_wait(other, {{.shard = shard, .bytes = "x"}});
+    }
+  });
+  for (int i = 0; i < kRounds; ++i) {
+    wanted.release();
+    const auto start = system_clock().steady();
+    while (rest(*log).empty()) log->wait(10s);
+    ASSERT_LT(system_clock().steady() - start, 2s) << "round " << i << ": only the time woke it";
+  }
 }
 
 TEST_P(Log, a_wait_misses_nothing_that_came_before_it) {

@@ -41,6 +41,7 @@ void Reader::wait(Duration at_most) {
 
 // True: there is a reason to look.
 bool Reader::doze(Duration at_most) {
+  if (connection_->take_notifications()) return true;  // one that came in with the answer to a query
   std::array<pollfd, 2> sources = {pollfd{.fd = waker_.descriptor(), .events = POLLIN, .revents = 0},
                                    pollfd{.fd = connection_->socket(), .events = POLLIN, .revents = 0}};
   const auto ms = std::chrono::ceil<milliseconds>(at_most).count();
