@@ -35,7 +35,8 @@ struct Result {
 struct Stage {
   const History& history;
   Blobs& blobs;
-  std::string folder;                                                    ///< of this half
+  std::string folder;  ///< of this half
+  std::string store;   ///< of Ordo; empty: a file in `folder`
   std::function<void(const Progress& progress, const char* what)> show;  ///< called now and then
 };
 

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr char kUsage[] =
     "usage: replica [REPOSITORY] [--ordered | --unordered] [--generated [CHANGES]] [--out DIR] [--keep]\n"
+    "               [--store URL]\n"
     "\n"
     "Sends each change of each file of a git repository (default: that of the current folder) as a job: four "
     "threads\n"
@@ -33,7 +34,8 @@ constexpr char kUsage[] =
     "  --unordered  only with a plain queue\n"
     "  --generated  a made-up history of 300 files and CHANGES changes (default 20000)\n"
     "  --out DIR    work there and keep it; start again with the same DIR to go on after a stop\n"
-    "  --keep       keep the temporary folder\n";
+    "  --keep       keep the temporary folder\n"
+    "  --store URL  of Ordo: redis://…, postgres://… (default: a SQLite file in the folder)\n";
 
 struct Usage {
   std::string message;
@@ -46,6 +48,7 @@ struct Options {
   bool named = false;  ///< the repository
   std::string out;
   bool keep = false;
+  std::string store;
 };
 
 bool is_number(const std::string& text) {
@@ -66,6 +69,8 @@ Options parse(const std::vector<std::string>& arguments) {
           has_next && is_number(arguments[i + 1]) ? std::stoul(arguments[++i]) : kGeneratedChanges;
     } else if (argument == "--out" && has_next) {
       options.out = arguments[++i];
+    } else if (argument == "--store" && has_next) {
+      options.store = arguments[++i];
     } else if (argument == "--keep") {
       options.keep = true;
     } else if (!argument.starts_with("-") && !options.named) {
@@ -185,7 +190,7 @@ Verdict run(const Options& options, const std::string& out) {
   print_source(history);
   Blobs blobs(history.repository);
   const auto stage_in = [&](const std::string& folder) {
-    return Stage{history, blobs, folder,
+    return Stage{history, blobs, folder, options.store,
                  [&](const Progress& progress, const char* what) { show_progress(history, progress, what); }};
   };
   print_header();

@@ -41,14 +41,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-ordo::Config config_in(const std::string& folder) {
+ordo::Config config_of(const Stage& stage) {
   ordo::Config config;
-  config.store = "sqlite:" + folder + "/replica.db";
+  config.store = stage.store.empty() ? "sqlite:" + stage.folder + "/replica.db" : stage.store;
   config.node.threads = kThreads;
   // The score of a payload is its position: perform receives the payloads of a file in the order of the
   // stream.
   config.queues = {
-      {.name = "files",
+      {.name = "replica",
        .shards = 16,
        .max_retries = 5,
        .retry = {.strategy = ordo::RetryPolicy::Strategy::fixed, .delay = std::chrono::seconds{1}}}};
@@ -120,8 +120,8 @@ Result run_ordered(const Stage& stage) {
   Acknowledged acknowledged(stage.folder);
   Progress progress;
 
-  ordo::Server server(config_in(stage.folder));
-  server.add("files", ordo::make_worker<Instruction>([&](const ordo::TypedJob<Instruction>& job) {
+  ordo::Server server(config_of(stage));
+  server.add("replica", ordo::make_worker<Instruction>([&](const ordo::TypedJob<Instruction>& job) {
                apply(folder, stage.blobs, job.job.id, job.payload(), progress);
                progress.merged += job.payloads.size() - 1;
                ++progress.runs;
@@ -142,7 +142,7 @@ Result run_ordered(const Stage& stage) {
                         .payload = ordo::Codec<Instruction>::encode({position, change}),
                         .score = static_cast<double>(position)});
       }
-      client.push_many("files", std::move(jobs));
+      client.push_many("replica", std::move(jobs));
       progress.pushed += positions.size();
     };
     produce(stage.history, acknowledged.count(), push, [&](std::size_t count) { acknowledged.set(count); });
