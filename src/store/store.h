@@ -298,7 +298,7 @@ class Store {
   virtual std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
                              std::vector<NewEntry> entries) = 0;
 
-  /// The store's clock, UTC.
+  /// The store's clock, UTC. Called often: answers from what is known, without asking a server each time.
   virtual Time now() = 0;
 
   /// What the store is, and what of its version, settings, rights and room an operator should know.
