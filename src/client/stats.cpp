@@ -13,7 +13,7 @@ bool is_payload(const domain::Entry& entry) {
 }
 
 void add_payload(domain::Counts& counts, const domain::Entry& entry, Time at, Time now) {
-  const auto run_at = entry.type == domain::EntryType::revive ? at : entry.run_at.value_or(at);
+  const auto run_at = entry.run_at.value_or(at);
   ++(run_at > now ? counts.scheduled : counts.due);
   counts.oldest = std::min(counts.oldest, run_at);
 }

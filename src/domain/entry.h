@@ -38,7 +38,7 @@ struct Entry {
   std::string_view key;  ///< what order is kept by
   std::string_view id;
   std::optional<double> score;  ///< absent: the store's time at append, Unix seconds
-  std::optional<Time> run_at;   ///< absent: the store's time at append
+  std::optional<Time> run_at;   ///< absent: the store's time at append; of a run_now: when it was asked for
   JobOptions options;
   std::string_view payload;
 

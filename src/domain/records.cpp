@@ -8,6 +8,7 @@ namespace ordo::domain {
 namespace {
 
 constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kCopied = 2;  // counts of a shard that was copied
 
 void check_version(ByteReader& in) {
   if (in.get<std::uint8_t>() != kVersion) in.fail("its version is unknown");
@@ -119,12 +120,13 @@ DeadPayload decode_dead(std::string_view bytes) {
 std::string encode(const Counts& counts) {
   std::string bytes;
   ByteWriter out(bytes);
-  out.put(kVersion);
+  out.put(counts.copied.empty() ? kVersion : kCopied);
   for (const auto value : {counts.due, counts.scheduled, counts.retrying, counts.running, counts.awaiting,
                            counts.processed, counts.failed}) {
     out.put(value);
   }
   put_time(out, counts.oldest);
+  if (!counts.copied.empty()) out.put_long(counts.copied);
   for (const Seq seq : counts.running_now) out.put(seq);
   return bytes;
 }
@@ -133,12 +135,14 @@ Counts decode_counts(std::string_view bytes) {
   Counts counts;
   if (bytes.empty()) return counts;
   ByteReader in(bytes, "shard's counts");
-  check_version(in);
+  const auto version = in.get<std::uint8_t>();
+  if (version != kVersion && version != kCopied) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
                       &counts.processed, &counts.failed}) {
     *value = in.get<std::uint64_t>();
   }
   counts.oldest = get_time(in);
+  if (version == kCopied) counts.copied = in.get_long();
   while (!in.at_end()) counts.running_now.push_back(in.get<Seq>());
   return counts;
 }

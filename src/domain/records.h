@@ -67,6 +67,8 @@ struct Counts {
   std::uint64_t failed = 0;      ///< failed runs, for ever
   Time oldest = Time::max();     ///< earliest run_at of a queued job
   std::vector<Seq> running_now;  ///< first entries of running jobs, for listings; a hundred at most
+  /// How far the shard is copied from another store; its owners keep it as it is. Empty: it was not copied.
+  std::string copied;
 
   std::uint64_t queued() const { return due + scheduled + retrying; }
   bool operator==(const Counts&) const = default;

@@ -61,6 +61,16 @@ TEST(RecordCodecs, keep_every_field) {
   EXPECT_EQ(decode_counts(encode(full_counts())), full_counts());
 }
 
+TEST(RecordCodecs, counts_of_a_copied_shard_say_so) {
+  auto counts = full_counts();
+  counts.copied = "from there";
+  counts.running_now = {3, 5};
+  EXPECT_EQ(decode_counts(encode(counts)), counts);
+  auto not_copied = counts;
+  not_copied.copied.clear();
+  EXPECT_EQ(encode(not_copied)[0], 1);  // as earlier versions wrote and read it
+}
+
 TEST(RecordCodecs, keep_defaults) {
   EXPECT_EQ(decode_state(encode(JobState{})), JobState{});
   EXPECT_EQ(decode_dead(encode(DeadPayload{})), DeadPayload{});
@@ -138,7 +148,8 @@ TEST(RecordCodecs, an_unknown_version_is_corrupt) {
   auto state = encode(full_state());
   auto dead = encode(full_dead());
   auto counts = encode(full_counts());
-  state[0] = dead[0] = counts[0] = 2;
+  state[0] = dead[0] = 2;
+  counts[0] = 3;
   EXPECT_THAT([&] { decode_state(state); }, kIsCorrupt);
   EXPECT_THAT([&] { decode_dead(dead); }, kIsCorrupt);
   EXPECT_THAT([&] { decode_counts(counts); }, kIsCorrupt);

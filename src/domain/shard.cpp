@@ -30,6 +30,7 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   witness_through_ = takeover.clean ? 0 : takeover.head;
   processed_ = counts.processed;
   failed_ = counts.failed;
+  copied_ = counts.copied;
   table_.reserve(counts.queued() + counts.running);
   for (auto& [seq, state] : states) {
     for (const auto& [piece, score] : state.scores) restored_scores_.emplace(piece, score);

@@ -266,6 +266,7 @@ class Shard {
   std::size_t running_ = 0;   // jobs, not runs
   std::uint64_t processed_ = 0;
   std::uint64_t failed_ = 0;
+  std::string copied_;  // kept for who copies into this shard
 
   // To be written, and being written
   Changes changes_;

@@ -60,7 +60,7 @@ Piece Shard::piece_of(const LoggedEntry& logged, const Job* job) {
 void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piece, Time now) {
   const auto& entry = logged.entry;
   Job& job = *Job::create(kind, entry.id, entry.key, std::move(piece));
-  job.run_at = entry.type == EntryType::revive ? logged.at : entry.run_at.value_or(logged.at);
+  job.run_at = entry.run_at.value_or(logged.at);
   if (entry.options != JobOptions{}) {
     job.more().options = entry.options;
     set_priority(job);
@@ -147,7 +147,7 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   }
   if (!beside.empty() || revived || (merged_away && has_options))
     dirty(job);  // its entries alone do not say so
-  if (moved) move(job, revived ? std::optional(logged.at) : std::nullopt, now);
+  if (moved) move(job, revived ? std::optional(entry.run_at.value_or(logged.at)) : std::nullopt, now);
 }
 
 // Its priority or, with `run_at`, its time has changed, and its retries start over.
@@ -255,7 +255,8 @@ void Shard::run_now(Job& job, const LoggedEntry& logged, Time now) {
   }
   auto& extra = job.more();
   extra.through = std::max(extra.through, logged.seq);
-  job.run_at = std::min(job.run_at, logged.at);  // one that is due keeps its place
+  // One that is due keeps its place.
+  job.run_at = std::min(job.run_at, logged.entry.run_at.value_or(logged.at));
   dirty(job);
   if (!settling) place(job, now);
 }

@@ -64,11 +64,12 @@ class Harness {
     append(entry);
   }
 
-  void control(EntryType type, const std::string& id) {
+  void control(EntryType type, const std::string& id, std::optional<Time> run_at = {}) {
     Entry entry;
     entry.type = type;
     entry.kind = options_.name;
     entry.id = id;
+    entry.run_at = run_at;
     append(entry);
   }
 

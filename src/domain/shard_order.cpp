@@ -174,6 +174,7 @@ Counts Shard::counts(Time now) {
   counts.running = running_;
   counts.processed = processed_;
   counts.failed = failed_;
+  counts.copied = copied_;
   counts.oldest = std::min(oldest, oldest_in_due(now));
   for (const auto& [no, active] : runs_) {
     for (const Job* job : active.jobs) {

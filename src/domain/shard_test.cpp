@@ -419,6 +419,32 @@ TEST(ShardControl, RevivedPayloadsRunNowWithFreshRetries) {
   EXPECT_EQ(shard.job("1").retry_count, -1);
 }
 
+TEST(ShardControl, EntriesThatSayTheirTimeKeepIt) {
+  Harness shard(plain());
+  const auto asked = shard.now() - hours{2};
+  shard.push({.id = "revived", .run_at = asked}, EntryType::revive);
+  EXPECT_EQ(shard.job("revived").run_at, asked);
+  shard.push({.id = "merged", .run_at = shard.now() + hours{1}});
+  shard.push({.id = "merged", .run_at = asked}, EntryType::revive);
+  EXPECT_EQ(shard.job("merged").run_at, asked);
+  shard.push({.id = "later", .run_at = shard.now() + hours{5}});
+  shard.control(EntryType::run_now, "later", asked);
+  EXPECT_EQ(shard.job("later").run_at, asked);
+  shard.commit();
+  shard.rebuild();
+  EXPECT_EQ(shard.job("merged").run_at, asked);
+  EXPECT_EQ(shard.job("later").run_at, asked);
+}
+
+TEST(ShardCounts, KeepWhatWasSaidOfACopy) {
+  PayloadBudget budget;
+  Shard shard(plain(), budget);
+  Counts counts;
+  counts.copied = "from there";
+  shard.load({}, {}, counts);
+  EXPECT_EQ(shard.counts({}).copied, "from there");
+}
+
 TEST(ShardCounts, SplitAndLag) {
   Harness shard(plain());
   shard.push({.id = "due"});

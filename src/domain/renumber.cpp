@@ -1,0 +1,76 @@
+#include "domain/renumber.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace ordo::domain {
+
+Entry settled(Entry entry, Time at) {
+  switch (entry.type) {
+    case EntryType::push:
+    case EntryType::revive:
+      if (!entry.score) entry.score = score_of(at);
+      if (!entry.run_at) entry.run_at = at;
+      break;
+    case EntryType::run_now:
+      if (!entry.run_at) entry.run_at = at;
+      break;
+    case EntryType::cancel:
+      break;
+  }
+  return entry;
+}
+
+Numbering::Numbering(std::vector<Seq> old) {
+  std::sort(old.begin(), old.end());
+  old.erase(std::unique(old.begin(), old.end()), old.end());
+  places_.reserve(old.size());
+  for (const Seq each : old) places_.push_back({.old = each});
+}
+
+void Numbering::pass(Seq old, Seq number) {
+  ORDO_ASSERT(number > last_);
+  for (; next_ < places_.size() && places_[next_].old <= old; ++next_) {
+    auto& place = places_[next_];
+    place.is_entry = place.old == old;
+    place.number = place.is_entry ? number : last_;
+  }
+  last_ = number;
+}
+
+const Numbering::Place* Numbering::find(Seq old) const {
+  const auto at = std::lower_bound(places_.begin(), places_.end(), old,
+                                   [](const Place& place, Seq wanted) { return place.old < wanted; });
+  return at != places_.end() && at->old == old ? &*at : nullptr;
+}
+
+std::optional<Seq> Numbering::of(Seq old) const {
+  const auto* place = find(old);
+  return place != nullptr && place->is_entry ? std::optional(place->number) : std::nullopt;
+}
+
+Seq Numbering::up_to(Seq old) const {
+  const auto* place = find(old);
+  ORDO_ASSERT(place != nullptr);
+  const bool is_behind_all = static_cast<std::size_t>(place - places_.data()) >= next_;
+  return is_behind_all ? last_ : place->number;
+}
+
+void add_references(std::vector<Seq>& numbers, Seq first, const JobState& state) {
+  numbers.push_back(first);
+  numbers.push_back(state.through);
+  for (const auto& [seq, score] : state.scores) numbers.push_back(seq);
+}
+
+JobState renumbered(JobState state, const Numbering& numbering) {
+  state.through = numbering.up_to(state.through);
+  std::vector<std::pair<Seq, double>> scores;
+  for (const auto& [seq, score] : state.scores) {
+    if (const auto number = numbering.of(seq)) scores.emplace_back(*number, score);
+  }
+  state.scores = std::move(scores);
+  return state;
+}
+
+}  // namespace ordo::domain
