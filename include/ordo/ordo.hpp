@@ -6,6 +6,7 @@
 #include <ordo/client.hpp>
 #include <ordo/codec.hpp>
 #include <ordo/config.hpp>
+#include <ordo/copy.hpp>
 #include <ordo/error.hpp>
 #include <ordo/events.hpp>
 #include <ordo/execution.hpp>

@@ -73,6 +73,7 @@ void add_queue_commands(CLI::App& app, Context& context);
 void add_job_commands(CLI::App& app, Context& context);
 void add_dead(CLI::App& app, Context& context);
 void add_init(CLI::App& app, Context& context);
+void add_copy(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 

@@ -57,6 +57,7 @@ void build(CLI::App& app, Context& context) {
   add_job_commands(app, context);
   add_dead(app, context);
   add_init(app, context);
+  add_copy(app, context);
   add_bench(app, context);
   add_completion(app, context);
 }

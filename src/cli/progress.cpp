@@ -26,25 +26,22 @@ std::string bar(std::uint64_t done, std::uint64_t all) {
 
 }  // namespace
 
-Progress::Progress(const Input& input)
-    : input_(input),
-      on_(is_terminal(STDERR_FILENO)),
-      started_(system_clock().steady()),
-      next_(started_ + kEvery) {}
+Progress::Progress()
+    : on_(is_terminal(STDERR_FILENO)), started_(system_clock().steady()), next_(started_ + kEvery) {}
 
 Progress::~Progress() {
   if (shown_) fmt::print(stderr, "\r\033[K");
 }
 
-void Progress::show(std::uint64_t pushed) {
+void Progress::show(std::uint64_t part, std::uint64_t whole, std::uint64_t count, std::string_view things) {
   if (!on_) return;
   const Duration now = system_clock().steady();
   if (now < next_) return;
   next_ = now + kEvery;
   shown_ = true;
   const double seconds = std::chrono::duration<double>(now - started_).count();
-  const std::string part = input_.size() > 0 ? bar(input_.bytes_read(), input_.size()) : std::string();
-  fmt::print(stderr, "\r\033[K{}{} jobs, {:.0f}/s", part, pushed, static_cast<double>(pushed) / seconds);
+  fmt::print(stderr, "\r\033[K{}{} {}, {:.0f}/s", whole > 0 ? bar(part, whole) : std::string(), count, things,
+             static_cast<double>(count) / seconds);
 }
 
 }  // namespace ordo::cli

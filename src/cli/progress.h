@@ -1,25 +1,24 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include <ordo/time.hpp>
 
-#include "cli/line_reader.h"
-
 namespace ordo::cli {
 
-/// A bar on the standard error while a file of jobs is pushed; nothing unless that is a terminal.
+/// A bar on the standard error while something long goes on; nothing unless that is a terminal.
 class Progress {
  public:
-  explicit Progress(const Input& input);
+  Progress();
   ~Progress();  ///< wipes the bar
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void show(std::uint64_t pushed);
+  /// `part` of `whole` is done; no bar if `whole` is not known (0). `count` of `things` tell how fast.
+  void show(std::uint64_t part, std::uint64_t whole, std::uint64_t count, std::string_view things);
 
  private:
-  const Input& input_;
   bool on_;
   bool shown_ = false;
   Duration started_;

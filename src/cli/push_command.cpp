@@ -68,9 +68,11 @@ int push_file(Context& context, const PushValues& values) {
   Client client = context.open_client();
   NdjsonResult result;
   {
-    Progress progress(input);
-    result =
-        NdjsonPush(client, values.queue, [&](std::uint64_t pushed) { progress.show(pushed); }).run(lines);
+    Progress progress;
+    const auto show = [&](std::uint64_t pushed) {
+      progress.show(input.bytes_read(), input.size(), pushed, "jobs");
+    };
+    result = NdjsonPush(client, values.queue, show).run(lines);
   }
   if (result.line > 0) {
     fmt::print(stderr, "ordo: pushed {}; line {}: {}\n", result.pushed, result.line, result.error);

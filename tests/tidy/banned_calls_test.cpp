@@ -70,6 +70,7 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/runtime/node.cpp", "the loops of the node's threads, and the user's event handlers"},
     {"catch", "src/runtime/fetcher.h", "answers the run that asked, then throws on"},
     {"catch", "src/server/server.cpp", "around the user's hooks"},
+    {"catch", "src/client/copy_owner.cpp", "the loop that renews a copy's leases, and its end without a store"},
     {"catch", "src/client/worker.cpp", "the text of what the user's perform threw"},
     {"catch", "src/cli/main_entry.cpp", "the CLI's main: every error becomes a message and an exit code"},
     {"catch", "src/cli/ndjson_push.cpp", "names the line that cannot be pushed; those before it stay pushed"},

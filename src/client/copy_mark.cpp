@@ -1,0 +1,41 @@
+#include "client/copy_mark.h"
+
+#include "base/bytes.h"
+
+namespace ordo {
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kOpen = 1, kFirst = 2, kPaused = 4;
+
+}  // namespace
+
+std::string encode(const CopyMark& mark) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put(kVersion);
+  out.put(static_cast<std::uint8_t>((mark.is_open ? kOpen : 0) | (mark.is_first ? kFirst : 0) |
+                                    (mark.paused ? kPaused : 0)));
+  for (const auto value : {mark.from_batch, mark.to_batch, mark.from_after, mark.to_after, mark.entries,
+                           mark.checksum, mark.dead_no}) {
+    out.put(value);
+  }
+  return bytes;
+}
+
+CopyMark decode_copy_mark(std::string_view bytes) {
+  ByteReader in(bytes, "mark of a copy");
+  if (in.get<std::uint8_t>() != kVersion) in.fail("its version is unknown");
+  const auto flags = in.get<std::uint8_t>();
+  CopyMark mark;
+  mark.is_open = (flags & kOpen) != 0;
+  mark.is_first = (flags & kFirst) != 0;
+  mark.paused = (flags & kPaused) != 0;
+  for (auto* value : {&mark.from_batch, &mark.to_batch, &mark.from_after, &mark.to_after, &mark.entries,
+                      &mark.checksum, &mark.dead_no}) {
+    *value = in.get<std::uint64_t>();
+  }
+  return mark;
+}
+
+}  // namespace ordo

@@ -1,0 +1,227 @@
+// What a copy moves: entries, job states, dead payloads.
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include <ordo/error.hpp>
+
+#include "client/checksum.h"
+#include "client/store_copy.h"
+#include "store/blocking.h"
+
+namespace ordo {
+namespace {
+
+constexpr std::size_t kRows = 8192;
+constexpr std::size_t kAppendBytes = 8u << 20;
+constexpr std::size_t kStatesPerCommit = 256;  // with errors of at most 16 KiB
+constexpr std::size_t kDeadPerPage = 64;       // with payloads of at most 1 MiB, unless allowed more
+
+std::uint64_t checksum_of(const domain::Entry& entry) { return Checksum::of(domain::encode(entry)); }
+
+}  // namespace
+
+// Entries as they are in TO: in FROM they may still owe something to the time of their append.
+void StoreCopy::read_log(Side side, const std::function<bool(const Part&)>& wanted, const Visit& visit,
+                         const std::function<void()>& after_chunk) {
+  const bool is_from = side == Side::from;
+  const auto log = (is_from ? from_ : to_).open_log();
+  std::unordered_map<store::ShardId, Part*> by_shard;
+  for (auto& part : parts_) {
+    if (!wanted(part)) continue;
+    const auto& grant = is_from ? part.from : part.to;
+    log->add(grant.shard, is_from ? part.mark.from_after : part.mark.to_after, grant.lease);
+    by_shard[grant.shard] = &part;
+  }
+  for (bool at_end = by_shard.empty(); !at_end;) {
+    const auto chunk = log->read(kRows);
+    at_end = chunk.at_end;
+    for (const auto& row : chunk.rows) {
+      const auto entry = domain::decode_entry(chunk.body(row));
+      visit(*by_shard.at(row.shard), row, domain::settled(entry, row.at));
+    }
+    check_owners();
+    after_chunk();
+  }
+}
+
+// As a node that takes over everything would.
+void StoreCopy::load_states() {
+  std::vector<store::ShardId> shards;
+  for (const auto& part : parts_) shards.push_back(part.from.shard);
+  std::unordered_map<store::ShardId, std::vector<store::StateRow>> states;
+  for (auto& facts : from_.load(shards)) states[facts.shard] = std::move(facts.states);
+  for (auto& part : parts_) {
+    if (part.is_marked && !(part.mark.is_open && part.mark.is_first)) continue;  // they are copied
+    part.states = std::move(states[part.from.shard]);
+    std::vector<domain::Seq> spoken_of{part.from_position};
+    for (const auto& row : part.states) {
+      domain::add_references(spoken_of, row.seq, domain::decode_state(row.bytes));
+    }
+    part.places = domain::Numbering(std::move(spoken_of));
+  }
+}
+
+void StoreCopy::read_from() {
+  std::uint64_t count = 0;
+  read_log(
+      Side::from, [](const Part&) { return true; },
+      [&](Part& part, const store::LogRow& row, const domain::Entry& entry) {
+        part.entries.push_back(checksum_of(entry));
+        part.places.pass(row.seq, part.entries.size());
+        part.last = row.seq;
+        ++count;
+      },
+      [&] { report(CopyProgress::Step::reading, count); });
+}
+
+// How far an earlier call has come.
+void StoreCopy::match_to() {
+  std::uint64_t count = 0;
+  read_log(
+      Side::to, [](const Part& part) { return part.is_resumed; },
+      [&](Part& part, const store::LogRow&, const domain::Entry& entry) {
+        count += part.has_next(checksum_of(entry)) ? 1 : 0;
+      },
+      [&] { report(CopyProgress::Step::copying, count); });
+}
+
+void StoreCopy::append_missing() {
+  std::uint64_t done = 0;
+  std::unordered_map<const Part*, std::uint64_t> places;
+  std::vector<store::NewEntry> entries;
+  std::size_t bytes = 0;
+  const auto flush = [&] {
+    if (entries.empty()) return;
+    check_owners();
+    appended_ += entries.size();
+    store::append_and_wait(to_, std::exchange(entries, {}));
+    bytes = 0;
+  };
+  read_log(
+      Side::from, [](const Part& part) { return part.mark.is_open; },
+      [&](Part& part, const store::LogRow& row, const domain::Entry& entry) {
+        const auto place = ++places[&part];
+        auto encoded = domain::encode(entry);
+        const auto checksum = Checksum::of(encoded);
+        if (place > part.entries.size()) {  // pushed meanwhile
+          part.entries.push_back(checksum);
+          part.places.pass(row.seq, place);
+          part.last = row.seq;
+        } else if (part.entries[place - 1] != checksum) {
+          throw Error(ErrorKind::corrupt, "cannot copy: the log of FROM reads differently a second time");
+        }
+        ++done;
+        if (place <= part.in_to) return;
+        bytes += encoded.size();
+        entries.push_back({part.to.shard, std::move(encoded)});
+        if (bytes >= kAppendBytes) flush();
+      },
+      [&] {
+        flush();
+        report(CopyProgress::Step::copying, done);
+      });
+}
+
+// Job states, and the counts that speak of them. First the numbers that TO gave to the entries they mean.
+void StoreCopy::write_states() {
+  std::unordered_map<const Part*, domain::Numbering> numbers;
+  std::set<const Part*> mixed;
+  for (auto& part : parts_) {
+    part.in_to = 0;
+    if (!part.is_whole()) continue;
+    std::vector<domain::Seq> spoken_of{part.places.up_to(part.from_position)};
+    for (const auto& row : part.states) {
+      const auto first = part.places.of(row.seq);
+      if (!first) continue;
+      domain::add_references(spoken_of, *first,
+                             domain::renumbered(domain::decode_state(row.bytes), part.places));
+    }
+    numbers[&part] = domain::Numbering(std::move(spoken_of));
+  }
+  read_log(
+      Side::to, [](const Part& part) { return part.is_whole(); },
+      [&](Part& part, const store::LogRow& row, const domain::Entry& entry) {
+        if (part.has_next(checksum_of(entry))) {
+          numbers.at(&part).pass(part.in_to, row.seq);
+        } else {
+          mixed.insert(&part);
+        }
+      },
+      [] {});
+  for (auto& part : parts_) {
+    if (!part.is_whole()) continue;
+    part.to_counts = part.from_counts;
+    part.to_counts.due += std::exchange(part.to_counts.running, 0);
+    part.to_counts.running_now.clear();
+    part.to_position = numbers.at(&part).up_to(part.places.up_to(part.from_position));
+    if (mixed.contains(&part)) {  // what others pushed is to be counted, too
+      const auto& counts = part.from_counts;
+      part.to_counts = {.processed = counts.processed, .failed = counts.failed};
+      part.to_position = 0;
+    }
+    write_states_of(part, numbers.at(&part));
+  }
+}
+
+void StoreCopy::write_states_of(Part& part, const domain::Numbering& numbers) {
+  std::vector<store::StateRow> rows;
+  const auto flush = [&] {
+    std::vector<store::Delta> deltas{delta_of(part)};
+    deltas.front().states = std::exchange(rows, {});
+    commit(std::move(deltas));
+  };
+  for (const auto& row : part.states) {
+    const auto place = part.places.of(row.seq);
+    const auto first = place ? numbers.of(*place) : std::nullopt;
+    if (!first) continue;
+    const auto state =
+        domain::renumbered(domain::renumbered(domain::decode_state(row.bytes), part.places), numbers);
+    rows.push_back({*first, domain::encode(state)});
+    if (rows.size() == kStatesPerCommit) flush();
+  }
+  flush();
+}
+
+void StoreCopy::copy_dead() {
+  std::map<Part*, std::vector<store::DeadRow>> page;
+  each_dead(
+      Side::from,
+      [&](Part& part, const store::DeadRow& row) {
+        if (part.is_whole() && row.no > part.mark.dead_no) page[&part].push_back(row);
+      },
+      [&] {
+        std::vector<store::Delta> deltas;
+        for (auto& [part, rows] : page) {
+          part->mark.dead_no = rows.back().no;
+          deltas.push_back(delta_of(*part));
+          deltas.back().dead = std::move(rows);
+        }
+        page.clear();
+        commit(std::move(deltas));
+      });
+}
+
+void StoreCopy::each_dead(Side side, const std::function<void(Part&, const store::DeadRow&)>& visit,
+                          const std::function<void()>& after_page) {
+  auto part = parts_.begin();
+  for (const auto& queue : queues_) {
+    const auto first = part;
+    part += queue.from.shards;
+    if (std::none_of(first, part, [](const Part& each) { return each.is_whole(); })) continue;
+    const auto number = side == Side::from ? queue.from.number : queue.to.number;
+    auto& store = side == Side::from ? from_ : to_;
+    for (std::uint64_t after = 0;;) {
+      const auto rows = store.dead(number, after, kDeadPerPage);
+      for (const auto& row : rows) {
+        after = row.no;
+        visit(*(first + row.shard.index), row);
+      }
+      check_owners();
+      after_page();
+      if (rows.size() < kDeadPerPage) break;
+    }
+  }
+}
+
+}  // namespace ordo
