@@ -15,7 +15,9 @@ namespace ordo {
 struct CopyMark {
   bool is_open = false;  ///< the round has not ended yet
   bool is_first = true;  ///< the round, or the last one, is the first
-  bool paused = false;   ///< what the queue is to be when the round has ended: while it is open, it is paused
+  bool paused = false;   ///< what the queue is to be after the round
+  /// Until then it is paused by the copy.
+  bool holds_pause = false;
   std::uint64_t from_batch = 0;  ///< commits of owners in FROM: another number says that a node worked there
   std::uint64_t to_batch = 0;    ///< the commit that wrote this mark
   domain::Seq from_after = 0;  ///< the round is about FROM's entries behind this one; earlier ones are copied

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <ordo/error.hpp>
 
@@ -119,13 +120,12 @@ void StoreCopy::find_marks() {
       throw refusal("queue '" + queues_[part.queue].to.name + "' of TO has content of its own" + kStartOver);
     }
   }
-  // The flag of a queue whose round is open is the copy's own.
   for (std::size_t i = 0; i < queues_.size(); ++i) {
-    bool is_open = false;
+    bool is_held = false;
     for (const auto& part : parts_) {
-      if (part.queue != i || !part.is_marked || is_open) continue;
-      is_open = part.mark.is_open;
-      queues_[i].paused = is_open ? part.mark.paused : queues_[i].to.paused;
+      if (part.queue != i || !part.is_marked || is_held) continue;
+      is_held = part.mark.holds_pause;
+      queues_[i].paused = is_held ? part.mark.paused : queues_[i].to.paused;
     }
   }
 }
@@ -193,6 +193,7 @@ void StoreCopy::open_round() {
       mark.to_after = part.is_marked ? part.to.head : 0;
     }
     mark.is_open = true;
+    mark.holds_pause = true;
     mark.paused = queues_[part.queue].paused;
     Checksum checksum;
     for (const auto entry : part.entries) checksum.add(entry);
@@ -223,7 +224,14 @@ void StoreCopy::close_round() {
     mark.entries = part.entries.empty() ? 0 : 1;
     mark.checksum = part.entries.empty() ? 0 : part.entries.back();
     deltas.push_back(delta_of(part));
-    to_.set_paused(queues_[part.queue].to.name, mark.paused);
+  }
+  commit(std::exchange(deltas, {}));
+  // Only now may a node of TO begin. Who is killed before the last commit sets the flags once more.
+  for (auto& part : parts_) {
+    if (!part.mark.holds_pause) continue;
+    to_.set_paused(queues_[part.queue].to.name, queues_[part.queue].paused);
+    part.mark.holds_pause = false;
+    deltas.push_back(delta_of(part));
   }
   commit(std::move(deltas));
 }

@@ -1,0 +1,186 @@
+// Copies between two memory stores whose clocks differ; FROM is filled by real shards under random work.
+#include "client/store_copy.h"
+
+#include <gmock/gmock.h>
+
+#include "client/store_copy_harness.h"
+
+namespace ordo::store_copy_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+CopyResult copy(store::Store& from, store::Store& to) {
+  return StoreCopy(from, to, system_clock(), seconds{10}, {}).run();
+}
+
+struct Stores {
+  explicit Stores(std::uint64_t seed, int steps = 150) {
+    fill(from, from_clock, seed, steps);
+    to_clock.move(from_clock.wall() - kStart);
+  }
+
+  /// TO has all of it, and goes on as FROM does.
+  void expect_equal() {
+    EXPECT_EQ(dead_of(to), dead_of(from));
+    EXPECT_EQ(flags_of(to), flags_of(from));
+    EXPECT_EQ(play(to, from_clock.wall()), play(from, from_clock.wall()));
+  }
+
+  MovedClock from_clock{kStart}, to_clock{kStart + hours{5}};
+  store::memory::MemoryStore from{from_clock}, to{to_clock};
+};
+
+std::string refusal_of(store::Store& from, store::Store& to) {
+  try {
+    copy(from, to);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(StoreCopy, brings_everything_and_goes_on_alike) {
+  std::uint64_t states = 0, dead = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Stores stores(seed);
+    const auto result = copy(stores.from, stores.to);
+    EXPECT_TRUE(result.verified());
+    for (const auto& queue : result.queues) {
+      states += queue.to.states;
+      dead += queue.to.dead;
+    }
+    stores.expect_equal();
+  }
+  EXPECT_GT(states, 100U);
+  EXPECT_GT(dead, 100U);
+}
+
+/// False: the copy came to its end before TO failed.
+bool fails(store::Store& from, store::Store& to, std::uint64_t fatal_call, bool is_done_first) {
+  Failing failing(to, fatal_call, is_done_first);
+  try {
+    copy(from, failing);
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
+}
+
+TEST(StoreCopy, goes_on_exactly_where_it_stood) {
+  std::uint64_t points = 0;
+  for (const std::uint64_t seed : {11, 12, 13}) {
+    for (const bool is_done_first : {false, true}) {
+      for (std::uint64_t call = 1;; ++call, ++points) {
+        SCOPED_TRACE(testing::Message() << "seed " << seed << " call " << call << " done " << is_done_first);
+        Stores stores(seed, 60);
+        if (!fails(stores.from, stores.to, call, is_done_first)) break;
+        push(stores.from, "orders", {.id = "meanwhile"});
+        fails(stores.from, stores.to, 1 + (call * 7) % 11, !is_done_first);
+        push(stores.from, "mails", {.id = "again"});
+        EXPECT_TRUE(copy(stores.from, stores.to).verified());
+        stores.expect_equal();
+      }
+    }
+  }
+  EXPECT_GT(points, 60U);
+}
+
+TEST(StoreCopy, nothing_runs_in_to_before_its_end) {
+  Stores stores(14);
+  std::uint64_t call = 1;
+  for (; fails(stores.from, stores.to, call, false); ++call) {
+    for (const auto& row : stores.to.shards()) {
+      const auto counts = domain::decode_counts(row.counts);
+      if (counts.copied.empty() || !decode_copy_mark(counts.copied).is_open) continue;
+      // Between the marks and the flag nothing is there yet.
+      EXPECT_TRUE(stores.to.queues().find("orders")->paused || counts.queued() == 0);
+    }
+  }
+  Stores others(15);
+  fails(others.from, others.to, 9, true);
+  play(others.to, others.to_clock.wall());
+  EXPECT_THAT(refusal_of(others.from, others.to), HasSubstr("before the copy had ended"));
+}
+
+TEST(StoreCopy, leaves_the_shards_released_and_the_nodes_gone) {
+  Stores stores(1);
+  copy(stores.from, stores.to);
+  for (auto* store : {&stores.from, &stores.to}) {
+    EXPECT_THAT(store->nodes(), IsEmpty());
+    for (const auto& row : store->shards()) EXPECT_EQ(row.owner, "");
+    Owners owners(*store, stores.from_clock.wall());
+    owners.release();
+  }
+}
+
+TEST(StoreCopy, counts_are_those_of_from) {
+  Stores stores(3);
+  const auto result = copy(stores.from, stores.to);
+  std::uint64_t processed = 0;
+  for (const auto& row : stores.from.shards()) processed += domain::decode_counts(row.counts).processed;
+  EXPECT_GT(processed, 0U);
+  EXPECT_EQ(result.queues.at(0).to.processed + result.queues.at(1).to.processed, processed);
+  for (const auto& row : stores.to.shards()) EXPECT_EQ(domain::decode_counts(row.counts).running, 0U);
+}
+
+TEST(StoreCopy, a_second_time_brings_what_came_since) {
+  Stores stores(4);
+  copy(stores.from, stores.to);
+  EXPECT_EQ(copy(stores.from, stores.to).appended, 0U);
+  play(stores.to, stores.to_clock.wall());  // nodes of TO at work: their marks stay
+  stores.to.set_paused("orders", true);
+  push(stores.from, "orders", {.id = "late"});
+  push(stores.from, "orders", {.id = "later"});
+  const auto result = copy(stores.from, stores.to);
+  EXPECT_EQ(result.appended, 2U);
+  EXPECT_TRUE(result.verified());
+  EXPECT_TRUE(stores.to.queues().find("orders")->paused) << "TO's own flag by now";
+  Owners owners(stores.to, stores.to_clock.wall());
+  EXPECT_THAT(owners.jobs(), ::testing::AllOf(::testing::Contains(HasSubstr("/late ")),
+                                              ::testing::Contains(HasSubstr("/later "))));
+  owners.release();
+  EXPECT_EQ(copy(stores.from, stores.to).appended, 0U);
+}
+
+TEST(StoreCopy, refuses_content_of_others) {
+  for (const bool dead : {false, true}) {
+    Stores stores(5);
+    if (dead) {
+      fill(stores.to, stores.to_clock, 77);
+    } else {
+      stores.to.define("orders", 3);
+      push(stores.to, "orders", {.id = "mine"});
+    }
+    EXPECT_THAT(refusal_of(stores.from, stores.to), HasSubstr("has content of its own"));
+  }
+  Stores stores(5);
+  stores.to.define("orders", 4);
+  EXPECT_THAT(refusal_of(stores.from, stores.to), HasSubstr("has 3 shards in FROM and 4 in TO"));
+  store::memory::MemoryStore empty(stores.from_clock);
+  EXPECT_THAT(refusal_of(empty, stores.to), HasSubstr("FROM has no queues"));
+}
+
+TEST(StoreCopy, refuses_another_from) {
+  Stores stores(6), others(7);
+  copy(stores.from, stores.to);
+  EXPECT_THAT(refusal_of(others.from, stores.to), HasSubstr("cannot copy: queue "));
+  play(stores.from, stores.from_clock.wall());
+  EXPECT_THAT(refusal_of(stores.from, stores.to), HasSubstr("a node has worked there since"));
+}
+
+TEST(StoreCopy, pushes_into_to_stay_beside) {
+  Stores stores(8);
+  copy(stores.from, stores.to);
+  push(stores.to, "orders", {.id = "early", .payload = "x"});
+  push(stores.from, "orders", {.id = "late"});
+  EXPECT_TRUE(copy(stores.from, stores.to).verified());
+  Owners owners(stores.to, stores.to_clock.wall());
+  EXPECT_THAT(owners.jobs(), ::testing::AllOf(::testing::Contains(HasSubstr("/late ")),
+                                              ::testing::Contains(HasSubstr("/early "))));
+}
+
+}  // namespace
+}  // namespace ordo::store_copy_test
