@@ -48,6 +48,7 @@ CopyResult StoreCopy::run() {
   own_shards();
   find_marks();
   check_marks();
+  leave_touched_rounds();
   load_states();
   read_from();
   open_round();
@@ -131,7 +132,7 @@ void StoreCopy::find_marks() {
 }
 
 void StoreCopy::check_marks() {
-  for (const auto& part : parts_) {
+  for (auto& part : parts_) {
     if (!part.is_marked) continue;
     const auto& name = queues_[part.queue].from.name;
     if (part.mark.from_batch != part.from.batch) {
@@ -141,7 +142,8 @@ void StoreCopy::check_marks() {
           "it is another store" +
           kStartOver);
     }
-    if (part.mark.is_open && part.mark.to_batch != part.to.batch) {
+    part.is_touched = part.mark.is_open && part.mark.to_batch != part.to.batch;
+    if (part.is_touched && part.mark.is_first) {
       throw refusal("a node has worked on queue '" + name + "' of TO before the copy had ended" + kStartOver);
     }
     check_same_from(part);

@@ -34,6 +34,7 @@ class StoreCopy {
     CopyMark mark;
     bool is_marked = false;
     bool is_resumed = false;
+    bool is_touched = false;  // nodes of TO worked in the open round
     domain::Counts from_counts, to_counts;
     domain::Seq from_position = 0, to_position = 0;
     std::vector<store::StateRow> states;  // FROM's
@@ -57,6 +58,8 @@ class StoreCopy {
     bool paused = false;  // what it is to be afterwards
   };
 
+  struct Totals;
+
   using Visit = std::function<void(Part&, const store::LogRow&, const domain::Entry&)>;
 
   // Both stores (store_copy.cpp)
@@ -74,6 +77,7 @@ class StoreCopy {
   // What is in them (store_copy_log.cpp)
   void read_log(Side side, const std::function<bool(const Part&)>& wanted, const Visit& visit,
                 const std::function<void()>& after_chunk);
+  void leave_touched_rounds();
   void load_states();
   void read_from();
   void match_to();
@@ -86,6 +90,7 @@ class StoreCopy {
 
   // Whether they agree (store_copy_check.cpp)
   CopyResult verify();
+  void read_back(Totals& totals);
 
   void report(CopyProgress::Step step, std::uint64_t done);
   void check_owners() const;

@@ -14,8 +14,12 @@ struct Findings {
   CopyTotals totals;
   std::vector<std::pair<domain::Seq, std::uint64_t>> states;  // by the place of the job's first entry
 
-  void add_state(domain::Seq place, const domain::JobState& state) {
-    states.emplace_back(place, Checksum::of(domain::encode(state)));
+  void add_states(const std::vector<store::StateRow>& rows, const domain::Numbering& places) {
+    for (const auto& row : rows) {
+      const auto place = places.of(row.seq);
+      const auto state = domain::renumbered(domain::decode_state(row.bytes), places);
+      if (place) states.emplace_back(*place, Checksum::of(domain::encode(state)));
+    }
   }
   void add_dead(const store::DeadRow& row) {
     dead.add(static_cast<std::uint64_t>(row.at.time_since_epoch().count())).add(row.bytes);
@@ -48,58 +52,23 @@ bool CopyResult::verified() const {
                      [](const CopiedQueue& queue) { return queue.from == queue.to; });
 }
 
+struct StoreCopy::Totals {
+  std::unordered_map<const Part*, Findings> from, to;
+};
+
 // Entry numbers become places among the copied entries, which both stores share.
 CopyResult StoreCopy::verify() {
-  std::unordered_map<const Part*, Findings> from, to;
-  std::unordered_map<store::ShardId, std::vector<store::StateRow>> to_states;
-  std::unordered_map<const Part*, domain::Numbering> places;
-  std::vector<store::ShardId> shards;
-  for (auto& part : parts_) {
-    part.in_to = 0;
-    if (part.is_whole()) shards.push_back(part.to.shard);
-  }
-  for (auto& facts : to_.load(shards)) to_states[facts.shard] = std::move(facts.states);
+  Totals totals;
+  read_back(totals);
   for (const auto& part : parts_) {
-    std::vector<domain::Seq> spoken_of;
-    for (const auto& row : to_states[part.to.shard]) {
-      domain::add_references(spoken_of, row.seq, domain::decode_state(row.bytes));
-    }
-    places[&part] = domain::Numbering(std::move(spoken_of));
-  }
-
-  std::uint64_t done = 0;
-  read_log(
-      Side::to, [](const Part& part) { return part.mark.is_open; },
-      [&](Part& part, const store::LogRow& row, const domain::Entry& entry) {
-        const auto checksum = Checksum::of(domain::encode(entry));
-        if (!part.has_next(checksum)) return;
-        places.at(&part).pass(row.seq, part.in_to);
-        to[&part].entries.add(checksum);
-        ++to[&part].totals.entries;
-        ++done;
-      },
-      [&] { report(CopyProgress::Step::checking, done); });
-
-  std::unordered_map<store::ShardId, domain::Counts> to_counts;
-  for (const auto& row : to_.shards()) to_counts[row.shard] = domain::decode_counts(row.counts);
-  for (const auto& part : parts_) {
-    if (!part.mark.is_open) continue;
-    for (const auto checksum : part.entries) from[&part].entries.add(checksum);
-    from[&part].totals.entries = part.entries.size();
+    auto& from = totals.from[&part];
+    for (const auto checksum : part.entries) from.entries.add(checksum);
+    from.totals.entries = part.entries.size();
     if (!part.is_whole()) continue;
-    from[&part].add_counts(part.from_counts);
-    to[&part].add_counts(to_counts[part.to.shard]);
-    const auto add_states = [&](Findings& findings, const std::vector<store::StateRow>& states,
-                                const domain::Numbering& numbers) {
-      for (const auto& row : states) {
-        const auto state = domain::renumbered(domain::decode_state(row.bytes), numbers);
-        if (const auto place = numbers.of(row.seq)) findings.add_state(*place, state);
-      }
-    };
-    add_states(from[&part], part.states, part.places);
-    add_states(to[&part], to_states[part.to.shard], places.at(&part));
+    from.add_counts(part.from_counts);
+    from.add_states(part.states, part.places);
   }
-  for (auto [side, findings] : {std::pair{Side::from, &from}, std::pair{Side::to, &to}}) {
+  for (auto [side, findings] : {std::pair{Side::from, &totals.from}, std::pair{Side::to, &totals.to}}) {
     each_dead(
         side,
         [&, found = findings](const Part& part, const store::DeadRow& row) {
@@ -112,10 +81,49 @@ CopyResult StoreCopy::verify() {
   result.appended = appended_;
   for (const auto& queue : queues_) result.queues.push_back({.name = queue.from.name, .from = {}, .to = {}});
   for (const auto& part : parts_) {
-    from[&part].add_to(result.queues[part.queue].from);
-    to[&part].add_to(result.queues[part.queue].to);
+    totals.from[&part].add_to(result.queues[part.queue].from);
+    totals.to[&part].add_to(result.queues[part.queue].to);
   }
   return result;
+}
+
+// Entries, states and counts of TO.
+void StoreCopy::read_back(Totals& totals) {
+  std::unordered_map<store::ShardId, std::vector<store::StateRow>> states;
+  std::unordered_map<const Part*, domain::Numbering> places;
+  std::vector<store::ShardId> shards;
+  for (auto& part : parts_) {
+    part.in_to = 0;
+    if (part.is_whole()) shards.push_back(part.to.shard);
+  }
+  for (auto& facts : to_.load(shards)) states[facts.shard] = std::move(facts.states);
+  for (const auto& part : parts_) {
+    std::vector<domain::Seq> spoken_of;
+    for (const auto& row : states[part.to.shard]) {
+      domain::add_references(spoken_of, row.seq, domain::decode_state(row.bytes));
+    }
+    places[&part] = domain::Numbering(std::move(spoken_of));
+  }
+  std::uint64_t done = 0;
+  read_log(
+      Side::to, [](const Part& part) { return part.mark.is_open; },
+      [&](Part& part, const store::LogRow& row, const domain::Entry& entry) {
+        const auto checksum = Checksum::of(domain::encode(entry));
+        if (!part.has_next(checksum)) return;
+        places.at(&part).pass(row.seq, part.in_to);
+        auto& to = totals.to[&part];
+        to.entries.add(checksum);
+        ++to.totals.entries;
+        ++done;
+      },
+      [&] { report(CopyProgress::Step::checking, done); });
+  std::unordered_map<store::ShardId, domain::Counts> counts;
+  for (const auto& row : to_.shards()) counts[row.shard] = domain::decode_counts(row.counts);
+  for (const auto& part : parts_) {
+    if (!part.is_whole()) continue;
+    totals.to[&part].add_counts(counts[part.to.shard]);
+    totals.to[&part].add_states(states[part.to.shard], places.at(&part));
+  }
 }
 
 }  // namespace ordo

@@ -45,6 +45,37 @@ void StoreCopy::read_log(Side side, const std::function<bool(const Part&)>& want
   }
 }
 
+// A later round that was stopped half-way, and then nodes of TO were started: its queues are paused, but
+// entries that were merged or carried out are gone. The last one that is there says how far the round came.
+// Those behind it that are gone, too, come once more, to the same effect. The round ends there, and another
+// one begins.
+void StoreCopy::leave_touched_rounds() {
+  std::unordered_map<const Part*, std::vector<domain::Seq>> numbers;
+  read_log(
+      Side::from, [](const Part& part) { return part.is_touched; },
+      [&](Part& part, const store::LogRow& row, const domain::Entry& entry) {
+        part.entries.push_back(checksum_of(entry));
+        numbers[&part].push_back(row.seq);
+      },
+      [] {});
+  read_log(
+      Side::to, [](const Part& part) { return part.is_touched; },
+      [&](Part& part, const store::LogRow&, const domain::Entry& entry) {
+        const auto next = part.entries.begin() + static_cast<std::ptrdiff_t>(part.in_to);
+        const auto found = std::find(next, part.entries.end(), checksum_of(entry));
+        if (found == part.entries.end()) return;
+        part.in_to = static_cast<std::uint64_t>(found - part.entries.begin()) + 1;
+      },
+      [] {});
+  for (auto& part : parts_) {
+    if (!part.is_touched) continue;
+    if (part.in_to > 0) part.mark.from_after = numbers[&part][part.in_to - 1];
+    part.mark.is_open = part.is_resumed = false;
+    part.in_to = 0;
+    part.entries.clear();
+  }
+}
+
 // As a node that takes over everything would.
 void StoreCopy::load_states() {
   std::vector<store::ShardId> shards;

@@ -88,6 +88,36 @@ TEST(StoreCopy, goes_on_exactly_where_it_stood) {
   EXPECT_GT(points, 60U);
 }
 
+TEST(StoreCopy, a_later_round_goes_on_although_nodes_of_to_have_read_it) {
+  const auto push_late = [](store::Store& from) {
+    Random random(21);
+    for (int i = 0; i < 40; ++i) push_something(from, random, kStart);
+  };
+  Stores expected(16, 60);
+  copy(expected.from, expected.to);
+  push_late(expected.from);
+  copy(expected.from, expected.to);
+  const auto played = play(expected.to, expected.from_clock.wall());
+  std::uint64_t touched = 0;
+  for (std::uint64_t call = 1;; ++call) {
+    SCOPED_TRACE(call);
+    Stores stores(16, 60);
+    copy(stores.from, stores.to);
+    push_late(stores.from);
+    if (!fails(stores.from, stores.to, call, true)) break;
+    {
+      Owners owners(stores.to, stores.to_clock.wall());
+      owners.commit_all();
+      owners.release();
+    }
+    touched += stores.to.queues().find("mails")->paused ? 1 : 0;
+    EXPECT_TRUE(copy(stores.from, stores.to).verified());
+    EXPECT_EQ(flags_of(stores.to), flags_of(stores.from));
+    EXPECT_EQ(play(stores.to, stores.from_clock.wall()), played);
+  }
+  EXPECT_GT(touched, 3U);
+}
+
 TEST(StoreCopy, nothing_runs_in_to_before_its_end) {
   Stores stores(14);
   std::uint64_t call = 1;
