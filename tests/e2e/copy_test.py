@@ -7,7 +7,6 @@ import random
 import subprocess
 import time
 import unittest
-import zlib
 
 from project import ORDO, Project
 
@@ -16,7 +15,6 @@ SHARDS = 3
 CONFIG = f"""store = "{FROM}"
 [node]
 threads = 1
-lease = "2s"
 [queue.orders]
 command = ["python3", "-B", "worker.py"]
 shards = {SHARDS}
@@ -81,20 +79,20 @@ class Copy(Project):
         return listing
 
     def drained(self, store):
-        """What runs there, shard by shard, in order."""
+        """What runs there, key by key, in order. (Jobs that a killed node left are marked before they start, so that
+        those of other keys may overtake them: the order of a shard is compared by the unit tests.)"""
         notes = self.folder / "requests.ndjson"
         notes.unlink(missing_ok=True)
         self.drain("--store", store, "--queue", "orders,mails")
-        shards = collections.defaultdict(list)
+        keys = collections.defaultdict(list)
         for request in self.requests():
             for job in request["jobs"]:
                 job.pop("fence")
-                shard = zlib.crc32(job["key"].encode()) % SHARDS if request["queue"] == "orders" else 0
-                shards[request["queue"], shard].append(job)
-        return shards
+                keys[request["queue"], job["key"]].append(job)
+        return keys
 
     def test_killed_again_and_again_it_brings_everything(self):
-        self.fill(bulk=120_000)
+        self.fill(bulk=80_000)
         seed = int(os.environ.get("ORDO_COPY_SEED", time.time_ns() % 10_000))
         print(f"seed {seed}", flush=True)
         rng = random.Random(seed)
@@ -126,7 +124,7 @@ class Copy(Project):
         runs = self.drained(TO)
         self.assertEqual(runs, self.drained(FROM))
         self.assertGreater(sum(map(len, runs.values())), 60)
-        self.assertIn(0, {job["retry_count"] for shard in runs.values() for job in shard})
+        self.assertIn(0, {job["retry_count"] for jobs in runs.values() for job in jobs})
         self.assertEqual(self.listed(TO, "orders"), self.listed(FROM, "orders"))
 
     def test_one_call_says_what_it_did(self):
