@@ -24,19 +24,24 @@ FULL = 500             # jobs waiting: producers hold back
 PATIENCE_S = 300       # for everything to be done after the last fault
 FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, "kill worker": 10,
           "kill all": 2}
+SERVER_FAULTS = {**FAULTS, "cut connections": 30, "restart server": 10}
 
 
 class Chaos:
     def __init__(self, seed, nodes=3, store="sqlite:"):
-        self.seed, self.random = seed, random.Random(seed)
+        self.seed, self.random, self.store = seed, random.Random(seed), store
         self.cluster = Cluster(store, LEASE_MS, QUEUE)
+        self.faults = SERVER_FAULTS if self.cluster.server else FAULTS
+        # A store behind a connection notices a death only after a lease: less often, or nothing ever runs.
+        self.gap_s = 1 if self.cluster.server else 0.5
+        self.is_down = False        # the server
         self.counts = collections.Counter()
         self.problems = []
         self.last_step = time.monotonic()
         self.later = []             # (when, what to do)
         self.busy = {}              # node: what is being done to it
         self.deadlines = {}         # node: when it must have ended after TERM
-        self.killed_in_lock = self.lost_leases = 0
+        self.killed_in_lock = self.lost_leases = self.not_joined = 0
         self.stopping, self.full = threading.Event(), threading.Event()
         self.producers = [Producer(self.cluster, number, seed, self.stopping, self.full)
                           for number in range(3)]
@@ -64,7 +69,7 @@ class Chaos:
             now = time.monotonic()
             if now >= next_fault:
                 self.fault()
-                next_fault = now + self.random.expovariate(1 / 0.5)
+                next_fault = now + self.random.expovariate(1 / self.gap_s)
             self.stopping.wait(0.01)
         self.stopping.set()
         while self.later and not self.problems:  # nothing here may wait for a node that is to go on
@@ -78,6 +83,8 @@ class Chaos:
             try:
                 (self.full.set if self.cluster.unfinished() > FULL else self.full.clear)()
             except Exception as error:  # told by finish
+                if self.cluster.server:
+                    continue  # it may have been killed under the question; finish asks again
                 self.problems.append(f"stats: {error!r}")
             self.stopping.wait(1)
 
@@ -99,7 +106,7 @@ class Chaos:
     # Faults -------------------------------------------------------------------------------------------------
 
     def fault(self):
-        kind = self.random.choices(list(FAULTS), list(FAULTS.values()))[0]
+        kind = self.random.choices(list(self.faults), list(self.faults.values()))[0]
         if kind == "kill producer":
             self.random.choice(self.producers).doom = 0.003 * 150 ** self.random.random()
             hit = False  # counted there
@@ -107,6 +114,10 @@ class Chaos:
             hit = True
             for node in list(self.cluster.nodes):
                 self.kill(node)
+        elif kind == "cut connections":
+            hit = self.cut_connections()
+        elif kind == "restart server":
+            hit = self.restart_server()
         else:
             idle = [node for node in self.cluster.nodes if node not in self.busy]
             hit = bool(idle) and getattr(self, kind.replace(" ", "_"))(self.random.choice(idle)) is not False
@@ -166,11 +177,50 @@ class Chaos:
             return False
         return True
 
+    def cut_connections(self):
+        """All or one; now and then none comes back for a while. Being cut alone excuses nobody."""
+        self.cluster.note("cut")
+        all_of_them, which = self.random.random() < 0.4, self.random.random()
+        refuse_s = self.random.uniform(0.1, 1) if self.random.random() < 0.3 else 0
+
+        def choose(connections):
+            if all_of_them or not connections:
+                return connections
+            return [connections[int(which * len(connections))]]
+        since = time.monotonic_ns()
+        self.cluster.proxy.cut(choose, refuse_s)
+        if refuse_s:
+            self.after(refuse_s, lambda: self.cluster.note("stall", since=since))
+        return True
+
+    def restart_server(self):
+        """kill -9, and after up to a second it is started on what is on its disk."""
+        if self.is_down:
+            return False
+        self.cluster.note("restart")
+        self.is_down, since = True, time.monotonic_ns()
+        self.cluster.server.kill()
+
+        def until_it_answers():
+            if self.cluster.server.process.poll() is not None:
+                self.problems.append(f"the server ended: {self.cluster.server.log_text()[-2000:]}")
+            elif self.cluster.server.ready():
+                self.is_down = False
+                self.cluster.note("stall", since=since)
+            else:
+                self.after(0.05, until_it_answers)
+
+        def start():
+            self.cluster.server.launch()
+            until_it_answers()
+        self.after(self.random.uniform(0, 1), start)
+        return True
+
     def ended(self, node):
         """A node is gone that the chaos has not killed."""
         code, doing = node.process.returncode, self.busy.pop(node, None)
         self.cluster.nodes.remove(node)
-        self.after(0, self.start_node)
+        self.after(0.5 if self.is_down else 0, self.start_node)
         early = code == -signal.SIGTERM and not self.cluster.seen("start", node=node.name)
         if doing == "terminated" and (code == 0 or early):
             return
@@ -179,9 +229,17 @@ class Chaos:
             self.killed_in_lock += 1
         elif code == 1 and "the leases are lost" in node.log_text():
             self.lost_leases += 1
+        elif code == 1 and self.could_not_join(node):
+            self.not_joined += 1
         else:
             self.problems.append(f"{node.name} ended by itself with {code} ({doing}): "
                                  f"{node.log_text()[-3000:]}")
+
+    def could_not_join(self, node):
+        """It was started while the server was away, or cut off: it says so and leaves it to its supervisor."""
+        last = node.log_text().strip().rpartition("\n")[2]
+        is_told = last.startswith(("ordo: cannot ", "ordo: no connection"))
+        return self.cluster.server and is_told and not self.cluster.seen("start", node=node.name)
 
     # The end ------------------------------------------------------------------------------------------------
 
@@ -224,13 +282,14 @@ class Chaos:
         acked = sum(push["acked"] for push in self.pushes.values())
         found = ", ".join(f"{count} {name}" for name, count in sorted(checker.counts.items()))
         self.counts["kill producer"] = sum(producer.killed for producer in self.producers)
-        faults = ", ".join(f"{name} {self.counts[name]}" for name in [*FAULTS, "kill of a stopped node"])
+        faults = ", ".join(f"{name} {self.counts[name]}" for name in [*self.faults, "kill of a stopped node"])
         lines = [f"seed {self.seed}: faults: {faults}; nodes that left because their leases were lost "
-                 f"{self.lost_leases}, stopped nodes killed in the write lock {self.killed_in_lock}",
+                 f"{self.lost_leases}, that could not join {self.not_joined}, "
+                 f"stopped nodes killed in the write lock {self.killed_in_lock}",
                  f"{acked} pushes acknowledged of {len(self.pushes)}; {found}"]
         if self.problems:
             lines += [f"{len(self.problems)} problems:", *self.problems[:20],
-                      f"again: python3 tests/crash/chaos.py --seed {self.seed}; "
+                      f"again: python3 tests/crash/chaos.py --seed {self.seed} --store {self.store}; "
                       f"judge again: python3 tests/crash/checker.py {self.cluster.folder}"]
         return "\n".join(lines)
 
@@ -249,7 +308,7 @@ class Chaos:
 
 def run(seconds, seed, nodes=3, store="sqlite:", keep=False):
     """True: nothing was wrong."""
-    print(f"chaos for {seconds} s, seed {seed}", flush=True)
+    print(f"chaos for {seconds} s, seed {seed}, store {store}", flush=True)
     chaos = Chaos(seed, nodes, store)
     done = False
     try:
@@ -266,7 +325,7 @@ def main():
     parser.add_argument("seconds", nargs="?", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--store", default="sqlite:", help="sqlite: (a new file) or sqlite:FILE")
+    parser.add_argument("--store", default="sqlite:", help="sqlite: (a new file), sqlite:FILE, or redis: or postgres: (a new server)")
     parser.add_argument("--keep", action="store_true", help="keep the folder with the log of what happened")
     values = parser.parse_args()
     seed = values.seed if values.seed is not None else random.SystemRandom().randrange(1_000_000)

@@ -10,6 +10,8 @@ import sys
 import tempfile
 import time
 
+import servers
+
 ORDO = os.path.abspath(os.environ.get("ORDO_BIN", "build/release/ordo"))
 BUILD = pathlib.Path(os.environ.get("ORDO_BINARY_DIR", os.path.dirname(ORDO)))
 PLUGIN = BUILD / "tests" / "libordo_crash_recorder.so"
@@ -44,10 +46,17 @@ class Node:
 class Cluster:
     def __init__(self, store="sqlite:", lease_ms=2000, queue=""):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-crash-"))
+        self.server = self.proxy = None
         if store == "sqlite:":
             store = f"sqlite:{self.folder}/ordo.db"
-        if not store.startswith("sqlite:"):
-            raise SystemExit(f"the crash suite cannot use {store}: sqlite: is the only store so far")
+        direct = store
+        if store in servers.STORES:
+            self.server = servers.STORES[store](self.folder / "server")
+            self.server.start()
+            self.proxy = servers.Proxy(self.server.path)
+            store, direct = self.server.through(self.proxy.port), self.server.direct
+        elif not store.startswith("sqlite:"):
+            raise SystemExit(f"the crash suite cannot use {store}: give sqlite:, redis: or postgres:")
         self.nodes, self.names = [], itertools.count(1)
         self.events = self.folder / "events.ndjson"
         self.log = os.open(self.events, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -55,9 +64,9 @@ class Cluster:
         self.environment.update(TMPDIR=str(self.folder), TZ="UTC",
                                 ORDO_CONFIG=str(self.folder / "command.toml"))
         command = "command = " + json.dumps([sys.executable, "-B", str(WORKER)])
-        for name, worker in (("command", command), ("thread", "")):
+        for name, url, worker in (("command", store, command), ("thread", store, ""), ("direct", direct, "")):
             (self.folder / f"{name}.toml").write_text(CONFIG.format(
-                store=json.dumps(store), lease_ms=lease_ms, worker=worker, queue=queue))
+                store=json.dumps(url), lease_ms=lease_ms, worker=worker, queue=queue))
 
     # Nodes --------------------------------------------------------------------------------------------------
 
@@ -93,6 +102,9 @@ class Cluster:
             if node.process.poll() is None:
                 node.process.kill()
             node.process.wait()
+        if self.server:
+            self.server.kill()
+            self.proxy.close()
         os.close(self.log)
         if keep:
             print(f"kept: {self.folder}", file=sys.stderr, flush=True)
@@ -102,8 +114,10 @@ class Cluster:
     # Commands -----------------------------------------------------------------------------------------------
 
     def ordo(self, *arguments, stdin=None):
+        """Asks the store itself, whatever is done to the connections of others."""
         done = subprocess.run([ORDO, *arguments], cwd=self.folder, input=stdin, capture_output=True,
-                              timeout=60, text=True, env=self.environment, check=False)
+                              timeout=60, text=True, check=False,
+                              env={**self.environment, "ORDO_CONFIG": str(self.folder / "direct.toml")})
         if done.returncode != 0:
             what = " ".join(arguments)
             raise AssertionError(f"ordo {what}: exit {done.returncode}: {done.stdout}{done.stderr}")
