@@ -227,7 +227,7 @@ class Store {
   /// The given entries of the shard (ascending), those that still exist.
   virtual LogChunk fetch(ShardId shard, std::span<const Seq> seqs) = 0;
 
-  /// Makes every LogReader::wait() of every process return.
+  /// Makes every LogReader::wait() of every process return; of this one alone if the store cannot be reached.
   virtual void wake() = 0;
 
   // --- owner ---

@@ -80,6 +80,7 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/store/redis/pipeline.cpp",
      "the pipeline's loop: an error belongs to those who wait for it, and the connection is made anew"},
     {"catch", "src/store/redis/test_server.h", "asks a test's server until it listens"},
+    {"catch", "src/store/postgres/postgres_store.cpp", "a wake is only a hint, and nodes end with one"},
     {"catch", "src/store/postgres/committer.cpp",
      "the committer's loop: an error belongs to those who wait for it"},
     {"catch", "src/store/memory/memory_store.cpp",
