@@ -153,6 +153,15 @@ foreach(suite IN ITEMS crash e2e)
       ENVIRONMENT PYTHONUNBUFFERED=1)
   endforeach()
 endforeach()
+if("crash" IN_LIST ORDO_SUITES)
+  foreach(name IN ITEMS chaos death)
+    foreach(store IN ITEMS redis postgres)
+      ordo_test_entry(crash.${name}_${store}
+        COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/crash/${name}_test.py
+        LABELS crash TIMEOUT 600 ENVIRONMENT PYTHONUNBUFFERED=1 ORDO_CRASH_STORE=${store}:)
+    endforeach()
+  endforeach()
+endif()
 
 # The worker of the crash suite in threads of its node; `chaos` is what ./dev chaos needs.
 if("crash" IN_LIST ORDO_SUITES)

@@ -5,13 +5,14 @@ import unittest
 
 import chaos
 
-SECONDS = 25
+STORE = os.environ.get("ORDO_CRASH_STORE", "sqlite:")
+SECONDS = 25 if STORE.startswith("sqlite:") else 15
 
 
 class Short(unittest.TestCase):
     def test_nothing_is_lost_or_runs_out_of_turn(self):
         seed = int(os.environ.get("ORDO_CRASH_SEED") or random.SystemRandom().randrange(1_000_000))
-        self.assertTrue(chaos.run(SECONDS, seed, store=os.environ.get("ORDO_CRASH_STORE", "sqlite:")))
+        self.assertTrue(chaos.run(SECONDS, seed, store=STORE))
 
 
 if __name__ == "__main__":
