@@ -165,6 +165,10 @@ struct Claim {
   std::string seen_owner;  ///< empty: free
   std::uint64_t seen_token = 0;
   std::uint64_t seen_renewals = 0;  ///< of the owner; ignored when the store knows that the owner is gone
+
+  /// Of a shard that another node has not given back. A store that cannot see processes takes that node for
+  /// dead, as who waits for its return would let a job that kills its nodes kill for ever.
+  bool takes_from_another(std::string_view node) const { return !seen_owner.empty() && seen_owner != node; }
 };
 
 struct Grant {
@@ -173,7 +177,8 @@ struct Grant {
   std::uint64_t batch = 0;  ///< the shard's last committed batch number
   Seq head = 0;             ///< no entry of the shard that is there has a higher number
   bool clean = true;        ///< the previous owner released it
-  bool crashed = false;     ///< the previous owner is known dead (not merely silent)
+  /// The previous owner is known dead; where the store cannot see processes, it was silent for a lease.
+  bool crashed = false;
 };
 
 using Completion = std::function<void(std::exception_ptr)>;

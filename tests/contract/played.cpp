@@ -104,7 +104,8 @@ std::string Played::describe(const std::vector<Grant>& grants) {
   std::ostringstream text;
   for (const auto& grant : grants) {
     text << "\n  " << text_of(grant.shard) << " " << grant.lease.holder << " batch " << grant.batch
-         << (grant.clean ? " clean" : "") << (grant.crashed ? " crashed" : "");
+         << (grant.clean ? " clean" : "");
+    if (local_) text << (grant.crashed ? " crashed" : "");
     if (local_) text << " token " << grant.lease.token << " head " << grant.head;
   }
   return text.str();

@@ -102,7 +102,6 @@ class Death(unittest.TestCase):
         self.assertEqual(len(cluster.seen("end", node=other.name)), 1)
         self.passed = True
 
-    @unittest.skipUnless(AT_ONCE, "a crash is counted only where a dead node can be told from a silent one")
     def test_a_job_that_kills_its_node_dies_and_its_neighbours_do_not(self):
         """Marks begin after the first unclean take-over: one with the neighbours, then alone."""
         cluster = self.cluster(LEASE_MS, QUEUE + "\nmax_crashes = 3")

@@ -2,6 +2,7 @@
 // SQL function on a connection of the pool.
 #include "store/postgres/postgres_store.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -242,11 +243,16 @@ std::vector<Grant> PostgresStore::acquire(const std::string& node, std::uint64_t
                         parameters.numbers(renewals));
   std::vector<Grant> grants;
   for (int row = 0; row < rows.rows(); ++row) {
-    grants.push_back({.shard = unpack(rows.number(row, 0)),
+    const auto shard = unpack(rows.number(row, 0));
+    const bool taken = std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
+      return claim.shard == shard && claim.takes_from_another(node);
+    });
+    grants.push_back({.shard = shard,
                       .lease = {.token = rows.unsigned_number(row, 1), .holder = holder},
                       .batch = rows.unsigned_number(row, 2),
                       .head = rows.unsigned_number(row, 3),
-                      .clean = rows.flag(row, 4)});
+                      .clean = rows.flag(row, 4),
+                      .crashed = taken});
   }
   return grants;
 }

@@ -158,11 +158,13 @@ std::vector<Grant> RedisStore::acquire(const std::string& node, std::uint64_t ho
   std::vector<Grant> grants;
   for (const auto& row : reply.items) {
     const auto& last = row.at(3);
-    grants.push_back({.shard = claims[row.at(0).number()].shard,
+    const auto& claim = claims[row.at(0).number()];
+    grants.push_back({.shard = claim.shard,
                       .lease = {.token = row.at(1).number(), .holder = holder},
                       .batch = row.at(2).number(),
                       .head = last.is_nil() ? 0 : seq_of(last.text),
-                      .clean = row.at(4).number() == 0});
+                      .clean = row.at(4).number() == 0,
+                      .crashed = claim.takes_from_another(node)});
   }
   return grants;
 }
