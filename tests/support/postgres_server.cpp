@@ -85,7 +85,9 @@ PostgresServer::PostgresServer() : directory_(make_directory()) {
 
 PostgresServer::~PostgresServer() {
   stop(SIGQUIT);
-  std::filesystem::remove_all(directory_);
+  std::error_code ignored;  // a process of the server may still be writing there
+  for (int i = 0; i < 100 && std::filesystem::exists(directory_, ignored); ++i)
+    std::filesystem::remove_all(directory_, ignored);
 }
 
 PostgresServer& PostgresServer::shared() {

@@ -38,7 +38,10 @@ class TestServer {
   }
   ~TestServer() {
     kill();
-    std::filesystem::remove_all(directory_);
+    // A child of the server may still be writing there.
+    std::error_code ignored;
+    for (int i = 0; i < 100 && std::filesystem::exists(directory_, ignored); ++i)
+      std::filesystem::remove_all(directory_, ignored);
   }
   TestServer(const TestServer&) = delete;
   TestServer& operator=(const TestServer&) = delete;
