@@ -225,19 +225,27 @@ class Chaos:
         code, doing = node.process.returncode, self.busy.pop(node, None)
         self.cluster.nodes.remove(node)
         self.after(0.5 if self.is_down else 0, self.start_node)
-        early = code == -signal.SIGTERM and not self.cluster.seen("start", node=node.name)
-        if doing == "terminated" and (code == 0 or early):
+        if doing == "terminated" and self.ended_as_told(node, code):
             return
         self.cluster.note("exit", node=node.name)
         if code == -9 and doing == "stopped":
             self.killed_in_lock += 1
-        elif code == 1 and "the leases are lost" in node.log_text():
-            self.lost_leases += 1
-        elif code == 1 and self.could_not_join(node):
-            self.not_joined += 1
-        else:
+        elif not self.had_to_leave(node, code):
             self.problems.append(f"{node.name} ended by itself with {code} ({doing}): "
                                  f"{node.log_text()[-3000:]}")
+
+    def ended_as_told(self, node, code):
+        early = code == -signal.SIGTERM and not self.cluster.seen("start", node=node.name)
+        return code == 0 or early
+
+    def had_to_leave(self, node, code):
+        if code == 1 and "the leases are lost" in node.log_text():
+            self.lost_leases += 1
+            return True
+        if code == 1 and self.could_not_join(node):
+            self.not_joined += 1
+            return True
+        return False
 
     def could_not_join(self, node):
         """It was started while the server was away: it says so, and to start it again is for others."""
@@ -274,7 +282,8 @@ class Chaos:
             node.process.send_signal(signal.SIGTERM)
         for node in list(self.cluster.nodes):
             code = node.process.wait(60)
-            if code != 0 and not self.problems:
+            fine = self.ended_as_told(node, code) or self.had_to_leave(node, code)
+            if not fine and not self.problems:
                 self.problems.append(f"{node.name} ended with {code} after TERM: {node.log_text()[-3000:]}")
             self.cluster.nodes.remove(node)
 
