@@ -142,11 +142,14 @@ TEST(ApiServer, asks_a_scheduler_of_the_program) {
   auto config = config_of(
       {{.name = "first", .shards = 1}, {.name = "last", .shards = 1}, {.name = "gate", .shards = 1}});
   config.node.threads = 1;
-  config.node.choose_shard = [](const std::vector<ShardLoad>& loads) -> std::optional<std::size_t> {
+  // Serves "last" before "first", although that was pushed later: it waits until both are there to choose from.
+  config.node.choose_shard = [seen = false](const std::vector<ShardLoad>& loads) mutable {
+    std::optional<std::size_t> chosen;
     for (std::size_t i = 0; i < loads.size(); ++i) {
-      if (loads[i].queue == "last") return i;
+      if (loads[i].queue == "last") seen = true;
+      if (loads[i].queue == "gate" || loads[i].queue == "last") chosen = i;
     }
-    return 0;
+    return chosen || !seen ? chosen : std::optional<std::size_t>(0);
   };
   Server server(config);
   server.add("first", telling(ran));
