@@ -33,7 +33,7 @@ Entry decode_entry(std::string_view bytes) {
   ByteReader in(bytes, "entry");
   Entry entry;
   entry.type = in.get<EntryType>();
-  if (entry.type < EntryType::push || entry.type > EntryType::run_now) in.fail("its type is unknown");
+  if (entry.type < EntryType::push || entry.type > EntryType::ended) in.fail("its type is unknown");
   const auto flags = in.get<std::uint8_t>();
   if (flags > 31) in.fail("its flags are unknown");
   entry.kind = in.get_short();

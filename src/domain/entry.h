@@ -16,6 +16,7 @@ enum class EntryType : std::uint8_t {
   revive = 2,   ///< a payload brought back from the dead
   cancel = 3,   ///< control: end the job
   run_now = 4,  ///< control: make the queued job due
+  ended = 5,    ///< control: a run that another node executed has ended (domain/lent.h)
 };
 
 /// Options of one job. Those of a later push replace the earlier ones where it sets them.

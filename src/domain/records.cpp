@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kCopied = 2;  // counts of a shard that was copied
+constexpr std::uint8_t kLent = 3;    // counts of a shard that has lent runs, copied or not
 
 void check_version(ByteReader& in) {
   if (in.get<std::uint8_t>() != kVersion) in.fail("its version is unknown");
@@ -120,13 +121,15 @@ DeadPayload decode_dead(std::string_view bytes) {
 std::string encode(const Counts& counts) {
   std::string bytes;
   ByteWriter out(bytes);
-  out.put(counts.copied.empty() ? kVersion : kCopied);
+  const auto version = !counts.lent.empty() ? kLent : counts.copied.empty() ? kVersion : kCopied;
+  out.put(version);
   for (const auto value : {counts.due, counts.scheduled, counts.retrying, counts.running, counts.awaiting,
                            counts.processed, counts.failed}) {
     out.put(value);
   }
   put_time(out, counts.oldest);
-  if (!counts.copied.empty()) out.put_long(counts.copied);
+  if (version != kVersion) out.put_long(counts.copied);
+  if (version == kLent) out.put_long(encode(counts.lent));
   for (const Seq seq : counts.running_now) out.put(seq);
   return bytes;
 }
@@ -136,15 +139,21 @@ Counts decode_counts(std::string_view bytes) {
   if (bytes.empty()) return counts;
   ByteReader in(bytes, "shard's counts");
   const auto version = in.get<std::uint8_t>();
-  if (version != kVersion && version != kCopied) in.fail("its version is unknown");
+  if (version < kVersion || version > kLent) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
                       &counts.processed, &counts.failed}) {
     *value = in.get<std::uint64_t>();
   }
   counts.oldest = get_time(in);
-  if (version == kCopied) counts.copied = in.get_long();
+  if (version != kVersion) counts.copied = in.get_long();
+  if (version == kLent) counts.lent = decode_lent(in.get_long());
   while (!in.at_end()) counts.running_now.push_back(in.get<Seq>());
   return counts;
+}
+
+std::vector<LentRun> lent_runs_of(std::string_view counts) {
+  const bool has_any = !counts.empty() && counts.front() == static_cast<char>(kLent);
+  return has_any ? decode_counts(counts).lent : std::vector<LentRun>{};
 }
 
 }  // namespace ordo::domain

@@ -9,6 +9,7 @@
 #include <ordo/job.hpp>
 
 #include "domain/entry.h"
+#include "domain/lent.h"
 #include "domain/shard_id.h"
 
 namespace ordo::domain {
@@ -56,7 +57,8 @@ struct DeadPayload {
 std::string encode(const DeadPayload& dead);
 DeadPayload decode_dead(std::string_view bytes);  ///< throws Error{corrupt}
 
-/// A shard's counts as its owner last committed them. Jobs, except where said.
+/// A shard's counts as its owner last committed them, and what else belongs to the shard as a whole. Jobs,
+/// except where said.
 struct Counts {
   std::uint64_t due = 0;
   std::uint64_t scheduled = 0;  ///< run_at ahead, never failed
@@ -69,6 +71,7 @@ struct Counts {
   std::vector<Seq> running_now;  ///< first entries of running jobs, for listings; a hundred at most
   /// How far the shard is copied from another store; its owners keep it as it is. Empty: it was not copied.
   std::string copied;
+  std::vector<LentRun> lent;  ///< runs that other nodes execute, in the order of their names
 
   std::uint64_t queued() const { return due + scheduled + retrying; }
   bool operator==(const Counts&) const = default;
@@ -76,5 +79,7 @@ struct Counts {
 
 std::string encode(const Counts& counts);
 Counts decode_counts(std::string_view bytes);  ///< throws Error{corrupt}; empty bytes: all zero
+/// The lent runs alone; cheap where there are none. Throws Error{corrupt}.
+std::vector<LentRun> lent_runs_of(std::string_view counts);
 
 }  // namespace ordo::domain

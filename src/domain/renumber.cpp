@@ -17,6 +17,7 @@ Entry settled(Entry entry, Time at) {
       if (!entry.run_at) entry.run_at = at;
       break;
     case EntryType::cancel:
+    case EntryType::ended:
       break;
   }
   return entry;

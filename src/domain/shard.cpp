@@ -31,6 +31,7 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   processed_ = counts.processed;
   failed_ = counts.failed;
   copied_ = counts.copied;
+  restore_lent(counts.lent);
   table_.reserve(counts.queued() + counts.running);
   for (auto& [seq, state] : states) {
     for (const auto& [piece, score] : state.scores) restored_scores_.emplace(piece, score);
@@ -79,7 +80,7 @@ JobState Shard::state_of(const Job& job) const {
 
 bool Shard::has_changes() const {
   return !changes_.erase.empty() || !changes_.erase_states.empty() || !changes_.dead.empty() ||
-         !dirty_.empty() || !ended_.empty() || !settling_.empty() || !marking_.empty();
+         !dirty_.empty() || !ended_.empty() || !settling_.empty() || !marking_.empty() || lent_changed_;
 }
 
 Changes Shard::collect() {
@@ -96,6 +97,7 @@ Changes Shard::collect() {
   std::swap(ended_, ended_in_flight_);
   std::swap(settling_, settling_in_flight_);
   std::swap(marking_, marking_in_flight_);
+  lent_changed_ = false;
   return std::exchange(changes_, {});
 }
 
@@ -129,6 +131,7 @@ void Shard::forget(Job& job) {
 
 std::vector<Run> Shard::released() { return std::exchange(released_, {}); }
 std::vector<RunNo> Shard::stops() { return std::exchange(stops_, {}); }
+std::vector<std::string> Shard::declined() { return std::exchange(declined_, {}); }
 std::vector<Event> Shard::events() { return std::exchange(events_, {}); }
 std::vector<JobView> Shard::dead_jobs() { return std::exchange(dead_jobs_, {}); }
 

@@ -2,12 +2,14 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <ordo/events.hpp>
@@ -19,8 +21,6 @@
 #include "domain/records.h"
 
 namespace ordo::domain {
-
-using RunNo = std::uint64_t;
 
 /// An entry with its place in the log. `entry` points into bytes of the caller.
 struct LoggedEntry {
@@ -43,6 +43,15 @@ struct Run {
 struct Admission {
   bool suspects = true;   ///< no witness or suspect runs on the node
   bool witnesses = true;  ///< no suspect runs on the node
+  /// What the node that is to execute the run has code for; null: the kinds switched on with serve().
+  const std::set<std::string, std::less<>>* kinds = nullptr;
+};
+
+/// What is known of the node that executes a lent run.
+enum class Borrower : std::uint8_t {
+  alive,
+  lapsed,  ///< it lives, but its leases ended since: it has stopped the run
+  dead,
 };
 
 /// What a shard wants written; the rest of a commit (lease, batch number) is its owner's.
@@ -51,12 +60,6 @@ struct Changes {
   std::vector<std::pair<Seq, JobState>> states;
   std::vector<Seq> erase_states;
   std::vector<DeadPayload> dead;
-};
-
-/// How one job's run ended, with the chance its retry may need (jitter in [0, 1)).
-struct JobEnd {
-  Outcome outcome;
-  double jitter = 0;
 };
 
 /// A queued or running job, for listings and for comparing a shard with its rebuild.
@@ -96,6 +99,8 @@ class Shard {
     bool crashed = false;  ///< its node died: marked jobs count a crash
     Seq head = 0;          ///< last entry of the log at the acquisition
     Time now{};
+    ShardId shard{};
+    std::uint64_t fence = 0;  ///< the token of the lease: names the runs that are lent under it
   };
   /// The states go with entries that are applied later; a job of an unclean take-over is a witness.
   void load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states, const Counts& counts);
@@ -121,6 +126,13 @@ class Shard {
   /// Fills in the payloads of a run whose bytes are all provided.
   void fill(Run& run);
 
+  /// The run is executed by `node` from the next commit on, until `session` of it is over. Its end comes
+  /// through the log; ended() is not called.
+  void lend(RunNo no, std::string_view node, std::uint64_t session);
+  /// Puts back the jobs of lent runs whose borrower is not alive. A dead one counts against marked jobs.
+  void take_back(const std::function<Borrower(const std::string& node, std::uint64_t session)>& look,
+                 Time now);
+
   /// A run has ended: one end per job, in the order of the run.
   void ended(RunNo no, const std::vector<JobEnd>& ends, Time now);
 
@@ -139,7 +151,10 @@ class Shard {
   /// Runs that waited for their marks and may start.
   std::vector<Run> released();
 
-  /// Runs to be asked to stop, since the last call: their jobs were cancelled.
+  /// Nodes that had no room for a run they were lent, since the last call.
+  std::vector<std::string> declined();
+
+  /// Runs to be asked to stop, since the last call: their jobs were cancelled. Not those that are lent.
   std::vector<RunNo> stops();
 
   /// What happened since the last call; empty unless watch(true).
@@ -156,7 +171,9 @@ class Shard {
 
   Counts counts(Time now);
   Seq through() const { return through_; }
-  std::size_t running() const { return runs_.size(); }
+  std::size_t running() const { return runs_.size(); }  ///< with those that are lent
+  std::size_t lent() const { return lent_; }
+  std::size_t lent_to(std::string_view node) const;
   /// How many jobs a run has; nothing: it is not running.
   std::optional<std::size_t> jobs_of(RunNo no) const {
     const auto run = runs_.find(no);
@@ -183,11 +200,19 @@ class Shard {
     bool served = true;
     std::array<DueSet, kRisks> due;
   };
+  struct Lent {
+    LentName name;
+    std::string node;
+    std::uint64_t session = 0;
+    bool stop = false;
+    Duration timeout{};
+  };
   struct Active {
     std::vector<Job*> jobs;
     Risk risk = Risk::normal;
     Time started{};
     bool marking = false;
+    std::optional<Lent> lent;
   };
 
   // Applying the log (shard_apply.cpp)
@@ -206,12 +231,21 @@ class Shard {
   bool add_piece(Job& job, Piece piece);
   void note_merged(Job& job, const PayloadSet::Merged& merged);
 
+  // Lent runs (shard_lent.cpp)
+  void restore_lent(const std::vector<LentRun>& runs);
+  void resume_lent(Job& job, RunNo no, std::size_t place);
+  void give_up_incomplete(Time now);
+  void apply_end(const LoggedEntry& logged, Time now);
+  std::vector<LentRun> lent_runs() const;
+  bool is_lent(const Job& job) const;
+
   // Order (shard_order.cpp)
   void promote(Time now);
   void place(Job& job, Time now);
   void arrive_due(Job& job, Time now);
   void insert_due(Job& job, Time now);
   void park(Line& line, Job& job);
+  void take_key(Job& job);
   void leave_place(Job& job);
   void release_front(Job& job, Time now);
   void protect_front(const Job& newcomer);
@@ -249,6 +283,8 @@ class Shard {
   std::set<std::pair<Time, Seq>> parked_times_;  // of parked jobs, for the lag
 
   std::unordered_map<RunNo, Active> runs_;
+  std::size_t lent_ = 0;
+  bool lent_changed_ = false;
   std::unordered_map<Seq, int> cancels_;  // controls that wait for the end of so many running jobs
   RunNo last_run_ = 0;
   Seq through_ = 0;
@@ -259,6 +295,9 @@ class Shard {
 
   std::unordered_map<Seq, JobState> restored_;       // states that wait for their entry
   std::unordered_map<Seq, double> restored_scores_;  // scores that wait for their entry
+  std::unordered_set<Seq> lent_pieces_;              // of lent runs, until the load has ended
+  std::unordered_map<Seq, std::pair<RunNo, std::size_t>>
+      lent_jobs_;  // by the last piece: run and place there
 
   std::size_t job_count_ = 0;
   std::size_t queued_ = 0;    // all but running, ending
@@ -280,6 +319,7 @@ class Shard {
 
   std::vector<Run> released_;
   std::vector<RunNo> stops_;
+  std::vector<std::string> declined_;
   std::vector<Event> events_;
   std::vector<JobView> dead_jobs_;
 };

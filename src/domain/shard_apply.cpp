@@ -25,6 +25,9 @@ void Shard::apply(const LoggedEntry& logged, Time now) {
     case EntryType::run_now:
       apply_control(logged, now);
       break;
+    case EntryType::ended:
+      apply_end(logged, now);
+      break;
   }
   through_ = logged.seq;
 }
@@ -39,6 +42,10 @@ void Shard::apply_payload(const LoggedEntry& logged, Time now) {
   } else {
     merge_into(*job, logged, std::move(piece), now);
   }
+  if (lent_jobs_.empty()) return;
+  if (const auto last = lent_jobs_.extract(logged.seq)) {
+    resume_lent(*table_.find_queued(kind, entry.id, entry.key), last.mapped().first, last.mapped().second);
+  }
 }
 
 Piece Shard::piece_of(const LoggedEntry& logged, const Job* job) {
@@ -51,6 +58,7 @@ Piece Shard::piece_of(const LoggedEntry& logged, const Job* job) {
   if (const auto state = restored_.find(logged.seq); state != restored_.end()) {
     needed = needed || state->second.mark == Mark::alone;
   }
+  needed = needed || lent_pieces_.contains(logged.seq);  // it may die at the run's end
   if (needed || budget_.used + logged.entry.payload.size() <= budget_.limit) {
     piece.bytes = CachedBytes(logged.entry.payload, budget_);
   }
@@ -92,7 +100,12 @@ void Shard::restore_state(Job& job, const JobState& state) {
   job.run_at = state.run_at;
   job.held = state.held;
   set_priority(job);
-  if (state.mark != Mark::none) restore_mark(job, state.mark);
+  if (state.mark == Mark::none) return;
+  if (lent_pieces_.contains(job.arrival())) {
+    extra.mark = state.mark;
+  } else {
+    restore_mark(job, state.mark);
+  }
 }
 
 // A marked job was running when its last owner ended. A node's death counts against it, a lost lease does
@@ -109,13 +122,12 @@ void Shard::restore_mark(Job& job, Mark mark) {
 void Shard::ready(Time now) {
   restored_.clear();
   restored_scores_.clear();
+  lent_pieces_.clear();
+  lent_jobs_.clear();
+  give_up_incomplete(now);
   for (Job* job : std::exchange(doomed_, {})) {
     if (!job->payloads.all_present()) continue;  // it runs alone once more
-    leave_place(*job);
-    if (Line* line = table_.line_of(*job); line != nullptr && line->front != job) {
-      if (line->front != nullptr) park(*line, *line->front);
-      line->front = job;
-    }
+    take_key(*job);
     activate(*job);
     die(*job, FailureKind::crash,
         "its node died " + std::to_string(job->extra->crashes) + " times while it ran alone", now);
@@ -236,8 +248,13 @@ void Shard::cancel(Job& job, Seq control) {
   if (control != 0) {
     job.more().cancel_seq = control;
     ++cancels_[control];
-    for (const auto& [no, active] : runs_) {
-      if (std::find(active.jobs.begin(), active.jobs.end(), &job) != active.jobs.end()) stops_.push_back(no);
+    for (auto& [no, active] : runs_) {
+      if (std::find(active.jobs.begin(), active.jobs.end(), &job) == active.jobs.end()) continue;
+      if (active.lent) {
+        active.lent->stop = lent_changed_ = true;
+      } else {
+        stops_.push_back(no);
+      }
     }
     return;
   }

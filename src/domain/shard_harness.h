@@ -105,6 +105,28 @@ class Harness {
     shard_->ended(run.no, std::vector<JobEnd>(run.jobs.size(), JobEnd{outcome, 0}), now_);
   }
 
+  /// Lends the run to `node` and makes it durable; what a borrower reads.
+  LentRun lend(const Run& run, const std::string& node, std::uint64_t session = 1) {
+    shard_->lend(run.no, node, session);
+    commit();
+    for (const auto& lent : counts_.lent) {
+      if (lent.name.fence == fence_ && lent.name.no == run.no) return lent;
+    }
+    ADD_FAILURE() << "the run is not listed";
+    return {};
+  }
+
+  /// The borrower tells the end of a lent run.
+  void end(const LentRun& run, const Outcome& outcome, bool declined = false) {
+    const auto bytes =
+        encode(LentEnd{run.name, declined, std::vector<JobEnd>(run.jobs.size(), {outcome, 0})});
+    Entry entry;
+    entry.type = EntryType::ended;
+    entry.id = run.node;
+    entry.payload = bytes;
+    append(entry);
+  }
+
   /// Makes the shard's changes durable.
   void commit() {
     Changes changes = shard_->collect();
@@ -128,6 +150,7 @@ class Harness {
   void rebuild(Shard::Takeover takeover = {}) {
     takeover.now = now_;
     takeover.head = last_seq_;
+    takeover.fence = ++fence_;
     shard_ = make(takeover);
   }
 
@@ -223,6 +246,7 @@ class Harness {
   std::vector<DeadPayload> dead_;
   Counts counts_;
   Seq last_seq_ = 0;
+  std::uint64_t fence_ = 0;
   std::unique_ptr<Shard> shard_;
 };
 

@@ -68,6 +68,15 @@ void Shard::park(Line& line, Job& job) {
   parked_times_.emplace(job.run_at, job.arrival());
 }
 
+// It leaves its place to run, whoever would be first by the rules.
+void Shard::take_key(Job& job) {
+  leave_place(job);
+  Line* line = table_.line_of(job);
+  if (line == nullptr || line->front == &job) return;
+  if (line->front != nullptr) park(*line, *line->front);
+  line->front = &job;
+}
+
 // A queued job leaves its order; its key goes on to the next only by release_front().
 void Shard::leave_place(Job& job) {
   switch (job.place) {
@@ -130,7 +139,7 @@ Job* Shard::best_due(Time now, const Admission& admission) {
   while (true) {
     Job* best = nullptr;
     for (const auto& kind : kinds_) {
-      if (!kind->served) continue;
+      if (!(admission.kinds != nullptr ? admission.kinds->contains(kind->name) : kind->served)) continue;
       for (const auto risk : {Risk::normal, Risk::witness, Risk::suspect}) {
         if (risk == Risk::witness && !admission.witnesses) continue;
         if (risk == Risk::suspect && !admission.suspects) continue;
@@ -182,6 +191,7 @@ Counts Shard::counts(Time now) {
     }
   }
   std::sort(counts.running_now.begin(), counts.running_now.end());
+  if (lent_ > 0) counts.lent = lent_runs();
   return counts;
 }
 

@@ -49,7 +49,7 @@ class History {
   }
 
   void one_step() {
-    switch (random_.below(12)) {
+    switch (random_.below(14)) {
       case 0:
       case 1:
       case 2:
@@ -74,6 +74,12 @@ class History {
         break;
       case 10:
         commit();
+        break;
+      case 11:
+        if (random_.below(2) == 0) lend();
+        break;
+      case 12:
+        if (random_.below(2) == 0) end_lent();
         break;
       default:
         if (random_.below(6) == 0) {
@@ -101,6 +107,43 @@ class History {
       EXPECT_TRUE(keys_.insert(job.key).second) << "two runs of key " << job.key;
     runs_.push_back(std::move(*run));
     return true;
+  }
+
+  void lend() {
+    if (runs_.empty() || runs_.back().risk == Risk::suspect) return;
+    const Run run = std::move(runs_.back());
+    runs_.pop_back();
+    lent_.push_back({harness_.lend(run, pick("node", 2)), {}});
+    for (const auto& job : run.jobs) lent_.back().keys.push_back(job.key);
+  }
+
+  void end_lent() {
+    if (lent_.empty()) return;
+    if (random_.below(4) == 0) return lose_borrower();
+    const auto at = random_.below(lent_.size());
+    const auto run = lent_[at];
+    lent_.erase(lent_.begin() + static_cast<std::ptrdiff_t>(at));
+    const Outcome outcomes[] = {Outcome::done(), Outcome::fail("no"), Outcome::put_back(),
+                                Outcome::fail("no", FailureKind::crash)};
+    harness_.end(run.run, outcomes[random_.below(4)], random_.below(2) == 0);
+    if (random_.below(3) == 0) harness_.end(run.run, Outcome::done());  // told twice
+    for (const auto& key : run.keys) keys_.erase(key);
+  }
+
+  // Told late, an end changes nothing any more.
+  void lose_borrower() {
+    const auto node = pick("node", 2);
+    const auto how = random_.below(2) == 0 ? Borrower::dead : Borrower::lapsed;
+    harness_.shard().take_back(
+        [&](const std::string& borrower, std::uint64_t) { return borrower == node ? how : Borrower::alive; },
+        harness_.now());
+    harness_.commit();
+    std::erase_if(lent_, [&](const auto& lent) {
+      if (lent.run.node != node) return false;
+      for (const auto& key : lent.keys) keys_.erase(key);
+      if (random_.below(2) == 0) harness_.end(lent.run, Outcome::done());
+      return true;
+    });
   }
 
   bool suspect_runs() const { return !runs_.empty() && runs_.back().risk == Risk::suspect; }
@@ -149,11 +192,17 @@ class History {
     harness_.rebuild({.clean = random_.below(3) == 0, .crashed = random_.below(2) == 0});
     runs_.clear();
     keys_.clear();
+    for (const auto& lent : lent_) keys_.insert(lent.keys.begin(), lent.keys.end());
+    EXPECT_EQ(harness_.shard().lent(), lent_.size());
   }
 
   // Whatever happened, everything comes to an end.
   void drain() {
     harness_.advance(std::chrono::hours{100});
+    for (const auto& lent : std::exchange(lent_, {})) {
+      harness_.end(lent.run, Outcome::done());
+      for (const auto& key : lent.keys) keys_.erase(key);
+    }
     for (int i = 0; i < 1000 && harness_.log_size() > 0; ++i) {
       while (take()) {
       }
@@ -171,7 +220,12 @@ class History {
 
   Random random_;
   Harness harness_;
+  struct Lent {
+    LentRun run;
+    std::vector<std::string> keys;
+  };
   std::vector<Run> runs_;
+  std::vector<Lent> lent_;
   std::set<std::string> keys_;
 };
 

@@ -132,6 +132,10 @@ void Shard::fill(Run& run) {
 void Shard::ended(RunNo no, const std::vector<JobEnd>& ends, Time now) {
   const auto node = runs_.extract(no);
   ORDO_ASSERT(!node.empty() && !node.mapped().marking && node.mapped().jobs.size() == ends.size());
+  if (node.mapped().lent) {
+    --lent_;
+    lent_changed_ = true;
+  }
   for (std::size_t i = 0; i < ends.size(); ++i) end_one(*node.mapped().jobs[i], node.mapped(), ends[i], now);
 }
 

@@ -64,8 +64,8 @@ void sort_pieces(JobSnapshot& view) {
 std::vector<JobSnapshot> Shard::snapshot(View view) const {
   std::vector<const Job*> jobs;
   table_.each([&](const Job& job) {
-    // A rebuild reads the cancel again, and carries it out at once.
-    const bool cancelled = view == View::rebuilt && job.extra && job.extra->cancel_seq != 0;
+    // A rebuild reads the cancel again, and carries it out at once; it finds lent runs running.
+    const bool cancelled = view == View::rebuilt && job.extra && job.extra->cancel_seq != 0 && !is_lent(job);
     if (job.place != Place::ending && !cancelled) jobs.push_back(&job);
   });
   std::sort(jobs.begin(), jobs.end(), [&](const Job* a, const Job* b) {
@@ -75,9 +75,10 @@ std::vector<JobSnapshot> Shard::snapshot(View view) const {
   std::vector<JobSnapshot> list;
   for (const Job* job : jobs) {
     auto shot = snapshot_of(*job, kinds_[job->kind]->name);
-    if (view == View::rebuilt) {
+    if (view == View::rebuilt && !is_lent(*job)) {
       const auto twin = std::find_if(list.begin(), list.end(), [&](const JobSnapshot& other) {
-        return other.kind == shot.kind && other.key == shot.key && other.id == shot.id;
+        return other.place == Place::nowhere && other.kind == shot.kind && other.key == shot.key &&
+               other.id == shot.id;
       });
       if (twin != list.end()) {
         absorb(*twin, shot);
@@ -90,7 +91,7 @@ std::vector<JobSnapshot> Shard::snapshot(View view) const {
   }
   if (view == View::rebuilt) {
     std::sort(list.begin(), list.end(), [](const JobSnapshot& a, const JobSnapshot& b) {
-      return std::tie(a.key, a.kind, a.id) < std::tie(b.key, b.kind, b.id);
+      return std::tie(a.key, a.kind, a.id, a.place) < std::tie(b.key, b.kind, b.id, b.place);
     });
   }
   return list;

@@ -1,0 +1,119 @@
+#include "domain/lent.h"
+
+#include "base/bytes.h"
+
+namespace ordo::domain {
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+
+void check_version(ByteReader& in) {
+  if (in.get<std::uint8_t>() != kVersion) in.fail("its version is unknown");
+}
+
+void put(ByteWriter& out, const LentName& name) {
+  out.put(name.shard.queue);
+  out.put(name.shard.index);
+  out.put(name.fence);
+  out.put(name.no);
+}
+
+LentName get_name(ByteReader& in) {
+  LentName name;
+  name.shard.queue = in.get<std::uint32_t>();
+  name.shard.index = in.get<std::uint32_t>();
+  name.fence = in.get<std::uint64_t>();
+  name.no = in.get<RunNo>();
+  return name;
+}
+
+}  // namespace
+
+std::string encode(const std::vector<LentRun>& runs) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put(kVersion);
+  for (const auto& run : runs) {
+    put(out, run.name);
+    out.put_short(run.node);
+    out.put(run.session);
+    out.put(static_cast<std::uint8_t>(run.stop));
+    out.put(run.risk);
+    out.put_short(run.kind);
+    out.put(run.timeout.count());
+    out.put(run.started.time_since_epoch().count());
+    out.put(static_cast<std::uint32_t>(run.jobs.size()));
+    for (const auto& job : run.jobs) {
+      out.put(job.retry_count);
+      out.put(static_cast<std::uint32_t>(job.pieces.size()));
+      for (const auto& [seq, score] : job.pieces) {
+        out.put(seq);
+        out.put(score);
+      }
+    }
+  }
+  return bytes;
+}
+
+std::vector<LentRun> decode_lent(std::string_view bytes) {
+  ByteReader in(bytes, "list of lent runs");
+  check_version(in);
+  std::vector<LentRun> runs;
+  while (!in.at_end()) {
+    auto& run = runs.emplace_back();
+    run.name = get_name(in);
+    run.node = in.get_short();
+    run.session = in.get<std::uint64_t>();
+    run.stop = in.get<std::uint8_t>() != 0;
+    run.risk = in.get<std::uint8_t>();
+    run.kind = in.get_short();
+    run.timeout = Duration{in.get<std::int64_t>()};
+    run.started = Time{Duration{in.get<std::int64_t>()}};
+    for (auto jobs = in.get<std::uint32_t>(); jobs > 0; --jobs) {
+      auto& job = run.jobs.emplace_back();
+      job.retry_count = in.get<std::int32_t>();
+      for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
+        const auto seq = in.get<Seq>();
+        job.pieces.emplace_back(seq, in.get<double>());
+      }
+    }
+  }
+  return runs;
+}
+
+std::string encode(const LentEnd& end) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put(kVersion);
+  put(out, end.name);
+  out.put(static_cast<std::uint8_t>(end.declined));
+  for (const auto& [outcome, jitter] : end.ends) {
+    out.put(outcome.kind);
+    out.put(outcome.failure);
+    out.put(outcome.snooze.count());
+    out.put(jitter);
+    out.put_long(outcome.text);
+  }
+  return bytes;
+}
+
+LentEnd decode_lent_end(std::string_view bytes) {
+  ByteReader in(bytes, "end of a lent run");
+  check_version(in);
+  LentEnd end;
+  end.name = get_name(in);
+  end.declined = in.get<std::uint8_t>() != 0;
+  while (!in.at_end()) {
+    auto& [outcome, jitter] = end.ends.emplace_back();
+    outcome.kind = in.get<Outcome::Kind>();
+    if (outcome.kind > Outcome::Kind::put_back) in.fail("its outcome is unknown");
+    outcome.failure = in.get<FailureKind>();
+    if (outcome.failure > FailureKind::expired) in.fail("its failure is unknown");
+    outcome.snooze = Duration{in.get<std::int64_t>()};
+    jitter = in.get<double>();
+    outcome.text = in.get_long();
+  }
+  return end;
+}
+
+}  // namespace ordo::domain

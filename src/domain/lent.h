@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <ordo/worker.hpp>
+
+#include "domain/entry.h"
+#include "domain/shard_id.h"
+
+namespace ordo::domain {
+
+using RunNo = std::uint64_t;
+
+/// How one job's run ended, with the chance its retry may need (jitter in [0, 1)).
+struct JobEnd {
+  Outcome outcome;
+  double jitter = 0;
+};
+
+/// Names a lent run for ever, whoever owns its shard.
+struct LentName {
+  ShardId shard;            ///< where it was lent
+  std::uint64_t fence = 0;  ///< the token of the lease under which it was lent; its workers see it
+  RunNo no = 0;
+
+  auto operator<=>(const LentName&) const = default;
+};
+
+/// A run that another node executes than the one that owns its shard. Stored with the shard's counts; it
+/// stays until its end is durable, and keeps its keys as any run does.
+struct LentRun {
+  struct Job {
+    std::vector<std::pair<Seq, double>> pieces;  ///< (entry, score), in the order of delivery
+    std::int32_t retry_count = -1;
+    bool operator==(const Job&) const = default;
+  };
+
+  LentName name;
+  std::string node;           ///< who executes it ...
+  std::uint64_t session = 0;  ///< ... as long as its leases do not lapse
+  bool stop = false;          ///< it is to be asked to stop: its job was cancelled
+  std::uint8_t risk = 0;      ///< as Risk
+  std::string kind;
+  Duration timeout{};
+  Time started{};
+  std::vector<Job> jobs;
+
+  bool operator==(const LentRun&) const = default;
+};
+
+/// The end of a lent run as its borrower tells it: the payload of an entry of type `ended`.
+struct LentEnd {
+  LentName name;
+  bool declined = false;  ///< the borrower had no room: do not ask it again at once
+  std::vector<JobEnd> ends;
+};
+
+std::string encode(const std::vector<LentRun>& runs);
+std::vector<LentRun> decode_lent(std::string_view bytes);  ///< throws Error{corrupt}
+
+std::string encode(const LentEnd& end);
+LentEnd decode_lent_end(std::string_view bytes);  ///< throws Error{corrupt}
+
+}  // namespace ordo::domain

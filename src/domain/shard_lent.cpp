@@ -1,0 +1,137 @@
+// Runs that another node executes: the list of them belongs to the shard and outlives its owners.
+#include <algorithm>
+
+#include "domain/shard.h"
+
+namespace ordo::domain {
+
+void Shard::lend(RunNo no, std::string_view node, std::uint64_t session) {
+  auto& active = runs_.at(no);
+  // A cancel that came before it was handed over is the borrower's to hear of.
+  const bool cancelled = std::any_of(active.jobs.begin(), active.jobs.end(), [](const Job* job) {
+    return job->extra && job->extra->cancel_seq != 0;
+  });
+  active.lent = Lent{{takeover_.shard, takeover_.fence, no},
+                     std::string(node),
+                     session,
+                     cancelled,
+                     describe(no, active).timeout};
+  ++lent_;
+  lent_changed_ = true;
+}
+
+std::size_t Shard::lent_to(std::string_view node) const {
+  if (lent_ == 0) return 0;
+  return static_cast<std::size_t>(std::count_if(runs_.begin(), runs_.end(), [&](const auto& run) {
+    return run.second.lent && run.second.lent->node == node;
+  }));
+}
+
+bool Shard::is_lent(const Job& job) const {
+  if (lent_ == 0 || job.place != Place::running) return false;
+  return std::any_of(runs_.begin(), runs_.end(), [&](const auto& run) {
+    const auto& [no, active] = run;
+    return active.lent && std::find(active.jobs.begin(), active.jobs.end(), &job) != active.jobs.end();
+  });
+}
+
+std::vector<LentRun> Shard::lent_runs() const {
+  std::vector<LentRun> list;
+  for (const auto& [no, active] : runs_) {
+    if (!active.lent) continue;
+    const auto& lent = *active.lent;
+    auto& run = list.emplace_back();
+    run.name = lent.name;
+    run.node = lent.node;
+    run.session = lent.session;
+    run.stop = lent.stop;
+    run.risk = static_cast<std::uint8_t>(active.risk);
+    run.kind = kinds_[active.jobs.front()->kind]->name;
+    run.timeout = lent.timeout;
+    run.started = active.started;
+    for (const Job* job : active.jobs) {
+      auto& listed = run.jobs.emplace_back();
+      listed.retry_count = job->retry_count();
+      for (const auto& piece : job->payloads.pieces()) listed.pieces.emplace_back(piece.seq, piece.score);
+    }
+  }
+  std::sort(list.begin(), list.end(), [](const LentRun& a, const LentRun& b) { return a.name < b.name; });
+  return list;
+}
+
+// Its end may be in the log already, or come at any time.
+void Shard::apply_end(const LoggedEntry& logged, Time now) {
+  changes_.erase.push_back(logged.seq);
+  const auto end = decode_lent_end(logged.entry.payload);
+  const auto found = std::find_if(runs_.begin(), runs_.end(), [&](const auto& run) {
+    return run.second.lent && run.second.lent->name == end.name;
+  });
+  if (found == runs_.end() || found->second.jobs.size() != end.ends.size()) return;
+  if (end.declined) declined_.push_back(found->second.lent->node);
+  ended(found->first, end.ends, now);
+}
+
+void Shard::take_back(const std::function<Borrower(const std::string&, std::uint64_t)>& look, Time now) {
+  if (lent_ == 0) return;
+  std::vector<std::pair<RunNo, Borrower>> over;
+  for (const auto& [no, active] : runs_) {
+    if (!active.lent) continue;
+    const auto borrower = look(active.lent->node, active.lent->session);
+    if (borrower != Borrower::alive) over.emplace_back(no, borrower);
+  }
+  std::sort(over.begin(), over.end());
+  for (const auto& [no, borrower] : over) {
+    auto& active = runs_.at(no);
+    for (Job* job : active.jobs) {
+      if (borrower != Borrower::dead) continue;
+      if (job->extra && job->extra->mark != Mark::none) count_crash(*job->extra, now);
+      witness_through_ = std::max(witness_through_, job->arrival());
+    }
+    ended(no, std::vector<JobEnd>(active.jobs.size(), JobEnd{Outcome::put_back(), 0}), now);
+  }
+}
+
+// --------------------------------------------------------------------------------------------------
+// take-over
+
+void Shard::restore_lent(const std::vector<LentRun>& runs) {
+  for (const auto& run : runs) {
+    const RunNo no = ++last_run_;
+    auto& active = runs_[no];
+    active.risk = static_cast<Risk>(run.risk);
+    active.started = run.started;
+    active.lent = Lent{run.name, run.node, run.session, run.stop, run.timeout};
+    active.jobs.resize(run.jobs.size());
+    ++lent_;
+    for (std::size_t place = 0; place < run.jobs.size(); ++place) {
+      Seq last = 0;
+      for (const auto& [seq, score] : run.jobs[place].pieces) {
+        lent_pieces_.insert(seq);
+        last = std::max(last, seq);
+      }
+      lent_jobs_[last] = {no, place};
+    }
+  }
+}
+
+// All payloads of a lent job come before those of the job beside it, so it is built like any other and then
+// goes on running.
+void Shard::resume_lent(Job& job, RunNo no, std::size_t place) {
+  take_key(job);
+  activate(job);
+  runs_.at(no).jobs[place] = &job;
+}
+
+// No store loses entries and keeps the list, but a restored backup may.
+void Shard::give_up_incomplete(Time now) {
+  std::vector<RunNo> incomplete;
+  for (auto& [no, active] : runs_) {
+    if (std::erase(active.jobs, nullptr) > 0) incomplete.push_back(no);
+  }
+  std::sort(incomplete.begin(), incomplete.end());
+  for (const auto no : incomplete) {
+    ended(no, std::vector<JobEnd>(runs_.at(no).jobs.size(), JobEnd{Outcome::put_back(), 0}), now);
+  }
+}
+
+}  // namespace ordo::domain

@@ -1,0 +1,200 @@
+// Runs that another node executes (stores: lent runs).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "domain/shard_harness.h"
+
+namespace ordo::domain {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::Harness;
+using ::testing::IsEmpty;
+using testing::Strings;
+
+QueueOptions queue() {
+  QueueOptions options;
+  options.name = "q";
+  return options;
+}
+
+Run take(Harness& shard) {
+  auto run = shard.take_marked({});
+  EXPECT_TRUE(run) << "nothing is due";
+  return run.value_or(Run{});
+}
+
+auto dead_is(const std::string& dead) {
+  return [dead](const std::string& node, std::uint64_t) {
+    return node == dead ? Borrower::dead : Borrower::alive;
+  };
+}
+
+TEST(ShardLent, AnEndInTheLogEndsTheRunAndNothingIsLeft) {
+  Harness shard(queue());
+  shard.push({.id = "1", .payload = "a"});
+  const auto lent = shard.lend(take(shard), "b");
+  EXPECT_EQ(shard.counts().running, 1U);
+  shard.end(lent, Outcome::done());
+  shard.commit();
+  EXPECT_EQ(shard.log_size(), 0U);
+  EXPECT_THAT(shard.counts().lent, IsEmpty());
+  EXPECT_EQ(shard.counts().processed, 1U);
+}
+
+TEST(ShardLent, ItNamesWhatTheBorrowerRuns) {
+  Harness shard(queue());
+  shard.push({.id = "1", .payload = "b", .score = 2.0});
+  shard.push({.id = "1", .payload = "a", .score = 1.0});
+  const auto lent = shard.lend(take(shard), "b", 7);
+  EXPECT_EQ(lent.node, "b");
+  EXPECT_EQ(lent.session, 7U);
+  EXPECT_EQ(lent.kind, "q");
+  ASSERT_EQ(lent.jobs.size(), 1U);
+  EXPECT_THAT(lent.jobs[0].pieces,
+              ElementsAre(std::pair<Seq, double>(2, 1.0), std::pair<Seq, double>(1, 2.0)));
+}
+
+TEST(ShardLent, TheKeyStaysTakenAlsoUnderTheNextOwner) {
+  Harness shard(queue());
+  shard.push({.id = "1", .key = "k"});
+  const auto lent = shard.lend(take(shard), "b");
+  shard.push({.id = "2", .key = "k"});
+  shard.push({.id = "1", .payload = "more", .key = "k"});
+  EXPECT_FALSE(shard.has_due());
+  shard.rebuild({.clean = false, .crashed = true});
+  EXPECT_FALSE(shard.has_due()) << "the borrower lives";
+  shard.end(lent, Outcome::done());
+  shard.commit();
+  EXPECT_EQ(take(shard).jobs[0].id, "2");
+}
+
+TEST(ShardLent, PushesDuringTheRunBelongToTheJobBesideItAfterARebuild) {
+  Harness shard(queue());
+  shard.push({.id = "1", .payload = "a"});
+  const auto lent = shard.lend(take(shard), "b");
+  shard.push({.id = "1", .payload = "a"});
+  shard.rebuild();
+  shard.end(lent, Outcome::done());
+  shard.commit();
+  EXPECT_EQ(shard.job("1").payloads, (Strings{"a"}));
+  EXPECT_EQ(shard.log_size(), 1U);
+}
+
+TEST(ShardLent, AFailureCountsAsAnyOther) {
+  Harness shard(queue());
+  shard.push({.id = "1"});
+  const auto lent = shard.lend(take(shard), "b");
+  shard.rebuild();
+  shard.end(lent, Outcome::fail("no"));
+  shard.commit();
+  EXPECT_EQ(shard.job("1").retry_count, 0);
+  EXPECT_EQ(shard.job("1").error, "no");
+}
+
+TEST(ShardLent, AnEndIsTakenOnce) {
+  Harness shard(queue());
+  shard.push({.id = "1"});
+  const auto first = shard.lend(take(shard), "b");
+  shard.end(first, Outcome::put_back(), /*declined=*/true);
+  shard.commit();
+  EXPECT_THAT(shard.shard().declined(), ElementsAre("b"));
+  const auto second = shard.lend(take(shard), "c");
+  EXPECT_NE(first.name, second.name);
+  shard.end(first, Outcome::done());
+  shard.commit();
+  EXPECT_EQ(shard.shard().lent_to("c"), 1U) << "that end is of the run before";
+}
+
+TEST(ShardLent, ALostBorrowersJobsAreDueAgain) {
+  Harness shard(queue());
+  shard.push({.id = "1"});
+  const auto lent = shard.lend(take(shard), "b");
+  shard.shard().take_back(dead_is("c"), shard.now());
+  EXPECT_EQ(shard.shard().lent(), 1U);
+  shard.shard().take_back(dead_is("b"), shard.now());
+  shard.commit();
+  EXPECT_EQ(shard.job("1").retry_count, -1);
+  EXPECT_EQ(shard.job("1").crashes, 0U);
+  shard.end(lent, Outcome::done());  // too late
+  shard.commit();
+  EXPECT_EQ(take(shard).risk, Risk::witness) << "it may have killed its node";
+}
+
+TEST(ShardLent, AMarkedJobThatKillsItsBorrowerCountsACrash) {
+  for (const auto how : {Borrower::dead, Borrower::lapsed}) {
+    Harness shard(queue());
+    shard.push({.id = "1"});
+    shard.rebuild({.clean = false, .crashed = true});
+    auto run = take(shard);
+    ASSERT_EQ(run.risk, Risk::witness);
+    shard.lend(run, "b");
+    shard.rebuild({.clean = false, .crashed = true});  // the owner's death is not its doing
+    shard.shard().take_back([&](const auto&, auto) { return how; }, shard.now());
+    shard.commit();
+    EXPECT_EQ(shard.job("1").crashes, how == Borrower::dead ? 1U : 0U);
+  }
+}
+
+TEST(ShardLent, ACancelReachesTheBorrower) {
+  Harness shard(queue());
+  shard.push({.id = "1"});
+  const auto lent = shard.lend(take(shard), "b");
+  EXPECT_FALSE(lent.stop);
+  shard.control(EntryType::cancel, "1");
+  shard.commit();
+  EXPECT_TRUE(shard.counts().lent.at(0).stop);
+  EXPECT_THAT(shard.stops(), IsEmpty());
+  shard.rebuild();
+  EXPECT_TRUE(shard.counts().lent.at(0).stop);
+  shard.end(lent, Outcome::put_back());
+  shard.commit();
+  EXPECT_EQ(shard.log_size(), 0U);
+}
+
+TEST(ShardLent, OnlyKindsOfTheBorrowerAreTaken) {
+  Harness shard(queue());
+  shard.push({.id = "1", .kind = "mail"});
+  const std::set<std::string, std::less<>> other{"q"}, mail{"mail"};
+  EXPECT_FALSE(shard.take_marked({.kinds = &other}));
+  shard.shard().serve("mail", false);
+  EXPECT_FALSE(shard.take());
+  EXPECT_TRUE(shard.take_marked({.kinds = &mail}));
+}
+
+TEST(ShardLent, PayloadsOfALentJobAreKeptWhateverTheBudget) {
+  auto options = queue();
+  options.retry = {.strategy = RetryPolicy::Strategy::none};
+  Harness shard(options, Time{std::chrono::hours{24 * 20000}}, /*budget=*/0);
+  shard.push({.id = "1", .payload = "a"});
+  const auto lent = shard.lend(take(shard), "b");
+  shard.rebuild();
+  shard.end(lent, Outcome::fail("no"));
+  shard.commit();
+  const auto dead = shard.take_dead();
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].payload, "a");
+}
+
+TEST(ShardLent, TheListOutlivesItsCodec) {
+  LentRun run{{{3, 4}, 5, 6},
+              "node",
+              7,
+              true,
+              1,
+              "kind",
+              std::chrono::seconds{8},
+              Time{std::chrono::hours{9}},
+              {{{{10, 1.5}, {11, 2.5}}, 12}}};
+  EXPECT_THAT(decode_lent(encode(std::vector{run})), ElementsAre(run));
+  Counts counts;
+  counts.lent = {run};
+  EXPECT_EQ(decode_counts(encode(counts)), counts);
+  counts.copied = "from there";
+  EXPECT_EQ(decode_counts(encode(counts)), counts);
+  EXPECT_THAT(lent_runs_of(encode(counts)), ElementsAre(run));
+  EXPECT_THAT(lent_runs_of(encode(Counts{})), IsEmpty());
+}
+
+}  // namespace
+}  // namespace ordo::domain
