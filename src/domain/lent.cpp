@@ -6,6 +6,7 @@ namespace ordo::domain {
 namespace {
 
 constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kStop = 1, kGoing = 2;
 
 void check_version(ByteReader& in) {
   if (in.get<std::uint8_t>() != kVersion) in.fail("its version is unknown");
@@ -37,7 +38,7 @@ std::string encode(const std::vector<LentRun>& runs) {
     put(out, run.name);
     out.put_short(run.node);
     out.put(run.session);
-    out.put(static_cast<std::uint8_t>(run.stop));
+    out.put(static_cast<std::uint8_t>((run.stop ? kStop : 0) | (run.going ? kGoing : 0)));
     out.put(run.risk);
     out.put_short(run.kind);
     out.put(run.timeout.count());
@@ -64,7 +65,9 @@ std::vector<LentRun> decode_lent(std::string_view bytes) {
     run.name = get_name(in);
     run.node = in.get_short();
     run.session = in.get<std::uint64_t>();
-    run.stop = in.get<std::uint8_t>() != 0;
+    const auto flags = in.get<std::uint8_t>();
+    run.stop = (flags & kStop) != 0;
+    run.going = (flags & kGoing) != 0;
     run.risk = in.get<std::uint8_t>();
     run.kind = in.get_short();
     run.timeout = Duration{in.get<std::int64_t>()};

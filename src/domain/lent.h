@@ -43,6 +43,7 @@ struct LentRun {
   std::string node;           ///< who executes it ...
   std::uint64_t session = 0;  ///< ... as long as its leases do not lapse
   bool stop = false;          ///< it is to be asked to stop: its job was cancelled
+  bool going = false;         ///< it ran on that node before the shard left it
   std::uint8_t risk = 0;      ///< as Risk
   std::string kind;
   Duration timeout{};

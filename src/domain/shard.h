@@ -128,7 +128,8 @@ class Shard {
 
   /// The run is executed by `node` from the next commit on, until `session` of it is over. Its end comes
   /// through the log; ended() is not called.
-  void lend(RunNo no, std::string_view node, std::uint64_t session);
+  /// `going`: it runs there already, and the shard goes elsewhere.
+  void lend(RunNo no, std::string_view node, std::uint64_t session, bool going = false);
   /// Puts back the jobs of lent runs whose borrower is not alive. A dead one counts against marked jobs.
   void take_back(const std::function<Borrower(const std::string& node, std::uint64_t session)>& look,
                  Time now);
@@ -173,6 +174,7 @@ class Shard {
   Seq through() const { return through_; }
   std::size_t running() const { return runs_.size(); }  ///< with those that are lent
   std::size_t lent() const { return lent_; }
+  bool is_lent(RunNo no) const { return runs_.at(no).lent.has_value(); }
   std::size_t lent_to(std::string_view node) const;
   /// How many jobs a run has; nothing: it is not running.
   std::optional<std::size_t> jobs_of(RunNo no) const {
@@ -205,6 +207,7 @@ class Shard {
     std::string node;
     std::uint64_t session = 0;
     bool stop = false;
+    bool going = false;
     Duration timeout{};
   };
   struct Active {

@@ -5,7 +5,7 @@
 
 namespace ordo::domain {
 
-void Shard::lend(RunNo no, std::string_view node, std::uint64_t session) {
+void Shard::lend(RunNo no, std::string_view node, std::uint64_t session, bool going) {
   auto& active = runs_.at(no);
   // A cancel that came before it was handed over is the borrower's to hear of.
   const bool cancelled = std::any_of(active.jobs.begin(), active.jobs.end(), [](const Job* job) {
@@ -15,6 +15,7 @@ void Shard::lend(RunNo no, std::string_view node, std::uint64_t session) {
                      std::string(node),
                      session,
                      cancelled,
+                     going,
                      describe(no, active).timeout};
   ++lent_;
   lent_changed_ = true;
@@ -45,6 +46,7 @@ std::vector<LentRun> Shard::lent_runs() const {
     run.node = lent.node;
     run.session = lent.session;
     run.stop = lent.stop;
+    run.going = lent.going;
     run.risk = static_cast<std::uint8_t>(active.risk);
     run.kind = kinds_[active.jobs.front()->kind]->name;
     run.timeout = lent.timeout;
@@ -100,7 +102,7 @@ void Shard::restore_lent(const std::vector<LentRun>& runs) {
     auto& active = runs_[no];
     active.risk = static_cast<Risk>(run.risk);
     active.started = run.started;
-    active.lent = Lent{run.name, run.node, run.session, run.stop, run.timeout};
+    active.lent = Lent{run.name, run.node, run.session, run.stop, run.going, run.timeout};
     active.jobs.resize(run.jobs.size());
     ++lent_;
     for (std::size_t place = 0; place < run.jobs.size(); ++place) {

@@ -181,6 +181,7 @@ TEST(ShardLent, TheListOutlivesItsCodec) {
               "node",
               7,
               true,
+              false,
               1,
               "kind",
               std::chrono::seconds{8},

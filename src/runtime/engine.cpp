@@ -30,7 +30,9 @@ ServedQueue& Engine::serve(const QueueOptions& options, std::size_t pool,
     auto& load = pools_.emplace_back();
     load.by_thread.resize(sink_.threads(pools_.size() - 1));
     load.scheduler = std::make_unique<domain::Scheduler>(options_);
+    rooms_.emplace_back();
   }
+  rooms_[pool].queues.push_back(options.name);
   return *queue;
 }
 
@@ -81,6 +83,8 @@ Duration Engine::tick() {
   check_lease();
   read(inbox_.take());
   if (lease_.valid()) dispatch();
+  tell_ends();
+  look_at_rooms();
   tell_pauses();
   check_timeouts();
   flush();
@@ -90,6 +94,8 @@ Duration Engine::tick() {
 
 void Engine::read(News news) {
   for (const auto& call : news.calls) call();
+  // Before what is adopted: the look was older than the grant.
+  if (news.neighbours) meet(std::move(*news.neighbours));
   // In their order: what was read for an earlier ownership of a shard comes before its next adoption.
   for (auto& piece : news.log) {
     if (auto* loaded = std::get_if<LoadedShard>(&piece)) adopt(std::move(*loaded));
@@ -99,9 +105,13 @@ void Engine::read(News news) {
   for (const auto& end : news.commits) settle(end);
   for (auto& fetched : news.fetched) provide(std::move(fetched));
   for (const auto id : news.release) {
-    if (const auto found = shards_.find(id); found != shards_.end()) found->second->releasing = true;
+    OwnedShard* shard = owned(id);
+    if (shard != nullptr && !std::exchange(shard->releasing, true)) shard->releasing_at = clock_.steady();
   }
-  for (auto& [id, shard] : shards_) look_at_kinds(*shard);
+  for (auto& [id, shard] : shards_) {
+    look_at_kinds(*shard);
+    for (auto& node : shard->machine.declined()) declined_at_[std::move(node)] = clock_.steady();
+  }
 }
 
 void Engine::adopt(LoadedShard loaded) {
@@ -116,6 +126,7 @@ void Engine::adopt(LoadedShard loaded) {
   auto shard = std::make_unique<OwnedShard>(grant.shard, *queue, grant, budget_);
   shard->epoch = ++last_epoch_;
   shard->releasing = releasing_;
+  shard->releasing_at = clock_.steady();
   shard->machine.watch(watch_);
   if (queue->options.affinity == Affinity::shard) {
     shard->thread = static_cast<int>((queue->place + grant.shard.index) % sink_.threads(queue->pool));
@@ -124,7 +135,8 @@ void Engine::adopt(LoadedShard loaded) {
   states.reserve(loaded.facts.states.size());
   for (const auto& row : loaded.facts.states) states.emplace_back(row.seq, domain::decode_state(row.bytes));
   shard->written = domain::decode_counts(loaded.facts.counts);
-  shard->machine.load({grant.clean, grant.crashed, grant.head, now_}, std::move(states), shard->written);
+  shard->machine.load({grant.clean, grant.crashed, grant.head, now_, grant.shard, grant.lease.token},
+                      std::move(states), shard->written);
   shards_[grant.shard] = std::move(shard);
 }
 
@@ -185,11 +197,14 @@ std::size_t Engine::runs_of(const ServedQueue& queue) const {
 // A kind that only another live node runs waits for it; one that nobody runs starts here, and fails.
 void Engine::look_at_kinds(OwnedShard& shard) {
   if (shard.kinds_seen == shard.machine.kind_count()) return;
+  shard.waits_for_others = false;
   const auto kinds = shard.machine.kinds();
   const std::lock_guard lock(shared_);
   for (const auto& kind : kinds) {
     const auto name = std::pair(shard.queue->options.name, kind);
-    shard.machine.serve(kind, workers_.contains(name) || !elsewhere_.contains(name));
+    const bool served = workers_.contains(name) || !elsewhere_.contains(name);
+    shard.machine.serve(kind, served);
+    if (!served) shard.waits_for_others = true;
   }
   shard.kinds_seen = kinds.size();
 }
@@ -199,21 +214,28 @@ void Engine::finish(RunEnd end) {
   ORDO_ASSERT(found != outstanding_.end());
   auto out = std::move(found->second);
   outstanding_.erase(found);
-  auto& pool = pools_[out.pool];
-  --pool.runs;
-  if (out.thread >= 0) --pool.by_thread[static_cast<std::size_t>(out.thread)];
-  if (out.risk == domain::Risk::witness) --witnesses_;
-  if (out.risk == domain::Risk::suspect) --suspects_;
+  leave_pool(out);
   if (out.zombie) {
     --zombies_;
     return;
   }
+  outcomes_of(out, end.outcomes);
+  if (out.borrowed) {
+    tell_end(borrowed_.at(*out.borrowed), std::move(end.outcomes));
+    return;
+  }
   OwnedShard* shard = owned(end.shard, end.epoch);
   ORDO_ASSERT(shard != nullptr);
-  const auto reason = out.control ? out.control->reason.load() : StopReason::none;
   std::vector<domain::JobEnd> ends;
   ends.reserve(end.outcomes.size());
-  for (auto& outcome : end.outcomes) {
+  for (auto& outcome : end.outcomes) ends.push_back({std::move(outcome), random_.unit()});
+  shard->machine.ended(end.no, ends, now_);
+}
+
+// What came back from a run that was asked to stop, by the reason.
+void Engine::outcomes_of(const Outstanding& out, std::vector<Outcome>& outcomes) const {
+  const auto reason = out.control ? out.control->reason.load() : StopReason::none;
+  for (auto& outcome : outcomes) {
     const bool ended_well = outcome.kind == Outcome::Kind::done || outcome.kind == Outcome::Kind::discarded;
     if (reason == StopReason::timeout) {
       const auto seconds = std::chrono::duration<double>(out.timeout).count();
@@ -222,16 +244,25 @@ void Engine::finish(RunEnd end) {
     } else if (reason != StopReason::none && reason != StopReason::cancelled && !ended_well) {
       outcome = Outcome::put_back();
     }
-    ends.push_back({std::move(outcome), random_.unit()});
   }
-  shard->machine.ended(end.no, ends, now_);
+}
+
+void Engine::leave_pool(const Outstanding& out) {
+  if (!out.lend_to.empty()) return;
+  auto& pool = pools_[out.pool];
+  --pool.runs;
+  if (out.borrowed) --pool.borrowed;
+  if (out.thread >= 0) --pool.by_thread[static_cast<std::size_t>(out.thread)];
+  if (out.risk == domain::Risk::witness) --witnesses_;
+  if (out.risk == domain::Risk::suspect) --suspects_;
 }
 
 // A node that cannot renew stops its runs before the lease ends, and then writes nothing any more.
 void Engine::check_lease() {
-  if (shards_.empty() || lease_.valid()) {
+  const bool idle = shards_.empty() && borrowed_.empty();
+  if (idle || lease_.valid()) {
     if (lease_.lost()) lease_.dropped();
-    if (!shards_.empty() && lease_.ending()) stop_runs(StopReason::lease_lost);
+    if (!idle && lease_.ending()) stop_runs(StopReason::lease_lost);
     return;
   }
   drop_all();
@@ -250,7 +281,8 @@ void Engine::drop(domain::ShardId id) {
     });
   }
   for (auto& [key, out] : outstanding_) {
-    if (std::get<0>(key) != id || std::get<1>(key) != found->second->epoch || out.zombie) continue;
+    if (std::get<0>(key) != id || std::get<1>(key) != found->second->epoch || out.zombie || out.borrowed)
+      continue;
     out.zombie = true;
     ++zombies_;
     if (out.control) out.control->ask_to_stop(StopReason::lease_lost);
@@ -259,10 +291,7 @@ void Engine::drop(domain::ShardId id) {
   std::erase_if(outstanding_, [&](const auto& entry) {
     const auto& [key, out] = entry;
     if (out.control || !out.zombie || std::get<0>(key) != id) return false;
-    --pools_[out.pool].runs;
-    if (out.thread >= 0) --pools_[out.pool].by_thread[static_cast<std::size_t>(out.thread)];
-    if (out.risk == domain::Risk::witness) --witnesses_;
-    if (out.risk == domain::Risk::suspect) --suspects_;
+    leave_pool(out);
     --zombies_;
     return true;
   });
@@ -273,6 +302,7 @@ void Engine::drop(domain::ShardId id) {
 
 void Engine::drop_all() {
   while (!shards_.empty()) drop(shards_.begin()->first);
+  drop_borrowed();
 }
 
 void Engine::stop_runs(StopReason reason) {
@@ -283,7 +313,9 @@ void Engine::stop_runs(StopReason reason) {
 
 void Engine::release_all() {
   releasing_ = true;
-  for (auto& [id, shard] : shards_) shard->releasing = true;
+  for (auto& [id, shard] : shards_) {
+    if (!std::exchange(shard->releasing, true)) shard->releasing_at = clock_.steady();
+  }
 }
 
 }  // namespace ordo::runtime

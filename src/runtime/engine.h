@@ -37,6 +37,8 @@ struct EngineHooks {
   std::function<void(domain::ShardId, store::Lease)> released{};
   /// The leases ended while runs went on.
   std::function<void()> lease_lost{};
+  /// A run was lent: others are to look at the store.
+  std::function<void()> lent{};
 };
 
 /// Runs the state machines of a node's shards: news in, runs and commits out.
@@ -73,11 +75,14 @@ class Engine {
   /// The leases are gone: nothing of the shards is written any more.
   void drop_all();
 
-  std::size_t runs() const { return outstanding_.size(); }
+  /// With ends of borrowed runs that are not told yet.
+  std::size_t runs() const { return outstanding_.size() + untold_; }
   std::size_t shards() const { return shards_.size(); }
   /// Runs of shards that are not owned any more.
   std::size_t zombies() const { return zombies_; }  // any thread
   const OwnedShard* find(domain::ShardId id) const;
+  /// For each pool the threads that nothing of this node's own occupies. Any thread.
+  std::vector<Room> rooms();
   void watch_events(bool on) { watch_ = on; }
 
  private:
@@ -88,6 +93,18 @@ class Engine {
     domain::Risk risk = domain::Risk::normal;
     Duration timeout{};
     bool zombie = false;
+    std::string lend_to;                       // it is not executed here, but on that node ...
+    std::uint64_t session = 0;                 // ... in that session of it
+    std::optional<domain::LentName> borrowed;  // lent to this node, maybe by itself
+  };
+  /// A run that is lent to this node.
+  struct Borrowed {
+    domain::ShardId at;  // where it is listed
+    domain::LentRun run;
+    bool seen = false;  // in the list
+    std::string end;    // the entry that tells its end; empty: it goes on
+    bool telling = false;
+    std::optional<Duration> told_at;  // steady
   };
   using RunKey = std::tuple<domain::ShardId, std::uint64_t, domain::RunNo>;
   struct RunKeyHash {
@@ -98,6 +115,8 @@ class Engine {
   };
   struct PoolLoad {
     std::size_t runs = 0;
+    std::size_t borrowed = 0;            // of these
+    std::optional<Duration> full_since;  // steady: jobs are due and no thread is free
     std::vector<std::size_t> by_thread;
     std::vector<Assignment> batch;
     std::unique_ptr<domain::Scheduler> scheduler;
@@ -110,6 +129,7 @@ class Engine {
   void apply(const store::LogChunk& chunk);
   void look_at_kinds(OwnedShard& shard);
   void finish(RunEnd end);
+  void outcomes_of(const Outstanding& out, std::vector<Outcome>& outcomes) const;
   void settle(const CommitEnd& end);
   void check_lease();
   void tell_pauses();
@@ -120,10 +140,32 @@ class Engine {
   void dispatch();
   void dispatch_pool(std::size_t pool);
   bool has_room(std::size_t pool, const OwnedShard& shard) const;
+  void note_fullness(PoolLoad& load, std::size_t each);
   bool start_one(std::size_t pool, OwnedShard& shard);
   void launch(OwnedShard& shard, domain::Run run);
   void send(OwnedShard& shard, domain::Run run, Outstanding& out);
   domain::Admission admission() const;
+
+  // Lent runs (engine_lend.cpp)
+  void meet(Neighbours news);
+  void look_at_borrowed();
+  void lend_what_waits();
+  bool lend_one(const Member& member, const Room& room);
+  std::size_t lent_to(const Member& member, const Room& room) const;
+  std::set<std::string, std::less<>> kinds_to_lend(const OwnedShard& shard, const Member& member) const;
+  void keep_runs_of(OwnedShard& shard);
+  void start_borrowed(Borrowed& borrowed);
+  bool provide_borrowed(const Fetched& fetched);
+  std::vector<BatchJob> jobs_of(const Borrowed& borrowed, const store::LogChunk& chunk) const;
+  void stop_borrowed(const domain::LentName& name, StopReason reason);
+  void tell_end(Borrowed& borrowed, std::vector<Outcome> outcomes, bool declined = false);
+  void tell_ends();
+  void told(const domain::LentName& name, bool failed);
+  void drop_borrowed();
+  void look_at_rooms();
+  Duration next_lending() const;
+  const Member* other_for(const ServedQueue& queue) const;
+  void leave_pool(const Outstanding& out);
 
   void flush();
   store::Delta delta_of(OwnedShard& shard);
@@ -154,6 +196,12 @@ class Engine {
   std::map<domain::ShardId, std::unique_ptr<OwnedShard>> shards_;
   std::unordered_map<RunKey, Outstanding, RunKeyHash> outstanding_;
   std::vector<PoolLoad> pools_;
+  Neighbours neighbours_;
+  std::map<std::string, Duration> declined_at_;  // steady, by node
+  std::map<domain::LentName, Borrowed> borrowed_;
+  std::size_t untold_ = 0;
+  Duration tell_again_at_{};  // steady; 0: none
+  std::vector<Room> rooms_;   // guarded by shared_
   domain::PayloadBudget budget_;
   std::uint64_t last_epoch_ = 0;
   std::atomic<std::size_t> zombies_{0};

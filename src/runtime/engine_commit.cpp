@@ -63,7 +63,8 @@ store::Delta Engine::delta_of(OwnedShard& shard) {
     delta.max_dead = std::max<std::uint64_t>(1, options.max_dead / std::max(options.shards, 1U));
     delta.dead_before = now_ - options.dead_ttl;
   }
-  shard.written = shard.machine.counts(now_);
+  const auto lent_before = std::exchange(shard.written, shard.machine.counts(now_)).lent;
+  shard.lends = !shard.written.lent.empty() && shard.written.lent != lent_before;
   shard.written_at = now_;
   shard.read_since_written = 0;
   delta.position = shard.machine.through();
@@ -94,6 +95,7 @@ void Engine::settle(const CommitEnd& end) {
       continue;
     }
     shard->in_flight.reset();
+    if (std::exchange(shard->lends, false) && hooks_.lent) hooks_.lent();
     shard->machine.committed(now_);
     report(*shard);
     for (auto& run : shard->machine.released()) launch(*shard, std::move(run));
@@ -118,8 +120,9 @@ void Engine::release_idle() {
       auto events = shard->machine.events();
       if (!events.empty() && hooks_.events) hooks_.events(std::move(events));
     }
-    if (shard->releasing && shard->ready && shard->machine.running() == 0 && !shard->in_flight &&
-        !shard->machine.has_changes()) {
+    if (shard->releasing && shard->ready) keep_runs_of(*shard);
+    if (shard->releasing && shard->ready && shard->machine.running() == shard->machine.lent() &&
+        !shard->in_flight && !shard->machine.has_changes()) {
       idle.push_back(id);
     }
   }

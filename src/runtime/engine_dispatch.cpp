@@ -19,10 +19,21 @@ domain::Admission Engine::admission() const {
 void Engine::dispatch() {
   for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
     if (!quiet_) dispatch_pool(pool);
+    note_fullness(pools_[pool], sink_.prefetch(pool));
+  }
+  lend_what_waits();
+  for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
     // What was chosen before and waited for its marks or payloads goes out even when no more is taken.
     auto& batch = pools_[pool].batch;
     if (!batch.empty()) sink_.submit(pool, -1, std::exchange(batch, {}));
   }
+}
+
+// Jobs that wait for a thread while runs are short will have one in no time.
+void Engine::note_fullness(PoolLoad& load, std::size_t each) {
+  const bool full = quiet_ || (each == 1 && load.runs >= load.by_thread.size());
+  if (!full) load.full_since.reset();
+  if (full && !load.full_since) load.full_since = clock_.steady();
 }
 
 bool Engine::has_room(std::size_t pool, const OwnedShard& shard) const {
@@ -99,6 +110,7 @@ void Engine::launch(OwnedShard& shard, domain::Run run) {
 }
 
 void Engine::provide(Fetched fetched) {
+  if (provide_borrowed(fetched)) return;
   OwnedShard* shard = owned(fetched.shard, fetched.epoch);
   if (shard == nullptr) return;
   bool complete = false;
@@ -121,6 +133,11 @@ void Engine::provide(Fetched fetched) {
 }
 
 void Engine::send(OwnedShard& shard, domain::Run run, Outstanding& out) {
+  if (!out.lend_to.empty()) {
+    shard.machine.lend(run.no, out.lend_to, out.session);
+    outstanding_.erase({shard.id, shard.epoch, run.no});
+    return;
+  }
   const auto worker = workers_.find({shard.queue->options.name, run.kind});
   if (worker == workers_.end()) {
     const auto text = "no worker for kind '" + run.kind + "' of queue '" + shard.queue->options.name +
@@ -175,6 +192,9 @@ Duration Engine::next_tick() {
   }
   if (!outstanding_.empty())
     wait = std::min(wait, std::max(next_timeout_check_ - clock_.steady(), Duration{0}));
+  if (tell_again_at_.count() != 0)
+    wait = std::min(wait, std::max(tell_again_at_ - clock_.steady(), Duration{0}));
+  wait = std::min(wait, next_lending());
   if (retry_commits_at_.count() != 0)
     wait = std::min(wait, std::max(retry_commits_at_ - clock_.steady(), Duration{0}));
   return wait;

@@ -2,12 +2,17 @@
 
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <optional>
+#include <set>
+#include <string>
 #include <variant>
 #include <vector>
 
 #include <ordo/time.hpp>
 
+#include "runtime/node_facts.h"
 #include "runtime/run.h"
 #include "store/store.h"
 
@@ -36,18 +41,37 @@ struct Fetched {
   bool failed = false;
 };
 
+/// A node that is registered, as this one sees it.
+struct Member {
+  std::string id;
+  bool alive = true;
+  std::uint64_t session = 0;
+  std::vector<Room> rooms;
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> kinds;  ///< by queue
+};
+
+/// The nodes, and the runs that are lent to this one, by the shards that list them.
+struct Neighbours {
+  std::string self;
+  std::uint64_t session = 0;    ///< of this node
+  std::vector<Member> members;  ///< ascending by id, this node among them
+  std::vector<std::pair<domain::ShardId, domain::LentRun>> borrowed;
+  std::uint64_t losses = 0;  ///< of leases, when it was looked at
+};
+
 /// What other threads tell the engine. One list per sender; taken all at once.
 struct News {
   std::vector<std::variant<LoadedShard, store::LogChunk>> log;  ///< as it was read; the order matters
   std::vector<domain::ShardId> release;
+  std::optional<Neighbours> neighbours;  ///< as seen last
   std::vector<RunEnd> ends;
   std::vector<CommitEnd> commits;
   std::vector<Fetched> fetched;
   std::vector<std::function<void()>> calls;  ///< to be made on the engine's thread
 
   bool empty() const {
-    return log.empty() && release.empty() && ends.empty() && commits.empty() && fetched.empty() &&
-           calls.empty();
+    return log.empty() && release.empty() && !neighbours && ends.empty() && commits.empty() &&
+           fetched.empty() && calls.empty();
   }
 };
 

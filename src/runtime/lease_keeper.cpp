@@ -8,6 +8,12 @@
 #include "domain/placement.h"
 
 namespace ordo::runtime {
+namespace {
+
+// How often neighbours look for idle threads and lent runs.
+constexpr Duration kNeighbourInterval = std::chrono::milliseconds{500};
+
+}  // namespace
 
 LeaseKeeper::LeaseKeeper(const NodeOptions& options, std::string node_id, NodeFacts facts,
                          std::vector<std::pair<std::string, std::uint32_t>> queues, store::Store& store,
@@ -35,16 +41,34 @@ void LeaseKeeper::join() {
     }
   }
   const auto before = clock_.steady();
-  store_.join(node_id_, encode(facts_));
+  facts_.session = random_.next();
+  told_facts_ = encode(facts_);
+  store_.join(node_id_, told_facts_);
   renewed(before);
 }
 
 Duration LeaseKeeper::tick() {
-  if (clock_.steady() >= renew_at_) renew();
+  if (has_other_rooms() || clock_.steady() >= renew_at_) renew();
   release_now();
   look();
   release_now();
-  return std::max(renew_at_ - clock_.steady(), Duration{0});
+  if (wakes_.exchange(false)) store_.wake();
+  const auto wait = std::max(renew_at_ - clock_.steady(), Duration{0});
+  return has_neighbours_ ? std::min(wait, kNeighbourInterval) : wait;
+}
+
+// A thread has room once it was idle in two looks.
+bool LeaseKeeper::has_other_rooms() {
+  const auto now = clock_.steady();
+  if (!hooks_.rooms || now - asked_rooms_at_ < kNeighbourInterval) return false;
+  asked_rooms_at_ = now;
+  const auto before = std::exchange(rooms_, has_neighbours_ ? hooks_.rooms() : std::vector<Room>{});
+  std::vector<Room> rooms;
+  for (std::size_t pool = 0; pool < std::min(before.size(), rooms_.size()); ++pool) {
+    const auto threads = std::min(before[pool].threads, rooms_[pool].threads);
+    if (threads > 0) rooms.push_back({threads, rooms_[pool].queues});
+  }
+  return std::exchange(facts_.rooms, rooms) != rooms;
 }
 
 // The lease counts from before the renewal was sent.
@@ -62,8 +86,12 @@ void LeaseKeeper::renew() {
     // dropped before anything is claimed again.
     lease_.lose();
     held_.clear();
+    facts_.session = random_.next();
   }
-  if (!known) store_.join(node_id_, encode(facts_));
+  if (auto facts = encode(facts_); !known || facts != told_facts_) {
+    store_.join(node_id_, facts);
+    told_facts_ = std::move(facts);
+  }
   renewed(before);
 }
 
@@ -85,6 +113,7 @@ void LeaseKeeper::look() {
   const auto nodes = store_.nodes();
   watch_nodes(nodes, asked);
   const auto shards = store_.shards();
+  meet(nodes, shards);
 
   std::vector<domain::LiveNode> live;
   std::set<std::pair<std::string, std::string>> elsewhere;
@@ -132,6 +161,34 @@ void LeaseKeeper::look() {
   }
   if (!plan.release.empty()) hooks_.give_back(plan.release);
   if (claiming && !plan.claim.empty() && hooks_.may_claim()) claim(plan.claim, shards, nodes);
+}
+
+// Runs are lent to a session: after a lapse nothing of before is started.
+void LeaseKeeper::meet(const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards) {
+  has_neighbours_ = nodes.size() > dead_.size() + 1;
+  if (!hooks_.neighbours) return;
+  Neighbours news;
+  news.self = node_id_;
+  news.session = facts_.session;
+  news.losses = lease_.losses();
+  for (const auto& node : nodes) {
+    auto facts = node.id == node_id_ ? facts_ : decode_node_facts(node.facts);
+    auto& member = news.members.emplace_back();
+    member.id = node.id;
+    member.alive = !dead_.contains(node.id);
+    member.session = facts.session;
+    member.rooms = std::move(facts.rooms);
+    for (auto& [queue, kind] : facts.kinds) member.kinds[queue].insert(std::move(kind));
+  }
+  std::sort(news.members.begin(), news.members.end(),
+            [](const auto& a, const auto& b) { return a.id < b.id; });
+  for (const auto& row : shards) {
+    for (auto& run : domain::lent_runs_of(row.counts)) {
+      if (run.node == node_id_ && run.session == facts_.session)
+        news.borrowed.emplace_back(row.shard, std::move(run));
+    }
+  }
+  hooks_.neighbours(std::move(news));
 }
 
 void LeaseKeeper::look_at_request(const std::vector<store::NodeRow>& nodes) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -11,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "runtime/inbox.h"
 #include "runtime/lease_clock.h"
 #include "runtime/node_facts.h"
 #include "store/store.h"
@@ -28,6 +30,10 @@ struct KeeperHooks {
   std::function<void(const std::string& node)> node_down{};
   /// Somebody wishes something of this node.
   std::function<void(store::NodeRequest)> requested{};
+  /// Who is there and what is lent to this node, in every look. Given before anything is claimed.
+  std::function<void(Neighbours)> neighbours{};
+  /// The threads of each pool that have nothing of this node's own to do.
+  std::function<std::vector<Room>()> rooms{};
   /// The leases last for this long from now.
   std::function<void(Duration)> renewed{};
 };
@@ -55,6 +61,9 @@ class LeaseKeeper {
   void released(domain::ShardId shard, store::Lease lease);
   void lost(domain::ShardId shard, store::Lease lease);
 
+  /// Others are to look at the store: a run was lent.
+  void wake_others() { wakes_ = true; }
+
   /// Claims nothing from now on, and gives everything back.
   void stop_claiming();
   /// Forgets the node. Its shards were released, or are free as after a crash.
@@ -70,6 +79,8 @@ class LeaseKeeper {
   };
 
   void renew();
+  bool has_other_rooms();
+  void meet(const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
   void renewed(Duration sent);
   void look();
   void look_at_request(const std::vector<store::NodeRow>& nodes);
@@ -93,6 +104,11 @@ class LeaseKeeper {
   std::set<std::string> dead_;
   std::map<domain::ShardId, store::Lease> held_;
   Duration renew_at_{};
+  std::string told_facts_;
+  bool has_neighbours_ = false;
+  std::vector<Room> rooms_;  // as the engine told last
+  Duration asked_rooms_at_{};
+  std::atomic<bool> wakes_{false};
   std::uint64_t definitions_version_ = 0;
   store::NodeRequest request_ = store::NodeRequest::none;
 

@@ -80,6 +80,10 @@ void Node::build_engine() {
     keeper_->released(shard, lease);
     poke_keeper();
   };
+  hooks.lent = [this] {
+    keeper_->wake_others();
+    poke_keeper();
+  };
   hooks.lease_lost = [this] {
     if (plan_.on_lease_lost) notifier_.post(plan_.on_lease_lost);
   };
@@ -140,6 +144,10 @@ void Node::build_engine() {
     asked_to_stop_ = true;
     wake_all();
   };
+  keeper.neighbours = [this](Neighbours neighbours) {
+    engine_->inbox().post([&](News& news) { news.neighbours = std::move(neighbours); });
+  };
+  keeper.rooms = [this] { return engine_->rooms(); };
   keeper.renewed = plan_.on_lease_renewed;
   keeper_ = std::make_unique<LeaseKeeper>(plan_.options, id_, std::move(facts), std::move(shards), store_,
                                           clock_, Random::from_system(), lease_, std::move(keeper));

@@ -5,7 +5,7 @@
 namespace ordo::runtime {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
 
 }  // namespace
 
@@ -23,12 +23,20 @@ std::string encode(const NodeFacts& facts) {
     out.put_long(queue);
     out.put_long(kind);
   }
+  out.put(facts.session);
+  out.put(static_cast<std::uint32_t>(facts.rooms.size()));
+  for (const auto& room : facts.rooms) {
+    out.put(room.threads);
+    out.put(static_cast<std::uint32_t>(room.queues.size()));
+    for (const auto& queue : room.queues) out.put_long(queue);
+  }
   return bytes;
 }
 
 NodeFacts decode_node_facts(std::string_view bytes) {
   ByteReader in(bytes, "node row");
-  if (in.get<std::uint8_t>() != kVersion) in.fail("its version is unknown");
+  const auto version = in.get<std::uint8_t>();
+  if (version != 1 && version != kVersion) in.fail("its version is unknown");
   NodeFacts facts;
   facts.host = in.get_long();
   facts.pid = in.get<std::int64_t>();
@@ -38,6 +46,13 @@ NodeFacts decode_node_facts(std::string_view bytes) {
   for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
     std::string queue(in.get_long());
     facts.kinds.emplace_back(std::move(queue), in.get_long());
+  }
+  if (version == 1) return facts;
+  facts.session = in.get<std::uint64_t>();
+  for (auto rooms = in.get<std::uint32_t>(); rooms > 0; --rooms) {
+    auto& room = facts.rooms.emplace_back();
+    room.threads = in.get<std::uint32_t>();
+    for (auto left = in.get<std::uint32_t>(); left > 0; --left) room.queues.emplace_back(in.get_long());
   }
   return facts;
 }

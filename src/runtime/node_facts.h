@@ -10,6 +10,14 @@
 
 namespace ordo::runtime {
 
+/// Threads of a pool that nothing of the node's own occupies, and the queues whose jobs they take.
+struct Room {
+  std::uint32_t threads = 0;
+  std::vector<std::string> queues;
+
+  bool operator==(const Room&) const = default;
+};
+
 /// What a node says of itself in its row.
 struct NodeFacts {
   std::string host;
@@ -18,6 +26,8 @@ struct NodeFacts {
   Time started{};
   std::vector<std::pair<std::string, std::string>> kinds;  ///< (queue, kind) it has code for
   bool stopping = false;
+  std::uint64_t session = 0;  ///< another one after each lapse of its leases
+  std::vector<Room> rooms;    ///< for runs that others lend it; none while it is busy
 
   bool operator==(const NodeFacts&) const = default;
 };

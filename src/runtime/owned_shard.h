@@ -44,13 +44,16 @@ struct OwnedShard {
   std::uint64_t epoch = 0;  ///< tells this ownership from earlier ones in news that comes late
   domain::Shard machine;
 
-  bool ready = false;      ///< the log is read up to the acquisition: runs may start
-  bool releasing = false;  ///< no more starts; released once nothing runs and all is durable
-  int thread = -1;         ///< affinity = shard: the thread its batches run on
+  bool ready = false;       ///< the log is read up to the acquisition: runs may start
+  bool releasing = false;   ///< no more starts; released once nothing runs here and all is durable
+  Duration releasing_at{};  ///< steady; since then
+  int thread = -1;          ///< affinity = shard: the thread its batches run on
   std::size_t kinds_seen = 0;
+  bool waits_for_others = false;  ///< it has kinds that only other nodes run
 
   std::optional<store::Delta> in_flight;  ///< kept to be sent again, byte-equal, if its outcome is unknown
   bool unknown = false;                   ///< its outcome is
+  bool lends = false;                     ///< it lends runs
   domain::Counts written;                 ///< counts of the last delta
   Time written_at{};
   std::uint64_t read_since_written = 0;  ///< entries that a reader of the counts would look through

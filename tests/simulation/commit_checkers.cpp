@@ -11,6 +11,7 @@ namespace ordo::simulation {
 // loss
 
 void LossChecker::committed(const store::Delta& delta) {
+  note_lent(delta);
   dead_.clear();
   for (const auto& row : delta.dead) dead_.push_back(domain::decode_dead(row.bytes));
   history_.totals.died += dead_.size();
@@ -34,6 +35,20 @@ void LossChecker::committed(const store::Delta& delta) {
   settle_runs(delta);
 }
 
+void LossChecker::note_lent(const store::Delta& delta) {
+  for (const auto& lent : domain::lent_runs_of(delta.counts)) {
+    for (const auto& run : history_.runs) {
+      if (run->shard != lent.name.shard || run->token != lent.name.fence || run->no != lent.name.no) continue;
+      if (!std::exchange(run->lent, true)) ++history_.totals.kept;
+    }
+  }
+}
+
+// The end of a lent run is heard by whoever owns the shard then.
+bool LossChecker::may_end(const SeenRun& run, const store::Delta& delta) {
+  return run.shard == delta.shard && run.returned && (run.lent || run.token == delta.lease.token);
+}
+
 bool LossChecker::is_justified(const SeenEntry& entry, const store::Delta& delta) const {
   if (ended_by_run(entry, delta) || died(entry, delta) || is_duplicate(entry, delta)) return true;
   return history_.is_cancelled(entry.name, entry.shard, entry.seq, ~Seq{0});
@@ -41,8 +56,7 @@ bool LossChecker::is_justified(const SeenEntry& entry, const store::Delta& delta
 
 bool LossChecker::ended_by_run(const SeenEntry& entry, const store::Delta& delta) const {
   for (const auto& run : history_.runs) {
-    if (run->token != delta.lease.token || run->shard != delta.shard || !run->returned || run->timed_out())
-      continue;
+    if (!may_end(*run, delta) || run->timed_out()) continue;
     for (const auto& job : run->jobs) {
       const bool well = job.outcome == Outcome::Kind::done || job.outcome == Outcome::Kind::discarded;
       if (well && std::find(job.seqs.begin(), job.seqs.end(), entry.seq) != job.seqs.end()) return true;
@@ -59,7 +73,7 @@ bool LossChecker::is_duplicate(const SeenEntry& entry, const store::Delta& delta
     if (!erased_.contains(seq)) return true;
     if (died(other, delta)) return true;
     for (const auto& run : history_.runs) {
-      if (run->token != delta.lease.token || !run->returned || run->through < entry.seq) continue;
+      if (!may_end(*run, delta) || run->through < entry.seq) continue;
       for (const auto& job : run->jobs) {
         if (std::find(job.seqs.begin(), job.seqs.end(), seq) != job.seqs.end() && ended_by_run(other, delta))
           return true;
@@ -78,7 +92,7 @@ bool LossChecker::died(const SeenEntry& entry, const store::Delta& delta) const 
     // The one that was delivered dies, the others of its run are finished with it.
     bool ran = false;
     for (const auto& run : history_.runs) {
-      if (run->token != delta.lease.token || run->shard != delta.shard) continue;
+      if (!may_end(*run, delta)) continue;
       for (const auto& job : run->jobs) {
         if (std::find(job.seqs.begin(), job.seqs.end(), entry.seq) != job.seqs.end()) return true;
         ran = ran || job.name == entry.name;
@@ -103,7 +117,7 @@ void LossChecker::settle_runs(const store::Delta& delta) {
   std::set<Seq> written = erased_;
   for (const auto& state : delta.states) written.insert(state.seq);
   for (const auto& run : history_.runs) {
-    if (!run->returned || run->token != delta.lease.token || run->shard != delta.shard) continue;
+    if (!may_end(*run, delta)) continue;
     for (auto& job : run->jobs) {
       job.settled = job.settled || std::any_of(job.seqs.begin(), job.seqs.end(),
                                                [&](Seq seq) { return written.contains(seq); });

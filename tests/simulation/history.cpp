@@ -50,6 +50,15 @@ SeenRun* History::find_run(const std::string& node, ShardId shard, std::uint64_t
   return nullptr;
 }
 
+std::optional<domain::LentRun> History::lent_run(const domain::LentName& name) const {
+  for (const auto& row : store_.shards()) {
+    for (auto& run : domain::lent_runs_of(row.counts)) {
+      if (run.name == name) return std::move(run);
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<domain::JobState> History::state_of(ShardId shard, Seq first) const {
   for (const auto& fact : store_.load(std::vector{shard})) {
     for (const auto& row : fact.states) {

@@ -70,6 +70,7 @@ struct SeenRun {
   bool returned = false;
   bool cut = false;      ///< counts as ended: its node was stopped, has died, or lost its lease
   bool crashed = false;  ///< its node has died
+  bool lent = false;     ///< listed as lent: any owner may hear of its end
 
   bool timed_out() const { return control && control->reason.load() == runtime::StopReason::timeout; }
 };
@@ -90,6 +91,8 @@ class History {
   std::map<Seq, SeenEntry> entries;
   std::vector<std::unique_ptr<SeenRun>> runs;
 
+  /// The run as the store lists it.
+  std::optional<domain::LentRun> lent_run(const domain::LentName& name) const;
   SeenRun* find_run(const std::string& node, ShardId shard, std::uint64_t epoch, std::uint64_t no);
   std::optional<domain::JobState> state_of(ShardId shard, Seq first) const;
   bool any_live(const std::vector<Seq>& seqs) const;
@@ -110,7 +113,7 @@ class History {
   struct Totals {
     std::uint64_t pushed = 0, runs = 0, commits = 0, stale = 0, unknown = 0, crashes = 0, pauses = 0,
                   jumps = 0, partitions = 0, stops = 0, joins = 0, rebuilds = 0, takeovers = 0, died = 0,
-                  lost_leases = 0, cancels = 0, revived = 0, orders = 0;
+                  lost_leases = 0, cancels = 0, revived = 0, orders = 0, lent = 0, kept = 0;
   } totals;
 
  private:

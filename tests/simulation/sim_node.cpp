@@ -103,6 +103,10 @@ runtime::EngineHooks SimNode::engine_hooks() {
     keeper_->released(shard, lease);
     poke(keeper_actor_);
   };
+  hooks.lent = [this] {
+    keeper_->wake_others();
+    poke(keeper_actor_);
+  };
   hooks.lease_lost = [this] {
     ++history_.totals.lost_leases;
     if (plan_.dies_with_lease) dying_ = true;
@@ -126,6 +130,11 @@ runtime::KeeperHooks SimNode::keeper_hooks() {
     poke(engine_actor_);
   };
   hooks.kinds_elsewhere = [this](auto kinds) { engine_->set_elsewhere(std::move(kinds)); };
+  hooks.neighbours = [this](runtime::Neighbours neighbours) {
+    engine_->inbox().post([&](News& news) { news.neighbours = std::move(neighbours); });
+    poke(engine_actor_);
+  };
+  hooks.rooms = [this] { return engine_->rooms(); };
   hooks.may_claim = [this] { return !lease_.lost() && engine_->zombies() == 0; };
   return hooks;
 }
@@ -327,6 +336,11 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
   if (const auto known = taken_.find({run->shard, run->epoch, run->no}); known != taken_.end())
     taken = known->second;
   run->through = taken.through;
+  const auto lent = history_.lent_run({assignment.shard, assignment.epoch, assignment.no});
+  if (lent) {
+    saw_borrowed(std::move(run), assignment, *lent);
+    return;
+  }
   if (shard == nullptr || shard->epoch != assignment.epoch) {
     world_.say("{} hands over a run of shard {}.{}, which it has lost", id(), run->shard.queue,
                run->shard.index);
@@ -354,11 +368,38 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
     seen.sort = history_.clean_sort(seen.name, run->shard, run->through);
     run->jobs.push_back(std::move(seen));
   }
+  saw_start(std::move(run), assignment, taken.now);
+}
+
+void SimNode::saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment& assignment, Time chosen) {
   checkers_.overlap.started(*run);
-  checkers_.order.started(*run, taken.now);
-  checkers_.start.started(*run, assignment, taken.now);
+  checkers_.order.started(*run, chosen);
+  checkers_.start.started(*run, assignment, chosen);
   for (const auto& job : run->jobs) history_.started.insert(job.seqs.begin(), job.seqs.end());
   history_.runs.push_back(std::move(run));
+}
+
+// Its owner chose it when it was lent, of what it had read by then.
+void SimNode::saw_borrowed(std::unique_ptr<SeenRun> run, const runtime::Assignment& assignment,
+                           const domain::LentRun& lent) {
+  if (!lease_.valid()) world_.fail("{} starts a lent run without a lease", id());
+  run->lent = true;
+  run->through = 0;
+  for (std::size_t i = 0; i < assignment.jobs.size(); ++i) {
+    const auto& job = assignment.jobs[i];
+    SeenJob seen{{assignment.kind, job.key, job.id}, {}, {}, {}, false};
+    for (const auto& [seq, score] : lent.jobs.at(i).pieces) seen.seqs.push_back(seq);
+    std::sort(seen.seqs.begin(), seen.seqs.end());
+    run->through = std::max(run->through, seen.seqs.back());
+    run->jobs.push_back(std::move(seen));
+  }
+  for (auto& job : run->jobs) {
+    world_.say("{} starts {}/{}/{} of shard {}.{} entries {}, which it was lent", id(), job.name.kind,
+               job.name.key, job.name.id, run->shard.queue, run->shard.index, fmt::join(job.seqs, ","));
+    job.sort = history_.clean_sort(job.name, run->shard, run->through);
+  }
+  ++history_.totals.lent;
+  saw_start(std::move(run), assignment, lent.started);
 }
 
 }  // namespace ordo::simulation

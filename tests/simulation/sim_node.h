@@ -66,6 +66,9 @@ class SimNode {
   void tick_keeper();
   void tick_stop();
   void saw_submit(const runtime::Assignment& assignment);
+  void saw_borrowed(std::unique_ptr<SeenRun> run, const runtime::Assignment& assignment,
+                    const domain::LentRun& lent);
+  void saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment& assignment, Time chosen);
   void note_taken();
   void cut_runs();
   void stall();

@@ -72,6 +72,8 @@ class SimulationTest : public ::testing::Test {
     sum.cancels += more.cancels;
     sum.revived += more.revived;
     sum.orders += more.orders;
+    sum.lent += more.lent;
+    sum.kept += more.kept;
   }
 };
 
@@ -94,6 +96,7 @@ TEST_F(SimulationTest, ManySeeds) {
       "cancels\n"
       "%llu crashes, %llu pauses, %llu jumps, %llu partitions, %llu stops, %llu take-overs, %llu leases lost "
       "with runs\n"
+      "%llu runs lent to idle nodes, %llu kept while their shard moved\n"
       "%llu rebuilds and %llu orders compared\n",
       static_cast<unsigned long long>(sum.pushed), static_cast<unsigned long long>(sum.runs),
       static_cast<unsigned long long>(sum.commits), static_cast<unsigned long long>(sum.stale),
@@ -102,7 +105,8 @@ TEST_F(SimulationTest, ManySeeds) {
       static_cast<unsigned long long>(sum.crashes), static_cast<unsigned long long>(sum.pauses),
       static_cast<unsigned long long>(sum.jumps), static_cast<unsigned long long>(sum.partitions),
       static_cast<unsigned long long>(sum.stops), static_cast<unsigned long long>(sum.takeovers),
-      static_cast<unsigned long long>(sum.lost_leases), static_cast<unsigned long long>(sum.rebuilds),
+      static_cast<unsigned long long>(sum.lost_leases), static_cast<unsigned long long>(sum.lent),
+      static_cast<unsigned long long>(sum.kept), static_cast<unsigned long long>(sum.rebuilds),
       static_cast<unsigned long long>(sum.orders));
 }
 

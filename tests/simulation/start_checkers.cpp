@@ -71,7 +71,7 @@ void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job, Time 
       seen.insert(holder.seqs.begin(), holder.seqs.end());
       if (later) continue;
       if (share(holder.seqs, job.seqs)) {
-        const bool again = other->token == run.token && other->returned && !holder.settled;
+        const bool again = other->token == run.token && other->returned && !other->cut && !holder.settled;
         if (again)
           history_.world().fail("{} starts {} again before its last end is durable", run.node,
                                 text(job.name));

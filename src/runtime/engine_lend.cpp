@@ -1,0 +1,352 @@
+// Runs that are executed by another node than the one that owns their shard (stores: lent runs). The owner
+// lists them with the shard; the borrower finds itself in the list, and tells the end through the log.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "runtime/engine.h"
+
+namespace ordo::runtime {
+namespace {
+
+constexpr Duration kLendAfter = std::chrono::milliseconds{100};  // that jobs wait for a thread
+constexpr Duration kDeclined = std::chrono::seconds{2};  // so long a node that had no room is not asked
+constexpr Duration kListed = std::chrono::seconds{10};   // by then a run that was lent is listed
+constexpr Duration kTellAgain = std::chrono::milliseconds{100};
+
+}  // namespace
+
+void Engine::meet(Neighbours news) {
+  if (news.losses != lease_.losses()) return;  // seen before the leases lapsed
+  neighbours_ = std::move(news);
+  const auto look = [&](const std::string& node, std::uint64_t session) {
+    const auto of = [&](std::uint64_t now) {
+      return now == session ? domain::Borrower::alive : domain::Borrower::lapsed;
+    };
+    if (node == neighbours_.self) return of(neighbours_.session);
+    const auto member = std::ranges::find(neighbours_.members, node, &Member::id);
+    if (member == neighbours_.members.end() || !member->alive) return domain::Borrower::dead;
+    return of(member->session);
+  };
+  for (auto& [id, shard] : shards_) {
+    if (shard->ready) shard->machine.take_back(look, now_);
+  }
+  look_at_borrowed();
+}
+
+// --------------------------------------------------------------------------------------------------------
+// owner
+
+// Jobs that find no thread here, or no code, run where there is room.
+void Engine::lend_what_waits() {
+  if (releasing_ || neighbours_.members.size() < 2) return;
+  for (const auto& member : neighbours_.members) {
+    if (member.id == neighbours_.self || !member.alive) continue;
+    for (const auto& room : member.rooms) {
+      const auto asked = declined_at_.find(member.id);
+      if (asked != declined_at_.end() && clock_.steady() - asked->second < kDeclined) break;
+      for (auto lent = lent_to(member, room); lent < room.threads && lend_one(member, room); ++lent) {
+      }
+    }
+  }
+}
+
+std::size_t Engine::lent_to(const Member& member, const Room& room) const {
+  std::size_t runs = 0;
+  for (const auto& [id, shard] : shards_) {
+    if (std::ranges::find(room.queues, shard->queue->options.name) != room.queues.end())
+      runs += shard->machine.lent_to(member.id);
+  }
+  for (const auto& [key, out] : outstanding_) runs += out.lend_to == member.id;
+  return runs;
+}
+
+// What the member has code for, and this node no thread or no code.
+std::set<std::string, std::less<>> Engine::kinds_to_lend(const OwnedShard& shard,
+                                                         const Member& member) const {
+  const auto& queue = shard.queue->options.name;
+  const auto known = member.kinds.find(queue);
+  if (known == member.kinds.end()) return {};
+  const auto& full_since = pools_[shard.queue->pool].full_since;
+  if (full_since && clock_.steady() - *full_since >= kLendAfter) return known->second;
+  auto kinds = known->second;
+  std::erase_if(kinds, [&](const std::string& kind) { return workers_.contains({queue, kind}); });
+  return kinds;
+}
+
+// The job that has waited longest. Suspects run alone, and runs of affinity `shard` on their thread.
+bool Engine::lend_one(const Member& member, const Room& room) {
+  OwnedShard* best = nullptr;
+  std::set<std::string, std::less<>> best_kinds;
+  Time oldest{};
+  for (auto& [id, shard] : shards_) {
+    const auto& queue = *shard->queue;
+    if (!shard->ready || shard->releasing || queue.is_paused() || shard->thread >= 0) continue;
+    if (!pools_[queue.pool].full_since && !shard->waits_for_others) continue;
+    if (std::ranges::find(room.queues, queue.options.name) == room.queues.end()) continue;
+    auto kinds = kinds_to_lend(*shard, member);
+    if (kinds.empty()) continue;
+    const auto due = shard->machine.oldest_due(now_, {.suspects = false, .kinds = &kinds});
+    if (!due || (best != nullptr && *due >= oldest)) continue;
+    best = shard.get();
+    best_kinds = std::move(kinds);
+    oldest = *due;
+  }
+  if (best == nullptr) return false;
+  domain::Run run;
+  const auto taken = best->machine.take(now_, {.suspects = false, .kinds = &best_kinds}, run);
+  if (taken == domain::Shard::Taken::none) return false;
+  if (taken == domain::Shard::Taken::pending) run.no = best->machine.last_run();
+  auto& out = outstanding_[{best->id, best->epoch, run.no}];
+  out.lend_to = member.id;
+  out.session = member.session;
+  if (taken == domain::Shard::Taken::ready) launch(*best, std::move(run));
+  return true;
+}
+
+const Member* Engine::other_for(const ServedQueue& queue) const {
+  const auto found = std::ranges::find_if(neighbours_.members, [&](const Member& member) {
+    return member.id != neighbours_.self && member.alive && member.kinds.contains(queue.options.name);
+  });
+  return found == neighbours_.members.end() ? nullptr : &*found;
+}
+
+// The shard goes to another node, and its runs go on here as lent to this one: nobody waits for them.
+void Engine::keep_runs_of(OwnedShard& shard) {
+  if (clock_.steady() - shard.releasing_at < kLendAfter || other_for(*shard.queue) == nullptr) return;
+  for (auto& [key, out] : outstanding_) {
+    const auto& [id, epoch, no] = key;
+    if (id != shard.id || epoch != shard.epoch || !out.control || out.zombie || out.borrowed) continue;
+    if (out.risk != domain::Risk::normal) continue;
+    const auto jobs = *shard.machine.jobs_of(no);
+    shard.machine.lend(no, neighbours_.self, neighbours_.session, /*going=*/true);
+    out.borrowed = domain::LentName{shard.id, shard.lease.token, no};
+    ++pools_[out.pool].borrowed;
+    auto& borrowed = borrowed_[*out.borrowed];
+    borrowed.at = shard.id;
+    borrowed.run.name = *out.borrowed;
+    borrowed.run.going = true;
+    borrowed.run.jobs.resize(jobs);
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------
+// borrower
+
+void Engine::look_at_borrowed() {
+  std::set<domain::LentName> listed;
+  for (auto& [at, run] : std::exchange(neighbours_.borrowed, {})) {
+    const auto name = run.name;
+    listed.insert(name);
+    const auto [found, is_new] = borrowed_.try_emplace(name);
+    auto& borrowed = found->second;
+    borrowed.at = at;
+    borrowed.seen = true;
+    const bool stops = run.stop && !borrowed.run.stop;
+    if (is_new) {
+      borrowed.run = std::move(run);
+      start_borrowed(borrowed);
+    } else if (stops) {
+      borrowed.run.stop = true;
+      stop_borrowed(name, StopReason::cancelled);
+    }
+  }
+  // What is not listed any more has ended for its owner.
+  std::erase_if(borrowed_, [&](const auto& entry) {
+    const auto& [name, borrowed] = entry;
+    if (listed.contains(name)) return false;
+    // What this node lent itself may be listed later only.
+    const bool over = borrowed.seen || (borrowed.told_at && clock_.steady() - *borrowed.told_at > kListed);
+    if (over && borrowed.end.empty()) stop_borrowed(name, StopReason::lease_lost);
+    return over && !borrowed.end.empty();
+  });
+}
+
+void Engine::start_borrowed(Borrowed& borrowed) {
+  const auto& run = borrowed.run;
+  const ServedQueue* queue = nullptr;
+  for (const auto& [name, served] : queues_) {
+    if (served->number == borrowed.at.queue) queue = served.get();
+  }
+  const bool has_code = queue != nullptr && workers_.contains({queue->options.name, run.kind});
+  const auto* load = has_code ? &pools_[queue->pool] : nullptr;
+  const bool fits = has_code && load->runs < load->by_thread.size() && suspects_ == 0;
+  if (quiet_ || !fits || run.going) {
+    tell_end(borrowed, std::vector<Outcome>(run.jobs.size(), Outcome::put_back()), !run.going);
+    return;
+  }
+  auto& out = outstanding_[{run.name.shard, run.name.fence, run.name.no}];
+  out.pool = queue->pool;
+  out.risk = static_cast<domain::Risk>(run.risk);
+  out.borrowed = run.name;
+  ++pools_[out.pool].runs;
+  ++pools_[out.pool].borrowed;
+  if (out.risk == domain::Risk::witness) ++witnesses_;
+  std::vector<store::Seq> seqs;
+  for (const auto& job : run.jobs) {
+    for (const auto& [seq, score] : job.pieces) seqs.push_back(seq);
+  }
+  std::sort(seqs.begin(), seqs.end());
+  hooks_.fetch(borrowed.at, run.name.fence, run.name.no, std::move(seqs));
+}
+
+// False: the payloads are for a run of a shard of this node.
+bool Engine::provide_borrowed(const Fetched& fetched) {
+  const auto found = std::ranges::find_if(borrowed_, [&](const auto& entry) {
+    const auto& [name, borrowed] = entry;
+    return borrowed.at == fetched.shard && name.fence == fetched.epoch && name.no == fetched.no;
+  });
+  if (found == borrowed_.end()) return false;
+  auto& borrowed = found->second;
+  const auto& [name, run] = std::tie(found->first, borrowed.run);
+  const auto out = outstanding_.find({name.shard, name.fence, name.no});
+  if (out == outstanding_.end() || out->second.control) return true;
+  auto jobs = jobs_of(borrowed, fetched.chunk);
+  if (jobs.empty()) {
+    finish({name.shard, name.fence, name.no, std::vector<Outcome>(run.jobs.size(), Outcome::put_back())});
+    return true;
+  }
+  out->second.control = std::make_shared<RunControl>();
+  out->second.timeout = run.timeout;
+  next_timeout_check_ = Duration{};
+  if (run.stop) out->second.control->ask_to_stop(StopReason::cancelled);
+  const ServedQueue* queue = nullptr;
+  for (const auto& [each, served] : queues_) {
+    if (served->number == borrowed.at.queue) queue = served.get();
+  }
+  ORDO_ASSERT(queue != nullptr);
+  pools_[out->second.pool].batch.push_back({name.shard, name.fence, name.no, &queue->options.name,
+                                            workers_.at({queue->options.name, run.kind}), run.kind,
+                                            std::move(jobs), run.timeout, out->second.control});
+  return true;
+}
+
+// Empty: not all payloads were read.
+std::vector<BatchJob> Engine::jobs_of(const Borrowed& borrowed, const store::LogChunk& chunk) const {
+  std::map<store::Seq, domain::Entry> entries;
+  for (const auto& row : chunk.rows) entries.emplace(row.seq, domain::decode_entry(chunk.body(row)));
+  PayloadChoice choice{};
+  for (const auto& [name, queue] : queues_) {
+    if (queue->number == borrowed.at.queue) choice = options_of(queue->options, borrowed.run.kind).payloads;
+  }
+  std::vector<BatchJob> jobs;
+  for (const auto& listed : borrowed.run.jobs) {
+    auto pieces = std::span(listed.pieces);
+    if (choice == PayloadChoice::first) pieces = pieces.first(1);
+    if (choice == PayloadChoice::last) pieces = pieces.last(1);
+    auto& job = jobs.emplace_back();
+    job.retry_count = listed.retry_count;
+    job.fence = borrowed.run.name.fence;
+    for (const auto& [seq, score] : pieces) {
+      const auto entry = entries.find(seq);
+      if (entry == entries.end()) return {};
+      job.id = entry->second.id;
+      job.key = entry->second.key;
+      job.payloads.push_back({std::string(entry->second.payload), score});
+    }
+  }
+  return jobs;
+}
+
+void Engine::stop_borrowed(const domain::LentName& name, StopReason reason) {
+  for (auto& [key, out] : outstanding_) {
+    if (out.borrowed == name && out.control) out.control->ask_to_stop(reason);
+  }
+}
+
+void Engine::tell_end(Borrowed& borrowed, std::vector<Outcome> outcomes, bool declined) {
+  domain::LentEnd end{borrowed.run.name, declined, {}};
+  for (auto& outcome : outcomes) end.ends.push_back({std::move(outcome), random_.unit()});
+  const auto bytes = domain::encode(end);
+  domain::Entry entry;
+  entry.type = domain::EntryType::ended;
+  entry.id = neighbours_.self;
+  entry.payload = bytes;
+  borrowed.end = domain::encode(entry);
+}
+
+void Engine::tell_ends() {
+  const auto steady = clock_.steady();
+  const bool again = tell_again_at_.count() == 0 || steady >= tell_again_at_;
+  untold_ = 0;
+  if (again) tell_again_at_ = {};
+  for (auto& [name, borrowed] : borrowed_) {
+    if (borrowed.end.empty() || borrowed.told_at) continue;
+    ++untold_;
+    if (borrowed.telling || !again) continue;
+    borrowed.telling = true;
+    store_.append({{borrowed.at, borrowed.end}}, [this, name = name](const std::exception_ptr& error) {
+      inbox_.post([&](News& news) {
+        news.calls.emplace_back([this, name, failed = error != nullptr] { told(name, failed); });
+      });
+    });
+  }
+}
+
+// One that could not be told may be listed elsewhere by now.
+void Engine::told(const domain::LentName& name, bool failed) {
+  const auto found = borrowed_.find(name);
+  if (found == borrowed_.end()) return;
+  auto& borrowed = found->second;
+  borrowed.telling = false;
+  if (failed) {
+    tell_again_at_ = clock_.steady() + kTellAgain;
+  } else {
+    borrowed.told_at = clock_.steady();
+  }
+}
+
+// The leases have lapsed: the owners take the runs back.
+void Engine::drop_borrowed() {
+  for (auto& [key, out] : outstanding_) {
+    if (!out.borrowed || out.zombie) continue;
+    if (!out.control) {
+      leave_pool(out);
+    } else {
+      out.control->ask_to_stop(StopReason::lease_lost);
+      ++zombies_;
+    }
+    out.zombie = true;
+  }
+  // A run that was never handed out has no end to come.
+  std::erase_if(outstanding_, [](const auto& entry) { return entry.second.borrowed && !entry.second.control; });
+  borrowed_.clear();
+  untold_ = 0;
+}
+
+// ---------------------------------------------------------------------------------------------------- both
+// sides
+
+void Engine::look_at_rooms() {
+  const bool closed = quiet_ || releasing_ || suspects_ > 0;
+  const std::lock_guard lock(shared_);
+  for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
+    const auto& load = pools_[pool];
+    const auto own = load.runs - load.borrowed;
+    const auto threads = load.by_thread.size();
+    rooms_[pool].threads = closed || own >= threads ? 0 : static_cast<std::uint32_t>(threads - own);
+  }
+}
+
+std::vector<Room> Engine::rooms() {
+  const std::lock_guard lock(shared_);
+  return rooms_;
+}
+
+// When a job has waited long enough for a thread, or a shard for its runs.
+Duration Engine::next_lending() const {
+  Duration wait = Duration::max();
+  if (neighbours_.members.size() < 2) return wait;
+  const auto until = [&](Duration since) {
+    const auto left = since + kLendAfter - clock_.steady();
+    if (left > Duration{0}) wait = std::min(wait, left);
+  };
+  for (const auto& load : pools_) {
+    if (load.full_since) until(*load.full_since);
+  }
+  for (const auto& [id, shard] : shards_) {
+    if (shard->releasing) until(shard->releasing_at);
+  }
+  return wait;
+}
+
+}  // namespace ordo::runtime
