@@ -170,7 +170,8 @@ void Engine::start_borrowed(Borrowed& borrowed) {
   const bool has_code = queue != nullptr && workers_.contains({queue->options.name, run.kind});
   const auto* load = has_code ? &pools_[queue->pool] : nullptr;
   const bool fits = has_code && load->runs < load->by_thread.size() && suspects_ == 0;
-  if (quiet_ || !fits || run.going) {
+  // A run that outlived its lease may have any key.
+  if (quiet_ || zombies_ > 0 || !fits || run.going) {
     tell_end(borrowed, std::vector<Outcome>(run.jobs.size(), Outcome::put_back()), !run.going);
     return;
   }
@@ -308,7 +309,8 @@ void Engine::drop_borrowed() {
     out.zombie = true;
   }
   // A run that was never handed out has no end to come.
-  std::erase_if(outstanding_, [](const auto& entry) { return entry.second.borrowed && !entry.second.control; });
+  std::erase_if(outstanding_,
+                [](const auto& entry) { return entry.second.borrowed && !entry.second.control; });
   borrowed_.clear();
   untold_ = 0;
 }
@@ -317,7 +319,7 @@ void Engine::drop_borrowed() {
 // sides
 
 void Engine::look_at_rooms() {
-  const bool closed = quiet_ || releasing_ || suspects_ > 0;
+  const bool closed = quiet_ || releasing_ || suspects_ > 0 || zombies_ > 0;
   const std::lock_guard lock(shared_);
   for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
     const auto& load = pools_[pool];

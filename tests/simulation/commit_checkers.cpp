@@ -89,13 +89,15 @@ bool LossChecker::died(const SeenEntry& entry, const store::Delta& delta) const 
     if (JobName{dead.kind, dead.key, dead.id} != entry.name) return false;
     if (dead.payload == entry.payload) return true;
     if (all) return false;
+    if (dead.error.starts_with("no worker")) return true;  // no run said so
     // The one that was delivered dies, the others of its run are finished with it.
     bool ran = false;
     for (const auto& run : history_.runs) {
       if (!may_end(*run, delta)) continue;
       for (const auto& job : run->jobs) {
         if (std::find(job.seqs.begin(), job.seqs.end(), entry.seq) != job.seqs.end()) return true;
-        ran = ran || job.name == entry.name;
+        ran = ran || (job.name == entry.name && run->token == delta.lease.token &&
+                      std::ranges::any_of(job.seqs, [&](Seq seq) { return erased_.contains(seq); }));
       }
     }
     return !ran;
@@ -117,7 +119,8 @@ void LossChecker::settle_runs(const store::Delta& delta) {
   std::set<Seq> written = erased_;
   for (const auto& state : delta.states) written.insert(state.seq);
   for (const auto& run : history_.runs) {
-    if (!may_end(*run, delta)) continue;
+    const bool taken_back = run->shard == delta.shard && run->lent && run->cut;
+    if (!may_end(*run, delta) && !taken_back) continue;
     for (auto& job : run->jobs) {
       job.settled = job.settled || std::any_of(job.seqs.begin(), job.seqs.end(),
                                                [&](Seq seq) { return written.contains(seq); });
