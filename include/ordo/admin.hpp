@@ -53,6 +53,8 @@ struct NodeView {
   Time started{};
   std::uint64_t shards = 0;  ///< leases it holds
   bool alive = true;         ///< false: its process is known to have ended
+  /// The placement groups that are on it, each as its queues in alphabetical order.
+  std::vector<std::vector<std::string>> groups;
 };
 
 /// Names one job, or all jobs with an id.

@@ -101,7 +101,10 @@ struct QueueOptions {
   KeyOrder key_order = KeyOrder::strict;
   PayloadChoice payloads = PayloadChoice::all;
   std::optional<std::uint32_t> threads{};  ///< a pool of its own, >= 1; unset: the default pool
-  std::uint32_t scheduler_weight = 1;      ///< 1..1000: its part of the starts under SchedulerKind::weighted
+  /// Queues that name the same placement group, and their shards, are owned by one node; empty: none. Their
+  /// jobs still run on all nodes.
+  std::string group;
+  std::uint32_t scheduler_weight = 1;  ///< 1..1000: its part of the starts under SchedulerKind::weighted
   Duration timeout = std::chrono::hours{24};
   RetryPolicy retry;
   std::uint64_t max_dead = 10'000;  ///< payloads in the dead set, shared evenly by the shards

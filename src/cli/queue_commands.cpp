@@ -65,6 +65,13 @@ int list_nodes(Context& context, const NodesValues& values) {
                {node.alive ? "" : "gone", Tone::bad}});
   }
   print(table.text(colours_of_stdout()));
+  for (const NodeView& node : nodes) {
+    for (const auto& queues : node.groups) {
+      print(fmt::format("placement group on {}: {}\n", node.id, fmt::join(queues, ", ")));
+      if (queues.size() > 1 && queues.size() == node.queues.size())
+        print("  it holds every queue of this node: one node decides for all of them\n");
+    }
+  }
   return 0;
 }
 

@@ -99,7 +99,12 @@ std::string node_json(const NodeView& node) {
   ObjectText object;
   object.text("id", node.id).text("host", node.host).number("pid", node.pid).number("threads", node.threads);
   object.raw("queues", array_of(node.queues, append_json_string));
-  return object.time("started", node.started).number("shards", node.shards).flag("alive", node.alive).end();
+  object.time("started", node.started).number("shards", node.shards).flag("alive", node.alive);
+  return object
+      .raw("groups",
+           array_of(node.groups, [](std::string& out,
+                                    const auto& queues) { out += array_of(queues, append_json_string); }))
+      .end();
 }
 
 std::string stats_json(const Stats& stats) {

@@ -12,6 +12,7 @@
 #include <ordo/error.hpp>
 
 #include "client/admin_impl.h"
+#include "domain/placement.h"
 #include "domain/records.h"
 #include "runtime/node_facts.h"
 
@@ -79,8 +80,11 @@ std::vector<QueueView> Admin::Impl::queues() {
 std::vector<NodeView> Admin::Impl::nodes() {
   std::vector<NodeView> views;
   const auto shards = handle_->store().shards();
+  const auto list = handle_->store().queues();
+  std::vector<std::pair<std::string, std::string>> placed;
   for (const auto& node : handle_->store().nodes()) {
     const auto facts = runtime::decode_node_facts(node.facts);
+    placed.insert(placed.end(), facts.groups.begin(), facts.groups.end());
     NodeView view;
     view.id = node.id;
     view.host = facts.host;
@@ -94,6 +98,16 @@ std::vector<NodeView> Admin::Impl::nodes() {
     view.shards = static_cast<std::uint64_t>(
         std::count_if(shards.begin(), shards.end(), [&](const auto& row) { return row.owner == node.id; }));
     views.push_back(std::move(view));
+  }
+  std::map<std::string, std::vector<std::string>> groups;
+  for (const auto& [queue, group] : domain::link_queues(placed)) groups[group].push_back(queue);
+  for (const auto& [first, queues] : groups) {
+    const auto* definition = list.find(first);
+    if (definition == nullptr) continue;
+    const auto row =
+        std::ranges::find(shards, domain::ShardId{definition->number, 0}, &store::ShardRow::shard);
+    const auto view = row == shards.end() ? views.end() : std::ranges::find(views, row->owner, &NodeView::id);
+    if (view != views.end()) view->groups.push_back(queues);
   }
   return views;
 }

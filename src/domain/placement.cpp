@@ -23,10 +23,21 @@ class Balance {
   std::vector<int> owners();
 
  private:
-  struct Queue {
+  /// What goes to one node together: a shard, or all shards of a placement group.
+  struct Unit {
     std::vector<std::size_t> shards;  // indices into the view, ascending by ShardId
-    std::vector<int> nodes;           // that serve it, ascending by id
-    std::vector<int> counts;          // of shards, by node
+    int current = kNobody;            // the live owner that serves its queue
+    int owner = kNobody;              // the answer
+
+    int size() const { return static_cast<int>(shards.size()); }
+  };
+  /// A queue, or a placement group.
+  struct Queue {
+    std::vector<Unit> units;  // all of one size
+    std::vector<int> nodes;   // that serve it, ascending by id
+    std::vector<int> counts;  // of units, by node
+
+    int unit_size() const { return units.front().size(); }
   };
   struct Move {
     Queue* queue = nullptr;
@@ -39,7 +50,9 @@ class Balance {
   void level(Queue& queue);
   std::optional<Move> next_levelling_move();
   void move_one(const Move& move);
-  void give(Queue& queue, std::size_t shard, int node);
+  void give(Queue& queue, Unit& unit, int node);
+  void add_queue(std::vector<Unit> units);
+  int owner_of(const Unit& unit, const std::map<std::string_view, int>& nodes) const;
 
   auto load(const Queue& queue, int node) const {
     return std::pair(queue.counts[at(node)], totals_[at(node)]);
@@ -50,37 +63,41 @@ class Balance {
 
   const PlacementView& view_;
   std::vector<int> by_id_;     // nodes of the view, ascending by id
-  std::vector<Queue> queues_;  // ascending by number
+  std::vector<Queue> queues_;  // ascending by the number of the (first) queue
   std::vector<int> totals_;    // of shards, by node
-  std::vector<int> current_;   // the live owner that serves the shard's queue, by shard
-  std::vector<int> owners_;    // the answer, by shard
 };
 
 Balance::Balance(const PlacementView& view)
-    : view_(view),
-      by_id_(view.nodes.size()),
-      totals_(view.nodes.size()),
-      current_(view.shards.size(), kNobody),
-      owners_(view.shards.size(), kNobody) {
+    : view_(view), by_id_(view.nodes.size()), totals_(view.nodes.size()) {
   std::iota(by_id_.begin(), by_id_.end(), 0);
   std::ranges::sort(by_id_, {}, [&](int node) -> std::string_view { return view_.nodes[at(node)].id; });
   std::vector<std::size_t> order(view.shards.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t shard) { return view_.shards[shard].shard; });
 
-  std::optional<std::uint32_t> number;
+  std::map<std::uint32_t, std::vector<Unit>> queues;
+  std::map<std::string_view, std::uint32_t> first_of_group;
   for (const auto shard : order) {
     const auto& placed = view_.shards[shard];
-    if (placed.shard.queue != number) {
-      number = placed.shard.queue;
-      auto& queue = queues_.emplace_back();
-      queue.counts.resize(view_.nodes.size());
-      std::ranges::copy_if(by_id_, std::back_inserter(queue.nodes),
-                           [&](int node) { return view_.nodes[at(node)].queues.contains(placed.queue); });
+    if (placed.group.empty()) {
+      queues[placed.shard.queue].push_back({.shards = {shard}});
+      continue;
     }
-    queues_.back().shards.push_back(shard);
+    auto& units = queues[first_of_group.try_emplace(placed.group, placed.shard.queue).first->second];
+    if (units.empty()) units.emplace_back();
+    units.front().shards.push_back(shard);
   }
-  std::erase_if(queues_, [](const Queue& queue) { return queue.nodes.empty(); });
+  for (auto& [number, units] : queues) add_queue(std::move(units));
+}
+
+void Balance::add_queue(std::vector<Unit> units) {
+  Queue queue{.units = std::move(units), .nodes = {}, .counts = std::vector<int>(view_.nodes.size())};
+  std::ranges::copy_if(by_id_, std::back_inserter(queue.nodes), [&](int node) {
+    return std::ranges::all_of(queue.units.front().shards, [&](std::size_t shard) {
+      return view_.nodes[at(node)].queues.contains(view_.shards[shard].queue);
+    });
+  });
+  if (!queue.nodes.empty()) queues_.push_back(std::move(queue));
 }
 
 std::vector<int> Balance::owners() {
@@ -88,33 +105,50 @@ std::vector<int> Balance::owners() {
   for (auto& queue : queues_) give_free_shards(queue);
   for (auto& queue : queues_) level(queue);
   while (const auto move = next_levelling_move()) move_one(*move);
-  return owners_;
+  std::vector<int> owners(view_.shards.size(), kNobody);
+  for (const auto& queue : queues_) {
+    for (const auto& unit : queue.units) {
+      for (const auto shard : unit.shards) owners[shard] = unit.owner;
+    }
+  }
+  return owners;
 }
 
-void Balance::give(Queue& queue, std::size_t shard, int node) {
-  if (owners_[shard] != kNobody) {
-    --queue.counts[at(owners_[shard])];
-    --totals_[at(owners_[shard])];
+void Balance::give(Queue& queue, Unit& unit, int node) {
+  if (unit.owner != kNobody) {
+    --queue.counts[at(unit.owner)];
+    totals_[at(unit.owner)] -= unit.size();
   }
-  owners_[shard] = node;
+  unit.owner = node;
   ++queue.counts[at(node)];
-  ++totals_[at(node)];
+  totals_[at(node)] += unit.size();
 }
 
 void Balance::keep_owners(Queue& queue) {
   std::map<std::string_view, int> nodes;
   for (const auto node : queue.nodes) nodes.emplace(view_.nodes[at(node)].id, node);
-  for (const auto shard : queue.shards) {
-    const auto owner = nodes.find(view_.shards[shard].owner);
-    if (owner == nodes.end()) continue;
-    current_[shard] = owner->second;
-    give(queue, shard, owner->second);
+  for (auto& unit : queue.units) {
+    unit.current = owner_of(unit, nodes);
+    if (unit.current != kNobody) give(queue, unit, unit.current);
   }
 }
 
+/// Whoever has most of it; of several the first.
+int Balance::owner_of(const Unit& unit, const std::map<std::string_view, int>& nodes) const {
+  std::map<int, int> held;
+  for (const auto shard : unit.shards) {
+    if (const auto owner = nodes.find(view_.shards[shard].owner); owner != nodes.end()) ++held[owner->second];
+  }
+  int most = kNobody;
+  for (const auto node : by_id_) {
+    if (held.contains(node) && (most == kNobody || held[node] > held[most])) most = node;
+  }
+  return most;
+}
+
 void Balance::give_free_shards(Queue& queue) {
-  for (const auto shard : queue.shards) {
-    if (owners_[shard] == kNobody) give(queue, shard, least_loaded(queue));
+  for (auto& unit : queue.units) {
+    if (unit.owner == kNobody) give(queue, unit, least_loaded(queue));
   }
 }
 
@@ -132,7 +166,7 @@ void Balance::level(Queue& queue) {
 /// more.
 std::optional<Balance::Move> Balance::next_levelling_move() {
   std::optional<Move> best;
-  int best_gap = 1;
+  int best_gap = 0;
   for (auto& queue : queues_) {
     const auto [least, most] =
         std::ranges::minmax(queue.nodes, {}, [&](int node) { return queue.counts[at(node)]; });
@@ -150,22 +184,22 @@ std::optional<Balance::Move> Balance::next_levelling_move() {
       }
     }
     const int gap = totals_[at(from)] - totals_[at(to)];
-    if (gap <= best_gap) continue;
+    if (gap <= std::max(best_gap, queue.unit_size())) continue;
     best_gap = gap;
     best = Move{&queue, from, to};
   }
   return best;
 }
 
-/// Takes the shard that costs least: the target's own, then one that has to move anyway, then the last one.
+/// Takes what costs least: the target's own, then one that has to move anyway, then the last one.
 void Balance::move_one(const Move& move) {
-  std::optional<std::size_t> best;
+  Unit* best = nullptr;
   int best_cost = 0;
-  for (const auto shard : move.queue->shards) {
-    if (owners_[shard] != move.from) continue;
-    const int cost = current_[shard] == move.to ? 0 : current_[shard] != move.from ? 1 : 2;
-    if (best && cost > best_cost) continue;
-    best = shard;
+  for (auto& unit : move.queue->units) {
+    if (unit.owner != move.from) continue;
+    const int cost = unit.current == move.to ? 0 : unit.current != move.from ? 1 : 2;
+    if (best != nullptr && cost > best_cost) continue;
+    best = &unit;
     best_cost = cost;
   }
   give(*move.queue, *best, move.to);
@@ -200,7 +234,39 @@ PlacementPlan plan_for(const PlacementView& view, std::string_view self, IsMine 
   return plan;
 }
 
+// By shard: the one that decides for it, the first of its group or itself.
+std::vector<std::size_t> leaders_of(const PlacementView& view) {
+  std::map<std::string_view, std::size_t> first;
+  for (std::size_t i = 0; i < view.shards.size(); ++i) {
+    if (view.shards[i].group.empty()) continue;
+    auto& leader = first.try_emplace(view.shards[i].group, i).first->second;
+    if (view.shards[i].shard < view.shards[leader].shard) leader = i;
+  }
+  std::vector<std::size_t> leaders(view.shards.size());
+  for (std::size_t i = 0; i < leaders.size(); ++i) {
+    leaders[i] = view.shards[i].group.empty() ? i : first.at(view.shards[i].group);
+  }
+  return leaders;
+}
+
 }  // namespace
+
+std::map<std::string, std::string, std::less<>> link_queues(
+    std::span<const std::pair<std::string, std::string>> queues_and_groups) {
+  std::map<std::string, std::set<std::string>> groups;  // queues by what links them
+  for (const auto& [queue, group] : queues_and_groups) groups[group].insert(queue);
+  std::map<std::string, std::string, std::less<>> linked;
+  for (bool again = true; again;) {
+    again = false;
+    for (const auto& [group, queues] : groups) {
+      std::string first = *queues.begin();
+      for (const auto& queue : queues)
+        first = std::min(first, linked.try_emplace(queue, queue).first->second);
+      for (const auto& queue : queues) again = std::exchange(linked[queue], first) != first || again;
+    }
+  }
+  return linked;
+}
 
 std::vector<int> balanced_owners(const PlacementView& view) { return Balance(view).owners(); }
 
@@ -218,13 +284,17 @@ PlacementPlan plan_by_node(const PlacementView& view, std::string_view self, std
   for (const auto& placed : view.shards) list.push_back(placed.shard);
   const auto mine = shards_of_node(list, node_count, node);
   const std::set<ShardId> served(mine.begin(), mine.end());
-  return plan_for(view, self, [&](std::size_t shard) { return served.contains(view.shards[shard].shard); });
+  const auto leaders = leaders_of(view);
+  return plan_for(view, self,
+                  [&](std::size_t shard) { return served.contains(view.shards[leaders[shard]].shard); });
 }
 
 PlacementPlan plan_custom(const PlacementView& view, std::string_view self,
                           const std::function<bool(const std::string& queue, std::uint32_t shard)>& serves) {
+  const auto leaders = leaders_of(view);
   return plan_for(view, self, [&](std::size_t shard) {
-    return serves(std::string(view.shards[shard].queue), view.shards[shard].shard.index);
+    const auto& leader = view.shards[leaders[shard]];
+    return serves(std::string(leader.queue), leader.shard.index);
   });
 }
 

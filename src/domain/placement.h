@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ordo/options.hpp>
@@ -21,11 +23,17 @@ struct LiveNode {
   std::set<std::string, std::less<>> queues;
 };
 
+/// Queues by the placement group they belong to, each named by its first queue. Two queues that one node or
+/// another puts into the same group are linked, and so are those linked with them.
+std::map<std::string, std::string, std::less<>> link_queues(
+    std::span<const std::pair<std::string, std::string>> queues_and_groups);
+
 /// A shard as the store lists it.
 struct PlacedShard {
   ShardId shard;
   std::string_view queue;
   std::string_view owner;  ///< node id; empty, or of a node that is not alive: free
+  std::string_view group;  ///< the placement group of its queue; empty: it stands alone
 };
 
 /// What all nodes see alike. Both lists are the caller's.
@@ -43,19 +51,24 @@ struct PlacementPlan {
   bool operator==(const PlacementPlan&) const = default;
 };
 
+/// All shards of a placement group belong to one node: a live one that serves all its queues. Where there is
+/// none they belong to nobody.
+///
 /// Automatic balance: where each shard belongs, as an index into the view's nodes beside its shards; -1: no
 /// live node serves its queue.
 ///
 /// The counts of a queue differ by at most 1 among the nodes that serve it. Within that the totals are evened
-/// shard by shard: they differ by at most 1 among nodes that serve the same queues. As few shards as that
-/// takes leave their live owner; with several queues it may be one more, for the search is greedy. Every node
+/// shard by shard: they differ by at most 1 among nodes that serve the same queues (by the size of a group
+/// where there is one). As few shards as that takes leave their live owner; with several queues it may be one
+/// more, for the search is greedy. Every node
 /// finds the same answer in the same view, in whatever order it is listed.
 std::vector<int> balanced_owners(const PlacementView& view);
 
 /// What node `self` does under automatic balance. When to do it (how often a shard may move) is the caller's.
 PlacementPlan plan_automatic(const PlacementView& view, std::string_view self);
 
-/// What it does when the shards are dealt out to `node_count` numbered nodes; it is number `node`.
+/// What it does when the shards are dealt out to `node_count` numbered nodes; it is number `node`. A group
+/// goes where its first shard is dealt, here and for a custom function.
 /// Throws Error{invalid_argument}: the number is out of range.
 PlacementPlan plan_by_node(const PlacementView& view, std::string_view self, std::uint32_t node_count,
                            std::uint32_t node);

@@ -82,6 +82,7 @@ Duration Engine::tick() {
   }
   check_lease();
   read(inbox_.take());
+  gather();
   if (lease_.valid()) dispatch();
   tell_ends();
   look_at_rooms();

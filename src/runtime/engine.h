@@ -149,6 +149,7 @@ class Engine {
   // Lent runs (engine_lend.cpp)
   void meet(Neighbours news);
   void look_at_borrowed();
+  void gather();
   void lend_what_waits();
   bool lend_one(const Member& member, const Room& room);
   std::size_t lent_to(const Member& member, const Room& room) const;

@@ -55,8 +55,7 @@ void Engine::dispatch_pool(std::size_t pool) {
     return oldest ? std::optional(now_ - *oldest) : std::nullopt;
   };
   for (auto& [id, shard] : shards_) {
-    if (shard->queue->pool != pool || !shard->ready || shard->releasing || shard->queue->is_paused())
-      continue;
+    if (shard->queue->pool != pool || !shard->may_start()) continue;
     if (const auto lag = lag_of(*shard)) {
       load.candidates.push_back(shard.get());
       const auto& options = shard->queue->options;

@@ -33,8 +33,21 @@ void Engine::meet(Neighbours news) {
   look_at_borrowed();
 }
 
-// --------------------------------------------------------------------------------------------------------
-// owner
+// A group starts nothing while a shard of it is elsewhere: its limits and locks are decided in one place.
+void Engine::gather() {
+  for (auto& [id, shard] : shards_) shard->ungathered = false;
+  for (const auto& group : neighbours_.groups) {
+    const bool all = std::ranges::all_of(group, [&](domain::ShardId id) {
+      const auto* shard = find(id);
+      return shard != nullptr && shard->ready && !shard->releasing;
+    });
+    for (const auto id : group) {
+      if (OwnedShard* shard = owned(id)) shard->ungathered = !all;
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------------- the owner
 
 // Jobs that find no thread here, or no code, run where there is room.
 void Engine::lend_what_waits() {
@@ -80,7 +93,7 @@ bool Engine::lend_one(const Member& member, const Room& room) {
   Time oldest{};
   for (auto& [id, shard] : shards_) {
     const auto& queue = *shard->queue;
-    if (!shard->ready || shard->releasing || queue.is_paused() || shard->thread >= 0) continue;
+    if (!shard->may_start() || shard->thread >= 0) continue;
     if (!pools_[queue.pool].full_since && !shard->waits_for_others) continue;
     if (std::ranges::find(room.queues, queue.options.name) == room.queues.end()) continue;
     auto kinds = kinds_to_lend(*shard, member);
@@ -129,8 +142,7 @@ void Engine::keep_runs_of(OwnedShard& shard) {
   }
 }
 
-// -----------------------------------------------------------------------------------------------------
-// borrower
+// ---------------------------------------------------------------------------------------------- the borrower
 
 void Engine::look_at_borrowed() {
   std::set<domain::LentName> listed;
@@ -315,7 +327,7 @@ void Engine::drop_borrowed() {
   untold_ = 0;
 }
 
-// ---------------------------------------------------------------------------------------------------- both
+// ------------------------------------------------------------------------------------------------- both
 // sides
 
 void Engine::look_at_rooms() {

@@ -57,6 +57,8 @@ struct Neighbours {
   std::vector<Member> members;  ///< ascending by id, this node among them
   std::vector<std::pair<domain::ShardId, domain::LentRun>> borrowed;
   std::uint64_t losses = 0;  ///< of leases, when it was looked at
+  /// The shards of each placement group: nothing of one starts before all are here.
+  std::vector<std::vector<domain::ShardId>> groups;
 };
 
 /// What other threads tell the engine. One list per sender; taken all at once.

@@ -113,7 +113,7 @@ void LeaseKeeper::look() {
   const auto nodes = store_.nodes();
   watch_nodes(nodes, asked);
   const auto shards = store_.shards();
-  meet(nodes, shards);
+  meet(list, nodes, shards);
 
   std::vector<domain::LiveNode> live;
   std::set<std::pair<std::string, std::string>> elsewhere;
@@ -139,11 +139,13 @@ void LeaseKeeper::look() {
   }
   std::vector<domain::PlacedShard> placed;
   for (const auto& definition : list.queues) {
+    const auto group = groups_.find(definition.name);
     for (const auto& row : shards) {
       if (row.shard.queue != definition.number) continue;
       const bool zombie = row.owner == node_id_ && !held_.contains(row.shard);
       placed.push_back({row.shard, definition.name,
-                        dead_.contains(row.owner) || zombie ? "" : std::string_view(row.owner)});
+                        dead_.contains(row.owner) || zombie ? "" : std::string_view(row.owner),
+                        group == groups_.end() ? "" : std::string_view(group->second)});
     }
   }
   // A dead node that holds nothing any more is forgotten.
@@ -164,15 +166,17 @@ void LeaseKeeper::look() {
 }
 
 // Runs are lent to a session: after a lapse nothing of before is started.
-void LeaseKeeper::meet(const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards) {
+void LeaseKeeper::meet(const store::QueueList& list, const std::vector<store::NodeRow>& nodes,
+                       const std::vector<store::ShardRow>& shards) {
   has_neighbours_ = nodes.size() > dead_.size() + 1;
-  if (!hooks_.neighbours) return;
+  std::vector<std::pair<std::string, std::string>> groups;
   Neighbours news;
   news.self = node_id_;
   news.session = facts_.session;
   news.losses = lease_.losses();
   for (const auto& node : nodes) {
     auto facts = node.id == node_id_ ? facts_ : decode_node_facts(node.facts);
+    if (!dead_.contains(node.id)) groups.insert(groups.end(), facts.groups.begin(), facts.groups.end());
     auto& member = news.members.emplace_back();
     member.id = node.id;
     member.alive = !dead_.contains(node.id);
@@ -188,7 +192,20 @@ void LeaseKeeper::meet(const std::vector<store::NodeRow>& nodes, const std::vect
         news.borrowed.emplace_back(row.shard, std::move(run));
     }
   }
-  hooks_.neighbours(std::move(news));
+  groups_ = domain::link_queues(groups);
+  look_at_groups(list, news);
+  if (hooks_.neighbours) hooks_.neighbours(std::move(news));
+}
+
+void LeaseKeeper::look_at_groups(const store::QueueList& list, Neighbours& news) {
+  std::map<std::string_view, std::vector<domain::ShardId>> shards;
+  for (const auto& definition : list.queues) {
+    const auto group = groups_.find(definition.name);
+    if (group == groups_.end()) continue;
+    for (std::uint32_t i = 0; i < definition.shards; ++i)
+      shards[group->second].push_back({definition.number, i});
+  }
+  for (auto& [group, all] : shards) news.groups.push_back(std::move(all));
 }
 
 void LeaseKeeper::look_at_request(const std::vector<store::NodeRow>& nodes) {

@@ -80,7 +80,9 @@ class LeaseKeeper {
 
   void renew();
   bool has_other_rooms();
-  void meet(const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
+  void meet(const store::QueueList& list, const std::vector<store::NodeRow>& nodes,
+            const std::vector<store::ShardRow>& shards);
+  void look_at_groups(const store::QueueList& list, Neighbours& news);
   void renewed(Duration sent);
   void look();
   void look_at_request(const std::vector<store::NodeRow>& nodes);
@@ -102,6 +104,7 @@ class LeaseKeeper {
 
   std::map<std::string, Seen> seen_;
   std::set<std::string> dead_;
+  std::map<std::string, std::string, std::less<>> groups_;  // of linked queues, by queue
   std::map<domain::ShardId, store::Lease> held_;
   Duration renew_at_{};
   std::string told_facts_;

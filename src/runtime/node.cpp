@@ -102,6 +102,7 @@ void Node::build_engine() {
       facts.kinds.push_back(name);
     }
     if (queue.threads) facts.threads += *queue.threads;
+    if (!queue.group.empty()) facts.groups.emplace_back(queue.name, queue.group);
     engine_->serve(queue, queue.threads ? ++own_pools : 0, std::move(workers));
     shards.emplace_back(queue.name, queue.shards);
   }

@@ -30,6 +30,11 @@ std::string encode(const NodeFacts& facts) {
     out.put(static_cast<std::uint32_t>(room.queues.size()));
     for (const auto& queue : room.queues) out.put_long(queue);
   }
+  out.put(static_cast<std::uint32_t>(facts.groups.size()));
+  for (const auto& [queue, group] : facts.groups) {
+    out.put_long(queue);
+    out.put_long(group);
+  }
   return bytes;
 }
 
@@ -53,6 +58,10 @@ NodeFacts decode_node_facts(std::string_view bytes) {
     auto& room = facts.rooms.emplace_back();
     room.threads = in.get<std::uint32_t>();
     for (auto left = in.get<std::uint32_t>(); left > 0; --left) room.queues.emplace_back(in.get_long());
+  }
+  for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
+    std::string queue(in.get_long());
+    facts.groups.emplace_back(std::move(queue), in.get_long());
   }
   return facts;
 }

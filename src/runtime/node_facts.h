@@ -28,6 +28,7 @@ struct NodeFacts {
   bool stopping = false;
   std::uint64_t session = 0;  ///< another one after each lapse of its leases
   std::vector<Room> rooms;    ///< for runs that others lend it; none while it is busy
+  std::vector<std::pair<std::string, std::string>> groups;  ///< (queue, placement group)
 
   bool operator==(const NodeFacts&) const = default;
 };

@@ -49,7 +49,10 @@ struct OwnedShard {
   Duration releasing_at{};  ///< steady; since then
   int thread = -1;          ///< affinity = shard: the thread its batches run on
   std::size_t kinds_seen = 0;
+  bool ungathered = false;        ///< others of its placement group are not here yet: nothing starts
   bool waits_for_others = false;  ///< it has kinds that only other nodes run
+
+  bool may_start() const { return ready && !releasing && !ungathered && !queue->is_paused(); }
 
   std::optional<store::Delta> in_flight;  ///< kept to be sent again, byte-equal, if its outcome is unknown
   bool unknown = false;                   ///< its outcome is

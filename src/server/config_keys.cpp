@@ -166,8 +166,8 @@ void refuse_two_executions(const Table& table, const std::string& section, const
 void read_kind(KindOptions& kind, const Table& table, const std::string& section, const Origin& origin) {
   static const auto keys = shared_keys<KindOptions>();
   static const std::vector<std::string_view> of_queue = {
-      "shards",   "affinity", "key_order", "threads",     "scheduler_weight",
-      "max_dead", "dead_ttl", "order",     "granularity", "kind"};
+      "shards",   "affinity", "key_order",   "threads", "scheduler_weight", "group", "max_dead",
+      "dead_ttl", "order",    "granularity", "kind"};
   for (const Member& member : table) {
     if (std::ranges::find(of_queue, member.name) == of_queue.end()) continue;
     fail_at(origin, member.line,
@@ -196,6 +196,18 @@ void read_kinds(QueueOptions& queue, const Reading& value) {
   }
 }
 
+bool is_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  return !name.empty() && name.size() <= kLongestQueue && std::ranges::all_of(name, allowed);
+}
+
+void read_group(QueueOptions& queue, const Reading& value) {
+  queue.group = value.text();
+  if (!is_name(queue.group)) value.fail("takes a name of 1 to 64 of a-z, 0-9, '_' and '-'");
+}
+
 std::vector<Key<QueueOptions>> make_queue_keys() {
   auto keys = shared_keys<QueueOptions>();
   const std::vector<Key<QueueOptions>> own = {
@@ -216,6 +228,7 @@ std::vector<Key<QueueOptions>> make_queue_keys() {
        [](QueueOptions& queue, const Reading& value) {
          queue.threads = static_cast<std::uint32_t>(value.whole(1, kMostThreads));
        }},
+      {"group", read_group},
       {"scheduler_weight",
        [](QueueOptions& queue, const Reading& value) {
          queue.scheduler_weight = static_cast<std::uint32_t>(value.whole(1, 1000));
@@ -239,12 +252,7 @@ std::vector<Key<QueueOptions>> make_queue_keys() {
 }
 
 void check_queue_name(const Member& member, const Origin& origin) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  };
-  if (!member.name.empty() && member.name.size() <= kLongestQueue &&
-      std::ranges::all_of(member.name, allowed))
-    return;
+  if (is_name(member.name)) return;
   fail_at(origin, member.line,
           fmt::format("'{}' cannot name a queue; use 1 to 64 of a-z, 0-9, '_' and '-'", member.name));
 }
