@@ -48,7 +48,7 @@ void LeaseKeeper::join() {
 }
 
 Duration LeaseKeeper::tick() {
-  if (has_other_rooms() || clock_.steady() >= renew_at_) renew();
+  if (has_other_facts() || clock_.steady() >= renew_at_) renew();
   release_now();
   look();
   release_now();
@@ -57,8 +57,12 @@ Duration LeaseKeeper::tick() {
   return has_neighbours_ ? std::min(wait, kNeighbourInterval) : wait;
 }
 
-// A thread has room once it was idle in two looks.
-bool LeaseKeeper::has_other_rooms() {
+// A thread has room once it was idle in two looks. Who stops says so, so that others take what it gives back.
+bool LeaseKeeper::has_other_facts() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(facts_.stopping, !claiming_) != facts_.stopping) return true;
+  }
   const auto now = clock_.steady();
   if (!hooks_.rooms || now - asked_rooms_at_ < kNeighbourInterval) return false;
   asked_rooms_at_ = now;

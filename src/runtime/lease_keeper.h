@@ -79,7 +79,7 @@ class LeaseKeeper {
   };
 
   void renew();
-  bool has_other_rooms();
+  bool has_other_facts();
   void meet(const store::QueueList& list, const std::vector<store::NodeRow>& nodes,
             const std::vector<store::ShardRow>& shards);
   void look_at_groups(const store::QueueList& list, Neighbours& news);

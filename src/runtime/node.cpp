@@ -309,6 +309,7 @@ bool Node::wait_until(Duration at_most, const std::function<bool()>& done) {
 bool Node::stop(Duration patience) {
   stopping_ = true;
   keeper_->stop_claiming();
+  poke_keeper();
   engine_->inbox().post([this](News& news) {
     news.calls.emplace_back([this] {
       engine_->quiet();

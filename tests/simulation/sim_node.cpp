@@ -223,6 +223,7 @@ void SimNode::stop() {
   stopping_ = true;
   stop_by_ = world_.now() + world_.upto(seconds{6});
   keeper_->stop_claiming();
+  poke(keeper_actor_);
   engine_->inbox().post([this](News& news) {
     news.calls.emplace_back([this] {
       engine_->quiet();

@@ -1,0 +1,154 @@
+"""Several nodes on one store: runs lent to idle ones, shards that move with their running jobs, placement groups."""
+import collections
+import json
+import unittest
+import zlib
+
+from project import Project
+
+# Tells which node (the parent of the worker's guard) starts the job, and waits for the test to let it end.
+GATED = """
+node = int(open(f"/proc/{os.getppid()}/stat").read().rsplit(")", 1)[1].split()[1])
+with open("starts", "a") as starts:
+    starts.write(json.dumps([node, request["jobs"][0]["id"]]) + "\\n")
+end = time.monotonic() + 60
+while not pathlib.Path("open").exists() and time.monotonic() < end:
+    time.sleep(0.02)
+with open("ends", "a") as ends:
+    ends.write(request["jobs"][0]["id"] + "\\n")
+return {"ok": True}
+"""
+
+
+class Nodes(Project):
+    def setUp(self):
+        super().setUp()
+        self.answer(GATED.strip())
+
+    def lines(self, name):
+        file = self.folder / name
+        return file.read_text().splitlines() if file.exists() else []
+
+    def starts(self):
+        return [tuple(json.loads(line)) for line in self.lines("starts")]
+
+    def started(self, count):
+        """The first `count` starts, once there are as many."""
+        self.until(f"{count} jobs started", lambda: len(self.starts()) >= count, 40)
+        return self.starts()
+
+    def start_nodes(self, count):
+        nodes = [self.start() for _ in range(count)]
+        self.until("all nodes are there", lambda: len(self.json("nodes")) == count)
+        return nodes
+
+    def open_gate(self, processed):
+        self.write("open", "")
+        self.until("all jobs have ended", lambda: self.stats()["processed"] == processed, 40)
+
+    def shards(self):
+        return {node["pid"]: node["shards"] for node in self.json("nodes")}
+
+    @staticmethod
+    def id_in_shard(shard, shards, nth=0):
+        found = [i for i in map(str, range(1000)) if zlib.crc32(i.encode()) % shards == shard]
+        return found[nth]
+
+    def test_no_node_is_idle_while_jobs_wait(self):
+        self.config(queue="shards = 1\n", node="threads = 2\n")
+        nodes = self.start_nodes(3)
+        self.push_lines([{"id": str(i)} for i in range(8)])
+        starts = self.started(6)
+        self.assertEqual(collections.Counter(node for node, _ in starts), {node.pid: 2 for node in nodes},
+                         "every thread of every node has a job, although one node owns the only shard")
+        self.until("the counts say so", lambda: self.stats()["running"] == 6)
+        self.open_gate(8)
+        self.assertEqual(sorted(job for _, job in self.starts()), [str(i) for i in range(8)], "each job ran once")
+
+    def test_a_shard_moves_with_its_running_job(self):
+        self.config(queue="shards = 2\n")
+        first = self.start_nodes(1)[0]
+        running = [self.id_in_shard(0, 2), self.id_in_shard(1, 2)]
+        self.push_lines([{"id": job} for job in running])
+        self.started(2)
+        second = self.start()
+        self.until("the shards are shared", lambda: self.shards() == {first.pid: 1, second.pid: 1})
+        # The key of a running job stays taken, wherever its shard is; other keys go on.
+        self.push_lines([{"id": f"next-{job}", "key": job} for job in running])
+        others = [self.id_in_shard(0, 2, 1), self.id_in_shard(1, 2, 1)]
+        self.push_lines([{"id": job} for job in others])
+        self.assertEqual(sorted(job for _, job in self.started(4)), sorted(running + others))
+        self.until("the counts say so", lambda: self.stats()["running"] == 4)
+        self.assertEqual(self.lines("ends"), [])
+        self.open_gate(6)
+        ends = self.lines("ends")
+        self.assertEqual(len(ends), 6, "each job ran once")
+        for job in running:
+            self.assertLess(ends.index(job), ends.index(f"next-{job}"))
+
+    def test_a_clean_stop_hands_over_at_once_and_lets_runs_end(self):
+        self.config(queue="shards = 1\n")
+        first = self.start_nodes(1)[0]
+        self.push("1")
+        self.started(1)
+        second = self.start()
+        self.until("it is there", lambda: len(self.json("nodes")) == 2)
+        first.terminate()
+        self.until("the shard is handed over", lambda: self.shards().get(second.pid) == 1)
+        self.push("2")
+        self.assertEqual(self.started(2)[1], (second.pid, "2"))
+        self.assertIsNone(first.poll(), "it waits for its job")
+        self.open_gate(2)
+        self.assertEqual(first.wait(20), 0)
+        self.assertEqual(sorted(job for _, job in self.starts()), ["1", "2"])
+
+    def test_the_jobs_of_a_killed_borrower_run_again(self):
+        self.config(queue="shards = 1\n", node="threads = 1\nlease = '2s'\n")
+        nodes = self.start_nodes(2)
+        self.push_lines([{"id": "1"}, {"id": "2"}])
+        starts = self.started(2)
+        owner = next(pid for pid, shards in self.shards().items() if shards == 1)
+        borrower, lost = next(start for start in starts if start[0] != owner)
+        next(node for node in nodes if node.pid == borrower).kill()
+        self.write("open", "")
+        self.until("all jobs have ended", lambda: self.stats()["processed"] == 2, 40)
+        again = self.starts()[2:]
+        self.assertEqual(again, [(owner, lost)])
+
+    def test_a_quiet_node_lends_what_it_does_not_take(self):
+        self.config(queue="shards = 1\n")
+        self.start_nodes(2)
+        owner = next(node for node in self.json("nodes") if node["shards"] == 1)
+        self.ordo("nodes", "quiet", owner["id"])
+        self.until("it knows", lambda: "asked to take no more jobs" in self.log())
+        self.push("1")
+        self.assertNotEqual(self.started(1)[0][0], owner["pid"])
+        self.open_gate(1)
+
+    def test_a_cancel_reaches_a_lent_job(self):
+        self.config(queue="shards = 1\n", node="threads = 1\n")
+        self.start_nodes(2)
+        self.push_lines([{"id": "1"}, {"id": "2"}])
+        owner = next(pid for pid, shards in self.shards().items() if shards == 1)
+        lent = next(job for node, job in self.started(2) if node != owner)
+        self.ordo("job", "orders", lent, "cancel")
+        self.until("it is gone", lambda: [job["id"] for job in self.json("jobs", "orders")] == [str(3 - int(lent))])
+        self.open_gate(1)
+
+    def test_queues_of_a_group_are_on_one_node_and_their_jobs_on_all(self):
+        group = 'group = "shop"\n'
+        self.config(queue="shards = 2\n" + group, node="threads = 1\n",
+                    more='[queue.mail]\nshards = 3\n' + group + 'command = ["python3", "-B", "worker.py"]\n')
+        nodes = self.start_nodes(2)
+        self.until("one node has all", lambda: sorted(self.shards().values()) == [0, 5])
+        self.push("1")
+        self.push("2", queue="mail")
+        self.assertEqual({node for node, _ in self.started(2)}, {node.pid for node in nodes})
+        grouped = [node["groups"] for node in self.json("nodes")]
+        self.assertEqual(sorted(grouped), [[], [["mail", "orders"]]])
+        self.assertIn("mail, orders", self.ordo("nodes").stdout)
+        self.open_gate(1)
+
+
+if __name__ == "__main__":
+    unittest.main()
