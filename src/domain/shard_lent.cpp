@@ -4,6 +4,11 @@
 #include "domain/shard.h"
 
 namespace ordo::domain {
+namespace {
+
+constexpr RunNo kRestored = RunNo{1} << 63;  // this owner's numbers for runs that others lent, apart from its own
+
+}  // namespace
 
 void Shard::lend(RunNo no, std::string_view node, std::uint64_t session, bool going) {
   auto& active = runs_.at(no);
@@ -97,8 +102,9 @@ void Shard::take_back(const std::function<Borrower(const std::string&, std::uint
 // take-over
 
 void Shard::restore_lent(const std::vector<LentRun>& runs) {
+  RunNo no = kRestored;
   for (const auto& run : runs) {
-    const RunNo no = ++last_run_;
+    ++no;
     auto& active = runs_[no];
     active.risk = static_cast<Risk>(run.risk);
     active.started = run.started;

@@ -64,6 +64,7 @@ void SimNode::build() {
   std::vector<std::pair<std::string, std::uint32_t>> shards;
   std::size_t own_pools = 0;
   for (const auto& queue : plan_.queues) {
+    if (!queue.group.empty()) facts.groups.emplace_back(queue.name, queue.group);
     std::map<std::string, Worker*> workers;
     for (const auto& [name, kind] : plan_.kinds) {
       if (name == queue.name) workers[kind] = &no_worker;
@@ -318,6 +319,7 @@ void SimNode::note_taken() {
     if (shard == nullptr) continue;
     auto& last = last_run_[{row.shard, shard->epoch}];
     for (; last < shard->machine.last_run(); ++last) {
+      look_at_group(row.shard);
       taken_[{row.shard, shard->epoch, last + 1}] = {shard->machine.through(), store_->last_now()};
     }
   }
@@ -370,6 +372,17 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
     run->jobs.push_back(std::move(seen));
   }
   saw_start(std::move(run), assignment, taken.now);
+}
+
+// One node decides for a placement group: it has all of it, or chooses nothing of it.
+void SimNode::look_at_group(ShardId shard) {
+  const auto& group = history_.options(shard).group;
+  if (group.empty()) return;
+  for (const auto& row : history_.store().shards()) {
+    if (history_.options(row.shard).group != group || row.owner == id()) continue;
+    world_.fail("{} chooses a run of shard {}.{} while shard {}.{} of its group is at '{}'", id(), shard.queue,
+                shard.index, row.shard.queue, row.shard.index, row.owner);
+  }
 }
 
 void SimNode::saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment& assignment, Time chosen) {

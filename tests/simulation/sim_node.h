@@ -69,6 +69,7 @@ class SimNode {
   void saw_borrowed(std::unique_ptr<SeenRun> run, const runtime::Assignment& assignment,
                     const domain::LentRun& lent);
   void saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment& assignment, Time chosen);
+  void look_at_group(ShardId shard);
   void note_taken();
   void cut_runs();
   void stall();

@@ -44,9 +44,11 @@ void Simulation::choose_queues() {
   auto& random = world_.random;
   const auto count = 1 + random.below(3);
   const bool shared_rules = world_.chance(2);
+  const bool grouped = world_.chance(6);
   for (std::uint64_t i = 0; i < count; ++i) {
     auto& queue = queues_.emplace_back();
     if (shared_rules && i > 0) queue = queues_.front();
+    if (grouped && i < 2) queue.group = "group";
     queue.name = "q" + std::to_string(i + 1);
     if (shared_rules && i > 0) continue;
     queue.shards = 1 + static_cast<std::uint32_t>(random.below(3));
