@@ -54,9 +54,10 @@ TEST(Shapes, of_queues_and_nodes) {
                  .threads = 5,
                  .queues = {"a", "b"},
                  .started = kAt,
-                 .shards = 3}),
+                 .shards = 3,
+                 .groups = {{"a", "b"}}}),
       R"({"id":"n","host":"h","pid":7,"threads":5,"queues":["a","b"],"started":"2025-03-09T07:05:00.5Z",)"
-      R"("shards":3,"alive":true})");
+      R"("shards":3,"alive":true,"groups":[["a","b"]]})");
 }
 
 TEST(Shapes, lists_are_one_array) {

@@ -93,7 +93,7 @@ TEST(EntryCodec, cut_short_it_is_corrupt_or_lacks_only_payload) {
 
 TEST(EntryCodec, an_unknown_type_or_flag_is_corrupt) {
   auto bytes = encode(full_entry());
-  for (const int type : {0, 5, 128, 255}) {
+  for (const int type : {0, 6, 128, 255}) {
     bytes[0] = static_cast<char>(type);
     EXPECT_THAT([&] { decode_entry(bytes); },
                 Throws<Error>(AllOf(Property(&Error::kind, ErrorKind::corrupt),

@@ -6,7 +6,8 @@
 namespace ordo::domain {
 namespace {
 
-constexpr RunNo kRestored = RunNo{1} << 63;  // this owner's numbers for runs that others lent, apart from its own
+constexpr RunNo kRestored =
+    RunNo{1} << 63;  // this owner's numbers for runs that others lent, apart from its own
 
 }  // namespace
 

@@ -216,15 +216,10 @@ void Engine::finish(RunEnd end) {
   auto out = std::move(found->second);
   outstanding_.erase(found);
   leave_pool(out);
-  if (out.zombie) {
-    --zombies_;
-    return;
-  }
+  if (out.zombie) --zombies_;
   outcomes_of(out, end.outcomes);
-  if (out.borrowed) {
-    tell_end(borrowed_.at(*out.borrowed), std::move(end.outcomes));
-    return;
-  }
+  if (out.borrowed) tell_end(borrowed_.at(*out.borrowed), std::move(end.outcomes));
+  if (out.zombie || out.borrowed) return;
   OwnedShard* shard = owned(end.shard, end.epoch);
   ORDO_ASSERT(shard != nullptr);
   std::vector<domain::JobEnd> ends;
@@ -260,7 +255,9 @@ void Engine::leave_pool(const Outstanding& out) {
 
 // A node that cannot renew stops its runs before the lease ends, and then writes nothing any more.
 void Engine::check_lease() {
-  const bool idle = shards_.empty() && borrowed_.empty();
+  const bool idle = shards_.empty() && std::ranges::none_of(borrowed_, [](const auto& entry) {
+                      return entry.second.end.empty() && !entry.second.dropped;
+                    });
   if (idle || lease_.valid()) {
     if (lease_.lost()) lease_.dropped();
     if (!idle && lease_.ending()) stop_runs(StopReason::lease_lost);

@@ -101,8 +101,9 @@ class Engine {
   struct Borrowed {
     domain::ShardId at;  // where it is listed
     domain::LentRun run;
-    bool seen = false;  // in the list
-    std::string end;    // the entry that tells its end; empty: it goes on
+    bool seen = false;     // in the list
+    bool dropped = false;  // the leases have lapsed while it ran
+    std::string end;       // the entry that tells its end; empty: it goes on
     bool telling = false;
     std::optional<Duration> told_at;  // steady
   };

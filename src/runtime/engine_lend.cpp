@@ -308,23 +308,25 @@ void Engine::told(const domain::LentName& name, bool failed) {
   }
 }
 
-// The leases have lapsed: the owners take the runs back.
+// The leases have lapsed: the runs are stopped, and their owners take them back, if they have not heard of
+// their ends.
 void Engine::drop_borrowed() {
   for (auto& [key, out] : outstanding_) {
     if (!out.borrowed || out.zombie) continue;
-    if (!out.control) {
-      leave_pool(out);
-    } else {
+    out.zombie = true;
+    auto& borrowed = borrowed_.at(*out.borrowed);
+    borrowed.dropped = true;
+    if (out.control) {
       out.control->ask_to_stop(StopReason::lease_lost);
       ++zombies_;
+      continue;
     }
-    out.zombie = true;
+    // It was never handed out.
+    leave_pool(out);
+    tell_end(borrowed, std::vector<Outcome>(borrowed.run.jobs.size(), Outcome::put_back()));
   }
-  // A run that was never handed out has no end to come.
   std::erase_if(outstanding_,
                 [](const auto& entry) { return entry.second.borrowed && !entry.second.control; });
-  borrowed_.clear();
-  untold_ = 0;
 }
 
 // ------------------------------------------------------------------------------------------------- both

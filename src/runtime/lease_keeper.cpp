@@ -85,18 +85,23 @@ void LeaseKeeper::renewed(Duration sent) {
 void LeaseKeeper::renew() {
   const auto before = clock_.steady();
   const bool known = store_.renew(node_id_);
+  if (known) tell_facts();
   if (!known || !lease_.valid()) {
     // Too late, perhaps only while the store was asked: another node may own the shards. Everything is
     // dropped before anything is claimed again.
     lease_.lose();
     held_.clear();
     facts_.session = random_.next();
-  }
-  if (auto facts = encode(facts_); !known || facts != told_facts_) {
-    store_.join(node_id_, facts);
-    told_facts_ = std::move(facts);
+    tell_facts();
   }
   renewed(before);
+}
+
+void LeaseKeeper::tell_facts() {
+  auto facts = encode(facts_);
+  if (facts == told_facts_) return;
+  store_.join(node_id_, facts);
+  told_facts_ = std::move(facts);
 }
 
 void LeaseKeeper::look() {

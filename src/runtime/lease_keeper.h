@@ -79,6 +79,7 @@ class LeaseKeeper {
   };
 
   void renew();
+  void tell_facts();
   bool has_other_facts();
   void meet(const store::QueueList& list, const std::vector<store::NodeRow>& nodes,
             const std::vector<store::ShardRow>& shards);

@@ -380,8 +380,8 @@ void SimNode::look_at_group(ShardId shard) {
   if (group.empty()) return;
   for (const auto& row : history_.store().shards()) {
     if (history_.options(row.shard).group != group || row.owner == id()) continue;
-    world_.fail("{} chooses a run of shard {}.{} while shard {}.{} of its group is at '{}'", id(), shard.queue,
-                shard.index, row.shard.queue, row.shard.index, row.owner);
+    world_.fail("{} chooses a run of shard {}.{} while shard {}.{} of its group is at '{}'", id(),
+                shard.queue, shard.index, row.shard.queue, row.shard.index, row.owner);
   }
 }
 
