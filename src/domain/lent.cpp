@@ -15,7 +15,7 @@ void check_version(ByteReader& in) {
 void put(ByteWriter& out, const LentName& name) {
   out.put(name.shard.queue);
   out.put(name.shard.index);
-  out.put(name.fence);
+  out.put(name.token);
   out.put(name.no);
 }
 
@@ -23,7 +23,7 @@ LentName get_name(ByteReader& in) {
   LentName name;
   name.shard.queue = in.get<std::uint32_t>();
   name.shard.index = in.get<std::uint32_t>();
-  name.fence = in.get<std::uint64_t>();
+  name.token = in.get<std::uint64_t>();
   name.no = in.get<RunNo>();
   return name;
 }
@@ -38,6 +38,7 @@ std::string encode(const std::vector<LentRun>& runs) {
     put(out, run.name);
     out.put_short(run.node);
     out.put(run.session);
+    out.put(run.fence);
     out.put(static_cast<std::uint8_t>((run.stop ? kStop : 0) | (run.going ? kGoing : 0)));
     out.put(run.risk);
     out.put_short(run.kind);
@@ -65,6 +66,7 @@ std::vector<LentRun> decode_lent(std::string_view bytes) {
     run.name = get_name(in);
     run.node = in.get_short();
     run.session = in.get<std::uint64_t>();
+    run.fence = in.get<std::uint64_t>();
     const auto flags = in.get<std::uint8_t>();
     run.stop = (flags & kStop) != 0;
     run.going = (flags & kGoing) != 0;

@@ -24,7 +24,7 @@ struct JobEnd {
 /// Names a lent run for ever, whoever owns its shard.
 struct LentName {
   ShardId shard;            ///< where it was lent
-  std::uint64_t fence = 0;  ///< the token of the lease under which it was lent; its workers see it
+  std::uint64_t token = 0;  ///< of the lease under which it was lent
   RunNo no = 0;
 
   auto operator<=>(const LentName&) const = default;
@@ -42,6 +42,7 @@ struct LentRun {
   LentName name;
   std::string node;           ///< who executes it ...
   std::uint64_t session = 0;  ///< ... as long as its leases do not lapse
+  std::uint64_t fence = 0;    ///< what its workers see
   bool stop = false;          ///< it is to be asked to stop: its job was cancelled
   bool going = false;         ///< it ran on that node before the shard left it
   std::uint8_t risk = 0;      ///< as Risk

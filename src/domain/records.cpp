@@ -121,7 +121,9 @@ DeadPayload decode_dead(std::string_view bytes) {
 std::string encode(const Counts& counts) {
   std::string bytes;
   ByteWriter out(bytes);
-  const auto version = !counts.lent.empty() ? kLent : counts.copied.empty() ? kVersion : kCopied;
+  const auto version = !counts.lent.empty() || counts.fence != 0 ? kLent
+                       : counts.copied.empty()                   ? kVersion
+                                                                 : kCopied;
   out.put(version);
   for (const auto value : {counts.due, counts.scheduled, counts.retrying, counts.running, counts.awaiting,
                            counts.processed, counts.failed}) {
@@ -129,7 +131,10 @@ std::string encode(const Counts& counts) {
   }
   put_time(out, counts.oldest);
   if (version != kVersion) out.put_long(counts.copied);
-  if (version == kLent) out.put_long(encode(counts.lent));
+  if (version == kLent) {
+    out.put(counts.fence);
+    out.put_long(encode(counts.lent));
+  }
   for (const Seq seq : counts.running_now) out.put(seq);
   return bytes;
 }
@@ -146,7 +151,10 @@ Counts decode_counts(std::string_view bytes) {
   }
   counts.oldest = get_time(in);
   if (version != kVersion) counts.copied = in.get_long();
-  if (version == kLent) counts.lent = decode_lent(in.get_long());
+  if (version == kLent) {
+    counts.fence = in.get<std::uint64_t>();
+    counts.lent = decode_lent(in.get_long());
+  }
   while (!in.at_end()) counts.running_now.push_back(in.get<Seq>());
   return counts;
 }

@@ -72,6 +72,7 @@ struct Counts {
   /// How far the shard is copied from another store; its owners keep it as it is. Empty: it was not copied.
   std::string copied;
   std::vector<LentRun> lent;  ///< runs that other nodes execute, in the order of their names
+  std::uint64_t fence = 0;    ///< the last one given, where it is higher than the lease's token
 
   std::uint64_t queued() const { return due + scheduled + retrying; }
   bool operator==(const Counts&) const = default;

@@ -32,6 +32,7 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   failed_ = counts.failed;
   copied_ = counts.copied;
   restore_lent(counts.lent);
+  fence_ = std::max(takeover.token, counts.fence != 0 ? counts.fence + 1 : 0);
   table_.reserve(counts.queued() + counts.running);
   for (auto& [seq, state] : states) {
     for (const auto& [piece, score] : state.scores) restored_scores_.emplace(piece, score);

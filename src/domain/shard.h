@@ -100,7 +100,7 @@ class Shard {
     Seq head = 0;          ///< last entry of the log at the acquisition
     Time now{};
     ShardId shard{};
-    std::uint64_t fence = 0;  ///< the token of the lease: names the runs that are lent under it
+    std::uint64_t token = 0;  ///< of the lease
   };
   /// The states go with entries that are applied later; a job of an unclean take-over is a witness.
   void load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states, const Counts& counts);
@@ -130,7 +130,8 @@ class Shard {
   /// through the log; ended() is not called.
   /// `going`: it runs there already, and the shard goes elsewhere.
   void lend(RunNo no, std::string_view node, std::uint64_t session, bool going = false);
-  /// Puts back the jobs of lent runs whose borrower is not alive. A dead one counts against marked jobs.
+  /// Puts back the jobs of lent runs whose borrower is not alive, and raises the fence: what such a run still
+  /// does elsewhere can be told from the next one. A dead borrower counts against marked jobs.
   void take_back(const std::function<Borrower(const std::string& node, std::uint64_t session)>& look,
                  Time now);
 
@@ -173,6 +174,8 @@ class Shard {
   Counts counts(Time now);
   Seq through() const { return through_; }
   std::size_t running() const { return runs_.size(); }  ///< with those that are lent
+  /// What workers see: rises with every owner, and when a lent run is taken back.
+  std::uint64_t fence() const { return fence_; }
   std::size_t lent() const { return lent_; }
   bool is_lent(RunNo no) const { return runs_.at(no).lent.has_value(); }
   std::size_t lent_to(std::string_view node) const;
@@ -206,6 +209,7 @@ class Shard {
     LentName name;
     std::string node;
     std::uint64_t session = 0;
+    std::uint64_t fence = 0;
     bool stop = false;
     bool going = false;
     Duration timeout{};
@@ -287,6 +291,7 @@ class Shard {
 
   std::unordered_map<RunNo, Active> runs_;
   std::size_t lent_ = 0;
+  std::uint64_t fence_ = 0;
   bool lent_changed_ = false;
   std::unordered_map<Seq, int> cancels_;  // controls that wait for the end of so many running jobs
   RunNo last_run_ = 0;

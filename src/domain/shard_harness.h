@@ -110,7 +110,7 @@ class Harness {
     shard_->lend(run.no, node, session);
     commit();
     for (const auto& lent : counts_.lent) {
-      if (lent.name.fence == fence_ && lent.name.no == run.no) return lent;
+      if (lent.name.token == token_ && lent.name.no == run.no) return lent;
     }
     ADD_FAILURE() << "the run is not listed";
     return {};
@@ -150,7 +150,7 @@ class Harness {
   void rebuild(Shard::Takeover takeover = {}) {
     takeover.now = now_;
     takeover.head = last_seq_;
-    takeover.fence = ++fence_;
+    takeover.token = ++token_;
     shard_ = make(takeover);
   }
 
@@ -246,7 +246,7 @@ class Harness {
   std::vector<DeadPayload> dead_;
   Counts counts_;
   Seq last_seq_ = 0;
-  std::uint64_t fence_ = 0;
+  std::uint64_t token_ = 0;
   std::unique_ptr<Shard> shard_;
 };
 

@@ -17,9 +17,10 @@ void Shard::lend(RunNo no, std::string_view node, std::uint64_t session, bool go
   const bool cancelled = std::any_of(active.jobs.begin(), active.jobs.end(), [](const Job* job) {
     return job->extra && job->extra->cancel_seq != 0;
   });
-  active.lent = Lent{{takeover_.shard, takeover_.fence, no},
+  active.lent = Lent{{takeover_.shard, takeover_.token, no},
                      std::string(node),
                      session,
+                     fence_,
                      cancelled,
                      going,
                      describe(no, active).timeout};
@@ -51,6 +52,7 @@ std::vector<LentRun> Shard::lent_runs() const {
     run.name = lent.name;
     run.node = lent.node;
     run.session = lent.session;
+    run.fence = lent.fence;
     run.stop = lent.stop;
     run.going = lent.going;
     run.risk = static_cast<std::uint8_t>(active.risk);
@@ -88,6 +90,7 @@ void Shard::take_back(const std::function<Borrower(const std::string&, std::uint
     if (borrower != Borrower::alive) over.emplace_back(no, borrower);
   }
   std::sort(over.begin(), over.end());
+  if (!over.empty()) ++fence_;
   for (const auto& [no, borrower] : over) {
     auto& active = runs_.at(no);
     for (Job* job : active.jobs) {
@@ -109,7 +112,7 @@ void Shard::restore_lent(const std::vector<LentRun>& runs) {
     auto& active = runs_[no];
     active.risk = static_cast<Risk>(run.risk);
     active.started = run.started;
-    active.lent = Lent{run.name, run.node, run.session, run.stop, run.going, run.timeout};
+    active.lent = Lent{run.name, run.node, run.session, run.fence, run.stop, run.going, run.timeout};
     active.jobs.resize(run.jobs.size());
     ++lent_;
     for (std::size_t place = 0; place < run.jobs.size(); ++place) {

@@ -121,6 +121,19 @@ TEST(ShardLent, ALostBorrowersJobsAreDueAgain) {
   EXPECT_EQ(take(shard).risk, Risk::witness) << "it may have killed its node";
 }
 
+TEST(ShardLent, WhatIsTakenBackRunsUnderAHigherFenceAlsoForLaterOwners) {
+  Harness shard(queue());
+  shard.push({.id = "1"});
+  const auto lent = shard.lend(take(shard), "b");
+  EXPECT_EQ(lent.fence, shard.shard().fence());
+  shard.shard().take_back(dead_is("b"), shard.now());
+  shard.commit();
+  const auto second = shard.lend(take(shard), "c");
+  EXPECT_GT(second.fence, lent.fence);
+  shard.rebuild();
+  EXPECT_GT(shard.shard().fence(), second.fence);
+}
+
 TEST(ShardLent, AMarkedJobThatKillsItsBorrowerCountsACrash) {
   for (const auto how : {Borrower::dead, Borrower::lapsed}) {
     Harness shard(queue());
@@ -180,6 +193,7 @@ TEST(ShardLent, TheListOutlivesItsCodec) {
   LentRun run{{{3, 4}, 5, 6},
               "node",
               7,
+              8,
               true,
               false,
               1,

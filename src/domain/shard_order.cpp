@@ -192,6 +192,7 @@ Counts Shard::counts(Time now) {
   }
   std::sort(counts.running_now.begin(), counts.running_now.end());
   if (lent_ > 0) counts.lent = lent_runs();
+  if (fence_ != takeover_.token) counts.fence = fence_;
   return counts;
 }
 

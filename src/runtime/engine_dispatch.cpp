@@ -156,7 +156,7 @@ void Engine::send(OwnedShard& shard, domain::Run run, Outstanding& out) {
                         std::move(run.jobs),
                         run.timeout,
                         out.control};
-  for (auto& job : assignment.jobs) job.fence = shard.lease.token;
+  for (auto& job : assignment.jobs) job.fence = shard.machine.fence();
   if (out.thread >= 0) {
     std::vector<Assignment> one;
     one.push_back(std::move(assignment));

@@ -187,7 +187,7 @@ void Engine::start_borrowed(Borrowed& borrowed) {
     tell_end(borrowed, std::vector<Outcome>(run.jobs.size(), Outcome::put_back()), !run.going);
     return;
   }
-  auto& out = outstanding_[{run.name.shard, run.name.fence, run.name.no}];
+  auto& out = outstanding_[{run.name.shard, run.name.token, run.name.no}];
   out.pool = queue->pool;
   out.risk = static_cast<domain::Risk>(run.risk);
   out.borrowed = run.name;
@@ -199,23 +199,23 @@ void Engine::start_borrowed(Borrowed& borrowed) {
     for (const auto& [seq, score] : job.pieces) seqs.push_back(seq);
   }
   std::sort(seqs.begin(), seqs.end());
-  hooks_.fetch(borrowed.at, run.name.fence, run.name.no, std::move(seqs));
+  hooks_.fetch(borrowed.at, run.name.token, run.name.no, std::move(seqs));
 }
 
 // False: the payloads are for a run of a shard of this node.
 bool Engine::provide_borrowed(const Fetched& fetched) {
   const auto found = std::ranges::find_if(borrowed_, [&](const auto& entry) {
     const auto& [name, borrowed] = entry;
-    return borrowed.at == fetched.shard && name.fence == fetched.epoch && name.no == fetched.no;
+    return borrowed.at == fetched.shard && name.token == fetched.epoch && name.no == fetched.no;
   });
   if (found == borrowed_.end()) return false;
   auto& borrowed = found->second;
   const auto& [name, run] = std::tie(found->first, borrowed.run);
-  const auto out = outstanding_.find({name.shard, name.fence, name.no});
+  const auto out = outstanding_.find({name.shard, name.token, name.no});
   if (out == outstanding_.end() || out->second.control) return true;
   auto jobs = jobs_of(borrowed, fetched.chunk);
   if (jobs.empty()) {
-    finish({name.shard, name.fence, name.no, std::vector<Outcome>(run.jobs.size(), Outcome::put_back())});
+    finish({name.shard, name.token, name.no, std::vector<Outcome>(run.jobs.size(), Outcome::put_back())});
     return true;
   }
   out->second.control = std::make_shared<RunControl>();
@@ -227,7 +227,7 @@ bool Engine::provide_borrowed(const Fetched& fetched) {
     if (served->number == borrowed.at.queue) queue = served.get();
   }
   ORDO_ASSERT(queue != nullptr);
-  pools_[out->second.pool].batch.push_back({name.shard, name.fence, name.no, &queue->options.name,
+  pools_[out->second.pool].batch.push_back({name.shard, name.token, name.no, &queue->options.name,
                                             workers_.at({queue->options.name, run.kind}), run.kind,
                                             std::move(jobs), run.timeout, out->second.control});
   return true;
@@ -248,7 +248,7 @@ std::vector<BatchJob> Engine::jobs_of(const Borrowed& borrowed, const store::Log
     if (choice == PayloadChoice::last) pieces = pieces.last(1);
     auto& job = jobs.emplace_back();
     job.retry_count = listed.retry_count;
-    job.fence = borrowed.run.name.fence;
+    job.fence = borrowed.run.fence;
     for (const auto& [seq, score] : pieces) {
       const auto entry = entries.find(seq);
       if (entry == entries.end()) return {};

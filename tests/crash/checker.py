@@ -5,7 +5,7 @@ before it does anything and an end before it answers, and the chaos notes a faul
 the run of a node is followed by the run of its successor in the log, its owner had been replaced by then.
 
   {"e":"start","run","node","pid","thread","queue","key","id","n":[numbers of the payloads],"retry","fence"}
-           fence: of the shard; a later owner has a higher one
+           fence: rises with every owner of the shard, and when a run is taken back from a node that lapsed
   {"e":"end"|"fail"|"stopped","run"}      stopped: it was asked to, and is put back
   {"e":"kill"|"stop"|"cont"|"term","node"}
   {"e":"exit","node"}                     it left by itself: its leases were lost
@@ -24,9 +24,7 @@ import collections
 import json
 import pathlib
 import sys
-import zlib
 
-SHARDS = 5
 AFTER_STOP_NS = 1_000_000_000
 
 
@@ -36,7 +34,6 @@ class Run:
         self.queue, self.key, self.id = line["queue"], line["key"], line["id"]
         self.numbers, self.retry, self.fence = line["n"], line["retry"], line["fence"]
         self.position, self.time = position, line["t"]
-        self.shard = (self.queue, zlib.crc32(self.key.encode()) % SHARDS)
 
     def __str__(self):
         numbers = ", ".join(map(str, self.numbers[:5])) + (", …" if len(self.numbers) > 5 else "")
@@ -74,7 +71,7 @@ class Checker:
         self.faults = collections.defaultdict(list)     # node: in order
         self.stalls = []                                # what may have kept others from renewing
         self.left = set()                               # nodes that lost their leases, when is not known
-        self.tops = {}                                  # shard: the run with the highest fence
+        self.tops = {}                                  # (queue, key): the run with the highest fence
         self.completed = set()                          # pushes
         self.failures = collections.Counter()           # (queue, id)
         self.runs_by_id = collections.defaultdict(list)
@@ -147,13 +144,15 @@ class Checker:
 
     def is_owner(self, run):
         """False: its node was stopped between its last look at the lease and this start. The fence tells."""
-        top = self.tops.get(run.shard)
+        top = self.tops.get((run.queue, run.key))
         if top is None or run.fence > top.fence:
-            self.tops[run.shard] = run
+            self.tops[run.queue, run.key] = run
             return True
         if run.fence == top.fence:
-            if run.node != top.node:
-                self.problem(f"fence: {run} has the same fence as {top}")
+            # One shard's runs may be on several nodes, lent; what was taken back from one has a new fence.
+            if run.node != top.node and top in self.keys[run.queue, run.key].open:
+                self.problem(f"fence: {run} has the same fence as {top}, which goes on")
+            self.tops[run.queue, run.key] = run
             return True
         if not self.was_hit(run):
             self.problem(f"stale start: {run} starts after {top} of a later owner, and was never hit")
@@ -206,7 +205,7 @@ class Checker:
     def end(self, what, run, position):
         if what == "fail":
             self.failures[run.queue, run.id] += 1
-        top = self.tops[run.shard]
+        top = self.tops[run.queue, run.key]
         if top.fence > run.fence:
             # Nothing of it can be written any more: the successor has to run the job.
             self.counts["late ends"] += 1

@@ -38,7 +38,7 @@ void LossChecker::committed(const store::Delta& delta) {
 void LossChecker::note_lent(const store::Delta& delta) {
   for (const auto& lent : domain::lent_runs_of(delta.counts)) {
     for (const auto& run : history_.runs) {
-      if (run->shard != lent.name.shard || run->token != lent.name.fence || run->no != lent.name.no) continue;
+      if (run->shard != lent.name.shard || run->token != lent.name.token || run->no != lent.name.no) continue;
       if (!std::exchange(run->lent, true)) ++history_.totals.kept;
     }
   }

@@ -64,6 +64,7 @@ struct SeenRun {
   std::string node;
   ShardId shard;
   std::uint64_t token = 0, epoch = 0, no = 0;
+  std::uint64_t fence = 0;  ///< what its workers see
   std::vector<SeenJob> jobs;
   Seq through = 0;  ///< what its owner had read when it chose the jobs
   std::shared_ptr<runtime::RunControl> control;

@@ -333,7 +333,8 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
   run->epoch = assignment.epoch;
   run->no = assignment.no;
   run->control = assignment.control;
-  run->token = assignment.jobs.front().fence;
+  run->fence = assignment.jobs.front().fence;
+  run->token = shard != nullptr && shard->epoch == assignment.epoch ? shard->lease.token : assignment.epoch;
   ++history_.totals.runs;
   Taken taken{shard != nullptr ? shard->machine.through() : 0, store_->last_now()};
   if (const auto known = taken_.find({run->shard, run->epoch, run->no}); known != taken_.end())

@@ -18,7 +18,7 @@ std::string text(const JobName& name) { return name.kind + "/" + name.key + "/" 
 void OverlapChecker::started(const SeenRun& run) {
   for (const auto& other : history_.runs) {
     if (other.get() == &run || other->shard != run.shard || other->returned || other->crashed) continue;
-    if (other->cut && other->node != run.node) continue;
+    if (other->cut && other->node != run.node && run.fence > other->fence) continue;
     for (const auto& theirs : other->jobs) {
       for (const auto& ours : run.jobs) {
         if (theirs.name.key != ours.name.key) continue;
