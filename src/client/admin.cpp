@@ -80,11 +80,8 @@ std::vector<QueueView> Admin::Impl::queues() {
 std::vector<NodeView> Admin::Impl::nodes() {
   std::vector<NodeView> views;
   const auto shards = handle_->store().shards();
-  const auto list = handle_->store().queues();
-  std::vector<std::pair<std::string, std::string>> placed;
   for (const auto& node : handle_->store().nodes()) {
     const auto facts = runtime::decode_node_facts(node.facts);
-    placed.insert(placed.end(), facts.groups.begin(), facts.groups.end());
     NodeView view;
     view.id = node.id;
     view.host = facts.host;
@@ -99,17 +96,32 @@ std::vector<NodeView> Admin::Impl::nodes() {
         std::count_if(shards.begin(), shards.end(), [&](const auto& row) { return row.owner == node.id; }));
     views.push_back(std::move(view));
   }
-  std::map<std::string, std::vector<std::string>> groups;
-  for (const auto& [queue, group] : domain::link_queues(placed)) groups[group].push_back(queue);
-  for (const auto& [first, queues] : groups) {
-    const auto* definition = list.find(first);
-    if (definition == nullptr) continue;
-    const auto row =
-        std::ranges::find(shards, domain::ShardId{definition->number, 0}, &store::ShardRow::shard);
-    const auto view = row == shards.end() ? views.end() : std::ranges::find(views, row->owner, &NodeView::id);
+  for (const auto& [queues, owner] : groups()) {
+    const auto view = std::ranges::find(views, owner, &NodeView::id);
     if (view != views.end()) view->groups.push_back(queues);
   }
   return views;
+}
+
+// Each placement group: its queues, and who owns its first shard.
+std::vector<std::pair<std::vector<std::string>, std::string>> Admin::Impl::groups() {
+  std::vector<std::pair<std::string, std::string>> told;
+  for (const auto& node : handle_->store().nodes()) {
+    const auto facts = runtime::decode_node_facts(node.facts);
+    if (!node.gone) told.insert(told.end(), facts.groups.begin(), facts.groups.end());
+  }
+  std::map<std::string, std::vector<std::string>> linked;
+  for (const auto& [queue, group] : domain::link_queues(told)) linked[group].push_back(queue);
+  const auto list = handle_->store().queues();
+  const auto shards = handle_->store().shards();
+  std::vector<std::pair<std::vector<std::string>, std::string>> groups;
+  for (auto& [first, queues] : linked) {
+    const auto* queue = list.find(first);
+    if (queue == nullptr) continue;
+    const auto row = std::ranges::find(shards, domain::ShardId{queue->number, 0}, &store::ShardRow::shard);
+    groups.emplace_back(std::move(queues), row == shards.end() ? "" : row->owner);
+  }
+  return groups;
 }
 
 std::vector<Finding> Admin::Impl::examine() {
@@ -129,6 +141,12 @@ std::vector<Finding> Admin::Impl::examine() {
     if (node.alive) continue;
     findings.push_back({Finding::Level::warning, "node " + node.id + " has died and is not forgotten yet",
                         "another node of its queues takes over its shards; start one if there is none"});
+  }
+  for (const auto& [queues, owner] : groups()) {
+    if (!owner.empty()) continue;
+    findings.push_back({Finding::Level::warning,
+                        fmt::format("the placement group of {} is on no node", fmt::join(queues, ", ")),
+                        "its jobs wait; start a node that has workers for all of these queues"});
   }
   return findings;
 }
