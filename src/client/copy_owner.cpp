@@ -7,6 +7,7 @@
 #include <ordo/error.hpp>
 
 #include "base/random.h"
+#include "domain/records.h"
 #include "runtime/node_facts.h"
 
 namespace ordo {
@@ -86,6 +87,13 @@ std::map<store::ShardId, store::Grant> CopyOwner::own(const std::vector<store::S
   }
 }
 
+// It owns the shard, or executes a run that it was lent.
+bool CopyOwner::has_work(const std::string& node, const store::ShardRow& row) {
+  const auto lent = domain::lent_runs_of(row.counts);
+  return row.owner == node ||
+         std::any_of(lent.begin(), lent.end(), [&](const auto& run) { return run.node == node; });
+}
+
 // As nodes do: no times of other machines are compared; a counter that stands still for a whole lease is
 // dead.
 bool CopyOwner::may_claim(const std::vector<store::NodeRow>& nodes,
@@ -93,9 +101,9 @@ bool CopyOwner::may_claim(const std::vector<store::NodeRow>& nodes,
   const auto now = clock_.steady();
   bool may = true;
   for (const auto& node : nodes) {
-    const bool owns =
-        std::any_of(shards.begin(), shards.end(), [&](const auto& row) { return row.owner == node.id; });
-    if (node.gone || !owns) continue;
+    const bool is_at_work =
+        std::any_of(shards.begin(), shards.end(), [&](const auto& row) { return has_work(node.id, row); });
+    if (node.gone || !is_at_work) continue;
     const auto [seen, is_new] = seen_.try_emplace(node.id, Seen{node.renewals, now});
     if (seen->second.renewals != node.renewals) refuse(node);
     if (now - seen->second.since < lease_) may = false;

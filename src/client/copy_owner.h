@@ -47,6 +47,7 @@ class CopyOwner {
   };
 
   void keep(const std::stop_token& stop);
+  static bool has_work(const std::string& node, const store::ShardRow& row);
   bool may_claim(const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
   [[noreturn]] void refuse(const store::NodeRow& owner) const;
   void claim(const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);

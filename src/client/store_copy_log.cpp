@@ -185,6 +185,7 @@ void StoreCopy::write_states() {
     part.to_counts = part.from_counts;
     part.to_counts.due += std::exchange(part.to_counts.running, 0);
     part.to_counts.running_now.clear();
+    part.to_counts.lent.clear();
     part.to_position = numbers.at(&part).up_to(part.places.up_to(part.from_position));
     if (mixed.contains(&part)) {  // what others pushed is to be counted, too
       const auto& counts = part.from_counts;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "client/store_copy_harness.h"
+#include "runtime/node_facts.h"
 
 namespace ordo::store_copy_test {
 namespace {
@@ -144,6 +145,35 @@ TEST(StoreCopy, leaves_the_shards_released_and_the_nodes_gone) {
     Owners owners(*store, stores.from_clock.wall());
     owners.release();
   }
+}
+
+TEST(StoreCopy, waits_for_a_node_that_still_executes_a_lent_run) {
+  Stores stores(2);
+  auto& from = stores.from;
+  from.join("owner", runtime::encode(runtime::NodeFacts{}));
+  from.join("borrower", runtime::encode(runtime::NodeFacts{}));
+  const auto row = from.shards().at(0);
+  const auto grant = from.acquire("owner", 1, std::vector<store::Claim>{{row.shard, "", row.token, 0}}).at(0);
+  auto counts = domain::decode_counts(row.counts);
+  counts.lent = {{.name = {row.shard, grant.lease.token, 1},
+                  .node = "borrower",
+                  .kind = "orders",
+                  .jobs = {{{{1, 1.0}}, -1}}}};
+  store::Delta delta{.shard = row.shard, .lease = grant.lease, .batch = grant.batch + 1};
+  delta.position = row.position;
+  delta.counts = domain::encode(counts);
+  EXPECT_EQ(store::commit_and_wait(from, {delta}).at(0), store::CommitResult::applied);
+  from.release(std::vector{std::pair(row.shard, grant.lease)});
+  from.leave("owner", {});
+
+  std::jthread lives([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) from.renew("borrower");
+  });
+  EXPECT_THAT(refusal_of(from, stores.to), HasSubstr("node borrower"));
+  lives = {};
+  from.kill_node("borrower");
+  EXPECT_TRUE(copy(from, stores.to).verified());
+  for (const auto& copied : stores.to.shards()) EXPECT_THAT(domain::lent_runs_of(copied.counts), IsEmpty());
 }
 
 TEST(StoreCopy, counts_are_those_of_from) {
