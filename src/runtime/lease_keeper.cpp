@@ -45,6 +45,7 @@ void LeaseKeeper::join() {
   told_facts_ = encode(facts_);
   store_.join(node_id_, told_facts_);
   renewed(before);
+  store_.wake();  // its neighbours are to see it
 }
 
 Duration LeaseKeeper::tick() {

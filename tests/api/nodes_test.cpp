@@ -12,7 +12,8 @@ using ::testing::UnorderedElementsAre;
 
 TEST(ApiNodes, a_job_goes_to_the_node_that_has_its_code) {
   const TemporaryStore store;
-  const auto config = config_of({{.name = "orders", .shards = 1}}, store.url());
+  // A node that has not seen the other yet takes the kind for unknown.
+  const auto config = config_of({{.name = "orders", .shards = 1, .retry = retry_after(0s)}}, store.url());
   Told<> shipped, mailed;
   Server ships(config), mails(config);
   ships.add("orders", telling(shipped));
