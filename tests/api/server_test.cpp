@@ -142,7 +142,8 @@ TEST(ApiServer, asks_a_scheduler_of_the_program) {
   auto config = config_of(
       {{.name = "first", .shards = 1}, {.name = "last", .shards = 1}, {.name = "gate", .shards = 1}});
   config.node.threads = 1;
-  // Serves "last" before "first", although that was pushed later: it waits until both are there to choose from.
+  // Serves "last" before "first", although that was pushed later: it waits until both are there to choose
+  // from.
   config.node.choose_shard = [seen = false](const std::vector<ShardLoad>& loads) mutable {
     std::optional<std::size_t> chosen;
     for (std::size_t i = 0; i < loads.size(); ++i) {
@@ -268,7 +269,7 @@ TEST(ApiServer, an_id_stays_blocked_until_a_late_run_returns) {
   auto client = server.client();
   client.push("orders", {.id = "1", .payload = "first"});
   begun.wait(1);
-  client.push("orders", {.id = "1", .payload = "second"});
+  client.push("orders", {.id = "1", .payload = "second", .timeout = 1h});
   asked.wait(1);
   client.push("other", {.id = "2"});
   others.wait(1);

@@ -9,6 +9,7 @@ import time
 import unittest
 
 ORDO = os.environ.get("ORDO_BIN", "build/release/ordo")
+PATIENCE_S = 120  # until a test gives up; nothing takes so long
 
 # Notes each request in requests.ndjson, then answers what answer.py says.
 WORKER = """
@@ -62,7 +63,7 @@ command = ["python3", "-B", "worker.py"]
 
     def ordo(self, *arguments, code=0, stdin=b"", env=None, cwd=None):
         """Runs a command to its end; the result has stdout and stderr as text."""
-        done = subprocess.run([ORDO, *arguments], cwd=cwd or self.folder, input=stdin, capture_output=True, timeout=60,
+        done = subprocess.run([ORDO, *arguments], cwd=cwd or self.folder, input=stdin, capture_output=True, timeout=PATIENCE_S,
                               env={**self.environment(), **(env or {})}, check=False)
         done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
         self.assertEqual(done.returncode, code, f"ordo {arguments}:\n{done.stdout}\n{done.stderr}")
@@ -106,7 +107,11 @@ command = ["python3", "-B", "worker.py"]
     def log(self):
         return (self.folder / "node.log").read_text()
 
-    def until(self, what, condition, seconds=20):
+    def end_of(self, process):
+        """Its exit code, once it has ended."""
+        return process.wait(PATIENCE_S)
+
+    def until(self, what, condition, seconds=PATIENCE_S):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = condition()

@@ -101,7 +101,7 @@ void PostgresServer::start() {
       "/data -c listen_addresses= -c unix_socket_directories=" + directory_.string() +
       " -c max_connections=300 -c max_prepared_transactions=10 2>>" + directory_.string() + "/log");
   const auto url = this->url("public");
-  const auto deadline = system_clock().steady() + 30s;
+  const auto deadline = system_clock().steady() + 60s;
   while (PQping(url.c_str()) != PQPING_OK) {
     if (system_clock().steady() > deadline) throw std::runtime_error("PostgreSQL does not start");
     std::this_thread::sleep_for(5ms);

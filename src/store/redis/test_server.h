@@ -124,9 +124,9 @@ class TestServer {
     last_pid_ = pid_;
   }
 
-  /// Until it has loaded its data. False: it has ended, or takes 20 seconds.
+  /// Until it has loaded its data. False: it has ended, or takes a minute.
   bool answers() const {
-    const auto end = system_clock().steady() + std::chrono::seconds{20};
+    const auto end = system_clock().steady() + std::chrono::seconds{60};
     while (system_clock().steady() < end) {
       if (waitpid(pid_, nullptr, WNOHANG) != 0) return false;
       try {

@@ -120,7 +120,7 @@ TEST(SqliteStore, reports_a_damaged_file) {
 
 TEST(SqliteStore, names_the_lock_of_another_program) {
   const TestDirectory directory;
-  SqliteStore store(directory.file(), system_clock());
+  SqliteStore store(directory.file(), system_clock(), 50);
   const ShardId shard{store.define("orders", 1).number, 0};
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open(directory.file().c_str(), &other), SQLITE_OK);
