@@ -236,6 +236,15 @@ class Signals(Project):
         self.assertEqual(self.end_of(node), 1)
         self.assertEqual([job["retry_count"] for job in self.json("jobs", "orders")], [-1])
 
+    def test_a_killed_node_leaves_its_run_to_the_next(self):
+        node = self.begin("time.sleep(600)", node='lease = "1s"')
+        node.kill()
+        self.end_of(node)
+        self.answer("return {'ok': True}")
+        self.drain()
+        self.assertEqual(self.runs(), [("a", [""], -1)] * 2)
+        self.assertEqual((self.stats()["processed"], self.stats()["length"]), (1, 0))
+
     def test_tstp_takes_no_more(self):
         node = self.begin("return {'ok': True}")
         node.send_signal(signal.SIGTSTP)

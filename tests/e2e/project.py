@@ -1,12 +1,21 @@
-"""A folder with a config, a store and a worker in Python, and the ordo binary that works on them."""
+"""A folder with a config, a store and a worker in Python, and the ordo binary that works on them.
+
+ORDO_E2E_STORE: the store of the tests, sqlite: (a file), redis: or postgres: (a server of their own).
+"""
+import atexit
+import functools
 import json
 import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import servers  # noqa: E402
 
 ORDO = os.environ.get("ORDO_BIN", "build/release/ordo")
 PATIENCE_S = 120  # until a test gives up; nothing takes so long
@@ -24,8 +33,25 @@ for line in sys.stdin:
 """
 
 
+@functools.cache
+def server_of(store):
+    """One for all tests of this program."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-e2e-server-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    server = servers.STORES[store](folder / "server")
+    atexit.register(server.kill)
+    server.start()
+    return server
+
+
 class Project(unittest.TestCase):
+    store = os.environ.get("ORDO_E2E_STORE", "sqlite:")
+
     def setUp(self):
+        self.server = None
+        if self.store in servers.STORES:
+            self.server = server_of(self.store)
+            self.server.empty()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-e2e-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.nodes = []
@@ -48,7 +74,8 @@ class Project(unittest.TestCase):
         self.write("answer.py", "import json, os, pathlib, signal, sys, time\n\ndef of(request):\n" + lines + "\n")
 
     def config(self, queue="", node="", more=""):
-        self.write("ordo.toml", f"""store = "sqlite:ordo.db"
+        url = self.server.direct if self.server else "sqlite:ordo.db"
+        self.write("ordo.toml", f"""store = "{url}"
 [node]
 {node}
 [queue.orders]

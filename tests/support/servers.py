@@ -71,6 +71,10 @@ class Server:
     def log_text(self):
         return (self.folder / "log").read_text(errors="replace")
 
+    def empty(self):
+        """Forgets everything."""
+        raise NotImplementedError
+
     def answer(self, path, question):
         """The first bytes that come back on a new connection; empty if none do."""
         with socket.socket(socket.AF_UNIX) as connection:
@@ -101,6 +105,14 @@ class Redis(Server):
 
     def ready(self):
         return self.answer(self.path, b"PING\r\n").startswith(b"+PONG")
+
+    def cli(self, commands):
+        """What redis-cli prints when it reads `commands`."""
+        return subprocess.run(["redis-cli", "-s", str(self.path)], input=commands, capture_output=True, text=True,
+                              check=True, timeout=120).stdout
+
+    def empty(self):
+        self.cli("FLUSHALL")
 
 
 class Postgres(Server):
@@ -136,6 +148,14 @@ class Postgres(Server):
     def ready(self):
         settings = b"user\0postgres\0database\0postgres\0\0"
         return self.answer(self.path, struct.pack("!II", 8 + len(settings), 3 << 16) + settings)[:1] == b"R"
+
+    def psql(self, statements):
+        """What psql prints when it reads `statements`: values without decoration."""
+        return subprocess.run([f"{self.programs}/psql", "-XqtA", "-v", "ON_ERROR_STOP=1", self.direct],
+                              input=statements, capture_output=True, text=True, check=True, timeout=120).stdout
+
+    def empty(self):
+        self.psql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
 
 
 STORES = {"redis:": Redis, "postgres:": Postgres}
