@@ -117,6 +117,18 @@ void PostgresServer::stop(int signal) {
 
 void PostgresServer::kill() { stop(SIGQUIT); }
 
+void PostgresServer::back_up() {
+  run_as_postgres(postgres_programs() + "/pg_basebackup -U postgres -h " + directory_.string() + " -D " +
+                  (directory_ / "backup").string() + " --checkpoint=fast --no-sync");
+}
+
+void PostgresServer::restore() {
+  kill();
+  std::filesystem::remove_all(directory_ / "data");
+  std::filesystem::rename(directory_ / "backup", directory_ / "data");
+  start();
+}
+
 std::string PostgresServer::url(const std::string& schema, const std::string& application) const {
   return "postgres://postgres@/postgres?host=" + directory_.string() + "&options=-csearch_path%3D" + schema +
          (application.empty() ? "" : "&application_name=" + application);

@@ -50,6 +50,11 @@ class PostgresServer {
   void kill();
   void start();
 
+  /// Takes a base backup of the running server.
+  void back_up();
+  /// Puts the backup in the place of what is there, which is lost, and starts on it.
+  void restore();
+
   const std::filesystem::path& directory() const { return directory_; }
 
  private:
