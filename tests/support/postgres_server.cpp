@@ -95,11 +95,12 @@ PostgresServer& PostgresServer::shared() {
   return server;
 }
 
-void PostgresServer::start() {
-  process_ = spawn_as_postgres(
-      postgres_programs() + "/postgres -D " + directory_.string() +
-      "/data -c listen_addresses= -c unix_socket_directories=" + directory_.string() +
-      " -c max_connections=300 -c max_prepared_transactions=10 2>>" + directory_.string() + "/log");
+void PostgresServer::start(const std::string& options) {
+  process_ =
+      spawn_as_postgres(postgres_programs() + "/postgres -D " + directory_.string() +
+                        "/data -c listen_addresses= -c unix_socket_directories=" + directory_.string() +
+                        " -c max_connections=300 -c max_prepared_transactions=10 " + options + " 2>>" +
+                        directory_.string() + "/log");
   const auto url = this->url("public");
   const auto deadline = system_clock().steady() + 60s;
   while (PQping(url.c_str()) != PQPING_OK) {

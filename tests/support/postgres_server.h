@@ -48,7 +48,8 @@ class PostgresServer {
 
   /// As a crash does it.
   void kill();
-  void start();
+  /// `options`: as on its command line.
+  void start(const std::string& options = "");
 
   /// Takes a base backup of the running server.
   void back_up();

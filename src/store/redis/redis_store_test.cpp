@@ -431,7 +431,7 @@ TEST_F(RedisStoreTest, a_full_server_takes_nothing_more_and_can_be_emptied) {  /
 }
 
 TEST_F(RedisStoreTest, a_large_delta_is_one_step) {
-  RedisStore store(server().location());
+  RedisStore store(server().location(), {.answer = kPatience});
   const ShardId shard{store.define("orders", 1).number, 0};
   const auto grant = own(store, shard);
   append_and_wait(store, std::vector<NewEntry>(20'000, {.shard = shard, .bytes = "x"}));
