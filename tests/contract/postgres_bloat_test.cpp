@@ -2,7 +2,6 @@
 
 #include <deque>
 
-
 #include "contract/postgres_fixture.h"
 
 namespace ordo::store {
