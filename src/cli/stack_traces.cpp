@@ -31,7 +31,7 @@ namespace ordo::cli {
 namespace {
 
 constexpr std::size_t kMostFrames = 64;
-constexpr std::time_t kPatienceSeconds = 2;
+constexpr std::time_t kPatienceSeconds = 10;
 
 struct Capture {
   std::array<std::uintptr_t, kMostFrames> frames{};

@@ -36,9 +36,9 @@ std::unique_ptr<Process> start(const std::string& script, const std::string& gua
   return std::make_unique<Process>(shell(script), guard, std::move(lease), no_log());
 }
 
-/// The next answer, or the text "(ended)", within 20 s.
+/// The next answer, or the text "(ended)", within 60 s.
 std::string answer_of(Process& process) {
-  const Duration end = system_clock().steady() + 20s;
+  const Duration end = system_clock().steady() + 60s;
   while (system_clock().steady() < end) {
     if (const auto answer = process.next_answer()) return std::string(*answer);
     if (process.has_ended()) return "(ended)";
@@ -47,11 +47,11 @@ std::string answer_of(Process& process) {
   return "(timeout)";
 }
 
-/// Waits up to 20 s for the end of a process that need not be a child.
+/// Waits up to 60 s for the end of a process that need not be a child.
 bool ends(pid_t pid) {
   const Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   pollfd watched{fd.get(), POLLIN, 0};
-  return !fd || ::poll(&watched, 1, 20'000) == 1;
+  return !fd || ::poll(&watched, 1, 60'000) == 1;
 }
 
 class ProcessTest : public testing::TestWithParam<std::string> {};
@@ -127,7 +127,7 @@ TEST_P(ProcessTest, end_all_is_graceful_for_as_long_as_it_may) {
   Process::end_all(processes, 300ms, 300ms);
   const Duration took = system_clock().steady() - before;
   EXPECT_GE(took, 600ms);
-  EXPECT_LT(took, 10s);
+  EXPECT_LT(took, 60s);
   EXPECT_EQ(log, "end of input;terminated;");
   for (const auto& process : processes) EXPECT_TRUE(process->has_ended());
   EXPECT_EQ(processes[0]->how_it_ended(), "exited with code 0");
@@ -145,7 +145,7 @@ TEST(Guard, kills_the_group_when_its_node_is_gone) {
   Spawned spawned = spawn_worker(shell("sleep 1000 & echo $!; wait"), kSelf);
   char text[32] = {};
   pollfd watched{spawned.output.get(), POLLIN, 0};
-  ASSERT_EQ(::poll(&watched, 1, 20'000), 1);
+  ASSERT_EQ(::poll(&watched, 1, 60'000), 1);
   ASSERT_GT(::read(spawned.output.get(), text, sizeof text - 1), 0);
   spawned.guard.reset();  // what the kernel does to the descriptors of a killed node
   EXPECT_TRUE(ends(std::stoi(text)));
@@ -172,14 +172,18 @@ TEST(Guard, knows_the_lease_from_its_start) {
 }
 
 TEST(Guard, an_extended_lease_does_not_end) {
-  const auto lease = std::make_shared<LeaseSignal>();
-  lease->extend(300ms);
-  const auto process = start("read line; echo '{}'", kSelf, lease);
-  lease->extend(Duration::max());
-  process->wait(400ms, -1);
-  process->wait(400ms, -1);
-  process->send("\n");
-  EXPECT_EQ(answer_of(*process), "{}");
+  for (Duration first = 300ms;; first *= 2) {
+    const auto lease = std::make_shared<LeaseSignal>();
+    const Duration end = system_clock().steady() + first;
+    lease->extend(first);
+    const auto process = start("read line; echo '{}'", kSelf, lease);
+    lease->extend(Duration::max());
+    if (system_clock().steady() > end - first / 2 && first < 60s) continue;  // it started too slowly
+    while (system_clock().steady() < end + 100ms) process->wait(100ms, -1);
+    process->send("\n");
+    EXPECT_EQ(answer_of(*process), "{}");
+    return;
+  }
 }
 
 TEST(Guard, its_own_death_ends_the_worker) {

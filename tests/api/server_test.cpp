@@ -269,7 +269,7 @@ TEST(ApiServer, an_id_stays_blocked_until_a_late_run_returns) {
   auto client = server.client();
   client.push("orders", {.id = "1", .payload = "first"});
   begun.wait(1);
-  client.push("orders", {.id = "1", .payload = "second"});
+  client.push("orders", {.id = "1", .payload = "second", .timeout = 1h});
   asked.wait(1);
   client.push("other", {.id = "2"});
   others.wait(1);

@@ -368,9 +368,9 @@ TEST_P(Log, a_wait_ends_with_an_append_of_whichever_process) {
   second();
   const auto log = reader({shard});
   rest(*log);
-  auto waited = std::async(std::launch::async, [&] { log->wait(30s); });
+  auto waited = std::async(std::launch::async, [&] { log->wait(kUnlessWoken); });
   append_and_wait(second(), {{.shard = shard, .bytes = "a"}});
-  EXPECT_EQ(waited.wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(waited.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(rest(*log), (Texts{"a"}));
 }
 
@@ -389,12 +389,18 @@ TEST_P(Log, many_waits_miss_no_append_of_another_process) {
       stored = system_clock().steady().count();
     }
   });
-  for (int i = 0; i < kRounds; ++i) {
+  // A store that forgets to wake is late again and again, a machine that stands still only now and then.
+  constexpr int kLateRounds = 5;
+  int late = 0;
+  int round = 0;
+  for (; round < kRounds && late <= kLateRounds; ++round) {
     stored = std::numeric_limits<std::int64_t>::max();  // however long the disk takes
     wanted.release();
     while (rest(*log).empty()) log->wait(10s);
-    ASSERT_LT(system_clock().steady() - 2s, Duration{stored}) << "round " << i << ": only the time woke it";
+    late += system_clock().steady() - 2s > Duration{stored};
   }
+  wanted.release(kRounds - round);
+  EXPECT_LE(late, kLateRounds) << "only the time woke them";
 }
 
 TEST_P(Log, a_wait_misses_nothing_that_came_before_it) {
@@ -418,11 +424,11 @@ TEST_P(Log, wake_ends_the_waits_of_all_processes) {
   const auto first = store().open_log(), other = second().open_log();
   first->read(1);
   other->read(1);
-  auto waits = std::async(std::launch::async, [&] { first->wait(30s); });
-  auto waits_too = std::async(std::launch::async, [&] { other->wait(30s); });
+  auto waits = std::async(std::launch::async, [&] { first->wait(kUnlessWoken); });
+  auto waits_too = std::async(std::launch::async, [&] { other->wait(kUnlessWoken); });
   store().wake();
-  EXPECT_EQ(waits.wait_for(10s), std::future_status::ready);
-  EXPECT_EQ(waits_too.wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(waits.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(waits_too.wait_for(kPatience), std::future_status::ready);
   EXPECT_TRUE(first->read(1).woken);
   EXPECT_TRUE(other->read(1).woken);
 }

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 /// Waits for what must become true.
 template <class Condition>
 void eventually(Condition condition) {
-  const auto deadline = system_clock().steady() + 20s;
+  const auto deadline = system_clock().steady() + kPatience;
   while (!condition()) {
     ASSERT_LT(system_clock().steady(), deadline) << "never happened";
     std::this_thread::yield();
@@ -32,7 +32,7 @@ class PostgresFailure : public PostgresFixture {
   /// Ends every session but the asking one, as an administrator would.
   void terminate_all() {
     session().run(
-        "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity"
+        "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity"
         " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'");
   }
 };
@@ -55,12 +55,12 @@ TEST_F(PostgresFailure, terminated_sessions_are_opened_again_unnoticed) {
 TEST_F(PostgresFailure, a_sleeping_reader_survives_the_end_of_its_session) {
   const auto log = owners_reader(own());
   EXPECT_EQ(rest(*log), Texts{});
-  auto waited = std::async(std::launch::async, [&] { log->wait(60s); });
+  auto waited = std::async(std::launch::async, [&] { log->wait(kUnlessWoken); });
   eventually([&] { return session().run("SELECT count(*) FROM ordo_sleeper") == "1"; });
   terminate_all();
   const auto second = open();
   append_and_wait(*second, {{.shard = shard(), .bytes = "a"}});
-  EXPECT_EQ(waited.wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(waited.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(rest(*log), Texts{"a"});
 }
 
@@ -77,7 +77,7 @@ TEST_F(PostgresFailure, a_session_that_ends_under_way_is_told_and_a_retried_delt
   const std::string waiting =
       "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%ordo_commit%'";
   eventually([&] { return session().run("SELECT count(*) " + waiting) == "1"; });
-  session().run("SELECT pg_terminate_backend(pid, 5000) " + waiting);
+  session().run("SELECT pg_terminate_backend(pid, 60000) " + waiting);
   blocker.run("COMMIT");
   EXPECT_THROW(committed.get(), Error);
   EXPECT_EQ(commit(grant, 1, seqs_), CommitResult::applied);
@@ -255,9 +255,9 @@ TEST(PostgresPooler, in_transaction_mode_everything_works_by_polling) {
   log->add(shard, 0, grant.lease);
   std::uint64_t batch = 0;
   for (int i = 0; i < 20; ++i) {
-    auto waited = std::async(std::launch::async, [&] { log->wait(60s); });
+    auto waited = std::async(std::launch::async, [&] { log->wait(kUnlessWoken); });
     append_and_wait(second, {{.shard = shard, .bytes = std::to_string(i)}});
-    ASSERT_EQ(waited.wait_for(10s), std::future_status::ready);
+    ASSERT_EQ(waited.wait_for(kPatience), std::future_status::ready);
     waited.get();
     std::vector<Seq> seqs;
     eventually([&] {

@@ -180,18 +180,18 @@ TEST_F(PostgresFollow, a_wait_ends_with_a_commit_whenever_it_began) {
   slow.run("BEGIN");
   put(slow, "slow");  // sees no flag: nobody sleeps yet
   EXPECT_EQ(rest(*log), Texts{});
-  auto waited = std::async(std::launch::async, [&] { log->wait(60s); });
+  auto waited = std::async(std::launch::async, [&] { log->wait(kUnlessWoken); });
   slow.run("SELECT pg_sleep(0.05)");
   slow.run("COMMIT");
-  EXPECT_EQ(waited.wait_for(5s), std::future_status::ready);
+  EXPECT_EQ(waited.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(rest(*log), Texts{"slow"});
 
-  auto again = std::async(std::launch::async, [&] { log->wait(60s); });
+  auto again = std::async(std::launch::async, [&] { log->wait(kUnlessWoken); });
   auto quick = session();
   quick.run("BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM ordo_queue");
   put(quick, "quick");
   quick.run("COMMIT");
-  EXPECT_EQ(again.wait_for(5s), std::future_status::ready);
+  EXPECT_EQ(again.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(rest(*log), Texts{"quick"});
 }
 

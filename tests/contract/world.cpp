@@ -10,6 +10,7 @@
 #include "store/redis/redis_store.h"
 #include "store/redis/test_server.h"
 #include "store/sqlite/sqlite_store.h"
+#include "store/test_log.h"
 
 namespace ordo::store {
 namespace {
@@ -109,7 +110,9 @@ class RedisWorld final : public World {
     static redis::TestServer only;
     return only;
   }
-  static std::unique_ptr<Store> open() { return std::make_unique<redis::RedisStore>(server().location()); }
+  static std::unique_ptr<Store> open() {
+    return std::make_unique<redis::RedisStore>(server().location(), redis::Patience{.answer = kPatience});
+  }
 
   std::unique_ptr<Store> store_;
   std::unique_ptr<Store> second_;

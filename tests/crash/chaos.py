@@ -2,9 +2,9 @@
 
   python3 tests/crash/chaos.py [SECONDS] [--seed N] [--nodes N] [--store sqlite:|redis:|postgres:] [--keep]
 
-A server is the run's own. It is killed and started again, too, and connections to it are cut. Being cut off
-excuses no node by itself; a server that was away, or refused to be connected, may keep it from renewing, as
-a stall of the machine does.
+A server is the run's own. It is killed and started again, too, and connections to it are cut, or let nothing
+pass for a time. Being cut off excuses no node by itself; a server that was away, refused to be connected or
+could not be heard may keep it from renewing, as a stall of the machine does.
 
 The seed chooses the faults and the jobs; when exactly they hit is up to the machine.
 """
@@ -28,7 +28,7 @@ FULL = 500             # jobs waiting: producers hold back
 PATIENCE_S = 300       # for everything to be done after the last fault
 FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, "kill worker": 10,
           "kill all": 2}
-SERVER_FAULTS = {**FAULTS, "cut connections": 45, "restart server": 12}
+SERVER_FAULTS = {**FAULTS, "cut connections": 45, "black hole": 8, "restart server": 12}
 
 
 class Chaos:
@@ -39,6 +39,7 @@ class Chaos:
         # A store behind a connection notices a death only after a lease: less often, or nothing ever runs.
         self.gap_s = 0.7 if self.cluster.server else 0.5
         self.is_down = False        # the server
+        self.is_silent = False      # the proxy
         self.counts = collections.Counter()
         self.problems = []
         self.last_step = time.monotonic()
@@ -120,6 +121,8 @@ class Chaos:
                 self.kill(node)
         elif kind == "cut connections":
             hit = self.cut_connections()
+        elif kind == "black hole":
+            hit = self.black_hole()
         elif kind == "restart server":
             hit = self.restart_server()
         else:
@@ -197,6 +200,21 @@ class Chaos:
             self.after(refuse_s, lambda: self.cluster.note("stall", since=since))
         return True
 
+    def black_hole(self):
+        """Connections stay open and nothing passes: mostly for less than a lease, now and then for longer."""
+        if self.is_silent:
+            return False
+        self.cluster.note("black hole")
+        self.is_silent = True
+        seconds, since = self.random.choice((0.2, 0.5, 1.4)) * LEASE_MS / 1000, time.monotonic_ns()
+        self.cluster.proxy.be_silent(seconds)
+
+        def over():
+            self.is_silent = False
+            self.cluster.note("stall", since=since)
+        self.after(seconds, over)
+        return True
+
     def restart_server(self):
         """kill -9, and after up to a second it is started on what is on its disk."""
         if self.is_down:
@@ -248,9 +266,9 @@ class Chaos:
         return False
 
     def could_not_join(self, node):
-        """It was started while the server was away: it says so, and to start it again is for others."""
+        """It was started while the server could not be reached: it says so, and to start it again is for others."""
         last = node.log_text().strip().rpartition("\n")[2]
-        is_told = last.startswith(("ordo: cannot ", "ordo: no connection"))
+        is_told = last.startswith(("ordo: cannot ", "ordo: no connection")) or "does not answer" in last
         return self.cluster.server and is_told and not self.cluster.seen("start", node=node.name)
 
     # The end ------------------------------------------------------------------------------------------------

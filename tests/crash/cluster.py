@@ -10,7 +10,8 @@ import sys
 import tempfile
 import time
 
-import servers
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import servers  # noqa: E402
 
 ORDO = os.path.abspath(os.environ.get("ORDO_BIN", "build/release/ordo"))
 BUILD = pathlib.Path(os.environ.get("ORDO_BINARY_DIR", os.path.dirname(ORDO)))

@@ -10,7 +10,6 @@ STORE = os.environ.get("ORDO_CRASH_STORE", "sqlite:")
 # a dead node is like one that is silent.
 AT_ONCE = STORE.startswith("sqlite:")
 LEASE_MS = 3_600_000 if AT_ONCE else 1500
-TAKE_OVER_S = 60 if AT_ONCE else LEASE_MS / 1000 + 5
 QUEUE = 'retry = { strategy = "fixed", delay = "0s" }'
 
 
@@ -35,6 +34,14 @@ class Death(unittest.TestCase):
     def wait_for_empty(self, cluster):
         cluster.until("everything is done", lambda: cluster.unfinished() == 0)
 
+    def owner_and_other(self, cluster, is_thread=False, ms=0):
+        """Two nodes, the first of which has just begun a run of so many ms."""
+        nodes = [cluster.start(is_thread), cluster.start(is_thread)]
+        cluster.until("both are members", lambda: len(cluster.json("nodes")) == 2)
+        cluster.push("fifo", "long", 1, ms=ms)
+        owner = cluster.until("it runs", lambda: self.starts(cluster))[0]["node"]
+        return sorted(nodes, key=lambda node: node.name != owner)
+
     def test_the_next_node_takes_over(self):
         cluster = self.cluster(LEASE_MS)
         cluster.push("fifo", "long", 1, ms=600_000)
@@ -42,13 +49,12 @@ class Death(unittest.TestCase):
         cluster.until("it runs", lambda: self.starts(cluster))
         cluster.kill(first)
         second = cluster.start()
-        cluster.until("a new node has taken over", lambda: self.starts(cluster, node=second.name),
-                      TAKE_OVER_S)
+        cluster.until("a new node has taken over", lambda: self.starts(cluster, node=second.name))
         third = cluster.start()
         cluster.until("the third is a member, the first forgotten", lambda: len(cluster.json("nodes")) == 2)
         cluster.kill(second)
         run = cluster.until("a living node has taken over",
-                            lambda: self.starts(cluster, node=third.name), TAKE_OVER_S)[0]
+                            lambda: self.starts(cluster, node=third.name))[0]
         fences = [start["fence"] for start in self.starts(cluster)]
         self.assertEqual(fences, sorted(set(fences)))
         self.assertEqual(run["retry"], -1)
@@ -63,21 +69,18 @@ class Death(unittest.TestCase):
         pids = {start["pid"] for start in cluster.seen("start")}
         self.assertEqual([is_alive(pid) for pid in pids], [True] * 3)
         cluster.kill(node)
-        cluster.until("their guards have killed them", lambda: not any(map(is_alive, pids)), 20)
+        cluster.until("their guards have killed them", lambda: not any(map(is_alive, pids)))
         self.passed = True
 
     def test_the_workers_of_a_stopped_node_die_and_another_node_runs_their_jobs(self):
         cluster = self.cluster(2000)
-        cluster.push("fifo", "long", 1, ms=4000)
-        stopped = cluster.start()
-        pid = cluster.until("it runs", lambda: self.starts(cluster))[0]["pid"]
-        other = cluster.start()
-        cluster.until("it is a member", lambda: len(cluster.json("nodes")) == 2)
+        stopped, other = self.owner_and_other(cluster, ms=6000)
+        pid = self.starts(cluster)[0]["pid"]
         cluster.send(stopped, "stop")
         again = cluster.until("it runs on the other node", lambda: self.starts(cluster, node=other.name))[0]
         self.assertGreater(again["fence"], self.starts(cluster)[0]["fence"])
         self.assertEqual(again["retry"], -1)
-        cluster.until("its guard has killed the first", lambda: not is_alive(pid), 20)
+        cluster.until("its guard has killed the first", lambda: not is_alive(pid))
         cluster.send(stopped, "cont")
         self.wait_for_empty(cluster)
         self.assertEqual([end["node"] for end in cluster.seen("end")], [other.name])
@@ -88,11 +91,7 @@ class Death(unittest.TestCase):
     def test_a_stopped_owner_cannot_write_after_its_successor(self):
         """Its run is a thread of its own, so it does end, late: with a lower fence, and for nothing."""
         cluster = self.cluster(2000)
-        cluster.push("fifo", "long", 1, ms=3000)
-        stopped = cluster.start(True)
-        cluster.until("it runs", lambda: self.starts(cluster))
-        other = cluster.start(True)
-        cluster.until("it is a member", lambda: len(cluster.json("nodes")) == 2)
+        stopped, other = self.owner_and_other(cluster, True, ms=3000)
         cluster.send(stopped, "stop")
         again = cluster.until("it runs on the other node", lambda: self.starts(cluster, node=other.name))[0]
         self.assertGreater(again["fence"], self.starts(cluster, node=stopped.name)[0]["fence"])

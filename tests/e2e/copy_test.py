@@ -165,7 +165,7 @@ class Copy(Project):
             error = self.ordo("copy", FROM, TO, code=1).stderr
             self.assertRegex(error, rf"node \S+ \(process {node.pid} on .*\) is at work in {name}; stop the nodes first")
             node.terminate()
-            self.assertEqual(node.wait(20), 0)
+            self.assertEqual(self.end_of(node), 0)
         self.assertTrue(self.copy()["verified"])
 
     def test_what_it_refuses(self):

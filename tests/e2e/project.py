@@ -1,14 +1,24 @@
-"""A folder with a config, a store and a worker in Python, and the ordo binary that works on them."""
+"""A folder with a config, a store and a worker in Python, and the ordo binary that works on them.
+
+ORDO_E2E_STORE: the store of the tests, sqlite: (a file), redis: or postgres: (a server of their own).
+"""
+import atexit
+import functools
 import json
 import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import servers  # noqa: E402
+
 ORDO = os.environ.get("ORDO_BIN", "build/release/ordo")
+PATIENCE_S = 120  # until a test gives up; nothing takes so long
 
 # Notes each request in requests.ndjson, then answers what answer.py says.
 WORKER = """
@@ -23,8 +33,25 @@ for line in sys.stdin:
 """
 
 
+@functools.cache
+def server_of(store):
+    """One for all tests of this program."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-e2e-server-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    server = servers.STORES[store](folder / "server")
+    atexit.register(server.kill)
+    server.start()
+    return server
+
+
 class Project(unittest.TestCase):
+    store = os.environ.get("ORDO_E2E_STORE", "sqlite:")
+
     def setUp(self):
+        self.server = None
+        if self.store in servers.STORES:
+            self.server = server_of(self.store)
+            self.server.empty()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-e2e-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.nodes = []
@@ -47,7 +74,8 @@ class Project(unittest.TestCase):
         self.write("answer.py", "import json, os, pathlib, signal, sys, time\n\ndef of(request):\n" + lines + "\n")
 
     def config(self, queue="", node="", more=""):
-        self.write("ordo.toml", f"""store = "sqlite:ordo.db"
+        url = self.server.direct if self.server else "sqlite:ordo.db"
+        self.write("ordo.toml", f"""store = "{url}"
 [node]
 {node}
 [queue.orders]
@@ -62,7 +90,7 @@ command = ["python3", "-B", "worker.py"]
 
     def ordo(self, *arguments, code=0, stdin=b"", env=None, cwd=None):
         """Runs a command to its end; the result has stdout and stderr as text."""
-        done = subprocess.run([ORDO, *arguments], cwd=cwd or self.folder, input=stdin, capture_output=True, timeout=60,
+        done = subprocess.run([ORDO, *arguments], cwd=cwd or self.folder, input=stdin, capture_output=True, timeout=PATIENCE_S,
                               env={**self.environment(), **(env or {})}, check=False)
         done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()
         self.assertEqual(done.returncode, code, f"ordo {arguments}:\n{done.stdout}\n{done.stderr}")
@@ -106,7 +134,11 @@ command = ["python3", "-B", "worker.py"]
     def log(self):
         return (self.folder / "node.log").read_text()
 
-    def until(self, what, condition, seconds=20):
+    def end_of(self, process):
+        """Its exit code, once it has ended."""
+        return process.wait(PATIENCE_S)
+
+    def until(self, what, condition, seconds=PATIENCE_S):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = condition()

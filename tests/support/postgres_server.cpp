@@ -95,13 +95,14 @@ PostgresServer& PostgresServer::shared() {
   return server;
 }
 
-void PostgresServer::start() {
-  process_ = spawn_as_postgres(
-      postgres_programs() + "/postgres -D " + directory_.string() +
-      "/data -c listen_addresses= -c unix_socket_directories=" + directory_.string() +
-      " -c max_connections=300 -c max_prepared_transactions=10 2>>" + directory_.string() + "/log");
+void PostgresServer::start(const std::string& options) {
+  process_ =
+      spawn_as_postgres(postgres_programs() + "/postgres -D " + directory_.string() +
+                        "/data -c listen_addresses= -c unix_socket_directories=" + directory_.string() +
+                        " -c max_connections=300 -c max_prepared_transactions=10 " + options + " 2>>" +
+                        directory_.string() + "/log");
   const auto url = this->url("public");
-  const auto deadline = system_clock().steady() + 30s;
+  const auto deadline = system_clock().steady() + 60s;
   while (PQping(url.c_str()) != PQPING_OK) {
     if (system_clock().steady() > deadline) throw std::runtime_error("PostgreSQL does not start");
     std::this_thread::sleep_for(5ms);
@@ -116,6 +117,18 @@ void PostgresServer::stop(int signal) {
 }
 
 void PostgresServer::kill() { stop(SIGQUIT); }
+
+void PostgresServer::back_up() {
+  run_as_postgres(postgres_programs() + "/pg_basebackup -U postgres -h " + directory_.string() + " -D " +
+                  (directory_ / "backup").string() + " --checkpoint=fast --no-sync");
+}
+
+void PostgresServer::restore() {
+  kill();
+  std::filesystem::remove_all(directory_ / "data");
+  std::filesystem::rename(directory_ / "backup", directory_ / "data");
+  start();
+}
 
 std::string PostgresServer::url(const std::string& schema, const std::string& application) const {
   return "postgres://postgres@/postgres?host=" + directory_.string() + "&options=-csearch_path%3D" + schema +

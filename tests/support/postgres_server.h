@@ -48,7 +48,13 @@ class PostgresServer {
 
   /// As a crash does it.
   void kill();
-  void start();
+  /// `options`: as on its command line.
+  void start(const std::string& options = "");
+
+  /// Takes a base backup of the running server.
+  void back_up();
+  /// Puts the backup in the place of what is there, which is lost, and starts on it.
+  void restore();
 
   const std::filesystem::path& directory() const { return directory_; }
 

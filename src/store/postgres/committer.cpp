@@ -72,8 +72,8 @@ bool Committer::Failure::may_be_one_requests() const {
   return kind && !state.empty() && !state.starts_with("57") && !state.starts_with("53");
 }
 
-Committer::Committer(std::string url, SeenBook& seen, Hooks hooks)
-    : url_(std::move(url)),
+Committer::Committer(Connector& connector, SeenBook& seen, Hooks hooks)
+    : connector_(connector),
       seen_(seen),
       hooks_(std::move(hooks)),
       thread_([this](const std::stop_token& stop) { loop(stop); }) {}
@@ -198,7 +198,7 @@ std::vector<std::int64_t> Committer::transact(std::span<AppendRequest* const> ap
                                               std::span<CommitRequest* const> commits) {
   if (connection_ == nullptr || !connection_->is_usable()) {
     connection_ = nullptr;  // first: the server may count connections
-    connection_ = std::make_unique<Connection>(url_);
+    connection_ = connector_.connect();
   }
   auto deltas = CommitStatement::of(commits);
   connection_->begin_pipeline();

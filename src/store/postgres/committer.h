@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "store/postgres/connection.h"
+#include "store/postgres/connector.h"
 #include "store/postgres/request.h"
 #include "store/postgres/seen_book.h"
 #include "store/postgres/statements.h"
@@ -28,8 +28,8 @@ class Committer {
     std::function<void()> appended;  ///< entries are durable and visible
   };
 
-  /// `seen` must outlive it.
-  Committer(std::string url, SeenBook& seen, Hooks hooks);
+  /// `connector` and `seen` must outlive it.
+  Committer(Connector& connector, SeenBook& seen, Hooks hooks);
 
   /// Finishes what was submitted.
   ~Committer();
@@ -64,7 +64,7 @@ class Committer {
   std::vector<std::int64_t> transact(std::span<AppendRequest* const> appends,
                                      std::span<CommitRequest* const> commits);
 
-  const std::string url_;
+  Connector& connector_;
   SeenBook& seen_;
   const Hooks hooks_;
   std::unique_ptr<Connection> connection_;

@@ -2,17 +2,17 @@
 
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
-#include "store/postgres/connection.h"
+#include "store/postgres/connector.h"
 
 namespace ordo::store::postgres {
 
 /// Connections for as many threads as ask at once; some are kept for the next. Thread-safe.
 class ConnectionPool {
  public:
-  explicit ConnectionPool(std::string url) : url_(std::move(url)) {}
+  /// `connector` must outlive it.
+  explicit ConnectionPool(Connector& connector) : connector_(connector) {}
 
   /// What `body(Connection&)` returns. A connection on which something failed is not used again.
   template <class Body>
@@ -37,7 +37,7 @@ class ConnectionPool {
       }
       if (connection->is_usable()) return connection;
     }
-    return std::make_unique<Connection>(url_);
+    return connector_.connect();
   }
 
   void put_back(std::unique_ptr<Connection> connection) {
@@ -45,7 +45,7 @@ class ConnectionPool {
     if (idle_.size() < kIdle) idle_.push_back(std::move(connection));
   }
 
-  const std::string url_;
+  Connector& connector_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_;
 };

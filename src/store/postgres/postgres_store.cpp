@@ -10,7 +10,6 @@
 #include "base/random.h"
 #include "store/limits.h"
 #include "store/postgres/examine.h"
-#include "store/postgres/schema.h"
 
 namespace ordo::store::postgres {
 namespace {
@@ -33,17 +32,16 @@ QueueDefinition definition_of(std::string_view name, const Result& result, int r
 PostgresStore::PostgresStore(const std::string& url, Clock& clock, TimeSource time)
     : clock_(clock),
       time_(time),
-      context_{.url = url,
-               .store = as_signed(Random::from_system().next() >> 1),
+      context_{.store = as_signed(Random::from_system().next() >> 1),
                .seen = {},
+               .connector = Connector(url, context_.seen),
                .clock = ServerClock(clock),
                .wakers = {}},
-      pool_(url),
-      committer_(url, context_.seen,
+      pool_(context_.connector),
+      committer_(context_.connector, context_.seen,
                  {.writer = [this] { return Writer{.store = context_.store, .now = given_now()}; },
                   .appended = [this] { context_.wakers.wake_all(); }}) {
   pool_.with([&](Connection& connection) {
-    bring_up_to_date(connection);
     const auto asked = clock_.steady();
     const auto now = connection.run("ask", "SELECT ordo_now(NULL)");
     context_.clock.learn(Time{Duration{now.number(0, 0)}}, asked);

@@ -33,6 +33,10 @@ void Reader::add(ShardId shard, Seq after, Lease lease) {
   auto& place = places_[pack(shard)];
   place = {.after = static_cast<std::int64_t>(after), .lease = lease};
   place.is_adopted = !place.is_owned();
+  if (!place.is_owned()) return;
+  // In this order: a place that knows of fewer setbacks was noted before them, so its lease has ended.
+  context_.seen.note(shard, lease, place.after, {});
+  place.setbacks = context_.connector.setbacks();
 }
 
 void Reader::remove(ShardId shard) {
@@ -43,12 +47,27 @@ void Reader::remove(ShardId shard) {
   places_.erase(found);
 }
 
+// What is remembered is of a past that did not happen.
+void Reader::start_over() {
+  setbacks_ = context_.connector.setbacks();
+  for (auto& [shard, place] : places_) {
+    if (!place.is_owned() || place.setbacks == setbacks_) continue;
+    place.is_lost = place.is_adopted = true;
+    place.inherited.clear();
+  }
+  open_.clear();
+  end_ = 0;
+  changes_.reset();
+}
+
 // A new connection begins where the old one stood: places and open transactions are no business of a session.
 Connection& Reader::connection() {
+  if (setbacks_ != context_.connector.setbacks()) start_over();
   if (connection_ != nullptr && connection_->is_usable()) return *connection_;
   connection_ = nullptr;
   asleep_until_.reset();
-  auto fresh = std::make_unique<Connection>(context_.url);
+  auto fresh = context_.connector.connect();
+  if (setbacks_ != context_.connector.setbacks()) start_over();
   // Behind a pooler a LISTEN is lost with the end of its transaction; a pooler is told by the process number
   // that it made up.
   const auto facts =
@@ -109,6 +128,7 @@ void Reader::adopt() {
 }
 
 Reader::Page Reader::fetch_page(std::size_t rows, std::int64_t bytes) {
+  auto& connection = this->connection();  // first: it may make places void
   std::vector<std::int64_t> shards, after, skip_shards, skip_xids;
   std::unique_ptr<bool[]> owned(new bool[places_.size()]);
   for (const auto& [shard, place] : places_) {
@@ -129,7 +149,6 @@ Reader::Page Reader::fetch_page(std::size_t rows, std::int64_t bytes) {
       .number(static_cast<std::int64_t>(rows) + 1)
       .number(bytes);
 
-  auto& connection = this->connection();
   const auto asked = context_.clock.steady();
   Page page;
   page.result = connection.run("read the log of", "SELECT * FROM ordo_read($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -141,6 +160,13 @@ Reader::Page Reader::fetch_page(std::size_t rows, std::int64_t bytes) {
   }
   context_.clock.learn(Time{Duration{result.number(0, 3)}}, asked);
   page.snapshot = Snapshot(result.bytes(0, 4));
+  if (page.snapshot.end() < end_) {  // seen without a new connection only behind a pooler
+    connection_ = nullptr;
+    throw Error(ErrorKind::unavailable,
+                "cannot read the log: the server has gone back to an older state; it is read anew");
+  }
+  end_ = page.snapshot.end();
+  context_.connector.saw(end_);
   page.changes = result.unsigned_number(0, 1) + result.unsigned_number(0, 2);
   std::size_t entries = 0;
   std::int64_t size = 0;

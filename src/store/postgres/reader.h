@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/postgres/connection.h"
+#include "store/postgres/connector.h"
 #include "store/postgres/seen_book.h"
 #include "store/postgres/server_clock.h"
 #include "store/postgres/snapshot.h"
@@ -20,9 +20,9 @@ namespace ordo::store::postgres {
 
 /// What all readers of a store share. Outlives them.
 struct ReaderContext {
-  std::string url;
   std::int64_t store = 0;  ///< random: which sleepers are its own
   SeenBook seen;
+  Connector connector;
   ServerClock clock;
   Wakers wakers;
 };
@@ -41,6 +41,7 @@ struct ReaderContext {
 /// and what was open then, stands beside it (SeenBook); the next owner moves what these transactions left
 /// since, as the delta may rest on entries with higher numbers. Late entries that no durable delta knows of
 /// may stay where they are: nothing was acted upon that is not simply done again in their order.
+/// A server that has gone back (Connector) makes all places of owners void: their leases have ended.
 class Reader final : public LogReader {
  public:
   explicit Reader(ReaderContext& context);
@@ -55,6 +56,7 @@ class Reader final : public LogReader {
   struct Place {
     std::int64_t after = 0;
     Lease lease;
+    std::uint64_t setbacks = 0;  // of the server, when it was added
     std::int64_t last_at = INT64_MIN;
     bool is_caught_up = false;
     bool is_adopted = false;           // what the owner before left open is known
@@ -76,6 +78,7 @@ class Reader final : public LogReader {
   };
 
   Connection& connection();
+  void start_over();
   void adopt();
   Page fetch_page(std::size_t rows, std::int64_t bytes);
   Result fetch_rest(const Page& page);
@@ -97,6 +100,8 @@ class Reader final : public LogReader {
 
   std::map<std::int64_t, Place> places_;
   std::set<std::int64_t> open_;
+  std::int64_t end_ = 0;                  // of the last snapshot
+  std::uint64_t setbacks_ = 0;            // that are known
   std::optional<std::uint64_t> changes_;  // at the last read
 
   std::optional<Duration> asleep_until_;  // on the system's clock: waiting is real; the flag in the store

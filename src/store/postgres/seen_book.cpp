@@ -16,6 +16,13 @@ void SeenBook::forget(ShardId shard, Lease lease) {
   if (found != pages_.end() && found->second.lease == lease) pages_.erase(found);
 }
 
+std::vector<std::pair<ShardId, Lease>> SeenBook::leases() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<ShardId, Lease>> leases;
+  for (const auto& [shard, page] : pages_) leases.emplace_back(shard, page.lease);
+  return leases;
+}
+
 SeenBook::Note SeenBook::find(ShardId shard, Lease lease) {
   const std::lock_guard lock(mutex_);
   const auto found = pages_.find(shard);

@@ -20,6 +20,9 @@ class SeenBook {
   void note(ShardId shard, Lease lease, std::int64_t seen, std::vector<std::int64_t> unseen);
   void forget(ShardId shard, Lease lease);
 
+  /// All that are noted.
+  std::vector<std::pair<ShardId, Lease>> leases();
+
   struct Note {
     std::int64_t seen = 0;
     std::string unseen = "{}";  ///< transactions, as PostgreSQL writes an array

@@ -110,7 +110,8 @@ class TestServer {
   void launch() {
     std::vector<std::string> words = {"setpriv", "--pdeathsig", "KILL", "redis-server"};
     words.insert(words.end(), {"--bind", "127.0.0.1", "--dir", directory_, "--save", "", "--logfile",
-                               directory_ / "log", "--unixsocket", directory_ / "redis.sock"});
+                               directory_ / "log", "--unixsocket", directory_ / "redis.sock",
+                               "--lua-time-limit", "60000"});  // a script may take long under load
     const bool is_tls = std::find(options_.begin(), options_.end(), "--tls-port") != options_.end();
     if (!is_tls) words.insert(words.end(), {"--port", std::to_string(location_.port)});
     for (const auto& option : options_)
@@ -124,9 +125,9 @@ class TestServer {
     last_pid_ = pid_;
   }
 
-  /// Until it has loaded its data. False: it has ended, or takes 20 seconds.
+  /// Until it has loaded its data. False: it has ended, or takes a minute.
   bool answers() const {
-    const auto end = system_clock().steady() + std::chrono::seconds{20};
+    const auto end = system_clock().steady() + std::chrono::seconds{60};
     while (system_clock().steady() < end) {
       if (waitpid(pid_, nullptr, WNOHANG) != 0) return false;
       try {

@@ -162,7 +162,7 @@ void Committer::checkpoint() {
     code = sqlite3_wal_checkpoint_v2(handle, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
     sqlite3_busy_timeout(handle, kReaderPatienceMs);
     if (code == SQLITE_OK) code = sqlite3_wal_checkpoint_v2(handle, nullptr, mode, nullptr, nullptr);
-    sqlite3_busy_timeout(handle, kBusyTimeoutMs);
+    sqlite3_busy_timeout(handle, connection_.busy_timeout_ms());
   } catch (const Error&) {
     code = SQLITE_BUSY;  // the lock is held by somebody who is stuck: the next commit will say so
   }

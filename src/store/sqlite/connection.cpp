@@ -55,7 +55,8 @@ DatabaseError database_error(int code, std::string_view tried, const std::string
   return DatabaseError(explanation.kind, message + explanation.advice, primary);
 }
 
-Connection::Connection(std::string path, Mode mode) : path_(std::move(path)) {
+Connection::Connection(std::string path, Mode mode, int busy_timeout_ms)
+    : path_(std::move(path)), busy_timeout_ms_(busy_timeout_ms) {
   const int flags =
       (mode == Mode::read_write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY) |
       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
@@ -65,7 +66,7 @@ Connection::Connection(std::string path, Mode mode) : path_(std::move(path)) {
     sqlite3_close_v2(std::exchange(handle_, nullptr));
     throw database_error(code, task_, path_, detail);
   }
-  sqlite3_busy_timeout(handle_, kBusyTimeoutMs);
+  sqlite3_busy_timeout(handle_, busy_timeout_ms_);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_wal_autocheckpoint(handle_, 0);
 }

@@ -10,7 +10,7 @@
 
 namespace ordo::store::sqlite {
 
-/// How long a call waits for a program that does not use Ordo's lock.
+/// How long a call waits for a program that does not use Ordo's lock, unless said otherwise.
 inline constexpr int kBusyTimeoutMs = 5000;
 
 /// An Error that knows SQLite's result code, for those who decide what to do about it.
@@ -36,7 +36,7 @@ class Connection {
   enum class Mode { read_write, read_only };
 
   /// Opens (read_write: creates) the file; reads and writes nothing of it yet. Throws Error{unavailable}.
-  Connection(std::string path, Mode mode);
+  Connection(std::string path, Mode mode, int busy_timeout_ms = kBusyTimeoutMs);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -57,9 +57,11 @@ class Connection {
   bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
   const std::string& path() const { return path_; }
   sqlite3* handle() const { return handle_; }
+  int busy_timeout_ms() const { return busy_timeout_ms_; }
 
  private:
   std::string path_;
+  int busy_timeout_ms_;
   std::string_view task_ = "open the database";
   sqlite3* handle_ = nullptr;
 };

@@ -112,9 +112,9 @@ Connection& checked(Connection& connection) {
 
 }  // namespace
 
-SqliteStore::SqliteStore(const std::string& path, Clock& clock)
+SqliteStore::SqliteStore(const std::string& path, Clock& clock, int busy_timeout_ms)
     : clock_(clock),
-      connection_(locate(path), Connection::Mode::read_write),
+      connection_(locate(path), Connection::Mode::read_write, busy_timeout_ms),
       wake_(checked(connection_).path()),
       node_locks_(connection_.path()),
       readers_(connection_.path()),

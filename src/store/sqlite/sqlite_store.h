@@ -21,8 +21,8 @@ class SqliteStore final : public Store {
   /// Creates the file if it is missing. `clock` must outlive the store.
   /// Throws Error{invalid_argument}: no such directory, another program's database. Error{unsupported}: a
   /// network file system, a newer schema. Error{corrupt}: no database. Error{unavailable}: no rights, no
-  /// space, locked.
-  SqliteStore(const std::string& path, Clock& clock);
+  /// space, locked. `busy_timeout_ms`: how long it waits for a program that does not use Ordo's lock.
+  SqliteStore(const std::string& path, Clock& clock, int busy_timeout_ms = kBusyTimeoutMs);
 
   void append(std::vector<NewEntry> entries, Completion done) override;
   std::unique_ptr<LogReader> open_log() override;

@@ -1,12 +1,13 @@
 """Real servers of a store, alone in a folder, that can be killed and started again; and a proxy before one.
 
 A server listens on a unix socket only. Nodes and producers come through the proxy, whose connections can be
-cut; whoever judges them asks the server directly.
+cut, or stay open while nothing passes; whoever judges them asks the server directly.
 """
 import collections
 import os
 import pathlib
 import pwd
+import select
 import selectors
 import shutil
 import signal
@@ -71,6 +72,10 @@ class Server:
     def log_text(self):
         return (self.folder / "log").read_text(errors="replace")
 
+    def empty(self):
+        """Forgets everything."""
+        raise NotImplementedError
+
     def answer(self, path, question):
         """The first bytes that come back on a new connection; empty if none do."""
         with socket.socket(socket.AF_UNIX) as connection:
@@ -101,6 +106,14 @@ class Redis(Server):
 
     def ready(self):
         return self.answer(self.path, b"PING\r\n").startswith(b"+PONG")
+
+    def cli(self, commands):
+        """What redis-cli prints when it reads `commands`."""
+        return subprocess.run(["redis-cli", "-s", str(self.path)], input=commands, capture_output=True,
+                              text=True, check=True, timeout=120).stdout
+
+    def empty(self):
+        self.cli("FLUSHALL")
 
 
 class Postgres(Server):
@@ -137,6 +150,15 @@ class Postgres(Server):
         settings = b"user\0postgres\0database\0postgres\0\0"
         return self.answer(self.path, struct.pack("!II", 8 + len(settings), 3 << 16) + settings)[:1] == b"R"
 
+    def psql(self, statements):
+        """What psql prints when it reads `statements`: values without decoration."""
+        return subprocess.run([f"{self.programs}/psql", "-XqtA", "-v", "ON_ERROR_STOP=1", self.direct],
+                              input=statements, capture_output=True, text=True, check=True,
+                              timeout=120).stdout
+
+    def empty(self):
+        self.psql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
+
 
 STORES = {"redis:": Redis, "postgres:": Postgres}
 
@@ -155,7 +177,7 @@ class End:
 
 
 class Proxy:
-    """Hands everything on between a port of loopback and a unix socket, until it is told to cut."""
+    """Hands everything on between a port of loopback and a unix socket, until it is told otherwise."""
 
     def __init__(self, target):
         self.target = str(target)
@@ -164,6 +186,7 @@ class Proxy:
         self.ends = {}               # of clients, as they came
         self.orders = collections.deque()
         self.refuse_until = 0
+        self.silent_until = 0        # nothing passes, in no direction; nobody is told
         self.is_closed = False
         self.bell, self.ear = socket.socketpair()
         self.selector = selectors.DefaultSelector()
@@ -178,6 +201,11 @@ class Proxy:
         self.orders.append((choose, time.monotonic() + refuse_s))
         self.bell.send(b"!")
 
+    def be_silent(self, seconds):
+        """Like a network that has lost its way: connections stay open, new ones are taken, nothing passes."""
+        self.silent_until = time.monotonic() + seconds
+        self.bell.send(b"!")
+
     def close(self):
         self.is_closed = True
         self.bell.send(b"!")
@@ -187,20 +215,30 @@ class Proxy:
 
     def run(self):
         while not self.is_closed:
+            silent_s = self.silent_until - time.monotonic()
+            if silent_s > 0:
+                select.select([self.ear], [], [], silent_s)  # the kernel takes what comes meanwhile
+                self.hear()
+                continue
             for key, events in self.selector.select(1):
                 if key.fileobj is self.listener:
                     self.accept()
                 elif key.fileobj is self.ear:
-                    self.ear.recv(4096)
+                    self.hear()
                 elif key.data.socket.fileno() >= 0:  # not closed just now
                     self.move(key.data, events)
-            while self.orders:
-                choose, refuse_until = self.orders.popleft()
-                self.refuse_until = max(self.refuse_until, refuse_until)
-                for end in choose(list(self.ends)):
-                    self.end(end, hard=True)
         for end in list(self.ends):
             self.end(end)
+
+    def hear(self):
+        if not select.select([self.ear], [], [], 0)[0]:
+            return
+        self.ear.recv(4096)
+        while self.orders:
+            choose, refuse_until = self.orders.popleft()
+            self.refuse_until = max(self.refuse_until, refuse_until)
+            for end in choose(list(self.ends)):
+                self.end(end, hard=True)
 
     def accept(self):
         try:

@@ -1,0 +1,134 @@
+// A server that goes back under a store that runs: what this store read since is not there any more, and the
+// ids of transactions are given out again (stores.md §2.4).
+
+#include <ordo/error.hpp>
+
+#include "contract/postgres_fixture.h"
+
+namespace ordo::store {
+namespace {
+
+class PostgresRestore : public testing::Test {
+ protected:
+  using Texts = std::vector<std::string>;
+
+  Grant own(Store& store, const std::string& node) {
+    store.join(node, "");
+    Claim claim{.shard = shard_};
+    const auto row = store.shards().at(0);
+    claim.seen_owner = row.owner;
+    claim.seen_token = row.token;
+    for (const auto& other : store.nodes()) {
+      if (other.id == row.owner) claim.seen_renewals = other.renewals;
+    }
+    return store.acquire(node, 1, std::span(&claim, 1)).at(0);
+  }
+
+  void append(Store& store, const std::string& body) {
+    append_and_wait(store, {{.shard = shard_, .bytes = body}});
+  }
+
+  CommitResult commit(const Grant& grant, std::uint64_t batch, std::vector<Seq> erase) {
+    std::vector<Delta> deltas;
+    deltas.push_back({.shard = shard_, .lease = grant.lease, .batch = batch, .erase = std::move(erase)});
+    return commit_and_wait(store_, std::move(deltas)).at(0);
+  }
+
+  Texts rest(LogReader& log) {
+    Texts texts;
+    for (bool at_end = false; !at_end;) {
+      const auto chunk = log.read(100);
+      at_end = chunk.at_end;
+      for (const auto& row : chunk.rows) {
+        texts.emplace_back(chunk.body(row));
+        seqs_.push_back(row.seq);
+      }
+    }
+    return texts;
+  }
+
+  Texts whole() {
+    Texts texts;
+    const auto chunk = read_log(store_, std::span(&shard_, 1));
+    for (const auto& row : chunk.rows) texts.emplace_back(chunk.body(row));
+    return texts;
+  }
+
+  test::PostgresServer server_;
+  const std::string url_ = server_.new_schema();
+  postgres::PostgresStore store_{url_, system_clock()};
+  const ShardId shard_{store_.define("orders", 1).number, 0};
+  std::vector<Seq> seqs_;
+};
+
+TEST_F(PostgresRestore, an_owner_whose_server_went_back_reads_its_shard_anew) {
+  const auto grant = own(store_, "n1");
+  const auto log = store_.open_log();
+  log->add(shard_, 0, grant.lease);
+  append(store_, "kept");
+  ASSERT_EQ(rest(*log), Texts{"kept"});
+  server_.back_up();
+  const Texts lost = {"lost 0", "lost 1", "lost 2"};
+  for (const auto& body : lost) append(store_, body);
+  seqs_.clear();
+  ASSERT_EQ(rest(*log), lost);
+
+  server_.restore();
+  {
+    // More than were lost: the ids that this store has seen are behind before it comes back.
+    postgres::PostgresStore other(url_, system_clock());
+    for (int i = 0; i < 5; ++i) append(other, "new " + std::to_string(i));
+  }
+  EXPECT_EQ(commit(grant, 1, seqs_), CommitResult::stale) << "its numbers are those of others now";
+  EXPECT_EQ(rest(*log), Texts{});
+  EXPECT_EQ(store_.shards().at(0).owner, "");
+
+  const auto heir = own(store_, "n1");
+  EXPECT_FALSE(heir.clean);
+  log->add(shard_, 0, heir.lease);
+  seqs_.clear();
+  EXPECT_EQ(rest(*log), (Texts{"kept", "new 0", "new 1", "new 2", "new 3", "new 4"}));
+  append(store_, "next");
+  EXPECT_EQ(rest(*log), Texts{"next"});
+  EXPECT_EQ(commit(heir, heir.batch + 1, seqs_), CommitResult::applied);
+  EXPECT_EQ(whole(), Texts{});
+}
+
+TEST_F(PostgresRestore, a_reader_that_comes_back_first_ends_the_lease) {
+  const auto grant = own(store_, "n1");
+  const auto log = store_.open_log();
+  log->add(shard_, 0, grant.lease);
+  server_.back_up();
+  append(store_, "lost");
+  ASSERT_EQ(rest(*log), Texts{"lost"});
+  server_.restore();
+  const auto chunk = [&] {
+    for (;;) {
+      try {
+        return log->read(10);
+      } catch (const Error&) {
+        // the old connection
+      }
+    }
+  }();
+  EXPECT_TRUE(chunk.rows.empty());
+  EXPECT_TRUE(chunk.caught_up.empty());
+  EXPECT_TRUE(chunk.woken) << "what changed meanwhile is not known";
+  EXPECT_EQ(store_.shards().at(0).owner, "");
+}
+
+TEST_F(PostgresRestore, a_restart_that_loses_nothing_ends_no_lease) {
+  const auto grant = own(store_, "n1");
+  const auto log = store_.open_log();
+  log->add(shard_, 0, grant.lease);
+  append(store_, "a");
+  ASSERT_EQ(rest(*log), Texts{"a"});
+  server_.kill();
+  server_.start();
+  append(store_, "b");
+  EXPECT_EQ(rest(*log), Texts{"b"});
+  EXPECT_EQ(commit(grant, 1, seqs_), CommitResult::applied);
+}
+
+}  // namespace
+}  // namespace ordo::store

@@ -1,0 +1,85 @@
+"""What docs/redis.md and docs/postgres.md say of pushing without Ordo, done as it stands there."""
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+from project import PATIENCE_S, Project
+
+DOCS = pathlib.Path(os.environ.get("ORDO_SOURCE_DIR", ".")) / "docs"
+
+
+def example(document, language, holding):
+    """The one code block of a document in `language` that holds a text."""
+    blocks = re.findall(r"(?ms)^```(\w*)\n(.*?)^```$", (DOCS / document).read_text())
+    found = [text for name, text in blocks if name == language and holding in text]
+    assert len(found) == 1, f"{len(found)} blocks of {document} hold {holding!r}"
+    return found[0]
+
+
+class DocumentedPush(Project):
+    def ran(self):
+        """(id, key, payloads) of what runs now."""
+        self.drain()
+        jobs = [(job["id"], job["key"], job["payloads"]) for request in self.requests() for job in request["jobs"]]
+        (self.folder / "requests.ndjson").unlink(missing_ok=True)
+        return jobs
+
+
+class OnRedis(DocumentedPush):
+    store = "redis:"
+
+    def setUp(self):
+        super().setUp()
+        self.config()
+        self.assertEqual(self.ran(), [])  # the node makes the queue
+
+    def test_in_shell(self):
+        command, answer = re.search(r"`(HGET [^`]+)` → `([^`]+)`", (DOCS / "redis.md").read_text()).groups()
+        self.assertEqual(self.server.cli(command), answer + "\n")
+        self.assertRegex(self.server.cli(example("redis.md", "", "XADD")), r"^\d+-\d+\n$")
+        self.assertEqual(self.ran(), [("42", "42", [{"v": 1}])])
+
+    def test_in_python(self):
+        program = example("redis.md", "python", "import redis")
+        local = "redis.Redis()"
+        self.assertEqual(program.count(local), 1)
+        program = program.replace(local, f"redis.Redis(unix_socket_path={str(self.server.path)!r})")
+        program += 'push("orders", "заказ", payload="\\x00")\n'
+        subprocess.run(["/usr/bin/python3", "-c", program], check=True, timeout=PATIENCE_S, env={"LC_ALL": "C.UTF-8"})
+        ran = sorted(self.ran(), key=lambda job: job[1])
+        self.assertEqual(ran[0], ("42", "customer-7", [{"v": 1}]))
+        self.assertEqual(ran[1][1:], ("заказ", [{"$base64": "AA=="}]))
+
+
+class OnPostgres(DocumentedPush):
+    store = "postgres:"
+
+    def setUp(self):
+        super().setUp()
+        self.config()
+        self.stats()  # makes the tables
+        self.server.psql(re.search(r"`(SELECT ordo_define\([^`]+)`", (DOCS / "postgres.md").read_text())[1])
+        self.server.psql("CREATE TABLE orders(id int, status text); INSERT INTO orders VALUES (42, 'new');")
+        self.transaction = example("postgres.md", "sql", "ordo_push")
+        self.assertEqual(self.transaction.count("COMMIT;"), 1)
+
+    def test_rolled_back_it_never_was(self):
+        self.server.psql(self.transaction.replace("COMMIT;", "ROLLBACK;"))
+        self.assertEqual(self.json("jobs", "orders"), [])
+        self.assertEqual(self.ran(), [])
+
+    def test_committed_it_runs(self):
+        self.assertEqual(self.server.psql(self.transaction), "42\n")
+        self.assertEqual(self.server.psql("SELECT status FROM orders"), "paid\n")
+        self.assertEqual(self.ran(), [("42", "42", [{"status": "paid"}])])
+
+    def test_of_one_transaction_they_keep_their_order(self):
+        self.server.psql("BEGIN; SELECT ordo_push('orders', i::text, 'o' || i, key => 'k') FROM generate_series(1, 30) i;"
+                         " COMMIT;")
+        self.assertEqual(self.ran(), [(f"o{n}", "k", [n]) for n in range(1, 31)])
+
+
+if __name__ == "__main__":
+    unittest.main()
