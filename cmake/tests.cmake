@@ -155,7 +155,7 @@ foreach(suite IN ITEMS crash e2e)
 endforeach()
 # What a user sees is the same on a server. Under the sanitizers the contract suite speaks to the servers.
 if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
-  foreach(name IN ITEMS cli_store cli_work)
+  foreach(name IN ITEMS cli_store cli_work nodes)
     foreach(store IN ITEMS redis postgres)
       ordo_test_entry(e2e.${name}_${store}
         COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/e2e/${name}_test.py
