@@ -103,7 +103,7 @@ class Nodes(Project):
         self.assertEqual(sorted(job for _, job in self.starts()), ["1", "2"])
 
     def test_the_jobs_of_a_killed_borrower_run_again(self):
-        self.config(queue="shards = 1\n", node="threads = 1\nlease = '2s'\n")
+        self.config(queue="shards = 1\n", node="threads = 1\nlease = '5s'\n")
         nodes = self.start_nodes(2)
         self.push_lines([{"id": "1"}, {"id": "2"}])
         starts = self.started(2)
