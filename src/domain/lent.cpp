@@ -5,11 +5,11 @@
 namespace ordo::domain {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kLentVersion = 1;
 constexpr std::uint8_t kStop = 1, kGoing = 2;
 
-void check_version(ByteReader& in) {
-  if (in.get<std::uint8_t>() != kVersion) in.fail("its version is unknown");
+void check_lent_version(ByteReader& in) {
+  if (in.get<std::uint8_t>() != kLentVersion) in.fail("its version is unknown");
 }
 
 void put(ByteWriter& out, const LentName& name) {
@@ -33,7 +33,7 @@ LentName get_name(ByteReader& in) {
 std::string encode(const std::vector<LentRun>& runs) {
   std::string bytes;
   ByteWriter out(bytes);
-  out.put(kVersion);
+  out.put(kLentVersion);
   for (const auto& run : runs) {
     put(out, run.name);
     out.put_short(run.node);
@@ -59,7 +59,7 @@ std::string encode(const std::vector<LentRun>& runs) {
 
 std::vector<LentRun> decode_lent(std::string_view bytes) {
   ByteReader in(bytes, "list of lent runs");
-  check_version(in);
+  check_lent_version(in);
   std::vector<LentRun> runs;
   while (!in.at_end()) {
     auto& run = runs.emplace_back();
@@ -89,7 +89,7 @@ std::vector<LentRun> decode_lent(std::string_view bytes) {
 std::string encode(const LentEnd& end) {
   std::string bytes;
   ByteWriter out(bytes);
-  out.put(kVersion);
+  out.put(kLentVersion);
   put(out, end.name);
   out.put(static_cast<std::uint8_t>(end.declined));
   for (const auto& [outcome, jitter] : end.ends) {
@@ -104,7 +104,7 @@ std::string encode(const LentEnd& end) {
 
 LentEnd decode_lent_end(std::string_view bytes) {
   ByteReader in(bytes, "end of a lent run");
-  check_version(in);
+  check_lent_version(in);
   LentEnd end;
   end.name = get_name(in);
   end.declined = in.get<std::uint8_t>() != 0;
