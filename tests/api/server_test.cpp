@@ -142,7 +142,8 @@ TEST(ApiServer, asks_a_scheduler_of_the_program) {
   auto config = config_of(
       {{.name = "first", .shards = 1}, {.name = "last", .shards = 1}, {.name = "gate", .shards = 1}});
   config.node.threads = 1;
-  // Serves "last" before "first", although that was pushed later: it waits until both are there to choose from.
+  // Serves "last" before "first", although that was pushed later: it waits until both are there to choose
+  // from.
   config.node.choose_shard = [seen = false](const std::vector<ShardLoad>& loads) mutable {
     std::optional<std::size_t> chosen;
     for (std::size_t i = 0; i < loads.size(); ++i) {
