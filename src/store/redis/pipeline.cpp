@@ -123,7 +123,7 @@ bool Pipeline::take_group(const std::stop_token& stop, Group& group) {
   while (!waiting_.empty() && group.size() < kGroupRequests && (group.empty() || bytes < kGroupBytes)) {
     auto& request = waiting_.front();
     bytes += request.commands.bytes().size();
-    if (refused_slots_[request.slot]) {
+    if (request.in_order && refused_slots_[request.slot]) {
       refused_.push_back(std::move(request));
     } else {
       group.push_back(std::move(request));
@@ -198,7 +198,7 @@ void Pipeline::exchange(Group& group) {
   const auto first = static_cast<std::ptrdiff_t>(refused_.size());
   for (auto& request : group) {
     if (request.finish == nullptr) continue;
-    refused_slots_[request.slot] = true;
+    if (request.in_order) refused_slots_[request.slot] = true;
     refused_.push_back(std::move(request));
   }
   // What was put behind others while they waited stays behind them.
@@ -320,7 +320,8 @@ bool Pipeline::is_refused(Part& part, Request& request, const Reply& reply) {
     part.has_forgotten = true;
   } else if (reply.is_error("TRYAGAIN") || reply.is_error("CLUSTERDOWN") || reply.is_error("LOADING")) {
     request.asked.reset();
-    must_pause_ = must_find_servers_ = true;
+    must_pause_ = true;
+    if (!reply.is_error("TRYAGAIN")) must_find_servers_ = true;
     part.put_off.push_back(&request);
     return true;
   } else {

@@ -118,7 +118,7 @@ class Pipeline {
   // that grows until everything is taken.
   std::deque<Request> refused_;
   Duration again_at_{};
-  std::vector<bool> refused_slots_;
+  std::vector<bool> refused_slots_;  // those of which one is in_order
   Duration pause_{};
   bool must_pause_ = false;         // said by the round that is under way:
   bool must_find_servers_ = false;  // …

@@ -89,7 +89,12 @@ local call = redis.call
 local log, meta, states, dead, ages = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local m = call('HMGET', meta, 'owner', 'token', 'holder', 'batch', 'dead_count', 'trimmed')
 if not m[1] or m[1] == '' or m[2] ~= ARGV[1] or m[3] ~= ARGV[2] then return 0 end
-if m[4] == ARGV[4] then return 1 end
+if m[4] == ARGV[4] then
+  -- WAIT asks the replicas for what this connection wrote, and who repeats a commit may have a new one.
+  call('XDEL', log, '0-1')
+  call('HSET', meta, 'batch', m[4])
+  return 1
+end
 if m[4] ~= ARGV[3] then return 0 end
 
 local at = 9

@@ -19,7 +19,9 @@ class TestCluster {
 
   /// Three masters, each with `replicas`, that have a third of the slots. Returns when all agree on that.
   explicit TestCluster(std::size_t replicas = 0, const std::vector<std::string>& options = {}) {
-    for (std::size_t i = 0; i < kMasters * (1 + replicas); ++i) servers_.push_back(start_member(options));
+    for (std::size_t i = 0; i < kMasters * (1 + replicas); ++i) {
+      servers_.push_back(start_member(options, replicas > 0));
+    }
     for (std::size_t i = 0; i < kMasters; ++i) {
       const auto first = i * kSlots / kMasters, last = (i + 1) * kSlots / kMasters - 1;
       command(i, {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
@@ -94,11 +96,13 @@ class TestCluster {
 
  private:
   // The bus has a port of its own, free by chance at worst.
-  static std::unique_ptr<TestServer> start_member(std::vector<std::string> options) {
+  static std::unique_ptr<TestServer> start_member(std::vector<std::string> options, bool fails_over) {
+    // Only a replica has a reason to hurry: a slow machine must not look like a dead one.
+    const auto* const timeout = fails_over ? "2000" : "30000";
     const std::vector<std::string> ours = {"--cluster-enabled",
                                            "yes",
                                            "--cluster-node-timeout",
-                                           "2000",
+                                           timeout,
                                            "--cluster-replica-validity-factor",
                                            "0",
                                            "--cluster-port",
