@@ -6,6 +6,8 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/assert.h"
@@ -37,14 +39,14 @@ std::exception_ptr unavailable(const std::string& text) {
   return std::make_exception_ptr(Error(ErrorKind::unavailable, text));
 }
 
+Duration pause_after(unsigned failures) {
+  return std::min(kFirstPause * (1 << std::min(failures, 10u)), kLongestPause);
+}
+
 }  // namespace
 
 Pipeline::Pipeline(const Location& location, SlotMap& slots, Patience patience)
-    : location_(location),
-      patience_(patience),
-      slots_(slots),
-      registry_(slots.slot_of(kNodesKey)),
-      refused_slots_(kSlots) {
+    : location_(location), patience_(patience), slots_(slots), registry_(slots.slot_of(kNodesKey)) {
   CommandText command;
   command.add("TIME");
   take_time(connection_to(slots_.server_of(registry_)).ask("read the time", command)[0]);
@@ -106,46 +108,76 @@ void Pipeline::loop(const std::stop_token& stop) {
 
 bool Pipeline::take_group(const std::stop_token& stop, Group& group) {
   std::unique_lock lock(mutex_);
-  const auto now = [] { return system_clock().steady(); };
   is_idle_ = waiting_.empty();
+  const auto has_some = [&] { return !waiting_.empty(); };
   if (refused_.empty()) {
-    arrived_.wait(lock, stop, [&] { return !waiting_.empty(); });
+    arrived_.wait(lock, stop, has_some);
   } else {
-    arrived_.wait_for(lock, stop, again_at_ - now(), [&] { return !waiting_.empty(); });
+    const auto next = std::min_element(refused_.begin(), refused_.end(),
+                                       [](auto& a, auto& b) { return a.again_at < b.again_at; });
+    arrived_.wait_for(lock, stop, next->again_at - system_clock().steady(), has_some);
   }
   is_idle_ = false;
-  if (is_stopping_ || now() >= again_at_) {
-    std::move(refused_.begin(), refused_.end(), std::back_inserter(group));
-    refused_.clear();
-    refused_slots_.assign(kSlots, false);
-  }
   std::size_t bytes = 0;
-  while (!waiting_.empty() && group.size() < kGroupRequests && (group.empty() || bytes < kGroupBytes)) {
-    auto& request = waiting_.front();
-    bytes += request.commands.bytes().size();
-    if (request.in_order && refused_slots_[request.slot]) {
-      refused_.push_back(std::move(request));
-    } else {
-      group.push_back(std::move(request));
-    }
+  Group fresh;
+  while (!waiting_.empty() && fresh.size() < kGroupRequests && (fresh.empty() || bytes < kGroupBytes)) {
+    bytes += waiting_.front().commands.bytes().size();
+    fresh.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
+  }
+  lock.unlock();
+  if (refused_.empty()) {
+    group = std::move(fresh);
+  } else {
+    std::move(fresh.begin(), fresh.end(), std::back_inserter(refused_));
+    take_refused(group);
   }
   return !group.empty() || !refused_.empty();
 }
 
-/// Throws as Connection does.
-Connection& Pipeline::connection_to(const Address& address) {
-  auto& connection = connections_[address];
-  if (connection != nullptr && (connection->is_broken() || !connection->is_quiet())) connection.reset();
-  if (connection == nullptr) {
-    // While one server of a cluster is silent the others wait.
-    const auto within =
-        slots_.is_cluster() ? std::min(patience_.answer, kConnectInCluster) : patience_.answer;
-    auto fresh = std::make_unique<Connection>(location_.at(address), patience_.answer, within);
-    fresh->load_scripts();
-    connection = std::move(fresh);
+/// Those of refused_ whose time has come, but none that another one of its slot must come before.
+void Pipeline::take_refused(Group& group) {
+  const auto now = system_clock().steady();
+  std::deque<Request> left;
+  std::set<Slot> blocked;
+  for (auto& request : refused_) {
+    const bool is_behind = request.in_order && blocked.contains(request.slot);
+    if (!is_behind && (is_stopping_ || request.again_at <= now)) {
+      group.push_back(std::move(request));
+      continue;
+    }
+    // One that waits for another has no time of its own to come back at.
+    if (is_behind) request.again_at = std::max(request.again_at, now + kFirstPause);
+    if (request.in_order) blocked.insert(request.slot);
+    left.push_back(std::move(request));
   }
-  return *connection;
+  refused_ = std::move(left);
+}
+
+/// Throws as Connection does; at once while a failure is too fresh to try again.
+Connection& Pipeline::connection_to(const Address& address) {
+  auto& server = servers_[address];
+  auto& connection = server.connection;
+  if (connection != nullptr && (connection->is_broken() || !connection->is_quiet())) connection.reset();
+  if (connection != nullptr) return *connection;
+  if (system_clock().steady() < server.again_at) throw Error(ErrorKind::unavailable, server.why);
+  try {
+    return connect(address, server);
+  } catch (const Error& error) {
+    must_find_servers_ = true;
+    server.again_at = system_clock().steady() + pause_after(server.failures++);
+    server.why = error.what();
+    throw;
+  }
+}
+
+Connection& Pipeline::connect(const Address& address, Server& server) {
+  // While one server of a cluster is silent the others wait.
+  const auto within = slots_.is_cluster() ? std::min(patience_.answer, kConnectInCluster) : patience_.answer;
+  auto connection = std::make_unique<Connection>(location_.at(address), patience_.answer, within);
+  connection->load_scripts();
+  server = {.connection = std::move(connection)};
+  return *server.connection;
 }
 
 Time Pipeline::server_time() {
@@ -181,7 +213,7 @@ void Pipeline::take_time(const Reply& reply) {
 // -------------------------------------------------------------------------------------------------- a round
 
 void Pipeline::exchange(Group& group) {
-  must_pause_ = must_find_servers_ = false;
+  must_find_servers_ = false;
   auto parts = split(group);
   std::erase_if(parts, [&](Part& part) { return !send(part); });
   while (!parts.empty()) {
@@ -195,19 +227,12 @@ void Pipeline::exchange(Group& group) {
   }
   if (must_find_servers_) slots_.refresh();
 
-  const auto first = static_cast<std::ptrdiff_t>(refused_.size());
+  const auto older = static_cast<std::ptrdiff_t>(refused_.size());
   for (auto& request : group) {
-    if (request.finish == nullptr) continue;
-    if (request.in_order) refused_slots_[request.slot] = true;
-    refused_.push_back(std::move(request));
+    if (request.finish != nullptr) refused_.push_back(std::move(request));
   }
-  // What was put behind others while they waited stays behind them.
-  std::rotate(refused_.begin(), refused_.begin() + first, refused_.end());
-  if (refused_.empty()) pause_ = Duration{};
-  if (must_pause_) {
-    pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
-    again_at_ = system_clock().steady() + pause_;
-  }
+  // What was left waiting came later than what was under way.
+  std::rotate(refused_.begin(), refused_.begin() + older, refused_.end());
 }
 
 std::vector<Pipeline::Part> Pipeline::split(Group& group) const {
@@ -227,8 +252,10 @@ bool Pipeline::send(Part& part) {
   try {
     part.connection = &connection_to(part.address);
   } catch (const Error& error) {
-    must_pause_ = must_find_servers_ = true;
-    for (auto* request : part.requests) refuse(*request, error);
+    for (auto* request : part.requests) {
+      request->again_at = servers_[part.address].again_at;
+      refuse(*request, error);
+    }
     return false;
   }
   std::string bytes;
@@ -279,7 +306,7 @@ void Pipeline::receive(Part& part) {
       }
     }
     if (part.has_forgotten) connection.load_scripts();
-    if (part.is_replica) connections_.erase(part.address);
+    if (part.is_replica) servers_.erase(part.address);
   } catch (const Error& error) {
     fail(part, error);
   }
@@ -288,7 +315,7 @@ void Pipeline::receive(Part& part) {
 /// The connection is lost: nobody knows what was done of what has no answer.
 void Pipeline::fail(Part& part, const Error& error) {
   must_find_servers_ = true;
-  connections_.erase(part.address);
+  servers_.erase(part.address);
   const auto end = [&](Request& request) {
     finish(request, {},
            unavailable("cannot tell whether it is done: " + std::string(request.task) + "; " + error.what()));
@@ -320,14 +347,16 @@ bool Pipeline::is_refused(Part& part, Request& request, const Reply& reply) {
     part.has_forgotten = true;
   } else if (reply.is_error("TRYAGAIN") || reply.is_error("CLUSTERDOWN") || reply.is_error("LOADING")) {
     request.asked.reset();
-    must_pause_ = true;
+    request.again_at = system_clock().steady() + pause_after(request.refusals++);
     if (!reply.is_error("TRYAGAIN")) must_find_servers_ = true;
     part.put_off.push_back(&request);
     return true;
   } else {
     return false;
   }
-  if (++request.redirects > kFreeRedirects) must_pause_ = true;
+  if (request.refusals++ >= kFreeRedirects) {
+    request.again_at = system_clock().steady() + pause_after(request.refusals - kFreeRedirects);
+  }
   return true;
 }
 

@@ -41,7 +41,8 @@ struct Request {
   // The pipeline's own.
   Duration since{};
   std::optional<Address> asked{};  // where it is sent this once, behind ASKING
-  unsigned redirects = 0;
+  unsigned refusals = 0;
+  Duration again_at{};
 };
 
 /// The one thread of a store that writes: it sends all that has arrived meanwhile in one piece to each
@@ -75,6 +76,13 @@ class Pipeline {
  private:
   using Group = std::vector<Request>;
 
+  struct Server {
+    std::unique_ptr<Connection> connection;
+    unsigned failures = 0;  // to connect, in a row
+    Duration again_at{};    // not before
+    std::string why;        // the last one's text
+  };
+
   /// What one server gets of a group.
   struct Part {
     Address address;
@@ -89,7 +97,9 @@ class Pipeline {
 
   void loop(const std::stop_token& stop);
   bool take_group(const std::stop_token& stop, Group& group);
+  void take_refused(Group& group);
   Connection& connection_to(const Address& address);
+  Connection& connect(const Address& address, Server& server);
   void take_time(const Reply& reply);
 
   void exchange(Group& group);
@@ -113,15 +123,9 @@ class Pipeline {
   Time asked_time_{};       // what the server said …
   Duration asked_since_{};  // … and when
 
-  std::map<Address, std::unique_ptr<Connection>> connections_;
-  // What no server took, and what came since for the same slots. Tried again at `again_at_`; the pause before
-  // that grows until everything is taken.
-  std::deque<Request> refused_;
-  Duration again_at_{};
-  std::vector<bool> refused_slots_;  // those of which one is in_order
-  Duration pause_{};
-  bool must_pause_ = false;         // said by the round that is under way:
-  bool must_find_servers_ = false;  // …
+  std::map<Address, Server> servers_;
+  std::deque<Request> refused_;  // what no server took, and what came since and must not overtake it
+  bool must_find_servers_ = false;
   std::atomic<bool> is_stopping_ = false;
 
   std::mutex mutex_;
