@@ -131,6 +131,15 @@ TEST_F(RedisCluster, is_found_by_any_server_that_answers) {
               HasSubstr("no cluster"));
 }
 
+TEST_F(RedisCluster, tells_the_operator_of_each_master) {
+  const auto said = RedisStore(cluster().location()).examine();
+  ASSERT_EQ(said.size(), 1u + 4 * TestCluster::kMasters);
+  EXPECT_EQ(said[0].level, Finding::Level::good);
+  EXPECT_THAT(said[0].what, HasSubstr("3 masters"));
+  EXPECT_THAT(said[4].what, HasSubstr("no replica"));
+  EXPECT_THAT(said.back().what, HasSubstr("127.0.0.1:"));
+}
+
 TEST_F(RedisCluster, one_reader_hears_of_the_shards_of_all_masters) {
   RedisStore store(cluster().location());
   RedisStore other(cluster().location());

@@ -83,7 +83,12 @@ TEST(RedisServerCheck, tells_the_operator_what_can_be_lost) {
   forgetful.run({"CONFIG", "SET", "maxmemory", "2mb"});
   const auto now = RedisStore(forgetful.location()).examine();
   EXPECT_EQ(now[1].level, Finding::Level::good) << now[1].what;
+  EXPECT_THAT(now[1].what, HasSubstr("2 s"));
   EXPECT_THAT(now[2].what, HasSubstr("of 2 MiB"));
+  forgetful.run({"CONFIG", "SET", "appendfsync", "always"});
+  EXPECT_THAT(RedisStore(forgetful.location()).examine()[1].what, HasSubstr("loses nothing"));
+  forgetful.run({"CONFIG", "SET", "appendfsync", "no"});
+  EXPECT_EQ(RedisStore(forgetful.location()).examine()[1].level, Finding::Level::warning);
 }
 
 TEST_F(RedisStoreTest, signs_on_with_user_and_password) {
@@ -106,6 +111,7 @@ TEST_F(RedisStoreTest, signs_on_with_user_and_password) {
   const auto grant = own(*store, shard);
   EXPECT_EQ(bodies(*store, shard), (Texts{"a", "b"}));
   EXPECT_EQ(commit(*store, grant, 1), CommitResult::applied);
+  EXPECT_THAT(store->examine()[1].what, testing::Not(HasSubstr("appendfsync always"))) << "it may not ask";
   EXPECT_TRUE(store->remove("orders"));
   rights = {};
   rights.add("ACL", "SETUSER", "ordo", "-xadd");

@@ -375,9 +375,30 @@ std::size_t RedisStore::revive_elsewhere(ShardId from, std::uint64_t count, NewE
 Time RedisStore::now() { return pipeline_.server_time(); }
 
 std::vector<Finding> RedisStore::examine() {
-  CommandText command;
-  command.add("INFO");
-  return examine_server(pipeline_.ask("examine the server", registry_, std::move(command)).at(0).text);
+  std::vector<Finding> findings;
+  const auto masters = slots_.masters();
+  for (const auto& address : masters) {
+    Connection connection(location_.at(address), patience_.answer);
+    CommandText commands;
+    commands.add("INFO");
+    commands.add("CONFIG", "GET", "appendfsync");  // a right that not every user has
+    connection.send(commands);
+    const auto info = connection.receive();
+    const auto setting = connection.receive();
+    if (slots_.is_cluster() && findings.empty()) {
+      CommandText command;
+      command.add("CLUSTER", "INFO");
+      findings.push_back(
+          examine_cluster(connection.ask("examine the cluster", command)[0].text, masters.size()));
+    }
+    for (auto& finding :
+         examine_server(info.text, setting.items.size() == 2 ? setting.at(1).text : std::string())) {
+      if (slots_.is_cluster())
+        finding.what = address.host + ":" + std::to_string(address.port) + ": " + finding.what;
+      findings.push_back(std::move(finding));
+    }
+  }
+  return findings;
 }
 
 }  // namespace ordo::store::redis

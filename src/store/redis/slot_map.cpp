@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include <ordo/error.hpp>
 
@@ -122,15 +123,11 @@ void SlotMap::refresh() {
   }
 }
 
-std::vector<std::pair<Address, Slot>> SlotMap::masters() const {
+std::vector<Address> SlotMap::masters() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::pair<Address, Slot>> masters;
-  std::vector<bool> listed(servers_.size());
-  for (std::size_t slot = 0; slot < owners_.size(); ++slot) {
-    const auto owner = owners_[slot];
-    if (!listed[owner]) masters.emplace_back(servers_[owner], static_cast<Slot>(slot));
-    listed[owner] = true;
-  }
+  const std::set<std::uint32_t> places(owners_.begin(), owners_.end());
+  std::vector<Address> masters;
+  for (const auto place : places) masters.push_back(servers_[place]);
   return masters;
 }
 

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "store/redis/connection.h"
@@ -49,8 +48,8 @@ class SlotMap {
   /// Asks the servers that are known, when one of them cannot be reached; nothing happens if none answers.
   void refresh();
 
-  /// The servers that have slots, each with one of its slots.
-  std::vector<std::pair<Address, Slot>> masters() const;
+  /// The servers that have slots.
+  std::vector<Address> masters() const;
 
  private:
   void learn(Connection& connection, const Address& from);
