@@ -54,12 +54,7 @@ class TestCluster {
   /// The place of the master that says it has `slot`, or size() while there is none.
   std::size_t master_of(Slot slot) const {
     for (std::size_t i = 0; i < servers_.size(); ++i) {
-      if (servers_[i]->pid() <= 0) continue;
-      const auto owned = servers_[i]->run({"CLUSTER", "SLOTS"});
-      for (const auto& range : owned.items) {
-        if (range.at(0).number() > slot || range.at(1).number() < slot) continue;
-        if (range.at(2).at(1).number() == servers_[i]->location().port) return i;
-      }
+      if (servers_[i]->pid() > 0 && knows(i, slot, i)) return i;
     }
     return servers_.size();
   }
@@ -81,8 +76,22 @@ class TestCluster {
     }
     between();
     for (const auto at : {to, from}) command(at, {"CLUSTER", "SETSLOT", number, "NODE", id(to)});
-    for (std::size_t i = 0; i < kMasters; ++i)
-      servers_[i]->run({"CLUSTER", "SETSLOT", number, "NODE", id(to)});
+    // Without the highest epoch everywhere, what the old owner said before may still be believed.
+    wait_until("all know who has the slot", [&] {
+      bool agreed = true;
+      const auto epoch = fact(to, "cluster_current_epoch");
+      if (fact(to, "cluster_my_epoch") != epoch) {
+        servers_[to]->run({"CLUSTER", "BUMPEPOCH"});
+        agreed = false;
+      }
+      for (std::size_t i = 0; i < kMasters; ++i) {
+        if (fact(i, "cluster_current_epoch") != epoch) agreed = false;
+        if (knows(i, slot, to)) continue;
+        servers_[i]->run({"CLUSTER", "SETSLOT", number, "NODE", id(to)});
+        agreed = false;
+      }
+      return agreed;
+    });
   }
 
   /// Waits for it, a minute at most.
@@ -120,12 +129,22 @@ class TestCluster {
   std::string port(std::size_t at) const { return std::to_string(servers_[at]->location().port); }
   std::string id(std::size_t at) const { return servers_[at]->run({"CLUSTER", "MYID"}).text; }
 
+  std::string fact(std::size_t at, std::string_view name) const {
+    return std::string(server_fact(servers_[at]->run({"CLUSTER", "INFO"}).text, name));
+  }
   bool all_say(std::string_view name, std::string_view value) const {
-    for (const auto& server : servers_) {
-      const auto info = server->run({"CLUSTER", "INFO"}).text;
-      if (server_fact(info, name) != value) return false;
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      if (fact(i, name) != value) return false;
     }
     return true;
+  }
+  /// Whether the server at `at` says that the one at `owner` has the slot.
+  bool knows(std::size_t at, Slot slot, std::size_t owner) const {
+    for (const auto& range : servers_[at]->run({"CLUSTER", "SLOTS"}).items) {
+      if (range.at(0).number() > slot || range.at(1).number() < slot) continue;
+      return range.at(2).at(1).number() == servers_[owner]->location().port;
+    }
+    return false;
   }
   bool has_replicas(std::size_t count) const {
     for (std::size_t i = 0; i < kMasters; ++i) {
