@@ -24,7 +24,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kLongestSilence = 1s;  // then all is read again: a server may be gone without a word
-constexpr Duration kConnectInCluster = 1s;
 constexpr int kMostRedirects = 5;
 constexpr Duration kFirstRetry = 10ms;
 constexpr Duration kLongestRetry = 1s;
@@ -91,8 +90,7 @@ RedisLogReader::Server& RedisLogReader::server_at(const Address& address) {
   auto& server = servers_[address];
   if (server.connection != nullptr && !server.connection->is_broken()) return server;
   if (server.connection != nullptr) drop(server);
-  const auto within = slots_.is_cluster() ? std::min(patience_, kConnectInCluster) : patience_;
-  auto connection = std::make_unique<Connection>(location_.at(address), patience_, within);
+  auto connection = std::make_unique<Connection>(location_.at(address), patience_, slots_.connect_within());
   connection->follow_keys();
   server = {.connection = std::move(connection), .number = ++connections_made_};
   return server;

@@ -25,7 +25,6 @@ constexpr std::size_t kGroupBytes = 4u << 20;
 constexpr Duration kTimeIsKnown = 1s;
 constexpr Duration kFirstPause = 5ms;
 constexpr Duration kLongestPause = 200ms;
-constexpr Duration kConnectInCluster = 1s;
 constexpr std::string_view kAsking = "*1\r\n$6\r\nASKING\r\n";
 constexpr unsigned kFreeRedirects = 3;  // without a pause
 
@@ -173,8 +172,8 @@ Connection& Pipeline::connection_to(const Address& address) {
 
 Connection& Pipeline::connect(const Address& address, Server& server) {
   // While one server of a cluster is silent the others wait.
-  const auto within = slots_.is_cluster() ? std::min(patience_.answer, kConnectInCluster) : patience_.answer;
-  auto connection = std::make_unique<Connection>(location_.at(address), patience_.answer, within);
+  auto connection =
+      std::make_unique<Connection>(location_.at(address), patience_.answer, slots_.connect_within());
   connection->load_scripts();
   server = {.connection = std::move(connection)};
   return *server.connection;

@@ -11,8 +11,8 @@
 namespace ordo::store::redis {
 namespace {
 
-constexpr std::uint16_t kPolynomial = 0x1021;                   // CRC-16/XMODEM
-constexpr Duration kLongestQuestion = std::chrono::seconds{1};  // others may know more than who is silent
+constexpr std::uint16_t kPolynomial = 0x1021;  // CRC-16/XMODEM
+constexpr Duration kConnectInCluster = std::chrono::seconds{1};
 
 /// The place of `address` in `servers`, where it is added if it is new.
 std::uint32_t place_of(std::vector<Address>& servers, const Address& address) {
@@ -115,12 +115,16 @@ void SlotMap::refresh() {
   }
   for (const auto& from : servers) {
     try {
-      Connection connection(location_.at(from), std::min(patience_, kLongestQuestion));
+      Connection connection(location_.at(from), connect_within());
       return learn(connection, from);
     } catch (const Error&) {
       continue;  // the next one may know
     }
   }
+}
+
+Duration SlotMap::connect_within() const {
+  return is_cluster_ ? std::min(patience_, kConnectInCluster) : patience_;
 }
 
 std::vector<Address> SlotMap::masters() const {

@@ -48,6 +48,9 @@ class SlotMap {
   /// Asks the servers that are known, when one of them cannot be reached; nothing happens if none answers.
   void refresh();
 
+  /// How long to wait for a server to be there: the others of a cluster have to wait with it.
+  Duration connect_within() const;
+
   /// The servers that have slots.
   std::vector<Address> masters() const;
 
