@@ -91,7 +91,7 @@ QueueDefinition RedisStore::define(std::string_view name, std::uint32_t shards) 
   const auto number = static_cast<std::uint32_t>(found.at(0).number());
   create_shards(number, shards);
   const auto command = registry_command(name_queue_script(), name, number, shards);
-  const auto queue = definition_of(name, ask_registry("define a queue", command));
+  auto queue = definition_of(name, ask_registry("define a queue", command));
   if (queue.number != number) remove_shards(number, shards);
   return queue;
 }
