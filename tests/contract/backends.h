@@ -12,6 +12,7 @@ namespace ordo::store {
 inline auto every_store() {
   return testing::Values(Backend{"memory", make_memory_world}, Backend{"sqlite", make_sqlite_world},
                          Backend{"redis", make_redis_world, false},
+                         Backend{"redis_cluster", make_redis_cluster_world, false, false},
                          Backend{"postgres", make_postgres_world, false});
 }
 

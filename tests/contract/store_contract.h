@@ -17,6 +17,7 @@ struct Backend {
   const char* name;
   MakeWorld make;
   bool local = true;  ///< it takes the node's clock, and sees that a process has ended
+  bool whole = true;  ///< an append to several shards is one step, and not one for each
 };
 
 /// What every store must do: each test runs on each of them.

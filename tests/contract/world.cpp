@@ -8,6 +8,7 @@
 
 #include "store/memory/memory_store.h"
 #include "store/redis/redis_store.h"
+#include "store/redis/test_cluster.h"
 #include "store/redis/test_server.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/test_log.h"
@@ -84,10 +85,12 @@ class SqliteWorld final : public World {
   std::map<std::string, std::unique_ptr<Store>> elsewhere_;
 };
 
+/// `Servers` are started once.
+template <class Servers>
 class RedisWorld final : public World {
  public:
   RedisWorld() {
-    server().empty();
+    servers().empty();
     store_ = open();
   }
 
@@ -106,12 +109,12 @@ class RedisWorld final : public World {
   void kill(const std::string&) override {}
 
  private:
-  static redis::TestServer& server() {
-    static redis::TestServer only;
+  static Servers& servers() {
+    static Servers only;
     return only;
   }
   static std::unique_ptr<Store> open() {
-    return std::make_unique<redis::RedisStore>(server().location(), redis::Patience{.answer = kPatience});
+    return std::make_unique<redis::RedisStore>(servers().location(), redis::Patience{.answer = kPatience});
   }
 
   std::unique_ptr<Store> store_;
@@ -134,6 +137,9 @@ void StoppedClock::move(Duration by) {
 
 std::unique_ptr<World> make_memory_world(Clock& clock) { return std::make_unique<MemoryWorld>(clock); }
 std::unique_ptr<World> make_sqlite_world(Clock& clock) { return std::make_unique<SqliteWorld>(clock); }
-std::unique_ptr<World> make_redis_world(Clock&) { return std::make_unique<RedisWorld>(); }
+std::unique_ptr<World> make_redis_world(Clock&) { return std::make_unique<RedisWorld<redis::TestServer>>(); }
+std::unique_ptr<World> make_redis_cluster_world(Clock&) {
+  return std::make_unique<RedisWorld<redis::TestCluster>>();
+}
 
 }  // namespace ordo::store

@@ -48,6 +48,7 @@ std::unique_ptr<World> make_memory_world(Clock& clock);
 std::unique_ptr<World> make_sqlite_world(Clock& clock);
 /// On a server that the test program starts once and empties each time.
 std::unique_ptr<World> make_redis_world(Clock& clock);
+std::unique_ptr<World> make_redis_cluster_world(Clock& clock);
 std::unique_ptr<World> make_postgres_world(Clock& clock);
 
 }  // namespace ordo::store

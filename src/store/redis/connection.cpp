@@ -36,13 +36,19 @@ std::string_view server_fact(std::string_view info, std::string_view name) {
   return {};
 }
 
-Connection::Connection(const Location& location, Duration patience)
-    : location_(location), patience_(patience), wire_(location, patience), room_(kRoom) {
+Connection::Connection(const Location& location, Duration patience, Duration connect_within)
+    : location_(location),
+      patience_(connect_within),
+      wire_(location, patience, connect_within),
+      room_(kRoom) {
   broken_ = false;
   sign_on();
   CommandText command;
   command.add("INFO");
-  check_server(ask("read the settings of the server", command)[0].text, location_.name());
+  const auto info = ask("read the settings of the server", command)[0].text;
+  check_server(info, location_.name());
+  is_cluster_ = server_fact(info, "cluster_enabled") == "1";
+  patience_ = patience;
 }
 
 void Connection::send(const std::string& bytes) {
@@ -54,14 +60,22 @@ void Connection::send(const std::string& bytes) {
 Reply Connection::receive() {
   auto reply = receive(patience_);
   if (reply) return std::move(*reply);
+  throw silence();
+}
+
+Error Connection::silence() {
   broken_ = true;
-  throw Error(ErrorKind::unavailable, location_.name() + " does not answer; is it stopped, or busy?");
+  return Error(ErrorKind::unavailable, location_.name() + " does not answer; is it stopped, or busy?");
 }
 
 std::optional<Reply> Connection::receive(Duration at_most, int interrupt) {
   broken_ = true;
   while (true) {
     if (auto reply = parser_.next()) {
+      if (reply->type == Reply::Type::push) {
+        pushes_.push_back(std::move(*reply));
+        continue;
+      }
       broken_ = false;
       return reply;
     }
@@ -110,7 +124,13 @@ Error Connection::refusal(const char* task, const Reply& reply) const {
   if (reply.is_error("WRONGTYPE")) {
     return failed(ErrorKind::corrupt, "another program writes keys that begin with 'ordo:' in this database");
   }
-  if (reply.is_error("LOADING") || reply.is_error("BUSY")) {
+  if (reply.is_error("CLUSTERDOWN")) {
+    return failed(ErrorKind::unavailable, "it is tried again; see CLUSTER INFO if it lasts");
+  }
+  if (reply.text.find("cluster mode") != std::string::npos) {
+    return failed(ErrorKind::unsupported, "a cluster has the database 0 alone: leave it out of the URL");
+  }
+  if (reply.is_error("LOADING") || reply.is_error("BUSY") || reply.is_error("TRYAGAIN")) {
     return failed(ErrorKind::unavailable, "it is tried again");
   }
   return failed(ErrorKind::unavailable, "see the server's log");
@@ -137,10 +157,6 @@ void check_server(std::string_view info, const std::string& name) {
   if (const auto version = server_fact(info, "redis_version"); parts_of(version) < std::array{6, 2}) {
     refuse(ErrorKind::unsupported, "it is Redis " + std::string(version) + ", and 6.2 or newer is needed");
   }
-  if (server_fact(info, "cluster_enabled") == "1") {
-    refuse(ErrorKind::unsupported,
-           "it is part of a Redis Cluster, which this version does not support; use a single server");
-  }
   if (const auto policy = server_fact(info, "maxmemory_policy"); policy.starts_with("allkeys")) {
     refuse(ErrorKind::unsupported, "its maxmemory-policy is " + std::string(policy) +
                                        ", under which it throws jobs away when memory is short; set "
@@ -148,9 +164,17 @@ void check_server(std::string_view info, const std::string& name) {
   }
   if (server_fact(info, "loading") == "1")
     refuse(ErrorKind::unavailable, "it still loads its data; try again");
-  if (server_fact(info, "role") == "slave") {
+  // In a cluster a replica says who its primary is.
+  if (server_fact(info, "role") == "slave" && server_fact(info, "cluster_enabled") != "1") {
     refuse(ErrorKind::unavailable, "it is a replica, which takes no jobs; name the primary");
   }
+}
+
+void Connection::follow_keys() {
+  CommandText commands;
+  commands.add("HELLO", 3);  // pushes come in between replies in this version of the protocol only
+  commands.add("CLIENT", "TRACKING", "ON");
+  ask("follow the logs", commands);
 }
 
 void Connection::load_scripts() {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ordo/error.hpp>
@@ -17,7 +18,7 @@ namespace ordo::store::redis {
 std::string_view server_fact(std::string_view info, std::string_view name);
 
 /// Throws Error{unsupported} or Error{unavailable} unless a server that answers INFO like this can keep jobs:
-/// it is 6.2 or newer, never evicts, is no cluster, a primary, and has loaded its data.
+/// it is 6.2 or newer, never evicts, a primary or part of a cluster, and has loaded its data.
 void check_server(std::string_view info, const std::string& name);
 
 /// A server that has been signed on to and checked. Belongs to one thread. What throws
@@ -25,13 +26,16 @@ void check_server(std::string_view info, const std::string& name);
 class Connection {
  public:
   /// Throws Error{unavailable}: not reachable, the password is wrong, the server still loads or is a replica.
-  /// Error{unsupported}: too old, may evict jobs, or a cluster.
-  Connection(const Location& location, Duration patience);
+  /// Error{unsupported}: too old, or may evict jobs.
+  Connection(const Location& location, Duration patience) : Connection(location, patience, patience) {}
+  /// As above, but waits for the server to be there for `connect_within` only.
+  Connection(const Location& location, Duration patience, Duration connect_within);
 
   void send(const std::string& bytes);
   void send(const CommandText& commands) { send(commands.bytes()); }
 
-  /// The next reply; throws Error{unavailable} when nothing comes for the connection's patience.
+  /// The next reply that is no push; throws Error{unavailable} when nothing comes for the connection's
+  /// patience.
   Reply receive();
 
   /// As above, but nothing when it has not come within `at_most`, or `interrupt` became readable first.
@@ -43,10 +47,22 @@ class Connection {
   /// Gives the server the scripts, which it forgets when it restarts or is told to.
   void load_scripts();
 
+  /// The server will tell, once for each reading, of every key read here that has changed since.
+  void follow_keys();
+
+  /// What the server has said unasked while replies were received.
+  std::vector<Reply> take_pushes() { return std::exchange(pushes_, {}); }
+
+  bool is_cluster() const { return is_cluster_; }        ///< the server is part of one
+  int descriptor() const { return wire_.descriptor(); }  ///< readable: something has come, or the end
+
   bool is_broken() const { return broken_; }
 
   /// True: nothing has come unasked, such as the end of the connection.
   bool is_quiet();
+
+  /// Why what it was asked fails when nothing has come for too long. It is broken then.
+  Error silence();
 
   /// Why `reply`, an error, makes `task` fail.
   Error refusal(const char* task, const Reply& reply) const;
@@ -55,10 +71,12 @@ class Connection {
   void sign_on();
 
   const Location location_;
-  const Duration patience_;
+  Duration patience_;
   bool broken_ = true;  // until it is made, and while something fails
   Wire wire_;
   ReplyParser parser_;
+  std::vector<Reply> pushes_;
+  bool is_cluster_ = false;
   std::vector<char> room_;
 };
 

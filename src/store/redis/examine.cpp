@@ -17,7 +17,7 @@ std::uint64_t figure(std::string_view info, std::string_view name) {
   return number;
 }
 
-Finding durability(std::string_view info) {
+Finding durability(std::string_view info, std::string_view appendfsync) {
   if (server_fact(info, "aof_enabled") != "1") {
     return {Level::bad, "the server keeps no append-only file: a restart loses all since its last snapshot",
             "set appendonly yes, and appendfsync always to lose nothing"};
@@ -25,8 +25,16 @@ Finding durability(std::string_view info) {
   if (server_fact(info, "aof_last_write_status") != "ok") {
     return {Level::bad, "the server cannot write its append-only file", "make room on its disk; see its log"};
   }
-  return {Level::good, "the server keeps an append-only file; a crash loses at most what appendfsync allows",
-          ""};
+  const std::string kept = "the server keeps an append-only file; ";
+  if (appendfsync == "always") return {Level::good, kept + "a crash loses nothing (appendfsync always)", ""};
+  if (appendfsync == "everysec") {
+    return {Level::good, kept + "a crash may lose about the last 2 s (appendfsync everysec)", ""};
+  }
+  if (appendfsync == "no") {
+    return {Level::warning, kept + "a crash of its machine may lose half a minute (appendfsync no)",
+            "set appendfsync everysec, or always to lose nothing"};
+  }
+  return {Level::good, kept + "a crash loses at most what appendfsync allows", ""};
 }
 
 Finding room(std::string_view info) {
@@ -42,10 +50,22 @@ Finding room(std::string_view info) {
 
 }  // namespace
 
-std::vector<Finding> examine_server(std::string_view info) {
-  return {{Level::good, "the server is Redis " + std::string(server_fact(info, "redis_version")), ""},
-          durability(info),
-          room(info)};
+std::vector<Finding> examine_server(std::string_view info, std::string_view appendfsync) {
+  std::vector<Finding> findings = {
+      {Level::good, "the server is Redis " + std::string(server_fact(info, "redis_version")), ""},
+      durability(info, appendfsync),
+      room(info)};
+  if (server_fact(info, "cluster_enabled") == "1" && figure(info, "connected_slaves") == 0) {
+    findings.push_back({Level::warning, "the master has no replica: its shards stand still while it is down",
+                        "give each master a replica"});
+  }
+  return findings;
+}
+
+Finding examine_cluster(std::string_view cluster_info, std::size_t masters) {
+  const auto name = "the store is a Redis Cluster of " + std::to_string(masters) + " masters";
+  if (server_fact(cluster_info, "cluster_state") == "ok") return {Level::good, name, ""};
+  return {Level::bad, name + " that is down", "see CLUSTER NODES: a master failed, or slots have no server"};
 }
 
 }  // namespace ordo::store::redis

@@ -7,7 +7,11 @@
 
 namespace ordo::store::redis {
 
-/// What an operator should know of a server that answers INFO like this.
-std::vector<Finding> examine_server(std::string_view info);
+/// What an operator should know of a server that answers INFO like this. `appendfsync` is its setting; empty:
+/// it does not tell.
+std::vector<Finding> examine_server(std::string_view info, std::string_view appendfsync);
+
+/// Of a cluster of so many masters, one of which answers CLUSTER INFO like this.
+Finding examine_cluster(std::string_view cluster_info, std::size_t masters);
 
 }  // namespace ordo::store::redis

@@ -11,8 +11,8 @@ namespace {
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(ErrorKind::invalid_argument,
               "cannot use the Redis URL: " + why +
-                  "; write redis://[user:password@]host[:port][/database], rediss:// for TLS, or "
-                  "redis+unix:///path/of.socket[?db=number]");
+                  "; write redis://[user:password@]host[:port][,host[:port]…][/database], rediss:// for TLS, "
+                  "or redis+unix:///path/of.socket[?db=number]");
 }
 
 template <class Number>
@@ -82,23 +82,41 @@ void read_sign_on(std::string_view text, Location& location) {
   if (location.password.empty()) refuse("the password is empty");
 }
 
-void read_host(std::string_view text, Location& location) {
+Address read_host(std::string_view text) {
+  Address address{.port = Location{}.port};
   if (text.starts_with('[')) {
     const auto end = text.find(']');
     if (end == std::string_view::npos) refuse("the ']' of an IPv6 address is missing");
-    location.host = text.substr(1, end - 1);
+    address.host = text.substr(1, end - 1);
     text.remove_prefix(end + 1);
   } else {
-    location.host = text.substr(0, text.find(':'));
-    text.remove_prefix(location.host.size());
+    address.host = text.substr(0, text.find(':'));
+    text.remove_prefix(address.host.size());
   }
-  if (location.host.empty()) refuse("it names no host");
-  if (text.empty()) return;
+  if (address.host.empty()) refuse("it names no host");
+  if (text.empty()) return address;
   if (!text.starts_with(':')) refuse("something stands between host and port");
-  location.port = parse_number<std::uint16_t>(text.substr(1), "the port");
+  address.port = parse_number<std::uint16_t>(text.substr(1), "the port");
+  return address;
+}
+
+void read_hosts(std::string_view text, Location& location) {
+  const auto first = read_host(text.substr(0, text.find(',')));
+  location.host = first.host;
+  location.port = first.port;
+  while (cut_before(text, text.find(',')))
+    location.others.push_back(read_host(text.substr(0, text.find(','))));
 }
 
 }  // namespace
+
+Location Location::at(const Address& address) const {
+  auto location = *this;
+  if (address.host.empty()) return location;
+  location.host = address.host;
+  location.port = address.port;
+  return location;
+}
 
 std::string Location::name() const {
   if (host.empty())
@@ -135,7 +153,7 @@ Location parse_location(std::string_view url) {
     return location;
   }
   const auto slash = url.find('/');
-  read_host(url.substr(0, slash), location);
+  read_hosts(url.substr(0, slash), location);
   if (slash != std::string_view::npos && slash + 1 < url.size()) {
     location.database = parse_number<std::uint32_t>(url.substr(slash + 1), "the database");
   }

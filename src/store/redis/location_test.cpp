@@ -26,6 +26,16 @@ TEST(RedisLocation, of_a_host) {
   EXPECT_EQ(v6.name(), "redis://[::1]:7000");
 }
 
+TEST(RedisLocation, of_a_cluster) {
+  const auto some = parse_location("rediss://u:p@a:7001,[::1],c.example:7003?wait=1");
+  EXPECT_EQ(some.address(), (Address{"a", 7001}));
+  EXPECT_EQ(some.others, (std::vector<Address>{{"::1", 6379}, {"c.example", 7003}}));
+  EXPECT_EQ(some.replicas, 1u);
+  const auto second = some.at(some.others[1]);
+  EXPECT_EQ(second.name(), "rediss://c.example:7003");
+  EXPECT_EQ(second.password, "p");
+}
+
 TEST(RedisLocation, of_a_unix_socket) {
   const auto plain = parse_location("redis+unix:///run/redis.sock?db=2");
   EXPECT_EQ(plain.socket, "/run/redis.sock");
@@ -39,7 +49,8 @@ TEST(RedisLocation, that_is_wrong_is_refused_without_showing_the_password) {
        {"redis:", "redis:/", "redis://", "redis://:secret@", "redis://secret@db", "redis://:secret@db:x",
         "redis://:secret@db:70000", "redis://:secret@db/x", "redis://:secret@db?x=1",
         "redis://:secret@db?wait", "redis://:secret%4@db", "redis://[::1", "redis+unix://:secret@run/x",
-        "redish://:secret@db", "redis://user:@db", "redis://:secret@[::1]7000"}) {
+        "redish://:secret@db", "redis://user:@db", "redis://:secret@[::1]7000", "redis://:secret@a,",
+        "redis://:secret@,a", "redis://:secret@a,b:x"}) {
     try {
       parse_location(url);
       ADD_FAILURE() << url;

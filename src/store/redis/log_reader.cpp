@@ -1,6 +1,7 @@
-// One XREAD asks for all streams at once, and for the wake stream, which tells of changed definitions. What a
-// page has no room for is dropped and asked for again: so nothing stale is kept, and a removed queue is gone
-// at once.
+// The server remembers what was read here and says once when it changes (CLIENT TRACKING): so one connection
+// to each server waits for any number of streams, whoever writes to them. XREAD BLOCK would want a connection
+// for each slot of a cluster. What a page has no room for is dropped and asked for again: so nothing stale is
+// kept, and a removed queue is gone at once.
 #include "store/redis/log_reader.h"
 
 #include <poll.h>
@@ -22,7 +23,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kLongestBlock = 1s;
+constexpr Duration kLongestSilence = 1s;  // then all is read again: a server may be gone without a word
+constexpr int kMostRedirects = 5;
 constexpr Duration kFirstRetry = 10ms;
 constexpr Duration kLongestRetry = 1s;
 constexpr std::size_t kMinBudget = 16;
@@ -51,11 +53,6 @@ bool WakeBell::Ear::take() {
   return eventfd_read(descriptor_, &count) == 0;
 }
 
-void WakeBell::Ear::wait(Duration at_most) {
-  pollfd polled{descriptor_, POLLIN, 0};
-  poll(&polled, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(at_most).count()));
-}
-
 void WakeBell::ring() {
   const std::lock_guard lock(mutex_);
   for (const int ear : ears_) eventfd_write(ear, 1);
@@ -63,150 +60,245 @@ void WakeBell::ring() {
 
 // ------------------------------------------------------------------------------------------------- shards
 
-RedisLogReader::RedisLogReader(const Location& location, Duration patience, std::shared_ptr<WakeBell> bell,
-                               QueueName queue_name)
+RedisLogReader::RedisLogReader(const Location& location, SlotMap& slots, Duration patience,
+                               std::shared_ptr<WakeBell> bell, QueueName queue_name)
     : location_(location),
+      slots_(slots),
       patience_(patience),
       queue_name_(std::move(queue_name)),
+      wake_slot_(slots.slot_of(kWakeKey)),
       ear_(std::move(bell)),
       pause_(kFirstRetry) {}
 
 void RedisLogReader::add(ShardId shard, Seq after, Lease lease) {
   remove(shard);
-  places_.push_back({.shard = shard, .after = after, .lease = lease});
-  by_key_.emplace(shard_key(shard, "log"), shard);
+  places_.push_back({.shard = shard,
+                     .key = shard_key(shard, "log"),
+                     .slot = slots_.slot_of(shard),
+                     .after = after,
+                     .lease = lease});
 }
 
 void RedisLogReader::remove(ShardId shard) {
   std::erase_if(places_, [&](const Place& place) { return place.shard == shard; });
-  by_key_.erase(shard_key(shard, "log"));
 }
 
-// --------------------------------------------------------------------------------------------- connection
+// ------------------------------------------------------------------------------------------------- servers
 
-void RedisLogReader::connect() {
-  if (connection_ != nullptr && !connection_->is_broken()) return;
-  connection_.reset();
-  is_waiting_ = false;
-  auto connection = std::make_unique<Connection>(location_, patience_);
-  pause_ = kFirstRetry;
-  is_woken_ = true;  // what changed meanwhile is not known
-  CommandText command;
-  command.add("XREVRANGE", kWakeKey, "+", "-", "COUNT", 1);
-  const auto last = connection->ask("read the wake stream", command)[0];
-  wake_id_ = last.items.empty() ? "0-0" : last.at(0).at(0).text;
-  check_logs(*connection);
-  connection_ = std::move(connection);
+/// Throws as Connection does.
+RedisLogReader::Server& RedisLogReader::server_at(const Address& address) {
+  auto& server = servers_[address];
+  if (server.connection != nullptr && !server.connection->is_broken()) return server;
+  if (server.connection != nullptr) drop(server);
+  auto connection = std::make_unique<Connection>(location_.at(address), patience_, slots_.connect_within());
+  connection->follow_keys();
+  server = {.connection = std::move(connection), .number = ++connections_made_};
+  return server;
 }
 
-/// The server may have lost the end of a log while it was away.
-void RedisLogReader::check_logs(Connection& connection) const {
-  const auto is_owned = [](const Place& place) { return place.lease != Lease{} && place.after > 0; };
-  const auto owned = static_cast<std::size_t>(std::count_if(places_.begin(), places_.end(), is_owned));
-  if (owned == 0) return;
-  CommandText command;
-  call(command, catch_up_script(), 0, 5 * owned);
-  for (const auto& place : places_) {
-    if (!is_owned(place)) continue;
-    command.word(place.shard.queue);
-    command.word(place.shard.index);
-    command.word(std::string_view(id_of(place.after)));
-    command.word(place.lease.token);
-    command.word(place.lease.holder);
+/// What was read over it is not followed any more.
+void RedisLogReader::drop(Server& server) {
+  server.connection.reset();
+  has_changed_ = true;
+}
+
+/// Asks the server that has the slot, also when it has just moved.
+Reply RedisLogReader::ask(const char* task, Slot slot, const CommandText& command) {
+  std::optional<Address> asked;
+  for (int redirects = 0;; ++redirects) {
+    const auto address = asked ? *asked : slots_.server_of(slot);
+    auto& connection = *server_at(address).connection;
+    if (asked) {
+      CommandText asking;
+      asking.add("ASKING");
+      connection.ask(task, asking);
+    }
+    connection.send(command);
+    auto reply = connection.receive();
+    const auto redirect = redirect_of(reply, address);
+    if (!redirect || redirects == kMostRedirects) {
+      if (reply.is_error()) throw connection.refusal(task, reply);
+      return reply;
+    }
+    if (redirect->moved) slots_.moved(redirect->slot, redirect->to);
+    asked = redirect->moved ? std::nullopt : std::optional(redirect->to);
   }
-  connection.load_scripts();
-  connection.ask("check the logs", command);
 }
 
-/// Takes the answer that an interrupted wait left behind: it comes within a second.
-void RedisLogReader::finish_wait() {
-  if (!std::exchange(is_waiting_, false)) return;
-  if (const auto reply = connection_->receive(); reply.is_error()) throw connection_->refusal("wait", reply);
-}
-
-CommandText RedisLogReader::streams_command(std::string_view option, std::uint64_t count,
-                                            std::optional<std::int64_t> block_ms) {
-  CommandText command;
-  command.begin((block_ms ? 6u : 4u) + 2 * (places_.size() + 1));
-  command.word(std::string_view("XREAD"));
-  command.word(option);
-  command.word(count);
-  if (block_ms) {
-    command.word(std::string_view("BLOCK"));
-    command.word(*block_ms);
+/// Takes what the servers have said unasked: that something changed.
+void RedisLogReader::listen() {
+  for (auto& [address, server] : servers_) {
+    if (server.connection == nullptr) continue;
+    try {
+      server.connection->receive(Duration{0});
+      if (!server.connection->take_pushes().empty()) has_changed_ = true;
+    } catch (const Error&) {
+      drop(server);
+    }
   }
-  command.word(std::string_view("STREAMS"));
-  command.word(kWakeKey);
-  for (const auto& place : places_) command.word(std::string_view(shard_key(place.shard, "log")));
-  command.word(std::string_view(wake_id_));
-  for (const auto& place : places_) command.word(std::string_view(id_of(place.after)));
-  return command;
 }
 
 void RedisLogReader::wait(Duration at_most) {
-  const auto end = system_clock().steady() + at_most;
-  if (connection_ == nullptr || connection_->is_broken()) {
-    ear_.wait(std::clamp(at_most, Duration{}, pause_));
+  auto left = std::min(at_most, kLongestSilence);
+  if (failure_) {
+    left = std::min(at_most, pause_);
     pause_ = std::min(pause_ * 2, kLongestRetry);
-    if (ear_.take()) is_woken_ = true;
-    return;
   }
-  finish_wait();
-  for (auto left = at_most; left > Duration{0}; left = end - system_clock().steady()) {
-    const auto block = std::chrono::ceil<std::chrono::milliseconds>(std::min(left, kLongestBlock));
-    connection_->send(streams_command("COUNT", 1, block.count()));
-    is_waiting_ = true;
-    const auto reply = connection_->receive(block + patience_, ear_.descriptor());
-    is_waiting_ = !reply;
-    if (ear_.take()) {
-      is_woken_ = true;
-      return;
-    }
-    if (!reply) {
-      connection_.reset();  // it should have answered
-      return;
-    }
-    if (reply->is_error()) throw connection_->refusal("wait for entries", *reply);
-    if (!reply->is_nil()) return;
+  listen();
+  if (has_changed_ && !failure_) return;
+  std::vector<pollfd> polled = {{ear_.descriptor(), POLLIN, 0}};
+  for (const auto& [address, server] : servers_) {
+    if (server.connection != nullptr) polled.push_back({server.connection->descriptor(), POLLIN, 0});
   }
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(std::max(left, Duration{}));
+  poll(polled.data(), polled.size(), static_cast<int>(ms.count()));
+  if (ear_.take()) is_woken_ = true;
 }
 
 // ------------------------------------------------------------------------------------------------ reading
 
 LogChunk RedisLogReader::read(std::size_t max_rows) {
-  connect();
-  finish_wait();
+  failure_.reset();
+  listen();
+  has_changed_ = false;
   if (!places_.empty()) {
     std::rotate(places_.begin(), places_.begin() + static_cast<std::ptrdiff_t>(turn_++ % places_.size()),
                 places_.end());
   }
-  const auto shards = std::max<std::size_t>(1, places_.size());
-  const auto rows_per_shard = std::max<std::size_t>(1, std::min(max_rows, row_budget_) / shards);
-  const auto reply =
-      connection_->ask("read the log", streams_command("COUNT", rows_per_shard, std::nullopt)).at(0);
-  auto page = take_streams(reply, rows_per_shard);
+  const auto rows_per_shard =
+      std::max<std::size_t>(1, std::min(max_rows, row_budget_) / std::max<std::size_t>(1, places_.size()));
+  auto question = gather();
+  exchange(question, rows_per_shard);
+  auto page = take(question, rows_per_shard);
+  const bool has_news = !page.chunk.rows.empty() || !page.chunk.caught_up.empty();
+  if (failure_ && !has_news) {
+    slots_.refresh();
+    throw Error(failure_->kind(), failure_->what());
+  }
   adapt(page);
   places_ = std::move(page.places);
   wake_id_ = std::move(page.wake_id);
   is_woken_ = false;
+  if (!page.chunk.at_end) has_changed_ = true;
+  if (!failure_) pause_ = kFirstRetry;
   return std::move(page.chunk);
 }
 
-RedisLogReader::Page RedisLogReader::take_streams(const Reply& reply, std::size_t rows_per_shard) {
-  Page page{.places = places_, .wake_id = wake_id_};
-  page.chunk.woken = is_woken_;
-  std::map<ShardId, const Reply*> found;
-  for (const auto& stream : reply.items) {
-    const auto& key = stream.at(0).text;
-    if (key == kWakeKey) {
-      page.chunk.woken = true;
-      page.wake_id = stream.at(1).items.back().at(0).text;
-    } else if (const auto known = by_key_.find(key); known != by_key_.end()) {
-      found.emplace(known->second, &stream.at(1));
+/// Does `step` on the connection to `address`, which it drops when that fails: the shards there wait for the
+/// next read, and the others do not.
+template <class Step>
+void RedisLogReader::guard(const Address& address, const Step& step) {
+  try {
+    step();
+  } catch (const Error& error) {
+    drop(servers_[address]);
+    failure_.emplace(error.kind(), error.what());
+  }
+}
+
+/// What is to be read, by slot.
+RedisLogReader::Question RedisLogReader::gather() {
+  Question question;
+  for (std::size_t i = 0; i < places_.size(); ++i) question[places_[i].slot].places.push_back(i);
+  question[wake_slot_].has_wake = true;
+  return question;
+}
+
+void RedisLogReader::exchange(Question& question, std::size_t rows_per_shard) {
+  std::map<Address, std::vector<Streams*>> by_server;
+  for (auto& [slot, streams] : question) {
+    const auto address = slots_.server_of(slot);
+    guard(address, [&, slot = slot, &streams = streams] {
+      check(slot, streams, server_at(address).number);
+      streams.command = streams_command(streams, rows_per_shard);
+      by_server[address].push_back(&streams);
+    });
+  }
+  for (auto& [address, all] : by_server) {
+    std::string bytes;
+    for (const auto* streams : all) bytes += streams->command.bytes();
+    guard(address, [&, &address = address] { server_at(address).connection->send(bytes); });
+  }
+  for (auto& [address, all] : by_server) {
+    guard(address, [&, &address = address, &all = all] {
+      const auto& connection = servers_[address].connection;
+      for (auto* streams : all) {
+        if (connection != nullptr) streams->reply = connection->receive();
+      }
+    });
+  }
+  for (auto& [slot, streams] : question) {
+    if (!streams.reply || !streams.reply->is_error()) continue;
+    streams.reply.reset();
+    try {
+      streams.reply = ask("read the log", slot, streams.command);
+    } catch (const Error& error) {
+      failure_.emplace(error.kind(), error.what());
     }
   }
-  for (auto& place : page.places) {
-    const auto entries = found.find(place.shard);
+}
+
+/// What a new connection must be asked first.
+void RedisLogReader::check(Slot slot, Streams& streams, std::uint64_t connection) {
+  for (const auto i : streams.places) {
+    auto& place = places_[i];
+    if (place.connection != connection) check_log(place);
+    place.connection = connection;
+  }
+  if (!streams.has_wake || wake_connection_ == connection) return;
+  CommandText command;
+  command.add("XREVRANGE", kWakeKey, "+", "-", "COUNT", 1);
+  const auto last = ask("read the wake stream", slot, command);
+  wake_id_ = last.items.empty() ? "0-0" : last.at(0).at(0).text;
+  wake_connection_ = connection;
+  is_woken_ = true;  // what changed meanwhile is not known
+}
+
+/// The server may have lost the end of a log while it was away, or be another that never had it.
+void RedisLogReader::check_log(const Place& place) {
+  if (place.lease == Lease{} || place.after == 0) return;
+  CommandText command;
+  command.add("EVAL", catch_up_script().text, 2, place.key, shard_key(place.shard, "meta"),
+              id_of(place.after), place.lease.token, place.lease.holder);
+  ask("check the log", place.slot, command);
+}
+
+CommandText RedisLogReader::streams_command(const Streams& streams, std::uint64_t count) const {
+  CommandText command;
+  command.begin(4 + 2 * (streams.places.size() + (streams.has_wake ? 1 : 0)));
+  command.word(std::string_view("XREAD"));
+  command.word(std::string_view("COUNT"));
+  command.word(count);
+  command.word(std::string_view("STREAMS"));
+  if (streams.has_wake) command.word(kWakeKey);
+  for (const auto i : streams.places) command.word(std::string_view(places_[i].key));
+  if (streams.has_wake) command.word(std::string_view(wake_id_));
+  for (const auto i : streams.places) command.word(std::string_view(id_of(places_[i].after)));
+  return command;
+}
+
+RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t rows_per_shard) {
+  Page page{.places = places_, .wake_id = wake_id_};
+  std::vector<bool> was_read(places_.size());
+  std::map<std::string_view, const Reply*> found;
+  for (const auto& [slot, streams] : question) {
+    if (!streams.reply) continue;
+    for (const auto i : streams.places) was_read[i] = true;
+    const auto& items = streams.reply->items;
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2) found.emplace(items[i].text, &items[i + 1]);
+  }
+  page.chunk.woken = is_woken_;
+  if (const auto wake = found.find(kWakeKey); wake != found.end()) {
+    page.chunk.woken = true;
+    page.wake_id = wake->second->items.back().at(0).text;
+  }
+  for (std::size_t i = 0; i < page.places.size(); ++i) {
+    auto& place = page.places[i];
+    if (!was_read[i]) {
+      page.chunk.at_end = false;
+      continue;
+    }
+    const auto entries = found.find(place.key);
     const bool has_some = entries != found.end();
     const bool has_all = !has_some || entries->second->items.size() < rows_per_shard;
     if (has_some) take_stream(page, place, *entries->second);
@@ -239,7 +331,7 @@ void RedisLogReader::finish_append(Page& page, Place& place, Seq end) {
     CommandText command;
     command.add("XRANGE", shard_key(place.shard, "log"), "(" + id_of(place.after), id_of(end), "COUNT",
                 kAppendPiece);
-    const auto rest = connection_->ask("read the log", command).at(0);
+    const auto rest = ask("read the log", place.slot, command);
     for (const auto& entry : rest.items) {
       add_row(page.chunk, place.shard, entry, queue_name_);
       place.after = page.chunk.rows.back().seq;

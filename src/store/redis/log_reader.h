@@ -6,11 +6,11 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "store/redis/connection.h"
 #include "store/redis/log_entry.h"
+#include "store/redis/slot_map.h"
 #include "store/store.h"
 
 namespace ordo::store::redis {
@@ -28,7 +28,6 @@ class WakeBell {
 
     int descriptor() const { return descriptor_; }  ///< readable: it rang
     bool take();                                    ///< true: it rang since the last call
-    void wait(Duration at_most);                    ///< until it rings
 
    private:
     std::shared_ptr<WakeBell> bell_;
@@ -42,12 +41,12 @@ class WakeBell {
   std::set<int> ears_;
 };
 
-/// Reads the streams of its shards over a connection of its own: many at once, and blocking while there is
-/// nothing. All of it starts over with a new connection when that one is lost.
+/// Reads the streams of its shards over connections of its own, one to each server that has some, and is told
+/// when one of them changes.
 class RedisLogReader final : public LogReader {
  public:
   /// `queue_name` is for the jobs that other programs pushed; it may ask the server.
-  RedisLogReader(const Location& location, Duration patience, std::shared_ptr<WakeBell> bell,
+  RedisLogReader(const Location& location, SlotMap& slots, Duration patience, std::shared_ptr<WakeBell> bell,
                  QueueName queue_name);
 
   void add(ShardId shard, Seq after, Lease lease) override;
@@ -58,10 +57,25 @@ class RedisLogReader final : public LogReader {
  private:
   struct Place {
     ShardId shard;
+    std::string key;
+    Slot slot = 0;
     Seq after = 0;
     Lease lease;
     bool caught_up = false;
+    std::uint64_t connection = 0;  // number of the one it was checked on
   };
+  struct Server {
+    std::unique_ptr<Connection> connection;
+    std::uint64_t number = 0;  // of the connection
+  };
+  /// Streams of one slot, which one command reads.
+  struct Streams {
+    std::vector<std::size_t> places;
+    bool has_wake = false;
+    CommandText command;
+    std::optional<Reply> reply;
+  };
+  using Question = std::map<Slot, Streams>;
   /// What one read makes; it counts only when it is complete.
   struct Page {
     LogChunk chunk;
@@ -72,28 +86,41 @@ class RedisLogReader final : public LogReader {
     std::size_t bytes_in_streams = 0;
   };
 
-  void connect();
-  void check_logs(Connection& connection) const;
-  void finish_wait();
-  CommandText streams_command(std::string_view option, std::uint64_t count,
-                              std::optional<std::int64_t> block_ms);
-  Page take_streams(const Reply& reply, std::size_t rows_per_shard);
+  Server& server_at(const Address& address);
+  Reply ask(const char* task, Slot slot, const CommandText& command);
+  void drop(Server& server);
+  void listen();
+
+  Question gather();
+  void check(Slot slot, Streams& streams, std::uint64_t connection);
+  void check_log(const Place& place);
+  CommandText streams_command(const Streams& streams, std::uint64_t count) const;
+  void exchange(Question& question, std::size_t rows_per_shard);
+  template <class Step>
+  void guard(const Address& address, const Step& step);
+
+  Page take(const Question& question, std::size_t rows_per_shard);
   void take_stream(Page& page, Place& place, const Reply& entries);
   void finish_append(Page& page, Place& place, Seq end);
   void adapt(const Page& page);
 
   const Location location_;
+  SlotMap& slots_;
   const Duration patience_;
   const QueueName queue_name_;
+  const Slot wake_slot_;
   WakeBell::Ear ear_;
-  std::unique_ptr<Connection> connection_;
-  bool is_waiting_ = false;  // an answer to a blocking command is still to come
-  bool is_woken_ = false;    // to be said by the next read
-  Duration pause_;           // before the next attempt to connect
-  std::string wake_id_;      // last entry of the wake stream that was seen; empty: none yet
+  std::map<Address, Server> servers_;
+  std::uint64_t connections_made_ = 0;
+  std::optional<Error> failure_;  // of the last read: some server did not answer
+  Duration pause_;                // before the next attempt then
+  bool has_changed_ = true;       // something may be there that was not read
+
+  bool is_woken_ = false;              // to be said by the next read
+  std::uint64_t wake_connection_ = 0;  // number of the one that wake_id_ comes from
+  std::string wake_id_;                // last entry of the wake stream that was seen
 
   std::vector<Place> places_;
-  std::unordered_map<std::string, ShardId> by_key_;
   std::size_t turn_ = 0;          // which shard comes first: a full page must not always be full of the same
   std::size_t row_budget_ = 128;  // rows whose bytes are about a page, as far as is known
 };

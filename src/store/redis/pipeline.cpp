@@ -1,13 +1,19 @@
 // There is one group of requests under way and no timer: while its answers are awaited the next one gathers.
-// That keeps all requests in their order, also when the server has forgotten its scripts.
+// That keeps all requests in their order, also when a slot moves: what its old server refuses is sent on
+// before anything that came later.
 #include "store/redis/pipeline.h"
 
+#include <poll.h>
+
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "store/answer.h"
+#include "store/redis/keys.h"
 
 namespace ordo::store::redis {
 namespace {
@@ -18,7 +24,9 @@ constexpr std::size_t kGroupRequests = 4096;
 constexpr std::size_t kGroupBytes = 4u << 20;
 constexpr Duration kTimeIsKnown = 1s;
 constexpr Duration kFirstPause = 5ms;
-constexpr Duration kLongestPause = 500ms;
+constexpr Duration kLongestPause = 200ms;
+constexpr std::string_view kAsking = "*1\r\n$6\r\nASKING\r\n";
+constexpr unsigned kFreeRedirects = 3;  // without a pause
 
 /// An exception of which nobody here keeps a copy: those share their text, and are let go by different
 /// threads.
@@ -30,15 +38,22 @@ std::exception_ptr unavailable(const std::string& text) {
   return std::make_exception_ptr(Error(ErrorKind::unavailable, text));
 }
 
+Duration pause_after(unsigned failures) {
+  return std::min(kFirstPause * (1 << std::min(failures, 10u)), kLongestPause);
+}
+
 }  // namespace
 
-Pipeline::Pipeline(const Location& location, Patience patience)
-    : location_(location),
-      patience_(patience),
-      connection_(make_connection()),
-      thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+Pipeline::Pipeline(const Location& location, SlotMap& slots, Patience patience)
+    : location_(location), patience_(patience), slots_(slots), registry_(slots.slot_of(kNodesKey)) {
+  CommandText command;
+  command.add("TIME");
+  take_time(connection_to(slots_.server_of(registry_)).ask("read the time", command)[0]);
+  thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
+}
 
 Pipeline::~Pipeline() {
+  is_stopping_ = true;
   thread_.request_stop();
   thread_.join();
 }
@@ -54,29 +69,38 @@ void Pipeline::submit(Request request) {
   if (must_wake) arrived_.notify_one();
 }
 
-std::vector<Reply> Pipeline::ask(const char* task, CommandText commands) {
+std::vector<Reply> Pipeline::ask(const char* task, Slot slot, CommandText commands) {
+  std::map<Slot, CommandText> one;
+  one.emplace(slot, std::move(commands));
+  return std::move(ask(task, std::move(one)).at(slot));
+}
+
+std::map<Slot, std::vector<Reply>> Pipeline::ask(const char* task, std::map<Slot, CommandText> commands) {
   ORDO_ASSERT(!is_own_thread());
-  Answer<std::vector<Reply>> replies;
-  submit({.task = task,
-          .commands = std::move(commands),
-          .finish = [&replies](std::vector<Reply> given, std::exception_ptr error) {
-            if (error != nullptr) {
-              replies.fail(std::move(error));
-            } else {
-              replies.give(std::move(given));
-            }
-          }});
-  return replies.wait();
+  using Replies = Answer<std::vector<Reply>>;
+  std::map<Slot, std::shared_ptr<Replies>> awaited;  // shared: the first failure ends the wait for the others
+  for (auto& [slot, text] : commands) {
+    const auto answer = awaited[slot] = std::make_shared<Replies>();
+    submit({.task = task,
+            .slot = slot,
+            .commands = std::move(text),
+            .finish = [answer](std::vector<Reply> given, std::exception_ptr error) {
+              if (error != nullptr) {
+                answer->fail(std::move(error));
+              } else {
+                answer->give(std::move(given));
+              }
+            }});
+  }
+  std::map<Slot, std::vector<Reply>> replies;
+  for (const auto& [slot, answer] : awaited) replies[slot] = answer->wait();
+  return replies;
 }
 
 void Pipeline::loop(const std::stop_token& stop) {
   Group group;
   while (take_group(stop, group)) {
-    if (const auto error = prepare(stop, group)) {
-      for (auto& request : group) request.finish({}, own_copy(*error));
-    } else {
-      exchange(group);
-    }
+    exchange(group);
     group.clear();
   }
 }
@@ -84,29 +108,75 @@ void Pipeline::loop(const std::stop_token& stop) {
 bool Pipeline::take_group(const std::stop_token& stop, Group& group) {
   std::unique_lock lock(mutex_);
   is_idle_ = waiting_.empty();
-  arrived_.wait(lock, stop, [&] { return !waiting_.empty(); });
+  const auto has_some = [&] { return !waiting_.empty(); };
+  if (refused_.empty()) {
+    arrived_.wait(lock, stop, has_some);
+  } else {
+    const auto next = std::min_element(refused_.begin(), refused_.end(),
+                                       [](auto& a, auto& b) { return a.again_at < b.again_at; });
+    arrived_.wait_for(lock, stop, next->again_at - system_clock().steady(), has_some);
+  }
   is_idle_ = false;
   std::size_t bytes = 0;
-  while (!waiting_.empty() && group.size() < kGroupRequests && (group.empty() || bytes < kGroupBytes)) {
+  Group fresh;
+  while (!waiting_.empty() && fresh.size() < kGroupRequests && (fresh.empty() || bytes < kGroupBytes)) {
     bytes += waiting_.front().commands.bytes().size();
-    group.push_back(std::move(waiting_.front()));
+    fresh.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }
-  return !group.empty();
+  lock.unlock();
+  if (refused_.empty()) {
+    group = std::move(fresh);
+  } else {
+    std::move(fresh.begin(), fresh.end(), std::back_inserter(refused_));
+    take_refused(group);
+  }
+  return !group.empty() || !refused_.empty();
 }
 
-/// A connection that stands, or why there is none and the group must not wait for it any more.
-std::optional<Error> Pipeline::prepare(const std::stop_token& stop, const Group& group) {
-  if (connection_ != nullptr && (connection_->is_broken() || !connection_->is_quiet())) connection_.reset();
-  for (auto time = kFirstPause; connection_ == nullptr; time = std::min(time * 2, kLongestPause)) {
-    const auto error = connect();
-    if (!error) break;
-    const auto end = group.front().since + patience_.connect;
-    const bool may_pass = error->kind() == ErrorKind::unavailable;
-    if (!may_pass || stop.stop_requested() || system_clock().steady() >= end) return error;
-    pause(stop, std::min(time, end - system_clock().steady()));
+/// Those of refused_ whose time has come, but none that another one of its slot must come before.
+void Pipeline::take_refused(Group& group) {
+  const auto now = system_clock().steady();
+  std::deque<Request> left;
+  std::set<Slot> blocked;
+  for (auto& request : refused_) {
+    const bool is_behind = request.in_order && blocked.contains(request.slot);
+    if (!is_behind && (is_stopping_ || request.again_at <= now)) {
+      group.push_back(std::move(request));
+      continue;
+    }
+    // One that waits for another has no time of its own to come back at.
+    if (is_behind) request.again_at = std::max(request.again_at, now + kFirstPause);
+    if (request.in_order) blocked.insert(request.slot);
+    left.push_back(std::move(request));
   }
-  return std::nullopt;
+  refused_ = std::move(left);
+}
+
+/// Throws as Connection does; at once while a failure is too fresh to try again.
+Connection& Pipeline::connection_to(const Address& address) {
+  auto& server = servers_[address];
+  auto& connection = server.connection;
+  if (connection != nullptr && (connection->is_broken() || !connection->is_quiet())) connection.reset();
+  if (connection != nullptr) return *connection;
+  if (system_clock().steady() < server.again_at) throw Error(ErrorKind::unavailable, server.why);
+  try {
+    return connect(address, server);
+  } catch (const Error& error) {
+    must_find_servers_ = true;
+    server.again_at = system_clock().steady() + pause_after(server.failures++);
+    server.why = error.what();
+    throw;
+  }
+}
+
+Connection& Pipeline::connect(const Address& address, Server& server) {
+  // While one server of a cluster is silent the others wait.
+  auto connection =
+      std::make_unique<Connection>(location_.at(address), patience_.answer, slots_.connect_within());
+  connection->load_scripts();
+  server = {.connection = std::move(connection)};
+  return *server.connection;
 }
 
 Time Pipeline::server_time() {
@@ -122,10 +192,12 @@ Time Pipeline::server_time() {
   if (is_old) {
     CommandText command;
     command.add("TIME");
-    submit(
-        {.task = "read the time", .commands = std::move(command), .finish = [this](auto replies, auto error) {
-           if (error == nullptr) take_time(replies[0]);
-         }});
+    submit({.task = "read the time",
+            .slot = registry_,
+            .commands = std::move(command),
+            .finish = [this](auto replies, auto error) {
+              if (error == nullptr) take_time(replies[0]);
+            }});
   }
   return time;
 }
@@ -137,100 +209,184 @@ void Pipeline::take_time(const Reply& reply) {
   asked_since_ = system_clock().steady();
 }
 
-std::unique_ptr<Connection> Pipeline::make_connection() {
-  auto connection = std::make_unique<Connection>(location_, patience_.answer);
-  CommandText command;
-  command.add("TIME");
-  take_time(connection->ask("read the time", command)[0]);
-  connection->load_scripts();
-  return connection;
-}
-
-std::optional<Error> Pipeline::connect() {
-  try {
-    connection_ = make_connection();
-    return std::nullopt;
-  } catch (const Error& error) {
-    return error;
-  }
-}
-
-void Pipeline::pause(const std::stop_token& stop, Duration time) {
-  std::mutex nobodys;
-  std::unique_lock lock(nobodys);
-  std::condition_variable_any never;
-  never.wait_for(lock, stop, time, [] { return false; });
-}
+// -------------------------------------------------------------------------------------------------- a round
 
 void Pipeline::exchange(Group& group) {
-  try {
-    run(group);
-    if (is_primary_gone_) connection_.reset();
-  } catch (const Error& error) {
-    connection_.reset();
-    for (auto& request : group) {
-      if (request.finish == nullptr) continue;
-      const auto text = "cannot tell whether it is done: " + std::string(request.task) + "; " + error.what();
-      request.finish({}, unavailable(text));
+  must_find_servers_ = false;
+  auto parts = split(group);
+  std::erase_if(parts, [&](Part& part) { return !send(part); });
+  while (!parts.empty()) {
+    const auto at = wait_for_any(parts);
+    if (!at) {
+      for (auto& part : parts) fail(part, part.connection->silence());
+      break;
     }
+    receive(parts[*at]);
+    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(*at));
   }
+  if (must_find_servers_) slots_.refresh();
+
+  const auto older = static_cast<std::ptrdiff_t>(refused_.size());
+  for (auto& request : group) {
+    if (request.finish != nullptr) refused_.push_back(std::move(request));
+  }
+  // What was left waiting came later than what was under way.
+  std::rotate(refused_.begin(), refused_.begin() + older, refused_.end());
 }
 
-void Pipeline::run(Group& group) {
-  is_primary_gone_ = false;
-  std::vector<Request*> requests;
-  for (auto& request : group) requests.push_back(&request);
-  auto forgotten = send_and_answer(requests);
-  if (forgotten.empty()) return;
-  connection_->load_scripts();
-  for (auto* request : send_and_answer(forgotten)) {
-    const Reply reply{.type = Reply::Type::error, .text = "NOSCRIPT"};
-    finish(*request, {}, own_copy(connection_->refusal(request->task, reply)));
+std::vector<Pipeline::Part> Pipeline::split(Group& group) const {
+  std::vector<Part> parts;
+  for (auto& request : group) {
+    const auto address = request.asked ? *request.asked : slots_.server_of(request.slot);
+    auto part =
+        std::find_if(parts.begin(), parts.end(), [&](auto& known) { return known.address == address; });
+    if (part == parts.end()) part = parts.insert(parts.end(), Part{.address = address});
+    part->requests.push_back(&request);
   }
+  return parts;
 }
 
-/// Those that want a script which the server has forgotten are returned: nothing was done for them.
-std::vector<Request*> Pipeline::send_and_answer(std::span<Request* const> requests) {
+/// False: there is nothing to wait for.
+bool Pipeline::send(Part& part) {
+  try {
+    part.connection = &connection_to(part.address);
+  } catch (const Error& error) {
+    for (auto* request : part.requests) {
+      request->again_at = servers_[part.address].again_at;
+      refuse(*request, error);
+    }
+    return false;
+  }
   std::string bytes;
-  for (const auto* request : requests) bytes += request->commands.bytes();
-  const bool wants_replicas = location_.replicas > 0;
-  if (wants_replicas) {
+  for (const auto* request : part.requests) {
+    if (request->asked) bytes += kAsking;
+    bytes += request->commands.bytes();
+  }
+  if (location_.replicas > 0) {
     CommandText wait;
     wait.add("WAIT", location_.replicas,
              std::chrono::ceil<std::chrono::milliseconds>(patience_.replicas).count());
     bytes += wait.bytes();
   }
-  connection_->send(bytes);
-
-  std::vector<Request*> forgotten;
-  std::vector<std::pair<Request*, std::vector<Reply>>> held;  // until the replicas have confirmed them
-  for (auto* request : requests) {
-    std::vector<Reply> replies;
-    for (std::size_t i = 0; i < request->commands.count(); ++i) replies.push_back(connection_->receive());
-    if (std::any_of(replies.begin(), replies.end(), [](const Reply& r) { return r.is_error("NOSCRIPT"); })) {
-      forgotten.push_back(request);
-    } else if (wants_replicas) {
-      held.emplace_back(request, std::move(replies));
-    } else {
-      answer(*request, std::move(replies), location_.replicas);
-    }
+  try {
+    part.connection->send(bytes);
+  } catch (const Error&) {
+    // The server may have taken some of it; receive() fails, too.
   }
-  if (wants_replicas) {
-    const auto confirmed = connection_->receive().number();
-    for (auto& [request, replies] : held) answer(*request, std::move(replies), confirmed);
-  }
-  return forgotten;
+  return true;
 }
 
-void Pipeline::answer(Request& request, std::vector<Reply> replies, std::uint64_t replicas) {
+/// The place of one that has said something; nothing: all were silent for too long.
+std::optional<std::size_t> Pipeline::wait_for_any(const std::vector<Part>& parts) const {
+  if (parts.size() == 1) return 0;
+  std::vector<pollfd> polled;
+  for (const auto& part : parts) polled.push_back({part.connection->descriptor(), POLLIN, 0});
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(patience_.answer).count();
+  poll(polled.data(), polled.size(), static_cast<int>(ms));
+  const auto ready = std::find_if(polled.begin(), polled.end(), [](auto& one) { return one.revents != 0; });
+  if (ready == polled.end()) return std::nullopt;
+  return static_cast<std::size_t>(ready - polled.begin());
+}
+
+void Pipeline::receive(Part& part) {
+  auto& connection = *part.connection;
+  try {
+    for (; part.next < part.requests.size(); ++part.next) {
+      auto& request = *part.requests[part.next];
+      if (request.asked) connection.receive();
+      std::vector<Reply> replies;
+      for (std::size_t i = 0; i < request.commands.count(); ++i) replies.push_back(connection.receive());
+      take(part, request, std::move(replies));
+    }
+    if (location_.replicas > 0) {
+      const auto confirmed = connection.receive().number();
+      for (auto& [request, replies] : std::exchange(part.held, {})) {
+        answer(part, *request, std::move(replies), confirmed);
+      }
+    }
+    if (part.has_forgotten) connection.load_scripts();
+    if (part.is_replica) servers_.erase(part.address);
+  } catch (const Error& error) {
+    fail(part, error);
+  }
+}
+
+/// The connection is lost: nobody knows what was done of what has no answer.
+void Pipeline::fail(Part& part, const Error& error) {
+  must_find_servers_ = true;
+  servers_.erase(part.address);
+  const auto end = [&](Request& request) {
+    finish(request, {},
+           unavailable("cannot tell whether it is done: " + std::string(request.task) + "; " + error.what()));
+  };
+  for (auto& [request, replies] : part.held) end(*request);
+  for (; part.next < part.requests.size(); ++part.next) end(*part.requests[part.next]);
+}
+
+void Pipeline::take(Part& part, Request& request, std::vector<Reply> replies) {
+  const auto error =
+      std::find_if(replies.begin(), replies.end(), [](auto& reply) { return reply.is_error(); });
+  if (error != replies.end() && is_refused(part, request, *error)) {
+    return refuse(request, part.connection->refusal(request.task, *error));
+  }
+  finish_overtaken(part, request);
+  if (location_.replicas > 0) {
+    part.held.emplace_back(&request, std::move(replies));
+  } else {
+    answer(part, request, std::move(replies), 0);
+  }
+}
+
+/// True: the server has done nothing of the request, and another, or this one later, may.
+bool Pipeline::is_refused(Part& part, Request& request, const Reply& reply) {
+  if (const auto redirect = redirect_of(reply, part.address); redirect && slots_.is_cluster()) {
+    if (redirect->moved) slots_.moved(redirect->slot, redirect->to);
+    request.asked = redirect->moved ? std::nullopt : std::optional(redirect->to);
+  } else if (reply.is_error("NOSCRIPT")) {
+    part.has_forgotten = true;
+  } else if (reply.is_error("TRYAGAIN") || reply.is_error("CLUSTERDOWN") || reply.is_error("LOADING")) {
+    request.asked.reset();
+    request.again_at = system_clock().steady() + pause_after(request.refusals++);
+    if (!reply.is_error("TRYAGAIN")) must_find_servers_ = true;
+    part.put_off.push_back(&request);
+    return true;
+  } else {
+    return false;
+  }
+  if (request.refusals++ >= kFreeRedirects) {
+    request.again_at = system_clock().steady() + pause_after(request.refusals - kFreeRedirects);
+  }
+  return true;
+}
+
+/// It is tried again in the next round, unless it has waited for too long.
+void Pipeline::refuse(Request& request, const Error& error) {
+  const bool may_pass = error.kind() == ErrorKind::unavailable;
+  const bool is_late = system_clock().steady() >= request.since + patience_.connect;
+  if (!may_pass || is_late || is_stopping_) finish(request, {}, own_copy(error));
+}
+
+/// A server that was not ready may be so a moment later: then what it put off cannot be done behind `done`.
+void Pipeline::finish_overtaken(Part& part, const Request& done) {
+  if (!done.in_order) return;
+  for (auto* request : part.put_off) {
+    if (request->finish == nullptr || !request->in_order || request->slot != done.slot) continue;
+    finish(*request, {},
+           unavailable(
+               "cannot " + std::string(request->task) +
+               ": the cluster was not ready, and later ones have overtaken it; nothing of it is stored"));
+  }
+}
+
+void Pipeline::answer(Part& part, Request& request, std::vector<Reply> replies, std::uint64_t replicas) {
   for (const auto& reply : replies) {
     if (!reply.is_error()) continue;
-    if (reply.is_error("READONLY")) is_primary_gone_ = true;
-    return finish(request, {}, own_copy(connection_->refusal(request.task, reply)));
+    if (reply.is_error("READONLY")) part.is_replica = true;
+    return finish(request, {}, own_copy(part.connection->refusal(request.task, reply)));
   }
   if (replicas < location_.replicas) {
     const auto text = "cannot tell whether it lasts: " + std::string(request.task) + " in " +
-                      location_.name() + ": " + std::to_string(replicas) + " of " +
+                      location_.at(part.address).name() + ": " + std::to_string(replicas) + " of " +
                       std::to_string(location_.replicas) +
                       " replicas have confirmed it in time; look at the replicas, or ask for fewer (?wait=)";
     return finish(request, {}, unavailable(text));

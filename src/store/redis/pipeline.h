@@ -1,12 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,34 +15,45 @@
 #include <ordo/error.hpp>
 
 #include "store/redis/connection.h"
+#include "store/redis/slot_map.h"
 
 namespace ordo::store::redis {
 
 /// How long the store waits; tests wait less.
 struct Patience {
   Duration answer = std::chrono::seconds{5};    ///< for a server that says nothing
-  Duration connect = std::chrono::seconds{5};   ///< before a request fails because there is no connection
+  Duration connect = std::chrono::seconds{5};   ///< before a request fails because no server takes it
   Duration replicas = std::chrono::seconds{1};  ///< for replicas that must confirm
 };
 
-/// Commands, and who gets the replies.
+/// Commands on keys of one slot, and who gets the replies. They are one step, or can be repeated: a server
+/// that has not its slot does none of them.
 struct Request {
   /// One reply per command, none of them an error; or why there are none.
   using Finish = std::function<void(std::vector<Reply>, std::exception_ptr)>;
 
   const char* task = "";  ///< for messages: "append"
+  Slot slot = 0;
   CommandText commands;
-  Finish finish;     ///< runs on the pipeline's thread; must not block
-  Duration since{};  ///< set by submit()
+  Finish finish;          ///< runs on the pipeline's thread; must not block; none: it is done
+  bool in_order = false;  ///< is never done behind a later one of its slot that is in_order, too
+
+  // The pipeline's own.
+  Duration since{};
+  std::optional<Address> asked{};  // where it is sent this once, behind ASKING
+  unsigned refusals = 0;
+  Duration again_at{};
 };
 
-/// The one thread of a store that writes: it sends all that has arrived meanwhile in one piece, takes the
-/// answers, and connects again when the connection is lost. What was under way then fails, as nobody knows
-/// whether it was done; what was not sent waits for the next connection, for a while. Thread-safe.
+/// The one thread of a store that writes: it sends all that has arrived meanwhile in one piece to each
+/// server, takes the answers, and connects again when a connection is lost. What was under way there then
+/// fails, as nobody knows whether it was done. What no server has taken yet is tried again for a while: it
+/// was not sent, or the server said that another has its slot, or that it is not ready. The requests of a
+/// slot stay in their order. Thread-safe.
 class Pipeline {
  public:
   /// Connects. Throws as Connection does.
-  Pipeline(const Location& location, Patience patience);
+  Pipeline(const Location& location, SlotMap& slots, Patience patience);
 
   /// Finishes what was submitted, without waiting for a server that is gone.
   ~Pipeline();
@@ -49,9 +61,13 @@ class Pipeline {
   void submit(Request request);
 
   /// The replies. Throws what the request fails with.
-  std::vector<Reply> ask(const char* task, CommandText commands);
+  std::vector<Reply> ask(const char* task, Slot slot, CommandText commands);
 
-  /// The server's time, told by this machine's steady clock since it was last asked. Never waits.
+  /// Asks in all these slots at once; the replies by slot.
+  std::map<Slot, std::vector<Reply>> ask(const char* task, std::map<Slot, CommandText> commands);
+
+  /// The time of the server that has the registry, told by this machine's steady clock since it was last
+  /// asked. Never waits.
   Time server_time();
 
   /// True on the thread that runs Request::finish: it must not wait for a request.
@@ -60,27 +76,57 @@ class Pipeline {
  private:
   using Group = std::vector<Request>;
 
+  struct Server {
+    std::unique_ptr<Connection> connection;
+    unsigned failures = 0;  // to connect, in a row
+    Duration again_at{};    // not before
+    std::string why;        // the last one's text
+  };
+
+  /// What one server gets of a group.
+  struct Part {
+    Address address;
+    Connection* connection = nullptr;
+    std::vector<Request*> requests;
+    std::size_t next = 0;                                       // whose replies have not come
+    std::vector<std::pair<Request*, std::vector<Reply>>> held;  // until the replicas have confirmed them
+    std::vector<Request*> put_off;                              // as the server was not ready
+    bool has_forgotten = false;                                 // its scripts
+    bool is_replica = false;
+  };
+
   void loop(const std::stop_token& stop);
   bool take_group(const std::stop_token& stop, Group& group);
-  std::optional<Error> prepare(const std::stop_token& stop, const Group& group);
-  std::unique_ptr<Connection> make_connection();
+  void take_refused(Group& group);
+  Connection& connection_to(const Address& address);
+  Connection& connect(const Address& address, Server& server);
   void take_time(const Reply& reply);
-  std::optional<Error> connect();
+
   void exchange(Group& group);
-  void run(Group& group);
-  std::vector<Request*> send_and_answer(std::span<Request* const> requests);
-  void answer(Request& request, std::vector<Reply> replies, std::uint64_t replicas);
+  std::vector<Part> split(Group& group) const;
+  bool send(Part& part);
+  std::optional<std::size_t> wait_for_any(const std::vector<Part>& parts) const;
+  void receive(Part& part);
+  void fail(Part& part, const Error& error);
+  void take(Part& part, Request& request, std::vector<Reply> replies);
+  bool is_refused(Part& part, Request& request, const Reply& reply);
+  void refuse(Request& request, const Error& error);
+  void answer(Part& part, Request& request, std::vector<Reply> replies, std::uint64_t replicas);
   static void finish(Request& request, std::vector<Reply> replies, std::exception_ptr error);
-  void pause(const std::stop_token& stop, Duration time);
+  static void finish_overtaken(Part& part, const Request& done);
 
   const Location location_;
   const Patience patience_;
+  SlotMap& slots_;
+  const Slot registry_;
   std::mutex time_mutex_;
   Time asked_time_{};       // what the server said …
   Duration asked_since_{};  // … and when
 
-  std::unique_ptr<Connection> connection_;
-  bool is_primary_gone_ = false;  // a replica answered
+  std::map<Address, Server> servers_;
+  std::deque<Request> refused_;  // what no server took, and what came since and must not overtake it
+  bool must_find_servers_ = false;
+  std::atomic<bool> is_stopping_ = false;
 
   std::mutex mutex_;
   std::condition_variable_any arrived_;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "store/redis/connection.h"
+#include "store/redis/slot_map.h"
 
 namespace ordo::store::redis {
 namespace {
@@ -16,7 +17,9 @@ constexpr Duration kBenchPatience = std::chrono::seconds{10};
 
 class RawStream {
  public:
-  explicit RawStream(std::string_view url) : connection_(parse_location(url), kBenchPatience) { remove(); }
+  explicit RawStream(std::string_view url) : connection_(server_of(parse_location(url)), kBenchPatience) {
+    remove();
+  }
 
   /// Appends `rows` and deletes those of the call before, sent in one piece.
   void commit(std::size_t rows, const std::string& body) {
@@ -40,6 +43,11 @@ class RawStream {
   }
 
  private:
+  static Location server_of(const Location& location) {
+    const SlotMap slots(location, kBenchPatience);
+    return location.at(slots.server_of(slots.slot_of(kStream)));
+  }
+
   Connection connection_;
   std::vector<std::string> ids_;
 };

@@ -34,6 +34,23 @@ std::vector<LogPart> by_log(const std::vector<NewEntry>& entries) {
   return parts;
 }
 
+/// Ends a call that is several requests when the last of them ends; the first failure is the call's.
+class AllDone {
+ public:
+  AllDone(std::size_t requests, Completion done) : open_(requests), done_(std::move(done)) {}
+
+  /// On the pipeline's thread.
+  void one(std::exception_ptr error) {
+    if (error_ == nullptr) error_ = std::move(error);
+    if (--open_ == 0) done_(std::move(error_));
+  }
+
+ private:
+  std::size_t open_;
+  Completion done_;
+  std::exception_ptr error_;
+};
+
 void write_delta(CommandText& commands, const Delta& delta) {
   const auto shard = delta.shard;
   call(commands, commit_script(), 5,
@@ -70,7 +87,11 @@ void write_delta(CommandText& commands, const Delta& delta) {
 }  // namespace
 
 RedisStore::RedisStore(const Location& location, Patience patience)
-    : location_(location), patience_(patience), pipeline_(location, patience) {}
+    : location_(location),
+      patience_(patience),
+      slots_(location, patience.answer),
+      registry_(slots_.slot_of(kQueuesKey)),
+      pipeline_(location, slots_, patience) {}
 
 // ---------------------------------------------------------------------------------------------------- log
 
@@ -97,26 +118,34 @@ void RedisStore::append(std::vector<NewEntry> entries, Completion done) {
   }
   if (entries.size() == 1) return append_one(std::move(entries.front()), std::move(done));
 
-  const auto parts = by_log(entries);
-  CommandText commands;
-  call(commands, append_script(), parts.size(), parts.size() + entries.size());
-  for (const auto& part : parts) commands.word(std::string_view(shard_key(part.shard, "log")));
-  std::vector<ShardId> shards;
-  for (const auto& part : parts) {
-    shards.push_back(part.shard);
-    commands.word(part.bodies.size());
-    for (const auto* body : part.bodies) commands.word(std::string_view(*body));
+  std::map<Slot, std::vector<LogPart>> by_slot;
+  for (auto& part : by_log(entries)) by_slot[slots_.slot_of(part.shard)].push_back(std::move(part));
+  const auto all = std::make_shared<AllDone>(by_slot.size(), std::move(done));
+  for (const auto& [slot, parts] : by_slot) {
+    CommandText commands;
+    std::size_t words = parts.size();
+    for (const auto& part : parts) words += part.bodies.size();
+    call(commands, append_script(), parts.size(), words);
+    for (const auto& part : parts) commands.word(std::string_view(shard_key(part.shard, "log")));
+    std::vector<ShardId> shards;
+    for (const auto& part : parts) {
+      shards.push_back(part.shard);
+      commands.word(part.bodies.size());
+      for (const auto* body : part.bodies) commands.word(std::string_view(*body));
+    }
+    auto finish = [all, shards = std::move(shards)](std::vector<Reply> replies, std::exception_ptr error) {
+      if (error == nullptr && replies[0].integer > 0) {
+        const auto missing = shards[static_cast<std::size_t>(replies[0].integer - 1)];
+        error = std::make_exception_ptr(unknown_shard(missing.queue, missing.index));
+      }
+      all->one(std::move(error));
+    };
+    pipeline_.submit({.task = "append",
+                      .slot = slot,
+                      .commands = std::move(commands),
+                      .finish = std::move(finish),
+                      .in_order = true});
   }
-  pipeline_.submit(
-      {.task = "append",
-       .commands = std::move(commands),
-       .finish = [done = std::move(done), shards](std::vector<Reply> replies, std::exception_ptr error) {
-         if (error == nullptr && replies[0].integer > 0) {
-           const auto missing = shards[static_cast<std::size_t>(replies[0].integer - 1)];
-           error = std::make_exception_ptr(unknown_shard(missing.queue, missing.index));
-         }
-         done(std::move(error));
-       }});
 }
 
 /// Without a script: half the work for the server.
@@ -125,8 +154,9 @@ void RedisStore::append_one(NewEntry entry, Completion done) {
   auto log = shard_key(entry.shard, "log");
   commands.add("XADD", log, "NOMKSTREAM", "*", "e", entry.bytes);
   const auto shard = entry.shard;
-  auto finish = [this, done = std::move(done), log = std::move(log), shard](std::vector<Reply> replies,
-                                                                            std::exception_ptr error) {
+  const auto slot = slots_.slot_of(shard);
+  auto finish = [this, done = std::move(done), log = std::move(log), shard, slot](std::vector<Reply> replies,
+                                                                                  std::exception_ptr error) {
     if (error == nullptr && replies[0].is_nil()) {
       error = std::make_exception_ptr(unknown_shard(shard.queue, shard.index));
     } else if (error == nullptr) {
@@ -134,17 +164,23 @@ void RedisStore::append_one(NewEntry entry, Completion done) {
       if (seq && (*seq & kSeqMask) >= kSeqHalf) {
         CommandText next;
         next.add("XSETID", log, id_of(((*seq >> kSeqBits) + 1) << kSeqBits));
-        pipeline_.submit(
-            {.task = "begin a millisecond", .commands = std::move(next), .finish = [](auto, auto) {}});
+        pipeline_.submit({.task = "begin a millisecond",
+                          .slot = slot,
+                          .commands = std::move(next),
+                          .finish = [](auto, auto) {}});
       }
     }
     done(std::move(error));
   };
-  pipeline_.submit({.task = "append", .commands = std::move(commands), .finish = std::move(finish)});
+  pipeline_.submit({.task = "append",
+                    .slot = slot,
+                    .commands = std::move(commands),
+                    .finish = std::move(finish),
+                    .in_order = true});
 }
 
 std::unique_ptr<LogReader> RedisStore::open_log() {
-  return std::make_unique<RedisLogReader>(location_, patience_.answer, bell_,
+  return std::make_unique<RedisLogReader>(location_, slots_, patience_.answer, bell_,
                                           [this](std::uint32_t number) { return queue_name(number); });
 }
 
@@ -153,7 +189,8 @@ LogChunk RedisStore::fetch(ShardId shard, std::span<const Seq> seqs) {
   const auto log = shard_key(shard, "log");
   for (const auto seq : seqs) commands.add("XRANGE", log, id_of(seq), id_of(seq));
   LogChunk chunk;
-  for (const auto& reply : pipeline_.ask("fetch entries", std::move(commands))) {
+  const auto slot = slots_.slot_of(shard);
+  for (const auto& reply : pipeline_.ask("fetch entries", slot, std::move(commands))) {
     for (const auto& entry : reply.items) {
       add_row(chunk, shard, entry, [this](std::uint32_t number) { return queue_name(number); });
     }
@@ -163,9 +200,8 @@ LogChunk RedisStore::fetch(ShardId shard, std::span<const Seq> seqs) {
 
 void RedisStore::wake() {
   bell_->ring();
-  CommandText command;
-  command.add("XADD", kWakeKey, "MAXLEN", 1, "*", "w", "");
-  pipeline_.submit({.task = "wake", .commands = std::move(command), .finish = [](auto, auto) {}});
+  pipeline_.submit(
+      {.task = "wake", .slot = registry_, .commands = wake_command(), .finish = [](auto, auto) {}});
 }
 
 std::string RedisStore::queue_name(std::uint32_t number) {
@@ -185,31 +221,50 @@ std::string RedisStore::queue_name(std::uint32_t number) {
 // -------------------------------------------------------------------------------------------------- owner
 
 void RedisStore::commit(std::vector<Delta> deltas, CommitCompletion done) {
-  CommandText commands;
-  for (const auto& delta : deltas) write_delta(commands, delta);
-  auto finish = [done = std::move(done)](std::vector<Reply> replies, std::exception_ptr error) {
-    std::vector<CommitResult> results;
-    for (const auto& reply : replies) {
-      results.push_back(reply.integer == 1 ? CommitResult::applied : CommitResult::stale);
-    }
-    done(std::move(results), std::move(error));
+  struct Part {
+    CommandText commands;
+    std::vector<std::size_t> places;  // of its deltas
   };
-  pipeline_.submit({.task = "commit", .commands = std::move(commands), .finish = std::move(finish)});
+  std::map<Slot, Part> parts;
+  if (deltas.empty()) parts.try_emplace(registry_);
+  for (std::size_t i = 0; i < deltas.size(); ++i) {
+    auto& part = parts[slots_.slot_of(deltas[i].shard)];
+    write_delta(part.commands, deltas[i]);
+    part.places.push_back(i);
+  }
+  const auto results = std::make_shared<std::vector<CommitResult>>(deltas.size(), CommitResult::stale);
+  const auto all =
+      std::make_shared<AllDone>(parts.size(), [results, done = std::move(done)](std::exception_ptr error) {
+        done(error == nullptr ? std::move(*results) : std::vector<CommitResult>(), std::move(error));
+      });
+  for (auto& [slot, part] : parts) {
+    auto finish = [all, results, places = std::move(part.places)](std::vector<Reply> replies,
+                                                                  std::exception_ptr error) {
+      for (std::size_t i = 0; i < replies.size(); ++i) {
+        if (replies[i].integer == 1) (*results)[places[i]] = CommitResult::applied;
+      }
+      all->one(std::move(error));
+    };
+    pipeline_.submit(
+        {.task = "commit", .slot = slot, .commands = std::move(part.commands), .finish = std::move(finish)});
+  }
 }
 
 std::vector<ShardFacts> RedisStore::load(std::span<const ShardId> shards) {
-  CommandText commands;
-  commands.add("MULTI");
+  std::map<Slot, CommandText> commands;
   for (const auto shard : shards) {
-    commands.add("HGET", shard_key(shard, "meta"), "counts");
-    commands.add("HGETALL", shard_key(shard, "states"));
+    auto& text = commands[slots_.slot_of(shard)];
+    text.add("HGET", shard_key(shard, "meta"), "counts");
+    text.add("HGETALL", shard_key(shard, "states"));
   }
-  commands.add("EXEC");
   const auto replies = pipeline_.ask("load shards", std::move(commands));
+  std::map<Slot, std::size_t> next;
   std::vector<ShardFacts> facts;
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    auto& fact = facts.emplace_back(ShardFacts{.shard = shards[i], .counts = replies.back().at(2 * i).text});
-    const auto& states = replies.back().at(2 * i + 1).items;
+  for (const auto shard : shards) {
+    const auto slot = slots_.slot_of(shard);
+    const auto& answers = replies.at(slot);
+    auto& fact = facts.emplace_back(ShardFacts{.shard = shard, .counts = answers[next[slot]++].text});
+    const auto& states = answers[next[slot]++].items;
     for (std::size_t j = 0; j + 1 < states.size(); j += 2) {
       fact.states.push_back({.seq = states[j].number(), .bytes = states[j + 1].text});
     }

@@ -9,17 +9,19 @@
 #include "store/redis/location.h"
 #include "store/redis/log_reader.h"
 #include "store/redis/pipeline.h"
+#include "store/redis/slot_map.h"
 #include "store/store.h"
 
 namespace ordo::store::redis {
 
-/// The store in one database of a Redis server, 6.2 or newer, which any number of processes may use at once.
+/// The store in one database of a Redis server, 6.2 or newer, or in a Redis Cluster, which any number of
+/// processes may use at once. In a cluster a call is a step for each shard, and one for the registry.
 /// What is acknowledged is as durable as the server's settings make it (docs/redis.md). The store's time is
 /// the server's. Completions run on the store's own thread. Keys: keys.h.
 class RedisStore final : public Store {
  public:
   /// Connects. Throws Error{unavailable}: no server, a wrong password. Error{unsupported}: the server is too
-  /// old, may evict jobs, or is a cluster.
+  /// old or may evict jobs; the URL names several servers or a database, and that is no cluster, or one.
   explicit RedisStore(const Location& location, Patience patience = {});
 
   void append(std::vector<NewEntry> entries, Completion done) override;
@@ -58,12 +60,19 @@ class RedisStore final : public Store {
   static std::exception_ptr size_refusal(const std::vector<NewEntry>& entries);
   void append_one(NewEntry entry, Completion done);
   std::string queue_name(std::uint32_t number);
+  static CommandText wake_command();
+  Reply ask_registry(const char* task, CommandText command);
+  void create_shards(std::uint32_t number, std::uint32_t shards);
+  void remove_shards(std::uint32_t number, std::uint32_t shards);
+  std::size_t revive_elsewhere(ShardId from, std::uint64_t count, NewEntry entry);
 
   const Location location_;
   const Patience patience_;
   const std::shared_ptr<WakeBell> bell_ = std::make_shared<WakeBell>();
   std::mutex names_mutex_;
   std::unordered_map<std::uint32_t, std::string> names_;  // of queues whose logs other programs write
+  SlotMap slots_;
+  const Slot registry_;
   Pipeline pipeline_;  // last: its thread completes requests until it is gone
 };
 

@@ -1,7 +1,10 @@
-// Queues, nodes, leases and the dead: each call is one script, or one transaction that only reads.
+// Queues, nodes, leases and the dead. In a cluster the registry and each shard are places of their own: a
+// call on both is several steps, in an order in which a crash between any two loses nothing, and the call can
+// be made again. A single server takes the same steps.
 #include <algorithm>
 #include <unordered_map>
 
+#include "store/blocking.h"
 #include "store/limits.h"
 #include "store/redis/examine.h"
 #include "store/redis/keys.h"
@@ -11,10 +14,19 @@
 namespace ordo::store::redis {
 namespace {
 
+/// The call of a script on some keys of a shard.
 template <class... Arguments>
-CommandText script_call(const Script& script, const Arguments&... arguments) {
+void shard_call(CommandText& commands, const Script& script, ShardId shard,
+                std::initializer_list<std::string_view> parts, const Arguments&... arguments) {
+  call(commands, script, parts.size(), sizeof...(arguments));
+  for (const auto part : parts) commands.word(std::string_view(shard_key(shard, part)));
+  (commands.word(arguments), ...);
+}
+
+template <class... Arguments>
+CommandText registry_command(const Script& script, const Arguments&... arguments) {
   CommandText commands;
-  call(commands, script, 0, sizeof...(arguments));
+  registry_call(commands, script, sizeof...(arguments));
   (commands.word(arguments), ...);
   return commands;
 }
@@ -32,20 +44,36 @@ QueueDefinition definition_of(const std::string& name, std::string_view text) {
           .paused = text.substr(second + 1) == "1"};
 }
 
+QueueDefinition definition_of(std::string_view name, const Reply& reply) {
+  return {.number = static_cast<std::uint32_t>(reply.at(0).number()),
+          .name = std::string(name),
+          .shards = static_cast<std::uint32_t>(reply.at(1).number()),
+          .paused = reply.at(2).text == "1"};
+}
+
 }  // namespace
+
+CommandText RedisStore::wake_command() {
+  CommandText command;
+  command.add("XADD", kWakeKey, "MAXLEN", 1, "*", "w", "");
+  return command;
+}
+
+Reply RedisStore::ask_registry(const char* task, CommandText command) {
+  return pipeline_.ask(task, registry_, std::move(command)).at(0);
+}
 
 // ------------------------------------------------------------------------------------------------- queues
 
 QueueList RedisStore::queues() {
+  // The version first: what changes in between is then seen as a change later.
   CommandText commands;
-  commands.add("MULTI");
   commands.add("HGET", kCountersKey, "version");
   commands.add("HGETALL", kQueuesKey);
-  commands.add("EXEC");
-  const auto replies = pipeline_.ask("read the queues", std::move(commands));
+  const auto replies = pipeline_.ask("read the queues", registry_, std::move(commands));
   QueueList list;
-  list.version = replies.back().at(0).number();
-  const auto& rows = replies.back().at(1).items;
+  list.version = replies.at(0).number();
+  const auto& rows = replies.at(1).items;
   for (std::size_t i = 0; i + 1 < rows.size(); i += 2) {
     list.queues.push_back(definition_of(rows[i].text, rows[i + 1].text));
   }
@@ -54,64 +82,101 @@ QueueList RedisStore::queues() {
   return list;
 }
 
+// A number is given, shards are made for it, and only then the queue has its name. Shards that got none are
+// found by nobody; those of a number that another caller's was faster than go at once.
 QueueDefinition RedisStore::define(std::string_view name, std::uint32_t shards) {
   check_definition(name, shards);
-  const auto reply = pipeline_.ask("define a queue", script_call(define_script(), name, shards)).at(0);
-  return {.number = static_cast<std::uint32_t>(reply.at(0).number()),
-          .name = std::string(name),
-          .shards = static_cast<std::uint32_t>(reply.at(1).number()),
-          .paused = reply.at(2).text == "1"};
+  const auto found = ask_registry("define a queue", registry_command(find_queue_script(), name));
+  if (found.items.size() > 1) return definition_of(name, found);
+  const auto number = static_cast<std::uint32_t>(found.at(0).number());
+  create_shards(number, shards);
+  const auto command = registry_command(name_queue_script(), name, number, shards);
+  auto queue = definition_of(name, ask_registry("define a queue", command));
+  if (queue.number != number) remove_shards(number, shards);
+  return queue;
+}
+
+void RedisStore::create_shards(std::uint32_t number, std::uint32_t shards) {
+  std::map<Slot, CommandText> commands;
+  for (std::uint32_t index = 0; index < shards; ++index) {
+    const ShardId shard{number, index};
+    shard_call(commands[slots_.slot_of(shard)], create_script(), shard, {"log", "meta"});
+  }
+  pipeline_.ask("make the shards of a queue", std::move(commands));
+}
+
+void RedisStore::remove_shards(std::uint32_t number, std::uint32_t shards) {
+  std::map<Slot, CommandText> commands;
+  for (std::uint32_t index = 0; index < shards; ++index) {
+    const ShardId shard{number, index};
+    commands[slots_.slot_of(shard)].add("UNLINK", shard_key(shard, "log"), shard_key(shard, "meta"),
+                                        shard_key(shard, "states"), shard_key(shard, "dead"),
+                                        shard_key(shard, "ages"));
+  }
+  pipeline_.ask("remove the shards of a queue", std::move(commands));
 }
 
 bool RedisStore::set_paused(std::string_view name, bool paused) {
-  const auto command = script_call(pause_script(), name, paused ? 1 : 0);
-  return pipeline_.ask("pause a queue", command).at(0).integer == 1;
+  const auto command = registry_command(pause_script(), name, paused ? 1 : 0);
+  return ask_registry("pause a queue", command).integer == 1;
 }
 
+// The name goes last: a queue that was removed by half refuses pushes, and is there to be removed again. The
+// other way round, who still knows its number would push where nobody looks.
 bool RedisStore::remove(std::string_view name) {
-  return pipeline_.ask("remove a queue", script_call(remove_script(), name)).at(0).integer == 1;
+  const auto list = queues();
+  const auto* queue = list.find(name);
+  if (queue == nullptr) return false;
+  remove_shards(queue->number, queue->shards);
+  const auto command = registry_command(forget_queue_script(), name, queue->number);
+  return ask_registry("remove a queue", command).integer == 1;
 }
 
 // -------------------------------------------------------------------------------------------------- nodes
 
 void RedisStore::join(const std::string& node, const std::string& facts) {
   check_node(node);
-  pipeline_.ask("join", script_call(join_script(), std::string_view(node), std::string_view(facts)));
+  ask_registry("join", registry_command(join_script(), std::string_view(node), std::string_view(facts)));
 }
 
 bool RedisStore::renew(const std::string& node) {
-  return pipeline_.ask("renew", script_call(renew_script(), std::string_view(node))).at(0).integer == 1;
+  return ask_registry("renew", registry_command(renew_script(), std::string_view(node))).integer == 1;
 }
 
 bool RedisStore::request(const std::string& node, NodeRequest request) {
-  const auto command = script_call(request_script(), std::string_view(node), static_cast<int>(request));
-  return pipeline_.ask("ask a node", command).at(0).integer == 1;
+  const auto command = registry_command(request_script(), std::string_view(node), static_cast<int>(request));
+  return ask_registry("ask a node", command).integer == 1;
 }
 
+// Once the node is forgotten anybody may take what it holds. That is freed by the tokens seen before: should
+// the node join again meanwhile, it keeps what it takes then.
 void RedisStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
   check_node(node);
+  const auto rows = shards();
   const auto seen = seen_renewals ? std::to_string(*seen_renewals) : std::string();
-  pipeline_.ask("leave", script_call(leave_script(), std::string_view(node), std::string_view(seen)));
+  const auto command = registry_command(leave_script(), std::string_view(node), std::string_view(seen));
+  if (ask_registry("leave", command).integer == 0) return;
+  std::map<Slot, CommandText> commands;
+  for (const auto& row : rows) {
+    if (row.owner != node) continue;
+    shard_call(commands[slots_.slot_of(row.shard)], free_script(), row.shard, {"log", "meta"},
+               std::string_view(node), row.token);
+  }
+  pipeline_.ask("free shards", std::move(commands));
 }
 
 std::vector<NodeRow> RedisStore::nodes() {
-  CommandText commands;
-  commands.add("MULTI");
-  commands.add("HGETALL", kNodesKey);
-  commands.add("HGETALL", kFactsKey);
-  commands.add("HGETALL", kRequestsKey);
-  commands.add("EXEC");
-  const auto replies = pipeline_.ask("read the nodes", std::move(commands));
+  const auto reply = ask_registry("read the nodes", registry_command(nodes_script()));
   std::map<std::string, NodeRow> rows;
-  const auto& nodes = replies.back().at(0).items;
+  const auto& nodes = reply.at(0).items;
   for (std::size_t i = 0; i + 1 < nodes.size(); i += 2) {
     rows[nodes[i].text] = {.id = nodes[i].text, .renewals = nodes[i + 1].number()};
   }
-  const auto& facts = replies.back().at(1).items;
+  const auto& facts = reply.at(1).items;
   for (std::size_t i = 0; i + 1 < facts.size(); i += 2) {
     if (const auto row = rows.find(facts[i].text); row != rows.end()) row->second.facts = facts[i + 1].text;
   }
-  const auto& requests = replies.back().at(2).items;
+  const auto& requests = reply.at(2).items;
   for (std::size_t i = 0; i + 1 < requests.size(); i += 2) {
     const auto row = rows.find(requests[i].text);
     if (row != rows.end()) row->second.request = static_cast<NodeRequest>(requests[i + 1].number());
@@ -124,59 +189,75 @@ std::vector<NodeRow> RedisStore::nodes() {
 // ------------------------------------------------------------------------------------------------- leases
 
 std::vector<ShardRow> RedisStore::shards() {
-  const auto reply = pipeline_.ask("read the shards", script_call(shards_script())).at(0);
+  std::map<Slot, CommandText> commands;
+  std::vector<ShardId> shards;
+  for (const auto& queue : queues().queues) {
+    for (std::uint32_t index = 0; index < queue.shards; ++index) shards.push_back({queue.number, index});
+  }
+  for (const auto shard : shards) {
+    commands[slots_.slot_of(shard)].add("HMGET", shard_key(shard, "meta"), "owner", "token", "batch",
+                                        "position", "counts", "dead", "trimmed");
+  }
+  const auto replies = pipeline_.ask("read the shards", std::move(commands));
+  std::map<Slot, std::size_t> next;
   std::vector<ShardRow> rows;
-  for (const auto& row : reply.items) {
-    rows.push_back({.shard = {static_cast<std::uint32_t>(row.at(0).number()),
-                              static_cast<std::uint32_t>(row.at(1).number())},
-                    .owner = row.at(2).text,
-                    .token = row.at(3).number(),
-                    .batch = row.at(4).number(),
-                    .position = row.at(5).number(),
-                    .counts = row.at(6).text,
-                    .dead = row.at(7).number(),
-                    .dead_trimmed = row.at(8).number()});
+  for (const auto shard : shards) {
+    const auto slot = slots_.slot_of(shard);
+    const auto& row = replies.at(slot)[next[slot]++];
+    if (row.at(0).is_nil()) continue;  // just removed
+    rows.push_back({.shard = shard,
+                    .owner = row.at(0).text,
+                    .token = row.at(1).number(),
+                    .batch = row.at(2).number(),
+                    .position = row.at(3).number(),
+                    .counts = row.at(4).text,
+                    .dead = row.at(5).number(),
+                    .dead_trimmed = row.at(6).number()});
   }
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.shard < b.shard; });
   return rows;
 }
 
+// That the owner still is as silent as the candidate saw it is asked first. Should it come to life between
+// the two steps, then later than its lease lasted: it holds nothing until it has acquired it anew
+// (runtime/lease_keeper.cpp), and that changes the token.
 std::vector<Grant> RedisStore::acquire(const std::string& node, std::uint64_t holder,
                                        std::span<const Claim> claims) {
-  CommandText commands;
-  call(commands, acquire_script(), 0, 2 + 5 * claims.size());
-  commands.word(std::string_view(node));
-  commands.word(holder);
+  std::map<std::string, std::uint64_t> renewals;
+  for (const auto& row : nodes()) renewals[row.id] = row.renewals;
+  if (!renewals.contains(node)) return {};
+  std::map<Slot, CommandText> commands;
+  std::vector<const Claim*> asked;
   for (const auto& claim : claims) {
-    commands.word(claim.shard.queue);
-    commands.word(claim.shard.index);
-    commands.word(std::string_view(claim.seen_owner));
-    commands.word(claim.seen_token);
-    commands.word(claim.seen_renewals);
+    const auto owner = renewals.find(claim.seen_owner);
+    if (owner != renewals.end() && owner->second != claim.seen_renewals) continue;
+    shard_call(commands[slots_.slot_of(claim.shard)], acquire_script(), claim.shard, {"log", "meta"},
+               std::string_view(node), holder, std::string_view(claim.seen_owner), claim.seen_token);
+    asked.push_back(&claim);
   }
-  const auto reply = pipeline_.ask("acquire shards", std::move(commands)).at(0);
+  const auto replies = pipeline_.ask("acquire shards", std::move(commands));
+  std::map<Slot, std::size_t> next;
   std::vector<Grant> grants;
-  for (const auto& row : reply.items) {
-    const auto& last = row.at(3);
-    const auto& claim = claims[row.at(0).number()];
-    grants.push_back({.shard = claim.shard,
-                      .lease = {.token = row.at(1).number(), .holder = holder},
-                      .batch = row.at(2).number(),
+  for (const auto* claim : asked) {
+    const auto slot = slots_.slot_of(claim->shard);
+    const auto& row = replies.at(slot)[next[slot]++];
+    if (row.is_nil()) continue;
+    const auto& last = row.at(2);
+    grants.push_back({.shard = claim->shard,
+                      .lease = {.token = row.at(0).number(), .holder = holder},
+                      .batch = row.at(1).number(),
                       .head = last.is_nil() ? 0 : seq_of(last.text),
-                      .clean = row.at(4).number() == 0,
-                      .crashed = claim.takes_from_another(node)});
+                      .clean = row.at(3).number() == 0,
+                      .crashed = claim->takes_from_another(node)});
   }
   return grants;
 }
 
 void RedisStore::release(std::span<const std::pair<ShardId, Lease>> leases) {
-  CommandText commands;
-  call(commands, release_script(), 0, 4 * leases.size());
+  std::map<Slot, CommandText> commands;
   for (const auto& [shard, lease] : leases) {
-    commands.word(shard.queue);
-    commands.word(shard.index);
-    commands.word(lease.token);
-    commands.word(lease.holder);
+    shard_call(commands[slots_.slot_of(shard)], release_script(), shard, {"log", "meta"}, lease.token,
+               lease.holder);
   }
   pipeline_.ask("release shards", std::move(commands));
 }
@@ -188,17 +269,19 @@ std::vector<DeadRow> RedisStore::dead(std::uint32_t queue, std::uint64_t after, 
   const auto found = std::find_if(list.queues.begin(), list.queues.end(),
                                   [&](const auto& known) { return known.number == queue; });
   if (found == list.queues.end() || max_rows == 0) return {};
-  CommandText commands;
-  commands.add("MULTI");
+  std::map<Slot, CommandText> commands;
   for (std::uint32_t index = 0; index < found->shards; ++index) {
+    const ShardId shard{queue, index};
     const auto first = dead_count(after) + (index > dead_index(after) ? 0 : 1);
-    commands.add("XRANGE", shard_key({queue, index}, "dead"), std::to_string(first), "+", "COUNT", max_rows);
+    commands[slots_.slot_of(shard)].add("XRANGE", shard_key(shard, "dead"), std::to_string(first), "+",
+                                        "COUNT", max_rows);
   }
-  commands.add("EXEC");
   const auto replies = pipeline_.ask("list the dead", std::move(commands));
+  std::map<Slot, std::size_t> next;
   std::vector<DeadRow> rows;
   for (std::uint32_t index = 0; index < found->shards; ++index) {
-    for (const auto& entry : replies.back().at(index).items) {
+    const auto slot = slots_.slot_of(ShardId{queue, index});
+    for (const auto& entry : replies.at(slot)[next[slot]++].items) {
       const auto& id = entry.at(0).text;
       const Reply count{.type = Reply::Type::text, .text = id.substr(0, id.find('-'))};
       const auto& fields = entry.at(1);
@@ -214,49 +297,108 @@ std::vector<DeadRow> RedisStore::dead(std::uint32_t queue, std::uint64_t after, 
 }
 
 std::size_t RedisStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
-  CommandText commands;
-  call(commands, erase_dead_script(), 0, 1 + 2 * nos.size());
-  commands.word(queue);
-  for (const auto no : nos) {
-    commands.word(dead_index(no));
-    commands.word(dead_count(no));
+  std::map<std::uint32_t, std::vector<std::uint64_t>> by_index;
+  for (const auto no : nos) by_index[dead_index(no)].push_back(dead_count(no));
+  std::map<Slot, CommandText> commands;
+  for (const auto& [index, counts] : by_index) {
+    const ShardId shard{queue, index};
+    auto& text = commands[slots_.slot_of(shard)];
+    call(text, erase_dead_script(), 3, counts.size());
+    for (const auto* part : {"dead", "ages", "meta"}) text.word(std::string_view(shard_key(shard, part)));
+    for (const auto count : counts) text.word(count);
   }
-  return pipeline_.ask("erase the dead", std::move(commands)).at(0).number();
+  std::size_t erased = 0;
+  for (const auto& [slot, replies] : pipeline_.ask("erase the dead", std::move(commands))) {
+    for (const auto& reply : replies) erased += reply.number();
+  }
+  return erased;
 }
 
+// Each payload is one step: out of the dead, and into a log that is in the same slot, as its own shard's is.
 std::size_t RedisStore::revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
                                std::vector<NewEntry> entries) {
   check_revive(nos.size(), entries.size());
   if (const auto refusal = size_refusal(entries)) std::rethrow_exception(refusal);
-  std::vector<ShardId> logs;
-  std::unordered_map<ShardId, std::size_t> places;  // in KEYS, from 1
-  for (const auto& entry : entries) {
-    if (places.emplace(entry.shard, logs.size() + 1).second) logs.push_back(entry.shard);
-  }
-  CommandText commands;
-  call(commands, revive_script(), logs.size(), 1 + 4 * nos.size());
-  for (const auto log : logs) commands.word(std::string_view(shard_key(log, "log")));
-  commands.word(queue);
+  std::map<Slot, CommandText> questions;
+  std::map<Slot, std::vector<ShardId>> logs;
+  std::map<std::pair<std::uint32_t, ShardId>, std::vector<std::size_t>> by_shards;
   for (std::size_t i = 0; i < nos.size(); ++i) {
-    commands.word(dead_index(nos[i]));
-    commands.word(dead_count(nos[i]));
-    commands.word(places.at(entries[i].shard));
-    commands.word(std::string_view(entries[i].bytes));
+    const auto log = entries[i].shard;
+    questions[slots_.slot_of(log)].add("EXISTS", shard_key(log, "log"));
+    logs[slots_.slot_of(log)].push_back(log);
+    by_shards[{dead_index(nos[i]), log}].push_back(i);
   }
-  const auto answer = pipeline_.ask("revive the dead", std::move(commands)).at(0).integer;
-  if (answer < 0) {
-    const auto missing = logs[static_cast<std::size_t>(-answer - 1)];
-    throw unknown_shard(missing.queue, missing.index);
+  for (const auto& [slot, replies] : pipeline_.ask("look for the logs", std::move(questions))) {
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      if (replies[i].integer == 0) throw unknown_shard(logs[slot][i].queue, logs[slot][i].index);
+    }
   }
-  return static_cast<std::size_t>(answer);
+  std::size_t revived = 0;
+  std::map<Slot, CommandText> commands;
+  for (const auto& [shards, places] : by_shards) {
+    const ShardId from{queue, shards.first};
+    const auto slot = slots_.slot_of(from);
+    if (slots_.slot_of(shards.second) != slot) {
+      for (const auto i : places)
+        revived += revive_elsewhere(from, dead_count(nos[i]), std::move(entries[i]));
+      continue;
+    }
+    auto& text = commands[slot];
+    call(text, revive_script(), 4, 2 * places.size());
+    text.word(std::string_view(shard_key(shards.second, "log")));
+    for (const auto* part : {"dead", "ages", "meta"}) text.word(std::string_view(shard_key(from, part)));
+    for (const auto i : places) {
+      text.word(dead_count(nos[i]));
+      text.word(std::string_view(entries[i].bytes));
+    }
+  }
+  for (const auto& [slot, replies] : pipeline_.ask("revive the dead", std::move(commands))) {
+    for (const auto& reply : replies) revived += reply.integer < 0 ? 0 : reply.number();
+  }
+  if (revived > 0) ask_registry("wake", wake_command());
+  return revived;
+}
+
+// Two slots: it is appended before it is removed. Who dies in between revives it twice, and never loses it.
+std::size_t RedisStore::revive_elsewhere(ShardId from, std::uint64_t count, NewEntry entry) {
+  CommandText look;
+  const auto id = std::to_string(count) + "-1";
+  look.add("XRANGE", shard_key(from, "dead"), id, id);
+  if (pipeline_.ask("look for the dead", slots_.slot_of(from), std::move(look)).at(0).items.empty()) return 0;
+  std::vector<NewEntry> entries;
+  entries.push_back(std::move(entry));
+  append_and_wait(*this, std::move(entries));
+  const auto no = dead_no(count, from.index);
+  return erase_dead(from.queue, std::span(&no, 1));
 }
 
 Time RedisStore::now() { return pipeline_.server_time(); }
 
 std::vector<Finding> RedisStore::examine() {
-  CommandText command;
-  command.add("INFO");
-  return examine_server(pipeline_.ask("examine the server", std::move(command)).at(0).text);
+  std::vector<Finding> findings;
+  const auto masters = slots_.masters();
+  for (const auto& address : masters) {
+    Connection connection(location_.at(address), patience_.answer);
+    CommandText commands;
+    commands.add("INFO");
+    commands.add("CONFIG", "GET", "appendfsync");  // a right that not every user has
+    connection.send(commands);
+    const auto info = connection.receive();
+    const auto setting = connection.receive();
+    if (slots_.is_cluster() && findings.empty()) {
+      CommandText command;
+      command.add("CLUSTER", "INFO");
+      findings.push_back(
+          examine_cluster(connection.ask("examine the cluster", command)[0].text, masters.size()));
+    }
+    for (auto& finding :
+         examine_server(info.text, setting.items.size() == 2 ? setting.at(1).text : std::string())) {
+      if (slots_.is_cluster())
+        finding.what = address.host + ":" + std::to_string(address.port) + ": " + finding.what;
+      findings.push_back(std::move(finding));
+    }
+  }
+  return findings;
 }
 
 }  // namespace ordo::store::redis

@@ -1,5 +1,5 @@
-// The protocol of Redis, version 2: all that a server says without being asked for more. A reader of our own,
-// because hiredis 0.14 makes eight allocations of every log entry.
+// The protocol of Redis, versions 2 and 3, but for what nothing of ours is answered with (streamed values,
+// attributes). A reader of our own, because hiredis 0.14 makes eight allocations of every log entry.
 #include "store/redis/resp.h"
 
 #include <charconv>
@@ -93,7 +93,16 @@ bool ReplyParser::take_value(Reply& reply, std::size_t& items) {
       reply.type = Reply::Type::integer;
       reply.integer = parse_integer(rest);
       break;
-    case '$': {
+    case '_':
+      break;
+    case ',':
+    case '#':
+    case '(':
+      reply.type = Reply::Type::text;
+      reply.text = rest;
+      break;
+    case '$':
+    case '=': {
       const auto size = parse_integer(rest);
       if (size < 0) break;
       const auto wanted = static_cast<std::size_t>(size);
@@ -105,12 +114,16 @@ bool ReplyParser::take_value(Reply& reply, std::size_t& items) {
       at_ = behind + wanted + 2;
       return true;
     }
-    case '*': {
+    case '*':
+    case '~':
+    case '>':
+    case '%': {
       const auto size = parse_integer(rest);
       if (size < 0) break;
       items = static_cast<std::size_t>(size);
       if (items > kMaxItems) corrupt("a list is too long");
-      reply.type = Reply::Type::array;
+      if (head->front() == '%') items *= 2;
+      reply.type = head->front() == '>' ? Reply::Type::push : Reply::Type::array;
       reply.items.reserve(std::min(items, kReserveItems));
       break;
     }

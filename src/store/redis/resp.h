@@ -32,14 +32,14 @@ class CommandText {
   std::size_t count_ = 0;
 };
 
-/// What a server answers to one command.
+/// What a server answers to one command, or (a push) says unasked.
 struct Reply {
-  enum class Type { nil, status, error, integer, text, array };
+  enum class Type { nil, status, error, integer, text, array, push };
 
   Type type = Type::nil;
   std::int64_t integer = 0;
-  std::string text;  ///< of text, status and error
-  std::vector<Reply> items;
+  std::string text;          ///< of text, status and error; other simple values as they were sent
+  std::vector<Reply> items;  ///< of a map: key, value, key, …
 
   bool is_nil() const { return type == Type::nil; }
   bool is_error() const { return type == Type::error; }
@@ -51,7 +51,7 @@ struct Reply {
   std::uint64_t number() const;
 };
 
-/// Takes a server's bytes as they come, in pieces of any size, and gives whole replies (RESP2).
+/// Takes a server's bytes as they come, in pieces of any size, and gives whole replies (RESP2 and RESP3).
 class ReplyParser {
  public:
   void feed(std::string_view bytes);

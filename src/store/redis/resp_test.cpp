@@ -67,5 +67,25 @@ TEST(Resp, what_is_no_reply_is_refused) {
   EXPECT_THROW(parser.next(), Error);
 }
 
+TEST(Resp, version_3_has_maps_sets_pushes_and_more_simple_values) {
+  ReplyParser parser;
+  parser.feed(
+      "_\r\n%2\r\n$1\r\na\r\n:1\r\n$1\r\nb\r\n*1\r\n:2\r\n~1\r\n#t\r\n,1.5\r\n(123\r\n=5\r\ntxt:x\r\n"
+      ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n%0\r\n");
+  const auto replies = replies_of(parser);
+  ASSERT_EQ(replies.size(), 8u);
+  EXPECT_TRUE(replies[0].is_nil());
+  ASSERT_EQ(replies[1].items.size(), 4u);
+  EXPECT_EQ(replies[1].at(2).text, "b");
+  EXPECT_EQ(replies[1].at(3).at(0).number(), 2u);
+  EXPECT_EQ(replies[2].at(0).text, "t");
+  EXPECT_EQ(replies[3].text, "1.5");
+  EXPECT_EQ(replies[4].number(), 123u);
+  EXPECT_EQ(replies[5].text, "txt:x");
+  EXPECT_EQ(replies[6].type, Reply::Type::push);
+  EXPECT_EQ(replies[6].at(1).at(0).text, "k");
+  EXPECT_EQ(replies[7].type, Reply::Type::array);
+}
+
 }  // namespace
 }  // namespace ordo::store::redis

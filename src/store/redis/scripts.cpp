@@ -27,37 +27,6 @@ std::string sha_of(std::string_view text) {
   return hex;
 }
 
-// Shared by the scripts of the registry.
-constexpr const char* kRegistry = R"lua(
-local call = redis.call
-local queues, counters, nodes = 'ordo:{ordo}:queues', 'ordo:{ordo}:counters', 'ordo:{ordo}:nodes'
-local facts, requests, wake = 'ordo:{ordo}:facts', 'ordo:{ordo}:requests', 'ordo:{ordo}:wake'
-local function key(queue, index, part) return 'ordo:{' .. queue .. ':' .. index .. '}:' .. part end
-local function grow_on_a_full_server() call('XDEL', wake, '0-1') end
-local function wake_all() call('XADD', wake, 'MAXLEN', '1', '*', 'w', '') end
-local function changed() call('HINCRBY', counters, 'version', 1) wake_all() end
-local function definition(name)
-  local text = call('HGET', queues, name)
-  if not text then return nil end
-  local number, shards, paused = string.match(text, '^(%d+):(%d+):(%d)$')
-  return number, tonumber(shards), paused
-end
-local function each_shard(visit)
-  local all = call('HGETALL', queues)
-  for i = 2, #all, 2 do
-    local number, shards = string.match(all[i], '^(%d+):(%d+):')
-    for index = 0, tonumber(shards) - 1 do visit(number, index) end
-  end
-end
-local function now_us()
-  local time = call('TIME')
-  return tonumber(time[1]) * 1000000 + tonumber(time[2])
-end
-local function above(last, now)
-  return string.format('%.0f', math.max(tonumber(last) + 1, now))
-end
-)lua";
-
 // Shared by what writes entries: the members of one append follow each other without a gap, and all but the
 // last say how many follow. The next millisecond is begun early when this one is half used up.
 constexpr const char* kEntries = R"lua(
@@ -79,7 +48,6 @@ local function add_entry(log, place, bytes, more)
 end
 )lua";
 
-std::string registry(const char* text) { return std::string(kRegistry) + text; }
 std::string with_entries(const char* text) { return std::string(kEntries) + text; }
 
 }  // namespace
@@ -121,7 +89,12 @@ local call = redis.call
 local log, meta, states, dead, ages = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local m = call('HMGET', meta, 'owner', 'token', 'holder', 'batch', 'dead_count', 'trimmed')
 if not m[1] or m[1] == '' or m[2] ~= ARGV[1] or m[3] ~= ARGV[2] then return 0 end
-if m[4] == ARGV[4] then return 1 end
+if m[4] == ARGV[4] then
+  -- WAIT asks the replicas for what this connection wrote, and who repeats a commit may have a new one.
+  call('XDEL', log, '0-1')
+  call('HSET', meta, 'batch', m[4])
+  return 1
+end
 if m[4] ~= ARGV[3] then return 0 end
 
 local at = 9
@@ -162,244 +135,128 @@ return 1
   return script;
 }
 
-// ARGV: name, shards. Answers number, shards, paused.
-const Script& define_script() {
-  static const Script script(registry(R"lua(
-local number, shards, paused = definition(ARGV[1])
-if number then return {number, shards, paused} end
-number = string.format('%d', call('HINCRBY', counters, 'queue', 1))
-for index = 0, tonumber(ARGV[2]) - 1 do
-  call('XADD', key(number, index, 'log'), '0-1', 'e', '')
-  call('XDEL', key(number, index, 'log'), '0-1')
-  call('HSET', key(number, index, 'meta'), 'owner', '', 'token', 0, 'holder', 0, 'batch', 0, 'position', 0,
-       'counts', '', 'dead', 0, 'dead_count', 0, 'trimmed', 0, 'unclean', 0)
-end
-call('HSET', queues, ARGV[1], number .. ':' .. ARGV[2] .. ':0')
-changed()
-return {number, ARGV[2], '0'}
-)lua"));
-  return script;
-}
-
-// ARGV: name, 0 or 1. Answers whether there is such a queue.
-const Script& pause_script() {
-  static const Script script(registry(R"lua(
-local number, shards = definition(ARGV[1])
-if not number then return 0 end
-grow_on_a_full_server()
-call('HSET', queues, ARGV[1], number .. ':' .. shards .. ':' .. ARGV[2])
-changed()
+// KEYS: log, meta of a shard that does not exist.
+const Script& create_script() {
+  static const Script script(R"lua(
+local call, log, meta = redis.call, KEYS[1], KEYS[2]
+call('XADD', log, '0-1', 'e', '')
+call('XDEL', log, '0-1')
+call('HSET', meta, 'owner', '', 'token', 0, 'holder', 0, 'batch', 0, 'position', 0,
+     'counts', '', 'dead', 0, 'dead_count', 0, 'trimmed', 0, 'unclean', 0)
 return 1
-)lua"));
+)lua");
   return script;
 }
 
-// ARGV: name. Answers whether there was such a queue.
-const Script& remove_script() {
-  static const Script script(registry(R"lua(
-local number, shards = definition(ARGV[1])
-if not number then return 0 end
-for index = 0, shards - 1 do
-  call('UNLINK', key(number, index, 'log'), key(number, index, 'meta'), key(number, index, 'states'),
-       key(number, index, 'dead'), key(number, index, 'ages'))
-end
-call('HDEL', queues, ARGV[1])
-changed()
-return 1
-)lua"));
-  return script;
-}
-
-// Answers, per shard: queue, index, owner, token, batch, position, counts, dead, trimmed.
-const Script& shards_script() {
-  static const Script script(registry(R"lua(
-local rows = {}
-each_shard(function(queue, index)
-  local m = call('HMGET', key(queue, index, 'meta'), 'owner', 'token', 'batch', 'position', 'counts', 'dead', 'trimmed')
-  rows[#rows + 1] = {queue, index, m[1], m[2], m[3], m[4], m[5], m[6], m[7]}
-end)
-return rows
-)lua"));
-  return script;
-}
-
-// ARGV: node, facts.
-const Script& join_script() {
-  static const Script script(registry(R"lua(
-grow_on_a_full_server()
-call('HSET', nodes, ARGV[1], above(call('HGET', nodes, ARGV[1]) or 0, now_us()))
-call('HSET', facts, ARGV[1], ARGV[2])
-return 1
-)lua"));
-  return script;
-}
-
-// ARGV: node. Answers whether it is registered.
-const Script& renew_script() {
-  static const Script script(registry(R"lua(
-if call('HEXISTS', nodes, ARGV[1]) == 0 then return 0 end
-grow_on_a_full_server()
-call('HINCRBY', nodes, ARGV[1], 1)
-return 1
-)lua"));
-  return script;
-}
-
-// ARGV: node, what is wished of it. Answers whether it is registered.
-const Script& request_script() {
-  static const Script script(registry(R"lua(
-if call('HEXISTS', nodes, ARGV[1]) == 0 then return 0 end
-grow_on_a_full_server()
-call('HSET', requests, ARGV[1], ARGV[2])
-wake_all()
-return 1
-)lua"));
-  return script;
-}
-
-// ARGV: node, seen renewals ('': any).
-const Script& leave_script() {
-  static const Script script(registry(R"lua(
-local renewals = call('HGET', nodes, ARGV[1])
-if not renewals or (ARGV[2] ~= '' and ARGV[2] ~= renewals) then return 0 end
-grow_on_a_full_server()
-call('HDEL', nodes, ARGV[1])
-call('HDEL', facts, ARGV[1])
-call('HDEL', requests, ARGV[1])
-each_shard(function(queue, index)
-  local meta = key(queue, index, 'meta')
-  if call('HGET', meta, 'owner') == ARGV[1] then call('HSET', meta, 'owner', '') end
-end)
-return 1
-)lua"));
-  return script;
-}
-
-// ARGV: node, holder, then per claim: queue, index, seen owner, seen token, seen renewals. Answers, per
-// grant: place of the claim (from 0), token, batch, id of the last entry (nil: none), unclean.
+// KEYS: log, meta. ARGV: node, holder, seen owner, seen token. Answers token, batch, id of the last entry
+// (nil: none), unclean; or nil: not granted.
 const Script& acquire_script() {
-  static const Script script(registry(R"lua(
-if not call('HGET', nodes, ARGV[1]) then return {} end
-grow_on_a_full_server()
-local grants = {}
-local now = now_us()
-for at = 3, #ARGV, 5 do
-  local meta = key(ARGV[at], ARGV[at + 1], 'meta')
-  local m = call('HMGET', meta, 'owner', 'token', 'batch', 'unclean')
-  local granted = m[1] and m[1] == ARGV[at + 2] and m[2] == ARGV[at + 3]
-  if granted and m[1] ~= '' then
-    local renewals = call('HGET', nodes, m[1])
-    granted = not renewals or renewals == ARGV[at + 4]
-  end
-  if granted then
-    local token = above(m[2], now)
-    call('HSET', meta, 'owner', ARGV[1], 'token', token, 'holder', ARGV[2], 'unclean', 1)
-    local last = call('XREVRANGE', key(ARGV[at], ARGV[at + 1], 'log'), '+', '-', 'COUNT', 1)
-    grants[#grants + 1] = {(at - 3) / 5, token, m[3], last[1] and last[1][1] or false, m[4]}
-  end
-end
-return grants
-)lua"));
+  static const Script script(R"lua(
+local call, log, meta = redis.call, KEYS[1], KEYS[2]
+local m = call('HMGET', meta, 'owner', 'token', 'batch', 'unclean')
+if not m[1] or m[1] ~= ARGV[3] or m[2] ~= ARGV[4] then return false end
+local time = call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local token = string.format('%.0f', math.max(tonumber(m[2]) + 1, now))
+call('XDEL', log, '0-1')
+call('HSET', meta, 'owner', ARGV[1], 'token', token, 'holder', ARGV[2], 'unclean', 1)
+local last = call('XREVRANGE', log, '+', '-', 'COUNT', 1)
+return {token, m[3], last[1] and last[1][1] or false, m[4]}
+)lua");
   return script;
 }
 
-// ARGV, per lease: queue, index, token, holder.
-const Script& release_script() {
-  static const Script script(registry(R"lua(
-grow_on_a_full_server()
-for at = 1, #ARGV, 4 do
-  local meta = key(ARGV[at], ARGV[at + 1], 'meta')
-  local m = call('HMGET', meta, 'owner', 'token', 'holder')
-  if m[1] and m[1] ~= '' and m[2] == ARGV[at + 2] and m[3] == ARGV[at + 3] then
-    call('HSET', meta, 'owner', '', 'unclean', 0)
-  end
+// KEYS: log, meta. ARGV: owner, token. Its end was not clean.
+const Script& free_script() {
+  static const Script script(R"lua(
+local call, log, meta = redis.call, KEYS[1], KEYS[2]
+local m = call('HMGET', meta, 'owner', 'token')
+if m[1] == ARGV[1] and m[2] == ARGV[2] then
+  call('XDEL', log, '0-1')
+  call('HSET', meta, 'owner', '')
 end
 return 1
-)lua"));
+)lua");
+  return script;
+}
+
+// KEYS: log, meta. ARGV: token, holder.
+const Script& release_script() {
+  static const Script script(R"lua(
+local call, log, meta = redis.call, KEYS[1], KEYS[2]
+local m = call('HMGET', meta, 'owner', 'token', 'holder')
+if m[1] and m[1] ~= '' and m[2] == ARGV[1] and m[3] == ARGV[2] then
+  call('XDEL', log, '0-1')
+  call('HSET', meta, 'owner', '', 'unclean', 0)
+end
+return 1
+)lua");
   return script;
 }
 
 // A server that came back has lost what it had not yet written down or replicated: then its log may count
 // from a lower number than its owner has read, and new entries would be overlooked. The log is set behind
-// what was read, and the owner loses the lease, so that the shard is read anew. ARGV, per shard: queue,
-// index, id that was read up to, token, holder. Answers how many logs had gone back.
+// what was read, and the owner loses the lease, so that the shard is read anew. KEYS: log, meta. ARGV: id
+// that was read up to, token, holder. Answers whether the log had gone back.
 const Script& catch_up_script() {
-  static const Script script(registry(R"lua(
+  static const Script script(R"lua(
+local call, log, meta = redis.call, KEYS[1], KEYS[2]
 local function parts(id)
   local ms, n = string.match(id, '^(%d+)-(%d+)$')
   return tonumber(ms), tonumber(n)
 end
-local gone_back = 0
-for at = 1, #ARGV, 5 do
-  local log, meta = key(ARGV[at], ARGV[at + 1], 'log'), key(ARGV[at], ARGV[at + 1], 'meta')
-  if call('EXISTS', log) == 1 then
-    local info = call('XINFO', 'STREAM', log)
-    local last
-    for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1] end end
-    local ms, n = parts(last)
-    local read_ms, read_n = parts(ARGV[at + 2])
-    if ms < read_ms or (ms == read_ms and n < read_n) then
-      gone_back = gone_back + 1
-      grow_on_a_full_server()
-      call('XSETID', log, ARGV[at + 2])
-      local m = call('HMGET', meta, 'token', 'holder')
-      if m[1] == ARGV[at + 3] and m[2] == ARGV[at + 4] then call('HSET', meta, 'owner', '', 'unclean', 1) end
-    end
-  end
-end
-return gone_back
-)lua"));
+if call('EXISTS', log) == 0 then return 0 end
+local info = call('XINFO', 'STREAM', log)
+local last
+for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1] end end
+local ms, n = parts(last)
+local read_ms, read_n = parts(ARGV[1])
+if ms > read_ms or (ms == read_ms and n >= read_n) then return 0 end
+call('XDEL', log, '0-1')
+call('XSETID', log, ARGV[1])
+local m = call('HMGET', meta, 'token', 'holder')
+if m[1] == ARGV[2] and m[2] == ARGV[3] then call('HSET', meta, 'owner', '', 'unclean', 1) end
+return 1
+)lua");
   return script;
 }
 
 namespace {
 
 constexpr const char* kTakeDead = R"lua(
-local function take_dead(queue, index, count)
-  local base = 'ordo:{' .. queue .. ':' .. index .. '}:'
-  if call('XDEL', base .. 'dead', count .. '-1') == 0 then return false end
-  call('ZREM', base .. 'ages', string.format('%016d', tonumber(count)))
-  call('HINCRBY', base .. 'meta', 'dead', -1)
+local function take_dead(dead, ages, meta, count)
+  if call('XDEL', dead, count .. '-1') == 0 then return false end
+  call('ZREM', ages, string.format('%016d', tonumber(count)))
+  call('HINCRBY', meta, 'dead', -1)
   return true
 end
 )lua";
 
 }  // namespace
 
-// ARGV: queue, then per payload: index, count. Answers how many there were.
+// KEYS: dead, ages, meta. ARGV: counts of the payloads. Answers how many there were.
 const Script& erase_dead_script() {
   static const Script script("local call = redis.call\n" + std::string(kTakeDead) + R"lua(
 local taken = 0
-for at = 2, #ARGV, 2 do
-  if take_dead(ARGV[1], ARGV[at], ARGV[at + 1]) then taken = taken + 1 end
+for i = 1, #ARGV do
+  if take_dead(KEYS[1], KEYS[2], KEYS[3], ARGV[i]) then taken = taken + 1 end
 end
 return taken
 )lua");
   return script;
 }
 
-// KEYS: logs. ARGV: queue, then per payload: index, count, place of the log in KEYS, bytes of the entry.
-// Answers how many were revived, or minus the place of a log that does not exist: then nothing was written.
+// KEYS: log, dead, ages, meta. ARGV, per payload: count, bytes of the entry. Answers how many were revived,
+// or -1: there is no such log, and nothing was written.
 const Script& revive_script() {
   static const Script script(std::string(kEntries) + kTakeDead + R"lua(
-for i = 1, #KEYS do
-  if call('EXISTS', KEYS[i]) == 0 then return -i end
+if call('EXISTS', KEYS[1]) == 0 then return -1 end
+local revived = {}
+for at = 1, #ARGV, 2 do
+  if take_dead(KEYS[2], KEYS[3], KEYS[4], ARGV[at]) then revived[#revived + 1] = ARGV[at + 1] end
 end
-local revived, counts, places = {}, {}, {}
-for at = 2, #ARGV, 4 do
-  if take_dead(ARGV[1], ARGV[at], ARGV[at + 1]) then
-    local log = KEYS[tonumber(ARGV[at + 2])]
-    revived[#revived + 1] = {log, ARGV[at + 3]}
-    counts[log] = (counts[log] or 0) + 1
-    places[log] = {}
-  end
-end
-for _, entry in ipairs(revived) do
-  local log = entry[1]
-  counts[log] = counts[log] - 1
-  add_entry(log, places[log], entry[2], counts[log])
-end
-if #revived > 0 then call('XADD', 'ordo:{ordo}:wake', 'MAXLEN', '1', '*', 'w', '') end
+local place = {}
+for i, bytes in ipairs(revived) do add_entry(KEYS[1], place, bytes, #revived - i) end
 return #revived
 )lua");
   return script;
@@ -407,9 +264,11 @@ return #revived
 
 std::span<const Script* const> all_scripts() {
   static const std::array scripts = {
-      &append_script(),  &commit_script(),  &define_script(),   &pause_script(),      &remove_script(),
-      &shards_script(),  &join_script(),    &renew_script(),    &request_script(),    &leave_script(),
-      &acquire_script(), &release_script(), &catch_up_script(), &erase_dead_script(), &revive_script(),
+      &append_script(),       &commit_script(),     &revive_script(), &erase_dead_script(),
+      &create_script(),       &acquire_script(),    &free_script(),   &release_script(),
+      &catch_up_script(),     &find_queue_script(), &pause_script(),  &name_queue_script(),
+      &forget_queue_script(), &join_script(),       &renew_script(),  &request_script(),
+      &leave_script(),        &nodes_script(),
   };
   return scripts;
 }

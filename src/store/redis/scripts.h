@@ -18,23 +18,32 @@ struct Script {
 // What each takes and answers stands above its text (scripts.cpp).
 const Script& append_script();
 const Script& commit_script();
-const Script& define_script();
+const Script& revive_script();
+const Script& erase_dead_script();
+const Script& create_script();
+const Script& acquire_script();
+const Script& free_script();
+const Script& release_script();
+const Script& catch_up_script();
+
+// Those of the registry (registry_scripts.cpp). Their keys are always the same.
+const Script& find_queue_script();
+const Script& name_queue_script();
 const Script& pause_script();
-const Script& remove_script();
-const Script& shards_script();
+const Script& forget_queue_script();
+const Script& nodes_script();
 const Script& join_script();
 const Script& renew_script();
 const Script& request_script();
 const Script& leave_script();
-const Script& acquire_script();
-const Script& release_script();
-const Script& catch_up_script();
-const Script& erase_dead_script();
-const Script& revive_script();
 
 std::span<const Script* const> all_scripts();
 
-/// Begins the call of `script`; `keys` + `arguments` words follow.
+/// Begins the call of `script`; `keys` + `arguments` words follow. All keys that a script touches are named,
+/// and are in one slot: half of it must not be refused, for half of the keys having moved.
 void call(CommandText& commands, const Script& script, std::size_t keys, std::size_t arguments);
+
+/// The same for a script of the registry, whose keys it adds.
+void registry_call(CommandText& commands, const Script& script, std::size_t arguments);
 
 }  // namespace ordo::store::redis

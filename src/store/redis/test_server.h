@@ -28,7 +28,8 @@ namespace ordo::store::redis {
 
 class TestServer {
  public:
-  /// `options` as on the server's command line. It keeps nothing on disk unless they say so.
+  /// `options` as on the server's command line, with PORT for its port and BUS for another free one. It keeps
+  /// nothing on disk unless they say so.
   explicit TestServer(std::vector<std::string> options = {}) : options_(std::move(options)) {
     std::string path = (std::filesystem::temp_directory_path() / "ordo-redis-XXXXXX").string();
     if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make " + path);
@@ -50,6 +51,7 @@ class TestServer {
   Location by_socket() const { return {.socket = directory_ / "redis.sock"}; }
   const std::filesystem::path& directory() const { return directory_; }
   pid_t pid() const { return pid_; }
+  std::uint16_t bus_port() const { return bus_port_; }
   void signal(int number) const { ::kill(pid_, number); }
 
   /// kill -9; what is on disk stays.
@@ -62,7 +64,7 @@ class TestServer {
   /// Starts it, on the same port as before; returns when it answers.
   void start() {
     for (int attempt = 0; attempt < 10; ++attempt) {
-      if (location_.port == 6379) location_.port = free_port();
+      if (location_.port == 6379) location_.port = free_port(), bus_port_ = free_port();
       launch();
       if (answers()) return;
       kill();
@@ -80,7 +82,7 @@ class TestServer {
     CommandText command;
     command.begin(words.size());
     for (const auto& word : words) command.word(std::string_view(word));
-    Wire wire(by_socket(), std::chrono::seconds{10});
+    Wire wire(by_socket(), std::chrono::seconds{10}, std::chrono::seconds{10});
     wire.send(command.bytes());
     ReplyParser parser;
     char room[4096];
@@ -114,8 +116,11 @@ class TestServer {
                                "--lua-time-limit", "60000"});  // a script may take long under load
     const bool is_tls = std::find(options_.begin(), options_.end(), "--tls-port") != options_.end();
     if (!is_tls) words.insert(words.end(), {"--port", std::to_string(location_.port)});
-    for (const auto& option : options_)
-      words.push_back(option == "PORT" ? std::to_string(location_.port) : option);
+    for (const auto& option : options_) {
+      words.push_back(option == "PORT"  ? std::to_string(location_.port)
+                      : option == "BUS" ? std::to_string(bus_port_)
+                                        : option);
+    }
     std::vector<char*> arguments;
     for (auto& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -131,7 +136,7 @@ class TestServer {
     while (system_clock().steady() < end) {
       if (waitpid(pid_, nullptr, WNOHANG) != 0) return false;
       try {
-        Wire wire(by_socket(), std::chrono::seconds{1});
+        Wire wire(by_socket(), std::chrono::seconds{1}, std::chrono::seconds{1});
         wire.send("PING\r\n");
         char room[64] = {};
         const auto size = wire.receive(room, std::chrono::seconds{1});
@@ -147,6 +152,7 @@ class TestServer {
   std::vector<std::string> options_;
   std::filesystem::path directory_;
   Location location_;
+  std::uint16_t bus_port_ = 0;  // for members of a cluster
   pid_t pid_ = -1;
   pid_t last_pid_ = -1;
 };

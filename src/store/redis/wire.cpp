@@ -57,7 +57,8 @@ struct Wire::Tls {
   BIO* out = nullptr;  // the session's
 };
 
-Wire::Wire(const Location& location, Duration patience) : location_(location), patience_(patience) {
+Wire::Wire(const Location& location, Duration patience, Duration connect_within)
+    : location_(location), patience_(patience), connect_within_(connect_within) {
   // A destructor does not run when a constructor throws.
   struct CloseOnError {
     int& fd;
@@ -94,7 +95,7 @@ bool Wire::connect_to(const void* address, unsigned size) {
     if (error == EINPROGRESS) {
       error = ETIMEDOUT;
       socklen_t length = sizeof error;
-      if (wait_for(POLLOUT, patience_)) getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length);
+      if (wait_for(POLLOUT, connect_within_)) getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length);
     }
   }
   if (error == 0) return true;
@@ -254,7 +255,7 @@ void Wire::start_tls() {
     if (done == 1) return;
     if (SSL_get_error(session, done) != SSL_ERROR_WANT_READ) fail("TLS: " + tls_text());
     char piece[kTlsPiece];
-    const auto size = receive_raw(piece, patience_, -1);
+    const auto size = receive_raw(piece, connect_within_, -1);
     if (size == 0) fail("it does not answer in TLS");
     BIO_write(tls_->in, piece, static_cast<int>(size));
   }

@@ -15,8 +15,8 @@ namespace ordo::store::redis {
 /// Error{unavailable} that names the server; the wire is of no use afterwards.
 class Wire {
  public:
-  /// Connects within `patience`, which later bounds each wait for the server to take bytes, too.
-  Wire(const Location& location, Duration patience);
+  /// Connects within `connect_within`; `patience` later bounds each wait for the server to take bytes.
+  Wire(const Location& location, Duration patience, Duration connect_within);
   ~Wire();
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
@@ -29,6 +29,8 @@ class Wire {
 
   /// True: the server has said nothing that was not taken, nor closed the connection.
   bool is_quiet() const;
+
+  int descriptor() const { return fd_; }
 
  private:
   struct Tls;
@@ -45,6 +47,7 @@ class Wire {
 
   const Location location_;
   const Duration patience_;
+  const Duration connect_within_;
   int fd_ = -1;
   std::unique_ptr<Tls> tls_;
 };

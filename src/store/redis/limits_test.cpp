@@ -1,0 +1,141 @@
+// What a full server, a large delta and a clock that goes back do; and other programs that push.
+
+#include <future>
+
+#include "domain/entry.h"
+#include "store/redis/keys.h"
+#include "store/redis/store_test_calls.h"
+
+namespace ordo::store::redis {
+namespace {
+
+TEST_F(RedisStoreTest, a_full_server_takes_nothing_more_and_can_be_emptied) {  // stores.md §6.2
+  TestServer full;
+  RedisStore store(full.location());
+  const ShardId shard{store.define("orders", 1).number, 0};
+  const auto grant = own(store, shard);
+  append_and_wait(store,
+                  {{.shard = shard, .bytes = "a"}, {.shard = shard, .bytes = std::string(100'000, 'x')}});
+  full.run({"CONFIG", "SET", "maxmemory", "1"});
+  EXPECT_THAT(failure_of([&] { append_and_wait(store, {{.shard = shard, .bytes = "b"}}); }),
+              HasSubstr("maxmemory"));
+  EXPECT_THAT(failure_of([&] {
+                append_and_wait(store, {{.shard = shard, .bytes = "b"}, {.shard = shard, .bytes = "c"}});
+              }),
+              HasSubstr("maxmemory"));
+  EXPECT_TRUE(store.renew("n1"));
+  store.join("n2", "");
+  store.leave("n2", {});
+  store.set_paused("orders", true);
+  const auto rows = read_log(store, std::span(&shard, 1)).rows;
+  ASSERT_EQ(rows.size(), 2u);
+  Delta delta{.shard = shard, .lease = grant.lease, .batch = 1, .erase = {rows[1].seq}};
+  delta.states = {{rows[0].seq, "failed once"}};
+  delta.dead = {{.bytes = "dead"}};
+  EXPECT_EQ(commit_and_wait(store, {delta}).at(0), CommitResult::applied);
+  EXPECT_EQ(commit(store, grant, 2), CommitResult::applied) << "nothing to erase, but counts to store";
+  const std::pair<ShardId, Lease> lease{shard, grant.lease};
+  store.release(std::span(&lease, 1));
+  EXPECT_TRUE(own(store, shard).clean);
+  EXPECT_TRUE(store.remove("orders"));
+}
+
+TEST_F(RedisStoreTest, a_large_delta_is_one_step) {
+  RedisStore store(server().location(), {.answer = kPatience});
+  const ShardId shard{store.define("orders", 1).number, 0};
+  const auto grant = own(store, shard);
+  append_and_wait(store, std::vector<NewEntry>(20'000, {.shard = shard, .bytes = "x"}));
+  Delta delta{.shard = shard, .lease = grant.lease, .batch = 1};
+  for (const auto& row : read_log(store, std::span(&shard, 1)).rows) {
+    delta.erase.push_back(row.seq);
+    delta.states.push_back({row.seq, "state"});
+    delta.dead.push_back({.bytes = "dead"});
+  }
+  ASSERT_EQ(delta.erase.size(), 20'000u);
+  delta.max_dead = 5;
+  EXPECT_EQ(commit_and_wait(store, {delta}).at(0), CommitResult::applied);
+  EXPECT_TRUE(bodies(store, shard).empty());
+  EXPECT_EQ(store.load(std::span(&shard, 1)).at(0).states.size(), 20'000u);
+  EXPECT_EQ(store.dead(shard.queue, 0, 100).size(), 5u);
+}
+
+TEST_F(RedisStoreTest, a_clock_that_went_back_does_not_use_up_the_numbers_of_a_millisecond) {
+  RedisStore store(server().location());
+  const ShardId shard{store.define("orders", 1).number, 0};
+  const auto log = shard_key(shard, "log");
+  const auto ahead = static_cast<std::uint64_t>((store.now() + 1h).time_since_epoch().count() / 1000);
+  const auto jump = [&](std::uint64_t ms) {
+    server().run({"XSETID", log, std::to_string(ms) + "-" + std::to_string(kSeqHalf - 1)});
+  };
+  jump(ahead);
+  append_and_wait(store, {{.shard = shard, .bytes = "a"}});
+  append_and_wait(store, {{.shard = shard, .bytes = "b"}});
+  store.queues();  // the correction is behind the first append
+  append_and_wait(store, {{.shard = shard, .bytes = "c"}});
+  jump(ahead + 10);
+  append_and_wait(store, {{.shard = shard, .bytes = "d"}, {.shard = shard, .bytes = "e"}});
+  append_and_wait(store, {{.shard = shard, .bytes = "f"}, {.shard = shard, .bytes = "g"}});
+  const auto rows = read_log(store, std::span(&shard, 1)).rows;
+  ASSERT_EQ(rows.size(), 7u);
+  EXPECT_EQ(rows[2].seq >> kSeqBits, ahead + 1);
+  EXPECT_EQ(rows[5].seq >> kSeqBits, ahead + 11);
+  EXPECT_EQ(bodies(store, shard), (Texts{"a", "b", "c", "d", "e", "f", "g"}));
+}
+
+TEST_F(RedisStoreTest, time_is_the_servers_and_tokens_rise_with_it) {
+  RedisStore store(server().location());
+  const ShardId shard{store.define("orders", 1).number, 0};
+  constexpr Duration kSlack = 10s;  // one machine, two clocks, and answers that are slow under load
+  const auto before = store.now();
+  append_and_wait(store, {{.shard = shard, .bytes = "a"}});
+  const auto first = own(store, shard).lease.token;
+  const std::string far = "9000000000000000";
+  const auto after = store.now();
+  const auto at = read_log(store, std::span(&shard, 1)).rows.at(0).at;
+  EXPECT_GE(at, before - kSlack);
+  EXPECT_LE(at, after + kSlack);
+  EXPECT_GE(first, static_cast<std::uint64_t>((before - kSlack).time_since_epoch().count()));
+  EXPECT_LE(first, static_cast<std::uint64_t>((after + kSlack).time_since_epoch().count()));
+  store.leave("n1", {});
+  server().run({"HSET", shard_key(shard, "meta"), "token", far});
+  EXPECT_EQ(own(store, shard).lease.token, 9000000000000001u) << "after the clock went back";
+}
+
+TEST_F(RedisStoreTest, other_programs_push_with_one_xadd) {
+  RedisStore store(server().location());
+  const ShardId shard{store.define("orders", 1).number, 0};
+  const auto log_key = shard_key(shard, "log");
+  const auto log = store.open_log();
+  log->add(shard);
+  log->read(1);
+  auto waits = std::async(std::launch::async, [&] { log->wait(kUnlessWoken); });
+  server().run({"XADD", log_key, "NOMKSTREAM", "*", "id", "42", "payload", "{\"v\":1}"});
+  ASSERT_EQ(waits.wait_for(kPatience), std::future_status::ready);
+  server().run({"XADD", log_key, "NOMKSTREAM", "*", "id", "43", "key", "k", "kind", "mail", "score", "1.5",
+                "run_at", "1700000000.25", "priority", "-3", "timeout", "2.5"});
+  server().run({"XADD", log_key, "NOMKSTREAM", "*", "payload", "without a name"});
+  server().run({"XADD", log_key, "NOMKSTREAM", "*", "id", "44", "colour", "red"});
+  waits.get();
+  const auto chunk = log->read(10);
+  ASSERT_EQ(chunk.rows.size(), 4u);
+  const auto entry = [&](std::size_t i) { return domain::decode_entry(chunk.body(chunk.rows[i])); };
+  EXPECT_EQ(entry(0), (domain::Entry{.kind = "orders", .key = "42", .id = "42", .payload = "{\"v\":1}"}));
+  EXPECT_EQ(entry(1), (domain::Entry{.kind = "mail",
+                                     .key = "k",
+                                     .id = "43",
+                                     .score = 1.5,
+                                     .run_at = Time{1'700'000'000'250'000us},
+                                     .options = {.priority = -3, .timeout = 2'500ms}}));
+  EXPECT_EQ(entry(2).id, id_of(chunk.rows[2].seq));
+  EXPECT_EQ(entry(2).payload, "without a name");
+  EXPECT_EQ(entry(3).kind, "invalid-push");
+  EXPECT_THAT(std::string(entry(3).payload), HasSubstr("colour"));
+  const auto seq = chunk.rows[0].seq;
+  const auto again = store.fetch(shard, std::span(&seq, 1));
+  EXPECT_EQ(again.body(again.rows.at(0)), chunk.body(chunk.rows[0]));
+  store.remove("orders");
+  EXPECT_TRUE(server().run({"XADD", log_key, "NOMKSTREAM", "*", "id", "45"}).is_nil()) << "the queue is gone";
+}
+
+}  // namespace
+}  // namespace ordo::store::redis

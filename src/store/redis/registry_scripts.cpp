@@ -1,0 +1,142 @@
+// The steps on what belongs to no shard: queues and nodes. KEYS: those of the registry, in the order of
+// registry_call().
+#include <array>
+#include <string>
+
+#include "store/redis/keys.h"
+#include "store/redis/scripts.h"
+
+namespace ordo::store::redis {
+namespace {
+
+constexpr std::array kRegistryKeys = {kQueuesKey, kCountersKey, kNodesKey, kFactsKey, kRequestsKey, kWakeKey};
+
+Script registry(const char* text) {
+  return Script(std::string(R"lua(
+local call = redis.call
+local queues, counters, nodes, facts, requests, wake = unpack(KEYS)
+local function grow_on_a_full_server() call('XDEL', wake, '0-1') end
+local function wake_all() call('XADD', wake, 'MAXLEN', '1', '*', 'w', '') end
+local function changed() call('HINCRBY', counters, 'version', 1) wake_all() end
+local function definition(name)
+  local text = call('HGET', queues, name)
+  if not text then return nil end
+  local number, shards, paused = string.match(text, '^(%d+):(%d+):(%d)$')
+  return number, shards, paused
+end
+)lua") + text);
+}
+
+}  // namespace
+
+void registry_call(CommandText& commands, const Script& script, std::size_t arguments) {
+  call(commands, script, kRegistryKeys.size(), arguments);
+  for (const auto key : kRegistryKeys) commands.word(key);
+}
+
+// ARGV: name. Answers number, shards, paused; or the number alone that a new queue of this name may have.
+const Script& find_queue_script() {
+  static const Script script = registry(R"lua(
+local number, shards, paused = definition(ARGV[1])
+if number then return {number, shards, paused} end
+return {string.format('%d', call('HINCRBY', counters, 'queue', 1))}
+)lua");
+  return script;
+}
+
+// ARGV: name, number, shards. Answers number, shards, paused: of another if that was faster.
+const Script& name_queue_script() {
+  static const Script script = registry(R"lua(
+local number, shards, paused = definition(ARGV[1])
+if number then return {number, shards, paused} end
+call('HSET', queues, ARGV[1], ARGV[2] .. ':' .. ARGV[3] .. ':0')
+changed()
+return {ARGV[2], ARGV[3], '0'}
+)lua");
+  return script;
+}
+
+// ARGV: name, 0 or 1. Answers whether there is such a queue.
+const Script& pause_script() {
+  static const Script script = registry(R"lua(
+local number, shards = definition(ARGV[1])
+if not number then return 0 end
+grow_on_a_full_server()
+call('HSET', queues, ARGV[1], number .. ':' .. shards .. ':' .. ARGV[2])
+changed()
+return 1
+)lua");
+  return script;
+}
+
+// ARGV: name, number. Answers whether it was there still.
+const Script& forget_queue_script() {
+  static const Script script = registry(R"lua(
+if definition(ARGV[1]) ~= ARGV[2] then return 0 end
+call('HDEL', queues, ARGV[1])
+changed()
+return 1
+)lua");
+  return script;
+}
+
+// Answers renewals, facts and wishes: node, value, node, value, … A full server refuses a transaction that
+// reads as much.
+const Script& nodes_script() {
+  static const Script script =
+      registry("return {call('HGETALL', nodes), call('HGETALL', facts), call('HGETALL', requests)}\n");
+  return script;
+}
+
+// ARGV: node, facts.
+const Script& join_script() {
+  static const Script script = registry(R"lua(
+local time = call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local last = tonumber(call('HGET', nodes, ARGV[1]) or 0)
+grow_on_a_full_server()
+call('HSET', nodes, ARGV[1], string.format('%.0f', math.max(last + 1, now)))
+call('HSET', facts, ARGV[1], ARGV[2])
+return 1
+)lua");
+  return script;
+}
+
+// ARGV: node. Answers whether it is registered.
+const Script& renew_script() {
+  static const Script script = registry(R"lua(
+if call('HEXISTS', nodes, ARGV[1]) == 0 then return 0 end
+grow_on_a_full_server()
+call('HINCRBY', nodes, ARGV[1], 1)
+return 1
+)lua");
+  return script;
+}
+
+// ARGV: node, what is wished of it. Answers whether it is registered.
+const Script& request_script() {
+  static const Script script = registry(R"lua(
+if call('HEXISTS', nodes, ARGV[1]) == 0 then return 0 end
+grow_on_a_full_server()
+call('HSET', requests, ARGV[1], ARGV[2])
+wake_all()
+return 1
+)lua");
+  return script;
+}
+
+// ARGV: node, seen renewals ('': any). Answers whether it was forgotten.
+const Script& leave_script() {
+  static const Script script = registry(R"lua(
+local renewals = call('HGET', nodes, ARGV[1])
+if not renewals or (ARGV[2] ~= '' and ARGV[2] ~= renewals) then return 0 end
+grow_on_a_full_server()
+call('HDEL', nodes, ARGV[1])
+call('HDEL', facts, ARGV[1])
+call('HDEL', requests, ARGV[1])
+return 1
+)lua");
+  return script;
+}
+
+}  // namespace ordo::store::redis

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "store/redis/connection.h"
+#include "store/redis/location.h"
+#include "store/store.h"
+
+namespace ordo::store::redis {
+
+/// What a server of a cluster holds is cut into slots; a command may name keys of one slot only.
+using Slot = std::uint16_t;
+inline constexpr std::size_t kSlots = 16384;
+
+/// The slot that a cluster keeps `key` in: CRC-16 of what stands in its first braces.
+Slot cluster_slot(std::string_view key);
+
+/// A server's answer that says to ask another one. The command was not executed.
+struct Redirect {
+  Slot slot = 0;
+  Address to;
+  bool moved = true;  ///< for good; else for this command only, behind ASKING
+};
+
+/// What `reply` of the server at `from` says of another; nothing: it is no redirection.
+std::optional<Redirect> redirect_of(const Reply& reply, const Address& from);
+
+/// Which server has which slot. A single server is a cluster whose one slot, 0, has all keys. Thread-safe.
+class SlotMap {
+ public:
+  /// Asks the servers of `location` one by one until one answers. Throws as Connection does, and
+  /// Error{unsupported}: several servers are named that are no cluster.
+  SlotMap(const Location& location, Duration patience);
+
+  bool is_cluster() const { return is_cluster_; }
+  Slot slot_of(std::string_view key) const { return is_cluster_ ? cluster_slot(key) : Slot{0}; }
+  Slot slot_of(ShardId shard) const;
+  Address server_of(Slot slot) const;
+
+  /// What a server has said of a slot.
+  void moved(Slot slot, const Address& to);
+
+  /// Asks the servers that are known, when one of them cannot be reached; nothing happens if none answers.
+  void refresh();
+
+  /// How long to wait for a server to be there: the others of a cluster have to wait with it.
+  Duration connect_within() const;
+
+  /// The servers that have slots.
+  std::vector<Address> masters() const;
+
+ private:
+  void learn(Connection& connection, const Address& from);
+
+  const Location location_;
+  const Duration patience_;
+  bool is_cluster_ = false;
+  mutable std::mutex mutex_;
+  std::vector<Address> servers_;       // all that are known, those of location_ first
+  std::uint32_t answered_ = 0;         // place of the one to ask first
+  std::vector<std::uint32_t> owners_;  // by slot: places in servers_
+};
+
+}  // namespace ordo::store::redis
