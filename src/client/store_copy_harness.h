@@ -308,6 +308,8 @@ class Failing final : public store::Store {
   }
   store::QueueList queues() override { return inner_.queues(); }
   bool remove(std::string_view name) override { return inner_.remove(name); }
+  bool close(std::string_view name) override { return inner_.close(name); }
+  bool replace(std::string_view name, std::uint32_t by) override { return inner_.replace(name, by); }
   void join(const std::string& node, const std::string& facts) override { inner_.join(node, facts); }
   bool renew(const std::string& node) override { return inner_.renew(node); }
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override {

@@ -71,15 +71,20 @@ RedisLogReader::RedisLogReader(const Location& location, Duration patience, std:
       ear_(std::move(bell)),
       pause_(kFirstRetry) {}
 
+std::string RedisLogReader::Place::key() const { return shard_key(shard, closed ? "closed" : "log"); }
+
 void RedisLogReader::add(ShardId shard, Seq after, Lease lease) {
   remove(shard);
   places_.push_back({.shard = shard, .after = after, .lease = lease});
   by_key_.emplace(shard_key(shard, "log"), shard);
+  by_key_.emplace(shard_key(shard, "closed"), shard);
+  must_look_ = true;
 }
 
 void RedisLogReader::remove(ShardId shard) {
   std::erase_if(places_, [&](const Place& place) { return place.shard == shard; });
   by_key_.erase(shard_key(shard, "log"));
+  by_key_.erase(shard_key(shard, "closed"));
 }
 
 // --------------------------------------------------------------------------------------------- connection
@@ -97,6 +102,7 @@ void RedisLogReader::connect() {
   wake_id_ = last.items.empty() ? "0-0" : last.at(0).at(0).text;
   check_logs(*connection);
   connection_ = std::move(connection);
+  must_look_ = true;
 }
 
 /// The server may have lost the end of a log while it was away.
@@ -118,6 +124,21 @@ void RedisLogReader::check_logs(Connection& connection) const {
   connection.ask("check the logs", command);
 }
 
+/// Whether a log of this reader was closed since it looked last.
+bool RedisLogReader::find_closed() {
+  CommandText commands;
+  for (const auto& place : places_) commands.add("EXISTS", shard_key(place.shard, "closed"));
+  if (places_.empty()) return false;
+  const auto replies = connection_->ask("look for closed logs", commands);
+  bool has_changed = false;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const bool is_closed = replies.at(i).integer == 1;
+    has_changed = std::exchange(places_[i].closed, is_closed) != is_closed || has_changed;
+  }
+  must_look_ = false;
+  return has_changed;
+}
+
 /// Takes the answer that an interrupted wait left behind: it comes within a second.
 void RedisLogReader::finish_wait() {
   if (!std::exchange(is_waiting_, false)) return;
@@ -137,7 +158,7 @@ CommandText RedisLogReader::streams_command(std::string_view option, std::uint64
   }
   command.word(std::string_view("STREAMS"));
   command.word(kWakeKey);
-  for (const auto& place : places_) command.word(std::string_view(shard_key(place.shard, "log")));
+  for (const auto& place : places_) command.word(std::string_view(place.key()));
   command.word(std::string_view(wake_id_));
   for (const auto& place : places_) command.word(std::string_view(id_of(place.after)));
   return command;
@@ -182,8 +203,14 @@ LogChunk RedisLogReader::read(std::size_t max_rows) {
   }
   const auto shards = std::max<std::size_t>(1, places_.size());
   const auto rows_per_shard = std::max<std::size_t>(1, std::min(max_rows, row_budget_) / shards);
-  const auto reply =
-      connection_->ask("read the log", streams_command("COUNT", rows_per_shard, std::nullopt)).at(0);
+  if (must_look_) find_closed();
+  const auto ask = [&] {
+    return connection_->ask("read the log", streams_command("COUNT", rows_per_shard, std::nullopt)).at(0);
+  };
+  auto reply = ask();
+  const auto is_wake = [](const Reply& stream) { return stream.at(0).text == kWakeKey; };
+  // It may have been for this that the wake stream was written.
+  if (std::any_of(reply.items.begin(), reply.items.end(), is_wake) && find_closed()) reply = ask();
   auto page = take_streams(reply, rows_per_shard);
   adapt(page);
   places_ = std::move(page.places);
@@ -237,8 +264,7 @@ void RedisLogReader::take_stream(Page& page, Place& place, const Reply& entries)
 void RedisLogReader::finish_append(Page& page, Place& place, Seq end) {
   while (true) {
     CommandText command;
-    command.add("XRANGE", shard_key(place.shard, "log"), "(" + id_of(place.after), id_of(end), "COUNT",
-                kAppendPiece);
+    command.add("XRANGE", place.key(), "(" + id_of(place.after), id_of(end), "COUNT", kAppendPiece);
     const auto rest = connection_->ask("read the log", command).at(0);
     for (const auto& entry : rest.items) {
       add_row(page.chunk, place.shard, entry, queue_name_);

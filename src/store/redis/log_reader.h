@@ -61,6 +61,9 @@ class RedisLogReader final : public LogReader {
     Seq after = 0;
     Lease lease;
     bool caught_up = false;
+    bool closed = false;  // its log has the name of a closed one
+
+    std::string key() const;
   };
   /// What one read makes; it counts only when it is complete.
   struct Page {
@@ -74,6 +77,7 @@ class RedisLogReader final : public LogReader {
 
   void connect();
   void check_logs(Connection& connection) const;
+  bool find_closed();
   void finish_wait();
   CommandText streams_command(std::string_view option, std::uint64_t count,
                               std::optional<std::int64_t> block_ms);
@@ -89,6 +93,7 @@ class RedisLogReader final : public LogReader {
   std::unique_ptr<Connection> connection_;
   bool is_waiting_ = false;  // an answer to a blocking command is still to come
   bool is_woken_ = false;    // to be said by the next read
+  bool must_look_ = false;   // a log may have been closed
   Duration pause_;           // before the next attempt to connect
   std::string wake_id_;      // last entry of the wake stream that was seen; empty: none yet
 

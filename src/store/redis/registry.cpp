@@ -19,17 +19,24 @@ CommandText script_call(const Script& script, const Arguments&... arguments) {
   return commands;
 }
 
-/// "number:shards:paused", as the registry keeps it.
+/// Flags: 1 paused, 2 closed.
+void set_flags(QueueDefinition& queue, std::string_view digit) {
+  queue.paused = digit == "1" || digit == "3";
+  queue.closed = digit == "2" || digit == "3";
+}
+
+/// "number:shards:flags", as the registry keeps it.
 QueueDefinition definition_of(const std::string& name, std::string_view text) {
   const auto first = text.find(':');
   const auto second = text.find(':', first + 1);
   const auto number = [](std::string_view digits) {
     return static_cast<std::uint32_t>(Reply{.type = Reply::Type::text, .text = std::string(digits)}.number());
   };
-  return {.number = number(text.substr(0, first)),
-          .name = name,
-          .shards = number(text.substr(first + 1, second - first - 1)),
-          .paused = text.substr(second + 1) == "1"};
+  QueueDefinition queue{.number = number(text.substr(0, first)),
+                        .name = name,
+                        .shards = number(text.substr(first + 1, second - first - 1))};
+  set_flags(queue, text.substr(second + 1));
+  return queue;
 }
 
 }  // namespace
@@ -57,10 +64,11 @@ QueueList RedisStore::queues() {
 QueueDefinition RedisStore::define(std::string_view name, std::uint32_t shards) {
   check_definition(name, shards);
   const auto reply = pipeline_.ask("define a queue", script_call(define_script(), name, shards)).at(0);
-  return {.number = static_cast<std::uint32_t>(reply.at(0).number()),
-          .name = std::string(name),
-          .shards = static_cast<std::uint32_t>(reply.at(1).number()),
-          .paused = reply.at(2).text == "1"};
+  QueueDefinition queue{.number = static_cast<std::uint32_t>(reply.at(0).number()),
+                        .name = std::string(name),
+                        .shards = static_cast<std::uint32_t>(reply.at(1).number())};
+  set_flags(queue, reply.at(2).text);
+  return queue;
 }
 
 bool RedisStore::set_paused(std::string_view name, bool paused) {
@@ -70,6 +78,14 @@ bool RedisStore::set_paused(std::string_view name, bool paused) {
 
 bool RedisStore::remove(std::string_view name) {
   return pipeline_.ask("remove a queue", script_call(remove_script(), name)).at(0).integer == 1;
+}
+
+bool RedisStore::close(std::string_view name) {
+  return pipeline_.ask("close a queue", script_call(close_script(), name)).at(0).integer == 1;
+}
+
+bool RedisStore::replace(std::string_view name, std::uint32_t by) {
+  return pipeline_.ask("replace a queue", script_call(replace_script(), name, by)).at(0).integer == 1;
 }
 
 // -------------------------------------------------------------------------------------------------- nodes
@@ -221,7 +237,9 @@ std::size_t RedisStore::erase_dead(std::uint32_t queue, std::span<const std::uin
     commands.word(dead_index(no));
     commands.word(dead_count(no));
   }
-  return pipeline_.ask("erase the dead", std::move(commands)).at(0).number();
+  const auto erased = pipeline_.ask("erase the dead", std::move(commands)).at(0).integer;
+  if (erased < 0) throw closed_queue(queue);
+  return static_cast<std::size_t>(erased);
 }
 
 std::size_t RedisStore::revive(std::uint32_t queue, std::span<const std::uint64_t> nos,

@@ -39,8 +39,14 @@ local function changed() call('HINCRBY', counters, 'version', 1) wake_all() end
 local function definition(name)
   local text = call('HGET', queues, name)
   if not text then return nil end
-  local number, shards, paused = string.match(text, '^(%d+):(%d+):(%d)$')
-  return number, tonumber(shards), paused
+  local number, shards, flags = string.match(text, '^(%d+):(%d+):(%d)$')
+  return number, tonumber(shards), tonumber(flags)
+end
+local function drop(number, shards)
+  for index = 0, shards - 1 do
+    call('UNLINK', key(number, index, 'log'), key(number, index, 'closed'), key(number, index, 'meta'),
+         key(number, index, 'states'), key(number, index, 'dead'), key(number, index, 'ages'))
+  end
 end
 local function each_shard(visit)
   local all = call('HGETALL', queues)
@@ -162,11 +168,11 @@ return 1
   return script;
 }
 
-// ARGV: name, shards. Answers number, shards, paused.
+// ARGV: name, shards. Answers number, shards, flags.
 const Script& define_script() {
   static const Script script(registry(R"lua(
-local number, shards, paused = definition(ARGV[1])
-if number then return {number, shards, paused} end
+local number, shards, flags = definition(ARGV[1])
+if number then return {number, shards, tostring(flags)} end
 number = string.format('%d', call('HINCRBY', counters, 'queue', 1))
 for index = 0, tonumber(ARGV[2]) - 1 do
   call('XADD', key(number, index, 'log'), '0-1', 'e', '')
@@ -184,10 +190,10 @@ return {number, ARGV[2], '0'}
 // ARGV: name, 0 or 1. Answers whether there is such a queue.
 const Script& pause_script() {
   static const Script script(registry(R"lua(
-local number, shards = definition(ARGV[1])
+local number, shards, flags = definition(ARGV[1])
 if not number then return 0 end
 grow_on_a_full_server()
-call('HSET', queues, ARGV[1], number .. ':' .. shards .. ':' .. ARGV[2])
+call('HSET', queues, ARGV[1], number .. ':' .. shards .. ':' .. flags - flags % 2 + ARGV[2])
 changed()
 return 1
 )lua"));
@@ -199,13 +205,48 @@ const Script& remove_script() {
   static const Script script(registry(R"lua(
 local number, shards = definition(ARGV[1])
 if not number then return 0 end
-for index = 0, shards - 1 do
-  call('UNLINK', key(number, index, 'log'), key(number, index, 'meta'), key(number, index, 'states'),
-       key(number, index, 'dead'), key(number, index, 'ages'))
-end
+drop(number, shards)
 call('HDEL', queues, ARGV[1])
 changed()
 return 1
+)lua"));
+  return script;
+}
+
+// Its logs get another name, so that every XADD … NOMKSTREAM finds none, as that of a removed queue does.
+// ARGV: name. Answers whether there is such a queue.
+const Script& close_script() {
+  static const Script script(registry(R"lua(
+local number, shards, flags = definition(ARGV[1])
+if not number then return 0 end
+grow_on_a_full_server()
+if flags < 2 then
+  for index = 0, shards - 1 do call('RENAME', key(number, index, 'log'), key(number, index, 'closed')) end
+  call('HSET', queues, ARGV[1], number .. ':' .. shards .. ':' .. flags + 2)
+end
+changed()
+return 1
+)lua"));
+  return script;
+}
+
+// ARGV: name of a closed queue, number of the one that takes its place. Answers whether there are both.
+const Script& replace_script() {
+  static const Script script(registry(R"lua(
+local number, shards, flags = definition(ARGV[1])
+if not number or flags < 2 or number == ARGV[2] then return 0 end
+local all = call('HGETALL', queues)
+for i = 2, #all, 2 do
+  local by, by_shards = string.match(all[i], '^(%d+):(%d+):')
+  if by == ARGV[2] then
+    drop(number, shards)
+    call('HDEL', queues, all[i - 1])
+    call('HSET', queues, ARGV[1], by .. ':' .. by_shards .. ':' .. flags % 2)
+    changed()
+    return 1
+  end
+end
+return 0
 )lua"));
   return script;
 }
@@ -366,10 +407,13 @@ end
 
 }  // namespace
 
-// ARGV: queue, then per payload: index, count. Answers how many there were.
+// ARGV: queue, then per payload: index, count. Answers how many there were; -1: the queue is closed.
 const Script& erase_dead_script() {
   static const Script script("local call = redis.call\n" + std::string(kTakeDead) + R"lua(
 local taken = 0
+for at = 2, #ARGV, 2 do
+  if call('EXISTS', 'ordo:{' .. ARGV[1] .. ':' .. ARGV[at] .. '}:closed') == 1 then return -1 end
+end
 for at = 2, #ARGV, 2 do
   if take_dead(ARGV[1], ARGV[at], ARGV[at + 1]) then taken = taken + 1 end
 end
@@ -407,9 +451,10 @@ return #revived
 
 std::span<const Script* const> all_scripts() {
   static const std::array scripts = {
-      &append_script(),  &commit_script(),  &define_script(),   &pause_script(),      &remove_script(),
-      &shards_script(),  &join_script(),    &renew_script(),    &request_script(),    &leave_script(),
-      &acquire_script(), &release_script(), &catch_up_script(), &erase_dead_script(), &revive_script(),
+      &append_script(),     &commit_script(),  &define_script(),  &pause_script(),   &remove_script(),
+      &close_script(),      &replace_script(), &shards_script(),  &join_script(),    &renew_script(),
+      &request_script(),    &leave_script(),   &acquire_script(), &release_script(), &catch_up_script(),
+      &erase_dead_script(), &revive_script(),
   };
   return scripts;
 }

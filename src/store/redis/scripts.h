@@ -21,6 +21,8 @@ const Script& commit_script();
 const Script& define_script();
 const Script& pause_script();
 const Script& remove_script();
+const Script& close_script();
+const Script& replace_script();
 const Script& shards_script();
 const Script& join_script();
 const Script& renew_script();
