@@ -69,6 +69,7 @@ Duration Engine::tick() {
       for (const auto& definition : definitions_->queues) {
         if (const auto queue = queues_.find(definition.name); queue != queues_.end()) {
           queue->second->number = definition.number;
+          queue->second->options.shards = definition.shards;
           queue->second->set_paused(definition.paused);
         }
       }

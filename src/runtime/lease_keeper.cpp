@@ -30,8 +30,8 @@ void LeaseKeeper::join() {
                   "queue '" + queue + "' has " + std::to_string(definition.shards) +
                       " shards in the store and " + std::to_string(shards) +
                       " in the config; set shards = " + std::to_string(definition.shards) +
-                      " (changing the number of a live queue is `ordo reshard`, which this version does not "
-                      "have yet)");
+                      ", or change the number of the queue (`ordo reshard " + queue + " " +
+                      std::to_string(shards) + "`)");
     }
   }
   const auto before = clock_.steady();
@@ -109,9 +109,15 @@ void LeaseKeeper::look() {
     claiming = claiming_;
   }
   std::vector<domain::PlacedShard> placed;
+  std::vector<domain::ShardId> standing_still;
   for (const auto& definition : list.queues) {
+    const bool stands_still = is_resharded(definition, list, shards);
     for (const auto& row : shards) {
       if (row.shard.queue != definition.number) continue;
+      if (stands_still) {
+        if (held_.contains(row.shard)) standing_still.push_back(row.shard);
+        continue;
+      }
       const bool zombie = row.owner == node_id_ && !held_.contains(row.shard);
       placed.push_back({row.shard, definition.name,
                         dead_.contains(row.owner) || zombie ? "" : std::string_view(row.owner)});
@@ -124,6 +130,7 @@ void LeaseKeeper::look() {
     if (!holds) store_.leave(id, seen_.at(id).renewals);
   }
   auto plan = domain::plan_placement({placed, live}, node_id_, options_);
+  plan.release.insert(plan.release.end(), standing_still.begin(), standing_still.end());
   // What is still this node's in the store after a lost lease is taken again even when it belongs elsewhere:
   // only an owner can give it away.
   for (const auto& row : shards) {
@@ -132,6 +139,16 @@ void LeaseKeeper::look() {
   }
   if (!plan.release.empty()) hooks_.give_back(plan.release);
   if (claiming && !plan.claim.empty() && hooks_.may_claim()) claim(plan.claim, shards, nodes);
+}
+
+// A living node fills the new shards, or has done so: the old ones are its own alone.
+bool LeaseKeeper::is_resharded(const store::QueueDefinition& queue, const store::QueueList& list,
+                               const std::vector<store::ShardRow>& shards) const {
+  if (queue.closed) return true;
+  const auto* next = list.find(store::QueueDefinition::hidden_name(queue.name));
+  return next != nullptr && std::any_of(shards.begin(), shards.end(), [&](const store::ShardRow& row) {
+           return row.shard.queue == next->number && !row.owner.empty() && !dead_.contains(row.owner);
+         });
 }
 
 void LeaseKeeper::look_at_request(const std::vector<store::NodeRow>& nodes) {

@@ -72,6 +72,8 @@ class LeaseKeeper {
   void renew();
   void renewed(Duration sent);
   void look();
+  bool is_resharded(const store::QueueDefinition& queue, const store::QueueList& list,
+                    const std::vector<store::ShardRow>& shards) const;
   void look_at_request(const std::vector<store::NodeRow>& nodes);
   void watch_nodes(const std::vector<store::NodeRow>& nodes, Duration asked);
   void claim(const std::vector<domain::ShardId>& wanted, const std::vector<store::ShardRow>& shards,
