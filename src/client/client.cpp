@@ -164,7 +164,8 @@ void Client::Impl::send_again(const std::stop_token& stop) {
   const auto waits = [](const auto& entry) {
     return !entry.second.refused.empty() && entry.second.under_way == 0;
   };
-  while (refused_.wait(lock, stop, [&] { return std::any_of(routes_.begin(), routes_.end(), waits); })) {
+  const auto has_any = [&] { return std::any_of(routes_.begin(), routes_.end(), waits); };
+  while (refused_.wait(lock, stop, has_any) && !stop.stop_requested()) {
     std::vector<std::string> queues;
     for (const auto& entry : routes_) {
       if (waits(entry)) queues.push_back(entry.first);
@@ -225,6 +226,7 @@ Client::Impl::~Impl() {
     return std::all_of(routes_.begin(), routes_.end(),
                        [](const auto& entry) { return entry.second.under_way == 0; });
   });
+  lock.unlock();  // nobody else is here any more, and who is told may look in
   for (auto& [queue, route] : routes_) {
     for (const auto& [ticket, push] : route.refused) {
       push->done(push->refusal ? push->refusal : std::make_exception_ptr(still_closed(queue)));

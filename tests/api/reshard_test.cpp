@@ -74,7 +74,7 @@ TEST(ApiReshard, order_per_key_is_kept_while_threads_push_and_nodes_run) {
       for (int i = 0; !is_over; ++i) {
         if (const auto ahead = ++total; ahead > kAhead) notes.wait(ahead - kAhead);
         const auto key = std::to_string(producer) + "-" + std::to_string(i % 7);
-        NewJob job{.key = key, .payload = std::to_string(next[key]++)};
+        NewJob job{.payload = std::to_string(next[key]++), .key = key};
         if (producer == 0) {  // without waiting
           std::vector<NewJob> jobs;
           jobs.push_back(std::move(job));
