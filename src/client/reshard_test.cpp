@@ -83,6 +83,39 @@ TEST(Reshard, leaves_everything_as_it_was) {
   }
 }
 
+// They stand in every shard's log, each between what it is meant for and what came later.
+TEST(Reshard, controls_for_every_key_meet_what_was_there_before_them) {
+  MovedClock clock{store_copy_test::kStart};
+  store::memory::MemoryStore store(clock);
+  const auto queue = store.define("orders", 3);
+  const auto push = [&](const std::string& key) {
+    domain::Entry entry;
+    entry.id = "7";
+    entry.key = key;
+    entry.run_at = clock.wall() + seconds{1000};
+    store_copy_test::push(store, "orders", entry);
+  };
+  const auto control = [&](domain::EntryType type) {
+    domain::Entry entry;
+    entry.type = type;
+    entry.kind = "orders";
+    entry.id = "7";
+    for (std::uint32_t i = 0; i < queue.shards; ++i) {
+      store::append_and_wait(store, {{{queue.number, i}, domain::encode(entry)}});
+    }
+  };
+  for (const auto* key : {"a", "b", "c", "d", "e"}) push(key);
+  control(domain::EntryType::cancel);
+  for (const auto* key : {"b", "c", "f", "g"}) push(key);
+  control(domain::EntryType::run_now);
+  for (const auto* key : {"d", "h"}) push(key);
+  const Contents before(store, clock.wall());
+  EXPECT_EQ(before.jobs.size(), 6U);
+  const auto result = reshard(store, 8);
+  EXPECT_EQ(result.entries, 11U + 5U + 7U);
+  EXPECT_TRUE(Contents(store, clock.wall()) == before);
+}
+
 TEST(Reshard, the_number_that_is_there_is_nothing_to_do) {
   MovedClock clock{store_copy_test::kStart};
   store::memory::MemoryStore store(clock);
