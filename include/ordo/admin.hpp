@@ -86,6 +86,26 @@ struct DeadView {
   std::string error;
 };
 
+/// Where a reshard stands.
+struct ReshardProgress {
+  enum class Step : std::uint8_t {
+    waiting,  ///< for running jobs; `done` is their number
+    copying,
+  };
+  Step step = Step::waiting;
+  std::uint64_t done = 0;  ///< entries
+  std::uint64_t all = 0;   ///< as estimated; more may be pushed
+};
+
+/// What a reshard moved.
+struct ReshardResult {
+  std::uint32_t from = 0;     ///< shards
+  std::uint32_t to = 0;       ///< shards; the same: there was nothing to do
+  std::uint64_t entries = 0;  ///< pushed payloads and controls
+  std::uint64_t states = 0;   ///< jobs that have failed, waited or changed
+  std::uint64_t dead = 0;     ///< dead payloads
+};
+
 /// The one surface under CLI, HTTP and scripts: looks and manages.
 ///
 /// Thread-safe. Every call talks to the store and blocks for it; throws Error{unavailable} when it cannot be
@@ -132,6 +152,18 @@ class Admin {
   enum class RemoveJobs { refuse, with_jobs };
   /// False: the queue still has jobs or dead payloads and `refuse` was asked.
   bool remove(std::string_view queue, RemoveJobs jobs = RemoveJobs::refuse);
+
+  /// Changes the number of a queue's shards (docs/reshard.md). Producers push on; the queue's jobs stand
+  /// still from the end of those that run until it is done. Order per key, merging, retries, the dead and the
+  /// counts stay.
+  ///
+  /// Owns the queue's shards for its time, as a node does; blocks. Stopped at any moment, however hard, it is
+  /// called again: before its last second the nodes go on with the old shards meanwhile, after that producers
+  /// and nodes wait for it. Memory: up to 16 bytes an entry. `progress` is called now and then on this
+  /// thread. Throws Error{unavailable} also when another reshard is at work, or other nodes execute runs of a
+  /// dead node of the queue.
+  ReshardResult reshard(std::string_view queue, std::uint32_t shards,
+                        const std::function<void(const ReshardProgress&)>& progress = {});
 
   class Impl;  ///< Ordo's own
   explicit Admin(std::shared_ptr<Impl> impl);

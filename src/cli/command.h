@@ -74,6 +74,7 @@ void add_job_commands(CLI::App& app, Context& context);
 void add_dead(CLI::App& app, Context& context);
 void add_init(CLI::App& app, Context& context);
 void add_copy(CLI::App& app, Context& context);
+void add_reshard(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 

@@ -58,6 +58,7 @@ void build(CLI::App& app, Context& context) {
   add_dead(app, context);
   add_init(app, context);
   add_copy(app, context);
+  add_reshard(app, context);
   add_bench(app, context);
   add_completion(app, context);
 }

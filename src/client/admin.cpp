@@ -12,6 +12,7 @@
 #include <ordo/error.hpp>
 
 #include "client/admin_impl.h"
+#include "client/reshard.h"
 #include "domain/placement.h"
 #include "domain/records.h"
 #include "runtime/node_facts.h"
@@ -68,6 +69,7 @@ std::vector<QueueView> Admin::Impl::queues() {
     return std::uint64_t{0};
   };
   for (const auto& queue : list.queues) {
+    if (queue.is_hidden()) continue;
     const char* state = !queue.paused ? "running" : running_of(queue.name) > 0 ? "pausing" : "paused";
     views.push_back({queue.name, queue.shards, state});
   }
@@ -256,7 +258,7 @@ std::vector<JobView> Admin::Impl::jobs(std::string_view name, const JobFilter& f
 
 void Admin::Impl::control(std::string_view name, const JobName& job, domain::EntryType type) {
   if (job.id.empty()) throw Error(ErrorKind::invalid_argument, "a job needs an id");
-  const auto queue = handle_->queue(name);
+  const auto queue = handle_->open_queue(name);
   domain::Entry entry;
   entry.type = type;
   entry.id = job.id;
@@ -305,6 +307,7 @@ void Admin::Impl::dead(std::string_view queue, const std::vector<std::string>& i
 
 std::size_t Admin::Impl::change_dead(std::string_view name,
                                      const std::optional<std::vector<std::string>>& ids, bool revive) {
+  if (handle_->existing_queue(name)) handle_->open_queue(name);
   std::size_t changed = 0;
   std::uint32_t number = 0;
   std::vector<std::uint64_t> nos;
@@ -361,9 +364,17 @@ bool Admin::Impl::remove(std::string_view name, RemoveJobs jobs) {
       if (each == name && counts.length + counts.running + counts.awaiting + counts.dead > 0) return false;
     }
   }
+  handle_->store().remove(store::QueueDefinition::hidden_name(name));
   handle_->store().remove(name);
-  handle_->forget(name);
   return true;
+}
+
+ReshardResult Admin::Impl::reshard(std::string_view name, std::uint32_t shards,
+                                   const std::function<void(const ReshardProgress&)>& progress) {
+  handle_->queue(name);
+  return Reshard(handle_->store(), handle_->clock(), handle_->config().node.lease, std::string(name),
+                 progress)
+      .run(shards);
 }
 
 // -------------------------------------------------------------------------------------------------------------------
@@ -403,5 +414,9 @@ std::size_t Admin::delete_dead(std::string_view queue, const std::optional<std::
 void Admin::pause(std::string_view queue) { impl_->set_paused(queue, true); }
 void Admin::resume(std::string_view queue) { impl_->set_paused(queue, false); }
 bool Admin::remove(std::string_view queue, RemoveJobs jobs) { return impl_->remove(queue, jobs); }
+ReshardResult Admin::reshard(std::string_view queue, std::uint32_t shards,
+                             const std::function<void(const ReshardProgress&)>& progress) {
+  return impl_->reshard(queue, shards, progress);
+}
 
 }  // namespace ordo

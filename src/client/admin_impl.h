@@ -35,6 +35,8 @@ class Admin::Impl {
   std::size_t delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
   void set_paused(std::string_view queue, bool paused);
   bool remove(std::string_view queue, RemoveJobs jobs);
+  ReshardResult reshard(std::string_view queue, std::uint32_t shards,
+                        const std::function<void(const ReshardProgress&)>& progress);
 
   /// How many entries one look at the log takes in.
   static constexpr std::size_t kLogRows = 8192;

@@ -1,8 +1,10 @@
 // A push on its way: checked, named, encoded, appended. What the store makes of it is the store's.
 #include <ordo/client.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <future>
+#include <utility>
 
 #include <ordo/error.hpp>
 
@@ -43,51 +45,193 @@ void check(const std::string& queue, const NewJob& job) {
     refuse(queue, "the timeout of job '" + job.id + "' is not positive");
 }
 
+std::optional<ErrorKind> kind_of(const std::exception_ptr& error) {
+  if (!error) return std::nullopt;
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& thrown) {
+    return thrown.kind();
+  }
+}
+
+/// Nothing: it was found.
+std::optional<ErrorKind> look_for(StoreHandle& handle, const std::string& queue,
+                                  store::QueueDefinition& found) {
+  try {
+    found = handle.queue(queue);
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error.kind();
+  }
+}
+
 }  // namespace
 
-Client::Impl::Prepared Client::Impl::prepare(const std::string& queue, std::vector<NewJob> jobs) {
-  if (jobs.empty()) return {};
+// Throws what is wrong with the jobs, and an unknown queue.
+Client::Impl::PushPtr Client::Impl::prepare(const std::string& queue, std::vector<NewJob> jobs) {
+  auto push = std::make_shared<Push>();
+  push->queue = queue;
+  if (jobs.empty()) return push;
   if (jobs.size() > kMaxJobs) {
     refuse(queue,
            std::to_string(jobs.size()) + " jobs in one call, at most " + std::to_string(kMaxJobs) + " fit");
   }
-  for (const auto& job : jobs) check(queue, job);
-  const auto definition = handle_->queue(queue);
-  Prepared prepared;
-  prepared.ids.reserve(jobs.size());
-  prepared.entries.reserve(jobs.size());
   for (auto& job : jobs) {
+    check(queue, job);
     if (job.id.empty()) job.id = handle_->new_id();
-    domain::Entry entry;
-    entry.id = job.id;
-    entry.kind = job.kind.empty() ? std::string_view(queue) : job.kind;
-    entry.key = job.key.empty() ? std::string_view(job.id) : job.key;
-    entry.score = job.score;
-    entry.run_at = job.delay ? std::optional(handle_->clock().wall() + *job.delay) : job.run_at;
-    entry.options = {job.priority, job.timeout};
-    entry.payload = job.payload;
-    auto bytes = domain::encode(entry);
-    prepared.bytes += bytes.size();
-    prepared.entries.push_back(
-        {{definition.number, domain::shard_of(entry.key, definition.shards)}, std::move(bytes)});
-    prepared.ids.push_back(std::move(job.id));
+    if (job.delay) job.run_at = handle_->clock().wall() + *std::exchange(job.delay, std::nullopt);
+    push->bytes += job.id.size() + job.key.size() + job.kind.size() + job.payload.size() + 16;
   }
-  if (prepared.bytes > kMaxBytes) {
-    refuse(queue, std::to_string(prepared.bytes >> 20) + " MiB in one call, at most " +
+  if (push->bytes > kMaxBytes) {
+    refuse(queue, std::to_string(push->bytes >> 20) + " MiB in one call, at most " +
                       std::to_string(kMaxBytes >> 20) + " fit");
   }
-  return prepared;
+  push->jobs = std::move(jobs);
+  {
+    const std::lock_guard lock(mutex_);
+    if (routes_.contains(queue)) return push;
+  }
+  auto definition = handle_->queue(queue);
+  const std::lock_guard lock(mutex_);
+  routes_.try_emplace(queue, Route{std::move(definition)});
+  return push;
 }
 
-void Client::Impl::append(const std::string& queue, Prepared prepared,
-                          std::function<void(std::exception_ptr)> done) {
-  if (prepared.entries.empty()) return done(nullptr);
-  handle_->store().append(std::move(prepared.entries),
-                          [this, queue, done = std::move(done)](std::exception_ptr error) {
-                            if (error)
-                              handle_->forget(queue);  // it may have been removed: the next push looks again
-                            done(error);
-                          });
+std::vector<std::string> Client::Impl::ids_of(const Push& push) {
+  std::vector<std::string> ids;
+  ids.reserve(push.jobs.size());
+  for (const auto& job : push.jobs) ids.push_back(job.id);
+  return ids;
+}
+
+void Client::Impl::send(PushPtr push) {
+  if (push->jobs.empty()) return push->done(nullptr);
+  store::QueueDefinition definition;
+  {
+    const std::lock_guard lock(mutex_);
+    auto& route = routes_.at(push->queue);
+    push->ticket = ++last_ticket_;
+    if (route.is_sending || !route.refused.empty()) {
+      route.refused.emplace(push->ticket, std::move(push));
+      return;
+    }
+    ++route.under_way;
+    definition.number = route.definition.number;
+    definition.shards = route.definition.shards;
+  }
+  submit(push, definition);
+}
+
+void Client::Impl::submit(const PushPtr& push, const store::QueueDefinition& definition) {
+  std::vector<store::NewEntry> entries;
+  entries.reserve(push->jobs.size());
+  for (const auto& job : push->jobs) {
+    domain::Entry entry;
+    entry.id = job.id;
+    entry.kind = job.kind.empty() ? std::string_view(push->queue) : job.kind;
+    entry.key = job.key.empty() ? std::string_view(job.id) : job.key;
+    entry.score = job.score;
+    entry.run_at = job.run_at;
+    entry.options = {job.priority, job.timeout};
+    entry.payload = job.payload;
+    entries.push_back(
+        {{definition.number, domain::shard_of(entry.key, definition.shards)}, domain::encode(entry)});
+  }
+  handle_->store().append(std::move(entries), [this, push, number = definition.number](
+                                                  std::exception_ptr error) { ended(push, number, error); });
+}
+
+// A queue that is resharded, or was removed, refuses: then it is looked for again, by a thread of its own.
+void Client::Impl::ended(const PushPtr& push, std::uint32_t number, std::exception_ptr error) {
+  const bool is_refused = kind_of(error) == ErrorKind::invalid_argument;
+  if (!is_refused) push->done(error);
+  const std::lock_guard lock(mutex_);
+  auto& route = routes_.at(push->queue);
+  --route.under_way;
+  if (is_refused) {
+    push->refused_by = number;
+    push->refusal = error;
+    if (!push->since) push->since = handle_->clock().steady();
+    route.refused.emplace(push->ticket, push);
+    if (!is_ending_ && !again_.joinable())
+      again_ = std::jthread([this](const std::stop_token& stop) { send_again(stop); });
+  }
+  if (route.under_way == 0) refused_.notify_all();
+}
+
+void Client::Impl::send_again(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const auto waits = [](const auto& entry) {
+    return !entry.second.refused.empty() && entry.second.under_way == 0;
+  };
+  const auto has_any = [&] { return std::any_of(routes_.begin(), routes_.end(), waits); };
+  while (refused_.wait(lock, stop, has_any) && !stop.stop_requested()) {
+    std::vector<std::string> queues;
+    for (const auto& entry : routes_) {
+      if (waits(entry)) queues.push_back(entry.first);
+    }
+    lock.unlock();
+    bool has_waiting = false;
+    for (const auto& queue : queues) has_waiting = !look_again(queue) || has_waiting;
+    lock.lock();
+    if (has_waiting) refused_.wait_for(lock, stop, kReshardLook, [] { return false; });
+  }
+}
+
+// Nothing of the queue is in the store. False: it is to be looked for again.
+bool Client::Impl::look_again(const std::string& queue) {
+  store::QueueDefinition found;
+  const auto failure = look_for(*handle_, queue, found);
+  const auto now = handle_->clock().steady();
+  std::vector<PushPtr> again;
+  std::vector<std::pair<PushPtr, std::exception_ptr>> failed;
+  {
+    const std::lock_guard lock(mutex_);
+    auto& route = routes_.at(queue);
+    const bool is_unknown = failure && *failure != ErrorKind::unavailable;
+    const bool is_open = !failure && !found.closed;
+    for (auto& [ticket, push] : route.refused) {
+      if (is_unknown || (is_open && push->refused_by == found.number)) {
+        failed.emplace_back(push, push->refusal ? push->refusal : route.refused.begin()->second->refusal);
+      } else if (is_open) {
+        again.push_back(push);
+      } else if (push->since && now - *push->since >= kReshardPatience) {
+        failed.emplace_back(push, std::make_exception_ptr(still_closed(queue)));
+      } else if (!push->since) {
+        push->since = now;
+      }
+    }
+    for (const auto& push : again) route.refused.erase(push->ticket);
+    for (const auto& [push, error] : failed) route.refused.erase(push->ticket);
+    if (is_open) route.definition = found;
+    route.under_way += again.size();
+    route.is_sending = !again.empty();
+  }
+  for (const auto& [push, error] : failed) push->done(error);
+  for (const auto& push : again) submit(push, found);
+  const std::lock_guard lock(mutex_);
+  auto& route = routes_.at(queue);
+  route.is_sending = false;
+  return route.refused.empty();
+}
+
+Client::Impl::~Impl() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+  }
+  again_ = {};
+  std::unique_lock lock(mutex_);
+  refused_.wait(lock, [&] {
+    return std::all_of(routes_.begin(), routes_.end(),
+                       [](const auto& entry) { return entry.second.under_way == 0; });
+  });
+  lock.unlock();  // nobody else is here any more, and who is told may look in
+  for (auto& [queue, route] : routes_) {
+    for (const auto& [ticket, push] : route.refused) {
+      push->done(push->refusal ? push->refusal : std::make_exception_ptr(still_closed(queue)));
+    }
+  }
 }
 
 std::vector<std::string> Client::Impl::through_middlewares(
@@ -110,16 +254,17 @@ std::vector<std::string> Client::Impl::through_middlewares(
 std::vector<std::string> Client::Impl::push(std::string_view queue, std::vector<NewJob> jobs) {
   const std::string name(queue);
   return through_middlewares(name, std::move(jobs), [&](std::vector<NewJob> last) {
-    auto prepared = prepare(name, std::move(last));
-    auto ids = std::move(prepared.ids);
+    const auto push = prepare(name, std::move(last));
+    auto ids = ids_of(*push);
     std::promise<void> stored;
-    append(name, std::move(prepared), [&](std::exception_ptr error) {
+    push->done = [&](std::exception_ptr error) {
       if (error) {
         stored.set_exception(error);
       } else {
         stored.set_value();
       }
-    });
+    };
+    send(push);
     stored.get_future().get();
     return ids;
   });
@@ -129,22 +274,23 @@ std::vector<std::string> Client::Impl::push_async(std::string_view queue, std::v
                                                   std::function<void(std::exception_ptr)> done) {
   const std::string name(queue);
   return through_middlewares(name, std::move(jobs), [&](std::vector<NewJob> last) {
-    auto prepared = prepare(name, std::move(last));
-    auto ids = std::move(prepared.ids);
-    const auto bytes = prepared.bytes;
+    const auto push = prepare(name, std::move(last));
+    auto ids = ids_of(*push);
+    const auto bytes = push->bytes;
     {
       std::unique_lock lock(mutex_);
       room_.wait(lock, [&] { return under_way_ == 0 || under_way_ + bytes <= kMaxBytes; });
       under_way_ += bytes;
     }
-    append(name, std::move(prepared), [this, bytes, done = std::move(done)](std::exception_ptr error) {
+    push->done = [this, bytes, done = std::move(done)](std::exception_ptr error) {
       {
         const std::lock_guard lock(mutex_);
         under_way_ -= bytes;
       }
       room_.notify_all();
       done(error);
-    });
+    };
+    send(push);
     return ids;
   });
 }

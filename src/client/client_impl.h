@@ -1,8 +1,14 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include <ordo/client.hpp>
 
@@ -14,6 +20,9 @@ namespace ordo {
 class Client::Impl {
  public:
   explicit Impl(std::shared_ptr<StoreHandle> handle) : handle_(std::move(handle)) {}
+  ~Impl();  ///< waits for the pushes that are under way
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   std::vector<std::string> push(std::string_view queue, std::vector<NewJob> jobs);
   std::vector<std::string> push_async(std::string_view queue, std::vector<NewJob> jobs,
@@ -22,14 +31,34 @@ class Client::Impl {
   StoreHandle& handle() { return *handle_; }
 
  private:
-  struct Prepared {
-    std::vector<std::string> ids;
-    std::vector<store::NewEntry> entries;
+  /// One call's jobs on their way. They are kept until they are stored: a queue may have got other shards.
+  struct Push {
+    std::string queue;
+    std::vector<NewJob> jobs;  ///< checked and named
     std::size_t bytes = 0;
+    std::function<void(std::exception_ptr)> done{};
+    std::uint64_t ticket = 0;         ///< its place among the pushes of this client
+    std::uint32_t refused_by = 0;     ///< the number of the queue that took it last, in vain
+    std::exception_ptr refusal{};     ///< why
+    std::optional<Duration> since{};  ///< steady; the first time
+  };
+  using PushPtr = std::shared_ptr<Push>;
+
+  /// Where a queue's pushes go. What was refused goes again before anything that was pushed after it.
+  struct Route {
+    store::QueueDefinition definition;
+    std::size_t under_way = 0;                   ///< in the store
+    std::map<std::uint64_t, PushPtr> refused{};  ///< by ticket, with those that came behind them
+    bool is_sending = false;                     ///< again
   };
 
-  Prepared prepare(const std::string& queue, std::vector<NewJob> jobs);
-  void append(const std::string& queue, Prepared prepared, std::function<void(std::exception_ptr)> done);
+  PushPtr prepare(const std::string& queue, std::vector<NewJob> jobs);
+  static std::vector<std::string> ids_of(const Push& push);
+  void send(PushPtr push);
+  void submit(const PushPtr& push, const store::QueueDefinition& definition);
+  void ended(const PushPtr& push, std::uint32_t number, std::exception_ptr error);
+  void send_again(const std::stop_token& stop);
+  bool look_again(const std::string& queue);
   std::vector<std::string> through_middlewares(
       const std::string& queue, std::vector<NewJob> jobs,
       const std::function<std::vector<std::string>(std::vector<NewJob>)>& last);
@@ -37,8 +66,13 @@ class Client::Impl {
   std::shared_ptr<StoreHandle> handle_;
   std::vector<ClientMiddleware> middlewares_;
   std::mutex mutex_;
-  std::condition_variable room_;
+  std::condition_variable_any room_;
   std::size_t under_way_ = 0;  // bytes
+  std::map<std::string, Route, std::less<>> routes_;
+  std::uint64_t last_ticket_ = 0;
+  bool is_ending_ = false;
+  std::condition_variable_any refused_;
+  std::jthread again_;  // started with the first refusal
 };
 
 }  // namespace ordo

@@ -103,6 +103,7 @@ Admin::Impl::Tally Admin::Impl::tally() {
   std::vector<std::string> order;
   for (const auto& queue : handle_->config().queues) order.push_back(queue.name);
   for (const auto& queue : list.queues) {
+    if (queue.is_hidden()) continue;
     if (std::find(order.begin(), order.end(), queue.name) == order.end()) order.push_back(queue.name);
     auto& sum = by_name[queue.name];
     sum.paused = queue.paused;

@@ -29,6 +29,7 @@
 namespace ordo {
 namespace {
 
+constexpr const char* kStopNodes = "stop the nodes first (`ordo nodes stop ID` on that store)";
 constexpr const char* kStartOver = "; to start over, remove the queue from TO (ordo remove --with-jobs)";
 
 Error refusal(const std::string& why) { return Error(ErrorKind::unsupported, "cannot copy: " + why); }
@@ -40,8 +41,8 @@ StoreCopy::StoreCopy(store::Store& from, store::Store& to, Clock& clock, Duratio
     : from_(from),
       to_(to),
       progress_(std::move(progress)),
-      from_owner_(from, "FROM", clock, lease),
-      to_owner_(to, "TO", clock, lease) {}
+      from_owner_(from, {"copy", "FROM", kStopNodes}, clock, lease),
+      to_owner_(to, {"copy", "TO", kStopNodes}, clock, lease) {}
 
 CopyResult StoreCopy::run() {
   find_queues();
@@ -72,6 +73,7 @@ CopyResult StoreCopy::run() {
 void StoreCopy::find_queues() {
   const auto there = to_.queues();
   for (const auto& from : from_.queues().queues) {
+    if (from.is_hidden()) continue;
     const auto* known = there.find(from.name);
     if (known != nullptr && known->shards != from.shards) {
       throw refusal("queue '" + from.name + "' has " + std::to_string(from.shards) + " shards in FROM and " +

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "client/copy_mark.h"
-#include "client/copy_owner.h"
+#include "client/idle_owner.h"
 #include "domain/records.h"
 #include "domain/renumber.h"
 #include "store/store.h"
@@ -99,8 +99,8 @@ class StoreCopy {
   store::Store& from_;
   store::Store& to_;
   std::function<void(const CopyProgress&)> progress_;
-  CopyOwner from_owner_;
-  CopyOwner to_owner_;
+  IdleOwner from_owner_;
+  IdleOwner to_owner_;
   std::vector<Queue> queues_;
   std::vector<Part> parts_;  // by queue and index
   std::uint64_t appended_ = 0;

@@ -288,6 +288,21 @@ class Failing final : public store::Store {
     change([&] { inner_.set_paused(name, paused); });
     return true;
   }
+  bool remove(std::string_view name) override {
+    bool is_known = false;
+    change([&] { is_known = inner_.remove(name); });
+    return is_known;
+  }
+  bool close(std::string_view name) override {
+    bool is_known = false;
+    change([&] { is_known = inner_.close(name); });
+    return is_known;
+  }
+  bool replace(std::string_view name, std::uint32_t by) override {
+    bool is_done = false;
+    change([&] { is_done = inner_.replace(name, by); });
+    return is_done;
+  }
   std::vector<store::Grant> acquire(const std::string& node, std::uint64_t holder,
                                     std::span<const store::Claim> claims) override {
     std::vector<store::Grant> grants;
@@ -307,7 +322,6 @@ class Failing final : public store::Store {
     return inner_.load(shards);
   }
   store::QueueList queues() override { return inner_.queues(); }
-  bool remove(std::string_view name) override { return inner_.remove(name); }
   void join(const std::string& node, const std::string& facts) override { inner_.join(node, facts); }
   bool renew(const std::string& node) override { return inner_.renew(node); }
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override {

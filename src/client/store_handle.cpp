@@ -18,30 +18,37 @@ StoreHandle::StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Sto
 }
 
 std::optional<store::QueueDefinition> StoreHandle::existing_queue(std::string_view name) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = known_.find(name); found != known_.end()) return found->second;
-  }
   const auto list = store_->queues();
   const auto* found = list.find(name);
   if (found == nullptr) {
     if (config_.find(name) == nullptr) unknown(name, list);
     return std::nullopt;
   }
-  const std::lock_guard lock(mutex_);
-  return known_.emplace(name, *found).first->second;
+  return *found;
 }
 
 store::QueueDefinition StoreHandle::queue(std::string_view name) {
   if (auto existing = existing_queue(name)) return *std::move(existing);
-  auto definition = store_->define(name, config_.find(name)->shards);
-  const std::lock_guard lock(mutex_);
-  return known_.emplace(name, std::move(definition)).first->second;
+  return store_->define(name, config_.find(name)->shards);
 }
 
-void StoreHandle::forget(std::string_view name) {
-  const std::lock_guard lock(mutex_);
-  if (const auto found = known_.find(name); found != known_.end()) known_.erase(found);
+store::QueueDefinition StoreHandle::open_queue(std::string_view name) {
+  const auto log = store_->open_log();
+  for (const auto began = clock_.steady();;) {
+    auto definition = queue(name);
+    if (!definition.closed) return definition;
+    if (clock_.steady() - began >= kReshardPatience) throw still_closed(name);
+    log->wait(kReshardLook);
+    log->read(1);
+  }
+}
+
+Error still_closed(std::string_view queue) {
+  return Error(
+      ErrorKind::unavailable,
+      "queue '" + std::string(queue) +
+          "' is being resharded and takes nothing since more than 30 s; nothing was stored; if `ordo "
+          "reshard` was stopped, run it again");
 }
 
 void StoreHandle::unknown(std::string_view name, const store::QueueList& list) const {
@@ -49,6 +56,7 @@ void StoreHandle::unknown(std::string_view name, const store::QueueList& list) c
   std::vector<std::string> names;
   for (const auto& queue : config_.queues) names.push_back(queue.name);
   for (const auto& queue : list.queues) {
+    if (queue.is_hidden()) continue;
     if (std::find(names.begin(), names.end(), queue.name) == names.end()) names.push_back(queue.name);
   }
   throw Error(ErrorKind::invalid_argument,

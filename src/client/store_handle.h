@@ -1,12 +1,12 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include <ordo/error.hpp>
 #include <ordo/options.hpp>
 
 #include "base/clock.h"
@@ -32,8 +32,8 @@ class StoreHandle {
   store::QueueDefinition queue(std::string_view name);
   /// The same without creating it: nothing if the store does not know it yet.
   std::optional<store::QueueDefinition> existing_queue(std::string_view name);
-  /// Forget what is known of it: it was removed.
-  void forget(std::string_view name);
+  /// As queue(), and waits while it is being resharded. Throws Error{unavailable} after 30 s of that.
+  store::QueueDefinition open_queue(std::string_view name);
 
   std::string new_id();
 
@@ -44,9 +44,15 @@ class StoreHandle {
   Clock& clock_;
   std::shared_ptr<store::Store> store_;
   std::mutex mutex_;
-  std::map<std::string, store::QueueDefinition, std::less<>> known_;
   Random random_;
 };
+
+/// For so long a push waits for a closed queue to be open again, looking this often.
+inline constexpr Duration kReshardPatience = std::chrono::seconds{30};
+inline constexpr Duration kReshardLook = std::chrono::milliseconds{20};
+
+/// Error{unavailable}: that was too long.
+Error still_closed(std::string_view queue);
 
 /// Throws Error{invalid_argument} unless `name` is [a-z0-9_-]{1,64}.
 void check_queue_name(std::string_view name);

@@ -211,12 +211,14 @@ class Harness {
   std::uint64_t budget_used() const { return budget_.used; }
   Shard& shard() { return *shard_; }
 
- private:
   struct Row {
     Time at;
     std::string bytes;
   };
+  const std::map<Seq, Row>& log() const { return log_; }
+  const std::map<Seq, std::string>& states() const { return states_; }
 
+ private:
   void append(const Entry& entry) {
     last_at_ = std::max(last_at_, now_);
     auto& row = log_[++last_seq_] = {last_at_, encode(entry)};

@@ -71,6 +71,7 @@ Duration Engine::tick() {
       for (const auto& definition : definitions_->queues) {
         if (const auto queue = queues_.find(definition.name); queue != queues_.end()) {
           queue->second->number = definition.number;
+          queue->second->options.shards = definition.shards;
           queue->second->set_paused(definition.paused);
         }
       }
@@ -105,9 +106,11 @@ void Engine::read(News news) {
   for (auto& end : news.ends) finish(std::move(end));
   for (const auto& end : news.commits) settle(end);
   for (auto& fetched : news.fetched) provide(std::move(fetched));
-  for (const auto id : news.release) {
+  for (const auto& [id, waits] : news.release) {
     OwnedShard* shard = owned(id);
-    if (shard != nullptr && !std::exchange(shard->releasing, true)) shard->releasing_at = clock_.steady();
+    if (shard == nullptr) continue;
+    shard->waits_for_runs = waits;
+    if (!std::exchange(shard->releasing, true)) shard->releasing_at = clock_.steady();
   }
   for (auto& [id, shard] : shards_) {
     look_at_kinds(*shard);

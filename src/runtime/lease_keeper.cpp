@@ -36,8 +36,8 @@ void LeaseKeeper::join() {
                   "queue '" + queue + "' has " + std::to_string(definition.shards) +
                       " shards in the store and " + std::to_string(shards) +
                       " in the config; set shards = " + std::to_string(definition.shards) +
-                      " (changing the number of a live queue is `ordo reshard`, which this version does not "
-                      "have yet)");
+                      ", or change the number of the queue (`ordo reshard " + queue + " " +
+                      std::to_string(shards) + "`)");
     }
   }
   const auto before = clock_.steady();
@@ -148,10 +148,16 @@ void LeaseKeeper::look() {
     claiming = claiming_;
   }
   std::vector<domain::PlacedShard> placed;
+  std::vector<domain::ShardId> standing_still;
   for (const auto& definition : list.queues) {
     const auto group = groups_.find(definition.name);
+    const bool stands_still = is_resharded(definition, list, shards);
     for (const auto& row : shards) {
       if (row.shard.queue != definition.number) continue;
+      if (stands_still) {
+        if (held_.contains(row.shard)) standing_still.push_back(row.shard);
+        continue;
+      }
       const bool zombie = row.owner == node_id_ && !held_.contains(row.shard);
       placed.push_back({row.shard, definition.name,
                         dead_.contains(row.owner) || zombie ? "" : std::string_view(row.owner),
@@ -171,7 +177,8 @@ void LeaseKeeper::look() {
     const bool planned = std::find(plan.claim.begin(), plan.claim.end(), row.shard) != plan.claim.end();
     if (row.owner == node_id_ && !held_.contains(row.shard) && !planned) plan.claim.push_back(row.shard);
   }
-  if (!plan.release.empty()) hooks_.give_back(plan.release);
+  if (!plan.release.empty()) hooks_.give_back(plan.release, false);
+  if (!standing_still.empty()) hooks_.give_back(standing_still, true);
   if (claiming && !plan.claim.empty() && hooks_.may_claim()) claim(plan.claim, shards, nodes);
 }
 
@@ -216,6 +223,16 @@ void LeaseKeeper::look_at_groups(const store::QueueList& list, Neighbours& news)
       shards[group->second].push_back({definition.number, i});
   }
   for (auto& [group, all] : shards) news.groups.push_back(std::move(all));
+}
+
+// A living node fills the new shards, or has done so: the old ones are its own alone.
+bool LeaseKeeper::is_resharded(const store::QueueDefinition& queue, const store::QueueList& list,
+                               const std::vector<store::ShardRow>& shards) const {
+  if (queue.closed) return true;
+  const auto* next = list.find(store::QueueDefinition::hidden_name(queue.name));
+  return next != nullptr && std::any_of(shards.begin(), shards.end(), [&](const store::ShardRow& row) {
+           return row.shard.queue == next->number && !row.owner.empty() && !dead_.contains(row.owner);
+         });
 }
 
 void LeaseKeeper::look_at_request(const std::vector<store::NodeRow>& nodes) {

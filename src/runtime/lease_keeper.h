@@ -22,7 +22,8 @@ namespace ordo::runtime {
 /// What a lease keeper tells the rest of the node. Called on its thread.
 struct KeeperHooks {
   std::function<void(std::vector<store::Grant>)> granted{};
-  std::function<void(std::vector<domain::ShardId>)> give_back{};
+  /// `waits`: only once no run of the shards goes on anywhere.
+  std::function<void(std::vector<domain::ShardId>, bool waits)> give_back{};
   std::function<void(const store::QueueList&)> definitions{};
   std::function<void(std::set<std::pair<std::string, std::string>>)> kinds_elsewhere{};
   /// False while runs of lost shards have not returned yet.
@@ -86,6 +87,8 @@ class LeaseKeeper {
   void look_at_groups(const store::QueueList& list, Neighbours& news);
   void renewed(Duration sent);
   void look();
+  bool is_resharded(const store::QueueDefinition& queue, const store::QueueList& list,
+                    const std::vector<store::ShardRow>& shards) const;
   void look_at_request(const std::vector<store::NodeRow>& nodes);
   void watch_nodes(const std::vector<store::NodeRow>& nodes, Duration asked);
   void claim(const std::vector<domain::ShardId>& wanted, const std::vector<store::ShardRow>& shards,

@@ -124,8 +124,10 @@ void Node::build_engine() {
     store_.wake();
     publish(std::move(events));
   };
-  keeper.give_back = [this](std::vector<domain::ShardId> shards_to_release) {
-    engine_->inbox().post([&](News& news) { news.release = std::move(shards_to_release); });
+  keeper.give_back = [this](const std::vector<domain::ShardId>& shards_to_release, bool waits) {
+    engine_->inbox().post([&](News& news) {
+      for (const auto shard : shards_to_release) news.release.emplace_back(shard, waits);
+    });
   };
   keeper.definitions = [this](const store::QueueList& list) {
     engine_->set_definitions(list);

@@ -20,7 +20,13 @@ Error unknown_shard(std::uint32_t queue, std::uint32_t index) {
   return Error(ErrorKind::invalid_argument,
                "cannot append to shard " + std::to_string(index) + " of queue number " +
                    std::to_string(queue) +
-                   ": there is no such queue (was it removed?); read the queues again");
+                   ": there is no such queue (was it removed or resharded?); read the queues again");
+}
+
+Error closed_queue(std::uint32_t queue) {
+  return Error(ErrorKind::invalid_argument, "cannot change the dead of queue number " +
+                                                std::to_string(queue) +
+                                                ": it is being resharded; read the queues again");
 }
 
 Error too_much_to_append(std::size_t bytes) {

@@ -21,8 +21,12 @@ inline constexpr std::size_t kMaxNodeBytes = 64;
 /// Throws Error{invalid_argument} unless a queue may have this name and number of shards.
 void check_definition(std::string_view name, std::uint32_t shards);
 
-/// Error{invalid_argument}: an entry names a shard of a queue that does not exist (or not any more).
+/// Error{invalid_argument}: an entry names a shard of a queue that does not exist (or not any more), or is
+/// closed.
 Error unknown_shard(std::uint32_t queue, std::uint32_t index);
+
+/// Error{invalid_argument}: the dead of a closed queue are to be changed.
+Error closed_queue(std::uint32_t queue);
 
 /// Error{invalid_argument}: one append of more than kMaxAppendBytes.
 Error too_much_to_append(std::size_t bytes);

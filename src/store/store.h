@@ -118,8 +118,14 @@ struct ShardFacts {
 struct QueueDefinition {
   std::uint32_t number = 0;
   std::string name;
-  std::uint32_t shards = 0;  ///< fixed when the queue is first seen
+  std::uint32_t shards = 0;  ///< fixed when the queue is first seen; replace() changes it
   bool paused = false;
+  bool closed = false;  ///< nothing more is appended; another definition is about to take its place
+
+  /// What a queue becomes, while it is resharded: filled by `ordo reshard` alone, and shown to nobody.
+  bool is_hidden() const { return name.ends_with(kHiddenEnd); }
+  static constexpr char kHiddenEnd = '>';  ///< no queue of a user's has it in its name
+  static std::string hidden_name(std::string_view queue) { return std::string(queue) + kHiddenEnd; }
 
   bool operator==(const QueueDefinition&) const = default;
 };
@@ -224,7 +230,7 @@ class Store {
   /// Appends all or nothing (Redis Cluster: shard by shard), in the order given; `done` runs on the store's
   /// own thread (memory: the caller's) once they are durable. Wakes all who wait. Entries of one call become
   /// visible together. `done` must not block. Completes with Error{invalid_argument} when a shard's queue
-  /// does not exist (removed), or above 256 MiB.
+  /// does not exist (removed) or is closed, or above 256 MiB.
   virtual void append(std::vector<NewEntry> entries, Completion done) = 0;
 
   virtual std::unique_ptr<LogReader> open_log() = 0;
@@ -259,6 +265,17 @@ class Store {
 
   /// Removes the definition and everything that is stored for the queue. False: no such queue.
   virtual bool remove(std::string_view name) = 0;
+
+  /// Closes the queue for good: when it returns, its log has its last entry, and no append, transaction or
+  /// change of the dead that began before is still under way. append(), revive() and erase_dead() are refused
+  /// from then on, with Error{invalid_argument}. It may be read on; nobody commits to it any more. May wait
+  /// for who pushes in a transaction. False: no such queue. Bumps the version and wakes.
+  virtual bool close(std::string_view name) = 0;
+
+  /// One step: the queue `name`, which is closed, is removed with everything that is stored for it, and the
+  /// one with the number `by` gets its name, and is paused if it was. False: there is none of the two, or the
+  /// first is not closed; nothing has changed. Bumps the version and wakes.
+  virtual bool replace(std::string_view name, std::uint32_t by) = 0;
 
   // --- nodes and leases ---
 
@@ -295,11 +312,11 @@ class Store {
   /// Dead rows of a queue with no > `after`, ascending, at most `max_rows`.
   virtual std::vector<DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) = 0;
 
-  /// Removes rows; returns how many were there.
+  /// Removes rows; returns how many were there. Throws Error{invalid_argument} when the queue is closed.
   virtual std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) = 0;
 
   /// One step: removes each row that is still there and appends its entry; `entries` stand beside `nos`, one
-  /// each. Returns how many were revived. Wakes.
+  /// each. Returns how many were revived. Wakes. Refused as append() is.
   virtual std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
                              std::vector<NewEntry> entries) = 0;
 

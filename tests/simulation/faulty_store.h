@@ -57,6 +57,8 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   store::QueueDefinition define(std::string_view name, std::uint32_t shards) override;
   bool set_paused(std::string_view name, bool paused) override;
   bool remove(std::string_view name) override { return inner_.remove(name); }
+  bool close(std::string_view name) override { return inner_.close(name); }
+  bool replace(std::string_view name, std::uint32_t by) override { return inner_.replace(name, by); }
   void join(const std::string& node, const std::string& facts) override;
   bool renew(const std::string& node) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;

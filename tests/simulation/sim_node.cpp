@@ -121,8 +121,10 @@ runtime::KeeperHooks SimNode::keeper_hooks() {
     follower_->add(std::move(grants), lease_.losses());
     store_->wake();
   };
-  hooks.give_back = [this](std::vector<ShardId> shards) {
-    engine_->inbox().post([&](News& news) { news.release = std::move(shards); });
+  hooks.give_back = [this](const std::vector<ShardId>& shards, bool waits) {
+    engine_->inbox().post([&](News& news) {
+      for (const auto shard : shards) news.release.emplace_back(shard, waits);
+    });
     poke(engine_actor_);
   };
   hooks.definitions = [this](const store::QueueList& list) {

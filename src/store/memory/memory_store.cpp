@@ -43,7 +43,8 @@ void MemoryStore::append(std::vector<NewEntry> entries, Completion done) {
 void MemoryStore::check_append(std::span<const NewEntry> entries) const {
   std::size_t bytes = 0;
   for (const auto& entry : entries) {
-    if (!shards_.contains(entry.shard)) throw unknown_shard(entry.shard.queue, entry.shard.index);
+    if (!shards_.contains(entry.shard) || is_closed(entry.shard.queue))
+      throw unknown_shard(entry.shard.queue, entry.shard.index);
     bytes += entry.bytes.size();
   }
   if (bytes > kMaxAppendBytes) throw too_much_to_append(bytes);
@@ -222,11 +223,43 @@ bool MemoryStore::remove(std::string_view name) {
   const std::lock_guard lock(mutex_);
   const auto* queue = find_queue(name);
   if (queue == nullptr) return false;
-  const auto number = queue->number;
-  std::erase_if(log_, [&](const auto& entry) { return entry.second.shard.queue == number; });
-  std::erase_if(dead_, [&](const auto& entry) { return entry.second.shard.queue == number; });
-  std::erase_if(shards_, [&](const auto& entry) { return entry.first.queue == number; });
-  std::erase_if(queues_.queues, [&](const QueueDefinition& other) { return other.number == number; });
+  drop(queue->number);
+  ++queues_.version;
+  changed();
+  return true;
+}
+
+void MemoryStore::drop(std::uint32_t queue) {
+  std::erase_if(log_, [&](const auto& entry) { return entry.second.shard.queue == queue; });
+  std::erase_if(dead_, [&](const auto& entry) { return entry.second.shard.queue == queue; });
+  std::erase_if(shards_, [&](const auto& entry) { return entry.first.queue == queue; });
+  std::erase_if(queues_.queues, [&](const QueueDefinition& other) { return other.number == queue; });
+}
+
+bool MemoryStore::is_closed(std::uint32_t queue) const {
+  return std::any_of(queues_.queues.begin(), queues_.queues.end(),
+                     [&](const QueueDefinition& known) { return known.number == queue && known.closed; });
+}
+
+bool MemoryStore::close(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  auto* queue = find_queue(name);
+  if (queue == nullptr) return false;
+  queue->closed = true;
+  ++queues_.version;
+  changed();
+  return true;
+}
+
+bool MemoryStore::replace(std::string_view name, std::uint32_t by) {
+  const std::lock_guard lock(mutex_);
+  const auto* queue = find_queue(name);
+  const auto next = std::find_if(queues_.queues.begin(), queues_.queues.end(),
+                                 [&](const QueueDefinition& other) { return other.number == by; });
+  if (queue == nullptr || !queue->closed || next == queues_.queues.end() || &*next == queue) return false;
+  next->name = name;
+  next->paused = queue->paused;
+  drop(queue->number);
   ++queues_.version;
   changed();
   return true;
@@ -369,6 +402,7 @@ bool MemoryStore::take_dead(std::uint32_t queue, std::uint64_t no) {
 
 std::size_t MemoryStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
   const std::lock_guard lock(mutex_);
+  if (is_closed(queue)) throw closed_queue(queue);
   return static_cast<std::size_t>(
       std::count_if(nos.begin(), nos.end(), [&](std::uint64_t no) { return take_dead(queue, no); }));
 }

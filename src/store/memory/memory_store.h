@@ -30,6 +30,8 @@ class MemoryStore final : public Store {
   QueueDefinition define(std::string_view name, std::uint32_t shards) override;
   bool set_paused(std::string_view name, bool paused) override;
   bool remove(std::string_view name) override;
+  bool close(std::string_view name) override;
+  bool replace(std::string_view name, std::uint32_t by) override;
 
   void join(const std::string& node, const std::string& facts) override;
   bool renew(const std::string& node) override;
@@ -79,6 +81,8 @@ class MemoryStore final : public Store {
 
   // All below need mutex_.
   void check_append(std::span<const NewEntry> entries) const;
+  bool is_closed(std::uint32_t queue) const;
+  void drop(std::uint32_t queue);
   void append_all(std::vector<NewEntry> entries);
   CommitResult apply(Delta& delta);
   void trim_dead(const Delta& delta, Shard& shard);

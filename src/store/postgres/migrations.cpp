@@ -30,7 +30,8 @@ END $do$;
 std::span<const Migration> migrations() {
   static const std::array kStep1 = {kTables1,        kLogFunctions1,  kOwnerFunctions1,  kRegistryFunctions1,
                                     kDeadFunctions1, kPushFunctions1, kFunctionSettings1};
-  static const std::array<Migration, 1> kAll = {kStep1};
+  static const std::array kStep2 = {kReshard2, kFunctionSettings1};
+  static const std::array<Migration, 2> kAll = {kStep1, kStep2};
   return kAll;
 }
 

@@ -19,4 +19,7 @@ extern const char* const kDeadFunctions1;
 extern const char* const kPushFunctions1;
 extern const char* const kFunctionSettings1;
 
+// Of step 2; the settings are made again, for its functions.
+extern const char* const kReshard2;
+
 }  // namespace ordo::store::postgres

@@ -3,6 +3,7 @@
 #include "store/postgres/postgres_store.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -24,7 +25,8 @@ QueueDefinition definition_of(std::string_view name, const Result& result, int r
   return {.number = static_cast<std::uint32_t>(result.number(row, column)),
           .name = std::string(name),
           .shards = static_cast<std::uint32_t>(result.number(row, column + 1)),
-          .paused = result.flag(row, column + 2)};
+          .paused = result.flag(row, column + 2),
+          .closed = result.flag(row, column + 3)};
 }
 
 }  // namespace
@@ -137,21 +139,24 @@ std::vector<ShardFacts> PostgresStore::load(std::span<const ShardId> shards) {
 QueueList PostgresStore::queues() {
   QueueList list;
   const auto rows = ask("read the queues of",
-                        "SELECT m.definitions, q.number, q.shards, q.paused, q.name"
+                        "SELECT m.definitions, q.number, q.shards, q.paused, q.closed, q.name"
                         " FROM ordo_meta m LEFT JOIN ordo_queue q ON true ORDER BY q.number");
   for (int row = 0; row < rows.rows(); ++row) {
     list.version = rows.unsigned_number(row, 0);
-    if (!rows.is_null(row, 1)) list.queues.push_back(definition_of(rows.bytes(row, 4), rows, row, 1));
+    if (!rows.is_null(row, 1)) list.queues.push_back(definition_of(rows.bytes(row, 5), rows, row, 1));
   }
   return list;
 }
 
 QueueDefinition PostgresStore::define(std::string_view name, std::uint32_t shards) {
   check_definition(name, shards);
-  const auto row = ask("define a queue in", "SELECT number, shards, paused FROM ordo_define($1, $2::int)",
-                       Parameters().text(name).number(std::int64_t{shards}));
+  ask("define a queue in", "SELECT FROM ordo_define($1, $2::int)",
+      Parameters().text(name).number(std::int64_t{shards}));
   context_.wakers.wake_all();
-  return definition_of(name, row, 0, 0);
+  const auto list = queues();
+  const auto* const queue = list.find(name);
+  if (queue == nullptr) return define(name, shards);  // removed again
+  return *queue;
 }
 
 bool PostgresStore::set_paused(std::string_view name, bool paused) {
@@ -163,6 +168,32 @@ bool PostgresStore::set_paused(std::string_view name, bool paused) {
 
 bool PostgresStore::remove(std::string_view name) {
   const auto row = ask("remove a queue of", "SELECT ordo_remove($1)", Parameters().text(name));
+  context_.wakers.wake_all();
+  return row.flag(0, 0);
+}
+
+// Who found the queue open before may still write to it, for as long as its transaction takes.
+bool PostgresStore::close(std::string_view name) {
+  const auto row = ask("close a queue of", "SELECT ordo_close($1)", Parameters().text(name));
+  context_.wakers.wake_all();
+  if (!row.flag(0, 0)) return false;
+  const auto writers = [&] {
+    std::set<std::string> found;
+    const auto rows = ask("look for who pushes in", "SELECT unnest(ordo_writers())");
+    for (int i = 0; i < rows.rows(); ++i) found.emplace(rows.bytes(i, 0));
+    return found;
+  };
+  for (auto before = writers(); !before.empty();) {
+    const auto now = writers();
+    std::erase_if(before, [&](const auto& writer) { return !now.contains(writer); });
+    if (!before.empty()) ask("wait for who pushes in", "SELECT pg_sleep(0.01)");
+  }
+  return true;
+}
+
+bool PostgresStore::replace(std::string_view name, std::uint32_t by) {
+  const auto row = ask("replace a queue of", "SELECT ordo_replace($1, $2)",
+                       Parameters().text(name).number(std::int64_t{by}));
   context_.wakers.wake_all();
   return row.flag(0, 0);
 }
@@ -287,6 +318,7 @@ std::vector<DeadRow> PostgresStore::dead(std::uint32_t queue, std::uint64_t afte
 std::size_t PostgresStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
   const auto row = ask("erase the dead of", "SELECT ordo_take_dead($1, $2)",
                        Parameters().number(std::int64_t{queue}).numbers(as_signed(nos)));
+  if (row.is_null(0, 0)) throw closed_queue(queue);
   return row.numbers(0, 0).size();
 }
 

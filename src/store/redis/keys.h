@@ -11,14 +11,15 @@ namespace ordo::store::redis {
 // The hash tag in braces puts all keys of a shard into one slot of a cluster. What belongs to no shard has
 // the slot {ordo}. The scripts make these names, too (scripts.cpp).
 
-inline constexpr std::string_view kQueuesKey = "ordo:{ordo}:queues";  // hash: name → number:shards:paused
+inline constexpr std::string_view kQueuesKey = "ordo:{ordo}:queues";  // hash: name → number:shards:flags
 inline constexpr std::string_view kCountersKey = "ordo:{ordo}:counters";  // hash: queue, version
 inline constexpr std::string_view kNodesKey = "ordo:{ordo}:nodes";        // hash: id → renewals
 inline constexpr std::string_view kFactsKey = "ordo:{ordo}:facts";        // hash: id → facts
 inline constexpr std::string_view kRequestsKey = "ordo:{ordo}:requests";  // hash: id → NodeRequest
 inline constexpr std::string_view kWakeKey = "ordo:{ordo}:wake";          // stream of one entry
 
-/// log (stream), meta (hash), states (hash), dead (stream), ages (sorted set of the dead by time).
+/// log (stream; of a closed queue: closed), meta (hash), states (hash), dead (stream), ages (sorted set of
+/// the dead by time).
 std::string shard_key(ShardId shard, std::string_view part);
 
 // A stream's id is "<ms>-<n>": the server's time, and a number within the millisecond. As a Seq it is

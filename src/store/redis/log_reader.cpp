@@ -74,6 +74,7 @@ void RedisLogReader::add(ShardId shard, Seq after, Lease lease) {
   remove(shard);
   places_.push_back({.shard = shard,
                      .key = shard_key(shard, "log"),
+                     .closed_key = shard_key(shard, "closed"),
                      .slot = slots_.slot_of(shard),
                      .after = after,
                      .lease = lease});
@@ -265,15 +266,22 @@ void RedisLogReader::check_log(const Place& place) {
 
 CommandText RedisLogReader::streams_command(const Streams& streams, std::uint64_t count) const {
   CommandText command;
-  command.begin(4 + 2 * (streams.places.size() + (streams.has_wake ? 1 : 0)));
+  command.begin(4 + 2 * (2 * streams.places.size() + (streams.has_wake ? 1 : 0)));
   command.word(std::string_view("XREAD"));
   command.word(std::string_view("COUNT"));
   command.word(count);
   command.word(std::string_view("STREAMS"));
   if (streams.has_wake) command.word(kWakeKey);
-  for (const auto i : streams.places) command.word(std::string_view(places_[i].key));
+  for (const auto i : streams.places) {
+    command.word(std::string_view(places_[i].key));
+    command.word(std::string_view(places_[i].closed_key));
+  }
   if (streams.has_wake) command.word(std::string_view(wake_id_));
-  for (const auto i : streams.places) command.word(std::string_view(id_of(places_[i].after)));
+  for (const auto i : streams.places) {
+    const auto after = id_of(places_[i].after);
+    command.word(std::string_view(after));
+    command.word(std::string_view(after));
+  }
   return command;
 }
 
@@ -298,7 +306,8 @@ RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t 
       page.chunk.at_end = false;
       continue;
     }
-    const auto entries = found.find(place.key);
+    auto entries = found.find(place.key);
+    if (entries == found.end()) entries = found.find(place.closed_key);
     const bool has_some = entries != found.end();
     const bool has_all = !has_some || entries->second->items.size() < rows_per_shard;
     if (has_some) take_stream(page, place, *entries->second);
@@ -327,16 +336,18 @@ void RedisLogReader::take_stream(Page& page, Place& place, const Reply& entries)
 
 /// Reads on to the number `end`, wherever the page ends.
 void RedisLogReader::finish_append(Page& page, Place& place, Seq end) {
-  while (true) {
-    CommandText command;
-    command.add("XRANGE", shard_key(place.shard, "log"), "(" + id_of(place.after), id_of(end), "COUNT",
-                kAppendPiece);
-    const auto rest = ask("read the log", place.slot, command);
-    for (const auto& entry : rest.items) {
-      add_row(page.chunk, place.shard, entry, queue_name_);
-      place.after = page.chunk.rows.back().seq;
+  while (place.after < end) {
+    const auto before = place.after;
+    for (const auto* key : {&place.key, &place.closed_key}) {
+      CommandText command;
+      command.add("XRANGE", *key, "(" + id_of(place.after), id_of(end), "COUNT", kAppendPiece);
+      const auto rest = ask("read the log", place.slot, command);
+      for (const auto& entry : rest.items) {
+        add_row(page.chunk, place.shard, entry, queue_name_);
+        place.after = page.chunk.rows.back().seq;
+      }
     }
-    if (rest.items.size() < kAppendPiece) break;
+    if (place.after == before) break;  // what is missing was erased meanwhile
   }
 }
 

@@ -57,7 +57,7 @@ class RedisLogReader final : public LogReader {
  private:
   struct Place {
     ShardId shard;
-    std::string key;
+    std::string key, closed_key;  // it has one of the two names
     Slot slot = 0;
     Seq after = 0;
     Lease lease;

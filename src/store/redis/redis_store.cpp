@@ -212,7 +212,7 @@ std::string RedisStore::queue_name(std::uint32_t number) {
   }
   for (const auto& queue : queues().queues) {
     const std::lock_guard lock(names_mutex_);
-    names_.emplace(queue.number, queue.name);
+    if (!queue.is_hidden()) names_.emplace(queue.number, queue.name);  // it will get its name
   }
   const std::lock_guard lock(names_mutex_);
   return names_[number];

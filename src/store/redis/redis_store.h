@@ -36,6 +36,8 @@ class RedisStore final : public Store {
   QueueDefinition define(std::string_view name, std::uint32_t shards) override;
   bool set_paused(std::string_view name, bool paused) override;
   bool remove(std::string_view name) override;
+  bool close(std::string_view name) override;
+  bool replace(std::string_view name, std::uint32_t by) override;
 
   void join(const std::string& node, const std::string& facts) override;
   bool renew(const std::string& node) override;

@@ -31,24 +31,32 @@ CommandText registry_command(const Script& script, const Arguments&... arguments
   return commands;
 }
 
-/// "number:shards:paused", as the registry keeps it.
+/// Flags: 1 paused, 2 closed.
+void set_flags(QueueDefinition& queue, std::string_view digit) {
+  queue.paused = digit == "1" || digit == "3";
+  queue.closed = digit == "2" || digit == "3";
+}
+
+/// "number:shards:flags", as the registry keeps it.
 QueueDefinition definition_of(const std::string& name, std::string_view text) {
   const auto first = text.find(':');
   const auto second = text.find(':', first + 1);
   const auto number = [](std::string_view digits) {
     return static_cast<std::uint32_t>(Reply{.type = Reply::Type::text, .text = std::string(digits)}.number());
   };
-  return {.number = number(text.substr(0, first)),
-          .name = name,
-          .shards = number(text.substr(first + 1, second - first - 1)),
-          .paused = text.substr(second + 1) == "1"};
+  QueueDefinition queue{.number = number(text.substr(0, first)),
+                        .name = name,
+                        .shards = number(text.substr(first + 1, second - first - 1))};
+  set_flags(queue, text.substr(second + 1));
+  return queue;
 }
 
 QueueDefinition definition_of(std::string_view name, const Reply& reply) {
-  return {.number = static_cast<std::uint32_t>(reply.at(0).number()),
-          .name = std::string(name),
-          .shards = static_cast<std::uint32_t>(reply.at(1).number()),
-          .paused = reply.at(2).text == "1"};
+  QueueDefinition queue{.number = static_cast<std::uint32_t>(reply.at(0).number()),
+                        .name = std::string(name),
+                        .shards = static_cast<std::uint32_t>(reply.at(1).number())};
+  set_flags(queue, reply.at(2).text);
+  return queue;
 }
 
 }  // namespace
@@ -109,9 +117,9 @@ void RedisStore::remove_shards(std::uint32_t number, std::uint32_t shards) {
   std::map<Slot, CommandText> commands;
   for (std::uint32_t index = 0; index < shards; ++index) {
     const ShardId shard{number, index};
-    commands[slots_.slot_of(shard)].add("UNLINK", shard_key(shard, "log"), shard_key(shard, "meta"),
-                                        shard_key(shard, "states"), shard_key(shard, "dead"),
-                                        shard_key(shard, "ages"));
+    commands[slots_.slot_of(shard)].add("UNLINK", shard_key(shard, "log"), shard_key(shard, "closed"),
+                                        shard_key(shard, "meta"), shard_key(shard, "states"),
+                                        shard_key(shard, "dead"), shard_key(shard, "ages"));
   }
   pipeline_.ask("remove the shards of a queue", std::move(commands));
 }
@@ -130,6 +138,31 @@ bool RedisStore::remove(std::string_view name) {
   remove_shards(queue->number, queue->shards);
   const auto command = registry_command(forget_queue_script(), name, queue->number);
   return ask_registry("remove a queue", command).integer == 1;
+}
+
+// The definition first: what is appended until the last log has its other name is still read from there. A
+// call that was cut short is made again.
+bool RedisStore::close(std::string_view name) {
+  const auto closed = ask_registry("close a queue", registry_command(close_script(), name));
+  if (closed.items.empty()) return false;
+  const auto queue = definition_of(name, closed);
+  std::map<Slot, CommandText> commands;
+  for (std::uint32_t index = 0; index < queue.shards; ++index) {
+    const ShardId shard{queue.number, index};
+    shard_call(commands[slots_.slot_of(shard)], close_log_script(), shard, {"log", "closed"});
+  }
+  pipeline_.ask("close the logs of a queue", std::move(commands));
+  ask_registry("wake", wake_command());
+  return true;
+}
+
+// Shards that have no name any more are found by nobody.
+bool RedisStore::replace(std::string_view name, std::uint32_t by) {
+  const auto replaced = ask_registry("replace a queue", registry_command(replace_script(), name, by));
+  if (replaced.items.empty()) return false;
+  const auto old = definition_of(name, replaced);
+  remove_shards(old.number, old.shards);
+  return true;
 }
 
 // -------------------------------------------------------------------------------------------------- nodes
@@ -231,8 +264,9 @@ std::vector<Grant> RedisStore::acquire(const std::string& node, std::uint64_t ho
   for (const auto& claim : claims) {
     const auto owner = renewals.find(claim.seen_owner);
     if (owner != renewals.end() && owner->second != claim.seen_renewals) continue;
-    shard_call(commands[slots_.slot_of(claim.shard)], acquire_script(), claim.shard, {"log", "meta"},
-               std::string_view(node), holder, std::string_view(claim.seen_owner), claim.seen_token);
+    shard_call(commands[slots_.slot_of(claim.shard)], acquire_script(), claim.shard,
+               {"log", "meta", "closed"}, std::string_view(node), holder, std::string_view(claim.seen_owner),
+               claim.seen_token);
     asked.push_back(&claim);
   }
   const auto replies = pipeline_.ask("acquire shards", std::move(commands));
@@ -303,13 +337,17 @@ std::size_t RedisStore::erase_dead(std::uint32_t queue, std::span<const std::uin
   for (const auto& [index, counts] : by_index) {
     const ShardId shard{queue, index};
     auto& text = commands[slots_.slot_of(shard)];
-    call(text, erase_dead_script(), 3, counts.size());
-    for (const auto* part : {"dead", "ages", "meta"}) text.word(std::string_view(shard_key(shard, part)));
+    call(text, erase_dead_script(), 4, counts.size());
+    for (const auto* part : {"dead", "ages", "meta", "closed"})
+      text.word(std::string_view(shard_key(shard, part)));
     for (const auto count : counts) text.word(count);
   }
   std::size_t erased = 0;
   for (const auto& [slot, replies] : pipeline_.ask("erase the dead", std::move(commands))) {
-    for (const auto& reply : replies) erased += reply.number();
+    for (const auto& reply : replies) {
+      if (reply.integer < 0) throw closed_queue(queue);
+      erased += reply.number();
+    }
   }
   return erased;
 }

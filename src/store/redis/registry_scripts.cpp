@@ -21,8 +21,7 @@ local function changed() call('HINCRBY', counters, 'version', 1) wake_all() end
 local function definition(name)
   local text = call('HGET', queues, name)
   if not text then return nil end
-  local number, shards, paused = string.match(text, '^(%d+):(%d+):(%d)$')
-  return number, shards, paused
+  return string.match(text, '^(%d+):(%d+):(%d)$')
 end
 )lua") + text);
 }
@@ -34,21 +33,21 @@ void registry_call(CommandText& commands, const Script& script, std::size_t argu
   for (const auto key : kRegistryKeys) commands.word(key);
 }
 
-// ARGV: name. Answers number, shards, paused; or the number alone that a new queue of this name may have.
+// ARGV: name. Answers number, shards, flags; or the number alone that a new queue of this name may have.
 const Script& find_queue_script() {
   static const Script script = registry(R"lua(
-local number, shards, paused = definition(ARGV[1])
-if number then return {number, shards, paused} end
+local number, shards, flags = definition(ARGV[1])
+if number then return {number, shards, flags} end
 return {string.format('%d', call('HINCRBY', counters, 'queue', 1))}
 )lua");
   return script;
 }
 
-// ARGV: name, number, shards. Answers number, shards, paused: of another if that was faster.
+// ARGV: name, number, shards. Answers number, shards, flags: of another if that was faster.
 const Script& name_queue_script() {
   static const Script script = registry(R"lua(
-local number, shards, paused = definition(ARGV[1])
-if number then return {number, shards, paused} end
+local number, shards, flags = definition(ARGV[1])
+if number then return {number, shards, flags} end
 call('HSET', queues, ARGV[1], ARGV[2] .. ':' .. ARGV[3] .. ':0')
 changed()
 return {ARGV[2], ARGV[3], '0'}
@@ -59,12 +58,49 @@ return {ARGV[2], ARGV[3], '0'}
 // ARGV: name, 0 or 1. Answers whether there is such a queue.
 const Script& pause_script() {
   static const Script script = registry(R"lua(
-local number, shards = definition(ARGV[1])
+local number, shards, flags = definition(ARGV[1])
 if not number then return 0 end
 grow_on_a_full_server()
-call('HSET', queues, ARGV[1], number .. ':' .. shards .. ':' .. ARGV[2])
+call('HSET', queues, ARGV[1], number .. ':' .. shards .. ':' .. flags - flags % 2 + ARGV[2])
 changed()
 return 1
+)lua");
+  return script;
+}
+
+// ARGV: name. Answers number, shards, flags; or nothing: there is no such queue.
+const Script& close_script() {
+  static const Script script = registry(R"lua(
+local number, shards, flags = definition(ARGV[1])
+if not number then return {} end
+grow_on_a_full_server()
+if tonumber(flags) < 2 then
+  flags = string.format('%d', flags + 2)
+  call('HSET', queues, ARGV[1], number .. ':' .. shards .. ':' .. flags)
+end
+changed()
+return {number, shards, flags}
+)lua");
+  return script;
+}
+
+// ARGV: name of a closed queue, number of the one that takes its place. Answers what the first was: number,
+// shards, flags; or nothing: there are not both.
+const Script& replace_script() {
+  static const Script script = registry(R"lua(
+local number, shards, flags = definition(ARGV[1])
+if not number or tonumber(flags) < 2 or number == ARGV[2] then return {} end
+local all = call('HGETALL', queues)
+for i = 2, #all, 2 do
+  local by, by_shards = string.match(all[i], '^(%d+):(%d+):')
+  if by == ARGV[2] then
+    call('HDEL', queues, all[i - 1])
+    call('HSET', queues, ARGV[1], by .. ':' .. by_shards .. ':' .. flags % 2)
+    changed()
+    return {number, shards, flags}
+  end
+end
+return {}
 )lua");
   return script;
 }

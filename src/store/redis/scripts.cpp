@@ -148,8 +148,8 @@ return 1
   return script;
 }
 
-// KEYS: log, meta. ARGV: node, holder, seen owner, seen token. Answers token, batch, id of the last entry
-// (nil: none), unclean; or nil: not granted.
+// KEYS: log, meta, and the log's name when it is closed. ARGV: node, holder, seen owner, seen token. Answers
+// token, batch, id of the last entry (nil: none), unclean; or nil: not granted.
 const Script& acquire_script() {
   static const Script script(R"lua(
 local call, log, meta = redis.call, KEYS[1], KEYS[2]
@@ -161,7 +161,18 @@ local token = string.format('%.0f', math.max(tonumber(m[2]) + 1, now))
 call('XDEL', log, '0-1')
 call('HSET', meta, 'owner', ARGV[1], 'token', token, 'holder', ARGV[2], 'unclean', 1)
 local last = call('XREVRANGE', log, '+', '-', 'COUNT', 1)
+if not last[1] then last = call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1) end
 return {token, m[3], last[1] and last[1][1] or false, m[4]}
+)lua");
+  return script;
+}
+
+// The log gets another name, so that every XADD … NOMKSTREAM finds none, as that of a removed queue does.
+// KEYS: log, its other name.
+const Script& close_log_script() {
+  static const Script script(R"lua(
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('RENAME', KEYS[1], KEYS[2]) end
+return 1
 )lua");
   return script;
 }
@@ -234,9 +245,11 @@ end
 
 }  // namespace
 
-// KEYS: dead, ages, meta. ARGV: counts of the payloads. Answers how many there were.
+// KEYS: dead, ages, meta, a closed log. ARGV: counts of the payloads. Answers how many there were; -1: the
+// queue is closed.
 const Script& erase_dead_script() {
   static const Script script("local call = redis.call\n" + std::string(kTakeDead) + R"lua(
+if call('EXISTS', KEYS[4]) == 1 then return -1 end
 local taken = 0
 for i = 1, #ARGV do
   if take_dead(KEYS[1], KEYS[2], KEYS[3], ARGV[i]) then taken = taken + 1 end
@@ -268,7 +281,8 @@ std::span<const Script* const> all_scripts() {
       &create_script(),       &acquire_script(),    &free_script(),   &release_script(),
       &catch_up_script(),     &find_queue_script(), &pause_script(),  &name_queue_script(),
       &forget_queue_script(), &join_script(),       &renew_script(),  &request_script(),
-      &leave_script(),        &nodes_script(),
+      &leave_script(),        &nodes_script(),      &close_script(),  &replace_script(),
+      &close_log_script(),
   };
   return scripts;
 }

@@ -1,5 +1,7 @@
 #include "store/sqlite/dead.h"
 
+#include "store/limits.h"
+
 namespace ordo::store::sqlite {
 namespace {
 
@@ -44,6 +46,7 @@ std::vector<DeadRow> read_dead(Connection& connection, std::uint32_t queue, std:
 }
 
 std::size_t erase_dead_rows(Writer& writer, std::uint32_t queue, std::span<const std::uint64_t> nos) {
+  if (writer.is_closed(queue)) throw closed_queue(queue);
   DeadTaker taker(writer.connection(), queue);
   std::size_t erased = 0;
   for (const auto no : nos) erased += taker.take(no) ? 1 : 0;

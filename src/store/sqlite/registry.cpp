@@ -15,12 +15,13 @@ ShardId unpack(std::int64_t id) {
 }
 
 std::optional<QueueDefinition> find_queue_row(Connection& connection, std::string_view name) {
-  Statement row(connection, "SELECT number, shards, paused FROM queue WHERE name=?1");
+  Statement row(connection, "SELECT number, shards, paused, closed FROM queue WHERE name=?1");
   if (!row.bind(name).step()) return std::nullopt;
   return QueueDefinition{.number = static_cast<std::uint32_t>(row.number(0)),
                          .name = std::string(name),
                          .shards = static_cast<std::uint32_t>(row.number(1)),
-                         .paused = row.number(2) != 0};
+                         .paused = row.number(2) != 0,
+                         .closed = row.number(3) != 0};
 }
 
 }  // namespace
@@ -31,12 +32,13 @@ std::optional<QueueDefinition> find_queue_row(Connection& connection, std::strin
 QueueList read_queues(Connection& connection) {
   QueueList list;
   list.version = static_cast<std::uint64_t>(connection.number("SELECT version FROM counter"));
-  Statement rows(connection, "SELECT number, name, shards, paused FROM queue ORDER BY number");
+  Statement rows(connection, "SELECT number, name, shards, paused, closed FROM queue ORDER BY number");
   while (rows.step()) {
     list.queues.push_back({.number = static_cast<std::uint32_t>(rows.number(0)),
                            .name = std::string(rows.bytes(1)),
                            .shards = static_cast<std::uint32_t>(rows.number(2)),
-                           .paused = rows.number(3) != 0});
+                           .paused = rows.number(3) != 0,
+                           .closed = rows.number(4) != 0});
   }
   return list;
 }
@@ -46,7 +48,9 @@ QueueDefinition define_queue(Writer& writer, std::string_view name, std::uint32_
   if (const auto known = find_queue_row(connection, name)) return *known;
   QueueDefinition queue{
       .number = writer.new_queue_number(), .name = std::string(name), .shards = shards, .paused = false};
-  Statement(connection, "INSERT INTO queue VALUES(?1, ?2, ?3, 0)").bind(queue.number, name, shards).run();
+  Statement(connection, "INSERT INTO queue(number, name, shards, paused) VALUES(?1, ?2, ?3, 0)")
+      .bind(queue.number, name, shards)
+      .run();
   Statement insert(connection, "INSERT INTO shard(id) VALUES(?1)");
   for (std::uint32_t index = 0; index < shards; ++index) insert.bind(pack(queue.number, index)).run();
   writer.definitions_changed();
@@ -60,18 +64,46 @@ bool pause_queue(Writer& writer, std::string_view name, bool paused) {
   return true;
 }
 
-bool remove_queue(Writer& writer, std::string_view name) {
-  auto& connection = writer.connection();
-  const auto queue = find_queue_row(connection, name);
-  if (!queue) return false;
-  const auto first = pack(queue->number, 0);
-  const auto last = pack(queue->number, kMaxShards - 1);
+namespace {
+
+void drop_queue(Connection& connection, std::uint32_t queue) {
+  const auto first = pack(queue, 0);
+  const auto last = pack(queue, kMaxShards - 1);
   for (const auto* sql :
        {"DELETE FROM entry WHERE shard BETWEEN ?1 AND ?2", "DELETE FROM state WHERE shard BETWEEN ?1 AND ?2",
         "DELETE FROM dead WHERE shard BETWEEN ?1 AND ?2", "DELETE FROM shard WHERE id BETWEEN ?1 AND ?2"}) {
     Statement(connection, sql).bind(first, last).run();
   }
-  Statement(connection, "DELETE FROM queue WHERE number=?1").bind(queue->number).run();
+  Statement(connection, "DELETE FROM queue WHERE number=?1").bind(queue).run();
+}
+
+}  // namespace
+
+bool remove_queue(Writer& writer, std::string_view name) {
+  const auto queue = find_queue_row(writer.connection(), name);
+  if (!queue) return false;
+  drop_queue(writer.connection(), queue->number);
+  writer.definitions_changed();
+  return true;
+}
+
+bool close_queue(Writer& writer, std::string_view name) {
+  Statement update(writer.connection(), "UPDATE queue SET closed=1 WHERE name=?1");
+  if (update.bind(name).run() == 0) return false;
+  writer.definitions_changed();
+  return true;
+}
+
+bool replace_queue(Writer& writer, std::string_view name, std::uint32_t by) {
+  auto& connection = writer.connection();
+  const auto queue = find_queue_row(connection, name);
+  Statement next(connection, "SELECT 1 FROM queue WHERE number=?1");
+  if (!queue || !queue->closed || queue->number == by || !next.bind(by).step()) return false;
+  next.reset();
+  drop_queue(connection, queue->number);
+  Statement(connection, "UPDATE queue SET name=?2, paused=?3 WHERE number=?1")
+      .bind(by, name, std::int64_t{queue->paused})
+      .run();
   writer.definitions_changed();
   return true;
 }

@@ -23,6 +23,8 @@ std::vector<ShardRow> read_shards(Connection& connection);
 QueueDefinition define_queue(Writer& writer, std::string_view name, std::uint32_t shards);
 bool pause_queue(Writer& writer, std::string_view name, bool paused);
 bool remove_queue(Writer& writer, std::string_view name);
+bool close_queue(Writer& writer, std::string_view name);
+bool replace_queue(Writer& writer, std::string_view name, std::uint32_t by);
 
 void join_node(Writer& writer, const std::string& node, const std::string& facts);
 bool renew_node(Writer& writer, const std::string& node);

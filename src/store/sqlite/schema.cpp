@@ -36,6 +36,9 @@ CREATE TABLE node(id TEXT PRIMARY KEY, renewals INTEGER NOT NULL, facts BLOB NOT
     R"sql(
 ALTER TABLE node ADD COLUMN request INTEGER NOT NULL DEFAULT 0;
 )sql",
+    R"sql(
+ALTER TABLE queue ADD COLUMN closed INTEGER NOT NULL DEFAULT 0;
+)sql",
 };
 
 std::int64_t stored_version(Connection& connection) { return connection.number("PRAGMA user_version"); }

@@ -199,6 +199,14 @@ bool SqliteStore::remove(std::string_view name) {
   return write([&](Writer& writer) { return remove_queue(writer, name); });
 }
 
+bool SqliteStore::close(std::string_view name) {
+  return write([&](Writer& writer) { return close_queue(writer, name); });
+}
+
+bool SqliteStore::replace(std::string_view name, std::uint32_t by) {
+  return write([&](Writer& writer) { return replace_queue(writer, name, by); });
+}
+
 // --------------------------------------------------------------------------------------------- nodes and
 // leases
 

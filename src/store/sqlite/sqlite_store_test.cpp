@@ -93,6 +93,21 @@ TEST(SqliteStore, refuses_a_newer_schema_and_leaves_it) {
   EXPECT_TRUE(SqliteStore(directory.file(), system_clock()).queues().queues.empty());
 }
 
+TEST(SqliteStore, brings_a_file_of_the_version_before_up_to_date) {
+  const TestDirectory directory;
+  ShardId shard;
+  {
+    SqliteStore store(directory.file(), system_clock());
+    shard.queue = store.define("orders", 1).number;
+    append_and_wait(store, {{.shard = shard, .bytes = "waits"}});
+  }
+  run_sql(directory.file(), "ALTER TABLE queue DROP COLUMN closed; PRAGMA user_version=2");
+  SqliteStore store(directory.file(), system_clock());
+  EXPECT_FALSE(store.queues().find("orders")->closed);
+  EXPECT_EQ(read_log(store, std::span(&shard, 1)).rows.size(), 1u);
+  EXPECT_TRUE(store.close("orders"));
+}
+
 TEST(SqliteStore, reports_a_damaged_file) {
   const TestDirectory directory;
   {

@@ -94,10 +94,11 @@ void Writer::read_counters() {
 }
 
 void Writer::read_definitions() {
-  shards_of_queue_.clear();
-  Statement rows(connection_, "SELECT number, shards FROM queue");
+  queues_.clear();
+  Statement rows(connection_, "SELECT number, shards, closed FROM queue");
   while (rows.step()) {
-    shards_of_queue_[static_cast<std::uint32_t>(rows.number(0))] = static_cast<std::uint32_t>(rows.number(1));
+    queues_[static_cast<std::uint32_t>(rows.number(0))] = {
+        .shards = static_cast<std::uint32_t>(rows.number(1)), .closed = rows.number(2) != 0};
   }
   definitions_version_ = counters_.version;
 }
@@ -109,8 +110,13 @@ void Writer::definitions_changed() {
 }
 
 bool Writer::has_shard(ShardId shard) const {
-  const auto found = shards_of_queue_.find(shard.queue);
-  return found != shards_of_queue_.end() && shard.index < found->second;
+  const auto found = queues_.find(shard.queue);
+  return found != queues_.end() && shard.index < found->second.shards;
+}
+
+bool Writer::is_closed(std::uint32_t queue) const {
+  const auto found = queues_.find(queue);
+  return found != queues_.end() && found->second.closed;
 }
 
 // In WAL mode the file itself grows at checkpoints only. Growing it here, before the pages are promised,
@@ -133,7 +139,8 @@ void Writer::claim_disk_space() {
 std::optional<Error> Writer::refusal_of(std::span<const NewEntry> entries) const {
   std::size_t bytes = 0;
   for (const auto& entry : entries) {
-    if (!has_shard(entry.shard)) return unknown_shard(entry.shard.queue, entry.shard.index);
+    if (!has_shard(entry.shard) || is_closed(entry.shard.queue))
+      return unknown_shard(entry.shard.queue, entry.shard.index);
     bytes += entry.bytes.size();
   }
   if (bytes > kMaxAppendBytes) return too_much_to_append(bytes);

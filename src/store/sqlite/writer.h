@@ -44,6 +44,7 @@ class Writer {
 
   /// True: its queue is defined. As of this transaction.
   bool has_shard(ShardId shard) const;
+  bool is_closed(std::uint32_t queue) const;
 
   /// Number of the last append, this transaction's included.
   Seq head() const { return counters_.head; }
@@ -85,7 +86,11 @@ class Writer {
   Clock& clock_;
   Counters counters_;
   Counters stored_counters_;
-  std::unordered_map<std::uint32_t, std::uint32_t> shards_of_queue_;
+  struct Queue {
+    std::uint32_t shards = 0;
+    bool closed = false;
+  };
+  std::unordered_map<std::uint32_t, Queue> queues_;
   std::uint64_t definitions_version_ = UINT64_MAX;
   std::vector<Seq> finished_;  // of all deltas applied in this transaction
   bool wakes_ = false;

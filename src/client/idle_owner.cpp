@@ -1,4 +1,4 @@
-#include "client/copy_owner.h"
+#include "client/idle_owner.h"
 
 #include <unistd.h>
 
@@ -17,10 +17,10 @@ constexpr Duration kLook = std::chrono::milliseconds{100};
 
 }  // namespace
 
-CopyOwner::CopyOwner(store::Store& store, std::string name, Clock& clock, Duration lease)
-    : store_(store), name_(std::move(name)), clock_(clock), lease_(lease), valid_(clock, lease) {
+IdleOwner::IdleOwner(store::Store& store, Words words, Clock& clock, Duration lease)
+    : store_(store), words_(std::move(words)), clock_(clock), lease_(lease), valid_(clock, lease) {
   auto random = Random::from_system();
-  id_ = "copy-" + make_ulid(clock_.wall().time_since_epoch().count() / 1000, random);
+  id_ = words_.task + "-" + make_ulid(clock_.wall().time_since_epoch().count() / 1000, random);
   holder_ = random.next();
   runtime::NodeFacts facts;
   char host[256] = {};
@@ -33,7 +33,7 @@ CopyOwner::CopyOwner(store::Store& store, std::string name, Clock& clock, Durati
   thread_ = std::jthread([this](const std::stop_token& stop) { keep(stop); });
 }
 
-CopyOwner::~CopyOwner() {
+IdleOwner::~IdleOwner() {
   thread_.request_stop();
   thread_.join();
   try {
@@ -44,7 +44,7 @@ CopyOwner::~CopyOwner() {
   }
 }
 
-void CopyOwner::keep(const std::stop_token& stop) {
+void IdleOwner::keep(const std::stop_token& stop) {
   const auto every = std::min<Duration>(std::chrono::seconds{3}, lease_ / 3);
   std::unique_lock lock(mutex_);
   while (!tick_.wait_for(lock, stop, every, [] { return false; }) && !stop.stop_requested()) {
@@ -58,37 +58,53 @@ void CopyOwner::keep(const std::stop_token& stop) {
   }
 }
 
-void CopyOwner::check() const {
-  if (valid_.valid()) return;
-  throw Error(ErrorKind::unavailable, "the copy could not renew its leases in " + name_ +
-                                          " in time; run the command again: it goes on where it stood");
+void IdleOwner::check() const {
+  if (!valid_.valid()) fail_as_lost();
 }
 
-void CopyOwner::pause_a_moment() {
+void IdleOwner::check_store() const {
+  check();
+  for (const auto& row : store_.shards()) {
+    const auto grant = grants_.find(row.shard);
+    if (grant == grants_.end()) continue;
+    if (row.owner != id_ || row.token != grant->second.lease.token) fail_as_lost();
+  }
+}
+
+void IdleOwner::fail_as_lost() const {
+  throw Error(ErrorKind::unavailable, "the " + words_.task + " could not renew its leases in " +
+                                          words_.place + " in time; run the command again");
+}
+
+void IdleOwner::pause_a_moment() {
   std::unique_lock lock(mutex_);
   tick_.wait_for(lock, kLook, [] { return false; });
 }
 
-std::map<store::ShardId, store::Grant> CopyOwner::own(const std::vector<store::ShardId>& shards) {
+IdleOwner::Grants IdleOwner::own(const std::vector<store::ShardId>& shards,
+                                 const std::function<void(const std::vector<store::ShardRow>&)>& waiting) {
+  const std::set<store::ShardId> wanted(shards.begin(), shards.end());
+  Grants owned;
   while (true) {
     check();
     const auto nodes = store_.nodes();
     auto rows = store_.shards();
     std::erase_if(rows, [&](const store::ShardRow& row) {
-      return grants_.contains(row.shard) ||
-             std::find(shards.begin(), shards.end(), row.shard) == shards.end();
+      return owned.contains(row.shard) || !wanted.contains(row.shard);
     });
-    if (rows.size() + grants_.size() < shards.size()) {
-      throw Error(ErrorKind::unavailable, "cannot copy: a queue of " + name_ + " was removed just now");
+    if (rows.size() + owned.size() < shards.size()) {
+      throw Error(ErrorKind::unavailable,
+                  "cannot " + words_.task + ": a queue of " + words_.place + " was removed just now");
     }
-    if (may_claim(nodes, rows)) claim(nodes, rows);
-    if (grants_.size() == shards.size()) return grants_;
+    if (may_claim(nodes, rows, waiting != nullptr)) owned.merge(claim(nodes, rows));
+    if (owned.size() == shards.size()) return owned;
+    if (waiting) waiting(rows);
     pause_a_moment();
   }
 }
 
 // It owns the shard, or executes a run that it was lent.
-bool CopyOwner::has_work(const std::string& node, const store::ShardRow& row) {
+bool IdleOwner::has_work(const std::string& node, const store::ShardRow& row) {
   const auto lent = domain::lent_runs_of(row.counts);
   return row.owner == node ||
          std::any_of(lent.begin(), lent.end(), [&](const auto& run) { return run.node == node; });
@@ -96,8 +112,8 @@ bool CopyOwner::has_work(const std::string& node, const store::ShardRow& row) {
 
 // As nodes do: no times of other machines are compared; a counter that stands still for a whole lease is
 // dead.
-bool CopyOwner::may_claim(const std::vector<store::NodeRow>& nodes,
-                          const std::vector<store::ShardRow>& shards) {
+bool IdleOwner::may_claim(const std::vector<store::NodeRow>& nodes,
+                          const std::vector<store::ShardRow>& shards, bool waits) {
   const auto now = clock_.steady();
   bool may = true;
   for (const auto& node : nodes) {
@@ -105,21 +121,24 @@ bool CopyOwner::may_claim(const std::vector<store::NodeRow>& nodes,
         std::any_of(shards.begin(), shards.end(), [&](const auto& row) { return has_work(node.id, row); });
     if (node.gone || !is_at_work) continue;
     const auto [seen, is_new] = seen_.try_emplace(node.id, Seen{node.renewals, now});
-    if (seen->second.renewals != node.renewals) refuse(node);
+    if (seen->second.renewals != node.renewals) {
+      if (!waits) refuse(node);
+      seen->second = {node.renewals, now};
+    }
     if (now - seen->second.since < lease_) may = false;
   }
   return may;
 }
 
-void CopyOwner::refuse(const store::NodeRow& owner) const {
+void IdleOwner::refuse(const store::NodeRow& owner) const {
   const auto facts = runtime::decode_node_facts(owner.facts);
-  throw Error(ErrorKind::unavailable,
-              "cannot copy: node " + owner.id + " (process " + std::to_string(facts.pid) + " on " +
-                  facts.host + ") is at work in " + name_ + "; stop the nodes first (`ordo nodes stop " +
-                  owner.id + "` on that store)");
+  throw Error(ErrorKind::unavailable, "cannot " + words_.task + ": node " + owner.id + " (process " +
+                                          std::to_string(facts.pid) + " on " + facts.host +
+                                          ") is at work in " + words_.place + "; " + words_.advice);
 }
 
-void CopyOwner::claim(const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards) {
+IdleOwner::Grants IdleOwner::claim(const std::vector<store::NodeRow>& nodes,
+                                   const std::vector<store::ShardRow>& shards) {
   std::vector<store::Claim> claims;
   for (const auto& row : shards) {
     auto& claim = claims.emplace_back();
@@ -128,10 +147,13 @@ void CopyOwner::claim(const std::vector<store::NodeRow>& nodes, const std::vecto
       if (node.id == row.owner) claim.seen_renewals = node.renewals;
     }
   }
-  for (auto& grant : store_.acquire(id_, holder_, claims)) grants_[grant.shard] = grant;
+  Grants granted;
+  for (auto& grant : store_.acquire(id_, holder_, claims)) granted[grant.shard] = grant;
+  for (const auto& [shard, grant] : granted) grants_[shard] = grant;
+  return granted;
 }
 
-void CopyOwner::give_back(const std::set<store::ShardId>& unclean) {
+void IdleOwner::give_back(const std::set<store::ShardId>& unclean) {
   std::vector<std::pair<store::ShardId, store::Lease>> clean;
   for (const auto& [shard, grant] : grants_) {
     if (!unclean.contains(shard)) clean.emplace_back(shard, grant.lease);

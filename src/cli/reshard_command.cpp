@@ -1,0 +1,61 @@
+// ordo reshard: another number of shards for a queue.
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+
+namespace ordo::cli {
+namespace {
+
+struct ReshardValues {
+  std::string queue;
+  std::uint32_t shards = 0;
+  bool json = false;
+};
+
+ReshardResult reshard(Context& context, const ReshardValues& values) {
+  Progress progress;
+  const auto show = [&](const ReshardProgress& now) {
+    const bool is_waiting = now.step == ReshardProgress::Step::waiting;
+    progress.show(now.done, now.all, now.done, is_waiting ? "running jobs to wait for" : "entries");
+  };
+  return context.open_admin().reshard(values.queue, values.shards, show);
+}
+
+int run_reshard(Context& context, const ReshardValues& values) {
+  const auto result = reshard(context, values);
+  if (values.json) {
+    print(fmt::format("{{\"queue\":{},\"from\":{},\"to\":{},\"entries\":{},\"states\":{},\"dead\":{}}}\n",
+                      json_string(values.queue), result.from, result.to, result.entries, result.states,
+                      result.dead));
+  } else {
+    print(fmt::format("{} has {} shards (before: {}); moved {} entries, {} states, {} dead payloads\n",
+                      values.queue, result.to, result.from, result.entries, result.states, result.dead));
+  }
+  const auto* options = context.config().find(values.queue);
+  if (options != nullptr && options->shards != result.to) {
+    fmt::print(stderr, "ordo: the config says shards = {} for {}; set {} before a node is started with it\n",
+               options->shards, values.queue, result.to);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_reshard(CLI::App& app, Context& context) {
+  const auto values = std::make_shared<ReshardValues>();
+  CLI::App* command = add_command(
+      app, context, "reshard", "Change the number of a queue's shards, while producers push and nodes run",
+      "  ordo reshard orders 8          # again if it was stopped\n  ordo reshard orders 8 --json\n", values,
+      run_reshard);
+  add_argument(command, "QUEUE", values->queue, "Name of the queue")->required();
+  add_argument(command, "N", values->shards, "Its new number of shards")
+      ->required()
+      ->check(CLI::Range(1, 65'536));
+  command->add_flag("--json", values->json, "Print the result as JSON");
+}
+
+}  // namespace ordo::cli

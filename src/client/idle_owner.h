@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "runtime/lease_clock.h"
+#include "store/store.h"
+
+namespace ordo {
+
+/// Who owns shards to copy or to reshard them: a node that runs nothing. A thread of its own renews its
+/// leases.
+///
+/// For one thread; the store must outlive it. Its end without give_back() leaves the shards as a crash does.
+class IdleOwner {
+ public:
+  /// How messages speak of it.
+  struct Words {
+    std::string task;    ///< "copy": what it does
+    std::string place;   ///< "FROM": where
+    std::string advice;  ///< what to do about a living node that owns a shard
+  };
+  using Grants = std::map<store::ShardId, store::Grant>;
+
+  /// Joins. `lease` as the nodes of the store have it.
+  IdleOwner(store::Store& store, Words words, Clock& clock, Duration lease);
+  ~IdleOwner();
+  IdleOwner(const IdleOwner&) = delete;
+  IdleOwner& operator=(const IdleOwner&) = delete;
+
+  /// Owns the shards, at once or when their dead owners' leases have run out. If living nodes have some:
+  /// throws Error{unavailable}; with `waiting` it waits until they have given them back, and calls it now and
+  /// then with what it does not own yet.
+  Grants own(const std::vector<store::ShardId>& shards,
+             const std::function<void(const std::vector<store::ShardRow>&)>& waiting = {});
+
+  /// Throws Error{unavailable} when the leases are lost.
+  void check() const;
+  /// The same, and asks the store.
+  void check_store() const;
+
+  /// The last owner did not release the shard: a node that finds it so is careful with its jobs.
+  bool is_unclean(store::ShardId shard) const { return !grants_.at(shard).clean; }
+
+  /// Frees the shards: those of `unclean` as a crash would, the others as at a clean stop.
+  void give_back(const std::set<store::ShardId>& unclean);
+
+ private:
+  struct Seen {
+    std::uint64_t renewals = 0;
+    Duration since{};  // steady
+  };
+
+  void keep(const std::stop_token& stop);
+  static bool has_work(const std::string& node, const store::ShardRow& row);
+  bool may_claim(const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards,
+                 bool waits);
+  [[noreturn]] void refuse(const store::NodeRow& owner) const;
+  [[noreturn]] void fail_as_lost() const;
+  Grants claim(const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
+  void pause_a_moment();
+
+  store::Store& store_;
+  const Words words_;
+  Clock& clock_;
+  const Duration lease_;
+  std::string id_;
+  std::uint64_t holder_ = 0;
+  runtime::LeaseClock valid_;
+  std::map<std::string, Seen> seen_;
+  Grants grants_;
+  std::mutex mutex_;
+  std::condition_variable_any tick_;
+  std::jthread thread_;
+};
+
+}  // namespace ordo

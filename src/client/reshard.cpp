@@ -1,0 +1,294 @@
+// A queue gets another number of shards. Its new shards are filled under a hidden name; in one last step of
+// the store they take the place of the old ones.
+//
+// Why nothing is lost, and each key's order is kept, whenever it is killed:
+// - For its time it owns the old shards, and the new ones: nobody runs a job of the queue or writes a state
+// of
+//   one. Nodes give back and claim nothing while a living node owns the new shards.
+// - Producers go on appending to the old logs. Each is read in its order and appended in that order to the
+// new
+//   ones, so entries of one key stay as they are. Only when nothing is left to read is the queue closed: then
+//   the logs have a last entry. What came until then is copied, and the step in which the queue gets its new
+//   number is done.
+// - The old shards are only read. Whoever finds new ones that nobody fills any more throws them away and
+//   starts again. Before the closing nodes take the old ones back meanwhile; behind it nobody does.
+// - That step names the number of the new shards, and every attempt has its own: one that was stopped for
+//   longer than its lease cannot put its half in the place of another's whole.
+#include "client/reshard.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include <ordo/error.hpp>
+
+#include "store/blocking.h"
+#include "store/limits.h"
+
+namespace ordo {
+namespace {
+
+constexpr std::size_t kRows = 8192;
+constexpr std::size_t kAppendBytes = 8u << 20;
+constexpr std::size_t kStatesPerCommit = 256;  // with errors of at most 16 KiB
+constexpr std::size_t kDeadPerPage = 64;       // with payloads of at most 1 MiB, unless allowed more
+
+std::vector<store::ShardId> shards_of(const store::QueueDefinition& queue) {
+  std::vector<store::ShardId> shards;
+  for (std::uint32_t i = 0; i < queue.shards; ++i) shards.push_back({queue.number, i});
+  return shards;
+}
+
+}  // namespace
+
+Reshard::Reshard(store::Store& store, Clock& clock, Duration lease, std::string queue, Progress progress)
+    : store_(store),
+      name_(std::move(queue)),
+      progress_(std::move(progress)),
+      owner_(
+          store,
+          {"reshard", "the new shards of queue '" + name_ + "'", "let that `ordo reshard` end, or stop it"},
+          clock, lease) {}
+
+ReshardResult Reshard::run(std::uint32_t shards) {
+  store::check_definition(name_, shards);
+  const auto list = store_.queues();
+  const auto* found = list.find(name_);
+  if (found == nullptr) {
+    throw Error(ErrorKind::invalid_argument,
+                "cannot reshard queue '" + name_ + "': the store does not have it");
+  }
+  old_ = *found;
+  result_ = {.from = old_.shards, .to = shards};
+  if (old_.shards == shards && !old_.closed) return result_;
+  begin(list, shards);
+  own_old_shards();
+  catch_up();
+  read_back();
+  write_states();
+  catch_up();  // what was pushed meanwhile
+  owner_.check_store();
+  store_.close(name_);
+  owner_.check_store();
+  catch_up();
+  read_back();
+  copy_dead();
+  commit({delta_of(0)});
+  owner_.check_store();
+  if (!store_.replace(name_, next_.number)) {
+    throw Error(ErrorKind::unavailable, "cannot reshard queue '" + name_ +
+                                            "': it was removed or resharded by somebody else just now");
+  }
+  std::set<store::ShardId> unclean;
+  if (is_unclean_) {
+    for (const auto& part : parts_) unclean.insert(part.grant.shard);
+  }
+  owner_.give_back(unclean);
+  return result_;
+}
+
+// A hidden definition that is there was left by one that was stopped.
+void Reshard::begin(const store::QueueList& list, std::uint32_t shards) {
+  const auto hidden = store::QueueDefinition::hidden_name(name_);
+  if (const auto* left = list.find(hidden)) {
+    owner_.own(shards_of(*left));
+    store_.remove(hidden);
+  }
+  next_ = store_.define(hidden, shards);
+  if (next_.shards != shards) {
+    throw Error(ErrorKind::unavailable,
+                "cannot reshard queue '" + name_ + "': another `ordo reshard` has begun just now");
+  }
+  for (const auto& [shard, grant] : owner_.own(shards_of(next_))) parts_.push_back({grant, {}, {}});
+  store_.wake();  // nodes look again, and give the old ones back
+}
+
+void Reshard::own_old_shards() {
+  const auto running = [](const std::vector<store::ShardRow>& rows) {
+    std::uint64_t jobs = 0;
+    for (const auto& row : rows) jobs += domain::decode_counts(row.counts).running;
+    return jobs;
+  };
+  old_shards_ = shards_of(old_);
+  const auto grants = owner_.own(old_shards_, [&](const std::vector<store::ShardRow>& rows) {
+    report(ReshardProgress::Step::waiting, running(rows));
+  });
+  for (const auto& [shard, grant] : grants) is_unclean_ = is_unclean_ || !grant.clean;
+  std::vector<domain::Resharding::States> states(old_.shards);
+  for (const auto& facts : store_.load(old_shards_)) {
+    const auto counts = domain::decode_counts(facts.counts);
+    if (!counts.lent.empty()) refuse_lent_runs(counts.lent.front().node);
+    counts_.processed += counts.processed;
+    counts_.failed += counts.failed;
+    expected_ += counts.queued() + counts.running;
+    for (const auto& row : facts.states) {
+      states[facts.shard.index].emplace_back(row.seq, domain::decode_state(row.bytes));
+    }
+  }
+  resharding_.emplace(next_.shards, std::move(states));
+  old_log_ = store_.open_log();
+  new_log_ = store_.open_log();
+  for (const auto& [shard, grant] : grants) old_log_->add(shard, 0, grant.lease);
+  for (const auto& part : parts_) new_log_->add(part.grant.shard, 0, part.grant.lease);
+}
+
+void Reshard::refuse_lent_runs(const std::string& node) {
+  const auto& old = old_shards_;
+  owner_.give_back(is_unclean_ ? std::set<store::ShardId>(old.begin(), old.end())
+                               : std::set<store::ShardId>());
+  store_.remove(next_.name);
+  throw Error(ErrorKind::unavailable, "cannot reshard queue '" + name_ +
+                                          "': jobs of it are still executed by other nodes (" + node +
+                                          ") for one that has died; try again when they have ended");
+}
+
+// All that is in the old logs now.
+void Reshard::catch_up() {
+  std::vector<store::NewEntry> entries;
+  std::size_t bytes = 0;
+  const auto flush = [&] {
+    if (entries.empty()) return;
+    owner_.check();
+    result_.entries += entries.size();
+    store::append_and_wait(store_, std::exchange(entries, {}));
+    bytes = 0;
+  };
+  for (bool at_end = false; !at_end;) {
+    const auto chunk = old_log_->read(kRows);
+    at_end = chunk.at_end;
+    const auto keys = find_keys(chunk);
+    for (const auto& row : chunk.rows) {
+      const auto old = row.shard.index;
+      const auto found = keys.find({old, row.seq});
+      auto copies =
+          resharding_->pass(old, row.seq, domain::settled(domain::decode_entry(chunk.body(row)), row.at),
+                            found == keys.end() ? std::vector<std::string>{} : found->second);
+      for (auto& copy : copies) {
+        auto& part = parts_[copy.shard];
+        part.appended.add(copy.bytes);
+        bytes += copy.bytes.size();
+        entries.push_back({part.grant.shard, std::move(copy.bytes)});
+        if (bytes >= kAppendBytes || entries.size() >= kRows) flush();
+      }
+    }
+    flush();
+    report(ReshardProgress::Step::copying, result_.entries);
+  }
+}
+
+// Which keys a control without one may mean: rare, so the log is read once more for them.
+std::map<Reshard::Control, std::vector<std::string>> Reshard::find_keys(const store::LogChunk& chunk) {
+  using Wanted = std::tuple<std::uint32_t, std::string_view, std::string_view>;  // old shard, kind, id
+  std::map<Wanted, std::vector<store::Seq>> wanted;
+  std::set<store::ShardId> shards;
+  for (const auto& row : chunk.rows) {
+    const auto entry = domain::decode_entry(chunk.body(row));
+    if (!domain::is_for_every_key(entry)) continue;
+    wanted[{row.shard.index, entry.kind, entry.id}].push_back(row.seq);
+    shards.insert(row.shard);
+  }
+  if (wanted.empty()) return {};
+  std::map<Control, std::set<std::string>> found;
+  const auto log = store_.open_log();
+  for (const auto shard : shards) log->add(shard);
+  for (bool at_end = false; !at_end;) {
+    const auto piece = log->read(kRows);
+    at_end = piece.at_end;
+    for (const auto& row : piece.rows) {
+      const auto entry = domain::decode_entry(piece.body(row));
+      const auto controls = wanted.find({row.shard.index, entry.kind, entry.id});
+      if (controls == wanted.end() || entry.key.empty()) continue;
+      for (const auto seq : controls->second) {
+        if (row.seq < seq) found[{row.shard.index, seq}].emplace(entry.key);
+      }
+    }
+    owner_.check();
+  }
+  std::map<Control, std::vector<std::string>> keys;
+  for (const auto& [control, each] : found) keys[control].assign(each.begin(), each.end());
+  return keys;
+}
+
+// What has arrived must be what was sent; and states are stored under the numbers it got.
+void Reshard::read_back() {
+  for (bool at_end = false; !at_end;) {
+    const auto chunk = new_log_->read(kRows);
+    at_end = chunk.at_end;
+    for (const auto& row : chunk.rows) {
+      parts_[row.shard.index].arrived.add(chunk.body(row));
+      resharding_->arrived(row.shard.index, row.seq);
+    }
+    owner_.check();
+  }
+  for (const auto& part : parts_) {
+    if (part.appended.value() == part.arrived.value()) continue;
+    throw Error(ErrorKind::corrupt, "cannot reshard queue '" + name_ + "': what was copied into shard " +
+                                        std::to_string(part.grant.shard.index) +
+                                        " reads differently; run the command again");
+  }
+}
+
+void Reshard::write_states() {
+  const auto all = resharding_->states();
+  for (std::uint32_t i = 0; i < all.size(); ++i) {
+    for (std::size_t first = 0; first < all[i].size(); first += kStatesPerCommit) {
+      auto delta = delta_of(i);
+      const auto last = std::min(all[i].size(), first + kStatesPerCommit);
+      for (auto at = first; at < last; ++at) {
+        delta.states.push_back({all[i][at].first, domain::encode(all[i][at].second)});
+      }
+      result_.states += delta.states.size();
+      commit({std::move(delta)});
+    }
+  }
+}
+
+// Nobody changes them any more.
+void Reshard::copy_dead() {
+  for (std::uint64_t after = 0;;) {
+    auto rows = store_.dead(old_.number, after, kDeadPerPage);
+    std::map<std::uint32_t, std::vector<store::DeadRow>> by_shard;
+    for (auto& row : rows) {
+      after = row.no;
+      by_shard[domain::shard_of(domain::decode_dead(row.bytes).key, next_.shards)].push_back(std::move(row));
+    }
+    std::vector<store::Delta> deltas;
+    for (auto& [shard, each] : by_shard) {
+      deltas.push_back(delta_of(shard));
+      deltas.back().dead = std::move(each);
+    }
+    commit(std::move(deltas));
+    result_.dead += rows.size();
+    if (rows.size() < kDeadPerPage) return;
+  }
+}
+
+// Where their owners have not written yet, readers of the counts look through the log.
+store::Delta Reshard::delta_of(std::uint32_t part) {
+  auto& grant = parts_[part].grant;
+  store::Delta delta;
+  delta.shard = grant.shard;
+  delta.lease = grant.lease;
+  delta.batch = ++grant.batch;
+  delta.counts = domain::encode(part == 0 ? counts_ : domain::Counts{});
+  return delta;
+}
+
+void Reshard::commit(std::vector<store::Delta> deltas) {
+  if (deltas.empty()) return;
+  owner_.check();
+  for (const auto result : store::commit_and_wait(store_, std::move(deltas))) {
+    if (result == store::CommitResult::applied) continue;
+    throw Error(ErrorKind::unavailable,
+                "the reshard of queue '" + name_ + "' has lost a shard; run the command again");
+  }
+}
+
+void Reshard::report(ReshardProgress::Step step, std::uint64_t done) {
+  owner_.check();
+  if (!progress_) return;
+  const bool is_copying = step == ReshardProgress::Step::copying;
+  progress_({.step = step, .done = done, .all = is_copying ? std::max(expected_, done) : 0});
+}
+
+}  // namespace ordo

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ordo/admin.hpp>
+
+#include "base/clock.h"
+#include "client/checksum.h"
+#include "client/idle_owner.h"
+#include "domain/records.h"
+#include "domain/resharding.h"
+#include "store/store.h"
+
+namespace ordo {
+
+/// One change of a queue's number of shards (see reshard.cpp for why nothing is lost). For one thread; used
+/// once.
+class Reshard {
+ public:
+  using Progress = std::function<void(const ReshardProgress&)>;
+
+  Reshard(store::Store& store, Clock& clock, Duration lease, std::string queue, Progress progress);
+
+  /// Throws Error.
+  ReshardResult run(std::uint32_t shards);
+
+ private:
+  /// A new shard.
+  struct Part {
+    store::Grant grant;
+    Checksum appended, arrived;
+  };
+  /// A control without a key: its old shard, and its number there.
+  using Control = std::pair<std::uint32_t, store::Seq>;
+
+  void begin(const store::QueueList& list, std::uint32_t shards);
+  void own_old_shards();
+  [[noreturn]] void refuse_lent_runs(const std::string& node);
+  void catch_up();
+  std::map<Control, std::vector<std::string>> find_keys(const store::LogChunk& chunk);
+  void read_back();
+  void write_states();
+  void copy_dead();
+  store::Delta delta_of(std::uint32_t part);
+  void commit(std::vector<store::Delta> deltas);
+  void report(ReshardProgress::Step step, std::uint64_t done);
+
+  store::Store& store_;
+  const std::string name_;
+  Progress progress_;
+  IdleOwner owner_;
+  store::QueueDefinition old_, next_;
+  bool is_unclean_ = false;
+  std::vector<store::ShardId> old_shards_;
+  std::vector<Part> parts_;
+  domain::Counts counts_;  // what the new shards have in common: their first one has it
+  std::optional<domain::Resharding> resharding_;
+  std::unique_ptr<store::LogReader> old_log_, new_log_;
+  std::uint64_t expected_ = 0;
+  ReshardResult result_;
+};
+
+}  // namespace ordo
