@@ -13,7 +13,8 @@ using ::testing::UnorderedElementsAre;
 TEST(ApiNodes, a_job_goes_to_the_node_that_has_its_code) {
   const TemporaryStore store;
   // A node that has not seen the other yet takes the kind for unknown.
-  const auto config = config_of({{.name = "orders", .shards = 1, .retry = retry_after(0s)}}, store.url());
+  const auto config = config_of(
+      {{.name = "orders", .shards = 1, .max_retries = 10000, .retry = retry_after(50ms)}}, store.url());
   Told<> shipped, mailed;
   Server ships(config), mails(config);
   ships.add("orders", telling(shipped));

@@ -74,10 +74,10 @@ void RedisLogReader::add(ShardId shard, Seq after, Lease lease) {
   remove(shard);
   places_.push_back({.shard = shard,
                      .key = shard_key(shard, "log"),
-                     .closed_key = shard_key(shard, "closed"),
                      .slot = slots_.slot_of(shard),
                      .after = after,
                      .lease = lease});
+  must_look_ = true;
 }
 
 void RedisLogReader::remove(ShardId shard) {
@@ -168,8 +168,14 @@ LogChunk RedisLogReader::read(std::size_t max_rows) {
   }
   const auto rows_per_shard =
       std::max<std::size_t>(1, std::min(max_rows, row_budget_) / std::max<std::size_t>(1, places_.size()));
+  if (must_look_) find_closed();
   auto question = gather();
   exchange(question, rows_per_shard);
+  // It may have been for this that the wake stream was written.
+  if (was_woken(question) && find_closed()) {
+    question = gather();
+    exchange(question, rows_per_shard);
+  }
   auto page = take(question, rows_per_shard);
   const bool has_news = !page.chunk.rows.empty() || !page.chunk.caught_up.empty();
   if (failure_ && !has_news) {
@@ -195,6 +201,36 @@ void RedisLogReader::guard(const Address& address, const Step& step) {
     drop(servers_[address]);
     failure_.emplace(error.kind(), error.what());
   }
+}
+
+bool RedisLogReader::was_woken(const Question& question) const {
+  const auto& reply = question.at(wake_slot_).reply;
+  if (!reply) return false;
+  for (std::size_t i = 0; i + 1 < reply->items.size(); i += 2) {
+    if (reply->items[i].text == kWakeKey) return true;
+  }
+  return false;
+}
+
+/// Whether a log has another name than when it was looked at last. One by one: a slot that moves takes no
+/// questions for several keys, unless it has them all.
+bool RedisLogReader::find_closed() {
+  must_look_ = false;
+  bool has_changed = false;
+  for (auto& place : places_) {
+    CommandText command;
+    command.add("EXISTS", shard_key(place.shard, "closed"));
+    try {
+      const bool is_closed = ask("look for closed logs", place.slot, command).integer == 1;
+      auto key = shard_key(place.shard, is_closed ? "closed" : "log");
+      has_changed = has_changed || key != place.key;
+      place.key = std::move(key);
+    } catch (const Error& error) {
+      failure_.emplace(error.kind(), error.what());
+      must_look_ = true;
+    }
+  }
+  return has_changed;
 }
 
 /// What is to be read, by slot.
@@ -253,6 +289,7 @@ void RedisLogReader::check(Slot slot, Streams& streams, std::uint64_t connection
   wake_id_ = last.items.empty() ? "0-0" : last.at(0).at(0).text;
   wake_connection_ = connection;
   is_woken_ = true;  // what changed meanwhile is not known
+  must_look_ = true;
 }
 
 /// The server may have lost the end of a log while it was away, or be another that never had it.
@@ -266,22 +303,15 @@ void RedisLogReader::check_log(const Place& place) {
 
 CommandText RedisLogReader::streams_command(const Streams& streams, std::uint64_t count) const {
   CommandText command;
-  command.begin(4 + 2 * (2 * streams.places.size() + (streams.has_wake ? 1 : 0)));
+  command.begin(4 + 2 * (streams.places.size() + (streams.has_wake ? 1 : 0)));
   command.word(std::string_view("XREAD"));
   command.word(std::string_view("COUNT"));
   command.word(count);
   command.word(std::string_view("STREAMS"));
   if (streams.has_wake) command.word(kWakeKey);
-  for (const auto i : streams.places) {
-    command.word(std::string_view(places_[i].key));
-    command.word(std::string_view(places_[i].closed_key));
-  }
+  for (const auto i : streams.places) command.word(std::string_view(places_[i].key));
   if (streams.has_wake) command.word(std::string_view(wake_id_));
-  for (const auto i : streams.places) {
-    const auto after = id_of(places_[i].after);
-    command.word(std::string_view(after));
-    command.word(std::string_view(after));
-  }
+  for (const auto i : streams.places) command.word(std::string_view(id_of(places_[i].after)));
   return command;
 }
 
@@ -306,8 +336,7 @@ RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t 
       page.chunk.at_end = false;
       continue;
     }
-    auto entries = found.find(place.key);
-    if (entries == found.end()) entries = found.find(place.closed_key);
+    const auto entries = found.find(place.key);
     const bool has_some = entries != found.end();
     const bool has_all = !has_some || entries->second->items.size() < rows_per_shard;
     if (has_some) take_stream(page, place, *entries->second);
@@ -338,9 +367,10 @@ void RedisLogReader::take_stream(Page& page, Place& place, const Reply& entries)
 void RedisLogReader::finish_append(Page& page, Place& place, Seq end) {
   while (place.after < end) {
     const auto before = place.after;
-    for (const auto* key : {&place.key, &place.closed_key}) {
+    for (const auto* name : {"log", "closed"}) {
       CommandText command;
-      command.add("XRANGE", *key, "(" + id_of(place.after), id_of(end), "COUNT", kAppendPiece);
+      command.add("XRANGE", shard_key(place.shard, name), "(" + id_of(place.after), id_of(end), "COUNT",
+                  kAppendPiece);
       const auto rest = ask("read the log", place.slot, command);
       for (const auto& entry : rest.items) {
         add_row(page.chunk, place.shard, entry, queue_name_);

@@ -57,7 +57,7 @@ class RedisLogReader final : public LogReader {
  private:
   struct Place {
     ShardId shard;
-    std::string key, closed_key;  // it has one of the two names
+    std::string key;  // of an open log or a closed one
     Slot slot = 0;
     Seq after = 0;
     Lease lease;
@@ -91,6 +91,8 @@ class RedisLogReader final : public LogReader {
   void drop(Server& server);
   void listen();
 
+  bool was_woken(const Question& question) const;
+  bool find_closed();
   Question gather();
   void check(Slot slot, Streams& streams, std::uint64_t connection);
   void check_log(const Place& place);
@@ -115,6 +117,7 @@ class RedisLogReader final : public LogReader {
   std::optional<Error> failure_;  // of the last read: some server did not answer
   Duration pause_;                // before the next attempt then
   bool has_changed_ = true;       // something may be there that was not read
+  bool must_look_ = true;         // logs may have been closed
 
   bool is_woken_ = false;              // to be said by the next read
   std::uint64_t wake_connection_ = 0;  // number of the one that wake_id_ comes from
