@@ -75,10 +75,10 @@ foreach(layer IN LISTS ORDO_UNIT_TESTS)
   file(GLOB_RECURSE found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*_test.cpp)
   list(APPEND sources ${found})
 endforeach()
-ordo_suite(unit SOURCES ${sources} LINK ordo_test_support SHARDS 2 TIMEOUT 300 LABELS tsan)
+ordo_suite(unit SOURCES ${sources} LINK ordo_test_support SHARDS 2 TIMEOUT 900 LABELS tsan)
 
 ordo_suite_sources(contract sources)
-ordo_suite(contract SOURCES ${sources} LINK ordo_test_support NEEDS store SHARDS 2 TIMEOUT 600 LABELS tsan)
+ordo_suite(contract SOURCES ${sources} LINK ordo_test_support NEEDS store SHARDS 2 TIMEOUT 1500 LABELS tsan)
 ordo_suite_sources(simulation sources)
 ordo_suite(simulation SOURCES ${sources} LINK ordo_test_support NEEDS runtime SHARDS 2 TIMEOUT 900)
 
@@ -132,7 +132,7 @@ if(NOT TARGET libordo)
 endif()
 
 ordo_suite_sources(api sources)
-ordo_suite(api SOURCES ${sources} LINK ordo::ordo TIMEOUT 300 LABELS tsan)
+ordo_suite(api SOURCES ${sources} LINK ordo::ordo TIMEOUT 600 LABELS tsan)
 
 if(NOT TARGET ordo)
   return()
