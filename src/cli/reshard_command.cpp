@@ -35,7 +35,8 @@ int run_reshard(Context& context, const ReshardValues& values) {
     print(fmt::format("{} has {} shards (before: {}); moved {} entries, {} states, {} dead payloads\n",
                       values.queue, result.to, result.from, result.entries, result.states, result.dead));
   }
-  const auto* options = context.config().find(values.queue);
+  const auto config = context.config();
+  const auto* options = config.find(values.queue);
   if (options != nullptr && options->shards != result.to) {
     fmt::print(stderr, "ordo: the config says shards = {} for {}; set {} before a node is started with it\n",
                options->shards, values.queue, result.to);
