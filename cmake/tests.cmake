@@ -153,24 +153,22 @@ foreach(suite IN ITEMS crash e2e)
       ENVIRONMENT PYTHONUNBUFFERED=1)
   endforeach()
 endforeach()
+# The scripts of a suite once more on each server, which they are told by the variable.
+function(ordo_on_servers suite variable)
+  foreach(name IN LISTS ARGN)
+    foreach(store IN ITEMS redis postgres)
+      ordo_test_entry(${suite}.${name}_${store}
+        COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/${suite}/${name}_test.py
+        LABELS ${suite} TIMEOUT 600 ENVIRONMENT PYTHONUNBUFFERED=1 ${variable}=${store}:)
+    endforeach()
+  endforeach()
+endfunction()
 # What a user sees is the same on a server. Under the sanitizers the contract suite speaks to the servers.
 if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
-  foreach(name IN ITEMS cli_store cli_work nodes)
-    foreach(store IN ITEMS redis postgres)
-      ordo_test_entry(e2e.${name}_${store}
-        COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/e2e/${name}_test.py
-        LABELS e2e TIMEOUT 600 ENVIRONMENT PYTHONUNBUFFERED=1 ORDO_E2E_STORE=${store}:)
-    endforeach()
-  endforeach()
+  ordo_on_servers(e2e ORDO_E2E_STORE cli_store cli_work nodes)
 endif()
 if("crash" IN_LIST ORDO_SUITES)
-  foreach(name IN ITEMS chaos death)
-    foreach(store IN ITEMS redis postgres)
-      ordo_test_entry(crash.${name}_${store}
-        COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/crash/${name}_test.py
-        LABELS crash TIMEOUT 600 ENVIRONMENT PYTHONUNBUFFERED=1 ORDO_CRASH_STORE=${store}:)
-    endforeach()
-  endforeach()
+  ordo_on_servers(crash ORDO_CRASH_STORE chaos death)
 endif()
 
 # The worker of the crash suite in threads of its node; `chaos` is what ./dev chaos needs.

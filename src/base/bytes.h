@@ -56,6 +56,11 @@ class ByteReader {
   std::string_view rest() { return take(bytes_.size()); }
   bool at_end() const { return bytes_.empty(); }
 
+  /// The byte that leads a record must be the one version that is known.
+  void check_version(std::uint8_t known) {
+    if (get<std::uint8_t>() != known) fail("its version is unknown");
+  }
+
   [[noreturn]] void fail(const char* why) const {
     throw Error(ErrorKind::corrupt, std::string("cannot read a stored ") + what_ + ": " + why);
   }

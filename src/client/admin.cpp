@@ -82,7 +82,8 @@ std::vector<QueueView> Admin::Impl::queues() {
 std::vector<NodeView> Admin::Impl::nodes() {
   std::vector<NodeView> views;
   const auto shards = handle_->store().shards();
-  for (const auto& node : handle_->store().nodes()) {
+  const auto nodes = handle_->store().nodes();
+  for (const auto& node : nodes) {
     const auto facts = runtime::decode_node_facts(node.facts);
     NodeView view;
     view.id = node.id;
@@ -98,7 +99,7 @@ std::vector<NodeView> Admin::Impl::nodes() {
         std::count_if(shards.begin(), shards.end(), [&](const auto& row) { return row.owner == node.id; }));
     views.push_back(std::move(view));
   }
-  for (const auto& [queues, owner] : groups()) {
+  for (const auto& [queues, owner] : groups(nodes, shards)) {
     const auto view = std::ranges::find(views, owner, &NodeView::id);
     if (view != views.end()) view->groups.push_back(queues);
   }
@@ -106,16 +107,16 @@ std::vector<NodeView> Admin::Impl::nodes() {
 }
 
 // Each placement group: its queues, and who owns its first shard.
-std::vector<std::pair<std::vector<std::string>, std::string>> Admin::Impl::groups() {
+std::vector<std::pair<std::vector<std::string>, std::string>> Admin::Impl::groups(
+    const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards) {
   std::vector<std::pair<std::string, std::string>> told;
-  for (const auto& node : handle_->store().nodes()) {
+  for (const auto& node : nodes) {
     const auto facts = runtime::decode_node_facts(node.facts);
     if (!node.gone) told.insert(told.end(), facts.groups.begin(), facts.groups.end());
   }
   std::map<std::string, std::vector<std::string>> linked;
   for (const auto& [queue, group] : domain::link_queues(told)) linked[group].push_back(queue);
   const auto list = handle_->store().queues();
-  const auto shards = handle_->store().shards();
   std::vector<std::pair<std::vector<std::string>, std::string>> groups;
   for (auto& [first, queues] : linked) {
     const auto* queue = list.find(first);
@@ -144,7 +145,7 @@ std::vector<Finding> Admin::Impl::examine() {
     findings.push_back({Finding::Level::warning, "node " + node.id + " has died and is not forgotten yet",
                         "another node of its queues takes over its shards; start one if there is none"});
   }
-  for (const auto& [queues, owner] : groups()) {
+  for (const auto& [queues, owner] : groups(handle_->store().nodes(), handle_->store().shards())) {
     if (!owner.empty()) continue;
     findings.push_back({Finding::Level::warning,
                         fmt::format("the placement group of {} is on no node", fmt::join(queues, ", ")),

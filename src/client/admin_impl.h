@@ -22,7 +22,8 @@ class Admin::Impl {
   bool drained(const std::function<bool(const std::string&)>& served);
   std::vector<QueueView> queues();
   std::vector<NodeView> nodes();
-  std::vector<std::pair<std::vector<std::string>, std::string>> groups();
+  std::vector<std::pair<std::vector<std::string>, std::string>> groups(
+      const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
   std::vector<Finding> examine();
   bool request(const std::string& node, store::NodeRequest request) {
     return handle_->store().request(node, request);

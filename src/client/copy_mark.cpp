@@ -25,7 +25,7 @@ std::string encode(const CopyMark& mark) {
 
 CopyMark decode_copy_mark(std::string_view bytes) {
   ByteReader in(bytes, "mark of a copy");
-  if (in.get<std::uint8_t>() != kMarkVersion) in.fail("its version is unknown");
+  in.check_version(kMarkVersion);
   const auto flags = in.get<std::uint8_t>();
   CopyMark mark;
   mark.is_open = (flags & kOpen) != 0;

@@ -8,10 +8,6 @@ namespace {
 constexpr std::uint8_t kLentVersion = 1;
 constexpr std::uint8_t kStop = 1, kGoing = 2;
 
-void check_lent_version(ByteReader& in) {
-  if (in.get<std::uint8_t>() != kLentVersion) in.fail("its version is unknown");
-}
-
 void put(ByteWriter& out, const LentName& name) {
   out.put(name.shard.queue);
   out.put(name.shard.index);
@@ -59,7 +55,7 @@ std::string encode(const std::vector<LentRun>& runs) {
 
 std::vector<LentRun> decode_lent(std::string_view bytes) {
   ByteReader in(bytes, "list of lent runs");
-  check_lent_version(in);
+  in.check_version(kLentVersion);
   std::vector<LentRun> runs;
   while (!in.at_end()) {
     auto& run = runs.emplace_back();
@@ -104,7 +100,7 @@ std::string encode(const LentEnd& end) {
 
 LentEnd decode_lent_end(std::string_view bytes) {
   ByteReader in(bytes, "end of a lent run");
-  check_lent_version(in);
+  in.check_version(kLentVersion);
   LentEnd end;
   end.name = get_name(in);
   end.declined = in.get<std::uint8_t>() != 0;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <ordo/options.hpp>
+
 #include "domain/shard_id.h"
 
 namespace ordo::domain {
@@ -43,6 +45,20 @@ struct Piece {
   double score = 0;
   CachedBytes bytes;
 };
+
+/// Those of a job's pieces that a run receives. `pieces` are in (score, arrival) order, and at least one.
+template <class T>
+std::span<const T> delivered(std::span<const T> pieces, PayloadChoice choice) {
+  switch (choice) {
+    case PayloadChoice::first:
+      return pieces.first(1);
+    case PayloadChoice::last:
+      return pieces.last(1);
+    case PayloadChoice::all:
+      break;
+  }
+  return pieces;
+}
 
 /// The payloads of one job: a set by bytes, kept in (score, arrival) order (rules: merging). Never empty but
 /// when moved from or taken apart.

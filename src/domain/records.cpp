@@ -11,10 +11,6 @@ constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kCopied = 2;  // counts of a shard that was copied
 constexpr std::uint8_t kLent = 3;    // counts of a shard that has lent runs, copied or not
 
-void check_version(ByteReader& in) {
-  if (in.get<std::uint8_t>() != kVersion) in.fail("its version is unknown");
-}
-
 void put_time(ByteWriter& out, Time time) { out.put(time.time_since_epoch().count()); }
 Time get_time(ByteReader& in) { return Time{Duration{in.get<std::int64_t>()}}; }
 
@@ -64,7 +60,7 @@ std::string encode(const JobState& state) {
 
 JobState decode_state(std::string_view bytes) {
   ByteReader in(bytes, "job state");
-  check_version(in);
+  in.check_version(kVersion);
   JobState state;
   state.through = in.get<Seq>();
   state.run_at = get_time(in);
@@ -103,7 +99,7 @@ std::string encode(const DeadPayload& dead) {
 
 DeadPayload decode_dead(std::string_view bytes) {
   ByteReader in(bytes, "dead payload");
-  check_version(in);
+  in.check_version(kVersion);
   DeadPayload dead;
   dead.kind = in.get_short();
   dead.key = in.get_short();

@@ -177,7 +177,6 @@ class Shard {
   /// What workers see: rises with every owner, and when a lent run is taken back.
   std::uint64_t fence() const { return fence_; }
   std::size_t lent() const { return lent_; }
-  bool is_lent(RunNo no) const { return runs_.at(no).lent.has_value(); }
   std::size_t lent_to(std::string_view node) const;
   /// How many jobs a run has; nothing: it is not running.
   std::optional<std::size_t> jobs_of(RunNo no) const {

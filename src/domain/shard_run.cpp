@@ -71,11 +71,8 @@ void Shard::start(Job& job, Active& active) {
 
 BatchJob Shard::deliver(const Job& job) const {
   BatchJob delivered{std::string(job.id()), std::string(job.key()), {}, job.retry_count(), 0};
-  const auto pieces = job.payloads.pieces();
-  const auto choice = kinds_[job.kind]->rules.payloads;
-  auto chosen = pieces;
-  if (choice == PayloadChoice::first) chosen = pieces.first(1);
-  if (choice == PayloadChoice::last) chosen = pieces.last(1);
+  const auto chosen =
+      domain::delivered(std::span<const Piece>(job.payloads.pieces()), kinds_[job.kind]->rules.payloads);
   delivered.payloads.reserve(chosen.size());
   for (const auto& piece : chosen)
     delivered.payloads.push_back({std::string(piece.bytes.view()), piece.score});

@@ -53,6 +53,13 @@ const OwnedShard* Engine::find(domain::ShardId id) const {
   return found == shards_.end() ? nullptr : found->second.get();
 }
 
+ServedQueue* Engine::served_queue(std::uint32_t number) const {
+  for (const auto& [name, queue] : queues_) {
+    if (queue->number == number) return queue.get();
+  }
+  return nullptr;
+}
+
 OwnedShard* Engine::owned(domain::ShardId id) {
   const auto found = shards_.find(id);
   return found == shards_.end() ? nullptr : found->second.get();
@@ -110,7 +117,7 @@ void Engine::read(News news) {
     OwnedShard* shard = owned(id);
     if (shard == nullptr) continue;
     shard->waits_for_runs = waits;
-    if (!std::exchange(shard->releasing, true)) shard->releasing_at = clock_.steady();
+    shard->release_from(clock_.steady());
   }
   for (auto& [id, shard] : shards_) {
     look_at_kinds(*shard);
@@ -121,16 +128,12 @@ void Engine::read(News news) {
 void Engine::adopt(LoadedShard loaded) {
   const auto& grant = loaded.grant;
   if (loaded.losses != lease_.losses()) return;  // the lease it was granted under has ended since
-  ServedQueue* queue = nullptr;
-  for (auto& [name, served] : queues_) {
-    if (served->number == grant.shard.queue) queue = served.get();
-  }
+  ServedQueue* queue = served_queue(grant.shard.queue);
   if (queue == nullptr) return;
   ORDO_ASSERT(!shards_.contains(grant.shard));
   auto shard = std::make_unique<OwnedShard>(grant.shard, *queue, grant, budget_);
   shard->epoch = ++last_epoch_;
-  shard->releasing = releasing_;
-  shard->releasing_at = clock_.steady();
+  if (releasing_) shard->release_from(clock_.steady());
   shard->machine.watch(watch_);
   if (queue->options.affinity == Affinity::shard) {
     shard->thread = static_cast<int>((queue->place + grant.shard.index) % sink_.threads(queue->pool));
@@ -314,9 +317,7 @@ void Engine::stop_runs(StopReason reason) {
 
 void Engine::release_all() {
   releasing_ = true;
-  for (auto& [id, shard] : shards_) {
-    if (!std::exchange(shard->releasing, true)) shard->releasing_at = clock_.steady();
-  }
+  for (auto& [id, shard] : shards_) shard->release_from(clock_.steady());
 }
 
 }  // namespace ordo::runtime

@@ -117,7 +117,7 @@ class Engine {
   struct PoolLoad {
     std::size_t runs = 0;
     std::size_t borrowed = 0;            // of these
-    std::optional<Duration> full_since;  // steady: jobs are due and no thread is free
+    std::optional<Duration> full_since;  // steady: no thread is free, or none is to take more
     std::vector<std::size_t> by_thread;
     std::vector<Assignment> batch;
     std::unique_ptr<domain::Scheduler> scheduler;
@@ -158,15 +158,17 @@ class Engine {
   void keep_runs_of(OwnedShard& shard);
   void start_borrowed(Borrowed& borrowed);
   bool provide_borrowed(const Fetched& fetched);
-  std::vector<BatchJob> jobs_of(const Borrowed& borrowed, const store::LogChunk& chunk) const;
+  static std::vector<BatchJob> jobs_of(const domain::LentRun& run, const ServedQueue& queue,
+                                       const store::LogChunk& chunk);
   void stop_borrowed(const domain::LentName& name, StopReason reason);
   void tell_end(Borrowed& borrowed, std::vector<Outcome> outcomes, bool declined = false);
   void tell_ends();
   void told(const domain::LentName& name, bool failed);
   void drop_borrowed();
   void look_at_rooms();
+  bool may_lend() const;
   Duration next_lending() const;
-  const Member* other_for(const ServedQueue& queue) const;
+  bool has_other_for(const ServedQueue& queue) const;
   void leave_pool(const Outstanding& out);
 
   void flush();
@@ -176,6 +178,7 @@ class Engine {
   void check_timeouts();
   void release_idle();
   Duration next_tick();
+  ServedQueue* served_queue(std::uint32_t number) const;
   OwnedShard* owned(domain::ShardId id);
   OwnedShard* owned(domain::ShardId id, std::uint64_t epoch);
 

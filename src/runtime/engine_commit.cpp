@@ -120,10 +120,10 @@ void Engine::release_idle() {
       auto events = shard->machine.events();
       if (!events.empty() && hooks_.events) hooks_.events(std::move(events));
     }
-    if (shard->releasing && shard->ready && !shard->waits_for_runs) keep_runs_of(*shard);
+    if (!shard->releasing_since || !shard->ready) continue;
+    if (!shard->waits_for_runs) keep_runs_of(*shard);
     const auto may_go_on = shard->waits_for_runs ? 0 : shard->machine.lent();
-    if (shard->releasing && shard->ready && shard->machine.running() == may_go_on && !shard->in_flight &&
-        !shard->machine.has_changes()) {
+    if (shard->machine.running() == may_go_on && !shard->in_flight && !shard->machine.has_changes()) {
       idle.push_back(id);
     }
   }

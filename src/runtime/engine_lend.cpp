@@ -39,7 +39,7 @@ void Engine::gather() {
   for (const auto& group : neighbours_.groups) {
     const bool all = std::ranges::all_of(group, [&](domain::ShardId id) {
       const auto* shard = find(id);
-      return shard != nullptr && shard->ready && !shard->releasing;
+      return shard != nullptr && shard->ready && !shard->releasing_since;
     });
     for (const auto id : group) {
       if (OwnedShard* shard = owned(id)) shard->ungathered = !all;
@@ -49,9 +49,16 @@ void Engine::gather() {
 
 // ------------------------------------------------------------------------------------------------- the owner
 
+// Something may wait for a thread, or for code that is not here.
+bool Engine::may_lend() const {
+  if (releasing_ || neighbours_.members.size() < 2) return false;
+  return std::ranges::any_of(pools_, [](const PoolLoad& load) { return load.full_since.has_value(); }) ||
+         std::ranges::any_of(shards_, [](const auto& entry) { return entry.second->waits_for_others; });
+}
+
 // Jobs that find no thread here, or no code, run where there is room.
 void Engine::lend_what_waits() {
-  if (releasing_ || neighbours_.members.size() < 2) return;
+  if (!may_lend()) return;
   for (const auto& member : neighbours_.members) {
     if (member.id == neighbours_.self || !member.alive) continue;
     for (const auto& room : member.rooms) {
@@ -116,16 +123,15 @@ bool Engine::lend_one(const Member& member, const Room& room) {
   return true;
 }
 
-const Member* Engine::other_for(const ServedQueue& queue) const {
-  const auto found = std::ranges::find_if(neighbours_.members, [&](const Member& member) {
+bool Engine::has_other_for(const ServedQueue& queue) const {
+  return std::ranges::any_of(neighbours_.members, [&](const Member& member) {
     return member.id != neighbours_.self && member.alive && member.kinds.contains(queue.options.name);
   });
-  return found == neighbours_.members.end() ? nullptr : &*found;
 }
 
 // The shard goes to another node, and its runs go on here as lent to this one: nobody waits for them.
 void Engine::keep_runs_of(OwnedShard& shard) {
-  if (clock_.steady() - shard.releasing_at < kLendAfter || other_for(*shard.queue) == nullptr) return;
+  if (clock_.steady() - *shard.releasing_since < kLendAfter || !has_other_for(*shard.queue)) return;
   for (auto& [key, out] : outstanding_) {
     const auto& [id, epoch, no] = key;
     if (id != shard.id || epoch != shard.epoch || !out.control || out.zombie || out.borrowed) continue;
@@ -175,10 +181,7 @@ void Engine::look_at_borrowed() {
 
 void Engine::start_borrowed(Borrowed& borrowed) {
   const auto& run = borrowed.run;
-  const ServedQueue* queue = nullptr;
-  for (const auto& [name, served] : queues_) {
-    if (served->number == borrowed.at.queue) queue = served.get();
-  }
+  const auto* queue = served_queue(borrowed.at.queue);
   const bool has_code = queue != nullptr && workers_.contains({queue->options.name, run.kind});
   const auto* load = has_code ? &pools_[queue->pool] : nullptr;
   const bool fits = has_code && load->runs < load->by_thread.size() && suspects_ == 0;
@@ -209,11 +212,12 @@ bool Engine::provide_borrowed(const Fetched& fetched) {
     return borrowed.at == fetched.shard && name.token == fetched.epoch && name.no == fetched.no;
   });
   if (found == borrowed_.end()) return false;
-  auto& borrowed = found->second;
-  const auto& [name, run] = std::tie(found->first, borrowed.run);
+  const auto& [name, borrowed] = *found;
+  const auto& run = borrowed.run;
   const auto out = outstanding_.find({name.shard, name.token, name.no});
   if (out == outstanding_.end() || out->second.control) return true;
-  auto jobs = jobs_of(borrowed, fetched.chunk);
+  const auto* queue = served_queue(borrowed.at.queue);
+  auto jobs = queue != nullptr ? jobs_of(run, *queue, fetched.chunk) : std::vector<BatchJob>{};
   if (jobs.empty()) {
     finish({name.shard, name.token, name.no, std::vector<Outcome>(run.jobs.size(), Outcome::put_back())});
     return true;
@@ -222,11 +226,6 @@ bool Engine::provide_borrowed(const Fetched& fetched) {
   out->second.timeout = run.timeout;
   next_timeout_check_ = Duration{};
   if (run.stop) out->second.control->ask_to_stop(StopReason::cancelled);
-  const ServedQueue* queue = nullptr;
-  for (const auto& [each, served] : queues_) {
-    if (served->number == borrowed.at.queue) queue = served.get();
-  }
-  ORDO_ASSERT(queue != nullptr);
   pools_[out->second.pool].batch.push_back({name.shard, name.token, name.no, &queue->options.name,
                                             workers_.at({queue->options.name, run.kind}), run.kind,
                                             std::move(jobs), run.timeout, out->second.control});
@@ -234,22 +233,17 @@ bool Engine::provide_borrowed(const Fetched& fetched) {
 }
 
 // Empty: not all payloads were read.
-std::vector<BatchJob> Engine::jobs_of(const Borrowed& borrowed, const store::LogChunk& chunk) const {
+std::vector<BatchJob> Engine::jobs_of(const domain::LentRun& run, const ServedQueue& queue,
+                                      const store::LogChunk& chunk) {
   std::map<store::Seq, domain::Entry> entries;
   for (const auto& row : chunk.rows) entries.emplace(row.seq, domain::decode_entry(chunk.body(row)));
-  PayloadChoice choice{};
-  for (const auto& [name, queue] : queues_) {
-    if (queue->number == borrowed.at.queue) choice = options_of(queue->options, borrowed.run.kind).payloads;
-  }
+  const auto choice = options_of(queue.options, run.kind).payloads;
   std::vector<BatchJob> jobs;
-  for (const auto& listed : borrowed.run.jobs) {
-    auto pieces = std::span(listed.pieces);
-    if (choice == PayloadChoice::first) pieces = pieces.first(1);
-    if (choice == PayloadChoice::last) pieces = pieces.last(1);
+  for (const auto& listed : run.jobs) {
     auto& job = jobs.emplace_back();
     job.retry_count = listed.retry_count;
-    job.fence = borrowed.run.fence;
-    for (const auto& [seq, score] : pieces) {
+    job.fence = run.fence;
+    for (const auto& [seq, score] : domain::delivered(std::span(listed.pieces), choice)) {
       const auto entry = entries.find(seq);
       if (entry == entries.end()) return {};
       job.id = entry->second.id;
@@ -329,8 +323,8 @@ void Engine::drop_borrowed() {
                 [](const auto& entry) { return entry.second.borrowed && !entry.second.control; });
 }
 
-// ------------------------------------------------------------------------------------------------- both
-// sides
+// --------------------------------------------------------------------------------------- what the sides
+// share
 
 void Engine::look_at_rooms() {
   const bool closed = quiet_ || releasing_ || suspects_ > 0 || zombies_ > 0;
@@ -360,7 +354,7 @@ Duration Engine::next_lending() const {
     if (load.full_since) until(*load.full_since);
   }
   for (const auto& [id, shard] : shards_) {
-    if (shard->releasing) until(shard->releasing_at);
+    if (shard->releasing_since) until(*shard->releasing_since);
   }
   return wait;
 }

@@ -45,6 +45,7 @@ struct Fetched {
 struct Member {
   std::string id;
   bool alive = true;
+  bool stopping = false;
   std::uint64_t session = 0;
   std::vector<Room> rooms;
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> kinds;  ///< by queue

@@ -123,20 +123,19 @@ void LeaseKeeper::look() {
   const auto nodes = store_.nodes();
   watch_nodes(nodes, asked);
   const auto shards = store_.shards();
-  meet(list, nodes, shards);
-
+  auto members = members_of(nodes);
   std::vector<domain::LiveNode> live;
   std::set<std::pair<std::string, std::string>> elsewhere;
-  for (const auto& node : nodes) {
-    if (dead_.contains(node.id)) continue;
-    const auto facts = node.id == node_id_ ? facts_ : decode_node_facts(node.facts);
-    domain::LiveNode& member = live.emplace_back();
-    member.id = node.id;
-    for (const auto& [queue, kind] : facts.kinds) {
-      if (!facts.stopping) member.queues.insert(queue);
-      if (node.id != node_id_) elsewhere.emplace(queue, kind);
+  for (const auto& member : members) {
+    if (!member.alive) continue;
+    auto& node = live.emplace_back(domain::LiveNode{member.id, {}});
+    for (const auto& [queue, kinds] : member.kinds) {
+      if (!member.stopping) node.queues.insert(queue);
+      if (member.id == node_id_) continue;
+      for (const auto& kind : kinds) elsewhere.emplace(queue, kind);
     }
   }
+  meet(list, std::move(members), shards);
   hooks_.kinds_elsewhere(std::move(elsewhere));
   look_at_request(nodes);
 
@@ -182,34 +181,41 @@ void LeaseKeeper::look() {
   if (claiming && !plan.claim.empty() && hooks_.may_claim()) claim(plan.claim, shards, nodes);
 }
 
-// Runs are lent to a session: after a lapse nothing of before is started.
-void LeaseKeeper::meet(const store::QueueList& list, const std::vector<store::NodeRow>& nodes,
-                       const std::vector<store::ShardRow>& shards) {
-  has_neighbours_ = nodes.size() > dead_.size() + 1;
+// What the nodes say of themselves: ascending by id, the dead among them. Notes the placement groups.
+std::vector<Member> LeaseKeeper::members_of(const std::vector<store::NodeRow>& nodes) {
+  std::vector<Member> members;
   std::vector<std::pair<std::string, std::string>> groups;
-  Neighbours news;
-  news.self = node_id_;
-  news.session = facts_.session;
-  news.losses = lease_.losses();
   for (const auto& node : nodes) {
     auto facts = node.id == node_id_ ? facts_ : decode_node_facts(node.facts);
-    if (!dead_.contains(node.id)) groups.insert(groups.end(), facts.groups.begin(), facts.groups.end());
-    auto& member = news.members.emplace_back();
+    auto& member = members.emplace_back();
     member.id = node.id;
     member.alive = !dead_.contains(node.id);
+    member.stopping = facts.stopping;
     member.session = facts.session;
     member.rooms = std::move(facts.rooms);
     for (auto& [queue, kind] : facts.kinds) member.kinds[queue].insert(std::move(kind));
+    if (member.alive) groups.insert(groups.end(), facts.groups.begin(), facts.groups.end());
   }
-  std::sort(news.members.begin(), news.members.end(),
-            [](const auto& a, const auto& b) { return a.id < b.id; });
+  std::ranges::sort(members, {}, &Member::id);
+  groups_ = domain::link_queues(groups);
+  return members;
+}
+
+// Runs are lent to a session: after a lapse nothing of before is started.
+void LeaseKeeper::meet(const store::QueueList& list, std::vector<Member> members,
+                       const std::vector<store::ShardRow>& shards) {
+  has_neighbours_ = members.size() > dead_.size() + 1;
+  Neighbours news;
+  news.self = node_id_;
+  news.session = facts_.session;
+  news.members = std::move(members);
+  news.losses = lease_.losses();
   for (const auto& row : shards) {
     for (auto& run : domain::lent_runs_of(row.counts)) {
       if (run.node == node_id_ && run.session == facts_.session)
         news.borrowed.emplace_back(row.shard, std::move(run));
     }
   }
-  groups_ = domain::link_queues(groups);
   look_at_groups(list, news);
   if (hooks_.neighbours) hooks_.neighbours(std::move(news));
 }

@@ -82,7 +82,8 @@ class LeaseKeeper {
   void renew();
   void tell_facts();
   bool has_other_facts();
-  void meet(const store::QueueList& list, const std::vector<store::NodeRow>& nodes,
+  std::vector<Member> members_of(const std::vector<store::NodeRow>& nodes);
+  void meet(const store::QueueList& list, std::vector<Member> members,
             const std::vector<store::ShardRow>& shards);
   void look_at_groups(const store::QueueList& list, Neighbours& news);
   void renewed(Duration sent);

@@ -44,16 +44,19 @@ struct OwnedShard {
   std::uint64_t epoch = 0;  ///< tells this ownership from earlier ones in news that comes late
   domain::Shard machine;
 
-  bool ready = false;           ///< the log is read up to the acquisition: runs may start
-  bool releasing = false;       ///< no more starts; released once nothing runs here and all is durable
-  Duration releasing_at{};      ///< steady; since then
-  bool waits_for_runs = false;  ///< it is released once nothing of it runs anywhere
-  int thread = -1;              ///< affinity = shard: the thread its batches run on
+  bool ready = false;                       ///< the log is read up to the acquisition: runs may start
+  std::optional<Duration> releasing_since;  ///< steady; see release_from()
+  bool waits_for_runs = false;              ///< it is released once nothing of it runs anywhere
+  int thread = -1;                          ///< affinity = shard: the thread its batches run on
   std::size_t kinds_seen = 0;
   bool ungathered = false;        ///< others of its placement group are not here yet: nothing starts
   bool waits_for_others = false;  ///< it has kinds that only other nodes run
 
-  bool may_start() const { return ready && !releasing && !ungathered && !queue->is_paused(); }
+  /// No more starts; released once nothing runs here and all is durable. The first time counts.
+  void release_from(Duration steady) {
+    if (!releasing_since) releasing_since = steady;
+  }
+  bool may_start() const { return ready && !releasing_since && !ungathered && !queue->is_paused(); }
 
   std::optional<store::Delta> in_flight;  ///< kept to be sent again, byte-equal, if its outcome is unknown
   bool unknown = false;                   ///< its outcome is

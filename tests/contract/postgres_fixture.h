@@ -15,6 +15,28 @@
 
 namespace ordo::store {
 
+/// What the reader has now; `seqs` gets the numbers.
+inline std::vector<std::string> rest_of(LogReader& log, std::vector<Seq>& seqs) {
+  std::vector<std::string> texts;
+  for (bool at_end = false; !at_end;) {
+    const auto chunk = log.read(100);
+    at_end = chunk.at_end;
+    for (const auto& row : chunk.rows) {
+      texts.emplace_back(chunk.body(row));
+      seqs.push_back(row.seq);
+    }
+  }
+  return texts;
+}
+
+/// The whole log of a shard.
+inline std::vector<std::string> log_of(Store& store, ShardId shard) {
+  std::vector<std::string> texts;
+  const auto chunk = read_log(store, std::span(&shard, 1));
+  for (const auto& row : chunk.rows) texts.emplace_back(chunk.body(row));
+  return texts;
+}
+
 /// A store in a schema of its own, with a queue of four shards that node "n1" joins.
 class PostgresFixture : public testing::Test {
  protected:
@@ -66,26 +88,9 @@ class PostgresFixture : public testing::Test {
   }
 
   /// What the reader has now; numbers must rise from call to call (an owner's do).
-  Texts rest(LogReader& log) {
-    Texts texts;
-    for (bool at_end = false; !at_end;) {
-      const auto chunk = log.read(100);
-      at_end = chunk.at_end;
-      for (const auto& row : chunk.rows) {
-        texts.emplace_back(chunk.body(row));
-        seqs_.push_back(row.seq);
-      }
-    }
-    return texts;
-  }
+  Texts rest(LogReader& log) { return rest_of(log, seqs_); }
 
-  Texts whole() {
-    Texts texts;
-    const auto id = shard();
-    const auto chunk = read_log(*store_, std::span(&id, 1));
-    for (const auto& row : chunk.rows) texts.emplace_back(chunk.body(row));
-    return texts;
-  }
+  Texts whole() { return log_of(*store_, shard()); }
 
   const std::string url_ = test::PostgresServer::shared().new_schema();
   std::unique_ptr<Store> store_ = open();

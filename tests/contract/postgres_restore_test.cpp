@@ -34,25 +34,9 @@ class PostgresRestore : public testing::Test {
     return commit_and_wait(store_, std::move(deltas)).at(0);
   }
 
-  Texts rest(LogReader& log) {
-    Texts texts;
-    for (bool at_end = false; !at_end;) {
-      const auto chunk = log.read(100);
-      at_end = chunk.at_end;
-      for (const auto& row : chunk.rows) {
-        texts.emplace_back(chunk.body(row));
-        seqs_.push_back(row.seq);
-      }
-    }
-    return texts;
-  }
+  Texts rest(LogReader& log) { return rest_of(log, seqs_); }
 
-  Texts whole() {
-    Texts texts;
-    const auto chunk = read_log(store_, std::span(&shard_, 1));
-    for (const auto& row : chunk.rows) texts.emplace_back(chunk.body(row));
-    return texts;
-  }
+  Texts whole() { return log_of(store_, shard_); }
 
   test::PostgresServer server_;
   const std::string url_ = server_.new_schema();
