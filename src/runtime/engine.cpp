@@ -91,7 +91,7 @@ Duration Engine::tick() {
   check_lease();
   read(inbox_.take());
   gather();
-  if (lease_.valid()) dispatch();
+  if (lease_.may_start()) dispatch();
   tell_ends();
   look_at_rooms();
   tell_pauses();

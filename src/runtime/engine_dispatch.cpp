@@ -145,6 +145,7 @@ void Engine::send(OwnedShard& shard, domain::Run run, Outstanding& out) {
     return;
   }
   out.control = std::make_shared<RunControl>();
+  if (lease_.ending()) out.control->ask_to_stop(StopReason::lease_lost);
   out.timeout = run.timeout;
   next_timeout_check_ = std::min(next_timeout_check_, clock_.steady() + kStartCheck);
   Assignment assignment{shard.id,

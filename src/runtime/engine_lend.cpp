@@ -186,7 +186,7 @@ void Engine::start_borrowed(Borrowed& borrowed) {
   const auto* load = has_code ? &pools_[queue->pool] : nullptr;
   const bool fits = has_code && load->runs < load->by_thread.size() && suspects_ == 0;
   // A run that outlived its lease may have any key.
-  if (quiet_ || zombies_ > 0 || !fits || run.going) {
+  if (quiet_ || zombies_ > 0 || !lease_.may_start() || !fits || run.going) {
     tell_end(borrowed, std::vector<Outcome>(run.jobs.size(), Outcome::put_back()), !run.going);
     return;
   }

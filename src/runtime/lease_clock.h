@@ -18,6 +18,8 @@ class LeaseClock {
   bool valid() const { return !lost() && clock_.steady() < until(); }
   /// Most of the lease has passed without a renewal: runs are to stop.
   bool ending() const { return clock_.steady() >= until() - lease_ / 5; }
+  /// What would be stopped at once is not started.
+  bool may_start() const { return valid() && !ending(); }
 
   /// A renewal that was sent at `sent` has succeeded.
   void renewed(Duration sent) { until_us_.store((sent + lease_).count(), std::memory_order_release); }

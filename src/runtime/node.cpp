@@ -204,7 +204,8 @@ bool Node::guard_store(const char* what, const std::stop_token& stop, const std:
     plan_.log(LogLevel::error, std::string("cannot ") + what + ", trying again: " + error.what());
   }
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, stop, plan_.options.poll_interval, [] { return false; });
+  changed_.wait_for(lock, stop, std::min(plan_.options.poll_interval, plan_.options.lease / 10),
+                    [] { return false; });
   return false;
 }
 
@@ -236,14 +237,14 @@ void Node::follower_loop(const std::stop_token& stop) {
 
 void Node::keeper_loop(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    Duration wait = plan_.options.poll_interval;
+    Duration wait{};
     if (leaving_) {
       left_ = guard_store("leave the store", stop, [&] { keeper_->leave(); });
       wake_all();
       if (left_) return;
       continue;
     }
-    guard_store("renew the leases", stop, [&] { wait = keeper_->tick(); });
+    if (!guard_store("renew the leases", stop, [&] { wait = keeper_->tick(); })) continue;
     const auto looked = clock_.steady();
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, stop, wait, [&] { return poked_; });
