@@ -67,8 +67,9 @@ class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_si
   std::uint8_t key_size = 0;  ///< 0: the key is the id
   Place place = Place::nowhere;
   Risk risk = Risk::normal;
-  bool held = false;     ///< it has started before and holds its key
-  bool in_line = false;  ///< other jobs share its key
+  bool held : 1 = false;       ///< it has started before and holds its key
+  bool in_line : 1 = false;    ///< other jobs share its key
+  bool set_aside : 1 = false;  ///< its entries are, or are to be
 
   static Job* create(std::uint16_t kind, std::string_view id, std::string_view key, Piece first);
   static void destroy(Job* job);

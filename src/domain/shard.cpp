@@ -84,7 +84,7 @@ bool Shard::has_changes() const {
          !dirty_.empty() || !ended_.empty() || !settling_.empty() || !marking_.empty() || lent_changed_;
 }
 
-Changes Shard::collect() {
+Changes Shard::collect(std::size_t set_aside) {
   ORDO_ASSERT(ended_in_flight_.empty() && settling_in_flight_.empty() && marking_in_flight_.empty());
   for (Job* job : dirty_) {
     auto& extra = *job->extra;
@@ -99,7 +99,13 @@ Changes Shard::collect() {
   std::swap(settling_, settling_in_flight_);
   std::swap(marking_, marking_in_flight_);
   lent_changed_ = false;
-  return std::exchange(changes_, {});
+  auto changes = std::exchange(changes_, {});
+  if (changes.set_aside.size() > set_aside) {
+    const auto rest = changes.set_aside.begin() + static_cast<std::ptrdiff_t>(set_aside);
+    if (set_aside > 0) changes_.set_aside.assign(rest, changes.set_aside.end());
+    changes.set_aside.erase(rest, changes.set_aside.end());
+  }
+  return changes;
 }
 
 void Shard::committed(Time now) {

@@ -27,6 +27,7 @@ struct LoggedEntry {
   Seq seq = 0;
   Time at{};  ///< the store's time at append
   Entry entry;
+  bool set_aside = false;  ///< as Changes says
 };
 
 /// A batch to start.
@@ -60,6 +61,7 @@ struct Changes {
   std::vector<std::pair<Seq, JobState>> states;
   std::vector<Seq> erase_states;
   std::vector<DeadPayload> dead;
+  std::vector<Seq> set_aside;  ///< entries of jobs that wait for over a minute: not to stand in others' room
 };
 
 /// A queued or running job, for listings and for comparing a shard with its rebuild.
@@ -147,8 +149,11 @@ class Shard {
   // --- outputs ---
 
   bool has_changes() const;
-  /// What is to be written now; one at a time: committed() before the next.
-  Changes collect();
+  /// What is to be written now; one at a time: committed() before the next. At most `set_aside` entries are
+  /// set aside, and the others next time; 0: none ever, as the store has no use for it.
+  Changes collect(std::size_t set_aside = 0);
+  /// So many entries are to be set aside: that alone is no change, and has time.
+  std::size_t to_set_aside() const { return changes_.set_aside.size(); }
 
   /// Runs that waited for their marks and may start.
   std::vector<Run> released();
@@ -234,7 +239,7 @@ class Shard {
   void move(Job& job, std::optional<Time> run_at, Time now);
   void restore_state(Job& job, const JobState& state);
   void restore_mark(Job& job, Mark mark);
-  bool add_piece(Job& job, Piece piece);
+  bool add_piece(Job& job, Piece piece, bool set_aside = false);
   void note_merged(Job& job, const PayloadSet::Merged& merged);
 
   // Lent runs (shard_lent.cpp)
@@ -248,6 +253,7 @@ class Shard {
   // Order (shard_order.cpp)
   void promote(Time now);
   void place(Job& job, Time now);
+  void set_aside(Job& job, Time now);
   void arrive_due(Job& job, Time now);
   void insert_due(Job& job, Time now);
   void park(Line& line, Job& job);
@@ -265,7 +271,7 @@ class Shard {
   void activate(Job& job);
   void start(Job& job, Active& run);
   void finish(Job& job);
-  void go_back(Job& job);
+  void go_back(Job& job, Time now);
   void fail(Job& job, const Active& run, const JobEnd& end, Time now);
   void die(Job& job, FailureKind kind, const std::string& error, Time now);
   void end_one(Job& job, const Active& run, const JobEnd& end, Time now);

@@ -69,6 +69,7 @@ void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piec
   const auto& entry = logged.entry;
   Job& job = *Job::create(kind, entry.id, entry.key, std::move(piece));
   job.run_at = entry.run_at.value_or(logged.at);
+  job.set_aside = logged.set_aside;
   if (entry.options != JobOptions{}) {
     job.more().options = entry.options;
     set_priority(job);
@@ -141,7 +142,7 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   const bool news = beside.empty() && logged.seq > job.through();
   const bool revived = news && entry.type == EntryType::revive;
   const bool has_options = news && entry.options != JobOptions{};
-  const bool merged_away = add_piece(job, std::move(piece));
+  const bool merged_away = add_piece(job, std::move(piece), logged.set_aside);
   if (news && job.extra) job.extra->through = logged.seq;
   bool moved = revived;
   if (has_options) {
@@ -178,9 +179,11 @@ void Shard::move(Job& job, std::optional<Time> run_at, Time now) {
 }
 
 // True: the payload was there already, and the later entry of the two is not needed any more.
-bool Shard::add_piece(Job& job, Piece piece) {
+bool Shard::add_piece(Job& job, Piece piece, bool set_aside) {
+  const auto seq = piece.seq;
   const auto merged = job.payloads.add(std::move(piece));
   if (merged) note_merged(job, *merged);
+  if (job.set_aside && !set_aside && !merged) changes_.set_aside.push_back(seq);
   return merged.has_value();
 }
 

@@ -129,7 +129,7 @@ class Harness {
 
   /// Makes the shard's changes durable.
   void commit() {
-    Changes changes = shard_->collect();
+    Changes changes = shard_->collect(most_set_aside);
     write(changes);
     shard_->committed(now_);
   }
@@ -143,6 +143,10 @@ class Harness {
       states_[seq] = encode(state);
     }
     for (auto& dead : changes.dead) dead_.push_back(std::move(dead));
+    for (const Seq seq : changes.set_aside) {
+      if (const auto row = log_.find(seq); row != log_.end()) row->second.set_aside = true;
+    }
+    set_aside = std::move(changes.set_aside);
     counts_ = shard_->counts(now_);
   }
 
@@ -161,7 +165,8 @@ class Harness {
     std::vector<std::pair<Seq, JobState>> states;
     for (const auto& [seq, bytes] : states_) states.emplace_back(seq, decode_state(bytes));
     shard->load(takeover, std::move(states), counts_);
-    for (const auto& [seq, row] : log_) shard->apply({seq, row.at, decode_entry(row.bytes)}, now_);
+    for (const auto& [seq, row] : log_)
+      shard->apply({seq, row.at, decode_entry(row.bytes), row.set_aside}, now_);
     shard->ready(now_);
     return shard;
   }
@@ -211,9 +216,13 @@ class Harness {
   std::uint64_t budget_used() const { return budget_.used; }
   Shard& shard() { return *shard_; }
 
+  std::size_t most_set_aside = 100;  ///< of one commit
+  std::vector<Seq> set_aside;        ///< by the last one
+
   struct Row {
     Time at;
     std::string bytes;
+    bool set_aside = false;
   };
   const std::map<Seq, Row>& log() const { return log_; }
   const std::map<Seq, std::string>& states() const { return states_; }
@@ -221,7 +230,7 @@ class Harness {
  private:
   void append(const Entry& entry) {
     last_at_ = std::max(last_at_, now_);
-    auto& row = log_[++last_seq_] = {last_at_, encode(entry)};
+    auto& row = log_[++last_seq_] = {last_at_, encode(entry), false};
     shard_->apply({last_seq_, row.at, decode_entry(row.bytes)}, now_);
   }
 

@@ -9,6 +9,7 @@ namespace ordo::domain {
 namespace {
 
 constexpr std::size_t kListedRuns = 100;
+constexpr Duration kLongWait = std::chrono::minutes{1};
 
 }  // namespace
 
@@ -28,6 +29,7 @@ void Shard::place(Job& job, Time now) {
     arrive_due(job, now);
   } else {
     job.place = Place::later;
+    set_aside(job, now);
     later_.insert(later_.end(), job);
     if (job.retry_count() >= 0) ++retrying_;
     if (Line* line = table_.line_of(job); line != nullptr && job.held && line->front != &job) {
@@ -36,6 +38,13 @@ void Shard::place(Job& job, Time now) {
     }
   }
   protect_front(job);
+}
+
+// Not one that is due and only stands in line: it may be gone in a moment.
+void Shard::set_aside(Job& job, Time now) {
+  if (job.set_aside || job.run_at - now <= kLongWait) return;
+  job.set_aside = true;
+  for (const auto& piece : job.payloads.pieces()) changes_.set_aside.push_back(piece.seq);
 }
 
 void Shard::arrive_due(Job& job, Time now) {

@@ -155,13 +155,13 @@ void Shard::end_one(Job& job, const Active& active, const JobEnd& end, Time now)
   switch (outcome.kind) {
     case Outcome::Kind::snoozed:
       job.run_at = now + std::max(outcome.snooze, Duration{0});
-      go_back(job);
+      go_back(job, now);
       return;
     case Outcome::Kind::failed:
       fail(job, active, end, now);
       return;
     case Outcome::Kind::put_back:
-      go_back(job);
+      go_back(job, now);
       return;
     case Outcome::Kind::done:
     case Outcome::Kind::discarded:
@@ -198,7 +198,7 @@ void Shard::fail(Job& job, const Active& active, const JobEnd& end, Time now) {
   if (verdict.timeout) extra.options.timeout = verdict.timeout;
   set_priority(job);
   if (watched_) emit(EventType::job_failed, job, now, now - active.started, extra.error);
-  go_back(job);
+  go_back(job, now);
 }
 
 void Shard::count_crash(JobExtra& extra, Time now) const {
@@ -239,7 +239,7 @@ void Shard::die(Job& job, FailureKind kind, const std::string& error, Time now) 
   extra.error_kind = kind;
   extra.error = cut(error, kErrorLimit);
   job.run_at = now;
-  go_back(job);
+  go_back(job, now);
 }
 
 void Shard::finish(Job& job) {
@@ -262,7 +262,7 @@ void Shard::finish(Job& job) {
 }
 
 // Back to the queue, joined with what was pushed meanwhile: run_at and retry_count are the ones of this job.
-void Shard::go_back(Job& job) {
+void Shard::go_back(Job& job, Time now) {
   auto& extra = job.more();
   if (Job* beside = table_.find_queued(job.kind, job.id(), job.key())) {
     extra.through = std::max(extra.through, beside->through());
@@ -278,6 +278,7 @@ void Shard::go_back(Job& job) {
     set_priority(job);
   }
   job.held = strict();
+  set_aside(job, now);
   table_.deactivate(job);
   job.place = Place::settling;
   --running_;

@@ -154,7 +154,7 @@ void Engine::apply(const store::LogChunk& chunk) {
     if (shard == nullptr) continue;
     ORDO_ASSERT(row.seq > shard->machine.through());
     ++shard->read_since_written;
-    shard->machine.apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now_);
+    shard->machine.apply({row.seq, row.at, domain::decode_entry(chunk.body(row)), row.set_aside}, now_);
   }
   for (const auto id : chunk.caught_up) {
     if (shard = owned(id); shard == nullptr) continue;

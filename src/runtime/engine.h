@@ -173,7 +173,7 @@ class Engine {
 
   void flush();
   store::Delta delta_of(OwnedShard& shard);
-  bool counts_are_due(OwnedShard& shard);
+  bool rest_is_due(OwnedShard& shard);
   void report(OwnedShard& shard);
   void check_timeouts();
   void release_idle();

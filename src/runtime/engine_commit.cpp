@@ -28,7 +28,7 @@ void Engine::flush() {
     if (shard->in_flight) {
       if (!shard->unknown || !retry) continue;
       shard->unknown = false;
-    } else if (shard->ready && (shard->machine.has_changes() || counts_are_due(*shard))) {
+    } else if (shard->ready && (shard->machine.has_changes() || rest_is_due(*shard))) {
       shard->in_flight = delta_of(*shard);
     } else {
       continue;
@@ -48,7 +48,7 @@ void Engine::flush() {
 }
 
 store::Delta Engine::delta_of(OwnedShard& shard) {
-  auto changes = shard.machine.collect();
+  auto changes = shard.machine.collect(store_.most_set_aside());
   store::Delta delta;
   delta.shard = shard.id;
   delta.lease = shard.lease;
@@ -57,6 +57,7 @@ store::Delta Engine::delta_of(OwnedShard& shard) {
   std::sort(delta.erase.begin(), delta.erase.end());
   for (auto& [seq, state] : changes.states) delta.states.push_back({seq, domain::encode(state)});
   delta.erase_states = std::move(changes.erase_states);
+  delta.set_aside = std::move(changes.set_aside);
   for (auto& dead : changes.dead) delta.dead.push_back({shard.id, 0, now_, domain::encode(dead)});
   if (!delta.dead.empty()) {
     const auto& options = shard.queue->options;
@@ -72,11 +73,16 @@ store::Delta Engine::delta_of(OwnedShard& shard) {
   return delta;
 }
 
-// The split of the counts may be a second old, and a reader looks through what was appended since.
-bool Engine::counts_are_due(OwnedShard& shard) {
+// What goes out with other changes, or alone after a second. The split of the counts may be as old, and a
+// reader looks through what was appended since; what is to be set aside has time.
+bool Engine::rest_is_due(OwnedShard& shard) {
+  const auto most_set_aside = store_.most_set_aside();
+  const auto to_set_aside = shard.machine.to_set_aside();
+  if (most_set_aside > 0 && to_set_aside >= most_set_aside) return true;
   if (now_ >= shard.written_at && now_ - shard.written_at < kCountsInterval) return false;
   if (shard.read_since_written > kPositionLag) return true;
   shard.written_at = now_;
+  if (most_set_aside > 0 && to_set_aside > 0) return true;
   return shard.machine.counts(now_) != shard.written;
 }
 

@@ -36,9 +36,11 @@ struct LogRow {
   Time at{};
   std::uint32_t offset = 0;  ///< into LogChunk::bytes
   std::uint32_t size = 0;
+  bool set_aside = false;  ///< as Delta says
 };
 
-/// Some entries, each shard's in log order. Never ends in the middle of an append.
+/// Some entries, each shard's in log order. Never ends in the middle of an append, unless entries of it were
+/// set aside.
 struct LogChunk {
   std::string bytes;
   std::vector<LogRow> rows;
@@ -93,6 +95,10 @@ struct Delta {
   std::vector<Seq> erase;        ///< entries that are finished or merged away
   std::vector<StateRow> states;  ///< put: new or replaced
   std::vector<Seq> erase_states;
+  /// Entries that will be needed for long: the store may move them to where they do not stand in the room of
+  /// others. They keep their numbers, and are read, fetched and erased as before. What is not there is passed
+  /// over.
+  std::vector<Seq> set_aside;
   std::vector<DeadRow> dead;       ///< appended; `no` and `shard` are ignored
   std::uint64_t max_dead = 0;      ///< rows the shard may keep, the oldest go first; 0: do not trim
   Time dead_before = Time::min();  ///< dead rows older than this go, too
@@ -248,6 +254,9 @@ class Store {
   /// order.
   /// `erase` and `states` name numbers of the delta's own shard; the store does not check it.
   virtual void commit(std::vector<Delta> deltas, CommitCompletion done) = 0;
+
+  /// How many entries a delta may set aside; 0: this store has no use for it.
+  virtual std::size_t most_set_aside() const { return 0; }
 
   /// What `shards` hold beside their entries.
   virtual std::vector<ShardFacts> load(std::span<const ShardId> shards) = 0;

@@ -158,7 +158,7 @@ class Player {
     std::size_t position = 0;
     std::uint64_t batch_step = 1;
     bool wrong_holder = false;
-    std::vector<std::size_t> erase;
+    std::vector<std::size_t> erase, set_aside;
   };
 
   Draft any_draft() {
@@ -176,6 +176,7 @@ class Player {
     for (auto count = random_.below(3); count > 0; --count)
       delta.erase_states.push_back(own_seq(delta.shard));
     for (auto count = random_.below(8); count > 0; --count) draft.erase.push_back(any_place());
+    for (auto count = random_.below(4); count > 0; --count) draft.set_aside.push_back(any_place());
     for (auto count = random_.below(3); count > 0; --count) {
       delta.dead.push_back({.at = any_time(), .bytes = any_bytes()});
     }
@@ -194,6 +195,7 @@ class Player {
     // No owner names a number that it has not read: elsewhere the next entry has quite another one.
     delta.position = played.seq(delta.shard, std::min(draft.position, played.entries(delta.shard)));
     for (const auto place : draft.erase) delta.erase.push_back(played.seq(delta.shard, place));
+    for (const auto place : draft.set_aside) delta.set_aside.push_back(played.seq(delta.shard, place));
     return delta;
   }
 

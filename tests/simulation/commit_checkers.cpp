@@ -15,6 +15,7 @@ void LossChecker::committed(const store::Delta& delta) {
   dead_.clear();
   for (const auto& row : delta.dead) dead_.push_back(domain::decode_dead(row.bytes));
   history_.totals.died += dead_.size();
+  history_.totals.set_aside += delta.set_aside.size();
   erased_ = {delta.erase.begin(), delta.erase.end()};
   for (const Seq seq : delta.erase) {
     const auto found = history_.entries.find(seq);
@@ -199,7 +200,7 @@ void RebuildChecker::look(const runtime::OwnedShard& shard) {
   rebuilt.load({.now = now}, std::move(states), domain::decode_counts(facts.at(0).counts));
   const auto chunk = store::read_log(store, ids);
   for (const auto& row : chunk.rows)
-    rebuilt.apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now);
+    rebuilt.apply({row.seq, row.at, domain::decode_entry(chunk.body(row)), row.set_aside}, now);
   rebuilt.ready(now);
   const auto expected = rebuilt.snapshot(Shard::View::rebuilt);
   const auto live = shard.machine.snapshot(Shard::View::rebuilt);

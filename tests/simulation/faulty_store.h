@@ -52,6 +52,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   store::LogChunk fetch(ShardId shard, std::span<const Seq> seqs) override;
   void wake() override;
   void commit(std::vector<store::Delta> deltas, store::CommitCompletion done) override;
+  std::size_t most_set_aside() const override { return inner_.most_set_aside(); }
   std::vector<store::ShardFacts> load(std::span<const ShardId> shards) override;
   store::QueueList queues() override;
   store::QueueDefinition define(std::string_view name, std::uint32_t shards) override;

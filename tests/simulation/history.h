@@ -114,7 +114,7 @@ class History {
   struct Totals {
     std::uint64_t pushed = 0, runs = 0, commits = 0, stale = 0, unknown = 0, crashes = 0, pauses = 0,
                   jumps = 0, partitions = 0, stops = 0, joins = 0, rebuilds = 0, takeovers = 0, died = 0,
-                  lost_leases = 0, cancels = 0, revived = 0, orders = 0, lent = 0, kept = 0;
+                  lost_leases = 0, cancels = 0, revived = 0, orders = 0, lent = 0, kept = 0, set_aside = 0;
   } totals;
 
  private:

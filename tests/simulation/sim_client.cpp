@@ -83,6 +83,7 @@ void SimClient::push(const QueueOptions& queue, std::uint32_t number) {
     entry.payload = payload;
     if (world_.chance(3)) entry.score = static_cast<double>(world_.random.below(5));
     if (world_.chance(4)) entry.run_at = world_.wall() + world_.upto(seconds{20}) - seconds{5};
+    if (world_.chance(40)) entry.run_at = world_.wall() + seconds{61} + world_.upto(seconds{20});
     if (world_.chance(5)) entry.options.priority = static_cast<std::int32_t>(world_.random.below(3)) * 100;
     if (world_.chance(12)) entry.options.timeout = seconds{1} + world_.upto(seconds{3});
     entries.push_back({{number, domain::shard_of(key, queue.shards)}, domain::encode(entry)});

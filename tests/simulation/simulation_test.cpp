@@ -74,6 +74,7 @@ class SimulationTest : public ::testing::Test {
     sum.orders += more.orders;
     sum.lent += more.lent;
     sum.kept += more.kept;
+    sum.set_aside += more.set_aside;
   }
 };
 
@@ -96,7 +97,7 @@ TEST_F(SimulationTest, ManySeeds) {
       "cancels\n"
       "%llu crashes, %llu pauses, %llu jumps, %llu partitions, %llu stops, %llu take-overs, %llu leases lost "
       "with runs\n"
-      "%llu runs lent to idle nodes, %llu kept while their shard moved\n"
+      "%llu runs lent to idle nodes, %llu kept while their shard moved, %llu entries set aside\n"
       "%llu rebuilds and %llu orders compared\n",
       static_cast<unsigned long long>(sum.pushed), static_cast<unsigned long long>(sum.runs),
       static_cast<unsigned long long>(sum.commits), static_cast<unsigned long long>(sum.stale),
@@ -106,8 +107,8 @@ TEST_F(SimulationTest, ManySeeds) {
       static_cast<unsigned long long>(sum.jumps), static_cast<unsigned long long>(sum.partitions),
       static_cast<unsigned long long>(sum.stops), static_cast<unsigned long long>(sum.takeovers),
       static_cast<unsigned long long>(sum.lost_leases), static_cast<unsigned long long>(sum.lent),
-      static_cast<unsigned long long>(sum.kept), static_cast<unsigned long long>(sum.rebuilds),
-      static_cast<unsigned long long>(sum.orders));
+      static_cast<unsigned long long>(sum.kept), static_cast<unsigned long long>(sum.set_aside),
+      static_cast<unsigned long long>(sum.rebuilds), static_cast<unsigned long long>(sum.orders));
 }
 
 TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {

@@ -14,12 +14,13 @@
 namespace ordo::store::memory {
 namespace {
 
-void add_row(LogChunk& chunk, Seq seq, ShardId shard, Time at, std::string_view bytes) {
+void add_row(LogChunk& chunk, Seq seq, ShardId shard, Time at, std::string_view bytes, bool set_aside) {
   chunk.rows.push_back({.seq = seq,
                         .shard = shard,
                         .at = at,
                         .offset = static_cast<std::uint32_t>(chunk.bytes.size()),
-                        .size = static_cast<std::uint32_t>(bytes.size())});
+                        .size = static_cast<std::uint32_t>(bytes.size()),
+                        .set_aside = set_aside});
   chunk.bytes.append(bytes);
 }
 
@@ -55,7 +56,11 @@ void MemoryStore::append_all(std::vector<NewEntry> entries) {
   last_at_ = std::max(last_at_, clock_.wall());
   auto more = entries.size();
   for (auto& entry : entries) {
-    log_[++head_] = {.shard = entry.shard, .at = last_at_, .more = --more, .bytes = std::move(entry.bytes)};
+    log_[++head_] = {.shard = entry.shard,
+                     .at = last_at_,
+                     .more = --more,
+                     .bytes = std::move(entry.bytes),
+                     .set_aside = false};
   }
   changed();
 }
@@ -77,7 +82,8 @@ class MemoryStore::Reader final : public GlobalReader {
           chunk.rows.size() >= std::max<std::size_t>(max_rows, 1) || chunk.bytes.size() >= kReadBytes;
       if (is_full && seq > chunk.through) break;
       chunk.through = seq + record.more;
-      if (wanted.contains(record.shard)) add_row(chunk, seq, record.shard, record.at, record.bytes);
+      if (wanted.contains(record.shard))
+        add_row(chunk, seq, record.shard, record.at, record.bytes, record.set_aside);
     }
     if (log.upper_bound(chunk.through) == log.end()) chunk.through = std::max(after, store_.head_);
     chunk.at_end = chunk.through >= store_.head_;
@@ -105,7 +111,7 @@ LogChunk MemoryStore::fetch(ShardId shard, std::span<const Seq> seqs) {
   for (const Seq seq : seqs) {
     const auto found = log_.find(seq);
     if (found == log_.end() || found->second.shard != shard) continue;
-    add_row(chunk, seq, shard, found->second.at, found->second.bytes);
+    add_row(chunk, seq, shard, found->second.at, found->second.bytes, found->second.set_aside);
   }
   return chunk;
 }
@@ -144,6 +150,9 @@ CommitResult MemoryStore::apply(Delta& delta) {
   shard.position = delta.position;
   shard.counts = std::move(delta.counts);
   for (const Seq seq : delta.erase) log_.erase(seq);
+  for (const Seq seq : delta.set_aside) {
+    if (const auto entry = log_.find(seq); entry != log_.end()) entry->second.set_aside = true;
+  }
   for (auto& state : delta.states) shard.states[state.seq] = std::move(state.bytes);
   for (const Seq seq : delta.erase_states) shard.states.erase(seq);
   for (auto& row : delta.dead) {

@@ -24,6 +24,7 @@ class MemoryStore final : public Store {
   void wake() override;
 
   void commit(std::vector<Delta> deltas, CommitCompletion done) override;
+  std::size_t most_set_aside() const override { return 16; }
   std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
 
   QueueList queues() override;
@@ -63,6 +64,7 @@ class MemoryStore final : public Store {
     Time at{};
     std::size_t more = 0;  // entries of the same append that follow
     std::string bytes;
+    bool set_aside = false;
   };
   struct Shard {
     std::string owner;

@@ -19,7 +19,7 @@ inline constexpr std::string_view kRequestsKey = "ordo:{ordo}:requests";  // has
 inline constexpr std::string_view kWakeKey = "ordo:{ordo}:wake";          // stream of one entry
 
 /// log (stream; of a closed queue: closed), meta (hash), states (hash), dead (stream), ages (sorted set of
-/// the dead by time).
+/// the dead by time), aside (sorted set of entries that were set aside).
 std::string shard_key(ShardId shard, std::string_view part);
 
 // A stream's id is "<ms>-<n>": the server's time, and a number within the millisecond. As a Seq it is
@@ -29,6 +29,8 @@ inline constexpr unsigned kSeqBits = 22;
 inline constexpr Seq kSeqMask = (Seq{1} << kSeqBits) - 1;
 inline constexpr Seq kSeqHalf = Seq{1} << (kSeqBits - 1);
 
+inline constexpr std::size_t kAsideName = 17;
+
 std::string id_of(Seq seq);
 
 /// Throws Error{corrupt}: no id, or one that no server's clock makes.
@@ -36,6 +38,13 @@ Seq seq_of(std::string_view id);
 
 /// The same, and nothing for an id that it throws for.
 std::optional<Seq> try_seq_of(std::string_view id);
+
+/// Begins the member that holds an entry that was set aside: such names sort as the numbers do. ':' and the
+/// entry follow.
+std::string aside_name(Seq seq);
+
+/// The number of a member. Throws Error{corrupt}.
+Seq seq_of_aside(std::string_view member);
 
 /// When the entry was appended.
 Time time_of(Seq seq);

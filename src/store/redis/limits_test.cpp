@@ -30,6 +30,7 @@ TEST_F(RedisStoreTest, a_full_server_takes_nothing_more_and_can_be_emptied) {  /
   const auto rows = read_log(store, std::span(&shard, 1)).rows;
   ASSERT_EQ(rows.size(), 2u);
   Delta delta{.shard = shard, .lease = grant.lease, .batch = 1, .erase = {rows[1].seq}};
+  delta.set_aside = {rows[0].seq};
   delta.states = {{rows[0].seq, "failed once"}};
   delta.dead = {{.bytes = "dead"}};
   EXPECT_EQ(commit_and_wait(store, {delta}).at(0), CommitResult::applied);
@@ -38,6 +39,39 @@ TEST_F(RedisStoreTest, a_full_server_takes_nothing_more_and_can_be_emptied) {  /
   store.release(std::span(&lease, 1));
   EXPECT_TRUE(own(store, shard).clean);
   EXPECT_TRUE(store.remove("orders"));
+}
+
+// A node of a stream is freed when all its entries are gone (stores.md §1.6).
+TEST_F(RedisStoreTest, entries_that_wait_do_not_keep_the_room_of_others) {
+  RedisStore store(server().location());
+  const ShardId shard{store.define("orders", 1).number, 0};
+  const auto grant = own(store, shard);
+  append_and_wait(store, std::vector<NewEntry>(6'000, {.shard = shard, .bytes = std::string(100, 'x')}));
+  const auto log_room = [&] { return server().run({"MEMORY", "USAGE", shard_key(shard, "log")}).integer; };
+  const auto before = log_room();
+  Delta rest{.shard = shard, .lease = grant.lease, .batch = 1};
+  Delta waiting{.shard = shard, .lease = grant.lease, .batch = 2};
+  for (const auto& row : read_log(store, std::span(&shard, 1)).rows) {
+    (waiting.set_aside.size() * 30 <= rest.erase.size() ? waiting.set_aside : rest.erase).push_back(row.seq);
+  }
+  ASSERT_EQ(commit_and_wait(store, {rest}).at(0), CommitResult::applied);
+  EXPECT_GT(log_room(), before / 2) << "one of 30 in each node keeps it";
+  ASSERT_EQ(commit_and_wait(store, {waiting}).at(0), CommitResult::applied);
+  EXPECT_LT(log_room(), before / 20);
+  EXPECT_EQ(bodies(store, shard).size(), waiting.set_aside.size());
+}
+
+TEST_F(RedisStoreTest, what_other_programs_pushed_is_not_set_aside) {
+  RedisStore store(server().location());
+  const ShardId shard{store.define("orders", 1).number, 0};
+  const auto grant = own(store, shard);
+  server().run({"XADD", shard_key(shard, "log"), "NOMKSTREAM", "*", "id", "42", "payload", "1"});
+  Delta delta{.shard = shard, .lease = grant.lease, .batch = 1};
+  for (const auto& row : read_log(store, std::span(&shard, 1)).rows) delta.set_aside.push_back(row.seq);
+  ASSERT_EQ(commit_and_wait(store, {delta}).at(0), CommitResult::applied);
+  const auto chunk = read_log(store, std::span(&shard, 1));
+  ASSERT_EQ(chunk.rows.size(), 1u);
+  EXPECT_EQ(domain::decode_entry(chunk.body(chunk.rows[0])).id, "42");
 }
 
 TEST_F(RedisStoreTest, a_large_delta_is_one_step) {

@@ -98,4 +98,16 @@ Seq add_row(LogChunk& chunk, ShardId shard, const Reply& entry, const QueueName&
   return is_ours && fields.size() == 4 ? seq + fields[3].number() : seq;
 }
 
+void add_aside_row(LogChunk& chunk, ShardId shard, std::string_view member) {
+  const auto seq = seq_of_aside(member);
+  const auto bytes = member.substr(kAsideName + 1);
+  chunk.rows.push_back({.seq = seq,
+                        .shard = shard,
+                        .at = time_of(seq),
+                        .offset = static_cast<std::uint32_t>(chunk.bytes.size()),
+                        .size = static_cast<std::uint32_t>(bytes.size()),
+                        .set_aside = true});
+  chunk.bytes.append(bytes);
+}
+
 }  // namespace ordo::store::redis

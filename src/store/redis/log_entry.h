@@ -23,4 +23,7 @@ using QueueName = std::function<std::string(std::uint32_t)>;
 /// to. Throws Error{corrupt} for an id that no clock made.
 Seq add_row(LogChunk& chunk, ShardId shard, const Reply& entry, const QueueName& queue_name);
 
+/// Adds an entry that was set aside, from its member. Throws Error{corrupt}.
+void add_aside_row(LogChunk& chunk, ShardId shard, std::string_view member);
+
 }  // namespace ordo::store::redis

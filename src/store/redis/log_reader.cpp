@@ -336,11 +336,11 @@ RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t 
       page.chunk.at_end = false;
       continue;
     }
-    const auto entries = found.find(place.key);
-    const bool has_some = entries != found.end();
-    const bool has_all = !has_some || entries->second->items.size() < rows_per_shard;
-    if (has_some) take_stream(page, place, *entries->second);
-    if (!has_all || (has_some && page.is_full)) {
+    const auto stream = found.find(place.key);
+    const auto entries = stream == found.end() ? std::span<const Reply>() : stream->second->items;
+    auto aside = place.caught_up ? std::optional(Aside{}) : read_aside(place, rows_per_shard);
+    const bool is_last = entries.size() < rows_per_shard;
+    if (!aside || !take_rows(page, place, entries, *aside, is_last) || !is_last) {
       page.chunk.at_end = false;
     } else if (!std::exchange(place.caught_up, true)) {
       page.chunk.caught_up.push_back(place.shard);
@@ -349,18 +349,61 @@ RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t 
   return page;
 }
 
-void RedisLogReader::take_stream(Page& page, Place& place, const Reply& entries) {
+/// After the log: what is moved in between is then found in both, and not in none.
+std::optional<RedisLogReader::Aside> RedisLogReader::read_aside(const Place& place, std::size_t rows) {
+  CommandText command;
+  command.add("ZRANGEBYLEX", shard_key(place.shard, "aside"), "(" + aside_name(place.after) + ";", "+",
+              "LIMIT", 0, rows);
+  try {
+    Aside aside{.members = ask("read the log", place.slot, command).items};
+    if (aside.members.size() >= rows) aside.through = seq_of_aside(aside.members.back().text);
+    return aside;
+  } catch (const Error& error) {
+    failure_.emplace(error.kind(), error.what());
+    return std::nullopt;
+  }
+}
+
+/// Both in their order. False: there is more, and the page is full or what comes next was not read.
+bool RedisLogReader::take_rows(Page& page, Place& place, std::span<const Reply> entries, Aside& aside,
+                               bool is_last) {
   Seq append_end = 0;  // last number of the append that the last row belongs to
-  for (const auto& entry : entries.items) {
+  const bool has_aside = !aside.members.empty();
+  for (const auto& entry : entries) {
     page.is_full = page.is_full || (page.chunk.bytes.size() >= kReadBytes && place.after >= append_end);
-    if (page.is_full) return;
+    if (page.is_full) return false;
+    if (has_aside) {
+      const auto seq = seq_of(entry.at(0).text);
+      if (!take_aside(page, place, aside, seq) || seq > aside.through) return false;
+      if (seq == place.after) continue;  // set aside just now
+    }
     const auto bytes_before = page.chunk.bytes.size();
     append_end = std::max(append_end, add_row(page.chunk, place.shard, entry, queue_name_));
-    place.after = page.chunk.rows.back().seq;
-    ++page.rows_in_streams;
-    page.bytes_in_streams += page.chunk.bytes.size() - bytes_before;
+    took_row(page, place, bytes_before);
   }
+  if (has_aside)
+    return !is_last || (take_aside(page, place, aside, aside.through) && aside.through == kEverything);
   if (place.after < append_end) finish_append(page, place, append_end);
+  return true;
+}
+
+bool RedisLogReader::take_aside(Page& page, Place& place, Aside& aside, Seq before) {
+  for (; aside.taken < aside.members.size(); ++aside.taken) {
+    const auto& member = aside.members[aside.taken].text;
+    if (seq_of_aside(member) > before) return true;
+    page.is_full = page.is_full || page.chunk.bytes.size() >= kReadBytes;
+    if (page.is_full) return false;
+    const auto bytes_before = page.chunk.bytes.size();
+    add_aside_row(page.chunk, place.shard, member);
+    took_row(page, place, bytes_before);
+  }
+  return true;
+}
+
+void RedisLogReader::took_row(Page& page, Place& place, std::size_t bytes_before) {
+  place.after = page.chunk.rows.back().seq;
+  ++page.rows_in_streams;
+  page.bytes_in_streams += page.chunk.bytes.size() - bytes_before;
 }
 
 /// Reads on to the number `end`, wherever the page ends.

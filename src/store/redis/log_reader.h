@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,13 @@ class RedisLogReader final : public LogReader {
     std::optional<Reply> reply;
   };
   using Question = std::map<Slot, Streams>;
+  static constexpr Seq kEverything = ~Seq{0};
+  /// What was set aside of a shard, behind its place: a page of it, in order.
+  struct Aside {
+    std::vector<Reply> members;
+    std::size_t taken = 0;
+    Seq through = kEverything;  // nothing is missing up to here
+  };
   /// What one read makes; it counts only when it is complete.
   struct Page {
     LogChunk chunk;
@@ -102,7 +110,10 @@ class RedisLogReader final : public LogReader {
   void guard(const Address& address, const Step& step);
 
   Page take(const Question& question, std::size_t rows_per_shard);
-  void take_stream(Page& page, Place& place, const Reply& entries);
+  std::optional<Aside> read_aside(const Place& place, std::size_t rows);
+  bool take_rows(Page& page, Place& place, std::span<const Reply> entries, Aside& aside, bool is_last);
+  bool take_aside(Page& page, Place& place, Aside& aside, Seq before);
+  void took_row(Page& page, Place& place, std::size_t bytes_before);
   void finish_append(Page& page, Place& place, Seq end);
   void adapt(const Page& page);
 

@@ -53,9 +53,10 @@ class AllDone {
 
 void write_delta(CommandText& commands, const Delta& delta) {
   const auto shard = delta.shard;
-  call(commands, commit_script(), 5,
-       12 + delta.erase.size() + 2 * delta.states.size() + delta.erase_states.size() + 2 * delta.dead.size());
-  for (const auto* part : {"log", "meta", "states", "dead", "ages"}) {
+  call(commands, commit_script(), 6,
+       13 + delta.erase.size() + 2 * delta.states.size() + delta.erase_states.size() +
+           delta.set_aside.size() + 2 * delta.dead.size());
+  for (const auto* part : {"log", "meta", "states", "dead", "ages", "aside"}) {
     commands.word(std::string_view(shard_key(shard, part)));
   }
   commands.word(delta.lease.token);
@@ -77,6 +78,8 @@ void write_delta(CommandText& commands, const Delta& delta) {
   }
   commands.word(delta.erase_states.size());
   for (const auto seq : delta.erase_states) commands.word(seq);
+  commands.word(delta.set_aside.size());
+  for (const auto seq : delta.set_aside) commands.word(std::string_view(id_of(seq)));
   commands.word(2 * delta.dead.size());
   for (const auto& dead : delta.dead) {
     commands.word(dead.at.time_since_epoch().count());
@@ -188,12 +191,23 @@ LogChunk RedisStore::fetch(ShardId shard, std::span<const Seq> seqs) {
   CommandText commands;
   const auto log = shard_key(shard, "log");
   for (const auto seq : seqs) commands.add("XRANGE", log, id_of(seq), id_of(seq));
-  LogChunk chunk;
   const auto slot = slots_.slot_of(shard);
-  for (const auto& reply : pipeline_.ask("fetch entries", slot, std::move(commands))) {
+  const auto found = pipeline_.ask("fetch entries", slot, std::move(commands));
+  CommandText more;
+  for (std::size_t i = 0; i < seqs.size(); ++i) {
+    if (!found[i].items.empty()) continue;
+    const auto name = aside_name(seqs[i]);
+    more.add("ZRANGEBYLEX", shard_key(shard, "aside"), "[" + name + ":", "(" + name + ";");
+  }
+  const auto waiting = pipeline_.ask("fetch entries", slot, std::move(more));
+  LogChunk chunk;
+  auto next = waiting.begin();
+  for (const auto& reply : found) {
     for (const auto& entry : reply.items) {
       add_row(chunk, shard, entry, [this](std::uint32_t number) { return queue_name(number); });
     }
+    if (!reply.items.empty()) continue;
+    for (const auto& member : (next++)->items) add_aside_row(chunk, shard, member.text);
   }
   return chunk;
 }

@@ -30,6 +30,7 @@ class RedisStore final : public Store {
   void wake() override;
 
   void commit(std::vector<Delta> deltas, CommitCompletion done) override;
+  std::size_t most_set_aside() const override { return 200; }
   std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
 
   QueueList queues() override;

@@ -119,7 +119,8 @@ void RedisStore::remove_shards(std::uint32_t number, std::uint32_t shards) {
     const ShardId shard{number, index};
     commands[slots_.slot_of(shard)].add("UNLINK", shard_key(shard, "log"), shard_key(shard, "closed"),
                                         shard_key(shard, "meta"), shard_key(shard, "states"),
-                                        shard_key(shard, "dead"), shard_key(shard, "ages"));
+                                        shard_key(shard, "dead"), shard_key(shard, "ages"),
+                                        shard_key(shard, "aside"));
   }
   pipeline_.ask("remove the shards of a queue", std::move(commands));
 }
@@ -265,8 +266,8 @@ std::vector<Grant> RedisStore::acquire(const std::string& node, std::uint64_t ho
     const auto owner = renewals.find(claim.seen_owner);
     if (owner != renewals.end() && owner->second != claim.seen_renewals) continue;
     shard_call(commands[slots_.slot_of(claim.shard)], acquire_script(), claim.shard,
-               {"log", "meta", "closed"}, std::string_view(node), holder, std::string_view(claim.seen_owner),
-               claim.seen_token);
+               {"log", "meta", "closed", "aside"}, std::string_view(node), holder,
+               std::string_view(claim.seen_owner), claim.seen_token);
     asked.push_back(&claim);
   }
   const auto replies = pipeline_.ask("acquire shards", std::move(commands));

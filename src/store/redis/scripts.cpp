@@ -48,6 +48,15 @@ local function add_entry(log, place, bytes, more)
 end
 )lua";
 
+// Entries that were set aside are members of a sorted set without scores, in the order of their numbers.
+constexpr const char* kAside = R"lua(
+local call = redis.call
+local function aside_name(id)
+  local ms, n = string.match(id, '^(%d+)-(%d+)$')
+  return string.format('%011x%06x', tonumber(ms), tonumber(n))
+end
+)lua";
+
 std::string with_entries(const char* text) { return std::string(kEntries) + text; }
 
 }  // namespace
@@ -80,13 +89,13 @@ return 0
   return script;
 }
 
-// KEYS: log, meta, states, dead, ages. ARGV: token, holder, batch - 1, batch, position, counts, max_dead (0:
-// any number), dead_before ('': any age), then four lists, each behind its length: ids to erase; seq, bytes
-// of states; seqs of states to erase; time, bytes of the dead. Answers 1 (applied) or 0 (stale).
+// KEYS: log, meta, states, dead, ages, aside. ARGV: token, holder, batch - 1, batch, position, counts,
+// max_dead (0: any number), dead_before ('': any age), then five lists, each behind its length: ids to erase;
+// seq, bytes of states; seqs of states to erase; ids to set aside, of which those that others pushed in
+// fields of their own (docs/redis.md) stay; time, bytes of the dead. Answers 1 (applied) or 0 (stale).
 const Script& commit_script() {
-  static const Script script(R"lua(
-local call = redis.call
-local log, meta, states, dead, ages = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+  static const Script script(std::string(kAside) + R"lua(
+local log, meta, states, dead, ages, aside = unpack(KEYS)
 local m = call('HMGET', meta, 'owner', 'token', 'holder', 'batch', 'dead_count', 'trimmed')
 if not m[1] or m[1] == '' or m[2] ~= ARGV[1] or m[3] ~= ARGV[2] then return 0 end
 if m[4] == ARGV[4] then
@@ -104,9 +113,25 @@ local function in_pieces(command, where)
   at = last + 1
 end
 call('XDEL', log, '0-1')
+if call('EXISTS', aside) == 1 then
+  for i = at + 1, at + tonumber(ARGV[at]) do
+    local name = aside_name(ARGV[i])
+    call('ZREMRANGEBYLEX', aside, '[' .. name .. ':', '(' .. name .. ';')
+  end
+end
 in_pieces('XDEL', log)
 in_pieces('HSET', states)
 in_pieces('HDEL', states)
+
+-- A stream gives the room of an entry back only with that of its neighbours.
+for i = at + 1, at + tonumber(ARGV[at]) do
+  local found = call('XRANGE', log, ARGV[i], ARGV[i])[1]
+  if found and found[2][1] == 'e' then
+    call('ZADD', aside, 0, aside_name(ARGV[i]) .. ':' .. found[2][2])
+    call('XDEL', log, ARGV[i])
+  end
+end
+at = at + tonumber(ARGV[at]) + 1
 
 local count = tonumber(m[5])
 local last = at + tonumber(ARGV[at])
@@ -148,11 +173,11 @@ return 1
   return script;
 }
 
-// KEYS: log, meta, and the log's name when it is closed. ARGV: node, holder, seen owner, seen token. Answers
-// token, batch, id of the last entry (nil: none), unclean; or nil: not granted.
+// KEYS: log, meta, the log's name when it is closed, aside. ARGV: node, holder, seen owner, seen token.
+// Answers token, batch, id of the last entry (nil: none), unclean; or nil: not granted.
 const Script& acquire_script() {
-  static const Script script(R"lua(
-local call, log, meta = redis.call, KEYS[1], KEYS[2]
+  static const Script script(std::string(kAside) + R"lua(
+local log, meta, aside = KEYS[1], KEYS[2], KEYS[4]
 local m = call('HMGET', meta, 'owner', 'token', 'batch', 'unclean')
 if not m[1] or m[1] ~= ARGV[3] or m[2] ~= ARGV[4] then return false end
 local time = call('TIME')
@@ -162,7 +187,12 @@ call('XDEL', log, '0-1')
 call('HSET', meta, 'owner', ARGV[1], 'token', token, 'holder', ARGV[2], 'unclean', 1)
 local last = call('XREVRANGE', log, '+', '-', 'COUNT', 1)
 if not last[1] then last = call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1) end
-return {token, m[3], last[1] and last[1][1] or false, m[4]}
+last = last[1] and last[1][1] or false
+local waiting = call('ZREVRANGEBYLEX', aside, '+', '-', 'LIMIT', 0, 1)[1]
+if waiting and (not last or waiting > aside_name(last)) then
+  last = string.format('%.0f-%.0f', tonumber(string.sub(waiting, 1, 11), 16), tonumber(string.sub(waiting, 12, 17), 16))
+end
+return {token, m[3], last, m[4]}
 )lua");
   return script;
 }
