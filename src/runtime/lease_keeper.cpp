@@ -5,13 +5,13 @@
 
 #include <ordo/error.hpp>
 
-#include "domain/placement.h"
-
 namespace ordo::runtime {
 namespace {
 
 // How often neighbours look for idle threads and lent runs.
 constexpr Duration kNeighbourInterval = std::chrono::milliseconds{500};
+// A shard is moved to even the nodes out at most once in this time.
+constexpr Duration kMoveEvery = std::chrono::seconds{10};
 
 }  // namespace
 
@@ -176,6 +176,7 @@ void LeaseKeeper::look() {
     const bool planned = std::find(plan.claim.begin(), plan.claim.end(), row.shard) != plan.claim.end();
     if (row.owner == node_id_ && !held_.contains(row.shard) && !planned) plan.claim.push_back(row.shard);
   }
+  if (claiming) keep_what_has_just_moved(plan, placed);
   if (!plan.release.empty()) hooks_.give_back(plan.release, false);
   if (!standing_still.empty()) hooks_.give_back(standing_still, true);
   if (claiming && !plan.claim.empty() && hooks_.may_claim()) claim(plan.claim, shards, nodes);
@@ -268,6 +269,18 @@ void LeaseKeeper::watch_nodes(const std::vector<store::NodeRow>& nodes, Duration
   std::erase_if(dead_, [&](const auto& id) { return !present.contains(id); });
 }
 
+// Nodes that come and go do not make shards go to and fro: the idle ones are lent work meanwhile. A group
+// that is to be gathered stands still until it is.
+void LeaseKeeper::keep_what_has_just_moved(domain::PlacementPlan& plan,
+                                           const std::vector<domain::PlacedShard>& placed) const {
+  if (options_.splitter != SplitterKind::automatic || options_.serves_shard) return;
+  std::erase_if(plan.release, [&](domain::ShardId shard) {
+    const auto held = held_.find(shard);
+    if (held == held_.end() || clock_.steady() >= held->second.stays_until) return false;
+    return std::ranges::find(placed, shard, &domain::PlacedShard::shard)->group.empty();
+  });
+}
+
 void LeaseKeeper::claim(const std::vector<domain::ShardId>& wanted,
                         const std::vector<store::ShardRow>& shards,
                         const std::vector<store::NodeRow>& nodes) {
@@ -283,7 +296,13 @@ void LeaseKeeper::claim(const std::vector<domain::ShardId>& wanted,
   }
   if (claims.empty()) return;
   auto grants = store_.acquire(node_id_, random_.next(), claims);
-  for (const auto& grant : grants) held_[grant.shard] = grant.lease;
+  const auto now = clock_.steady();
+  const bool starts_alone = !std::exchange(has_claimed_, true) && !has_neighbours_;
+  for (const auto& grant : grants) {
+    const auto wish = std::ranges::find(claims, grant.shard, &store::Claim::shard);
+    const bool has_moved = wish->seen_token != 0 && !starts_alone;
+    held_[grant.shard] = {grant.lease, has_moved ? now + kMoveEvery : Duration{}};
+  }
   if (!grants.empty()) hooks_.granted(std::move(grants));
 }
 
@@ -316,7 +335,7 @@ void LeaseKeeper::lost(domain::ShardId shard, store::Lease lease) {
 // The news may be older than the next lease of the shard.
 void LeaseKeeper::forget(domain::ShardId shard, store::Lease lease) {
   const auto held = held_.find(shard);
-  if (held != held_.end() && held->second == lease) held_.erase(held);
+  if (held != held_.end() && held->second.lease == lease) held_.erase(held);
 }
 
 void LeaseKeeper::stop_claiming() {

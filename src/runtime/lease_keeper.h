@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "domain/placement.h"
 #include "runtime/inbox.h"
 #include "runtime/lease_clock.h"
 #include "runtime/node_facts.h"
@@ -78,6 +79,10 @@ class LeaseKeeper {
     std::uint64_t renewals = 0;
     Duration since{};  // steady
   };
+  struct Held {
+    store::Lease lease;
+    Duration stays_until{};  // steady; it has come from another node
+  };
 
   void renew();
   void tell_facts();
@@ -94,6 +99,8 @@ class LeaseKeeper {
   void watch_nodes(const std::vector<store::NodeRow>& nodes, Duration asked);
   void claim(const std::vector<domain::ShardId>& wanted, const std::vector<store::ShardRow>& shards,
              const std::vector<store::NodeRow>& nodes);
+  void keep_what_has_just_moved(domain::PlacementPlan& plan,
+                                const std::vector<domain::PlacedShard>& placed) const;
   void release_now();
   void forget(domain::ShardId shard, store::Lease lease);
 
@@ -110,7 +117,8 @@ class LeaseKeeper {
   std::map<std::string, Seen> seen_;
   std::set<std::string> dead_;
   std::map<std::string, std::string, std::less<>> groups_;  // of linked queues, by queue
-  std::map<domain::ShardId, store::Lease> held_;
+  std::map<domain::ShardId, Held> held_;
+  bool has_claimed_ = false;
   Duration renew_at_{};
   std::string told_facts_;
   bool has_neighbours_ = false;
