@@ -83,15 +83,7 @@ Committer::~Committer() {
   thread_.join();
 }
 
-void Committer::submit(Request request) {
-  bool must_wake = false;
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(request));
-    must_wake = std::exchange(is_idle_, false);
-  }
-  if (must_wake) arrived_.notify_one();
-}
+void Committer::submit(Request request) { waiting_.push(std::move(request)); }
 
 void Committer::loop(const std::stop_token& stop) {
   Group group;
@@ -102,20 +94,16 @@ void Committer::loop(const std::stop_token& stop) {
 }
 
 bool Committer::take_group(const std::stop_token& stop, Group& group) {
-  std::unique_lock lock(mutex_);
-  is_idle_ = waiting_.empty();
-  arrived_.wait(lock, stop, [&] { return !waiting_.empty(); });
-  is_idle_ = false;
   std::size_t records = 0;
   std::size_t bytes = 0;
-  while (!waiting_.empty() && (group.empty() || (records < kGroupRecords && bytes < kGroupBytes))) {
-    const auto more = records_of(waiting_.front());
-    if (!group.empty() && records + more > kMaxEntries) break;
+  waiting_.take(stop, group, {}, [&](const Request& request) {
+    const auto more = records_of(request);
+    const bool is_full = records >= kGroupRecords || bytes >= kGroupBytes || records + more > kMaxEntries;
+    if (is_full && !group.empty()) return false;
     records += more;
-    bytes += bytes_of(waiting_.front());
-    group.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
-  }
+    bytes += bytes_of(request);
+    return true;
+  });
   return !group.empty();
 }
 

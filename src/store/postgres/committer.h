@@ -1,16 +1,14 @@
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "store/group_queue.h"
 #include "store/postgres/connector.h"
 #include "store/postgres/request.h"
 #include "store/postgres/seen_book.h"
@@ -69,10 +67,7 @@ class Committer {
   const Hooks hooks_;
   std::unique_ptr<Connection> connection_;
 
-  std::mutex mutex_;
-  std::condition_variable_any arrived_;
-  std::deque<Request> waiting_;
-  bool is_idle_ = false;
+  GroupQueue<Request> waiting_;
   std::jthread thread_;  // last: it uses all of the above
 };
 

@@ -60,13 +60,7 @@ Pipeline::~Pipeline() {
 
 void Pipeline::submit(Request request) {
   request.since = system_clock().steady();
-  bool must_wake = false;
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(request));
-    must_wake = std::exchange(is_idle_, false);
-  }
-  if (must_wake) arrived_.notify_one();
+  waiting_.push(std::move(request));
 }
 
 std::vector<Reply> Pipeline::ask(const char* task, Slot slot, CommandText commands) {
@@ -106,25 +100,18 @@ void Pipeline::loop(const std::stop_token& stop) {
 }
 
 bool Pipeline::take_group(const std::stop_token& stop, Group& group) {
-  std::unique_lock lock(mutex_);
-  is_idle_ = waiting_.empty();
-  const auto has_some = [&] { return !waiting_.empty(); };
-  if (refused_.empty()) {
-    arrived_.wait(lock, stop, has_some);
-  } else {
-    const auto next = std::min_element(refused_.begin(), refused_.end(),
-                                       [](auto& a, auto& b) { return a.again_at < b.again_at; });
-    arrived_.wait_for(lock, stop, next->again_at - system_clock().steady(), has_some);
+  std::optional<Duration> at_most;
+  if (!refused_.empty()) {
+    const auto next = std::ranges::min_element(refused_, {}, &Request::again_at);
+    at_most = next->again_at - system_clock().steady();
   }
-  is_idle_ = false;
   std::size_t bytes = 0;
   Group fresh;
-  while (!waiting_.empty() && fresh.size() < kGroupRequests && (fresh.empty() || bytes < kGroupBytes)) {
-    bytes += waiting_.front().commands.bytes().size();
-    fresh.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
-  }
-  lock.unlock();
+  waiting_.take(stop, fresh, at_most, [&](const Request& request) {
+    if (fresh.size() >= kGroupRequests || bytes >= kGroupBytes) return false;
+    bytes += request.commands.bytes().size();
+    return true;
+  });
   if (refused_.empty()) {
     group = std::move(fresh);
   } else {

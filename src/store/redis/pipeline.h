@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
@@ -14,6 +13,7 @@
 
 #include <ordo/error.hpp>
 
+#include "store/group_queue.h"
 #include "store/redis/connection.h"
 #include "store/redis/slot_map.h"
 
@@ -128,10 +128,7 @@ class Pipeline {
   bool must_find_servers_ = false;
   std::atomic<bool> is_stopping_ = false;
 
-  std::mutex mutex_;
-  std::condition_variable_any arrived_;
-  std::deque<Request> waiting_;
-  bool is_idle_ = false;
+  GroupQueue<Request> waiting_;
   std::jthread thread_;  // last: it uses all of the above
 };
 

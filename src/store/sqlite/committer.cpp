@@ -52,15 +52,7 @@ Committer::~Committer() {
   thread_.join();
 }
 
-void Committer::submit(std::unique_ptr<Request> request) {
-  bool must_wake = false;
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(request));
-    must_wake = std::exchange(is_idle_, false);
-  }
-  if (must_wake) arrived_.notify_one();
-}
+void Committer::submit(std::unique_ptr<Request> request) { waiting_.push(std::move(request)); }
 
 void Committer::loop(const std::stop_token& stop) {
   Group group;
@@ -72,18 +64,14 @@ void Committer::loop(const std::stop_token& stop) {
 }
 
 bool Committer::take_group(const std::stop_token& stop, Group& group) {
-  std::unique_lock lock(mutex_);
-  is_idle_ = waiting_.empty();
-  arrived_.wait(lock, stop, [&] { return !waiting_.empty(); });
-  is_idle_ = false;
   std::size_t records = 0;
   std::size_t bytes = 0;
-  while (!waiting_.empty() && (group.empty() || (records < kGroupRecords && bytes < kGroupBytes))) {
-    records += waiting_.front()->records();
-    bytes += waiting_.front()->bytes();
-    group.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
-  }
+  waiting_.take(stop, group, {}, [&](const std::unique_ptr<Request>& request) {
+    if (records >= kGroupRecords || bytes >= kGroupBytes) return false;
+    records += request->records();
+    bytes += request->bytes();
+    return true;
+  });
   return !group.empty();
 }
 

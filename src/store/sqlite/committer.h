@@ -1,9 +1,6 @@
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "store/group_queue.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/request.h"
@@ -66,10 +64,7 @@ class Committer {
   WakeWord& wake_;
   int checkpoint_at_;
 
-  std::mutex mutex_;
-  std::condition_variable_any arrived_;
-  std::deque<std::unique_ptr<Request>> waiting_;
-  bool is_idle_ = false;
+  GroupQueue<std::unique_ptr<Request>> waiting_;
   std::jthread thread_;  // last: it uses all of the above
 };
 
