@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <ordo/error.hpp>
 
 namespace ordo::runtime {
@@ -32,12 +34,11 @@ void LeaseKeeper::join() {
   for (const auto& [queue, shards] : served_) {
     const auto definition = store_.define(queue, shards);
     if (definition.shards != shards) {
-      throw Error(ErrorKind::invalid_argument,
-                  "queue '" + queue + "' has " + std::to_string(definition.shards) +
-                      " shards in the store and " + std::to_string(shards) +
-                      " in the config; set shards = " + std::to_string(definition.shards) +
-                      ", or change the number of the queue (`ordo reshard " + queue + " " +
-                      std::to_string(shards) + "`)");
+      throw Error(
+          ErrorKind::invalid_argument,
+          fmt::format("queue '{0}' has {1} shards in the store and {2} in the config; set shards = {1}, or "
+                      "change the number of the queue (`ordo reshard {0} {2}`)",
+                      queue, definition.shards, shards));
     }
   }
   const auto before = clock_.steady();

@@ -9,7 +9,9 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include <ordo/error.hpp>
@@ -27,6 +29,7 @@ namespace {
 constexpr std::size_t kPayload = 100;
 constexpr std::size_t kBatch = 1000;
 constexpr std::uint64_t kCallsUnderWay = 16;
+constexpr std::size_t kNodes = 3;
 
 constexpr const char* kQueue = "ordo-bench";
 constexpr const char* kBacklog = "ordo-bench-backlog";
@@ -152,6 +155,9 @@ class Measurement {
     const double blank = measure(
         "blank", "blank jobs pushed in bulk and run to the end", "jobs/s", [&] { return job_lives(0); },
         "raw", raw);
+    measure(
+        "blank_nodes", "the same on " + std::to_string(kNodes) + " nodes", "jobs/s",
+        [&] { return job_lives(0, kNodes); }, "blank", blank);
     measure("merged", "pushes that merge, 10 an id", "pushes/s", [&] { return merging(); });
     for (const unsigned threads : {1U, 16U, 64U}) {
       measure("push_" + std::to_string(threads), "pushes one at a time, threads: " + std::to_string(threads),
@@ -191,23 +197,27 @@ class Measurement {
   }
 
   /// Jobs per second, from before the first push to the durable end of the last.
-  double job_lives(std::uint64_t backlog) {
+  double job_lives(std::uint64_t backlog, std::size_t nodes = 1) {
     const Ground ground(options_);
-    Server server(ground.config(options_));
     Counter ran;
-    server.add(kQueue, make_worker([&](Batch& batch) { ran.add(batch.jobs().size()); }));
-    server.add(kBacklog, make_worker([](Batch&) {}));
-    auto client = server.client();
+    std::vector<std::unique_ptr<Server>> servers;
+    for (std::size_t i = 0; i < nodes; ++i) {
+      auto& server = *servers.emplace_back(std::make_unique<Server>(ground.config(options_)));
+      server.add(kQueue, make_worker([&](Batch& batch) { ran.add(batch.jobs().size()); }));
+      server.add(kBacklog, make_worker([](Batch&) {}));
+    }
+    auto client = servers.front()->client();
     if (backlog > 0) push_bulk(client, kBacklog, backlog, backlog, std::chrono::hours{1});
-    server.start();
-    if (backlog > 0) wait_until_owned(ground);
+    for (auto& server : servers) server->start();
+    if (backlog > 0) wait_until_read(ground);
+    wait_until_owned(ground, nodes);
     sync();  // what the system still writes of earlier work is not measured
     const Stopwatch watch;
     push_bulk(client, kQueue, options_.jobs, options_.jobs);
     ran.wait_for(options_.jobs);
     wait_until_processed(ground, options_.jobs);
     const auto seconds = watch.seconds();
-    server.stop(Server::Stop::now);
+    for (auto& server : servers) server->stop(Server::Stop::now);
     return static_cast<double>(options_.jobs) / seconds;
   }
 
@@ -305,7 +315,7 @@ class Measurement {
     server.add(kBacklog, make_worker([](Batch&) {}));
     const Stopwatch watch;
     server.start();
-    wait_until_owned(ground);
+    wait_until_read(ground);
     tell("takeover", "take-over of " + std::to_string(options_.backlog) + " waiting jobs", "s",
          {watch.seconds()});
     tell("memory", "memory of a waiting job", "bytes",
@@ -331,8 +341,19 @@ class Measurement {
     while (counted() < wanted) nap();
   }
   /// Until the shards are read and run.
-  void wait_until_owned(const Ground& ground) {
+  void wait_until_read(const Ground& ground) {
     wait_for(ground, &domain::Counts::scheduled, options_.backlog);
+  }
+  /// Until so many nodes have shards of the queue, and no shard is free.
+  static void wait_until_owned(const Ground& ground, std::size_t nodes) {
+    const auto store = store::open(ground.url(), system_clock());
+    for (std::set<std::string> owners; owners.size() < nodes || owners.contains(""); nap()) {
+      owners.clear();
+      const auto number = store->queues().find(kQueue)->number;
+      for (const auto& row : store->shards()) {
+        if (row.shard.queue == number) owners.insert(row.owner);
+      }
+    }
   }
   /// Until the ends are durable.
   static void wait_until_processed(const Ground& ground, std::uint64_t jobs) {
