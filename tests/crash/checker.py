@@ -12,8 +12,8 @@ the run of a node is followed by the run of its successor in the log, its owner 
   {"e":"kill_worker","pid"}               the process of a command
   {"e":"stall","since"}                   a node was paused for less than a lease, the machine was busy, the
                                           server was away or could not be reached: others may have waited
-  {"e":"cut"|"restart"|"black hole"}      connections to the server were cut, it was killed, nothing passed:
-                                          excuses nobody
+  {"e":"cut"|"restart"|"black hole"|"move"}  connections to the server were cut, it was killed, nothing passed,
+                                          a slot moves: excuses nobody
 Each has "t", the monotonic time in ns.
 
 A push is (queue, key, n): the numbers of a key rise in the order they were pushed in. In the queue "fifo"
