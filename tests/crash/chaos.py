@@ -195,7 +195,8 @@ class Chaos:
         return True
 
     def cut_connections(self):
-        """All or one; now and then none comes back for a while. Being cut alone excuses nobody."""
+        """All or one; now and then none comes back for a while. Being cut alone excuses nobody. In a cluster it may
+        be a replica that is cut off: nothing is confirmed until it is back."""
         self.cluster.note("cut")
         all_of_them, which = self.random.random() < 0.4, self.random.random()
         refuse_s = self.random.uniform(0.1, 1) if self.random.random() < 0.3 else 0
@@ -208,8 +209,14 @@ class Chaos:
         proxies = self.cluster.server.proxies
         for proxy in proxies if all_of_them else [proxies[int(which * len(proxies))]]:
             proxy.cut(choose, refuse_s)
-        if refuse_s:
-            self.after(refuse_s, lambda: self.cluster.note("stall", since=since))
+
+        def over():
+            if self.is_cluster and not self.cluster.server.ready():
+                self.after(0.05, over)
+            else:
+                self.cluster.note("stall", since=since)
+        if refuse_s or self.is_cluster:
+            self.after(max(refuse_s, 0.05), over)
         return True
 
     def black_hole(self):
@@ -259,7 +266,9 @@ class Chaos:
         server = self.cluster.server
         if self.is_down or self.moves or not server.ready():
             return False
-        places = ["ordo", *(f"{queue}:{shard}" for queue in (1, 2) for shard in range(5))]
+        registry = server.master_of(server.slot_of("ordo"))
+        numbers = [text.split(":")[0] for text in registry.ask("HVALS", "ordo:{ordo}:queues")]
+        places = ["ordo", *(f"{number}:{shard}" for number in numbers for shard in range(5))]
         slot = server.slot_of(self.random.choice(places))
         source = server.master_of(slot)
         self.cluster.note("move")

@@ -150,8 +150,10 @@ class Checker:
             self.tops[run.queue, run.key] = run
             return True
         if run.fence == top.fence:
-            # One shard's runs may be on several nodes, lent; what was taken back from one has a new fence.
-            if run.node != top.node and top in self.keys[run.queue, run.key].open:
+            # One shard's runs may be on several nodes, lent; what was taken back from one has a new fence. What an
+            # owner stops itself, when it cannot renew, has the old one: a command is killed and notes no end.
+            was_stopped = not (top.thread or self.was_hit(top)) and self.may_have_been_put_back(top, run.time)
+            if run.node != top.node and top in self.keys[run.queue, run.key].open and not was_stopped:
                 self.problem(f"fence: {run} has the same fence as {top}, which goes on")
             self.tops[run.queue, run.key] = run
             return True
