@@ -4,8 +4,8 @@
 #include <ordo/error.hpp>
 
 #include "client/admin_impl.h"
-#include "store/memory/memory_store.h"
 #include "store/blocking.h"
+#include "store/memory/memory_store.h"
 
 namespace ordo {
 namespace {
@@ -13,7 +13,8 @@ namespace {
 class Look : public testing::Test {
  protected:
   void append(const std::string& queue, std::string bytes) {
-    store::append_and_wait(*store_, {{.shard = {store_->define(queue, 1).number, 0}, .bytes = std::move(bytes)}});
+    store::append_and_wait(*store_,
+                           {{.shard = {store_->define(queue, 1).number, 0}, .bytes = std::move(bytes)}});
   }
   void push(const std::string& queue) {
     domain::Entry entry;

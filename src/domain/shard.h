@@ -147,6 +147,8 @@ class Shard {
   // --- outputs ---
 
   bool has_changes() const;
+  /// About how many rows the next collect() brings.
+  std::size_t changed_rows() const { return changes_.erase.size() + changes_.dead.size() + dirty_.size(); }
   /// What is to be written now; one at a time: committed() before the next.
   Changes collect();
 

@@ -69,6 +69,7 @@ store::Delta Engine::delta_of(OwnedShard& shard) {
   shard.read_since_written = 0;
   delta.position = shard.machine.through();
   delta.counts = domain::encode(shard.written);
+  take_ends(shard);
   return delta;
 }
 

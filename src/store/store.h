@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -248,6 +249,10 @@ class Store {
   /// order.
   /// `erase` and `states` name numbers of the delta's own shard; the store does not check it.
   virtual void commit(std::vector<Delta> deltas, CommitCompletion done) = 0;
+
+  /// About how many rows a delta should have (entries to erase, states, dead payloads): few where others wait
+  /// while it is applied.
+  virtual std::size_t max_delta_rows() const { return std::numeric_limits<std::size_t>::max(); }
 
   /// What `shards` hold beside their entries.
   virtual std::vector<ShardFacts> load(std::span<const ShardId> shards) = 0;

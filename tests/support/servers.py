@@ -144,6 +144,29 @@ class Redis(Server):
         return subprocess.run(["redis-cli", "-s", str(self.path)], input=commands, capture_output=True,
                               text=True, check=True, timeout=120).stdout
 
+    def ask(self, *words):
+        """The reply to one command: text, a number, None or a list of these."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(10)
+            connection.connect(str(self.path))
+            parts = [str(word).encode() for word in words]
+            connection.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
+            with connection.makefile("rb") as replies:
+                return self.reply(replies)
+
+    def reply(self, replies):
+        line = replies.readline().rstrip(b"\r\n").decode()
+        kind, value = line[:1], line[1:]
+        if kind in ("", "-"):
+            raise OSError(f"{self.path} says {value or 'nothing'}")
+        if kind == "+":
+            return value
+        if kind == ":" or int(value) < 0:
+            return int(value) if kind == ":" else None
+        if kind == "*":
+            return [self.reply(replies) for _ in range(int(value))]
+        return replies.read(int(value) + 2)[:-2].decode(errors="replace")
+
     def empty(self):
         self.cli("FLUSHALL")
 
@@ -166,29 +189,6 @@ class Member(Redis):
     @property
     def announced(self):
         return self.proxies[0].port if self.proxies else self.port
-
-    def ask(self, *words):
-        """The reply to one command: text, a number, None or a list of these."""
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(10)
-            connection.connect(str(self.path))
-            parts = [str(word).encode() for word in words]
-            connection.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
-            with connection.makefile("rb") as replies:
-                return self.reply(replies)
-
-    def reply(self, replies):
-        line = replies.readline().rstrip(b"\r\n").decode()
-        kind, value = line[:1], line[1:]
-        if kind in ("", "-"):
-            raise OSError(f"the member at {self.port} says {value or 'nothing'}")
-        if kind == "+":
-            return value
-        if kind == ":" or int(value) < 0:
-            return int(value) if kind == ":" else None
-        if kind == "*":
-            return [self.reply(replies) for _ in range(int(value))]
-        return replies.read(int(value) + 2)[:-2].decode()
 
     def facts(self, *words):
         lines = (line.partition(":") for line in self.ask(*words).splitlines())
@@ -226,10 +226,16 @@ class RedisCluster(Server):
     def start(self):
         for member in self.members:
             member.launch()
-        wait_until("all members answer", lambda: all(member.ready() for member in self.members))
+        wait_until("all members answer", lambda: all([self.answers(member) for member in self.members]))
         if not self.is_formed:
             self.form()
         wait_until("the cluster is up", self.ready)
+
+    def answers(self, member):
+        if member.process.poll() is not None and not self.is_formed:
+            member.port, member.bus_port = free_port(), free_port()  # somebody else was faster
+            member.launch()
+        return member.ready()
 
     def form(self):
         masters = self.members[:self.MASTERS]
