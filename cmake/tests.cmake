@@ -156,8 +156,9 @@ endforeach()
 # The scripts of a suite once more on each server, which they are told by the variable.
 function(ordo_on_servers suite variable)
   foreach(name IN LISTS ARGN)
-    foreach(store IN ITEMS redis postgres)
-      ordo_test_entry(${suite}.${name}_${store}
+    foreach(store IN ITEMS redis redis-cluster postgres)
+      string(REPLACE redis- "" suffix ${store})
+      ordo_test_entry(${suite}.${name}_${suffix}
         COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/${suite}/${name}_test.py
         LABELS ${suite} TIMEOUT 600 ENVIRONMENT PYTHONUNBUFFERED=1 ${variable}=${store}:)
     endforeach()

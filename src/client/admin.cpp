@@ -361,7 +361,8 @@ bool Admin::Impl::remove(std::string_view name, RemoveJobs jobs) {
   const auto queue = handle_->existing_queue(name);
   if (!queue) return true;
   if (jobs == RemoveJobs::refuse) {
-    for (const auto& [each, counts] : stats().by_queue) {
+    const auto now = tally([&](const auto& each) { return each.name == name; });
+    for (const auto& [each, counts] : now.stats.by_queue) {
       if (each == name && counts.length + counts.running + counts.awaiting + counts.dead > 0) return false;
     }
   }

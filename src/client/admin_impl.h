@@ -17,7 +17,7 @@ class Admin::Impl {
  public:
   explicit Impl(std::shared_ptr<StoreHandle> handle) : handle_(std::move(handle)) {}
 
-  Stats stats() { return tally().stats; }
+  Stats stats();
   /// Nothing of the queues that `served` admits is due, running, in back-off, or asked for and not yet read.
   bool drained(const std::function<bool(const std::string&)>& served);
   std::vector<QueueView> queues();
@@ -47,7 +47,8 @@ class Admin::Impl {
     Stats stats;
     std::set<std::string> unread;  ///< queues with controls that no owner has carried out yet
   };
-  Tally tally();
+  /// Of the queues that `counts_in` admits; nothing of the others is read.
+  Tally tally(const std::function<bool(const store::QueueDefinition&)>& counts_in);
 
   using Shards = std::vector<std::unique_ptr<domain::Shard>>;
 

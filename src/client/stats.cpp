@@ -49,9 +49,12 @@ void add_to_total(QueueStats& total, const QueueStats& queue) {
 
 }  // namespace
 
-Admin::Impl::Tally Admin::Impl::tally() {
+Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::QueueDefinition&)>& counts_in) {
   auto& store = handle_->store();
-  const auto list = store.queues();
+  auto list = store.queues();
+  std::erase_if(list.queues, [&](const auto& queue) { return !counts_in(queue); });
+  std::set<std::uint32_t> wanted;
+  for (const auto& queue : list.queues) wanted.insert(queue.number);
   std::set<std::string> alive;
   for (const auto& node : store.nodes()) {
     if (!node.gone) alive.insert(node.id);
@@ -63,6 +66,7 @@ Admin::Impl::Tally Admin::Impl::tally() {
   const auto tail = store.open_log();
   std::set<std::uint32_t> unread;
   for (const auto& row : store.shards()) {
+    if (!wanted.contains(row.shard.queue)) continue;
     auto& own = counts[row.shard] = domain::decode_counts(row.counts);
     dead[row.shard] = row.dead;
     if (!alive.contains(row.owner)) {
@@ -119,11 +123,15 @@ Admin::Impl::Tally Admin::Impl::tally() {
   return tally;
 }
 
+Stats Admin::Impl::stats() {
+  return tally([](const auto&) { return true; }).stats;
+}
+
+// What waits in other queues may be millions of jobs, which every look would read.
 bool Admin::Impl::drained(const std::function<bool(const std::string&)>& served) {
-  const auto now = tally();
+  const auto now = tally([&](const auto& queue) { return served(queue.name) && !queue.paused; });
   return std::none_of(now.stats.by_queue.begin(), now.stats.by_queue.end(), [&](const auto& entry) {
     const auto& [name, queue] = entry;
-    if (!served(name) || queue.paused) return false;
     return queue.due + queue.running + queue.retrying > 0 || now.unread.contains(name);
   });
 }

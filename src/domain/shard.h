@@ -149,6 +149,8 @@ class Shard {
   // --- outputs ---
 
   bool has_changes() const;
+  /// About how many rows the next collect() brings, without those to be set aside.
+  std::size_t changed_rows() const { return changes_.erase.size() + changes_.dead.size() + dirty_.size(); }
   /// What is to be written now; one at a time: committed() before the next. At most `set_aside` entries are
   /// set aside, and the others next time; 0: none ever, as the store has no use for it.
   Changes collect(std::size_t set_aside = 0);

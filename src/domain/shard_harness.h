@@ -129,7 +129,7 @@ class Harness {
 
   /// Makes the shard's changes durable.
   void commit() {
-    Changes changes = shard_->collect(most_set_aside);
+    Changes changes = shard_->collect(max_set_aside);
     write(changes);
     shard_->committed(now_);
   }
@@ -216,7 +216,7 @@ class Harness {
   std::uint64_t budget_used() const { return budget_.used; }
   Shard& shard() { return *shard_; }
 
-  std::size_t most_set_aside = 100;  ///< of one commit
+  std::size_t max_set_aside = 100;  ///< of one commit
   std::vector<Seq> set_aside;        ///< by the last one
 
   struct Row {

@@ -94,7 +94,7 @@ TEST(ShardSetAside, NotAgainAfterATakeover) {
 
 TEST(ShardSetAside, ManyTakeSeveralCommits) {
   Harness shard(retried_after(hours{1}));
-  shard.most_set_aside = 2;
+  shard.max_set_aside = 2;
   for (const auto* id : {"1", "2", "3", "4", "5"})
     shard.push({.id = id, .payload = "a", .run_at = shard.now() + hours{1}});
   EXPECT_EQ(shard.shard().to_set_aside(), 5U);
@@ -107,7 +107,7 @@ TEST(ShardSetAside, ManyTakeSeveralCommits) {
 
 TEST(ShardSetAside, NoneWhereTheStoreHasNoUseForIt) {
   Harness shard(retried_after(hours{1}));
-  shard.most_set_aside = 0;
+  shard.max_set_aside = 0;
   shard.push({.id = "1", .payload = "a", .run_at = shard.now() + hours{1}});
   shard.commit();
   EXPECT_EQ(shard.set_aside, Seqs{});

@@ -231,7 +231,17 @@ void Engine::finish(RunEnd end) {
   std::vector<domain::JobEnd> ends;
   ends.reserve(end.outcomes.size());
   for (auto& outcome : end.outcomes) ends.push_back({std::move(outcome), random_.unit()});
-  shard->machine.ended(end.no, ends, now_);
+  shard->later_ends.emplace_back(end.no, std::move(ends));
+  take_ends(*shard);
+}
+
+// What one delta has no room for goes on running, as far as the shard is told, until the next.
+void Engine::take_ends(OwnedShard& shard) {
+  while (!shard.later_ends.empty() && shard.machine.changed_rows() < store_.max_delta_rows()) {
+    const auto [no, ends] = std::move(shard.later_ends.front());
+    shard.later_ends.pop_front();
+    shard.machine.ended(no, ends, now_);
+  }
 }
 
 // What came back from a run that was asked to stop, by the reason.

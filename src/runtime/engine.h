@@ -130,6 +130,7 @@ class Engine {
   void apply(const store::LogChunk& chunk);
   void look_at_kinds(OwnedShard& shard);
   void finish(RunEnd end);
+  void take_ends(OwnedShard& shard);
   void outcomes_of(const Outstanding& out, std::vector<Outcome>& outcomes) const;
   void settle(const CommitEnd& end);
   void check_lease();

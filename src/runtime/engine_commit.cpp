@@ -48,7 +48,7 @@ void Engine::flush() {
 }
 
 store::Delta Engine::delta_of(OwnedShard& shard) {
-  auto changes = shard.machine.collect(store_.most_set_aside());
+  auto changes = shard.machine.collect(store_.max_set_aside());
   store::Delta delta;
   delta.shard = shard.id;
   delta.lease = shard.lease;
@@ -70,19 +70,20 @@ store::Delta Engine::delta_of(OwnedShard& shard) {
   shard.read_since_written = 0;
   delta.position = shard.machine.through();
   delta.counts = domain::encode(shard.written);
+  take_ends(shard);
   return delta;
 }
 
 // What goes out with other changes, or alone after a second. The split of the counts may be as old, and a
 // reader looks through what was appended since; what is to be set aside has time.
 bool Engine::rest_is_due(OwnedShard& shard) {
-  const auto most_set_aside = store_.most_set_aside();
+  const auto max_set_aside = store_.max_set_aside();
   const auto to_set_aside = shard.machine.to_set_aside();
-  if (most_set_aside > 0 && to_set_aside >= most_set_aside) return true;
+  if (max_set_aside > 0 && to_set_aside >= max_set_aside) return true;
   if (now_ >= shard.written_at && now_ - shard.written_at < kCountsInterval) return false;
   if (shard.read_since_written > kPositionLag) return true;
   shard.written_at = now_;
-  if (most_set_aside > 0 && to_set_aside > 0) return true;
+  if (max_set_aside > 0 && to_set_aside > 0) return true;
   return shard.machine.counts(now_) != shard.written;
 }
 

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "domain/shard.h"
 #include "store/store.h"
@@ -57,6 +61,9 @@ struct OwnedShard {
     if (!releasing_since) releasing_since = steady;
   }
   bool may_start() const { return ready && !releasing_since && !ungathered && !queue->is_paused(); }
+
+  /// Runs that have ended here, and whose ends the next delta has no room for.
+  std::deque<std::pair<domain::RunNo, std::vector<domain::JobEnd>>> later_ends;
 
   std::optional<store::Delta> in_flight;  ///< kept to be sent again, byte-equal, if its outcome is unknown
   bool unknown = false;                   ///< its outcome is

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -255,8 +256,12 @@ class Store {
   /// `erase` and `states` name numbers of the delta's own shard; the store does not check it.
   virtual void commit(std::vector<Delta> deltas, CommitCompletion done) = 0;
 
+  /// About how many rows a delta should have (entries to erase, states, dead payloads): few where others wait
+  /// while it is applied.
+  virtual std::size_t max_delta_rows() const { return std::numeric_limits<std::size_t>::max(); }
+
   /// How many entries a delta may set aside; 0: this store has no use for it.
-  virtual std::size_t most_set_aside() const { return 0; }
+  virtual std::size_t max_set_aside() const { return 0; }
 
   /// What `shards` hold beside their entries.
   virtual std::vector<ShardFacts> load(std::span<const ShardId> shards) = 0;

@@ -59,6 +59,24 @@ INSTANTIATE_TEST_SUITE_P(on, Log, every_store(), backend_name);
 class LocalLog : public Log {};
 INSTANTIATE_TEST_SUITE_P(on, LocalLog, local_stores(), backend_name);
 
+TEST_P(Log, one_that_is_far_behind_has_the_page_for_itself) {
+  const auto full = define("full", 1).number;
+  const auto empty = define("empty", 100).number;
+  for (int i = 0; i < 220; ++i) append({full, 0}, std::vector<std::string>(100, "a"));
+  std::vector<ShardId> shards = {{full, 0}};
+  for (std::uint32_t i = 0; i < 100; ++i) shards.push_back({empty, i});
+  const auto log = reader(shards);
+  std::size_t rows = 0;
+  int pages = 0;
+  for (bool at_end = false; !at_end; ++pages) {
+    const auto chunk = log->read(2000);
+    rows += chunk.rows.size();
+    at_end = chunk.at_end;
+  }
+  EXPECT_EQ(rows, 22'000u);
+  EXPECT_LT(pages, 50);
+}
+
 TEST_P(Log, begins_empty) {
   const auto log = reader({{define().number, 0}});
   EXPECT_TRUE(rest(*log).empty());

@@ -1,10 +1,12 @@
 """Runs nodes and producers on one store, kills and stops them at random, and judges what they did.
 
-  python3 tests/crash/chaos.py [SECONDS] [--seed N] [--nodes N] [--store sqlite:|redis:|postgres:] [--keep]
+  python3 tests/crash/chaos.py [SECONDS] [--seed N] [--nodes N] [--keep]
+                               [--store sqlite:|redis:|redis-cluster:|postgres:]
 
 A server is the run's own. It is killed and started again, too, and connections to it are cut, or let nothing
 pass for a time. Being cut off excuses no node by itself; a server that was away, refused to be connected or
-could not be heard may keep it from renewing, as a stall of the machine does.
+could not be heard may keep it from renewing, as a stall of the machine does. Of a Redis Cluster one member is
+killed or silent at a time, until its replica has taken over or it is back, and slots move between the masters.
 
 The seed chooses the faults and the jobs; when exactly they hit is up to the machine.
 """
@@ -29,6 +31,8 @@ PATIENCE_S = 300       # for everything to be done after the last fault
 FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, "kill worker": 10,
           "kill all": 2}
 SERVER_FAULTS = {**FAULTS, "cut connections": 45, "black hole": 8, "restart server": 12}
+# Every write waits for a replica: so each of the first two costs seconds.
+CLUSTER_FAULTS = {**FAULTS, "cut connections": 25, "black hole": 4, "restart server": 8, "move slot": 40}
 
 
 class Chaos:
@@ -36,10 +40,14 @@ class Chaos:
         self.seed, self.random, self.store = seed, random.Random(seed), store
         self.cluster = Cluster(store, LEASE_MS, QUEUE)
         self.faults = SERVER_FAULTS if self.cluster.server else FAULTS
+        self.is_cluster = store == "redis-cluster:"
+        if self.is_cluster:
+            self.faults = CLUSTER_FAULTS
         # A store behind a connection notices a death only after a lease: less often, or nothing ever runs.
         self.gap_s = 0.7 if self.cluster.server else 0.5
-        self.is_down = False        # the server
-        self.is_silent = False      # the proxy
+        self.is_down = False        # the server, or a member of the cluster
+        self.is_silent = False      # a proxy
+        self.moves = []             # slots that are on their way
         self.counts = collections.Counter()
         self.problems = []
         self.last_step = time.monotonic()
@@ -125,6 +133,8 @@ class Chaos:
             hit = self.black_hole()
         elif kind == "restart server":
             hit = self.restart_server()
+        elif kind == "move slot":
+            hit = self.move_slot()
         else:
             idle = [node for node in self.cluster.nodes if node not in self.busy]
             hit = bool(idle) and getattr(self, kind.replace(" ", "_"))(self.random.choice(idle)) is not False
@@ -185,7 +195,8 @@ class Chaos:
         return True
 
     def cut_connections(self):
-        """All or one; now and then none comes back for a while. Being cut alone excuses nobody."""
+        """All or one; now and then none comes back for a while. Being cut alone excuses nobody. In a cluster it may
+        be a replica that is cut off: nothing is confirmed until it is back."""
         self.cluster.note("cut")
         all_of_them, which = self.random.random() < 0.4, self.random.random()
         refuse_s = self.random.uniform(0.1, 1) if self.random.random() < 0.3 else 0
@@ -195,19 +206,27 @@ class Chaos:
                 return connections
             return [connections[int(which * len(connections))]]
         since = time.monotonic_ns()
-        self.cluster.proxy.cut(choose, refuse_s)
-        if refuse_s:
-            self.after(refuse_s, lambda: self.cluster.note("stall", since=since))
+        proxies = self.cluster.server.proxies
+        for proxy in proxies if all_of_them else [proxies[int(which * len(proxies))]]:
+            proxy.cut(choose, refuse_s)
+
+        def over():
+            if self.is_cluster and not self.cluster.server.ready():
+                self.after(0.05, over)
+            else:
+                self.cluster.note("stall", since=since)
+        if refuse_s or self.is_cluster:
+            self.after(max(refuse_s, 0.05), over)
         return True
 
     def black_hole(self):
         """Connections stay open and nothing passes: mostly for less than a lease, now and then for longer."""
-        if self.is_silent:
+        if self.is_silent or (self.is_cluster and self.is_down):
             return False
         self.cluster.note("black hole")
         self.is_silent = True
         seconds, since = self.random.choice((0.2, 0.5, 1.4)) * LEASE_MS / 1000, time.monotonic_ns()
-        self.cluster.proxy.be_silent(seconds)
+        self.random.choice(self.cluster.server.proxies).be_silent(seconds)
 
         def over():
             self.is_silent = False
@@ -216,26 +235,51 @@ class Chaos:
         return True
 
     def restart_server(self):
-        """kill -9, and after up to a second it is started on what is on its disk."""
-        if self.is_down:
+        """kill -9, and after up to a second it is started on what is on its disk; a member of a cluster also when
+        its replica has had the time to take over."""
+        if self.is_down or self.moves:
             return False
         self.cluster.note("restart")
         self.is_down, since = True, time.monotonic_ns()
-        self.cluster.server.kill()
+        server = self.cluster.server
+        killed = self.random.choice(server.members) if self.is_cluster else server
+        killed.kill()
 
         def until_it_answers():
-            if self.cluster.server.process.poll() is not None:
-                self.problems.append(f"the server ended: {self.cluster.server.log_text()[-2000:]}")
-            elif self.cluster.server.ready():
+            if killed.process.poll() is not None:
+                self.problems.append(f"the server ended: {killed.log_text()[-2000:]}")
+            elif server.ready():
                 self.is_down = False
                 self.cluster.note("stall", since=since)
             else:
                 self.after(0.05, until_it_answers)
 
         def start():
-            self.cluster.server.launch()
+            killed.launch()
             until_it_answers()
-        self.after(self.random.uniform(0, 1), start)
+        self.after(self.random.uniform(0, 6 if self.is_cluster else 1), start)
+        return True
+
+    def move_slot(self):
+        """Of a shard or the registry. For a moment its keys are on both sides: commits to it wait, no longer than
+        a lease."""
+        server = self.cluster.server
+        if self.is_down or self.moves or not server.ready():
+            return False
+        registry = server.master_of(server.slot_of("ordo"))
+        numbers = [text.split(":")[0] for text in registry.ask("HVALS", "ordo:{ordo}:queues")]
+        places = ["ordo", *(f"{number}:{shard}" for number in numbers for shard in range(5))]
+        slot = server.slot_of(self.random.choice(places))
+        source = server.master_of(slot)
+        self.cluster.note("move")
+        move = server.begin_move(slot, self.random.choice([other for other in server.masters() if other is not source]))
+        server.move_keys(move, self.random.randint(0, 3))
+        self.moves.append(move)
+
+        def finish():
+            server.end_move(move)
+            self.moves.remove(move)
+        self.after(self.random.uniform(0, 0.8), finish)
         return True
 
     def ended(self, node):
@@ -357,7 +401,7 @@ def main():
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--store", default="sqlite:",
-                        help="sqlite: (a new file), sqlite:FILE, redis: or postgres: (a new server)")
+                        help="sqlite: (a new file), sqlite:FILE, redis:, redis-cluster: or postgres: (new servers)")
     parser.add_argument("--keep", action="store_true", help="keep the folder with the log of what happened")
     values = parser.parse_args()
     seed = values.seed if values.seed is not None else random.SystemRandom().randrange(1_000_000)

@@ -12,8 +12,8 @@ the run of a node is followed by the run of its successor in the log, its owner 
   {"e":"kill_worker","pid"}               the process of a command
   {"e":"stall","since"}                   a node was paused for less than a lease, the machine was busy, the
                                           server was away or could not be reached: others may have waited
-  {"e":"cut"|"restart"|"black hole"}      connections to the server were cut, it was killed, nothing passed:
-                                          excuses nobody
+  {"e":"cut"|"restart"|"black hole"|"move"}  connections to the server were cut, it was killed, nothing passed,
+                                          a slot moves: excuses nobody
 Each has "t", the monotonic time in ns.
 
 A push is (queue, key, n): the numbers of a key rise in the order they were pushed in. In the queue "fifo"
@@ -150,8 +150,10 @@ class Checker:
             self.tops[run.queue, run.key] = run
             return True
         if run.fence == top.fence:
-            # One shard's runs may be on several nodes, lent; what was taken back from one has a new fence.
-            if run.node != top.node and top in self.keys[run.queue, run.key].open:
+            # One shard's runs may be on several nodes, lent; what was taken back from one has a new fence. What an
+            # owner stops itself, when it cannot renew, has the old one: a command is killed and notes no end.
+            was_stopped = not (top.thread or self.was_hit(top)) and self.may_have_been_put_back(top, run.time)
+            if run.node != top.node and top in self.keys[run.queue, run.key].open and not was_stopped:
                 self.problem(f"fence: {run} has the same fence as {top}, which goes on")
             self.tops[run.queue, run.key] = run
             return True

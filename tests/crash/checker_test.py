@@ -183,6 +183,26 @@ class Rules(unittest.TestCase):
         self.log.end("r2")
         self.holds(completed=1)
 
+    def test_a_command_that_its_node_stops_in_a_stall_may_run_elsewhere_under_the_same_fence(self):
+        self.log.push(1)
+        self.log.start("r1", 1)
+        self.log.note("stall", since=0)
+        self.log.run("r2", 1, node="b")
+        self.holds(completed=1)
+
+    def test_a_thread_that_its_node_stops_in_a_stall_says_so(self):
+        self.log.push(1)
+        self.log.start("r1", 1, thread=True)
+        self.log.note("stall", since=0)
+        self.log.run("r2", 1, node="b")
+        self.broken("fence")
+
+    def test_a_command_runs_elsewhere_under_the_same_fence_without_a_reason(self):
+        self.log.push(1)
+        self.log.start("r1", 1)
+        self.log.run("r2", 1, node="b")
+        self.broken("fence", "overlap")
+
     # Order --------------------------------------------------------------------------------------------------
 
     def test_a_later_job_of_a_key_starts_first(self):

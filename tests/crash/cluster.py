@@ -47,17 +47,18 @@ class Node:
 class Cluster:
     def __init__(self, store="sqlite:", lease_ms=2000, queue=""):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-crash-"))
-        self.server = self.proxy = None
+        self.server = None
         if store == "sqlite:":
             store = f"sqlite:{self.folder}/ordo.db"
         direct = store
         if store in servers.STORES:
-            self.server = servers.STORES[store](self.folder / "server")
+            more = {"fails_over": True} if store == "redis-cluster:" else {}
+            self.server = servers.STORES[store](self.folder / "server", **more)
+            store = self.server.proxied()
+            direct = self.server.direct
             self.server.start()
-            self.proxy = servers.Proxy(self.server.path)
-            store, direct = self.server.through(self.proxy.port), self.server.direct
         elif not store.startswith("sqlite:"):
-            raise SystemExit(f"the crash suite cannot use {store}: give sqlite:, redis: or postgres:")
+            raise SystemExit(f"the crash suite cannot use {store}: give sqlite: or one of {list(servers.STORES)}")
         self.nodes, self.names = [], itertools.count(1)
         self.events = self.folder / "events.ndjson"
         self.log = os.open(self.events, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -104,8 +105,7 @@ class Cluster:
                 node.process.kill()
             node.process.wait()
         if self.server:
-            self.server.kill()
-            self.proxy.close()
+            self.server.close()
         os.close(self.log)
         if keep:
             print(f"kept: {self.folder}", file=sys.stderr, flush=True)
@@ -115,7 +115,7 @@ class Cluster:
     # Commands -----------------------------------------------------------------------------------------------
 
     def ordo(self, *arguments, stdin=None):
-        """Asks the store itself, whatever is done to the connections of others."""
+        """Asks the store itself, whatever is done to the connections of others; a cluster as all do."""
         done = subprocess.run([ORDO, *arguments], cwd=self.folder, input=stdin, capture_output=True,
                               timeout=60, text=True, check=False,
                               env={**self.environment, "ORDO_CONFIG": str(self.folder / "direct.toml")})

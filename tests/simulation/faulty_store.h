@@ -17,6 +17,7 @@ struct StoreFaults {
   std::uint64_t fail_one_in = 0;  ///< calls; 0: none
   Duration slowest{};             ///< of a commit or append, each way
   std::size_t max_rows = ~std::size_t{0};
+  std::size_t max_delta_rows = ~std::size_t{0};
 };
 
 /// The store as one process sees it: slow, cut off, failing before or after the effect. Everything that takes
@@ -52,7 +53,8 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   store::LogChunk fetch(ShardId shard, std::span<const Seq> seqs) override;
   void wake() override;
   void commit(std::vector<store::Delta> deltas, store::CommitCompletion done) override;
-  std::size_t most_set_aside() const override { return inner_.most_set_aside(); }
+  std::size_t max_delta_rows() const override { return faults_.max_delta_rows; }
+  std::size_t max_set_aside() const override { return inner_.max_set_aside(); }
   std::vector<store::ShardFacts> load(std::span<const ShardId> shards) override;
   store::QueueList queues() override;
   store::QueueDefinition define(std::string_view name, std::uint32_t shards) override;

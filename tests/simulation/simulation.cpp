@@ -15,6 +15,7 @@ Simulation::Simulation(std::uint64_t seed, bool print) : world_(seed, print) {
   if (world_.chance(2))
     faults_.slowest = world_.upto(world_.chance(4) ? milliseconds{3000} : milliseconds{100});
   if (world_.chance(3)) faults_.max_rows = 1 + random.below(8);
+  if (seed % 4 == 3) faults_.max_delta_rows = 1 + seed / 4 % 4;  // no throw of the dice: kept seeds stay
   work_.longest = world_.chance(4) ? seconds{8} : milliseconds{500};
   work_.kills = world_.chance(4);
   mixed_kinds_ = world_.chance(4);

@@ -1,21 +1,41 @@
-"""Real servers of a store, alone in a folder, that can be killed and started again; and a proxy before one.
+"""Real servers of a store, alone in a folder, that can be killed and started again.
 
-A server listens on a unix socket only. Nodes and producers come through the proxy, whose connections can be
-cut, or stay open while nothing passes; whoever judges them asks the server directly.
+A server listens on a unix socket only, the members of a cluster on loopback, too. Nodes and producers may come
+through a proxy (proxy.py); whoever judges them asks the server directly, if it is one alone.
 """
-import collections
+import binascii
 import os
 import pathlib
 import pwd
-import select
-import selectors
+import random
 import shutil
 import signal
 import socket
 import struct
 import subprocess
-import threading
 import time
+
+from proxy import Proxy
+
+
+def wait_until(what, holds, seconds=60):
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.01)
+
+
+def free_port():
+    """Outside of what the kernel gives to outgoing connections: it stays free while its server is down."""
+    while True:
+        port = random.SystemRandom().randrange(11_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 class Server:
@@ -24,6 +44,18 @@ class Server:
     def __init__(self, folder):
         self.folder, self.process = pathlib.Path(folder), None
         self.folder.mkdir(mode=0o755)
+        self.proxies = []
+
+    def proxied(self):
+        """The URL that leads through proxies, which are made here, before the start."""
+        self.proxies = [Proxy(self.path)]
+        return self.through(self.proxies[0].port)
+
+    def close(self):
+        """Ends it for good."""
+        self.kill()
+        for proxy in self.proxies:
+            proxy.close()
 
     def command(self):
         """What starts it."""
@@ -112,8 +144,218 @@ class Redis(Server):
         return subprocess.run(["redis-cli", "-s", str(self.path)], input=commands, capture_output=True,
                               text=True, check=True, timeout=120).stdout
 
+    def ask(self, *words):
+        """The reply to one command: text, a number, None or a list of these."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(10)
+            connection.connect(str(self.path))
+            parts = [str(word).encode() for word in words]
+            connection.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
+            with connection.makefile("rb") as replies:
+                return self.reply(replies)
+
+    def reply(self, replies):
+        line = replies.readline().rstrip(b"\r\n").decode()
+        kind, value = line[:1], line[1:]
+        if kind in ("", "-"):
+            raise OSError(f"{self.path} says {value or 'nothing'}")
+        if kind == "+":
+            return value
+        if kind == ":" or int(value) < 0:
+            return int(value) if kind == ":" else None
+        if kind == "*":
+            return [self.reply(replies) for _ in range(int(value))]
+        return replies.read(int(value) + 2)[:-2].decode(errors="replace")
+
     def empty(self):
         self.cli("FLUSHALL")
+
+
+SLOTS = 16384
+
+
+class Member(Redis):
+    """A server of a cluster. Others and clients find it at its proxy, if it has one."""
+
+    def __init__(self, folder, settings):
+        super().__init__(folder)
+        self.port, self.bus_port, self.settings = free_port(), free_port(), settings
+
+    def command(self):
+        announced = ["--cluster-announce-port", str(self.proxies[0].port)] if self.proxies else []
+        return [*super().command(), "--port", str(self.port), "--bind", "127.0.0.1", "--cluster-enabled", "yes",
+                "--cluster-port", str(self.bus_port), "--repl-diskless-sync-delay", "0", *announced, *self.settings]
+
+    @property
+    def announced(self):
+        return self.proxies[0].port if self.proxies else self.port
+
+    def facts(self, *words):
+        lines = (line.partition(":") for line in self.ask(*words).splitlines())
+        return {name: value for name, _, value in lines}
+
+    def master_ports(self):
+        """[(first slot, last slot, announced port of the master)] as this one sees it."""
+        return [(first, last, master[1]) for first, last, master, *_ in self.ask("CLUSTER", "SLOTS")]
+
+
+class RedisCluster(Server):
+    """Three masters, each with a replica if they are to fail over; `?wait=1` is then the stores'."""
+    MASTERS = 3
+
+    def __init__(self, folder, fails_over=False, settings=()):
+        super().__init__(folder)
+        self.fails_over = fails_over
+        # Only who has a replica has a reason to hurry: a slow machine must not look like a dead one.
+        timeout = ["--cluster-node-timeout", "1500" if fails_over else "30000", "--cluster-replica-validity-factor", "0"]
+        self.members = [Member(self.folder / f"member{i}", [*timeout, *settings])
+                        for i in range(self.MASTERS * (2 if fails_over else 1))]
+        self.is_formed = False
+
+    @property
+    def direct(self):
+        hosts = ",".join(f"127.0.0.1:{member.announced}" for member in self.members)
+        return f"redis://{hosts}" + ("?wait=1" if self.fails_over else "")
+
+    def proxied(self):
+        for member in self.members:
+            member.proxied()
+        self.proxies = [proxy for member in self.members for proxy in member.proxies]
+        return self.direct
+
+    def start(self):
+        for member in self.members:
+            member.launch()
+        wait_until("all members answer", lambda: all([self.answers(member) for member in self.members]))
+        if not self.is_formed:
+            self.form()
+        wait_until("the cluster is up", self.ready)
+
+    def answers(self, member):
+        if member.process.poll() is not None and not self.is_formed:
+            member.port, member.bus_port = free_port(), free_port()  # somebody else was faster
+            member.launch()
+        return member.ready()
+
+    def form(self):
+        masters = self.members[:self.MASTERS]
+        for i, member in enumerate(masters):
+            member.ask("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
+            member.ask("CLUSTER", "ADDSLOTSRANGE", i * SLOTS // self.MASTERS, (i + 1) * SLOTS // self.MASTERS - 1)
+        for member in self.members[1:]:
+            masters[0].ask("CLUSTER", "MEET", "127.0.0.1", member.port, member.bus_port)
+        known = str(len(self.members))
+        wait_until("all know all", lambda: all(member.facts("CLUSTER", "INFO")["cluster_known_nodes"] == known
+                                               for member in self.members))
+        for i, member in enumerate(self.members[self.MASTERS:]):
+            wait_until("it can follow", lambda member=member, i=i: self.follow(member, masters[i]))
+        self.is_formed = True
+
+    @staticmethod
+    def follow(replica, master):
+        try:
+            return replica.ask("CLUSTER", "REPLICATE", master.ask("CLUSTER", "MYID")) == "OK"
+        except OSError:
+            return False  # it has not yet heard what that one is
+
+    def launch(self):
+        for member in self.members:
+            if member.process is None:
+                member.launch()
+
+    def ready(self):
+        """Whether every slot is served, and every master has its replica."""
+        try:
+            facts = [member.facts("CLUSTER", "INFO") for member in self.members]
+            views = [sorted(member.master_ports()) for member in self.members]
+            masters = self.masters()
+            return all(fact["cluster_state"] == "ok" for fact in facts) and len(masters) == self.MASTERS and \
+                all(view == views[0] for view in views) and \
+                all(self.has_replica(master) for master in masters if self.fails_over)
+        except OSError:
+            return False
+
+    @staticmethod
+    def has_replica(master):
+        return "state=online" in master.facts("INFO", "replication").get("slave0", "")
+
+    def kill(self):
+        for member in self.members:
+            member.kill()
+
+    def close(self):
+        for member in self.members:
+            member.close()
+
+    def log_text(self):
+        return "\n".join(member.log_text()[-1000:] for member in self.members)
+
+    def empty(self):
+        for master in self.masters():
+            master.ask("FLUSHALL", "SYNC")
+
+    # Slots --------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def slot_of(place):
+        """Of a shard ("3:0") or the registry ("ordo")."""
+        return binascii.crc_hqx(place.encode(), 0) % SLOTS
+
+    def masters(self):
+        """Those that have slots by their own account."""
+        return [member for member in self.members if member.process is not None and
+                any(port == member.announced for _, _, port in member.master_ports())]
+
+    def master_of(self, slot):
+        """The member that says it has the slot, if there is one."""
+        for member in self.members:
+            try:
+                if any(first <= slot <= last and port == member.announced
+                       for first, last, port in member.master_ports()):
+                    return member
+            except OSError:
+                continue
+        return None
+
+    def begin_move(self, slot, to):
+        """The slot's keys may be on either side from now on. Returns what move_keys() and end_move() want."""
+        source = self.master_of(slot)
+        to.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.ask("CLUSTER", "MYID"))
+        source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", to.ask("CLUSTER", "MYID"))
+        return slot, source, to
+
+    @staticmethod
+    def move_keys(move, most=1_000_000):
+        slot, source, to = move
+        for _ in range(most):
+            keys = source.ask("CLUSTER", "GETKEYSINSLOT", slot, 1)
+            if not keys:
+                break
+            source.ask("MIGRATE", "127.0.0.1", to.port, keys[0], 0, 10000)
+
+    def end_move(self, move):
+        slot, source, to = move
+        self.move_keys(move)
+        node_id = to.ask("CLUSTER", "MYID")
+        for member in (to, source):
+            member.ask("CLUSTER", "SETSLOT", slot, "NODE", node_id)
+        # Without the highest epoch everywhere, what the old owner said before may still be believed.
+        wait_until("all know who has the slot", lambda: self.agree(slot, to, node_id))
+
+    def agree(self, slot, to, node_id):
+        wanted = to.facts("CLUSTER", "INFO")
+        agreed = wanted["cluster_my_epoch"] == wanted["cluster_current_epoch"]
+        if not agreed:
+            to.ask("CLUSTER", "BUMPEPOCH")
+        for master in self.masters():
+            agreed &= master.facts("CLUSTER", "INFO")["cluster_current_epoch"] == wanted["cluster_current_epoch"]
+            if not any(first <= slot <= last and port == to.announced for first, last, port in master.master_ports()):
+                master.ask("CLUSTER", "SETSLOT", slot, "NODE", node_id)
+                agreed = False
+        return agreed
+
+    def move(self, slot, to):
+        self.end_move(self.begin_move(slot, to))
 
 
 class Postgres(Server):
@@ -160,141 +402,4 @@ class Postgres(Server):
         self.psql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
 
 
-STORES = {"redis:": Redis, "postgres:": Postgres}
-
-
-class End:
-    """One side of a connection through the proxy."""
-
-    def __init__(self, connection):
-        self.socket, self.other = connection, None
-        self.unsent = b""
-        self.is_over = False  # the other side has closed: so will this, once all is sent
-
-    def events(self):
-        reads = not self.other.unsent and not self.other.is_over
-        return selectors.EVENT_READ * reads | selectors.EVENT_WRITE * bool(self.unsent)
-
-
-class Proxy:
-    """Hands everything on between a port of loopback and a unix socket, until it is told otherwise."""
-
-    def __init__(self, target):
-        self.target = str(target)
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=200)
-        self.port = self.listener.getsockname()[1]
-        self.ends = {}               # of clients, as they came
-        self.orders = collections.deque()
-        self.refuse_until = 0
-        self.silent_until = 0        # nothing passes, in no direction; nobody is told
-        self.is_closed = False
-        self.bell, self.ear = socket.socketpair()
-        self.selector = selectors.DefaultSelector()
-        for waiting in (self.listener, self.ear):
-            waiting.setblocking(False)
-            self.selector.register(waiting, selectors.EVENT_READ)
-        self.thread = threading.Thread(target=self.run, name="proxy", daemon=True)
-        self.thread.start()
-
-    def cut(self, choose, refuse_s=0):
-        """`choose` gets the list of connections and returns those to end; new ones are refused for a time."""
-        self.orders.append((choose, time.monotonic() + refuse_s))
-        self.bell.send(b"!")
-
-    def be_silent(self, seconds):
-        """Like a network that has lost its way: connections stay open, new ones are taken, nothing passes."""
-        self.silent_until = time.monotonic() + seconds
-        self.bell.send(b"!")
-
-    def close(self):
-        self.is_closed = True
-        self.bell.send(b"!")
-        self.thread.join(10)
-        for waiting in (self.listener, self.ear, self.bell, self.selector):
-            waiting.close()
-
-    def run(self):
-        while not self.is_closed:
-            silent_s = self.silent_until - time.monotonic()
-            if silent_s > 0:
-                select.select([self.ear], [], [], silent_s)  # the kernel takes what comes meanwhile
-                self.hear()
-                continue
-            for key, events in self.selector.select(1):
-                if key.fileobj is self.listener:
-                    self.accept()
-                elif key.fileobj is self.ear:
-                    self.hear()
-                elif key.data.socket.fileno() >= 0:  # not closed just now
-                    self.move(key.data, events)
-        for end in list(self.ends):
-            self.end(end)
-
-    def hear(self):
-        if not select.select([self.ear], [], [], 0)[0]:
-            return
-        self.ear.recv(4096)
-        while self.orders:
-            choose, refuse_until = self.orders.popleft()
-            self.refuse_until = max(self.refuse_until, refuse_until)
-            for end in choose(list(self.ends)):
-                self.end(end, hard=True)
-
-    def accept(self):
-        try:
-            client = self.listener.accept()[0]
-        except OSError:
-            return
-        server = socket.socket(socket.AF_UNIX)
-        try:
-            if time.monotonic() < self.refuse_until:
-                raise ConnectionRefusedError
-            server.connect(self.target)
-        except OSError:
-            server.close()
-            self.reset(client)
-            return
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        one, other = End(client), End(server)
-        one.other, other.other = other, one
-        self.ends[one] = None
-        for end in (one, other):
-            end.socket.setblocking(False)
-            self.selector.register(end.socket, end.events(), end)
-
-    def move(self, end, events):
-        try:
-            if events & selectors.EVENT_WRITE:
-                end.unsent = end.unsent[end.socket.send(end.unsent):]
-            elif events & selectors.EVENT_READ:
-                end.other.unsent = end.socket.recv(1 << 16)
-                end.other.is_over = not end.other.unsent
-        except BlockingIOError:
-            pass
-        except OSError:
-            return self.end(end)
-        if any(side.is_over and not side.unsent for side in (end, end.other)):
-            return self.end(end)
-        for side in (end, end.other):
-            self.watch(side)
-
-    def watch(self, end):
-        events, known = end.events(), end.socket in self.selector.get_map()
-        if events and known:
-            self.selector.modify(end.socket, events, end)
-        elif events:
-            self.selector.register(end.socket, events, end)
-        elif known:
-            self.selector.unregister(end.socket)
-
-    def end(self, end, hard=False):
-        for side in (end, end.other):
-            self.ends.pop(side, None)
-            if side.socket in self.selector.get_map():
-                self.selector.unregister(side.socket)
-            (self.reset if hard else socket.socket.close)(side.socket)
-
-    def reset(self, connection):
-        if connection.family == socket.AF_INET:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        connection.close()
+STORES = {"redis:": Redis, "redis-cluster:": RedisCluster, "postgres:": Postgres}

@@ -24,7 +24,7 @@ class MemoryStore final : public Store {
   void wake() override;
 
   void commit(std::vector<Delta> deltas, CommitCompletion done) override;
-  std::size_t most_set_aside() const override { return 16; }
+  std::size_t max_set_aside() const override { return 16; }
   std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
 
   QueueList queues() override;

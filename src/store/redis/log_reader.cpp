@@ -166,8 +166,7 @@ LogChunk RedisLogReader::read(std::size_t max_rows) {
     std::rotate(places_.begin(), places_.begin() + static_cast<std::ptrdiff_t>(turn_++ % places_.size()),
                 places_.end());
   }
-  const auto rows_per_shard =
-      std::max<std::size_t>(1, std::min(max_rows, row_budget_) / std::max<std::size_t>(1, places_.size()));
+  const auto rows_per_shard = share_of_page(max_rows);
   if (must_look_) find_closed();
   auto question = gather();
   exchange(question, rows_per_shard);
@@ -201,6 +200,13 @@ void RedisLogReader::guard(const Address& address, const Step& step) {
     drop(servers_[address]);
     failure_.emplace(error.kind(), error.what());
   }
+}
+
+/// A page is for those that have much to read: a full log among hundreds of empty ones is not read by dozens.
+std::size_t RedisLogReader::share_of_page(std::size_t max_rows) const {
+  const auto behind = static_cast<std::size_t>(
+      std::count_if(places_.begin(), places_.end(), [](const Place& place) { return place.is_behind; }));
+  return std::max<std::size_t>(1, std::min(max_rows, row_budget_) / std::max<std::size_t>(1, behind));
 }
 
 bool RedisLogReader::was_woken(const Question& question) const {
@@ -340,7 +346,8 @@ RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t 
     const auto entries = stream == found.end() ? std::span<const Reply>() : stream->second->items;
     auto aside = place.caught_up ? std::optional(Aside{}) : read_aside(place, rows_per_shard);
     const bool is_last = entries.size() < rows_per_shard;
-    if (!aside || !take_rows(page, place, entries, *aside, is_last) || !is_last) {
+    place.is_behind = !aside || !take_rows(page, place, entries, *aside, is_last) || !is_last;
+    if (place.is_behind) {
       page.chunk.at_end = false;
     } else if (!std::exchange(place.caught_up, true)) {
       page.chunk.caught_up.push_back(place.shard);

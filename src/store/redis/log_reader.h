@@ -63,6 +63,7 @@ class RedisLogReader final : public LogReader {
     Seq after = 0;
     Lease lease;
     bool caught_up = false;
+    bool is_behind = true;  // the last page had no room for all of it, as far as is known
     std::uint64_t connection = 0;  // number of the one it was checked on
   };
   struct Server {
@@ -99,6 +100,7 @@ class RedisLogReader final : public LogReader {
   void drop(Server& server);
   void listen();
 
+  std::size_t share_of_page(std::size_t max_rows) const;
   bool was_woken(const Question& question) const;
   bool find_closed();
   Question gather();

@@ -1,0 +1,58 @@
+// What a look at the counts reads, and what it does not.
+#include <gtest/gtest.h>
+
+#include <ordo/error.hpp>
+
+#include "client/admin_impl.h"
+#include "store/blocking.h"
+#include "store/memory/memory_store.h"
+
+namespace ordo {
+namespace {
+
+class Look : public testing::Test {
+ protected:
+  void append(const std::string& queue, std::string bytes) {
+    store::append_and_wait(*store_,
+                           {{.shard = {store_->define(queue, 1).number, 0}, .bytes = std::move(bytes)}});
+  }
+  void push(const std::string& queue) {
+    domain::Entry entry;
+    entry.id = entry.key = "1";
+    entry.kind = queue;
+    append(queue, domain::encode(entry));
+  }
+  bool drained() {
+    return admin_.drained([](const std::string& queue) { return queue == "orders"; });
+  }
+
+  std::shared_ptr<store::Store> store_ = std::make_shared<store::memory::MemoryStore>(system_clock());
+  Admin::Impl admin_{std::make_shared<StoreHandle>(Config{}, system_clock(), store_)};
+};
+
+TEST_F(Look, a_drain_reads_nothing_of_queues_that_it_does_not_serve) {
+  push("orders");
+  append("foreign", "bytes that no reader of entries understands");
+  EXPECT_THROW(admin_.stats(), Error) << "they are read where they count";
+  EXPECT_FALSE(drained());
+  store_->remove("orders");
+  EXPECT_TRUE(drained());
+}
+
+TEST_F(Look, a_drain_reads_nothing_of_a_paused_queue) {
+  append("orders", "bytes that no reader of entries understands");
+  EXPECT_THROW(drained(), Error);
+  store_->set_paused("orders", true);
+  EXPECT_TRUE(drained());
+}
+
+TEST_F(Look, the_removal_of_an_empty_queue_looks_at_no_other) {
+  push("orders");
+  append("foreign", "bytes that no reader of entries understands");
+  EXPECT_FALSE(admin_.remove("orders", Admin::RemoveJobs::refuse));
+  store_->define("empty", 1);
+  EXPECT_TRUE(admin_.remove("empty", Admin::RemoveJobs::refuse));
+}
+
+}  // namespace
+}  // namespace ordo
