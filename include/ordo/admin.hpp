@@ -89,7 +89,7 @@ struct DeadView {
 /// Where a reshard stands.
 struct ReshardProgress {
   enum class Step : std::uint8_t {
-    waiting,  ///< for running jobs; `done` is their number
+    waiting,  ///< for the nodes to give the shards back; `done`: their running jobs that are not lent
     copying,
   };
   Step step = Step::waiting;
@@ -153,15 +153,14 @@ class Admin {
   /// False: the queue still has jobs or dead payloads and `refuse` was asked.
   bool remove(std::string_view queue, RemoveJobs jobs = RemoveJobs::refuse);
 
-  /// Changes the number of a queue's shards (docs/reshard.md). Producers push on; the queue's jobs stand
-  /// still from the end of those that run until it is done. Order per key, merging, retries, the dead and the
-  /// counts stay.
+  /// Changes the number of a queue's shards (docs/reshard.md). Producers push on, and running jobs go on; no
+  /// other job of the queue starts until it is done. Order per key, merging, retries, the dead and the counts
+  /// stay.
   ///
   /// Owns the queue's shards for its time, as a node does; blocks. Stopped at any moment, however hard, it is
   /// called again: before its last second the nodes go on with the old shards meanwhile, after that producers
   /// and nodes wait for it. Memory: up to 16 bytes an entry. `progress` is called now and then on this
-  /// thread. Throws Error{unavailable} also when another reshard is at work, or other nodes execute runs of a
-  /// dead node of the queue.
+  /// thread. Throws Error{unavailable} also when another reshard is at work.
   ReshardResult reshard(std::string_view queue, std::uint32_t shards,
                         const std::function<void(const ReshardProgress&)>& progress = {});
 

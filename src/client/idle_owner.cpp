@@ -17,8 +17,13 @@ constexpr Duration kLook = std::chrono::milliseconds{100};
 
 }  // namespace
 
-IdleOwner::IdleOwner(store::Store& store, Words words, Clock& clock, Duration lease)
-    : store_(store), words_(std::move(words)), clock_(clock), lease_(lease), valid_(clock, lease) {
+IdleOwner::IdleOwner(store::Store& store, Words words, Clock& clock, Duration lease, LentRuns lent_runs)
+    : store_(store),
+      words_(std::move(words)),
+      clock_(clock),
+      lease_(lease),
+      lent_runs_(lent_runs),
+      valid_(clock, lease) {
   auto random = Random::from_system();
   id_ = words_.task + "-" + make_ulid(clock_.wall().time_since_epoch().count() / 1000, random);
   holder_ = random.next();
@@ -103,11 +108,11 @@ IdleOwner::Grants IdleOwner::own(const std::vector<store::ShardId>& shards,
   }
 }
 
-// It owns the shard, or executes a run that it was lent.
-bool IdleOwner::has_work(const std::string& node, const store::ShardRow& row) {
+bool IdleOwner::is_at_work(const std::string& node, const store::ShardRow& row) const {
+  if (row.owner == node) return true;
+  if (lent_runs_ == LentRuns::go_on) return false;
   const auto lent = domain::lent_runs_of(row.counts);
-  return row.owner == node ||
-         std::any_of(lent.begin(), lent.end(), [&](const auto& run) { return run.node == node; });
+  return std::any_of(lent.begin(), lent.end(), [&](const auto& run) { return run.node == node; });
 }
 
 // As nodes do: no times of other machines are compared; a counter that stands still for a whole lease is
@@ -117,9 +122,9 @@ bool IdleOwner::may_claim(const std::vector<store::NodeRow>& nodes,
   const auto now = clock_.steady();
   bool may = true;
   for (const auto& node : nodes) {
-    const bool is_at_work =
-        std::any_of(shards.begin(), shards.end(), [&](const auto& row) { return has_work(node.id, row); });
-    if (node.gone || !is_at_work) continue;
+    const bool has_work =
+        std::any_of(shards.begin(), shards.end(), [&](const auto& row) { return is_at_work(node.id, row); });
+    if (node.gone || !has_work) continue;
     const auto [seen, is_new] = seen_.try_emplace(node.id, Seen{node.renewals, now});
     if (seen->second.renewals != node.renewals) {
       if (!waits) refuse(node);

@@ -29,9 +29,11 @@ class IdleOwner {
     std::string advice;  ///< what to do about a living node that owns a shard
   };
   using Grants = std::map<store::ShardId, store::Grant>;
+  /// Whether living nodes may go on with lent runs of the shards.
+  enum class LentRuns : std::uint8_t { none, go_on };
 
   /// Joins. `lease` as the nodes of the store have it.
-  IdleOwner(store::Store& store, Words words, Clock& clock, Duration lease);
+  IdleOwner(store::Store& store, Words words, Clock& clock, Duration lease, LentRuns lent_runs);
   ~IdleOwner();
   IdleOwner(const IdleOwner&) = delete;
   IdleOwner& operator=(const IdleOwner&) = delete;
@@ -60,7 +62,7 @@ class IdleOwner {
   };
 
   void keep(const std::stop_token& stop);
-  static bool has_work(const std::string& node, const store::ShardRow& row);
+  bool is_at_work(const std::string& node, const store::ShardRow& row) const;
   bool may_claim(const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards,
                  bool waits);
   [[noreturn]] void refuse(const store::NodeRow& owner) const;
@@ -72,6 +74,7 @@ class IdleOwner {
   const Words words_;
   Clock& clock_;
   const Duration lease_;
+  const LentRuns lent_runs_;
   std::string id_;
   std::uint64_t holder_ = 0;
   runtime::LeaseClock valid_;

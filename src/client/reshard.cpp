@@ -10,6 +10,10 @@
 //   ones, so entries of one key stay as they are. Only when nothing is left to read is the queue closed: then
 //   the logs have a last entry. What came until then is copied, and the step in which the queue gets its new
 //   number is done.
+// - Jobs that run when their nodes give the old shards back are lent: they go on, and their keys stay taken.
+//   The new shards get the list of them last, when all of their logs has arrived: from then on a borrower may
+//   tell the end there. What it tells an old log is passed on; a closed one takes nothing, and it tries again
+//   where the run is listed by then. Whoever hears of an end twice has forgotten the run the second time.
 // - The old shards are only read. Whoever finds new ones that nobody fills any more throws them away and
 //   starts again. Before the closing nodes take the old ones back meanwhile; behind it nobody does.
 // - That step names the number of the new shards, and every attempt has its own: one that was stopped for
@@ -32,6 +36,7 @@ constexpr std::size_t kRows = 8192;
 constexpr std::size_t kAppendBytes = 8u << 20;
 constexpr std::size_t kStatesPerCommit = 256;  // with errors of at most 16 KiB
 constexpr std::size_t kDeadPerPage = 64;       // with payloads of at most 1 MiB, unless allowed more
+constexpr std::size_t kCountsPerCommit = 1024;
 
 std::vector<store::ShardId> shards_of(const store::QueueDefinition& queue) {
   std::vector<store::ShardId> shards;
@@ -48,7 +53,7 @@ Reshard::Reshard(store::Store& store, Clock& clock, Duration lease, std::string 
       owner_(
           store,
           {"reshard", "the new shards of queue '" + name_ + "'", "let that `ordo reshard` end, or stop it"},
-          clock, lease) {}
+          clock, lease, IdleOwner::LentRuns::go_on) {}
 
 ReshardResult Reshard::run(std::uint32_t shards) {
   store::check_definition(name_, shards);
@@ -73,7 +78,7 @@ ReshardResult Reshard::run(std::uint32_t shards) {
   catch_up();
   read_back();
   copy_dead();
-  commit({delta_of(0)});
+  write_counts();
   owner_.check_store();
   if (!store_.replace(name_, next_.number)) {
     throw Error(ErrorKind::unavailable, "cannot reshard queue '" + name_ +
@@ -99,47 +104,48 @@ void Reshard::begin(const store::QueueList& list, std::uint32_t shards) {
     throw Error(ErrorKind::unavailable,
                 "cannot reshard queue '" + name_ + "': another `ordo reshard` has begun just now");
   }
-  for (const auto& [shard, grant] : owner_.own(shards_of(next_))) parts_.push_back({grant, {}, {}});
+  for (const auto& [shard, grant] : owner_.own(shards_of(next_))) parts_.push_back({grant, {}, {}, {}});
   store_.wake();  // nodes look again, and give the old ones back
 }
 
 void Reshard::own_old_shards() {
   const auto running = [](const std::vector<store::ShardRow>& rows) {
     std::uint64_t jobs = 0;
-    for (const auto& row : rows) jobs += domain::decode_counts(row.counts).running;
+    for (const auto& row : rows) {
+      const auto counts = domain::decode_counts(row.counts);
+      jobs += counts.running;
+      for (const auto& run : counts.lent) jobs -= std::min(jobs, run.jobs.size());
+    }
     return jobs;
   };
   old_shards_ = shards_of(old_);
   const auto grants = owner_.own(old_shards_, [&](const std::vector<store::ShardRow>& rows) {
     report(ReshardProgress::Step::waiting, running(rows));
   });
-  for (const auto& [shard, grant] : grants) is_unclean_ = is_unclean_ || !grant.clean;
-  std::vector<domain::Resharding::States> states(old_.shards);
-  for (const auto& facts : store_.load(old_shards_)) {
-    const auto counts = domain::decode_counts(facts.counts);
-    if (!counts.lent.empty()) refuse_lent_runs(counts.lent.front().node);
-    counts_.processed += counts.processed;
-    counts_.failed += counts.failed;
-    expected_ += counts.queued() + counts.running;
-    for (const auto& row : facts.states) {
-      states[facts.shard.index].emplace_back(row.seq, domain::decode_state(row.bytes));
-    }
+  std::uint64_t fence = 0;
+  for (const auto& [shard, grant] : grants) {
+    is_unclean_ = is_unclean_ || !grant.clean;
+    fence = std::max(fence, grant.lease.token);
   }
-  resharding_.emplace(next_.shards, std::move(states));
+  std::vector<domain::Resharding::Facts> old(old_.shards);
+  for (const auto& facts : store_.load(old_shards_)) {
+    auto counts = domain::decode_counts(facts.counts);
+    parts_[0].counts.processed += counts.processed;
+    parts_[0].counts.failed += counts.failed;
+    expected_ += counts.queued() + counts.running;
+    fence = std::max(fence, counts.fence);
+    auto& there = old[facts.shard.index];
+    there.lent = std::move(counts.lent);
+    for (const auto& row : facts.states) there.states.emplace_back(row.seq, domain::decode_state(row.bytes));
+  }
+  for (auto& part : parts_) {
+    if (fence > part.grant.lease.token) part.counts.fence = fence;
+  }
+  resharding_.emplace(next_.shards, std::move(old));
   old_log_ = store_.open_log();
   new_log_ = store_.open_log();
   for (const auto& [shard, grant] : grants) old_log_->add(shard, 0, grant.lease);
   for (const auto& part : parts_) new_log_->add(part.grant.shard, 0, part.grant.lease);
-}
-
-void Reshard::refuse_lent_runs(const std::string& node) {
-  const auto& old = old_shards_;
-  owner_.give_back(is_unclean_ ? std::set<store::ShardId>(old.begin(), old.end())
-                               : std::set<store::ShardId>());
-  store_.remove(next_.name);
-  throw Error(ErrorKind::unavailable, "cannot reshard queue '" + name_ +
-                                          "': jobs of it are still executed by other nodes (" + node +
-                                          ") for one that has died; try again when they have ended");
 }
 
 // All that is in the old logs now.
@@ -229,13 +235,15 @@ void Reshard::read_back() {
 }
 
 void Reshard::write_states() {
-  const auto all = resharding_->states();
+  auto all = resharding_->facts();
   for (std::uint32_t i = 0; i < all.size(); ++i) {
-    for (std::size_t first = 0; first < all[i].size(); first += kStatesPerCommit) {
+    parts_[i].counts.lent = std::move(all[i].lent);
+    const auto& states = all[i].states;
+    for (std::size_t first = 0; first < states.size(); first += kStatesPerCommit) {
       auto delta = delta_of(i);
-      const auto last = std::min(all[i].size(), first + kStatesPerCommit);
+      const auto last = std::min(states.size(), first + kStatesPerCommit);
       for (auto at = first; at < last; ++at) {
-        delta.states.push_back({all[i][at].first, domain::encode(all[i][at].second)});
+        delta.states.push_back({states[at].first, domain::encode(states[at].second)});
       }
       result_.states += delta.states.size();
       commit({std::move(delta)});
@@ -263,14 +271,27 @@ void Reshard::copy_dead() {
   }
 }
 
-// Where their owners have not written yet, readers of the counts look through the log.
+// How many jobs there are is not among them: where their owners have not written yet, readers of the counts
+// look through the log.
+void Reshard::write_counts() {
+  for (std::size_t first = 0; first < parts_.size(); first += kCountsPerCommit) {
+    std::vector<store::Delta> deltas;
+    const auto last = std::min(parts_.size(), first + kCountsPerCommit);
+    for (auto i = first; i < last; ++i) {
+      deltas.push_back(delta_of(static_cast<std::uint32_t>(i)));
+      deltas.back().counts = domain::encode(parts_[i].counts);
+    }
+    commit(std::move(deltas));
+  }
+}
+
 store::Delta Reshard::delta_of(std::uint32_t part) {
   auto& grant = parts_[part].grant;
   store::Delta delta;
   delta.shard = grant.shard;
   delta.lease = grant.lease;
   delta.batch = ++grant.batch;
-  delta.counts = domain::encode(part == 0 ? counts_ : domain::Counts{});
+  delta.counts = domain::encode(domain::Counts{});
   return delta;
 }
 

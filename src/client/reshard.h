@@ -36,18 +36,19 @@ class Reshard {
   struct Part {
     store::Grant grant;
     Checksum appended, arrived;
+    domain::Counts counts;  // as its owners will find them
   };
   /// A control without a key: its old shard, and its number there.
   using Control = std::pair<std::uint32_t, store::Seq>;
 
   void begin(const store::QueueList& list, std::uint32_t shards);
   void own_old_shards();
-  [[noreturn]] void refuse_lent_runs(const std::string& node);
   void catch_up();
   std::map<Control, std::vector<std::string>> find_keys(const store::LogChunk& chunk);
   void read_back();
   void write_states();
   void copy_dead();
+  void write_counts();
   store::Delta delta_of(std::uint32_t part);
   void commit(std::vector<store::Delta> deltas);
   void report(ReshardProgress::Step step, std::uint64_t done);
@@ -60,7 +61,6 @@ class Reshard {
   bool is_unclean_ = false;
   std::vector<store::ShardId> old_shards_;
   std::vector<Part> parts_;
-  domain::Counts counts_;  // what the new shards have in common: their first one has it
   std::optional<domain::Resharding> resharding_;
   std::unique_ptr<store::LogReader> old_log_, new_log_;
   std::uint64_t expected_ = 0;

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "client/reshard.h"
 #include "client/store_copy_harness.h"
@@ -154,27 +156,197 @@ TEST(Reshard, killed_at_any_call_it_ends_right_when_it_is_run_again) {
   }
 }
 
-TEST(Reshard, refuses_what_other_nodes_still_execute) {
-  MovedClock clock{store_copy_test::kStart};
-  store::memory::MemoryStore store(clock);
-  const store::ShardId shard{store.define("orders", 1).number, 0};
-  store.join("n1", "");
-  const store::Claim claim{.shard = shard};
-  const auto grant = store.acquire("n1", 1, std::span(&claim, 1)).at(0);
-  domain::Counts counts;
-  counts.lent.push_back({.name = {shard, 1, 1}, .node = "borrower"});
-  store::Delta delta{.shard = shard, .lease = grant.lease, .batch = 1};
-  delta.counts = domain::encode(counts);
-  store::commit_and_wait(store, {delta});
-  store.kill_node("n1");
-  try {
-    reshard(store, 2);
-    FAIL() << "it did it";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("still executed by other nodes (borrower)"), std::string::npos);
+// ------------------------------------------------------------------------------------------------ lent runs
+
+std::string end_of(const domain::LentName& name) {
+  // Of three jobs, as a batch has them.
+  const std::vector<domain::JobEnd> ends{
+      {Outcome::done(), 0}, {Outcome::fail("it was second"), 0}, {Outcome::done(), 0}};
+  const auto bytes = domain::encode(domain::LentEnd{name, false, ends});
+  domain::Entry entry;
+  entry.type = domain::EntryType::ended;
+  entry.id = "borrower";
+  entry.payload = bytes;
+  return domain::encode(entry);
+}
+
+/// Tells the ends of what is lent wherever it is listed, as a node does.
+class Borrower {
+ public:
+  explicit Borrower(store::Store& store) : store_(store) {}
+
+  /// False: not everybody has heard it.
+  bool tell() {
+    bool is_told = true;
+    for (const auto& row : store_.shards()) {
+      for (const auto& run : domain::lent_runs_of(row.counts)) {
+        if (told_.contains({row.shard, run.name})) continue;
+        try {
+          store::append_and_wait(store_, {{row.shard, end_of(run.name)}});
+          told_.emplace(row.shard, run.name);
+        } catch (const Error& error) {
+          EXPECT_EQ(error.kind(), ErrorKind::invalid_argument) << error.what();  // it is closed
+          is_told = false;
+        }
+      }
+    }
+    return is_told;
   }
-  EXPECT_EQ(store.queues().queues.size(), 1U);
-  EXPECT_EQ(store.queues().find("orders")->shards, 1U);
+
+ private:
+  store::Store& store_;
+  std::set<std::pair<store::ShardId, domain::LentName>> told_;
+};
+
+/// A store with every sort of thing in it, and whatever may start is lent, up to three jobs at a time.
+struct LentStore {
+  LentStore() : store(clock) {
+    fill(store, clock, 3, 60);
+    for (int i = 0; i < 9; ++i) {
+      domain::Entry entry;
+      const auto id = "r" + std::to_string(i);
+      entry.id = id;
+      store_copy_test::push(store, "orders", entry);
+    }
+    Owners owners(store, clock.wall(), 3);
+    owners.lend("orders", "borrower");
+    owners.release();
+  }
+
+  /// Owners take what stands in the logs.
+  void settle() {
+    Owners owners(store, clock.wall());
+    owners.commit_all();
+    owners.release();
+  }
+
+  std::map<domain::LentName, std::size_t> lent() {
+    std::map<domain::LentName, std::size_t> jobs;
+    for (const auto& row : store.shards()) {
+      for (const auto& run : domain::lent_runs_of(row.counts)) jobs[run.name] += run.jobs.size();
+    }
+    return jobs;
+  }
+
+  MovedClock clock{store_copy_test::kStart};
+  store::memory::MemoryStore store;
+};
+
+TEST(Reshard, lent_runs_go_on) {
+  LentStore world;
+  const Contents before(world.store, world.clock.wall());
+  const auto lent = world.lent();
+  EXPECT_TRUE(std::ranges::any_of(lent, [](const auto& run) { return run.second == 3; }));
+  const auto parts = [&] {
+    std::size_t count = 0;
+    for (const auto& row : world.store.shards()) count += domain::lent_runs_of(row.counts).size();
+    return count;
+  };
+  reshard(world.store, 8);
+  EXPECT_GT(parts(), lent.size()) << "no batch has parted: nothing is tested";
+  EXPECT_EQ(world.lent(), lent);
+  EXPECT_TRUE(Contents(world.store, world.clock.wall()) == before);
+  reshard(world.store, 1);
+  EXPECT_EQ(parts(), lent.size());
+  EXPECT_EQ(world.lent(), lent);
+  EXPECT_TRUE(Contents(world.store, world.clock.wall()) == before);
+}
+
+/// What it is without a reshard.
+Contents with_ends() {
+  LentStore world;
+  Borrower(world.store).tell();
+  world.settle();
+  EXPECT_TRUE(world.lent().empty());
+  return Contents(world.store, world.clock.wall());
+}
+
+TEST(Reshard, no_end_of_a_lent_run_is_lost_or_taken_twice_whenever_it_comes) {
+  const auto expected = with_ends();
+  for (const bool is_done_first : {false, true}) {
+    for (std::uint64_t call = 1, has_come = 1; has_come != 0; ++call) {
+      SCOPED_TRACE((is_done_first ? "behind call " : "before call ") + std::to_string(call));
+      LentStore world;
+      Borrower borrower(world.store);
+      bool is_told = false;
+      Failing store(world.store, call, is_done_first, [&] { is_told = borrower.tell(); });
+      reshard(store, 8);
+      has_come = store.has_failed() ? 1 : 0;
+      if (!is_told) borrower.tell();  // one that was told to all may have left
+      world.settle();
+      EXPECT_TRUE(world.lent().empty());
+      EXPECT_TRUE(Contents(world.store, world.clock.wall()) == expected);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(Reshard, killed_at_any_call_it_loses_no_end_of_a_lent_run) {
+  const auto expected = with_ends();
+  for (const bool is_told_between : {false, true}) {
+    for (std::uint64_t call = 1, has_failed = 1; has_failed != 0; ++call) {
+      SCOPED_TRACE((is_told_between ? "told, call " : "call ") + std::to_string(call));
+      LentStore world;
+      Borrower borrower(world.store);
+      Failing store(world.store, call, true);
+      try {
+        reshard(store, 8);
+      } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("it "), std::string::npos) << error.what();
+      }
+      has_failed = store.has_failed() ? 1 : 0;
+      const bool is_told = is_told_between && borrower.tell();
+      reshard(world.store, 5);
+      if (!is_told) borrower.tell();
+      world.settle();
+      EXPECT_TRUE(world.lent().empty());
+      EXPECT_TRUE(Contents(world.store, world.clock.wall()) == expected);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(Reshard, a_cancel_reaches_a_lent_run_whenever_it_comes) {
+  const auto stops = [](store::Store& store) {
+    std::size_t count = 0;
+    for (const auto& row : store.shards()) {
+      for (const auto& run : domain::lent_runs_of(row.counts)) count += run.stop ? 1 : 0;
+    }
+    return count;
+  };
+  for (std::uint64_t call = 1, has_come = 1; has_come != 0; ++call) {
+    SCOPED_TRACE("before call " + std::to_string(call));
+    LentStore world;
+    ASSERT_EQ(stops(world.store), 0U);
+    bool is_pushed = false;
+    const auto cancel = [&] {
+      domain::Entry entry;
+      entry.type = domain::EntryType::cancel;
+      entry.id = "r1";
+      if (is_pushed || world.store.queues().find("orders")->closed) return;
+      store_copy_test::push(world.store, "orders", entry);
+      is_pushed = true;
+    };
+    Failing store(world.store, call, false, cancel);
+    reshard(store, 8);
+    has_come = store.has_failed() ? 1 : 0;
+    cancel();
+    world.settle();
+    EXPECT_EQ(stops(world.store), 1U);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Reshard, fences_do_not_go_back_when_the_clock_does) {
+  LentStore world;
+  Owners owners(world.store, world.clock.wall());
+  const auto before = owners.fence();
+  owners.release();
+  world.clock.move(-std::chrono::hours{1});
+  reshard(world.store, 8);
+  Owners after(world.store, world.clock.wall());
+  EXPECT_GT(after.fence(), before);
+  after.release();
 }
 
 TEST(Reshard, two_at_once_do_not_mix) {

@@ -41,8 +41,8 @@ StoreCopy::StoreCopy(store::Store& from, store::Store& to, Clock& clock, Duratio
     : from_(from),
       to_(to),
       progress_(std::move(progress)),
-      from_owner_(from, {"copy", "FROM", kStopNodes}, clock, lease),
-      to_owner_(to, {"copy", "TO", kStopNodes}, clock, lease) {}
+      from_owner_(from, {"copy", "FROM", kStopNodes}, clock, lease, IdleOwner::LentRuns::none),
+      to_owner_(to, {"copy", "TO", kStopNodes}, clock, lease, IdleOwner::LentRuns::none) {}
 
 CopyResult StoreCopy::run() {
   find_queues();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -47,7 +48,7 @@ inline QueueOptions options_of_queue(const std::string& name) {
 /// Owners of all shards of a store, without a node around them.
 class Owners {
  public:
-  Owners(store::Store& store, Time now) : store_(store), now_(now) {
+  Owners(store::Store& store, Time now, std::uint32_t batch_size = 1) : store_(store), now_(now) {
     store_.join("owner", "");
     std::vector<store::Claim> claims;
     for (const auto& row : store_.shards()) claims.push_back({row.shard, row.owner, row.token, 0});
@@ -61,12 +62,15 @@ class Owners {
       auto& owned = owned_[grant.shard];
       owned.grant = grant;
       owned.name = name;
-      owned.machine = std::make_unique<domain::Shard>(options_of_queue(name), budget_);
+      auto options = options_of_queue(name);
+      options.batch_size = batch_size;
+      owned.machine = std::make_unique<domain::Shard>(options, budget_);
       const auto facts = store_.load(std::vector{grant.shard}).at(0);
       std::vector<std::pair<domain::Seq, domain::JobState>> states;
       for (const auto& row : facts.states) states.emplace_back(row.seq, domain::decode_state(row.bytes));
-      owned.machine->load({.clean = true, .crashed = false, .head = grant.head, .now = now},
-                          std::move(states), domain::decode_counts(facts.counts));
+      const domain::Shard::Takeover takeover{
+          .head = grant.head, .now = now, .shard = grant.shard, .token = grant.lease.token};
+      owned.machine->load(takeover, std::move(states), domain::decode_counts(facts.counts));
       log_->add(grant.shard, 0, grant.lease);
     }
     read();
@@ -108,6 +112,25 @@ class Owners {
     return texts;
   }
 
+  /// Everything of a queue that may start goes to `node`.
+  void lend(const std::string& queue, const std::string& node) {
+    for (auto& [id, owned] : owned_) {
+      domain::Run run;
+      while (owned.name == queue && owned.machine->take(now_, {}, run) == domain::Shard::Taken::ready) {
+        if (!run.missing.empty()) provide(owned, run);
+        owned.machine->lend(run.no, node, 1);
+      }
+      commit(owned);
+    }
+  }
+
+  /// The lowest one that workers would see.
+  std::uint64_t fence() const {
+    auto lowest = ~std::uint64_t{0};
+    for (const auto& [id, owned] : owned_) lowest = std::min(lowest, owned.machine->fence());
+    return lowest;
+  }
+
   void commit_all() {
     for (auto& [id, owned] : owned_) commit(owned);
   }
@@ -116,10 +139,10 @@ class Owners {
     std::vector<std::string> texts;
     for (const auto& [id, owned] : owned_) {
       for (const auto& job : owned.machine->snapshot(domain::Shard::View::rebuilt)) {
-        std::string text = owned.name + " " + job.kind + " " + job.key + "/" + job.id + " at " +
-                           std::to_string(job.run_at.time_since_epoch().count()) + " priority " +
-                           std::to_string(job.priority) + " retry " + std::to_string(job.retry_count) + " " +
-                           job.error;
+        std::string text =
+            owned.name + (job.place == domain::Place::running ? " runs " : " ") + job.kind + " " + job.key +
+            "/" + job.id + " at " + std::to_string(job.run_at.time_since_epoch().count()) + " priority " +
+            std::to_string(job.priority) + " retry " + std::to_string(job.retry_count) + " " + job.error;
         for (std::size_t i = 0; i < job.pieces.size(); ++i) {
           text += " " + job.payloads[i] + ":" + std::to_string(job.pieces[i].second);
         }
@@ -142,6 +165,14 @@ class Owners {
     std::string name;
     std::unique_ptr<domain::Shard> machine;
   };
+
+  void provide(Owned& owned, domain::Run& run) {
+    const auto chunk = store_.fetch(owned.grant.shard, run.missing);
+    for (const auto& row : chunk.rows) {
+      owned.machine->provide(run.no, row.seq, domain::decode_entry(chunk.body(row)).payload);
+    }
+    owned.machine->fill(run);
+  }
 
   void commit(Owned& owned) {
     auto changes = owned.machine->collect();
@@ -262,11 +293,13 @@ inline std::vector<std::string> flags_of(store::Store& store) {
   return texts;
 }
 
-/// A store that fails at one of the calls that change it: before the effect, or after.
+/// A store that fails at one of the calls that change it: before the effect, or after. Or something else is
+/// done there.
 class Failing final : public store::Store {
  public:
-  Failing(store::Store& inner, std::uint64_t fatal_call, bool is_done_first)
-      : inner_(inner), left_(fatal_call), is_done_first_(is_done_first) {}
+  Failing(store::Store& inner, std::uint64_t fatal_call, bool is_done_first,
+          std::function<void()> instead = {})
+      : inner_(inner), left_(fatal_call), is_done_first_(is_done_first), instead_(std::move(instead)) {}
 
   bool has_failed() const { return left_ == 0; }
 
@@ -348,15 +381,18 @@ class Failing final : public store::Store {
  private:
   template <class Change>
   void change(Change change) {
-    if (left_ == 0) throw Error(ErrorKind::unavailable, "it has failed");
-    if (--left_ > 0) return change();
+    if (left_ == 0 && !instead_) throw Error(ErrorKind::unavailable, "it has failed");
+    if (left_ == 0 || --left_ > 0) return change();
     if (is_done_first_) change();
-    throw Error(ErrorKind::unavailable, "it fails now");
+    if (!instead_) throw Error(ErrorKind::unavailable, "it fails now");
+    instead_();
+    if (!is_done_first_) change();
   }
 
   store::Store& inner_;
   std::uint64_t left_;
   const bool is_done_first_;
+  const std::function<void()> instead_;
 };
 
 }  // namespace ordo::store_copy_test

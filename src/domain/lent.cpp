@@ -5,7 +5,9 @@
 namespace ordo::domain {
 namespace {
 
-constexpr std::uint8_t kLentVersion = 1;
+constexpr std::uint8_t kLentVersion = 2;
+constexpr std::uint8_t kWithoutPlaces = 1;  // its runs are whole
+constexpr std::uint8_t kEndVersion = 1;
 constexpr std::uint8_t kStop = 1, kGoing = 2;
 
 void put(ByteWriter& out, const LentName& name) {
@@ -43,6 +45,7 @@ std::string encode(const std::vector<LentRun>& runs) {
     out.put(static_cast<std::uint32_t>(run.jobs.size()));
     for (const auto& job : run.jobs) {
       out.put(job.retry_count);
+      out.put(job.place);
       out.put(static_cast<std::uint32_t>(job.pieces.size()));
       for (const auto& [seq, score] : job.pieces) {
         out.put(seq);
@@ -55,7 +58,8 @@ std::string encode(const std::vector<LentRun>& runs) {
 
 std::vector<LentRun> decode_lent(std::string_view bytes) {
   ByteReader in(bytes, "list of lent runs");
-  in.check_version(kLentVersion);
+  const auto version = in.get<std::uint8_t>();
+  if (version < kWithoutPlaces || version > kLentVersion) in.fail("its version is unknown");
   std::vector<LentRun> runs;
   while (!in.at_end()) {
     auto& run = runs.emplace_back();
@@ -70,9 +74,11 @@ std::vector<LentRun> decode_lent(std::string_view bytes) {
     run.kind = in.get_short();
     run.timeout = Duration{in.get<std::int64_t>()};
     run.started = Time{Duration{in.get<std::int64_t>()}};
-    for (auto jobs = in.get<std::uint32_t>(); jobs > 0; --jobs) {
+    const auto jobs = in.get<std::uint32_t>();
+    for (std::uint32_t place = 0; place < jobs; ++place) {
       auto& job = run.jobs.emplace_back();
       job.retry_count = in.get<std::int32_t>();
+      job.place = version == kWithoutPlaces ? place : in.get<std::uint32_t>();
       for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
         const auto seq = in.get<Seq>();
         job.pieces.emplace_back(seq, in.get<double>());
@@ -85,7 +91,7 @@ std::vector<LentRun> decode_lent(std::string_view bytes) {
 std::string encode(const LentEnd& end) {
   std::string bytes;
   ByteWriter out(bytes);
-  out.put(kLentVersion);
+  out.put(kEndVersion);
   put(out, end.name);
   out.put(static_cast<std::uint8_t>(end.declined));
   for (const auto& [outcome, jitter] : end.ends) {
@@ -100,7 +106,7 @@ std::string encode(const LentEnd& end) {
 
 LentEnd decode_lent_end(std::string_view bytes) {
   ByteReader in(bytes, "end of a lent run");
-  in.check_version(kLentVersion);
+  in.check_version(kEndVersion);
   LentEnd end;
   end.name = get_name(in);
   end.declined = in.get<std::uint8_t>() != 0;

@@ -36,6 +36,7 @@ struct LentRun {
   struct Job {
     std::vector<std::pair<Seq, double>> pieces;  ///< (entry, score), in the order of delivery
     std::int32_t retry_count = -1;
+    std::uint32_t place = 0;  ///< in the batch that was lent; other shards may list the rest of it
     bool operator==(const Job&) const = default;
   };
 
@@ -49,7 +50,7 @@ struct LentRun {
   std::string kind;
   Duration timeout{};
   Time started{};
-  std::vector<Job> jobs;
+  std::vector<Job> jobs;  ///< ascending by place
 
   bool operator==(const LentRun&) const = default;
 };
@@ -57,8 +58,8 @@ struct LentRun {
 /// The end of a lent run as its borrower tells it: the payload of an entry of type `ended`.
 struct LentEnd {
   LentName name;
-  bool declined = false;  ///< the borrower had no room: do not ask it again at once
-  std::vector<JobEnd> ends;
+  bool declined = false;     ///< the borrower had no room: do not ask it again at once
+  std::vector<JobEnd> ends;  ///< by place; a job that has none is put back
 };
 
 std::string encode(const std::vector<LentRun>& runs);

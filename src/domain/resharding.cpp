@@ -1,6 +1,8 @@
 #include "domain/resharding.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/assert.h"
 #include "domain/shard_id.h"
@@ -17,12 +19,17 @@ bool is_for_every_key(const Entry& entry) {
   return is_control && entry.key.empty();
 }
 
-Resharding::Resharding(std::uint32_t shards, std::vector<States> states) : arrivals_(shards) {
+Resharding::Resharding(std::uint32_t shards, std::vector<Facts> facts) : arrivals_(shards) {
   ORDO_ASSERT(shards >= 1 && shards <= 1U << kShardBits);
-  for (auto& each : states) {
+  for (auto& each : facts) {
     std::vector<Seq> spoken_of;
-    for (const auto& [first, state] : each) add_references(spoken_of, first, state);
-    has_states_ = has_states_ || !each.empty();
+    for (const auto& [first, state] : each.states) add_references(spoken_of, first, state);
+    for (const auto& run : each.lent) {
+      for (const auto& job : run.jobs) {
+        for (const auto& [seq, score] : job.pieces) spoken_of.push_back(seq);
+      }
+    }
+    has_facts_ = has_facts_ || !each.states.empty() || !each.lent.empty();
     old_.push_back({std::move(each), Numbering(std::move(spoken_of))});
   }
 }
@@ -30,28 +37,55 @@ Resharding::Resharding(std::uint32_t shards, std::vector<States> states) : arriv
 std::vector<Resharding::Copy> Resharding::pass(std::uint32_t old, Seq seq, Entry entry,
                                                const std::vector<std::string>& keys) {
   std::vector<Copy> copies;
-  if (entry.type == EntryType::ended) return copies;
   Place place = 0;
-  const auto add = [&] {
-    const auto shard = shard_of(entry.key, static_cast<std::uint32_t>(arrivals_.size()));
+  const auto add = [&](std::uint32_t shard) {
     place = ++copies_ << kShardBits | shard;
-    if (has_states_) arrivals_[shard].places.push_back(place);
+    if (has_facts_) arrivals_[shard].places.push_back(place);
     copies.push_back({shard, encode(entry)});
   };
-  if (is_for_every_key(entry)) {
+  const auto shards = static_cast<std::uint32_t>(arrivals_.size());
+  if (entry.type == EntryType::ended) {
+    // Behind what the run was made of.
+    for (const auto shard : shards_of_run(old_[old], decode_lent_end(entry.payload).name)) add(shard);
+  } else if (is_for_every_key(entry)) {
     for (const auto& key : keys) {
       entry.key = key;
-      add();
+      add(shard_of(key, shards));
     }
   } else {
-    add();
+    add(shard_of(entry.key, shards));
   }
-  if (has_states_ && !copies.empty()) old_[old].places.pass(seq, place);
+  if (has_facts_ && !copies.empty()) old_[old].places.pass(seq, place);
   return copies;
 }
 
 void Resharding::arrived(std::uint32_t shard, Seq number) {
-  if (has_states_) arrivals_[shard].numbers.push_back(number);
+  if (has_facts_) arrivals_[shard].numbers.push_back(number);
+}
+
+std::uint32_t Resharding::shard_at(Place place) {
+  return static_cast<std::uint32_t>(place & ((1U << kShardBits) - 1));
+}
+
+// All its entries have one key. None: one of them is not there, and the job is due again.
+std::optional<std::uint32_t> Resharding::shard_of_job(const Old& old, const LentRun::Job& job) {
+  std::optional<std::uint32_t> shard;
+  for (const auto& [seq, score] : job.pieces) {
+    const auto place = old.places.of(seq);
+    if (!place) return std::nullopt;
+    shard = shard_at(*place);
+  }
+  return shard;
+}
+
+std::set<std::uint32_t> Resharding::shards_of_run(const Old& old, const LentName& name) {
+  std::set<std::uint32_t> shards;
+  const auto run = std::ranges::find(old.facts.lent, name, &LentRun::name);
+  if (run == old.facts.lent.end()) return shards;
+  for (const auto& job : run->jobs) {
+    if (const auto shard = shard_of_job(old, job)) shards.insert(*shard);
+  }
+  return shards;
 }
 
 // What follows there is of other jobs, or not covered.
@@ -70,18 +104,40 @@ JobState Resharding::renumbered(const Old& old, const Arrivals& arrivals, JobSta
   return state;
 }
 
-std::vector<Resharding::States> Resharding::states() {
-  std::vector<States> all(arrivals_.size());
-  for (auto& old : old_) {
-    for (auto& [seq, state] : old.states) {
-      const auto place = old.places.of(seq);
-      if (!place) continue;
-      const auto shard = *place & ((1U << kShardBits) - 1);
-      const auto& arrivals = arrivals_[shard];
-      all[shard].emplace_back(arrivals.up_to(*place), renumbered(old, arrivals, std::move(state)));
+// Parts of a run that an earlier reshard has parted may meet again.
+void Resharding::carry_lent(const Old& old, std::vector<Facts>& all) const {
+  for (const auto& run : old.facts.lent) {
+    for (auto job : run.jobs) {
+      const auto shard = shard_of_job(old, job);
+      if (!shard) continue;
+      for (auto& [seq, score] : job.pieces) seq = arrivals_[*shard].up_to(*old.places.of(seq));
+      auto& lent = all[*shard].lent;
+      auto part = std::ranges::find(lent, run.name, &LentRun::name);
+      if (part == lent.end()) {
+        lent.push_back(run);
+        part = std::prev(lent.end());
+        part->jobs.clear();
+      }
+      part->stop = part->stop || run.stop;
+      const auto behind = std::ranges::upper_bound(part->jobs, job.place, {}, &LentRun::Job::place);
+      part->jobs.insert(behind, std::move(job));
     }
   }
-  has_states_ = false;
+}
+
+std::vector<Resharding::Facts> Resharding::facts() {
+  std::vector<Facts> all(arrivals_.size());
+  for (auto& old : old_) {
+    for (auto& [seq, state] : std::exchange(old.facts.states, {})) {
+      const auto place = old.places.of(seq);
+      if (!place) continue;
+      const auto& arrivals = arrivals_[shard_at(*place)];
+      all[shard_at(*place)].states.emplace_back(arrivals.up_to(*place),
+                                                renumbered(old, arrivals, std::move(state)));
+    }
+    carry_lent(old, all);
+  }
+  has_facts_ = false;
   arrivals_.assign(arrivals_.size(), {});
   return all;
 }

@@ -219,6 +219,7 @@ class Shard {
     bool stop = false;
     bool going = false;
     Duration timeout{};
+    std::vector<std::uint32_t> places;  // of the run's jobs in the batch that was lent
   };
   struct Active {
     std::vector<Job*> jobs;
@@ -246,7 +247,7 @@ class Shard {
 
   // Lent runs (shard_lent.cpp)
   void restore_lent(const std::vector<LentRun>& runs);
-  void resume_lent(Job& job, RunNo no, std::size_t place);
+  void resume_lent(Job& job, RunNo no, std::size_t index);
   void give_up_incomplete(Time now);
   void apply_end(const LoggedEntry& logged, Time now);
   std::vector<LentRun> lent_runs() const;
@@ -312,7 +313,7 @@ class Shard {
   std::unordered_map<Seq, double> restored_scores_;  // scores that wait for their entry
   std::unordered_set<Seq> lent_pieces_;              // of lent runs, until the load has ended
   std::unordered_map<Seq, std::pair<RunNo, std::size_t>>
-      lent_jobs_;  // by the last piece: run and place there
+      lent_jobs_;  // by the last piece: run and index there
 
   std::size_t job_count_ = 0;
   std::size_t queued_ = 0;    // all but running, ending

@@ -118,8 +118,11 @@ class Harness {
 
   /// The borrower tells the end of a lent run.
   void end(const LentRun& run, const Outcome& outcome, bool declined = false) {
-    const auto bytes =
-        encode(LentEnd{run.name, declined, std::vector<JobEnd>(run.jobs.size(), {outcome, 0})});
+    end_by_place(run, std::vector<JobEnd>(run.jobs.size(), {outcome, 0}), declined);
+  }
+
+  void end_by_place(const LentRun& run, std::vector<JobEnd> ends, bool declined = false) {
+    const auto bytes = encode(LentEnd{run.name, declined, std::move(ends)});
     Entry entry;
     entry.type = EntryType::ended;
     entry.id = run.node;
@@ -156,6 +159,12 @@ class Harness {
     takeover.head = last_seq_;
     takeover.token = ++token_;
     shard_ = make(takeover);
+  }
+
+  /// A new owner, that finds these runs listed.
+  void load_lent(std::vector<LentRun> runs) {
+    counts_.lent = std::move(runs);
+    rebuild();
   }
 
   void crash() { rebuild({.clean = false, .crashed = true}); }
@@ -217,7 +226,7 @@ class Harness {
   Shard& shard() { return *shard_; }
 
   std::size_t max_set_aside = 100;  ///< of one commit
-  std::vector<Seq> set_aside;        ///< by the last one
+  std::vector<Seq> set_aside;       ///< by the last one
 
   struct Row {
     Time at;
@@ -226,14 +235,15 @@ class Harness {
   };
   const std::map<Seq, Row>& log() const { return log_; }
   const std::map<Seq, std::string>& states() const { return states_; }
+  const Counts& stored_counts() const { return counts_; }
 
- private:
   void append(const Entry& entry) {
     last_at_ = std::max(last_at_, now_);
     auto& row = log_[++last_seq_] = {last_at_, encode(entry), false};
     shard_->apply({last_seq_, row.at, decode_entry(row.bytes)}, now_);
   }
 
+ private:
   // Runs that a test took and let go of.
   std::vector<Run> pending_runs() {
     std::vector<Run> runs;

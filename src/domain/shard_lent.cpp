@@ -1,5 +1,6 @@
 // Runs that another node executes: the list of them belongs to the shard and outlives its owners.
 #include <algorithm>
+#include <numeric>
 
 #include "domain/shard.h"
 
@@ -17,13 +18,11 @@ void Shard::lend(RunNo no, std::string_view node, std::uint64_t session, bool go
   const bool cancelled = std::any_of(active.jobs.begin(), active.jobs.end(), [](const Job* job) {
     return job->extra && job->extra->cancel_seq != 0;
   });
-  active.lent = Lent{{takeover_.shard, takeover_.token, no},
-                     std::string(node),
-                     session,
-                     fence_,
-                     cancelled,
-                     going,
-                     describe(no, active).timeout};
+  std::vector<std::uint32_t> places(active.jobs.size());
+  std::iota(places.begin(), places.end(), 0);
+  active.lent =
+      Lent{{takeover_.shard, takeover_.token, no}, std::string(node), session, fence_, cancelled, going,
+           describe(no, active).timeout,           std::move(places)};
   ++lent_;
   lent_changed_ = true;
 }
@@ -59,9 +58,11 @@ std::vector<LentRun> Shard::lent_runs() const {
     run.kind = kinds_[active.jobs.front()->kind]->name;
     run.timeout = lent.timeout;
     run.started = active.started;
-    for (const Job* job : active.jobs) {
+    for (std::size_t i = 0; i < active.jobs.size(); ++i) {
+      const Job* job = active.jobs[i];
       auto& listed = run.jobs.emplace_back();
       listed.retry_count = job->retry_count();
+      listed.place = lent.places[i];
       for (const auto& piece : job->payloads.pieces()) listed.pieces.emplace_back(piece.seq, piece.score);
     }
   }
@@ -72,13 +73,20 @@ std::vector<LentRun> Shard::lent_runs() const {
 // Its end may be in the log already, or come at any time.
 void Shard::apply_end(const LoggedEntry& logged, Time now) {
   changes_.erase.push_back(logged.seq);
-  const auto end = decode_lent_end(logged.entry.payload);
+  auto end = decode_lent_end(logged.entry.payload);
   const auto found = std::find_if(runs_.begin(), runs_.end(), [&](const auto& run) {
     return run.second.lent && run.second.lent->name == end.name;
   });
-  if (found == runs_.end() || found->second.jobs.size() != end.ends.size()) return;
-  if (end.declined) declined_.push_back(found->second.lent->node);
-  ended(found->first, end.ends, now);
+  if (found == runs_.end()) return;
+  const auto& [no, active] = *found;
+  if (std::ranges::find(active.jobs, nullptr) != active.jobs.end()) return;  // to be given up
+  const auto& lent = *active.lent;
+  if (end.declined) declined_.push_back(lent.node);
+  std::vector<JobEnd> ends;
+  for (const auto place : lent.places) {
+    ends.push_back(place < end.ends.size() ? std::move(end.ends[place]) : JobEnd{Outcome::put_back(), 0});
+  }
+  ended(no, ends, now);
 }
 
 void Shard::take_back(const std::function<Borrower(const std::string&, std::uint64_t)>& look, Time now) {
@@ -112,26 +120,27 @@ void Shard::restore_lent(const std::vector<LentRun>& runs) {
     auto& active = runs_[no];
     active.risk = static_cast<Risk>(run.risk);
     active.started = run.started;
-    active.lent = Lent{run.name, run.node, run.session, run.fence, run.stop, run.going, run.timeout};
+    active.lent = Lent{run.name, run.node, run.session, run.fence, run.stop, run.going, run.timeout, {}};
     active.jobs.resize(run.jobs.size());
     ++lent_;
-    for (std::size_t place = 0; place < run.jobs.size(); ++place) {
+    for (std::size_t index = 0; index < run.jobs.size(); ++index) {
+      active.lent->places.push_back(run.jobs[index].place);
       Seq last = 0;
-      for (const auto& [seq, score] : run.jobs[place].pieces) {
+      for (const auto& [seq, score] : run.jobs[index].pieces) {
         lent_pieces_.insert(seq);
         last = std::max(last, seq);
       }
-      lent_jobs_[last] = {no, place};
+      lent_jobs_[last] = {no, index};
     }
   }
 }
 
 // All payloads of a lent job come before those of the job beside it, so it is built like any other and then
 // goes on running.
-void Shard::resume_lent(Job& job, RunNo no, std::size_t place) {
+void Shard::resume_lent(Job& job, RunNo no, std::size_t index) {
   take_key(job);
   activate(job);
-  runs_.at(no).jobs[place] = &job;
+  runs_.at(no).jobs[index] = &job;
 }
 
 // No store loses entries and keeps the list, but a restored backup may.

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ordo/error.hpp>
+
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
@@ -104,6 +106,27 @@ TEST(ShardLent, AnEndIsTakenOnce) {
   shard.end(first, Outcome::done());
   shard.commit();
   EXPECT_EQ(shard.shard().lent_to("c"), 1U) << "that end is of the run before";
+}
+
+TEST(ShardLent, AnEndIsTakenByPlace) {
+  auto options = queue();
+  options.batch_size = 3;
+  Harness shard(options);
+  for (const auto* id : {"0", "1", "2"}) shard.push({.id = id});
+  auto lent = shard.lend(take(shard), "b");
+  ASSERT_EQ(lent.jobs.size(), 3U);
+  EXPECT_EQ(lent.jobs[2].place, 2U);
+  // Job 1 has gone to another shard, and the borrower tells of the first two.
+  shard.push({.id = "1", .payload = "again"});
+  lent.jobs.erase(lent.jobs.begin() + 1);
+  shard.load_lent({lent});
+  EXPECT_EQ(shard.counts().lent.at(0).jobs.at(1).place, 2U);
+  shard.end_by_place(lent, {{Outcome::fail("zero"), 0}, {Outcome::fail("one"), 0}});
+  shard.commit();
+  EXPECT_EQ(shard.job("0").error, "zero");
+  EXPECT_EQ(shard.job("1").error, "") << "it is not of the run";
+  EXPECT_EQ(shard.job("2").error, "") << "it is put back";
+  EXPECT_EQ(shard.shard().lent(), 0U);
 }
 
 TEST(ShardLent, ALostBorrowersJobsAreDueAgain) {
@@ -209,6 +232,20 @@ TEST(ShardLent, TheListOutlivesItsCodec) {
   EXPECT_EQ(decode_counts(encode(counts)), counts);
   EXPECT_THAT(lent_runs_of(encode(counts)), ElementsAre(run));
   EXPECT_THAT(lent_runs_of(encode(Counts{})), IsEmpty());
+}
+
+// What was stored before jobs had places: each run stands there whole.
+TEST(ShardLent, AListOfTheFirstVersionIsRead) {
+  const LentRun run{.name = {{3, 4}, 5, 6}, .node = "n", .kind = "k", .jobs = {{{}, 1, 0}, {{}, 2, 1}}};
+  auto bytes = encode(std::vector{run});
+  bytes[0] = 1;
+  const std::size_t job = 3 * sizeof(std::uint32_t);  // retry_count, place, number of pieces
+  const auto place = sizeof(std::uint32_t);
+  bytes.erase(bytes.size() - job + place, place);
+  bytes.erase(bytes.size() - (2 * job - place) + place, place);
+  EXPECT_THAT(decode_lent(bytes), ElementsAre(run));
+  bytes[0] = 3;
+  EXPECT_THROW(decode_lent(bytes), Error);
 }
 
 }  // namespace

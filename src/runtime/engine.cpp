@@ -113,11 +113,8 @@ void Engine::read(News news) {
   for (auto& end : news.ends) finish(std::move(end));
   for (const auto& end : news.commits) settle(end);
   for (auto& fetched : news.fetched) provide(std::move(fetched));
-  for (const auto& [id, waits] : news.release) {
-    OwnedShard* shard = owned(id);
-    if (shard == nullptr) continue;
-    shard->waits_for_runs = waits;
-    shard->release_from(clock_.steady());
+  for (const auto id : news.release) {
+    if (OwnedShard* shard = owned(id)) shard->release_from(clock_.steady());
   }
   for (auto& [id, shard] : shards_) {
     look_at_kinds(*shard);

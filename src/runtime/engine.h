@@ -97,16 +97,18 @@ class Engine {
     std::uint64_t session = 0;                 // ... in that session of it
     std::optional<domain::LentName> borrowed;  // lent to this node, maybe by itself
   };
+  enum class Telling : std::uint8_t { to_do, under_way, done };
   /// A run that is lent to this node.
   struct Borrowed {
-    domain::ShardId at;  // where it is listed
     domain::LentRun run;
-    bool seen = false;     // in the list
-    bool dropped = false;  // the leases have lapsed while it ran
-    std::string end;       // the entry that tells its end; empty: it goes on
-    bool telling = false;
-    std::optional<Duration> told_at;  // steady
+    std::map<domain::ShardId, Telling> listed;  // who is to hear of its end; one, but while queues change
+    bool seen = false;                          // in a list
+    bool dropped = false;                       // the leases have lapsed while it ran
+    std::string end;                            // the entry that tells its end; empty: it goes on
+    std::optional<Duration> told_at;            // steady
   };
+  /// What the lists of several shards say of one run.
+  using Listed = std::map<domain::ShardId, domain::LentRun>;
   using RunKey = std::tuple<domain::ShardId, std::uint64_t, domain::RunNo>;
   struct RunKeyHash {
     std::size_t operator()(const RunKey& key) const noexcept {
@@ -157,6 +159,7 @@ class Engine {
   std::size_t lent_to(const Member& member, const Room& room) const;
   std::set<std::string, std::less<>> kinds_to_lend(const OwnedShard& shard, const Member& member) const;
   void keep_runs_of(OwnedShard& shard);
+  void find_borrowed(const domain::LentName& name, Listed listed);
   void start_borrowed(Borrowed& borrowed);
   bool provide_borrowed(const Fetched& fetched);
   static std::vector<BatchJob> jobs_of(const domain::LentRun& run, const ServedQueue& queue,
@@ -164,7 +167,7 @@ class Engine {
   void stop_borrowed(const domain::LentName& name, StopReason reason);
   void tell_end(Borrowed& borrowed, std::vector<Outcome> outcomes, bool declined = false);
   void tell_ends();
-  void told(const domain::LentName& name, bool failed);
+  void told(const domain::LentName& name, domain::ShardId at, bool failed);
   void drop_borrowed();
   void look_at_rooms();
   bool may_lend() const;

@@ -128,11 +128,9 @@ void Engine::release_idle() {
       if (!events.empty() && hooks_.events) hooks_.events(std::move(events));
     }
     if (!shard->releasing_since || !shard->ready) continue;
-    if (!shard->waits_for_runs) keep_runs_of(*shard);
-    const auto may_go_on = shard->waits_for_runs ? 0 : shard->machine.lent();
-    if (shard->machine.running() == may_go_on && !shard->in_flight && !shard->machine.has_changes()) {
-      idle.push_back(id);
-    }
+    keep_runs_of(*shard);
+    const bool may_go_on = shard->machine.running() == shard->machine.lent();
+    if (may_go_on && !shard->in_flight && !shard->machine.has_changes()) idle.push_back(id);
   }
   for (const auto id : idle) {
     const auto lease = shards_.at(id)->lease;

@@ -129,9 +129,11 @@ bool Engine::has_other_for(const ServedQueue& queue) const {
   });
 }
 
-// The shard goes to another node, and its runs go on here as lent to this one: nobody waits for them.
+// The shard goes to another owner, and its runs go on here as lent to this node: nobody waits for them. When
+// this node stops, and nobody is there to take it, they are waited for.
 void Engine::keep_runs_of(OwnedShard& shard) {
-  if (clock_.steady() - *shard.releasing_since < kLendAfter || !has_other_for(*shard.queue)) return;
+  if (clock_.steady() - *shard.releasing_since < kLendAfter) return;
+  if (releasing_ && !has_other_for(*shard.queue)) return;
   for (auto& [key, out] : outstanding_) {
     const auto& [id, epoch, no] = key;
     if (id != shard.id || epoch != shard.epoch || !out.control || out.zombie || out.borrowed) continue;
@@ -141,7 +143,7 @@ void Engine::keep_runs_of(OwnedShard& shard) {
     out.borrowed = domain::LentName{shard.id, shard.lease.token, no};
     ++pools_[out.pool].borrowed;
     auto& borrowed = borrowed_[*out.borrowed];
-    borrowed.at = shard.id;
+    borrowed.listed[shard.id] = Telling::to_do;
     borrowed.run.name = *out.borrowed;
     borrowed.run.going = true;
     borrowed.run.jobs.resize(jobs);
@@ -151,27 +153,16 @@ void Engine::keep_runs_of(OwnedShard& shard) {
 // ---------------------------------------------------------------------------------------------- the borrower
 
 void Engine::look_at_borrowed() {
-  std::set<domain::LentName> listed;
+  std::map<domain::LentName, Listed> runs;
   for (auto& [at, run] : std::exchange(neighbours_.borrowed, {})) {
-    const auto name = run.name;
-    listed.insert(name);
-    const auto [found, is_new] = borrowed_.try_emplace(name);
-    auto& borrowed = found->second;
-    borrowed.at = at;
-    borrowed.seen = true;
-    const bool stops = run.stop && !borrowed.run.stop;
-    if (is_new) {
-      borrowed.run = std::move(run);
-      start_borrowed(borrowed);
-    } else if (stops) {
-      borrowed.run.stop = true;
-      stop_borrowed(name, StopReason::cancelled);
-    }
+    auto& listed = runs[run.name];
+    listed.emplace(at, std::move(run));
   }
+  for (auto& [name, listed] : runs) find_borrowed(name, std::move(listed));
   // What is not listed any more has ended for its owner.
   std::erase_if(borrowed_, [&](const auto& entry) {
     const auto& [name, borrowed] = entry;
-    if (listed.contains(name)) return false;
+    if (runs.contains(name)) return false;
     // What this node lent itself may be listed later only.
     const bool over = borrowed.seen || (borrowed.told_at && clock_.steady() - *borrowed.told_at > kListed);
     if (over && borrowed.end.empty()) stop_borrowed(name, StopReason::lease_lost);
@@ -179,9 +170,35 @@ void Engine::look_at_borrowed() {
   });
 }
 
+// While its queue is resharded a run is listed where it was lent and where it goes, maybe in parts.
+void Engine::find_borrowed(const domain::LentName& name, Listed listed) {
+  const auto [found, is_new] = borrowed_.try_emplace(name);
+  auto& borrowed = found->second;
+  borrowed.seen = true;
+  bool stops = false;
+  std::map<domain::ShardId, Telling> telling;
+  for (const auto& [at, run] : listed) {
+    const auto known = borrowed.listed.find(at);
+    telling[at] = known == borrowed.listed.end() ? Telling::to_do : known->second;
+    stops = stops || run.stop;
+  }
+  borrowed.listed = std::move(telling);
+  if (!is_new) {
+    if (stops && !std::exchange(borrowed.run.stop, true)) stop_borrowed(name, StopReason::cancelled);
+    return;
+  }
+  borrowed.run.name = name;
+  if (const auto whole = listed.find(name.shard); whole != listed.end()) {
+    borrowed.run = std::move(whole->second);
+    start_borrowed(borrowed);
+  } else {
+    tell_end(borrowed, {});  // it was carried away before it started
+  }
+}
+
 void Engine::start_borrowed(Borrowed& borrowed) {
   const auto& run = borrowed.run;
-  const auto* queue = served_queue(borrowed.at.queue);
+  const auto* queue = served_queue(run.name.shard.queue);
   const bool has_code = queue != nullptr && workers_.contains({queue->options.name, run.kind});
   const auto* load = has_code ? &pools_[queue->pool] : nullptr;
   const bool fits = has_code && load->runs < load->by_thread.size() && suspects_ == 0;
@@ -202,21 +219,18 @@ void Engine::start_borrowed(Borrowed& borrowed) {
     for (const auto& [seq, score] : job.pieces) seqs.push_back(seq);
   }
   std::sort(seqs.begin(), seqs.end());
-  hooks_.fetch(borrowed.at, run.name.token, run.name.no, std::move(seqs));
+  hooks_.fetch(run.name.shard, run.name.token, run.name.no, std::move(seqs));
 }
 
 // False: the payloads are for a run of a shard of this node.
 bool Engine::provide_borrowed(const Fetched& fetched) {
-  const auto found = std::ranges::find_if(borrowed_, [&](const auto& entry) {
-    const auto& [name, borrowed] = entry;
-    return borrowed.at == fetched.shard && name.token == fetched.epoch && name.no == fetched.no;
-  });
+  const auto found = borrowed_.find({fetched.shard, fetched.epoch, fetched.no});
   if (found == borrowed_.end()) return false;
   const auto& [name, borrowed] = *found;
   const auto& run = borrowed.run;
   const auto out = outstanding_.find({name.shard, name.token, name.no});
   if (out == outstanding_.end() || out->second.control) return true;
-  const auto* queue = served_queue(borrowed.at.queue);
+  const auto* queue = served_queue(name.shard.queue);
   auto jobs = queue != nullptr ? jobs_of(run, *queue, fetched.chunk) : std::vector<BatchJob>{};
   if (jobs.empty()) {
     finish({name.shard, name.token, name.no, std::vector<Outcome>(run.jobs.size(), Outcome::put_back())});
@@ -277,29 +291,33 @@ void Engine::tell_ends() {
   untold_ = 0;
   if (again) tell_again_at_ = {};
   for (auto& [name, borrowed] : borrowed_) {
-    if (borrowed.end.empty() || borrowed.told_at) continue;
-    ++untold_;
-    if (borrowed.telling || !again) continue;
-    borrowed.telling = true;
-    store_.append({{borrowed.at, borrowed.end}}, [this, name = name](const std::exception_ptr& error) {
-      inbox_.post([&](News& news) {
-        news.calls.emplace_back([this, name, failed = error != nullptr] { told(name, failed); });
+    if (borrowed.end.empty()) continue;
+    for (auto& [at, telling] : borrowed.listed) {
+      if (telling == Telling::done) continue;
+      ++untold_;
+      if (telling == Telling::under_way || !again) continue;
+      telling = Telling::under_way;
+      store_.append({{at, borrowed.end}}, [this, name = name, at = at](const std::exception_ptr& error) {
+        inbox_.post([&](News& news) {
+          news.calls.emplace_back([this, name, at, failed = error != nullptr] { told(name, at, failed); });
+        });
       });
-    });
+    }
   }
 }
 
-// One that could not be told may be listed elsewhere by now.
-void Engine::told(const domain::LentName& name, bool failed) {
+// A closed log takes no end any more; the run is listed elsewhere then, or will be.
+void Engine::told(const domain::LentName& name, domain::ShardId at, bool failed) {
   const auto found = borrowed_.find(name);
   if (found == borrowed_.end()) return;
   auto& borrowed = found->second;
-  borrowed.telling = false;
   if (failed) {
     tell_again_at_ = clock_.steady() + kTellAgain;
   } else {
     borrowed.told_at = clock_.steady();
   }
+  const auto there = borrowed.listed.find(at);
+  if (there != borrowed.listed.end()) there->second = failed ? Telling::to_do : Telling::done;
 }
 
 // The leases have lapsed: the runs are stopped, and their owners take them back, if they have not heard of
@@ -345,16 +363,16 @@ std::vector<Room> Engine::rooms() {
 // When a job has waited long enough for a thread, or a shard for its runs.
 Duration Engine::next_lending() const {
   Duration wait = Duration::max();
-  if (neighbours_.members.size() < 2) return wait;
   const auto until = [&](Duration since) {
     const auto left = since + kLendAfter - clock_.steady();
     if (left > Duration{0}) wait = std::min(wait, left);
   };
-  for (const auto& load : pools_) {
-    if (load.full_since) until(*load.full_since);
-  }
   for (const auto& [id, shard] : shards_) {
     if (shard->releasing_since) until(*shard->releasing_since);
+  }
+  if (neighbours_.members.size() < 2) return wait;
+  for (const auto& load : pools_) {
+    if (load.full_since) until(*load.full_since);
   }
   return wait;
 }

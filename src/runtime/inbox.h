@@ -65,8 +65,8 @@ struct Neighbours {
 /// What other threads tell the engine. One list per sender; taken all at once.
 struct News {
   std::vector<std::variant<LoadedShard, store::LogChunk>> log;  ///< as it was read; the order matters
-  std::vector<std::pair<domain::ShardId, bool>> release;        ///< true: once no run of it goes on anywhere
-  std::optional<Neighbours> neighbours;                         ///< as seen last
+  std::vector<domain::ShardId> release;
+  std::optional<Neighbours> neighbours;  ///< as seen last
   std::vector<RunEnd> ends;
   std::vector<CommitEnd> commits;
   std::vector<Fetched> fetched;

@@ -178,8 +178,8 @@ void LeaseKeeper::look() {
     if (row.owner == node_id_ && !held_.contains(row.shard) && !planned) plan.claim.push_back(row.shard);
   }
   if (claiming) keep_what_has_just_moved(plan, placed);
-  if (!plan.release.empty()) hooks_.give_back(plan.release, false);
-  if (!standing_still.empty()) hooks_.give_back(standing_still, true);
+  plan.release.insert(plan.release.end(), standing_still.begin(), standing_still.end());
+  if (!plan.release.empty()) hooks_.give_back(std::move(plan.release));
   if (claiming && !plan.claim.empty() && hooks_.may_claim()) claim(plan.claim, shards, nodes);
 }
 

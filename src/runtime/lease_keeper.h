@@ -23,8 +23,7 @@ namespace ordo::runtime {
 /// What a lease keeper tells the rest of the node. Called on its thread.
 struct KeeperHooks {
   std::function<void(std::vector<store::Grant>)> granted{};
-  /// `waits`: only once no run of the shards goes on anywhere.
-  std::function<void(std::vector<domain::ShardId>, bool waits)> give_back{};
+  std::function<void(std::vector<domain::ShardId>)> give_back{};
   std::function<void(const store::QueueList&)> definitions{};
   std::function<void(std::set<std::pair<std::string, std::string>>)> kinds_elsewhere{};
   /// False while runs of lost shards have not returned yet.

@@ -52,7 +52,7 @@ class Node {
     hooks.granted = [this](const std::vector<store::Grant>& grants) {
       for (const auto& grant : grants) held_[grant.shard] = grant.lease;
     };
-    hooks.give_back = [this](const std::vector<domain::ShardId>& shards, bool) {
+    hooks.give_back = [this](const std::vector<domain::ShardId>& shards) {
       for (const auto shard : shards) {
         const auto lease = held_.extract(shard);
         if (lease.empty()) continue;

@@ -124,9 +124,9 @@ void Node::build_engine() {
     store_.wake();
     publish(std::move(events));
   };
-  keeper.give_back = [this](const std::vector<domain::ShardId>& shards_to_release, bool waits) {
+  keeper.give_back = [this](const std::vector<domain::ShardId>& shards_to_release) {
     engine_->inbox().post([&](News& news) {
-      for (const auto shard : shards_to_release) news.release.emplace_back(shard, waits);
+      news.release.insert(news.release.end(), shards_to_release.begin(), shards_to_release.end());
     });
   };
   keeper.definitions = [this](const store::QueueList& list) {

@@ -50,7 +50,6 @@ struct OwnedShard {
 
   bool ready = false;                       ///< the log is read up to the acquisition: runs may start
   std::optional<Duration> releasing_since;  ///< steady; see release_from()
-  bool waits_for_runs = false;              ///< it is released once nothing of it runs anywhere
   int thread = -1;                          ///< affinity = shard: the thread its batches run on
   std::size_t kinds_seen = 0;
   bool ungathered = false;        ///< others of its placement group are not here yet: nothing starts

@@ -191,7 +191,7 @@ class Bench::Impl {
     hooks.granted = [this](std::vector<store::Grant> grants) {
       follower_->add(std::move(grants), lease_.losses());
     };
-    hooks.give_back = [](auto, bool) {};
+    hooks.give_back = [](auto) {};
     hooks.definitions = [this](const store::QueueList& list) { engine_->set_definitions(list); };
     hooks.kinds_elsewhere = [](auto) {};
     hooks.may_claim = [] { return true; };

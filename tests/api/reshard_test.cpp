@@ -12,6 +12,8 @@
 namespace ordo::api {
 namespace {
 
+using ::testing::ElementsAre;
+
 using Numbers = std::map<std::string, std::vector<int>>;
 
 /// What ran, key by key, in its order.
@@ -116,7 +118,7 @@ TEST(ApiReshard, order_per_key_is_kept_while_threads_push_and_nodes_run) {
   second.stop();
 }
 
-TEST(ApiReshard, waits_for_a_running_job) {
+TEST(ApiReshard, a_running_job_goes_on_and_keeps_its_key) {
   const TemporaryStore store;
   const auto config = config_of({{.name = "orders"}}, store.url());
   Gate gate;
@@ -124,25 +126,22 @@ TEST(ApiReshard, waits_for_a_running_job) {
   Server server(config);
   server.add("orders", make_worker([&](Batch& batch) {
                started.tell(batch.jobs()[0].id);
-               gate.pass();
+               if (batch.jobs()[0].id == "long") gate.pass();
              }));
   server.start();
   auto client = server.client();
-  client.push("orders", {.id = "1"});
+  client.push("orders", {.id = "long", .key = "a"});
   started.wait(1);
-  Told<std::uint64_t> waiting;
-  std::jthread resharder([&] {
-    Admin(config).reshard("orders", 2, [&](const ReshardProgress& now) {
-      if (now.step == ReshardProgress::Step::waiting) waiting.tell(now.done);
-    });
-  });
-  waiting.wait(1);
-  client.push("orders", {.id = "2"});
+  client.push("orders", {.id = "same", .key = "a"});
+  for (const std::uint32_t shards : {2u, 7u}) {
+    EXPECT_EQ(server.admin().reshard("orders", shards).to, shards);
+  }
+  client.push("orders", {.id = "other", .key = "b"});
+  EXPECT_THAT(started.wait(2), ElementsAre("long", "other"));
   gate.open();
-  resharder.join();
-  started.wait(2);
+  EXPECT_THAT(started.wait(3), ElementsAre("long", "other", "same"));
   EXPECT_TRUE(server.drain());
-  EXPECT_EQ(server.admin().queues().at(0).shards, 2U);
+  EXPECT_EQ(server.admin().stats().total.processed, 3U);
   server.stop();
 }
 

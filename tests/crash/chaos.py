@@ -8,6 +8,9 @@ pass for a time. Being cut off excuses no node by itself; a server that was away
 could not be heard may keep it from renewing, as a stall of the machine does. Of a Redis Cluster one member is
 killed or silent at a time, until its replica has taken over or it is back, and slots move between the masters.
 
+Now and then a queue gets another number of shards (`ordo reshard`, killed in the middle and run again), whatever
+else is done meanwhile. That excuses nobody.
+
 The seed chooses the faults and the jobs; when exactly they hit is up to the machine.
 """
 import argparse
@@ -28,11 +31,14 @@ LEASE_MS = 3000
 QUEUE = 'max_crashes = 1000\nretry = { strategy = "fixed", delay = "50ms" }'
 FULL = 500             # jobs waiting: producers hold back
 PATIENCE_S = 300       # for everything to be done after the last fault
+RESHARD_S = 120        # for one attempt, under faults
 FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, "kill worker": 10,
-          "kill all": 2}
-SERVER_FAULTS = {**FAULTS, "cut connections": 45, "black hole": 8, "restart server": 12}
+          "kill all": 2, "reshard": 10}
+# With servers a killed reshard stands in the way for a lease.
+SERVER_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 45, "black hole": 8, "restart server": 12}
 # Every write waits for a replica: so each of the first two costs seconds.
-CLUSTER_FAULTS = {**FAULTS, "cut connections": 25, "black hole": 4, "restart server": 8, "move slot": 40}
+CLUSTER_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 25, "black hole": 4, "restart server": 8,
+                  "move slot": 40}
 
 
 class Chaos:
@@ -55,6 +61,9 @@ class Chaos:
         self.busy = {}              # node: what is being done to it
         self.deadlines = {}         # node: when it must have ended after TERM
         self.killed_in_lock = self.lost_leases = self.not_joined = 0
+        self.always = iter(["reshard"])  # also in a short run
+        self.resharding = None      # the process
+        self.resharded_at = 0       # when the config said so
         self.stopping, self.full = threading.Event(), threading.Event()
         self.producers = [Producer(self.cluster, number, seed, self.stopping, self.full)
                           for number in range(3)]
@@ -119,7 +128,8 @@ class Chaos:
     # Faults -------------------------------------------------------------------------------------------------
 
     def fault(self):
-        kind = self.random.choices(list(self.faults), list(self.faults.values()))[0]
+        kind = next(self.always, None)
+        kind = kind or self.random.choices(list(self.faults), list(self.faults.values()))[0]
         if kind == "kill producer":
             self.random.choice(self.producers).doom = 0.003 * 150 ** self.random.random()
             hit = False  # counted there
@@ -135,6 +145,8 @@ class Chaos:
             hit = self.restart_server()
         elif kind == "move slot":
             hit = self.move_slot()
+        elif kind == "reshard":
+            hit = self.reshard()
         else:
             idle = [node for node in self.cluster.nodes if node not in self.busy]
             hit = bool(idle) and getattr(self, kind.replace(" ", "_"))(self.random.choice(idle)) is not False
@@ -267,8 +279,8 @@ class Chaos:
         if self.is_down or self.moves or not server.ready():
             return False
         registry = server.master_of(server.slot_of("ordo"))
-        numbers = [text.split(":")[0] for text in registry.ask("HVALS", "ordo:{ordo}:queues")]
-        places = ["ordo", *(f"{number}:{shard}" for number in numbers for shard in range(5))]
+        queues = [text.split(":") for text in registry.ask("HVALS", "ordo:{ordo}:queues")]
+        places = ["ordo", *(f"{number}:{shard}" for number, shards, _ in queues for shard in range(int(shards)))]
         slot = server.slot_of(self.random.choice(places))
         source = server.master_of(slot)
         self.cluster.note("move")
@@ -282,11 +294,49 @@ class Chaos:
         self.after(self.random.uniform(0, 0.8), finish)
         return True
 
+    def reshard(self):
+        """One at a time, until it is done: now and then it is killed and run again."""
+        if self.resharding:
+            return False
+        self.try_reshard(self.random.choice(list(self.cluster.shards)), self.random.randint(1, 12), 0.6)
+        return True
+
+    def try_reshard(self, queue, shards, chance_of_kill):
+        process = self.resharding = self.cluster.reshard(queue, shards)
+        end = time.monotonic() + RESHARD_S
+        if self.random.random() < chance_of_kill:
+            self.after(0.02 * 75 ** self.random.random(), process.kill)
+
+        def watch():
+            if process.poll() is None:
+                if time.monotonic() > end:
+                    self.problems.append(f"`ordo reshard {queue} {shards}` does not end")
+                self.after(0.05, watch)
+                return
+            told = process.communicate()[0]
+            if process.returncode == 0:
+                self.cluster.shards[queue] = shards
+                self.cluster.write_configs()
+                self.resharding, self.resharded_at = None, time.monotonic()
+                return
+            self.counts["kill of a reshard"] += process.returncode == -signal.SIGKILL
+            if process.returncode != -signal.SIGKILL and not self.may_fail(told):
+                self.problems.append(f"`ordo reshard {queue} {shards}` failed: {process.returncode}: {told}")
+            self.after(self.random.uniform(0, 1), lambda: self.try_reshard(queue, shards, chance_of_kill / 2))
+        watch()
+
+    def may_fail(self, told):
+        """A reshard that could not renew in time, or not reach the server."""
+        if "could not renew its leases" in told or "has lost a shard" in told:
+            return True
+        is_away = any(why in told for why in ("cannot ", "no connection", "does not answer"))
+        return self.cluster.server and is_away and "reads differently" not in told
+
     def ended(self, node):
         """A node is gone that the chaos has not killed."""
         code, doing = node.process.returncode, self.busy.pop(node, None)
         self.cluster.nodes.remove(node)
-        self.after(0.5 if self.is_down else 0, self.start_node)
+        self.after(0.5 if self.is_down or self.resharding else 0, self.start_node)
         if doing == "terminated" and self.ended_as_told(node, code):
             return
         self.cluster.note("exit", node=node.name)
@@ -304,10 +354,15 @@ class Chaos:
         if code == 1 and "the leases are lost" in node.log_text():
             self.lost_leases += 1
             return True
-        if code == 1 and self.could_not_join(node):
+        if (code == 1 and self.could_not_join(node)) or (code == 2 and self.has_old_config(node)):
             self.not_joined += 1
             return True
         return False
+
+    def has_old_config(self, node):
+        """It was started while its queue got another number of shards."""
+        since = time.monotonic() if self.resharding else self.resharded_at
+        return node.since <= since and "shards in the store and" in node.log_text()
 
     def could_not_join(self, node):
         """It was started while the server could not be reached: it says so, and to start it again is for others."""
@@ -357,7 +412,8 @@ class Chaos:
         acked = sum(push["acked"] for push in self.pushes.values())
         found = ", ".join(f"{count} {name}" for name, count in sorted(checker.counts.items()))
         self.counts["kill producer"] = sum(producer.killed for producer in self.producers)
-        faults = ", ".join(f"{name} {self.counts[name]}" for name in [*self.faults, "kill of a stopped node"])
+        names = [*self.faults, "kill of a stopped node", "kill of a reshard"]
+        faults = ", ".join(f"{name} {self.counts[name]}" for name in names)
         lines = [f"seed {self.seed}: faults: {faults}; nodes that left because their leases were lost "
                  f"{self.lost_leases}, that could not join {self.not_joined}, "
                  f"stopped nodes killed in the write lock {self.killed_in_lock}",

@@ -14,6 +14,7 @@ the run of a node is followed by the run of its successor in the log, its owner 
                                           server was away or could not be reached: others may have waited
   {"e":"cut"|"restart"|"black hole"|"move"}  connections to the server were cut, it was killed, nothing passed,
                                           a slot moves: excuses nobody
+  {"e":"reshard","queue","shards"}        the queue gets so many shards: excuses nobody
 Each has "t", the monotonic time in ns.
 
 A push is (queue, key, n): the numbers of a key rise in the order they were pushed in. In the queue "fifo"

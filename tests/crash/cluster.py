@@ -26,9 +26,11 @@ lease = "{lease_ms}ms"
 shutdown_timeout = "1s"
 log_level = "debug"
 [queue.fifo]
+shards = {fifo}
 {worker}
 {queue}
 [queue.merge]
+shards = {merge}
 {worker}
 {queue}
 """
@@ -39,6 +41,7 @@ class Node:
 
     def __init__(self, name, process, log, is_thread):
         self.name, self.process, self.log, self.is_thread = name, process, log, is_thread
+        self.since = time.monotonic()
 
     def log_text(self):
         return self.log.read_text(errors="replace")
@@ -66,9 +69,18 @@ class Cluster:
         self.environment.update(TMPDIR=str(self.folder), TZ="UTC",
                                 ORDO_CONFIG=str(self.folder / "command.toml"))
         command = "command = " + json.dumps([sys.executable, "-B", str(WORKER)])
-        for name, url, worker in (("command", store, command), ("thread", store, ""), ("direct", direct, "")):
-            (self.folder / f"{name}.toml").write_text(CONFIG.format(
-                store=json.dumps(url), lease_ms=lease_ms, worker=worker, queue=queue))
+        same = {"lease_ms": lease_ms, "queue": queue}
+        self.configs = {"command": {"store": json.dumps(store), "worker": command, **same},
+                        "thread": {"store": json.dumps(store), "worker": "", **same},
+                        "direct": {"store": json.dumps(direct), "worker": "", **same}}
+        self.shards = {"fifo": 5, "merge": 5}
+        self.write_configs()
+
+    def write_configs(self):
+        """Whoever reads one just now reads the old one or the new one."""
+        for name, values in self.configs.items():
+            (self.folder / "next.toml").write_text(CONFIG.format(**values, **self.shards))
+            (self.folder / "next.toml").replace(self.folder / f"{name}.toml")
 
     # Nodes --------------------------------------------------------------------------------------------------
 
@@ -134,6 +146,13 @@ class Cluster:
     def unfinished(self):
         total = self.json("stats")["total"]
         return total["length"] + total["running"] + total["awaiting"]
+
+    def reshard(self, queue, shards):
+        """Begins it, over the connection of the nodes."""
+        self.note("reshard", queue=queue, shards=shards)
+        return subprocess.Popen([*DIE_WITH_US, ORDO, "reshard", queue, str(shards)], cwd=self.folder,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                text=True, env=self.environment)
 
     # The log of events --------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """ordo reshard: another number of shards while producers push and nodes run (docs/reshard.md)."""
 import collections
+import json
 import os
 import pathlib
 import random
@@ -10,6 +11,7 @@ import tempfile
 import threading
 import time
 import unittest
+import zlib
 
 from project import ORDO, Project
 
@@ -19,8 +21,38 @@ import servers  # noqa: E402  (a real server a test)
 KEYS = 12
 LATE = 20_000
 
+# A job whose id begins with `long` ends when the test lets it; `fails` fails the first time.
+GATED = """
+with open("starts", "a") as starts:
+    starts.write(json.dumps([os.getppid(), [job["id"] for job in request["jobs"]]]) + "\\n")
+end = time.monotonic() + 60
+while any(job["id"].startswith("long") for job in request["jobs"]) and time.monotonic() < end:
+    if pathlib.Path("open").exists():
+        break
+    time.sleep(0.02)
+with open("ends", "a") as ends:
+    ends.write("".join(job["id"] + "\\n" for job in request["jobs"]))
+return {"results": {job["id"]: {"error": "told to"} if job["id"].startswith("fails") and job["retry_count"] < 0 else {"ok": True}
+                    for job in request["jobs"]}}
+"""
 
-class Reshard(Project):
+
+def id_in_shard(prefix, shard, shards):
+    ids = (f"{prefix}{n}" for n in range(1000))
+    return next(found for found in ids if zlib.crc32(found.encode()) % shards == shard)
+
+
+class OnServers(Project):
+    def on_server(self, kind, check):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-e2e-server-"))
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        server = kind(folder / "server")
+        server.start()
+        self.addCleanup(server.kill)
+        check(server.direct)
+
+
+class Reshard(OnServers):
     def open(self, store, shards=5):
         self.write("ordo.toml", f"""store = "{store}"
 [node]
@@ -105,22 +137,14 @@ shards = {shards}
         self.open(store, shards=3)
         self.drain()
 
-    def on_server(self, kind):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-e2e-server-"))
-        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        server = kind(folder / "server")
-        server.start()
-        self.addCleanup(server.kill)
-        self.check(server.direct)
-
     def test_on_sqlite(self):
         self.check("sqlite:ordo.db")
 
     def test_on_redis(self):
-        self.on_server(servers.Redis)
+        self.on_server(servers.Redis, self.check)
 
     def test_on_postgres(self):
-        self.on_server(servers.Postgres)
+        self.on_server(servers.Postgres, self.check)
 
     def test_says_what_is_wrong(self):
         self.open("sqlite:ordo.db")
@@ -133,6 +157,133 @@ shards = {shards}
         told = self.ordo("reshard", "orders", "2")
         self.assertIn("orders has 2 shards (before: 5); moved 1 entries", told.stdout)
         self.assertIn("the config says shards = 5 for orders", told.stderr)
+
+
+class Running(OnServers):
+    """Jobs that run while their queue gets other shards."""
+
+    def setUp(self):
+        super().setUp()
+        self.answer(GATED.strip())
+
+    def open(self, store, node="threads = 2\n", queue="shards = 3\n"):
+        self.write("ordo.toml", f"""store = "{store}"
+[node]
+lease = "5s"
+{node}
+[queue.orders]
+command = ["python3", "-B", "worker.py"]
+{queue}
+""")
+
+    def lines(self, name):
+        file = self.folder / name
+        return file.read_text().splitlines() if file.exists() else []
+
+    def starts(self):
+        return [job for line in self.lines("starts") for job in json.loads(line)[1]]
+
+    def started(self, *jobs):
+        self.until(f"{jobs} have started", lambda: set(jobs) <= set(self.starts()))
+
+    def reshard(self, shards):
+        self.assertEqual(self.json("reshard", "orders", str(shards))["to"], shards)
+        self.assertEqual(self.json("queues")[0]["shards"], shards)
+
+    def check_long(self, store):
+        self.open(store)
+        nodes = [self.start(), self.start()]
+        self.until("both are there", lambda: len(self.json("nodes")) == 2)
+        self.push("long", None, "--key", "k")
+        self.started("long")
+        self.reshard(8)
+        self.push("next", None, "--key", "k")
+        others = [f"o{n}" for n in range(20)]
+        self.push_lines([{"id": job} for job in others])
+        self.until("other keys go on", lambda: set(others) <= set(self.lines("ends")))
+        self.until("the counts say so", lambda: (self.stats()["running"], self.stats()["length"]) == (1, 1))
+        self.reshard(2)
+        self.assertEqual(sorted(self.starts()), sorted(["long", *others]), "its key stays taken, and it runs once")
+        self.assertNotIn("long", self.lines("ends"))
+        self.write("open", "")
+        self.until("all have ended", lambda: self.stats()["processed"] == 22)
+        self.assertEqual(self.lines("ends")[-2:], ["long", "next"])
+        stats = self.stats()
+        self.assertEqual((stats["processed"], stats["failed"], stats["length"], stats["running"]), (22, 0, 0, 0))
+        self.assertEqual(self.json("jobs", "orders"), [])
+        self.assertEqual([node.poll() for node in nodes], [None, None])
+
+    def check_batch(self, store):
+        self.open(store, "threads = 2\n", "shards = 1\nbatch_size = 3\nretry = { strategy = 'fixed', delay = '1ms' }\n")
+        batch = [id_in_shard("long-", 1, 8), id_in_shard("fails-", 4, 8), id_in_shard("third-", 7, 8)]
+        self.push_lines([{"id": job} for job in batch])
+        self.start()
+        self.started(*batch)
+        self.assertEqual(len(self.lines("starts")), 1, "they run as one batch")
+        self.reshard(8)
+        self.push_lines([{"id": f"behind-{job}", "key": job} for job in batch])
+        self.reshard(5)
+        self.push("free")
+        self.until("a free key goes on", lambda: self.lines("ends") == ["free"])
+        self.assertEqual(self.starts(), [*batch, "free"])
+        self.write("open", "")
+        self.until("all have ended", lambda: self.stats()["processed"] == 7)
+        self.assertEqual(self.stats()["failed"], 1)
+        self.assertEqual(collections.Counter(self.starts()), {
+            **{job: 1 for job in batch}, **{f"behind-{job}": 1 for job in batch}, "free": 1, batch[1]: 2})
+
+    def test_a_long_job_goes_on_on_sqlite(self):
+        self.check_long("sqlite:ordo.db")
+
+    def test_a_long_job_goes_on_on_redis(self):
+        self.on_server(servers.Redis, self.check_long)
+
+    def test_a_long_job_goes_on_on_postgres(self):
+        self.on_server(servers.Postgres, self.check_long)
+
+    def test_a_batch_parts_on_sqlite(self):
+        self.check_batch("sqlite:ordo.db")
+
+    def test_a_batch_parts_on_redis(self):
+        self.on_server(servers.Redis, self.check_batch)
+
+    def test_a_batch_parts_on_postgres(self):
+        self.on_server(servers.Postgres, self.check_batch)
+
+    def begin(self, shards):
+        return subprocess.Popen([ORDO, "reshard", "orders", str(shards)], cwd=self.folder, env=self.environment(),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def end(self, process):
+        _, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, error)
+
+    def test_a_borrower_that_dies_meanwhile_loses_no_job(self):
+        self.open("sqlite:ordo.db", "threads = 1\n", "shards = 1\n")
+        nodes = [self.start(), self.start()]
+        self.until("both are there", lambda: len(self.json("nodes")) == 2)
+        self.push_lines([{"id": "long1"}, {"id": "long2"}])
+        self.started("long1", "long2")
+        owner = next(node["pid"] for node in self.json("nodes") if node["shards"] == 1)
+        process = self.begin(4)
+        next(node for node in nodes if node.pid != owner).kill()
+        self.end(process)
+        self.write("open", "")
+        self.until("all have ended", lambda: self.stats()["processed"] == 2)
+        self.assertEqual(sorted(collections.Counter(self.starts()).values()), [1, 2])
+
+    def test_a_cancel_meanwhile_reaches_the_running_job(self):
+        self.open("sqlite:ordo.db")
+        self.start()
+        self.push_lines([{"id": "long"}, {"id": "behind", "key": "long"}])
+        self.started("long")
+        process = self.begin(8)
+        self.ordo("job", "orders", "long", "cancel")
+        self.end(process)
+        self.started("behind")
+        self.until("nothing is left", lambda: self.json("jobs", "orders") == [])
+        self.assertNotIn("long", self.lines("ends"))
+        self.assertEqual((self.stats()["processed"], self.stats()["failed"]), (1, 1))
 
 
 if __name__ == "__main__":

@@ -121,10 +121,9 @@ runtime::KeeperHooks SimNode::keeper_hooks() {
     follower_->add(std::move(grants), lease_.losses());
     store_->wake();
   };
-  hooks.give_back = [this](const std::vector<ShardId>& shards, bool waits) {
-    engine_->inbox().post([&](News& news) {
-      for (const auto shard : shards) news.release.emplace_back(shard, waits);
-    });
+  hooks.give_back = [this](const std::vector<ShardId>& shards) {
+    engine_->inbox().post(
+        [&](News& news) { news.release.insert(news.release.end(), shards.begin(), shards.end()); });
     poke(engine_actor_);
   };
   hooks.definitions = [this](const store::QueueList& list) {
