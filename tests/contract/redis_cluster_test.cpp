@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <csignal>
 #include <future>
 #include <set>
 #include <thread>
@@ -160,6 +161,35 @@ TEST_F(RedisCluster, one_reader_hears_of_the_shards_of_all_masters) {
     EXPECT_EQ(chunk.rows.at(0).shard, shard);
     push.get();
   }
+}
+
+TEST_F(RedisCluster, a_silent_master_of_many_shards_does_not_keep_a_reader_from_the_others) {
+  RedisStore store(cluster().location(), {.answer = 500ms});
+  const auto queue = store.define("orders", 64);
+  const auto log = store.open_log();
+  std::vector<ShardId> elsewhere;
+  constexpr std::size_t kSilent = 2;
+  for (std::uint32_t index = 0; index < queue.shards; ++index) {
+    const ShardId shard{queue.number, index};
+    log->add(shard);
+    if (cluster().master_of(cluster_slot(shard_key(shard, "log"))) != kSilent) elsewhere.push_back(shard);
+  }
+  while (!log->read(10).at_end) {
+  }
+  const auto pid = cluster().server(kSilent).pid();
+  ::kill(pid, SIGSTOP);
+  const auto began = system_clock().steady();
+  for (int i = 0; i < 3; ++i) {
+    append_and_wait(store, {{.shard = elsewhere[0], .bytes = "a"}});
+    std::size_t rows = 0;
+    while (rows == 0) {
+      failure_of([&] { rows = log->read(10).rows.size(); });
+      if (rows == 0) log->wait(100ms);
+    }
+  }
+  // One attempt at a time to reach it: not one for each of its 20 shards, twice a read.
+  EXPECT_LT(system_clock().steady() - began, 10s);
+  ::kill(pid, SIGCONT);
 }
 
 TEST_F(RedisCluster, a_slot_that_moves_under_load_loses_doubles_and_reorders_nothing) {

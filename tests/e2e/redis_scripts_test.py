@@ -23,8 +23,8 @@ class Scripts(unittest.TestCase):
         self.addCleanup(server.close)
         for name, value in (("slowlog-log-slower-than", 100), ("slowlog-max-len", 100_000)):
             server.ask("CONFIG", "SET", name, value)
-        subprocess.run([ORDO, "bench", "--store", server.direct, "--only", "merged", "--jobs", "100000", "--rounds", "1"],
-                       cwd=folder, check=True, capture_output=True, timeout=PATIENCE_S)
+        subprocess.run([ORDO, "bench", "--store", server.direct, "--only", "merged", "--jobs", "100000", "--rounds",
+                        "1"], cwd=folder, check=True, capture_output=True, timeout=PATIENCE_S)
         most = 0
         for _, _, _, words, *_ in server.ask("SLOWLOG", "GET", 100_000):
             more = re.fullmatch(r"\.\.\. \((\d+) more arguments\)", words[-1])

@@ -150,7 +150,8 @@ class Redis(Server):
             connection.settimeout(10)
             connection.connect(str(self.path))
             parts = [str(word).encode() for word in words]
-            connection.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
+            connection.sendall(b"*%d\r\n" % len(parts) +
+                               b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
             with connection.makefile("rb") as replies:
                 return self.reply(replies)
 
@@ -179,11 +180,16 @@ class Member(Redis):
 
     def __init__(self, folder, settings):
         super().__init__(folder)
-        self.port, self.bus_port, self.settings = free_port(), free_port(), settings
+        self.port, self.bus_port, self.settings, self.tls = free_port(), free_port(), settings, None
 
     def command(self):
         announced = ["--cluster-announce-port", str(self.proxies[0].port)] if self.proxies else []
-        return [*super().command(), "--port", str(self.port), "--bind", "127.0.0.1", "--cluster-enabled", "yes",
+        ports = ["--port", str(self.port)]
+        if self.tls:
+            ports = ["--port", "0", "--tls-port", str(self.port), "--tls-cluster", "yes", "--tls-replication", "yes",
+                     "--tls-auth-clients", "no", "--tls-cert-file", str(self.tls / "cert"), "--tls-key-file",
+                     str(self.tls / "key"), "--tls-ca-cert-file", str(self.tls / "cert")]
+        return [*super().command(), *ports, "--bind", "127.0.0.1", "--cluster-enabled", "yes",
                 "--cluster-port", str(self.bus_port), "--repl-diskless-sync-delay", "0", *announced, *self.settings]
 
     @property
@@ -203,19 +209,23 @@ class RedisCluster(Server):
     """Three masters, each with a replica if they are to fail over; `?wait=1` is then the stores'."""
     MASTERS = 3
 
-    def __init__(self, folder, fails_over=False, settings=()):
+    def __init__(self, folder, fails_over=False, settings=(), tls=None):
         super().__init__(folder)
-        self.fails_over = fails_over
+        self.fails_over, self.tls = fails_over, tls  # a folder with cert and key: nothing goes without TLS
         # Only who has a replica has a reason to hurry: a slow machine must not look like a dead one.
-        timeout = ["--cluster-node-timeout", "1500" if fails_over else "30000", "--cluster-replica-validity-factor", "0"]
+        timeout = ["--cluster-node-timeout", "1500" if fails_over else "30000",
+                   "--cluster-replica-validity-factor", "0"]
         self.members = [Member(self.folder / f"member{i}", [*timeout, *settings])
                         for i in range(self.MASTERS * (2 if fails_over else 1))]
+        for member in self.members:
+            member.tls = tls
         self.is_formed = False
 
     @property
     def direct(self):
         hosts = ",".join(f"127.0.0.1:{member.announced}" for member in self.members)
-        return f"redis://{hosts}" + ("?wait=1" if self.fails_over else "")
+        options = ["wait=1"] * self.fails_over + [f"ca={self.tls}/cert"] * bool(self.tls)
+        return f"redis{'s' * bool(self.tls)}://{hosts}" + "?" * bool(options) + "&".join(options)
 
     def proxied(self):
         for member in self.members:

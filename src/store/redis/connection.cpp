@@ -6,6 +6,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/clock.h"
 #include "store/redis/scripts.h"
 
 namespace ordo::store::redis {
@@ -34,6 +35,11 @@ std::string_view server_fact(std::string_view info, std::string_view name) {
     return value.substr(0, value.find_first_of("\r\n"));
   }
   return {};
+}
+
+Duration after_failed_connect(Duration began) {
+  const auto now = system_clock().steady();
+  return now + 3 * (now - began);
 }
 
 Connection::Connection(const Location& location, Duration patience, Duration connect_within)

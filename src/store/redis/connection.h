@@ -21,6 +21,10 @@ std::string_view server_fact(std::string_view info, std::string_view name);
 /// it is 6.2 or newer, never evicts, a primary or part of a cluster, and has loaded its data.
 void check_server(std::string_view info, const std::string& name);
 
+/// Until when a server that could not be connected to since `began` is left alone: one that is silent, and
+/// not gone, costs those who wait for others a quarter of their time at most.
+Duration after_failed_connect(Duration began);
+
 /// A server that has been signed on to and checked. Belongs to one thread. What throws
 /// leaves it broken; then it is dropped.
 class Connection {

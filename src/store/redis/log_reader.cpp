@@ -91,10 +91,18 @@ RedisLogReader::Server& RedisLogReader::server_at(const Address& address) {
   auto& server = servers_[address];
   if (server.connection != nullptr && !server.connection->is_broken()) return server;
   if (server.connection != nullptr) drop(server);
-  auto connection = std::make_unique<Connection>(location_.at(address), patience_, slots_.connect_within());
-  connection->follow_keys();
-  server = {.connection = std::move(connection), .number = ++connections_made_};
-  return server;
+  const auto began = system_clock().steady();
+  if (began < server.again_at) throw Error(ErrorKind::unavailable, server.why);
+  try {
+    auto connection = std::make_unique<Connection>(location_.at(address), patience_, slots_.connect_within());
+    connection->follow_keys();
+    server = {.connection = std::move(connection), .number = ++connections_made_};
+    return server;
+  } catch (const Error& error) {
+    server.again_at = after_failed_connect(began);
+    server.why = error.what();
+    throw;
+  }
 }
 
 /// What was read over it is not followed any more.

@@ -63,12 +63,14 @@ class RedisLogReader final : public LogReader {
     Seq after = 0;
     Lease lease;
     bool caught_up = false;
-    bool is_behind = true;  // the last page had no room for all of it, as far as is known
+    bool is_behind = true;         // the last page had no room for all of it, as far as is known
     std::uint64_t connection = 0;  // number of the one it was checked on
   };
   struct Server {
     std::unique_ptr<Connection> connection;
     std::uint64_t number = 0;  // of the connection
+    Duration again_at{};       // not before
+    std::string why;           // the last failure's text
   };
   /// Streams of one slot, which one command reads.
   struct Streams {

@@ -146,12 +146,14 @@ Connection& Pipeline::connection_to(const Address& address) {
   auto& connection = server.connection;
   if (connection != nullptr && (connection->is_broken() || !connection->is_quiet())) connection.reset();
   if (connection != nullptr) return *connection;
-  if (system_clock().steady() < server.again_at) throw Error(ErrorKind::unavailable, server.why);
+  const auto began = system_clock().steady();
+  if (began < server.again_at) throw Error(ErrorKind::unavailable, server.why);
   try {
     return connect(address, server);
   } catch (const Error& error) {
     must_find_servers_ = true;
-    server.again_at = system_clock().steady() + pause_after(server.failures++);
+    server.again_at =
+        std::max(system_clock().steady() + pause_after(server.failures++), after_failed_connect(began));
     server.why = error.what();
     throw;
   }
