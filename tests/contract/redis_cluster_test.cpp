@@ -193,7 +193,7 @@ TEST_F(RedisCluster, a_silent_master_of_many_shards_does_not_keep_a_reader_from_
 }
 
 TEST_F(RedisCluster, a_slot_that_moves_under_load_loses_doubles_and_reorders_nothing) {
-  RedisStore store(cluster().location());
+  RedisStore store(cluster().location(), {.answer = kPatience, .connect = kPatience});
   const auto shard = one_on_each(store)[0];
   Owner owner(store, shard);
   std::atomic<bool> stop = false;
