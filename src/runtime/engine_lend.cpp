@@ -137,7 +137,7 @@ void Engine::keep_runs_of(OwnedShard& shard) {
   for (auto& [key, out] : outstanding_) {
     const auto& [id, epoch, no] = key;
     if (id != shard.id || epoch != shard.epoch || !out.control || out.zombie || out.borrowed) continue;
-    if (out.risk != domain::Risk::normal) continue;
+    if (out.risk == domain::Risk::suspect) continue;
     const auto jobs = *shard.machine.jobs_of(no);
     shard.machine.lend(no, neighbours_.self, neighbours_.session, /*going=*/true);
     out.borrowed = domain::LentName{shard.id, shard.lease.token, no};
