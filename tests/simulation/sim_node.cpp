@@ -377,8 +377,10 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
   saw_start(std::move(run), assignment, taken.now);
 }
 
-// One node decides for a placement group: it has all of it, or chooses nothing of it.
+// One node decides for a placement group: it has all of it, or chooses nothing of it. One that was stopped
+// right behind its choice is told of its lease's end by the commit.
 void SimNode::look_at_group(ShardId shard) {
+  if (!lease_.valid()) return;
   const auto& group = history_.options(shard).group;
   if (group.empty()) return;
   for (const auto& row : history_.store().shards()) {
