@@ -273,7 +273,11 @@ void Engine::check_lease() {
                     });
   if (idle || lease_.valid()) {
     if (lease_.lost()) lease_.dropped();
-    if (!idle && lease_.ending()) stop_runs(StopReason::lease_lost);
+    const bool is_ending = !idle && lease_.ending();
+    const bool is_news = is_ending && !std::exchange(was_ending_, is_ending);
+    was_ending_ = is_ending;
+    if (is_news && !outstanding_.empty() && hooks_.lease_ending) hooks_.lease_ending(outstanding_.size());
+    if (is_ending) stop_runs(StopReason::lease_lost);
     return;
   }
   drop_all();

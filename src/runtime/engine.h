@@ -35,6 +35,8 @@ struct EngineHooks {
   std::function<void(domain::ShardId, store::Lease)> lost{};
   /// The shard has nothing running or unwritten any more and may be given back.
   std::function<void(domain::ShardId, store::Lease)> released{};
+  /// The leases are about to end: so many runs are stopped and put back, and none starts. Told once.
+  std::function<void(std::size_t runs)> lease_ending{};
   /// The leases ended while runs went on.
   std::function<void()> lease_lost{};
   /// A run was lent: others are to look at the store.
@@ -216,6 +218,7 @@ class Engine {
   std::atomic<std::size_t> zombies_{0};
   std::size_t witnesses_ = 0, suspects_ = 0;  // marked runs on this node
   Time now_{};
+  bool was_ending_ = false;  // the leases, at the last look
   bool quiet_ = false;
   bool releasing_ = false;
   bool watch_ = false;

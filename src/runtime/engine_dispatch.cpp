@@ -192,6 +192,7 @@ Duration Engine::next_tick() {
   }
   if (!outstanding_.empty())
     wait = std::min(wait, std::max(next_timeout_check_ - clock_.steady(), Duration{0}));
+  if (!outstanding_.empty() && lease_.valid()) wait = std::min(wait, lease_.left());
   if (tell_again_at_.count() != 0)
     wait = std::min(wait, std::max(tell_again_at_ - clock_.steady(), Duration{0}));
   wait = std::min(wait, next_lending());

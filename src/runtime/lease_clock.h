@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -18,6 +19,11 @@ class LeaseClock {
   bool valid() const { return !lost() && clock_.steady() < until(); }
   /// Most of the lease has passed without a renewal: runs are to stop.
   bool ending() const { return clock_.steady() >= until() - lease_ / 5; }
+  /// Until ending() or, after that, the end; zero behind it.
+  Duration left() const {
+    const auto left = until() - clock_.steady();
+    return std::max(left > lease_ / 5 ? left - lease_ / 5 : left, Duration{0});
+  }
   /// What would be stopped at once is not started.
   bool may_start() const { return valid() && !ending(); }
 

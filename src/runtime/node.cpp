@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/random.h"
 
 namespace ordo::runtime {
@@ -83,6 +85,12 @@ void Node::build_engine() {
   hooks.lent = [this] {
     keeper_->wake_others();
     poke_keeper();
+  };
+  hooks.lease_ending = [this](std::size_t runs) {
+    plan_.log(LogLevel::warning,
+              fmt::format("the leases could not be renewed and are about to end; {} running "
+                          "{} stopped and put back, and none starts until they are renewed",
+                          runs, runs == 1 ? "batch is" : "batches are"));
   };
   hooks.lease_lost = [this] {
     if (plan_.on_lease_lost) notifier_.post(plan_.on_lease_lost);

@@ -406,6 +406,7 @@ class Chaos:
 
     def judge(self):
         """The text that says what was done and what was found."""
+        self.cluster.note_put_backs()
         checker = Checker(self.pushes)
         self.problems += checker.check(read_events(self.cluster.folder), is_complete=not self.problems)
         self.look_at_counts()

@@ -9,6 +9,7 @@ the run of a node is followed by the run of its successor in the log, its owner 
   {"e":"end"|"fail"|"stopped","run"}      stopped: it was asked to, and is put back
   {"e":"kill"|"stop"|"cont"|"term","node"}
   {"e":"exit","node"}                     it left by itself: its leases were lost
+  {"e":"put back","node"}                 it could not renew in time and stopped its runs: the node's own word
   {"e":"kill_worker","pid"}               the process of a command
   {"e":"stall","since"}                   a node was paused for less than a lease, the machine was busy, the
                                           server was away or could not be reached: others may have waited
@@ -28,6 +29,7 @@ import pathlib
 import sys
 
 AFTER_STOP_NS = 1_000_000_000
+PUT_BACK_NS = 100_000_000  # between the word and the deed, and two clocks
 
 
 class Run:
@@ -78,11 +80,13 @@ class Checker:
         self.failures = collections.Counter()           # (queue, id)
         self.runs_by_id = collections.defaultdict(list)
         self.killed_workers = set()
+        self.put_backs = []                             # (node, when)
 
     def check(self, events, is_complete=True):
         """The problems. Unless the run is complete, nothing is called lost."""
         events = list(events)
         self.left = {line["node"] for line in events if line["e"] == "exit"}
+        self.put_backs = [(line["node"], line["t"]) for line in events if line["e"] == "put back"]
         self.killed_workers = {line["pid"] for line in events if line["e"] == "kill_worker"}
         self.stalls = [Fault("stall", {"t": line["since"]}, line["t"])
                        for line in events if line["e"] == "stall"]
@@ -114,6 +118,9 @@ class Checker:
 
     def may_have_been_put_back(self, run, now):
         """Its node was told to end, or could not renew because another was stopped inside the write lock."""
+        for node, when in self.put_backs:
+            if node == run.node and run.time - PUT_BACK_NS <= when <= now + PUT_BACK_NS:
+                return True
         return self.was_hit(run, ("term",)) or any(stall.since <= now and stall.touches(run.time)
                                                    for stall in self.stalls)
 

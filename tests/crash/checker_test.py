@@ -58,6 +58,24 @@ class Rules(unittest.TestCase):
         self.log.run("m", 1, 2, 3, queue="merge", key="m")
         self.holds(runs=4, completed=6)
 
+    def test_a_run_that_its_node_put_back_may_start_again(self):
+        self.log.push(1)
+        self.log.start("r1", 1)
+        self.log.time += SECOND
+        self.log.note("put back", node="a")
+        self.log.time += SECOND
+        self.log.run("r2", 1)
+        self.holds(runs=2, completed=1)
+
+    def test_not_one_that_started_later_or_elsewhere(self):
+        self.log.push(1)
+        self.log.note("put back", node="a")
+        self.log.note("put back", node="b")
+        self.log.time += SECOND
+        self.log.start("r1", 1)
+        self.log.run("r2", 1)
+        self.broken("overlap")
+
     # Lost ---------------------------------------------------------------------------------------------------
 
     def test_what_never_ran_is_lost(self):

@@ -1,8 +1,10 @@
 """Nodes of one store as processes that can be killed and stopped, in a folder of their own."""
+import datetime
 import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -159,6 +161,16 @@ class Cluster:
     def note(self, what, **more):
         line = json.dumps({"e": what, **more, "t": time.monotonic_ns()}, separators=(",", ":"))
         os.write(self.log, (line + "\n").encode())
+
+    def note_put_backs(self):
+        """What the nodes said of themselves, for who judges."""
+        ahead = time.time() - time.monotonic()
+        for log in sorted(self.folder.glob("n*.log")):
+            text = log.read_text(errors="replace")
+            for when in re.findall(r"^(\S+)Z warning the leases could not be renewed", text, re.M):
+                said = datetime.datetime.fromisoformat(when + "+00:00").timestamp()
+                line = {"e": "put back", "node": log.stem, "t": int((said - ahead) * 1e9)}
+                os.write(self.log, (json.dumps(line) + "\n").encode())
 
     def seen(self, what, **more):
         """The events of that kind so far."""

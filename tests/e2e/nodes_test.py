@@ -1,6 +1,7 @@
 """Several nodes on one store: runs lent to idle ones, shards that move with their running jobs, placement groups."""
 import collections
 import json
+import os
 import unittest
 import zlib
 
@@ -148,6 +149,20 @@ class Nodes(Project):
         self.assertEqual(sorted(grouped), [[], [["mail", "orders"]]])
         self.assertIn("mail, orders", self.ordo("nodes").stdout)
         self.open_gate(1)
+
+    @unittest.skipUnless(os.environ.get("ORDO_E2E_STORE") in ("redis:", "postgres:"), "there is no server to lose")
+    def test_who_cannot_renew_stops_its_runs_in_time_and_goes_on_later(self):
+        self.config(node='lease = "3s"\n')
+        [node] = self.start_nodes(1)
+        self.push("1")
+        self.started(1)
+        self.server.kill()
+        self.until("the run is put back", lambda: "1 running batch is stopped and put back" in self.log(), 40)
+        self.server.start()
+        self.started(2)
+        self.open_gate(1)
+        self.assertIsNone(node.poll(), "it had no reason to leave")
+        self.assertEqual(self.lines("ends"), ["1"], "the first run was stopped")
 
 
 if __name__ == "__main__":
