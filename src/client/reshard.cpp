@@ -2,14 +2,12 @@
 // the store they take the place of the old ones.
 //
 // Why nothing is lost, and each key's order is kept, whenever it is killed:
-// - For its time it owns the old shards, and the new ones: nobody runs a job of the queue or writes a state
-// of
-//   one. Nodes give back and claim nothing while a living node owns the new shards.
+// - For its time it owns the old shards, and the new ones: nobody starts a job of the queue or writes a
+//   state. Nodes give back and claim nothing while a living node owns the new shards.
 // - Producers go on appending to the old logs. Each is read in its order and appended in that order to the
-// new
-//   ones, so entries of one key stay as they are. Only when nothing is left to read is the queue closed: then
-//   the logs have a last entry. What came until then is copied, and the step in which the queue gets its new
-//   number is done.
+//   new ones, so entries of one key stay as they are. Only when nothing is left to read is the queue closed:
+//   then the logs have a last entry. What came until then is copied, and the step in which the queue gets its
+//   new number is done.
 // - Jobs that run when their nodes give the old shards back are lent: they go on, and their keys stay taken.
 //   The new shards get the list of them last, when all of their logs has arrived: from then on a borrower may
 //   tell the end there. What it tells an old log is passed on; a closed one takes nothing, and it tries again

@@ -99,12 +99,12 @@ Changes Shard::collect(std::size_t set_aside) {
   std::swap(settling_, settling_in_flight_);
   std::swap(marking_, marking_in_flight_);
   lent_changed_ = false;
+  auto rest = std::exchange(changes_.set_aside, {});
   auto changes = std::exchange(changes_, {});
-  if (changes.set_aside.size() > set_aside) {
-    const auto rest = changes.set_aside.begin() + static_cast<std::ptrdiff_t>(set_aside);
-    if (set_aside > 0) changes_.set_aside.assign(rest, changes.set_aside.end());
-    changes.set_aside.erase(rest, changes.set_aside.end());
-  }
+  const auto taken = rest.end() - static_cast<std::ptrdiff_t>(std::min(set_aside, rest.size()));
+  changes.set_aside.assign(taken, rest.end());
+  rest.erase(taken, rest.end());
+  if (set_aside > 0) changes_.set_aside = std::move(rest);
   return changes;
 }
 

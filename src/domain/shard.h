@@ -257,6 +257,7 @@ class Shard {
   void promote(Time now);
   void place(Job& job, Time now);
   void set_aside(Job& job, Time now);
+  static bool keeps_room(const Piece& piece);
   void arrive_due(Job& job, Time now);
   void insert_due(Job& job, Time now);
   void park(Line& line, Job& job);

@@ -181,9 +181,10 @@ void Shard::move(Job& job, std::optional<Time> run_at, Time now) {
 // True: the payload was there already, and the later entry of the two is not needed any more.
 bool Shard::add_piece(Job& job, Piece piece, bool set_aside) {
   const auto seq = piece.seq;
+  const bool is_in_the_way = job.set_aside && !set_aside && keeps_room(piece);
   const auto merged = job.payloads.add(std::move(piece));
   if (merged) note_merged(job, *merged);
-  if (job.set_aside && !set_aside && !merged) changes_.set_aside.push_back(seq);
+  if (is_in_the_way && !merged) changes_.set_aside.push_back(seq);
   return merged.has_value();
 }
 

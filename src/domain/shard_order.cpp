@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kListedRuns = 100;
 constexpr Duration kLongWait = std::chrono::minutes{1};
+constexpr std::size_t kSmall = 2048;  // bytes of a payload
 
 }  // namespace
 
@@ -44,7 +45,14 @@ void Shard::place(Job& job, Time now) {
 void Shard::set_aside(Job& job, Time now) {
   if (job.set_aside || job.run_at - now <= kLongWait) return;
   job.set_aside = true;
-  for (const auto& piece : job.payloads.pieces()) changes_.set_aside.push_back(piece.seq);
+  for (const auto& piece : job.payloads.pieces()) {
+    if (keeps_room(piece)) changes_.set_aside.push_back(piece.seq);
+  }
+}
+
+// A large entry has no neighbours, and is long to move.
+bool Shard::keeps_room(const Piece& piece) {
+  return !piece.bytes.present() || piece.bytes.view().size() <= kSmall;
 }
 
 void Shard::arrive_due(Job& job, Time now) {

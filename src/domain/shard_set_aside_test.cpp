@@ -80,6 +80,16 @@ TEST(ShardSetAside, NotWhatOnlyStandsInLine) {
   EXPECT_EQ(shard.set_aside, Seqs{});
 }
 
+TEST(ShardSetAside, NotLargeOnesForTheyHaveNoNeighbours) {
+  Harness shard(retried_after(hours{1}));
+  const auto at = shard.now() + hours{1};
+  shard.push({.id = "1", .payload = std::string(10'000, 'x'), .score = 1.0, .run_at = at});
+  shard.push({.id = "1", .payload = "b", .score = 2.0});
+  shard.push({.id = "1", .payload = std::string(10'000, 'y'), .score = 3.0});
+  shard.commit();
+  EXPECT_EQ(shard.set_aside, Seqs{2});
+}
+
 TEST(ShardSetAside, NotAgainAfterATakeover) {
   Harness shard(retried_after(hours{1}));
   const auto at = shard.now() + hours{1};
@@ -99,7 +109,7 @@ TEST(ShardSetAside, ManyTakeSeveralCommits) {
     shard.push({.id = id, .payload = "a", .run_at = shard.now() + hours{1}});
   EXPECT_EQ(shard.shard().to_set_aside(), 5U);
   EXPECT_FALSE(shard.shard().has_changes()) << "it has time";
-  for (const auto& expected : {Seqs{1, 2}, Seqs{3, 4}, Seqs{5}, Seqs{}}) {
+  for (const auto& expected : {Seqs{4, 5}, Seqs{2, 3}, Seqs{1}, Seqs{}}) {
     shard.commit();
     EXPECT_EQ(shard.set_aside, expected);
   }

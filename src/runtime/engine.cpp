@@ -290,7 +290,7 @@ void Engine::drop(domain::ShardId id) {
   if (found == shards_.end()) return;
   for (auto& load : pools_) {
     std::erase_if(load.batch, [&](const Assignment& assignment) {
-      if (assignment.shard != id) return false;
+      if (assignment.shard != id || assignment.epoch != found->second->epoch) return false;
       outstanding_.at({id, assignment.epoch, assignment.no}).control.reset();
       return true;
     });

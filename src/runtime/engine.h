@@ -105,6 +105,7 @@ class Engine {
     domain::LentRun run;
     std::map<domain::ShardId, Telling> listed;  // who is to hear of its end; one, but while queues change
     bool seen = false;                          // in a list
+    int looks_without = 0;                      // since it was
     bool dropped = false;                       // the leases have lapsed while it ran
     std::string end;                            // the entry that tells its end; empty: it goes on
     std::optional<Duration> told_at;            // steady

@@ -28,7 +28,8 @@ void Engine::flush() {
     if (shard->in_flight) {
       if (!shard->unknown || !retry) continue;
       shard->unknown = false;
-    } else if (shard->ready && (shard->machine.has_changes() || rest_is_due(*shard))) {
+    } else if (shard->ready &&
+               (shard->machine.has_changes() || (!shard->releasing_since && rest_is_due(*shard)))) {
       shard->in_flight = delta_of(*shard);
     } else {
       continue;

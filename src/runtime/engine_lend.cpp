@@ -159,12 +159,17 @@ void Engine::look_at_borrowed() {
     listed.emplace(at, std::move(run));
   }
   for (auto& [name, listed] : runs) find_borrowed(name, std::move(listed));
-  // What is not listed any more has ended for its owner.
+  for (auto& [name, borrowed] : borrowed_) {
+    if (!runs.contains(name)) ++borrowed.looks_without;
+  }
+  // What is not listed any more has ended for its owner. One look is no proof: while a queue changes its
+  // shards, the new ones may be read before they list the run, and the old ones when they are gone.
   std::erase_if(borrowed_, [&](const auto& entry) {
     const auto& [name, borrowed] = entry;
     if (runs.contains(name)) return false;
     // What this node lent itself may be listed later only.
-    const bool over = borrowed.seen || (borrowed.told_at && clock_.steady() - *borrowed.told_at > kListed);
+    const bool over = (borrowed.seen && borrowed.looks_without > 1) ||
+                      (borrowed.told_at && clock_.steady() - *borrowed.told_at > kListed);
     if (over && borrowed.end.empty()) stop_borrowed(name, StopReason::lease_lost);
     return over && !borrowed.end.empty();
   });
@@ -175,6 +180,7 @@ void Engine::find_borrowed(const domain::LentName& name, Listed listed) {
   const auto [found, is_new] = borrowed_.try_emplace(name);
   auto& borrowed = found->second;
   borrowed.seen = true;
+  borrowed.looks_without = 0;
   bool stops = false;
   std::map<domain::ShardId, Telling> telling;
   for (const auto& [at, run] : listed) {

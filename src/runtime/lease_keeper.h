@@ -80,7 +80,7 @@ class LeaseKeeper {
   };
   struct Held {
     store::Lease lease;
-    Duration stays_until{};  // steady; it has come from another node
+    Duration stays_until{};  // steady; it was moved, or taken over
   };
 
   void renew();

@@ -207,7 +207,7 @@ class LogReader {
   /// later than others with higher numbers (PostgreSQL), the reader of the owner gives such an entry a new
   /// number before it returns it, so that every shard is read in the order of its numbers, now and by the
   /// next owner; `lease` is the owner's, and none for a reader that only looks: that one may miss an entry or
-  /// see it twice while the owner numbers it anew. Adding a shard again starts it over.
+  /// see it twice while the owner numbers it anew or sets it aside. Adding a shard again starts it over.
   virtual void add(ShardId shard, Seq after = 0, Lease lease = {}) = 0;
   virtual void remove(ShardId shard) = 0;
 

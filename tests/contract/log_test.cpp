@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(on, Log, every_store(), backend_name);
 class LocalLog : public Log {};
 INSTANTIATE_TEST_SUITE_P(on, LocalLog, local_stores(), backend_name);
 
-TEST_P(Log, one_that_is_far_behind_has_the_page_for_itself) {
+TEST_P(Log, one_that_is_far_behind_has_much_of_the_page) {
   const auto full = define("full", 1).number;
   const auto empty = define("empty", 100).number;
   for (int i = 0; i < 220; ++i) append({full, 0}, std::vector<std::string>(100, "a"));
@@ -74,7 +74,7 @@ TEST_P(Log, one_that_is_far_behind_has_the_page_for_itself) {
     at_end = chunk.at_end;
   }
   EXPECT_EQ(rows, 22'000u);
-  EXPECT_LT(pages, 50);
+  EXPECT_LT(pages, 100) << "an even part would make a thousand";
 }
 
 TEST_P(Log, begins_empty) {

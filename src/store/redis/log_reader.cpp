@@ -99,7 +99,7 @@ RedisLogReader::Server& RedisLogReader::server_at(const Address& address) {
     server = {.connection = std::move(connection), .number = ++connections_made_};
     return server;
   } catch (const Error& error) {
-    server.again_at = after_failed_connect(began);
+    if (slots_.is_cluster()) server.again_at = after_failed_connect(began);
     server.why = error.what();
     throw;
   }
@@ -211,10 +211,12 @@ void RedisLogReader::guard(const Address& address, const Step& step) {
 }
 
 /// A page is for those that have much to read: a full log among hundreds of empty ones is not read by dozens.
+/// Of what all have at once after a pause, no more than some pages are read and dropped.
 std::size_t RedisLogReader::share_of_page(std::size_t max_rows) const {
   const auto behind = static_cast<std::size_t>(
       std::count_if(places_.begin(), places_.end(), [](const Place& place) { return place.is_behind; }));
-  return std::max<std::size_t>(1, std::min(max_rows, row_budget_) / std::max<std::size_t>(1, behind));
+  const auto parts = std::max({behind, places_.size() / 16, std::size_t{1}});
+  return std::max<std::size_t>(1, std::min(max_rows, row_budget_) / parts);
 }
 
 bool RedisLogReader::was_woken(const Question& question) const {
@@ -262,30 +264,46 @@ void RedisLogReader::exchange(Question& question, std::size_t rows_per_shard) {
     guard(address, [&, slot = slot, &streams = streams] {
       check(slot, streams, server_at(address).number);
       streams.command = streams_command(streams, rows_per_shard);
+      for (const auto i : streams.places) {
+        if (!places_[i].caught_up) streams.aside[i];
+      }
       by_server[address].push_back(&streams);
     });
   }
   for (auto& [address, all] : by_server) {
     std::string bytes;
-    for (const auto* streams : all) bytes += streams->command.bytes();
+    for (const auto* streams : all) {
+      bytes += streams->command.bytes();
+      // After the log: what is moved in between is then found in both, and not in none.
+      for (const auto& [i, reply] : streams->aside)
+        bytes += aside_command(places_[i], rows_per_shard).bytes();
+    }
     guard(address, [&, &address = address] { server_at(address).connection->send(bytes); });
   }
   for (auto& [address, all] : by_server) {
     guard(address, [&, &address = address, &all = all] {
       const auto& connection = servers_[address].connection;
+      if (connection == nullptr) return;
       for (auto* streams : all) {
-        if (connection != nullptr) streams->reply = connection->receive();
+        streams->reply = connection->receive();
+        for (auto& [i, reply] : streams->aside) reply = connection->receive();
       }
     });
   }
   for (auto& [slot, streams] : question) {
-    if (!streams.reply || !streams.reply->is_error()) continue;
-    streams.reply.reset();
-    try {
-      streams.reply = ask("read the log", slot, streams.command);
-    } catch (const Error& error) {
-      failure_.emplace(error.kind(), error.what());
-    }
+    ask_again(slot, streams.command, streams.reply);
+    for (auto& [i, reply] : streams.aside) ask_again(slot, aside_command(places_[i], rows_per_shard), reply);
+  }
+}
+
+/// What a server refused: the slot has moved, or is moving.
+void RedisLogReader::ask_again(Slot slot, const CommandText& command, std::optional<Reply>& reply) {
+  if (!reply || !reply->is_error()) return;
+  reply.reset();
+  try {
+    reply = ask("read the log", slot, command);
+  } catch (const Error& error) {
+    failure_.emplace(error.kind(), error.what());
   }
 }
 
@@ -329,13 +347,25 @@ CommandText RedisLogReader::streams_command(const Streams& streams, std::uint64_
   return command;
 }
 
+CommandText RedisLogReader::aside_command(const Place& place, std::uint64_t count) const {
+  CommandText command;
+  command.add("ZRANGEBYLEX", shard_key(place.shard, "aside"), "(" + aside_name(place.after) + ";", "+",
+              "LIMIT", 0, count);
+  return command;
+}
+
 RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t rows_per_shard) {
   Page page{.places = places_, .wake_id = wake_id_};
   std::vector<bool> was_read(places_.size());
+  std::vector<const Reply*> asides(places_.size());
   std::map<std::string_view, const Reply*> found;
   for (const auto& [slot, streams] : question) {
     if (!streams.reply) continue;
-    for (const auto i : streams.places) was_read[i] = true;
+    for (const auto i : streams.places) {
+      const auto aside = streams.aside.find(i);
+      was_read[i] = aside == streams.aside.end() || aside->second;
+      if (aside != streams.aside.end() && aside->second) asides[i] = &*aside->second;
+    }
     const auto& items = streams.reply->items;
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) found.emplace(items[i].text, &items[i + 1]);
   }
@@ -352,9 +382,9 @@ RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t 
     }
     const auto stream = found.find(place.key);
     const auto entries = stream == found.end() ? std::span<const Reply>() : stream->second->items;
-    auto aside = place.caught_up ? std::optional(Aside{}) : read_aside(place, rows_per_shard);
+    auto aside = asides[i] == nullptr ? Aside{} : aside_of(*asides[i], rows_per_shard);
     const bool is_last = entries.size() < rows_per_shard;
-    place.is_behind = !aside || !take_rows(page, place, entries, *aside, is_last) || !is_last;
+    place.is_behind = !take_rows(page, place, entries, aside, is_last) || !is_last;
     if (place.is_behind) {
       page.chunk.at_end = false;
     } else if (!std::exchange(place.caught_up, true)) {
@@ -364,19 +394,10 @@ RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t 
   return page;
 }
 
-/// After the log: what is moved in between is then found in both, and not in none.
-std::optional<RedisLogReader::Aside> RedisLogReader::read_aside(const Place& place, std::size_t rows) {
-  CommandText command;
-  command.add("ZRANGEBYLEX", shard_key(place.shard, "aside"), "(" + aside_name(place.after) + ";", "+",
-              "LIMIT", 0, rows);
-  try {
-    Aside aside{.members = ask("read the log", place.slot, command).items};
-    if (aside.members.size() >= rows) aside.through = seq_of_aside(aside.members.back().text);
-    return aside;
-  } catch (const Error& error) {
-    failure_.emplace(error.kind(), error.what());
-    return std::nullopt;
-  }
+RedisLogReader::Aside RedisLogReader::aside_of(const Reply& reply, std::size_t rows) {
+  Aside aside{.members = reply.items};
+  if (aside.members.size() >= rows) aside.through = seq_of_aside(aside.members.back().text);
+  return aside;
 }
 
 /// Both in their order. False: there is more, and the page is full or what comes next was not read.

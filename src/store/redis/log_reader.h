@@ -78,12 +78,13 @@ class RedisLogReader final : public LogReader {
     bool has_wake = false;
     CommandText command;
     std::optional<Reply> reply;
+    std::map<std::size_t, std::optional<Reply>> aside;  // by place, of those that are not caught up
   };
   using Question = std::map<Slot, Streams>;
   static constexpr Seq kEverything = ~Seq{0};
   /// What was set aside of a shard, behind its place: a page of it, in order.
   struct Aside {
-    std::vector<Reply> members;
+    std::span<const Reply> members;
     std::size_t taken = 0;
     Seq through = kEverything;  // nothing is missing up to here
   };
@@ -110,11 +111,13 @@ class RedisLogReader final : public LogReader {
   void check_log(const Place& place);
   CommandText streams_command(const Streams& streams, std::uint64_t count) const;
   void exchange(Question& question, std::size_t rows_per_shard);
+  void ask_again(Slot slot, const CommandText& command, std::optional<Reply>& reply);
   template <class Step>
   void guard(const Address& address, const Step& step);
 
   Page take(const Question& question, std::size_t rows_per_shard);
-  std::optional<Aside> read_aside(const Place& place, std::size_t rows);
+  CommandText aside_command(const Place& place, std::uint64_t count) const;
+  static Aside aside_of(const Reply& reply, std::size_t rows);
   bool take_rows(Page& page, Place& place, std::span<const Reply> entries, Aside& aside, bool is_last);
   bool take_aside(Page& page, Place& place, Aside& aside, Seq before);
   void took_row(Page& page, Place& place, std::size_t bytes_before);

@@ -152,8 +152,8 @@ Connection& Pipeline::connection_to(const Address& address) {
     return connect(address, server);
   } catch (const Error& error) {
     must_find_servers_ = true;
-    server.again_at =
-        std::max(system_clock().steady() + pause_after(server.failures++), after_failed_connect(began));
+    server.again_at = system_clock().steady() + pause_after(server.failures++);
+    if (slots_.is_cluster()) server.again_at = std::max(server.again_at, after_failed_connect(began));
     server.why = error.what();
     throw;
   }
@@ -241,7 +241,8 @@ bool Pipeline::send(Part& part) {
     part.connection = &connection_to(part.address);
   } catch (const Error& error) {
     for (auto* request : part.requests) {
-      request->again_at = servers_[part.address].again_at;
+      // Its slot may have another server by then.
+      request->again_at = std::min(servers_[part.address].again_at, system_clock().steady() + kLongestPause);
       refuse(*request, error);
     }
     return false;

@@ -199,7 +199,8 @@ LogChunk RedisStore::fetch(ShardId shard, std::span<const Seq> seqs) {
     const auto name = aside_name(seqs[i]);
     more.add("ZRANGEBYLEX", shard_key(shard, "aside"), "[" + name + ":", "(" + name + ";");
   }
-  const auto waiting = pipeline_.ask("fetch entries", slot, std::move(more));
+  std::vector<Reply> waiting;
+  if (more.count() > 0) waiting = pipeline_.ask("fetch entries", slot, std::move(more));
   LogChunk chunk;
   auto next = waiting.begin();
   for (const auto& reply : found) {

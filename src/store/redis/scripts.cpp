@@ -107,26 +107,27 @@ end
 if m[4] ~= ARGV[3] then return 0 end
 
 local at = 9
-local function in_pieces(command, where)
+local function in_pieces(write)
   local last = at + tonumber(ARGV[at])
-  for i = at + 1, last, 1000 do call(command, where, unpack(ARGV, i, math.min(i + 999, last))) end
+  for i = at + 1, last, 1000 do write(i, math.min(i + 999, last)) end
   at = last + 1
 end
 call('XDEL', log, '0-1')
-if call('EXISTS', aside) == 1 then
-  for i = at + 1, at + tonumber(ARGV[at]) do
+in_pieces(function(first, last)
+  local missing = last - first + 1 - call('XDEL', log, unpack(ARGV, first, last))
+  if missing == 0 or call('EXISTS', aside) == 0 then return end
+  for i = first, last do
     local name = aside_name(ARGV[i])
     call('ZREMRANGEBYLEX', aside, '[' .. name .. ':', '(' .. name .. ';')
   end
-end
-in_pieces('XDEL', log)
-in_pieces('HSET', states)
-in_pieces('HDEL', states)
+end)
+in_pieces(function(first, last) call('HSET', states, unpack(ARGV, first, last)) end)
+in_pieces(function(first, last) call('HDEL', states, unpack(ARGV, first, last)) end)
 
--- A stream gives the room of an entry back only with that of its neighbours.
+-- A stream gives the room of an entry back only with that of its neighbours; a large one has none.
 for i = at + 1, at + tonumber(ARGV[at]) do
   local found = call('XRANGE', log, ARGV[i], ARGV[i])[1]
-  if found and found[2][1] == 'e' then
+  if found and found[2][1] == 'e' and #found[2][2] <= 4096 then
     call('ZADD', aside, 0, aside_name(ARGV[i]) .. ':' .. found[2][2])
     call('XDEL', log, ARGV[i])
   end
