@@ -41,7 +41,7 @@ struct Stats {
 struct QueueView {
   std::string name;
   std::uint32_t shards = 0;
-  std::string state;  ///< "running", "pausing", "paused"
+  std::string state;  ///< "running", "pausing", "paused", "resharding" (also when that was stopped half-way)
 };
 
 struct NodeView {
@@ -53,6 +53,7 @@ struct NodeView {
   Time started{};
   std::uint64_t shards = 0;  ///< leases it holds
   bool alive = true;         ///< false: its process is known to have ended
+  bool quiet = false;        ///< it takes no more jobs: it was asked to, or stops
   /// The placement groups that are on it, each as its queues in alphabetical order.
   std::vector<std::vector<std::string>> groups;
 };

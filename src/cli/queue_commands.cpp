@@ -53,8 +53,9 @@ int list_nodes(Context& context, const NodesValues& values) {
                {"SHARDS", Side::right},
                {"STARTED"},
                {"QUEUES"},
-               {""}});
+               {"STATE"}});
   for (const NodeView& node : nodes) {
+    const char* state = !node.alive ? "gone" : node.quiet ? "quiet" : "";
     table.add({{node.id},
                {node.host},
                {fmt::to_string(node.pid)},
@@ -62,7 +63,7 @@ int list_nodes(Context& context, const NodesValues& values) {
                {fmt::to_string(node.shards)},
                {format_time(std::chrono::floor<std::chrono::seconds>(node.started))},
                {fmt::format("{}", fmt::join(node.queues, ","))},
-               {node.alive ? "" : "gone", Tone::bad}});
+               {state, node.alive ? Tone::plain : Tone::bad}});
   }
   print(table.text(colours_of_stdout()));
   for (const NodeView& node : nodes) {

@@ -99,7 +99,10 @@ std::string node_json(const NodeView& node) {
   ObjectText object;
   object.text("id", node.id).text("host", node.host).number("pid", node.pid).number("threads", node.threads);
   object.raw("queues", array_of(node.queues, append_json_string));
-  object.time("started", node.started).number("shards", node.shards).flag("alive", node.alive);
+  object.time("started", node.started)
+      .number("shards", node.shards)
+      .flag("alive", node.alive)
+      .flag("quiet", node.quiet);
   return object
       .raw("groups",
            array_of(node.groups, [](std::string& out,

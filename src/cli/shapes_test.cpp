@@ -57,7 +57,7 @@ TEST(Shapes, of_queues_and_nodes) {
                  .shards = 3,
                  .groups = {{"a", "b"}}}),
       R"({"id":"n","host":"h","pid":7,"threads":5,"queues":["a","b"],"started":"2025-03-09T07:05:00.5Z",)"
-      R"("shards":3,"alive":true,"groups":[["a","b"]]})");
+      R"("shards":3,"alive":true,"quiet":false,"groups":[["a","b"]]})");
 }
 
 TEST(Shapes, lists_are_one_array) {

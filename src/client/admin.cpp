@@ -71,6 +71,7 @@ std::vector<QueueView> Admin::Impl::queues() {
   for (const auto& queue : list.queues) {
     if (queue.is_hidden()) continue;
     const char* state = !queue.paused ? "running" : running_of(queue.name) > 0 ? "pausing" : "paused";
+    if (list.find(store::QueueDefinition::hidden_name(queue.name)) != nullptr) state = "resharding";
     views.push_back({queue.name, queue.shards, state});
   }
   for (const auto& queue : handle_->config().queues) {
@@ -92,6 +93,7 @@ std::vector<NodeView> Admin::Impl::nodes() {
     view.threads = facts.threads;
     view.started = facts.started;
     view.alive = !node.gone;
+    view.quiet = node.request != store::NodeRequest::none || facts.stopping;
     for (const auto& [queue, kind] : facts.kinds) {
       if (view.queues.empty() || view.queues.back() != queue) view.queues.push_back(queue);
     }
@@ -145,6 +147,7 @@ std::vector<Finding> Admin::Impl::examine() {
     findings.push_back({Finding::Level::warning, "node " + node.id + " has died and is not forgotten yet",
                         "another node of its queues takes over its shards; start one if there is none"});
   }
+  examine_queues(findings);
   for (const auto& [queues, owner] : groups(handle_->store().nodes(), handle_->store().shards())) {
     if (!owner.empty()) continue;
     findings.push_back({Finding::Level::warning,
@@ -152,6 +155,37 @@ std::vector<Finding> Admin::Impl::examine() {
                         "its jobs wait; start a node that has workers for all of these queues"});
   }
   return findings;
+}
+
+void Admin::Impl::examine_queues(std::vector<Finding>& findings) {
+  const auto list = handle_->store().queues();
+  const auto shards = handle_->store().shards();
+  for (const auto& queue : list.queues) {
+    const auto* next = list.find(store::QueueDefinition::hidden_name(queue.name));
+    if (next == nullptr) continue;
+    const bool is_owned = std::ranges::any_of(
+        shards, [&](const auto& row) { return row.shard.queue == next->number && !row.owner.empty(); });
+    const auto command = fmt::format("`ordo reshard {} {}`", queue.name, next->shards);
+    if (is_owned) {
+      findings.push_back({Finding::Level::warning, "queue '" + queue.name + "' is being resharded",
+                          "if " + command + " does not run any more, run it again"});
+    } else {
+      findings.push_back({Finding::Level::bad,
+                          "the reshard of queue '" + queue.name + "' was stopped half-way" +
+                              (queue.closed ? ": its producers and nodes wait" : ""),
+                          "run " + command + " again"});
+    }
+  }
+  for (const auto& queue : handle_->config().queues) {
+    const auto* there = list.find(queue.name);
+    if (there == nullptr || there->shards == queue.shards) continue;
+    findings.push_back(
+        {Finding::Level::bad,
+         fmt::format("queue '{}' has {} shards in the store and {} in the config: no node starts "
+                     "with it",
+                     queue.name, there->shards, queue.shards),
+         fmt::format("set shards = {} in the config", there->shards)});
+  }
 }
 
 Admin::Impl::Shards Admin::Impl::rebuild(const store::QueueDefinition& queue,

@@ -25,6 +25,7 @@ class Admin::Impl {
   std::vector<std::pair<std::vector<std::string>, std::string>> groups(
       const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
   std::vector<Finding> examine();
+  void examine_queues(std::vector<Finding>& findings);
   bool request(const std::string& node, store::NodeRequest request) {
     return handle_->store().request(node, request);
   }

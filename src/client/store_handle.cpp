@@ -47,7 +47,7 @@ Error still_closed(std::string_view queue) {
   return Error(
       ErrorKind::unavailable,
       "queue '" + std::string(queue) +
-          "' is being resharded and takes nothing since more than 30 s; nothing was stored; if `ordo "
+          "' is being resharded and has taken nothing for more than 30 s; nothing was stored; if `ordo "
           "reshard` was stopped, run it again");
 }
 

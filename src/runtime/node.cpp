@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/random.h"
 
@@ -20,6 +21,7 @@ std::string host_name() {
 
 constexpr Duration kStopGrace = std::chrono::seconds{3};     // for runs that were asked to stop
 constexpr Duration kReleaseGrace = std::chrono::seconds{5};  // for the last commits
+constexpr std::size_t kShownError = 200;                     // of what a job died of, in the log
 constexpr Duration kPokeInterval = std::chrono::milliseconds{100};
 
 }  // namespace
@@ -65,9 +67,14 @@ void Node::build_engine() {
   hooks.died = [this](const std::string& queue, std::vector<JobView> dead) {
     notifier_.post([this, queue, dead = std::move(dead)]() mutable {
       const auto worker = plan_.workers.find({queue, dead.front().kind});
-      if (worker == plan_.workers.end()) return;
-      for (auto& job : dead) job.error = worker->second->load_error(job.error);
-      worker->second->retries_exhausted(dead);
+      const bool has_worker = worker != plan_.workers.end();
+      for (auto& job : dead) {
+        if (has_worker) job.error = worker->second->load_error(job.error);
+        plan_.log(LogLevel::error,
+                  fmt::format("job '{}' of queue '{}' has died: {}", job.id, queue,
+                              job.error.substr(0, std::min(job.error.find('\n'), kShownError))));
+      }
+      if (has_worker) worker->second->retries_exhausted(dead);
     });
   };
   hooks.lost = [this](auto shard, auto lease) {
@@ -165,6 +172,9 @@ void Node::build_engine() {
 }
 
 void Node::start_threads() {
+  std::vector<std::string> queues;
+  for (const auto& queue : plan_.queues) queues.push_back(queue.name);
+  plan_.log(LogLevel::info, fmt::format("node {} serves {}", id_, fmt::join(queues, ", ")));
   const auto run = [this](const char* what, auto body) {
     threads_.emplace_back(
         [this, what, body](const std::stop_token& stop) { guard(what, [&] { body(stop); }); });

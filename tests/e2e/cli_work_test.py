@@ -105,7 +105,9 @@ class Failure(Project):
         self.answer(FAIL)
         for score, payload in enumerate(payloads):
             self.push("a", payload, "--score", str(score))
-        self.drain()
+        told = self.drain().stderr
+        self.assertRegex(told, r"info    node \w+ serves orders\n")
+        self.assertEqual(told.count("error   job 'a' of queue 'orders' has died: "), len(payloads), told)
         dead = [json.loads(line)["payload"] for line in self.ordo("dead", "orders", "export").stdout.splitlines()]
         return [(run[1], run[2]) for run in self.runs()], dead
 
@@ -300,6 +302,7 @@ class Signals(Project):
         node = self.start()
         node_id = self.until("the node is there", lambda: self.json("nodes"))[0]["id"]
         self.assertIn("takes no more jobs", self.ordo("nodes", "quiet", node_id).stdout)
+        self.assertEqual([node["quiet"] for node in self.json("nodes")], [True])
         self.until("it knows", lambda: "asked to take no more jobs" in self.log())
         self.push("1")
         self.assertIn("stops", self.ordo("nodes", "stop", node_id).stdout)

@@ -1,0 +1,61 @@
+// What the doctor says of queues.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/admin_impl.h"
+#include "store/memory/memory_store.h"
+
+namespace ordo {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Doctor : public testing::Test {
+ protected:
+  std::vector<Finding> found(Config config = {}) {
+    Admin::Impl admin(std::make_shared<StoreHandle>(std::move(config), system_clock(), store_));
+    std::vector<Finding> findings;
+    admin.examine_queues(findings);
+    return findings;
+  }
+
+  std::shared_ptr<store::Store> store_ = std::make_shared<store::memory::MemoryStore>(system_clock());
+};
+
+TEST_F(Doctor, has_nothing_to_say_of_sound_queues) {
+  store_->define("orders", 3);
+  Config config;
+  config.queues.push_back({.name = "orders", .shards = 3});
+  config.queues.push_back({.name = "new", .shards = 7});
+  EXPECT_THAT(found(config), IsEmpty());
+}
+
+TEST_F(Doctor, tells_of_a_reshard_that_goes_on_and_of_one_that_was_stopped) {
+  store_->define("orders", 3);
+  const store::ShardId shard{store_->define("orders>", 8).number, 0};
+  store_->join("resharder", "");
+  const store::Claim claim{.shard = shard};
+  const auto grants = store_->acquire("resharder", 1, std::span(&claim, 1));
+  ASSERT_EQ(found().size(), 1u);
+  EXPECT_EQ(found()[0].level, Finding::Level::warning);
+  const std::pair<store::ShardId, store::Lease> lease{shard, grants.at(0).lease};
+  store_->release(std::span(&lease, 1));
+  ASSERT_EQ(found().size(), 1u);
+  EXPECT_EQ(found()[0].level, Finding::Level::bad);
+  EXPECT_THAT(found()[0].advice, HasSubstr("`ordo reshard orders 8` again"));
+  store_->close("orders");
+  EXPECT_THAT(found()[0].what, HasSubstr("producers and nodes wait"));
+}
+
+TEST_F(Doctor, tells_that_no_node_starts_with_another_number_of_shards) {
+  store_->define("orders", 3);
+  Config config;
+  config.queues.push_back({.name = "orders", .shards = 9});
+  ASSERT_EQ(found(config).size(), 1u);
+  EXPECT_EQ(found(config)[0].level, Finding::Level::bad);
+  EXPECT_THAT(found(config)[0].what, HasSubstr("3 shards in the store and 9 in the config"));
+}
+
+}  // namespace
+}  // namespace ordo
