@@ -104,7 +104,7 @@ Changes Shard::collect(std::size_t set_aside) {
   const auto taken = rest.end() - static_cast<std::ptrdiff_t>(std::min(set_aside, rest.size()));
   changes.set_aside.assign(taken, rest.end());
   rest.erase(taken, rest.end());
-  if (set_aside > 0) changes_.set_aside = std::move(rest);
+  changes_.set_aside = std::move(rest);
   return changes;
 }
 

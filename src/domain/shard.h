@@ -152,7 +152,7 @@ class Shard {
   /// About how many rows the next collect() brings, without those to be set aside.
   std::size_t changed_rows() const { return changes_.erase.size() + changes_.dead.size() + dirty_.size(); }
   /// What is to be written now; one at a time: committed() before the next. At most `set_aside` entries are
-  /// set aside, and the others next time; 0: none ever, as the store has no use for it.
+  /// set aside, and the others next time.
   Changes collect(std::size_t set_aside = 0);
   /// So many entries are to be set aside: that alone is no change, and has time.
   std::size_t to_set_aside() const { return changes_.set_aside.size(); }
@@ -169,6 +169,9 @@ class Shard {
   /// What happened since the last call; empty unless watch(true).
   std::vector<Event> events();
   void watch(bool on) { watched_ = on; }
+
+  /// Off for a store that has no use for it. Before the first entry.
+  void sets_aside(bool on) { sets_aside_ = on; }
 
   /// Payloads that died since the last call, by job, as retries_exhausted() gets them.
   std::vector<JobView> dead_jobs();
@@ -309,6 +312,7 @@ class Shard {
   Takeover takeover_;
   bool mixed_priorities_ = false;
   bool watched_ = false;
+  bool sets_aside_ = true;
 
   std::unordered_map<Seq, JobState> restored_;       // states that wait for their entry
   std::unordered_map<Seq, double> restored_scores_;  // scores that wait for their entry

@@ -43,7 +43,7 @@ void Shard::place(Job& job, Time now) {
 
 // Not one that is due and only stands in line: it may be gone in a moment.
 void Shard::set_aside(Job& job, Time now) {
-  if (job.set_aside || job.run_at - now <= kLongWait) return;
+  if (!sets_aside_ || job.set_aside || job.run_at - now <= kLongWait) return;
   job.set_aside = true;
   for (const auto& piece : job.payloads.pieces()) {
     if (keeps_room(piece)) changes_.set_aside.push_back(piece.seq);

@@ -117,10 +117,9 @@ TEST(ShardSetAside, ManyTakeSeveralCommits) {
 
 TEST(ShardSetAside, NoneWhereTheStoreHasNoUseForIt) {
   Harness shard(retried_after(hours{1}));
-  shard.max_set_aside = 0;
+  shard.shard().sets_aside(false);
   shard.push({.id = "1", .payload = "a", .run_at = shard.now() + hours{1}});
-  shard.commit();
-  EXPECT_EQ(shard.set_aside, Seqs{});
+  shard.push({.id = "1", .payload = "b"});
   EXPECT_EQ(shard.shard().to_set_aside(), 0U);
 }
 

@@ -132,6 +132,7 @@ void Engine::adopt(LoadedShard loaded) {
   shard->epoch = ++last_epoch_;
   if (releasing_) shard->release_from(clock_.steady());
   shard->machine.watch(watch_);
+  shard->machine.sets_aside(store_.max_set_aside() > 0);
   if (queue->options.affinity == Affinity::shard) {
     shard->thread = static_cast<int>((queue->place + grant.shard.index) % sink_.threads(queue->pool));
   }

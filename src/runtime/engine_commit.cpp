@@ -78,13 +78,12 @@ store::Delta Engine::delta_of(OwnedShard& shard) {
 // What goes out with other changes, or alone after a second. The split of the counts may be as old, and a
 // reader looks through what was appended since; what is to be set aside has time.
 bool Engine::rest_is_due(OwnedShard& shard) {
-  const auto max_set_aside = store_.max_set_aside();
   const auto to_set_aside = shard.machine.to_set_aside();
-  if (max_set_aside > 0 && to_set_aside >= max_set_aside) return true;
+  if (to_set_aside > 0 && to_set_aside >= store_.max_set_aside()) return true;
   if (now_ >= shard.written_at && now_ - shard.written_at < kCountsInterval) return false;
   if (shard.read_since_written > kPositionLag) return true;
   shard.written_at = now_;
-  if (max_set_aside > 0 && to_set_aside > 0) return true;
+  if (to_set_aside > 0) return true;
   return shard.machine.counts(now_) != shard.written;
 }
 
