@@ -38,6 +38,14 @@ def free_port():
                 continue
 
 
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 class Server:
     """Start it in the main thread: it dies with the thread that started it."""
 
@@ -100,6 +108,9 @@ class Server:
         self.process.kill()
         self.process.wait()
         self.process = None
+        # Nor its memory, or the next postmaster does not start.
+        while any(is_alive(child) for child in children.split()):
+            time.sleep(0.002)
 
     def log_text(self):
         return (self.folder / "log").read_text(errors="replace")
