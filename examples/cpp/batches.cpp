@@ -51,7 +51,7 @@ int main() {
   for (const char* address : {"ann@example.com", "", "full@example.com", "later@example.com"}) {
     jobs.push_back({.id = "letter-" + std::to_string(jobs.size()), .payload = address});
   }
-  server.client().push_many("mail", std::move(jobs));  // all or none
+  server.client().push_many("mail", std::move(jobs));  // all or none; in a Redis Cluster, of each shard
 
   server.start();
   server.drain();

@@ -29,6 +29,8 @@ struct QueueStats {
   std::uint64_t processed = 0;  ///< jobs that ended well, for ever
   std::uint64_t failed = 0;     ///< failed runs, for ever
   bool paused = false;
+  std::uint64_t unreadable = 0;       ///< what could not be read and went to the dead for that, for ever
+  std::uint64_t waits_for_newer = 0;  ///< shards that no living node can own: a newer version wrote to them
 };
 
 struct Stats {
@@ -61,8 +63,8 @@ struct NodeView {
 /// Names one job, or all jobs with an id.
 struct JobName {
   std::string id;
-  std::string kind;  ///< empty: any (cancel, run_now: the queue's name)
-  std::string key;   ///< empty: any key; all shards are asked
+  std::string kind;  ///< empty: any
+  std::string key;   ///< empty: any, in all shards
 };
 
 struct JobFilter {
@@ -133,14 +135,19 @@ class Admin {
   bool quiet_node(const std::string& id);
   bool stop_node(const std::string& id);
 
-  /// Queued and running jobs in the order they would start. Rebuilds the queue's shards from the store to say
+  /// Running jobs, then those that are due and those that will be, in the order they would start; or the
+  /// dead. Rebuilds the queue's shards from the store to say
   /// so.
   std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter = {});
 
-  void cancel(std::string_view queue, const JobName& job);
-  void run_now(std::string_view queue, const JobName& job);
+  /// End a queued or running job, or make it due now. False: no such job is queued or runs; nothing was done.
+  /// Throws Error{invalid_argument} when jobs of several kinds or keys fit, and names them. Looks for the job
+  /// as jobs() does; with its key in one shard only.
+  bool cancel(std::string_view queue, const JobName& job);
+  bool run_now(std::string_view queue, const JobName& job);
 
-  /// Dead payloads, oldest first, of the given ids (empty: all). `visit` returns false to stop.
+  /// Dead payloads of the given ids (empty: all), one after the other of each job, the jobs in the order of
+  /// their first deaths. `visit` returns false to stop.
   void dead(std::string_view queue, const std::vector<std::string>& ids,
             const std::function<bool(const DeadView&)>& visit);
   /// Bring back or delete the payloads of the given ids (nothing: all). Return how many payloads.

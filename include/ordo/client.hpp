@@ -43,11 +43,20 @@ class Client {
 
   /// The same for many jobs: all or none, in their order. Returns their ids. At most 10,000 jobs and 64 MiB a
   /// call.
+  ///
+  /// In a Redis Cluster each shard is a step of its own: all or none, and in order, are the jobs of one key
+  /// (of one shard, even), not those of the call. When it throws, whatever the kind of the error, some shards
+  /// may have theirs: push the same ids again.
   std::vector<std::string> push_many(std::string_view queue, std::vector<NewJob> jobs);
 
   /// A push whose end is told by `done(nullptr)` or the exception push() would throw; `done` runs on the
   /// store's thread and must not block. Errors of the arguments are thrown here. Waits while 64 MiB are under
   /// way.
+  ///
+  /// `done` may itself call push_async, for a queue that this client has pushed to before. All that would
+  /// wait for the store there throws Error{invalid_argument} instead and does nothing: push, push_many, a
+  /// push_async without room, opening a store, and the calls of Admin and Server that ask the store. A client
+  /// must not be destroyed there.
   std::vector<std::string> push_async(std::string_view queue, std::vector<NewJob> jobs,
                                       std::function<void(std::exception_ptr)> done);
 

@@ -19,6 +19,7 @@ enum class FailureKind : std::uint8_t {
   lease_lost,
   cancelled,
   expired,
+  unreadable,  ///< what is stored of it could not be read; its bytes are kept as they are
 };
 
 /// "handler", "timeout", … as shown by the CLI.

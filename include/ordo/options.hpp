@@ -107,7 +107,7 @@ struct QueueOptions {
   std::uint32_t scheduler_weight = 1;  ///< 1..1000: its part of the starts under SchedulerKind::weighted
   Duration timeout = std::chrono::hours{24};
   RetryPolicy retry;
-  std::uint64_t max_dead = 10'000;  ///< payloads in the dead set, shared evenly by the shards
+  std::uint64_t max_dead = 10'000;  ///< payloads in the dead set of the queue
   Duration dead_ttl = std::chrono::hours{24 * 180};
   DueOrder order = DueOrder::time;
   Duration granularity = std::chrono::seconds{60};

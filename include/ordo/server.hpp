@@ -21,8 +21,9 @@ struct ServerHooks {
   std::function<void()> on_stop{};
   /// An error outside a worker ended a thread of the node; the node stops, no job is lost.
   std::function<void(const std::exception_ptr&)> last_words{};
-  /// The node lost its leases while runs did not stop. `ordo work` exits; the default does nothing: the fence
-  /// keeps the late runs from writing.
+  /// The node lost its leases, and runs in threads still ignore their stop request 10 s later. The node takes
+  /// no shards until they return. `ordo work` exits; the default does nothing: the fence keeps the late runs
+  /// from writing.
   std::function<void()> on_lease_lost{};
 };
 
@@ -37,8 +38,11 @@ using LogSink = std::function<void(LogLevel level, std::string_view message)>;
 ///   ...
 ///   server.stop();
 ///
-/// Public calls are thread-safe; add, use, subscribe and hooks before start(). Installs no signal handlers,
-/// prints nothing. Not fork-safe.
+/// Public calls are thread-safe. A Server is set up (add, only, use, subscribe, set_hooks, set_log,
+/// on_lease_renewed), started once and stopped once; a call at the wrong time throws Error{invalid_argument}
+/// and changes nothing, and so does one that would wait for itself: start, stop, drain and wait in the
+/// callback of a push_async, and stop, drain and wait in a run. Installs no signal handlers, prints nothing.
+/// Not fork-safe.
 class Server {
  public:
   explicit Server(Config config);
@@ -47,7 +51,8 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   /// The code of one kind (default: the queue's name) of a queue. A queue the config does not name gets the
-  /// defaults. Throws Error{invalid_argument} for a second worker of the same kind or a bad name.
+  /// defaults. Throws Error{invalid_argument} for a second worker of the same kind, a bad name, or after
+  /// start().
   void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind = {});
 
   /// Workers of other queues that are added later are left out. Empty: none is left out.
@@ -61,24 +66,28 @@ class Server {
   /// `listener` is told, at start and every heartbeat, for how long from now the leases last. Must not block.
   void on_lease_renewed(std::function<void(Duration)> listener);
 
-  /// Opens the store, registers the node and starts its threads. Throws Error: nothing runs then.
+  /// Opens the store, registers the node and starts its threads. Throws Error: nothing runs then, and it may
+  /// be called again. Throws Error{invalid_argument} if the server was started before.
   void start();
 
   enum class Stop {
     graceful,  ///< take no more, let runs finish for shutdown_timeout, put the rest back, release the shards
     now,       ///< put everything back at once
   };
-  /// Returns when the node has left. Calling it with `now` from another thread cuts a graceful stop short.
+  /// Returns when the node has left; at once if it never started or has been stopped. Calling it with `now`
+  /// from another thread cuts a graceful stop short. In on_stop it returns at once; in on_start it throws.
   void stop(Stop mode = Stop::graceful);
 
-  /// Takes no more jobs; keeps its shards and lets runs finish.
+  /// Takes no more jobs; keeps its shards and lets runs finish. Throws Error{invalid_argument} before
+  /// start().
   void quiet();
 
   /// Blocks until no job of an unpaused queue served here is due, running or in back-off, in the whole store,
-  /// or stop() was called (then false).
+  /// or stop() was called (then false). Throws Error{invalid_argument} before start().
   bool drain();
 
-  /// Blocks until stop() was called or the node failed; throws what last_words was told.
+  /// Blocks until stop() was called and has ended, or the node failed; throws what last_words was told.
+  /// Throws Error{invalid_argument} before start().
   void wait();
 
   /// Share the server's store.

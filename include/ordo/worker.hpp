@@ -31,7 +31,7 @@ struct BatchJob {
 struct Outcome {
   enum class Kind : std::uint8_t { done, failed, snoozed, discarded, put_back };
   Kind kind = Kind::done;
-  std::string text;  ///< of failed: the error; of discarded: why
+  std::string text;  ///< of failed: the error; of discarded: why; of put_back: why it could not start here
   FailureKind failure = FailureKind::handler;
   Duration snooze{};
 
@@ -42,6 +42,12 @@ struct Outcome {
   static Outcome snoozed_for(Duration time) { return {Kind::snoozed, {}, {}, time}; }
   static Outcome discard(std::string why) { return {Kind::discarded, std::move(why), {}, {}}; }
   static Outcome put_back() { return {Kind::put_back, {}, {}, {}}; }
+  /// The run never started, for a reason of this node's and not of the job's (a program that is missing, no
+  /// more processes): no attempt is counted, and the job waits where it was. This node takes no more of the
+  /// kind than still run, and tries again after pauses of up to 30 s; nodes that can run it are lent the
+  /// jobs.
+  static Outcome not_started(std::string why) { return {Kind::put_back, std::move(why), {}, {}}; }
+  bool is_not_started() const { return kind == Kind::put_back && !text.empty(); }
 };
 
 /// One run: an ordered list of due jobs of one queue and kind, no two of the same key.
@@ -81,6 +87,10 @@ class Batch {
   /// Which thread of the pool runs this: 0..threads - 1.
   unsigned thread() const { return thread_; }
 
+  /// The last report of each job: was it made before the run was asked to stop? Such a report counts,
+  /// whatever ends the run.
+  const std::vector<bool>& reported_in_time() const { return in_time_; }
+
   /// One outcome per job; `missing` for those that have none yet. Leaves the batch without reports.
   std::vector<Outcome> take_outcomes(const Outcome& missing);
 
@@ -89,6 +99,7 @@ class Batch {
   std::string kind_;
   std::vector<BatchJob> jobs_;
   std::vector<std::pair<std::size_t, Outcome>> reports_;
+  std::vector<bool> in_time_;
   Duration timeout_;
   unsigned thread_;
   std::stop_token stop_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -16,9 +17,6 @@ namespace {
 
 using std::chrono::days;
 using std::chrono::sys_days;
-
-constexpr Time kFirst = sys_days{std::chrono::year{0} / 1 / 1};
-constexpr Time kLast = sys_days{std::chrono::year{10000} / 1 / 1} - Duration{1};
 
 struct Unit {
   std::string_view name;
@@ -103,12 +101,21 @@ std::optional<Time> scan_time(std::string_view text) {
   if (!in.rest.empty() || !date.ok()) return std::nullopt;
   const Time time = sys_days{date} + std::chrono::hours{*hour} + std::chrono::minutes{*minute} +
                     std::chrono::seconds{*second} + fraction - offset;
-  return time >= kFirst && time <= kLast ? std::optional(time) : std::nullopt;
+  return time >= kFirstTime && time <= kLastTime ? std::optional(time) : std::nullopt;
 }
 
 }  // namespace
 
+Time written_time(Time time) { return std::clamp(time, kFirstTime, kLastTime); }
+
+Time time_after(Time time, Duration delay) {
+  time = written_time(time);
+  if (delay > kLastTime - time) return kLastTime;
+  return delay < kFirstTime - time ? kFirstTime : time + delay;
+}
+
 std::string format_time(Time time) {
+  time = written_time(time);
   const auto day = std::chrono::floor<days>(time);
   const std::chrono::year_month_day date{day};
   const std::chrono::hh_mm_ss clock{time - day};
@@ -131,7 +138,7 @@ Time parse_time(std::string_view text) {
 Time parse_time(std::string_view text, Time now) {
   if (text.starts_with('+')) {
     const auto delay = parse_duration(text.substr(1));
-    if (delay > kLast - now) fail(fmt::format("\"{}\" ends after the year 9999", text));
+    if (delay > kLastTime - now) fail(fmt::format("\"{}\" ends after the year 9999", text));
     return now + delay;
   }
   const auto time = scan_time(text);
@@ -145,8 +152,8 @@ Time parse_time(std::string_view text, Time now) {
 
 Time time_of_unix_seconds(double seconds) {
   const double us = seconds * 1e6;
-  const auto first = static_cast<double>(kFirst.time_since_epoch().count());
-  const auto last = static_cast<double>(kLast.time_since_epoch().count());
+  const auto first = static_cast<double>(kFirstTime.time_since_epoch().count());
+  const auto last = static_cast<double>(kLastTime.time_since_epoch().count());
   if (!(us >= first && us <= last))
     fail(fmt::format("{} is no time: Unix seconds of the years 0 to 9999 are", seconds));
   return Time{Duration{std::llround(us)}};

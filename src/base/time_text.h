@@ -7,7 +7,20 @@
 
 namespace ordo {
 
-/// RFC 3339 in UTC: "2025-03-09T07:05:00Z", with as many decimals of a second as it has, up to six.
+/// Times that can be written: the years 0 to 9999.
+inline constexpr Time kFirstTime = std::chrono::sys_days{std::chrono::year{0} / 1 / 1};
+inline constexpr Time kLastTime = std::chrono::sys_days{std::chrono::year{10000} / 1 / 1} - Duration{1};
+
+/// What is longer, in a setting, is cut to it: the clocks of the system can still count it.
+inline constexpr Duration kLongestDuration = std::chrono::hours{24 * 36500};
+
+/// Within the times that can be written.
+Time written_time(Time time);
+/// The same of `time + delay`, however long that is.
+Time time_after(Time time, Duration delay);
+
+/// RFC 3339 in UTC: "2025-03-09T07:05:00Z", with as many decimals of a second as it has, up to six. Times of
+/// other years are shown as the first or last one that can be written.
 std::string format_time(Time time);
 
 /// An RFC 3339 time with any offset; decimals past the sixth are dropped. Throws Error{invalid_argument}.

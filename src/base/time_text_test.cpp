@@ -38,6 +38,22 @@ TEST(TimeText, times_are_written_as_rfc_3339) {
   }
 }
 
+TEST(TimeText, times_beyond_what_can_be_written_are_the_last_or_first) {
+  constexpr const char* kFirst = "0000-01-01T00:00:00Z";
+  constexpr const char* kLast = "9999-12-31T23:59:59.999999Z";
+  EXPECT_EQ(format_time(Time::max()), kLast);
+  EXPECT_EQ(format_time(Time::min()), kFirst);
+  EXPECT_EQ(format_time(kLastTime), kLast);
+  EXPECT_EQ(format_time(kFirstTime), kFirst);
+  for (const Time time : {Time::min(), kFirstTime, Time{}, kLastTime, Time::max()}) {
+    EXPECT_EQ(time_after(time, Duration::max()), kLastTime);
+    EXPECT_EQ(time_after(time, Duration::min()), kFirstTime);
+    EXPECT_EQ(time_after(time, Duration::zero()), written_time(time));
+  }
+  EXPECT_EQ(time_after(Time{}, 10s), Time{10s});
+  EXPECT_EQ(time_after(kLastTime, -1s), kLastTime - 1s);
+}
+
 TEST(TimeText, other_forms_are_read) {
   const Time want = parse_time("2025-03-09T07:05:00Z");
   for (const char* text :
@@ -54,7 +70,9 @@ TEST(TimeText, what_is_no_time_is_refused) {
                            "2025-03-09T07:05:00+2:00", "9999-12-31T23:59:59-00:01", "-025-03-09T07:05:00Z"}) {
     EXPECT_THROW(parse_time(text), Error) << text;
   }
-  EXPECT_THROW(time_of_unix_seconds(1e15), Error);
+  for (const double seconds : {1e15, -1e15, 1e300, -1e300, std::numeric_limits<double>::infinity()}) {
+    EXPECT_THROW(time_of_unix_seconds(seconds), Error) << seconds;
+  }
   EXPECT_THROW(time_of_unix_seconds(std::numeric_limits<double>::quiet_NaN()), Error);
 }
 

@@ -32,13 +32,13 @@ std::string queue_json(const CopiedQueue& queue) {
                      totals_json(queue.from), totals_json(queue.to), queue.from == queue.to);
 }
 
-void print_json(const CopyResult& result) {
+void print_result(const CopyResult& result) {
   std::string queues;
   for (const CopiedQueue& queue : result.queues) {
     queues += (queues.empty() ? "" : ",") + queue_json(queue);
   }
-  print(fmt::format("{{\"appended\":{},\"verified\":{},\"queues\":[{}]}}\n", result.appended,
-                    result.verified(), queues));
+  print_json(fmt::format("{{\"appended\":{},\"verified\":{},\"queues\":[{}]}}\n", result.appended,
+                         result.verified(), queues));
 }
 
 void print_table(const CopyResult& result) {
@@ -80,15 +80,14 @@ CopyResult copy(const Context& context, const CopyValues& values) {
 int run_copy(Context& context, const CopyValues& values) {
   const CopyResult result = copy(context, values);
   if (values.json) {
-    print_json(result);
+    print_result(result);
   } else {
     print_table(result);
   }
   if (!result.verified()) {
-    fmt::print(
-        stderr,
-        "ordo: FROM and TO differ; the queues of TO stay paused: run the command again, or remove them "
-        "from TO and start over\n");
+    print_error(
+        "FROM and TO differ; the queues of TO stay paused: run the command again, or remove them from TO and "
+        "start over");
     return 1;
   }
   if (!values.json) {

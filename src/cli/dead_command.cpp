@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/json.h"
 #include "base/nearest.h"
@@ -34,16 +36,15 @@ struct DeadJob {
   FailureKind error_kind = FailureKind::handler;
 };
 
-/// Grouped by job, in the order of their first deaths; the rest of a job is that of its last death.
+/// What a job shows beside its payloads is that of its last death.
 std::vector<DeadJob> grouped(Admin& admin, const DeadValues& values) {
   std::vector<DeadJob> jobs;
-  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;
   admin.dead(values.queue, values.ids, [&](const DeadView& dead) {
-    const auto [place, is_new] = places.try_emplace({dead.kind, dead.key, dead.id}, jobs.size());
-    if (is_new) jobs.emplace_back();
-    DeadJob& found = jobs[place->second];
-    found.error_kind = dead.error_kind;
-    JobView& job = found.job;
+    const bool is_more = !jobs.empty() && jobs.back().job.id == dead.id &&
+                         jobs.back().job.kind == dead.kind && jobs.back().job.key == dead.key;
+    if (!is_more) jobs.emplace_back();
+    jobs.back().error_kind = dead.error_kind;
+    JobView& job = jobs.back().job;
     job.queue = values.queue;
     job.kind = dead.kind;
     job.key = dead.key;
@@ -57,6 +58,17 @@ std::vector<DeadJob> grouped(Admin& admin, const DeadValues& values) {
     return true;
   });
   return jobs;
+}
+
+/// Of the given ids, those that name no dead job.
+std::vector<std::string> not_there(Admin& admin, const DeadValues& values) {
+  std::set<std::string> missing(values.ids.begin(), values.ids.end());
+  if (missing.empty()) return {};
+  admin.dead(values.queue, values.ids, [&](const DeadView& dead) {
+    missing.erase(dead.id);
+    return !missing.empty();
+  });
+  return {missing.begin(), missing.end()};
 }
 
 std::string dead_json(const DeadJob& dead) {
@@ -93,7 +105,7 @@ void print_export_line(const DeadView& dead) {
                      ",\"kind\":" + json_string(dead.kind) + ",\"payload\":";
   append_payload(line, dead.payload.bytes);
   line += ",\"score\":" + json_number(dead.payload.score) + "}\n";
-  print(line);
+  print_json(line);
 }
 
 /// CLI11 takes an argument "[a,b]" of a list apart, into ids that nobody has named.
@@ -113,6 +125,7 @@ int change_dead(Context& context, const DeadValues& values) {
   Admin admin = context.open_admin();
   const auto ids = values.all ? std::nullopt : std::optional(values.ids);
   const bool retry = values.verb == "retry";
+  const auto missing = not_there(admin, values);
   const std::size_t count =
       retry ? admin.retry_dead(values.queue, ids) : admin.delete_dead(values.queue, ids);
   if (values.json) {
@@ -121,7 +134,10 @@ int change_dead(Context& context, const DeadValues& values) {
     print(fmt::format("{} {} {}\n", count, count == 1 ? "payload" : "payloads",
                       retry ? "brought back" : "deleted"));
   }
-  return 0;
+  if (missing.empty()) return 0;
+  print_error(fmt::format("dead {}: no dead job in {} has the id '{}'", values.verb, values.queue,
+                          fmt::join(missing, "', '")));
+  return 1;
 }
 
 int run_dead(Context& context, const DeadValues& values) {
@@ -141,7 +157,11 @@ int run_dead(Context& context, const DeadValues& values) {
     return 0;
   }
   const auto jobs = grouped(admin, values);
-  print(values.json ? json_array(jobs, dead_json) : dead_table(jobs));
+  if (values.json) {
+    print_json(json_array(jobs, dead_json));
+  } else {
+    print(dead_table(jobs));
+  }
   return 0;
 }
 

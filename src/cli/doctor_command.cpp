@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/redact.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/shapes.h"
@@ -36,18 +37,18 @@ Tone tone_of(Finding::Level level) {
 
 std::string finding_json(const Finding& finding) {
   return fmt::format("{{\"level\":{},\"what\":{},\"advice\":{}}}", json_string(name_of(finding.level)),
-                     json_string(finding.what), json_string(finding.advice));
+                     json_string(redact(finding.what)), json_string(redact(finding.advice)));
 }
 
 int run(Context& context, const DoctorValues& values) {
   const auto findings = context.open_admin().examine();
   if (values.json) {
-    print(json_array(findings, finding_json));
+    print_json(json_array(findings, finding_json));
   } else {
     for (const auto& finding : findings) {
       const Cell level{fmt::format("{:<8}", name_of(finding.level)), tone_of(finding.level)};
-      print(fmt::format("{} {}\n", coloured(level, colours_of_stdout()), finding.what));
-      if (!finding.advice.empty()) print(fmt::format("{:<8} -> {}\n", "", finding.advice));
+      print(fmt::format("{} {}\n", coloured(level, colours_of_stdout()), printable(redact(finding.what))));
+      if (!finding.advice.empty()) print_line(fmt::format("{:<8} -> {}", "", redact(finding.advice)));
     }
   }
   const bool is_bad = std::ranges::any_of(

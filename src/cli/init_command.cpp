@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -17,11 +19,15 @@ namespace {
 
 struct InitValues {
   bool python = false;
+  bool node = false;
+  bool sh = false;
   bool cpp = false;
 };
 
 constexpr const char* kInitExamples =
     "  ordo init              # ordo.toml and worker.py\n"
+    "  ordo init --node       # ordo.toml and worker.js\n"
+    "  ordo init --sh         # ordo.toml and worker.sh\n"
     "  ordo init --cpp        # ordo.toml and worker.cpp\n";
 
 constexpr std::string_view kConfigText = R"(# Settings of Ordo. What is not set has its default.
@@ -58,6 +64,48 @@ for line in sys.stdin:
     print(json.dumps({"results": results}), flush=True)
 )";
 
+constexpr std::string_view kNodeText = R"(#!/usr/bin/env node
+// Jobs of the queue orders: one JSON line comes in, one JSON line goes out.
+const readline = require("node:readline");
+
+/** Does one job. What it throws fails the job, which is then tried again later. */
+async function perform(job) {
+  for (const payload of job.payloads) console.log("order", job.id, JSON.stringify(payload)); // goes to the log
+}
+
+(async () => {
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    const results = {};
+    for (const job of JSON.parse(line).jobs) {
+      try {
+        await perform(job);
+        results[job.id] = { ok: true };
+      } catch (error) {
+        results[job.id] = { error: String(error) };
+      }
+    }
+    console.log(JSON.stringify({ results }));
+  }
+})();
+)";
+
+constexpr std::string_view kShText = R"(#!/bin/sh
+# Jobs of the queue orders: one JSON line comes in, one JSON line goes out.
+
+# Does the jobs of one line (one, unless batch_size is set). If it fails they are tried again later.
+perform() {
+  printf 'order %s\n' "$1"  # lines that do not start with { go to the log
+}
+
+while IFS= read -r line; do
+  if perform "$line"; then
+    echo '{"ok":true}'
+  else
+    echo '{"ok":false,"error":"perform failed"}'
+  fi
+done
+)";
+
 constexpr std::string_view kCppText = R"(// Jobs of the queue orders. Build it with:
 //   c++ -std=c++20 -shared -fPIC worker.cpp -o libworker.so $(pkg-config --cflags --libs ordo)
 #include <cstdio>
@@ -92,12 +140,17 @@ void write_new(const NewFile& file) {
   if (!written || ::close(fd) != 0) fail();
 }
 
+/// The line of the config, and the file.
+std::pair<std::string, NewFile> worker_of(const InitValues& values) {
+  if (values.cpp) return {R"(library = "./libworker.so")", {"worker.cpp", std::string(kCppText)}};
+  if (values.node) return {R"(command = ["node", "worker.js"])", {"worker.js", std::string(kNodeText)}};
+  if (values.sh) return {R"(command = ["sh", "worker.sh"])", {"worker.sh", std::string(kShText)}};
+  return {R"(command = ["python3", "worker.py"])", {"worker.py", std::string(kPythonText)}};
+}
+
 int run_init(Context& context, const InitValues& values) {
-  const std::string how =
-      values.cpp ? "library = \"./libworker.so\"\n" : "command = [\"python3\", \"worker.py\"]\n";
-  const std::vector<NewFile> files = {{"ordo.toml", std::string(kConfigText) + how},
-                                      values.cpp ? NewFile{"worker.cpp", std::string(kCppText)}
-                                                 : NewFile{"worker.py", std::string(kPythonText)}};
+  const auto [how, worker] = worker_of(values);
+  const std::vector<NewFile> files = {{"ordo.toml", std::string(kConfigText) + how + "\n"}, worker};
   context.tried = true;
   for (const NewFile& file : files) {
     if (::access(file.name.c_str(), F_OK) != 0) continue;
@@ -119,8 +172,16 @@ void add_init(CLI::App& app, Context& context) {
   auto values = std::make_shared<InitValues>();
   CLI::App* init = add_command(app, context, "init", "Write a config and a first worker into this folder",
                                kInitExamples, values, run_init);
-  CLI::Option* python = init->add_flag("--python", values->python, "A worker in Python (default)");
-  init->add_flag("--cpp", values->cpp, "A worker in C++")->excludes(python);
+  std::vector<CLI::Option*> languages;
+  const auto language = [&](const std::string& name, bool& value, const std::string& what) {
+    CLI::Option* option = init->add_flag(name, value, what);
+    for (CLI::Option* other : languages) option->excludes(other);
+    languages.push_back(option);
+  };
+  language("--python", values->python, "A worker in Python (default)");
+  language("--node", values->node, "A worker in JavaScript, for Node.js");
+  language("--sh", values->sh, "A worker in the shell");
+  language("--cpp", values->cpp, "A worker in C++");
 }
 
 }  // namespace ordo::cli

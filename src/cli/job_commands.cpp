@@ -62,28 +62,6 @@ std::optional<JobStatus> status_of(const std::string& state) {
   refuse_arguments(fmt::format("jobs: no state is named '{}'; use one of {}", state, fmt::join(known, ", ")));
 }
 
-JobView job_of_dead(const std::string& queue, const DeadView& dead) {
-  JobView job{.queue = queue, .kind = dead.kind, .key = dead.key, .id = dead.id, .state = JobStatus::dead};
-  job.payloads = {dead.payload};
-  job.run_at = dead.died_at;
-  job.retry_count = dead.retry_count;
-  job.crashes = dead.crashes;
-  job.error = dead.error;
-  return job;
-}
-
-std::vector<JobView> dead_jobs(Admin& admin, const std::string& queue, const JobFilter& filter) {
-  std::vector<JobView> jobs;
-  const auto ids = filter.id.empty() ? std::vector<std::string>{} : std::vector{filter.id};
-  admin.dead(queue, ids, [&](const DeadView& dead) {
-    if (!filter.kind.empty() && dead.kind != filter.kind) return true;
-    if (!filter.key.empty() && dead.key != filter.key) return true;
-    jobs.push_back(job_of_dead(queue, dead));
-    return jobs.size() < filter.limit;
-  });
-  return jobs;
-}
-
 std::vector<JobView> queued_jobs(Admin& admin, const std::string& queue, JobFilter filter) {
   const std::size_t limit = filter.limit;
   filter.limit = std::numeric_limits<std::size_t>::max();  // running jobs stand before the queued ones
@@ -159,25 +137,28 @@ int run_jobs(Context& context, const JobsValues& values) {
   const JobFilter filter{
       .state = status, .id = values.id, .kind = values.kind, .key = values.key, .limit = values.limit};
   Admin admin = context.open_admin();
-  const auto jobs = status == JobStatus::dead ? dead_jobs(admin, values.queue, filter)
-                    : values.state == kQueued ? queued_jobs(admin, values.queue, filter)
-                                              : admin.jobs(values.queue, filter);
-  print(values.json ? json_array(jobs, job_json) : jobs_table(jobs));
+  const auto jobs =
+      values.state == kQueued ? queued_jobs(admin, values.queue, filter) : admin.jobs(values.queue, filter);
+  if (values.json) {
+    print_json(json_array(jobs, job_json));
+  } else {
+    print(jobs_table(jobs));
+  }
   return 0;
 }
 
 int show_job(Context& context, const JobValues& values) {
   Admin admin = context.open_admin();
-  const JobFilter filter{.id = values.id, .kind = values.kind, .key = values.key};
+  JobFilter filter{.id = values.id, .kind = values.kind, .key = values.key};
   auto jobs = admin.jobs(values.queue, filter);
-  const auto dead = dead_jobs(admin, values.queue, filter);
+  filter.state = JobStatus::dead;
+  const auto dead = admin.jobs(values.queue, filter);
   jobs.insert(jobs.end(), dead.begin(), dead.end());
-  if (values.json) print(json_array(jobs, job_json));
+  if (values.json) print_json(json_array(jobs, job_json));
   for (std::size_t i = 0; i < jobs.size() && !values.json; ++i)
     print((i > 0 ? "\n" : "") + job_sheet(jobs[i]));
   if (!jobs.empty()) return 0;
-  fmt::print(stderr, "ordo: no job '{}' in {}: it has ended, or was never pushed\n",
-             printable(values.id, 255), values.queue);
+  print_error(fmt::format("no job '{}' in {}: it has ended, or was never pushed", values.id, values.queue));
   return 1;
 }
 
@@ -190,10 +171,14 @@ int run_job(Context& context, const JobValues& values) {
   if (values.verb == "show") return show_job(context, values);
   Admin admin = context.open_admin();
   const JobName name{.id = values.id, .kind = values.kind, .key = values.key};
-  if (values.verb == "cancel") {
-    admin.cancel(values.queue, name);
-  } else {
-    admin.run_now(values.queue, name);
+  const bool is_there =
+      values.verb == "cancel" ? admin.cancel(values.queue, name) : admin.run_now(values.queue, name);
+  if (!is_there) {
+    print_error(
+        fmt::format("{}: no job '{}' is queued or runs in {}: it has ended or died, or was never pushed; "
+                    "nothing was done",
+                    values.verb, values.id, values.queue));
+    return 1;
   }
   print(values.json ? "{\"requested\":1}\n" : "requested\n");
   return 0;

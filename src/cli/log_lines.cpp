@@ -4,14 +4,14 @@
 
 #include <cerrno>
 #include <chrono>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/redact.h"
 #include "base/time_text.h"
-#include "cli/table.h"
+#include "cli/terminal_text.h"
 
 namespace ordo::cli {
 namespace {
@@ -46,10 +46,9 @@ std::string stamp_of(Time at) {
 std::string log_line(LogFormat format, Time at, LogLevel level, std::string_view message) {
   if (format == LogFormat::json) {
     return fmt::format(R"({{"time":"{}","level":"{}","message":{}}})", stamp_of(at), name_of(level),
-                       json_string(message));
+                       printable_json(json_string(redact(message))));
   }
-  constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-  return fmt::format("{} {:<7} {}", stamp_of(at), name_of(level), printable(message, kNoLimit));
+  return fmt::format("{} {:<7} {}", stamp_of(at), name_of(level), printable(redact(message)));
 }
 
 void Log::operator()(LogLevel level, std::string_view message) const {

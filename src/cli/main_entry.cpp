@@ -3,9 +3,16 @@
 
 #include <ordo/cli.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -23,6 +30,9 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kRefused = 2;
+constexpr const char* kOutOfMemory =
+    "no memory is left; raise the limit (ulimit -v, or the container's), or take fewer threads and a smaller "
+    "payload_cache";
 
 constexpr const char* kFirstSteps =
     "First steps:\n"
@@ -100,10 +110,7 @@ std::string refusal_of(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int fail(int code, std::string what) {
-  while (what.ends_with('\n')) what.pop_back();
-  std::ranges::replace(what, '\n', ' ');
-  std::fflush(stdout);
-  fmt::print(stderr, "ordo: {}\n", what);
+  print_error(std::move(what));
   return code;
 }
 
@@ -129,9 +136,28 @@ int run(int argc, char** argv, const std::function<void(Server&)>& load) {
   } catch (const Error& error) {
     const bool refused = error.kind() == ErrorKind::invalid_argument && !context.tried;
     return fail(refused ? kRefused : kFailed, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(kFailed, kOutOfMemory);
   } catch (const std::exception& error) {
     return fail(kFailed, error.what());
   }
+}
+
+/// Where an allocation fails and nobody can be told, the process ends like any that fails: its leases end
+/// with it.
+[[noreturn]] void end_where_nobody_catches() {
+  try {
+    if (const auto error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    for (const std::string_view part :
+         {std::string_view("ordo: "), std::string_view(kOutOfMemory), std::string_view("\n")})
+      static_cast<void>(::write(STDERR_FILENO, part.data(), part.size()));
+    ::_exit(kFailed);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ordo: %s\n", error.what());
+  } catch (...) {
+  }
+  std::abort();
 }
 
 }  // namespace
@@ -139,6 +165,7 @@ int run(int argc, char** argv, const std::function<void(Server&)>& load) {
 
 int main(int argc, char** argv, const std::function<void(Server&)>& load) {
   if (const auto code = run_as_guard(argc, argv)) return *code;
+  std::set_terminate(cli::end_where_nobody_catches);
   return cli::run(argc, argv, load);
 }
 

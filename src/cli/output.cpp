@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -10,9 +11,29 @@
 
 #include <ordo/error.hpp>
 
+#include "base/redact.h"
+
 namespace ordo::cli {
 
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void print_line(std::string_view line) { print(printable(line) + '\n'); }
+
+void print_json(std::string_view json) {
+  if (is_terminal(STDOUT_FILENO)) {
+    print(printable_json(json));
+  } else {
+    print(json);
+  }
+}
+
+void print_error(std::string what) {
+  while (what.ends_with('\n')) what.pop_back();
+  std::ranges::replace(what, '\n', ' ');
+  std::fflush(stdout);
+  const std::string line = "ordo: " + printable(redact(what)) + '\n';
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
 
 bool is_terminal(int fd) { return isatty(fd) == 1; }
 

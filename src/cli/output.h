@@ -6,8 +6,18 @@
 
 namespace ordo::cli {
 
-/// Writes to stdout; what does not fit into the device is told by finish_output().
+/// Writes to stdout; what does not fit into the device is told by finish_output(). The text is ours: what
+/// comes from elsewhere has gone through printable().
 void print(std::string_view text);
+
+/// A line for people, in which anything may stand: it goes through printable().
+void print_line(std::string_view line);
+
+/// JSON as it is; on a terminal, printable.
+void print_json(std::string_view json);
+
+/// "ordo: what" on stderr, in one printable line without passwords.
+void print_error(std::string what);
 
 /// Colours only for people: a terminal, and no NO_COLOR.
 Colours colours_of_stdout();

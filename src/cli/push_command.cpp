@@ -1,5 +1,7 @@
 // ordo push: one job from flags, or many from a file of JSON lines.
 
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -58,7 +60,11 @@ NewJob job_of(const PushValues& values) {
 int push_one(Context& context, const PushValues& values) {
   NewJob job = job_of(values);
   const std::string id = context.open_client().push(values.queue, std::move(job));
-  print(values.json ? fmt::format("{{\"pushed\":1,\"id\":{}}}\n", json_string(id)) : id + "\n");
+  if (values.json) {
+    print_json(fmt::format("{{\"pushed\":1,\"id\":{}}}\n", json_string(id)));
+  } else {
+    print((is_terminal(STDOUT_FILENO) ? printable(id) : id) + "\n");  // a script reads the id as it is
+  }
   return 0;
 }
 
@@ -75,7 +81,7 @@ int push_file(Context& context, const PushValues& values) {
     result = NdjsonPush(client, values.queue, show).run(lines);
   }
   if (result.line > 0) {
-    fmt::print(stderr, "ordo: pushed {}; line {}: {}\n", result.pushed, result.line, result.error);
+    print_error(fmt::format("pushed {}; line {}: {}", result.pushed, result.line, result.error));
     return 1;
   }
   print(values.json ? fmt::format("{{\"pushed\":{}}}\n", result.pushed)

@@ -28,7 +28,7 @@ struct QueueValues {
 int run_queues(Context& context, const ListValues& values) {
   const auto queues = context.open_admin().queues();
   if (values.json) {
-    print(json_array(queues, queue_json));
+    print_json(json_array(queues, queue_json));
     return 0;
   }
   Table table({{"QUEUE"}, {"SHARDS", Side::right}, {"STATE"}});
@@ -43,7 +43,7 @@ int run_queues(Context& context, const ListValues& values) {
 int list_nodes(Context& context, const NodesValues& values) {
   const auto nodes = context.open_admin().nodes();
   if (values.json) {
-    print(json_array(nodes, node_json));
+    print_json(json_array(nodes, node_json));
     return 0;
   }
   Table table({{"NODE"},
@@ -68,7 +68,7 @@ int list_nodes(Context& context, const NodesValues& values) {
   print(table.text(colours_of_stdout()));
   for (const NodeView& node : nodes) {
     for (const auto& queues : node.groups) {
-      print(fmt::format("placement group on {}: {}\n", node.id, fmt::join(queues, ", ")));
+      print_line(fmt::format("placement group on {}: {}", node.id, fmt::join(queues, ", ")));
       if (queues.size() > 1 && queues.size() == node.queues.size())
         print("  it holds every queue of this node: one node decides for all of them\n");
     }
@@ -81,10 +81,10 @@ int ask_node(Context& context, const NodesValues& values, const char* what,
   if (values.id.empty()) refuse_arguments("nodes: give the ID of a node; `ordo nodes` lists them");
   auto admin = context.open_admin();
   if (!(admin.*ask)(values.id)) {
-    fmt::print(stderr, "ordo: no node {} is registered; `ordo nodes` lists them\n", values.id);
+    print_error(fmt::format("no node {} is registered; `ordo nodes` lists them", values.id));
     return 1;
   }
-  print(fmt::format("requested: {} {}\n", values.id, what));
+  print_line(fmt::format("requested: {} {}", values.id, what));
   return 0;
 }
 
@@ -99,27 +99,26 @@ int run_nodes(Context& context, const NodesValues& values) {
 
 int run_pause(Context& context, const QueueValues& values) {
   context.open_admin().pause(values.queue);
-  print(fmt::format("requested: {} takes no new job until it is resumed\n", values.queue));
+  print_line(fmt::format("requested: {} takes no new job until it is resumed", values.queue));
   return 0;
 }
 
 int run_resume(Context& context, const QueueValues& values) {
   context.open_admin().resume(values.queue);
-  print(fmt::format("requested: {} takes jobs\n", values.queue));
+  print_line(fmt::format("requested: {} takes jobs", values.queue));
   return 0;
 }
 
 int run_remove(Context& context, const QueueValues& values) {
   const auto jobs = values.with_jobs ? Admin::RemoveJobs::with_jobs : Admin::RemoveJobs::refuse;
   if (!context.open_admin().remove(values.queue, jobs)) {
-    fmt::print(
-        stderr,
-        "ordo: cannot remove {}: it still has jobs or dead payloads; finish them, or remove them too with "
-        "--with-jobs\n",
-        values.queue);
+    print_error(fmt::format(
+        "cannot remove {}: it still has jobs or dead payloads; finish them, or remove them too with "
+        "--with-jobs",
+        values.queue));
     return 1;
   }
-  print(fmt::format("removed {}\n", values.queue));
+  print_line(fmt::format("removed {}", values.queue));
   return 0;
 }
 

@@ -28,18 +28,18 @@ ReshardResult reshard(Context& context, const ReshardValues& values) {
 int run_reshard(Context& context, const ReshardValues& values) {
   const auto result = reshard(context, values);
   if (values.json) {
-    print(fmt::format("{{\"queue\":{},\"from\":{},\"to\":{},\"entries\":{},\"states\":{},\"dead\":{}}}\n",
-                      json_string(values.queue), result.from, result.to, result.entries, result.states,
-                      result.dead));
+    print_json(fmt::format(
+        "{{\"queue\":{},\"from\":{},\"to\":{},\"entries\":{},\"states\":{},\"dead\":{}}}\n",
+        json_string(values.queue), result.from, result.to, result.entries, result.states, result.dead));
   } else {
-    print(fmt::format("{} has {} shards (before: {}); moved {} entries, {} states, {} dead payloads\n",
-                      values.queue, result.to, result.from, result.entries, result.states, result.dead));
+    print_line(fmt::format("{} has {} shards (before: {}); moved {} entries, {} states, {} dead payloads",
+                           values.queue, result.to, result.from, result.entries, result.states, result.dead));
   }
   const auto config = context.config();
   const auto* options = config.find(values.queue);
   if (options != nullptr && options->shards != result.to) {
-    fmt::print(stderr, "ordo: the config says shards = {} for {}; set {} before a node is started with it\n",
-               options->shards, values.queue, result.to);
+    print_error(fmt::format("the config says shards = {} for {}; set {} before a node is started with it",
+                            options->shards, values.queue, result.to));
   }
   return 0;
 }

@@ -54,6 +54,7 @@ ObjectText counts_text(const QueueStats& stats) {
       .number("awaiting", stats.awaiting);
   object.number("dead", stats.dead).number("blocked_by_lock", stats.blocked_by_lock).real("lag", stats.lag);
   object.number("processed", stats.processed).number("failed", stats.failed);
+  object.number("unreadable", stats.unreadable).number("waits_for_newer", stats.waits_for_newer);
   return object;
 }
 

@@ -36,13 +36,13 @@ TEST(Shapes, of_stats) {
   stats.total.length = 3;
   stats.total.lag = 1.5;
   stats.by_queue = {{"orders", {.length = 3, .due = 1, .scheduled = 2, .lag = 1.5, .paused = true}}};
-  EXPECT_EQ(
-      stats_json(stats),
-      R"({"total":{"length":3,"due":0,"scheduled":0,"retrying":0,"running":0,"awaiting":0,"dead":0,)"
-      R"("blocked_by_lock":0,"lag":1.5,"processed":0,"failed":0},"by_queue":{"orders":{"length":3,"due":1,)"
-      R"("scheduled":2,"retrying":0,"running":0,"awaiting":0,"dead":0,"blocked_by_lock":0,"lag":1.5,)"
-      R"("processed":0,"failed":0,"paused":true}}})"
-      "\n");
+  EXPECT_EQ(stats_json(stats),
+            R"({"total":{"length":3,"due":0,"scheduled":0,"retrying":0,"running":0,"awaiting":0,"dead":0,)"
+            R"("blocked_by_lock":0,"lag":1.5,"processed":0,"failed":0,"unreadable":0,"waits_for_newer":0},)"
+            R"("by_queue":{"orders":{"length":3,"due":1,)"
+            R"("scheduled":2,"retrying":0,"running":0,"awaiting":0,"dead":0,"blocked_by_lock":0,"lag":1.5,)"
+            R"("processed":0,"failed":0,"unreadable":0,"waits_for_newer":0,"paused":true}}})"
+            "\n");
 }
 
 TEST(Shapes, of_queues_and_nodes) {

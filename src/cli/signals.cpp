@@ -6,10 +6,15 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <utility>
 
-#include "base/assert.h"
+#include <ordo/error.hpp>
+
+#include "base/start_thread.h"
 
 namespace ordo::cli {
 namespace {
@@ -33,8 +38,10 @@ SignalThread::SignalThread(SignalActions actions) : actions_(std::move(actions))
   const sigset_t set = signals_of_node();
   events_ = ::signalfd(-1, &set, SFD_CLOEXEC);
   the_end_ = ::eventfd(0, EFD_CLOEXEC);
-  ORDO_ASSERT(events_ >= 0 && the_end_ >= 0);
-  thread_ = std::jthread([this] { run(); });
+  if (events_ < 0 || the_end_ < 0) {
+    throw Error(ErrorKind::unavailable, std::string("cannot wait for signals: ") + std::strerror(errno));
+  }
+  thread_ = start_thread([this] { run(); });
 }
 
 SignalThread::~SignalThread() {
@@ -62,7 +69,11 @@ void SignalThread::take(int signal) {
   if (signal == SIGTSTP) return actions_.quiet();
   if (signal == SIGTTIN) return actions_.traces();
   if (!stopping_.exchange(true)) {
-    stopper_ = std::jthread([this] { actions_.stop(); });
+    try {
+      stopper_ = start_thread([this] { actions_.stop(); });
+    } catch (const Error&) {
+      actions_.stop();  // an INT is not heard meanwhile
+    }
   } else if (signal == SIGINT) {
     actions_.stop_now();
   }

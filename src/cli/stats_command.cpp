@@ -30,6 +30,18 @@ Cell count_cell(std::uint64_t count, Tone tone) {
   return {fmt::to_string(count), count > 0 ? tone : Tone::dim};
 }
 
+std::string remark_of(const QueueStats& stats) {
+  std::vector<std::string> remarks;
+  if (stats.paused) remarks.emplace_back("paused");
+  if (stats.unreadable > 0) remarks.push_back(fmt::format("{} unreadable", stats.unreadable));
+  if (stats.waits_for_newer > 0) {
+    remarks.push_back(fmt::format("{} shard{} wait{} for a newer node", stats.waits_for_newer,
+                                  stats.waits_for_newer == 1 ? "" : "s",
+                                  stats.waits_for_newer == 1 ? "s" : ""));
+  }
+  return fmt::format("{}", fmt::join(remarks, ", "));
+}
+
 std::vector<Cell> stats_row(const std::string& name, const QueueStats& stats) {
   return {{name},
           count_cell(stats.length, Tone::plain),
@@ -42,7 +54,7 @@ std::vector<Cell> stats_row(const std::string& name, const QueueStats& stats) {
           {fmt::format("{:.1f}s", stats.lag), stats.lag > 0 ? Tone::plain : Tone::dim},
           count_cell(stats.processed, Tone::plain),
           count_cell(stats.failed, Tone::plain),
-          {stats.paused ? "paused" : "", Tone::warning}};
+          {remark_of(stats), Tone::warning}};
 }
 
 std::string stats_table(const Stats& stats) {
@@ -73,6 +85,14 @@ std::string stats_line(const QueueStats& total) {
       total.lag, total.processed, total.failed);
 }
 
+void show(const Stats& stats, const StatsValues& values, const std::string& text) {
+  if (values.json) {
+    print_json(stats_json(stats));
+  } else {
+    print(text);
+  }
+}
+
 /// Whether INT or TERM arrives within a second. They must be blocked.
 bool is_ended_within_second(const sigset_t& signals) {
   const timespec second{.tv_sec = 1, .tv_nsec = 0};
@@ -96,7 +116,7 @@ int watch_stats(Context& context, const StatsValues& values) {
     if (redraw) {
       print("\033[H\033[2J" + stats_table(stats));
     } else {
-      print(values.json ? stats_json(stats) : stats_line(stats.total));
+      show(stats, values, stats_line(stats.total));
     }
     finish_output();
   } while (!is_ended_within_second(signals));
@@ -106,7 +126,7 @@ int watch_stats(Context& context, const StatsValues& values) {
 int run_stats(Context& context, const StatsValues& values) {
   if (values.watch) return watch_stats(context, values);
   const Stats stats = context.open_admin().stats();
-  print(values.json ? stats_json(stats) : stats_table(stats));
+  show(stats, values, stats_table(stats));
   return 0;
 }
 

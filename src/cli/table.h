@@ -6,14 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/terminal_text.h"
+
 namespace ordo::cli {
-
-/// Columns a terminal uses for `text`: wide characters take two, combining marks none.
-std::size_t display_width(std::string_view text);
-
-/// Text that cannot disturb a terminal or a table: control characters and bytes that are not UTF-8 are
-/// written as escapes, and what is wider than `most` columns ends in "…".
-std::string printable(std::string_view text, std::size_t most);
 
 enum class Tone : std::uint8_t { plain, dim, good, warning, bad };
 

@@ -19,7 +19,17 @@ TEST(Printable, escapes_what_could_disturb_a_terminal) {
   EXPECT_EQ(printable("a\nb\tc\x1b[31m", 60), "a\\nb\\tc\\x1b[31m");
   EXPECT_EQ(printable("\xff", 60), "\\xff");
   EXPECT_EQ(printable("a\u202Eb", 60), "a\\u202eb");  // NOLINT(misc-misleading-bidirectional)
+  for (const char* text :
+       {"\u061c", "\u009b", "\u2066", "\u00ad", "\U000e0041", "\xc2", "\xe2\x80", "\x7f"}) {
+    EXPECT_TRUE(printable(text).starts_with('\\')) << printable(text);
+  }
   EXPECT_EQ(printable("заказ", 60), "заказ");
+}
+
+TEST(Printable, json_keeps_its_meaning) {
+  EXPECT_EQ(printable_json("{\"a\":\"\u009b\u202e\U000e0041\x7f\",\n\"b\":\"заказ🚀\"}"),  // NOLINT
+            "{\"a\":\"\\u009b\\u202e\\udb40\\udc41\\u007f\",\n\"b\":\"заказ🚀\"}");
+  EXPECT_EQ(printable_json("\"\xff\""), "\"\\ufffd\"");
 }
 
 TEST(Printable, cuts_by_width) {

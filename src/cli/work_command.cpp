@@ -90,7 +90,9 @@ ServerHooks hooks_of_work(const Log& log) {
   ServerHooks hooks;
   hooks.on_lease_lost = [&log] {
     log(LogLevel::error,
-        "the leases are lost and runs did not stop in time: leaving at once, so that nothing runs twice");
+        "the leases were lost, and runs in threads go on although they were asked to stop: leaving, so that "
+        "a "
+        "new process can take part again");
     leave_now(1);
   };
   return hooks;

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
+#include <limits>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include <ordo/error.hpp>
 
+#include "base/time_text.h"
 #include "client/admin_impl.h"
 #include "client/reshard.h"
 #include "domain/placement.h"
@@ -21,6 +24,8 @@ namespace ordo {
 namespace {
 
 constexpr std::size_t kDeadPage = 500;
+constexpr std::size_t kDeadBytes = 64U << 20;  // of payloads that are kept while the dead are grouped
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
 JobView view_of(const std::string& queue, const domain::JobSnapshot& job, Time now) {
   JobView view;
@@ -44,6 +49,61 @@ JobView view_of(const std::string& queue, const domain::JobSnapshot& job, Time n
   return view;
 }
 
+/// The order of starts over the shards of a queue: what runs, then what is due, then the rest as it becomes
+/// due.
+class StartsBefore {
+ public:
+  StartsBefore(QueueOptions options, Time now) : options_(std::move(options)), now_(now) {}
+
+  bool operator()(const domain::JobSnapshot& a, const domain::JobSnapshot& b) const {
+    return place_of(a) < place_of(b);
+  }
+
+ private:
+  using Order = std::tuple<int, Time, std::int32_t, Time, std::int32_t>;
+
+  Order place_of(const domain::JobSnapshot& job) const {
+    if (job.place == domain::Place::running) return {0, Time{}, 0, job.run_at, 0};
+    if (job.run_at > now_) return {2, Time{}, 0, job.run_at, job.priority};
+    if (options_.order == DueOrder::priority) return {1, Time{}, job.priority, job.run_at, 0};
+    const auto since = job.run_at.time_since_epoch();
+    const auto width = std::max(options_.granularity, Duration{1});
+    const Time slot{since - ((since % width) + width) % width};
+    return {1, slot, job.priority, job.run_at, 0};
+  }
+
+  QueueOptions options_;
+  Time now_;
+};
+
+/// An owner's own runs as if they were lent: then a rebuilt shard tells the running jobs from those queued
+/// beside them, as it does for lent ones.
+void list_own_runs(store::ShardId shard, domain::Counts& counts) {
+  std::set<domain::Seq> lent;
+  for (const auto& run : counts.lent) {
+    for (const auto& job : run.jobs) {
+      for (const auto& [seq, score] : job.pieces) lent.insert(seq);
+    }
+  }
+  for (const auto last : counts.running_now) {
+    if (lent.contains(last)) continue;
+    domain::LentRun run;
+    run.name = {shard, 0, last};
+    run.jobs.push_back({{{last, 0.0}}});
+    counts.lent.push_back(std::move(run));
+  }
+}
+
+/// One that cannot be read is listed with its bytes, and left where it is.
+domain::DeadPayload payload_of(const store::DeadRow& row) {
+  auto read = domain::decode_dead(row.bytes);
+  if (read) return *std::move(read);
+  auto dead = domain::dead_entry(0, row.bytes, read.why());
+  dead.id = dead.key = "dead-" + std::to_string(row.no);
+  dead.is_entry = false;
+  return dead;
+}
+
 void append_and_wait(store::Store& store, std::vector<store::NewEntry> entries) {
   std::promise<void> stored;
   store.append(std::move(entries), [&](std::exception_ptr error) {
@@ -56,21 +116,33 @@ void append_and_wait(store::Store& store, std::vector<store::NewEntry> entries) 
   stored.get_future().get();
 }
 
+/// Which of the jobs of an id is meant?
+Error several(std::string_view queue, const std::string& id,
+              const std::set<std::pair<std::string, std::string>>& kinds_and_keys) {
+  constexpr std::size_t kNamed = 10;
+  std::string names;
+  std::size_t left = kinds_and_keys.size();
+  for (const auto& [kind, key] : kinds_and_keys) {
+    if (kinds_and_keys.size() - left == kNamed) break;
+    names += fmt::format("{}kind '{}' key '{}'", names.empty() ? "" : ", ", kind, key);
+    --left;
+  }
+  if (left > 0) names += fmt::format(" and {} more", left);
+  return Error(
+      ErrorKind::invalid_argument,
+      fmt::format("{} jobs of queue '{}' have the id '{}': {}; nothing was done; name the kind and the key",
+                  kinds_and_keys.size(), queue, id, names));
+}
+
 }  // namespace
 
 std::vector<QueueView> Admin::Impl::queues() {
   std::vector<QueueView> views;
   const auto list = handle_->store().queues();
-  const auto numbers = stats();
-  const auto running_of = [&](const std::string& name) {
-    for (const auto& [queue, counts] : numbers.by_queue) {
-      if (queue == name) return counts.running;
-    }
-    return std::uint64_t{0};
-  };
+  const auto starting = not_paused_yet(list);
   for (const auto& queue : list.queues) {
     if (queue.is_hidden()) continue;
-    const char* state = !queue.paused ? "running" : running_of(queue.name) > 0 ? "pausing" : "paused";
+    const char* state = !queue.paused ? "running" : starting.contains(queue.number) ? "pausing" : "paused";
     if (list.find(store::QueueDefinition::hidden_name(queue.name)) != nullptr) state = "resharding";
     views.push_back({queue.name, queue.shards, state});
   }
@@ -80,12 +152,36 @@ std::vector<QueueView> Admin::Impl::queues() {
   return views;
 }
 
+// Paused queues, by number, of which something runs or an owner has not said that nothing starts any more.
+std::set<std::uint32_t> Admin::Impl::not_paused_yet(const store::QueueList& list) {
+  std::map<std::uint32_t, std::string> paused;
+  for (const auto& queue : list.queues) {
+    if (queue.paused) paused.emplace(queue.number, queue.name);
+  }
+  std::set<std::uint32_t> starting;
+  if (paused.empty()) return starting;
+  std::map<std::string, runtime::NodeFacts> nodes;
+  for (const auto& node : handle_->store().nodes()) {
+    if (!node.gone) nodes.emplace(node.id, runtime::decode_node_facts(node.facts).or_empty());
+  }
+  for (const auto& row : handle_->store().shards()) {
+    const auto queue = paused.find(row.shard.queue);
+    const auto owner = nodes.find(row.owner);
+    if (queue == paused.end() || owner == nodes.end()) continue;
+    const auto& told = owner->second.paused;
+    const bool obeys = !told || std::ranges::find(*told, queue->second) != told->end();
+    if (!obeys || domain::decode_counts(row.counts).or_empty().running > 0) starting.insert(queue->first);
+  }
+  return starting;
+}
+
 std::vector<NodeView> Admin::Impl::nodes() {
   std::vector<NodeView> views;
   const auto shards = handle_->store().shards();
   const auto nodes = handle_->store().nodes();
   for (const auto& node : nodes) {
-    const auto facts = runtime::decode_node_facts(node.facts);
+    const auto read = runtime::decode_node_facts(node.facts);
+    const auto facts = read ? *read : runtime::NodeFacts{.host = "unknown"};
     NodeView view;
     view.id = node.id;
     view.host = facts.host;
@@ -93,7 +189,7 @@ std::vector<NodeView> Admin::Impl::nodes() {
     view.threads = facts.threads;
     view.started = facts.started;
     view.alive = !node.gone;
-    view.quiet = node.request != store::NodeRequest::none || facts.stopping;
+    view.quiet = node.request != store::NodeRequest::none || facts.stopping || facts.quiet;
     for (const auto& [queue, kind] : facts.kinds) {
       if (view.queues.empty() || view.queues.back() != queue) view.queues.push_back(queue);
     }
@@ -113,7 +209,7 @@ std::vector<std::pair<std::vector<std::string>, std::string>> Admin::Impl::group
     const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards) {
   std::vector<std::pair<std::string, std::string>> told;
   for (const auto& node : nodes) {
-    const auto facts = runtime::decode_node_facts(node.facts);
+    const auto facts = runtime::decode_node_facts(node.facts).or_empty();
     if (!node.gone) told.insert(told.end(), facts.groups.begin(), facts.groups.end());
   }
   std::map<std::string, std::vector<std::string>> linked;
@@ -147,7 +243,17 @@ std::vector<Finding> Admin::Impl::examine() {
     findings.push_back({Finding::Level::warning, "node " + node.id + " has died and is not forgotten yet",
                         "another node of its queues takes over its shards; start one if there is none"});
   }
+  for (const auto& row : handle_->store().nodes()) {
+    const auto facts = runtime::decode_node_facts(row.facts).or_empty();
+    if (row.gone || facts.commit_error.empty()) continue;
+    findings.push_back({Finding::Level::bad,
+                        fmt::format("node {} cannot write what has ended since {}: {}", row.id,
+                                    format_time(facts.commit_error_since), facts.commit_error),
+                        "its jobs wait, or run again on another node: mend the cause, or stop the node"});
+  }
   examine_queues(findings);
+  examine_kinds(findings);
+  examine_records(findings);
   for (const auto& [queues, owner] : groups(handle_->store().nodes(), handle_->store().shards())) {
     if (!owner.empty()) continue;
     findings.push_back({Finding::Level::warning,
@@ -188,9 +294,48 @@ void Admin::Impl::examine_queues(std::vector<Finding>& findings) {
   }
 }
 
+// What of the store cannot be read, and what waits for that.
+void Admin::Impl::examine_records(std::vector<Finding>& findings) {
+  for (const auto& node : handle_->store().nodes()) {
+    const auto facts = runtime::decode_node_facts(node.facts);
+    if (facts) continue;
+    findings.push_back({Finding::Level::warning,
+                        fmt::format("what node {} says of itself cannot be read: {}", node.id, facts.why()),
+                        "it works on; nothing is lent to it. Run nodes of the same version"});
+  }
+  for (const auto& row : handle_->store().shards()) {
+    const auto counts = domain::decode_counts(row.counts);
+    if (counts || counts.needs() != 0) continue;
+    findings.push_back({Finding::Level::warning,
+                        fmt::format("the counts of shard {} of queue number {} cannot be read: {}",
+                                    row.shard.index, row.shard.queue, counts.why()),
+                        "its owner counts anew"});
+  }
+  for (const auto& [queue, stats] : stats().by_queue) {
+    if (stats.unreadable > 0) {
+      findings.push_back({Finding::Level::warning,
+                          fmt::format("{} stored {} of queue '{}' could not be read and went to the dead",
+                                      stats.unreadable, stats.unreadable == 1 ? "record" : "records", queue),
+                          fmt::format("see `ordo dead {} list`; a version that can read them runs them after "
+                                      "`ordo dead {} retry`",
+                                      queue, queue)});
+    }
+    if (stats.waits_for_newer > 0) {
+      findings.push_back(
+          {Finding::Level::bad,
+           fmt::format("{} {} of queue '{}' {} for a newer node: a newer version of Ordo wrote "
+                       "there what this one must not guess",
+                       stats.waits_for_newer, stats.waits_for_newer == 1 ? "shard" : "shards", queue,
+                       stats.waits_for_newer == 1 ? "waits" : "wait"),
+           "start a node of that version; nothing is lost meanwhile"});
+    }
+  }
+}
+
 Admin::Impl::Shards Admin::Impl::rebuild(const store::QueueDefinition& queue,
                                          const std::vector<store::ShardId>& ids,
-                                         domain::PayloadBudget& budget) {
+                                         domain::PayloadBudget& budget, const std::set<store::ShardId>& owned,
+                                         std::map<store::ShardId, std::uint64_t>* behind_newer) {
   auto& store = handle_->store();
   const auto* options = handle_->config().find(queue.name);
   QueueOptions rules = options != nullptr ? *options : QueueOptions{};
@@ -204,63 +349,59 @@ Admin::Impl::Shards Admin::Impl::rebuild(const store::QueueDefinition& queue,
     auto& shard = *shards.emplace_back(std::make_unique<domain::Shard>(rules, budget));
     by_id[fact.shard] = &shard;
     std::vector<std::pair<domain::Seq, domain::JobState>> states;
-    for (const auto& row : fact.states) states.emplace_back(row.seq, domain::decode_state(row.bytes));
-    shard.load({}, std::move(states), domain::decode_counts(fact.counts));
+    std::vector<std::pair<const store::StateRow*, std::string>> lost;
+    store::Seq head = 0;
+    for (const auto& row : fact.states) {
+      auto state = domain::decode_state(row.bytes);
+      if (state) {
+        states.emplace_back(row.seq, *std::move(state));
+      } else {
+        lost.emplace_back(&row, state.why());
+        head = ~store::Seq{0};
+      }
+    }
+    auto counts = domain::decode_counts(fact.counts).or_empty();
+    if (owned.contains(fact.shard)) list_own_runs(fact.shard, counts);
+    shard.load({.head = head}, std::move(states), counts);
+    for (const auto& [row, why] : lost) shard.lose_state(row->seq, row->bytes, why);
   }
+  std::map<store::ShardId, std::uint64_t> left_out;
   const auto log = store.open_log();
   for (const auto id : ids) log->add(id);
   for (bool at_end = false; !at_end;) {
     const auto chunk = log->read(kLogRows);
     at_end = chunk.at_end;
     for (const auto& row : chunk.rows) {
-      by_id.at(row.shard)->apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now);
+      const auto entry = domain::decode_entry(chunk.body(row));
+      if (entry.needs() != 0 || left_out.contains(row.shard)) {
+        ++left_out[row.shard];
+      } else if (entry) {
+        by_id.at(row.shard)->apply({row.seq, row.at, *entry}, now);
+      } else {
+        by_id.at(row.shard)->apply_unreadable(row.seq, chunk.body(row), entry.why());
+      }
     }
   }
+  if (behind_newer != nullptr) *behind_newer = std::move(left_out);
   return shards;
 }
 
-// As the owners said last, at most a second ago.
-std::map<store::ShardId, std::set<domain::Seq>> Admin::Impl::running_now() {
+// Those with a living owner: what it said last runs there, at most a second ago.
+std::set<store::ShardId> Admin::Impl::owned_now() {
   std::set<std::string> alive;
   for (const auto& node : handle_->store().nodes()) {
     if (!node.gone) alive.insert(node.id);
   }
-  std::map<store::ShardId, std::set<domain::Seq>> running;
+  std::set<store::ShardId> owned;
   for (const auto& row : handle_->store().shards()) {
-    if (!alive.contains(row.owner)) continue;
-    const auto counts = domain::decode_counts(row.counts);
-    running[row.shard].insert(counts.running_now.begin(), counts.running_now.end());
+    if (alive.contains(row.owner)) owned.insert(row.shard);
   }
-  return running;
+  return owned;
 }
 
 std::vector<JobView> Admin::Impl::jobs(std::string_view name, const JobFilter& filter) {
+  if (filter.state == JobStatus::dead) return dead_jobs(name, filter);
   std::vector<JobView> views;
-  if (filter.state == JobStatus::dead) {
-    dead(name, filter.id.empty() ? std::vector<std::string>{} : std::vector{filter.id},
-         [&](const DeadView& row) {
-           if (!filter.kind.empty() && row.kind != filter.kind) return true;
-           if (!filter.key.empty() && row.key != filter.key) return true;
-           JobView* last = views.empty() ? nullptr : &views.back();
-           if (last != nullptr && last->id == row.id && last->kind == row.kind && last->key == row.key) {
-             last->payloads.push_back(row.payload);
-             return true;
-           }
-           if (views.size() == filter.limit) return false;
-           views.push_back({std::string(name),
-                            row.kind,
-                            row.key,
-                            row.id,
-                            JobStatus::dead,
-                            {row.payload},
-                            row.died_at,
-                            row.retry_count,
-                            row.crashes,
-                            row.error});
-           return true;
-         });
-    return views;
-  }
   const auto queue = handle_->existing_queue(name);
   if (!queue) return views;
   std::vector<store::ShardId> ids;
@@ -270,41 +411,72 @@ std::vector<JobView> Admin::Impl::jobs(std::string_view name, const JobFilter& f
   }
   domain::PayloadBudget budget;
   const auto now = handle_->store().now();
-  auto running = running_now();
-  const auto shards = rebuild(*queue, ids, budget);
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    const auto& runs = running[ids[i]];
-    for (auto& job : shards[i]->snapshot(domain::Shard::View::live)) {
-      const auto first = std::min_element(job.pieces.begin(), job.pieces.end());
-      if (runs.contains(first->first)) job.place = domain::Place::running;
+  const auto shards = rebuild(*queue, ids, budget, owned_now());
+  std::vector<std::pair<domain::JobSnapshot, JobView>> found;
+  for (const auto& shard : shards) {
+    for (auto& job : shard->snapshot(domain::Shard::View::live)) {
       if (!filter.id.empty() && job.id != filter.id) continue;
       if (!filter.kind.empty() && job.kind != filter.kind) continue;
       if (!filter.key.empty() && job.key != filter.key) continue;
       auto view = view_of(queue->name, job, now);
       if (filter.state && view.state != *filter.state) continue;
-      views.push_back(std::move(view));
+      found.emplace_back(std::move(job), std::move(view));
     }
   }
-  std::stable_sort(views.begin(), views.end(),
-                   [](const auto& a, const auto& b) { return a.run_at < b.run_at; });
-  if (views.size() > filter.limit) views.resize(filter.limit);
+  const auto* options = handle_->config().find(queue->name);
+  const StartsBefore before(options != nullptr ? *options : QueueOptions{}, now);
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const auto& a, const auto& b) { return before(a.first, b.first); });
+  if (found.size() > filter.limit) found.resize(filter.limit);
+  views.reserve(found.size());
+  for (auto& [job, view] : found) views.push_back(std::move(view));
   return views;
 }
 
-void Admin::Impl::control(std::string_view name, const JobName& job, domain::EntryType type) {
+std::vector<JobView> Admin::Impl::dead_jobs(std::string_view name, const JobFilter& filter) {
+  std::vector<JobView> views;
+  const auto ids = filter.id.empty() ? std::vector<std::string>{} : std::vector{filter.id};
+  dead(name, ids, [&](const DeadView& row) {
+    if (!filter.kind.empty() && row.kind != filter.kind) return true;
+    if (!filter.key.empty() && row.key != filter.key) return true;
+    const bool is_more = !views.empty() && views.back().id == row.id && views.back().kind == row.kind &&
+                         views.back().key == row.key;
+    if (!is_more && views.size() == filter.limit) return false;
+    if (!is_more) {
+      auto& job = views.emplace_back();
+      job.queue = name;
+      job.kind = row.kind;
+      job.key = row.key;
+      job.id = row.id;
+      job.state = JobStatus::dead;
+    }
+    JobView& job = views.back();
+    job.payloads.push_back(row.payload);
+    job.run_at = row.died_at;
+    job.retry_count = row.retry_count;
+    job.crashes = row.crashes;
+    job.error = row.error;
+    return true;
+  });
+  return views;
+}
+
+bool Admin::Impl::control(std::string_view name, const JobName& job, domain::EntryType type) {
   if (job.id.empty()) throw Error(ErrorKind::invalid_argument, "a job needs an id");
   const auto queue = handle_->open_queue(name);
+  std::set<std::pair<std::string, std::string>> fitting;  // (kind, key)
+  for (const auto& found : jobs(name, {.id = job.id, .kind = job.kind, .key = job.key, .limit = kNoLimit})) {
+    fitting.emplace(found.kind, found.key);
+  }
+  if (fitting.empty()) return false;
+  if (fitting.size() > 1) throw several(name, job.id, fitting);
   domain::Entry entry;
   entry.type = type;
   entry.id = job.id;
-  entry.kind = job.kind.empty() ? std::string_view(queue.name) : job.kind;
-  entry.key = job.key;
-  std::vector<store::NewEntry> entries;
-  for (std::uint32_t i = 0; i < queue.shards; ++i) {
-    const bool asked = job.key.empty() || domain::shard_of(job.key, queue.shards) == i;
-    if (asked) entries.push_back({{queue.number, i}, domain::encode(entry)});
-  }
-  append_and_wait(handle_->store(), std::move(entries));
+  std::tie(entry.kind, entry.key) = *fitting.begin();
+  append_and_wait(handle_->store(),
+                  {{{queue.number, domain::shard_of(entry.key, queue.shards)}, domain::encode(entry)}});
+  return true;
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -321,7 +493,7 @@ void Admin::Impl::each_dead(std::string_view name, const std::optional<std::vect
     const auto rows = handle_->store().dead(queue->number, after, kDeadPage);
     for (const auto& row : rows) {
       after = row.no;
-      const auto payload = domain::decode_dead(row.bytes);
+      const auto payload = payload_of(row);
       if (ids && !wanted.contains(payload.id)) continue;
       if (!visit(*queue, row, payload)) return;
     }
@@ -329,15 +501,43 @@ void Admin::Impl::each_dead(std::string_view name, const std::optional<std::vect
   }
 }
 
+// Grouped: one look at all rows tells which belong together. Payloads beyond a budget are read again, one by
+// one, when it is their turn.
 void Admin::Impl::dead(std::string_view queue, const std::vector<std::string>& ids,
                        const std::function<bool(const DeadView&)>& visit) {
-  each_dead(queue, ids.empty() ? std::nullopt : std::optional(ids),
-            [&](const auto&, const store::DeadRow& row, const domain::DeadPayload& dead) {
-              DeadView view{
-                  row.no, dead.kind,        dead.key,     dead.id,         {dead.payload, dead.score},
-                  row.at, dead.retry_count, dead.crashes, dead.error_kind, dead.error};
-              return visit(view);
-            });
+  struct Row {
+    std::uint64_t no = 0;
+    std::optional<DeadView> view;
+  };
+  const auto view_of_row = [](const store::DeadRow& row, const domain::DeadPayload& dead) {
+    return DeadView{row.no, dead.kind,        dead.key,     dead.id,         {dead.payload, dead.score},
+                    row.at, dead.retry_count, dead.crashes, dead.error_kind, dead.error};
+  };
+  std::vector<std::vector<Row>> jobs;
+  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;
+  std::size_t kept = 0;
+  std::uint32_t number = 0;
+  const auto wanted = ids.empty() ? std::nullopt : std::optional(ids);
+  each_dead(queue, wanted, [&](const auto& definition, const auto& row, const auto& payload) {
+    number = definition.number;
+    const auto [place, is_new] = places.try_emplace({payload.kind, payload.key, payload.id}, jobs.size());
+    if (is_new) jobs.emplace_back();
+    auto& added = jobs[place->second].emplace_back(Row{row.no, {}});
+    kept += row.bytes.size();
+    if (kept <= kDeadBytes) added.view = view_of_row(row, payload);
+    return true;
+  });
+  for (auto& job : jobs) {
+    for (auto& row : job) {
+      if (!row.view) {
+        const auto again = handle_->store().dead(number, row.no - 1, 1);
+        if (again.empty() || again.front().no != row.no) continue;  // it has been brought back meanwhile
+        row.view = view_of_row(again.front(), payload_of(again.front()));
+      }
+      if (!visit(*row.view)) return;
+      row.view.reset();
+    }
+  }
 }
 
 std::size_t Admin::Impl::change_dead(std::string_view name,
@@ -356,9 +556,15 @@ std::size_t Admin::Impl::change_dead(std::string_view name,
   each_dead(
       name, ids,
       [&](const store::QueueDefinition& queue, const store::DeadRow& row, const domain::DeadPayload& dead) {
+        if (revive && !domain::decode_dead(row.bytes)) return true;  // for a version that can read it
         number = queue.number;
         nos.push_back(row.no);
-        if (revive) {
+        if (revive && dead.is_entry) {
+          // As it stood in the log; who can read it knows, after a reshard, too, where its key belongs.
+          const auto entry = domain::decode_entry(dead.payload);
+          const auto index = entry ? domain::shard_of(entry->key, queue.shards) : row.shard.index;
+          entries.push_back({{queue.number, index}, dead.payload});
+        } else if (revive) {
           domain::Entry entry;
           entry.type = domain::EntryType::revive;
           entry.kind = dead.kind;
@@ -367,6 +573,7 @@ std::size_t Admin::Impl::change_dead(std::string_view name,
           entry.score = dead.score;
           entry.options = dead.options;
           entry.payload = dead.payload;
+          entry.fields = dead.entry_fields;
           entries.push_back({row.shard, domain::encode(entry)});
         }
         if (nos.size() == kDeadPage) flush();
@@ -431,11 +638,11 @@ bool Admin::stop_node(const std::string& id) { return impl_->request(id, store::
 std::vector<JobView> Admin::jobs(std::string_view queue, const JobFilter& filter) {
   return impl_->jobs(queue, filter);
 }
-void Admin::cancel(std::string_view queue, const JobName& job) {
-  impl_->control(queue, job, domain::EntryType::cancel);
+bool Admin::cancel(std::string_view queue, const JobName& job) {
+  return impl_->control(queue, job, domain::EntryType::cancel);
 }
-void Admin::run_now(std::string_view queue, const JobName& job) {
-  impl_->control(queue, job, domain::EntryType::run_now);
+bool Admin::run_now(std::string_view queue, const JobName& job) {
+  return impl_->control(queue, job, domain::EntryType::run_now);
 }
 void Admin::dead(std::string_view queue, const std::vector<std::string>& ids,
                  const std::function<bool(const DeadView&)>& visit) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -21,16 +22,20 @@ class Admin::Impl {
   /// Nothing of the queues that `served` admits is due, running, in back-off, or asked for and not yet read.
   bool drained(const std::function<bool(const std::string&)>& served);
   std::vector<QueueView> queues();
+  std::set<std::uint32_t> not_paused_yet(const store::QueueList& list);
   std::vector<NodeView> nodes();
   std::vector<std::pair<std::vector<std::string>, std::string>> groups(
       const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
   std::vector<Finding> examine();
   void examine_queues(std::vector<Finding>& findings);
+  void examine_kinds(std::vector<Finding>& findings);
+  void examine_records(std::vector<Finding>& findings);
   bool request(const std::string& node, store::NodeRequest request) {
     return handle_->store().request(node, request);
   }
   std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter);
-  void control(std::string_view queue, const JobName& job, domain::EntryType type);
+  bool control(std::string_view queue, const JobName& job, domain::EntryType type);
+  std::vector<JobView> dead_jobs(std::string_view queue, const JobFilter& filter);
   void dead(std::string_view queue, const std::vector<std::string>& ids,
             const std::function<bool(const DeadView&)>& visit);
   std::size_t retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
@@ -53,10 +58,13 @@ class Admin::Impl {
 
   using Shards = std::vector<std::unique_ptr<domain::Shard>>;
 
-  /// The given shards of a queue as an owner would have them now, from the store alone.
+  /// The given shards of a queue as an owner would have them now, from the store alone. Of those in `owned`
+  /// the runs go on that their owner listed; in the others they are queued again. One that a newer version
+  /// wrote to ends before that; `behind_newer` gets how many entries follow.
   Shards rebuild(const store::QueueDefinition& queue, const std::vector<store::ShardId>& shards,
-                 domain::PayloadBudget& budget);
-  std::map<store::ShardId, std::set<domain::Seq>> running_now();
+                 domain::PayloadBudget& budget, const std::set<store::ShardId>& owned = {},
+                 std::map<store::ShardId, std::uint64_t>* behind_newer = nullptr);
+  std::set<store::ShardId> owned_now();
   void each_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
                  const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
                                           const domain::DeadPayload&)>& visit);

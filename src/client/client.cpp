@@ -8,6 +8,8 @@
 
 #include <ordo/error.hpp>
 
+#include "base/start_thread.h"
+#include "base/time_text.h"
 #include "client/client_impl.h"
 #include "domain/shard_id.h"
 
@@ -79,7 +81,8 @@ Client::Impl::PushPtr Client::Impl::prepare(const std::string& queue, std::vecto
   for (auto& job : jobs) {
     check(queue, job);
     if (job.id.empty()) job.id = handle_->new_id();
-    if (job.delay) job.run_at = handle_->clock().wall() + *std::exchange(job.delay, std::nullopt);
+    if (job.delay) job.run_at = time_after(handle_->clock().wall(), *std::exchange(job.delay, std::nullopt));
+    if (job.run_at) job.run_at = written_time(*job.run_at);
     push->bytes += job.id.size() + job.key.size() + job.kind.size() + job.payload.size() + 16;
   }
   if (push->bytes > kMaxBytes) {
@@ -137,15 +140,16 @@ void Client::Impl::submit(const PushPtr& push, const store::QueueDefinition& def
     entries.push_back(
         {{definition.number, domain::shard_of(entry.key, definition.shards)}, domain::encode(entry)});
   }
-  handle_->store().append(std::move(entries), [this, push, number = definition.number](
-                                                  std::exception_ptr error) { ended(push, number, error); });
+  handle_->store_to_append().append(
+      std::move(entries),
+      [this, push, number = definition.number](std::exception_ptr error) { ended(push, number, error); });
 }
 
 // A queue that is resharded, or was removed, refuses: then it is looked for again, by a thread of its own.
 void Client::Impl::ended(const PushPtr& push, std::uint32_t number, std::exception_ptr error) {
   const bool is_refused = kind_of(error) == ErrorKind::invalid_argument;
   if (!is_refused) push->done(error);
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   auto& route = routes_.at(push->queue);
   --route.under_way;
   if (is_refused) {
@@ -153,8 +157,18 @@ void Client::Impl::ended(const PushPtr& push, std::uint32_t number, std::excepti
     push->refusal = error;
     if (!push->since) push->since = handle_->clock().steady();
     route.refused.emplace(push->ticket, push);
-    if (!is_ending_ && !again_.joinable())
-      again_ = std::jthread([this](const std::stop_token& stop) { send_again(stop); });
+    try {
+      if (!is_ending_ && !again_.joinable())
+        again_ = start_thread([this](const std::stop_token& stop) { send_again(stop); });
+    } catch (const Error& failure) {
+      const Error reason(failure.kind(), failure.what());
+      const auto failed = std::exchange(route.refused, {});
+      if (route.under_way == 0) refused_.notify_all();
+      lock.unlock();
+      for (const auto& [ticket, each] : failed)
+        each->done(std::make_exception_ptr(Error(reason.kind(), reason.what())));
+      return;
+    }
   }
   if (route.under_way == 0) refused_.notify_all();
 }
@@ -216,16 +230,19 @@ bool Client::Impl::look_again(const std::string& queue) {
 }
 
 Client::Impl::~Impl() {
+  const auto has_ended = [&] {
+    return std::all_of(routes_.begin(), routes_.end(),
+                       [](const auto& entry) { return entry.second.under_way == 0; });
+  };
   {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;
   }
   again_ = {};
   std::unique_lock lock(mutex_);
-  refused_.wait(lock, [&] {
-    return std::all_of(routes_.begin(), routes_.end(),
-                       [](const auto& entry) { return entry.second.under_way == 0; });
-  });
+  // Nobody can catch it here, but its message ends the program, instead of a silence without end.
+  if (!has_ended()) refuse_in_callback("the destructor of a Client with pushes under way");
+  refused_.wait(lock, has_ended);
   lock.unlock();  // nobody else is here any more, and who is told may look in
   for (auto& [queue, route] : routes_) {
     for (const auto& [ticket, push] : route.refused) {
@@ -252,6 +269,7 @@ std::vector<std::string> Client::Impl::through_middlewares(
 }
 
 std::vector<std::string> Client::Impl::push(std::string_view queue, std::vector<NewJob> jobs) {
+  refuse_in_callback("Client::push()");
   const std::string name(queue);
   return through_middlewares(name, std::move(jobs), [&](std::vector<NewJob> last) {
     const auto push = prepare(name, std::move(last));
@@ -279,7 +297,9 @@ std::vector<std::string> Client::Impl::push_async(std::string_view queue, std::v
     const auto bytes = push->bytes;
     {
       std::unique_lock lock(mutex_);
-      room_.wait(lock, [&] { return under_way_ == 0 || under_way_ + bytes <= kMaxBytes; });
+      const auto has_room = [&] { return under_way_ == 0 || under_way_ + bytes <= kMaxBytes; };
+      if (!has_room()) refuse_in_callback("Client::push_async() with 64 MiB under way");
+      room_.wait(lock, has_room);
       under_way_ += bytes;
     }
     push->done = [this, bytes, done = std::move(done)](std::exception_ptr error) {
@@ -288,6 +308,7 @@ std::vector<std::string> Client::Impl::push_async(std::string_view queue, std::v
         under_way_ -= bytes;
       }
       room_.notify_all();
+      const StoreCallback here;
       done(error);
     };
     send(push);

@@ -82,7 +82,7 @@ class ClosedQueue : public testing::Test {
     const auto queue = *store_->queues().find("orders");
     const store::ShardId shard{queue.number, domain::shard_of("k", queue.shards)};
     const auto chunk = store::read_log(*store_, std::span(&shard, 1));
-    for (const auto& row : chunk.rows) ids.emplace_back(domain::decode_entry(chunk.body(row)).id);
+    for (const auto& row : chunk.rows) ids.emplace_back(domain::decode_entry(chunk.body(row))->id);
     return ids;
   }
 

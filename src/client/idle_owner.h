@@ -1,23 +1,33 @@
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <map>
-#include <mutex>
+#include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "runtime/lease_clock.h"
 #include "store/store.h"
 
 namespace ordo {
 
-/// Who owns shards to copy or to reshard them: a node that runs nothing. A thread of its own renews its
-/// leases.
+/// How time passes for an IdleOwner. The simulation has another than the real one.
+class Pace {
+ public:
+  virtual ~Pace() = default;
+  /// Calls `beat` every so often beside all else, until it says false or end() is called.
+  virtual void start(Duration every, std::function<bool()> beat) = 0;
+  virtual void end() = 0;
+  virtual void pause(Duration time) = 0;
+};
+
+/// Beats on a thread of its own, and waits.
+std::unique_ptr<Pace> real_pace();
+
+/// Who owns shards to copy or to reshard them: a node that runs nothing. Beats renew its leases.
 ///
 /// For one thread; the store must outlive it. Its end without give_back() leaves the shards as a crash does.
 class IdleOwner {
@@ -32,8 +42,9 @@ class IdleOwner {
   /// Whether living nodes may go on with lent runs of the shards.
   enum class LentRuns : std::uint8_t { none, go_on };
 
-  /// Joins. `lease` as the nodes of the store have it.
-  IdleOwner(store::Store& store, Words words, Clock& clock, Duration lease, LentRuns lent_runs);
+  /// Joins. `lease`: how long its own leases last.
+  IdleOwner(store::Store& store, Words words, Clock& clock, Duration lease, LentRuns lent_runs,
+            std::unique_ptr<Pace> pace = real_pace(), Random random = Random::from_system());
   ~IdleOwner();
   IdleOwner(const IdleOwner&) = delete;
   IdleOwner& operator=(const IdleOwner&) = delete;
@@ -59,16 +70,16 @@ class IdleOwner {
   struct Seen {
     std::uint64_t renewals = 0;
     Duration since{};  // steady
+    Duration lease{};  // its own
   };
 
-  void keep(const std::stop_token& stop);
-  bool is_at_work(const std::string& node, const store::ShardRow& row) const;
+  bool renew();
+  std::set<std::string> at_work(const std::vector<store::ShardRow>& shards) const;
   bool may_claim(const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards,
-                 bool waits);
+                 Duration asked, bool waits);
   [[noreturn]] void refuse(const store::NodeRow& owner) const;
   [[noreturn]] void fail_as_lost() const;
   Grants claim(const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
-  void pause_a_moment();
 
   store::Store& store_;
   const Words words_;
@@ -80,9 +91,7 @@ class IdleOwner {
   runtime::LeaseClock valid_;
   std::map<std::string, Seen> seen_;
   Grants grants_;
-  std::mutex mutex_;
-  std::condition_variable_any tick_;
-  std::jthread thread_;
+  const std::unique_ptr<Pace> pace_;
 };
 
 }  // namespace ordo

@@ -23,6 +23,8 @@ std::string_view to_string(FailureKind kind) {
       return "cancelled";
     case FailureKind::expired:
       return "expired";
+    case FailureKind::unreadable:
+      return "unreadable";
   }
   return "unknown";
 }

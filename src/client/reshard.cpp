@@ -24,16 +24,13 @@
 
 #include <ordo/error.hpp>
 
+#include "client/page_sizes.h"
 #include "store/blocking.h"
 #include "store/limits.h"
 
 namespace ordo {
 namespace {
 
-constexpr std::size_t kRows = 8192;
-constexpr std::size_t kAppendBytes = 8u << 20;
-constexpr std::size_t kStatesPerCommit = 256;  // with errors of at most 16 KiB
-constexpr std::size_t kDeadPerPage = 64;       // with payloads of at most 1 MiB, unless allowed more
 constexpr std::size_t kCountsPerCommit = 1024;
 
 std::vector<store::ShardId> shards_of(const store::QueueDefinition& queue) {
@@ -42,16 +39,23 @@ std::vector<store::ShardId> shards_of(const store::QueueDefinition& queue) {
   return shards;
 }
 
+[[noreturn]] void refuse_newer(const std::string& queue, const std::string& why) {
+  throw Error(ErrorKind::unsupported,
+              "cannot reshard queue '" + queue + "': " + why +
+                  "; run `ordo reshard` of the newest version that works on this store");
+}
+
 }  // namespace
 
-Reshard::Reshard(store::Store& store, Clock& clock, Duration lease, std::string queue, Progress progress)
+Reshard::Reshard(store::Store& store, Clock& clock, Duration lease, std::string queue, Progress progress,
+                 std::unique_ptr<Pace> pace, Random random)
     : store_(store),
       name_(std::move(queue)),
       progress_(std::move(progress)),
       owner_(
           store,
           {"reshard", "the new shards of queue '" + name_ + "'", "let that `ordo reshard` end, or stop it"},
-          clock, lease, IdleOwner::LentRuns::go_on) {}
+          clock, lease, IdleOwner::LentRuns::go_on, std::move(pace), random) {}
 
 ReshardResult Reshard::run(std::uint32_t shards) {
   store::check_definition(name_, shards);
@@ -110,7 +114,7 @@ void Reshard::own_old_shards() {
   const auto running = [](const std::vector<store::ShardRow>& rows) {
     std::uint64_t jobs = 0;
     for (const auto& row : rows) {
-      const auto counts = domain::decode_counts(row.counts);
+      const auto counts = domain::decode_counts(row.counts).or_empty();
       jobs += counts.running;
       for (const auto& run : counts.lent) jobs -= std::min(jobs, run.jobs.size());
     }
@@ -127,14 +131,29 @@ void Reshard::own_old_shards() {
   }
   std::vector<domain::Resharding::Facts> old(old_.shards);
   for (const auto& facts : store_.load(old_shards_)) {
-    auto counts = domain::decode_counts(facts.counts);
+    auto read = domain::decode_counts(facts.counts);
+    if (read.needs() != 0) refuse_newer(name_, read.why());
+    if (!read) {
+      throw Error(ErrorKind::corrupt, "cannot reshard queue '" + name_ + "': " + read.why() +
+                                          "; let a node work on the queue first: it counts anew");
+    }
+    auto counts = *std::move(read);
     parts_[0].counts.processed += counts.processed;
     parts_[0].counts.failed += counts.failed;
+    parts_[0].counts.unreadable += counts.unreadable;
     expected_ += counts.queued() + counts.running;
     fence = std::max(fence, counts.fence);
     auto& there = old[facts.shard.index];
     there.lent = std::move(counts.lent);
-    for (const auto& row : facts.states) there.states.emplace_back(row.seq, domain::decode_state(row.bytes));
+    for (const auto& row : facts.states) {
+      auto state = domain::decode_state(row.bytes);
+      if (state.needs() != 0) refuse_newer(name_, state.why());
+      if (state) {
+        there.states.emplace_back(row.seq, *std::move(state));
+      } else {
+        there.lost.emplace_back(row.seq, row.bytes);
+      }
+    }
   }
   for (auto& part : parts_) {
     if (fence > part.grant.lease.token) part.counts.fence = fence;
@@ -164,9 +183,15 @@ void Reshard::catch_up() {
     for (const auto& row : chunk.rows) {
       const auto old = row.shard.index;
       const auto found = keys.find({old, row.seq});
-      auto copies =
-          resharding_->pass(old, row.seq, domain::settled(domain::decode_entry(chunk.body(row)), row.at),
-                            found == keys.end() ? std::vector<std::string>{} : found->second);
+      const auto entry = domain::decode_entry(chunk.body(row));
+      if (entry.needs() != 0) refuse_newer(name_, entry.why());
+      std::vector<domain::Resharding::Copy> copies;
+      if (entry) {
+        copies = resharding_->pass(old, row.seq, domain::settled(*entry, row.at),
+                                   found == keys.end() ? std::vector<std::string>{} : found->second);
+      } else {
+        copies.push_back(resharding_->pass_unreadable(old, row.seq, chunk.body(row)));
+      }
       for (auto& copy : copies) {
         auto& part = parts_[copy.shard];
         part.appended.add(copy.bytes);
@@ -187,8 +212,8 @@ std::map<Reshard::Control, std::vector<std::string>> Reshard::find_keys(const st
   std::set<store::ShardId> shards;
   for (const auto& row : chunk.rows) {
     const auto entry = domain::decode_entry(chunk.body(row));
-    if (!domain::is_for_every_key(entry)) continue;
-    wanted[{row.shard.index, entry.kind, entry.id}].push_back(row.seq);
+    if (!entry || !domain::is_for_every_key(*entry)) continue;
+    wanted[{row.shard.index, entry->kind, entry->id}].push_back(row.seq);
     shards.insert(row.shard);
   }
   if (wanted.empty()) return {};
@@ -200,10 +225,11 @@ std::map<Reshard::Control, std::vector<std::string>> Reshard::find_keys(const st
     at_end = piece.at_end;
     for (const auto& row : piece.rows) {
       const auto entry = domain::decode_entry(piece.body(row));
-      const auto controls = wanted.find({row.shard.index, entry.kind, entry.id});
-      if (controls == wanted.end() || entry.key.empty()) continue;
+      if (!entry) continue;
+      const auto controls = wanted.find({row.shard.index, entry->kind, entry->id});
+      if (controls == wanted.end() || entry->key.empty()) continue;
       for (const auto seq : controls->second) {
-        if (row.seq < seq) found[{row.shard.index, seq}].emplace(entry.key);
+        if (row.seq < seq) found[{row.shard.index, seq}].emplace(entry->key);
       }
     }
     owner_.check();
@@ -236,13 +262,13 @@ void Reshard::write_states() {
   auto all = resharding_->facts();
   for (std::uint32_t i = 0; i < all.size(); ++i) {
     parts_[i].counts.lent = std::move(all[i].lent);
-    const auto& states = all[i].states;
+    std::vector<store::StateRow> states;
+    for (const auto& [seq, state] : all[i].states) states.push_back({seq, domain::encode(state)});
+    for (auto& [seq, bytes] : all[i].lost) states.push_back({seq, std::move(bytes)});
     for (std::size_t first = 0; first < states.size(); first += kStatesPerCommit) {
       auto delta = delta_of(i);
       const auto last = std::min(states.size(), first + kStatesPerCommit);
-      for (auto at = first; at < last; ++at) {
-        delta.states.push_back({states[at].first, domain::encode(states[at].second)});
-      }
+      for (auto at = first; at < last; ++at) delta.states.push_back(std::move(states[at]));
       result_.states += delta.states.size();
       commit({std::move(delta)});
     }
@@ -256,7 +282,10 @@ void Reshard::copy_dead() {
     std::map<std::uint32_t, std::vector<store::DeadRow>> by_shard;
     for (auto& row : rows) {
       after = row.no;
-      by_shard[domain::shard_of(domain::decode_dead(row.bytes).key, next_.shards)].push_back(std::move(row));
+      const auto dead = domain::decode_dead(row.bytes);
+      const bool has_key = dead && !dead->is_entry;
+      const auto shard = has_key ? domain::shard_of(dead->key, next_.shards) : row.shard.index % next_.shards;
+      by_shard[shard].push_back(std::move(row));
     }
     std::vector<store::Delta> deltas;
     for (auto& [shard, each] : by_shard) {

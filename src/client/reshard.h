@@ -26,7 +26,8 @@ class Reshard {
  public:
   using Progress = std::function<void(const ReshardProgress&)>;
 
-  Reshard(store::Store& store, Clock& clock, Duration lease, std::string queue, Progress progress);
+  Reshard(store::Store& store, Clock& clock, Duration lease, std::string queue, Progress progress,
+          std::unique_ptr<Pace> pace = real_pace(), Random random = Random::from_system());
 
   /// Throws Error.
   ReshardResult run(std::uint32_t shards);

@@ -36,7 +36,7 @@ std::vector<std::string> sorted_dead_of(store::Store& store) {
   std::vector<std::string> texts;
   for (const auto& row : store.dead(store.queues().find("orders")->number, 0, 10'000)) {
     EXPECT_EQ(row.shard.index,
-              domain::shard_of(domain::decode_dead(row.bytes).key, store.queues().find("orders")->shards));
+              domain::shard_of(domain::decode_dead(row.bytes)->key, store.queues().find("orders")->shards));
     texts.push_back(std::to_string(row.at.time_since_epoch().count()) + row.bytes);
   }
   std::sort(texts.begin(), texts.end());
@@ -46,7 +46,7 @@ std::vector<std::string> sorted_dead_of(store::Store& store) {
 std::pair<std::uint64_t, std::uint64_t> totals_of(store::Store& store) {
   std::pair<std::uint64_t, std::uint64_t> totals;
   for (const auto& row : store.shards()) {
-    const auto counts = domain::decode_counts(row.counts);
+    const auto counts = *domain::decode_counts(row.counts);
     totals.first += counts.processed;
     totals.second += counts.failed;
   }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "client/admin_impl.h"
+#include "runtime/node_facts.h"
 
 namespace ordo {
 namespace {
@@ -27,9 +28,11 @@ void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, T
   sum.awaiting += counts.awaiting;
   sum.processed += counts.processed;
   sum.failed += counts.failed;
+  sum.unreadable += counts.unreadable;
   sum.dead += dead;
   if (counts.queued() > 0 && counts.oldest < now) {
-    sum.lag = std::max(sum.lag, std::chrono::duration<double>(now - counts.oldest).count());
+    const std::chrono::duration<double> then = counts.oldest.time_since_epoch();  // any that was pushed
+    sum.lag = std::max(sum.lag, (now.time_since_epoch() - then).count());
   }
 }
 
@@ -44,6 +47,8 @@ void add_to_total(QueueStats& total, const QueueStats& queue) {
   total.blocked_by_lock += queue.blocked_by_lock;
   total.processed += queue.processed;
   total.failed += queue.failed;
+  total.unreadable += queue.unreadable;
+  total.waits_for_newer += queue.waits_for_newer;
   total.lag = std::max(total.lag, queue.lag);
 }
 
@@ -56,8 +61,11 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
   std::set<std::uint32_t> wanted;
   for (const auto& queue : list.queues) wanted.insert(queue.number);
   std::set<std::string> alive;
+  std::set<store::ShardId> newer;  // what a newer version wrote is in them
   for (const auto& node : store.nodes()) {
-    if (!node.gone) alive.insert(node.id);
+    if (node.gone) continue;
+    alive.insert(node.id);
+    for (const auto& each : runtime::decode_node_facts(node.facts).or_empty().newer) newer.insert(each.shard);
   }
   const auto now = store.now();
   std::map<store::ShardId, domain::Counts> counts;
@@ -65,11 +73,21 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
   std::map<std::uint32_t, std::vector<store::ShardId>> stale_split;
   const auto tail = store.open_log();
   std::set<std::uint32_t> unread;
+  std::set<store::ShardId> owned;
   for (const auto& row : store.shards()) {
     if (!wanted.contains(row.shard.queue)) continue;
-    auto& own = counts[row.shard] = domain::decode_counts(row.counts);
+    const bool has_owner = alive.contains(row.owner);
+    auto stored = domain::decode_counts(row.counts);
+    if (stored.needs() != 0) newer.insert(row.shard);
+    const bool is_known = static_cast<bool>(stored);
+    auto& own = counts[row.shard] = std::move(stored).or_empty();
     dead[row.shard] = row.dead;
-    if (!alive.contains(row.owner)) {
+    if (has_owner) owned.insert(row.shard);
+    if (!is_known) {
+      stale_split[row.shard.queue].push_back(row.shard);
+      continue;
+    }
+    if (!has_owner) {
       // Nobody tells any more what has become due meanwhile, and what ran is queued again.
       own.due += std::exchange(own.running, 0);
       if (own.scheduled + own.retrying > 0) {
@@ -84,10 +102,17 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
     at_end = chunk.at_end;
     for (const auto& row : chunk.rows) {
       const auto entry = domain::decode_entry(chunk.body(row));
-      if (is_payload(entry)) {
-        add_payload(counts[row.shard], entry, row.at, now);
+      if (entry && is_payload(*entry)) {
+        add_payload(counts[row.shard], *entry, row.at, now);
+      } else if (entry.needs() != 0) {
+        newer.insert(row.shard);
+        ++counts[row.shard].due;
       } else {
         unread.insert(row.shard.queue);
+        if (!entry) {  // it is on its way to the dead
+          ++counts[row.shard].unreadable;
+          ++dead[row.shard];
+        }
       }
     }
   }
@@ -95,10 +120,16 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
     const auto& shards = stale_split[queue.number];
     if (shards.empty()) continue;
     domain::PayloadBudget budget{0, 0};
-    auto rebuilt = rebuild(queue, shards, budget);
+    std::map<store::ShardId, std::uint64_t> behind_newer;
+    auto rebuilt = rebuild(queue, shards, budget, {}, &behind_newer);
+    for (const auto& [shard, entries] : behind_newer) newer.insert(shard);
     for (std::size_t i = 0; i < shards.size(); ++i) {
-      rebuilt[i]->oldest_due(now, {});  // moves what is due by now
-      counts[shards[i]] = rebuilt[i]->counts(now);
+      auto& shard = *rebuilt[i];
+      const auto lost = shard.collect().dead.size();  // could not be read
+      dead[shards[i]] += lost;
+      shard.oldest_due(now, {});  // moves what is due by now
+      counts[shards[i]] = shard.counts(now);
+      counts[shards[i]].due += behind_newer[shards[i]];
     }
   }
 
@@ -113,7 +144,9 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
     sum.paused = queue.paused;
     if (unread.contains(queue.number)) tally.unread.insert(queue.name);
     for (const auto& [shard, own] : counts) {
-      if (shard.queue == queue.number) add_to(sum, own, dead[shard], now);
+      if (shard.queue != queue.number) continue;
+      add_to(sum, own, dead[shard], now);
+      if (newer.contains(shard) && !owned.contains(shard)) ++sum.waits_for_newer;
     }
   }
   for (const auto& name : order) {

@@ -33,7 +33,7 @@ class Look : public testing::Test {
 TEST_F(Look, a_drain_reads_nothing_of_queues_that_it_does_not_serve) {
   push("orders");
   append("foreign", "bytes that no reader of entries understands");
-  EXPECT_THROW(admin_.stats(), Error) << "they are read where they count";
+  EXPECT_EQ(admin_.stats().total.unreadable, 1U) << "they are read where they count";
   EXPECT_FALSE(drained());
   store_->remove("orders");
   EXPECT_TRUE(drained());
@@ -41,7 +41,7 @@ TEST_F(Look, a_drain_reads_nothing_of_queues_that_it_does_not_serve) {
 
 TEST_F(Look, a_drain_reads_nothing_of_a_paused_queue) {
   append("orders", "bytes that no reader of entries understands");
-  EXPECT_THROW(drained(), Error);
+  EXPECT_FALSE(drained()) << "they are to be brought to the dead";
   store_->set_paused("orders", true);
   EXPECT_TRUE(drained());
 }

@@ -112,9 +112,9 @@ void StoreCopy::find_marks() {
   for (auto& part : parts_) {
     const auto& from_row = from.at(part.from.shard);
     const auto& to_row = to.at(part.to.shard);
-    part.from_counts = domain::decode_counts(from_row.counts);
+    part.from_counts = domain::decode_counts(from_row.counts).or_empty();
     part.from_position = from_row.position;
-    part.to_counts = domain::decode_counts(to_row.counts);
+    part.to_counts = domain::decode_counts(to_row.counts).or_empty();
     part.to_position = to_row.position;
     part.is_marked = !part.to_counts.copied.empty();
     if (part.is_marked) part.mark = decode_copy_mark(part.to_counts.copied);
@@ -159,8 +159,7 @@ void StoreCopy::check_same_from(const Part& part) {
   if (mark.is_open || mark.entries == 0) return;
   const auto found = from_.fetch(part.from.shard, std::vector{mark.from_after});
   for (const auto& row : found.rows) {
-    const auto entry = domain::settled(domain::decode_entry(found.body(row)), row.at);
-    if (Checksum::of(domain::encode(entry)) == mark.checksum) return;
+    if (Checksum::of(settled_bytes(found.body(row), row.at)) == mark.checksum) return;
   }
   throw refusal("queue '" + queues_[part.queue].to.name + "' of TO is a copy of another store" + kStartOver);
 }

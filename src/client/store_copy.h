@@ -60,7 +60,12 @@ class StoreCopy {
 
   struct Totals;
 
-  using Visit = std::function<void(Part&, const store::LogRow&, const domain::Entry&)>;
+  /// Of an entry as it is to be in TO: what it owes to the time of its append is said by itself.
+  static std::string settled_bytes(std::string_view bytes, Time at);
+  static domain::JobState state_of(const store::StateRow& row);
+
+  /// Gets the bytes of the entry as they are to be in TO.
+  using Visit = std::function<void(Part&, const store::LogRow&, const std::string&)>;
 
   // Both stores (store_copy.cpp)
   void find_queues();

@@ -17,8 +17,9 @@ struct Findings {
   void add_states(const std::vector<store::StateRow>& rows, const domain::Numbering& places) {
     for (const auto& row : rows) {
       const auto place = places.of(row.seq);
-      const auto state = domain::renumbered(domain::decode_state(row.bytes), places);
-      if (place) states.emplace_back(*place, Checksum::of(domain::encode(state)));
+      const auto state = domain::decode_state(row.bytes);
+      const auto bytes = state ? domain::encode(domain::renumbered(*state, places)) : row.bytes;
+      if (place) states.emplace_back(*place, Checksum::of(bytes));
     }
   }
   void add_dead(const store::DeadRow& row) {
@@ -100,15 +101,15 @@ void StoreCopy::read_back(Totals& totals) {
   for (const auto& part : parts_) {
     std::vector<domain::Seq> spoken_of;
     for (const auto& row : states[part.to.shard]) {
-      domain::add_references(spoken_of, row.seq, domain::decode_state(row.bytes));
+      domain::add_references(spoken_of, row.seq, state_of(row));
     }
     places[&part] = domain::Numbering(std::move(spoken_of));
   }
   std::uint64_t done = 0;
   read_log(
       Side::to, [](const Part& part) { return part.mark.is_open; },
-      [&](Part& part, const store::LogRow& row, const domain::Entry& entry) {
-        const auto checksum = Checksum::of(domain::encode(entry));
+      [&](Part& part, const store::LogRow& row, const std::string& entry) {
+        const auto checksum = Checksum::of(entry);
         if (!part.has_next(checksum)) return;
         places.at(&part).pass(row.seq, part.in_to);
         auto& to = totals.to[&part];
@@ -118,7 +119,7 @@ void StoreCopy::read_back(Totals& totals) {
       },
       [&] { report(CopyProgress::Step::checking, done); });
   std::unordered_map<store::ShardId, domain::Counts> counts;
-  for (const auto& row : to_.shards()) counts[row.shard] = domain::decode_counts(row.counts);
+  for (const auto& row : to_.shards()) counts[row.shard] = domain::decode_counts(row.counts).or_empty();
   for (const auto& part : parts_) {
     if (!part.is_whole()) continue;
     totals.to[&part].add_counts(counts[part.to.shard]);

@@ -67,10 +67,10 @@ class Owners {
       owned.machine = std::make_unique<domain::Shard>(options, budget_);
       const auto facts = store_.load(std::vector{grant.shard}).at(0);
       std::vector<std::pair<domain::Seq, domain::JobState>> states;
-      for (const auto& row : facts.states) states.emplace_back(row.seq, domain::decode_state(row.bytes));
+      for (const auto& row : facts.states) states.emplace_back(row.seq, *domain::decode_state(row.bytes));
       const domain::Shard::Takeover takeover{
           .head = grant.head, .now = now, .shard = grant.shard, .token = grant.lease.token};
-      owned.machine->load(takeover, std::move(states), domain::decode_counts(facts.counts));
+      owned.machine->load(takeover, std::move(states), *domain::decode_counts(facts.counts));
       log_->add(grant.shard, 0, grant.lease);
     }
     read();
@@ -84,7 +84,7 @@ class Owners {
       const auto chunk = log_->read(1000);
       at_end = chunk.at_end;
       for (const auto& row : chunk.rows) {
-        owned_.at(row.shard).machine->apply({row.seq, row.at, domain::decode_entry(chunk.body(row))}, now_);
+        owned_.at(row.shard).machine->apply({row.seq, row.at, *domain::decode_entry(chunk.body(row))}, now_);
       }
     }
   }
@@ -168,9 +168,10 @@ class Owners {
 
   void provide(Owned& owned, domain::Run& run) {
     const auto chunk = store_.fetch(owned.grant.shard, run.missing);
-    for (const auto& row : chunk.rows) {
-      owned.machine->provide(run.no, row.seq, domain::decode_entry(chunk.body(row)).payload);
-    }
+    std::vector<std::pair<store::Seq, std::string_view>> payloads;
+    for (const auto& row : chunk.rows)
+      payloads.emplace_back(row.seq, domain::decode_entry(chunk.body(row))->payload);
+    owned.machine->provide(run.no, payloads);
     owned.machine->fill(run);
   }
 

@@ -6,20 +6,25 @@
 #include <ordo/error.hpp>
 
 #include "client/checksum.h"
+#include "client/page_sizes.h"
 #include "client/store_copy.h"
 #include "store/blocking.h"
 
 namespace ordo {
 namespace {
 
-constexpr std::size_t kRows = 8192;
-constexpr std::size_t kAppendBytes = 8u << 20;
-constexpr std::size_t kStatesPerCommit = 256;  // with errors of at most 16 KiB
-constexpr std::size_t kDeadPerPage = 64;       // with payloads of at most 1 MiB, unless allowed more
-
-std::uint64_t checksum_of(const domain::Entry& entry) { return Checksum::of(domain::encode(entry)); }
+std::uint64_t checksum_of(const std::string& bytes) { return Checksum::of(bytes); }
 
 }  // namespace
+
+// What cannot be read goes over as it is. What a newer version wrote may mean the time of its append.
+std::string StoreCopy::settled_bytes(std::string_view bytes, Time at) {
+  const auto entry = domain::decode_entry(bytes);
+  if (entry) return domain::encode(domain::settled(*entry, at));
+  if (entry.needs() == 0) return std::string(bytes);
+  throw Error(ErrorKind::unsupported, "cannot copy: " + entry.why() +
+                                          "; run `ordo copy` of the newest version that works on the store");
+}
 
 // Entries as they are in TO: in FROM they may still owe something to the time of their append.
 void StoreCopy::read_log(Side side, const std::function<bool(const Part&)>& wanted, const Visit& visit,
@@ -37,8 +42,7 @@ void StoreCopy::read_log(Side side, const std::function<bool(const Part&)>& want
     const auto chunk = log->read(kRows);
     at_end = chunk.at_end;
     for (const auto& row : chunk.rows) {
-      const auto entry = domain::decode_entry(chunk.body(row));
-      visit(*by_shard.at(row.shard), row, domain::settled(entry, row.at));
+      visit(*by_shard.at(row.shard), row, settled_bytes(chunk.body(row), row.at));
     }
     check_owners();
     after_chunk();
@@ -53,14 +57,14 @@ void StoreCopy::leave_touched_rounds() {
   std::unordered_map<const Part*, std::vector<domain::Seq>> numbers;
   read_log(
       Side::from, [](const Part& part) { return part.is_touched; },
-      [&](Part& part, const store::LogRow& row, const domain::Entry& entry) {
+      [&](Part& part, const store::LogRow& row, const std::string& entry) {
         part.entries.push_back(checksum_of(entry));
         numbers[&part].push_back(row.seq);
       },
       [] {});
   read_log(
       Side::to, [](const Part& part) { return part.is_touched; },
-      [&](Part& part, const store::LogRow&, const domain::Entry& entry) {
+      [&](Part& part, const store::LogRow&, const std::string& entry) {
         const auto next = part.entries.begin() + static_cast<std::ptrdiff_t>(part.in_to);
         const auto found = std::find(next, part.entries.end(), checksum_of(entry));
         if (found == part.entries.end()) return;
@@ -76,6 +80,14 @@ void StoreCopy::leave_touched_rounds() {
   }
 }
 
+// One that cannot be read speaks of nothing but its job, and goes over as it is.
+domain::JobState StoreCopy::state_of(const store::StateRow& row) {
+  auto state = domain::decode_state(row.bytes);
+  if (state.needs() == 0) return std::move(state).or_empty();
+  throw Error(ErrorKind::unsupported, "cannot copy: " + state.why() +
+                                          "; run `ordo copy` of the newest version that works on the store");
+}
+
 // As a node that takes over everything would.
 void StoreCopy::load_states() {
   std::vector<store::ShardId> shards;
@@ -87,7 +99,7 @@ void StoreCopy::load_states() {
     part.states = std::move(states[part.from.shard]);
     std::vector<domain::Seq> spoken_of{part.from_position};
     for (const auto& row : part.states) {
-      domain::add_references(spoken_of, row.seq, domain::decode_state(row.bytes));
+      domain::add_references(spoken_of, row.seq, state_of(row));
     }
     part.places = domain::Numbering(std::move(spoken_of));
   }
@@ -97,7 +109,7 @@ void StoreCopy::read_from() {
   std::uint64_t count = 0;
   read_log(
       Side::from, [](const Part&) { return true; },
-      [&](Part& part, const store::LogRow& row, const domain::Entry& entry) {
+      [&](Part& part, const store::LogRow& row, const std::string& entry) {
         part.entries.push_back(checksum_of(entry));
         part.places.pass(row.seq, part.entries.size());
         part.last = row.seq;
@@ -111,7 +123,7 @@ void StoreCopy::match_to() {
   std::uint64_t count = 0;
   read_log(
       Side::to, [](const Part& part) { return part.is_resumed; },
-      [&](Part& part, const store::LogRow&, const domain::Entry& entry) {
+      [&](Part& part, const store::LogRow&, const std::string& entry) {
         count += part.has_next(checksum_of(entry)) ? 1 : 0;
       },
       [&] { report(CopyProgress::Step::copying, count); });
@@ -131,9 +143,9 @@ void StoreCopy::append_missing() {
   };
   read_log(
       Side::from, [](const Part& part) { return part.mark.is_open; },
-      [&](Part& part, const store::LogRow& row, const domain::Entry& entry) {
+      [&](Part& part, const store::LogRow& row, const std::string& entry) {
         const auto place = ++places[&part];
-        auto encoded = domain::encode(entry);
+        auto encoded = entry;
         const auto checksum = Checksum::of(encoded);
         if (place > part.entries.size()) {  // pushed meanwhile
           part.entries.push_back(checksum);
@@ -165,14 +177,13 @@ void StoreCopy::write_states() {
     for (const auto& row : part.states) {
       const auto first = part.places.of(row.seq);
       if (!first) continue;
-      domain::add_references(spoken_of, *first,
-                             domain::renumbered(domain::decode_state(row.bytes), part.places));
+      domain::add_references(spoken_of, *first, domain::renumbered(state_of(row), part.places));
     }
     numbers[&part] = domain::Numbering(std::move(spoken_of));
   }
   read_log(
       Side::to, [](const Part& part) { return part.is_whole(); },
-      [&](Part& part, const store::LogRow& row, const domain::Entry& entry) {
+      [&](Part& part, const store::LogRow& row, const std::string& entry) {
         if (part.has_next(checksum_of(entry))) {
           numbers.at(&part).pass(part.in_to, row.seq);
         } else {
@@ -207,9 +218,10 @@ void StoreCopy::write_states_of(Part& part, const domain::Numbering& numbers) {
     const auto place = part.places.of(row.seq);
     const auto first = place ? numbers.of(*place) : std::nullopt;
     if (!first) continue;
-    const auto state =
-        domain::renumbered(domain::renumbered(domain::decode_state(row.bytes), part.places), numbers);
-    rows.push_back({*first, domain::encode(state)});
+    const auto known = domain::decode_state(row.bytes);
+    rows.push_back(
+        {*first, known ? domain::encode(domain::renumbered(domain::renumbered(*known, part.places), numbers))
+                       : row.bytes});
     if (rows.size() == kStatesPerCommit) flush();
   }
   flush();

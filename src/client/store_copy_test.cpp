@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "client/store_copy_harness.h"
 #include "runtime/node_facts.h"
 
@@ -124,7 +126,7 @@ TEST(StoreCopy, nothing_runs_in_to_before_its_end) {
   std::uint64_t call = 1;
   for (; fails(stores.from, stores.to, call, false); ++call) {
     for (const auto& row : stores.to.shards()) {
-      const auto counts = domain::decode_counts(row.counts);
+      const auto counts = *domain::decode_counts(row.counts);
       if (counts.copied.empty() || !decode_copy_mark(counts.copied).is_open) continue;
       // Between the marks and the flag nothing is there yet.
       EXPECT_TRUE(stores.to.queues().find("orders")->paused || counts.queued() == 0);
@@ -150,11 +152,13 @@ TEST(StoreCopy, leaves_the_shards_released_and_the_nodes_gone) {
 TEST(StoreCopy, waits_for_a_node_that_still_executes_a_lent_run) {
   Stores stores(2);
   auto& from = stores.from;
-  from.join("owner", runtime::encode(runtime::NodeFacts{}));
-  from.join("borrower", runtime::encode(runtime::NodeFacts{}));
+  runtime::NodeFacts facts;
+  facts.lease = std::chrono::seconds{10};
+  from.join("owner", runtime::encode(facts));
+  from.join("borrower", runtime::encode(facts));
   const auto row = from.shards().at(0);
   const auto grant = from.acquire("owner", 1, std::vector<store::Claim>{{row.shard, "", row.token, 0}}).at(0);
-  auto counts = domain::decode_counts(row.counts);
+  auto counts = *domain::decode_counts(row.counts);
   counts.lent = {{.name = {row.shard, grant.lease.token, 1},
                   .node = "borrower",
                   .kind = "orders",
@@ -180,10 +184,10 @@ TEST(StoreCopy, counts_are_those_of_from) {
   Stores stores(3);
   const auto result = copy(stores.from, stores.to);
   std::uint64_t processed = 0;
-  for (const auto& row : stores.from.shards()) processed += domain::decode_counts(row.counts).processed;
+  for (const auto& row : stores.from.shards()) processed += domain::decode_counts(row.counts)->processed;
   EXPECT_GT(processed, 0U);
   EXPECT_EQ(result.queues.at(0).to.processed + result.queues.at(1).to.processed, processed);
-  for (const auto& row : stores.to.shards()) EXPECT_EQ(domain::decode_counts(row.counts).running, 0U);
+  for (const auto& row : stores.to.shards()) EXPECT_EQ(domain::decode_counts(row.counts)->running, 0U);
 }
 
 TEST(StoreCopy, a_second_time_brings_what_came_since) {

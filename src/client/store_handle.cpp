@@ -10,7 +10,10 @@
 namespace ordo {
 
 StoreHandle::StoreHandle(Config config, Clock& clock)
-    : StoreHandle(config, clock, std::shared_ptr<store::Store>(store::open(config.store, clock))) {}
+    : StoreHandle(config, clock, [&] {
+        refuse_in_callback("opening a store");
+        return std::shared_ptr<store::Store>(store::open(config.store, clock));
+      }()) {}
 
 StoreHandle::StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Store> store)
     : config_(std::move(config)), clock_(clock), store_(std::move(store)), random_(Random::from_system()) {
@@ -18,7 +21,7 @@ StoreHandle::StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Sto
 }
 
 std::optional<store::QueueDefinition> StoreHandle::existing_queue(std::string_view name) {
-  const auto list = store_->queues();
+  const auto list = store().queues();
   const auto* found = list.find(name);
   if (found == nullptr) {
     if (config_.find(name) == nullptr) unknown(name, list);
@@ -29,11 +32,11 @@ std::optional<store::QueueDefinition> StoreHandle::existing_queue(std::string_vi
 
 store::QueueDefinition StoreHandle::queue(std::string_view name) {
   if (auto existing = existing_queue(name)) return *std::move(existing);
-  return store_->define(name, config_.find(name)->shards);
+  return store().define(name, config_.find(name)->shards);
 }
 
 store::QueueDefinition StoreHandle::open_queue(std::string_view name) {
-  const auto log = store_->open_log();
+  const auto log = store().open_log();
   for (const auto began = clock_.steady();;) {
     auto definition = queue(name);
     if (!definition.closed) return definition;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "client/store_callback.h"
 #include "store/store.h"
 
 namespace ordo {
@@ -23,7 +24,13 @@ class StoreHandle {
   /// Uses a store that is open already.
   StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Store> store);
 
-  store::Store& store() { return *store_; }
+  /// To wait for what it answers. Throws Error{invalid_argument} in a callback of a push.
+  store::Store& store() {
+    refuse_in_callback("a call that waits for the store");
+    return *store_;
+  }
+  /// To be told later, from anywhere.
+  store::Store& store_to_append() { return *store_; }
   Clock& clock() { return clock_; }
   const Config& config() const { return config_; }
 

@@ -26,6 +26,8 @@ void Batch::report(std::size_t job, Outcome outcome) {
                             std::to_string(jobs_.size()));
   }
   reports_.emplace_back(job, std::move(outcome));
+  in_time_.resize(jobs_.size());
+  in_time_[job] = !stop_.stop_requested();
 }
 
 std::vector<Outcome> Batch::take_outcomes(const Outcome& missing) {

@@ -35,6 +35,17 @@ TEST(Batch, outcomes_are_those_reported_last) {
   EXPECT_EQ(batch.take_outcomes(Outcome::done())[2].kind, Outcome::Kind::done);
 }
 
+TEST(Batch, a_report_counts_whatever_ends_the_run_if_it_was_made_before_the_run_was_asked_to_stop) {
+  std::stop_source stop;
+  Batch batch("orders", "orders", {job("1", ""), job("2", ""), job("3", "")}, 1h, 0, stop.get_token());
+  batch.done(0);
+  batch.done(1);
+  stop.request_stop();
+  batch.fail(1, "changed its mind");
+  batch.done(2);
+  EXPECT_EQ(batch.reported_in_time(), (std::vector{true, false, false}));
+}
+
 TEST(Worker, of_a_function) {
   const auto worker = make_worker([](Batch& batch) { batch.discard(0, batch.jobs()[0].id); });
   Batch batch = batch_of({job("7", "")});

@@ -1,11 +1,17 @@
 #include "domain/entry.h"
 
+#include <cmath>
+
 #include "base/bytes.h"
+#include "domain/fields.h"
+#include "domain/lent.h"
+#include "domain/plain_push.h"
 
 namespace ordo::domain {
 namespace {
 
-constexpr std::uint8_t kHasKey = 1, kHasScore = 2, kHasRunAt = 4, kHasPriority = 8, kHasTimeout = 16;
+constexpr std::uint8_t kHasKey = 1, kHasScore = 2, kHasRunAt = 4, kHasPriority = 8, kHasTimeout = 16,
+                       kHasFieldsFlag = 32, kAllFlags = 63;
 
 }  // namespace
 
@@ -14,10 +20,17 @@ std::string encode(const Entry& entry) {
   bytes.reserve(32 + entry.kind.size() + entry.id.size() + entry.key.size() + entry.payload.size());
   ByteWriter out(bytes);
   const bool own_key = entry.key != entry.id;
+#ifdef ORDO_NEWER_FORMAT
+  const auto fields = newer_fields(entry.fields, entry.payload);
+#else
+  const auto fields = entry.fields;
+#endif
   out.put(entry.type);
   out.put(static_cast<std::uint8_t>(
       (own_key ? kHasKey : 0) | (entry.score ? kHasScore : 0) | (entry.run_at ? kHasRunAt : 0) |
-      (entry.options.priority ? kHasPriority : 0) | (entry.options.timeout ? kHasTimeout : 0)));
+      (entry.options.priority ? kHasPriority : 0) | (entry.options.timeout ? kHasTimeout : 0) |
+      (fields.empty() ? 0 : kHasFieldsFlag)));
+  if (!fields.empty()) out.put_long(fields);
   out.put_short(entry.kind);
   out.put_short(entry.id);
   if (own_key) out.put_short(entry.key);
@@ -29,13 +42,17 @@ std::string encode(const Entry& entry) {
   return bytes;
 }
 
-Entry decode_entry(std::string_view bytes) {
+namespace {
+
+// Fields stand in front, so that a newer entry is known as one whatever follows.
+Entry read_entry(std::string_view bytes) {
   ByteReader in(bytes, "entry");
   Entry entry;
   entry.type = in.get<EntryType>();
-  if (entry.type < EntryType::push || entry.type > EntryType::ended) in.fail("its type is unknown");
   const auto flags = in.get<std::uint8_t>();
-  if (flags > 31) in.fail("its flags are unknown");
+  if ((flags & kHasFieldsFlag) != 0) check_fields(entry.fields = in.get_long());
+  if (entry.type < EntryType::push || entry.type > EntryType::ended) in.fail("its type is unknown");
+  if (flags > kAllFlags) in.fail("its flags are unknown");
   entry.kind = in.get_short();
   entry.id = in.get_short();
   entry.key = (flags & kHasKey) != 0 ? in.get_short() : entry.id;
@@ -44,7 +61,23 @@ Entry decode_entry(std::string_view bytes) {
   if ((flags & kHasPriority) != 0) entry.options.priority = in.get<std::int32_t>();
   if ((flags & kHasTimeout) != 0) entry.options.timeout = Duration{in.get<std::int64_t>()};
   entry.payload = in.rest();
+  if (entry.type == EntryType::push || entry.type == EntryType::revive) {
+    if (entry.kind.empty() || entry.id.empty()) in.fail("it names no job");
+    if (entry.key.empty()) entry.key = entry.id;
+    if (entry.score && !std::isfinite(*entry.score)) in.fail("its score is no number");
+  }
   return entry;
+}
+
+}  // namespace
+
+Decoded<Entry> decode_entry(std::string_view bytes) {
+  if (is_plain_push(bytes)) return decode_plain_push(bytes);
+  auto entry = read_record<Entry>([&] { return read_entry(bytes); });
+  if (!entry || entry->type != EntryType::ended) return entry;
+  const auto end = decode_lent_end(entry->payload);
+  if (end) return entry;
+  return Unreadable{end.why(), end.needs()};
 }
 
 double score_of(Time at) { return static_cast<double>(at.time_since_epoch().count()) / 1e6; }

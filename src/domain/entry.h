@@ -7,6 +7,8 @@
 
 #include <ordo/time.hpp>
 
+#include "domain/decoded.h"
+
 namespace ordo::domain {
 
 /// What an entry of the log asks for. A new type is one value here plus the compiler's list of unhandled
@@ -42,6 +44,7 @@ struct Entry {
   std::optional<Time> run_at;   ///< absent: the store's time at append; of a run_now: when it was asked for
   JobOptions options;
   std::string_view payload;
+  std::string_view fields;  ///< optional ones that this version does not know (domain/fields.h)
 
   bool operator==(const Entry&) const = default;
 };
@@ -49,8 +52,9 @@ struct Entry {
 /// The limits of names: id, key and kind 1..255 bytes. The payload takes the rest of the record.
 std::string encode(const Entry& entry);
 
-/// Throws Error{corrupt}. The result points into `bytes`.
-Entry decode_entry(std::string_view bytes);
+/// The result points into `bytes`. What can be read has all that its type needs: the names of a payload's
+/// job, a score that can be ordered by, the end of a run.
+Decoded<Entry> decode_entry(std::string_view bytes);
 
 /// A score from a point in time: Unix seconds.
 double score_of(Time at);

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <boost/intrusive/set.hpp>
 
@@ -39,6 +42,13 @@ inline constexpr std::size_t kRisks = 3;
 /// So long after its last crash a job is like any other.
 inline constexpr Duration kCrashMemory = std::chrono::hours{72};
 
+/// What came of other versions of Ordo, or of damaged bytes: hardly any job has it.
+struct Foreign {
+  std::string state_fields;                               ///< unknown ones of its state
+  std::vector<std::pair<Seq, std::string>> entry_fields;  ///< unknown ones of its entries
+  std::string lost_state;                                 ///< bytes of its state that could not be read
+};
+
 /// What most waiting jobs never have.
 struct JobExtra {
   JobOptions options;
@@ -49,10 +59,18 @@ struct JobExtra {
   std::uint32_t crashes = 0;
   Time last_crash{};
   Mark mark = Mark::none;
-  bool dirty = false;  ///< its state is to be written
+  bool dirty = false;             ///< its state is to be written
+  std::uint32_t dirty_at = 0;     ///< where it stands in the list of those
+  std::uint32_t settling_at = 0;  ///< likewise
   FailureKind error_kind = FailureKind::handler;
   std::string error;
-  std::vector<std::pair<Seq, double>> scores;  ///< payloads whose score is not their entry's
+  std::map<Seq, double> scores;  ///< of payloads whose score is not their entry's
+  std::unique_ptr<Foreign> foreign;
+
+  Foreign& more() {
+    if (!foreign) foreign = std::make_unique<Foreign>();
+    return *foreign;
+  }
 };
 
 /// One job in its owner's memory. About 100 bytes and its names: a million of them wait in a node.
@@ -68,6 +86,7 @@ class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_si
   Place place = Place::nowhere;
   Risk risk = Risk::normal;
   bool held : 1 = false;       ///< it has started before and holds its key
+  bool was_held : 1 = false;   ///< before the run that goes on
   bool in_line : 1 = false;    ///< other jobs share its key
   bool set_aside : 1 = false;  ///< its entries are, or are to be
 
@@ -110,7 +129,7 @@ struct DueBefore {
  private:
   std::int64_t slot(const Job& job) const {
     const auto us = job.run_at.time_since_epoch().count();
-    return us >= 0 ? us / granularity_us : (us - granularity_us + 1) / granularity_us;
+    return us >= 0 ? us / granularity_us : -1 - (-1 - us) / granularity_us;
   }
 };
 

@@ -32,14 +32,15 @@ Job* KeyTable::find_queued(std::uint16_t kind, std::string_view id, std::string_
   return job->is(kind, id) && !is_active(*job) ? job : nullptr;
 }
 
-Job* KeyTable::find_active(std::uint16_t kind, std::string_view id, std::string_view key) const {
+Job* KeyTable::find_running(std::uint16_t kind, std::string_view id, std::string_view key) const {
   const auto slot = slots_.find(key);
   if (slot == slots_.end()) return nullptr;
   Job* job = slot->line() != nullptr ? slot->line()->active : slot->job();
-  return job != nullptr && job->is(kind, id) && is_active(*job) ? job : nullptr;
+  return job != nullptr && job->is(kind, id) && job->place == Place::running ? job : nullptr;
 }
 
 void KeyTable::insert(Job& job) {
+  if (job.key_size != 0) ++keyed_;
   const auto [slot, is_new] = slots_.insert(Slot(&job));
   if (is_new) return;
   Line* line = slot->line();
@@ -62,6 +63,7 @@ void KeyTable::insert(Job& job) {
 }
 
 void KeyTable::erase(Job& job) {
+  if (job.key_size != 0) --keyed_;
   const auto slot = slots_.find(job.key());
   ORDO_ASSERT(slot != slots_.end());
   Line* line = slot->line();

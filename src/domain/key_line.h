@@ -56,8 +56,8 @@ class KeyTable {
 
   /// The queued job of that name: the one a push merges into.
   Job* find_queued(std::uint16_t kind, std::string_view id, std::string_view key) const;
-  /// The job of that name that a run owns.
-  Job* find_active(std::uint16_t kind, std::string_view id, std::string_view key) const;
+  /// The job of that name that a run owns: not one that has ended, and waits for that to be durable.
+  Job* find_running(std::uint16_t kind, std::string_view id, std::string_view key) const;
 
   /// Takes the job in. It is queued, and has no place yet.
   void insert(Job& job);
@@ -70,6 +70,9 @@ class KeyTable {
   /// Moves the job between the queued and the active ones of its key.
   void activate(Job& job);
   void deactivate(Job& job);
+
+  /// No job has another key than its id.
+  bool keys_are_ids() const { return keyed_ == 0; }
 
   /// Calls `visit(Job&)` for every job, in no order.
   template <class Visit>
@@ -112,6 +115,7 @@ class KeyTable {
   };
 
   DueBefore before_;
+  std::size_t keyed_ = 0;  // jobs with a key that is not their id
   boost::unordered_flat_set<Slot, Hash, Equal> slots_;
 };
 

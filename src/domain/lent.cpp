@@ -1,6 +1,9 @@
 #include "domain/lent.h"
 
+#include <cmath>
+
 #include "base/bytes.h"
+#include "domain/fields.h"
 
 namespace ordo::domain {
 namespace {
@@ -8,7 +11,7 @@ namespace {
 constexpr std::uint8_t kLentVersion = 2;
 constexpr std::uint8_t kWithoutPlaces = 1;  // its runs are whole
 constexpr std::uint8_t kEndVersion = 1;
-constexpr std::uint8_t kStop = 1, kGoing = 2;
+constexpr std::uint8_t kStop = 1, kGoing = 2, kFields = 4;
 
 void put(ByteWriter& out, const LentName& name) {
   out.put(name.shard.queue);
@@ -37,7 +40,9 @@ std::string encode(const std::vector<LentRun>& runs) {
     out.put_short(run.node);
     out.put(run.session);
     out.put(run.fence);
-    out.put(static_cast<std::uint8_t>((run.stop ? kStop : 0) | (run.going ? kGoing : 0)));
+    out.put(static_cast<std::uint8_t>((run.stop ? kStop : 0) | (run.going ? kGoing : 0) |
+                                      (run.fields.empty() ? 0 : kFields)));
+    if (!run.fields.empty()) out.put_long(run.fields);
     out.put(run.risk);
     out.put_short(run.kind);
     out.put(run.timeout.count());
@@ -56,7 +61,7 @@ std::string encode(const std::vector<LentRun>& runs) {
   return bytes;
 }
 
-std::vector<LentRun> decode_lent(std::string_view bytes) {
+std::vector<LentRun> read_lent(std::string_view bytes) {
   ByteReader in(bytes, "list of lent runs");
   const auto version = in.get<std::uint8_t>();
   if (version < kWithoutPlaces || version > kLentVersion) in.fail("its version is unknown");
@@ -70,18 +75,25 @@ std::vector<LentRun> decode_lent(std::string_view bytes) {
     const auto flags = in.get<std::uint8_t>();
     run.stop = (flags & kStop) != 0;
     run.going = (flags & kGoing) != 0;
+    if ((flags & kFields) != 0) run.fields = take_fields(in.get_long());
     run.risk = in.get<std::uint8_t>();
+    if (run.risk >= 3) in.fail("a run's risk is unknown");  // kRisks
     run.kind = in.get_short();
     run.timeout = Duration{in.get<std::int64_t>()};
     run.started = Time{Duration{in.get<std::int64_t>()}};
     const auto jobs = in.get<std::uint32_t>();
+    if (jobs == 0) in.fail("a run has no jobs");
     for (std::uint32_t place = 0; place < jobs; ++place) {
       auto& job = run.jobs.emplace_back();
       job.retry_count = in.get<std::int32_t>();
       job.place = version == kWithoutPlaces ? place : in.get<std::uint32_t>();
-      for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
+      auto left = in.get<std::uint32_t>();
+      if (left == 0) in.fail("a job of a run has no payloads");
+      for (; left > 0; --left) {
         const auto seq = in.get<Seq>();
-        job.pieces.emplace_back(seq, in.get<double>());
+        const auto score = in.get<double>();
+        if (!std::isfinite(score)) in.fail("a score is no number");
+        job.pieces.emplace_back(seq, score);
       }
     }
   }
@@ -104,10 +116,13 @@ std::string encode(const LentEnd& end) {
   return bytes;
 }
 
-LentEnd decode_lent_end(std::string_view bytes) {
+namespace {
+
+LentEnd read_end(std::string_view bytes) {
   ByteReader in(bytes, "end of a lent run");
-  in.check_version(kEndVersion);
   LentEnd end;
+  std::string unknown;
+  if (get_version(in, unknown) != kEndVersion) in.fail("its version is unknown");
   end.name = get_name(in);
   end.declined = in.get<std::uint8_t>() != 0;
   while (!in.at_end()) {
@@ -115,12 +130,18 @@ LentEnd decode_lent_end(std::string_view bytes) {
     outcome.kind = in.get<Outcome::Kind>();
     if (outcome.kind > Outcome::Kind::put_back) in.fail("its outcome is unknown");
     outcome.failure = in.get<FailureKind>();
-    if (outcome.failure > FailureKind::expired) in.fail("its failure is unknown");
+    if (outcome.failure > FailureKind::unreadable) in.fail("its failure is unknown");
     outcome.snooze = Duration{in.get<std::int64_t>()};
     jitter = in.get<double>();
     outcome.text = in.get_long();
   }
   return end;
+}
+
+}  // namespace
+
+Decoded<LentEnd> decode_lent_end(std::string_view bytes) {
+  return read_record<LentEnd>([&] { return read_end(bytes); });
 }
 
 }  // namespace ordo::domain

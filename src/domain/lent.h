@@ -51,6 +51,7 @@ struct LentRun {
   Duration timeout{};
   Time started{};
   std::vector<Job> jobs;  ///< ascending by place
+  std::string fields;     ///< optional ones that this version does not know (domain/fields.h)
 
   bool operator==(const LentRun&) const = default;
 };
@@ -63,9 +64,10 @@ struct LentEnd {
 };
 
 std::string encode(const std::vector<LentRun>& runs);
-std::vector<LentRun> decode_lent(std::string_view bytes);  ///< throws Error{corrupt}
+/// Part of a record: throws as the readers of one do, Error{corrupt} or NeedsNewer.
+std::vector<LentRun> read_lent(std::string_view bytes);
 
 std::string encode(const LentEnd& end);
-LentEnd decode_lent_end(std::string_view bytes);  ///< throws Error{corrupt}
+Decoded<LentEnd> decode_lent_end(std::string_view bytes);
 
 }  // namespace ordo::domain

@@ -64,41 +64,91 @@ PayloadSet::Merged join(Piece& kept, Piece& other) {
   merged.duplicate = other.seq;
   merged.score_changed = other.score < kept.score;
   kept.score = std::min(kept.score, other.score);
+  merged.score = kept.score;
   return merged;
 }
 
+constexpr std::size_t kFew = 16;  // so many are compared one by one
+
 }  // namespace
 
+// ------------------------------------------------------------------------------------------------------ many
+
+PayloadSet::Many::Many(std::vector<Piece> all) : pieces(std::move(all)), sorted(false) {
+  arrival = pieces.front().seq;
+  for (const auto& piece : pieces) {
+    arrival = std::min(arrival, piece.seq);
+    last = std::max(last, piece.seq);
+  }
+}
+
+void PayloadSet::Many::add(Piece piece) {
+  arrival = std::min(arrival, piece.seq);
+  last = std::max(last, piece.seq);
+  sorted = sorted && before(pieces.back(), piece);
+  pieces.push_back(std::move(piece));
+}
+
+void PayloadSet::Many::sort() {
+  if (std::exchange(sorted, true)) return;
+  std::sort(pieces.begin(), pieces.end(), before);
+  forget_index();
+}
+
+void PayloadSet::Many::forget_index() {
+  by_bytes.clear();
+  indexed = 0;
+}
+
+Piece* PayloadSet::Many::find(const Piece& other) {
+  if (!other.bytes.present()) return nullptr;
+  if (pieces.size() <= kFew) {
+    const auto found = std::ranges::find_if(pieces, [&](const Piece& kept) { return equal(kept, other); });
+    return found == pieces.end() ? nullptr : &*found;
+  }
+  const std::hash<std::string_view> hash;
+  for (; indexed < pieces.size(); ++indexed) {
+    const auto& bytes = pieces[indexed].bytes;
+    if (bytes.present()) by_bytes.emplace(hash(bytes.view()), static_cast<std::uint32_t>(indexed));
+  }
+  const auto [first, end] = by_bytes.equal_range(hash(other.bytes.view()));
+  for (auto at = first; at != end; ++at) {
+    if (equal(pieces[at->second], other)) return &pieces[at->second];
+  }
+  return nullptr;
+}
+
+// ------------------------------------------------------------------------------------------------------- set
+
 std::span<const Piece> PayloadSet::pieces() const {
-  return many_ ? std::span<const Piece>(many_->pieces) : std::span<const Piece>(&one_, 1);
+  if (!many_) return {&one_, 1};
+  many_->sort();
+  return many_->pieces;
 }
 
-std::span<Piece> PayloadSet::pieces() {
-  return many_ ? std::span<Piece>(many_->pieces) : std::span<Piece>(&one_, 1);
-}
-
-Seq PayloadSet::last() const {
-  Seq last = 0;
-  for (const auto& piece : pieces()) last = std::max(last, piece.seq);
-  return last;
-}
+Seq PayloadSet::last() const { return many_ ? many_->last : one_.seq; }
 
 std::optional<PayloadSet::Merged> PayloadSet::add(Piece piece) {
-  for (auto& kept : pieces()) {
-    if (!equal(kept, piece)) continue;
-    const auto merged = join(kept, piece);
-    if (many_) settle(std::move(many_->pieces));
-    return merged;
-  }
   if (!many_) {
-    many_ = std::make_unique<Many>();
-    many_->arrival = one_.seq;
-    many_->pieces.push_back(std::move(one_));
+    if (equal(one_, piece)) return join(one_, piece);
+    std::vector<Piece> both;
+    both.push_back(std::move(one_));
+    both.push_back(std::move(piece));
+    many_ = std::make_unique<Many>(std::move(both));
+    return std::nullopt;
   }
-  many_->arrival = std::min(many_->arrival, piece.seq);
-  auto& all = many_->pieces;
-  all.insert(std::upper_bound(all.begin(), all.end(), piece, before), std::move(piece));
-  return std::nullopt;
+  Piece* kept = many_->find(piece);
+  if (kept == nullptr) {
+    many_->add(std::move(piece));
+    return std::nullopt;
+  }
+  const auto [seq, score] = std::pair(kept->seq, kept->score);
+  const auto merged = join(*kept, piece);
+  many_->arrival = std::min(many_->arrival, kept->seq);
+  if (kept->seq != seq || kept->score != score) many_->sorted = false;
+  // The later of the two has gone: the set ends where its last piece is.
+  if (merged.duplicate == many_->last) settle(std::move(many_->pieces));
+  return merged;
 }
 
 std::vector<PayloadSet::Merged> PayloadSet::merge_duplicates() {
@@ -124,6 +174,7 @@ std::vector<PayloadSet::Merged> PayloadSet::merge_duplicates() {
 
 Piece PayloadSet::remove(std::size_t index) {
   if (!many_) return std::move(one_);
+  many_->sort();
   auto& all = many_->pieces;
   Piece removed = std::move(all[index]);
   all.erase(all.begin() + static_cast<std::ptrdiff_t>(index));
@@ -143,8 +194,22 @@ std::vector<Piece> PayloadSet::take_all() {
 }
 
 bool PayloadSet::all_present() const {
-  return std::all_of(pieces().begin(), pieces().end(),
-                     [](const Piece& piece) { return piece.bytes.present(); });
+  const auto is_present = [](const Piece& piece) { return piece.bytes.present(); };
+  return many_ ? std::ranges::all_of(many_->pieces, is_present) : is_present(one_);
+}
+
+std::vector<std::pair<Seq, double>> PayloadSet::absent() const {
+  std::vector<std::pair<Seq, double>> absent;
+  for (const auto& piece : pieces()) {
+    if (!piece.bytes.present()) absent.emplace_back(piece.seq, piece.score);
+  }
+  return absent;
+}
+
+void PayloadSet::drop_absent() {
+  if (!many_) return;
+  std::erase_if(many_->pieces, [](const Piece& piece) { return !piece.bytes.present(); });
+  settle(std::move(many_->pieces));
 }
 
 void PayloadSet::settle(std::vector<Piece> pieces) {
@@ -152,15 +217,9 @@ void PayloadSet::settle(std::vector<Piece> pieces) {
     Piece last = std::move(pieces.front());
     many_.reset();
     one_ = std::move(last);
-    return;
+  } else {
+    many_ = std::make_unique<Many>(std::move(pieces));
   }
-  std::sort(pieces.begin(), pieces.end(), before);
-  if (!many_) many_ = std::make_unique<Many>();
-  many_->pieces = std::move(pieces);
-  many_->arrival =
-      std::min_element(many_->pieces.begin(), many_->pieces.end(), [](const Piece& a, const Piece& b) {
-        return a.seq < b.seq;
-      })->seq;
 }
 
 }  // namespace ordo::domain

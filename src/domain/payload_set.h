@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -69,9 +71,9 @@ class PayloadSet {
   PayloadSet() = default;
   explicit PayloadSet(Piece first) : one_(std::move(first)) {}
 
+  /// In (score, arrival) order.
   std::span<const Piece> pieces() const;
-  std::span<Piece> pieces();
-  std::size_t size() const { return pieces().size(); }
+  std::size_t size() const { return many_ ? many_->pieces.size() : 1; }
 
   /// Arrival of the job: its lowest entry.
   Seq arrival() const { return many_ ? many_->arrival : one_.seq; }
@@ -84,6 +86,7 @@ class PayloadSet {
     Seq kept = 0;
     Seq duplicate = 0;           ///< the entry that is not needed any more
     bool score_changed = false;  ///< the kept entry's score is not its own any more
+    double score = 0;            ///< of the kept entry
   };
 
   /// Adds a payload. An equal one is kept once: the earlier entry, with the minimal score of both.
@@ -98,14 +101,40 @@ class PayloadSet {
   /// Takes everything out.
   std::vector<Piece> take_all();
 
+  /// Takes in the bytes that `find` (std::optional<std::string_view>(Seq)) has for pieces without any.
+  template <class Find>
+  void provide(Find find, PayloadBudget& budget) {
+    if (many_) many_->forget_index();
+    for (auto& piece : stored()) {
+      if (piece.bytes.present()) continue;
+      if (const std::optional<std::string_view> bytes = find(piece.seq)) piece.bytes = {*bytes, budget};
+    }
+  }
+
   bool all_present() const;
+  /// The pieces whose bytes are not in memory.
+  std::vector<std::pair<Seq, double>> absent() const;
+  /// Leaves them out; at least one stays.
+  void drop_absent();
 
  private:
+  /// Sorted only when somebody looks, and found by their bytes, so that thousands of payloads merge in no
+  /// time.
   struct Many {
-    Seq arrival = 0;
+    explicit Many(std::vector<Piece> all);
+    void add(Piece piece);
+    void sort();
+    Piece* find(const Piece& equal);
+    void forget_index();
+
+    Seq arrival = 0, last = 0;
     std::vector<Piece> pieces;
+    bool sorted = true;
+    std::unordered_multimap<std::size_t, std::uint32_t> by_bytes;  // hash → place
+    std::size_t indexed = 0;                                       // pieces up to here are in it
   };
 
+  std::span<Piece> stored() { return many_ ? std::span<Piece>(many_->pieces) : std::span<Piece>(&one_, 1); }
   void settle(std::vector<Piece> pieces);
 
   Piece one_;

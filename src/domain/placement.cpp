@@ -31,11 +31,18 @@ class Balance {
 
     int size() const { return static_cast<int>(shards.size()); }
   };
+  /// What a node is to have of a queue, as indices of units: what it has now, and what comes, also by who has
+  /// it.
+  struct Share {
+    std::set<std::size_t> own, moved;
+    std::map<int, std::set<std::size_t>> moved_from;
+  };
   /// A queue, or a placement group.
   struct Queue {
-    std::vector<Unit> units;  // all of one size
-    std::vector<int> nodes;   // that serve it, ascending by id
-    std::vector<int> counts;  // of units, by node
+    std::vector<Unit> units;      // all of one size
+    std::vector<int> nodes;       // that serve it, ascending by id
+    std::vector<int> counts;      // of units, by node
+    std::map<int, Share> shares;  // by node
 
     int unit_size() const { return units.front().size(); }
   };
@@ -51,6 +58,7 @@ class Balance {
   std::optional<Move> next_levelling_move();
   void move_one(const Move& move);
   void give(Queue& queue, Unit& unit, int node);
+  static void enter(Queue& queue, const Unit& unit, bool stays);
   void add_queue(std::vector<Unit> units);
   int owner_of(const Unit& unit, const std::map<std::string_view, int>& nodes) const;
 
@@ -75,15 +83,17 @@ Balance::Balance(const PlacementView& view)
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t shard) { return view_.shards[shard].shard; });
 
-  std::map<std::uint32_t, std::vector<Unit>> queues;
+  // Shards that not every node of the queue can own are dealt out apart.
+  std::map<std::pair<std::uint32_t, std::uint16_t>, std::vector<Unit>> queues;
   std::map<std::string_view, std::uint32_t> first_of_group;
   for (const auto shard : order) {
     const auto& placed = view_.shards[shard];
     if (placed.group.empty()) {
-      queues[placed.shard.queue].push_back({.shards = {shard}});
+      queues[{placed.shard.queue, placed.needs}].push_back({.shards = {shard}});
       continue;
     }
-    auto& units = queues[first_of_group.try_emplace(placed.group, placed.shard.queue).first->second];
+    const auto first = first_of_group.try_emplace(placed.group, placed.shard.queue).first->second;
+    auto& units = queues[{first, std::uint16_t{0}}];
     if (units.empty()) units.emplace_back();
     units.front().shards.push_back(shard);
   }
@@ -94,7 +104,8 @@ void Balance::add_queue(std::vector<Unit> units) {
   Queue queue{.units = std::move(units), .nodes = {}, .counts = std::vector<int>(view_.nodes.size())};
   std::ranges::copy_if(by_id_, std::back_inserter(queue.nodes), [&](int node) {
     return std::ranges::all_of(queue.units.front().shards, [&](std::size_t shard) {
-      return view_.nodes[at(node)].queues.contains(view_.shards[shard].queue);
+      return view_.nodes[at(node)].queues.contains(view_.shards[shard].queue) &&
+             view_.nodes[at(node)].level >= view_.shards[shard].needs;
     });
   });
   if (!queue.nodes.empty()) queues_.push_back(std::move(queue));
@@ -104,7 +115,14 @@ std::vector<int> Balance::owners() {
   for (auto& queue : queues_) keep_owners(queue);
   for (auto& queue : queues_) give_free_shards(queue);
   for (auto& queue : queues_) level(queue);
-  while (const auto move = next_levelling_move()) move_one(*move);
+  // In a large fleet with many queues as many as there is time for in one look; the next goes on from there.
+  constexpr std::size_t kSteps = 50'000'000;
+  auto left = kSteps / std::max<std::size_t>(queues_.size() * by_id_.size(), 1);
+  for (; left > 0; --left) {
+    const auto move = next_levelling_move();
+    if (!move) break;
+    move_one(*move);
+  }
   std::vector<int> owners(view_.shards.size(), kNobody);
   for (const auto& queue : queues_) {
     for (const auto& unit : queue.units) {
@@ -118,10 +136,27 @@ void Balance::give(Queue& queue, Unit& unit, int node) {
   if (unit.owner != kNobody) {
     --queue.counts[at(unit.owner)];
     totals_[at(unit.owner)] -= unit.size();
+    enter(queue, unit, false);
   }
   unit.owner = node;
   ++queue.counts[at(node)];
   totals_[at(node)] += unit.size();
+  enter(queue, unit, true);
+}
+
+void Balance::enter(Queue& queue, const Unit& unit, bool stays) {
+  const auto index = static_cast<std::size_t>(&unit - queue.units.data());
+  const auto note = [&](std::set<std::size_t>& units) {
+    if (stays) {
+      units.insert(index);
+    } else {
+      units.erase(index);
+    }
+  };
+  auto& share = queue.shares[unit.owner];
+  if (unit.current == unit.owner) return note(share.own);
+  note(share.moved);
+  note(share.moved_from[unit.current]);
 }
 
 void Balance::keep_owners(Queue& queue) {
@@ -140,8 +175,11 @@ int Balance::owner_of(const Unit& unit, const std::map<std::string_view, int>& n
     if (const auto owner = nodes.find(view_.shards[shard].owner); owner != nodes.end()) ++held[owner->second];
   }
   int most = kNobody;
-  for (const auto node : by_id_) {
-    if (held.contains(node) && (most == kNobody || held[node] > held[most])) most = node;
+  const auto id = [&](int node) -> std::string_view { return view_.nodes[at(node)].id; };
+  for (const auto& [node, count] : held) {
+    const bool is_more =
+        most == kNobody || count > held[most] || (count == held[most] && id(node) < id(most));
+    if (is_more) most = node;
   }
   return most;
 }
@@ -193,16 +231,10 @@ std::optional<Balance::Move> Balance::next_levelling_move() {
 
 /// Takes what costs least: the target's own, then one that has to move anyway, then the last one.
 void Balance::move_one(const Move& move) {
-  Unit* best = nullptr;
-  int best_cost = 0;
-  for (auto& unit : move.queue->units) {
-    if (unit.owner != move.from) continue;
-    const int cost = unit.current == move.to ? 0 : unit.current != move.from ? 1 : 2;
-    if (best != nullptr && cost > best_cost) continue;
-    best = &unit;
-    best_cost = cost;
-  }
-  give(*move.queue, *best, move.to);
+  auto& share = move.queue->shares[move.from];
+  const auto& back = share.moved_from[move.to];
+  const auto& best = !back.empty() ? back : !share.moved.empty() ? share.moved : share.own;
+  give(*move.queue, move.queue->units[*best.rbegin()], move.to);
 }
 
 int Balance::least_loaded(const Queue& queue) const {
@@ -224,7 +256,8 @@ PlacementPlan plan_for(const PlacementView& view, std::string_view self, IsMine 
   PlacementPlan plan;
   for (std::size_t i = 0; i < view.shards.size(); ++i) {
     const auto& placed = view.shards[i];
-    const bool mine = own != nullptr && own->queues.contains(placed.queue) && is_mine(i);
+    const bool mine =
+        own != nullptr && own->queues.contains(placed.queue) && own->level >= placed.needs && is_mine(i);
     if (placed.owner == self) {
       if (!mine) plan.release.push_back(placed.shard);
     } else if (mine && !alive.contains(placed.owner)) {

@@ -21,6 +21,7 @@ namespace ordo::domain {
 struct LiveNode {
   std::string id;
   std::set<std::string, std::less<>> queues;
+  std::uint16_t level = 1;  ///< of the stored formats that it knows
 };
 
 /// Queues by the placement group they belong to, each named by its first queue. Two queues that one node or
@@ -32,8 +33,9 @@ std::map<std::string, std::string, std::less<>> link_queues(
 struct PlacedShard {
   ShardId shard;
   std::string_view queue;
-  std::string_view owner;  ///< node id; empty, or of a node that is not alive: free
-  std::string_view group;  ///< the placement group of its queue; empty: it stands alone
+  std::string_view owner;   ///< node id; empty, or of a node that is not alive: free
+  std::string_view group;   ///< the placement group of its queue; empty: it stands alone
+  std::uint16_t needs = 0;  ///< the level that its owner must know (domain/fields.h)
 };
 
 /// What all nodes see alike. Both lists are the caller's.
@@ -52,7 +54,7 @@ struct PlacementPlan {
 };
 
 /// All shards of a placement group belong to one node: a live one that serves all its queues. Where there is
-/// none they belong to nobody.
+/// none they belong to nobody. A shard that a newer version wrote to belongs to a node that knows it.
 ///
 /// Automatic balance: where each shard belongs, as an index into the view's nodes beside its shards; -1: no
 /// live node serves its queue.

@@ -1,12 +1,17 @@
 // The codecs of what an owner writes about its jobs. One version byte leads each record, so that a later
-// format can be told from this one.
+// format can be told from this one; optional fields follow it.
 #include "domain/records.h"
 
+#include <cmath>
+
 #include "base/bytes.h"
+#include "domain/fields.h"
 
 namespace ordo::domain {
 namespace {
 
+constexpr FieldTag kIsEntry = 2, kState = 3, kEntryFields = 4;  // of a dead payload
+constexpr FieldTag kUnreadable = 2;                             // of counts: std::uint64_t
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kCopied = 2;  // counts of a shard that was copied
 constexpr std::uint8_t kLent = 3;    // counts of a shard that has lent runs, copied or not
@@ -30,8 +35,89 @@ JobOptions get_options(ByteReader& in) {
 
 FailureKind get_failure_kind(ByteReader& in) {
   const auto kind = in.get<FailureKind>();
-  if (kind > FailureKind::expired) in.fail("its error kind is unknown");
+  if (kind > FailureKind::unreadable) in.fail("its error kind is unknown");
   return kind;
+}
+
+// Where jobs are ordered by it, it must have an order.
+double get_score(ByteReader& in) {
+  const auto score = in.get<double>();
+  if (!std::isfinite(score)) in.fail("a score is no number");
+  return score;
+}
+
+#ifdef ORDO_NEWER_FORMAT
+std::string with_newer(std::string_view fields, std::string_view text) { return newer_fields(fields, text); }
+#else
+std::string_view with_newer(std::string_view fields, std::string_view /*text*/) { return fields; }
+#endif
+
+JobState read_state(std::string_view bytes) {
+  ByteReader in(bytes, "job state");
+  JobState state;
+  if (get_version(in, state.fields) != kVersion) in.fail("its version is unknown");
+  state.through = in.get<Seq>();
+  state.run_at = get_time(in);
+  state.retry_count = in.get<std::int32_t>();
+  state.crashes = in.get<std::uint32_t>();
+  state.last_crash = get_time(in);
+  state.mark = in.get<Mark>();
+  if (state.mark > Mark::alone) in.fail("its mark is unknown");
+  state.held = in.get<std::uint8_t>() != 0;
+  state.options = get_options(in);
+  for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
+    const auto seq = in.get<Seq>();
+    state.scores.emplace_back(seq, get_score(in));
+  }
+  state.error_kind = get_failure_kind(in);
+  state.error = in.rest();
+  return state;
+}
+
+DeadPayload read_dead(std::string_view bytes) {
+  ByteReader in(bytes, "dead payload");
+  DeadPayload dead;
+  const auto version = get_version(in, dead.fields, [&](FieldTag tag, std::string_view value) {
+    if (tag == kState) dead.state = value;
+    if (tag == kEntryFields) dead.entry_fields = value;
+    if (tag == kIsEntry) dead.is_entry = true;
+    return tag == kState || tag == kEntryFields || tag == kIsEntry;
+  });
+  if (version != kVersion) in.fail("its version is unknown");
+  dead.kind = in.get_short();
+  dead.key = in.get_short();
+  dead.id = in.get_short();
+  dead.score = in.get<double>();
+  dead.options = get_options(in);
+  dead.retry_count = in.get<std::int32_t>();
+  dead.crashes = in.get<std::uint32_t>();
+  dead.error_kind = get_failure_kind(in);
+  dead.error = in.get_long();
+  dead.payload = in.rest();
+  return dead;
+}
+
+Counts read_counts(std::string_view bytes) {
+  Counts counts;
+  if (bytes.empty()) return counts;
+  ByteReader in(bytes, "shard's counts");
+  const auto version = get_version(in, counts.fields, [&](FieldTag tag, std::string_view value) {
+    if (tag == kUnreadable) counts.unreadable = number_of<std::uint64_t>(value);
+    return tag == kUnreadable;
+  });
+  if (version < kVersion || version > kLent) in.fail("its version is unknown");
+  for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
+                      &counts.processed, &counts.failed}) {
+    *value = in.get<std::uint64_t>();
+  }
+  counts.oldest = get_time(in);
+  if (version != kVersion) counts.copied = in.get_long();
+  if (version == kLent) {
+    counts.fence = in.get<std::uint64_t>();
+    counts.lent = read_lent(in.get_long());
+  }
+  while (!in.at_end()) counts.running_now.push_back(in.get<Seq>());
+  return counts;
 }
 
 }  // namespace
@@ -39,7 +125,7 @@ FailureKind get_failure_kind(ByteReader& in) {
 std::string encode(const JobState& state) {
   std::string bytes;
   ByteWriter out(bytes);
-  out.put(kVersion);
+  put_version(out, kVersion, with_newer(state.fields, state.error));
   out.put(state.through);
   put_time(out, state.run_at);
   out.put(state.retry_count);
@@ -58,32 +144,18 @@ std::string encode(const JobState& state) {
   return bytes;
 }
 
-JobState decode_state(std::string_view bytes) {
-  ByteReader in(bytes, "job state");
-  in.check_version(kVersion);
-  JobState state;
-  state.through = in.get<Seq>();
-  state.run_at = get_time(in);
-  state.retry_count = in.get<std::int32_t>();
-  state.crashes = in.get<std::uint32_t>();
-  state.last_crash = get_time(in);
-  state.mark = in.get<Mark>();
-  if (state.mark > Mark::alone) in.fail("its mark is unknown");
-  state.held = in.get<std::uint8_t>() != 0;
-  state.options = get_options(in);
-  for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
-    const auto seq = in.get<Seq>();
-    state.scores.emplace_back(seq, in.get<double>());
-  }
-  state.error_kind = get_failure_kind(in);
-  state.error = in.rest();
-  return state;
+Decoded<JobState> decode_state(std::string_view bytes) {
+  return read_record<JobState>([&] { return read_state(bytes); });
 }
 
 std::string encode(const DeadPayload& dead) {
   std::string bytes;
   ByteWriter out(bytes);
-  out.put(kVersion);
+  auto fields = dead.fields;
+  if (dead.is_entry) fields += field(kIsEntry, {});
+  if (!dead.state.empty()) fields += field(kState, dead.state);
+  if (!dead.entry_fields.empty()) fields += field(kEntryFields, dead.entry_fields);
+  put_version(out, kVersion, with_newer(fields, {}));
   out.put_short(dead.kind);
   out.put_short(dead.key);
   out.put_short(dead.id);
@@ -97,20 +169,18 @@ std::string encode(const DeadPayload& dead) {
   return bytes;
 }
 
-DeadPayload decode_dead(std::string_view bytes) {
-  ByteReader in(bytes, "dead payload");
-  in.check_version(kVersion);
+Decoded<DeadPayload> decode_dead(std::string_view bytes) {
+  return read_record<DeadPayload>([&] { return read_dead(bytes); });
+}
+
+DeadPayload dead_entry(Seq seq, std::string_view bytes, std::string_view why) {
   DeadPayload dead;
-  dead.kind = in.get_short();
-  dead.key = in.get_short();
-  dead.id = in.get_short();
-  dead.score = in.get<double>();
-  dead.options = get_options(in);
-  dead.retry_count = in.get<std::int32_t>();
-  dead.crashes = in.get<std::uint32_t>();
-  dead.error_kind = get_failure_kind(in);
-  dead.error = in.get_long();
-  dead.payload = in.rest();
+  dead.kind = "unreadable";
+  dead.id = dead.key = "entry-" + std::to_string(seq);
+  dead.payload = bytes;
+  dead.error_kind = FailureKind::unreadable;
+  dead.error = why;
+  dead.is_entry = true;
   return dead;
 }
 
@@ -120,7 +190,9 @@ std::string encode(const Counts& counts) {
   const auto version = !counts.lent.empty() || counts.fence != 0 ? kLent
                        : counts.copied.empty()                   ? kVersion
                                                                  : kCopied;
-  out.put(version);
+  auto fields = counts.fields;
+  if (counts.unreadable != 0) fields += number_field(kUnreadable, counts.unreadable);
+  put_version(out, version, with_newer(fields, {}));
   for (const auto value : {counts.due, counts.scheduled, counts.retrying, counts.running, counts.awaiting,
                            counts.processed, counts.failed}) {
     out.put(value);
@@ -135,29 +207,13 @@ std::string encode(const Counts& counts) {
   return bytes;
 }
 
-Counts decode_counts(std::string_view bytes) {
-  Counts counts;
-  if (bytes.empty()) return counts;
-  ByteReader in(bytes, "shard's counts");
-  const auto version = in.get<std::uint8_t>();
-  if (version < kVersion || version > kLent) in.fail("its version is unknown");
-  for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
-                      &counts.processed, &counts.failed}) {
-    *value = in.get<std::uint64_t>();
-  }
-  counts.oldest = get_time(in);
-  if (version != kVersion) counts.copied = in.get_long();
-  if (version == kLent) {
-    counts.fence = in.get<std::uint64_t>();
-    counts.lent = decode_lent(in.get_long());
-  }
-  while (!in.at_end()) counts.running_now.push_back(in.get<Seq>());
-  return counts;
+Decoded<Counts> decode_counts(std::string_view bytes) {
+  return read_record<Counts>([&] { return read_counts(bytes); });
 }
 
 std::vector<LentRun> lent_runs_of(std::string_view counts) {
-  const bool has_any = !counts.empty() && counts.front() == static_cast<char>(kLent);
-  return has_any ? decode_counts(counts).lent : std::vector<LentRun>{};
+  const bool has_any = !counts.empty() && (counts.front() & ~kHasFields & 0xFF) == kLent;
+  return has_any ? decode_counts(counts).or_empty().lent : std::vector<LentRun>{};
 }
 
 }  // namespace ordo::domain

@@ -30,15 +30,16 @@ struct JobState {
   JobOptions options;
   std::vector<std::pair<Seq, double>> scores;  ///< payloads whose score is not the one of their entry
   FailureKind error_kind = FailureKind::handler;
-  std::string error;  ///< of the last failed run; empty: none
+  std::string error;   ///< of the last failed run; empty: none
+  std::string fields;  ///< optional ones that this version does not know (domain/fields.h)
 
   bool operator==(const JobState&) const = default;
 };
 
 std::string encode(const JobState& state);
-JobState decode_state(std::string_view bytes);  ///< throws Error{corrupt}
+Decoded<JobState> decode_state(std::string_view bytes);
 
-/// One payload in the dead set of its queue.
+/// One payload in the dead set of its queue, or (`error_kind` unreadable) what could not be read.
 struct DeadPayload {
   std::string kind;
   std::string key;
@@ -50,12 +51,20 @@ struct DeadPayload {
   std::uint32_t crashes = 0;
   FailureKind error_kind = FailureKind::handler;
   std::string error;
+  /// `payload` is a whole entry as it stood in the log, and comes back as it is.
+  bool is_entry = false;
+  std::string state;         ///< the bytes of the job's state, which could not be read
+  std::string entry_fields;  ///< of the payload's entry
+  std::string fields;        ///< optional ones that this version does not know
 
   bool operator==(const DeadPayload&) const = default;
 };
 
 std::string encode(const DeadPayload& dead);
-DeadPayload decode_dead(std::string_view bytes);  ///< throws Error{corrupt}
+Decoded<DeadPayload> decode_dead(std::string_view bytes);
+
+/// An entry that cannot be read, on its way to the dead: whole, to be brought back by whoever can.
+DeadPayload dead_entry(Seq seq, std::string_view bytes, std::string_view why);
 
 /// A shard's counts as its owner last committed them, and what else belongs to the shard as a whole. Jobs,
 /// except where said.
@@ -68,19 +77,21 @@ struct Counts {
   std::uint64_t processed = 0;   ///< jobs that ended well, for ever
   std::uint64_t failed = 0;      ///< failed runs, for ever
   Time oldest = Time::max();     ///< earliest run_at of a queued job
-  std::vector<Seq> running_now;  ///< first entries of running jobs, for listings; a hundred at most
+  std::vector<Seq> running_now;  ///< last entries of running jobs, for listings; a hundred at most
   /// How far the shard is copied from another store; its owners keep it as it is. Empty: it was not copied.
   std::string copied;
-  std::vector<LentRun> lent;  ///< runs that other nodes execute, in the order of their names
-  std::uint64_t fence = 0;    ///< the last one given, where it is higher than the lease's token
+  std::vector<LentRun> lent;     ///< runs that other nodes execute, in the order of their names
+  std::uint64_t fence = 0;       ///< the last one given, where it is higher than the lease's token
+  std::uint64_t unreadable = 0;  ///< entries that went to the dead because they could not be read, for ever
+  std::string fields;            ///< optional ones that this version does not know
 
   std::uint64_t queued() const { return due + scheduled + retrying; }
   bool operator==(const Counts&) const = default;
 };
 
 std::string encode(const Counts& counts);
-Counts decode_counts(std::string_view bytes);  ///< throws Error{corrupt}; empty bytes: all zero
-/// The lent runs alone; cheap where there are none. Throws Error{corrupt}.
+Decoded<Counts> decode_counts(std::string_view bytes);  ///< empty bytes: all zero
+/// The lent runs alone; cheap where there are none. None are known of counts that cannot be read.
 std::vector<LentRun> lent_runs_of(std::string_view counts);
 
 }  // namespace ordo::domain

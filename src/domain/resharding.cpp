@@ -24,12 +24,13 @@ Resharding::Resharding(std::uint32_t shards, std::vector<Facts> facts) : arrival
   for (auto& each : facts) {
     std::vector<Seq> spoken_of;
     for (const auto& [first, state] : each.states) add_references(spoken_of, first, state);
+    for (const auto& [first, bytes] : each.lost) spoken_of.push_back(first);
     for (const auto& run : each.lent) {
       for (const auto& job : run.jobs) {
         for (const auto& [seq, score] : job.pieces) spoken_of.push_back(seq);
       }
     }
-    has_facts_ = has_facts_ || !each.states.empty() || !each.lent.empty();
+    has_facts_ = has_facts_ || !each.states.empty() || !each.lent.empty() || !each.lost.empty();
     old_.push_back({std::move(each), Numbering(std::move(spoken_of))});
   }
 }
@@ -46,7 +47,7 @@ std::vector<Resharding::Copy> Resharding::pass(std::uint32_t old, Seq seq, Entry
   const auto shards = static_cast<std::uint32_t>(arrivals_.size());
   if (entry.type == EntryType::ended) {
     // Behind what the run was made of.
-    for (const auto shard : shards_of_run(old_[old], decode_lent_end(entry.payload).name)) add(shard);
+    for (const auto shard : shards_of_run(old_[old], decode_lent_end(entry.payload)->name)) add(shard);
   } else if (is_for_every_key(entry)) {
     for (const auto& key : keys) {
       entry.key = key;
@@ -57,6 +58,16 @@ std::vector<Resharding::Copy> Resharding::pass(std::uint32_t old, Seq seq, Entry
   }
   if (has_facts_ && !copies.empty()) old_[old].places.pass(seq, place);
   return copies;
+}
+
+Resharding::Copy Resharding::pass_unreadable(std::uint32_t old, Seq seq, std::string_view bytes) {
+  const auto shard = old % static_cast<std::uint32_t>(arrivals_.size());
+  const Place place = ++copies_ << kShardBits | shard;
+  if (has_facts_) {
+    arrivals_[shard].places.push_back(place);
+    old_[old].places.pass(seq, place);
+  }
+  return {shard, std::string(bytes)};
 }
 
 void Resharding::arrived(std::uint32_t shard, Seq number) {
@@ -134,6 +145,11 @@ std::vector<Resharding::Facts> Resharding::facts() {
       const auto& arrivals = arrivals_[shard_at(*place)];
       all[shard_at(*place)].states.emplace_back(arrivals.up_to(*place),
                                                 renumbered(old, arrivals, std::move(state)));
+    }
+    for (auto& [seq, bytes] : std::exchange(old.facts.lost, {})) {
+      const auto place = old.places.of(seq);
+      if (place)
+        all[shard_at(*place)].lost.emplace_back(arrivals_[shard_at(*place)].up_to(*place), std::move(bytes));
     }
     carry_lent(old, all);
   }

@@ -24,6 +24,7 @@ class Resharding {
   struct Facts {
     std::vector<std::pair<Seq, JobState>> states;
     std::vector<LentRun> lent;
+    std::vector<std::pair<Seq, std::string>> lost;  ///< states that cannot be read, as they are
   };
   struct Copy {
     std::uint32_t shard = 0;
@@ -37,6 +38,9 @@ class Resharding {
   /// a key is meant for what its old shard holds: of each of `keys`, there are entries before it of its kind
   /// and id. The end of a lent run is meant for every shard that has jobs of it.
   std::vector<Copy> pass(std::uint32_t old, Seq seq, Entry entry, const std::vector<std::string>& keys = {});
+
+  /// The next entry of an old shard, which cannot be read: nobody knows where its key belongs.
+  Copy pass_unreadable(std::uint32_t old, Seq seq, std::string_view bytes);
 
   /// The number of the next copy in a new shard.
   void arrived(std::uint32_t shard, Seq number);

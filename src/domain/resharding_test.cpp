@@ -36,7 +36,7 @@ TEST(Resharding, brings_each_entry_to_the_shard_of_its_key) {
     const auto copies = resharding.pass(0, 7, push_of("id", key));
     ASSERT_EQ(copies.size(), 1U);
     EXPECT_EQ(copies[0].shard, shard_of(key, 5));
-    EXPECT_EQ(decode_entry(copies[0].bytes), push_of("id", key));
+    EXPECT_EQ(*decode_entry(copies[0].bytes), push_of("id", key));
   }
 }
 
@@ -48,10 +48,10 @@ TEST(Resharding, a_control_for_every_key_goes_to_those_that_its_shard_knew) {
   EXPECT_TRUE(resharding.pass(0, 1, cancel, {}).empty());
   const auto copies = resharding.pass(0, 2, cancel, {"a", "b"});
   ASSERT_EQ(copies.size(), 2U);
-  EXPECT_EQ(decode_entry(copies[0].bytes).key, "a");
+  EXPECT_EQ(decode_entry(copies[0].bytes)->key, "a");
   EXPECT_EQ(copies[0].shard, shard_of("a", 8));
-  EXPECT_EQ(decode_entry(copies[1].bytes).key, "b");
-  EXPECT_EQ(decode_entry(copies[1].bytes).type, EntryType::cancel);
+  EXPECT_EQ(decode_entry(copies[1].bytes)->key, "b");
+  EXPECT_EQ(decode_entry(copies[1].bytes)->type, EntryType::cancel);
 }
 
 std::string end_of(const LentName& name, std::vector<JobEnd> ends) {
@@ -93,7 +93,7 @@ TEST(Resharding, a_lent_run_is_listed_wherever_its_jobs_go_and_its_end_as_well) 
   const auto ended = end_of(run.name, {});
   const auto pass = [&](std::uint32_t old, std::string_view bytes) {
     std::vector<std::uint32_t> shards;
-    for (const auto& copy : resharding.pass(old, ++seq, decode_entry(bytes))) {
+    for (const auto& copy : resharding.pass(old, ++seq, *decode_entry(bytes))) {
       EXPECT_EQ(copy.bytes, bytes);
       resharding.arrived(copy.shard, seq + 90);
       shards.push_back(copy.shard);
@@ -182,7 +182,7 @@ class Histories {
     for (int i = 0; i < 20; ++i) append(static_cast<std::uint32_t>(random_.below(kOld)));
     for (auto& shard : old_) {
       for (const auto& run : shard->counts().lent) {
-        if (random_.below(3) == 0) shard->append(decode_entry(end_of(run)));
+        if (random_.below(3) == 0) shard->append(*decode_entry(end_of(run)));
       }
     }
   }
@@ -232,7 +232,7 @@ class Histories {
         break;
       case 0:
         for (const auto& run : harness.counts().lent) {
-          if (random_.below(4) == 0) harness.append(decode_entry(end_of(run)));
+          if (random_.below(4) == 0) harness.append(*decode_entry(end_of(run)));
         }
         if (const auto run = harness.take()) {
           if (random_.below(2) == 0) append(shard);
@@ -251,7 +251,7 @@ class Histories {
   static std::vector<std::string> keys_before(const Harness& harness, Seq seq, const Entry& control) {
     std::set<std::string> keys;
     for (const auto& [at, row] : harness.log()) {
-      const auto entry = decode_entry(row.bytes);
+      const auto entry = *decode_entry(row.bytes);
       if (at < seq && entry.kind == control.kind && entry.id == control.id && !entry.key.empty())
         keys.emplace(entry.key);
     }
@@ -263,14 +263,14 @@ class Histories {
     for (std::uint32_t i = 0; i < kOld; ++i) {
       facts[i].lent = old_[i]->stored_counts().lent;
       for (const auto& [seq, bytes] : old_[i]->states())
-        facts[i].states.emplace_back(seq, decode_state(bytes));
+        facts[i].states.emplace_back(seq, *decode_state(bytes));
     }
     Resharding resharding(shards, std::move(facts));
     std::map<Seq, Resharding::Copy> log;
     const auto later = now() + seconds{1000};
     for (std::uint32_t i = 0; i < kOld; ++i) {
       for (const auto& [seq, row] : old_[i]->log()) {
-        const auto entry = settled(decode_entry(row.bytes), row.at);
+        const auto entry = settled(*decode_entry(row.bytes), row.at);
         for (auto& copy : resharding.pass(i, seq, entry, keys_before(*old_[i], seq, entry))) {
           resharding.arrived(copy.shard, log.size() + 1000);
           log.emplace(log.size() + 1000, std::move(copy));
@@ -285,7 +285,7 @@ class Histories {
       counts.lent = std::move(renumbered[i].lent);
       shard.load({.now = now(), .shard = {2, i}}, std::move(renumbered[i].states), counts);
       for (const auto& [seq, copy] : log) {
-        if (copy.shard == i) shard.apply({seq, later, decode_entry(copy.bytes)}, now());
+        if (copy.shard == i) shard.apply({seq, later, *decode_entry(copy.bytes)}, now());
       }
       shard.ready(now());
     }
@@ -306,7 +306,7 @@ class Histories {
       for (int again = 0; again < 2; ++again) {
         for (const auto& run : lent) {
           const auto bytes = end_of(run);
-          shard->apply({shard->through() + 1, now(), decode_entry(bytes)}, now());
+          shard->apply({shard->through() + 1, now(), *decode_entry(bytes)}, now());
         }
       }
       EXPECT_EQ(shard->lent(), 0U);

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "base/assert.h"
+#include "base/saturate.h"
 
 namespace ordo::domain {
 namespace {
@@ -37,8 +38,6 @@ double delay_us(const RetryPolicy& policy, std::int32_t count, double jitter) {
   }
   return 0;
 }
-
-Time add(Time time, Duration delay) { return delay > Time::max() - time ? Time::max() : time + delay; }
 
 /// Asks the policy's function. Nothing: it gave up, or threw and `error` says so.
 std::optional<RetryAnswer> ask(const RetryPolicy& policy, const RetryQuestion& question, std::string& error) {
@@ -77,7 +76,7 @@ RetryVerdict decide_retry(const QueueOptions& rules, const RetryQuestion& questi
     answer = *given;
   } else {
     if (policy.strategy == RetryPolicy::Strategy::none) return verdict;
-    answer.retry_at = add(question.now, retry_in(policy, question.attempt, jitter));
+    answer.retry_at = saturating_add(question.now, retry_in(policy, question.attempt, jitter));
   }
   if (question.attempt >= rules.max_retries) return verdict;
 

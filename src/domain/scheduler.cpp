@@ -39,17 +39,14 @@ std::optional<std::size_t> Scheduler::choose(std::span<const StartableShard> sha
       return lowest(shards, [](const StartableShard& shard) {
         return std::tuple(shard.queue_place, -shard.lag, shard.shard);
       });
-    case SchedulerKind::sequential: {
-      const auto chosen = lowest(shards, [this](const StartableShard& shard) {
+    case SchedulerKind::sequential:
+      return lowest(shards, [this](const StartableShard& shard) {
         return std::pair(last_ && place_of(shard) <= *last_,
                          place_of(shard));  // first those behind the last one
       });
-      if (chosen) last_ = place_of(shards[*chosen]);
-      return chosen;
-    }
     case SchedulerKind::weighted: {
       if (shards.empty()) return std::nullopt;
-      const auto place = next_by_weight(shards);
+      const auto place = richest(shards);
       return lowest(shards, [place](const StartableShard& shard) {
         return std::tuple(shard.queue_place != place, -shard.lag, shard.shard);
       });
@@ -58,23 +55,30 @@ std::optional<std::size_t> Scheduler::choose(std::span<const StartableShard> sha
   return std::nullopt;
 }
 
-// Each queue that has something to start earns its weight, and the richest pays for all: over any stretch of
-// starts each gets its part, and the turns of a heavy one are spread. A queue with nothing to do saves
-// nothing.
-std::uint32_t Scheduler::next_by_weight(std::span<const StartableShard> shards) {
+// Each queue that has something to start earns its weight with each start, and the one that is served pays
+// for all: over any stretch of starts each gets its part, and the turns of a heavy one are spread. A queue
+// with nothing to do saves nothing.
+std::uint32_t Scheduler::richest(std::span<const StartableShard> shards) const {
+  const auto best = lowest(shards, [this](const StartableShard& shard) {
+    const auto purse = purses_.find(shard.queue_place);
+    const auto credit = purse == purses_.end() ? 0 : purse->second.credit;
+    return std::pair(-credit - std::int64_t{shard.weight}, shard.queue_place);
+  });
+  return shards[*best].queue_place;
+}
+
+void Scheduler::served(std::span<const StartableShard> shards, std::size_t chosen) {
+  last_ = place_of(shards[chosen]);
+  if (kind_ != SchedulerKind::weighted || function_) return;
   ++turn_;
   std::int64_t sum = 0;
-  auto richest = purses_.end();
   for (const auto& shard : shards) {
-    const auto purse = purses_.try_emplace(shard.queue_place).first;
-    if (std::exchange(purse->second.turn, turn_) == turn_) continue;  // another shard of the queue
+    auto& purse = purses_[shard.queue_place];
+    if (std::exchange(purse.turn, turn_) == turn_) continue;  // another shard of the queue
     sum += shard.weight;
-    purse->second.credit += shard.weight;
-    const auto rank = [](const auto& at) { return std::pair(-at->second.credit, at->first); };
-    if (richest == purses_.end() || rank(purse) < rank(richest)) richest = purse;
+    purse.credit += shard.weight;
   }
-  richest->second.credit -= sum;
-  return richest->first;
+  purses_[shards[chosen].queue_place].credit -= sum;
 }
 
 std::optional<std::size_t> Scheduler::ask(std::span<const StartableShard> shards) {

@@ -30,16 +30,20 @@ class Scheduler {
   /// Takes `choose_shard` or `scheduler` of the options.
   explicit Scheduler(const NodeOptions& options);
 
-  /// The index of the shard to serve. Nothing: the list is empty, or the user's function serves none.
+  /// The index of the shard to serve. Nothing: the list is empty, or the user's function serves none. Nobody
+  /// has had a turn before served() says so: what cannot be started after all costs its queue nothing.
   ///
   /// The order of the list has no effect. One look at each shard; no allocation once the user's list has
   /// grown. Throws Error{invalid_argument}: the user's function answered with an index out of range; or
   /// whatever it throws.
   std::optional<std::size_t> choose(std::span<const StartableShard> shards);
 
+  /// Something of the one that was chosen of this list has been started.
+  void served(std::span<const StartableShard> shards, std::size_t chosen);
+
  private:
   std::optional<std::size_t> ask(std::span<const StartableShard> shards);
-  std::uint32_t next_by_weight(std::span<const StartableShard> shards);
+  std::uint32_t richest(std::span<const StartableShard> shards) const;
 
   SchedulerKind kind_;
   std::function<std::optional<std::size_t>(const std::vector<ShardLoad>&)> function_;

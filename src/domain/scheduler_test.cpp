@@ -21,9 +21,10 @@ StartableShard shard_of_b(std::uint32_t shard, int lag_s) {
   return {"b", 1, shard, std::chrono::seconds{lag_s}};
 }
 
-/// "a1" for the chosen one, "-" for none.
+/// "a1" for the chosen one, which is served; "-" for none.
 std::string chosen(Scheduler& scheduler, const std::vector<StartableShard>& shards) {
   const auto index = scheduler.choose(shards);
+  if (index) scheduler.served(shards, *index);
   return index ? std::string(shards.at(*index).queue) + std::to_string(shards[*index].shard) : "-";
 }
 
@@ -66,6 +67,17 @@ TEST(Scheduler, sequential_remembers_its_turn_while_shards_come_and_go) {
   EXPECT_EQ(chosen(scheduler, {}), "-");
   EXPECT_EQ(chosen(scheduler, {shard_of_a(0, 0), shard_of_a(2, 0)}), "a0");
   EXPECT_EQ(chosen(scheduler, {shard_of_a(0, 0)}), "a0");
+}
+
+TEST(Scheduler, who_was_chosen_and_not_served_has_had_no_turn) {
+  for (const auto kind : {SchedulerKind::sequential, SchedulerKind::weighted}) {
+    Scheduler scheduler({.scheduler = kind});
+    const std::vector<StartableShard> both = {shard_of_a(0, 1), shard_of_b(0, 1)};
+    EXPECT_EQ(chosen(scheduler, both), "a0");
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(scheduler.choose(both), 1U);
+    EXPECT_EQ(chosen(scheduler, both), "b0");
+    EXPECT_EQ(chosen(scheduler, both), "a0");
+  }
 }
 
 TEST(Scheduler, custom_sees_the_loads_and_decides) {

@@ -3,13 +3,16 @@
 #include "domain/shard.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/assert.h"
 
 namespace ordo::domain {
 
 Shard::Kind::Kind(std::string kind, QueueOptions options, DueBefore before)
-    : name(std::move(kind)), rules(std::move(options)), due{DueSet(before), DueSet(before), DueSet(before)} {}
+    : name(std::move(kind)),
+      rules(std::move(options)),
+      due{DueJobs(before), DueJobs(before), DueJobs(before)} {}
 
 Shard::Shard(const QueueOptions& options, PayloadBudget& budget)
     : options_(options),
@@ -30,7 +33,9 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   witness_through_ = takeover.clean ? 0 : takeover.head;
   processed_ = counts.processed;
   failed_ = counts.failed;
+  unreadable_ = counts.unreadable;
   copied_ = counts.copied;
+  counts_fields_ = counts.fields;
   restore_lent(counts.lent);
   fence_ = std::max(takeover.token, counts.fence != 0 ? counts.fence + 1 : 0);
   table_.reserve(counts.queued() + counts.running);
@@ -40,7 +45,9 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   }
 }
 
-void Shard::serve(std::string_view kind, bool on) { kinds_[kind_index(kind)]->served = on; }
+void Shard::serve(std::string_view kind, bool on) {
+  if (const auto index = kind_index(kind)) kinds_[*index]->served = on;
+}
 
 std::vector<std::string> Shard::kinds() const {
   std::vector<std::string> names;
@@ -55,7 +62,17 @@ void Shard::dirty(Job& job) {
   auto& extra = job.more();
   if (extra.dirty) return;
   extra.dirty = true;
+  extra.dirty_at = static_cast<std::uint32_t>(dirty_.size());
   dirty_.push_back(&job);
+}
+
+// Its state is not to be written any more.
+void Shard::clean(Job& job) {
+  if (!job.extra || !std::exchange(job.extra->dirty, false)) return;
+  Job* last = dirty_.back();
+  dirty_[job.extra->dirty_at] = last;
+  last->extra->dirty_at = job.extra->dirty_at;
+  dirty_.pop_back();
 }
 
 JobState Shard::state_of(const Job& job) const {
@@ -69,13 +86,15 @@ JobState Shard::state_of(const Job& job) const {
   state.mark = extra.mark;
   state.held = job.held;
   state.options = extra.options;
-  for (const auto& piece : job.payloads.pieces()) {
-    const auto changed = std::find_if(extra.scores.begin(), extra.scores.end(),
-                                      [&](const auto& entry) { return entry.first == piece.seq; });
-    if (changed != extra.scores.end()) state.scores.push_back(*changed);
+  if (!extra.scores.empty()) {
+    for (const auto& piece : job.payloads.pieces()) {
+      const auto changed = extra.scores.find(piece.seq);
+      if (changed != extra.scores.end()) state.scores.emplace_back(*changed);
+    }
   }
   state.error_kind = extra.error_kind;
   state.error = extra.error;
+  if (extra.foreign) state.fields = extra.foreign->state_fields;
   return state;
 }
 
@@ -98,6 +117,7 @@ Changes Shard::collect(std::size_t set_aside) {
   std::swap(ended_, ended_in_flight_);
   std::swap(settling_, settling_in_flight_);
   std::swap(marking_, marking_in_flight_);
+  deaths_in_flight_ = std::exchange(deaths_, {});
   lent_changed_ = false;
   auto rest = std::exchange(changes_.set_aside, {});
   auto changes = std::exchange(changes_, {});
@@ -114,6 +134,7 @@ void Shard::committed(Time now) {
     forget(*job);
   }
   ended_in_flight_.clear();
+  std::ranges::move(std::exchange(deaths_in_flight_, {}), std::back_inserter(deaths_told_));
   for (Job* job : std::exchange(settling_in_flight_, {})) {
     if (!job->held) release_front(*job, now);
     place(*job, now);
@@ -126,7 +147,7 @@ void Shard::committed(Time now) {
 }
 
 void Shard::forget(Job& job) {
-  if (job.extra && job.extra->dirty) std::erase(dirty_, &job);
+  clean(job);
   if (!doomed_.empty()) std::erase(doomed_, &job);
   table_.erase(job);
   Job::destroy(&job);
@@ -138,8 +159,9 @@ void Shard::forget(Job& job) {
 
 std::vector<Run> Shard::released() { return std::exchange(released_, {}); }
 std::vector<RunNo> Shard::stops() { return std::exchange(stops_, {}); }
+std::vector<std::string> Shard::unreadable() { return std::exchange(unreadable_why_, {}); }
 std::vector<std::string> Shard::declined() { return std::exchange(declined_, {}); }
 std::vector<Event> Shard::events() { return std::exchange(events_, {}); }
-std::vector<JobView> Shard::dead_jobs() { return std::exchange(dead_jobs_, {}); }
+std::vector<std::vector<JobView>> Shard::deaths() { return std::exchange(deaths_told_, {}); }
 
 }  // namespace ordo::domain

@@ -3,11 +3,14 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -16,6 +19,7 @@
 #include <ordo/options.hpp>
 #include <ordo/worker.hpp>
 
+#include "domain/due_jobs.h"
 #include "domain/entry.h"
 #include "domain/key_line.h"
 #include "domain/records.h"
@@ -42,10 +46,18 @@ struct Run {
 
 /// What a node lets a shard start just now.
 struct Admission {
+  bool normal = true;     ///< jobs that are neither
   bool suspects = true;   ///< no witness or suspect runs on the node
   bool witnesses = true;  ///< no suspect runs on the node
   /// What the node that is to execute the run has code for; null: the kinds switched on with serve().
   const std::set<std::string, std::less<>>* kinds = nullptr;
+  /// Kinds of these no more can start here just now; null: none.
+  const std::set<std::string, std::less<>>* without = nullptr;
+
+  bool admits(const std::string& kind, bool served) const {
+    if (kinds != nullptr) return kinds->contains(kind);
+    return served && (without == nullptr || !without->contains(kind));
+  }
 };
 
 /// What is known of the node that executes a lent run.
@@ -107,10 +119,16 @@ class Shard {
   /// The states go with entries that are applied later; a job of an unclean take-over is a witness.
   void load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states, const Counts& counts);
 
+  /// A state that cannot be read; after load(). The payloads of its job that stand in the log at the
+  /// take-over die with these bytes beside them: nobody knows how often they failed, or what they wait for.
+  void lose_state(Seq first, std::string bytes, const std::string& why);
+
   // --- inputs ---
 
   /// The next entry of the log.
   void apply(const LoggedEntry& logged, Time now);
+  /// The next entry of the log, which cannot be read: it goes to the dead as it is.
+  void apply_unreadable(Seq seq, std::string_view bytes, const std::string& why);
 
   /// The log has been read up to the head of the take-over: what crashed too often dies now.
   void ready(Time now);
@@ -123,10 +141,15 @@ class Shard {
   /// its jobs and comes out of released() then. Kinds switched off with serve() are passed over.
   Taken take(Time now, const Admission& admission, Run& run);
 
-  /// Payloads that a run was missing; false while some still are.
-  bool provide(RunNo no, Seq seq, std::string_view payload);
+  /// Payloads that a run was missing, ascending; false while some still are.
+  bool provide(RunNo no, std::span<const std::pair<Seq, std::string_view>> payloads);
+  /// Those that are missing still, ascending.
+  std::vector<Seq> missing(RunNo no) const { return describe(no, runs_.at(no)).missing; }
   /// Fills in the payloads of a run whose bytes are all provided.
   void fill(Run& run);
+  /// What was not provided is in the store no more: those payloads die, and their jobs' others go on. So do
+  /// the other jobs of the run.
+  void lose_missing(RunNo no, Time now);
 
   /// The run is executed by `node` from the next commit on, until `session` of it is over. Its end comes
   /// through the log; ended() is not called.
@@ -136,6 +159,17 @@ class Shard {
   /// does elsewhere can be told from the next one. A dead borrower counts against marked jobs.
   void take_back(const std::function<Borrower(const std::string& node, std::uint64_t session)>& look,
                  Time now);
+
+  /// The run was not started, and is not to be: its jobs are queued where they were, with what came for them
+  /// meanwhile, as if they had never been taken. (Of a run that waited for marks they are put back.)
+  void recall(RunNo no, Time now);
+  /// A job is due that comes before one of the run's by its priority.
+  bool is_overtaken(RunNo no, Time now, const Admission& admission);
+  /// False: is_overtaken() never holds.
+  bool mixes_priorities() const { return mixed_priorities_; }
+
+  /// Its first job was seen to start: watchers are told, if they were not yet.
+  void started(RunNo no);
 
   /// A run has ended: one end per job, in the order of the run.
   void ended(RunNo no, const std::vector<JobEnd>& ends, Time now);
@@ -160,6 +194,9 @@ class Shard {
   /// Runs that waited for their marks and may start.
   std::vector<Run> released();
 
+  /// Why what went to the dead could not be read, since the last call.
+  std::vector<std::string> unreadable();
+
   /// Nodes that had no room for a run they were lent, since the last call.
   std::vector<std::string> declined();
 
@@ -173,12 +210,13 @@ class Shard {
   /// Off for a store that has no use for it. Before the first entry.
   void sets_aside(bool on) { sets_aside_ = on; }
 
-  /// Payloads that died since the last call, by job, as retries_exhausted() gets them.
-  std::vector<JobView> dead_jobs();
+  /// Payloads whose death became durable since the last call, as retries_exhausted() gets them: those of one
+  /// run, which are of one kind, together.
+  std::vector<std::vector<JobView>> deaths();
 
   /// When something becomes due next; none while something is due already or nothing waits.
   std::optional<Time> next_due() const;
-  /// run_at of the job that take() would start next; none: nothing is due.
+  /// The earliest run_at of the jobs that take() may start, whichever is first; none: there is none.
   std::optional<Time> oldest_due(Time now, const Admission& admission);
 
   Counts counts(Time now);
@@ -212,7 +250,7 @@ class Shard {
     std::string name;
     QueueOptions rules;
     bool served = true;
-    std::array<DueSet, kRisks> due;
+    std::array<DueJobs, kRisks> due;
   };
   struct Lent {
     LentName name;
@@ -223,17 +261,22 @@ class Shard {
     bool going = false;
     Duration timeout{};
     std::vector<std::uint32_t> places;  // of the run's jobs in the batch that was lent
+    std::string fields;                 // kept for a version that knows them
   };
   struct Active {
     std::vector<Job*> jobs;
     Risk risk = Risk::normal;
     Time started{};
     bool marking = false;
+    bool told = false;  // watchers, of the start
     std::optional<Lent> lent;
   };
 
   // Applying the log (shard_apply.cpp)
-  std::uint16_t kind_index(std::string_view name);
+  static constexpr std::size_t kMaxKinds = 65'535;
+  std::optional<std::uint16_t> find_kind(std::string_view name) const;
+  /// Nothing: there are too many of them.
+  std::optional<std::uint16_t> kind_index(std::string_view name);
   void apply_payload(const LoggedEntry& logged, Time now);
   void apply_control(const LoggedEntry& logged, Time now);
   std::vector<Job*> targets_of(const Entry& control) const;
@@ -246,6 +289,17 @@ class Shard {
   void restore_state(Job& job, const JobState& state);
   void restore_mark(Job& job, Mark mark);
   bool add_piece(Job& job, Piece piece, bool set_aside = false);
+  void keep_fields(Job& job, const LoggedEntry& logged) const;
+
+  // What cannot be read (shard_unreadable.cpp)
+  struct LostState {
+    std::string bytes, why;
+  };
+  using Name = std::tuple<std::string, std::string, std::string>;  // kind, key, id
+  bool loses(const LoggedEntry& logged);
+  void bury(const LoggedEntry& logged, std::string state, const std::string& why);
+  void note_unreadable(DeadPayload dead);
+  void die_with_lost_state(Job& job);
   void note_merged(Job& job, const PayloadSet::Merged& merged);
 
   // Lent runs (shard_lent.cpp)
@@ -271,16 +325,23 @@ class Shard {
   Risk risk_of(const Job& job, Time now) const;
   void set_priority(Job& job);
   Job* best_due(Time now, const Admission& admission);
-  Time oldest_in_due(Time now);
-  DueSet& due_set(const Job& job) { return kinds_[job.kind]->due[static_cast<std::size_t>(job.risk)]; }
+  template <class Visit>
+  void each_admitted(const Admission& admission, Visit visit);
+  DueJobs& due_set(const Job& job) { return kinds_[job.kind]->due[static_cast<std::size_t>(job.risk)]; }
 
   // Runs (shard_run.cpp)
   void activate(Job& job);
   void start(Job& job, Active& run);
   void finish(Job& job);
-  void go_back(Job& job, Time now);
+  void leave_run(Job& job);
+  void go_back(Job& job, Time now, bool held);
+  void join_beside(Job& job);
+  void settle(Job& job);
+  void recall(Job& job, Time now);
   void fail(Job& job, const Active& run, const JobEnd& end, Time now);
   void die(Job& job, FailureKind kind, const std::string& error, Time now);
+  void bury(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now);
+  void run_died();
   void end_one(Job& job, const Active& run, const JobEnd& end, Time now);
   void emit(EventType type, const Job& job, Time now, Duration took = {}, std::string error = {});
   Run describe(RunNo no, const Active& active) const;
@@ -289,6 +350,7 @@ class Shard {
 
   // States (shard.cpp)
   void dirty(Job& job);
+  void clean(Job& job);
   JobState state_of(const Job& job) const;
   void forget(Job& job);
   bool strict() const { return options_.key_order == KeyOrder::strict; }
@@ -298,6 +360,7 @@ class Shard {
   DueBefore before_;
   KeyTable table_;
   std::vector<std::unique_ptr<Kind>> kinds_;
+  std::unordered_map<std::string_view, std::uint16_t> kind_places_;  // by name
   LaterSet later_;
   std::set<std::pair<Time, Seq>> parked_times_;  // of parked jobs, for the lag
 
@@ -316,6 +379,8 @@ class Shard {
 
   std::unordered_map<Seq, JobState> restored_;       // states that wait for their entry
   std::unordered_map<Seq, double> restored_scores_;  // scores that wait for their entry
+  std::unordered_map<Seq, LostState> lost_states_;   // that wait for their entry
+  std::map<Name, std::string> lost_names_;           // jobs of lost states, and why, until the load has ended
   std::unordered_set<Seq> lent_pieces_;              // of lent runs, until the load has ended
   std::unordered_map<Seq, std::pair<RunNo, std::size_t>>
       lent_jobs_;  // by the last piece: run and index there
@@ -326,7 +391,9 @@ class Shard {
   std::size_t running_ = 0;   // jobs, not runs
   std::uint64_t processed_ = 0;
   std::uint64_t failed_ = 0;
-  std::string copied_;  // kept for who copies into this shard
+  std::uint64_t unreadable_ = 0;
+  std::string copied_;         // kept for who copies into this shard
+  std::string counts_fields_;  // kept for a version that knows them
 
   // To be written, and being written
   Changes changes_;
@@ -335,14 +402,14 @@ class Shard {
   std::vector<Job*> settling_, settling_in_flight_;
   std::vector<RunNo> marking_, marking_in_flight_;
   std::vector<Job*> doomed_;  // crashed too often; they die in ready()
-  Time oldest_cache_ = Time::max();
-  std::optional<Time> oldest_cached_at_;
 
   std::vector<Run> released_;
   std::vector<RunNo> stops_;
+  std::vector<std::string> unreadable_why_;
   std::vector<std::string> declined_;
   std::vector<Event> events_;
-  std::vector<JobView> dead_jobs_;
+  std::vector<JobView> dying_;  // of the run that is ending
+  std::vector<std::vector<JobView>> deaths_, deaths_in_flight_, deaths_told_;
 };
 
 }  // namespace ordo::domain

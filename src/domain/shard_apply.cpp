@@ -6,13 +6,21 @@
 
 namespace ordo::domain {
 
-std::uint16_t Shard::kind_index(std::string_view name) {
-  for (std::size_t i = 0; i < kinds_.size(); ++i) {
-    if (kinds_[i]->name == name) return static_cast<std::uint16_t>(i);
-  }
-  ORDO_ASSERT(kinds_.size() < 65535);
+std::optional<std::uint16_t> Shard::find_kind(std::string_view name) const {
+  const auto found = kind_places_.find(name);
+  return found == kind_places_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::uint16_t> Shard::kind_index(std::string_view name) {
+  if (const auto known = find_kind(name)) return known;
+  if (kinds_.size() >= kMaxKinds) return std::nullopt;
+  const auto index = static_cast<std::uint16_t>(kinds_.size());
   kinds_.push_back(std::make_unique<Kind>(std::string(name), options_of(options_, name), before_));
-  return static_cast<std::uint16_t>(kinds_.size() - 1);
+  if (mixed_priorities_) {
+    for (auto& due : kinds_.back()->due) due.mix();
+  }
+  kind_places_.emplace(kinds_.back()->name, index);
+  return index;
 }
 
 void Shard::apply(const LoggedEntry& logged, Time now) {
@@ -34,7 +42,14 @@ void Shard::apply(const LoggedEntry& logged, Time now) {
 
 void Shard::apply_payload(const LoggedEntry& logged, Time now) {
   const auto& entry = logged.entry;
-  const auto kind = kind_index(entry.kind);
+  if (loses(logged)) return;
+  const auto known = kind_index(entry.kind);
+  if (!known) {
+    bury(logged, {},
+         "its shard has " + std::to_string(kMaxKinds) + " kinds already, and no room for one more");
+    return;
+  }
+  const auto kind = *known;
   Job* job = table_.find_queued(kind, entry.id, entry.key);
   Piece piece = piece_of(logged, job);
   if (job == nullptr) {
@@ -74,8 +89,15 @@ void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piec
     job.more().options = entry.options;
     set_priority(job);
   }
+  if (!entry.fields.empty()) keep_fields(job, logged);
   ++job_count_;
   ++queued_;
+  if (!lost_states_.empty()) {
+    if (auto lost = lost_states_.extract(logged.seq)) {  // of a lent run: it goes on
+      job.more().state_seq = logged.seq;
+      job.more().more().lost_state = std::move(lost.mapped().bytes);
+    }
+  }
   if (!restored_.empty()) {
     if (const auto state = restored_.extract(logged.seq)) {
       job.more().state_seq = logged.seq;
@@ -97,7 +119,8 @@ void Shard::restore_state(Job& job, const JobState& state) {
   extra.last_crash = state.last_crash;
   extra.error_kind = state.error_kind;
   extra.error = state.error;
-  extra.scores = state.scores;
+  extra.scores = {state.scores.begin(), state.scores.end()};
+  if (!state.fields.empty()) extra.more().state_fields = state.fields;
   job.run_at = state.run_at;
   job.held = state.held;
   set_priority(job);
@@ -125,6 +148,8 @@ void Shard::ready(Time now) {
   restored_scores_.clear();
   lent_pieces_.clear();
   lent_jobs_.clear();
+  lost_states_.clear();
+  lost_names_.clear();
   give_up_incomplete(now);
   for (Job* job : std::exchange(doomed_, {})) {
     if (!job->payloads.all_present()) continue;  // it runs alone once more
@@ -132,6 +157,7 @@ void Shard::ready(Time now) {
     activate(*job);
     die(*job, FailureKind::crash,
         "its node died " + std::to_string(job->extra->crashes) + " times while it ran alone", now);
+    run_died();
   }
 }
 
@@ -143,6 +169,7 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   const bool revived = news && entry.type == EntryType::revive;
   const bool has_options = news && entry.options != JobOptions{};
   const bool merged_away = add_piece(job, std::move(piece), logged.set_aside);
+  if (!entry.fields.empty()) keep_fields(job, logged);
   if (news && job.extra) job.extra->through = logged.seq;
   bool moved = revived;
   if (has_options) {
@@ -155,12 +182,16 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
     changes_.erase_states.push_back(logged.seq);
     extra.options.merge_later(state.options);
     extra.through = std::max(extra.through, state.through);
-    extra.scores.insert(extra.scores.end(), state.scores.begin(), state.scores.end());
+    extra.scores.insert(state.scores.begin(), state.scores.end());
     moved = true;
   }
   if (!beside.empty() || revived || (merged_away && has_options))
     dirty(job);  // its entries alone do not say so
   if (moved) move(job, revived ? std::optional(entry.run_at.value_or(logged.at)) : std::nullopt, now);
+}
+
+void Shard::keep_fields(Job& job, const LoggedEntry& logged) const {
+  job.more().more().entry_fields.emplace_back(logged.seq, logged.entry.fields);
 }
 
 // Its priority or, with `run_at`, its time has changed, and its retries start over.
@@ -191,13 +222,7 @@ bool Shard::add_piece(Job& job, Piece piece, bool set_aside) {
 void Shard::note_merged(Job& job, const PayloadSet::Merged& merged) {
   changes_.erase.push_back(merged.duplicate);
   if (!merged.score_changed) return;
-  auto& extra = job.more();
-  const auto pieces = job.payloads.pieces();
-  for (const auto& piece : pieces) {
-    if (piece.seq != merged.kept) continue;
-    std::erase_if(extra.scores, [&](const auto& entry) { return entry.first == piece.seq; });
-    extra.scores.emplace_back(piece.seq, piece.score);
-  }
+  job.more().scores[merged.kept] = merged.score;
   dirty(job);
 }
 
@@ -228,14 +253,12 @@ std::vector<Job*> Shard::targets_of(const Entry& control) const {
   const auto add = [&](Job* job) {
     if (job != nullptr) targets.push_back(job);
   };
-  std::optional<std::uint16_t> kind;
-  for (std::size_t i = 0; i < kinds_.size(); ++i) {
-    if (kinds_[i]->name == control.kind) kind = static_cast<std::uint16_t>(i);
-  }
+  const auto kind = find_kind(control.kind);
   if (!kind) return targets;
-  if (!control.key.empty()) {
-    add(table_.find_queued(*kind, control.id, control.key));
-    add(table_.find_active(*kind, control.id, control.key));
+  if (!control.key.empty() || table_.keys_are_ids()) {
+    const auto key = control.key.empty() ? control.id : control.key;
+    add(table_.find_running(*kind, control.id, key));
+    add(table_.find_queued(*kind, control.id, key));
     return targets;
   }
   table_.each([&](Job& job) {

@@ -65,11 +65,17 @@ class Harness {
   }
 
   void control(EntryType type, const std::string& id, std::optional<Time> run_at = {}) {
+    control_one(type, {.id = id, .run_at = run_at});
+  }
+
+  /// Without a key: that job under all keys.
+  void control_one(EntryType type, const Push& target) {
     Entry entry;
     entry.type = type;
-    entry.kind = options_.name;
-    entry.id = id;
-    entry.run_at = run_at;
+    entry.kind = target.kind.empty() ? std::string_view(options_.name) : target.kind;
+    entry.key = target.key;
+    entry.id = target.id;
+    entry.run_at = target.run_at;
     append(entry);
   }
 
@@ -91,15 +97,34 @@ class Harness {
       run = std::move(released.at(0));
     }
     if (!run.missing.empty()) {
-      for (const Seq seq : run.missing) {
-        shard_->provide(run.no, seq, decode_entry(log_.at(seq).bytes).payload);
+      const auto no = run.no;
+      if (provide(run)) {
+        shard_->fill(run);
+      } else {
+        shard_->lose_missing(no, now_);
+        return std::nullopt;
       }
-      shard_->fill(run);
     }
     return run;
   }
 
-  bool has_due() { return shard_->oldest_due(now_, {}).has_value(); }
+  /// What the store has of the payloads that the run is missing.
+  bool provide(const Run& run) {
+    std::vector<std::pair<Seq, std::string_view>> payloads;
+    for (const Seq seq : run.missing) {
+      if (const auto row = log_.find(seq); row != log_.end())
+        payloads.emplace_back(seq, decode_entry(row->second.bytes)->payload);
+    }
+    return shard_->provide(run.no, payloads);
+  }
+
+  /// The store has it no more.
+  void lose(Seq seq) { log_.erase(seq); }
+
+  bool has_due() { return oldest_due().has_value(); }
+  std::optional<Time> oldest_due(const Admission& admission = {}) {
+    return shard_->oldest_due(now_, admission);
+  }
 
   void end(const Run& run, const Outcome& outcome) {
     shard_->ended(run.no, std::vector<JobEnd>(run.jobs.size(), JobEnd{outcome, 0}), now_);
@@ -169,15 +194,35 @@ class Harness {
 
   void crash() { rebuild({.clean = false, .crashed = true}); }
 
-  std::unique_ptr<Shard> make(const Shard::Takeover& takeover) {
-    auto shard = std::make_unique<Shard>(options_, budget_);
+  std::unique_ptr<Shard> make(const Shard::Takeover& takeover) { return make(takeover, budget_); }
+  std::unique_ptr<Shard> make(const Shard::Takeover& takeover, PayloadBudget& budget) {
+    auto shard = std::make_unique<Shard>(options_, budget);
     std::vector<std::pair<Seq, JobState>> states;
-    for (const auto& [seq, bytes] : states_) states.emplace_back(seq, decode_state(bytes));
+    for (const auto& [seq, bytes] : states_) states.emplace_back(seq, *decode_state(bytes));
     shard->load(takeover, std::move(states), counts_);
     for (const auto& [seq, row] : log_)
-      shard->apply({seq, row.at, decode_entry(row.bytes), row.set_aside}, now_);
+      shard->apply({seq, row.at, *decode_entry(row.bytes), row.set_aside}, now_);
     shard->ready(now_);
     return shard;
+  }
+
+  /// As it is once all bytes are in memory: equal payloads are one.
+  JobSnapshot warmed(JobSnapshot job) const {
+    std::map<std::string, std::pair<Seq, double>> by_bytes;
+    for (const auto& [seq, score] : job.pieces) {
+      const auto bytes = std::string(decode_entry(log_.at(seq).bytes)->payload);
+      auto& kept = by_bytes.try_emplace(bytes, seq, score).first->second;
+      kept = {std::min(kept.first, seq), std::min(kept.second, score)};
+    }
+    std::map<std::pair<double, Seq>, std::string> ordered;
+    for (const auto& [bytes, piece] : by_bytes) ordered[{piece.second, piece.first}] = bytes;
+    job.pieces.clear();
+    job.payloads.clear();
+    for (const auto& [piece, bytes] : ordered) {
+      job.pieces.emplace_back(piece.second, piece.first);
+      job.payloads.push_back(bytes);
+    }
+    return job;
   }
 
   JobSnapshot job(const std::string& id) {
@@ -240,7 +285,7 @@ class Harness {
   void append(const Entry& entry) {
     last_at_ = std::max(last_at_, now_);
     auto& row = log_[++last_seq_] = {last_at_, encode(entry), false};
-    shard_->apply({last_seq_, row.at, decode_entry(row.bytes)}, now_);
+    shard_->apply({last_seq_, row.at, *decode_entry(row.bytes)}, now_);
   }
 
  private:

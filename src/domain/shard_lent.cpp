@@ -13,6 +13,7 @@ constexpr RunNo kRestored =
 }  // namespace
 
 void Shard::lend(RunNo no, std::string_view node, std::uint64_t session, bool going) {
+  started(no);
   auto& active = runs_.at(no);
   // A cancel that came before it was handed over is the borrower's to hear of.
   const bool cancelled = std::any_of(active.jobs.begin(), active.jobs.end(), [](const Job* job) {
@@ -22,7 +23,7 @@ void Shard::lend(RunNo no, std::string_view node, std::uint64_t session, bool go
   std::iota(places.begin(), places.end(), 0);
   active.lent =
       Lent{{takeover_.shard, takeover_.token, no}, std::string(node), session, fence_, cancelled, going,
-           describe(no, active).timeout,           std::move(places)};
+           describe(no, active).timeout,           std::move(places), {}};
   ++lent_;
   lent_changed_ = true;
 }
@@ -58,6 +59,7 @@ std::vector<LentRun> Shard::lent_runs() const {
     run.kind = kinds_[active.jobs.front()->kind]->name;
     run.timeout = lent.timeout;
     run.started = active.started;
+    run.fields = lent.fields;
     for (std::size_t i = 0; i < active.jobs.size(); ++i) {
       const Job* job = active.jobs[i];
       auto& listed = run.jobs.emplace_back();
@@ -73,7 +75,7 @@ std::vector<LentRun> Shard::lent_runs() const {
 // Its end may be in the log already, or come at any time.
 void Shard::apply_end(const LoggedEntry& logged, Time now) {
   changes_.erase.push_back(logged.seq);
-  auto end = decode_lent_end(logged.entry.payload);
+  auto end = *decode_lent_end(logged.entry.payload);  // decode_entry() has read it
   const auto found = std::find_if(runs_.begin(), runs_.end(), [&](const auto& run) {
     return run.second.lent && run.second.lent->name == end.name;
   });
@@ -120,7 +122,9 @@ void Shard::restore_lent(const std::vector<LentRun>& runs) {
     auto& active = runs_[no];
     active.risk = static_cast<Risk>(run.risk);
     active.started = run.started;
-    active.lent = Lent{run.name, run.node, run.session, run.fence, run.stop, run.going, run.timeout, {}};
+    active.told = true;
+    active.lent =
+        Lent{run.name, run.node, run.session, run.fence, run.stop, run.going, run.timeout, {}, run.fields};
     active.jobs.resize(run.jobs.size());
     ++lent_;
     for (std::size_t index = 0; index < run.jobs.size(); ++index) {
@@ -139,6 +143,7 @@ void Shard::restore_lent(const std::vector<LentRun>& runs) {
 // goes on running.
 void Shard::resume_lent(Job& job, RunNo no, std::size_t index) {
   take_key(job);
+  job.was_held = job.held;
   activate(job);
   runs_.at(no).jobs[index] = &job;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/saturate.h"
 #include "domain/shard.h"
 
 namespace ordo::domain {
@@ -43,7 +44,7 @@ void Shard::place(Job& job, Time now) {
 
 // Not one that is due and only stands in line: it may be gone in a moment.
 void Shard::set_aside(Job& job, Time now) {
-  if (!sets_aside_ || job.set_aside || job.run_at - now <= kLongWait) return;
+  if (!sets_aside_ || job.set_aside || saturating_sub(job.run_at, now) <= kLongWait) return;
   job.set_aside = true;
   for (const auto& piece : job.payloads.pieces()) {
     if (keeps_room(piece)) changes_.set_aside.push_back(piece.seq);
@@ -73,13 +74,12 @@ void Shard::arrive_due(Job& job, Time now) {
 void Shard::insert_due(Job& job, Time now) {
   job.place = Place::due;
   job.risk = risk_of(job, now);
-  auto& set = due_set(job);
-  set.insert(set.end(), job);
+  due_set(job).insert(job);
 }
 
 // Behind the front of its key; from `due` or from nowhere.
 void Shard::park(Line& line, Job& job) {
-  if (job.place == Place::due) due_set(job).erase(due_set(job).iterator_to(job));
+  if (job.place == Place::due) due_set(job).erase(job);
   job.place = Place::parked;
   line.parked.insert(&job);
   parked_times_.emplace(job.run_at, job.arrival());
@@ -102,16 +102,20 @@ void Shard::leave_place(Job& job) {
       if (job.retry_count() >= 0) --retrying_;
       break;
     case Place::due:
-      due_set(job).erase(due_set(job).iterator_to(job));
+      due_set(job).erase(job);
       break;
     case Place::parked:
       table_.line_of(job)->parked.erase(&job);
       parked_times_.erase({job.run_at, job.arrival()});
       break;
-    case Place::settling:
-      std::erase(settling_, &job);
-      std::erase(settling_in_flight_, &job);
+    case Place::settling: {
+      const auto at = job.extra->settling_at;
+      auto& list = at < settling_.size() && settling_[at] == &job ? settling_ : settling_in_flight_;
+      list.back()->extra->settling_at = at;
+      list[at] = list.back();
+      list.pop_back();
       break;
+    }
     case Place::nowhere:
     case Place::running:
     case Place::ending:
@@ -148,22 +152,33 @@ Risk Shard::risk_of(const Job& job, Time now) const {
 
 void Shard::set_priority(Job& job) {
   job.priority = job.extra ? job.extra->options.priority.value_or(100) : 100;
-  if (job.priority != 100) mixed_priorities_ = true;
+  if (job.priority == 100 || std::exchange(mixed_priorities_, true)) return;
+  for (auto& kind : kinds_) {
+    for (auto& due : kind->due) due.mix();
+  }
+}
+
+template <class Visit>
+void Shard::each_admitted(const Admission& admission, Visit visit) {
+  for (const auto& kind : kinds_) {
+    if (!admission.admits(kind->name, kind->served)) continue;
+    for (const auto risk : {Risk::normal, Risk::witness, Risk::suspect}) {
+      if (risk == Risk::normal && !admission.normal) continue;
+      if (risk == Risk::witness && !admission.witnesses) continue;
+      if (risk == Risk::suspect && !admission.suspects) continue;
+      auto& due = kind->due[static_cast<std::size_t>(risk)];
+      if (!due.empty()) visit(due);
+    }
+  }
 }
 
 Job* Shard::best_due(Time now, const Admission& admission) {
   promote(now);
   while (true) {
     Job* best = nullptr;
-    for (const auto& kind : kinds_) {
-      if (!(admission.kinds != nullptr ? admission.kinds->contains(kind->name) : kind->served)) continue;
-      for (const auto risk : {Risk::normal, Risk::witness, Risk::suspect}) {
-        if (risk == Risk::witness && !admission.witnesses) continue;
-        if (risk == Risk::suspect && !admission.suspects) continue;
-        auto& set = kind->due[static_cast<std::size_t>(risk)];
-        if (!set.empty() && (best == nullptr || before_(*set.begin(), *best))) best = &*set.begin();
-      }
-    }
+    each_admitted(admission, [&](DueJobs& due) {
+      if (best == nullptr || before_(due.first(), *best)) best = &due.first();
+    });
     if (best == nullptr || best->run_at <= now) return best;
     // The clock went back: nothing starts early.
     leave_place(*best);
@@ -173,8 +188,10 @@ Job* Shard::best_due(Time now, const Admission& admission) {
 }
 
 std::optional<Time> Shard::oldest_due(Time now, const Admission& admission) {
-  const Job* best = best_due(now, admission);
-  return best != nullptr ? std::optional(best->run_at) : std::nullopt;
+  if (best_due(now, admission) == nullptr) return std::nullopt;
+  Time oldest = Time::max();
+  each_admitted(admission, [&](const DueJobs& due) { oldest = std::min(oldest, due.oldest()); });
+  return oldest;
 }
 
 std::optional<Time> Shard::next_due() const {
@@ -201,36 +218,23 @@ Counts Shard::counts(Time now) {
   counts.processed = processed_;
   counts.failed = failed_;
   counts.copied = copied_;
-  counts.oldest = std::min(oldest, oldest_in_due(now));
+  counts.unreadable = unreadable_;
+  counts.fields = counts_fields_;
+  for (const auto& kind : kinds_) {
+    for (const auto& due : kind->due) {
+      if (!due.empty()) oldest = std::min(oldest, due.oldest());
+    }
+  }
+  counts.oldest = oldest;
   for (const auto& [no, active] : runs_) {
     for (const Job* job : active.jobs) {
-      if (counts.running_now.size() < kListedRuns) counts.running_now.push_back(job->arrival());
+      if (counts.running_now.size() < kListedRuns) counts.running_now.push_back(job->payloads.last());
     }
   }
   std::sort(counts.running_now.begin(), counts.running_now.end());
   if (lent_ > 0) counts.lent = lent_runs();
   if (fence_ != takeover_.token) counts.fence = fence_;
   return counts;
-}
-
-// With one priority the first due job is the oldest; with several, all are looked at, at most once a second.
-Time Shard::oldest_in_due(Time now) {
-  if (mixed_priorities_ && oldest_cached_at_ && now >= *oldest_cached_at_ &&
-      now - *oldest_cached_at_ < std::chrono::seconds{1}) {
-    return oldest_cache_;
-  }
-  Time oldest = Time::max();
-  for (const auto& kind : kinds_) {
-    for (const auto& set : kind->due) {
-      for (const Job& job : set) {
-        oldest = std::min(oldest, job.run_at);
-        if (!mixed_priorities_) break;
-      }
-    }
-  }
-  oldest_cache_ = oldest;
-  oldest_cached_at_ = now;
-  return oldest;
 }
 
 }  // namespace ordo::domain

@@ -1,7 +1,11 @@
 // A run's life: which jobs it takes, and what its end does to them.
 #include <algorithm>
+#include <limits>
+#include <unordered_set>
 
 #include "base/assert.h"
+#include "base/saturate.h"
+#include "base/time_text.h"
 #include "domain/retry.h"
 #include "domain/shard.h"
 
@@ -9,6 +13,7 @@ namespace ordo::domain {
 namespace {
 
 constexpr std::size_t kErrorLimit = 16 * 1024;
+constexpr std::size_t kPassedOver = 256;  // jobs that a batch cannot take, before it starts without more
 
 // The longest head of `text` within `limit` bytes that does not cut a UTF-8 character.
 std::string_view cut(std::string_view text, std::size_t limit) {
@@ -29,12 +34,16 @@ Shard::Taken Shard::take(Time now, const Admission& admission, Run& run) {
   auto& kind = *kinds_[first->kind];
   auto& due = due_set(*first);
   const std::size_t limit = active.risk == Risk::suspect ? 1 : std::max(kind.rules.batch_size, 1U);
-  for (auto next = due.iterator_to(*first); next != due.end() && active.jobs.size() < limit;) {
+  std::unordered_set<std::string_view> ids;
+  std::size_t passed_over = 0;
+  for (auto next = due.from(*first); next != due.end() && active.jobs.size() < limit;) {
     Job& job = *next++;
-    if (job.run_at > now) continue;
-    const bool twin = std::any_of(active.jobs.begin(), active.jobs.end(),
-                                  [&](const Job* other) { return other->id() == job.id(); });
-    if (!twin) start(job, active);
+    const bool may_start = job.run_at <= now && (limit == 1 || ids.insert(job.id()).second);
+    if (may_start) {
+      start(job, active);
+    } else if (++passed_over == kPassedOver) {
+      break;
+    }
   }
   if (active.risk != Risk::normal) {
     active.marking = true;
@@ -54,9 +63,10 @@ void Shard::activate(Job& job) {
 }
 
 void Shard::start(Job& job, Active& active) {
-  due_set(job).erase(due_set(job).iterator_to(job));
+  due_set(job).erase(job);
   activate(job);
   active.jobs.push_back(&job);
+  job.was_held = job.held;
   // A job that waits for its time may sort before this one after a crash.
   if (job.in_line && mixed_priorities_ && !job.held) {
     job.held = true;
@@ -66,13 +76,17 @@ void Shard::start(Job& job, Active& active) {
     job.more().mark = active.risk == Risk::suspect ? Mark::alone : Mark::shared;
     dirty(job);
   }
-  if (watched_) emit(EventType::job_started, job, active.started);
+}
+
+void Shard::started(RunNo no) {
+  auto& active = runs_.at(no);
+  if (std::exchange(active.told, true) || !watched_) return;
+  for (const Job* job : active.jobs) emit(EventType::job_started, *job, active.started);
 }
 
 BatchJob Shard::deliver(const Job& job) const {
   BatchJob delivered{std::string(job.id()), std::string(job.key()), {}, job.retry_count(), 0};
-  const auto chosen =
-      domain::delivered(std::span<const Piece>(job.payloads.pieces()), kinds_[job.kind]->rules.payloads);
+  const auto chosen = domain::delivered(job.payloads.pieces(), kinds_[job.kind]->rules.payloads);
   delivered.payloads.reserve(chosen.size());
   for (const auto& piece : chosen)
     delivered.payloads.push_back({std::string(piece.bytes.view()), piece.score});
@@ -102,13 +116,14 @@ Run Shard::describe(RunNo no, const Active& active) const {
   return run;
 }
 
-bool Shard::provide(RunNo no, Seq seq, std::string_view payload) {
-  auto& active = runs_.at(no);
+bool Shard::provide(RunNo no, std::span<const std::pair<Seq, std::string_view>> payloads) {
+  const auto find = [&](Seq seq) -> std::optional<std::string_view> {
+    const auto at = std::ranges::lower_bound(payloads, seq, {}, &std::pair<Seq, std::string_view>::first);
+    return at != payloads.end() && at->first == seq ? std::optional(at->second) : std::nullopt;
+  };
   bool complete = true;
-  for (Job* job : active.jobs) {
-    for (auto& piece : job->payloads.pieces()) {
-      if (piece.seq == seq) piece.bytes = CachedBytes(payload, budget_);
-    }
+  for (Job* job : runs_.at(no).jobs) {
+    job->payloads.provide(find, budget_);
     complete = complete && job->payloads.all_present();
   }
   return complete;
@@ -117,7 +132,10 @@ bool Shard::provide(RunNo no, Seq seq, std::string_view payload) {
 void Shard::fill(Run& run) {
   auto& active = runs_.at(run.no);
   for (Job* job : active.jobs) {
-    for (const auto& merged : job->payloads.merge_duplicates()) note_merged(*job, merged);
+    const auto duplicates = job->payloads.merge_duplicates();
+    for (const auto& merged : duplicates) note_merged(*job, merged);
+    // The entry that goes may be the one that brought them.
+    if (!duplicates.empty() && job->extra && job->extra->options != JobOptions{}) dirty(*job);
   }
   run = describe(run.no, active);
   ORDO_ASSERT(run.missing.empty());
@@ -127,6 +145,8 @@ void Shard::fill(Run& run) {
 // of a run
 
 void Shard::ended(RunNo no, const std::vector<JobEnd>& ends, Time now) {
+  const auto is_start = [](const JobEnd& end) { return !end.outcome.is_not_started(); };
+  if (std::ranges::any_of(ends, is_start)) started(no);
   const auto node = runs_.extract(no);
   ORDO_ASSERT(!node.empty() && !node.mapped().marking && node.mapped().jobs.size() == ends.size());
   if (node.mapped().lent) {
@@ -134,6 +154,33 @@ void Shard::ended(RunNo no, const std::vector<JobEnd>& ends, Time now) {
     lent_changed_ = true;
   }
   for (std::size_t i = 0; i < ends.size(); ++i) end_one(*node.mapped().jobs[i], node.mapped(), ends[i], now);
+  run_died();
+}
+
+void Shard::run_died() {
+  if (!dying_.empty()) deaths_.push_back(std::exchange(dying_, {}));
+}
+
+// Their entries are not erased: should the store have them after all, the next owner finds them.
+void Shard::lose_missing(RunNo no, Time now) {
+  const auto node = runs_.extract(no);
+  ORDO_ASSERT(!node.empty() && !node.mapped().lent);
+  for (Job* job : node.mapped().jobs) {
+    if (job->extra) job->extra->mark = Mark::none;
+    const auto gone = job->payloads.absent();
+    for (const auto& [seq, score] : gone) {
+      bury(*job, {seq, score, {}}, FailureKind::handler,
+           "its payload is gone from the store (entry " + std::to_string(seq) + ")", now);
+    }
+    if (!gone.empty()) ++failed_;
+    if (gone.size() == job->payloads.size()) {
+      leave_run(*job);
+      continue;
+    }
+    job->payloads.drop_absent();
+    go_back(*job, now, job->was_held);
+  }
+  run_died();
 }
 
 void Shard::end_one(Job& job, const Active& active, const JobEnd& end, Time now) {
@@ -152,16 +199,20 @@ void Shard::end_one(Job& job, const Active& active, const JobEnd& end, Time now)
     finish(job);
     return;
   }
+  if (job.extra && job.extra->foreign && !job.extra->foreign->lost_state.empty()) {
+    die_with_lost_state(job);
+    return;
+  }
   switch (outcome.kind) {
     case Outcome::Kind::snoozed:
-      job.run_at = now + std::max(outcome.snooze, Duration{0});
-      go_back(job, now);
+      job.run_at = time_after(now, std::max(outcome.snooze, Duration{0}));
+      go_back(job, now, strict());
       return;
     case Outcome::Kind::failed:
       fail(job, active, end, now);
       return;
     case Outcome::Kind::put_back:
-      go_back(job, now);
+      go_back(job, now, outcome.is_not_started() ? job.was_held : strict());
       return;
     case Outcome::Kind::done:
     case Outcome::Kind::discarded:
@@ -183,9 +234,9 @@ void Shard::fail(Job& job, const Active& active, const JobEnd& end, Time now) {
       return;
     }
   }
-  ++extra.retry_count;
-  const RetryQuestion question{options_.name,    kind.name,         std::string(job.id()), failure,
-                               end.outcome.text, extra.retry_count, now - job.run_at,      now};
+  if (extra.retry_count < std::numeric_limits<std::int32_t>::max()) ++extra.retry_count;
+  const RetryQuestion question{options_.name,    kind.name,         std::string(job.id()),           failure,
+                               end.outcome.text, extra.retry_count, saturating_sub(now, job.run_at), now};
   const auto verdict = decide_retry(kind.rules, question, end.jitter);
   if (verdict.dies) {
     die(job, failure, verdict.error, now);
@@ -198,7 +249,7 @@ void Shard::fail(Job& job, const Active& active, const JobEnd& end, Time now) {
   if (verdict.timeout) extra.options.timeout = verdict.timeout;
   set_priority(job);
   if (watched_) emit(EventType::job_failed, job, now, now - active.started, extra.error);
-  go_back(job, now);
+  go_back(job, now, strict());
 }
 
 void Shard::count_crash(JobExtra& extra, Time now) const {
@@ -212,23 +263,7 @@ void Shard::die(Job& job, FailureKind kind, const std::string& error, Time now) 
   auto& extra = job.more();
   const auto choice = kinds_[job.kind]->rules.payloads;
   const auto index = dying_payload(job.payloads.size(), choice);
-  const auto& dying = job.payloads.pieces()[index];
-  DeadPayload dead{kinds_[job.kind]->name,
-                   std::string(job.key()),
-                   std::string(job.id()),
-                   std::string(dying.bytes.view()),
-                   dying.score,
-                   extra.options,
-                   extra.retry_count,
-                   extra.crashes,
-                   kind,
-                   std::string(cut(error, kErrorLimit))};
-  JobView view{
-      options_.name, dead.kind,        dead.key,     dead.id,   JobStatus::dead, {{dead.payload, dead.score}},
-      now,           dead.retry_count, dead.crashes, dead.error};
-  dead_jobs_.push_back(std::move(view));
-  if (watched_) emit(EventType::job_dead, job, now, {}, dead.error);
-  changes_.dead.push_back(std::move(dead));
+  bury(job, job.payloads.pieces()[index], kind, error, now);
   if (choice != PayloadChoice::all || job.payloads.size() == 1) {
     finish(job);
     return;
@@ -239,11 +274,42 @@ void Shard::die(Job& job, FailureKind kind, const std::string& error, Time now) 
   extra.error_kind = kind;
   extra.error = cut(error, kErrorLimit);
   job.run_at = now;
-  go_back(job, now);
+  go_back(job, now, strict());
+}
+
+void Shard::bury(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now) {
+  const JobExtra none;
+  const auto& extra = job.extra ? *job.extra : none;
+  DeadPayload dead{kinds_[job.kind]->name,
+                   std::string(job.key()),
+                   std::string(job.id()),
+                   dying.bytes.present() ? std::string(dying.bytes.view()) : std::string{},
+                   dying.score,
+                   extra.options,
+                   extra.retry_count,
+                   extra.crashes,
+                   kind,
+                   std::string(cut(error, kErrorLimit))};
+  JobView view{
+      options_.name, dead.kind,        dead.key,     dead.id,   JobStatus::dead, {{dead.payload, dead.score}},
+      now,           dead.retry_count, dead.crashes, dead.error};
+  if (extra.foreign) {
+    for (const auto& [seq, fields] : extra.foreign->entry_fields) {
+      if (seq == dying.seq) dead.entry_fields = fields;
+    }
+  }
+  dying_.push_back(std::move(view));
+  if (watched_) emit(EventType::job_dead, job, now, {}, dead.error);
+  changes_.dead.push_back(std::move(dead));
 }
 
 void Shard::finish(Job& job) {
   for (const auto& piece : job.payloads.pieces()) changes_.erase.push_back(piece.seq);
+  leave_run(job);
+}
+
+// For good.
+void Shard::leave_run(Job& job) {
   if (job.extra) {
     auto& extra = *job.extra;
     if (extra.state_seq != 0) changes_.erase_states.push_back(extra.state_seq);
@@ -251,40 +317,53 @@ void Shard::finish(Job& job) {
       cancels_.erase(extra.cancel_seq);
       changes_.erase.push_back(extra.cancel_seq);
     }
-    if (extra.dirty) {
-      std::erase(dirty_, &job);
-      extra.dirty = false;
-    }
+    clean(job);
   }
   job.place = Place::ending;
   --running_;
   ended_.push_back(&job);
 }
 
-// Back to the queue, joined with what was pushed meanwhile: run_at and retry_count are the ones of this job.
-void Shard::go_back(Job& job, Time now) {
+// What was pushed while the job ran is one with it: run_at and retry_count are the ones of this job.
+void Shard::join_beside(Job& job) {
+  Job* beside = table_.find_queued(job.kind, job.id(), job.key());
+  if (beside == nullptr) return;
   auto& extra = job.more();
-  if (Job* beside = table_.find_queued(job.kind, job.id(), job.key())) {
-    extra.through = std::max(extra.through, beside->through());
-    if (beside->extra) {
-      extra.options.merge_later(beside->extra->options);
-      extra.scores.insert(extra.scores.end(), beside->extra->scores.begin(), beside->extra->scores.end());
-      if (beside->extra->state_seq != 0) changes_.erase_states.push_back(beside->extra->state_seq);
+  extra.through = std::max(extra.through, beside->through());
+  if (beside->extra) {
+    extra.options.merge_later(beside->extra->options);
+    extra.scores.insert(beside->extra->scores.begin(), beside->extra->scores.end());
+    if (beside->extra->state_seq != 0) changes_.erase_states.push_back(beside->extra->state_seq);
+    if (beside->extra->foreign) {
+      auto& fields = beside->extra->foreign->entry_fields;
+      auto& all = extra.more().entry_fields;
+      all.insert(all.end(), fields.begin(), fields.end());
     }
-    leave_place(*beside);
-    for (auto& piece : beside->payloads.take_all()) add_piece(job, std::move(piece));
-    --queued_;
-    forget(*beside);
-    set_priority(job);
   }
-  job.held = strict();
+  leave_place(*beside);
+  for (auto& piece : beside->payloads.take_all()) add_piece(job, std::move(piece));
+  --queued_;
+  forget(*beside);
+  set_priority(job);
+  dirty(job);
+}
+
+void Shard::go_back(Job& job, Time now, bool held) {
+  join_beside(job);
+  job.held = held;
   set_aside(job, now);
   table_.deactivate(job);
-  job.place = Place::settling;
   --running_;
   ++queued_;
-  settling_.push_back(&job);
+  settle(job);
   dirty(job);
+}
+
+// It may start again once what is to be written of it is durable.
+void Shard::settle(Job& job) {
+  job.place = Place::settling;
+  job.more().settling_at = static_cast<std::uint32_t>(settling_.size());
+  settling_.push_back(&job);
 }
 
 void Shard::emit(EventType type, const Job& job, Time now, Duration took, std::string error) {

@@ -181,6 +181,56 @@ TEST(ShardOrder, StrictHoldsTheKeyThroughBackOffAndExclusiveDoesNot) {
   }
 }
 
+TEST(ShardOrder, ARunThatNeverStartedLeavesItsJobAsItWas) {
+  for (const auto key_order : {KeyOrder::strict, KeyOrder::exclusive}) {
+    auto options = plain();
+    options.key_order = key_order;
+    Harness shard(options);
+    shard.push({.id = "1", .key = "k"});
+    const auto before = shard.job("1");
+    auto run = shard.take();
+    shard.push({.id = "0", .key = "k", .priority = 0});  // would overtake what waits, not what has started
+    shard.end(*run, Outcome::not_started("no program"));
+    EXPECT_FALSE(shard.take()) << "the key is free when it is durable";
+    shard.commit();
+    const auto after = shard.job("1");
+    EXPECT_EQ(std::tie(after.run_at, after.retry_count, after.pieces),
+              std::tie(before.run_at, before.retry_count, before.pieces));
+    shard.rebuild();
+    run = shard.take();
+    EXPECT_EQ(run->jobs[0].id, "0");
+    shard.end(*run, Outcome::done());
+    shard.commit();
+    EXPECT_EQ(shard.take()->jobs[0].id, "1");
+  }
+}
+
+TEST(ShardOrder, ARunThatNeverStartedLeavesTheKeyToWhoHeldIt) {
+  auto options = plain();
+  options.key_order = KeyOrder::strict;
+  Harness shard(options);
+  shard.push({.id = "1", .key = "k"});
+  auto run = shard.take();
+  shard.end(*run, Outcome::snoozed_for(seconds{1}));
+  shard.commit();
+  shard.advance(seconds{2});
+  run = shard.take();
+  shard.push({.id = "0", .key = "k", .priority = 0});
+  shard.end(*run, Outcome::not_started("no program"));
+  shard.commit();
+  EXPECT_EQ(shard.take()->jobs[0].id, "1");
+}
+
+TEST(ShardOrder, AKindThatStartsNoMoreIsPassedOver) {
+  Harness shard(plain());
+  shard.push({.id = "1", .kind = "charge"});
+  shard.push({.id = "2", .kind = "mail"});
+  const std::set<std::string, std::less<>> full{"charge"};
+  EXPECT_EQ(shard.take_marked({.without = &full})->jobs[0].id, "2");
+  EXPECT_FALSE(shard.take_marked({.without = &full}));
+  EXPECT_EQ(shard.take()->jobs[0].id, "1");
+}
+
 TEST(ShardOrder, AScheduledJobHoldsNothing) {
   Harness shard(plain());
   shard.push({.id = "later", .key = "k", .run_at = shard.now() + hours{1}});
@@ -405,6 +455,36 @@ TEST(ShardControl, RunNowMakesDueAndSurvives) {
   EXPECT_EQ(shard.log_size(), 1U);
   shard.rebuild();
   EXPECT_TRUE(shard.take());
+}
+
+TEST(ShardControl, WithItsKeyItFindsNothingBetweenARunsEndAndItsCommit) {
+  for (const auto type : {EntryType::cancel, EntryType::run_now}) {
+    for (const bool has_line : {false, true}) {
+      Harness shard(plain());
+      shard.push({.id = "1", .key = "k"});
+      if (has_line) shard.push({.id = "2", .key = "k"});
+      const auto run = shard.take();
+      shard.end(*run, Outcome::done());
+      shard.control_one(type, {.id = "1", .key = "k"});
+      shard.commit();
+      EXPECT_EQ(shard.log_size(), has_line ? 1U : 0U);
+      EXPECT_EQ(shard.take().has_value(), has_line);
+    }
+  }
+}
+
+TEST(ShardControl, WithItsKeyItStopsARunningJob) {
+  Harness shard(plain());
+  shard.push({.id = "1", .key = "k"});
+  shard.push({.id = "1", .key = "other"});
+  const auto run = shard.take();
+  shard.control_one(EntryType::run_now, {.id = "1", .key = "k"});
+  EXPECT_EQ(shard.stops(), std::vector<RunNo>{});
+  shard.control_one(EntryType::cancel, {.id = "1", .key = "k"});
+  EXPECT_EQ(shard.stops(), std::vector<RunNo>{run->no});
+  shard.end(*run, Outcome::fail("stopped"));
+  shard.commit();
+  EXPECT_EQ(shard.log_size(), 1U) << "that of the other key";
 }
 
 TEST(ShardControl, RevivedPayloadsRunNowWithFreshRetries) {

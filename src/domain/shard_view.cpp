@@ -30,7 +30,8 @@ JobSnapshot snapshot_of(const Job& job, const std::string& kind) {
 // What a rebuild makes of a running job and the one queued beside it: one job, led by the earlier entries.
 void absorb(JobSnapshot& running, const JobSnapshot& beside) {
   for (std::size_t i = 0; i < beside.pieces.size(); ++i) {
-    const auto equal = std::find(running.payloads.begin(), running.payloads.end(), beside.payloads[i]);
+    const auto& bytes = beside.payloads[i];  // none: maybe not in memory, and then equal to nothing
+    const auto equal = bytes.empty() ? running.payloads.end() : std::ranges::find(running.payloads, bytes);
     if (equal != running.payloads.end()) {
       auto& score = running.pieces[static_cast<std::size_t>(equal - running.payloads.begin())].second;
       score = std::min(score, beside.pieces[i].second);

@@ -20,11 +20,6 @@ std::vector<std::vector<ShardId>> split_by_threads(std::span<const ShardId> list
   return groups;
 }
 
-std::vector<std::vector<ShardId>> split_by_node(std::span<const ShardId> list, std::uint32_t node_count,
-                                                std::uint32_t node, std::uint32_t threads) {
-  return split_by_threads(shards_of_node(list, node_count, node), threads);
-}
-
 std::vector<ShardId> shards_of_node(std::span<const ShardId> list, std::uint32_t node_count,
                                     std::uint32_t node) {
   if (node >= node_count) {

@@ -18,13 +18,8 @@ std::vector<std::vector<ShardId>> transposed_groups(std::span<const ShardId> lis
 /// Throws Error{invalid_argument}: `threads` is 0.
 std::vector<std::vector<ShardId>> split_by_threads(std::span<const ShardId> list, std::uint32_t threads);
 
-/// The same for node number `node` of `node_count` nodes that share the list.
-/// Throws Error{invalid_argument}: a count is 0, or `node` is not in 0..node_count - 1.
-std::vector<std::vector<ShardId>> split_by_node(std::span<const ShardId> list, std::uint32_t node_count,
-                                                std::uint32_t node, std::uint32_t threads);
-
-/// All shards of that node.
-/// Throws Error{invalid_argument}: `node` is not in 0..node_count - 1.
+/// All shards of node number `node` of `node_count` nodes that share the list; these are split by its
+/// threads. Throws Error{invalid_argument}: `node` is not in 0..node_count - 1.
 std::vector<ShardId> shards_of_node(std::span<const ShardId> list, std::uint32_t node_count,
                                     std::uint32_t node);
 

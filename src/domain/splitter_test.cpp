@@ -33,6 +33,11 @@ Groups names_of(const std::vector<std::vector<ShardId>>& groups) {
   return names;
 }
 
+std::vector<std::vector<ShardId>> split_by_node(std::span<const ShardId> list, std::uint32_t node_count,
+                                                std::uint32_t node, std::uint32_t threads) {
+  return split_by_threads(shards_of_node(list, node_count, node), threads);
+}
+
 const std::vector<ShardId> kList = shards_in_order({3, 4, 1, 2});
 
 TEST(Splitter, by_threads) {

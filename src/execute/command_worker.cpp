@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/start_thread.h"
 #include "base/time_text.h"
 #include "execute/protocol.h"
 
@@ -24,7 +25,12 @@ using namespace std::chrono_literals;
 constexpr Duration kPatience = 5s;
 constexpr Duration kPatienceAfterTerm = 2s;
 /// A process that closed its stdout is most often about to end: how it ends is worth waiting for.
-constexpr Duration kMutePatience = 250ms;
+constexpr Duration kMutePatience = 5s;
+constexpr Duration kIdleMutePatience = 250ms;
+/// Processes that end badly, one after the other without a good answer, until pauses are made between them.
+constexpr unsigned kFreeBadEnds = 10;
+constexpr Duration kFirstPause = 100ms;
+constexpr Duration kLongestPause = 10s;
 constexpr Duration kIdlePeriod = 1s;
 constexpr Duration kTalkingPeriod = 10ms;
 /// Of 64 KiB, for one process at a time.
@@ -40,6 +46,8 @@ std::string shortened(std::string_view text) {
   static constexpr std::size_t kShown = 200;
   return text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "…";
 }
+
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
 }  // namespace
 
@@ -64,7 +72,7 @@ struct CommandWorker::Slot {
   std::unique_ptr<Process> process;
   std::string line;
   bool is_fresh = true;  ///< the process has not answered yet
-  Fd wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  Fd wake;               ///< an eventfd, while there is a process
 };
 
 /// What is fixed for one perform().
@@ -101,19 +109,74 @@ CommandWorker::Slot& CommandWorker::slot_of(unsigned thread) {
   auto& slot = slots_[thread];
   if (!slot) slot = std::make_unique<Slot>();
   if (!caretaker_.joinable()) {
-    caretaker_ = std::jthread([this](const std::stop_token& stop) { look_after_idle_processes(stop); });
+    caretaker_ = start_thread([this](const std::stop_token& stop) { look_after_idle_processes(stop); });
   }
   return *slot;
 }
 
+/// Throws Error{unavailable} when the program keeps on ending badly: until a pause is over it is not started.
+void CommandWorker::check_pause() {
+  const std::lock_guard lock(mutex_);
+  if (bad_ends_ < kFreeBadEnds) return;
+  const Duration now = system_clock().steady();
+  if (now < next_start_) {
+    throw Error(ErrorKind::unavailable, "the last " + std::to_string(bad_ends_) + " processes of \"" +
+                                            options_.command[0] + "\" ended badly, the last one " +
+                                            last_bad_end_);
+  }
+  const Duration pause = kFirstPause * (1U << std::min(bad_ends_ - kFreeBadEnds, 10U));
+  next_start_ = now + std::min(pause, kLongestPause);
+}
+
+void CommandWorker::note_bad_end(Slot& slot, const std::string& how) {
+  const std::lock_guard lock(mutex_);
+  if (!slot.is_fresh) return;
+  ++bad_ends_;
+  last_bad_end_ = first_line(how);
+}
+
+void CommandWorker::note_good_end(Slot& slot) {
+  if (!std::exchange(slot.is_fresh, false)) return;
+  const std::lock_guard lock(mutex_);
+  bad_ends_ = 0;
+}
+
+/// One that no other thread uses just now, when no more can be started; with what wakes its thread, if need
+/// be.
+bool CommandWorker::take_idle_process(Slot& slot) {
+  std::vector<Slot*> others;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [thread, other] : slots_) {
+      if (other.get() != &slot) others.push_back(other.get());
+    }
+  }
+  for (Slot* other : others) {
+    const std::unique_lock idle(other->busy, std::try_to_lock);
+    if (!idle || !other->process) continue;
+    slot.process = std::move(other->process);
+    if (!slot.wake) slot.wake = std::move(other->wake);
+    slot.is_fresh = other->is_fresh;
+    retire_if_unfit(slot);
+    if (slot.process) return true;
+  }
+  return false;
+}
+
+/// Throws Error{unavailable}.
 void CommandWorker::start(Slot& slot) {
   slot.process.reset();
+  check_pause();
   const auto line_to = [this](std::string_view source) {
     return [this, source](int pid, std::string_view line) { log(LogLevel::info, pid, source, line); };
   };
-  slot.process = std::make_unique<Process>(options_.command, options_.guard, options_.lease,
-                                           Process::Sinks{line_to(" stderr"), line_to(" stdout")});
-  slot.is_fresh = true;
+  try {
+    slot.process = std::make_unique<Process>(options_.command, options_.guard, options_.lease,
+                                             Process::Sinks{line_to(" stderr"), line_to(" stdout")});
+    slot.is_fresh = true;
+  } catch (const Error&) {
+    if (!take_idle_process(slot)) throw;
+  }
 }
 
 /// Lets go of a process that cannot take a request: it has ended, or said something since its last answer.
@@ -123,8 +186,7 @@ bool CommandWorker::retire_if_unfit(Slot& slot) {
   for (std::size_t reads = 0;; ++reads) {
     const auto surplus = process.next_answer();
     if (surplus || process.has_partial_answer() || process.has_overlong_answer()) {
-      log(LogLevel::error, process.pid(), "",
-          "wrote an answer that nobody asked for, is killed: " + shortened(surplus.value_or("{…")));
+      log(LogLevel::error, process.pid(), "", "wrote an answer that nobody asked for, is killed");
       slot.process.reset();
       return true;
     }
@@ -134,7 +196,13 @@ bool CommandWorker::retire_if_unfit(Slot& slot) {
       return true;
     }
     if (process.is_mute()) {
-      log(LogLevel::info, process.pid(), "", "closed its standard output between two runs");
+      const Duration end = system_clock().steady() + kIdleMutePatience;
+      while (!process.has_ended() && system_clock().steady() < end) {
+        process.wait(end - system_clock().steady(), -1);
+      }
+      log(LogLevel::info, process.pid(), "",
+          (process.has_ended() ? process.how_it_ended() : "closed its standard output, is killed") +
+              std::string(" between two runs"));
       slot.process.reset();
       return true;
     }
@@ -162,18 +230,38 @@ void CommandWorker::look_after_idle_processes(const std::stop_token& stop) {
 }
 
 void CommandWorker::perform(Batch& batch) {
-  Slot& slot = slot_of(batch.thread());
+  std::string why;
+  try {
+    perform_in(slot_of(batch.thread()), batch);
+    return;
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  for (std::size_t i = 0; i < batch.jobs().size(); ++i) batch.report(i, Outcome::not_started(why));
+}
+
+void CommandWorker::perform_in(Slot& slot, Batch& batch) {
   const std::lock_guard lock(slot.busy);
   const Duration now = system_clock().steady();
   Run run{batch, batch.timeout() < Duration::max() - now ? now + batch.timeout() : Duration::max()};
 
+  if (!slot.wake) slot.wake = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!slot.wake) {
+    const int reason = errno;
+    if (!take_idle_process(slot)) {
+      throw Error(ErrorKind::unavailable, start_error_text(options_.command[0], reason));
+    }
+  }
   std::uint64_t old = 0;
   static_cast<void>(::read(slot.wake.get(), &old, sizeof old));
-  const std::stop_callback wake(batch.stop(), [fd = slot.wake.get()] {
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(fd, &one, sizeof one));
-  });
-  for (std::size_t first = 0; first < batch.jobs().size();) first = perform_line(slot, run, first);
+  {
+    const std::stop_callback wake(batch.stop(), [fd = slot.wake.get()] {
+      const std::uint64_t one = 1;
+      static_cast<void>(::write(fd, &one, sizeof one));
+    });
+    for (std::size_t first = 0; first < batch.jobs().size();) first = perform_line(slot, run, first);
+  }
+  if (!slot.process) slot.wake.reset();
   if (slot.line.capacity() > kKeptLine) slot.line = std::string();
 }
 
@@ -188,8 +276,12 @@ std::size_t CommandWorker::perform_line(Slot& slot, Run& run, std::size_t first)
                           " MiB, the most a command worker is sent");
     return first + 1;
   }
-  const auto failure =
-      batch.stop().stop_requested() ? std::optional(Outcome::put_back()) : exchange(slot, run, first, end);
+  std::optional<Outcome> failure;
+  try {
+    failure = batch.stop().stop_requested() ? Outcome::put_back() : exchange(slot, run, first, end);
+  } catch (const Error& error) {
+    failure = Outcome::not_started(error.what());
+  }
   if (!failure) return end;
   slot.process.reset();  // kills what has not ended
   for (std::size_t i = first; i < batch.jobs().size(); ++i) batch.report(i, *failure);
@@ -198,9 +290,11 @@ std::size_t CommandWorker::perform_line(Slot& slot, Run& run, std::size_t first)
 
 /// Sends the request and takes its answer; else what the jobs fail with, and the process is of no more use.
 std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t first, std::size_t end) {
-  const auto wrong = [&](const std::string& what) {
+  // What it wrote may be a payload: it is in no log, which shows first lines of errors only.
+  const auto wrong = [&](const std::string& what, const std::string& written = {}) {
     log(LogLevel::error, slot.process->pid(), "", what + "; the process is started again");
-    return Outcome::fail("the worker process " + what);
+    note_bad_end(slot, what);
+    return Outcome::fail("the worker process " + what + written);
   };
   if (slot.process) retire_if_unfit(slot);
   if (!slot.process) start(slot);
@@ -210,14 +304,22 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
     Process& process = *slot.process;
     if (const auto answer = process.next_answer()) {
       const auto error = apply_answer(*answer, run.batch, first, end);
-      if (error) return wrong("gave a wrong answer: " + *error + ": " + shortened(*answer));
-      slot.is_fresh = false;
+      if (error) return wrong("gave a wrong answer: " + *error, "\n" + shortened(*answer));
+      note_good_end(slot);
       return std::nullopt;
     }
     if (process.has_overlong_answer()) return wrong("wrote an answer line of more than 16 MiB");
     if (process.has_ended()) {
       // One that ends after its last answer, perhaps on purpose, has not touched this request.
-      if (slot.is_fresh || !process.ignored_request()) return process.ending();
+      if (slot.is_fresh || !process.ignored_request()) {
+        auto ending = process.ending();
+        if (ending.is_not_started() && take_idle_process(slot)) {
+          slot.process->send(slot.line);
+          continue;
+        }
+        if (ending.failure == FailureKind::crash) note_bad_end(slot, process.how_it_ended());
+        return ending;
+      }
       log(LogLevel::info, process.pid(), "", process.how_it_ended() + " between two runs");
       start(slot);
       slot.process->send(slot.line);
@@ -231,7 +333,8 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
                            FailureKind::timeout);
     }
     if (process.is_mute() && mute_until == Duration::max()) mute_until = now + kMutePatience;
-    if (now >= mute_until) return wrong("closed its standard output without an answer");
+    if (now >= mute_until)
+      return wrong("closed its standard output without an answer and did not end, is killed");
     process.wait(std::min(run.deadline, mute_until) - now, slot.wake.get());
   }
 }

@@ -54,8 +54,13 @@ class CommandWorker final : public Worker {
 
   Slot& slot_of(unsigned thread);
   void start(Slot& slot);
+  bool take_idle_process(Slot& slot);
+  void check_pause();
+  void note_bad_end(Slot& slot, const std::string& how);
+  void note_good_end(Slot& slot);
   bool retire_if_unfit(Slot& slot);
   void look_after_idle_processes(const std::stop_token& stop);
+  void perform_in(Slot& slot, Batch& batch);
   std::size_t perform_line(Slot& slot, Run& run, std::size_t first);
   std::optional<Outcome> exchange(Slot& slot, Run& run, std::size_t first, std::size_t end);
   void log(LogLevel level, int pid, std::string_view source, std::string_view text) const;
@@ -65,6 +70,9 @@ class CommandWorker final : public Worker {
   std::mutex mutex_;
   std::condition_variable_any stopping_;
   std::map<unsigned, std::unique_ptr<Slot>> slots_;
+  unsigned bad_ends_ = 0;  ///< of processes that had not answered well, in a row
+  std::string last_bad_end_;
+  Duration next_start_{};   ///< steady: none before, while ends are bad
   std::jthread caretaker_;  ///< last: it uses the others
 };
 

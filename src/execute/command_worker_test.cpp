@@ -2,9 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -22,6 +26,7 @@ using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 /// process_test.cpp makes the test program its own guard.
@@ -127,21 +132,59 @@ TEST_P(CommandWorkerTest, a_crash_fails_the_whole_batch) {
     EXPECT_EQ(outcome.failure, FailureKind::crash);
 }
 
-TEST_P(CommandWorkerTest, a_command_that_cannot_run_is_no_crash) {
+TEST_P(CommandWorkerTest, a_command_that_cannot_run_is_not_the_fault_of_its_jobs) {
   for (const auto& [program, why] :
        {std::pair("ordo-no-such-program", "No such file or directory (is it installed"),
         std::pair("/etc/passwd", "Permission denied (is it executable?)")}) {
     const auto bad = worker({program});
-    std::string text;
-    try {  // without a guard the start itself throws
-      const auto outcome = run_one(*bad);
-      EXPECT_EQ(outcome.failure, FailureKind::handler);
-      text = outcome.text;
-    } catch (const Error& error) {
-      text = error.what();
-    }
-    EXPECT_THAT(text, StartsWith("cannot run the command \"" + std::string(program) + "\": " + why));
+    const auto outcome = run_one(*bad);
+    EXPECT_TRUE(outcome.is_not_started());
+    EXPECT_THAT(outcome.text, StartsWith("cannot run the command \"" + std::string(program) + "\": " + why));
   }
+}
+
+/// No more descriptors can be opened while it lives, but for so many.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int left) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::dup(0);
+    ::close(next);
+    rlimit less = before_;
+    less.rlim_cur = static_cast<rlim_t>(next + left);
+    ::setrlimit(RLIMIT_NOFILE, &less);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_P(CommandWorkerTest, without_descriptors_threads_share_the_processes_there_are) {
+  std::atomic<bool> reads = false;
+  const auto worker = shell(
+      "while read line; do case $line in *wait*) echo reads; sleep 1000;; esac; "
+      "echo '{\"results\":{\"1\":{\"discard\":\"'$$'\"}}}'; done");
+  on_log_ = [&](std::string_view text) { reads = reads || text.ends_with(" stdout: reads"); };
+  const auto pid = run_one(*worker).text;
+  {
+    const FewDescriptors few(32 +
+                             2);  // those that are kept for the store, an event's, and one of a pipe's two
+    EXPECT_EQ(run_one(*worker, 60s, 1).text, pid);
+    EXPECT_EQ(run_one(*worker, 60s, 0).text, pid);
+    std::thread other([&] { run(*worker, {job("1", "\"wait\"")}, 60s, 0); });
+    while (!reads) std::this_thread::yield();
+    const auto outcome = run_one(*worker, 60s, 1);
+    EXPECT_TRUE(outcome.is_not_started());
+    EXPECT_THAT(outcome.text,
+                HasSubstr("Too many open files (the limit of open files is reached: ulimit -n)"));
+    stop_.request_stop();
+    other.join();
+  }
+  stop_ = {};
+  EXPECT_EQ(run_one(*worker, 60s, 1).kind, Outcome::Kind::discarded);
 }
 
 TEST_P(CommandWorkerTest, a_timeout_kills) {
@@ -212,7 +255,7 @@ TEST_P(CommandWorkerTest, a_wrong_answer_fails_the_batch_and_starts_the_process_
   const auto outcome = run_one(*worker);
   EXPECT_EQ(outcome.failure, FailureKind::handler);
   EXPECT_EQ(outcome.text,
-            "the worker process gave a wrong answer: it has neither \"ok\": true or false nor \"results\": "
+            "the worker process gave a wrong answer: it has neither \"ok\": true or false nor \"results\"\n"
             "{\"level\":\"info\"}");
   EXPECT_EQ(run_one(*worker).text, outcome.text);  // from a new process: the first one answers once
 }
@@ -230,9 +273,45 @@ TEST_P(CommandWorkerTest, a_second_answer_is_not_taken_for_the_next_one) {
   EXPECT_THAT(all_logs(), HasSubstr("wrote an answer that nobody asked for"));
 }
 
-TEST_P(CommandWorkerTest, a_closed_output_fails_the_run_at_once) {
+TEST_P(CommandWorkerTest, a_program_that_goes_on_failing_is_started_after_pauses) {
+  const auto worker = shell("read line; echo \"{$line\"; cat >/dev/null");
+  int failed = 0;
+  const Duration end = system_clock().steady() + 60s;
+  Outcome outcome;
+  do {
+    outcome = run(*worker, {job("1", "\"secret\"")})[0];
+    if (outcome.is_not_started()) break;
+    EXPECT_THAT(outcome.text, HasSubstr("gave a wrong answer: it is no valid JSON\n{{\"queue\":"));
+    ++failed;
+  } while (system_clock().steady() < end);
+  EXPECT_GE(failed, 10);
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr("processes of \"/bin/sh\" ended badly, the last one gave a wrong "
+                                            "answer: it is no valid JSON"),
+                                  Not(HasSubstr("queue"))));
+  EXPECT_THAT(all_logs(), AllOf(HasSubstr("gave a wrong answer"), Not(HasSubstr("secret"))));
+}
+
+TEST_P(CommandWorkerTest, a_program_that_answers_now_and_then_is_started_at_once) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("ordo-now-and-then-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  const auto worker = shell("read line; cd " + folder.string() +
+                            "; echo x >>runs; [ $(($(wc -l <runs) % 5)) = 0 ] && echo '{\"ok\":true}'");
+  for (int i = 0; i < 30; ++i) EXPECT_FALSE(run_one(*worker).is_not_started());
+  std::filesystem::remove_all(folder);
+}
+
+TEST_P(CommandWorkerTest, a_closed_output_tells_how_the_process_ended) {
+  const auto worker = shell("read line; exec >&-; sleep 0.5; echo last words >&2; exit 7");
+  const auto outcome = run_one(*worker);
+  EXPECT_EQ(outcome.failure, FailureKind::crash);
+  EXPECT_EQ(outcome.text, "the worker process exited with code 7; stderr:\nlast words");
+}
+
+TEST_P(CommandWorkerTest, a_closed_output_is_not_waited_for_without_end) {
   const auto worker = shell("read line; exec >&-; sleep 1000");
-  EXPECT_EQ(run_one(*worker).text, "the worker process closed its standard output without an answer");
+  EXPECT_EQ(run_one(*worker).text,
+            "the worker process closed its standard output without an answer and did not end, is killed");
 }
 
 TEST_P(CommandWorkerTest, a_child_that_holds_the_output_does_not_delay_the_end) {

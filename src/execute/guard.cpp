@@ -86,6 +86,11 @@ std::optional<GuardMessage> receive_guard_message(int socket) {
 int guard_main(int argc, char** argv) {
   if (argc < 3 || !has_socket()) return 2;  // not started by a node
   ignore_signals();
+  const Fd timer(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!timer) {
+    send_message({GuardMessage::Kind::not_started, errno});
+    return 0;
+  }
   const SpawnAttributes attributes(SpawnAttributes::Group::same);
   const SpawnActions actions;  // closes all but the standard streams
   pid_t child = -1;
@@ -96,9 +101,8 @@ int guard_main(int argc, char** argv) {
   let_go_of_streams();
   send_message({GuardMessage::Kind::started, child});
 
-  const Fd timer(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
   Fd child_fd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  if (!timer || !child_fd) kill_group();
+  if (!child_fd) kill_group();
   for (;;) {
     pollfd watched[] = {{kGuardFd, POLLIN, 0}, {timer.get(), POLLIN, 0}, {child_fd.get(), POLLIN, 0}};
     if (::poll(watched, 3, -1) < 0) continue;

@@ -121,8 +121,10 @@ void Process::read_guard() {
 bool Process::read_output() {
   const auto size = read_some(spawned_.output, buffer_);
   if (size == 0) spawned_.output.reset();
-  if (size > 0) output_.add({buffer_.data(), static_cast<std::size_t>(size)});
-  return size > 0;
+  if (size <= 0) return false;
+  has_spoken_ = true;
+  output_.add({buffer_.data(), static_cast<std::size_t>(size)});
+  return true;
 }
 
 bool Process::read_errors() {
@@ -190,7 +192,12 @@ std::string Process::how_it_ended() const {
 }
 
 Outcome Process::ending() const {
-  if (start_error_ != 0) return Outcome::fail(start_error_text(program_, start_error_));
+  if (start_error_ != 0) return Outcome::not_started(start_error_text(program_, start_error_));
+  if (guard_died_ && worker_pid_ == 0 && !has_spoken_ && !lease_ended_) {
+    return Outcome::not_started(
+        "cannot run the command \"" + program_ + "\": the guard that was to start it " +
+        (status_ && WIFSIGNALED(*status_) ? "was " : "") + how_it_ended() + " (is there enough memory?)");
+  }
   if (lease_ended_) {
     return Outcome::fail("the worker process was killed: its node did not renew its leases",
                          FailureKind::lease_lost);

@@ -52,7 +52,7 @@ class Process {
   /// Nothing of the last request was read by it.
   bool ignored_request() const;
 
-  /// What a run fails with whose process has ended.
+  /// What becomes of a run whose process has ended: Outcome::not_started() if the command could not be run.
   Outcome ending() const;
   /// "exited with code 3", "killed by signal SEGV".
   std::string how_it_ended() const;
@@ -94,6 +94,7 @@ class Process {
   int start_error_ = 0;        ///< errno
   bool lease_ended_ = false;
   bool guard_died_ = false;
+  bool has_spoken_ = false;  ///< so it was started, whatever its guard could still tell
   bool reaped_ = false;
   bool ended_ = false;
 };

@@ -198,9 +198,20 @@ TEST(Guard, says_why_the_command_did_not_start) {
   const Process::Sinks sinks = no_log();
   Process process({"ordo-no-such-program"}, kSelf, nullptr, sinks);
   EXPECT_EQ(answer_of(process), "(ended)");
+  EXPECT_TRUE(process.ending().is_not_started());
   EXPECT_EQ(process.ending().text,
             "cannot run the command \"ordo-no-such-program\": No such file or directory (is it installed, "
             "and is its path right?)");
+}
+
+TEST(Guard, that_cannot_run_has_not_started_its_command) {
+  const Process::Sinks sinks = no_log();
+  Process process({"/bin/true"}, "/bin/false", nullptr, sinks);
+  EXPECT_EQ(answer_of(process), "(ended)");
+  EXPECT_TRUE(process.ending().is_not_started());
+  EXPECT_EQ(process.ending().text.find(
+                "cannot run the command \"/bin/true\": the guard that was to start it exited with code 1"),
+            0u);
 }
 
 TEST(Guard, runs_for_nodes_only) {

@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 #include <system_error>
 
 #include <ordo/error.hpp>
@@ -23,10 +26,12 @@ namespace {
 }
 
 /// Moves a descriptor out of the way of those the child gets: a node may run without standard streams.
-Fd above_standard(int fd) {
+Fd above_standard(int fd, const std::string& program) {
   Fd low(fd);
   if (fd > kGuardFd) return low;
-  return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, kGuardFd + 1));
+  Fd high(::fcntl(fd, F_DUPFD_CLOEXEC, kGuardFd + 1));
+  if (!high) fail(program, errno);
+  return high;
 }
 
 struct Ends {
@@ -40,7 +45,8 @@ Ends make_pipe(Direction direction, const std::string& program) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail(program, errno);
   const bool to_child = direction == Direction::to_child;
-  Ends pipe{above_standard(ends[to_child ? 1 : 0]), above_standard(ends[to_child ? 0 : 1])};
+  Fd theirs(ends[to_child ? 0 : 1]);
+  Ends pipe{above_standard(ends[to_child ? 1 : 0], program), above_standard(theirs.release(), program)};
   ::fcntl(pipe.ours.get(), F_SETFL, O_NONBLOCK);
   return pipe;
 }
@@ -48,7 +54,18 @@ Ends make_pipe(Direction direction, const std::string& program) {
 Ends make_socket(const std::string& program) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) fail(program, errno);
-  return {above_standard(ends[0]), above_standard(ends[1])};
+  Fd theirs(ends[1]);
+  Ends socket{above_standard(ends[0], program), above_standard(theirs.release(), program)};
+  return socket;
+}
+
+/// The last ones are the store's, so that workers do not take its node down.
+void refuse_last_descriptors(const std::string& program, std::initializer_list<int> opened) {
+  constexpr rlim_t kKept = 32;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  // The lowest free number is given out first.
+  if (static_cast<rlim_t>(std::max(opened)) + kKept >= limit.rlim_cur) fail(program, EMFILE);
 }
 
 }  // namespace
@@ -88,6 +105,8 @@ Spawned spawn_worker(const std::vector<std::string>& command, const std::string&
     words = {guard, std::string(kGuardArgument)};
   }
   words.insert(words.end(), command.begin(), command.end());
+  refuse_last_descriptors(command[0],
+                          {input.ours.get(), output.theirs.get(), errors.theirs.get(), socket.theirs.get()});
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -117,6 +136,8 @@ std::string start_error_text(const std::string& program, int error) {
   std::string text = "cannot run the command \"" + program + "\": " + std::generic_category().message(error);
   if (error == ENOENT) text += " (is it installed, and is its path right?)";
   if (error == EACCES) text += " (is it executable?)";
+  if (error == EMFILE) text += " (the limit of open files is reached: ulimit -n)";
+  if (error == EAGAIN) text += " (the limit of processes is reached: ulimit -u, or the container's)";
   return text;
 }
 

@@ -18,31 +18,51 @@ constexpr Duration kTellAgain = std::chrono::milliseconds{100};
 void Engine::meet(Neighbours news) {
   if (news.losses != lease_.losses()) return;  // seen before the leases lapsed
   neighbours_ = std::move(news);
+  take_back();
+  look_at_borrowed();
+}
+
+domain::Borrower Engine::look_at(const std::string& node, std::uint64_t session) const {
+  using domain::Borrower;
+  const auto of = [&](std::uint64_t now) { return now == session ? Borrower::alive : Borrower::lapsed; };
+  if (node == neighbours_.self) return of(neighbours_.session);
+  const auto member = std::ranges::find(neighbours_.members, node, &Member::id);
+  if (member == neighbours_.members.end() || !member->alive) return Borrower::dead;
+  return member->is_unknown ? Borrower::alive : of(member->session);
+}
+
+// A borrower tells the ends of its runs before it leaves. Only when the log was read to where it ended at a
+// look that showed it gone, what is still listed has not ended.
+void Engine::take_back() {
+  auto before = std::exchange(over_since_, {});
+  bool waits = false;
   const auto look = [&](const std::string& node, std::uint64_t session) {
-    const auto of = [&](std::uint64_t now) {
-      return now == session ? domain::Borrower::alive : domain::Borrower::lapsed;
-    };
-    if (node == neighbours_.self) return of(neighbours_.session);
-    const auto member = std::ranges::find(neighbours_.members, node, &Member::id);
-    if (member == neighbours_.members.end() || !member->alive) return domain::Borrower::dead;
-    return of(member->session);
+    const auto borrower = look_at(node, session);
+    if (borrower == domain::Borrower::alive) return borrower;
+    const auto known = before.find({node, session});
+    const auto since = known == before.end() ? neighbours_.look : known->second;
+    over_since_[{node, session}] = since;
+    if (since <= read_look_) return borrower;
+    waits = waits || known == before.end();
+    return domain::Borrower::alive;
   };
   for (auto& [id, shard] : shards_) {
-    if (shard->ready) shard->machine.take_back(look, now_);
+    // What a newer node is needed for may be the end of such a run.
+    if (shard->ready && shard->needs == 0) shard->machine.take_back(look, now_);
   }
-  look_at_borrowed();
+  if (waits && hooks_.read_on) hooks_.read_on();
 }
 
 // A group starts nothing while a shard of it is elsewhere: its limits and locks are decided in one place.
 void Engine::gather() {
-  for (auto& [id, shard] : shards_) shard->ungathered = false;
+  for (auto& [id, shard] : shards_) shard->ungathered = clock_.steady() < shard->starts_at;
   for (const auto& group : neighbours_.groups) {
     const bool all = std::ranges::all_of(group, [&](domain::ShardId id) {
       const auto* shard = find(id);
       return shard != nullptr && shard->ready && !shard->releasing_since;
     });
     for (const auto id : group) {
-      if (OwnedShard* shard = owned(id)) shard->ungathered = !all;
+      if (OwnedShard* shard = owned(id)) shard->ungathered = shard->ungathered || !all;
     }
   }
 }
@@ -53,14 +73,18 @@ void Engine::gather() {
 bool Engine::may_lend() const {
   if (releasing_ || neighbours_.members.size() < 2) return false;
   return std::ranges::any_of(pools_, [](const PoolLoad& load) { return load.full_since.has_value(); }) ||
+         std::ranges::any_of(queues_, [](const auto& entry) { return !entry.second->full.empty(); }) ||
          std::ranges::any_of(shards_, [](const auto& entry) { return entry.second->waits_for_others; });
 }
 
 // Jobs that find no thread here, or no code, run where there is room.
 void Engine::lend_what_waits() {
   if (!may_lend()) return;
+  const auto self = std::ranges::find(neighbours_.members, neighbours_.self, &Member::id);
   for (const auto& member : neighbours_.members) {
     if (member.id == neighbours_.self || !member.alive) continue;
+    // An older node may not know how to read what is lent.
+    if (self != neighbours_.members.end() && member.level < self->level) continue;
     for (const auto& room : member.rooms) {
       const auto asked = declined_at_.find(member.id);
       if (asked != declined_at_.end() && clock_.steady() - asked->second < kDeclined) break;
@@ -87,9 +111,13 @@ std::set<std::string, std::less<>> Engine::kinds_to_lend(const OwnedShard& shard
   const auto known = member.kinds.find(queue);
   if (known == member.kinds.end()) return {};
   const auto& full_since = pools_[shard.queue->pool].full_since;
-  if (full_since && clock_.steady() - *full_since >= kLendAfter) return known->second;
+  const bool lacks_threads = full_since && clock_.steady() - *full_since >= kLendAfter;
   auto kinds = known->second;
-  std::erase_if(kinds, [&](const std::string& kind) { return workers_.contains({queue, kind}); });
+  std::erase_if(kinds, [&](const std::string& kind) {
+    const bool starts_here =
+        !lacks_threads && codes_.contains({queue, kind}) && !shard.queue->full.contains(kind);
+    return starts_here || member.unable.contains({queue, kind});
+  });
   return kinds;
 }
 
@@ -101,7 +129,7 @@ bool Engine::lend_one(const Member& member, const Room& room) {
   for (auto& [id, shard] : shards_) {
     const auto& queue = *shard->queue;
     if (!shard->may_start() || shard->thread >= 0) continue;
-    if (!pools_[queue.pool].full_since && !shard->waits_for_others) continue;
+    if (!pools_[queue.pool].full_since && !shard->waits_for_others && queue.full.empty()) continue;
     if (std::ranges::find(room.queues, queue.options.name) == room.queues.end()) continue;
     auto kinds = kinds_to_lend(*shard, member);
     if (kinds.empty()) continue;
@@ -168,8 +196,11 @@ void Engine::look_at_borrowed() {
     const auto& [name, borrowed] = entry;
     if (runs.contains(name)) return false;
     // What this node lent itself may be listed later only.
-    const bool over = (borrowed.seen && borrowed.looks_without > 1) ||
-                      (borrowed.told_at && clock_.steady() - *borrowed.told_at > kListed);
+    const auto has_passed = [&](const std::optional<Duration>& since) {
+      return since && clock_.steady() - *since > kListed;
+    };
+    const bool over = (borrowed.seen && borrowed.looks_without > 1) || has_passed(borrowed.told_at) ||
+                      (!borrowed.seen && has_passed(borrowed.ended_at));
     if (over && borrowed.end.empty()) stop_borrowed(name, StopReason::lease_lost);
     return over && !borrowed.end.empty();
   });
@@ -205,9 +236,11 @@ void Engine::find_borrowed(const domain::LentName& name, Listed listed) {
 void Engine::start_borrowed(Borrowed& borrowed) {
   const auto& run = borrowed.run;
   const auto* queue = served_queue(run.name.shard.queue);
-  const bool has_code = queue != nullptr && workers_.contains({queue->options.name, run.kind});
-  const auto* load = has_code ? &pools_[queue->pool] : nullptr;
-  const bool fits = has_code && load->runs < load->by_thread.size() && suspects_ == 0;
+  const auto* code = queue != nullptr ? code_of(queue->options.name, run.kind) : nullptr;
+  const auto* load = code != nullptr ? &pools_[queue->pool] : nullptr;
+  const bool waits = run.risk != 0 && turn_ == domain::Risk::suspect;
+  const bool fits = load != nullptr && load->runs < load->by_thread.size() && suspects_ == 0 && !waits &&
+                    code->limit.admits(code->runs);
   // A run that outlived its lease may have any key.
   if (quiet_ || zombies_ > 0 || !lease_.may_start() || !fits || run.going) {
     tell_end(borrowed, std::vector<Outcome>(run.jobs.size(), Outcome::put_back()), !run.going);
@@ -242,13 +275,14 @@ bool Engine::provide_borrowed(const Fetched& fetched) {
     finish({name.shard, name.token, name.no, std::vector<Outcome>(run.jobs.size(), Outcome::put_back())});
     return true;
   }
-  out->second.control = std::make_shared<RunControl>();
+  auto& code = codes_.at({queue->options.name, run.kind});
+  hand_out(out->second, code);
   out->second.timeout = run.timeout;
   next_timeout_check_ = Duration{};
   if (run.stop) out->second.control->ask_to_stop(StopReason::cancelled);
   pools_[out->second.pool].batch.push_back({name.shard, name.token, name.no, &queue->options.name,
-                                            workers_.at({queue->options.name, run.kind}), run.kind,
-                                            std::move(jobs), run.timeout, out->second.control});
+                                            code.worker, run.kind, std::move(jobs), run.timeout,
+                                            out->second.control});
   return true;
 }
 
@@ -256,7 +290,9 @@ bool Engine::provide_borrowed(const Fetched& fetched) {
 std::vector<BatchJob> Engine::jobs_of(const domain::LentRun& run, const ServedQueue& queue,
                                       const store::LogChunk& chunk) {
   std::map<store::Seq, domain::Entry> entries;
-  for (const auto& row : chunk.rows) entries.emplace(row.seq, domain::decode_entry(chunk.body(row)));
+  for (const auto& row : chunk.rows) {
+    if (const auto entry = domain::decode_entry(chunk.body(row))) entries.emplace(row.seq, *entry);
+  }
   const auto choice = options_of(queue.options, run.kind).payloads;
   std::vector<BatchJob> jobs;
   for (const auto& listed : run.jobs) {
@@ -289,6 +325,7 @@ void Engine::tell_end(Borrowed& borrowed, std::vector<Outcome> outcomes, bool de
   entry.id = neighbours_.self;
   entry.payload = bytes;
   borrowed.end = domain::encode(entry);
+  borrowed.ended_at = clock_.steady();
 }
 
 void Engine::tell_ends() {
@@ -303,18 +340,23 @@ void Engine::tell_ends() {
       ++untold_;
       if (telling == Telling::under_way || !again) continue;
       telling = Telling::under_way;
-      store_.append({{at, borrowed.end}}, [this, name = name, at = at](const std::exception_ptr& error) {
-        inbox_.post([&](News& news) {
-          news.calls.emplace_back([this, name, at, failed = error != nullptr] { told(name, at, failed); });
-        });
-      });
+      store_.append({{at, borrowed.end}},
+                    [inbox = inbox_, name = name, at = at](const std::exception_ptr& error) {
+                      inbox->post([&](News& news) { news.told.push_back({name, at, text_of(error)}); });
+                    });
     }
   }
 }
 
 // A closed log takes no end any more; the run is listed elsewhere then, or will be.
-void Engine::told(const domain::LentName& name, domain::ShardId at, bool failed) {
-  const auto found = borrowed_.find(name);
+void Engine::told(const EndTold& news) {
+  const bool failed = !news.failure.empty();
+  if (failed) {
+    note_failure(appends_, news.failure);
+  } else {
+    note_success(appends_);
+  }
+  const auto found = borrowed_.find(news.run);
   if (found == borrowed_.end()) return;
   auto& borrowed = found->second;
   if (failed) {
@@ -322,7 +364,7 @@ void Engine::told(const domain::LentName& name, domain::ShardId at, bool failed)
   } else {
     borrowed.told_at = clock_.steady();
   }
-  const auto there = borrowed.listed.find(at);
+  const auto there = borrowed.listed.find(news.at);
   if (there != borrowed.listed.end()) there->second = failed ? Telling::to_do : Telling::done;
 }
 

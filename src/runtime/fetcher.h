@@ -45,6 +45,7 @@ class Fetcher {
       try {
         answer.chunk = store_.fetch(request.shard, request.seqs);
       } catch (const Error&) {
+        answer.failed = true;
         failure = std::current_exception();
       }
       inbox_.post([&](News& news) { news.fetched.push_back(std::move(answer)); });

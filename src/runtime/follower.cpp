@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace ordo::runtime {
 
@@ -17,8 +18,15 @@ void Follower::remove(domain::ShardId shard, store::Lease lease) {
   removed_.emplace_back(shard, lease);
 }
 
+void Follower::lose(domain::ShardId shard, store::Lease lease) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(added_, [&](const auto& grant) { return grant.shard == shard && grant.lease == lease; });
+  lost_.emplace_back(shard, lease);
+}
+
 Follower::Found Follower::tick() {
   std::vector<store::Grant> added;
+  store::LogChunk lost;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [shard, lease] : removed_) {
@@ -28,16 +36,20 @@ Follower::Found Follower::tick() {
       read_.erase(known);
     }
     removed_.clear();
+    lost.lost = std::exchange(lost_, {});
     added = added_;
   }
+  if (!lost.lost.empty()) inbox_.post_chunk(std::move(lost));
   if (!added.empty()) adopt(added);
+  const auto look = look_.load();
   auto chunk = log_->read(kRows);
-  const bool woken = chunk.woken;
-  if (chunk.rows.empty() && chunk.caught_up.empty() && chunk.at_end) {
-    return woken ? Found::a_wake : Found::nothing;
-  }
-  inbox_.post_chunk(std::move(chunk));
-  return Found::something;
+  const bool woken = chunk.woken, at_end = chunk.at_end;
+  const bool is_empty = chunk.rows.empty() && chunk.caught_up.empty() && chunk.lost.empty();
+  if (!is_empty || !at_end) inbox_.post_chunk(std::move(chunk));
+  if (at_end && std::exchange(told_look_, look) != look)
+    inbox_.post([&](News& news) { news.log.emplace_back(AllRead{look}); });
+  if (!is_empty || !at_end) return Found::something;
+  return woken ? Found::a_wake : Found::nothing;
 }
 
 // They stay in `added_` until they are loaded: a store that does not answer is asked again.

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "runtime/inbox.h"
@@ -20,8 +22,14 @@ class Follower {
 
   /// Shards to read from now on. `losses`: how often the node had lost its leases when it was granted them.
   void add(std::vector<store::Grant> grants, std::uint64_t losses);
+  /// Somebody has found that the lease is over: the engine hears of it in the order of the log, behind the
+  /// adoption of the shard under that lease.
+  void lose(domain::ShardId shard, store::Lease lease);
   /// Not any more, unless it was granted anew.
   void remove(domain::ShardId shard, store::Lease lease);
+
+  /// The nodes were looked at: the engine is to hear when the logs were read to where they end now.
+  void looked(std::uint64_t look) { look_ = look; }
 
   enum class Found {
     something,  ///< there may be more: tick again
@@ -43,10 +51,13 @@ class Follower {
   Inbox& inbox_;
   std::unique_ptr<store::LogReader> log_;
 
+  std::atomic<std::uint64_t> look_{0};
+  std::uint64_t told_look_ = 0;
+
   std::mutex mutex_;
   std::vector<store::Grant> added_;
   std::uint64_t losses_ = 0;  // at the grant of these
-  std::vector<std::pair<domain::ShardId, store::Lease>> removed_;
+  std::vector<std::pair<domain::ShardId, store::Lease>> removed_, lost_;
 
   std::map<domain::ShardId, store::Lease> read_;  // of the ticking thread
 };

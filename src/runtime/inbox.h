@@ -25,11 +25,23 @@ struct LoadedShard {
   std::uint64_t losses = 0;  ///< of leases, at the grant
 };
 
+/// All that was in the logs of the shards that are read when a look at the nodes was over has been read.
+struct AllRead {
+  std::uint64_t look = 0;  ///< its number
+};
+
 /// How the commit of some deltas ended; `failed`: nobody knows, they are to be sent again.
 struct CommitEnd {
   std::vector<std::pair<domain::ShardId, std::uint64_t>> shards;  ///< with the epoch they were sent under
   std::vector<store::CommitResult> results;
-  bool failed = false;
+  std::string failure;  ///< why it failed; empty: it did not
+};
+
+/// Whether the end of a run that was lent to this node is in the log of a shard that lists it.
+struct EndTold {
+  domain::LentName run;
+  domain::ShardId at;
+  std::string failure;  ///< as in CommitEnd
 };
 
 /// Bytes of payloads that a run was missing.
@@ -38,7 +50,7 @@ struct Fetched {
   std::uint64_t epoch = 0;
   domain::RunNo no = 0;
   store::LogChunk chunk;
-  bool failed = false;
+  bool failed = false;  ///< the store gave no answer
 };
 
 /// A node that is registered, as this one sees it.
@@ -46,9 +58,13 @@ struct Member {
   std::string id;
   bool alive = true;
   bool stopping = false;
+  /// Its row is gone, or cannot be read: it may go on with what it has until its lease ends.
+  bool is_unknown = false;
   std::uint64_t session = 0;
+  std::uint16_t level = 0;  ///< of the formats that it knows; 0: what it says of itself cannot be read
   std::vector<Room> rooms;
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> kinds;  ///< by queue
+  std::set<std::pair<std::string, std::string>> unable;  ///< of these, what it cannot start just now
 };
 
 /// The nodes, and the runs that are lent to this one, by the shards that list them.
@@ -58,28 +74,32 @@ struct Neighbours {
   std::vector<Member> members;  ///< ascending by id, this node among them
   std::vector<std::pair<domain::ShardId, domain::LentRun>> borrowed;
   std::uint64_t losses = 0;  ///< of leases, when it was looked at
+  std::uint64_t look = 0;    ///< its number; rises
+  /// How many dead payloads each shard keeps; those without any are left out.
+  std::map<domain::ShardId, std::uint64_t> dead;
   /// The shards of each placement group: nothing of one starts before all are here.
   std::vector<std::vector<domain::ShardId>> groups;
 };
 
 /// What other threads tell the engine. One list per sender; taken all at once.
 struct News {
-  std::vector<std::variant<LoadedShard, store::LogChunk>> log;  ///< as it was read; the order matters
+  std::vector<std::variant<LoadedShard, store::LogChunk, AllRead>>
+      log;  ///< as it was read; the order matters
   std::vector<domain::ShardId> release;
-  std::optional<Neighbours> neighbours;  ///< as seen last
+  std::optional<store::QueueList> definitions;  ///< as seen last, like the two that follow
+  /// Kinds of a queue that another live node runs: they wait for it, if this one does not.
+  std::optional<std::set<std::pair<std::string, std::string>>> elsewhere;
+  std::optional<Neighbours> neighbours;
   std::vector<RunEnd> ends;
   std::vector<CommitEnd> commits;
+  std::vector<EndTold> told;
   std::vector<Fetched> fetched;
   std::vector<std::function<void()>> calls;  ///< to be made on the engine's thread
-
-  bool empty() const {
-    return log.empty() && release.empty() && !neighbours && ends.empty() && commits.empty() &&
-           fetched.empty() && calls.empty();
-  }
 };
 
 /// Brings news to the engine. Thread-safe. Bounded by its writers: the follower asks has_room() first, runs
-/// and commits are bounded by what the engine sent out.
+/// and commits are bounded by what the engine sent out. A store that answers late may hold it longer than the
+/// engine lives.
 class Inbox {
  public:
   template <class Write>

@@ -14,6 +14,8 @@ namespace {
 constexpr Duration kNeighbourInterval = std::chrono::milliseconds{500};
 // A shard is moved to even the nodes out at most once in this time.
 constexpr Duration kMoveEvery = std::chrono::seconds{10};
+// A shard that takes a newer node is tried again after this time, if there is none.
+constexpr Duration kTryNewerEvery = std::chrono::minutes{1};
 
 }  // namespace
 
@@ -28,7 +30,9 @@ LeaseKeeper::LeaseKeeper(const NodeOptions& options, std::string node_id, NodeFa
       clock_(clock),
       random_(random),
       lease_(lease),
-      hooks_(std::move(hooks)) {}
+      hooks_(std::move(hooks)) {
+  facts_.lease = options_.lease;
+}
 
 void LeaseKeeper::join() {
   for (const auto& [queue, shards] : served_) {
@@ -63,7 +67,22 @@ Duration LeaseKeeper::tick() {
 bool LeaseKeeper::has_other_facts() {
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(facts_.stopping, !claiming_) != facts_.stopping) return true;
+    const bool was_stopping = std::exchange(facts_.stopping, !claiming_);
+    const bool was_quiet = std::exchange(facts_.quiet, quiet_);
+    if (facts_.stopping != was_stopping || facts_.quiet != was_quiet) return true;
+    if (std::exchange(has_newer_, false)) {
+      facts_.newer.clear();
+      for (const auto& [shard, found] : newer_) facts_.newer.push_back({shard, found.first});
+      return true;
+    }
+  }
+  if (hooks_.complete) {
+    auto facts = facts_;
+    hooks_.complete(facts);
+    if (facts != facts_) {
+      facts_ = std::move(facts);
+      return true;
+    }
   }
   const auto now = clock_.steady();
   if (!hooks_.rooms || now - asked_rooms_at_ < kNeighbourInterval) return false;
@@ -74,7 +93,11 @@ bool LeaseKeeper::has_other_facts() {
     const auto threads = std::min(before[pool].threads, rooms_[pool].threads);
     if (threads > 0) rooms.push_back({threads, rooms_[pool].queues});
   }
-  return std::exchange(facts_.rooms, rooms) != rooms;
+  auto unable = hooks_.unable ? hooks_.unable() : decltype(facts_.unable){};
+  const bool same = facts_.rooms == rooms && facts_.unable == unable;
+  facts_.rooms = std::move(rooms);
+  facts_.unable = std::move(unable);
+  return !same;
 }
 
 // The lease counts from before the renewal was sent.
@@ -93,6 +116,7 @@ void LeaseKeeper::renew() {
     // dropped before anything is claimed again.
     lease_.lose();
     held_.clear();
+    seen_.clear();  // perhaps all were frozen together: whoever wakes up with this node gets time to say so
     facts_.session = random_.next();
     tell_facts();
   }
@@ -106,39 +130,56 @@ void LeaseKeeper::tell_facts() {
   told_facts_ = std::move(facts);
 }
 
-void LeaseKeeper::look() {
-  const auto list = store_.queues();
-  if (list.version != definitions_version_) {
-    // A queue that was removed meanwhile comes back empty.
-    bool missing = false;
-    for (const auto& [queue, shards] : served_) {
-      if (list.find(queue) != nullptr) continue;
-      store_.define(queue, shards);
-      missing = true;
-    }
-    if (missing) return look();
-    definitions_version_ = list.version;
-    hooks_.definitions(list);
+// False: a queue that was removed meanwhile was made again, empty; look once more.
+bool LeaseKeeper::look_at_definitions(const store::QueueList& list) {
+  if (list.version == definitions_version_) return true;
+  bool missing = false;
+  for (const auto& [queue, shards] : served_) {
+    if (list.find(queue) != nullptr) continue;
+    store_.define(queue, shards);
+    missing = true;
   }
+  if (missing) return false;
+  definitions_version_ = list.version;
+  hooks_.definitions(list);
+  return true;
+}
+
+void LeaseKeeper::look() {
+  View view;
+  do {
+    view.queues = store_.queues();
+  } while (!look_at_definitions(view.queues));
   const auto asked = clock_.steady();
-  const auto nodes = store_.nodes();
-  watch_nodes(nodes, asked);
-  const auto shards = store_.shards();
-  auto members = members_of(nodes);
+  view.nodes = store_.nodes();
+  std::ranges::sort(view.nodes, {}, &store::NodeRow::id);  // a server may have an order of its own
+  view.shards = store_.shards();
+  for (const auto& row : view.shards) {
+    if (!row.owner.empty()) view.in_use.insert(row.owner);
+    for (auto& run : domain::lent_runs_of(row.counts)) {
+      view.in_use.insert(run.node);
+      view.lent.emplace_back(row.shard, std::move(run));
+    }
+  }
+  watch_nodes(view, asked);
   std::vector<domain::LiveNode> live;
   std::set<std::pair<std::string, std::string>> elsewhere;
-  for (const auto& member : members) {
+  for (const auto& member : view.members) {
     if (!member.alive) continue;
-    auto& node = live.emplace_back(domain::LiveNode{member.id, {}});
+    auto& node = live.emplace_back(domain::LiveNode{member.id, {}, member.level});
     for (const auto& [queue, kinds] : member.kinds) {
       if (!member.stopping) node.queues.insert(queue);
       if (member.id == node_id_) continue;
       for (const auto& kind : kinds) elsewhere.emplace(queue, kind);
     }
   }
-  meet(list, std::move(members), shards);
+  if (!knows_all_) {
+    for (const auto& [queue, shard_count] : served_) elsewhere.emplace(queue, "");
+  }
+  look_at_newer(live);
+  meet(view);
   hooks_.kinds_elsewhere(std::move(elsewhere));
-  look_at_request(nodes);
+  look_at_request(view.nodes);
 
   bool claiming = false;
   {
@@ -147,78 +188,132 @@ void LeaseKeeper::look() {
     lost_.clear();
     claiming = claiming_;
   }
+  look_at_held(view.shards);
+  forget_the_dead(view);
+  place(view, live, claiming);
+}
+
+// Decides what is claimed and given back.
+void LeaseKeeper::place(const View& view, const std::vector<domain::LiveNode>& live, bool claiming) {
+  std::map<std::uint32_t, std::vector<const store::ShardRow*>> rows;
+  for (const auto& row : view.shards) rows[row.shard.queue].push_back(&row);
   std::vector<domain::PlacedShard> placed;
   std::vector<domain::ShardId> standing_still;
-  for (const auto& definition : list.queues) {
+  std::set<domain::ShardId> grouped;
+  for (const auto& definition : view.queues.queues) {
     const auto group = groups_.find(definition.name);
-    const bool stands_still = is_resharded(definition, list, shards);
-    for (const auto& row : shards) {
-      if (row.shard.queue != definition.number) continue;
+    const bool stands_still = is_resharded(definition, view);
+    for (const auto* row : rows[definition.number]) {
       if (stands_still) {
-        if (held_.contains(row.shard)) standing_still.push_back(row.shard);
+        if (held_.contains(row->shard)) standing_still.push_back(row->shard);
         continue;
       }
-      const bool zombie = row.owner == node_id_ && !held_.contains(row.shard);
-      placed.push_back({row.shard, definition.name,
-                        dead_.contains(row.owner) || zombie ? "" : std::string_view(row.owner),
-                        group == groups_.end() ? "" : std::string_view(group->second)});
+      const bool zombie = row->owner == node_id_ && !held_.contains(row->shard);
+      if (group != groups_.end()) grouped.insert(row->shard);
+      placed.push_back({row->shard, definition.name,
+                        dead_.contains(row->owner) || zombie ? "" : std::string_view(row->owner),
+                        group == groups_.end() ? "" : std::string_view(group->second),
+                        needs_.contains(row->shard) ? needs_.at(row->shard) : std::uint16_t{0}});
     }
-  }
-  // A dead node that holds nothing any more is forgotten.
-  for (const auto& id : dead_) {
-    const bool holds =
-        std::any_of(shards.begin(), shards.end(), [&](const auto& row) { return row.owner == id; });
-    if (!holds) store_.leave(id, seen_.at(id).renewals);
   }
   auto plan = domain::plan_placement({placed, live}, node_id_, options_);
   // What is still this node's in the store after a lost lease is taken again even when it belongs elsewhere:
   // only an owner can give it away.
-  for (const auto& row : shards) {
-    const bool planned = std::find(plan.claim.begin(), plan.claim.end(), row.shard) != plan.claim.end();
-    if (row.owner == node_id_ && !held_.contains(row.shard) && !planned) plan.claim.push_back(row.shard);
+  std::set<domain::ShardId> wanted(plan.claim.begin(), plan.claim.end());
+  for (const auto& row : view.shards) {
+    if (row.owner == node_id_ && !held_.contains(row.shard)) wanted.insert(row.shard);
   }
-  if (claiming) keep_what_has_just_moved(plan, placed);
+  if (claiming) keep_what_has_just_moved(plan, grouped);
   plan.release.insert(plan.release.end(), standing_still.begin(), standing_still.end());
   if (!plan.release.empty()) hooks_.give_back(std::move(plan.release));
-  if (claiming && !plan.claim.empty() && hooks_.may_claim()) claim(plan.claim, shards, nodes);
+  if (claiming && !wanted.empty() && hooks_.may_claim()) claim(wanted, view);
 }
 
-// What the nodes say of themselves: ascending by id, the dead among them. Notes the placement groups.
-std::vector<Member> LeaseKeeper::members_of(const std::vector<store::NodeRow>& nodes) {
-  std::vector<Member> members;
+// Who is there, what they say of themselves, and which of them are dead. Notes the placement groups.
+void LeaseKeeper::watch_nodes(View& view, Duration asked) {
   std::vector<std::pair<std::string, std::string>> groups;
-  for (const auto& node : nodes) {
-    auto facts = node.id == node_id_ ? facts_ : decode_node_facts(node.facts);
-    auto& member = members.emplace_back();
-    member.id = node.id;
-    member.alive = !dead_.contains(node.id);
+  needs_.clear();
+  knows_all_ = true;
+  std::set<std::string, std::less<>> present;
+  for (const auto& row : view.nodes) {
+    present.insert(row.id);
+    auto& member = view.members.emplace_back();
+    member.id = row.id;
+    auto read = row.id == node_id_ ? facts_ : decode_node_facts(row.facts);
+    // It lives and keeps what it owns. Nothing is lent to it, and nothing is meant for it.
+    member.is_unknown = !read;
+    auto facts = std::move(read).or_empty();
+    if (member.is_unknown) facts.level = 0;
+    if (row.id != node_id_) watch(row.id, &row, facts.lease_to_wait_for(), asked);
+    member.alive = !dead_.contains(row.id);
     member.stopping = facts.stopping;
     member.session = facts.session;
+    member.level = facts.level;
     member.rooms = std::move(facts.rooms);
     for (auto& [queue, kind] : facts.kinds) member.kinds[queue].insert(std::move(kind));
-    if (member.alive) groups.insert(groups.end(), facts.groups.begin(), facts.groups.end());
+    member.unable.insert(facts.unable.begin(), facts.unable.end());
+    if (!member.alive) continue;
+    knows_all_ = knows_all_ && !member.is_unknown;
+    groups.insert(groups.end(), facts.groups.begin(), facts.groups.end());
+    for (const auto& [shard, needs] : facts.newer) needs_[shard] = std::max(needs_[shard], needs);
   }
-  std::ranges::sort(members, {}, &Member::id);
   groups_ = domain::link_queues(groups);
-  return members;
+  // A server that went back may have forgotten a node that goes on until it tries to renew.
+  for (const auto& id : view.in_use) {
+    if (id == node_id_ || !present.insert(id).second) continue;
+    watch(id, nullptr, NodeFacts{}.lease_to_wait_for(), asked);
+    auto& member = view.members.emplace_back();
+    member.id = id;
+    member.alive = !dead_.contains(id);
+    member.stopping = member.is_unknown = true;
+  }
+  std::ranges::sort(view.members, {}, &Member::id);
+  std::erase_if(seen_, [&](const auto& entry) { return !present.contains(entry.first); });
+  std::erase_if(dead_, [&](const auto& id) { return !present.contains(id); });
+}
+
+// A count is known to stand still from the answer that showed it first to the question that showed it last.
+// It stands still, too, while there is none.
+void LeaseKeeper::watch(const std::string& id, const store::NodeRow* row, Duration lease, Duration asked) {
+  const auto now = clock_.steady();
+  const auto [found, is_new] = seen_.try_emplace(id, Seen{row != nullptr ? row->renewals : 0, now, lease});
+  auto& seen = found->second;
+  if (row != nullptr) {
+    if (seen.renewals != row->renewals) seen = {row->renewals, now, lease};
+    seen.lease = lease;
+  }
+  const bool is_dead = (row != nullptr && row->gone) || asked - seen.since >= seen.lease;
+  if (!is_dead) {
+    dead_.erase(id);
+  } else if (dead_.insert(id).second && hooks_.node_down) {
+    hooks_.node_down(id);
+  }
+}
+
+// Once it holds nothing any more, and what it was lent was taken back.
+void LeaseKeeper::forget_the_dead(const View& view) {
+  for (const auto& row : view.nodes) {
+    if (dead_.contains(row.id) && !view.in_use.contains(row.id)) store_.leave(row.id, row.renewals);
+  }
 }
 
 // Runs are lent to a session: after a lapse nothing of before is started.
-void LeaseKeeper::meet(const store::QueueList& list, std::vector<Member> members,
-                       const std::vector<store::ShardRow>& shards) {
-  has_neighbours_ = members.size() > dead_.size() + 1;
+void LeaseKeeper::meet(View& view) {
+  has_neighbours_ = view.members.size() > dead_.size() + 1;
   Neighbours news;
   news.self = node_id_;
   news.session = facts_.session;
-  news.members = std::move(members);
+  news.members = std::move(view.members);
   news.losses = lease_.losses();
-  for (const auto& row : shards) {
-    for (auto& run : domain::lent_runs_of(row.counts)) {
-      if (run.node == node_id_ && run.session == facts_.session)
-        news.borrowed.emplace_back(row.shard, std::move(run));
-    }
+  news.look = ++looks_;
+  for (auto& [shard, run] : view.lent) {
+    if (run.node == node_id_ && run.session == facts_.session)
+      news.borrowed.emplace_back(shard, std::move(run));
   }
-  look_at_groups(list, news);
+  for (const auto& row : view.shards) {
+    if (row.dead > 0) news.dead[row.shard] = row.dead;
+  }
+  look_at_groups(view.queues, news);
   if (hooks_.neighbours) hooks_.neighbours(std::move(news));
 }
 
@@ -234,13 +329,27 @@ void LeaseKeeper::look_at_groups(const store::QueueList& list, Neighbours& news)
 }
 
 // A living node fills the new shards, or has done so: the old ones are its own alone.
-bool LeaseKeeper::is_resharded(const store::QueueDefinition& queue, const store::QueueList& list,
-                               const std::vector<store::ShardRow>& shards) const {
+bool LeaseKeeper::is_resharded(const store::QueueDefinition& queue, const View& view) const {
   if (queue.closed) return true;
-  const auto* next = list.find(store::QueueDefinition::hidden_name(queue.name));
-  return next != nullptr && std::any_of(shards.begin(), shards.end(), [&](const store::ShardRow& row) {
+  const auto* next = view.queues.find(store::QueueDefinition::hidden_name(queue.name));
+  return next != nullptr && std::ranges::any_of(view.shards, [&](const store::ShardRow& row) {
            return row.shard.queue == next->number && !row.owner.empty() && !dead_.contains(row.owner);
          });
+}
+
+// A commit would be refused, but a shard with nothing to write would stand still for ever. It is held until
+// the engine has dropped it, so that it is not taken anew while its runs are not known to be over.
+void LeaseKeeper::look_at_held(const std::vector<store::ShardRow>& shards) {
+  std::map<domain::ShardId, std::uint64_t> own;
+  for (const auto& row : shards) {
+    if (row.owner == node_id_) own.emplace(row.shard, row.token);
+  }
+  for (auto& [shard, held] : held_) {
+    const auto known = own.find(shard);
+    if (held.is_gone || (known != own.end() && known->second == held.lease.token)) continue;
+    held.is_gone = true;
+    if (hooks_.gone) hooks_.gone(shard, held.lease);
+  }
 }
 
 void LeaseKeeper::look_at_request(const std::vector<store::NodeRow>& nodes) {
@@ -250,49 +359,27 @@ void LeaseKeeper::look_at_request(const std::vector<store::NodeRow>& nodes) {
   }
 }
 
-// A count is known to stand still from the answer that showed it first to the question that showed it last.
-void LeaseKeeper::watch_nodes(const std::vector<store::NodeRow>& nodes, Duration asked) {
-  const auto now = clock_.steady();
-  std::set<std::string> present;
-  for (const auto& node : nodes) {
-    present.insert(node.id);
-    if (node.id == node_id_) continue;
-    auto [seen, is_new] = seen_.try_emplace(node.id, Seen{node.renewals, now});
-    if (seen->second.renewals != node.renewals) seen->second = {node.renewals, now};
-    const bool dead = node.gone || asked - seen->second.since >= options_.lease;
-    if (!dead) {
-      dead_.erase(node.id);
-    } else if (dead_.insert(node.id).second && hooks_.node_down) {
-      hooks_.node_down(node.id);
-    }
-  }
-  std::erase_if(seen_, [&](const auto& entry) { return !present.contains(entry.first); });
-  std::erase_if(dead_, [&](const auto& id) { return !present.contains(id); });
-}
-
 // Nodes that come and go do not make shards go to and fro: the idle ones are lent work meanwhile. A group
 // that is to be gathered stands still until it is.
 void LeaseKeeper::keep_what_has_just_moved(domain::PlacementPlan& plan,
-                                           const std::vector<domain::PlacedShard>& placed) const {
+                                           const std::set<domain::ShardId>& grouped) const {
   if (options_.splitter != SplitterKind::automatic || options_.serves_shard) return;
   std::erase_if(plan.release, [&](domain::ShardId shard) {
     const auto held = held_.find(shard);
     if (held == held_.end() || clock_.steady() >= held->second.stays_until) return false;
-    return std::ranges::find(placed, shard, &domain::PlacedShard::shard)->group.empty();
+    return !grouped.contains(shard);
   });
 }
 
-void LeaseKeeper::claim(const std::vector<domain::ShardId>& wanted,
-                        const std::vector<store::ShardRow>& shards,
-                        const std::vector<store::NodeRow>& nodes) {
+void LeaseKeeper::claim(const std::set<domain::ShardId>& wanted, const View& view) {
   std::vector<store::Claim> claims;
-  for (const auto& row : shards) {
-    if (std::find(wanted.begin(), wanted.end(), row.shard) == wanted.end() || held_.contains(row.shard))
-      continue;
+  std::set<domain::ShardId> new_ones;
+  for (const auto& row : view.shards) {
+    if (!wanted.contains(row.shard) || held_.contains(row.shard)) continue;
     store::Claim claim{row.shard, row.owner, row.token, 0};
-    for (const auto& node : nodes) {
-      if (node.id == row.owner) claim.seen_renewals = node.renewals;
-    }
+    const auto owner = std::ranges::lower_bound(view.nodes, row.owner, {}, &store::NodeRow::id);
+    if (owner != view.nodes.end() && owner->id == row.owner) claim.seen_renewals = owner->renewals;
+    if (row.token == 0) new_ones.insert(row.shard);
     claims.push_back(std::move(claim));
   }
   if (claims.empty()) return;
@@ -300,8 +387,7 @@ void LeaseKeeper::claim(const std::vector<domain::ShardId>& wanted,
   const auto now = clock_.steady();
   const bool starts_alone = !std::exchange(has_claimed_, true) && !has_neighbours_;
   for (const auto& grant : grants) {
-    const auto wish = std::ranges::find(claims, grant.shard, &store::Claim::shard);
-    const bool has_moved = wish->seen_token != 0 && !starts_alone;
+    const bool has_moved = !new_ones.contains(grant.shard) && !starts_alone;
     held_[grant.shard] = {grant.lease, has_moved ? now + kMoveEvery : Duration{}};
   }
   if (!grants.empty()) hooks_.granted(std::move(grants));
@@ -337,6 +423,30 @@ void LeaseKeeper::lost(domain::ShardId shard, store::Lease lease) {
 void LeaseKeeper::forget(domain::ShardId shard, store::Lease lease) {
   const auto held = held_.find(shard);
   if (held != held_.end() && held->second.lease == lease) held_.erase(held);
+}
+
+void LeaseKeeper::say_quiet() {
+  const std::lock_guard lock(mutex_);
+  quiet_ = true;
+}
+
+bool LeaseKeeper::leave_to_newer(domain::ShardId shard, std::uint16_t needs) {
+  const std::lock_guard lock(mutex_);
+  newer_[shard] = {needs, clock_.steady()};
+  has_newer_ = true;
+  return told_newer_.insert(shard).second;
+}
+
+// Who else could own it? What took a newer node may be done by now.
+void LeaseKeeper::look_at_newer(const std::vector<domain::LiveNode>& live) {
+  const std::lock_guard lock(mutex_);
+  has_newer_ = has_newer_ || std::erase_if(newer_, [&](const auto& entry) {
+                               const auto [needs, since] = entry.second;
+                               const bool is_hopeless = std::ranges::none_of(
+                                   live, [&](const auto& node) { return node.level >= needs; });
+                               return is_hopeless && clock_.steady() - since >= kTryNewerEvery;
+                             }) > 0;
+  for (const auto& [shard, found] : newer_) needs_[shard] = std::max(needs_[shard], found.first);
 }
 
 void LeaseKeeper::stop_claiming() {

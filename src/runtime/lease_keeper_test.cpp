@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 
+#include "domain/records.h"
+#include "store/blocking.h"
 #include "store/memory/memory_store.h"
 
 namespace ordo::runtime {
@@ -24,15 +26,34 @@ class HandClock final : public Clock {
 /// A keeper whose engine lets go of a shard as soon as it is asked to.
 class Node {
  public:
-  Node(const std::string& id, store::Store& store, Clock& clock)
-      : lease_(clock, options_.lease),
-        keeper_(options_, id, facts(), {{"orders", 4}}, store, clock, Random(1), lease_, hooks()) {
+  Node(const std::string& id, store::Store& store, Clock& clock, Duration lease, std::uint16_t level)
+      : level_(level),
+        options_(with(lease)),
+        lease_(clock, options_.lease),
+        keeper_(options_, id, facts(level), {{"orders", 4}}, store, clock, Random(1), lease_, hooks()) {
     keeper_.join();
   }
 
   void tick() { keeper_.tick(); }
   std::size_t shards() const { return held_.size(); }
+  bool has(domain::ShardId shard) const { return held_.contains(shard); }
   std::vector<domain::ShardId> take_given() { return std::exchange(given_, {}); }
+  std::vector<domain::ShardId> take_gone() { return std::exchange(gone_, {}); }
+  store::Lease lease_of(domain::ShardId shard) const { return held_.at(shard); }
+  /// As an engine that has dropped it.
+  void drop(domain::ShardId shard) {
+    const auto lease = held_.extract(shard);
+    keeper_.lost(shard, lease.mapped());
+  }
+
+  /// As an engine does that cannot read it.
+  void give_to_newer() {
+    keeper_.leave_to_newer(newer, 2);
+    if (const auto lease = held_.extract(newer)) keeper_.released(newer, lease.mapped());
+  }
+
+  domain::ShardId newer;  ///< what stands in it has level 2
+  std::map<domain::ShardId, int> granted;
 
   void stop() {
     keeper_.stop_claiming();
@@ -42,15 +63,25 @@ class Node {
   }
 
  private:
-  static NodeFacts facts() {
+  static NodeOptions with(Duration lease) {
+    NodeOptions options;
+    options.lease = lease;
+    return options;
+  }
+  static NodeFacts facts(std::uint16_t level) {
     NodeFacts facts;
+    facts.level = level;
     facts.kinds = {{"orders", "orders"}};
     return facts;
   }
   KeeperHooks hooks() {
     KeeperHooks hooks;
     hooks.granted = [this](const std::vector<store::Grant>& grants) {
-      for (const auto& grant : grants) held_[grant.shard] = grant.lease;
+      for (const auto& grant : grants) {
+        ++granted[grant.shard];
+        held_[grant.shard] = grant.lease;
+        if (level_ < 2 && grant.shard == newer) give_to_newer();
+      }
     };
     hooks.give_back = [this](const std::vector<domain::ShardId>& shards) {
       for (const auto shard : shards) {
@@ -60,22 +91,35 @@ class Node {
         keeper_.released(shard, lease.mapped());
       }
     };
+    hooks.gone = [this](auto shard, auto lease) {
+      EXPECT_EQ(lease, held_.at(shard));
+      gone_.push_back(shard);
+    };
     hooks.definitions = [](const auto&) {};
     hooks.kinds_elsewhere = [](const auto&) {};
     hooks.may_claim = [] { return true; };
     return hooks;
   }
 
-  NodeOptions options_;
+  const std::uint16_t level_;
+  const NodeOptions options_;
   LeaseClock lease_;
   std::map<domain::ShardId, store::Lease> held_;
-  std::vector<domain::ShardId> given_;
+  std::vector<domain::ShardId> given_, gone_;
   LeaseKeeper keeper_;
 };
 
 class LeaseKeeperTest : public testing::Test {
  protected:
-  std::unique_ptr<Node> start(const std::string& id) { return std::make_unique<Node>(id, store_, clock_); }
+  std::unique_ptr<Node> start(const std::string& id, Duration lease = 10s, std::uint16_t level = 1) {
+    return std::make_unique<Node>(id, store_, clock_, lease, level);
+  }
+  /// How long `node` waits until it has all shards of one that has died just now.
+  Duration time_to_take_over(Node& node) {
+    const auto from = clock_.now;
+    while (node.shards() < 4 && clock_.now < from + 5min) run({&node}, 500ms);
+    return clock_.now - from;
+  }
 
   void run(std::initializer_list<Node*> nodes, Duration time) {
     for (const auto end = clock_.now + time; clock_.now < end; clock_.now += 500ms) {
@@ -117,6 +161,40 @@ TEST_F(LeaseKeeperTest, a_shard_moves_once_in_ten_seconds_however_often_a_node_c
   EXPECT_GE(given.size(), 2U);
 }
 
+// It is tried again now and then only: what took a newer node may be done by then.
+TEST_F(LeaseKeeperTest, a_shard_that_takes_a_newer_node_waits_for_one) {
+  const auto one = start("n1");
+  run({one.get()}, 1s);
+  const auto two = start("n2");
+  run({one.get(), two.get()}, 20s);
+  const domain::ShardId shard{store_.queues().find("orders")->number, 1};
+  one->newer = two->newer = shard;
+  (one->has(shard) ? one : two)->give_to_newer();
+  run({one.get(), two.get()}, 30s);
+  EXPECT_FALSE(one->has(shard) || two->has(shard));
+  EXPECT_EQ(one->shards() + two->shards(), 3U);
+  const auto tries = one->granted[shard] + two->granted[shard];
+  EXPECT_LE(tries, 2) << "each node found out by itself at most";
+  run({one.get(), two.get()}, 60s);
+  EXPECT_LE(one->granted[shard] + two->granted[shard], tries + 2);
+  const auto three = start("n3", 10s, 2);
+  run({one.get(), two.get(), three.get()}, 5s);
+  EXPECT_TRUE(three->has(shard));
+  run({one.get(), two.get(), three.get()}, 5min);
+  EXPECT_TRUE(three->has(shard)) << "it does not go to and fro";
+  EXPECT_EQ(three->granted[shard], 1);
+}
+
+TEST_F(LeaseKeeperTest, a_node_whose_facts_cannot_be_read_keeps_what_it_owns) {
+  const auto one = start("n1");
+  run({one.get()}, 1s);
+  store_.join("odd", "garbage");
+  const domain::ShardId shard{store_.define("orders", 4).number, 1};
+  one->newer = shard;
+  run({one.get()}, 1s);
+  EXPECT_EQ(one->shards(), 4U);
+}
+
 TEST_F(LeaseKeeperTest, then_all_nodes_have_their_part) {
   const auto one = start("n1");
   run({one.get()}, 1s);
@@ -127,6 +205,95 @@ TEST_F(LeaseKeeperTest, then_all_nodes_have_their_part) {
   run({one.get(), three.get()}, 15s);
   EXPECT_EQ(one->shards(), 2U);
   EXPECT_EQ(three->shards(), 2U);
+}
+
+// Its runs go on for as long as its own lease says.
+TEST_F(LeaseKeeperTest, a_dead_node_is_given_the_time_of_its_own_lease) {
+  for (const auto lease : {1s, 10s, 40s}) {
+    auto one = start("n1", lease);
+    const auto two = start("n2", 2s);
+    run({one.get(), two.get()}, 15s);
+    ASSERT_EQ(two->shards(), 2U);
+    one = nullptr;
+    const auto time = time_to_take_over(*two);
+    EXPECT_GE(time, lease - std::min<Duration>(lease / 3, 3s) - 500ms) << "its last renewal was so long ago";
+    EXPECT_LE(time, lease + 2s);
+    two->stop();
+  }
+}
+
+TEST_F(LeaseKeeperTest, a_node_that_says_nothing_of_its_lease_is_given_a_minute) {
+  store_.join("n0", "what nobody can read");
+  const auto queue = store_.define("orders", 4).number;
+  const std::vector<store::Claim> claims{{.shard = {queue, 0}}, {.shard = {queue, 3}}};
+  ASSERT_EQ(store_.acquire("n0", 1, claims).size(), 2U);
+  const auto one = start("n1", 1s);
+  const auto time = time_to_take_over(*one);
+  EXPECT_GE(time, 60s);
+  EXPECT_LE(time, 61s);
+}
+
+// A failover of the registry: the node goes on until it tries to renew.
+TEST_F(LeaseKeeperTest, an_owner_whose_row_is_gone_is_given_the_time_of_its_lease) {
+  auto one = start("n1", 10s);
+  const auto two = start("n2", 1s);
+  run({one.get(), two.get()}, 15s);
+  store_.forget_node("n1");
+  const auto time = time_to_take_over(*two);
+  EXPECT_GE(time, 6s) << "its last renewal was seen up to a heartbeat ago";
+  EXPECT_LE(time, 12s);
+}
+
+TEST_F(LeaseKeeperTest, a_dead_node_stays_known_while_it_is_listed_as_a_borrower) {
+  auto one = start("n1", 1s);
+  const auto two = start("n2", 1s);
+  run({one.get(), two.get()}, 15s);
+  auto row = store_.shards().at(0);
+  const std::string borrower = row.owner == "n1" ? "n2" : "n1";
+  domain::Counts counts;
+  counts.lent = {
+      {.name = {row.shard, row.token, 1}, .node = borrower, .kind = "orders", .jobs = {{{{1, 1.0}}, -1}}}};
+  auto& lender = row.owner == "n1" ? *one : *two;
+  store::Delta delta{.shard = row.shard, .lease = lender.lease_of(row.shard), .batch = row.batch + 1};
+  delta.counts = domain::encode(counts);
+  ASSERT_EQ(store::commit_and_wait(store_, {delta}).at(0), store::CommitResult::applied);
+  const auto knows = [&] { return std::ranges::count(store_.nodes(), borrower, &store::NodeRow::id) == 1; };
+  run({&lender}, 20s);
+  EXPECT_TRUE(knows());
+  delta.batch += 1;
+  delta.counts = domain::encode(domain::Counts{});
+  ASSERT_EQ(store::commit_and_wait(store_, {delta}).at(0), store::CommitResult::applied);
+  run({&lender}, 2s);
+  EXPECT_FALSE(knows());
+}
+
+// After a failover: nothing is to be written, so that no commit is refused.
+TEST_F(LeaseKeeperTest, a_lease_that_the_store_has_forgotten_is_told_and_taken_anew_once_it_is_dropped) {
+  const auto one = start("n1");
+  run({one.get()}, 1s);
+  const auto shard = store_.shards().at(2).shard;
+  const auto before = one->lease_of(shard);
+  store_.forget_lease(shard);
+  run({one.get()}, 5s);
+  EXPECT_EQ(one->take_gone(), std::vector{shard});
+  EXPECT_EQ(one->lease_of(shard), before) << "runs of it may still go on";
+  one->drop(shard);
+  run({one.get()}, 5s);
+  EXPECT_EQ(one->take_gone(), std::vector<domain::ShardId>{});
+  EXPECT_EQ(one->lease_of(shard).token, store_.shards().at(2).token);
+  EXPECT_NE(one->lease_of(shard), before);
+}
+
+TEST_F(LeaseKeeperTest, a_shard_that_is_anothers_is_told) {
+  const auto one = start("n1");
+  run({one.get()}, 1s);
+  const auto row = store_.shards().at(1);
+  store_.kill_node("n1");  // by mistake
+  store_.join("thief", "");
+  const store::Claim claim{row.shard, row.owner, row.token, 0};
+  ASSERT_EQ(store_.acquire("thief", 1, std::span(&claim, 1)).size(), 1U);
+  run({one.get()}, 5s);
+  EXPECT_EQ(one->take_gone(), std::vector{row.shard});
 }
 
 }  // namespace

@@ -9,6 +9,9 @@
 #include <fmt/ranges.h>
 
 #include "base/random.h"
+#include "base/redact.h"
+#include "base/start_thread.h"
+#include "domain/fields.h"
 
 namespace ordo::runtime {
 namespace {
@@ -32,11 +35,17 @@ class Node::Sink final : public RunSink {
   explicit Sink(const std::vector<std::size_t>& threads) : threads_(threads) {}
 
   void set_pools(std::vector<std::unique_ptr<Pool>>& pools) { pools_ = &pools; }
-  std::size_t prefetch(std::size_t pool) const override { return (*pools_)[pool]->prefetch(); }
+  void look(std::size_t pool, std::vector<std::size_t>& room) const override { (*pools_)[pool]->look(room); }
   std::size_t threads(std::size_t pool) const override { return threads_[pool]; }
   void submit(std::size_t pool, int thread, std::vector<Assignment> runs) override {
     (*pools_)[pool]->submit(thread, std::move(runs));
   }
+  std::vector<RunName> recall(std::size_t pool,
+                              const std::function<bool(const Assignment&)>& which) override {
+    return (*pools_)[pool]->recall(which);
+  }
+  std::vector<RunName> recall_overdue(std::size_t pool) override { return (*pools_)[pool]->recall_overdue(); }
+  Duration overdue_in(std::size_t pool) const override { return (*pools_)[pool]->overdue_in(); }
 
  private:
   std::vector<std::size_t> threads_;
@@ -50,7 +59,14 @@ Node::Node(NodePlan plan, store::Store& store, Clock& clock)
   build_engine();
   keeper_->join();
   publish({Event{.type = EventType::node_up, .id = id_, .at = store_.now()}});
-  start_threads();
+  try {
+    start_threads();
+  } catch (...) {
+    for (auto& thread : threads_) thread.request_stop();
+    threads_.clear();
+    keeper_->leave();
+    throw;
+  }
 }
 
 void Node::build_engine() {
@@ -89,8 +105,22 @@ void Node::build_engine() {
     keeper_->released(shard, lease);
     poke_keeper();
   };
+  hooks.refused = hooks.released;
+  hooks.log = plan_.log;
+  hooks.facts_changed = [this] { poke_keeper(); };
   hooks.lent = [this] {
     keeper_->wake_others();
+    poke_keeper();
+  };
+  hooks.read_on = [this] { store_.wake(); };
+  hooks.newer = [this](auto shard, std::uint16_t needs) {
+    if (keeper_->leave_to_newer(shard, needs)) {
+      plan_.log(
+          LogLevel::warning,
+          fmt::format("shard {} of queue number {} waits for a newer node: what stands in it has format "
+                      "{}, this version of Ordo knows {}",
+                      shard.index, shard.queue, needs, domain::format_level()));
+    }
     poke_keeper();
   };
   hooks.lease_ending = [this](std::size_t runs) {
@@ -107,6 +137,7 @@ void Node::build_engine() {
   engine_->watch_events(!plan_.subscribers.empty());
 
   NodeFacts facts{host_name(), getpid(), plan_.options.threads, clock_.wall(), {}, false};
+  facts.level = domain::format_level();
   std::vector<std::pair<std::string, std::uint32_t>> shards;
   std::size_t own_pools = 0;
   for (const auto& queue : plan_.queues) {
@@ -144,11 +175,16 @@ void Node::build_engine() {
       news.release.insert(news.release.end(), shards_to_release.begin(), shards_to_release.end());
     });
   };
-  keeper.definitions = [this](const store::QueueList& list) {
-    engine_->set_definitions(list);
-    engine_->inbox().post([](News& news) { news.calls.emplace_back([] {}); });
+  keeper.gone = [this](auto shard, auto lease) {
+    follower_->lose(shard, lease);
+    store_.wake();
   };
-  keeper.kinds_elsewhere = [this](auto kinds) { engine_->set_elsewhere(std::move(kinds)); };
+  keeper.definitions = [this](const store::QueueList& list) {
+    engine_->inbox().post([&](News& news) { news.definitions = list; });
+  };
+  keeper.kinds_elsewhere = [this](auto kinds) {
+    engine_->inbox().post([&](News& news) { news.elsewhere = std::move(kinds); });
+  };
   keeper.may_claim = [this] { return !lease_.lost() && engine_->zombies() == 0; };
   keeper.node_down = [this](const std::string& node) {
     plan_.log(LogLevel::warning, "node " + node + " is gone; its shards are taken over");
@@ -163,9 +199,17 @@ void Node::build_engine() {
     wake_all();
   };
   keeper.neighbours = [this](Neighbours neighbours) {
+    follower_->looked(neighbours.look);
     engine_->inbox().post([&](News& news) { news.neighbours = std::move(neighbours); });
   };
   keeper.rooms = [this] { return engine_->rooms(); };
+  keeper.unable = [this] { return engine_->facts().unable; };
+  keeper.complete = [this](NodeFacts& told) {
+    auto known = engine_->facts();
+    told.paused = std::move(known.paused);
+    told.commit_error = redact(known.commits.error);
+    told.commit_error_since = known.commits.since;
+  };
   keeper.renewed = plan_.on_lease_renewed;
   keeper_ = std::make_unique<LeaseKeeper>(plan_.options, id_, std::move(facts), std::move(shards), store_,
                                           clock_, Random::from_system(), lease_, std::move(keeper));
@@ -176,8 +220,8 @@ void Node::start_threads() {
   for (const auto& queue : plan_.queues) queues.push_back(queue.name);
   plan_.log(LogLevel::info, fmt::format("node {} serves {}", id_, fmt::join(queues, ", ")));
   const auto run = [this](const char* what, auto body) {
-    threads_.emplace_back(
-        [this, what, body](const std::stop_token& stop) { guard(what, [&] { body(stop); }); });
+    threads_.push_back(
+        start_thread([this, what, body](const std::stop_token& stop) { guard(what, [&] { body(stop); }); }));
   };
   run("engine", [this](const std::stop_token& stop) { engine_loop(stop); });
   run("follower", [this](const std::stop_token& stop) { follower_loop(stop); });
@@ -196,6 +240,7 @@ Node::~Node() {
   engine_->inbox().post([](News& news) { news.calls.emplace_back([] {}); });
   store_.wake();
   threads_.clear();
+  engine_->stop_runs(StopReason::node_stops);  // when it failed, nobody has asked them yet
   pools_.clear();
 }
 
@@ -278,15 +323,26 @@ void Node::notifier_loop(const std::stop_token& stop) {
   while (true) {
     const auto calls = notifier_.wait(stop);
     if (calls.empty()) return;
-    for (const auto& call : calls) {
-      try {
-        call();
-      } catch (const std::exception& error) {
-        plan_.log(LogLevel::error, std::string("a handler of events or deaths threw: ") + error.what());
-      } catch (...) {
-        plan_.log(LogLevel::error, "a handler of events or deaths threw");
-      }
+    if (const auto dropped = notifier_.take_dropped(); dropped > 0) {
+      plan_.log(LogLevel::error,
+                fmt::format("{} events or deaths were told to nobody: a handler took too long, "
+                            "and {} others waited for it",
+                            dropped, Notifier::kRoom));
     }
+    for (const auto& call : calls) {
+      call_user(call);
+    }
+  }
+}
+
+// Each alone: what one throws keeps nothing from the others.
+void Node::call_user(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    plan_.log(LogLevel::error, std::string("a handler of events or deaths threw: ") + error.what());
+  } catch (...) {
+    plan_.log(LogLevel::error, "a handler of events or deaths threw");
   }
 }
 
@@ -301,7 +357,7 @@ void Node::publish(std::vector<Event> events) {
   notifier_.post([this, events = std::move(events)] {
     for (const auto& event : events) {
       for (const auto& [filter, handler] : plan_.subscribers) {
-        if (filter.admits(event)) handler(event);
+        if (filter.admits(event)) call_user([&] { handler(event); });
       }
     }
   });
@@ -313,7 +369,13 @@ void Node::wake_all() {
 }
 
 void Node::quiet() {
-  engine_->inbox().post([this](News& news) { news.calls.emplace_back([this] { engine_->quiet(); }); });
+  engine_->inbox().post([this](News& news) {
+    news.calls.emplace_back([this] {
+      engine_->quiet();
+      keeper_->say_quiet();  // only now it is so
+      poke_keeper();
+    });
+  });
 }
 
 void Node::hurry() {

@@ -75,6 +75,7 @@ class Node {
   void follower_loop(const std::stop_token& stop);
   void keeper_loop(const std::stop_token& stop);
   void notifier_loop(const std::stop_token& stop);
+  void call_user(const std::function<void()>& call);
   void guard(const char* what, const std::function<void()>& body);
   bool guard_store(const char* what, const std::stop_token& stop, const std::function<void()>& step);
   void poke_keeper();

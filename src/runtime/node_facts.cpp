@@ -1,18 +1,45 @@
 #include "runtime/node_facts.h"
 
 #include "base/bytes.h"
+#include "domain/fields.h"
 
 namespace ordo::runtime {
 namespace {
 
 constexpr std::uint8_t kVersion = 2;
+constexpr domain::FieldTag kLevel = 2, kNewer = 3;
+
+std::string encode(const std::vector<NewerShard>& newer) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  for (const auto& [shard, needs] : newer) {
+    out.put(shard.queue);
+    out.put(shard.index);
+    out.put(needs);
+  }
+  return bytes;
+}
+
+std::vector<NewerShard> newer_shards(std::string_view bytes) {
+  std::vector<NewerShard> newer;
+  for (ByteReader in(bytes, "list of shards"); !in.at_end();) {
+    auto& [shard, needs] = newer.emplace_back();
+    shard.queue = in.get<std::uint32_t>();
+    shard.index = in.get<std::uint32_t>();
+    needs = in.get<std::uint16_t>();
+  }
+  return newer;
+}
 
 }  // namespace
 
 std::string encode(const NodeFacts& facts) {
   std::string bytes;
   ByteWriter out(bytes);
-  out.put(kVersion);
+  std::string fields;
+  if (facts.level != 1) fields += domain::number_field(kLevel, facts.level);
+  if (!facts.newer.empty()) fields += domain::field(kNewer, encode(facts.newer));
+  domain::put_version(out, kVersion, fields);
   out.put_long(facts.host);
   out.put(facts.pid);
   out.put(facts.threads);
@@ -35,14 +62,33 @@ std::string encode(const NodeFacts& facts) {
     out.put_long(queue);
     out.put_long(group);
   }
+  out.put(facts.lease.count());
+  out.put(static_cast<std::uint8_t>(facts.quiet));
+  out.put(static_cast<std::uint32_t>(facts.unable.size()));
+  for (const auto& [queue, kind] : facts.unable) {
+    out.put_long(queue);
+    out.put_long(kind);
+  }
+  if (!facts.paused) return bytes;
+  out.put(static_cast<std::uint32_t>(facts.paused->size()));
+  for (const auto& queue : *facts.paused) out.put_long(queue);
+  out.put_long(facts.commit_error);
+  out.put(facts.commit_error_since.time_since_epoch().count());
   return bytes;
 }
 
-NodeFacts decode_node_facts(std::string_view bytes) {
+namespace {
+
+NodeFacts read_node_facts(std::string_view bytes) {
   ByteReader in(bytes, "node row");
-  const auto version = in.get<std::uint8_t>();
-  if (version != 1 && version != kVersion) in.fail("its version is unknown");
   NodeFacts facts;
+  std::string unknown;
+  const auto version = domain::get_version(in, unknown, [&](domain::FieldTag tag, std::string_view value) {
+    if (tag == kLevel) facts.level = domain::number_of<std::uint16_t>(value);
+    if (tag == kNewer) facts.newer = newer_shards(value);
+    return tag == kLevel || tag == kNewer;
+  });
+  if (version != 1 && version != kVersion) in.fail("its version is unknown");
   facts.host = in.get_long();
   facts.pid = in.get<std::int64_t>();
   facts.threads = in.get<std::uint32_t>();
@@ -63,7 +109,25 @@ NodeFacts decode_node_facts(std::string_view bytes) {
     std::string queue(in.get_long());
     facts.groups.emplace_back(std::move(queue), in.get_long());
   }
+  if (!in.at_end()) facts.lease = Duration{in.get<std::int64_t>()};
+  if (!in.at_end()) facts.quiet = in.get<std::uint8_t>() != 0;
+  if (in.at_end()) return facts;  // of a node that knows no more
+  for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
+    std::string queue(in.get_long());
+    facts.unable.emplace_back(std::move(queue), in.get_long());
+  }
+  if (in.at_end()) return facts;
+  auto& paused = facts.paused.emplace();
+  for (auto left = in.get<std::uint32_t>(); left > 0; --left) paused.emplace_back(in.get_long());
+  facts.commit_error = in.get_long();
+  facts.commit_error_since = Time{Duration{in.get<std::int64_t>()}};
   return facts;
+}
+
+}  // namespace
+
+domain::Decoded<NodeFacts> decode_node_facts(std::string_view bytes) {
+  return domain::read_record<NodeFacts>([&] { return read_node_facts(bytes); });
 }
 
 }  // namespace ordo::runtime

@@ -1,12 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <ordo/time.hpp>
+
+#include "domain/decoded.h"
+#include "domain/shard_id.h"
 
 namespace ordo::runtime {
 
@@ -16,6 +20,14 @@ struct Room {
   std::vector<std::string> queues;
 
   bool operator==(const Room&) const = default;
+};
+
+/// A shard that a node cannot own: what stands in it is of a newer version.
+struct NewerShard {
+  domain::ShardId shard;
+  std::uint16_t needs = 0;  ///< the level of the formats that it takes (domain/fields.h)
+
+  bool operator==(const NewerShard&) const = default;
 };
 
 /// What a node says of itself in its row.
@@ -29,11 +41,24 @@ struct NodeFacts {
   std::uint64_t session = 0;  ///< another one after each lapse of its leases
   std::vector<Room> rooms;    ///< for runs that others lend it; none while it is busy
   std::vector<std::pair<std::string, std::string>> groups;  ///< (queue, placement group)
+  std::vector<std::pair<std::string, std::string>> unable;  ///< of `kinds`: those it cannot start just now
+  /// Queues of which nothing runs or starts on it; nothing: it does not tell.
+  std::optional<std::vector<std::string>> paused;
+  std::string commit_error;   ///< why what has ended cannot be written; empty: it can
+  Time commit_error_since{};  ///< the store's
+  bool quiet = false;         ///< it was told to take no more jobs, and takes none
+  Duration lease{};           ///< who has not heard of it for so long may take its shards; zero: not known
+
+  /// As long as it may take itself for the owner of its shards after its last renewal. Of a node that does
+  /// not say (an older version) a minute is believed: more than anybody has needed.
+  Duration lease_to_wait_for() const { return lease > Duration{} ? lease : std::chrono::minutes{1}; }
+  std::uint16_t level = 1;                                  ///< of the formats that it knows
+  std::vector<NewerShard> newer;                            ///< shards that it had to give back
 
   bool operator==(const NodeFacts&) const = default;
 };
 
 std::string encode(const NodeFacts& facts);
-NodeFacts decode_node_facts(std::string_view bytes);  ///< throws Error{corrupt}
+domain::Decoded<NodeFacts> decode_node_facts(std::string_view bytes);
 
 }  // namespace ordo::runtime

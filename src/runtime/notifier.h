@@ -1,20 +1,26 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <stop_token>
+#include <utility>
 #include <vector>
 
 namespace ordo::runtime {
 
 /// Calls the user's code (events, deaths, hooks) away from the engine. post() is thread-safe and does not
-/// block.
+/// block: behind code that does not return, calls are dropped, and counted.
 class Notifier {
  public:
   void post(std::function<void()> call) {
     {
       const std::lock_guard lock(mutex_);
+      if (calls_.size() >= kRoom) {
+        ++dropped_;
+        return;
+      }
       calls_.push_back(std::move(call));
     }
     changed_.notify_one();
@@ -27,10 +33,19 @@ class Notifier {
     return std::exchange(calls_, {});
   }
 
+  /// How many were dropped since it was asked last.
+  std::uint64_t take_dropped() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(dropped_, 0);
+  }
+
+  static constexpr std::size_t kRoom = 10'000;
+
  private:
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::vector<std::function<void()>> calls_;
+  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace ordo::runtime

@@ -5,11 +5,13 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "domain/shard.h"
+#include "runtime/run.h"
 #include "store/store.h"
 
 namespace ordo::runtime {
@@ -18,16 +20,19 @@ namespace ordo::runtime {
 struct ServedQueue {
   QueueOptions options;
   std::size_t pool = 0;
-  std::uint32_t place = 0;  ///< in the listed order
-  std::uint32_t number = 0;
+  std::uint32_t place = 0;                  ///< in the listed order
+  std::set<std::string, std::less<>> full;  ///< kinds that this node can start no more runs of just now
 
   enum class Phase : std::uint8_t { running, pausing, paused };
   Phase phase = Phase::running;
   Phase told = Phase::running;  ///< the last one that events told of
 
   bool is_paused() const { return phase != Phase::running; }
-  void set_paused(bool on) {
-    if (on != is_paused()) phase = on ? Phase::pausing : Phase::running;
+  /// True: it is paused now, and was not before.
+  bool set_paused(bool on) {
+    if (on == is_paused()) return false;
+    phase = on ? Phase::pausing : Phase::running;
+    return on;
   }
 };
 
@@ -52,8 +57,12 @@ struct OwnedShard {
   std::optional<Duration> releasing_since;  ///< steady; see release_from()
   int thread = -1;                          ///< affinity = shard: the thread its batches run on
   std::size_t kinds_seen = 0;
+  domain::RunNo last_sent = 0;  ///< the run that was handed over last ...
+  std::shared_ptr<RunControl> last_control;
   bool ungathered = false;        ///< others of its placement group are not here yet: nothing starts
   bool waits_for_others = false;  ///< it has kinds that only other nodes run
+  std::uint16_t needs = 0;        ///< level of the formats that what is read next takes: nothing more is read
+  Duration starts_at{};  ///< steady; before that, runs that nobody lists any more may go on elsewhere
 
   /// No more starts; released once nothing runs here and all is durable. The first time counts.
   void release_from(Duration steady) {
@@ -69,6 +78,8 @@ struct OwnedShard {
   bool lends = false;                     ///< it lends runs
   domain::Counts written;                 ///< counts of the last delta
   Time written_at{};
+  Time trimmed_at{};                     ///< its dead payloads, ...
+  std::uint64_t trimmed_look = 0;        ///< ... by the counts of that look
   std::uint64_t read_since_written = 0;  ///< entries that a reader of the counts would look through
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/start_thread.h"
+
 namespace ordo::runtime {
 namespace {
 
@@ -11,13 +13,23 @@ constexpr std::size_t kPrefetch = 64;
 }  // namespace
 
 Pool::Pool(std::size_t threads, Inbox& inbox, Clock& clock, Performer perform)
-    : inbox_(inbox), clock_(clock), perform_(std::move(perform)), own_(threads), prefetched_(threads) {
-  for (std::size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back([this, i] { loop(i); });
+    : inbox_(inbox),
+      clock_(clock),
+      perform_(std::move(perform)),
+      own_(threads),
+      prefetched_(threads),
+      started_us_(threads) {
+  try {
+    for (std::size_t i = 0; i < threads; ++i) threads_.push_back(start_thread([this, i] { loop(i); }));
+  } catch (...) {
+    stop();
+    throw;
   }
 }
 
-Pool::~Pool() {
+Pool::~Pool() { stop(); }
+
+void Pool::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -30,10 +42,75 @@ std::size_t Pool::prefetch() const {
   return usual_us_.load(std::memory_order_relaxed) < kShortRun ? kPrefetch : 1;
 }
 
+// How long its run goes on by now; 0: it has none.
+Duration Pool::busy_for(std::size_t thread) const {
+  const Duration started{started_us_[thread].load(std::memory_order_relaxed)};
+  return started.count() == 0 ? Duration{0} : std::max(clock_.steady() - started, Duration{0});
+}
+
+void Pool::look(std::vector<std::size_t>& room) const {
+  const auto each = prefetch();
+  room.assign(threads_.size(), each);
+  if (each == 1) return;
+  for (std::size_t i = 0; i < room.size(); ++i) {
+    if (busy_for(i) > kOverdue) room[i] = 1;
+  }
+}
+
+std::vector<RunName> Pool::recall(const std::function<bool(const Assignment&)>& which) {
+  std::vector<RunName> names;
+  if (waiting_ == 0) return names;
+  const std::lock_guard lock(mutex_);
+  take_back(shared_, which, names);
+  for (auto* queues : {&own_, &prefetched_}) {
+    for (auto& queue : *queues) take_back(queue, which, names);
+  }
+  return names;
+}
+
+// Idle threads take what others have, and the shared ones are waited for by whoever is not overdue.
+std::vector<RunName> Pool::recall_overdue() {
+  std::vector<RunName> names;
+  if (waiting_ == 0) return names;
+  const auto all = [](const Assignment&) { return true; };
+  const std::lock_guard lock(mutex_);
+  std::size_t overdue = 0;
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    if (busy_for(i) <= kOverdue) continue;
+    ++overdue;
+    take_back(own_[i], all, names);
+    take_back(prefetched_[i], all, names);
+  }
+  if (overdue == own_.size()) take_back(shared_, all, names);
+  return names;
+}
+
+void Pool::take_back(std::deque<Assignment>& queue, const std::function<bool(const Assignment&)>& which,
+                     std::vector<RunName>& names) {
+  const auto before = names.size();
+  std::erase_if(queue, [&](const Assignment& run) {
+    const bool taken = which(run);
+    if (taken) names.push_back({run.shard, run.epoch, run.no});
+    return taken;
+  });
+  waiting_ -= names.size() - before;
+}
+
+Duration Pool::overdue_in() const {
+  if (waiting_ == 0) return Duration::max();
+  Duration soonest = kOverdue;
+  for (std::size_t i = 0; i < started_us_.size(); ++i) {
+    const auto busy = busy_for(i);
+    if (busy <= kOverdue) soonest = std::min(soonest, kOverdue - busy);
+  }
+  return soonest + std::chrono::microseconds{1};
+}
+
 void Pool::submit(int thread, std::vector<Assignment> runs) {
   bool wake_all = false;
   {
     const std::lock_guard lock(mutex_);
+    waiting_ += runs.size();
     auto& queue = thread < 0 ? shared_ : own_[static_cast<std::size_t>(thread)];
     for (auto& run : runs) queue.push_back(std::move(run));
     if (sleeping_ == 0) return;
@@ -65,6 +142,7 @@ bool Pool::next(std::size_t thread, std::vector<Assignment>& runs) {
       if (queue->empty()) continue;
       runs.push_back(std::move(queue->front()));
       queue->pop_front();
+      --waiting_;
       return true;
     }
     if (!shared_.empty()) {
@@ -88,6 +166,7 @@ bool Pool::steal(std::size_t thread, std::vector<Assignment>& runs) {
     if (other.empty()) continue;
     runs.push_back(std::move(other.back()));
     other.pop_back();
+    --waiting_;
     return true;
   }
   return false;
@@ -96,6 +175,7 @@ bool Pool::steal(std::size_t thread, std::vector<Assignment>& runs) {
 void Pool::execute(std::size_t thread, Assignment& run) {
   busy_.fetch_add(1);
   const auto started = clock_.steady();
+  started_us_[thread].store(std::max<std::int64_t>(started.count(), 1), std::memory_order_relaxed);
   run.control->started_us.store(std::max<std::int64_t>(started.count(), 1), std::memory_order_release);
   RunEnd end{run.shard, run.epoch, run.no, {}};
   if (run.control->stop.stop_requested()) {
@@ -104,9 +184,11 @@ void Pool::execute(std::size_t thread, Assignment& run) {
     Batch batch(*run.queue, run.kind, std::move(run.jobs), run.timeout, static_cast<unsigned>(thread),
                 run.control->stop.get_token());
     end.outcomes = perform_batch(perform_, *run.worker, batch);
+    end.in_time = batch.reported_in_time();
     const auto took = (clock_.steady() - started).count();
     usual_us_.store((usual_us_.load(std::memory_order_relaxed) * 7 + took) / 8, std::memory_order_relaxed);
   }
+  started_us_[thread].store(0, std::memory_order_relaxed);
   inbox_.post([&](News& news) { news.ends.push_back(std::move(end)); });
   busy_.fetch_sub(1);
 }

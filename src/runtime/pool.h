@@ -24,8 +24,8 @@ std::vector<Outcome> perform_batch(const Performer& perform, Worker& worker, Bat
 
 /// Threads that run jobs. Each run's end goes to the inbox.
 ///
-/// A thread may have several short runs handed to it at once; an idle one takes them over should one turn out
-/// long. Thread-safe.
+/// A thread may have several short runs handed to it at once; should one turn out long, an idle thread takes
+/// the others over, or the engine takes them back. Thread-safe; see RunSink.
 class Pool {
  public:
   Pool(std::size_t threads, Inbox& inbox, Clock& clock, Performer perform);
@@ -33,13 +33,21 @@ class Pool {
   ~Pool();
 
   std::size_t threads() const { return threads_.size(); }
-  std::size_t prefetch() const;
+  void look(std::vector<std::size_t>& room) const;
   void submit(int thread, std::vector<Assignment> runs);
+  std::vector<RunName> recall(const std::function<bool(const Assignment&)>& which);
+  std::vector<RunName> recall_overdue();
+  Duration overdue_in() const;
 
   /// No run is being executed.
   bool idle() const { return busy_.load() == 0; }
 
  private:
+  void stop();
+  std::size_t prefetch() const;
+  Duration busy_for(std::size_t thread) const;
+  void take_back(std::deque<Assignment>& queue, const std::function<bool(const Assignment&)>& which,
+                 std::vector<RunName>& names);
   void loop(std::size_t thread);
   bool next(std::size_t thread, std::vector<Assignment>& runs);
   bool steal(std::size_t thread, std::vector<Assignment>& runs);
@@ -57,6 +65,8 @@ class Pool {
   bool stopping_ = false;
   std::atomic<std::int64_t> usual_us_{1000};  // what a run usually takes
   std::atomic<std::size_t> busy_{0};
+  std::atomic<std::size_t> waiting_{0};                // in the three kinds of queues
+  std::vector<std::atomic<std::int64_t>> started_us_;  // of each thread's run, steady; 0: it has none
   std::vector<std::jthread> threads_;
 };
 

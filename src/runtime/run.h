@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <vector>
@@ -30,6 +31,17 @@ struct RunControl {
   }
 };
 
+struct RunName {
+  domain::ShardId shard;
+  std::uint64_t epoch = 0;  ///< of the ownership it was started under
+  domain::RunNo no = 0;
+
+  bool operator==(const RunName&) const = default;
+};
+
+/// A run that has lasted for so long is not short, whatever came before: nothing waits behind it.
+inline constexpr Duration kOverdue = std::chrono::milliseconds{1};
+
 /// A run on its way to a thread.
 struct Assignment {
   domain::ShardId shard;
@@ -49,6 +61,7 @@ struct RunEnd {
   std::uint64_t epoch = 0;
   domain::RunNo no = 0;
   std::vector<Outcome> outcomes;  ///< one per job
+  std::vector<bool> in_time{};    ///< reported before the run was asked to stop; empty: none
 };
 
 /// Where runs are executed; each pool is a number. Called by the engine's thread alone.
@@ -56,12 +69,22 @@ class RunSink {
  public:
   virtual ~RunSink() = default;
 
-  /// How many runs one thread of the pool may have waiting: more than 1 only while its runs are short.
-  virtual std::size_t prefetch(std::size_t pool) const = 0;
   virtual std::size_t threads(std::size_t pool) const = 0;
+  /// How many runs each thread of the pool may have, the one it executes among them: more than 1 only while
+  /// its runs are short.
+  virtual void look(std::size_t pool, std::vector<std::size_t>& room) const = 0;
 
   /// Any thread of the pool takes them, or, with `thread` >= 0, that one. Does not block.
   virtual void submit(std::size_t pool, int thread, std::vector<Assignment> runs) = 0;
+
+  /// Takes back of what no thread has started all that `which` admits. A run is started or taken back, never
+  /// both.
+  virtual std::vector<RunName> recall(std::size_t pool,
+                                      const std::function<bool(const Assignment&)>& which) = 0;
+  /// Takes back what would wait behind runs that are overdue.
+  virtual std::vector<RunName> recall_overdue(std::size_t pool) = 0;
+  /// How long until that may find something; max: nothing waits.
+  virtual Duration overdue_in(std::size_t pool) const = 0;
 };
 
 }  // namespace ordo::runtime

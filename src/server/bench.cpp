@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -82,6 +84,30 @@ class Ground {
 
   std::filesystem::path folder_;
   std::string url_;
+};
+
+/// Names the store to child processes by their environment: it may hold a password, and everybody can read
+/// the arguments of a process.
+class StoreOfChildren {
+ public:
+  explicit StoreOfChildren(const std::string& url) {
+    if (const char* before = std::getenv(kName)) before_ = before;
+    ::setenv(kName, url.c_str(), 1);
+  }
+  ~StoreOfChildren() {
+    if (before_) {
+      ::setenv(kName, before_->c_str(), 1);
+    } else {
+      ::unsetenv(kName);
+    }
+  }
+  StoreOfChildren(const StoreOfChildren&) = delete;
+  StoreOfChildren& operator=(const StoreOfChildren&) = delete;
+
+ private:
+  static constexpr const char* kName = "ORDO_STORE";
+
+  std::optional<std::string> before_;
 };
 
 /// Counts ended runs and lets one thread wait for a number of them.
@@ -259,6 +285,8 @@ class Measurement {
   void latency() {
     if (!wanted("latency")) return;
     const Ground ground(options_);
+    const StoreOfChildren store_of_children(
+        ground.url());  // before there are threads that could read the environment
     const double commit = store::raw_commit_latency(ground.url(), 300);
     tell("raw_commit", "the plain store: one durable commit of one row", "µs", {commit});
     Server server(ground.config(options_));
@@ -284,8 +312,8 @@ class Measurement {
     tell("latency", "push to start, idle node, same process", "µs",
          measured([&](const std::string& id) { client.push(kQueue, {.id = id}); }), "raw_commit", commit);
     if (!options_.ordo.empty()) {
-      execute::Process other({options_.ordo, "--store", ground.url(), "push", kQueue, "--ndjson", "-"}, "",
-                             nullptr, {[](int, auto) {}, [](int, auto) {}});
+      execute::Process other({options_.ordo, "push", kQueue, "--ndjson", "-"}, "", nullptr,
+                             {[](int, auto) {}, [](int, auto) {}});
       const auto push = [&](const std::string& id) {
         const auto line = "{\"id\":\"" + id + "\"}\n";
         other.send(line);
@@ -335,7 +363,7 @@ class Measurement {
     const auto store = store::open(ground.url(), system_clock());
     const auto counted = [&] {
       std::uint64_t sum = 0;
-      for (const auto& row : store->shards()) sum += domain::decode_counts(row.counts).*count;
+      for (const auto& row : store->shards()) sum += domain::decode_counts(row.counts).or_empty().*count;
       return sum;
     };
     while (counted() < wanted) nap();

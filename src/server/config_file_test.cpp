@@ -159,6 +159,10 @@ TEST(Config, wants_units_on_durations) {
   EXPECT_NE(error_of("queue.a.timeout = '0s'"), "");
   EXPECT_NE(error_of("queue.a.timeout = '-1s'"), "");
   EXPECT_NE(error_of("queue.a.timeout = 07:32:00"), "");
+  EXPECT_NE(error_of("queue.a.timeout = '99999999999999999999h'"), "");
+  for (const char* key : {"node.lease", "node.poll_interval", "node.shutdown_timeout", "queue.a.timeout"}) {
+    EXPECT_EQ(error_of(std::string(key) + " = '1000000h'"), "") << key;
+  }
 }
 
 TEST(Config, names_the_nearest_key_for_an_unknown_one) {

@@ -76,7 +76,7 @@ Duration Reading::duration(Duration least) const {
 
 Duration Reading::duration_of(const std::string& text) const {
   try {
-    return parse_duration(text);
+    return std::min(parse_duration(text), kLongestDuration);
   } catch (const Error& error) {  // to add the place
     fail(fmt::format("{}: {}", name_, error.what()));
   }

@@ -11,6 +11,7 @@
 #include "execute/guard.h"
 #include "execute/lease_signal.h"
 #include "execute/library.h"
+#include "execute/needs.h"
 
 namespace ordo {
 namespace {
@@ -22,9 +23,17 @@ class ConfiguredWorkers {
     server.on_lease_renewed([lease = lease_](Duration time) { lease->extend(time); });
   }
 
-  void add(const QueueOptions& queue) {
+  void add(const QueueOptions& queue, unsigned threads) {
+    threads_ = threads;
     add(queue.name, queue.name, queue.execution);
     for (const KindOptions& kind : queue.kinds) add(queue.name, kind.kind, kind.execution);
+  }
+
+  void check_limits(unsigned threads) const {
+    const execute::Needs needs{.workers = processes_, .threads = threads, .guarded = !guard_.empty()};
+    for (const auto& text : execute::shortages(needs, execute::limits_for(needs))) {
+      if (choice_.log) choice_.log(LogLevel::warning, text);
+    }
   }
 
  private:
@@ -40,6 +49,7 @@ class ConfiguredWorkers {
                                                                          .lease = lease_,
                                                                          .guard = guard_});
     server_.add(queue, std::move(worker), kind);
+    processes_ += threads_;
   }
 
   Server& server_;
@@ -47,13 +57,20 @@ class ConfiguredWorkers {
   std::string guard_;
   std::shared_ptr<execute::LeaseSignal> lease_ = std::make_shared<execute::LeaseSignal>();
   std::set<std::string> loaded_;
+  unsigned threads_ = 0;  // of the pool of the queue that is added
+  std::uint64_t processes_ = 0;
 };
 
 }  // namespace
 
 void add_configured_workers(Server& server, const Config& config, const ExecutionChoice& choice) {
   ConfiguredWorkers workers(server, choice);
-  for (const QueueOptions& queue : config.queues) workers.add(queue);
+  unsigned threads = config.node.threads;
+  for (const QueueOptions& queue : config.queues) {
+    workers.add(queue, queue.threads.value_or(config.node.threads));
+    threads += queue.threads.value_or(0);
+  }
+  workers.check_limits(threads);
 }
 
 void load_library(Server& server, const std::string& path) { execute::load_library(path, server); }

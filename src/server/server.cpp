@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
+#include <utility>
 
 #include <ordo/error.hpp>
 
+#include "base/redact.h"
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
+#include "client/store_callback.h"
 #include "client/store_handle.h"
 #include "runtime/node.h"
 #include "server/worker_table.h"
@@ -17,6 +21,18 @@ namespace ordo {
 namespace {
 
 constexpr Duration kDrainLook = std::chrono::milliseconds{50};
+
+template <class Action>
+class Finally {
+ public:
+  explicit Finally(Action action) : action_(std::move(action)) {}
+  ~Finally() { action_(); }
+  Finally(const Finally&) = delete;
+  Finally& operator=(const Finally&) = delete;
+
+ private:
+  Action action_;
+};
 
 /// Runs a batch through the middlewares. One that does not call on fails the run.
 void run_through(const std::vector<ServerMiddleware>& middlewares, Worker& worker, Batch& batch) {
@@ -40,11 +56,41 @@ class Server::Impl {
   explicit Impl(Config config) : config_(std::move(config)) {}
 
   void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
+    check_not_started("Server::add(\"" + std::string(queue) + "\")");
     const bool wanted = only_.empty() || std::find(only_.begin(), only_.end(), queue) != only_.end();
     if (wanted) workers_.add(config_, queue, std::move(worker), kind);
   }
 
+  /// Throws unless the server is still being set up.
+  void check_not_started(const std::string& call) {
+    const std::lock_guard lock(mutex_);
+    if (phase_ == Phase::fresh) return;
+    refuse(call, "after start()",
+           "it has no effect on a node that runs: do it before start(), or make another Server");
+  }
+
   void start() {
+    refuse_in_callback("Server::start()");
+    {
+      const std::lock_guard lock(mutex_);
+      if (phase_ != Phase::fresh) {
+        refuse("Server::start()", "a second time", "a Server runs once: make another one");
+      }
+      phase_ = Phase::starting;
+      acting_ = std::this_thread::get_id();
+    }
+    std::unique_ptr<runtime::Node> node;
+    const Finally settle([&] {  // also when it throws: then nothing runs, and it may be tried again
+      const std::lock_guard lock(mutex_);
+      node_ = std::move(node);
+      phase_ = node_ ? Phase::running : Phase::fresh;
+      changed_.notify_all();
+    });
+    call_hook("on_start", hooks_.on_start);  // before the first job
+    node = std::make_unique<runtime::Node>(plan(), handle()->store(), handle()->clock());
+  }
+
+  runtime::NodePlan plan() {
     handle();
     runtime::NodePlan plan;
     plan.options = config_.node;
@@ -53,6 +99,7 @@ class Server::Impl {
     }
     plan.workers = workers_.all();
     plan.perform = [this](Worker& worker, Batch& batch) {
+      const InRun here(this);
       if (middlewares_.empty()) {
         worker.perform(batch);
       } else {
@@ -61,68 +108,108 @@ class Server::Impl {
     };
     plan.subscribers = subscribers_;
     plan.log = [this](LogLevel level, const std::string& message) {
-      if (log_) log_(level, message);
+      if (log_) log_(level, redact(message));
     };
     plan.on_lease_lost = hooks_.on_lease_lost;
     plan.on_lease_renewed = [this](Duration time) {
       for (const auto& listener : lease_listeners_) listener(time);
     };
-    call_hook("on_start", hooks_.on_start);  // before the first job
-    auto node = std::make_unique<runtime::Node>(std::move(plan), handle_->store(), handle_->clock());
-    {
-      const std::lock_guard lock(mutex_);
-      node_ = std::move(node);
-    }
+    return plan;
   }
 
   void stop(Stop mode) {
+    refuse_in_callback("Server::stop()");
+    refuse_in_run("Server::stop()");
     {
       std::unique_lock lock(mutex_);
-      if (!node_) return;
-      if (stopping_) {
+      const bool is_own = acting_ == std::this_thread::get_id();
+      if (phase_ == Phase::starting && is_own) {
+        refuse("Server::stop()", "by on_start", "throw nothing and return, then stop it");
+      }
+      changed_.wait(lock, [&] { return phase_ != Phase::starting; });
+      if (phase_ == Phase::fresh || phase_ == Phase::stopped) return;
+      if (phase_ == Phase::stopping) {
+        if (is_own) return;  // on_stop
         // Another thread is at it already.
         if (mode == Stop::now) node_->hurry();
-        stopped_changed_.wait(lock, [&] { return stopped_; });
+        changed_.wait(lock, [&] { return phase_ == Phase::stopped; });
         return;
       }
-      stopping_ = true;
+      phase_ = Phase::stopping;
+      acting_ = std::this_thread::get_id();
     }
-    stopped_changed_.notify_all();
+    changed_.notify_all();
     if (mode == Stop::now) node_->hurry();
     node_->stop(config_.node.shutdown_timeout);
     call_hook("on_stop", hooks_.on_stop);
     const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    stopped_changed_.notify_all();
+    phase_ = Phase::stopped;
+    changed_.notify_all();
   }
 
+  void quiet() { node("Server::quiet()").quiet(); }
+
   bool drain() {
+    refuse_in_callback("Server::drain()");
+    refuse_in_run("Server::drain()");
+    const auto& node = this->node("Server::drain()");
     Admin::Impl admin(handle());
+    const auto is_stopping = [&] { return phase_ == Phase::stopping || phase_ == Phase::stopped; };
     while (true) {
       const bool busy = !admin.drained([this](const std::string& queue) { return workers_.serves(queue); });
       std::unique_lock lock(mutex_);
-      if (stopping_ || node_->stopping() || node_->asked_to_stop()) return false;
+      if (is_stopping() || node.stopping() || node.asked_to_stop()) return false;
       if (!busy) return true;
-      stopped_changed_.wait_for(lock, kDrainLook, [&] { return stopping_; });
+      changed_.wait_for(lock, kDrainLook, is_stopping);
     }
   }
 
   void wait() {
+    refuse_in_callback("Server::wait()");
+    refuse_in_run("Server::wait()");
+    auto& node = this->node("Server::wait()");
     try {
-      node_->wait();
+      node.wait();
     } catch (...) {
       const auto error = std::current_exception();
       if (hooks_.last_words) call_hook("last_words", [&] { hooks_.last_words(error); });
       throw;
     }
-    if (node_->asked_to_stop()) return stop(Stop::graceful);
+    if (node.asked_to_stop()) return stop(Stop::graceful);
     std::unique_lock lock(mutex_);
-    stopped_changed_.wait(lock, [&] { return stopped_; });
+    if (phase_ == Phase::stopping && acting_ == std::this_thread::get_id()) {
+      refuse("Server::wait()", "by on_stop", "it would wait for itself");
+    }
+    changed_.wait(lock, [&] { return phase_ == Phase::stopped; });
   }
 
   std::shared_ptr<StoreHandle> handle() {
+    const std::lock_guard lock(opening_);
     if (!handle_) handle_ = std::make_shared<StoreHandle>(config_, system_clock());
     return handle_;
+  }
+
+  std::string node_id() {
+    const std::lock_guard lock(mutex_);
+    return node_ ? node_->id() : std::string();
+  }
+
+  /// Throws before start(). It stays for the server's life.
+  runtime::Node& node(const std::string& call) {
+    const std::lock_guard lock(mutex_);
+    if (!node_) refuse(call, "before start()", "there is no node yet: call start() first");
+    return *node_;
+  }
+
+  [[noreturn]] static void refuse(const std::string& call, const std::string& when, const std::string& why) {
+    throw Error(ErrorKind::invalid_argument, call + " was called " + when + ": " + why);
+  }
+
+  void refuse_in_run(const std::string& call) const {
+    if (InRun::of != this) return;
+    refuse(call, "by a run of this server",
+           "it would wait for the run itself; call it on another thread, or ask by "
+           "admin().stop_node(node_id())");
   }
 
   void call_hook(const char* name, const std::function<void()>& hook) {
@@ -136,6 +223,22 @@ class Server::Impl {
     }
   }
 
+  enum class Phase { fresh, starting, running, stopping, stopped };
+
+  /// A run of a server goes on on this thread.
+  class InRun {
+   public:
+    explicit InRun(const Impl* server) : before_(std::exchange(of, server)) {}
+    ~InRun() { of = before_; }
+    InRun(const InRun&) = delete;
+    InRun& operator=(const InRun&) = delete;
+
+    static thread_local const Impl* of;
+
+   private:
+    const Impl* before_;
+  };
+
   Config config_;
   WorkerTable workers_;
   std::vector<std::string> only_;
@@ -145,11 +248,15 @@ class Server::Impl {
   ServerHooks hooks_;
   LogSink log_;
   std::shared_ptr<StoreHandle> handle_;
+  std::mutex opening_;  // of the store
   std::mutex mutex_;
-  std::condition_variable stopped_changed_;
-  bool stopping_ = false, stopped_ = false;
+  std::condition_variable changed_;
+  Phase phase_ = Phase::fresh;
+  std::thread::id acting_;  // who starts or stops
   std::unique_ptr<runtime::Node> node_;
 };
+
+thread_local const Server::Impl* Server::Impl::InRun::of = nullptr;
 
 Server::Server(Config config) : impl_(std::make_unique<Impl>(std::move(config))) {}
 Server::~Server() { stop(Stop::now); }
@@ -157,24 +264,38 @@ Server::~Server() { stop(Stop::now); }
 void Server::add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
   impl_->add(queue, std::move(worker), kind);
 }
-void Server::only(std::vector<std::string> queues) { impl_->only_ = std::move(queues); }
-void Server::use(ServerMiddleware middleware) { impl_->middlewares_.push_back(std::move(middleware)); }
+void Server::only(std::vector<std::string> queues) {
+  impl_->check_not_started("Server::only()");
+  impl_->only_ = std::move(queues);
+}
+void Server::use(ServerMiddleware middleware) {
+  impl_->check_not_started("Server::use()");
+  impl_->middlewares_.push_back(std::move(middleware));
+}
 void Server::subscribe(EventFilter filter, EventHandler handler) {
+  impl_->check_not_started("Server::subscribe()");
   impl_->subscribers_.emplace_back(std::move(filter), std::move(handler));
 }
-void Server::set_hooks(ServerHooks hooks) { impl_->hooks_ = std::move(hooks); }
-void Server::set_log(LogSink sink) { impl_->log_ = std::move(sink); }
+void Server::set_hooks(ServerHooks hooks) {
+  impl_->check_not_started("Server::set_hooks()");
+  impl_->hooks_ = std::move(hooks);
+}
+void Server::set_log(LogSink sink) {
+  impl_->check_not_started("Server::set_log()");
+  impl_->log_ = std::move(sink);
+}
 void Server::on_lease_renewed(std::function<void(Duration)> listener) {
+  impl_->check_not_started("Server::on_lease_renewed()");
   impl_->lease_listeners_.push_back(std::move(listener));
 }
 void Server::start() { impl_->start(); }
 void Server::stop(Stop mode) { impl_->stop(mode); }
-void Server::quiet() { impl_->node_->quiet(); }
+void Server::quiet() { impl_->quiet(); }
 bool Server::drain() { return impl_->drain(); }
 void Server::wait() { impl_->wait(); }
 Client Server::client() { return Client(std::make_shared<Client::Impl>(impl_->handle())); }
 Admin Server::admin() { return Admin(std::make_shared<Admin::Impl>(impl_->handle())); }
-std::string Server::node_id() const { return impl_->node_ ? impl_->node_->id() : std::string(); }
+std::string Server::node_id() const { return impl_->node_id(); }
 std::size_t Server::worker_count() const { return impl_->workers_.size(); }
 
 }  // namespace ordo

@@ -43,12 +43,29 @@ class InlineSink final : public runtime::RunSink {
  public:
   InlineSink(std::vector<std::size_t> threads, Clock& clock) : threads_(std::move(threads)), clock_(clock) {}
 
-  std::size_t prefetch(std::size_t) const override { return 1; }
+  void look(std::size_t pool, std::vector<std::size_t>& room) const override {
+    room.assign(threads_[pool], 1);
+  }
   std::size_t threads(std::size_t pool) const override { return threads_[pool]; }
   void submit(std::size_t, int thread, std::vector<runtime::Assignment> runs) override {
     for (auto& run : runs)
       waiting_.emplace_back(thread < 0 ? 0 : static_cast<unsigned>(thread), std::move(run));
   }
+
+  /// What a run of this drain() cancelled or paused before its turn.
+  std::vector<runtime::RunName> recall(
+      std::size_t, const std::function<bool(const runtime::Assignment&)>& which) override {
+    std::vector<runtime::RunName> names;
+    std::erase_if(waiting_, [&](const auto& entry) {
+      const auto& run = entry.second;
+      const bool taken = which(run);
+      if (taken) names.push_back({run.shard, run.epoch, run.no});
+      return taken;
+    });
+    return names;
+  }
+  std::vector<runtime::RunName> recall_overdue(std::size_t) override { return {}; }
+  Duration overdue_in(std::size_t) const override { return Duration::max(); }
 
   /// Everything submitted, in order; returns how many.
   std::size_t run(runtime::Inbox& inbox) {
@@ -192,7 +209,9 @@ class Bench::Impl {
       follower_->add(std::move(grants), lease_.losses());
     };
     hooks.give_back = [](auto) {};
-    hooks.definitions = [this](const store::QueueList& list) { engine_->set_definitions(list); };
+    hooks.definitions = [this](const store::QueueList& list) {
+      engine_->inbox().post([&](runtime::News& news) { news.definitions = list; });
+    };
     hooks.kinds_elsewhere = [](auto) {};
     hooks.may_claim = [] { return true; };
     keeper_ = std::make_unique<runtime::LeaseKeeper>(options_, kNode, std::move(facts), std::move(shards),

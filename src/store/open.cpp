@@ -11,6 +11,7 @@
 #include "store/raw_bench.h"
 #include "store/redis/raw_bench.h"
 #include "store/redis/redis_store.h"
+#include "store/sqlite/location.h"
 #include "store/sqlite/raw_bench.h"
 #include "store/sqlite/sqlite_store.h"
 
@@ -19,7 +20,7 @@ namespace ordo::store {
 namespace {
 
 constexpr std::string_view kSqlite = "sqlite:";
-constexpr std::string_view kRedis = "redis";  // redis:, rediss:, redis+unix:
+constexpr std::string_view kRedis = "redis";  // redis:, rediss:, redis+unix:, redis+sentinel:
 
 bool is_postgres(std::string_view url) {
   return url.starts_with("postgres://") || url.starts_with("postgresql://");
@@ -55,15 +56,16 @@ double raw_append_delete_rate(std::string_view url, std::uint64_t rows, std::siz
     return postgres::raw_append_delete_rate(std::string(url), rows, row_bytes, rows_per_commit);
   }
   if (!url.starts_with(kSqlite)) throw no_raw_bench(url);
-  return sqlite::raw_append_delete_rate(std::string(url.substr(kSqlite.size())) + "-raw", rows, row_bytes,
-                                        rows_per_commit);
+  return sqlite::raw_append_delete_rate(sqlite::parse_location(url.substr(kSqlite.size())).path + "-raw",
+                                        rows, row_bytes, rows_per_commit);
 }
 
 double raw_commit_latency(std::string_view url, std::uint64_t commits) {
   if (url.starts_with(kRedis)) return redis::raw_commit_latency(url, commits);
   if (is_postgres(url)) return postgres::raw_commit_latency(std::string(url), commits);
   if (!url.starts_with(kSqlite)) throw no_raw_bench(url);
-  return sqlite::raw_commit_latency(std::string(url.substr(kSqlite.size())) + "-raw", commits);
+  return sqlite::raw_commit_latency(sqlite::parse_location(url.substr(kSqlite.size())).path + "-raw",
+                                    commits);
 }
 
 }  // namespace ordo::store

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ordo/finding.hpp>
@@ -23,6 +24,14 @@ using domain::ShardId;
 
 // ---------------------------------------------------------------------------------------------------- the
 // log
+
+/// The right to write a shard: both must match what the store holds.
+struct Lease {
+  std::uint64_t token = 0;   ///< rises with every acquisition of the shard
+  std::uint64_t holder = 0;  ///< random, one per acquisition call
+
+  bool operator==(const Lease&) const = default;
+};
 
 /// An entry to append: the store knows its shard and nothing of its bytes.
 struct NewEntry {
@@ -45,6 +54,10 @@ struct LogRow {
 struct LogChunk {
   std::string bytes;
   std::vector<LogRow> rows;
+  /// Shards that the reader reads for an owner whose lease it has found to be over: nothing more of them is
+  /// returned, and the owner is to drop them. Told once. Not every store looks: who owns shards compares what
+  /// it holds with shards(), too.
+  std::vector<std::pair<ShardId, Lease>> lost;
   /// Shards of the reader that it has now read to their end for the first time: all that was acknowledged
   /// before they were added has been returned.
   std::vector<ShardId> caught_up;
@@ -54,6 +67,14 @@ struct LogChunk {
   /// A definition has changed or wake() was called since the read before. May be said for other reasons, too.
   bool woken = false;
 
+  /// Appends an entry; where its body stands is filled in.
+  void add(LogRow row, std::string_view body) {
+    row.offset = static_cast<std::uint32_t>(bytes.size());
+    row.size = static_cast<std::uint32_t>(body.size());
+    rows.push_back(row);
+    bytes.append(body);
+  }
+
   std::string_view body(const LogRow& row) const {
     return std::string_view(bytes).substr(row.offset, row.size);
   }
@@ -61,14 +82,6 @@ struct LogChunk {
 
 // ------------------------------------------------------------------------------------------ what an owner
 // writes
-
-/// The right to write a shard: both must match what the store holds.
-struct Lease {
-  std::uint64_t token = 0;   ///< rises with every acquisition of the shard
-  std::uint64_t holder = 0;  ///< random, one per acquisition call
-
-  bool operator==(const Lease&) const = default;
-};
 
 struct StateRow {
   Seq seq = 0;  ///< the job's first entry

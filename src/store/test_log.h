@@ -20,12 +20,7 @@ inline LogChunk read_log(Store& store, std::span<const ShardId> shards, Seq afte
   for (bool at_end = false; !at_end;) {
     auto chunk = log->read(10'000);
     at_end = chunk.at_end;
-    for (auto row : chunk.rows) {
-      const auto body = chunk.body(row);
-      row.offset = static_cast<std::uint32_t>(all.bytes.size());
-      all.bytes.append(body);
-      all.rows.push_back(row);
-    }
+    for (const auto& row : chunk.rows) all.add(row, chunk.body(row));
   }
   return all;
 }

@@ -18,7 +18,7 @@ namespace ordo::api {
 
 using namespace std::chrono_literals;
 
-inline constexpr auto kPatience = 60s;  // until a test gives up; nothing waits so long
+inline constexpr auto kPatience = 240s;  // until a test gives up; nothing waits so long
 
 /// What threads tell a test.
 template <class T = std::string>

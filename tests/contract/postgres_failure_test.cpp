@@ -11,6 +11,7 @@
 #include <ordo/error.hpp>
 
 #include "contract/postgres_fixture.h"
+#include "domain/entry.h"
 
 namespace ordo::store {
 namespace {
@@ -154,14 +155,36 @@ TEST_F(PostgresFailure, a_newer_schema_is_refused_and_left_alone) {
 }
 
 TEST_F(PostgresFailure, many_processes_make_the_schema_once) {
-  const auto url = test::PostgresServer::shared().new_schema();
+  auto& server = test::PostgresServer::shared();
+  server.run("DROP ROLE IF EXISTS strict");
+  server.run("CREATE ROLE strict LOGIN SUPERUSER");
+  for (const std::string setting :
+       {"default_transaction_isolation = serializable", "default_transaction_read_only = on",
+        "standard_conforming_strings = off", "statement_timeout = '10min'", "lock_timeout = '1ms'"}) {
+    server.run("ALTER ROLE strict SET " + setting);
+  }
+  auto url = server.new_schema();
+  url.replace(url.find("postgres@"), 8, "strict");
   std::vector<std::future<std::unique_ptr<Store>>> stores;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 6; ++i) {
     stores.push_back(std::async(std::launch::async, [&]() -> std::unique_ptr<Store> {
       return std::make_unique<postgres::PostgresStore>(url, system_clock());
     }));
   }
-  for (auto& store : stores) EXPECT_TRUE(store.get()->queues().queues.empty());
+  std::vector<std::unique_ptr<Store>> opened;
+  for (auto& store : stores) opened.push_back(store.get());
+  for (auto& store : opened) EXPECT_TRUE(store->queues().queues.empty());
+  postgres::Connection connection(url);
+  EXPECT_EQ(connection.run("ask", "SELECT current_setting('statement_timeout')").bytes(0, 0), "4500ms");
+  // Everything else works under such settings, too.
+  const ShardId shard{opened[0]->define("orders", 1).number, 0};
+  append_and_wait(*opened[1], {{.shard = shard, .bytes = "a"}});
+  EXPECT_EQ(log_of(*opened[2], shard), Texts{"a"});
+  Session psql(url +
+               "%20-cdefault_transaction_read_only%3Doff%20-cstatement_timeout%3D0%20-clock_timeout%3D0");
+  psql.run("SELECT ordo_push('orders', 'x', id => 'y')");
+  EXPECT_EQ(log_of(*opened[2], shard).at(1),
+            domain::encode(domain::Entry{.kind = "orders", .key = "y", .id = "y", .payload = "x"}));
 }
 
 // A dump that is restored elsewhere brings numbers made of another cluster's transactions.
@@ -183,6 +206,45 @@ TEST_F(PostgresFailure, in_another_cluster_numbers_go_on_rising) {
   EXPECT_TRUE(std::is_sorted(seqs_.begin(), seqs_.end()));
   EXPECT_EQ(commit(grant, 1, seqs_), CommitResult::applied);
   EXPECT_EQ(whole(), Texts{});
+}
+
+TEST_F(PostgresFailure, in_another_cluster_what_was_erased_counts_for_numbers) {
+  const auto before = own();
+  append("a");
+  const auto first = owners_reader(before);
+  EXPECT_EQ(rest(*first), Texts{"a"});
+  EXPECT_EQ(commit(before, 1, seqs_), CommitResult::applied);
+  session().run("UPDATE ordo_meta SET system = 1");
+  session().run("UPDATE ordo_shard SET seen = seen + (5000000::bigint << 20) WHERE owner <> ''");
+  store_ = open();
+  const auto grant = own();
+  const auto log = owners_reader(grant);
+  auto slow = session();
+  slow.run("BEGIN");
+  put(slow, "slow");
+  append("b");
+  EXPECT_EQ(rest(*log), Texts{"b"});
+  slow.run("COMMIT");
+  EXPECT_EQ(rest(*log), Texts{"slow"});
+  append("c");
+  EXPECT_EQ(rest(*log), Texts{"c"}) << "it stands behind what was late";
+}
+
+// A transaction that the owner before had not seen the end of: its entry is in the dump, below what was read.
+TEST_F(PostgresFailure, in_another_cluster_what_an_owner_had_not_seen_is_moved) {
+  const auto before = own();
+  auto slow = session();
+  slow.run("BEGIN");
+  put(slow, "slow");
+  append("a");
+  const auto first = owners_reader(before);
+  EXPECT_EQ(rest(*first), Texts{"a"});
+  EXPECT_EQ(commit(before, 1), CommitResult::applied);
+  slow.run("COMMIT");
+  session().run("UPDATE ordo_meta SET system = 1");
+  store_ = open();
+  const auto log = owners_reader(own());
+  EXPECT_EQ(rest(*log), (Texts{"a", "slow"}));
 }
 
 TEST_F(PostgresFailure, examining_finds_a_sound_server) {

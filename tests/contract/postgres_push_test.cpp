@@ -18,6 +18,20 @@ class PostgresPush : public PostgresFixture {
     std::string bytes;
   };
 
+  /// One who may look into the schema and no more; gone with the test.
+  Session stranger() {
+    auto& server = test::PostgresServer::shared();
+    server.run("DROP ROLE IF EXISTS shop");
+    server.run("CREATE ROLE shop LOGIN");
+    server.run("GRANT USAGE ON SCHEMA " + session().run("SELECT current_schema()") + " TO shop");
+    auto url = url_;
+    return Session(url.replace(url.find("postgres@"), 8, "shop"));
+  }
+  void forget_stranger() {
+    session().run("DROP OWNED BY shop");
+    session().run("DROP ROLE shop");
+  }
+
   std::vector<Pushed> pushed() {
     std::vector<ShardId> shards;
     for (std::uint32_t i = 0; i < 4; ++i) shards.push_back(shard(i));
@@ -79,8 +93,8 @@ TEST_F(PostgresPush, is_a_part_of_its_transaction) {
   psql.run("COMMIT");
   const auto all = pushed();
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(domain::decode_entry(all[0].bytes).payload, "b");
-  EXPECT_EQ(domain::decode_entry(all[1].bytes).payload, "d");
+  EXPECT_EQ(domain::decode_entry(all[0].bytes)->payload, "b");
+  EXPECT_EQ(domain::decode_entry(all[1].bytes)->payload, "d");
 }
 
 TEST_F(PostgresPush, many_of_one_statement_keep_their_order) {
@@ -89,7 +103,7 @@ TEST_F(PostgresPush, many_of_one_statement_keep_their_order) {
   const auto all = pushed();
   ASSERT_EQ(all.size(), 500u);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    EXPECT_EQ(domain::decode_entry(all[i].bytes).payload, std::to_string(i + 1));
+    EXPECT_EQ(domain::decode_entry(all[i].bytes)->payload, std::to_string(i + 1));
   }
 }
 
@@ -120,6 +134,58 @@ TEST_F(PostgresPush, refuses_what_a_client_would) {
   refused("'orders', '', run_at => now(), delay => '1 s'", "not both");
   refused("'orders', '', timeout => '0 s'", "not positive");
   EXPECT_TRUE(pushed().empty());
+}
+
+TEST_F(PostgresPush, needs_no_right_but_that) {
+  auto shop = stranger();
+  EXPECT_THROW(shop.run("SELECT ordo_push('orders', 'x')"), std::runtime_error) << "it is not everybody's";
+  for (const std::string type : {"text", "bytea"}) {
+    session().run("GRANT EXECUTE ON FUNCTION ordo_push(text, " + type +
+                  ", text, text, text, float8, timestamptz, interval, int, interval) TO shop");
+  }
+  // What stands in its own schema is not found instead.
+  shop.run("CREATE TEMP TABLE ordo_entry(shard bigint, seq bigint, at bigint, body bytea)");
+  shop.run(
+      "CREATE TEMP TABLE ordo_queue(number bigint, name text, shards int, paused boolean, closed boolean)");
+  shop.run("BEGIN");
+  EXPECT_EQ(shop.run("SELECT ordo_push('orders', 'x', id => '1')"), "1");
+  EXPECT_EQ(shop.run("SELECT ordo_push('orders', '\\x00'::bytea, id => '2')"), "2");
+  shop.run("COMMIT");
+  EXPECT_EQ(pushed().size(), 2u);
+  EXPECT_THROW(shop.run("SELECT ordo_put('orders', 0, 'x')"), std::runtime_error);
+  EXPECT_THROW(shop.run("SELECT * FROM ordo_state"), std::runtime_error);
+  // Numbers of other transactions cannot be had.
+  shop.run("BEGIN");
+  shop.run("SELECT ordo_push('orders', 'x', id => '3')");
+  shop.run(
+      "SELECT set_config('ordo.count', split_part(current_setting('ordo.count'), ':', 1) || ':-5:0', true)");
+  shop.run("SELECT ordo_push('orders', 'x', id => '4', key => 'another')");
+  EXPECT_EQ(shop.run("SELECT current_setting('ordo.count') LIKE '%:1:%'"), "t");
+  shop.run("ROLLBACK");
+  forget_stranger();
+}
+
+TEST_F(PostgresPush, goes_on_for_who_could_before_the_schema_was_brought_up_to_date) {
+  auto shop = stranger();
+  session().run("GRANT INSERT ON ordo_entry TO shop");
+  session().run("DROP FUNCTION ordo_reopen");
+  session().run("UPDATE ordo_meta SET version = 2");
+  store_ = open();
+  EXPECT_EQ(shop.run("SELECT ordo_push('orders', 'x', id => '1')"), "1");
+  EXPECT_EQ(pushed().size(), 1u);
+  forget_stranger();
+}
+
+TEST_F(PostgresPush, of_a_transaction_have_a_size) {
+  auto psql = session();
+  const std::string push =
+      "SELECT count(ordo_push('orders', repeat('x', 1000000), id => i::text)) FROM generate_series(1, ";
+  psql.run("BEGIN");
+  psql.run(push + "250) AS i");
+  EXPECT_THROW(psql.run(push + "30) AS i"), std::runtime_error);
+  psql.run("ROLLBACK");
+  psql.run("SELECT ordo_push('orders', 'x')");
+  EXPECT_EQ(pushed().size(), 1u);
 }
 
 TEST_F(PostgresPush, to_a_queue_that_goes_meanwhile_leaves_nothing_to_read) {

@@ -11,6 +11,7 @@ namespace {
 class PostgresRestore : public testing::Test {
  protected:
   using Texts = std::vector<std::string>;
+  using LostLeases = std::vector<std::pair<ShardId, Lease>>;
 
   Grant own(Store& store, const std::string& node) {
     store.join(node, "");
@@ -65,7 +66,7 @@ TEST_F(PostgresRestore, an_owner_whose_server_went_back_reads_its_shard_anew) {
   }
   EXPECT_EQ(commit(grant, 1, seqs_), CommitResult::stale) << "its numbers are those of others now";
   EXPECT_EQ(rest(*log), Texts{});
-  EXPECT_EQ(store_.shards().at(0).owner, "");
+  EXPECT_EQ(store_.shards().at(0).owner, "n1") << "runs may go on there: only it takes the shard anew";
 
   const auto heir = own(store_, "n1");
   EXPECT_FALSE(heir.clean);
@@ -98,7 +99,9 @@ TEST_F(PostgresRestore, a_reader_that_comes_back_first_ends_the_lease) {
   EXPECT_TRUE(chunk.rows.empty());
   EXPECT_TRUE(chunk.caught_up.empty());
   EXPECT_TRUE(chunk.woken) << "what changed meanwhile is not known";
-  EXPECT_EQ(store_.shards().at(0).owner, "");
+  EXPECT_EQ(chunk.lost, (LostLeases{{shard_, grant.lease}})) << "nobody else would tell an idle owner";
+  EXPECT_EQ(log->read(10).lost, LostLeases{}) << "once";
+  EXPECT_GT(store_.shards().at(0).token, grant.lease.token);
 }
 
 TEST_F(PostgresRestore, a_restart_that_loses_nothing_ends_no_lease) {

@@ -192,6 +192,34 @@ TEST_F(RedisCluster, a_silent_master_of_many_shards_does_not_keep_a_reader_from_
   ::kill(pid, SIGCONT);
 }
 
+TEST_F(RedisCluster, a_closed_log_is_not_at_its_end_while_the_wake_stream_cannot_be_read) {
+  RedisStore store(cluster().location(), {.answer = 500ms});
+  const auto registry = cluster().master_of(cluster_slot(kWakeKey));
+  const auto elsewhere = [&](const std::string& name) {
+    const auto queue = store.define(name, 64);
+    ShardId shard{queue.number, 0};
+    while (cluster().master_of(cluster_slot(shard_key(shard, "log"))) == registry) ++shard.index;
+    return shard;
+  };
+  const auto closed = elsewhere("closed"), beside = elsewhere("beside");
+  const auto log = store.open_log();
+  for (const auto shard : {closed, beside}) log->add(shard);
+  while (!log->read(10).at_end) {
+  }
+  append_and_wait(store, {{.shard = closed, .bytes = "a"}});
+  append_and_wait(store, {{.shard = beside, .bytes = "x"}});
+  store.close("closed");
+  cluster().server(registry).signal(SIGSTOP);
+  LogChunk chunk;
+  while (chunk.rows.empty()) failure_of([&] { chunk = log->read(10); });
+  EXPECT_EQ(chunk.rows.at(0).shard, beside);
+  EXPECT_FALSE(chunk.at_end);
+  cluster().server(registry).signal(SIGCONT);
+  chunk = {};
+  while (chunk.rows.empty()) failure_of([&] { chunk = log->read(10); });
+  EXPECT_EQ(chunk.rows.at(0).shard, closed);
+}
+
 TEST_F(RedisCluster, a_slot_that_moves_under_load_loses_doubles_and_reorders_nothing) {
   RedisStore store(cluster().location(), {.answer = kPatience, .connect = kPatience});
   const auto shard = one_on_each(store)[0];

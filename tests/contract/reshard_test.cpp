@@ -160,12 +160,36 @@ TEST_F(PostgresReshard, closing_waits_for_who_has_pushed_in_a_transaction) {
     is_closed = true;
   });
   auto other = session();
-  while (other.run("SELECT closed FROM ordo_queue") != "t") std::this_thread::yield();
+  while (other.run("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND pid <> "
+                   "pg_backend_pid()") == "0") {
+    std::this_thread::yield();
+  }
   EXPECT_FALSE(is_closed);
-  EXPECT_THROW(put(pusher, "second"), std::exception) << "to wait would be for ever";
-  pusher.run("ROLLBACK");
+  put(pusher, "second");  // the queue is open as long as somebody has pushed
+  pusher.run("COMMIT");
   closer.join();
   EXPECT_TRUE(is_closed);
+  EXPECT_EQ(other.run("SELECT closed FROM ordo_queue"), "t");
+}
+
+TEST_F(PostgresReshard, a_transaction_that_stays_open_keeps_a_queue_open_and_is_named) {
+  auto pusher = session();
+  pusher.run("SET application_name = 'the shop'");
+  pusher.run("BEGIN");
+  put(pusher, "first");
+  try {
+    store_->close("orders");
+    FAIL() << "closed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unavailable);
+    const std::string what = error.what();
+    const auto pid = session().run("SELECT pid FROM pg_stat_activity WHERE application_name = 'the shop'");
+    EXPECT_NE(what.find("process " + pid + " (the shop, user postgres) since "), std::string::npos) << what;
+  }
+  EXPECT_EQ(session().run("SELECT closed FROM ordo_queue"), "f");
+  append("others go on");
+  pusher.run("COMMIT");
+  EXPECT_EQ(whole(), (Texts{"first", "others go on"}));
 }
 
 TEST_F(PostgresReshard, a_push_in_sql_waits_for_the_new_shards) {
@@ -189,9 +213,9 @@ TEST_F(PostgresReshard, a_schema_of_the_version_before_is_brought_up_to_date) {
   append("waits");
   session().run(
       "ALTER TABLE ordo_queue DROP COLUMN closed; DROP FUNCTION ordo_check_open, ordo_close, ordo_writers,"
-      " ordo_replace; UPDATE ordo_meta SET version = 1");
+      " ordo_replace, ordo_reopen; UPDATE ordo_meta SET version = 1");
   store_ = open();
-  EXPECT_EQ(session().run("SELECT version FROM ordo_meta"), "2");
+  EXPECT_EQ(session().run("SELECT version FROM ordo_meta"), "3");
   EXPECT_EQ(whole(), Texts{"waits"});
   EXPECT_TRUE(store_->close("orders"));
   EXPECT_THROW(append("late"), Error);

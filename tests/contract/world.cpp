@@ -16,6 +16,9 @@
 namespace ordo::store {
 namespace {
 
+constexpr Duration kUntold =
+    std::chrono::hours{1};  // a wait ends by being told, or late enough to be noticed
+
 class MemoryWorld final : public World {
  public:
   explicit MemoryWorld(Clock& clock) : store_(clock) {}
@@ -114,7 +117,8 @@ class RedisWorld final : public World {
     return only;
   }
   static std::unique_ptr<Store> open() {
-    return std::make_unique<redis::RedisStore>(servers().location(), redis::Patience{.answer = kPatience});
+    return std::make_unique<redis::RedisStore>(servers().location(),
+                                               redis::Patience{.answer = kPatience, .silence = kUntold});
   }
 
   std::unique_ptr<Store> store_;

@@ -25,13 +25,14 @@ import time
 
 from checker import Checker, read_events
 from cluster import PLUGIN, Cluster
-from producer import Producer
+from producer import Producer, XaddProducer
 
 LEASE_MS = 3000
 QUEUE = 'max_crashes = 1000\nretry = { strategy = "fixed", delay = "50ms" }'
 FULL = 500             # jobs waiting: producers hold back
-PATIENCE_S = 300       # for everything to be done after the last fault
-RESHARD_S = 120        # for one attempt, under faults
+PATIENCE_S = 600       # for everything to be done after the last fault, on a busy machine, too
+RESHARD_S = 300        # for one attempt, under faults
+END_S = 150            # for a node after TERM: by its own rules it takes up to 45
 FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, "kill worker": 10,
           "kill all": 2, "reshard": 10}
 # With servers a killed reshard stands in the way for a lease.
@@ -67,6 +68,8 @@ class Chaos:
         self.stopping, self.full = threading.Event(), threading.Event()
         self.producers = [Producer(self.cluster, number, seed, self.stopping, self.full)
                           for number in range(3)]
+        if store.startswith("redis"):
+            self.producers.append(XaddProducer(self.cluster, 3, seed, self.stopping, self.full))
         for _ in range(nodes):
             self.start_node()
         self.pushes = {}
@@ -189,7 +192,7 @@ class Chaos:
     def term(self, node):
         self.busy[node] = "terminated"
         self.cluster.send(node, "term")
-        self.deadlines[node] = time.monotonic() + 40
+        self.deadlines[node] = time.monotonic() + END_S
 
     def kill_worker(self, node):
         """Of a command: it is a failure of the job, and nothing else."""
@@ -302,6 +305,11 @@ class Chaos:
         return True
 
     def try_reshard(self, queue, shards, chance_of_kill):
+        if self.store.startswith("redis"):
+            # Whoever closes a log, or looks whether it is closed, is cut off just then.
+            for proxy in self.cluster.server.proxies:
+                for _ in range(self.random.choice((0, 1, 3))):
+                    proxy.cut_at(b":closed", self.random.random() < 0.5)
         process = self.resharding = self.cluster.reshard(queue, shards)
         end = time.monotonic() + RESHARD_S
         if self.random.random() < chance_of_kill:
@@ -374,7 +382,7 @@ class Chaos:
 
     def finish(self):
         for producer in self.producers:
-            producer.thread.join(90)
+            producer.thread.join(END_S)
             if producer.thread.is_alive():
                 self.problems.append(f"producer {producer.number} does not end")
             if producer.error:
@@ -398,7 +406,7 @@ class Chaos:
             node.process.send_signal(signal.SIGCONT)
             node.process.send_signal(signal.SIGTERM)
         for node in list(self.cluster.nodes):
-            code = node.process.wait(60)
+            code = node.process.wait(END_S)
             fine = self.ended_as_told(node, code) or self.had_to_leave(node, code)
             if not fine and not self.problems:
                 self.problems.append(f"{node.name} ended with {code} after TERM: {node.log_text()[-3000:]}")
@@ -411,14 +419,20 @@ class Chaos:
         self.problems += checker.check(read_events(self.cluster.folder), is_complete=not self.problems)
         self.look_at_counts()
         acked = sum(push["acked"] for push in self.pushes.values())
+        by_xadd = sum(push["acked"] for producer in self.producers if isinstance(producer, XaddProducer)
+                      for push in producer.pushes.values())
+        if self.store.startswith("redis") and not by_xadd:
+            self.problems.append("the producer that uses XADD pushed nothing")
         found = ", ".join(f"{count} {name}" for name, count in sorted(checker.counts.items()))
         self.counts["kill producer"] = sum(producer.killed for producer in self.producers)
-        names = [*self.faults, "kill of a stopped node", "kill of a reshard"]
+        if self.cluster.server:
+            self.counts["cut at a closed log"] = sum(proxy.tripped for proxy in self.cluster.server.proxies)
+        names = [*self.faults, "kill of a stopped node", "kill of a reshard", "cut at a closed log"]
         faults = ", ".join(f"{name} {self.counts[name]}" for name in names)
         lines = [f"seed {self.seed}: faults: {faults}; nodes that left because their leases were lost "
                  f"{self.lost_leases}, that could not join {self.not_joined}, "
                  f"stopped nodes killed in the write lock {self.killed_in_lock}",
-                 f"{acked} pushes acknowledged of {len(self.pushes)}; {found}"]
+                 f"{acked} pushes acknowledged of {len(self.pushes)} ({by_xadd} with XADD); {found}"]
         if self.problems:
             lines += [f"{len(self.problems)} problems:", *self.problems[:20],
                       f"again: python3 tests/crash/chaos.py --seed {self.seed} --store {self.store}; "

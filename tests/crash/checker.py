@@ -10,6 +10,7 @@ the run of a node is followed by the run of its successor in the log, its owner 
   {"e":"kill"|"stop"|"cont"|"term","node"}
   {"e":"exit","node"}                     it left by itself: its leases were lost
   {"e":"put back","node"}                 it could not renew in time and stopped its runs: the node's own word
+  {"e":"lost","node"}                     the lease of a shard of its was lost: the node's own word
   {"e":"kill_worker","pid"}               the process of a command
   {"e":"stall","since"}                   a node was paused for less than a lease, the machine was busy, the
                                           server was away or could not be reached: others may have waited
@@ -17,6 +18,10 @@ the run of a node is followed by the run of its successor in the log, its owner 
                                           a slot moves: excuses nobody
   {"e":"reshard","queue","shards"}        the queue gets so many shards: excuses nobody
 Each has "t", the monotonic time in ns.
+
+A run that ended and runs again has a cause: between its start and the moment when its end should long have been
+durable, its node was killed, stopped, left or lost a lease, its worker was killed, or the store was away; or the
+push was sent again, once for each repeat. A clean stop (term) is no cause.
 
 A push is (queue, key, n): the numbers of a key rise in the order they were pushed in. In the queue "fifo"
 each has a job of its own, in "merge" those of a key are payloads of one job.
@@ -30,6 +35,7 @@ import sys
 
 AFTER_STOP_NS = 1_000_000_000
 PUT_BACK_NS = 100_000_000  # between the word and the deed, and two clocks
+DURABLE_NS = 6_000_000_000  # two leases: an end that nothing disturbs is durable by then
 
 
 class Run:
@@ -61,7 +67,7 @@ class Key:
         self.open = []          # runs without an end
         self.delivered = set()  # numbers that were in a run
         self.gone = set()       # of these, what a later run did not have: it had ended
-        self.ended = {}         # number: the last run that ended with it
+        self.ended = {}         # number: the last run that ended with it, and when
 
 
 class Checker:
@@ -81,12 +87,20 @@ class Checker:
         self.runs_by_id = collections.defaultdict(list)
         self.killed_workers = set()
         self.put_backs = []                             # (node, when)
+        self.losses = collections.defaultdict(list)     # node: when it left, put runs back or lost a lease
+        self.worker_kills = collections.defaultdict(list)  # pid: when
+        self.sent_again_for = collections.Counter()     # push: repeats that only that explains
 
     def check(self, events, is_complete=True):
         """The problems. Unless the run is complete, nothing is called lost."""
         events = list(events)
         self.left = {line["node"] for line in events if line["e"] == "exit"}
         self.put_backs = [(line["node"], line["t"]) for line in events if line["e"] == "put back"]
+        for line in events:
+            if line["e"] in ("exit", "put back", "lost"):
+                self.losses[line["node"]].append(line["t"])
+            elif line["e"] == "kill_worker":
+                self.worker_kills[line["pid"]].append(line["t"])
         self.killed_workers = {line["pid"] for line in events if line["e"] == "kill_worker"}
         self.stalls = [Fault("stall", {"t": line["since"]}, line["t"])
                        for line in events if line["e"] == "stall"]
@@ -95,7 +109,7 @@ class Checker:
             if what == "start":
                 self.start(Run(line, position))
             elif what in ("end", "fail", "stopped"):
-                self.end(what, self.runs[line["run"]], position)
+                self.end(what, self.runs[line["run"]], position, line["t"])
             elif what in ("kill", "stop", "term"):
                 self.faults[line["node"]].append(Fault(what, line))
                 if what == "stop":
@@ -123,6 +137,24 @@ class Checker:
                 return True
         return self.was_hit(run, ("term",)) or any(stall.since <= now and stall.touches(run.time)
                                                    for stall in self.stalls)
+
+    def cause_of_repeat(self, run, ended, repeated):
+        """Why the end of a run may not have become durable before it was run again; None: nothing known."""
+        until = ended + DURABLE_NS
+        stalls = sorted((stall for stall in self.stalls if stall.touches(run.time)), key=lambda stall: stall.since)
+        for stall in stalls:
+            if stall.since <= until and stall.until is not None:
+                until = max(until, stall.until + DURABLE_NS)
+        until = min(until, repeated + AFTER_STOP_NS)
+        for fault in self.faults[run.node]:
+            if fault.kind in ("kill", "stop") and fault.since <= until and fault.touches(run.time):
+                if fault.kind == "stop" or fault.since >= run.time:
+                    return fault.kind
+        if any(run.time - PUT_BACK_NS <= when <= until + PUT_BACK_NS for when in self.losses[run.node]):
+            return "lost lease"
+        if not run.thread and any(run.time <= when <= until for when in self.worker_kills[run.pid]):
+            return "killed worker"
+        return "stall" if stalls and stalls[0].since <= until else None
 
     def lost_its_worker(self, run):
         return not run.thread and run.pid in self.killed_workers
@@ -194,13 +226,23 @@ class Checker:
                 self.problem(f"order: {run} starts {n} again after later ones of its key")
 
     def look_at_repeats(self, run, key):
-        repeated = {n: key.ended[n] for n in run.numbers
-                    if n in key.ended and not self.was_sent_again(run, n)}
-        self.counts["repeated runs"] += bool(repeated)
-        for n, last in repeated.items():
-            cut = self.was_hit(last) or self.may_have_been_put_back(last, run.time)
-            if not (cut or self.lost_its_worker(last)):
-                self.problem(f"repeat: {run} runs {n} again, which {last} had ended; its node was never hit")
+        causes = set()
+        for n in run.numbers:
+            if n not in key.ended:
+                continue
+            last, ended = key.ended[n]
+            push = (run.queue, run.key, n)
+            cause = self.cause_of_repeat(last, ended, run.time)
+            if cause is None and push in self.pushes:
+                self.sent_again_for[push] += 1
+                if self.sent_again_for[push] < self.pushes[push]["attempts"]:
+                    cause = "sent again"
+            causes.add(cause)
+            if cause is None:
+                self.problem(f"repeat: {run} runs {n} again, which {last} had ended, and nothing explains it")
+        self.counts["repeated runs"] += bool(causes)
+        for cause in causes - {None}:
+            self.counts[f"repeats ({cause})"] += 1
 
     def look_at_retries(self, run):
         """The death of a node is no failure."""
@@ -213,7 +255,7 @@ class Checker:
 
     # Ends ---------------------------------------------------------------------------------------------------
 
-    def end(self, what, run, position):
+    def end(self, what, run, position, when):
         if what == "fail":
             self.failures[run.queue, run.id] += 1
         top = self.tops[run.queue, run.key]
@@ -229,7 +271,7 @@ class Checker:
         key.open = [other for other in key.open if other is not run]
         if what == "end":
             for n in run.numbers:
-                key.ended[n] = run
+                key.ended[n] = (run, when)
                 self.completed.add((run.queue, run.key, n))
 
     def look_for_lost(self):

@@ -307,6 +307,56 @@ class Rules(unittest.TestCase):
         self.log.run("r2", 1)
         self.broken("repeat")
 
+    def repeat(self, fault, after, seconds=0, **more):
+        """An end, a fault so many seconds before or after it, and a run of the same job."""
+        self.log.push(1, **more)
+        self.log.time += 100 * SECOND
+        if not after:
+            fault()
+            self.log.time += int(seconds * SECOND)
+        self.log.run("r1", 1)
+        if after:
+            self.log.time += int(seconds * SECOND)
+            fault()
+        self.log.run("r2", 1, node="b", fence=2)
+
+    def test_each_cause_of_a_repeat(self):
+        for cause, fault in {"kill": lambda: self.log.fault("kill"), "stop": lambda: self.log.fault("stop"),
+                             "lost lease": lambda: self.log.fault("lost"),
+                             "killed worker": lambda: self.log.note("kill_worker", pid=7),
+                             "stall": lambda: self.log.note("stall", since=self.log.time - SECOND)}.items():
+            with self.subTest(cause):
+                self.log = Log()
+                self.repeat(fault, after=True, seconds=2)
+                self.holds(**{"repeated_runs": 1, f"repeats_({cause})": 1})
+                self.log = Log()
+                self.repeat(fault, after=True, seconds=20)
+                self.broken("repeat")
+                if cause != "stop":
+                    self.log = Log()
+                    self.repeat(fault, after=False, seconds=2)
+                    self.broken("repeat")
+
+    def test_a_clean_stop_is_no_cause_of_a_repeat(self):
+        self.repeat(lambda: self.log.fault("term"), after=True)
+        self.broken("repeat")
+
+    def test_a_store_that_is_away_keeps_an_end_from_becoming_durable(self):
+        def fault():
+            self.log.note("stall", since=self.log.time)
+            self.log.events[-1]["t"] = self.log.time = self.log.time + 20 * SECOND
+            self.log.fault("kill")
+        self.repeat(fault, after=True)
+        self.holds(repeated_runs=1)
+
+    def test_each_repeat_needs_another_sending(self):
+        self.log.push(1, attempts=2)
+        self.log.run("r1", 1)
+        self.log.run("r2", 1)
+        self.holds(**{"repeats_(sent again)": 1})
+        self.log.run("r3", 1)
+        self.broken("repeat")
+
     def test_the_death_of_a_node_is_no_failure(self):
         self.log.push(1)
         self.log.start("r1", 1)

@@ -131,7 +131,7 @@ class Cluster:
     def ordo(self, *arguments, stdin=None):
         """Asks the store itself, whatever is done to the connections of others; a cluster as all do."""
         done = subprocess.run([ORDO, *arguments], cwd=self.folder, input=stdin, capture_output=True,
-                              timeout=60, text=True, check=False,
+                              timeout=240, text=True, check=False,
                               env={**self.environment, "ORDO_CONFIG": str(self.folder / "direct.toml")})
         if done.returncode != 0:
             what = " ".join(arguments)
@@ -167,17 +167,18 @@ class Cluster:
         ahead = time.time() - time.monotonic()
         for log in sorted(self.folder.glob("n*.log")):
             text = log.read_text(errors="replace")
-            for when in re.findall(r"^(\S+)Z warning the leases could not be renewed", text, re.M):
-                said = datetime.datetime.fromisoformat(when + "+00:00").timestamp()
-                line = {"e": "put back", "node": log.stem, "t": int((said - ahead) * 1e9)}
-                os.write(self.log, (json.dumps(line) + "\n").encode())
+            for event, words in {"put back": "the leases could not be renewed", "lost": "the lease of shard "}.items():
+                for when in re.findall(rf"^(\S+)Z warning {words}", text, re.M):
+                    said = datetime.datetime.fromisoformat(when + "+00:00").timestamp()
+                    line = {"e": event, "node": log.stem, "t": int((said - ahead) * 1e9)}
+                    os.write(self.log, (json.dumps(line) + "\n").encode())
 
     def seen(self, what, **more):
         """The events of that kind so far."""
         events = [json.loads(line) for line in self.events.read_text().splitlines()]
         return [event for event in events if event["e"] == what and more.items() <= event.items()]
 
-    def until(self, what, condition, seconds=60):
+    def until(self, what, condition, seconds=240):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = condition()

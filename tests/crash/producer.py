@@ -1,9 +1,12 @@
 """A producer of the chaos: pushes numbered jobs with `ordo push`, and knows what was acknowledged."""
+import binascii
 import json
 import random
 import re
+import socket
 import subprocess
 import threading
+import zlib
 
 from cluster import ORDO
 
@@ -103,3 +106,99 @@ class Producer:
         for job in jobs[:pushed]:
             self.pushes[queue, job["key"], job["payload"]["n"]]["acked"] = True
         return pushed
+
+
+class XaddProducer(Producer):
+    """Pushes as other programs do: one XADD with plain fields for each job, which ?wait=1 becomes a WAIT for."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.connections = {}  # by port
+        self.ports = [proxy.port for proxy in self.cluster.server.proxies]
+        self.waits = "wait=1" in self.cluster.server.direct
+
+    def send(self, queue, jobs):
+        self.doom = None  # nothing to kill
+        for done, job in enumerate(jobs):
+            push = self.pushes[queue, job["key"], job["payload"]["n"]]
+            try:
+                if self.stopping.is_set() or not self.xadd(queue, job, push):
+                    return done
+            except (OSError, ValueError):  # lost: it may be stored or not
+                self.drop()
+                self.stopping.wait(0.05)
+                return done
+            push["acked"] = True
+        return len(jobs)
+
+    def xadd(self, queue, job, push):
+        """False: the queue takes nothing just now."""
+        for _ in range(100):
+            definition = self.ask("ordo", "HGET", "ordo:{ordo}:queues", queue)
+            if definition is None:
+                return False
+            number, shards, _ = definition.split(b":")
+            place = f"{int(number)}:{zlib.crc32(job['key'].encode()) % int(shards)}"
+            fields = [str(part) for name in ("id", "key", "score") for part in (name, job[name])]
+            push["attempts"] += 1
+            stored = self.ask(place, "XADD", f"ordo:{{{place}}}:log", "NOMKSTREAM", "*", *fields, "payload",
+                              json.dumps(job["payload"]), waits=self.waits)
+            if stored is not None:
+                return True
+            push["attempts"] -= 1  # it is being resharded, and nothing was stored
+            if self.stopping.wait(0.05):
+                break
+        return False
+
+    # As a client of a cluster ---------------------------------------------------------------------------------
+
+    def drop(self):
+        for connection in self.connections.values():
+            connection.close()
+        self.connections.clear()
+
+    def ask(self, place, *words, waits=False):
+        """The reply of whoever has the slot of `place`, confirmed by a replica. Raises OSError."""
+        port, asking = self.ports[binascii.crc_hqx(place.encode(), 0) % len(self.ports)], False
+        for _ in range(10):
+            commands = [["ASKING"]] * asking + [words] + [["WAIT", "1", "1000"]] * waits
+            replies = self.exchange(port, commands)
+            reply = replies[asking]
+            if not isinstance(reply, OSError):
+                if waits and reply is not None and replies[-1] != 1 and replies[-1] != 2:
+                    raise OSError("nobody has confirmed it")
+                return reply
+            what, *more = str(reply).split()
+            if what not in ("MOVED", "ASK"):
+                raise reply
+            port, asking = int(more[1].rpartition(":")[2]), what == "ASK"
+        raise OSError("sent from one to the other")
+
+    def exchange(self, port, commands):
+        if port not in self.connections:
+            self.connections[port] = socket.create_connection(("127.0.0.1", port), 10)
+        connection = self.connections[port]
+        words = [[str(word).encode() for word in command] for command in commands]
+        connection.sendall(b"".join(b"*%d\r\n" % len(command) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word)
+                                                                        for word in command) for command in words))
+        with connection.makefile("rb") as replies:
+            return [self.reply(replies) for _ in commands]
+
+    @staticmethod
+    def reply(replies):
+        line = replies.readline()
+        if not line.endswith(b"\r\n"):
+            raise OSError("the connection is lost")
+        kind, value = line[:1], line[1:-2]
+        if kind == b"-":
+            return OSError(value.decode())
+        if kind == b":":
+            return int(value)
+        if kind == b"+":
+            return value
+        if int(value) < 0:
+            return None
+        text = replies.read(int(value) + 2)
+        if len(text) != int(value) + 2:
+            raise OSError("the connection is lost")
+        return text[:-2]

@@ -1,4 +1,7 @@
 """What is pushed, listed and managed, on whichever store (docs/cli.md)."""
+import contextlib
+import json
+import signal
 import subprocess
 import unittest
 
@@ -6,7 +9,7 @@ from project import ORDO, Project
 
 JOB_KEYS = ["queue", "kind", "key", "id", "state", "payloads", "scores", "run_at", "retry_count", "crashes", "error"]
 COUNTS = ["length", "due", "scheduled", "retrying", "running", "awaiting", "dead", "blocked_by_lock", "lag",
-          "processed", "failed"]
+          "processed", "failed", "unreadable", "waits_for_newer"]
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z"
 
 
@@ -84,6 +87,13 @@ class Lists(Project):
         super().setUp()
         self.config(more="[queue.mail]\n[queue.a]\n")
 
+    @contextlib.contextmanager
+    def running(self):
+        node = self.start()
+        yield node
+        node.send_signal(signal.SIGTERM)
+        self.assertEqual(self.end_of(node), 0)
+
     def test_stats_have_their_shape(self):
         self.push("1")
         self.push("2", None, "--at", "+1h")
@@ -108,6 +118,30 @@ class Lists(Project):
         self.assertEqual(self.stats()["processed"], 1)
         self.ordo("pause", "nope", code=1)
 
+    def test_a_queue_is_paused_once_its_nodes_obey(self):
+        state = lambda: self.json("queues")[0]["state"]
+        self.push("1")
+        with self.running() as node:
+            self.until("the node has the queue", lambda: self.stats()["processed"] == 1)
+            node.send_signal(signal.SIGSTOP)
+            self.ordo("pause", "orders")
+            self.assertEqual(state(), "pausing")
+            node.send_signal(signal.SIGCONT)
+            self.until("it obeys", lambda: state() == "paused")
+            self.push("2")
+            self.ordo("resume", "orders")
+            self.assertEqual(state(), "running")
+            self.until("it goes on", lambda: self.stats()["processed"] == 2)
+            self.answer("while not pathlib.Path('open').exists():\n    time.sleep(0.02)\nreturn {'ok': True}")
+        with self.running():
+            self.push("3")
+            self.until("it runs", lambda: self.stats()["running"] == 1)
+            self.ordo("pause", "orders")
+            self.assertEqual(state(), "pausing")
+            self.write("open", "")
+            self.until("the run has ended", lambda: state() == "paused")
+            self.assertEqual(self.stats()["processed"], 3)
+
     def test_remove(self):
         self.push("1")
         self.assertIn("--with-jobs", self.ordo("remove", "orders", code=1).stderr)
@@ -127,7 +161,85 @@ class Lists(Project):
         self.ordo("job", "orders", "43", "cancel")
         self.drain()
         self.assertEqual(self.stats()["length"], 0)
-        self.ordo("job", "orders", "43", "cancel")  # gone: nothing happens
+        self.assertIn("no job '43'", self.ordo("job", "orders", "43", "cancel", code=1).stderr)
+        self.assertIn("no job '44'", self.ordo("job", "orders", "44", "run-now", code=1).stderr)
+
+    def test_a_wish_means_the_job_that_is_shown(self):
+        for more in [["--kind", "ship"], ["--kind", "bill"], ["--kind", "bill", "--key", "k"]]:
+            self.push("42", None, "--at", "+1h", *more)
+        for verb in ["cancel", "run-now"]:
+            error = self.ordo("job", "orders", "42", verb, code=1).stderr
+            for name in ["3 jobs", "kind 'ship' key '42'", "kind 'bill' key '42'", "kind 'bill' key 'k'"]:
+                self.assertIn(name, error)
+            self.assertIn("2 jobs", self.ordo("job", "orders", "42", verb, "--kind", "bill", code=1).stderr)
+            self.ordo("job", "orders", "42", verb, "--kind", "none", code=1)
+        self.assertEqual(len(self.json("jobs", "orders", "--state", "scheduled")), 3)
+        self.ordo("job", "orders", "42", "cancel", "--key", "k")
+        self.ordo("job", "orders", "42", "run-now", "--kind", "ship")
+        self.assertEqual([(job["kind"], job["key"]) for job in self.json("job", "orders", "42")],
+                         [("ship", "42"), ("bill", "42")])
+        self.assertEqual([job["kind"] for job in self.json("jobs", "orders", "--state", "due")], ["ship"])
+
+    def test_jobs_stand_in_the_order_of_their_starts(self):
+        for job_id, at, priority in [("late", "+3h", "1"), ("b", "1030", "200"), ("a", "1050", "5"), ("c", "1100", "1")]:
+            self.push(job_id, None, "--at", at, "--priority", priority)
+        ids = lambda *more: [job["id"] for job in self.json("jobs", "orders", *more)]
+        self.assertEqual(ids(), ["a", "b", "c", "late"])  # a minute, then the priority
+        self.assertEqual(ids("-o", "queue.orders.order=priority"), ["c", "a", "b", "late"])
+        self.assertEqual(ids("-o", "queue.orders.granularity=1s"), ["b", "a", "c", "late"])
+        self.assertEqual(ids("--limit", "2"), ["a", "b"])
+
+    def test_a_running_job_and_the_one_queued_beside_it(self):
+        self.answer("while not pathlib.Path('open').exists():\n    time.sleep(0.02)\nreturn {'ok': True}")
+        self.push_lines([{"id": "1", "payload": i} for i in range(3)])
+        with self.running():
+            rows = lambda: [(job["state"], job["payloads"]) for job in self.json("job", "orders", "1")]
+            self.until("it runs", lambda: rows() == [("running", [0, 1, 2])])
+            self.push("1", 3)
+            self.push("1", 4)
+            self.push("0", None, "--at", "1000")  # it would start before what runs
+            self.assertEqual(rows(), [("running", [0, 1, 2]), ("queued", [3, 4])])
+            self.until("the other one runs, too", lambda: self.stats()["running"] == 2)
+            self.until("they stand first", lambda: [(job["id"], job["state"]) for job in self.json("jobs", "orders")] == [
+                ("0", "running"), ("1", "running"), ("1", "queued")])
+            self.ordo("job", "orders", "1", "cancel")  # both of them: one kind, one key
+            self.write("open", "")
+            self.until("all is done", lambda: self.stats()["length"] + self.stats()["running"] == 0)
+        self.assertEqual([run[0] for run in self.runs()], ["1", "0"])
+
+    def test_the_dead_stand_by_job(self):
+        self.config("max_retries = 0\nshards = 1")
+        self.answer("return {'ok': False, 'error': request['jobs'][0]['id']}")
+        for i, job_id in enumerate(["1", "2", "1", "3", "2", "1"]):
+            self.push(job_id, {"v": i})
+            self.drain()
+        want = [("1", [{"v": 0}, {"v": 2}, {"v": 5}]), ("2", [{"v": 1}, {"v": 4}]), ("3", [{"v": 3}])]
+        for listing in [["dead", "orders"], ["jobs", "orders", "--state", "dead"]]:
+            self.assertEqual([(job["id"], job["payloads"]) for job in self.json(*listing)], want)
+        self.assertEqual([(job["id"], job["payloads"]) for job in self.json("job", "orders", "1")], want[:1])
+        self.assertEqual(len(self.json("jobs", "orders", "--state", "dead", "--limit", "2")), 2)
+        lines = [json.loads(line) for line in self.ordo("dead", "orders", "export").stdout.splitlines()]
+        self.assertEqual([(line["id"], line["payload"]) for line in lines],
+                         [(job_id, payload) for job_id, payloads in want for payload in payloads])
+        done = self.ordo("dead", "orders", "retry", "1", "nope", code=1)
+        self.assertEqual(done.stdout, "3 payloads brought back\n")
+        self.assertIn("'nope'", done.stderr)
+        self.ordo("dead", "orders", "delete", "nope", code=1)
+        self.assertEqual([job["id"] for job in self.json("dead", "orders")], ["2", "3"])
+
+    def test_times_that_are_too_long(self):
+        self.push("ever", None, "--at", "+999999999999s")
+        self.assertEqual(self.json("job", "orders", "ever")[0]["run_at"], "9999-12-31T23:59:59.999999Z")
+        for at in ["+99999999999999999999s", "1e300", "-1e300", "inf", "99999999999999999999", "12026-01-01T00:00:00Z"]:
+            self.ordo("push", "orders", "--at", at, code=2)
+        self.push_lines([{"id": "lines", "run_at": "+200000000000s"}])
+        self.push("timeout", None, "--timeout", "1000000h")
+        self.config("timeout = '1000000h'\nretry = { strategy = 'fixed', delay = '1000000h' }", "poll_interval = '1000000h'")
+        self.answer("return {'ok': False, 'error': 'no'}")
+        self.push("retry")
+        with self.running():
+            self.until("both have failed", lambda: self.stats()["failed"] == 2)
+            self.assertEqual(self.stats()["retrying"], 2)
 
 
 if __name__ == "__main__":

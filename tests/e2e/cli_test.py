@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -135,15 +136,20 @@ class File(Project):
         self.assertEqual(done.stdout, "--payload --payload-file\n")
 
     def test_init_makes_something_that_works(self):
-        folder = self.folder / "new"
-        folder.mkdir()
-        commands = re.findall(r"(?m)^  (ordo .+)$", self.ordo("init", cwd=folder).stdout)
-        self.ordo("init", cwd=folder, code=1)
-        for command in commands:
-            subprocess.run(command.replace("ordo", ORDO, 1), shell=True, cwd=folder, check=True, capture_output=True,
-                           env=self.environment())
-        stats = json.loads(self.ordo("stats", "--json", cwd=folder).stdout)
-        self.assertEqual((stats["total"]["processed"], stats["total"]["length"]), (1, 0))
+        for language in ["", "--python", "--sh", *(["--node"] if shutil.which("node") else [])]:
+            with self.subTest(language):
+                folder = self.folder / f"new{language}"
+                folder.mkdir()
+                arguments = ["init", *([language] if language else [])]
+                commands = re.findall(r"(?m)^  (ordo .+)$", self.ordo(*arguments, cwd=folder).stdout)
+                self.ordo("init", cwd=folder, code=1)
+                for command in commands:
+                    done = subprocess.run(command.replace("ordo", ORDO, 1), shell=True, cwd=folder, check=True,
+                                          capture_output=True, env=self.environment())
+                self.assertIn(b"order", done.stderr)
+                stats = json.loads(self.ordo("stats", "--json", cwd=folder).stdout)
+                self.assertEqual((stats["total"]["processed"], stats["total"]["length"]), (1, 0))
+        self.ordo("init", "--sh", "--node", code=2)
 
 
 if __name__ == "__main__":

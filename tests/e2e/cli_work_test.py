@@ -1,6 +1,8 @@
 """`ordo work` with a worker in Python: what is delivered, merged, retried and killed (rules 1 to 3 and 6)."""
+import contextlib
 import json
 import signal
+import sqlite3
 import subprocess
 import unittest
 
@@ -239,7 +241,7 @@ class Signals(Project):
         self.assertEqual([job["retry_count"] for job in self.json("jobs", "orders")], [-1])
 
     def test_a_killed_node_leaves_its_run_to_the_next(self):
-        node = self.begin("time.sleep(600)", node='lease = "1s"')
+        node = self.begin("time.sleep(600)", node='lease = "5s"')
         node.kill()
         self.end_of(node)
         self.answer("return {'ok': True}")
@@ -250,7 +252,8 @@ class Signals(Project):
     def test_tstp_takes_no_more(self):
         node = self.begin("return {'ok': True}")
         node.send_signal(signal.SIGTSTP)
-        self.until("it is quiet", lambda: "quiet" in self.log())
+        self.until("it is quiet", lambda: [node["quiet"] for node in self.json("nodes")] == [True])
+        self.assertRegex(self.ordo("nodes").stdout, r"(?m) quiet$")
         self.push_lines([{"id": f"b{n}"} for n in range(20)])
         node.terminate()
         self.assertEqual(self.end_of(node), 0)
@@ -269,6 +272,38 @@ class Signals(Project):
         self.until("it works on", lambda: [run[0] for run in self.runs()] == ["a", "b"])
         node.terminate()
         self.assertEqual(self.end_of(node), 0)
+
+    def test_doctor_names_kinds_without_code(self):
+        node = self.begin("return {'ok': True}")
+        self.until("it has ended", lambda: self.stats()["processed"] == 1)
+        self.ordo("push", "orders", "--kind", "ghost")
+        self.ordo("push", "orders", "--kind", "later", "--at", "+1h")
+        found = [finding["what"] for finding in self.json("doctor") if "living node" in finding["what"]]
+        self.assertEqual(found, ["1 job of kind 'ghost' in queue 'orders' waits: no living node has the code for it"])
+        node.terminate()
+        self.end_of(node)
+
+    @unittest.skipUnless(Project.store == "sqlite:", "it makes a file refuse")
+    def test_a_node_that_cannot_write_says_why(self):
+        node = self.begin("while not pathlib.Path('open').exists():\n    time.sleep(0.02)\nreturn {'ok': True}")
+
+        def bad():
+            doctor = subprocess.run([ORDO, "doctor", "--json"], cwd=self.folder, capture_output=True, check=False,
+                                    env=self.environment())
+            found = [finding["what"] for finding in json.loads(doctor.stdout) if finding["level"] == "bad"]
+            self.assertEqual(doctor.returncode, 1 if found else 0)
+            return found
+        with contextlib.closing(sqlite3.connect(self.folder / "ordo.db", timeout=60)) as file:
+            file.execute("CREATE TRIGGER full BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'no room'); END")
+            self.write("open", "")
+            self.assertRegex(self.until("doctor says so", bad)[0], r"^node \w+ cannot write what has ended since \S+Z: .*cannot write")
+            self.assertEqual(self.stats()["processed"], 0)
+            file.execute("DROP TRIGGER full")
+        self.until("it is over", lambda: self.stats()["processed"] == 1)
+        self.until("doctor says so", lambda: not bad())
+        node.terminate()
+        self.assertEqual(self.end_of(node), 0)
+        self.assertEqual(len(self.runs()), 1)
 
     def test_watch_ends_with_int(self):
         self.config()

@@ -62,7 +62,7 @@ class OnPostgres(DocumentedPush):
         self.stats()  # makes the tables
         self.server.psql(re.search(r"`(SELECT ordo_define\([^`]+)`", (DOCS / "postgres.md").read_text())[1])
         self.server.psql("CREATE TABLE orders(id int, status text); INSERT INTO orders VALUES (42, 'new');")
-        self.transaction = example("postgres.md", "sql", "ordo_push")
+        self.transaction = example("postgres.md", "sql", "SELECT ordo_push")
         self.assertEqual(self.transaction.count("COMMIT;"), 1)
 
     def test_rolled_back_it_never_was(self):

@@ -2,6 +2,9 @@
 import collections
 import json
 import os
+import pathlib
+import signal
+import time
 import unittest
 import zlib
 
@@ -12,13 +15,39 @@ GATED = """
 node = int(open(f"/proc/{os.getppid()}/stat").read().rsplit(")", 1)[1].split()[1])
 with open("starts", "a") as starts:
     starts.write(json.dumps([node, request["jobs"][0]["id"]]) + "\\n")
-end = time.monotonic() + 60
+end = time.monotonic() + 600
 while not pathlib.Path("open").exists() and time.monotonic() < end:
     time.sleep(0.02)
 with open("ends", "a") as ends:
     ends.write(request["jobs"][0]["id"] + "\\n")
 return {"ok": True}
 """
+
+# Notes who runs each job, and whether an earlier run of it still goes on.
+WATCHFUL = """
+node = int(open(f"/proc/{os.getppid()}/stat").read().rsplit(")", 1)[1].split()[1])
+job = request["jobs"][0]["id"]
+if pathlib.Path("starts").exists():
+    for line in pathlib.Path("starts").read_text().splitlines():
+        _, other, pid = json.loads(line)
+        stat = pathlib.Path(f"/proc/{pid}/stat")
+        if other == job and pid != os.getpid() and stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z":
+            with open("overlaps", "a") as overlaps:
+                overlaps.write(line + "\\n")
+with open("starts", "a") as starts:
+    starts.write(json.dumps([node, job, os.getpid()]) + "\\n")
+end = time.monotonic() + 60
+while not pathlib.Path("open").exists() and time.monotonic() < end:
+    time.sleep(0.02)
+return {"ok": True}
+"""
+
+
+def is_alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 class Nodes(Project):
@@ -35,7 +64,7 @@ class Nodes(Project):
 
     def started(self, count):
         """The first `count` starts, once there are as many."""
-        self.until(f"{count} jobs started", lambda: len(self.starts()) >= count, 40)
+        self.until(f"{count} jobs started", lambda: len(self.starts()) >= count)
         return self.starts()
 
     def start_nodes(self, count):
@@ -45,7 +74,7 @@ class Nodes(Project):
 
     def open_gate(self, processed):
         self.write("open", "")
-        self.until("all jobs have ended", lambda: self.stats()["processed"] == processed, 40)
+        self.until("all jobs have ended", lambda: self.stats()["processed"] == processed)
 
     def shards(self):
         return {node["pid"]: node["shards"] for node in self.json("nodes")}
@@ -100,7 +129,7 @@ class Nodes(Project):
         self.assertEqual(self.started(2)[1], (second.pid, "2"))
         self.assertIsNone(first.poll(), "it waits for its job")
         self.open_gate(2)
-        self.assertEqual(first.wait(20), 0)
+        self.assertEqual(self.end_of(first), 0)
         self.assertEqual(sorted(job for _, job in self.starts()), ["1", "2"])
 
     def test_the_jobs_of_a_killed_borrower_run_again(self):
@@ -112,7 +141,7 @@ class Nodes(Project):
         borrower, lost = next(start for start in starts if start[0] != owner)
         next(node for node in nodes if node.pid == borrower).kill()
         self.write("open", "")
-        self.until("all jobs have ended", lambda: self.stats()["processed"] == 2, 40)
+        self.until("all jobs have ended", lambda: self.stats()["processed"] == 2)
         again = self.starts()[2:]
         self.assertEqual(again, [(owner, lost)])
 
@@ -157,12 +186,52 @@ class Nodes(Project):
         self.push("1")
         self.started(1)
         self.server.kill()
-        self.until("the run is put back", lambda: "1 running batch is stopped and put back" in self.log(), 40)
+        self.until("the run is put back", lambda: "1 running batch is stopped and put back" in self.log())
         self.server.start()
         self.started(2)
         self.open_gate(1)
         self.assertIsNone(node.poll(), "it had no reason to leave")
         self.assertEqual(self.lines("ends"), ["1"], "the first run was stopped")
+
+    def test_nodes_that_were_frozen_for_longer_than_their_lease_go_on(self):
+        for frozen in ("nodes", "everything"):
+            with self.subTest(frozen):
+                self.frozen(everything=frozen == "everything")
+                self.end_nodes()
+                self.nodes.clear()
+
+    def frozen(self, everything):
+        self.answer(WATCHFUL.strip())
+        for name in ("open", "starts", "overlaps"):
+            (self.folder / name).unlink(missing_ok=True)
+        self.config(queue="shards = 4\n", node='threads = 2\nlease = "1s"\n')
+        nodes = self.start_nodes(2)
+        before = self.stats()["processed"] if "orders" in self.json("stats")["by_queue"] else 0
+        self.push_lines([{"id": str(i)} for i in range(8)])
+        self.until("all threads are busy", lambda: len(self.lines("starts")) >= 4, 40)
+        self.assertEqual(len({json.loads(line)[0] for line in self.lines("starts")}), 2, "both have runs under way")
+        # A stopped node's guards end its workers; what is frozen whole is ended when it wakes up.
+        stopped = [pid for node in nodes for pid in ([*self.children(node.pid)] if everything else []) + [node.pid]]
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        if everything:
+            time.sleep(2.5)  # that the lease is over cannot be seen from outside
+        else:
+            workers = [json.loads(line)[2] for line in self.lines("starts")]
+            self.until("the guards end the workers", lambda: not any(map(is_alive, workers)), 40)
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+        self.write("open", "")
+        self.until("all jobs have ended", lambda: self.stats()["processed"] == before + 8, 60)
+        self.assertEqual([node.poll() for node in nodes], [None, None], "none had a reason to leave")
+        self.assertEqual(self.lines("overlaps"), [])
+
+    def children(self, pid):
+        """All processes below it, deepest first."""
+        for task in (pathlib.Path("/proc") / str(pid) / "task").iterdir():
+            for child in map(int, (task / "children").read_text().split()):
+                yield from self.children(child)
+                yield child
 
 
 if __name__ == "__main__":

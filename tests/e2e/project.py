@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 import servers  # noqa: E402
 
 ORDO = os.environ.get("ORDO_BIN", "build/release/ordo")
-PATIENCE_S = 120  # until a test gives up; nothing takes so long
+PATIENCE_S = 240  # until a test gives up, on however busy a machine; nothing takes so long
 
 # Notes each request in requests.ndjson, then answers what answer.py says.
 WORKER = """
@@ -123,10 +123,10 @@ command = ["python3", "-B", "worker.py"]
     def stats(self, queue="orders"):
         return self.json("stats")["by_queue"][queue]
 
-    def start(self, *arguments):
-        """A node that goes on; its log is in node.log."""
+    def start(self, *arguments, within=()):
+        """A node that goes on; its log is in node.log. `within`: a command that starts it somewhere else."""
         with open(self.folder / "node.log", "ab") as log:
-            node = subprocess.Popen([ORDO, "work", *arguments], cwd=self.folder, stdout=subprocess.PIPE, stderr=log,
+            node = subprocess.Popen([*within, ORDO, "work", *arguments], cwd=self.folder, stdout=subprocess.PIPE, stderr=log,
                                     env=self.environment())
         self.nodes.append(node)
         return node

@@ -57,7 +57,7 @@ class LossChecker {
 
  private:
   void note_lent(const store::Delta& delta);
-  static bool may_end(const SeenRun& run, const store::Delta& delta);
+  bool may_end(const SeenRun& run, const store::Delta& delta) const;
   bool is_justified(const SeenEntry& entry, const store::Delta& delta) const;
   bool ended_by_run(const SeenEntry& entry, const store::Delta& delta) const;
   bool is_duplicate(const SeenEntry& entry, const store::Delta& delta) const;

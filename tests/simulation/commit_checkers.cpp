@@ -3,6 +3,7 @@
 
 #include "domain/shard_harness.h"
 #include "simulation/checkers.h"
+#include "simulation/versions.h"
 #include "store/test_log.h"
 
 namespace ordo::simulation {
@@ -13,7 +14,7 @@ namespace ordo::simulation {
 void LossChecker::committed(const store::Delta& delta) {
   note_lent(delta);
   dead_.clear();
-  for (const auto& row : delta.dead) dead_.push_back(domain::decode_dead(row.bytes));
+  for (const auto& row : delta.dead) dead_.push_back(*domain::decode_dead(row.bytes));
   history_.totals.died += dead_.size();
   history_.totals.set_aside += delta.set_aside.size();
   erased_ = {delta.erase.begin(), delta.erase.end()};
@@ -46,8 +47,10 @@ void LossChecker::note_lent(const store::Delta& delta) {
 }
 
 // The end of a lent run is heard by whoever owns the shard then.
-bool LossChecker::may_end(const SeenRun& run, const store::Delta& delta) {
-  return run.shard == delta.shard && run.returned && (run.lent || run.token == delta.lease.token);
+bool LossChecker::may_end(const SeenRun& run, const store::Delta& delta) const {
+  if (!run.returned) return false;
+  return run.lent ? history_.same_queue(run.shard, delta.shard)
+                  : run.shard == delta.shard && run.token == delta.lease.token;
 }
 
 bool LossChecker::is_justified(const SeenEntry& entry, const store::Delta& delta) const {
@@ -74,7 +77,7 @@ bool LossChecker::is_duplicate(const SeenEntry& entry, const store::Delta& delta
     if (!erased_.contains(seq)) return true;
     if (died(other, delta)) return true;
     for (const auto& run : history_.runs) {
-      if (!may_end(*run, delta) || run->through < entry.seq) continue;
+      if (!may_end(*run, delta) || run->through < entry.origin) continue;
       for (const auto& job : run->jobs) {
         if (std::find(job.seqs.begin(), job.seqs.end(), seq) != job.seqs.end() && ended_by_run(other, delta))
           return true;
@@ -120,7 +123,7 @@ void LossChecker::settle_runs(const store::Delta& delta) {
   std::set<Seq> written = erased_;
   for (const auto& state : delta.states) written.insert(state.seq);
   for (const auto& run : history_.runs) {
-    const bool taken_back = run->shard == delta.shard && run->lent && run->cut;
+    const bool taken_back = run->lent && run->cut && history_.same_queue(run->shard, delta.shard);
     if (!may_end(*run, delta) && !taken_back) continue;
     for (auto& job : run->jobs) {
       job.settled = job.settled || std::any_of(job.seqs.begin(), job.seqs.end(),
@@ -169,7 +172,7 @@ void CountsChecker::look() {
       jobs.insert(entry.name);
       if (seq > row.position) ++tail;
     }
-    const auto counts = domain::decode_counts(row.counts);
+    const auto counts = *domain::decode_counts(row.counts);
     if (counts.queued() + counts.running + tail >= jobs.size()) continue;
     history_.world().fail(
         "counts: shard {}.{} has {} jobs; its counts say {} queued, {} running, and {} came later",
@@ -187,7 +190,7 @@ void RebuildChecker::look(const runtime::OwnedShard& shard) {
   auto facts = store.load(ids);
   std::vector<std::pair<Seq, domain::JobState>> states;
   for (const auto& row : facts.at(0).states) {
-    states.emplace_back(row.seq, domain::decode_state(row.bytes));
+    states.emplace_back(row.seq, *domain::decode_state(read_by_newer(RecordType::state, row.bytes)));
     const auto entry = history_.entries.find(row.seq);
     if (entry == history_.entries.end() || !entry->second.live) {
       history_.world().fail("shard {}.{} has a state without its entry {}", shard.id.queue, shard.id.index,
@@ -197,10 +200,15 @@ void RebuildChecker::look(const runtime::OwnedShard& shard) {
   domain::PayloadBudget budget;
   Shard rebuilt(history_.options(shard.id), budget);
   const auto now = store.now();
-  rebuilt.load({.now = now}, std::move(states), domain::decode_counts(facts.at(0).counts));
-  const auto chunk = store::read_log(store, ids);
-  for (const auto& row : chunk.rows)
-    rebuilt.apply({row.seq, row.at, domain::decode_entry(chunk.body(row)), row.set_aside}, now);
+  rebuilt.load({.now = now}, std::move(states), *domain::decode_counts(facts.at(0).counts));
+  const auto chunk = read_by_newer(store::read_log(store, ids));
+  for (const auto& row : chunk.rows) {
+    if (const auto entry = domain::decode_entry(chunk.body(row))) {
+      rebuilt.apply({row.seq, row.at, *entry, row.set_aside}, now);
+    } else {
+      rebuilt.apply_unreadable(row.seq, chunk.body(row), entry.why());
+    }
+  }
   rebuilt.ready(now);
   const auto expected = rebuilt.snapshot(Shard::View::rebuilt);
   const auto live = shard.machine.snapshot(Shard::View::rebuilt);

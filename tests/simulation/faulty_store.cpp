@@ -5,11 +5,14 @@
 
 #include <ordo/error.hpp>
 
+#include "simulation/versions.h"
+
 namespace ordo::simulation {
 
 using store::CommitResult;
 
 FaultyStore::Fate FaultyStore::fate() {
+  if (on_call) on_call();
   if (world_.now() < refuses_until_) return Fate::fails_before;
   if (faults_.fail_one_in == 0 || !world_.chance(faults_.fail_one_in)) return Fate::well;
   return world_.chance(2) ? Fate::fails_before : Fate::fails_after;
@@ -74,15 +77,32 @@ void FaultyStore::changed() {
 // log
 
 void FaultyStore::append(std::vector<store::NewEntry> entries, store::Completion done) {
+  const auto refusal = std::make_shared<std::exception_ptr>();
   send(
       "append",
-      [this, entries = std::move(entries)] {
-        inner_.append(entries, [](const std::exception_ptr&) {});
+      [this, refusal, entries = std::move(entries)] {
+        inner_.append(entries, [&](const std::exception_ptr& error) { *refusal = error; });
+        if (*refusal) return;
         changed();
+        note_ends(entries);
       },
-      [done = std::move(done)](bool failed) {
-        done(failed ? std::make_exception_ptr(Error(ErrorKind::unavailable, "append")) : nullptr);
+      [refusal, done = std::move(done)](bool failed) {
+        done(failed ? std::make_exception_ptr(Error(ErrorKind::unavailable, "append")) : *refusal);
       });
+}
+
+// Whoever looked at this process before saw it alive. New shards that are being filled may be thrown away
+// with the ends that they were told: should the borrower die, too, the run is repeated.
+void FaultyStore::note_ends(const std::vector<store::NewEntry>& entries) {
+  if (!alive_ || !holds_leases || !holds_leases()) return;
+  const auto list = inner_.queues();
+  for (const auto& each : entries) {
+    const auto queue = std::ranges::find(list.queues, each.shard.queue, &store::QueueDefinition::number);
+    if (queue != list.queues.end() && queue->is_hidden()) continue;
+    const auto entry = domain::decode_entry(each.bytes);
+    if (entry && entry->type == domain::EntryType::ended)
+      history_.note_end(*domain::decode_lent_end(entry->payload));
+  }
 }
 
 // A read that fails has not moved.
@@ -90,27 +110,53 @@ class FaultyStore::Reader final : public store::LogReader {
  public:
   explicit Reader(FaultyStore& store) : store_(store), inner_(store.inner_.open_log()) {}
 
-  void add(ShardId shard, Seq after, store::Lease lease) override { inner_->add(shard, after, lease); }
-  void remove(ShardId shard) override { inner_->remove(shard); }
+  void add(ShardId shard, Seq after, store::Lease lease) override {
+    inner_->add(shard, after, lease);
+    leases_[shard] = lease;
+    lost_.erase(shard);
+  }
+  void remove(ShardId shard) override {
+    inner_->remove(shard);
+    leases_.erase(shard);
+    lost_.erase(shard);
+  }
   store::LogChunk read(std::size_t max_rows) override {
     store_.world_.preempt();
     if (store_.on_stall) store_.on_stall();
     if (store_.fate() != Fate::well) store_.refuse("read");
     auto chunk = inner_->read(std::min(max_rows, store_.faults_.max_rows));
+    look_at_leases(chunk);
     store_.world_.preempt();
-    return chunk;
+    return store_.newer_ ? read_by_newer(chunk) : chunk;
   }
   void wait(Duration) override {}
 
  private:
+  void look_at_leases(store::LogChunk& chunk) {
+    if (!store_.faults_.forgets_leases) return;
+    for (const auto& row : store_.inner_.shards()) {
+      const auto lease = leases_.find(row.shard);
+      if (lease == leases_.end() || lease->second.token == row.token || !lost_.insert(row.shard).second)
+        continue;
+      store_.world_.say("{} reads nothing more of shard {}.{}", store_.who_, row.shard.queue,
+                        row.shard.index);
+      if (store_.world_.chance(2)) chunk.lost.emplace_back(row.shard, lease->second);
+    }
+    std::erase_if(chunk.rows, [&](const auto& row) { return lost_.contains(row.shard); });
+    std::erase_if(chunk.caught_up, [&](ShardId shard) { return lost_.contains(shard); });
+  }
+
   FaultyStore& store_;
   std::unique_ptr<store::LogReader> inner_;
+  std::map<ShardId, store::Lease> leases_;
+  std::set<ShardId> lost_;
 };
 
 std::unique_ptr<store::LogReader> FaultyStore::open_log() { return std::make_unique<Reader>(*this); }
 
 store::LogChunk FaultyStore::fetch(ShardId shard, std::span<const Seq> seqs) {
-  return ask("fetch", [&] { return inner_.fetch(shard, seqs); });
+  auto chunk = ask("fetch", [&] { return inner_.fetch(shard, seqs); });
+  return newer_ ? read_by_newer(chunk) : chunk;
 }
 
 void FaultyStore::wake() {
@@ -123,6 +169,11 @@ void FaultyStore::wake() {
 
 void FaultyStore::commit(std::vector<store::Delta> deltas, store::CommitCompletion done) {
   const auto results = std::make_shared<std::vector<CommitResult>>();
+  for (auto& delta : deltas) {
+    for (auto& state : delta.states) {
+      if (newer_ && state.seq % 3 == 0) state.bytes = made_newer(RecordType::state, std::move(state.bytes));
+    }
+  }
   send(
       "commit", [this, results, deltas = std::move(deltas)] { *results = apply(deltas); },
       [results, done = std::move(done)](bool failed) {
@@ -157,7 +208,13 @@ std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& de
 }
 
 std::vector<store::ShardFacts> FaultyStore::load(std::span<const ShardId> shards) {
-  return ask("load", [&] { return inner_.load(shards); });
+  auto all = ask("load", [&] { return inner_.load(shards); });
+  for (auto& facts : all) {
+    for (auto& state : facts.states) {
+      if (newer_) state.bytes = read_by_newer(RecordType::state, state.bytes);
+    }
+  }
+  return all;
 }
 
 // -----------------------------------------------------------------------------------------------------------
@@ -176,6 +233,34 @@ bool FaultyStore::set_paused(std::string_view name, bool paused) {
     const bool known = inner_.set_paused(name, paused);
     changed();
     return known;
+  });
+}
+
+bool FaultyStore::remove(std::string_view name) {
+  return ask("remove", [&] {
+    const auto list = inner_.queues();
+    if (const auto* queue = list.find(name)) history_.removed(queue->number);
+    return inner_.remove(name);
+  });
+}
+
+bool FaultyStore::close(std::string_view name) {
+  return ask("close", [&] {
+    world_.say("{} closes {}", who_, name);
+    return inner_.close(name);
+  });
+}
+
+bool FaultyStore::replace(std::string_view name, std::uint32_t by) {
+  return ask("replace", [&] {
+    const auto list = inner_.queues();
+    const auto* queue = list.find(name);
+    history_.queue_of({queue->number, 0});  // to know it later
+    if (!inner_.replace(name, by)) return false;
+    world_.say("{} replaces {}", who_, name);
+    history_.replaced(queue->number, by);
+    changed();
+    return true;
   });
 }
 

@@ -18,6 +18,9 @@ struct StoreFaults {
   Duration slowest{};             ///< of a commit or append, each way
   std::size_t max_rows = ~std::size_t{0};
   std::size_t max_delta_rows = ~std::size_t{0};
+  bool forgets_leases = false;  ///< readers return nothing of a shard whose lease is over, and may not say so
+  bool newer =
+      false;  ///< no fault: the process is of the next version, which reads and writes its own records
 };
 
 /// The store as one process sees it: slow, cut off, failing before or after the effect. Everything that takes
@@ -30,22 +33,27 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
         world_(history.world()),
         inner_(history.store()),
         checkers_(checkers),
-        faults_(faults) {}
+        faults_(faults),
+        newer_(faults.newer) {}
 
   /// Refuses everything until then.
   void cut_off(Duration until) { refuses_until_ = until; }
   void heal() {
-    faults_ = {};
+    faults_ = {.forgets_leases = faults_.forgets_leases};
     refuses_until_ = {};
   }
   /// Its process has ended: what is on its way may still arrive, answers do not.
   void kill() { alive_ = false; }
+  /// Called before each call.
+  std::function<void()> on_call;
   /// Called when an answer has come.
   std::function<void()> on_answer;
   /// Called when something was appended or changed.
   std::function<void()> on_change;
   /// Called in the middle of a call, now and then.
   std::function<void()> on_stall;
+  /// Whether its process may act as its leases allow.
+  std::function<bool()> holds_leases;
   Time last_now() const { return last_now_; }
 
   void append(std::vector<store::NewEntry> entries, store::Completion done) override;
@@ -59,9 +67,9 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   store::QueueList queues() override;
   store::QueueDefinition define(std::string_view name, std::uint32_t shards) override;
   bool set_paused(std::string_view name, bool paused) override;
-  bool remove(std::string_view name) override { return inner_.remove(name); }
-  bool close(std::string_view name) override { return inner_.close(name); }
-  bool replace(std::string_view name, std::uint32_t by) override { return inner_.replace(name, by); }
+  bool remove(std::string_view name) override;
+  bool close(std::string_view name) override;
+  bool replace(std::string_view name, std::uint32_t by) override;
   void join(const std::string& node, const std::string& facts) override;
   bool renew(const std::string& node) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
@@ -92,6 +100,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   /// A call with an answer that comes later. `effect` and `answer(failed)`.
   void send(const char* what, std::function<void()> effect, std::function<void(bool failed)> answer);
   void changed();
+  void note_ends(const std::vector<store::NewEntry>& entries);
   std::vector<store::CommitResult> apply(const std::vector<store::Delta>& deltas);
 
   const std::string who_;
@@ -100,6 +109,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   store::memory::MemoryStore& inner_;
   Checkers& checkers_;
   StoreFaults faults_;
+  const bool newer_;
   Duration refuses_until_{};
   Time last_now_{};
   bool alive_ = true;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/node_facts.h"
+#include "simulation/versions.h"
 #include "store/test_log.h"
 
 namespace ordo::simulation {
@@ -22,11 +24,24 @@ bool sorts_before(const QueueOptions& options, const SortKey& a, const SortKey& 
 void History::read_log() {
   std::vector<ShardId> all;
   for (const auto& row : store_.shards()) all.push_back(row.shard);
-  const auto chunk = store::read_log(store_, all, seen_);
-  for (const auto& row : chunk.rows) {
-    const auto entry = domain::decode_entry(chunk.body(row));
+  std::set<std::uint32_t> hidden;
+  for (const auto& queue : store_.queues().queues) {
+    if (queue.is_hidden()) hidden.insert(queue.number);
+  }
+  const auto raw = store::read_log(store_, all, seen_);
+  const auto chunk = read_by_newer(raw);
+  for (std::size_t i = 0; i < chunk.rows.size(); ++i) {
+    const auto& row = chunk.rows[i];
+    const auto read = domain::decode_entry(chunk.body(row));
+    // It dies under this name.
+    const auto odd = domain::dead_entry(row.seq, chunk.body(row), "");
+    const auto entry =
+        read ? *read : domain::Entry{.kind = odd.kind, .key = odd.key, .id = odd.id, .payload = odd.payload};
+    if (!read) ++totals.unreadable;
+    if (raw.rows[i].size != row.size) ++totals.newer;
     SeenEntry seen;
-    seen.seq = row.seq;
+    seen.seq = seen.origin = row.seq;
+    seen.copied = hidden.contains(row.shard.queue);
     seen.shard = row.shard;
     seen.at = row.at;
     seen.type = entry.type;
@@ -50,6 +65,14 @@ SeenRun* History::find_run(const std::string& node, ShardId shard, std::uint64_t
   return nullptr;
 }
 
+void History::forget_run(const std::string& node, const runtime::RunName& name) {
+  const auto* run = find_run(node, name.shard, name.epoch, name.no);
+  if (run == nullptr) world_.fail("{} takes back a run that was never handed over", node);
+  ++totals.recalled;
+  for (const auto seq : run->fresh) started.erase(seq);
+  std::erase_if(runs, [&](const auto& other) { return other.get() == run; });
+}
+
 std::optional<domain::LentRun> History::lent_run(const domain::LentName& name) const {
   for (const auto& row : store_.shards()) {
     for (auto& run : domain::lent_runs_of(row.counts)) {
@@ -59,10 +82,97 @@ std::optional<domain::LentRun> History::lent_run(const domain::LentName& name) c
   return std::nullopt;
 }
 
+std::size_t History::queue_of(ShardId shard) const {
+  const auto known = numbers_.find(shard.queue);
+  if (known != numbers_.end()) return known->second;
+  for (const auto& definition : store_.queues().queues) {
+    auto name = definition.name;
+    if (definition.is_hidden()) name.pop_back();
+    const auto queue = std::ranges::find(queues_, name, &QueueOptions::name);
+    numbers_[definition.number] = static_cast<std::size_t>(queue - queues_.begin());
+  }
+  return numbers_.at(shard.queue);
+}
+
+void History::removed(std::uint32_t queue) {
+  queue_of({queue, 0});  // to know it later
+  for (auto& [seq, entry] : entries) {
+    if (entry.shard.queue == queue) entry.live = false;
+  }
+}
+
+History::Keys History::payloads_of(std::uint32_t queue) const {
+  Keys keys;
+  for (const auto& [seq, entry] : entries) {
+    if (entry.live && entry.is_payload() && entry.shard.queue == queue) keys[entry.name.key].push_back(seq);
+  }
+  return keys;
+}
+
+void History::replaced(std::uint32_t queue, std::uint32_t by) {
+  const auto before = payloads_of(queue);
+  auto after = payloads_of(by);
+  std::map<Seq, Seq> moved;
+  for (const auto& [key, seqs] : before) {
+    const auto& now = after[key];
+    bool same = now.size() == seqs.size();
+    for (std::size_t i = 0; same && i < seqs.size(); ++i) {
+      const auto &old = entries.at(seqs[i]), &copy = entries.at(now[i]);
+      same = old.name == copy.name && old.payload == copy.payload && old.options == copy.options;
+      moved[seqs[i]] = now[i];
+    }
+    if (!same)
+      world_.fail("reshard: key {} had entries {} and has {}", key, fmt::join(seqs, ","),
+                  fmt::join(now, ","));
+  }
+  for (const auto& [key, now] : after) {
+    if (!before.contains(key))
+      world_.fail("reshard: key {} had no entries and has {}", key, fmt::join(now, ","));
+  }
+  removed(queue);
+  follow(moved);
+}
+
+// What was said of the old entries holds for their copies.
+void History::follow(const std::map<Seq, Seq>& moved) {
+  const auto rename = [&](std::set<Seq>& seqs) {
+    std::vector<Seq> now;
+    for (const auto seq : seqs) {
+      if (const auto copy = moved.find(seq); copy != moved.end()) now.push_back(copy->second);
+    }
+    seqs.insert(now.begin(), now.end());
+  };
+  rename(started);
+  rename(finished);
+  for (const auto& [old, copy] : moved) entries.at(copy).origin = entries.at(old).origin;
+  for (auto& run : runs) {
+    for (auto& job : run->jobs) {
+      for (auto& seq : job.seqs) {
+        if (const auto copy = moved.find(seq); copy != moved.end()) seq = copy->second;
+      }
+    }
+  }
+}
+
+void History::note_end(const domain::LentEnd& end) {
+  const auto run = lent_run(end.name);
+  if (!run) return;
+  for (const auto& node : store_.nodes()) {
+    if (node.id != run->node || runtime::decode_node_facts(node.facts).or_empty().session != run->session)
+      continue;
+    for (const auto& job : run->jobs) {
+      if (job.place >= end.ends.size()) continue;
+      const auto kind = end.ends[job.place].outcome.kind;
+      if (kind != Outcome::Kind::done && kind != Outcome::Kind::discarded) continue;
+      for (const auto& [seq, score] : job.pieces) finished.insert(seq);
+    }
+  }
+}
+
 std::optional<domain::JobState> History::state_of(ShardId shard, Seq first) const {
   for (const auto& fact : store_.load(std::vector{shard})) {
     for (const auto& row : fact.states) {
-      if (row.seq == first) return domain::decode_state(row.bytes);
+      if (row.seq == first) return *domain::decode_state(read_by_newer(RecordType::state, row.bytes));
     }
   }
   return std::nullopt;
@@ -80,13 +190,26 @@ Seq History::last_live(ShardId shard) const {
 }
 
 bool History::targets(const SeenEntry& control, const JobName& name, ShardId shard) const {
-  return control.shard == shard && control.name.kind == name.kind && control.name.id == name.id &&
+  return control.shard == shard && concerns(control, name);
+}
+
+bool History::concerns(const SeenEntry& control, const JobName& name) {
+  return control.name.kind == name.kind && control.name.id == name.id &&
          (control.name.key.empty() || control.name.key == name.key);
 }
 
+// Of what acted before the queue was resharded no copy is left.
+bool History::acts_on(const SeenEntry& control, const JobName& name, ShardId shard) const {
+  if (control.shard.queue == shard.queue) return targets(control, name, shard);
+  return !control.copied && same_queue(control.shard, shard) && concerns(control, name);
+}
+
 bool History::is_cancelled(const JobName& name, ShardId shard, Seq after, Seq through) const {
-  for (auto at = entries.upper_bound(after); at != entries.end() && at->first <= through; ++at) {
-    if (at->second.type == domain::EntryType::cancel && targets(at->second, name, shard)) return true;
+  const auto origin = entries.at(after).origin;
+  for (auto at = entries.upper_bound(origin); at != entries.end() && at->first <= through; ++at) {
+    const auto& control = at->second;
+    if (control.type != domain::EntryType::cancel || !acts_on(control, name, shard)) continue;
+    if (control.shard.queue != shard.queue || at->first > after) return true;
   }
   return false;
 }
@@ -101,8 +224,8 @@ bool History::has_live_cancel(const SeenEntry& entry) const {
 bool History::has_moves(const JobName& name, ShardId shard) const {
   return std::any_of(entries.begin(), entries.end(), [&](const auto& at) {
     const auto& entry = at.second;
-    if (entry.type == domain::EntryType::run_now) return targets(entry, name, shard);
-    return entry.type == domain::EntryType::revive && entry.shard == shard && entry.name == name;
+    if (entry.type == domain::EntryType::run_now) return acts_on(entry, name, shard);
+    return entry.type == domain::EntryType::revive && same_queue(entry.shard, shard) && entry.name == name;
   });
 }
 

@@ -36,7 +36,9 @@ struct SeenEntry {
   std::string payload;
   std::optional<Time> run_at;
   domain::JobOptions options;
-  bool live = true;  ///< still in the log
+  bool live = true;     ///< still in the log
+  Seq origin = 0;       ///< its number before its queue was resharded
+  bool copied = false;  ///< by a reshard
 
   bool is_payload() const { return type == domain::EntryType::push || type == domain::EntryType::revive; }
 };
@@ -69,9 +71,10 @@ struct SeenRun {
   Seq through = 0;  ///< what its owner had read when it chose the jobs
   std::shared_ptr<runtime::RunControl> control;
   bool returned = false;
-  bool cut = false;      ///< counts as ended: its node was stopped, has died, or lost its lease
-  bool crashed = false;  ///< its node has died
-  bool lent = false;     ///< listed as lent: any owner may hear of its end
+  bool cut = false;        ///< counts as ended: its node was stopped, has died, or lost its lease
+  bool crashed = false;    ///< its node has died
+  bool lent = false;       ///< listed as lent: any owner may hear of its end
+  std::vector<Seq> fresh;  ///< entries that it started first
 
   bool timed_out() const { return control && control->reason.load() == runtime::StopReason::timeout; }
 };
@@ -85,24 +88,39 @@ class History {
   /// Sees what was appended since.
   void read_log();
 
-  const QueueOptions& options(ShardId shard) const { return queues_.at(shard.queue - 1); }
+  /// Which queue it is, also of one that is resharded or was replaced.
+  std::size_t queue_of(ShardId shard) const;
+  bool same_queue(ShardId a, ShardId b) const { return queue_of(a) == queue_of(b); }
+  const QueueOptions& options(ShardId shard) const { return queues_.at(queue_of(shard)); }
   World& world() const { return world_; }
   store::memory::MemoryStore& store() const { return store_; }
+
+  /// What was in the queue is gone.
+  void removed(std::uint32_t queue);
+  /// `by` took its place: each key must have there what it had here, in its order.
+  void replaced(std::uint32_t queue, std::uint32_t by);
 
   std::map<Seq, SeenEntry> entries;
   std::vector<std::unique_ptr<SeenRun>> runs;
 
   /// The run as the store lists it.
   std::optional<domain::LentRun> lent_run(const domain::LentName& name) const;
+  /// It was never started.
+  void forget_run(const std::string& node, const runtime::RunName& name);
   SeenRun* find_run(const std::string& node, ShardId shard, std::uint64_t epoch, std::uint64_t no);
   std::optional<domain::JobState> state_of(ShardId shard, Seq first) const;
   bool any_live(const std::vector<Seq>& seqs) const;
   bool was_started(Seq seq) const { return started.contains(seq); }
   std::set<Seq> started;
+  /// A borrower has told the end of a run while its session was alive.
+  void note_end(const domain::LentEnd& end);
+  std::set<Seq> finished;  ///< entries of jobs that ended well by it
   /// The last payload entry of the shard that is still there.
   Seq last_live(ShardId shard) const;
 
   bool targets(const SeenEntry& control, const JobName& name, ShardId shard) const;
+  /// The same, over reshards.
+  bool acts_on(const SeenEntry& control, const JobName& name, ShardId shard) const;
   /// A cancel of the job behind `after` and up to `through`.
   bool is_cancelled(const JobName& name, ShardId shard, Seq after, Seq through) const;
   bool has_live_cancel(const SeenEntry& entry) const;
@@ -114,13 +132,20 @@ class History {
   struct Totals {
     std::uint64_t pushed = 0, runs = 0, commits = 0, stale = 0, unknown = 0, crashes = 0, pauses = 0,
                   jumps = 0, partitions = 0, stops = 0, joins = 0, rebuilds = 0, takeovers = 0, died = 0,
-                  lost_leases = 0, cancels = 0, revived = 0, orders = 0, lent = 0, kept = 0, set_aside = 0;
+                  lost_leases = 0, cancels = 0, revived = 0, orders = 0, lent = 0, kept = 0, set_aside = 0,
+                  recalled = 0, reshards = 0, unreadable = 0, newer = 0;
   } totals;
 
  private:
   World& world_;
   store::memory::MemoryStore& store_;
   const std::vector<QueueOptions>& queues_;
+  static bool concerns(const SeenEntry& control, const JobName& name);
+  using Keys = std::map<std::string, std::vector<Seq>>;
+  Keys payloads_of(std::uint32_t queue) const;
+  void follow(const std::map<Seq, Seq>& moved);
+
+  mutable std::map<std::uint32_t, std::size_t> numbers_;  // of definitions
   Seq seen_ = 0;
 };
 

@@ -2,6 +2,8 @@
 
 #include <ordo/error.hpp>
 
+#include "simulation/versions.h"
+
 namespace ordo::simulation {
 
 using domain::EntryType;
@@ -44,18 +46,17 @@ void SimClient::step() {
 void SimClient::act() {
   const auto at = world_.random.below(queues_.size());
   const auto& queue = queues_[at];
-  const auto number = static_cast<std::uint32_t>(at + 1);
   switch (world_.random.below(24)) {
     case 0:
     case 1:
-      return control(queue, number, EntryType::cancel);
+      return control(queue, EntryType::cancel);
     case 2:
-      return control(queue, number, EntryType::run_now);
+      return control(queue, EntryType::run_now);
     case 3:
     case 4:
-      return change_dead(queue, number, true);
+      return change_dead(queue, true);
     case 5:
-      return change_dead(queue, number, false);
+      return change_dead(queue, false);
     case 6:
       world_.say("{} pauses {}", name_, queue.name);
       store_->set_paused(queue.name, true);
@@ -65,12 +66,12 @@ void SimClient::act() {
       store_->set_paused(queue.name, false);
       return;
     default:
-      return push(queue, number);
+      return push(queue);
   }
 }
 
-void SimClient::push(const QueueOptions& queue, std::uint32_t number) {
-  std::vector<store::NewEntry> entries;
+void SimClient::push(const QueueOptions& queue) {
+  std::vector<Wish> wishes;
   for (auto count = 1 + world_.random.below(4); count > 0; --count) {
     const auto id = "i" + std::to_string(world_.random.below(8));
     const auto key = world_.chance(2) ? id : "k" + std::to_string(world_.random.below(3));
@@ -86,45 +87,81 @@ void SimClient::push(const QueueOptions& queue, std::uint32_t number) {
     if (world_.chance(40)) entry.run_at = world_.wall() + seconds{61} + world_.upto(seconds{20});
     if (world_.chance(5)) entry.options.priority = static_cast<std::int32_t>(world_.random.below(3)) * 100;
     if (world_.chance(12)) entry.options.timeout = seconds{1} + world_.upto(seconds{3});
-    entries.push_back({{number, domain::shard_of(key, queue.shards)}, domain::encode(entry)});
+    auto bytes = domain::encode(entry);
+    if (is_newer && ++pushes_ % 5 == 0) bytes = made_newer(RecordType::entry, std::move(bytes));
+    if (is_hostile && ++pushes_ % 4 == 0) wishes.push_back({queue.name, key, garbage(bytes)});
+    wishes.push_back({queue.name, key, std::move(bytes)});
   }
-  send(std::move(entries));
+  send(std::move(wishes));
 }
 
-void SimClient::control(const QueueOptions& queue, std::uint32_t number, EntryType type) {
+// What another program, or a failing disk, may put there. Its chances are its own: kept seeds stay.
+std::string SimClient::garbage(std::string bytes) {
+  do {
+    switch (junk_.below(4)) {
+      case 0:
+        bytes.resize(junk_.below(8));
+        break;
+      case 1:
+        for (auto& byte : bytes) byte = static_cast<char>(junk_.below(256));
+        break;
+      case 2:
+        bytes.resize(bytes.size() / 2);
+        break;
+      default:
+        bytes[0] = static_cast<char>(junk_.below(256));
+        bytes.resize(1 + junk_.below(6), static_cast<char>(junk_.below(256)));
+    }
+  } while (domain::decode_entry(bytes) || domain::decode_entry(bytes).needs() != 0);
+  return bytes;
+}
+
+void SimClient::control(const QueueOptions& queue, EntryType type) {
   const auto id = "i" + std::to_string(world_.random.below(8));
+  // No throw of the dice: kept seeds stay.
+  const auto turn = controls_++;
+  const auto key = turn % 2 == 0 ? "" : turn % 4 == 1 ? id : "k" + std::to_string(turn / 4 % 3);
   domain::Entry entry;
   entry.type = type;
-  entry.kind = queue.name;
+  entry.kind = turn % 3 == 2 ? std::string_view("other") : queue.name;
+  entry.key = key;
   entry.id = id;
-  std::vector<store::NewEntry> entries;
-  for (std::uint32_t i = 0; i < queue.shards; ++i) entries.push_back({{number, i}, domain::encode(entry)});
   if (type == EntryType::cancel) ++history_.totals.cancels;
-  send(std::move(entries));
+  send({{queue.name, key, domain::encode(entry)}});
 }
 
-// Of unknown outcome: sent again with the same ids until it is known to be stored.
-void SimClient::send(std::vector<store::NewEntry> entries) {
+// Of unknown outcome, or too late for the shards that were: sent again with the same ids until it is known to
+// be stored.
+void SimClient::send(std::vector<Wish> wishes) {
   ++unanswered_;
-  auto copy = entries;
-  store_->append(std::move(copy), [this, entries = std::move(entries)](const std::exception_ptr& error) {
+  std::vector<store::NewEntry> entries;
+  const auto list = history_.store().queues();
+  for (const auto& wish : wishes) {
+    const auto& queue = *list.find(wish.queue);
+    for (std::uint32_t i = 0; i < queue.shards; ++i) {
+      if (wish.key.empty() || i == domain::shard_of(wish.key, queue.shards))
+        entries.push_back({{queue.number, i}, wish.bytes});
+    }
+  }
+  store_->append(std::move(entries), [this, wishes = std::move(wishes)](const std::exception_ptr& error) {
     if (!error) {
       --unanswered_;
       return;
     }
-    world_.later(milliseconds{50} + world_.upto(milliseconds{500}), [this, entries] {
+    world_.later(milliseconds{50} + world_.upto(milliseconds{500}), [this, wishes] {
       if (dead_) return;
       --unanswered_;
-      send(entries);
+      send(wishes);
     });
   });
 }
 
-void SimClient::change_dead(const QueueOptions&, std::uint32_t number, bool revive) {
+void SimClient::change_dead(const QueueOptions& queue, bool revive) {
+  const auto number = history_.store().queues().find(queue.name)->number;
   std::vector<std::uint64_t> nos;
   std::vector<store::NewEntry> entries;
   for (const auto& row : store_->dead(number, 0, 5)) {
-    const auto dead = domain::decode_dead(row.bytes);
+    const auto dead = *domain::decode_dead(row.bytes);
     domain::Entry entry;
     entry.type = EntryType::revive;
     entry.kind = dead.kind;
@@ -134,7 +171,7 @@ void SimClient::change_dead(const QueueOptions&, std::uint32_t number, bool revi
     entry.options = dead.options;
     entry.payload = dead.payload;
     nos.push_back(row.no);
-    entries.push_back({row.shard, domain::encode(entry)});
+    entries.push_back({row.shard, dead.is_entry ? dead.payload : domain::encode(entry)});
   }
   if (nos.empty()) return;
   if (revive) {

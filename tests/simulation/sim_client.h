@@ -22,14 +22,22 @@ class SimClient {
   void heal() { store_->heal(); }
 
   std::function<void()> on_change;
+  bool is_hostile = false;  ///< it puts bytes into the logs that are no entries
+  bool is_newer = false;    ///< it is of the next version: some of what it pushes older nodes must not guess
 
  private:
+  /// What is to be stored, wherever its key belongs when it is sent; without a key in every shard.
+  struct Wish {
+    std::string queue, key, bytes;
+  };
+
   void step();
   void act();
-  void push(const QueueOptions& queue, std::uint32_t number);
-  void control(const QueueOptions& queue, std::uint32_t number, domain::EntryType type);
-  void send(std::vector<store::NewEntry> entries);
-  void change_dead(const QueueOptions& queue, std::uint32_t number, bool revive);
+  void push(const QueueOptions& queue);
+  std::string garbage(std::string bytes);
+  void control(const QueueOptions& queue, domain::EntryType type);
+  void send(std::vector<Wish> wishes);
+  void change_dead(const QueueOptions& queue, bool revive);
 
   const std::string name_;
   World& world_;
@@ -39,6 +47,9 @@ class SimClient {
   int left_;
   int unanswered_ = 0;
   int payloads_ = 0;
+  int controls_ = 0;
+  int pushes_ = 0;
+  Random junk_{7};
   bool dead_ = false;
   Actor* actor_;
 };

@@ -52,15 +52,21 @@ SimNode::~SimNode() {
 void SimNode::build() {
   pool_.node = id();
   pool_.on_submit = [this](const auto& assignment) { saw_submit(assignment); };
+  pool_.on_recall = [this](const auto& name) {
+    world_.say("{} takes back run {} of shard {}.{}", id(), name.no, name.shard.queue, name.shard.index);
+    history_.forget_run(id(), name);
+  };
   pool_.on_end = [this] { poke(engine_actor_); };
   pool_.on_kill = [this] { dying_ = true; };
   store_->on_answer = [this] { poke(engine_actor_); };
   store_->on_stall = [this] { stall(); };
+  store_->holds_leases = [this] { return lease_.valid(); };
 
   engine_ = std::make_unique<runtime::Engine>(plan_.options, *store_, clock_, Random(world_.random.next()),
                                               lease_, pool_, engine_hooks());
   pool_.inbox = &engine_->inbox();
   runtime::NodeFacts facts{"host", 1, plan_.options.threads, clock_.wall(), plan_.kinds, false};
+  facts.level = plan_.level;
   std::vector<std::pair<std::string, std::uint32_t>> shards;
   std::size_t own_pools = 0;
   for (const auto& queue : plan_.queues) {
@@ -104,10 +110,16 @@ runtime::EngineHooks SimNode::engine_hooks() {
     keeper_->released(shard, lease);
     poke(keeper_actor_);
   };
+  hooks.refused = hooks.released;
+  hooks.newer = [this](auto shard, std::uint16_t needs) {
+    keeper_->leave_to_newer(shard, needs);
+    poke(keeper_actor_);
+  };
   hooks.lent = [this] {
     keeper_->wake_others();
     poke(keeper_actor_);
   };
+  hooks.read_on = [this] { store_->wake(); };
   hooks.lease_lost = [this] {
     ++history_.totals.lost_leases;
     if (plan_.dies_with_lease) dying_ = true;
@@ -126,17 +138,25 @@ runtime::KeeperHooks SimNode::keeper_hooks() {
         [&](News& news) { news.release.insert(news.release.end(), shards.begin(), shards.end()); });
     poke(engine_actor_);
   };
+  hooks.gone = [this](auto shard, auto lease) {
+    follower_->lose(shard, lease);
+    poke(follower_actor_);
+  };
   hooks.definitions = [this](const store::QueueList& list) {
-    engine_->set_definitions(list);
-    engine_->inbox().post([](News& news) { news.calls.emplace_back([] {}); });
+    engine_->inbox().post([&](News& news) { news.definitions = list; });
     poke(engine_actor_);
   };
-  hooks.kinds_elsewhere = [this](auto kinds) { engine_->set_elsewhere(std::move(kinds)); };
+  hooks.kinds_elsewhere = [this](auto kinds) {
+    engine_->inbox().post([&](News& news) { news.elsewhere = std::move(kinds); });
+    poke(engine_actor_);
+  };
   hooks.neighbours = [this](runtime::Neighbours neighbours) {
+    follower_->looked(neighbours.look);
     engine_->inbox().post([&](News& news) { news.neighbours = std::move(neighbours); });
     poke(engine_actor_);
   };
   hooks.rooms = [this] { return engine_->rooms(); };
+  hooks.unable = [this] { return engine_->facts().unable; };
   hooks.may_claim = [this] { return !lease_.lost() && engine_->zombies() == 0; };
   return hooks;
 }
@@ -175,7 +195,7 @@ void SimNode::tick_follower() {
   const auto seen = wakes_;
   try {
     const auto found = follower_->tick();
-    if (found == Found::something) poke(engine_actor_);
+    poke(engine_actor_);
     if (found == Found::a_wake) poke(keeper_actor_);
     const bool more = found == Found::something || wakes_ != seen;
     follower_actor_->wake_at(world_.now() + (more ? Duration{0} : plan_.options.poll_interval));
@@ -210,7 +230,9 @@ void SimNode::tick_keeper() {
     } else {
       wait = keeper_->tick();
     }
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    // Its config names another number of shards than there are by now.
+    if (error.kind() == ErrorKind::invalid_argument) dying_ = true;
   }
   keeper_actor_->wake_at(world_.now() + std::max<Duration>(wait, milliseconds{1}));
 }
@@ -267,6 +289,7 @@ void SimNode::pause(Duration time) {
   world_.say("{} is paused for {} ms", id(), time.count() / 1000);
   ++history_.totals.pauses;
   const auto until = world_.now() + time;
+  stop_by_ += time;
   for (Actor* actor :
        {engine_actor_, follower_actor_, fetcher_actor_, keeper_actor_, pool_actor_, stop_actor_}) {
     actor->asleep_until = until;
@@ -383,8 +406,13 @@ void SimNode::look_at_group(ShardId shard) {
   if (!lease_.valid()) return;
   const auto& group = history_.options(shard).group;
   if (group.empty()) return;
+  std::set<std::uint32_t> hidden;
+  for (const auto& queue : history_.store().queues().queues) {
+    if (queue.is_hidden()) hidden.insert(queue.number);
+  }
   for (const auto& row : history_.store().shards()) {
     if (history_.options(row.shard).group != group || row.owner == id()) continue;
+    if (hidden.contains(row.shard.queue)) continue;
     world_.fail("{} chooses a run of shard {}.{} while shard {}.{} of its group is at '{}'", id(),
                 shard.queue, shard.index, row.shard.queue, row.shard.index, row.owner);
   }
@@ -394,7 +422,13 @@ void SimNode::saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment&
   checkers_.overlap.started(*run);
   checkers_.order.started(*run, chosen);
   checkers_.start.started(*run, assignment, chosen);
-  for (const auto& job : run->jobs) history_.started.insert(job.seqs.begin(), job.seqs.end());
+  for (const auto& job : run->jobs) {
+    for (const auto seq : job.seqs) {
+      if (history_.finished.contains(seq))
+        world_.fail("{} runs entry {} again, whose end its borrower has told in time", id(), seq);
+      if (history_.started.insert(seq).second) run->fresh.push_back(seq);
+    }
+  }
   history_.runs.push_back(std::move(run));
 }
 

@@ -23,6 +23,7 @@ struct NodePlan {
   StoreFaults faults;
   std::size_t prefetch = 1;
   bool compares = true;          ///< with rebuilds: all payloads are in memory
+  std::uint16_t level = 1;       ///< of the stored formats that it knows
   bool dies_with_lease = false;  ///< as `ordo work` does when runs outlive the leases
 };
 
@@ -33,6 +34,7 @@ class SimNode {
   ~SimNode();
 
   const std::string& id() const { return plan_.id; }
+  Duration lease() const { return plan_.options.lease; }
 
   /// Stops the process for a while (SIGSTOP, a machine that swaps).
   void pause(Duration time);

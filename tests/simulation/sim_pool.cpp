@@ -18,7 +18,43 @@ SimPool::SimPool(World& world, Clock& clock, History& history, const WorkPlan& p
   for (const auto count : threads) threads_.emplace_back(count);
 }
 
-std::size_t SimPool::prefetch(std::size_t) const { return prefetch_; }
+bool SimPool::is_overdue(const Thread& thread) const {
+  return thread.run && world_.now() - thread.run->started > runtime::kOverdue;
+}
+
+void SimPool::look(std::size_t pool, std::vector<std::size_t>& room) const {
+  room.clear();
+  for (const auto& thread : threads_[pool]) room.push_back(is_overdue(thread) ? 1 : prefetch_);
+}
+
+std::vector<runtime::RunName> SimPool::take_back(std::size_t pool,
+                                                 const std::function<bool(const Run&)>& which) {
+  std::vector<runtime::RunName> names;
+  std::erase_if(waiting_[pool], [&](const auto& run) {
+    const bool taken = which(*run);
+    if (taken) names.push_back({run->assignment.shard, run->assignment.epoch, run->assignment.no});
+    return taken;
+  });
+  for (const auto& name : names) on_recall(name);
+  return names;
+}
+
+std::vector<runtime::RunName> SimPool::recall(std::size_t pool,
+                                              const std::function<bool(const Assignment&)>& which) {
+  return take_back(pool, [&](const Run& run) { return which(run.assignment); });
+}
+
+std::vector<runtime::RunName> SimPool::recall_overdue(std::size_t pool) {
+  const auto& threads = threads_[pool];
+  const bool all = std::ranges::all_of(threads, [&](const auto& thread) { return is_overdue(thread); });
+  return take_back(pool, [&](const Run& run) {
+    return run.thread < 0 ? all : is_overdue(threads[static_cast<std::size_t>(run.thread)]);
+  });
+}
+
+Duration SimPool::overdue_in(std::size_t pool) const {
+  return waiting_[pool].empty() ? Duration::max() : runtime::kOverdue + std::chrono::microseconds{1};
+}
 
 void SimPool::submit(std::size_t pool, int thread, std::vector<Assignment> runs) {
   for (auto& assignment : runs) {
@@ -58,6 +94,7 @@ Duration SimPool::step() {
 
 void SimPool::start(Thread& thread, std::unique_ptr<Run> run) {
   auto& control = *run->assignment.control;
+  run->started = world_.now();
   control.started_us.store(std::max<std::int64_t>(clock_.steady().count(), 1));
   if (control.stop.stop_requested()) {
     run->end = End::stopped;

@@ -29,13 +29,18 @@ class SimPool final : public runtime::RunSink {
   runtime::Inbox* inbox = nullptr;
   /// Sees each assignment as it is handed over.
   std::function<void(const runtime::Assignment&)> on_submit;
+  std::function<void(const runtime::RunName&)> on_recall;
   std::function<void()> on_end;
   std::function<void()> on_kill;
   std::string node;
 
-  std::size_t prefetch(std::size_t pool) const override;
   std::size_t threads(std::size_t pool) const override { return threads_[pool].size(); }
+  void look(std::size_t pool, std::vector<std::size_t>& room) const override;
   void submit(std::size_t pool, int thread, std::vector<runtime::Assignment> runs) override;
+  std::vector<runtime::RunName> recall(std::size_t pool,
+                                       const std::function<bool(const runtime::Assignment&)>& which) override;
+  std::vector<runtime::RunName> recall_overdue(std::size_t pool) override;
+  Duration overdue_in(std::size_t pool) const override;
 
   /// Starts and ends what is due; when it wants to go on.
   Duration step();
@@ -48,6 +53,7 @@ class SimPool final : public runtime::RunSink {
   struct Run {
     runtime::Assignment assignment;
     int thread = -1;
+    Duration started{};
     Duration ends_at{};
     End end = End::as_planned;
     bool hears_stop = false;
@@ -57,6 +63,8 @@ class SimPool final : public runtime::RunSink {
     std::unique_ptr<Run> run;
   };
 
+  bool is_overdue(const Thread& thread) const;
+  std::vector<runtime::RunName> take_back(std::size_t pool, const std::function<bool(const Run&)>& which);
   std::unique_ptr<Run> next(std::size_t pool, std::size_t thread);
   void start(Thread& thread, std::unique_ptr<Run> run);
   void end(std::unique_ptr<Run> run);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "domain/fields.h"
+
 namespace ordo::simulation {
 
 using std::chrono::milliseconds;
@@ -16,6 +18,9 @@ Simulation::Simulation(std::uint64_t seed, bool print) : world_(seed, print) {
     faults_.slowest = world_.upto(world_.chance(4) ? milliseconds{3000} : milliseconds{100});
   if (world_.chance(3)) faults_.max_rows = 1 + random.below(8);
   if (seed % 4 == 3) faults_.max_delta_rows = 1 + seed / 4 % 4;  // no throw of the dice: kept seeds stay
+  unlike_leases_ = seed % 3 == 1;
+  reshards_sometimes_ = seed % 4 == 2;
+  faults_.forgets_leases = seed % 5 == 3;
   work_.longest = world_.chance(4) ? seconds{8} : milliseconds{500};
   work_.kills = world_.chance(4);
   mixed_kinds_ = world_.chance(4);
@@ -27,11 +32,15 @@ Simulation::Simulation(std::uint64_t seed, bool print) : world_(seed, print) {
   world_.on_time = [this] {
     for (auto& node : nodes_) node->look_at_lease();
   };
+  are_hostile_ = seed % 5 == 1 && !reshards_sometimes_;  // no throws of the dice either
+  has_newer_ = seed % 7 == 2 && !reshards_sometimes_;
   for (const auto& queue : queues_) store_.define(queue.name, queue.shards);
   for (auto count = 1 + random.below(3); count > 0; --count) start_node();
   for (auto i = 1 + random.below(2); i > 0; --i) {
     auto client = std::make_unique<SimClient>("client-" + std::to_string(i), world_, history_, checkers_,
                                               faults_, queues_, 10 + static_cast<int>(random.below(20)));
+    client->is_hostile = are_hostile_;
+    client->is_newer = has_newer_ && i == 1;
     client->on_change = [this] {
       for (auto& node : nodes_) node->woken();
     };
@@ -75,7 +84,14 @@ NodePlan Simulation::plan_node() {
   plan.id = "node-" + std::to_string(++started_);
   plan.options = node_options_;
   plan.queues = queues_;
-  plan.faults = world_.calm ? StoreFaults{} : faults_;
+  const auto list = store_.queues();
+  for (auto& queue : plan.queues) queue.shards = list.find(queue.name)->shards;
+  if (unlike_leases_) plan.options.lease = seconds{1 + world_.random.below(8)};
+  plan.faults = faults_;
+  if (has_newer_ && (world_.calm || started_ % 2 == 0)) {
+    plan.level = static_cast<std::uint16_t>(domain::format_level() + 1);
+    plan.faults.newer = true;
+  }
   plan.prefetch = world_.chance(4) ? 3 : 1;
   plan.compares = node_options_.payload_cache >= 1U << 20;
   plan.dies_with_lease = world_.chance(2);
@@ -112,12 +128,72 @@ void Simulation::turmoil() {
     breaker->wake_at(world_.now() + world_.upto(seconds{3}));
   });
   breaker->outside = true;
+  Actor* forgetter = nullptr;
+  if (faults_.forgets_leases) {
+    forgetter = world_.add("failover", [this, &forgetter] {
+      forget_leases();
+      forgetter->wake_at(world_.now() + world_.upto(seconds{20}));
+    });
+    forgetter->outside = true;
+  }
+  Actor* operator_ = nullptr;
+  if (reshards_sometimes_) {
+    operator_ = world_.add("operator", [this, &operator_] {
+      look_at_reshard();
+      operator_->wake_at(world_.now() + world_.upto(reshard_ != nullptr ? seconds{10} : seconds{20}));
+    });
+    operator_->outside = true;
+    operator_->due = world_.now() + world_.upto(seconds{20});
+  }
   const auto until = world_.now() + seconds{20} + world_.upto(seconds{40});
   while (world_.now() < until && !world_.failed() && world_.step()) {
     bury_the_dead();
     if (world_.steps() % 16 == 0) checkers_.counts.look();
   }
   breaker->gone = true;
+  if (forgetter != nullptr) forgetter->gone = true;
+  if (operator_ != nullptr) operator_->gone = true;
+}
+
+bool Simulation::is_resharded() {
+  const auto list = store_.queues();
+  return reshard_ != nullptr || std::ranges::any_of(list.queues, [](const auto& queue) {
+           return queue.closed || queue.is_hidden();
+         });
+}
+
+// One that died is run again, with another number perhaps.
+void Simulation::look_at_reshard() {
+  if (reshard_ != nullptr) {
+    if (reshard_->is_over()) {
+      reshard_ = nullptr;
+    } else if (!world_.calm && world_.chance(3)) {
+      reshard_->kill();
+      reshard_ = nullptr;
+    }
+    return;
+  }
+  start_reshard(queues_[world_.random.below(queues_.size())].name);
+}
+
+void Simulation::start_reshard(const std::string& queue) {
+  const auto fail_one_in = faults_.fail_one_in == 0 ? 0 : 10 * faults_.fail_one_in;
+  reshard_ =
+      std::make_unique<SimReshard>("reshard-" + std::to_string(++reshards_), world_, history_, checkers_,
+                                   StoreFaults{.fail_one_in = fail_one_in}, node_options_.lease, queue,
+                                   1 + static_cast<std::uint32_t>(world_.random.below(4)));
+  reshard_->on_change([this] {
+    for (auto& node : nodes_) node->woken();
+  });
+}
+
+// A server went back: shards stay with their nodes, under leases that these do not know.
+void Simulation::forget_leases() {
+  for (const auto& row : store_.shards()) {
+    if (row.owner.empty() || world_.chance(2)) continue;
+    world_.say("the lease of shard {}.{} is forgotten", row.shard.queue, row.shard.index);
+    store_.forget_lease(row.shard);
+  }
 }
 
 SimNode* Simulation::some_node() {
@@ -127,7 +203,7 @@ SimNode* Simulation::some_node() {
 void Simulation::break_something() {
   auto& totals = history_.totals;
   SimNode* node = some_node();
-  const auto lease = node_options_.lease;
+  const auto lease = node == nullptr ? node_options_.lease : node->lease();
   switch (world_.random.below(10)) {
     case 0:
     case 1:
@@ -186,15 +262,29 @@ void Simulation::bury_the_dead() {
 void Simulation::calm_down() {
   world_.say("calm");
   world_.calm = true;
-  faults_ = {};
+  faults_ = {.forgets_leases = faults_.forgets_leases};
   work_.ends_well = true;
   for (auto& node : nodes_) node->heal();
   for (auto& client : clients_) client->heal();
+  if (reshard_ != nullptr) reshard_->heal();
   // A shard waits for the kinds its owner has no code for while another node has it.
   for (auto& node : nodes_) {
     if (mixed_kinds_) node->stop();
   }
   start_node();
+}
+
+// What was begun is ended by whoever runs it again.
+void Simulation::finish_reshards() {
+  if (reshard_ != nullptr && reshard_->is_over()) reshard_ = nullptr;
+  if (reshard_ != nullptr || !reshards_sometimes_) return;
+  for (const auto& queue : store_.queues().queues) {
+    if (!queue.closed && !queue.is_hidden()) continue;
+    auto name = queue.name;
+    if (queue.is_hidden()) name.pop_back();
+    start_reshard(name);
+    return;
+  }
 }
 
 bool Simulation::clients_are_done() const {
@@ -209,7 +299,7 @@ bool Simulation::store_is_empty() {
 bool Simulation::counts_are_zero() {
   const auto rows = store_.shards();
   return std::all_of(rows.begin(), rows.end(), [](const auto& row) {
-    const auto counts = domain::decode_counts(row.counts);
+    const auto counts = *domain::decode_counts(row.counts);
     return counts.queued() + counts.running == 0;
   });
 }
@@ -217,12 +307,14 @@ bool Simulation::counts_are_zero() {
 void Simulation::settle() {
   const auto give_up = world_.now() + minutes{10};
   bool resumed = false;
-  while (!(resumed && store_is_empty() && counts_are_zero())) {
+  while (!(resumed && !is_resharded() && store_is_empty() && counts_are_zero())) {
     if (!world_.step() || world_.now() > give_up) {
       world_.fail("it does not come to an end");
     }
     if (world_.failed()) return look_at_the_end();
     bury_the_dead();
+    if (nodes_.empty()) start_node();
+    finish_reshards();
     if (resumed || !clients_are_done()) continue;
     resumed = true;
     for (const auto& queue : queues_) store_.set_paused(queue.name, false);
@@ -259,7 +351,7 @@ void Simulation::look_at_the_end() {
   }
   for (const auto& node : nodes_) node->describe();
   for (const auto& row : store_.shards()) {
-    const auto counts = domain::decode_counts(row.counts);
+    const auto counts = *domain::decode_counts(row.counts);
     world_.say("shard {}.{} owner '{}' queued {} running {}", row.shard.queue, row.shard.index, row.owner,
                counts.queued(), counts.running);
   }

@@ -6,6 +6,7 @@
 
 #include "simulation/sim_client.h"
 #include "simulation/sim_node.h"
+#include "simulation/sim_reshard.h"
 
 namespace ordo::simulation {
 
@@ -50,7 +51,19 @@ class Simulation {
   NodeOptions node_options_;
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::vector<std::unique_ptr<SimClient>> clients_;
+  std::unique_ptr<SimReshard> reshard_;
+  int reshards_ = 0;
+  bool reshards_sometimes_ = false;
+  void forget_leases();
+  void look_at_reshard();
+  void start_reshard(const std::string& queue);
+  void finish_reshards();
+  bool is_resharded();
+
   bool mixed_kinds_ = false;
+  bool unlike_leases_ = false;
+  bool are_hostile_ = false;   ///< producers
+  bool has_newer_ = false;     ///< nodes and producers of the next version
   bool known_deaths_ = false;  ///< the store sees at once that a process has ended
   int started_ = 0;
 };

@@ -13,10 +13,10 @@ namespace ordo::simulation {
 namespace {
 
 // Seeds that have found something, for ever.
-constexpr std::uint64_t kKeptSeeds[] = {5,    10,    11,    13,    17,    21,    23,    24,   26,   29,
-                                        30,   31,    33,    37,    40,    41,    57,    58,   66,   70,
-                                        94,   121,   138,   140,   739,   1252,  1405,  1449, 2599, 3311,
-                                        3883, 15653, 16919, 19944, 49691, 58018, 212559};
+constexpr std::uint64_t kKeptSeeds[] = {
+    5,    10,    11,    13,    17,    21,    23,     24,   26,   29,   30,   31,    33,    37,   40,
+    41,   57,    58,    66,    70,    94,    121,    138,  140,  739,  1252, 1405,  1449,  2599, 3311,
+    3883, 15653, 16919, 19944, 49691, 58018, 212559, 5011, 5138, 5158, 5346, 31103, 104260};
 
 constexpr std::uint64_t kDefaultSeeds =
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -75,6 +75,10 @@ class SimulationTest : public ::testing::Test {
     sum.lent += more.lent;
     sum.kept += more.kept;
     sum.set_aside += more.set_aside;
+    sum.recalled += more.recalled;
+    sum.reshards += more.reshards;
+    sum.unreadable += more.unreadable;
+    sum.newer += more.newer;
   }
 };
 
@@ -97,8 +101,10 @@ TEST_F(SimulationTest, ManySeeds) {
       "cancels\n"
       "%llu crashes, %llu pauses, %llu jumps, %llu partitions, %llu stops, %llu take-overs, %llu leases lost "
       "with runs\n"
-      "%llu runs lent to idle nodes, %llu kept while their shard moved, %llu entries set aside\n"
-      "%llu rebuilds and %llu orders compared\n",
+      "%llu runs lent to idle nodes, %llu kept while their shard moved, %llu entries set aside, %llu runs "
+      "taken back\n"
+      "%llu entries that nobody can read, %llu that take a newer node\n"
+      "%llu reshards; %llu rebuilds and %llu orders compared\n",
       static_cast<unsigned long long>(sum.pushed), static_cast<unsigned long long>(sum.runs),
       static_cast<unsigned long long>(sum.commits), static_cast<unsigned long long>(sum.stale),
       static_cast<unsigned long long>(sum.unknown), static_cast<unsigned long long>(sum.died),
@@ -108,6 +114,8 @@ TEST_F(SimulationTest, ManySeeds) {
       static_cast<unsigned long long>(sum.stops), static_cast<unsigned long long>(sum.takeovers),
       static_cast<unsigned long long>(sum.lost_leases), static_cast<unsigned long long>(sum.lent),
       static_cast<unsigned long long>(sum.kept), static_cast<unsigned long long>(sum.set_aside),
+      static_cast<unsigned long long>(sum.recalled), static_cast<unsigned long long>(sum.unreadable),
+      static_cast<unsigned long long>(sum.newer), static_cast<unsigned long long>(sum.reshards),
       static_cast<unsigned long long>(sum.rebuilds), static_cast<unsigned long long>(sum.orders));
 }
 

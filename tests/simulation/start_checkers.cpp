@@ -17,7 +17,8 @@ std::string text(const JobName& name) { return name.kind + "/" + name.key + "/" 
 
 void OverlapChecker::started(const SeenRun& run) {
   for (const auto& other : history_.runs) {
-    if (other.get() == &run || other->shard != run.shard || other->returned || other->crashed) continue;
+    if (other.get() == &run || !history_.same_queue(other->shard, run.shard)) continue;
+    if (other->returned || other->crashed) continue;
     if (other->cut && other->node != run.node && run.fence > other->fence) continue;
     for (const auto& theirs : other->jobs) {
       for (const auto& ours : run.jobs) {
@@ -63,7 +64,7 @@ void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job, Time 
   std::set<Seq> seen;  // a job's last run counts
   for (auto at = history_.runs.rbegin(); at != history_.runs.rend(); ++at) {
     const auto& other = *at;
-    if (other.get() == &run || other->shard != run.shard) continue;
+    if (other.get() == &run || !history_.same_queue(other->shard, run.shard)) continue;
     for (const auto& holder : other->jobs) {
       if (holder.name.key != job.name.key || holder.seqs.empty()) continue;
       const bool later =

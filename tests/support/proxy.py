@@ -15,23 +15,29 @@ class End:
         self.socket, self.other = connection, None
         self.unsent = b""
         self.is_over = False  # the other side has closed: so will this, once all is sent
+        self.is_dropped = False
 
     def events(self):
+        if self.is_dropped:
+            return 0
         reads = not self.other.unsent and not self.other.is_over
         return selectors.EVENT_READ * reads | selectors.EVENT_WRITE * bool(self.unsent)
 
 
 class Proxy:
-    """Hands everything on between a port of loopback and a unix socket, until it is told otherwise."""
+    """Hands everything on between a port of `address` and `target`, the path of a unix socket or (host, port), until it
+    is told otherwise."""
 
-    def __init__(self, target):
-        self.target = str(target)
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=200)
+    def __init__(self, target, address="127.0.0.1"):
+        self.target = target if isinstance(target, tuple) else str(target)
+        self.listener = socket.create_server((address, 0), backlog=200)
         self.port = self.listener.getsockname()[1]
         self.ends = {}               # of clients, as they came
         self.orders = collections.deque()
         self.refuse_until = 0
         self.silent_until = 0        # nothing passes, in no direction; nobody is told
+        self.orphans = []            # ends of clients that nobody reads
+        self.wires, self.tripped = collections.deque(), 0
         self.is_closed = False
         self.bell, self.ear = socket.socketpair()
         self.selector = selectors.DefaultSelector()
@@ -46,10 +52,39 @@ class Proxy:
         self.orders.append((choose, time.monotonic() + refuse_s))
         self.bell.send(b"!")
 
+    def cut_at(self, text, reaches_server):
+        """The next connection on which a client says `text` is cut: before the server has heard it, or behind."""
+        self.wires.append((text, reaches_server))
+
+    def forget(self):
+        """Connections that are there stay open for their clients, and nothing passes there any more."""
+        def choose(ends):
+            for end in ends:
+                self.orphans.append(end.socket)
+                for side in (end, end.other):
+                    self.ends.pop(side, None)
+                    if side.socket in self.selector.get_map():
+                        self.selector.unregister(side.socket)
+                end.other.socket.close()
+            return []
+        self.cut(choose)
+
     def be_silent(self, seconds):
         """Like a network that has lost its way: connections stay open, new ones are taken, nothing passes."""
         self.silent_until = time.monotonic() + seconds
         self.bell.send(b"!")
+
+    def drop_flows(self):
+        """Like a router that has forgotten them: connections stay open, nothing passes; new ones are served."""
+        self.orders.append((self.drop, 0))
+        self.bell.send(b"!")
+
+    def drop(self, ends):
+        for end in ends:
+            for side in (end, end.other):
+                side.is_dropped = True
+                self.watch(side)
+        return []
 
     def close(self):
         self.is_closed = True
@@ -70,10 +105,12 @@ class Proxy:
                     self.accept()
                 elif key.fileobj is self.ear:
                     self.hear()
-                elif key.data.socket.fileno() >= 0:  # not closed just now
+                elif min(key.data.socket.fileno(), key.data.other.socket.fileno()) >= 0 and not key.data.is_dropped:  # not just now
                     self.move(key.data, events)
         for end in list(self.ends):
             self.end(end)
+        for orphan in self.orphans:
+            orphan.close()
 
     def hear(self):
         if not select.select([self.ear], [], [], 0)[0]:
@@ -90,7 +127,7 @@ class Proxy:
             client = self.listener.accept()[0]
         except OSError:
             return
-        server = socket.socket(socket.AF_UNIX)
+        server = socket.socket(socket.AF_INET if isinstance(self.target, tuple) else socket.AF_UNIX)
         try:
             if time.monotonic() < self.refuse_until:
                 raise ConnectionRefusedError
@@ -114,6 +151,11 @@ class Proxy:
             elif events & selectors.EVENT_READ:
                 end.other.unsent = end.socket.recv(1 << 16)
                 end.other.is_over = not end.other.unsent
+                if self.wires and end in self.ends and self.wires[0][0] in end.other.unsent:
+                    if self.wires.popleft()[1]:
+                        end.other.socket.send(end.other.unsent)
+                    self.tripped += 1
+                    return self.end(end, hard=True)
         except BlockingIOError:
             pass
         except OSError:

@@ -133,14 +133,15 @@ class Server:
 
 class Redis(Server):
     """What it acknowledges is on disk."""
+    password = None
 
     def __init__(self, folder):
         super().__init__(folder)
         self.path = self.folder / "redis.sock"
         self.direct = f"redis+unix://{self.path}"
 
-    def through(self, port):
-        return f"redis://127.0.0.1:{port}"
+    def through(self, port, host="127.0.0.1"):
+        return f"redis://{host}:{port}"
 
     def command(self):
         return ["redis-server", "--port", "0", "--unixsocket", str(self.path), "--dir", str(self.folder),
@@ -148,7 +149,7 @@ class Redis(Server):
                 "--auto-aof-rewrite-min-size", "1gb"]
 
     def ready(self):
-        return self.answer(self.path, b"PING\r\n").startswith(b"+PONG")
+        return self.answer(self.path, b"PING\r\n").startswith((b"+PONG", b"-NOAUTH"))
 
     def cli(self, commands):
         """What redis-cli prints when it reads `commands`."""
@@ -161,10 +162,11 @@ class Redis(Server):
             connection.settimeout(10)
             connection.connect(str(self.path))
             parts = [str(word).encode() for word in words]
-            connection.sendall(b"*%d\r\n" % len(parts) +
+            sign_on = f"AUTH {self.password}\r\n".encode() if self.password else b""
+            connection.sendall(sign_on + b"*%d\r\n" % len(parts) +
                                b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
             with connection.makefile("rb") as replies:
-                return self.reply(replies)
+                return [self.reply(replies) for _ in range(2 if sign_on else 1)][-1]
 
     def reply(self, replies):
         line = replies.readline().rstrip(b"\r\n").decode()
@@ -181,6 +183,106 @@ class Redis(Server):
 
     def empty(self):
         self.cli("FLUSHALL")
+
+
+class Guarded(Redis):
+    """One of a master and its replicas, which sentinels watch; on loopback."""
+
+    def __init__(self, folder, settings=()):
+        super().__init__(folder)
+        self.port, self.settings = free_port(), list(settings)
+
+    def command(self):
+        self.folder.joinpath("redis.conf").touch()  # a sentinel has it rewritten
+        return ["redis-server", str(self.folder / "redis.conf"), *super().command()[1:], "--port", str(self.port), "--bind",
+                "127.0.0.1", "--repl-diskless-sync-delay", "0", *self.settings]
+
+    @property
+    def role(self):
+        return self.ask("ROLE")[0]
+
+    def is_in_sync(self):
+        try:
+            facts = dict(line.partition(":")[::2] for line in self.ask("INFO", "replication").splitlines())
+            return facts.get("master_link_status") == "up"
+        except OSError:
+            return False
+
+
+class Sentinel(Redis):
+    """Watches one master."""
+
+    def __init__(self, folder, master, quorum, down_ms, settings=()):
+        super().__init__(folder)
+        self.port = free_port()
+        lines = [f"port {self.port}", "bind 127.0.0.1", f"unixsocket {self.path}", f"dir {self.folder}",
+                 f"sentinel monitor {SentinelGroup.NAME} 127.0.0.1 {master.port} {quorum}",
+                 f"sentinel down-after-milliseconds {SentinelGroup.NAME} {down_ms}",
+                 f"sentinel failover-timeout {SentinelGroup.NAME} 4000", *settings]
+        (self.folder / "sentinel.conf").write_text("\n".join(lines) + "\n")
+
+    def command(self):
+        return ["redis-server", str(self.folder / "sentinel.conf"), "--sentinel"]
+
+
+class SentinelGroup(Server):
+    """Three sentinels, a master and two replicas; `?wait=1` is the stores'."""
+    NAME = "jobs"
+
+    def __init__(self, folder, down_ms=1000, settings=(), sentinel_settings=(), options="?wait=1", sign_on=""):
+        super().__init__(folder)
+        self.servers = [Guarded(self.folder / f"server{i}", settings) for i in range(3)]
+        self.sentinels = [Sentinel(self.folder / f"sentinel{i}", self.servers[0], 2, down_ms, sentinel_settings)
+                          for i in range(3)]
+        for replica in self.servers[1:]:
+            replica.settings += ["--replicaof", "127.0.0.1", str(self.servers[0].port)]
+        self.options, self.sign_on = options, sign_on
+
+    @property
+    def direct(self):
+        hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        return f"redis+sentinel://{self.sign_on}{hosts}/{self.NAME}{self.options}"
+
+    def start(self):
+        for server in self.servers:
+            server.start()
+        for replica in self.servers[1:]:
+            replica.settings = [word for word in replica.settings
+                                if word not in ("--replicaof", "127.0.0.1", str(self.servers[0].port))]
+            wait_until("the replica follows", replica.is_in_sync)
+        for sentinel in self.sentinels:
+            sentinel.start()
+        wait_until("the sentinels know all", self.ready)
+
+    def ready(self):
+        """Whether all sentinels name one master, know each other and its replicas, and these follow it."""
+        try:
+            facts = [self.facts(sentinel) for sentinel in self.sentinels]
+            master = self.master()
+            return all(fact["flags"] == "master" and fact["num-other-sentinels"] == "2" and fact["num-slaves"] == "2" and
+                       int(fact["port"]) == master.port for fact in facts) and \
+                all(server is master or server.is_in_sync() for server in self.servers)
+        except (OSError, StopIteration):
+            return False
+
+    def facts(self, sentinel):
+        words = sentinel.ask("SENTINEL", "MASTER", self.NAME)
+        return dict(zip(words[::2], words[1::2]))
+
+    def master(self):
+        """As the sentinels say."""
+        port = int(self.sentinels[0].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.NAME)[1])
+        return next(server for server in self.servers if server.port == port)
+
+    def kill(self):
+        for server in self.sentinels + self.servers:
+            server.kill()
+
+    def empty(self):
+        self.master().ask("FLUSHALL", "SYNC")
+
+    def log_text(self):
+        return "\n".join(server.log_text()[-1000:] for server in self.sentinels + self.servers)
 
 
 SLOTS = 16384
@@ -380,9 +482,9 @@ class RedisCluster(Server):
 
 
 class Postgres(Server):
-    """With the settings it comes with; it refuses to run as root."""
+    """With the settings it comes with; it refuses to run as root. `of`: a standby of that one, which must run."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, of=None):
         super().__init__(folder)
         self.path = self.folder / ".s.PGSQL.5432"
         self.direct = f"postgres://postgres@/postgres?host={self.folder}"
@@ -394,12 +496,14 @@ class Postgres(Server):
             user = pwd.getpwnam("postgres")
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             self.folder.parent.chmod(0o711)  # it must get there
-        subprocess.run([*self.die_with_us(), f"{self.programs}/initdb", "-D", str(self.folder / "data"), "-A",
-                        "trust", "-U", "postgres", "--no-sync", "--locale=C.UTF-8", "-E", "UTF8"],
+        make = ["initdb", "-A", "trust", "-U", "postgres", "--no-sync", "--locale=C.UTF-8", "-E", "UTF8"]
+        if of is not None:
+            make = ["pg_basebackup", "-R", "-U", "postgres", "-h", str(of.folder), "--checkpoint=fast", "--no-sync"]
+        subprocess.run([*self.die_with_us(), f"{self.programs}/{make[0]}", *make[1:], "-D", str(self.folder / "data")],
                        check=True, stdout=subprocess.DEVNULL, timeout=120, cwd=self.folder)
 
-    def through(self, port):
-        return f"postgres://postgres@127.0.0.1:{port}/postgres"
+    def through(self, port, host="127.0.0.1"):
+        return f"postgres://postgres@{host}:{port}/postgres"
 
     def die_with_us(self):
         user = ["--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.geteuid() == 0 else []
@@ -418,6 +522,23 @@ class Postgres(Server):
         return subprocess.run([f"{self.programs}/psql", "-XqtA", "-v", "ON_ERROR_STOP=1", self.direct],
                               input=statements, capture_output=True, text=True, check=True,
                               timeout=120).stdout
+
+    # Of a standby.
+
+    def follow(self, primary):
+        """Everything the primary acknowledges is here, too, from now on."""
+        wait_until("it follows", lambda: primary.psql("SELECT count(*) FROM pg_stat_replication") != "0\n")
+        primary.psql("ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf();")
+        wait_until("commits wait for it", lambda: "sync\n" in primary.psql("SELECT sync_state FROM pg_stat_replication"))
+
+    def fall_behind(self):
+        """What the primary does from now on does not come here."""
+        self.psql("ALTER SYSTEM SET primary_conninfo = ''; SELECT pg_reload_conf();")
+        wait_until("it is cut off", lambda: self.psql("SELECT count(*) FROM pg_stat_wal_receiver") == "0\n")
+
+    def take_over(self):
+        self.psql("SELECT pg_promote();")
+        wait_until("it is the primary", lambda: self.psql("SELECT pg_is_in_recovery()") == "f\n")
 
     def empty(self):
         self.psql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")

@@ -12,19 +12,6 @@
 #include "store/limits.h"
 
 namespace ordo::store::memory {
-namespace {
-
-void add_row(LogChunk& chunk, Seq seq, ShardId shard, Time at, std::string_view bytes, bool set_aside) {
-  chunk.rows.push_back({.seq = seq,
-                        .shard = shard,
-                        .at = at,
-                        .offset = static_cast<std::uint32_t>(chunk.bytes.size()),
-                        .size = static_cast<std::uint32_t>(bytes.size()),
-                        .set_aside = set_aside});
-  chunk.bytes.append(bytes);
-}
-
-}  // namespace
 
 // ----------------------------------------------------------------------------------------------------------
 // log
@@ -83,7 +70,8 @@ class MemoryStore::Reader final : public GlobalReader {
       if (is_full && seq > chunk.through) break;
       chunk.through = seq + record.more;
       if (wanted.contains(record.shard))
-        add_row(chunk, seq, record.shard, record.at, record.bytes, record.set_aside);
+        chunk.add({.seq = seq, .shard = record.shard, .at = record.at, .set_aside = record.set_aside},
+                  record.bytes);
     }
     if (log.upper_bound(chunk.through) == log.end()) chunk.through = std::max(after, store_.head_);
     chunk.at_end = chunk.through >= store_.head_;
@@ -111,7 +99,8 @@ LogChunk MemoryStore::fetch(ShardId shard, std::span<const Seq> seqs) {
   for (const Seq seq : seqs) {
     const auto found = log_.find(seq);
     if (found == log_.end() || found->second.shard != shard) continue;
-    add_row(chunk, seq, shard, found->second.at, found->second.bytes, found->second.set_aside);
+    chunk.add({.seq = seq, .shard = shard, .at = found->second.at, .set_aside = found->second.set_aside},
+              found->second.bytes);
   }
   return chunk;
 }
@@ -322,6 +311,17 @@ void MemoryStore::kill_node(const std::string& node) {
   const std::lock_guard lock(mutex_);
   const auto found = nodes_.find(node);
   if (found != nodes_.end()) found->second.gone = true;
+}
+
+void MemoryStore::forget_node(const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  nodes_.erase(node);
+}
+
+void MemoryStore::forget_lease(ShardId shard) {
+  const std::lock_guard lock(mutex_);
+  const auto found = shards_.find(shard);
+  if (found != shards_.end()) found->second.lease = {found->second.lease.token + 1, 0};
 }
 
 std::vector<NodeRow> MemoryStore::nodes() {

@@ -13,7 +13,7 @@ namespace ordo::store::memory {
 
 /// The store as plain containers under one mutex: the executable specification that every other store is
 /// compared with. Gone with the object. Completions run in the caller, before the call returns.
-class MemoryStore final : public Store {
+class MemoryStore : public Store {
  public:
   /// `clock` gives the store's time and must outlive the store.
   explicit MemoryStore(Clock& clock) : clock_(clock) {}
@@ -56,6 +56,10 @@ class MemoryStore final : public Store {
 
   /// For tests and the simulation: from now on the store knows that the node's process has ended.
   void kill_node(const std::string& node);
+  /// As a server that went back: the shard still is its owner's, but under another lease than that one knows.
+  void forget_lease(ShardId shard);
+  /// Likewise: the row is gone, and nobody freed what the node owns.
+  void forget_node(const std::string& node);
 
  private:
   class Reader;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/start_thread.h"
 #include "store/limits.h"
 
 namespace ordo::store::postgres {
@@ -31,14 +32,26 @@ std::size_t bytes_of(const AppendRequest& append) {
   return bytes;
 }
 
-std::size_t bytes_of(const Request& request) {
-  if (const auto* append = std::get_if<AppendRequest>(&request)) return bytes_of(*append);
+std::size_t bytes_of(const CommitRequest& commit) {
   std::size_t bytes = 0;
-  for (const auto& delta : std::get<CommitRequest>(request).deltas) {
+  for (const auto& delta : commit.deltas) {
     for (const auto& state : delta.states) bytes += state.bytes.size();
     for (const auto& dead : delta.dead) bytes += dead.bytes.size();
   }
   return bytes;
+}
+
+std::size_t bytes_of(const Request& request) {
+  return std::visit([](const auto& one) { return bytes_of(one); }, request);
+}
+
+// To write what is given in bytes; the answer comes when all is done.
+Duration time_for(std::span<AppendRequest* const> appends, std::span<CommitRequest* const> commits) {
+  constexpr std::size_t kBytesPerSecond = 8u << 20;
+  std::size_t bytes = 0;
+  for (const auto* append : appends) bytes += bytes_of(*append);
+  for (const auto* commit : commits) bytes += bytes_of(*commit);
+  return std::chrono::seconds{bytes / kBytesPerSecond};
 }
 
 std::optional<Error> refusal_of(const AppendRequest& append) {
@@ -68,15 +81,18 @@ std::exception_ptr Committer::Failure::error() const {
 // Serialization failures and deadlocks: nothing happened, and the next attempt meets others.
 bool Committer::Failure::is_worth_repeating() const { return kind && state.starts_with("40"); }
 
+// Somebody holds the row of a shard.
+bool Committer::Failure::is_held_up() const { return kind && state == "55P03"; }
+
 bool Committer::Failure::may_be_one_requests() const {
-  return kind && !state.empty() && !state.starts_with("57") && !state.starts_with("53");
+  return kind && !state.empty() && !is_held_up() && !state.starts_with("57") && !state.starts_with("53");
 }
 
-Committer::Committer(Connector& connector, SeenBook& seen, Hooks hooks)
-    : connector_(connector),
+Committer::Committer(ConnectionPool& connections, SeenBook& seen, Hooks hooks)
+    : connections_(connections),
       seen_(seen),
       hooks_(std::move(hooks)),
-      thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+      thread_(start_thread([this](const std::stop_token& stop) { loop(stop); })) {}
 
 Committer::~Committer() {
   thread_.request_stop();
@@ -126,8 +142,10 @@ void Committer::write(std::span<Request> requests) {
   if (appends.empty() && commits.empty()) return;
   std::vector<std::int64_t> unknown;
   Failure failure = attempt(appends, commits, unknown);
-  for (int i = 1; i < kAttempts && failure.is_worth_repeating(); ++i)
+  for (int i = 1; i < kAttempts && (failure.is_worth_repeating() || (i == 1 && failure.is_held_up())); ++i) {
+    if (failure.is_held_up()) evict();
     failure = attempt(appends, commits, unknown);
+  }
   if (failure.may_be_one_requests() && appends.size() + commits.size() > 1) {
     // Those that were refused above are complete.
     for (auto* const append : appends) {
@@ -171,6 +189,7 @@ Committer::Failure Committer::attempt(std::span<AppendRequest* const> appends,
   try {
     unknown = transact(appends, commits);
   } catch (const DatabaseError& error) {
+    if (error.state().empty()) connections_.forget_idle();
     return {error.kind(), error.what(), error.state()};
   } catch (const Error& error) {
     return {error.kind(), error.what(), ""};
@@ -181,15 +200,23 @@ Committer::Failure Committer::attempt(std::span<AppendRequest* const> appends,
   return {};
 }
 
+void Committer::evict() noexcept {
+  try {
+    connection_->evict();
+  } catch (const std::exception&) {
+    // what waits for it tells
+  }
+}
+
 // The fences come last: what a client that stops half way has locked until then is nobody's shard.
 std::vector<std::int64_t> Committer::transact(std::span<AppendRequest* const> appends,
                                               std::span<CommitRequest* const> commits) {
   if (connection_ == nullptr || !connection_->is_usable()) {
     connection_ = nullptr;  // first: the server may count connections
-    connection_ = connector_.connect();
+    connection_ = connections_.take();
   }
   auto deltas = CommitStatement::of(commits);
-  connection_->begin_pipeline();
+  connection_->begin_pipeline(kAnswer + time_for(appends, commits));
   if (!appends.empty()) {
     connection_->send("append to", AppendStatement::kSql,
                       AppendStatement(appends).parameters(hooks_.writer()));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "store/group_queue.h"
-#include "store/postgres/connector.h"
+#include "store/postgres/pool.h"
 #include "store/postgres/request.h"
 #include "store/postgres/seen_book.h"
 #include "store/postgres/statements.h"
@@ -26,8 +26,8 @@ class Committer {
     std::function<void()> appended;  ///< entries are durable and visible
   };
 
-  /// `connector` and `seen` must outlive it.
-  Committer(Connector& connector, SeenBook& seen, Hooks hooks);
+  /// `connections` and `seen` must outlive it.
+  Committer(ConnectionPool& connections, SeenBook& seen, Hooks hooks);
 
   /// Finishes what was submitted.
   ~Committer();
@@ -49,6 +49,7 @@ class Committer {
     /// An Error of its own for everyone: threads do not share exceptions.
     std::exception_ptr error() const;
     bool is_worth_repeating() const;
+    bool is_held_up() const;
     bool may_be_one_requests() const;
   };
 
@@ -59,10 +60,11 @@ class Committer {
                                      std::span<const std::int64_t> unknown);
   Failure attempt(std::span<AppendRequest* const> appends, std::span<CommitRequest* const> commits,
                   std::vector<std::int64_t>& unknown) noexcept;
+  void evict() noexcept;
   std::vector<std::int64_t> transact(std::span<AppendRequest* const> appends,
                                      std::span<CommitRequest* const> commits);
 
-  Connector& connector_;
+  ConnectionPool& connections_;
   SeenBook& seen_;
   const Hooks hooks_;
   std::unique_ptr<Connection> connection_;

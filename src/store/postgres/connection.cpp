@@ -1,10 +1,15 @@
 // Talking to a server, and making one clear error of everything that can be said back.
 #include "store/postgres/connection.h"
 
+#include <openssl/ssl.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace ordo::store::postgres {
 namespace {
@@ -15,11 +20,16 @@ struct Explanation {
   const char* advice;
 };
 
+// A client that was cut off in the middle of a transaction, this one's own earlier self, too, holds its
+// shards for hours, and nobody but who waits for them notices.
+constexpr const char* kEvict = "SELECT ordo_evict()";
+constexpr std::string_view kLockTimeout = "55P03";
+
 constexpr std::array kExplanations = {
     Explanation{"22", ErrorKind::invalid_argument, "nothing was stored"},
     Explanation{"54000", ErrorKind::invalid_argument, "nothing was stored"},
     Explanation{
-        "25006", ErrorKind::unavailable,
+        "0A000", ErrorKind::unavailable,  // of BEGIN
         "this server is a standby; name the primary, or all hosts and target_session_attrs=read-write"},
     Explanation{"28", ErrorKind::unavailable, "check user, password and pg_hba.conf"},
     Explanation{"3D000", ErrorKind::unavailable, "create the database"},
@@ -29,7 +39,9 @@ constexpr std::array kExplanations = {
     Explanation{"42P01", ErrorKind::unavailable, "Ordo's tables are gone: check database and search_path"},
     Explanation{"53100", ErrorKind::unavailable, "free some space on the server's disk"},
     Explanation{"53300", ErrorKind::unavailable, "raise max_connections or use a pooler"},
-    Explanation{"55P03", ErrorKind::unavailable, "another transaction holds the row; it is tried again"},
+    Explanation{"57014", ErrorKind::unavailable,
+                "nothing was done; the server is busy, or another transaction holds what it needs"},
+    Explanation{"55P03", ErrorKind::unavailable, "nothing was done; another transaction holds what it needs"},
     Explanation{"57P", ErrorKind::unavailable, "the server is going down or coming up; it is tried again"},
     Explanation{"XX001", ErrorKind::corrupt, "stop all its users and restore a backup"},
     Explanation{"XX002", ErrorKind::corrupt, "rebuild the index with REINDEX"},
@@ -51,19 +63,52 @@ std::string first_line(std::string_view text) {
 struct FreeOptions {
   void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
 };
+using Options = std::unique_ptr<PQconninfoOption, FreeOptions>;
+
+// What libpq says of a URL that it cannot read may show the password.
+Error unreadable() {
+  return Error(ErrorKind::invalid_argument,
+               "cannot read the store's address (not shown, it may hold a password): use "
+               "postgres://USER@HOST:PORT/DATABASE?SETTING=VALUE, with %-escapes for special characters");
+}
+
+// A password with a plain @ or / ends where nobody wants it: what follows would be host, port or database,
+// which messages show.
+bool has_torn_password(std::string_view url) {
+  const auto authority = url.find("://");
+  if (authority == std::string_view::npos) return false;
+  const auto rest = url.substr(authority + 3, url.find('?') - authority - 3);
+  const auto slash = rest.find('/');
+  return rest.find('@') != rest.rfind('@') ||
+         (slash != std::string_view::npos && rest.find('@', slash) != std::string_view::npos);
+}
+
+Options options_of(const std::string& url) {
+  char* why = nullptr;
+  Options options(PQconninfoParse(url.c_str(), &why));
+  PQfreemem(why);
+  if (options == nullptr || has_torn_password(url)) throw unreadable();
+  for (const auto* option = options.get(); option->keyword != nullptr; ++option) {
+    if (std::string_view(option->keyword) != "port" || option->val == nullptr) continue;
+    if (std::string_view(option->val).find_first_not_of("0123456789,") != std::string_view::npos)
+      throw unreadable();
+  }
+  return options;
+}
+
+bool waits_for_ever(const std::string& url) {
+  const auto options = options_of(url);
+  for (const auto* option = options.get(); option->keyword != nullptr; ++option) {
+    if (std::string_view(option->keyword) != "connect_timeout" || option->val == nullptr) continue;
+    return std::atoi(option->val) <= 0;
+  }
+  return false;
+}
 
 }  // namespace
 
 std::string place_of(const std::string& url) {
-  char* why = nullptr;
-  const std::unique_ptr<PQconninfoOption, FreeOptions> options(PQconninfoParse(url.c_str(), &why));
-  if (options == nullptr) {
-    // What libpq says of it may show the password.
-    PQfreemem(why);
-    throw Error(ErrorKind::invalid_argument,
-                "cannot read the store's address (not shown, it may hold a password): use "
-                "postgres://USER@HOST:PORT/DATABASE?SETTING=VALUE, with %-escapes for special characters");
-  }
+  const auto options = options_of(url);
   std::string host = "the default host", database = "its default database";
   for (const auto* option = options.get(); option->keyword != nullptr; ++option) {
     if (option->val == nullptr || *option->val == '\0') continue;
@@ -76,18 +121,22 @@ std::string place_of(const std::string& url) {
 }
 
 Connection::Connection(const std::string& url) : place_(place_of(url)) {
-  // A server that is cut off is noticed; the URL's own settings come later and win.
+  // A server that is cut off is noticed; the URL's own settings come later and win, but for one that waits
+  // for ever. The time to connect is that of each of several hosts.
+  const char* const connect_s = "3";
   const std::array keywords = {"connect_timeout",
                                "keepalives_idle",
                                "tcp_user_timeout",
                                "application_name",
                                "dbname",
                                "client_encoding",
+                               waits_for_ever(url) ? "connect_timeout" : nullptr,
                                static_cast<const char*>(nullptr)};
-  const std::array values = {
-      "10", "15", "30000", "ordo", url.c_str(), "UTF8", static_cast<const char*>(nullptr)};
+  const std::array values = {connect_s,   "15",   "30000",   "ordo",
+                             url.c_str(), "UTF8", connect_s, static_cast<const char*>(nullptr)};
   handle_.reset(PQconnectdbParams(keywords.data(), values.data(), 1));
   if (PQstatus(handle_.get()) != CONNECTION_OK) fail("connect to", nullptr);
+  PQsetnonblocking(handle_.get(), 1);
   PQsetNoticeProcessor(
       handle_.get(), [](void*, const char*) {}, nullptr);
 }
@@ -105,45 +154,124 @@ void Connection::fail(std::string_view task, const PGresult* result) const {
                       lost ? "" : state);
 }
 
-Result Connection::checked(std::string_view task, PGresult* raw) const {
-  Result result(raw);
-  const auto status = PQresultStatus(raw);
-  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) fail(task, raw);
-  return result;
+// Whatever waits is over at once: closing asks nobody.
+void Connection::give_up() {
+  shutdown(socket(), SHUT_RDWR);
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(patience_).count();
+  throw DatabaseError(ErrorKind::unavailable,
+                      "cannot " + task_ + " " + place_ + ": no answer within " + std::to_string(seconds) +
+                          " s; it, the network or a proxy is stuck, or a pooler has no session free",
+                      "");
 }
 
-Result Connection::run(std::string_view task, const char* sql, const Parameters& parameters) {
-  const auto pointers = parameters.pointers();
-  return checked(task,
-                 PQexecParams(handle_.get(), sql, parameters.count(), parameters.types_.data(),
-                              pointers.values.data(), pointers.lengths.data(), pointers.formats.data(), 1));
+// False: nothing has moved for as long as the call may take.
+bool Connection::wait_for_socket(bool has_unsent) {
+  auto* const tls = static_cast<SSL*>(PQsslStruct(handle_.get(), "OpenSSL"));
+  if (tls != nullptr && SSL_pending(tls) > 0) return true;  // read from the socket already
+  const auto events = static_cast<short>(has_unsent ? POLLIN | POLLOUT : POLLIN);
+  pollfd waiting{.fd = socket(), .events = events, .revents = 0};
+  const auto end = system_clock().steady() + patience_;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - system_clock().steady()).count();
+    if (left <= 0) return false;
+    const int ready = poll(&waiting, 1, static_cast<int>(left));
+    if (ready != 0 && !(ready < 0 && errno == EINTR)) return true;
+  }
 }
 
-void Connection::run_script(std::string_view task, const char* sql) {
-  checked(task, PQexec(handle_.get(), sql));
+// Sends what is to be sent, until a result is there. Of a connection that is lost next_result() tells.
+void Connection::await() {
+  for (;;) {
+    const int unsent = PQflush(handle_.get());
+    if (unsent == 0 && PQisBusy(handle_.get()) == 0) return;
+    if (PQstatus(handle_.get()) != CONNECTION_OK) return;
+    if (!wait_for_socket(unsent > 0)) give_up();
+    if (PQconsumeInput(handle_.get()) != 1) return;
+  }
 }
 
-void Connection::begin_pipeline() {
-  if (PQenterPipelineMode(handle_.get()) != 1) fail("write to", nullptr);
+PGresult* Connection::next_result() {
+  await();
+  return PQgetResult(handle_.get());
+}
+
+void Connection::run_plain(const char* sql) {
+  if (PQsendQuery(handle_.get(), sql) != 1) fail(task_, nullptr);
+  std::optional<Result> error;
+  while (auto* const raw = next_result()) {
+    Result result(raw);
+    const auto status = PQresultStatus(raw);
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK && !error) error.emplace(std::move(result));
+  }
+  if (error) fail(task_, error->handle());
+}
+
+void Connection::run_script(std::string_view task, const char* sql, Duration patience) {
+  task_ = task;
+  patience_ = patience;
+  run_plain(sql);
+}
+
+Result Connection::run(std::string_view task, const char* sql, const Parameters& parameters,
+                       Duration patience) {
+  constexpr int kAttempts = 4;
+  for (int attempt = 1;; ++attempt) {
+    try {
+      begin_pipeline(patience);
+      send(task, sql, parameters);
+      return std::move(finish_pipeline().at(0));
+    } catch (const DatabaseError& error) {
+      const bool may_evict = attempt == 1 && error.state() == kLockTimeout && sql != kEvict;
+      if (attempt == kAttempts || !is_whole_ || !(may_evict || error.state().starts_with("40"))) throw;
+      if (may_evict) evict();
+    }
+  }
+}
+
+void Connection::evict() { run("put out who holds the shards of", kEvict); }
+
+Result Connection::run_long(std::string_view task, const char* sql, const Parameters& parameters) {
+  run(task, "SELECT", {});  // or one would wait for long for what never comes
+  return run(task, sql, parameters, kLongAnswer);
+}
+
+void Connection::begin_pipeline(Duration patience) {
+  task_ = "write to";
+  patience_ = patience;
+  is_whole_ = PQtransactionStatus(handle_.get()) == PQTRANS_IDLE;
+  if (PQenterPipelineMode(handle_.get()) != 1) fail(task_, nullptr);
   sent_ = 0;
+  if (!is_whole_) return;
+  // Before the client gives up the server does: then it is known that nothing has happened.
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
+  send("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", {});
+  send(
+      "SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),"
+      " set_config('idle_in_transaction_session_timeout', '0', true)",
+      Parameters().text(std::to_string(ms - ms / 10)).text(std::to_string(ms * 3 / 10)));
+}
+
+void Connection::send(const char* sql, const Parameters& parameters) {
+  const auto pointers = parameters.pointers();
+  if (PQsendQueryParams(handle_.get(), sql, parameters.count(), parameters.types_.data(),
+                        pointers.values.data(), pointers.lengths.data(), pointers.formats.data(), 1) != 1) {
+    fail(task_, nullptr);
+  }
 }
 
 void Connection::send(std::string_view task, const char* sql, const Parameters& parameters) {
   task_ = task;
-  const auto pointers = parameters.pointers();
-  if (PQsendQueryParams(handle_.get(), sql, parameters.count(), parameters.types_.data(),
-                        pointers.values.data(), pointers.lengths.data(), pointers.formats.data(), 1) != 1) {
-    fail(task, nullptr);
-  }
+  send(sql, parameters);
   ++sent_;
 }
 
 std::vector<Result> Connection::finish_pipeline() {
+  if (is_whole_) send("COMMIT", {});
   if (PQpipelineSync(handle_.get()) != 1) fail(task_, nullptr);
   std::vector<Result> results;
   std::optional<Result> error;
   for (bool at_sync = false; !at_sync;) {
-    PGresult* const raw = PQgetResult(handle_.get());
+    PGresult* const raw = next_result();
     if (raw == nullptr) {  // the end of one statement's results
       if (PQstatus(handle_.get()) != CONNECTION_OK) fail(task_, nullptr);
       continue;
@@ -159,13 +287,17 @@ std::vector<Result> Connection::finish_pipeline() {
       if (PQstatus(handle_.get()) != CONNECTION_OK) break;
     }
   }
+  const bool in_step = PQexitPipelineMode(handle_.get()) == 1;  // if not, is_usable() tells, too
   if (error) {
-    const int in_step = PQexitPipelineMode(handle_.get());
-    static_cast<void>(in_step);  // is_usable() tells
+    if (in_step && PQtransactionStatus(handle_.get()) == PQTRANS_INERROR) run_plain("ROLLBACK");
     fail(task_, error->handle());
   }
-  if (PQexitPipelineMode(handle_.get()) != 1) fail(task_, nullptr);
-  if (results.size() != sent_) fail(task_, nullptr);
+  constexpr std::ptrdiff_t kBegin = 2, kCommit = 1;
+  if (is_whole_ && std::ssize(results) >= kBegin + kCommit) {
+    results.pop_back();
+    results.erase(results.begin(), results.begin() + kBegin);
+  }
+  if (!in_step || results.size() != sent_) fail(task_, nullptr);
   return results;
 }
 

@@ -11,8 +11,15 @@
 #include <vector>
 
 #include <ordo/error.hpp>
+#include <ordo/time.hpp>
 
 namespace ordo::store::postgres {
+
+/// How long a connection may say nothing while it owes an answer: half a lease as it comes. Then it is given
+/// up, without waiting for it. What is sent and received takes the time it takes, as long as it moves.
+constexpr Duration kAnswer = std::chrono::seconds{5};
+/// For what an operator starts and what may take its time, once the connection was seen alive.
+constexpr Duration kLongAnswer = std::chrono::minutes{10};
 
 /// An Error that knows what PostgreSQL said, for those who decide what to do about it.
 class DatabaseError final : public Error {
@@ -20,7 +27,7 @@ class DatabaseError final : public Error {
   DatabaseError(ErrorKind kind, const std::string& message, std::string state)
       : Error(kind, message), state_(std::move(state)) {}
 
-  /// SQLSTATE; empty: the connection is lost.
+  /// SQLSTATE; empty: the connection is lost or was given up, and nobody knows what has happened.
   const std::string& state() const noexcept { return state_; }
 
  private:
@@ -100,21 +107,34 @@ class Result {
   std::unique_ptr<PGresult, Clear> result_;
 };
 
-/// One connection to a server. Not thread-safe: one thread at a time.
+/// One connection to a server. Nothing of it waits for ever: see kAnswer. Not thread-safe: one thread at a
+/// time.
+///
+/// Every transaction is begun with what Ordo relies on, as a role, a database or a pooler's session before
+/// may have set it otherwise: read committed, read write, no time limits but those of the call.
 class Connection {
  public:
   /// `url` is all that libpq understands: postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full&…
   /// Throws Error{invalid_argument}: it cannot be read. Error{unavailable}: nobody answers, or refuses.
   explicit Connection(const std::string& url);
 
-  /// Waits for the answer of one statement, which is a transaction of its own unless one is open.
-  Result run(std::string_view task, const char* sql, const Parameters& parameters = {});
+  /// Waits for the answer of one statement, which is a transaction of its own unless run_script() has opened
+  /// one; repeated when others were in its way. Others' locks are waited for a third of `patience`. The
+  /// server ends it, too, a little before `patience` is over.
+  Result run(std::string_view task, const char* sql, const Parameters& parameters = {},
+             Duration patience = kAnswer);
 
-  /// Statements without parameters or results.
-  void run_script(std::string_view task, const char* sql);
+  /// As run(), with kLongAnswer.
+  Result run_long(std::string_view task, const char* sql, const Parameters& parameters = {});
+
+  /// Statements without parameters or results, as they stand.
+  void run_script(std::string_view task, const char* sql, Duration patience = kAnswer);
+
+  /// Ends the sessions of the store that hold rows of shards while the server waits for their client.
+  void evict();
 
   // Pipeline: statements that are sent and answered together, as one transaction.
-  void begin_pipeline();
+  void begin_pipeline(Duration patience = kAnswer);
   void send(std::string_view task, const char* sql, const Parameters& parameters);
   /// Ends the transaction, waits, and returns one result per statement. Throws the first error: then none of
   /// the statements has had an effect, unless the connection is lost.
@@ -139,11 +159,18 @@ class Connection {
   };
 
   [[noreturn]] void fail(std::string_view task, const PGresult* result) const;
-  Result checked(std::string_view task, PGresult* result) const;
+  [[noreturn]] void give_up();
+  void send(const char* sql, const Parameters& parameters);
+  void await();
+  bool wait_for_socket(bool has_unsent);
+  PGresult* next_result();
+  void run_plain(const char* sql);
 
   std::string place_;
   std::unique_ptr<PGconn, Finish> handle_;
   std::string task_;
+  Duration patience_ = kAnswer;
+  bool is_whole_ = true;  // the pipeline is a transaction of its own
   std::size_t sent_ = 0;
 };
 

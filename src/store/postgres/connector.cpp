@@ -50,6 +50,7 @@ bool Connector::has_gone_back(const Incarnation& now) const {
   return now.system != before.system || now.timeline != before.timeline || first_free < end_;
 }
 
+// The shards stay this node's, for runs of theirs may go on here: it takes them anew once these are over.
 void Connector::end_leases(Connection& connection) {
   ++setbacks_;  // first: see Reader::add
   std::vector<std::int64_t> shards, tokens, holders;
@@ -59,7 +60,8 @@ void Connector::end_leases(Connection& connection) {
     holders.push_back(static_cast<std::int64_t>(lease.holder));
   }
   connection.run("end the leases of shards that have gone back in",
-                 "UPDATE ordo_shard s SET owner = '' FROM unnest($1, $2, $3) AS r(shard, token, holder)"
+                 "UPDATE ordo_shard s SET token = s.token + 1, clean = false"
+                 "  FROM unnest($1, $2, $3) AS r(shard, token, holder)"
                  " WHERE s.id = r.shard AND s.token = r.token AND s.holder = r.holder",
                  Parameters().numbers(shards).numbers(tokens).numbers(holders));
 }

@@ -29,6 +29,22 @@ Finding durability(Connection& connection) {
   return {Level::good, "acknowledgements are durable: fsync on, synchronous_commit " + commit, ""};
 }
 
+// What a failover may lose.
+Finding replication(Connection& connection) {
+  const auto row = connection.run(
+      "examine",
+      "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint,"
+      " (SELECT count(*) FROM pg_stat_replication), current_setting('synchronous_standby_names') <> ''");
+  const auto text = "it is the primary of timeline " + std::to_string(row.number(0, 0)) + ", with " +
+                    std::to_string(row.number(0, 1)) + " receivers of its log";
+  if (row.number(0, 1) == 0 || row.flag(0, 2)) return {Level::good, text, ""};
+  return {Level::warning,
+          text +
+              ", for which no commit waits: if one of them takes over, acknowledged jobs of the last moments"
+              " may be lost and others run again",
+          "set synchronous_standby_names"};
+}
+
 Finding dead_rows(Connection& connection) {
   const auto row = connection.run("examine",
                                   "SELECT coalesce(n_dead_tup, 0), pg_total_relation_size('ordo_entry') >> "
@@ -75,6 +91,7 @@ std::vector<Finding> examine_database(Connection& connection) {
                ", schema " + std::to_string(schema_version()),
            ""},
           durability(connection),
+          replication(connection),
           wake_up(connection),
           dead_rows(connection),
           long_transactions(connection)};

@@ -31,7 +31,8 @@ std::span<const Migration> migrations() {
   static const std::array kStep1 = {kTables1,        kLogFunctions1,  kOwnerFunctions1,  kRegistryFunctions1,
                                     kDeadFunctions1, kPushFunctions1, kFunctionSettings1};
   static const std::array kStep2 = {kReshard2, kFunctionSettings1};
-  static const std::array<Migration, 2> kAll = {kStep1, kStep2};
+  static const std::array kStep3 = {kPush3, kFunctionSettings3};
+  static const std::array<Migration, 3> kAll = {kStep1, kStep2, kStep3};
   return kAll;
 }
 

@@ -22,4 +22,8 @@ extern const char* const kFunctionSettings1;
 // Of step 2; the settings are made again, for its functions.
 extern const char* const kReshard2;
 
+// Of step 3.
+extern const char* const kPush3;
+extern const char* const kFunctionSettings3;
+
 }  // namespace ordo::store::postgres

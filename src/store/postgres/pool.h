@@ -18,14 +18,17 @@ class ConnectionPool {
   template <class Body>
   auto with(Body body) {
     auto connection = take();
-    auto result = body(*connection);
-    put_back(std::move(connection));
-    return result;
+    try {
+      auto result = body(*connection);
+      put_back(std::move(connection));
+      return result;
+    } catch (const DatabaseError& error) {
+      if (error.state().empty()) forget_idle();
+      throw;
+    }
   }
 
- private:
-  static constexpr std::size_t kIdle = 4;
-
+  /// For good.
   std::unique_ptr<Connection> take() {
     for (;;) {
       std::unique_ptr<Connection> connection;
@@ -39,6 +42,16 @@ class ConnectionPool {
     }
     return connector_.connect();
   }
+
+  /// One was lost or says nothing any more: so may be those that were made before, and each would be waited
+  /// for.
+  void forget_idle() {
+    const std::lock_guard lock(mutex_);
+    idle_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kIdle = 4;
 
   void put_back(std::unique_ptr<Connection> connection) {
     const std::lock_guard lock(mutex_);

@@ -3,7 +3,7 @@
 #include "store/postgres/postgres_store.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -40,12 +40,12 @@ PostgresStore::PostgresStore(const std::string& url, Clock& clock, TimeSource ti
                .clock = ServerClock(clock),
                .wakers = {}},
       pool_(context_.connector),
-      committer_(context_.connector, context_.seen,
+      committer_(pool_, context_.seen,
                  {.writer = [this] { return Writer{.store = context_.store, .now = given_now()}; },
                   .appended = [this] { context_.wakers.wake_all(); }}) {
   pool_.with([&](Connection& connection) {
     const auto asked = clock_.steady();
-    const auto now = connection.run("ask", "SELECT ordo_now(NULL)");
+    const auto now = connection.run("ask the time of", "SELECT ordo_now(NULL)");
     context_.clock.learn(Time{Duration{now.number(0, 0)}}, asked);
     return true;
   });
@@ -61,6 +61,11 @@ Time PostgresStore::now() { return time_ == TimeSource::server ? context_.clock.
 Result PostgresStore::ask(std::string_view task, const char* sql, const Parameters& parameters) {
   ORDO_ASSERT(!committer_.is_own_thread());  // a completion must not block
   return pool_.with([&](Connection& connection) { return connection.run(task, sql, parameters); });
+}
+
+Result PostgresStore::ask_long(std::string_view task, const char* sql, const Parameters& parameters) {
+  ORDO_ASSERT(!committer_.is_own_thread());
+  return pool_.with([&](Connection& connection) { return connection.run_long(task, sql, parameters); });
 }
 
 std::vector<Finding> PostgresStore::examine() {
@@ -82,13 +87,9 @@ LogChunk PostgresStore::fetch(ShardId shard, std::span<const Seq> seqs) {
   const auto rows = ask("read entries of", "SELECT * FROM ordo_fetch($1, $2)",
                         Parameters().number(pack(shard)).numbers(as_signed(seqs)));
   for (int row = 0; row < rows.rows(); ++row) {
-    const auto body = rows.bytes(row, 4);
-    chunk.rows.push_back({.seq = rows.unsigned_number(row, 2),
-                          .shard = shard,
-                          .at = Time{Duration{rows.number(row, 3)}},
-                          .offset = static_cast<std::uint32_t>(chunk.bytes.size()),
-                          .size = static_cast<std::uint32_t>(body.size())});
-    chunk.bytes.append(body);
+    chunk.add(
+        {.seq = rows.unsigned_number(row, 2), .shard = shard, .at = Time{Duration{rows.number(row, 3)}}},
+        rows.bytes(row, 4));
   }
   return chunk;
 }
@@ -167,33 +168,65 @@ bool PostgresStore::set_paused(std::string_view name, bool paused) {
 }
 
 bool PostgresStore::remove(std::string_view name) {
-  const auto row = ask("remove a queue of", "SELECT ordo_remove($1)", Parameters().text(name));
+  const auto row = ask_long("remove a queue of", "SELECT ordo_remove($1)", Parameters().text(name));
   context_.wakers.wake_all();
   return row.flag(0, 0);
 }
 
-// Who found the queue open before may still write to it, for as long as its transaction takes.
+// Who found the queue open before may still write to it, for as long as its transaction takes: longer than a
+// closed queue is waited for. So those that are open now are waited for first.
 bool PostgresStore::close(std::string_view name) {
+  constexpr Duration kBefore = std::chrono::seconds{10}, kAfter = std::chrono::seconds{5};
+  const auto list = queues();
+  const auto* const queue = list.find(name);
+  if (queue == nullptr) return false;
+  if (!queue->closed) wait_for_writers(name, kBefore);
   const auto row = ask("close a queue of", "SELECT ordo_close($1)", Parameters().text(name));
   context_.wakers.wake_all();
   if (!row.flag(0, 0)) return false;
-  const auto writers = [&] {
-    std::set<std::string> found;
-    const auto rows = ask("look for who pushes in", "SELECT unnest(ordo_writers())");
-    for (int i = 0; i < rows.rows(); ++i) found.emplace(rows.bytes(i, 0));
-    return found;
-  };
-  for (auto before = writers(); !before.empty();) {
-    const auto now = writers();
-    std::erase_if(before, [&](const auto& writer) { return !now.contains(writer); });
-    if (!before.empty()) ask("wait for who pushes in", "SELECT pg_sleep(0.01)");
+  try {
+    wait_for_writers(name, kAfter);
+  } catch (const Error&) {
+    if (!queue->closed) ask("open a queue again in", "SELECT ordo_reopen($1)", Parameters().text(name));
+    throw;
   }
   return true;
 }
 
+// Those that write entries now.
+void PostgresStore::wait_for_writers(std::string_view queue, Duration at_most) {
+  const auto writers = [&] {
+    std::map<std::string, std::string> found;  // and how they are called
+    const auto rows = ask("look for who pushes in", R"sql(
+SELECT l.virtualtransaction,
+       CASE WHEN l.pid IS NULL THEN 'a prepared transaction' ELSE
+         format('process %s (%s, user %s) since %s', l.pid, coalesce(nullif(a.application_name, ''), 'unnamed'), a.usename,
+                to_char(a.xact_start, 'YYYY-MM-DD HH24:MI:SS')) END
+  FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+ WHERE l.locktype = 'relation' AND l.relation = 'ordo_entry'::regclass AND l.mode = 'RowExclusiveLock' AND l.granted
+   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+   AND l.pid IS DISTINCT FROM pg_backend_pid())sql");
+    for (int i = 0; i < rows.rows(); ++i) found.emplace(rows.bytes(i, 0), rows.bytes(i, 1));
+    return found;
+  };
+  const auto end = system_clock().steady() + at_most;  // on the system's clock: waiting is real
+  for (auto before = writers(); !before.empty();) {
+    const auto now = writers();
+    std::erase_if(before, [&](const auto& writer) { return !now.contains(writer.first); });
+    if (before.empty()) return;
+    if (system_clock().steady() >= end) {
+      throw Error(ErrorKind::unavailable,
+                  "cannot close queue '" + std::string(queue) + "': " + before.begin()->second +
+                      " has a transaction open that pushes; the queue stays as it was;"
+                      " end that transaction, then try again");
+    }
+    ask("wait for who pushes in", "SELECT pg_sleep(0.02)");
+  }
+}
+
 bool PostgresStore::replace(std::string_view name, std::uint32_t by) {
-  const auto row = ask("replace a queue of", "SELECT ordo_replace($1, $2)",
-                       Parameters().text(name).number(std::int64_t{by}));
+  const auto row = ask_long("replace a queue of", "SELECT ordo_replace($1, $2)",
+                            Parameters().text(name).number(std::int64_t{by}));
   context_.wakers.wake_all();
   return row.flag(0, 0);
 }

@@ -63,6 +63,11 @@ class PostgresStore final : public Store {
   std::optional<std::int64_t> given_now();
   /// One statement on a connection of the pool. Not for completions.
   Result ask(std::string_view task, const char* sql, const Parameters& parameters = {});
+  /// For what may take its time.
+  Result ask_long(std::string_view task, const char* sql, const Parameters& parameters = {});
+
+  /// Throws Error{unavailable}: one of those that write entries now has not ended within `at_most`.
+  void wait_for_writers(std::string_view queue, Duration at_most);
 
   Clock& clock_;
   const TimeSource time_;

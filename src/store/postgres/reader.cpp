@@ -102,6 +102,8 @@ LogChunk Reader::read(std::size_t max_rows) {
   for (auto& [shard, place] : places_) {
     // A full page tells nothing of the shards behind its last one; shards are read in their order.
     const bool is_read = !page.cut_in || shard < *page.cut_in;
+    if (place.is_lost && !std::exchange(place.is_told, true))
+      chunk.lost.emplace_back(unpack(shard), place.lease);
     if (place.is_caught_up || place.is_lost || !is_read) continue;
     place.is_caught_up = true;
     chunk.caught_up.push_back(unpack(shard));
@@ -204,16 +206,11 @@ void Reader::take_rows(const Result& result, int end, LogChunk& chunk) {
     if (kind != kEntry && kind != kLateEntry) continue;
     const auto shard = result.number(row, 1);
     const auto seq = result.number(row, 2);
-    const auto body = result.bytes(row, 4);
     auto& place = places_.at(shard);
     if (kind == kEntry) place.after = seq;
     place.last_at = std::max(place.last_at, result.number(row, 3));
-    chunk.rows.push_back({.seq = static_cast<Seq>(seq),
-                          .shard = unpack(shard),
-                          .at = Time{Duration{place.last_at}},
-                          .offset = static_cast<std::uint32_t>(chunk.bytes.size()),
-                          .size = static_cast<std::uint32_t>(body.size())});
-    chunk.bytes.append(body);
+    chunk.add({.seq = static_cast<Seq>(seq), .shard = unpack(shard), .at = Time{Duration{place.last_at}}},
+              result.bytes(row, 4));
   }
 }
 

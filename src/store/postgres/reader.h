@@ -61,6 +61,7 @@ class Reader final : public LogReader {
     bool is_caught_up = false;
     bool is_adopted = false;           // what the owner before left open is known
     bool is_lost = false;              // the lease is stale: nothing more is returned
+    bool is_told = false;              // that it is
     std::set<std::int64_t> inherited;  // transactions of which everything must be moved
 
     bool is_owned() const { return lease != Lease{}; }

@@ -18,7 +18,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kPoll = milliseconds{20};
-// A flag of a process that died is dead after this; it is set again when half is over.
+// A flag of a process that died is dead after this; it is set again every quarter, which also tells a
+// connection that has gone silent.
 constexpr Duration kFlag = seconds{10};
 
 }  // namespace
@@ -31,7 +32,7 @@ void Reader::wait(Duration at_most) {
       if (doze(std::min(left, kPoll)) || has_something()) return;
       continue;
     }
-    if (!asleep_until_ || *asleep_until_ - system_clock().steady() < kFlag / 2) {
+    if (!asleep_until_ || *asleep_until_ - system_clock().steady() <= kFlag * 3 / 4) {
       if (fall_asleep()) return;
     }
     if (doze(std::min(left, blind_.empty() ? kFlag / 4 : kPoll))) return;

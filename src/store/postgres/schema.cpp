@@ -11,7 +11,7 @@ constexpr int kOldestServer = 150000;
 
 void refuse_older_server(Connection& connection) {
   const auto version =
-      connection.run("ask", "SELECT current_setting('server_version_num')::int").number(0, 0);
+      connection.run("ask the version of", "SELECT current_setting('server_version_num')::int").number(0, 0);
   if (version >= kOldestServer) return;
   throw Error(ErrorKind::unsupported, "cannot use " + connection.place() + ": it is version " +
                                           std::to_string(version / 10000) + "; Ordo needs 15 or newer");
@@ -40,9 +40,10 @@ void refuse_newer(Connection& connection, std::int64_t version) {
 }
 
 // Entries carry ids of transactions. In another cluster, where a dump was restored, they mean nothing: the
-// numbers there begin behind all that are stored.
+// numbers there begin behind all that are stored. Transactions that an owner had not seen the end of have
+// ended, and the next one moves what they left.
 void settle_in(Connection& connection) {
-  connection.run_script("settle in", R"sql(
+  connection.run("settle in", R"sql(
 DO $$
 DECLARE
   v_base bigint;
@@ -51,10 +52,11 @@ BEGIN
     RETURN;
   END IF;
   LOCK ordo_meta, ordo_entry, ordo_shard;
-  SELECT greatest(0, coalesce(max(seq) >> 20, 0) + 1 - pg_current_xact_id()::text::bigint) INTO v_base FROM ordo_entry;
+  -- What was read and erased counts, too: behind it late entries are numbered, and before it nobody reads again.
+  SELECT greatest(0, (greatest((SELECT max(seq) FROM ordo_entry), (SELECT max(greatest(seen, position)) FROM ordo_shard), 0)
+                      >> 20) + 1 - pg_current_xact_id()::text::bigint) INTO v_base;
   UPDATE ordo_meta SET xid_base = greatest(xid_base, v_base),
                        system = (SELECT system_identifier FROM pg_control_system());
-  UPDATE ordo_shard SET unseen = '{}' WHERE unseen <> '{}';
 END $$)sql");
 }
 
@@ -67,14 +69,18 @@ void bring_up_to_date(Connection& connection) {
   auto version = stored_version(connection);
   refuse_newer(connection, version);
   if (version < schema_version()) {
-    connection.run_script(
-        "bring the schema up to date in",
-        "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('ordo ' || current_schema(), 0))");
+    // Who has waited must see what was made meanwhile.
+    connection.run_script("bring the schema up to date in",
+                          "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+                          " SET LOCAL standard_conforming_strings = on; SET LOCAL statement_timeout = 0; SET "
+                          "LOCAL lock_timeout = '30s';"
+                          " SELECT pg_advisory_xact_lock(hashtextextended('ordo ' || current_schema(), 0))",
+                          kLongAnswer);
     version = stored_version(connection);  // another process may have been faster
     refuse_newer(connection, version);
     for (auto step = version; step < schema_version(); ++step) {
       for (const auto* const sql : migrations()[static_cast<std::size_t>(step)]) {
-        connection.run_script("bring the schema up to date in", sql);
+        connection.run_script("bring the schema up to date in", sql, kLongAnswer);
       }
     }
     connection.run("bring the schema up to date in", "UPDATE ordo_meta SET version = $1",

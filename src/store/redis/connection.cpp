@@ -42,18 +42,22 @@ Duration after_failed_connect(Duration began) {
   return now + 3 * (now - began);
 }
 
-Connection::Connection(const Location& location, Duration patience, Duration connect_within)
+Connection::Connection(const Location& location, Duration patience, Duration connect_within, Peer peer)
     : location_(location),
       patience_(connect_within),
       wire_(location, patience, connect_within),
       room_(kRoom) {
   broken_ = false;
-  sign_on();
-  CommandText command;
-  command.add("INFO");
-  const auto info = ask("read the settings of the server", command)[0].text;
-  check_server(info, location_.name());
-  is_cluster_ = server_fact(info, "cluster_enabled") == "1";
+  if (peer == Peer::sentinel) {
+    sign_on_to_sentinel();
+  } else {
+    sign_on();
+    CommandText command;
+    command.add("INFO");
+    const auto info = ask("read the settings of the server", command)[0].text;
+    check_server(info, location_.name());
+    is_cluster_ = server_fact(info, "cluster_enabled") == "1";
+  }
   patience_ = patience;
 }
 
@@ -142,15 +146,31 @@ Error Connection::refusal(const char* task, const Reply& reply) const {
   return failed(ErrorKind::unavailable, "see the server's log");
 }
 
+void Connection::authenticate(CommandText& commands) const {
+  if (location_.password.empty()) return;
+  if (location_.user.empty()) {
+    commands.add("AUTH", location_.password);
+  } else {
+    commands.add("AUTH", location_.user, location_.password);
+  }
+}
+
+void Connection::sign_on_to_sentinel() {
+  CommandText ping;
+  ping.add("PING");
+  send(ping);
+  const auto reply = receive();
+  if (!reply.is_error()) return;
+  if (!reply.is_error("NOAUTH")) throw refusal("sign on", reply);
+  CommandText commands;
+  authenticate(commands);
+  if (commands.count() == 0) throw refusal("sign on", reply);
+  ask("sign on", commands);
+}
+
 void Connection::sign_on() {
   CommandText commands;
-  if (!location_.password.empty()) {
-    if (location_.user.empty()) {
-      commands.add("AUTH", location_.password);
-    } else {
-      commands.add("AUTH", location_.user, location_.password);
-    }
-  }
+  authenticate(commands);
   commands.add("CLIENT", "SETNAME", "ordo");
   if (location_.database != 0) commands.add("SELECT", location_.database);
   ask("sign on", commands);

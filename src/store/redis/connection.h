@@ -25,15 +25,22 @@ void check_server(std::string_view info, const std::string& name);
 /// not gone, costs those who wait for others a quarter of their time at most.
 Duration after_failed_connect(Duration began);
 
-/// A server that has been signed on to and checked. Belongs to one thread. What throws
+/// A server that has been signed on to and checked, or a sentinel. Belongs to one thread. What throws
 /// leaves it broken; then it is dropped.
 class Connection {
  public:
+  enum class Peer { server, sentinel };
+
   /// Throws Error{unavailable}: not reachable, the password is wrong, the server still loads or is a replica.
   /// Error{unsupported}: too old, or may evict jobs.
   Connection(const Location& location, Duration patience) : Connection(location, patience, patience) {}
   /// As above, but waits for the server to be there for `connect_within` only.
-  Connection(const Location& location, Duration patience, Duration connect_within);
+  Connection(const Location& location, Duration patience, Duration connect_within)
+      : Connection(location, patience, connect_within, Peer::server) {}
+
+  /// A sentinel has no data to be checked, and mostly wants no password.
+  Connection(const Location& location, Duration patience, Peer peer)
+      : Connection(location, patience, patience, peer) {}
 
   void send(const std::string& bytes);
   void send(const CommandText& commands) { send(commands.bytes()); }
@@ -72,7 +79,11 @@ class Connection {
   Error refusal(const char* task, const Reply& reply) const;
 
  private:
+  Connection(const Location& location, Duration patience, Duration connect_within, Peer peer);
+
   void sign_on();
+  void sign_on_to_sentinel();
+  void authenticate(CommandText& commands) const;
 
   const Location location_;
   Duration patience_;

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string>
 
+#include "store/limits.h"
 #include "store/redis/connection.h"
 
 namespace ordo::store::redis {
@@ -48,13 +49,31 @@ Finding room(std::string_view info) {
           "raise maxmemory: pushes are refused when it is reached; jobs that run still end"};
 }
 
+/// What "normal 0 0 0 slave …" allows an answer to us to be; 0: anything.
+std::uint64_t answer_limit(std::string_view limits) {
+  constexpr std::string_view kNormal = "normal ";
+  const auto at = limits.find(kNormal);
+  if (at == std::string_view::npos) return 0;
+  const auto hard = limits.substr(at + kNormal.size());
+  std::uint64_t bytes = 0;
+  std::from_chars(hard.data(), hard.data() + hard.size(), bytes);
+  return bytes;
+}
+
 }  // namespace
 
-std::vector<Finding> examine_server(std::string_view info, std::string_view appendfsync) {
+std::vector<Finding> examine_server(std::string_view info, std::string_view appendfsync,
+                                    std::string_view output_limits) {
   std::vector<Finding> findings = {
       {Level::good, "the server is Redis " + std::string(server_fact(info, "redis_version")), ""},
       durability(info, appendfsync),
       room(info)};
+  if (const auto limit = answer_limit(output_limits); limit != 0 && limit < 2 * kReadBytes) {
+    findings.push_back({Level::warning,
+                        "the server ends a connection whose answers wait with more than " +
+                            std::to_string(limit >> 10) + " KiB: reads are made smaller, and slower",
+                        "set client-output-buffer-limit normal 0 0 0, Redis' default; no job may be larger"});
+  }
   if (server_fact(info, "cluster_enabled") == "1" && figure(info, "connected_slaves") == 0) {
     findings.push_back({Level::warning, "the master has no replica: its shards stand still while it is down",
                         "give each master a replica"});

@@ -33,18 +33,17 @@ inline constexpr std::size_t kAsideName = 17;
 
 std::string id_of(Seq seq);
 
-/// Throws Error{corrupt}: no id, or one that no server's clock makes.
-Seq seq_of(std::string_view id);
-
-/// The same, and nothing for an id that it throws for.
-std::optional<Seq> try_seq_of(std::string_view id);
+/// Nothing: no id, or one that no server's clock makes.
+std::optional<Seq> seq_of(std::string_view id);
+/// The highest number not above that of the id, which a server gave.
+Seq seq_up_to(std::string_view id);
 
 /// Begins the member that holds an entry that was set aside: such names sort as the numbers do. ':' and the
 /// entry follow.
 std::string aside_name(Seq seq);
 
-/// The number of a member. Throws Error{corrupt}.
-Seq seq_of_aside(std::string_view member);
+/// The number of a member; nothing: it is none of ours.
+std::optional<Seq> seq_of_aside(std::string_view member);
 
 /// When the entry was appended.
 Time time_of(Seq seq);

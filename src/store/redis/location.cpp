@@ -8,11 +8,14 @@
 namespace ordo::store::redis {
 namespace {
 
+constexpr std::uint16_t kSentinelPort = 26379;
+
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(ErrorKind::invalid_argument,
               "cannot use the Redis URL: " + why +
                   "; write redis://[user:password@]host[:port][,host[:port]…][/database], rediss:// for TLS, "
-                  "or redis+unix:///path/of.socket[?db=number]");
+                  "redis+unix:///path/of.socket[?db=number], or "
+                  "redis+sentinel://[user:password@]sentinel[:port],…/master[/database]");
 }
 
 template <class Number>
@@ -20,7 +23,7 @@ Number parse_number(std::string_view text, const char* what) {
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size() || text.empty()) {
-    refuse(std::string(what) + " '" + std::string(text) + "' is no number in its range");
+    refuse(std::string(what) + " is no number in its range");  // not shown: it may be a part of a password
   }
   return number;
 }
@@ -53,11 +56,18 @@ std::optional<std::string_view> cut_before(std::string_view& text, std::size_t m
 }
 
 void read_options(std::string_view text, Location& location) {
+  // Not shown, either.
+  const auto unknown = [] {
+    refuse(
+        "an option behind '?' is unknown or has no value (known: db, wait, ca, cert, key, sentinel_password; "
+        "a "
+        "'?' in a password is written %3F)");
+  };
   while (!text.empty()) {
     auto option = text.substr(0, text.find('&'));
     text.remove_prefix(std::min(option.size() + 1, text.size()));
     const auto name = cut_before(option, option.find('='));
-    if (!name) refuse("the option '" + std::string(option) + "' has no value");
+    if (!name) unknown();
     if (*name == "db") {
       location.database = parse_number<std::uint32_t>(option, "the database");
     } else if (*name == "wait") {
@@ -68,8 +78,10 @@ void read_options(std::string_view text, Location& location) {
       location.cert_file = decode_percent(option);
     } else if (*name == "key") {
       location.key_file = decode_percent(option);
+    } else if (*name == "sentinel_password") {
+      location.sentinel_password = decode_percent(option);
     } else {
-      refuse("the option '" + std::string(*name) + "' is unknown (known: db, wait, ca, cert, key)");
+      unknown();
     }
   }
 }
@@ -82,8 +94,8 @@ void read_sign_on(std::string_view text, Location& location) {
   if (location.password.empty()) refuse("the password is empty");
 }
 
-Address read_host(std::string_view text) {
-  Address address{.port = Location{}.port};
+Address read_host(std::string_view text, std::uint16_t port) {
+  Address address{.port = port};
   if (text.starts_with('[')) {
     const auto end = text.find(']');
     if (end == std::string_view::npos) refuse("the ']' of an IPv6 address is missing");
@@ -100,12 +112,16 @@ Address read_host(std::string_view text) {
   return address;
 }
 
-void read_hosts(std::string_view text, Location& location) {
-  const auto first = read_host(text.substr(0, text.find(',')));
-  location.host = first.host;
-  location.port = first.port;
-  while (cut_before(text, text.find(',')))
-    location.others.push_back(read_host(text.substr(0, text.find(','))));
+std::vector<Address> read_hosts(std::string_view text, std::uint16_t port) {
+  std::vector<Address> hosts = {read_host(text.substr(0, text.find(',')), port)};
+  while (cut_before(text, text.find(','))) hosts.push_back(read_host(text.substr(0, text.find(',')), port));
+  return hosts;
+}
+
+/// Of an address in a URL.
+std::string text_of(const Address& address) {
+  const bool is_v6 = address.host.find(':') != std::string::npos;
+  return (is_v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
 }  // namespace
@@ -115,26 +131,39 @@ Location Location::at(const Address& address) const {
   if (address.host.empty()) return location;
   location.host = address.host;
   location.port = address.port;
+  location.sentinels.clear();
   return location;
 }
 
 std::string Location::name() const {
+  const auto path = database == 0 ? "" : "/" + std::to_string(database);
+  const std::string scheme = tls ? "rediss" : "redis";
+  if (!sentinels.empty()) {
+    std::string hosts;
+    for (const auto& sentinel : sentinels) hosts += (hosts.empty() ? "" : ",") + text_of(sentinel);
+    return scheme + "+sentinel://" + hosts + "/" + master + path;
+  }
   if (host.empty())
     return "redis+unix://" + socket + (database == 0 ? "" : "?db=" + std::to_string(database));
-  const bool is_v6 = host.find(':') != std::string::npos;
-  return (tls ? "rediss://" : "redis://") + (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +
-         (database == 0 ? "" : "/" + std::to_string(database));
+  return scheme + "://" + text_of(address()) + path;
 }
 
 Location parse_location(std::string_view url) {
   Location location;
   const auto scheme = url.substr(0, url.find("://"));
-  if (scheme != "redis" && scheme != "rediss" && scheme != "redis+unix") refuse("its scheme is unknown");
+  const bool has_sentinels = scheme == "redis+sentinel" || scheme == "rediss+sentinel";
+  if (scheme != "redis" && scheme != "rediss" && scheme != "redis+unix" && !has_sentinels)
+    refuse("its scheme is unknown");
   url.remove_prefix(scheme.size());
   if (url.empty()) refuse("'://' is missing");
   url.remove_prefix(3);
-  location.tls = scheme == "rediss";
+  location.tls = scheme.starts_with("rediss");
 
+  if (const auto end = url.find_first_of("/?"); scheme != "redis+unix" && end != std::string_view::npos &&
+                                                url.find('@') > end &&
+                                                url.find('@') != std::string_view::npos) {
+    refuse("an '@' stands behind a '/' or '?': in a password write %40 for '@', %2F for '/' and %3F for '?'");
+  }
   const auto query = url.find('?');
   if (query != std::string_view::npos) {
     read_options(url.substr(query + 1), location);
@@ -152,11 +181,23 @@ Location parse_location(std::string_view url) {
     location.socket = decode_percent(url);
     return location;
   }
-  const auto slash = url.find('/');
-  read_hosts(url.substr(0, slash), location);
-  if (slash != std::string_view::npos && slash + 1 < url.size()) {
-    location.database = parse_number<std::uint32_t>(url.substr(slash + 1), "the database");
+  auto path = url.substr(std::min(url.find('/'), url.size()));
+  const auto hosts =
+      read_hosts(url.substr(0, url.size() - path.size()), has_sentinels ? kSentinelPort : location.port);
+  path.remove_prefix(std::min<std::size_t>(1, path.size()));
+  if (has_sentinels) {
+    location.sentinels = hosts;
+    location.master = decode_percent(path.substr(0, path.find('/')));
+    if (location.master.empty()) refuse("it does not name the master: …//sentinel/NAME");
+    path.remove_prefix(std::min(path.find('/'), path.size()));
+    path.remove_prefix(std::min<std::size_t>(1, path.size()));
+  } else {
+    location.host = hosts[0].host;
+    location.port = hosts[0].port;
+    location.others.assign(hosts.begin() + 1, hosts.end());
+    if (!location.sentinel_password.empty()) refuse("there is a sentinel_password without sentinels");
   }
+  if (!path.empty()) location.database = parse_number<std::uint32_t>(path, "the database");
   return location;
 }
 

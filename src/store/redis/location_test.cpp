@@ -36,6 +36,21 @@ TEST(RedisLocation, of_a_cluster) {
   EXPECT_EQ(second.password, "p");
 }
 
+TEST(RedisLocation, of_sentinels) {
+  const auto some =
+      parse_location("redis+sentinel://u:p@a,[::1]:7001,c/my%20jobs/3?wait=1&sentinel_password=q%26");
+  EXPECT_EQ(some.sentinels, (std::vector<Address>{{"a", 26379}, {"::1", 7001}, {"c", 26379}}));
+  EXPECT_EQ(some.master, "my jobs");
+  EXPECT_EQ(some.database, 3u);
+  EXPECT_EQ(some.password, "p");
+  EXPECT_EQ(some.sentinel_password, "q&");
+  EXPECT_TRUE(some.others.empty());
+  EXPECT_EQ(some.name(), "redis+sentinel://a:26379,[::1]:7001,c:26379/my jobs/3");
+  const auto tls = parse_location("rediss+sentinel://a/jobs");
+  EXPECT_TRUE(tls.tls);
+  EXPECT_EQ(tls.at({"b", 6379}).name(), "rediss://b:6379");
+}
+
 TEST(RedisLocation, of_a_unix_socket) {
   const auto plain = parse_location("redis+unix:///run/redis.sock?db=2");
   EXPECT_EQ(plain.socket, "/run/redis.sock");
@@ -45,12 +60,30 @@ TEST(RedisLocation, of_a_unix_socket) {
 }
 
 TEST(RedisLocation, that_is_wrong_is_refused_without_showing_the_password) {
-  for (const auto* url :
-       {"redis:", "redis:/", "redis://", "redis://:secret@", "redis://secret@db", "redis://:secret@db:x",
-        "redis://:secret@db:70000", "redis://:secret@db/x", "redis://:secret@db?x=1",
-        "redis://:secret@db?wait", "redis://:secret%4@db", "redis://[::1", "redis+unix://:secret@run/x",
-        "redish://:secret@db", "redis://user:@db", "redis://:secret@[::1]7000", "redis://:secret@a,",
-        "redis://:secret@,a", "redis://:secret@a,b:x"}) {
+  for (const auto* url : {"redis:",
+                          "redis:/",
+                          "redis://",
+                          "redis://:secret@",
+                          "redis://secret@db",
+                          "redis://:secret@db:x",
+                          "redis://:secret@db:70000",
+                          "redis://:secret@db/x",
+                          "redis://:secret@db?x=1",
+                          "redis://:secret@db?wait",
+                          "redis://:secret%4@db",
+                          "redis://[::1",
+                          "redis+unix://:secret@run/x",
+                          "redish://:secret@db",
+                          "redis://user:@db",
+                          "redis://:secret@[::1]7000",
+                          "redis://:secret@a,",
+                          "redis://:secret@,a",
+                          "redis://:secret@a,b:x",
+                          "redis://u:secret",
+                          "redis://u:se/secret@db",
+                          "redis://u:1/secret@db",
+                          "redis://u:1?secret@db",
+                          "redis://u:1?secret=1@db"}) {
     try {
       parse_location(url);
       ADD_FAILURE() << url;

@@ -5,12 +5,8 @@
 #include "store/redis/log_reader.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
@@ -23,48 +19,26 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kLongestSilence = 1s;  // then all is read again: a server may be gone without a word
 constexpr int kMostRedirects = 5;
 constexpr Duration kFirstRetry = 10ms;
 constexpr Duration kLongestRetry = 1s;
-constexpr std::size_t kMinBudget = 16;
-constexpr std::size_t kMaxBudget = 1u << 16;
 constexpr std::uint64_t kAppendPiece = 1000;
+constexpr const char* kLimitHint =
+    "; reads are made smaller until they pass. If the server's log tells of output buffer limits, raise "
+    "client-output-buffer-limit for its normal clients";
+constexpr Duration kFarAhead = 24h;        // of this clock: no server is so far off
+constexpr Seq kOdd = ~Seq{0} << kSeqBits;  // numbers for entries without one, in a log that is only looked at
 
 }  // namespace
 
-// --------------------------------------------------------------------------------------------------- bell
-
-WakeBell::Ear::Ear(std::shared_ptr<WakeBell> bell)
-    : bell_(std::move(bell)), descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "cannot make an eventfd");
-  const std::lock_guard lock(bell_->mutex_);
-  bell_->ears_.insert(descriptor_);
-}
-
-WakeBell::Ear::~Ear() {
-  const std::lock_guard lock(bell_->mutex_);
-  bell_->ears_.erase(descriptor_);
-  close(descriptor_);
-}
-
-bool WakeBell::Ear::take() {
-  eventfd_t count = 0;
-  return eventfd_read(descriptor_, &count) == 0;
-}
-
-void WakeBell::ring() {
-  const std::lock_guard lock(mutex_);
-  for (const int ear : ears_) eventfd_write(ear, 1);
-}
-
 // ------------------------------------------------------------------------------------------------- shards
 
-RedisLogReader::RedisLogReader(const Location& location, SlotMap& slots, Duration patience,
+RedisLogReader::RedisLogReader(const Location& location, SlotMap& slots, Duration patience, Duration silence,
                                std::shared_ptr<WakeBell> bell, QueueName queue_name)
     : location_(location),
       slots_(slots),
       patience_(patience),
+      silence_(silence),
       queue_name_(std::move(queue_name)),
       wake_slot_(slots.slot_of(kWakeKey)),
       ear_(std::move(bell)),
@@ -99,7 +73,9 @@ RedisLogReader::Server& RedisLogReader::server_at(const Address& address) {
     server = {.connection = std::move(connection), .number = ++connections_made_};
     return server;
   } catch (const Error& error) {
-    if (slots_.is_cluster()) server.again_at = after_failed_connect(began);
+    // Not once more for each question of this read.
+    server.again_at =
+        slots_.is_cluster() ? after_failed_connect(began) : system_clock().steady() + kFirstRetry / 2;
     server.why = error.what();
     throw;
   }
@@ -148,7 +124,7 @@ void RedisLogReader::listen() {
 }
 
 void RedisLogReader::wait(Duration at_most) {
-  auto left = std::min(at_most, kLongestSilence);
+  auto left = std::min(at_most, silence_);
   if (failure_) {
     left = std::min(at_most, pause_);
     pause_ = std::min(pause_ * 2, kLongestRetry);
@@ -168,6 +144,10 @@ void RedisLogReader::wait(Duration at_most) {
 
 LogChunk RedisLogReader::read(std::size_t max_rows) {
   failure_.reset();
+  // One that is the master no more is left, whatever it still says.
+  if (!slots_.is_cluster()) {
+    std::erase_if(servers_, [&](const auto& known) { return known.first != slots_.server_of(wake_slot_); });
+  }
   listen();
   has_changed_ = false;
   if (!places_.empty()) {
@@ -176,10 +156,15 @@ LogChunk RedisLogReader::read(std::size_t max_rows) {
   }
   const auto rows_per_shard = share_of_page(max_rows);
   if (must_look_) find_closed();
+  renumber();
+  latest_ = system_clock().wall() + kFarAhead;
   auto question = gather();
   exchange(question, rows_per_shard);
-  // It may have been for this that the wake stream was written.
-  if (was_woken(question) && find_closed()) {
+  // It may have been for this that the wake stream was written, once more while it was looked for, or while a
+  // connection was away.
+  for (auto seen = wake_id_; must_look_ || last_wake(question).value_or(seen) != seen;) {
+    seen = last_wake(question).value_or(seen);
+    if (!find_closed()) break;
     question = gather();
     exchange(question, rows_per_shard);
   }
@@ -187,9 +172,10 @@ LogChunk RedisLogReader::read(std::size_t max_rows) {
   const bool has_news = !page.chunk.rows.empty() || !page.chunk.caught_up.empty();
   if (failure_ && !has_news) {
     slots_.refresh();
-    throw Error(failure_->kind(), failure_->what());
+    throw Error(failure_->kind(), failure_->what() + std::string(unanswered_ > 1 ? kLimitHint : ""));
   }
-  adapt(page);
+  if (!failure_) unanswered_ = 0;
+  size_.passed(page.rows_in_streams, page.bytes_in_streams);
   places_ = std::move(page.places);
   wake_id_ = std::move(page.wake_id);
   is_woken_ = false;
@@ -216,53 +202,95 @@ std::size_t RedisLogReader::share_of_page(std::size_t max_rows) const {
   const auto behind = static_cast<std::size_t>(
       std::count_if(places_.begin(), places_.end(), [](const Place& place) { return place.is_behind; }));
   const auto parts = std::max({behind, places_.size() / 16, std::size_t{1}});
-  return std::max<std::size_t>(1, std::min(max_rows, row_budget_) / parts);
+  return std::max<std::size_t>(1, std::min(max_rows, size_.rows()) / parts);
 }
 
-bool RedisLogReader::was_woken(const Question& question) const {
-  const auto& reply = question.at(wake_slot_).reply;
-  if (!reply) return false;
-  for (std::size_t i = 0; i + 1 < reply->items.size(); i += 2) {
-    if (reply->items[i].text == kWakeKey) return true;
+/// The last entry of the wake stream; nothing if it was not read.
+std::optional<std::string> RedisLogReader::last_wake(const Question& question) const {
+  const auto streams = std::ranges::find(question, true, &Streams::has_wake);
+  if (streams == question.end() || !streams->reply) return std::nullopt;
+  const auto& items = streams->reply->items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (items[i].text == kWakeKey) return items[i + 1].items.back().at(0).text;
   }
-  return false;
+  return wake_id_;
 }
 
 /// Whether a log has another name than when it was looked at last. One by one: a slot that moves takes no
 /// questions for several keys, unless it has them all.
 bool RedisLogReader::find_closed() {
   must_look_ = false;
-  bool has_changed = false;
+  std::map<Address, std::vector<Place*>> by_server;
   for (auto& place : places_) {
+    place.is_found = false;
+    by_server[slots_.server_of(place.slot)].push_back(&place);
+  }
+  const auto look = [](const Place& place) {
     CommandText command;
     command.add("EXISTS", shard_key(place.shard, "closed"));
-    try {
-      const bool is_closed = ask("look for closed logs", place.slot, command).integer == 1;
-      auto key = shard_key(place.shard, is_closed ? "closed" : "log");
+    return command;
+  };
+  bool has_changed = false;
+  for (const auto& [address, places] : by_server) {
+    std::vector<std::optional<Reply>> replies(places.size());
+    guard(address, [&, &address = address, &places = places] {
+      auto& connection = *server_at(address).connection;
+      std::string bytes;
+      for (const auto* place : places) bytes += look(*place).bytes();
+      connection.send(bytes);
+      for (auto& reply : replies) reply = connection.receive();
+    });
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      auto& place = *places[i];
+      ask_again(place.slot, look(place), replies[i]);
+      place.is_found = replies[i].has_value();
+      if (!place.is_found) {
+        must_look_ = true;
+        continue;
+      }
+      auto key = shard_key(place.shard, replies[i]->integer == 1 ? "closed" : "log");
       has_changed = has_changed || key != place.key;
       place.key = std::move(key);
-    } catch (const Error& error) {
-      failure_.emplace(error.kind(), error.what());
-      must_look_ = true;
     }
   }
   return has_changed;
 }
 
-/// What is to be read, by slot.
-RedisLogReader::Question RedisLogReader::gather() {
-  Question question;
-  for (std::size_t i = 0; i < places_.size(); ++i) question[places_[i].slot].places.push_back(i);
-  question[wake_slot_].has_wake = true;
+/// What is to be read, by slot, and in pieces that can be asked at once.
+RedisLogReader::Question RedisLogReader::gather() const {
+  std::map<Slot, std::vector<std::size_t>> by_slot;
+  for (std::size_t i = 0; i < places_.size(); ++i) by_slot[places_[i].slot].push_back(i);
+  Question question = {{.slot = wake_slot_, .has_wake = true}};
+  for (const auto& [slot, places] : by_slot) {
+    for (std::size_t at = 0; at < places.size(); at += size_.shards()) {
+      if (slot != wake_slot_ || at > 0) question.push_back({.slot = slot});
+      auto& streams = slot == wake_slot_ && at == 0 ? question.front() : question.back();
+      const auto piece = std::span(places).subspan(at, std::min(size_.shards(), places.size() - at));
+      streams.places.assign(piece.begin(), piece.end());
+    }
+  }
   return question;
 }
 
 void RedisLogReader::exchange(Question& question, std::size_t rows_per_shard) {
+  const auto most = size_.shards();
+  for (auto left = std::span(question); !left.empty();) {
+    std::size_t count = 0, shards = 0;
+    while (count < left.size() && (count == 0 || shards + left[count].places.size() <= most))
+      shards += left[count++].places.size();
+    exchange_at_once(left.first(count), rows_per_shard);
+    left = left.subspan(count);
+  }
+}
+
+void RedisLogReader::exchange_at_once(std::span<Streams> question, std::size_t rows_per_shard) {
   std::map<Address, std::vector<Streams*>> by_server;
-  for (auto& [slot, streams] : question) {
-    const auto address = slots_.server_of(slot);
-    guard(address, [&, slot = slot, &streams = streams] {
-      check(slot, streams, server_at(address).number);
+  std::size_t shards = 0;
+  for (auto& streams : question) {
+    shards += streams.places.size();
+    const auto address = slots_.server_of(streams.slot);
+    guard(address, [&] {
+      check(streams, server_at(address).number);
       streams.command = streams_command(streams, rows_per_shard);
       for (const auto i : streams.places) {
         if (!places_[i].caught_up) streams.aside[i];
@@ -284,15 +312,22 @@ void RedisLogReader::exchange(Question& question, std::size_t rows_per_shard) {
     guard(address, [&, &address = address, &all = all] {
       const auto& connection = servers_[address].connection;
       if (connection == nullptr) return;
-      for (auto* streams : all) {
-        streams->reply = connection->receive();
-        for (auto& [i, reply] : streams->aside) reply = connection->receive();
+      try {
+        for (auto* streams : all) {
+          streams->reply = connection->receive();
+          for (auto& [i, reply] : streams->aside) reply = connection->receive();
+        }
+      } catch (const Error&) {
+        ++unanswered_;
+        size_.failed(rows_per_shard, shards);
+        throw;
       }
     });
   }
-  for (auto& [slot, streams] : question) {
-    ask_again(slot, streams.command, streams.reply);
-    for (auto& [i, reply] : streams.aside) ask_again(slot, aside_command(places_[i], rows_per_shard), reply);
+  for (auto& streams : question) {
+    ask_again(streams.slot, streams.command, streams.reply);
+    for (auto& [i, reply] : streams.aside)
+      ask_again(streams.slot, aside_command(places_[i], rows_per_shard), reply);
   }
 }
 
@@ -308,7 +343,7 @@ void RedisLogReader::ask_again(Slot slot, const CommandText& command, std::optio
 }
 
 /// What a new connection must be asked first.
-void RedisLogReader::check(Slot slot, Streams& streams, std::uint64_t connection) {
+void RedisLogReader::check(Streams& streams, std::uint64_t connection) {
   for (const auto i : streams.places) {
     auto& place = places_[i];
     if (place.connection != connection) check_log(place);
@@ -317,7 +352,7 @@ void RedisLogReader::check(Slot slot, Streams& streams, std::uint64_t connection
   if (!streams.has_wake || wake_connection_ == connection) return;
   CommandText command;
   command.add("XREVRANGE", kWakeKey, "+", "-", "COUNT", 1);
-  const auto last = ask("read the wake stream", slot, command);
+  const auto last = ask("read the wake stream", streams.slot, command);
   wake_id_ = last.items.empty() ? "0-0" : last.at(0).at(0).text;
   wake_connection_ = connection;
   is_woken_ = true;  // what changed meanwhile is not known
@@ -333,6 +368,36 @@ void RedisLogReader::check_log(const Place& place) {
   ask("check the log", place.slot, command);
 }
 
+/// Only the owner's reader changes the log. What it finds is known by then: every entry that it has not read.
+void RedisLogReader::renumber() {
+  for (auto& place : places_) {
+    if (!std::exchange(place.must_renumber, false)) continue;
+    CommandText command;
+    command.add("EVAL", renumber_script().text, 2, place.key, shard_key(place.shard, "meta"),
+                id_of(place.after), place.lease.token, place.lease.holder);
+    try {
+      place.has_renumbered = ask("number entries anew", place.slot, command).number() == 0;
+    } catch (const Error& error) {
+      place.must_renumber = true;
+      failure_.emplace(error.kind(), error.what());
+    }
+  }
+}
+
+/// Nothing: it will get one.
+std::optional<Seq> RedisLogReader::number_of(Place& place, const std::string& id) const {
+  const auto seq = seq_of(id);
+  if (seq && time_of(*seq) <= latest_) return seq;
+  const bool is_owners = place.lease != Lease{};
+  if (is_owners && (!seq || !place.has_renumbered)) {
+    place.must_renumber = true;
+    return std::nullopt;
+  }
+  if (seq && place.odd_after.empty()) return seq;
+  place.odd_after = id;
+  return std::max(kOdd, place.after + 1);
+}
+
 CommandText RedisLogReader::streams_command(const Streams& streams, std::uint64_t count) const {
   CommandText command;
   command.begin(4 + 2 * (streams.places.size() + (streams.has_wake ? 1 : 0)));
@@ -343,7 +408,10 @@ CommandText RedisLogReader::streams_command(const Streams& streams, std::uint64_
   if (streams.has_wake) command.word(kWakeKey);
   for (const auto i : streams.places) command.word(std::string_view(places_[i].key));
   if (streams.has_wake) command.word(std::string_view(wake_id_));
-  for (const auto i : streams.places) command.word(std::string_view(id_of(places_[i].after)));
+  for (const auto i : streams.places) {
+    const auto& place = places_[i];
+    command.word(std::string_view(place.odd_after.empty() ? id_of(place.after) : place.odd_after));
+  }
   return command;
 }
 
@@ -359,7 +427,7 @@ RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t 
   std::vector<bool> was_read(places_.size());
   std::vector<const Reply*> asides(places_.size());
   std::map<std::string_view, const Reply*> found;
-  for (const auto& [slot, streams] : question) {
+  for (const auto& streams : question) {
     if (!streams.reply) continue;
     for (const auto i : streams.places) {
       const auto aside = streams.aside.find(i);
@@ -369,6 +437,8 @@ RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t 
     const auto& items = streams.reply->items;
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) found.emplace(items[i].text, &items[i + 1]);
   }
+  // What looks empty may have another name by now, which only the wake stream tells.
+  const bool is_told = last_wake(question).has_value();
   page.chunk.woken = is_woken_;
   if (const auto wake = found.find(kWakeKey); wake != found.end()) {
     page.chunk.woken = true;
@@ -376,11 +446,11 @@ RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t 
   }
   for (std::size_t i = 0; i < page.places.size(); ++i) {
     auto& place = page.places[i];
-    if (!was_read[i]) {
+    const auto stream = found.find(place.key);
+    if (!was_read[i] || !place.is_found || (stream == found.end() && !is_told)) {
       page.chunk.at_end = false;
       continue;
     }
-    const auto stream = found.find(place.key);
     const auto entries = stream == found.end() ? std::span<const Reply>() : stream->second->items;
     auto aside = asides[i] == nullptr ? Aside{} : aside_of(*asides[i], rows_per_shard);
     const bool is_last = entries.size() < rows_per_shard;
@@ -395,8 +465,11 @@ RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t 
 }
 
 RedisLogReader::Aside RedisLogReader::aside_of(const Reply& reply, std::size_t rows) {
-  Aside aside{.members = reply.items};
-  if (aside.members.size() >= rows) aside.through = seq_of_aside(aside.members.back().text);
+  Aside aside;
+  for (const auto& member : reply.items) {
+    if (const auto seq = seq_of_aside(member.text)) aside.members.emplace_back(*seq, member.text);
+  }
+  if (reply.items.size() >= rows && !aside.members.empty()) aside.through = aside.members.back().first;
   return aside;
 }
 
@@ -408,13 +481,15 @@ bool RedisLogReader::take_rows(Page& page, Place& place, std::span<const Reply> 
   for (const auto& entry : entries) {
     page.is_full = page.is_full || (page.chunk.bytes.size() >= kReadBytes && place.after >= append_end);
     if (page.is_full) return false;
+    const auto seq = number_of(place, entry.at(0).text);
+    if (!seq) return false;
     if (has_aside) {
-      const auto seq = seq_of(entry.at(0).text);
-      if (!take_aside(page, place, aside, seq) || seq > aside.through) return false;
-      if (seq == place.after) continue;  // set aside just now
+      if (!take_aside(page, place, aside, *seq) || *seq > aside.through) return false;
+      if (*seq == place.after) continue;  // set aside just now
     }
     const auto bytes_before = page.chunk.bytes.size();
-    append_end = std::max(append_end, add_row(page.chunk, place.shard, entry, queue_name_));
+    append_end = std::max(append_end, add_row(page.chunk, place.shard, *seq, entry, queue_name_));
+    if (!place.odd_after.empty()) page.chunk.rows.back().at = latest_ - kFarAhead;
     took_row(page, place, bytes_before);
   }
   if (has_aside)
@@ -425,12 +500,12 @@ bool RedisLogReader::take_rows(Page& page, Place& place, std::span<const Reply> 
 
 bool RedisLogReader::take_aside(Page& page, Place& place, Aside& aside, Seq before) {
   for (; aside.taken < aside.members.size(); ++aside.taken) {
-    const auto& member = aside.members[aside.taken].text;
-    if (seq_of_aside(member) > before) return true;
+    const auto& [seq, member] = aside.members[aside.taken];
+    if (seq > before) return true;
     page.is_full = page.is_full || page.chunk.bytes.size() >= kReadBytes;
     if (page.is_full) return false;
     const auto bytes_before = page.chunk.bytes.size();
-    add_aside_row(page.chunk, place.shard, member);
+    add_aside_row(page.chunk, place.shard, seq, member);
     took_row(page, place, bytes_before);
   }
   return true;
@@ -444,27 +519,29 @@ void RedisLogReader::took_row(Page& page, Place& place, std::size_t bytes_before
 
 /// Reads on to the number `end`, wherever the page ends.
 void RedisLogReader::finish_append(Page& page, Place& place, Seq end) {
+  const auto piece = std::min<std::uint64_t>(kAppendPiece, size_.rows());
   while (place.after < end) {
     const auto before = place.after;
     for (const auto* name : {"log", "closed"}) {
       CommandText command;
       command.add("XRANGE", shard_key(place.shard, name), "(" + id_of(place.after), id_of(end), "COUNT",
-                  kAppendPiece);
-      const auto rest = ask("read the log", place.slot, command);
+                  piece);
+      Reply rest;
+      try {
+        rest = ask("read the log", place.slot, command);
+      } catch (const Error&) {
+        size_.failed(piece, 1);
+        throw;
+      }
       for (const auto& entry : rest.items) {
-        add_row(page.chunk, place.shard, entry, queue_name_);
-        place.after = page.chunk.rows.back().seq;
+        const auto seq = seq_of(entry.at(0).text);
+        if (!seq) continue;
+        add_row(page.chunk, place.shard, *seq, entry, queue_name_);
+        place.after = *seq;
       }
     }
     if (place.after == before) break;  // what is missing was erased meanwhile
   }
-}
-
-/// How many rows fill a page is known from the last ones; what follows may be larger.
-void RedisLogReader::adapt(const Page& page) {
-  if (page.rows_in_streams == 0) return;
-  const auto fitting = kReadBytes / std::max<std::size_t>(1, page.bytes_in_streams / page.rows_in_streams);
-  row_budget_ = std::clamp(std::min(fitting, row_budget_ * 2), kMinBudget, kMaxBudget);
 }
 
 }  // namespace ordo::store::redis

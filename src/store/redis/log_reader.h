@@ -2,53 +2,28 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "store/redis/connection.h"
 #include "store/redis/log_entry.h"
+#include "store/redis/read_size.h"
 #include "store/redis/slot_map.h"
+#include "store/redis/wake_bell.h"
 #include "store/store.h"
 
 namespace ordo::store::redis {
-
-/// Ends the waits of this process's readers at once, whatever the server does. Thread-safe.
-class WakeBell {
- public:
-  /// The bell as one reader hears it.
-  class Ear {
-   public:
-    explicit Ear(std::shared_ptr<WakeBell> bell);
-    ~Ear();
-    Ear(const Ear&) = delete;
-    Ear& operator=(const Ear&) = delete;
-
-    int descriptor() const { return descriptor_; }  ///< readable: it rang
-    bool take();                                    ///< true: it rang since the last call
-
-   private:
-    std::shared_ptr<WakeBell> bell_;
-    int descriptor_;
-  };
-
-  void ring();
-
- private:
-  std::mutex mutex_;
-  std::set<int> ears_;
-};
 
 /// Reads the streams of its shards over connections of its own, one to each server that has some, and is told
 /// when one of them changes.
 class RedisLogReader final : public LogReader {
  public:
-  /// `queue_name` is for the jobs that other programs pushed; it may ask the server.
-  RedisLogReader(const Location& location, SlotMap& slots, Duration patience, std::shared_ptr<WakeBell> bell,
-                 QueueName queue_name);
+  /// `silence`: then all is read again, as a server may be gone without a word. `queue_name` is for the jobs
+  /// that other programs pushed; it may ask the server.
+  RedisLogReader(const Location& location, SlotMap& slots, Duration patience, Duration silence,
+                 std::shared_ptr<WakeBell> bell, QueueName queue_name);
 
   void add(ShardId shard, Seq after, Lease lease) override;
   void remove(ShardId shard) override;
@@ -63,8 +38,12 @@ class RedisLogReader final : public LogReader {
     Seq after = 0;
     Lease lease;
     bool caught_up = false;
+    bool is_found = false;         // whether its log is closed was answered when it was asked last
     bool is_behind = true;         // the last page had no room for all of it, as far as is known
     std::uint64_t connection = 0;  // number of the one it was checked on
+    bool must_renumber = false;    // an entry follows whose number is none of ours, or far ahead
+    bool has_renumbered = false;   // and what is there now stays as it is
+    std::string odd_after;         // only looked at: `after` is such an entry, whose id is this one
   };
   struct Server {
     std::unique_ptr<Connection> connection;
@@ -74,17 +53,18 @@ class RedisLogReader final : public LogReader {
   };
   /// Streams of one slot, which one command reads.
   struct Streams {
+    Slot slot = 0;
     std::vector<std::size_t> places;
     bool has_wake = false;
     CommandText command;
     std::optional<Reply> reply;
     std::map<std::size_t, std::optional<Reply>> aside;  // by place, of those that are not caught up
   };
-  using Question = std::map<Slot, Streams>;
+  using Question = std::vector<Streams>;
   static constexpr Seq kEverything = ~Seq{0};
   /// What was set aside of a shard, behind its place: a page of it, in order.
   struct Aside {
-    std::span<const Reply> members;
+    std::vector<std::pair<Seq, std::string_view>> members;
     std::size_t taken = 0;
     Seq through = kEverything;  // nothing is missing up to here
   };
@@ -104,13 +84,16 @@ class RedisLogReader final : public LogReader {
   void listen();
 
   std::size_t share_of_page(std::size_t max_rows) const;
-  bool was_woken(const Question& question) const;
+  std::optional<std::string> last_wake(const Question& question) const;
   bool find_closed();
-  Question gather();
-  void check(Slot slot, Streams& streams, std::uint64_t connection);
+  Question gather() const;
+  void check(Streams& streams, std::uint64_t connection);
   void check_log(const Place& place);
+  void renumber();
+  std::optional<Seq> number_of(Place& place, const std::string& id) const;
   CommandText streams_command(const Streams& streams, std::uint64_t count) const;
   void exchange(Question& question, std::size_t rows_per_shard);
+  void exchange_at_once(std::span<Streams> question, std::size_t rows_per_shard);
   void ask_again(Slot slot, const CommandText& command, std::optional<Reply>& reply);
   template <class Step>
   void guard(const Address& address, const Step& step);
@@ -122,11 +105,11 @@ class RedisLogReader final : public LogReader {
   bool take_aside(Page& page, Place& place, Aside& aside, Seq before);
   void took_row(Page& page, Place& place, std::size_t bytes_before);
   void finish_append(Page& page, Place& place, Seq end);
-  void adapt(const Page& page);
 
   const Location location_;
   SlotMap& slots_;
   const Duration patience_;
+  const Duration silence_;
   const QueueName queue_name_;
   const Slot wake_slot_;
   WakeBell::Ear ear_;
@@ -135,6 +118,7 @@ class RedisLogReader final : public LogReader {
   std::optional<Error> failure_;  // of the last read: some server did not answer
   Duration pause_;                // before the next attempt then
   bool has_changed_ = true;       // something may be there that was not read
+  Time latest_{};                 // an entry whose number says that it is of later is numbered anew
   bool must_look_ = true;         // logs may have been closed
 
   bool is_woken_ = false;              // to be said by the next read
@@ -142,8 +126,9 @@ class RedisLogReader final : public LogReader {
   std::string wake_id_;                // last entry of the wake stream that was seen
 
   std::vector<Place> places_;
-  std::size_t turn_ = 0;          // which shard comes first: a full page must not always be full of the same
-  std::size_t row_budget_ = 128;  // rows whose bytes are about a page, as far as is known
+  std::size_t turn_ = 0;  // which shard comes first: a full page must not always be full of the same
+  ReadSize size_;
+  unsigned unanswered_ = 0;  // reads in a row whose answers did not come over a connection that was there
 };
 
 }  // namespace ordo::store::redis

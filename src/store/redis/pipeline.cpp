@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/start_thread.h"
 #include "store/answer.h"
 #include "store/redis/keys.h"
 
@@ -38,6 +39,12 @@ std::exception_ptr unavailable(const std::string& text) {
   return std::make_exception_ptr(Error(ErrorKind::unavailable, text));
 }
 
+/// A replica says so, also of a script's first write: nothing was done.
+bool is_read_only(const Reply& reply) {
+  return reply.is_error("READONLY") ||
+         (reply.is_error("ERR") && reply.text.find("-READONLY") != std::string::npos);
+}
+
 Duration pause_after(unsigned failures) {
   return std::min(kFirstPause * (1 << std::min(failures, 10u)), kLongestPause);
 }
@@ -49,7 +56,7 @@ Pipeline::Pipeline(const Location& location, SlotMap& slots, Patience patience)
   CommandText command;
   command.add("TIME");
   take_time(connection_to(slots_.server_of(registry_)).ask("read the time", command)[0]);
-  thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
+  thread_ = start_thread([this](const std::stop_token& stop) { loop(stop); });
 }
 
 Pipeline::~Pipeline() {
@@ -334,7 +341,9 @@ bool Pipeline::is_refused(Part& part, Request& request, const Reply& reply) {
     request.asked = redirect->moved ? std::nullopt : std::optional(redirect->to);
   } else if (reply.is_error("NOSCRIPT")) {
     part.has_forgotten = true;
-  } else if (reply.is_error("TRYAGAIN") || reply.is_error("CLUSTERDOWN") || reply.is_error("LOADING")) {
+  } else if (reply.is_error("TRYAGAIN") || reply.is_error("CLUSTERDOWN") || reply.is_error("LOADING") ||
+             (is_read_only(reply) && slots_.fails_over())) {
+    part.is_replica = part.is_replica || is_read_only(reply);
     request.asked.reset();
     request.again_at = system_clock().steady() + pause_after(request.refusals++);
     if (!reply.is_error("TRYAGAIN")) must_find_servers_ = true;
@@ -371,7 +380,7 @@ void Pipeline::finish_overtaken(Part& part, const Request& done) {
 void Pipeline::answer(Part& part, Request& request, std::vector<Reply> replies, std::uint64_t replicas) {
   for (const auto& reply : replies) {
     if (!reply.is_error()) continue;
-    if (reply.is_error("READONLY")) part.is_replica = true;
+    if (is_read_only(reply)) part.is_replica = true;
     return finish(request, {}, own_copy(part.connection->refusal(request.task, reply)));
   }
   if (replicas < location_.replicas) {

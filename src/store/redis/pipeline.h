@@ -24,6 +24,7 @@ struct Patience {
   Duration answer = std::chrono::seconds{5};    ///< for a server that says nothing
   Duration connect = std::chrono::seconds{5};   ///< before a request fails because no server takes it
   Duration replicas = std::chrono::seconds{1};  ///< for replicas that must confirm
+  Duration silence = std::chrono::seconds{1};   ///< of all logs, until they are read again without being told
 };
 
 /// Commands on keys of one slot, and who gets the replies. They are one step, or can be repeated: a server

@@ -94,7 +94,14 @@ RedisStore::RedisStore(const Location& location, Patience patience)
       patience_(patience),
       slots_(location, patience.answer),
       registry_(slots_.slot_of(kQueuesKey)),
-      pipeline_(location, slots_, patience) {}
+      pipeline_(location, slots_, patience) {
+  if (location.sentinels.empty()) return;
+  watch_.emplace(location, patience.answer, [this] {
+    const auto before = slots_.server_of(registry_);
+    slots_.refresh();
+    if (slots_.server_of(registry_) != before) bell_->ring();  // readers are to go there
+  });
+}
 
 // ---------------------------------------------------------------------------------------------------- log
 
@@ -163,7 +170,7 @@ void RedisStore::append_one(NewEntry entry, Completion done) {
     if (error == nullptr && replies[0].is_nil()) {
       error = std::make_exception_ptr(unknown_shard(shard.queue, shard.index));
     } else if (error == nullptr) {
-      const auto seq = try_seq_of(replies[0].text);
+      const auto seq = seq_of(replies[0].text);
       if (seq && (*seq & kSeqMask) >= kSeqHalf) {
         CommandText next;
         next.add("XSETID", log, id_of(((*seq >> kSeqBits) + 1) << kSeqBits));
@@ -183,11 +190,25 @@ void RedisStore::append_one(NewEntry entry, Completion done) {
 }
 
 std::unique_ptr<LogReader> RedisStore::open_log() {
-  return std::make_unique<RedisLogReader>(location_, slots_, patience_.answer, bell_,
+  return std::make_unique<RedisLogReader>(location_, slots_, patience_.answer, patience_.silence, bell_,
                                           [this](std::uint32_t number) { return queue_name(number); });
 }
 
+// As many as a server's client-output-buffer-limit lets pass (ReadSize): who asks again gets them in halves.
 LogChunk RedisStore::fetch(ShardId shard, std::span<const Seq> seqs) {
+  LogChunk chunk;
+  while (!seqs.empty()) {
+    const auto most = fetched_at_once_.load();
+    const auto piece = seqs.first(std::min(seqs.size(), most));
+    fetched_at_once_ = std::max<std::size_t>(piece.size() / 2, 1);  // should this throw
+    fetch_piece(chunk, shard, piece);
+    fetched_at_once_ = std::min(most + most / 64 + 1, kFetchAtOnce);
+    seqs = seqs.subspan(piece.size());
+  }
+  return chunk;
+}
+
+void RedisStore::fetch_piece(LogChunk& chunk, ShardId shard, std::span<const Seq> seqs) {
   CommandText commands;
   const auto log = shard_key(shard, "log");
   for (const auto seq : seqs) commands.add("XRANGE", log, id_of(seq), id_of(seq));
@@ -201,16 +222,14 @@ LogChunk RedisStore::fetch(ShardId shard, std::span<const Seq> seqs) {
   }
   std::vector<Reply> waiting;
   if (more.count() > 0) waiting = pipeline_.ask("fetch entries", slot, std::move(more));
-  LogChunk chunk;
   auto next = waiting.begin();
-  for (const auto& reply : found) {
-    for (const auto& entry : reply.items) {
-      add_row(chunk, shard, entry, [this](std::uint32_t number) { return queue_name(number); });
+  for (std::size_t i = 0; i < seqs.size(); ++i) {
+    for (const auto& entry : found[i].items) {
+      add_row(chunk, shard, seqs[i], entry, [this](std::uint32_t number) { return queue_name(number); });
     }
-    if (!reply.items.empty()) continue;
-    for (const auto& member : (next++)->items) add_aside_row(chunk, shard, member.text);
+    if (!found[i].items.empty()) continue;
+    for (const auto& member : (next++)->items) add_aside_row(chunk, shard, seqs[i], member.text);
   }
-  return chunk;
 }
 
 void RedisStore::wake() {

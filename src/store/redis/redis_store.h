@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -9,15 +11,16 @@
 #include "store/redis/location.h"
 #include "store/redis/log_reader.h"
 #include "store/redis/pipeline.h"
+#include "store/redis/sentinel.h"
 #include "store/redis/slot_map.h"
 #include "store/store.h"
 
 namespace ordo::store::redis {
 
-/// The store in one database of a Redis server, 6.2 or newer, or in a Redis Cluster, which any number of
-/// processes may use at once. In a cluster a call is a step for each shard, and one for the registry.
-/// What is acknowledged is as durable as the server's settings make it (docs/redis.md). The store's time is
-/// the server's. Completions run on the store's own thread. Keys: keys.h.
+/// The store in one database of a Redis server, 6.2 or newer, that sentinels may name, or in a Redis Cluster,
+/// which any number of processes may use at once. In a cluster a call is a step for each shard, and one for
+/// the registry. What is acknowledged is as durable as the server's settings make it (docs/redis.md). The
+/// store's time is the server's. Completions run on the store's own thread. Keys: keys.h.
 class RedisStore final : public Store {
  public:
   /// Connects. Throws Error{unavailable}: no server, a wrong password. Error{unsupported}: the server is too
@@ -62,10 +65,13 @@ class RedisStore final : public Store {
   std::vector<Finding> examine() override;
 
  private:
+  static constexpr std::size_t kFetchAtOnce = 4096;
+
   /// Why the entries cannot be appended, whatever the server says.
   static std::exception_ptr size_refusal(const std::vector<NewEntry>& entries);
   void append_one(NewEntry entry, Completion done);
   std::string queue_name(std::uint32_t number);
+  void fetch_piece(LogChunk& chunk, ShardId shard, std::span<const Seq> seqs);
   static CommandText wake_command();
   Reply ask_registry(const char* task, CommandText command);
   void create_shards(std::uint32_t number, std::uint32_t shards);
@@ -75,11 +81,13 @@ class RedisStore final : public Store {
   const Location location_;
   const Patience patience_;
   const std::shared_ptr<WakeBell> bell_ = std::make_shared<WakeBell>();
+  std::atomic<std::size_t> fetched_at_once_ = kFetchAtOnce;
   std::mutex names_mutex_;
   std::unordered_map<std::uint32_t, std::string> names_;  // of queues whose logs other programs write
   SlotMap slots_;
   const Slot registry_;
-  Pipeline pipeline_;  // last: its thread completes requests until it is gone
+  Pipeline pipeline_;  // behind what its thread needs to complete requests until it is gone
+  std::optional<SentinelWatch> watch_;
 };
 
 }  // namespace ordo::store::redis

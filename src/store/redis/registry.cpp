@@ -2,6 +2,7 @@
 // call on both is several steps, in an order in which a crash between any two loses nothing, and the call can
 // be made again. A single server takes the same steps.
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "store/blocking.h"
@@ -281,7 +282,7 @@ std::vector<Grant> RedisStore::acquire(const std::string& node, std::uint64_t ho
     grants.push_back({.shard = claim->shard,
                       .lease = {.token = row.at(0).number(), .holder = holder},
                       .batch = row.at(1).number(),
-                      .head = last.is_nil() ? 0 : seq_of(last.text),
+                      .head = last.is_nil() ? 0 : seq_up_to(last.text),
                       .clean = row.at(3).number() == 0,
                       .crashed = claim->takes_from_another(node)});
   }
@@ -415,23 +416,29 @@ Time RedisStore::now() { return pipeline_.server_time(); }
 
 std::vector<Finding> RedisStore::examine() {
   std::vector<Finding> findings;
+  if (!location_.sentinels.empty())
+    findings = examine_sentinels(location_, Sentinels(location_, patience_.answer).opinions());
   const auto masters = slots_.masters();
   for (const auto& address : masters) {
     Connection connection(location_.at(address), patience_.answer);
     CommandText commands;
     commands.add("INFO");
-    commands.add("CONFIG", "GET", "appendfsync");  // a right that not every user has
+    for (const auto* name : {"appendfsync", "client-output-buffer-limit"})
+      commands.add("CONFIG", "GET", name);  // a right that not every user has
     connection.send(commands);
     const auto info = connection.receive();
-    const auto setting = connection.receive();
+    std::array<std::string, 2> settings;
+    for (auto& text : settings) {
+      const auto setting = connection.receive();
+      if (setting.items.size() == 2) text = setting.at(1).text;
+    }
     if (slots_.is_cluster() && findings.empty()) {
       CommandText command;
       command.add("CLUSTER", "INFO");
       findings.push_back(
           examine_cluster(connection.ask("examine the cluster", command)[0].text, masters.size()));
     }
-    for (auto& finding :
-         examine_server(info.text, setting.items.size() == 2 ? setting.at(1).text : std::string())) {
+    for (auto& finding : examine_server(info.text, settings[0], settings[1])) {
       if (slots_.is_cluster())
         finding.what = address.host + ":" + std::to_string(address.port) + ": " + finding.what;
       findings.push_back(std::move(finding));

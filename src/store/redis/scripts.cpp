@@ -186,8 +186,9 @@ local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local token = string.format('%.0f', math.max(tonumber(m[2]) + 1, now))
 call('XDEL', log, '0-1')
 call('HSET', meta, 'owner', ARGV[1], 'token', token, 'holder', ARGV[2], 'unclean', 1)
-local last = call('XREVRANGE', log, '+', '-', 'COUNT', 1)
-if not last[1] then last = call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1) end
+local most = '4398046511103-18446744073709551615'  -- what is behind it will be numbered anew
+local last = call('XREVRANGE', log, most, '-', 'COUNT', 1)
+if not last[1] then last = call('XREVRANGE', KEYS[3], most, '-', 'COUNT', 1) end
 last = last[1] and last[1][1] or false
 local waiting = call('ZREVRANGEBYLEX', aside, '+', '-', 'LIMIT', 0, 1)[1]
 if waiting and (not last or waiting > aside_name(last)) then
@@ -259,6 +260,55 @@ call('XSETID', log, ARGV[1])
 local m = call('HMGET', meta, 'token', 'holder')
 if m[1] == ARGV[2] and m[2] == ARGV[3] then call('HSET', meta, 'owner', '', 'unclean', 1) end
 return 1
+)lua");
+  return script;
+}
+
+// Another program may number an entry as it likes (XADD … 99999999999999-0), and the server numbers all that
+// follows behind it: beyond what a Seq can say, or in a time far ahead, which their jobs would wait for. Such
+// entries come to the end of the log again, in their order, and the log goes on from where it was. Nothing
+// stored speaks of them: they lie behind what any owner has read. All in one step, however many: the log
+// counts on from its highest entry. KEYS: log, meta. ARGV: id that was read up to, token, holder. Answers how
+// many there were.
+const Script& renumber_script() {
+  static const Script script(R"lua(
+local call, log, meta = redis.call, KEYS[1], KEYS[2]
+local m = call('HMGET', meta, 'owner', 'token', 'holder', 'position')
+if not m[1] or m[1] == '' or m[2] ~= ARGV[2] or m[3] ~= ARGV[3] then return 0 end
+local time = call('TIME')
+local limit = tonumber(time[1]) * 1000 + 86400000
+local read = tonumber(string.match(ARGV[1], '^(%d+)-'))
+local kept = math.max(read, math.floor(tonumber(m[4]) / 4194304))
+local odd, at = {}, '(' .. ARGV[1]
+while true do
+  local page = call('XRANGE', log, at, '+', 'COUNT', 1000)
+  if #page == 0 then break end
+  for _, entry in ipairs(page) do
+    local ms, n = string.match(entry[1], '^(%d+)-(%d+)$')
+    ms, n = tonumber(ms), tonumber(n)
+    if ms > math.max(limit, kept) or n > 4194303 then
+      odd[#odd + 1] = entry
+    else
+      kept = math.max(kept, ms)
+    end
+  end
+  if #page < 1000 then break end  -- behind the highest id of all nothing can be asked for
+  at = '(' .. page[#page][1]
+end
+if #odd == 0 then return 0 end
+for _, entry in ipairs(odd) do call('XDEL', log, entry[1]) end
+local added = 0
+local info = call('XINFO', 'STREAM', log)
+for i = 1, #info, 2 do if info[i] == 'entries-added' then added = info[i + 1] end end
+local last = string.format('%.0f-0', kept + 1)
+local set = redis.pcall('XSETID', log, last, 'ENTRIESADDED', added, 'MAXDELETEDID', last)
+if set.err then call('XSETID', log, last) end  -- before Redis 7
+for _, entry in ipairs(odd) do
+  local fields = entry[2]
+  if #fields <= 4000 then call('XADD', log, '*', unpack(fields))
+  else call('XADD', log, '*', 'fields', table.concat(fields, ' ')) end  -- more than a script can pass
+end
+return #odd
 )lua");
   return script;
 }

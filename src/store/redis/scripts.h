@@ -25,6 +25,7 @@ const Script& acquire_script();
 const Script& free_script();
 const Script& release_script();
 const Script& catch_up_script();
+const Script& renumber_script();
 
 // Those of the registry (registry_scripts.cpp). Their keys are always the same.
 const Script& find_queue_script();

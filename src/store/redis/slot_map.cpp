@@ -68,7 +68,20 @@ std::optional<Redirect> redirect_of(const Reply& reply, const Address& from) {
                   .moved = moved};
 }
 
-SlotMap::SlotMap(const Location& location, Duration patience) : location_(location), patience_(patience) {
+SlotMap::SlotMap(const Location& location, Duration patience)
+    : location_(location),
+      patience_(patience),
+      sentinels_(location.sentinels.empty() ? nullptr : std::make_unique<Sentinels>(location, patience)) {
+  if (sentinels_ != nullptr) {
+    servers_.push_back(sentinels_->master());
+    owners_.assign(1, 0);
+    const Connection connection(location_.at(servers_[0]), patience_);
+    if (connection.is_cluster()) {
+      throw Error(ErrorKind::unsupported,
+                  "cannot use sentinels of a cluster, which needs none: name its servers, redis://host,host");
+    }
+    return;
+  }
   servers_.push_back(location_.address());
   for (const auto& other : location_.others) servers_.push_back(other);
   for (std::size_t i = 0;; ++i) {
@@ -106,6 +119,13 @@ void SlotMap::moved(Slot slot, const Address& to) {
 }
 
 void SlotMap::refresh() {
+  if (sentinels_ != nullptr) {
+    try {
+      return moved(0, sentinels_->master());
+    } catch (const Error&) {
+      return;  // what is known may still be true
+    }
+  }
   if (!is_cluster_) return;
   std::vector<Address> servers;
   {
@@ -124,7 +144,7 @@ void SlotMap::refresh() {
 }
 
 Duration SlotMap::connect_within() const {
-  return is_cluster_ ? std::min(patience_, kConnectInCluster) : patience_;
+  return fails_over() ? std::min(patience_, kConnectInCluster) : patience_;
 }
 
 std::vector<Address> SlotMap::masters() const {

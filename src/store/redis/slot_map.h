@@ -9,6 +9,7 @@
 
 #include "store/redis/connection.h"
 #include "store/redis/location.h"
+#include "store/redis/sentinel.h"
 #include "store/store.h"
 
 namespace ordo::store::redis {
@@ -30,7 +31,8 @@ struct Redirect {
 /// What `reply` of the server at `from` says of another; nothing: it is no redirection.
 std::optional<Redirect> redirect_of(const Reply& reply, const Address& from);
 
-/// Which server has which slot. A single server is a cluster whose one slot, 0, has all keys. Thread-safe.
+/// Which server has which slot. A single server is a cluster whose one slot, 0, has all keys; behind
+/// sentinels it is the one that they call the master. Thread-safe.
 class SlotMap {
  public:
   /// Asks the servers of `location` one by one until one answers. Throws as Connection does, and
@@ -38,6 +40,9 @@ class SlotMap {
   SlotMap(const Location& location, Duration patience);
 
   bool is_cluster() const { return is_cluster_; }
+  bool fails_over() const {
+    return is_cluster_ || sentinels_ != nullptr;
+  }  ///< another server may take a slot
   Slot slot_of(std::string_view key) const { return is_cluster_ ? cluster_slot(key) : Slot{0}; }
   Slot slot_of(ShardId shard) const;
   Address server_of(Slot slot) const;
@@ -45,7 +50,8 @@ class SlotMap {
   /// What a server has said of a slot.
   void moved(Slot slot, const Address& to);
 
-  /// Asks the servers that are known, when one of them cannot be reached; nothing happens if none answers.
+  /// Asks the servers that are known (or the sentinels) when one of them cannot be reached; nothing happens
+  /// if none answers.
   void refresh();
 
   /// How long to wait for a server to be there: the others of a cluster have to wait with it.
@@ -59,6 +65,7 @@ class SlotMap {
 
   const Location location_;
   const Duration patience_;
+  const std::unique_ptr<Sentinels> sentinels_;
   bool is_cluster_ = false;
   mutable std::mutex mutex_;
   std::vector<Address> servers_;       // all that are known, those of location_ first

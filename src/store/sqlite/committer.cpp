@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/start_thread.h"
 #include "store/sqlite/schema.h"
 
 namespace ordo::store::sqlite {
@@ -19,12 +20,17 @@ constexpr int kWalPagesToCut = 4 * kWalPages;
 // How long a checkpoint waits for readers to leave the WAL.
 constexpr int kReaderPatienceMs = 50;
 
-Connection& prepared(Connection& connection, FileLock& lock) {
+Connection& prepared(Connection& connection, OpenFiles& files, FileLock& lock) {
   const FileLock::Hold hold(lock);
   bring_up_to_date(connection);
   connection.run(
       "PRAGMA synchronous=FULL; PRAGMA secure_delete=0; PRAGMA cache_size=-65536; PRAGMA temp_store=memory");
   connection.set_task("write");
+  {
+    const Snapshot opens_the_wal(connection);
+    static_cast<void>(connection.number("SELECT count(*) FROM counter"));
+  }
+  files.note(connection);
   return connection;
 }
 
@@ -38,14 +44,15 @@ std::exception_ptr Committer::Failure::error() const {
   return kind ? std::make_exception_ptr(Error(*kind, message)) : nullptr;
 }
 
-Committer::Committer(Connection& connection, Clock& clock, WakeWord& wake)
+Committer::Committer(Connection& connection, OpenFiles& files, Clock& clock, WakeWord& wake)
     : connection_(connection),
+      files_(files),
       file_lock_(connection.path()),
       reserve_(connection.path()),
-      writer_(prepared(connection_, file_lock_), clock),
+      writer_(prepared(connection_, files, file_lock_), clock),
       wake_(wake),
       checkpoint_at_(kWalPages),
-      thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+      thread_(start_thread([this](const std::stop_token& stop) { loop(stop); })) {}
 
 Committer::~Committer() {
   thread_.request_stop();
@@ -117,6 +124,7 @@ Committer::Failure Committer::attempt(std::span<std::unique_ptr<Request>> reques
 
 void Committer::transact(std::span<std::unique_ptr<Request>> requests) {
   const FileLock::Hold hold(file_lock_);
+  files_.check();
   const bool grows =
       std::any_of(requests.begin(), requests.end(), [](const auto& request) { return request->grows(); });
   if (grows && !reserve_.fill()) connection_.fail(SQLITE_FULL);
@@ -147,12 +155,14 @@ void Committer::checkpoint() {
   int code = SQLITE_BUSY;
   try {
     const FileLock::Hold hold(file_lock_);
+    files_.check();
     code = sqlite3_wal_checkpoint_v2(handle, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
     sqlite3_busy_timeout(handle, kReaderPatienceMs);
     if (code == SQLITE_OK) code = sqlite3_wal_checkpoint_v2(handle, nullptr, mode, nullptr, nullptr);
     sqlite3_busy_timeout(handle, connection_.busy_timeout_ms());
   } catch (const Error&) {
-    code = SQLITE_BUSY;  // the lock is held by somebody who is stuck: the next commit will say so
+    code =
+        SQLITE_BUSY;  // somebody is stuck in the lock, or the files are not ours: the next commit will say so
   }
   checkpoint_at_ = code == SQLITE_OK ? kWalPages : writer_.wal_pages() + kWalPages;
 }

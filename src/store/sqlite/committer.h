@@ -11,6 +11,7 @@
 #include "store/group_queue.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/file_lock.h"
+#include "store/sqlite/open_files.h"
 #include "store/sqlite/request.h"
 #include "store/sqlite/reserve.h"
 #include "store/sqlite/wake_word.h"
@@ -22,8 +23,9 @@ namespace ordo::store::sqlite {
 /// that they share an fsync, and checkpoints when the WAL has grown. Thread-safe.
 class Committer {
  public:
-  /// Brings the file's schema up to date and starts the thread, which alone uses `connection` from now on.
-  Committer(Connection& connection, Clock& clock, WakeWord& wake);
+  /// Brings the file's schema up to date, notes which files are open and starts the thread, which alone uses
+  /// `connection` from now on.
+  Committer(Connection& connection, OpenFiles& files, Clock& clock, WakeWord& wake);
 
   /// Finishes what was submitted.
   ~Committer();
@@ -58,6 +60,7 @@ class Committer {
   void checkpoint_when_large();
 
   Connection& connection_;
+  const OpenFiles& files_;
   FileLock file_lock_;
   Reserve reserve_;
   Writer writer_;

@@ -47,6 +47,24 @@ void refuse_remote(const std::filesystem::path& directory, const std::string& pa
 
 }  // namespace
 
+Location parse_location(std::string_view text) {
+  static constexpr std::string_view kMode = "mode=";
+  const auto question = text.find('?');
+  Location location{.path = std::string(text.substr(0, question))};
+  if (question == std::string_view::npos) return location;
+  const auto setting = text.substr(question + 1);
+  const auto mode = setting.starts_with(kMode) ? setting.substr(kMode.size()) : std::string_view();
+  if (mode == "0660") {
+    location.mode = 0660;
+  } else if (mode != "0600") {
+    refuse(ErrorKind::invalid_argument, location.path,
+           "'?" + std::string(setting.substr(0, 80)) +
+               "' is no setting; ?mode=0600 (the owner alone) and "
+               "?mode=0660 (its group, too) are");
+  }
+  return location;
+}
+
 std::string locate(const std::string& path) {
   namespace fs = std::filesystem;
   if (path.empty() || path == ":memory:") {
@@ -58,6 +76,9 @@ std::string locate(const std::string& path) {
     if (!fs::is_regular_file(known)) refuse(ErrorKind::invalid_argument, path, "it is not a file; name one");
     refuse_remote(known.parent_path(), path);
     return known.string();
+  }
+  if (fs::is_symlink(fs::symlink_status(path, error))) {
+    refuse(ErrorKind::invalid_argument, path, "it is a symbolic link to nothing; name the file itself");
   }
   const auto parent = fs::path(path).parent_path();
   const auto directory = fs::canonical(parent.empty() ? fs::path(".") : parent, error);

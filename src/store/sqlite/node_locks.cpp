@@ -33,7 +33,7 @@ void NodeLocks::drop(const std::string& node) {
 }
 
 bool NodeLocks::is_gone(const std::string& node) const {
-  const Descriptor file(open(path(node).c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(open(path(node).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   // The file is made before the node's row and removed after it: without a file nobody holds the lock.
   if (file.number() < 0) return errno == ENOENT;
   return !is_byte_locked(file, 0);

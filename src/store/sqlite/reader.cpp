@@ -49,13 +49,11 @@ constexpr std::size_t kScanRows = 200'000;
 constexpr std::size_t kIdleReaders = 8;
 
 void add_row(LogChunk& chunk, Seq seq, std::int64_t shard, std::int64_t at, std::string_view body) {
-  chunk.rows.push_back({.seq = seq,
-                        .shard = {.queue = static_cast<std::uint32_t>(shard >> 16),
-                                  .index = static_cast<std::uint32_t>(shard & 0xffff)},
-                        .at = Time{Duration{at}},
-                        .offset = static_cast<std::uint32_t>(chunk.bytes.size()),
-                        .size = static_cast<std::uint32_t>(body.size())});
-  chunk.bytes.append(body);
+  chunk.add({.seq = seq,
+             .shard = {.queue = static_cast<std::uint32_t>(shard >> 16),
+                       .index = static_cast<std::uint32_t>(shard & 0xffff)},
+             .at = Time{Duration{at}}},
+            body);
 }
 
 }  // namespace
@@ -178,7 +176,9 @@ std::unique_ptr<Reader> ReaderPool::take() {
       return reader;
     }
   }
-  return std::make_unique<Reader>(path_);
+  auto reader = std::make_unique<Reader>(path_);
+  files_.check();
+  return reader;
 }
 
 void ReaderPool::put_back(std::unique_ptr<Reader> reader) {

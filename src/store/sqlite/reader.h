@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/sqlite/connection.h"
+#include "store/sqlite/open_files.h"
 #include "store/store.h"
 
 namespace ordo::store::sqlite {
@@ -50,11 +51,12 @@ class Reader {
 /// Readers for as many threads as read at once; kept for the next. Thread-safe.
 class ReaderPool {
  public:
-  explicit ReaderPool(std::string path) : path_(std::move(path)) {}
+  ReaderPool(std::string path, const OpenFiles& files) : path_(std::move(path)), files_(files) {}
 
   /// What `body(Reader&)` returns. A reader that failed is not used again.
   template <class Body>
   auto with(Body body) {
+    files_.check();
     auto reader = take();
     auto result = body(*reader);
     put_back(std::move(reader));
@@ -66,6 +68,7 @@ class ReaderPool {
   void put_back(std::unique_ptr<Reader> reader);
 
   const std::string path_;
+  const OpenFiles& files_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Reader>> idle_;
 };

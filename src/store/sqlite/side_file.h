@@ -26,8 +26,13 @@ class Descriptor {
   int number_ = -1;
 };
 
+/// Makes an empty file of this mode, whatever the umask; does nothing if there is one, or if it cannot be
+/// made.
+void make_file(const std::string& path, mode_t mode);
+
 /// Opens `database` + `suffix` for reading and writing, created if missing with the database's mode and
-/// owner. Closed on exec. Throws Error{unavailable}.
+/// owner. Closed on exec. Throws Error{unavailable}, also for what somebody else may have put there: a link,
+/// or, unless the database's group may write it, a file of a stranger.
 Descriptor open_beside(const std::string& database, const std::string& suffix);
 
 /// Throws Error{unavailable} with errno's text: "cannot <tried> FILE: …".

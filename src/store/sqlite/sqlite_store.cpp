@@ -105,6 +105,13 @@ class CallRequest final : public Request {
   Answer<Result>& answer_;
 };
 
+/// The database's path. SQLite would make the file for everybody to read.
+std::string made(const Location& location) {
+  auto path = locate(location.path);
+  make_file(path, location.mode);
+  return path;
+}
+
 Connection& checked(Connection& connection) {
   check_ours(connection);
   return connection;
@@ -112,13 +119,14 @@ Connection& checked(Connection& connection) {
 
 }  // namespace
 
-SqliteStore::SqliteStore(const std::string& path, Clock& clock, int busy_timeout_ms)
+SqliteStore::SqliteStore(const std::string& location, Clock& clock, int busy_timeout_ms)
     : clock_(clock),
-      connection_(locate(path), Connection::Mode::read_write, busy_timeout_ms),
+      connection_(made(parse_location(location)), Connection::Mode::read_write, busy_timeout_ms),
+      files_(connection_.path()),
       wake_(checked(connection_).path()),
       node_locks_(connection_.path()),
-      readers_(connection_.path()),
-      committer_(connection_, clock, wake_) {}
+      readers_(connection_.path(), files_),
+      committer_(connection_, files_, clock, wake_) {}
 
 template <class Body>
 auto SqliteStore::write(Body body, Growth growth) {

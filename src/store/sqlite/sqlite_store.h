@@ -7,6 +7,7 @@
 #include "store/sqlite/committer.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/node_locks.h"
+#include "store/sqlite/open_files.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/wake_word.h"
 #include "store/store.h"
@@ -15,14 +16,16 @@ namespace ordo::store::sqlite {
 
 /// The store in one SQLite file, which any number of processes of one machine may use at once. Beside the
 /// file stand its WAL and FILE-lock, FILE-wake, FILE-reserve and a FILE-node-<id> per live node, with the
-/// file's mode and owner. Completions run on the store's own thread.
+/// file's mode and owner. Once one of them is deleted or replaced, every call fails with Error{corrupt} and
+/// writes nothing. Completions run on the store's own thread.
 class SqliteStore final : public Store {
  public:
-  /// Creates the file if it is missing. `clock` must outlive the store.
+  /// Creates the file if it is missing, for its owner alone or as the location says (location.h). `clock`
+  /// must outlive the store.
   /// Throws Error{invalid_argument}: no such directory, another program's database. Error{unsupported}: a
   /// network file system, a newer schema. Error{corrupt}: no database. Error{unavailable}: no rights, no
   /// space, locked. `busy_timeout_ms`: how long it waits for a program that does not use Ordo's lock.
-  SqliteStore(const std::string& path, Clock& clock, int busy_timeout_ms = kBusyTimeoutMs);
+  SqliteStore(const std::string& location, Clock& clock, int busy_timeout_ms = kBusyTimeoutMs);
 
   void append(std::vector<NewEntry> entries, Completion done) override;
   std::unique_ptr<LogReader> open_log() override;
@@ -66,6 +69,7 @@ class SqliteStore final : public Store {
 
   Clock& clock_;
   Connection connection_;  // the committer's
+  OpenFiles files_;
   WakeWord wake_;
   NodeLocks node_locks_;
   ReaderPool readers_;

@@ -197,6 +197,23 @@ TEST(SqliteStore, keeps_the_wal_bounded_though_others_read) {
   EXPECT_LT(largest, 50u << 20);
 }
 
+TEST(SqliteStore, uses_the_wal_again_after_a_reader_that_stayed) {  // stores.md §5.2
+  const TestDirectory directory;
+  SqliteStore store(directory.file(), system_clock());
+  const ShardId shard{store.define("orders", 1).number, 0};
+  const std::vector<NewEntry> entries(1000, {.shard = shard, .bytes = std::string(1000, 'x')});
+  const auto wal_bytes = [&] { return std::filesystem::file_size(directory.file("jobs.db-wal")); };
+  sqlite3* reader = nullptr;
+  ASSERT_EQ(sqlite3_open_v2(directory.file().c_str(), &reader, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+  sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM entry", nullptr, nullptr, nullptr);
+  for (int i = 0; i < 60; ++i) append_and_wait(store, entries);
+  EXPECT_GT(wal_bytes(), 55u << 20) << "it cannot begin anew";
+  sqlite3_close(reader);
+  for (int i = 0; i < 60; ++i) append_and_wait(store, entries);
+  EXPECT_LT(wal_bytes(), 100u << 20);
+  EXPECT_EQ(read_log(store, std::span(&shard, 1)).rows.size(), 120'000u);
+}
+
 TEST(SqliteStore, finishes_what_was_submitted_before_it_goes) {
   const TestDirectory directory;
   int done = 0;

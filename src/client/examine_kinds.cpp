@@ -1,0 +1,51 @@
+// Jobs that no living node has the code for: they wait in silence, if nobody says so.
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "client/admin_impl.h"
+#include "runtime/node_facts.h"
+
+namespace ordo {
+namespace {
+
+constexpr std::uint64_t kMostJobs = 100'000;  // of a queue that is looked through
+
+}  // namespace
+
+// Without any node there is nothing to say: whoever asks knows.
+void Admin::Impl::examine_kinds(std::vector<Finding>& findings) {
+  std::set<std::pair<std::string, std::string>> coded;
+  for (const auto& node : handle_->store().nodes()) {
+    if (node.gone) continue;
+    const auto facts = runtime::decode_node_facts(node.facts).or_empty();
+    coded.insert(facts.kinds.begin(), facts.kinds.end());
+    for (const auto& [queue, kind] : facts.unable) {
+      findings.push_back(
+          {Finding::Level::bad,
+           fmt::format("node {} cannot start the program of kind '{}' in queue '{}' just now", node.id, kind,
+                       queue),
+           "its log says why; no attempt is counted, and nodes that can run it are lent the jobs"});
+    }
+  }
+  if (coded.empty()) return;
+  for (const auto& [queue, counts] : stats().by_queue) {
+    if (counts.due + counts.retrying == 0 || counts.length > kMostJobs) continue;
+    std::map<std::string, std::uint64_t> without;
+    for (const auto& job : jobs(queue, {.limit = kMostJobs})) {
+      const bool waits = job.state == JobStatus::due || job.state == JobStatus::retrying;
+      if (waits && !coded.contains({queue, job.kind})) ++without[job.kind];
+    }
+    for (const auto& [kind, number] : without) {
+      findings.push_back(
+          {Finding::Level::warning,
+           fmt::format("{} {} of kind '{}' in queue '{}' {}: no living node has the code for it", number,
+                       number == 1 ? "job" : "jobs", kind, queue, number == 1 ? "waits" : "wait"),
+           "start a node with a worker of this kind; or push without --kind, for the queue's own"});
+    }
+  }
+}
+
+}  // namespace ordo

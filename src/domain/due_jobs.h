@@ -1,0 +1,45 @@
+#pragma once
+
+#include <set>
+#include <utility>
+
+#include "domain/job.h"
+
+namespace ordo::domain {
+
+/// The due jobs of one kind and risk: who starts first, and who has waited longest. Owns none of them.
+class DueJobs {
+ public:
+  explicit DueJobs(DueBefore before) : jobs_(before) {}
+
+  bool empty() const { return jobs_.empty(); }
+  Job& first() { return *jobs_.begin(); }
+  /// The earliest run_at; not of an empty one. As long as all have one priority, the first is the oldest.
+  Time oldest() const { return mixed_ ? times_.begin()->first : jobs_.begin()->run_at; }
+
+  void insert(Job& job) {
+    jobs_.insert(jobs_.end(), job);
+    if (mixed_) times_.emplace(job.run_at, job.arrival());
+  }
+  void erase(Job& job) {
+    jobs_.erase(jobs_.iterator_to(job));
+    if (mixed_) times_.erase({job.run_at, job.arrival()});
+  }
+  void clear() { jobs_.clear(); }
+
+  /// From now on jobs of several priorities come.
+  void mix() {
+    mixed_ = true;
+    for (const Job& job : jobs_) times_.emplace(job.run_at, job.arrival());
+  }
+
+  auto from(Job& job) { return jobs_.iterator_to(job); }
+  auto end() { return jobs_.end(); }
+
+ private:
+  DueSet jobs_;
+  bool mixed_ = false;
+  std::set<std::pair<Time, Seq>> times_;  // once they are mixed
+};
+
+}  // namespace ordo::domain

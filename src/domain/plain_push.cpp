@@ -1,0 +1,115 @@
+#include "domain/plain_push.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "domain/fields.h"
+
+namespace ordo::domain {
+namespace {
+
+constexpr std::size_t kMaxName = 255;
+// Far enough for any time and duration, and exact in a double.
+constexpr double kMaxSeconds = 4e9;
+// In front of a push that is kept as it came: no type of an entry.
+constexpr std::string_view kAsPushed("\0P", 2);
+
+template <class Number>
+std::optional<Number> to_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<Duration> to_seconds(std::string_view text) {
+  const auto seconds = to_number<double>(text);
+  if (!seconds || !(std::abs(*seconds) <= kMaxSeconds)) return std::nullopt;
+  return Duration{std::llround(*seconds * 1e6)};
+}
+
+/// Puts a value in its place. False: it does not belong there.
+bool take_field(Entry& entry, std::string_view name, std::string_view value) {
+  const auto take_name = [&](std::string_view& place) {
+    place = value;
+    return !value.empty() && value.size() <= kMaxName;
+  };
+  if (name == "id") return take_name(entry.id);
+  if (name == "key") return take_name(entry.key);
+  if (name == "kind") return take_name(entry.kind);
+  if (name == "payload") {
+    entry.payload = value;
+  } else if (name == "score") {
+    entry.score = to_number<double>(value);
+    return entry.score && std::isfinite(*entry.score);
+  } else if (name == "run_at") {
+    const auto seconds = to_seconds(value);
+    if (!seconds) return false;
+    entry.run_at = Time{*seconds};
+  } else if (name == "priority") {
+    entry.options.priority = to_number<std::int32_t>(value);
+    return entry.options.priority.has_value();
+  } else if (name == "timeout") {
+    entry.options.timeout = to_seconds(value);
+    return entry.options.timeout && *entry.options.timeout > Duration{0};
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Decoded<Entry> understand(PlainFields fields, std::string_view id, std::string_view kind) {
+  Entry entry;
+  entry.id = id;
+  entry.kind = kind;
+  for (const auto& [name, value] : fields) {
+    if (take_field(entry, name, value)) continue;
+    return Unreadable{"the field '" + std::string(name.substr(0, kMaxName)) + "' is unknown, or its value '" +
+                          std::string(value.substr(0, kMaxName)) + "' does not fit",
+                      0};
+  }
+  if (entry.key.empty()) entry.key = entry.id;
+  return entry;
+}
+
+}  // namespace
+
+std::string encode_plain_push(PlainFields fields, std::string_view id, std::string_view kind) {
+  if (const auto entry = understand(fields, id, kind)) return encode(*entry);
+  std::string bytes(kAsPushed);
+  ByteWriter out(bytes);
+  out.put_long(id);
+  out.put_long(kind);
+  for (const auto& [name, value] : fields) {
+    out.put_long(name);
+    out.put_long(value);
+  }
+  return bytes;
+}
+
+bool is_plain_push(std::string_view bytes) { return bytes.starts_with(kAsPushed); }
+
+Decoded<Entry> decode_plain_push(std::string_view bytes) {
+  std::string_view id, kind;
+  std::vector<std::pair<std::string_view, std::string_view>> fields;
+  const auto read = read_record<bool>([&] {
+    ByteReader in(bytes.substr(kAsPushed.size()), "push");
+    id = in.get_long();
+    kind = in.get_long();
+    while (!in.at_end()) {
+      const auto name = in.get_long();
+      fields.emplace_back(name, in.get_long());
+    }
+    if (id.empty() || id.size() > kMaxName || kind.empty() || kind.size() > kMaxName)
+      in.fail("it names no job");
+    return true;
+  });
+  if (!read) return Unreadable{read.why(), 0};
+  return understand(fields, id, kind);
+}
+
+}  // namespace ordo::domain

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "domain/entry.h"
+
+namespace ordo::domain {
+
+/// A push that another program made without Ordo's codec, as names and values (docs/redis.md): id, payload,
+/// key, kind, score, run_at, priority, timeout.
+using PlainFields = std::span<const std::pair<std::string_view, std::string_view>>;
+
+/// The entry that they stand for, encoded. What is left out has the defaults of a push: `id` names the job,
+/// `kind` its kind. What cannot be understood is kept whole as it was pushed; decode_entry() says why.
+std::string encode_plain_push(PlainFields fields, std::string_view id, std::string_view kind);
+
+/// Bytes that were kept as they were pushed. A version that understands them reads an entry.
+bool is_plain_push(std::string_view bytes);
+Decoded<Entry> decode_plain_push(std::string_view bytes);
+
+}  // namespace ordo::domain

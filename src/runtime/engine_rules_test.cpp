@@ -1,0 +1,251 @@
+// Rules that the engine keeps together with its shards: who excludes whom, what of a stopped run counts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/engine_harness.h"
+#include "store/test_log.h"
+
+namespace ordo::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+QueueOptions queue_of(const std::string& name) {
+  QueueOptions options;
+  options.name = name;
+  options.shards = 1;
+  return options;
+}
+
+// The jobs of a node that has died. `suspects` crashed something before.
+void inherit(EngineBench& bench, const std::string& queue, const std::vector<std::string>& ids,
+             const std::set<std::string>& suspects) {
+  auto& store = bench.store;
+  const domain::ShardId shard{bench.number(queue), 0};
+  store.join("dead", "");
+  const std::vector claims{store::Claim{shard, {}, 0, 0}};
+  const auto grant = store.acquire("dead", 9, claims).at(0);
+  store::Delta delta;
+  delta.shard = shard;
+  delta.lease = grant.lease;
+  delta.batch = grant.batch + 1;
+  for (const auto& id : ids) {
+    bench.push(queue, id, 0, {}, id);
+    if (!suspects.contains(id)) continue;
+    domain::JobState state;
+    state.crashes = 1;
+    state.last_crash = state.run_at = bench.clock.wall();
+    const std::vector shards{shard};
+    state.through = store::read_log(store, shards).rows.back().seq;
+    delta.states.push_back({state.through, domain::encode(state)});
+  }
+  store.commit({delta}, [](const auto& results, const auto&) {
+    ASSERT_EQ(results.at(0), store::CommitResult::applied);
+  });
+  store.kill_node("dead");
+  bench.tell_definitions();
+  const std::vector taken{store::Claim{shard, "dead", grant.lease.token, 0}};
+  bench.follower->add(store.acquire("me", 7, taken), bench.lease->losses());
+  bench.tick();
+}
+
+std::string id_of(const std::pair<int, Assignment>& waiting) { return waiting.second.jobs.front().id; }
+
+// Marked runs of a node, each of which overlaps the next: without turns the suspect would wait for all.
+TEST(Engine, witnesses_that_come_and_come_let_a_suspect_start) {
+  EngineBench bench({queue_of("orders")}, [] {
+    NodeOptions options;
+    options.threads = 2;
+    return options;
+  }());
+  std::vector<std::string> ids{"suspect"};
+  for (int i = 0; i < 20; ++i) ids.push_back("witness " + std::to_string(i));
+  // The suspect comes first by its time, but two witnesses run by then.
+  std::rotate(ids.begin(), ids.begin() + 1, ids.begin() + 3);
+  inherit(bench, "orders", ids, {"suspect"});
+  std::vector<std::string> started;
+  for (int i = 0; i < 40 && !bench.sink->waiting.empty(); ++i) {
+    started.push_back(id_of(bench.sink->waiting.front()));
+    bench.run_one();
+    bench.tick();
+  }
+  ASSERT_EQ(started.size(), ids.size());
+  const auto at = std::ranges::find(started, "suspect") - started.begin();
+  EXPECT_LE(at, 3);
+}
+
+TEST(Engine, suspects_that_come_and_come_let_a_witness_start) {
+  EngineBench bench({queue_of("orders")}, [] {
+    NodeOptions options;
+    options.threads = 2;
+    return options;
+  }());
+  std::vector<std::string> ids;
+  std::set<std::string> suspects;
+  for (int i = 0; i < 10; ++i) suspects.insert(ids.emplace_back("suspect " + std::to_string(i)));
+  ids.emplace_back("witness");
+  inherit(bench, "orders", ids, suspects);
+  std::vector<std::string> started;
+  for (int i = 0; i < 40 && !bench.sink->waiting.empty(); ++i) {
+    started.push_back(id_of(bench.sink->waiting.front()));
+    bench.run_one();
+    bench.tick();
+    EXPECT_LE(bench.sink->waiting.size(), 1U) << "a suspect runs alone";
+  }
+  ASSERT_EQ(started.size(), ids.size());
+  EXPECT_LE(std::ranges::find(started, "witness") - started.begin(), 1);
+}
+
+TEST(Engine, what_was_reported_before_a_timeout_counts) {
+  auto queue = queue_of("orders");
+  queue.batch_size = 3;
+  queue.timeout = 1s;
+  EngineBench bench({queue});
+  bench.start();
+  for (const auto* id : {"done", "failed", "neither"}) bench.push("orders", id, 0, {}, id);
+  bench.tick();
+  ASSERT_EQ(bench.sink->waiting.size(), 1U);
+  const auto run = bench.sink->waiting.front().second;
+  run.control->started_us = bench.clock.now.count();
+  bench.clock.now += 2s;
+  bench.tick();
+  EXPECT_EQ(run.control->reason.load(), StopReason::timeout);
+  bench.engine->inbox().post([&](News& news) {
+    news.ends.push_back({run.shard,
+                         run.epoch,
+                         run.no,
+                         {Outcome::done(), Outcome::fail("its own"), Outcome::put_back()},
+                         {true, true, false}});
+  });
+  bench.tick();
+  const auto& machine = bench.engine->find({bench.number("orders"), 0})->machine;
+  std::map<std::string, std::string> errors;
+  for (const auto& job : machine.snapshot(domain::Shard::View::live)) errors[job.id] = job.error;
+  EXPECT_THAT(errors, ElementsAre(::testing::Pair("failed", "its own"),
+                                  ::testing::Pair("neither", HasSubstr("longer than its timeout"))));
+}
+
+TEST(Engine, without_a_timeout_it_waits_and_does_not_spin) {
+  auto queue = queue_of("orders");
+  queue.timeout = Duration::max();
+  EngineBench bench({queue});
+  bench.start();
+  bench.push("orders", "1", 0, {}, "1");
+  bench.tick();
+  const auto run = std::move(bench.sink->waiting.front().second);
+  bench.sink->waiting.pop_front();
+  run.control->started_us = bench.clock.now.count();
+  bench.clock.now += 30s;
+  bench.tick();
+  EXPECT_GT(bench.engine->tick(), 500ms);
+  EXPECT_EQ(run.control->reason.load(), StopReason::none);
+}
+
+TEST(Engine, a_payload_that_is_gone_from_the_store_dies_and_one_that_cannot_be_read_waits) {
+  NodeOptions options;
+  options.payload_cache = 0;
+  EngineBench bench({queue_of("orders")}, options);
+  bench.start();
+  bench.store.fetch_failure = "away";
+  const std::vector shards{domain::ShardId{bench.number("orders"), 0}};
+  domain::Entry entry;
+  entry.kind = "orders";
+  entry.id = entry.key = "1";
+  entry.payload = "bytes";
+  bench.append(shards[0], entry);
+  bench.tick();
+  EXPECT_TRUE(bench.sink->waiting.empty());
+  bench.store.fetch_failure.clear();
+  bench.store.lost.insert(store::read_log(bench.store, shards).rows.back().seq);
+  for (int i = 0; i < 6; ++i) {
+    bench.clock.now += 2s;
+    bench.tick();
+  }
+  EXPECT_TRUE(bench.sink->waiting.empty());
+  const auto dead = bench.store.dead(bench.number("orders"), 0, 10);
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_THAT(domain::decode_dead(dead[0].bytes)->error, HasSubstr("gone from the store"));
+  EXPECT_EQ(bench.engine->find(shards[0])->machine.jobs(), 0U);
+  EXPECT_THAT(bench.log, ElementsAre(HasSubstr("gone from the store")));
+}
+
+class DeadSet {
+ public:
+  explicit DeadSet(QueueOptions queue) : bench({std::move(queue)}) { bench.start(); }
+
+  void kill_jobs(std::uint32_t shard, int count) {
+    for (int i = 0; i < count; ++i) {
+      const auto id = std::to_string(shard) + "-" + std::to_string(++ids_);
+      bench.push("orders", id, shard, {}, id);
+      bench.tick();
+      bench.run_one(Outcome::fail("no"));
+      bench.tick();
+    }
+  }
+  // As the keeper tells what the store shows.
+  void look() {
+    Neighbours news;
+    news.self = "me";
+    news.losses = bench.lease->losses();
+    news.look = ++looks_;
+    for (const auto& row : bench.store.shards()) {
+      if (row.dead > 0) news.dead[row.shard] = row.dead;
+    }
+    bench.engine->inbox().post([&](News& all) { all.neighbours = std::move(news); });
+    pass(2s);
+  }
+  void pass(Duration time) {
+    bench.clock.now += time;
+    bench.tick();
+    bench.tick();
+  }
+  std::vector<std::uint64_t> dead() {
+    std::vector<std::uint64_t> counts;
+    for (const auto& row : bench.store.shards()) counts.push_back(row.dead);
+    return counts;
+  }
+
+  EngineBench bench;
+
+ private:
+  int ids_ = 0;
+  std::uint64_t looks_ = 0;
+};
+
+TEST(Engine, the_dead_of_a_queue_share_their_room_whichever_shards_they_are_in) {
+  auto queue = queue_of("orders");
+  queue.shards = 2;
+  queue.max_retries = 0;
+  queue.max_dead = 4;
+  DeadSet dead(queue);
+  dead.kill_jobs(0, 6);
+  EXPECT_THAT(dead.dead(), ElementsAre(4, 0));
+  dead.look();
+  dead.kill_jobs(1, 1);
+  dead.look();
+  EXPECT_THAT(dead.dead(), ElementsAre(3, 1)) << "the one that has more gives way, though nothing dies there";
+  dead.kill_jobs(1, 5);
+  dead.look();
+  dead.look();
+  EXPECT_THAT(dead.dead(), ElementsAre(2, 2));
+  EXPECT_EQ(dead.bench.store.shards().at(0).dead_trimmed, 4U);
+}
+
+TEST(Engine, the_dead_become_too_old_where_nothing_dies_any_more) {
+  auto queue = queue_of("orders");
+  queue.max_retries = 0;
+  queue.dead_ttl = 1h;
+  DeadSet dead(queue);
+  dead.kill_jobs(0, 2);
+  dead.look();
+  dead.pass(50min);
+  EXPECT_THAT(dead.dead(), ElementsAre(2));
+  dead.pass(15min);
+  EXPECT_THAT(dead.dead(), ElementsAre(0));
+  EXPECT_EQ(dead.bench.store.shards().at(0).dead_trimmed, 2U);
+}
+
+}  // namespace
+}  // namespace ordo::runtime

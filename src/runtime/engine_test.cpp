@@ -1,0 +1,167 @@
+#include "runtime/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "domain/fields.h"
+#include "runtime/engine_harness.h"
+
+namespace ordo::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+QueueOptions queue_of(const std::string& name, std::uint32_t shards = 1) {
+  QueueOptions options;
+  options.name = name;
+  options.shards = shards;
+  return options;
+}
+
+// The keeper tells of a definition, claims by it, and the follower has read the shard, all within one tick.
+TEST(Engine, a_grant_is_adopted_though_its_definition_came_in_the_same_moment) {
+  EngineBench bench({queue_of("orders", 3)});
+  bench.clock.on_look = [&] {
+    bench.tell_definitions();
+    bench.claim();
+  };
+  bench.engine->tick();
+  bench.engine->tick();
+  EXPECT_EQ(bench.engine->shards(), 3U);
+  EXPECT_THAT(bench.refused, IsEmpty());
+}
+
+TEST(Engine, a_grant_of_a_queue_it_does_not_know_is_given_back_and_told_of) {
+  EngineBench bench({queue_of("orders")});
+  bench.claim();
+  bench.tick();
+  EXPECT_EQ(bench.engine->shards(), 0U);
+  EXPECT_THAT(bench.refused, ElementsAre(domain::ShardId{bench.number("orders"), 0}));
+  EXPECT_THAT(bench.log, ElementsAre(HasSubstr("given back")));
+}
+
+// A store may answer when the node is gone. The address sanitizer sees who is called then.
+TEST(Engine, answers_that_come_after_its_end_reach_nobody) {
+  EngineBench bench({queue_of("orders")});
+  bench.start();
+  bench.push("orders", "1");
+  bench.tick();
+  bench.store.late = true;
+  EXPECT_EQ(bench.run_one(), "1");
+  bench.tick();
+  EXPECT_TRUE(bench.engine->find({bench.number("orders"), 0})->in_flight);
+  bench.fetcher.reset();
+  bench.follower.reset();
+  bench.engine.reset();
+  bench.store.answer();
+}
+
+TEST(Engine, a_commit_that_fails_is_logged_once_and_shown_until_one_succeeds) {
+  EngineBench bench({queue_of("orders")});
+  bench.start();
+  bench.push("orders", "1");
+  bench.tick();
+  bench.store.failure = "the disk is full";
+  const auto since = bench.clock.wall();
+  bench.run_one();
+  for (int i = 0; i < 5; ++i) {
+    bench.tick();
+    bench.clock.now += 1s;
+  }
+  EXPECT_THAT(bench.log, ElementsAre("cannot commit what has ended, trying again: the disk is full"));
+  EXPECT_EQ(bench.engine->facts().commits, (TroubleFacts{"the disk is full", since, 5}));
+
+  bench.store.failure = "the disk is gone";
+  bench.tick();
+  bench.tick();
+  bench.clock.now += 61s;
+  bench.tick();
+  bench.store.failure.clear();
+  bench.clock.now += 1s;
+  bench.tick();
+  EXPECT_THAT(bench.log,
+              ElementsAre(HasSubstr("the disk is full"), HasSubstr("(failed 6 times): the disk is gone"),
+                          HasSubstr("(failed 7 times): the disk is gone"),
+                          "can commit what has ended again, after 7 failures"));
+  EXPECT_EQ(bench.engine->facts().commits, TroubleFacts{});
+}
+
+// ------------------------------------------------------------------------------------------------ unreadable
+
+void append_bytes(EngineBench& bench, std::string bytes) {
+  bench.store.append({{{bench.number("orders"), 0}, std::move(bytes)}}, [](const auto&) {});
+}
+
+std::string newer_entry(const std::string& id) {
+  const auto fields =
+      domain::number_field(domain::kNeeds, static_cast<std::uint16_t>(domain::format_level() + 1));
+  return domain::encode(domain::Entry{.kind = "orders", .key = id, .id = id, .fields = fields});
+}
+
+TEST(Engine, an_unreadable_entry_dies_and_is_told_of_and_all_else_goes_on) {
+  EngineBench bench({queue_of("orders")});
+  append_bytes(bench, "x");
+  bench.push("orders", "1");
+  bench.start();
+  EXPECT_EQ(bench.run_one(), "1");
+  bench.tick();
+  append_bytes(bench, "");
+  bench.push("orders", "2");
+  bench.tick();
+  EXPECT_EQ(bench.run_one(), "2");
+  bench.tick();
+  const auto dead = bench.store.dead(bench.number("orders"), 0, 10);
+  ASSERT_EQ(dead.size(), 2U);
+  EXPECT_EQ(domain::decode_dead(dead[0].bytes)->payload, "x");
+  EXPECT_THAT(bench.log, ElementsAre(HasSubstr("ends too early"), HasSubstr("ends too early")));
+}
+
+TEST(Engine, a_shard_with_a_newer_entry_is_given_back_once_its_runs_have_ended) {
+  EngineBench bench({queue_of("orders")});
+  bench.push("orders", "1");
+  bench.start();
+  append_bytes(bench, newer_entry("2"));
+  bench.push("orders", "3");
+  bench.tick();
+  EXPECT_THAT(bench.newer, ElementsAre(domain::ShardId{bench.number("orders"), 0}));
+  EXPECT_EQ(bench.run_one(), "1");
+  bench.tick();
+  bench.tick();
+  EXPECT_EQ(bench.run_one(), "-") << "nothing behind it starts";
+  EXPECT_EQ(bench.released.size(), 1U);
+  EXPECT_EQ(bench.store.dead(bench.number("orders"), 0, 10).size(), 0U);
+}
+
+TEST(Engine, a_shard_that_begins_with_what_is_newer_is_given_back_unread) {
+  EngineBench bench({queue_of("orders")});
+  append_bytes(bench, newer_entry("2"));
+  bench.start();
+  bench.tick();
+  EXPECT_EQ(bench.newer.size(), 1U);
+  EXPECT_EQ(bench.released.size(), 1U);
+  EXPECT_EQ(bench.engine->shards(), 0U);
+}
+
+TEST(Engine, counts_that_cannot_be_read_start_anew_and_runs_of_others_are_waited_for) {
+  EngineBench bench({queue_of("orders")});
+  const domain::ShardId shard{bench.number("orders"), 0};
+  auto grant = bench.store.acquire("me", 5, std::vector<store::Claim>{{shard, {}, 0, 0}}).at(0);
+  store::Delta delta{.shard = shard, .lease = grant.lease, .batch = grant.batch + 1, .counts = "?"};
+  bench.store.commit({delta}, [](auto, auto) {});
+  bench.store.release(std::vector<std::pair<domain::ShardId, store::Lease>>{{shard, grant.lease}});
+  bench.push("orders", "1");
+  bench.start();
+  EXPECT_THAT(bench.log, ElementsAre(HasSubstr("start anew")));
+  EXPECT_EQ(bench.run_one(), "-") << "who was lent it may run it still";
+  bench.clock.now += bench.options.lease;
+  bench.tick();
+  EXPECT_EQ(bench.run_one(), "1");
+  bench.tick();
+  EXPECT_TRUE(domain::decode_counts(bench.store.shards().at(0).counts));
+}
+
+}  // namespace
+}  // namespace ordo::runtime

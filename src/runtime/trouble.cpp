@@ -1,0 +1,42 @@
+#include "runtime/trouble.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ordo::runtime {
+namespace {
+
+constexpr Duration kSaidAgain = std::chrono::minutes{1};
+
+}  // namespace
+
+std::optional<std::string> Trouble::failed(const std::string& error, Time now, Duration steady) {
+  if (facts_.failures++ == 0) facts_.since = now;
+  const bool is_new = std::exchange(facts_.error, error) != error;
+  if (!is_new && steady - said_at_ < kSaidAgain) return std::nullopt;
+  said_at_ = steady;
+  if (facts_.failures == 1) return fmt::format("cannot {}, trying again: {}", what_, error);
+  return fmt::format("cannot {}, trying again (failed {} times): {}", what_, facts_.failures, error);
+}
+
+std::optional<std::string> Trouble::succeeded() {
+  const auto before = std::exchange(facts_, {});
+  if (before.failures == 0) return std::nullopt;
+  return fmt::format("can {} again, after {} {}", what_, before.failures,
+                     before.failures == 1 ? "failure" : "failures");
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  if (error == nullptr) return {};
+  std::string text;
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    text = known.what();
+  } catch (...) {
+  }
+  return text.empty() ? "an unknown error" : text;
+}
+
+}  // namespace ordo::runtime

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "store/sqlite/connection.h"
+
+namespace ordo::store::sqlite {
+
+/// Which files the users of a database have open. Who deletes one, or moves a backup over it, leaves them
+/// with files that nobody else sees. Thread-safe after note().
+class OpenFiles {
+ public:
+  explicit OpenFiles(std::string database) : database_(std::move(database)) {}
+
+  /// All of them are open now. Throws as check().
+  void note(Connection& connection);
+
+  /// Throws Error{corrupt} when another file stands in the place of one, or none.
+  void check() const;
+
+ private:
+  struct Identity {
+    dev_t device = 0;
+    ino_t inode = 0;
+    bool operator==(const Identity&) const = default;
+  };
+  static constexpr std::array<std::string_view, 5> kSuffixes = {"", "-wal", "-shm", "-lock", "-wake"};
+
+  /// Zeros when there is none.
+  static Identity identity_of(const std::string& path);
+  [[noreturn]] static void fail(const std::string& path);
+
+  const std::string database_;
+  std::array<std::string, kSuffixes.size()> paths_;
+  std::array<Identity, kSuffixes.size()> files_;
+};
+
+}  // namespace ordo::store::sqlite

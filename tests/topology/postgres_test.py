@@ -1,0 +1,162 @@
+"""PostgreSQL behind networks and proxies that fall silent, and behind poolers that are used up or restarted."""
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from topology import Topology
+import servers  # (topology knows where it is)
+from proxy import Proxy
+
+LEASE_S = 2
+
+
+class Pooler:
+    """PgBouncer before a server, on a unix socket of its own."""
+
+    def __init__(self, server, mode, size):
+        self.server, self.folder = server, server.folder / f"pooler-{mode}"
+        self.folder.mkdir(mode=0o777)
+        self.folder.chmod(0o777)
+        self.url = f"postgres://postgres@/postgres?port=6432&host={self.folder}"
+        (self.folder / "ini").write_text(f"""[databases]
+* = user=postgres host={server.folder}
+[pgbouncer]
+listen_addr =
+unix_socket_dir = {self.folder}
+listen_port = 6432
+auth_type = any
+pool_mode = {mode}
+default_pool_size = {size}
+max_client_conn = 500
+logfile = {self.folder}/log
+""")
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([*self.server.die_with_us(), "pgbouncer", "-q", str(self.folder / "ini")],
+                                        cwd=self.folder)
+        servers.wait_until("the pooler listens", (self.folder / ".s.PGSQL.6432").exists)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        with contextlib.suppress(FileNotFoundError):
+            (self.folder / ".s.PGSQL.6432").unlink()
+
+
+class PostgresTopology(Topology):
+    def serve(self):
+        self.server = self.started(servers.Postgres(self.folder_of_its_own() / "server"))
+        self.config(queue="shards = 4\n", node=f"threads = 2\nlease = '{LEASE_S}s'\n")
+        return self.server
+
+    def pooler(self, mode, size):
+        pooler = Pooler(self.server, mode, size)
+        self.addCleanup(pooler.kill)
+        return pooler
+
+
+class Silence(PostgresTopology):
+    def test_one_node_of_two_is_cut_off(self):
+        self.serve()
+        hosts = [self.network().host() for _ in range(2)]
+        nodes = [self.start_on(host, host.url(self.server)) for host in hosts]
+        self.wait_for_nodes(2)
+        self.until("both have shards", lambda: all(node["shards"] == 2 for node in self.json("nodes")))
+        self.produce()
+        self.reach(20)
+        hosts[0].cut_off()
+        self.until("the other has all shards", lambda: any(node["shards"] == 4 for node in self.json("nodes")))
+        self.reach(100)
+        hosts[0].join()
+        self.until("both have shards again", lambda: sorted(node["shards"] for node in self.json("nodes")) == [2, 2])
+        self.reach(50)
+        self.finish(nodes, repeats=True)  # what ran as the node was cut off
+
+    def test_flows_are_dropped_and_new_ones_pass(self):
+        self.serve()
+        proxy = Proxy(self.server.path)
+        self.addCleanup(proxy.close)
+        node = self.start_on(None, self.server.through(proxy.port))
+        self.wait_for_nodes(1)
+        self.produce()
+        self.reach(20)
+        for _ in range(2):
+            proxy.drop_flows()
+            dropped = time.monotonic()
+            before = len(self.requests())
+            self.until("it goes on", lambda: len(self.requests()) > before + 20)
+            self.assertLess(time.monotonic() - dropped, 30)
+        self.finish([node], repeats=True)
+
+    def test_a_node_obeys_while_its_server_is_silent(self):
+        self.serve()
+        proxy = Proxy(self.server.path)
+        self.addCleanup(proxy.close)
+        node = self.start_on(None, self.server.through(proxy.port))
+        self.wait_for_nodes(1)
+        self.push("1")
+        self.until("it works", lambda: len(self.requests()) == 1)
+        proxy.be_silent(600)
+        node.send_signal(signal.SIGTERM)
+        start = time.monotonic()
+        node.wait(90)
+        self.assertLess(time.monotonic() - start, 45)
+
+    def test_a_push_does_not_wait_for_a_silent_server(self):
+        self.serve()
+        proxy = Proxy(self.server.path)
+        self.addCleanup(proxy.close)
+        self.start_on(None, self.server.direct)
+        self.wait_for_nodes(1)
+        proxy.be_silent(600)
+        start = time.monotonic()
+        error = self.ordo("--store", self.server.through(proxy.port), "push", "orders", code=1).stderr
+        self.assertLess(time.monotonic() - start, 12)
+        self.assertIn("cannot connect to PostgreSQL", error)
+
+
+class Poolers(PostgresTopology):
+    def test_a_push_says_what_it_waits_for_when_all_sessions_are_taken(self):
+        self.serve()
+        pooler = self.pooler("session", 1)
+        holder = subprocess.Popen([f"{self.server.programs}/psql", "-Xq", pooler.url], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(holder.communicate)
+        holder.stdin.write("SELECT 1;\n")
+        holder.stdin.flush()
+        holder.stdout.readline()
+        start = time.monotonic()
+        error = self.ordo("--store", pooler.url, "push", "orders", code=1).stderr
+        self.assertLess(time.monotonic() - start, 12)
+        self.assertIn("a pooler has no session free", error)
+
+    def nodes_behind(self, mode, size):
+        self.serve()
+        pooler = self.pooler(mode, size)
+        nodes = [self.start_on(None, pooler.url) for _ in range(2)]
+        self.wait_for_nodes(2)
+        self.until("both have shards", lambda: all(node["shards"] == 2 for node in self.json("nodes")))
+        self.produce(ORDO_STORE=pooler.url)
+        self.reach(50)
+        for _ in range(2):
+            pooler.kill()
+            pooler.start()
+            self.reach(50)
+        self.finish(nodes, repeats=True)
+
+    def test_in_session_mode_it_is_restarted_under_load(self):
+        self.nodes_behind("session", 20)
+
+    def test_in_transaction_mode_it_is_restarted_under_load(self):
+        self.nodes_behind("transaction", 6)
+
+
+if __name__ == "__main__":
+    unittest.main()

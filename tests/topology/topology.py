@@ -1,0 +1,126 @@
+"""What the tests of this folder share: real servers as they are deployed, nodes on hosts of a network, and one judge.
+
+A test here takes seconds; the whole suite, less than four minutes on two processors. See CONTRIBUTING.md.
+"""
+import collections
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+from project import ORDO, Project  # noqa: E402
+import network  # noqa: E402 (project knows where it is)
+
+KEYS = 12
+
+
+class Topology(Project):
+    """Servers, proxies and networks are made by each test; all of them end with it."""
+    store = "none of the suite's"
+
+    def setUp(self):
+        super().setUp()
+        self.overlaps = self.folder / "overlaps"
+        # Each start and end is noted with the key; a key that is taken already would be an overlap.
+        self.answer(f'''
+import fcntl
+job = request["jobs"][0]
+with open("lock-" + job["key"], "w") as lock:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        open({str(self.overlaps)!r}, "a").write(json.dumps(job) + "\\n")
+    time.sleep(0.002)
+return {{"ok": True}}'''.strip())
+
+    def folder_of_its_own(self):
+        """For a server: short, as the path of a unix socket must be."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-topology-"))
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    def started(self, server):
+        """The server, which ends with the test."""
+        self.addCleanup(server.close)
+        server.start()
+        return server
+
+    def network(self, **how):
+        made = network.Network(**how)
+        self.addCleanup(made.close)
+        return made
+
+    def start_on(self, host, url):
+        """A node on a host of a network, or here if that is None."""
+        return self.start("--store", url, within=host.prefix if host else ())
+
+    def wait_for_nodes(self, count):
+        self.until(f"{count} nodes are there", lambda: len(self.json("nodes")) == count)
+
+    # The judge ----------------------------------------------------------------------------------------------
+
+    def produce(self, pause_s=0.0, **more):
+        """Pushes until finish(); what fails is not pushed again."""
+        self.producer = Producer(self, pause_s, more)
+        self.addCleanup(self.producer.stop)
+        return self.producer
+
+    def reach(self, more):
+        """Waits until so many more are acknowledged and as many more have run."""
+        wanted, ran = self.producer.acknowledged + more, len(self.requests()) + more
+        self.until(f"{more} more are pushed; {self.producer.errors[-3:]}", lambda: self.producer.acknowledged >= wanted)
+        self.until(f"{more} more have run", lambda: len(self.requests()) >= ran)
+
+    def finish(self, nodes=(), repeats=False, loses=False):
+        """What was acknowledged has run in the order of its key, once unless a run may have been repeated. Nodes go
+        on."""
+        self.producer.stop()
+        self.until("all is done", lambda: self.stats()["length"] + self.stats()["running"] == 0)
+        ran = collections.defaultdict(list)
+        for request in self.requests():
+            for job in request["jobs"]:
+                if not (repeats and job["id"] in ran[job["key"]]):
+                    ran[job["key"]].append(job["id"])
+        for key, ids in self.producer.tried.items():
+            kept = set(ran[key]) | (set() if loses else set(self.producer.pushed[key]))
+            self.assertEqual(ran[key], [i for i in ids if i in kept], key)
+        self.assertFalse(self.overlaps.exists(), "two runs of one key at once")
+        for node in nodes:
+            self.assertIsNone(node.poll(), f"a node has ended: {self.log()[-2000:]}")
+
+
+class Producer:
+    """`ordo push` again and again, ten jobs each, with other keys and ids each time."""
+
+    def __init__(self, test, pause_s, settings):
+        self.test, self.pause_s, self.settings = test, pause_s, settings
+        self.pushed, self.tried = collections.defaultdict(list), collections.defaultdict(list)
+        self.acknowledged, self.errors = 0, []
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        number = 0
+        while not self.is_over.wait(self.pause_s):
+            jobs = [{"id": f"{n}", "key": f"k{n % KEYS}"} for n in range(number, number + 10)]
+            number += 10
+            for job in jobs:
+                self.tried[job["key"]].append(job["id"])
+            done = subprocess.run([ORDO, "push", "orders", "--ndjson", "-"], cwd=self.test.folder, capture_output=True,
+                                  input="\n".join(map(json.dumps, jobs)).encode(), check=False, timeout=120,
+                                  env={**self.test.environment(), **self.settings})
+            if done.returncode == 0:
+                for job in jobs:
+                    self.pushed[job["key"]].append(job["id"])
+                self.acknowledged += 10
+            else:
+                self.errors.append(done.stderr.decode())
+
+    def stop(self):
+        self.is_over.set()
+        self.thread.join()
