@@ -1,10 +1,11 @@
 """Runs nodes and producers on one store, kills and stops them at random, and judges what they did.
 
   python3 tests/crash/chaos.py [SECONDS] [--seed N] [--nodes N] [--keep]
-                               [--store sqlite:|redis:|redis-cluster:|postgres:]
+                               [--store sqlite:|redis:|redis-replica:|redis-cluster:|postgres:]
 
 A server is the run's own. It is killed and started again, too, and connections to it are cut, or let nothing
-pass for a time. Being cut off excuses no node by itself; a server that was away, refused to be connected or
+pass for a time. PostgreSQL has a standby, redis-replica: a replica, and each master of a Redis Cluster one, all of which have
+what was acknowledged; now and then one takes the place of the first, which died. Being cut off excuses no node by itself; a server that was away, refused to be connected or
 could not be heard may keep it from renewing, as a stall of the machine does. Of a Redis Cluster one member is
 killed or silent at a time, until its replica has taken over or it is back, and slots move between the masters.
 
@@ -14,6 +15,7 @@ else is done meanwhile. That excuses nobody.
 The seed chooses the faults and the jobs; when exactly they hit is up to the machine.
 """
 import argparse
+import base64
 import collections
 import json
 import os
@@ -24,32 +26,33 @@ import threading
 import time
 
 from checker import Checker, read_events
-from cluster import PLUGIN, Cluster
-from producer import Producer, XaddProducer
+from cluster import PLUGIN, Cluster, servers
+from producer import Producer, SqlProducer, XaddProducer
 
 LEASE_MS = 3000
 QUEUE = 'max_crashes = 1000\nretry = { strategy = "fixed", delay = "50ms" }'
 FULL = 500             # jobs waiting: producers hold back
 PATIENCE_S = 600       # for everything to be done after the last fault, on a busy machine, too
 RESHARD_S = 300        # for one attempt, under faults
+FAIL_OVER_S = 120      # until who failed follows
 END_S = 150            # for a node after TERM: by its own rules it takes up to 45
 FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, "kill worker": 10,
           "kill all": 2, "reshard": 10}
 # With servers a killed reshard stands in the way for a lease.
 SERVER_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 45, "black hole": 8, "restart server": 12}
+PAIR_FAULTS = {**SERVER_FAULTS, "fail over": 10}
 # Every write waits for a replica: so each of the first two costs seconds.
 CLUSTER_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 25, "black hole": 4, "restart server": 8,
-                  "move slot": 40}
+                  "move slot": 40, "fail over": 8}
 
 
 class Chaos:
     def __init__(self, seed, nodes=3, store="sqlite:"):
         self.seed, self.random, self.store = seed, random.Random(seed), store
-        self.cluster = Cluster(store, LEASE_MS, QUEUE)
-        self.faults = SERVER_FAULTS if self.cluster.server else FAULTS
+        self.cluster = Cluster(store, LEASE_MS, QUEUE, fails_over=True)
         self.is_cluster = store == "redis-cluster:"
-        if self.is_cluster:
-            self.faults = CLUSTER_FAULTS
+        self.faults = CLUSTER_FAULTS if self.is_cluster else PAIR_FAULTS if store in servers.FAILING_OVER else \
+            SERVER_FAULTS if self.cluster.server else FAULTS
         # A store behind a connection notices a death only after a lease: less often, or nothing ever runs.
         self.gap_s = 0.7 if self.cluster.server else 0.5
         self.is_down = False        # the server, or a member of the cluster
@@ -62,14 +65,15 @@ class Chaos:
         self.busy = {}              # node: what is being done to it
         self.deadlines = {}         # node: when it must have ended after TERM
         self.killed_in_lock = self.lost_leases = self.not_joined = 0
-        self.always = iter(["reshard"])  # also in a short run
+        self.always = iter([kind for kind in ("reshard", "fail over") if kind in self.faults])  # also in a short run
         self.resharding = None      # the process
         self.resharded_at = 0       # when the config said so
         self.stopping, self.full = threading.Event(), threading.Event()
         self.producers = [Producer(self.cluster, number, seed, self.stopping, self.full)
                           for number in range(3)]
-        if store.startswith("redis"):
-            self.producers.append(XaddProducer(self.cluster, 3, seed, self.stopping, self.full))
+        for start, kind in {"redis": XaddProducer, "postgres": SqlProducer}.items():
+            if store.startswith(start):
+                self.producers.append(kind(self.cluster, 3, seed, self.stopping, self.full))
         for _ in range(nodes):
             self.start_node()
         self.pushes = {}
@@ -146,6 +150,8 @@ class Chaos:
             hit = self.black_hole()
         elif kind == "restart server":
             hit = self.restart_server()
+        elif kind == "fail over":
+            hit = self.fail_over()
         elif kind == "move slot":
             hit = self.move_slot()
         elif kind == "reshard":
@@ -209,6 +215,10 @@ class Chaos:
             return False
         return True
 
+    def cut_in_a_reshard(self):
+        if self.resharding:
+            self.counts["cut in a reshard"] += self.cut_connections()
+
     def cut_connections(self):
         """All or one; now and then none comes back for a while. Being cut alone excuses nobody. In a cluster it may
         be a replica that is cut off: nothing is confirmed until it is back."""
@@ -250,14 +260,14 @@ class Chaos:
         return True
 
     def restart_server(self):
-        """kill -9, and after up to a second it is started on what is on its disk; a member of a cluster also when
-        its replica has had the time to take over."""
+        """kill -9 of it, or of its replica, and after up to a second it is started on what is on its disk; a member of a
+        cluster also when its replica has had the time to take over."""
         if self.is_down or self.moves:
             return False
         self.cluster.note("restart")
         self.is_down, since = True, time.monotonic_ns()
         server = self.cluster.server
-        killed = self.random.choice(server.members) if self.is_cluster else server
+        killed = self.random.choice(server.members)
         killed.kill()
 
         def until_it_answers():
@@ -273,6 +283,26 @@ class Chaos:
             killed.launch()
             until_it_answers()
         self.after(self.random.uniform(0, 6 if self.is_cluster else 1), start)
+        return True
+
+    def fail_over(self):
+        """Who took the place of another died stays there; the other follows it."""
+        server = self.cluster.server
+        if self.is_down or self.moves or not server.ready():
+            return False
+        self.cluster.note("fail over")
+        self.is_down, since, end = True, time.monotonic_ns(), time.monotonic() + FAIL_OVER_S
+        steps = server.fail_over(self.random)
+
+        def go_on():
+            if next(steps, "over") == "over":
+                self.is_down = False
+                self.cluster.note("stall", since=since)
+            elif time.monotonic() > end:
+                self.problems.append(f"nobody takes over: {server.log_text()}")
+            else:
+                self.after(0.05, go_on)
+        go_on()
         return True
 
     def move_slot(self):
@@ -311,6 +341,8 @@ class Chaos:
                 for _ in range(self.random.choice((0, 1, 3))):
                     proxy.cut_at(b":closed", self.random.random() < 0.5)
         process = self.resharding = self.cluster.reshard(queue, shards)
+        if self.cluster.server and self.random.random() < 0.5:
+            self.after(0.02 * 75 ** self.random.random(), self.cut_in_a_reshard)
         end = time.monotonic() + RESHARD_S
         if self.random.random() < chance_of_kill:
             self.after(0.02 * 75 ** self.random.random(), process.kill)
@@ -417,22 +449,25 @@ class Chaos:
         self.cluster.note_put_backs()
         checker = Checker(self.pushes)
         self.problems += checker.check(read_events(self.cluster.folder), is_complete=not self.problems)
+        if not self.problems:
+            checker.look_at_dead(self.dead(), self.producers[-1].spoilt)
+            self.problems += checker.problems
         self.look_at_counts()
-        acked = sum(push["acked"] for push in self.pushes.values())
-        by_xadd = sum(push["acked"] for producer in self.producers if isinstance(producer, XaddProducer)
-                      for push in producer.pushes.values())
-        if self.store.startswith("redis") and not by_xadd:
-            self.problems.append("the producer that uses XADD pushed nothing")
+        acked = collections.Counter()
+        for producer in self.producers:
+            acked[producer.way] += sum(push["acked"] for push in producer.pushes.values())
+        self.problems += [f"nothing was pushed with {way}" for way, count in acked.items() if not count]
         found = ", ".join(f"{count} {name}" for name, count in sorted(checker.counts.items()))
         self.counts["kill producer"] = sum(producer.killed for producer in self.producers)
         if self.cluster.server:
             self.counts["cut at a closed log"] = sum(proxy.tripped for proxy in self.cluster.server.proxies)
-        names = [*self.faults, "kill of a stopped node", "kill of a reshard", "cut at a closed log"]
+        names = [*self.faults, "kill of a stopped node", "kill of a reshard", "cut in a reshard", "cut at a closed log"]
         faults = ", ".join(f"{name} {self.counts[name]}" for name in names)
         lines = [f"seed {self.seed}: faults: {faults}; nodes that left because their leases were lost "
                  f"{self.lost_leases}, that could not join {self.not_joined}, "
                  f"stopped nodes killed in the write lock {self.killed_in_lock}",
-                 f"{acked} pushes acknowledged of {len(self.pushes)} ({by_xadd} with XADD); {found}"]
+                 f"{sum(acked.values())} pushes acknowledged of {len(self.pushes)} "
+                 f"({', '.join(f'{count} with {way}' for way, count in acked.items())}); {found}"]
         if self.problems:
             lines += [f"{len(self.problems)} problems:", *self.problems[:20],
                       f"again: python3 tests/crash/chaos.py --seed {self.seed} --store {self.store}; "
@@ -448,8 +483,15 @@ class Chaos:
         least, most = sum(push["acked"] for push in sent), sum(push["attempts"] for push in sent)
         if not least <= fifo["processed"] <= most:
             self.problems.append(f"counts: {fifo['processed']} processed; {least} acknowledged, {most} sent")
-        if fifo["dead"]:
-            self.problems.append(f"dead: {fifo['dead']} payloads died, and none should")
+
+    def dead(self):
+        """(error kind, payload) of each that died."""
+        found = []
+        for queue in self.cluster.shards:
+            for job in self.cluster.json("dead", queue):
+                found += [(job["error_kind"], base64.b64decode(payload["$base64"]).decode()
+                           if "$base64" in payload else str(payload)) for payload in job["payloads"]]
+        return found
 
 
 def run(seconds, seed, nodes=3, store="sqlite:", keep=False):
@@ -472,7 +514,8 @@ def main():
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--store", default="sqlite:",
-                        help="sqlite: (a new file), sqlite:FILE, redis:, redis-cluster: or postgres: (new servers)")
+                        help="sqlite: (a new file), sqlite:FILE, redis:, redis-replica:, redis-cluster: or postgres: "
+                             "(new servers)")
     parser.add_argument("--keep", action="store_true", help="keep the folder with the log of what happened")
     values = parser.parse_args()
     seed = values.seed if values.seed is not None else random.SystemRandom().randrange(1_000_000)

@@ -170,8 +170,8 @@ class Checker:
         self.runs_by_id[run.queue, run.id].append(run)
         self.counts["runs"] += 1
         for n in run.numbers:
-            if (run.queue, run.key, n) not in self.pushes:
-                self.problem(f"invented: {run} has {n}, which was never pushed")
+            if not self.pushes.get((run.queue, run.key, n), {}).get("attempts"):
+                self.problem(f"invented: {run} has {n}, which was never pushed, or rolled back")
         if not self.is_owner(run):
             self.counts["late starts"] += 1
             return
@@ -287,7 +287,20 @@ class Checker:
                 self.problem(f"lost: {push} was acknowledged and never ran to an end; its runs: "
                              f"{'; '.join(map(str, runs)) or 'none'}")
             else:
-                self.counts["unknown that did not run"] += 1
+                self.counts["unknown that did not run" if sent["attempts"] else "never sent"] += 1
+
+
+    def look_at_dead(self, dead, spoilt):
+        """`dead`: (error kind, payload) of each. `spoilt`: what nobody can read: sent as a push is."""
+        found = collections.Counter(dead)
+        self.counts["unreadable entries among the dead"] = len(dead)
+        for kind, payload in dead:
+            if kind != "unreadable" or payload not in spoilt:
+                self.problem(f"dead: {payload} died as {kind}, and should not")
+        for payload, sent in spoilt.items():
+            count = found["unreadable", payload]
+            if not sent["acked"] <= count <= sent["attempts"]:
+                self.problem(f"unreadable: {payload} is {count} times among the dead: {sent}")
 
 
 def read_events(folder):

@@ -120,6 +120,26 @@ class Rules(unittest.TestCase):
         self.log.run("r1", 1)
         self.broken("invented")
 
+    def test_what_was_rolled_back_must_not_run(self):
+        self.log.push(1, acked=False, attempts=0)
+        self.log.run("r1", 1)
+        self.broken("invented")
+
+    def dead(self, *dead, **spoilt):
+        checker = Checker({})
+        checker.look_at_dead(dead, spoilt)
+        return [problem.partition(":")[0] for problem in checker.problems]
+
+    def test_what_nobody_can_read_dies_once(self):
+        sent, unknown = {"attempts": 1, "acked": True}, {"attempts": 1, "acked": False}
+        self.assertEqual(self.dead(("unreadable", "x1"), x1=sent, x2=unknown), [])
+        self.assertEqual(self.dead(x1=sent), ["unreadable"])
+        self.assertEqual(self.dead(("unreadable", "x1"), ("unreadable", "x1"), x1=sent), ["unreadable"])
+
+    def test_nothing_else_dies(self):
+        self.assertEqual(self.dead(("error", "1")), ["dead"])
+        self.assertEqual(self.dead(("unreadable", "x3")), ["dead"])
+
     # Overlap ------------------------------------------------------------------------------------------------
 
     def test_two_at_a_time_on_one_node(self):

@@ -50,20 +50,20 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, store="sqlite:", lease_ms=2000, queue=""):
+    def __init__(self, store="sqlite:", lease_ms=2000, queue="", fails_over=False):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-crash-"))
         self.server = None
         if store == "sqlite:":
             store = f"sqlite:{self.folder}/ordo.db"
         direct = store
-        if store in servers.STORES:
-            more = {"fails_over": True} if store == "redis-cluster:" else {}
-            self.server = servers.STORES[store](self.folder / "server", **more)
+        kinds = {**servers.STORES, **(servers.FAILING_OVER if fails_over else {})}
+        if store in kinds:
+            self.server = kinds[store](self.folder / "server")
             store = self.server.proxied()
             direct = self.server.direct
             self.server.start()
         elif not store.startswith("sqlite:"):
-            raise SystemExit(f"the crash suite cannot use {store}: give sqlite: or one of {list(servers.STORES)}")
+            raise SystemExit(f"the crash suite cannot use {store}: give sqlite: or one of {list(kinds)}")
         self.nodes, self.names = [], itertools.count(1)
         self.events = self.folder / "events.ndjson"
         self.log = os.open(self.events, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)

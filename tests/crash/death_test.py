@@ -24,7 +24,7 @@ def is_alive(pid):
 class Death(unittest.TestCase):
     def cluster(self, lease_ms, queue=QUEUE):
         self.passed = False
-        cluster = Cluster(STORE, lease_ms, queue)
+        cluster = Cluster(STORE, lease_ms, queue, fails_over=STORE == "redis-cluster:")
         self.addCleanup(lambda: cluster.close(keep=not self.passed))
         return cluster
 

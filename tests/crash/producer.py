@@ -1,4 +1,4 @@
-"""A producer of the chaos: pushes numbered jobs with `ordo push`, and knows what was acknowledged."""
+"""Producers of the chaos: each pushes numbered jobs in a way of its own, and knows what was acknowledged."""
 import binascii
 import json
 import random
@@ -15,11 +15,13 @@ KEYS = 6  # of each queue
 
 class Producer:
     """Runs in a thread until `stopping` is set. Holds back while `full` is."""
+    way = "ordo push"
 
     def __init__(self, cluster, number, seed, stopping, full):
         self.cluster, self.number, self.stopping, self.full = cluster, number, stopping, full
         self.random = random.Random(f"{seed}-producer-{number}")
         self.pushes = {}  # (queue, key, n): what the checker wants to know
+        self.spoilt = {}  # what nobody can read: the same
         self.last = {}    # (queue, key): the last number
         self.doom = None  # the next push is killed (kill -9) so many seconds after its start
         self.killed = 0
@@ -83,21 +85,13 @@ class Producer:
             job = jobs[0]
             arguments = ["--id", job["id"], "--key", job["key"], "--score", str(job["score"]),
                          "--payload", json.dumps(job["payload"])]
-        with subprocess.Popen([ORDO, "push", queue, *arguments, "--json"], cwd=self.cluster.folder,
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              env=self.cluster.environment) as process:
-            doom, self.doom = self.doom, None
-            if doom is not None:
-                threading.Timer(doom, process.kill).start()
-            out, err = process.communicate(b"" if single else lines)  # one that was killed reads no more
-        code = process.returncode
+        code, out, err = self.command([ORDO, "push", queue, *arguments, "--json"], b"" if single else lines)
         if code == 0:
             pushed = json.loads(out)["pushed"]
             if pushed != len(jobs):
                 raise AssertionError(f"pushed {pushed} of {len(jobs)}, exit 0")
         elif code == -9:
             pushed = 0
-            self.killed += 1
         else:
             told = re.search(rb"pushed (\d+); line", err)
             pushed = int(told.group(1)) if told else 0
@@ -107,9 +101,52 @@ class Producer:
             self.pushes[queue, job["key"], job["payload"]["n"]]["acked"] = True
         return pushed
 
+    def command(self, words, stdin):
+        with subprocess.Popen(words, cwd=self.cluster.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=self.cluster.environment) as process:
+            doom, self.doom = self.doom, None
+            if doom is not None:
+                threading.Timer(doom, process.kill).start()
+            out, err = process.communicate(stdin)  # one that was killed reads no more
+        self.killed += process.returncode == -9
+        return process.returncode, out, err
+
+
+class SqlProducer(Producer):
+    """Pushes in transactions of its own, of which some stay open for a while, and some are rolled back."""
+    way = "SQL"
+    AWAY = (b"connection", b"starting up", b"recovery mode", b"shutting down", b"read-only transaction", b"during recovery")
+
+    def run(self):
+        while not self.stopping.is_set() and not {"fifo", "merge"} <= self.cluster.json("stats")["by_queue"].keys():
+            self.stopping.wait(0.1)
+        super().run()
+
+    def send(self, queue, jobs):
+        """One transaction: all or none. What is rolled back was never sent."""
+        is_kept, pause_s = self.random.random() < 0.8, self.random.choice((0, 0, 0, 0.05, 0.5, 2))
+        lines = ["BEGIN;"]
+        for job in jobs:
+            self.pushes[queue, job["key"], job["payload"]["n"]]["attempts"] += is_kept
+            lines.append(f"SELECT ordo_push('{queue}', '{json.dumps(job['payload'])}', id => '{job['id']}', "
+                         f"key => '{job['key']}', score => {job['score']});")
+        lines += [f"SELECT pg_sleep({pause_s});", "COMMIT;" if is_kept else "ROLLBACK;"]
+        server = self.cluster.server
+        code, _, err = self.command([f"{server.programs}/psql", "-Xqt", "-v", "ON_ERROR_STOP=1",
+                                     server.through(server.proxies[0].port)], "\n".join(lines).encode())
+        if code not in (0, -9) and not any(why in err for why in self.AWAY):
+            raise AssertionError(f"a transaction failed: {code}: {err.decode(errors='replace')}")
+        if code != 0 or not is_kept:
+            return 0
+        for job in jobs:
+            self.pushes[queue, job["key"], job["payload"]["n"]]["acked"] = True
+        return len(jobs)
+
 
 class XaddProducer(Producer):
-    """Pushes as other programs do: one XADD with plain fields for each job, which ?wait=1 becomes a WAIT for."""
+    """Pushes as other programs do: one XADD with plain fields for each job, which ?wait=1 becomes a WAIT for. Now and then
+    it adds what is no entry of Ordo's."""
+    way = "XADD"
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -120,34 +157,37 @@ class XaddProducer(Producer):
     def send(self, queue, jobs):
         self.doom = None  # nothing to kill
         for done, job in enumerate(jobs):
+            if self.random.random() < 0.02:
+                self.spoil(queue, job["key"])
+            fields = [str(part) for name in ("id", "key", "score") for part in (name, job[name])]
             push = self.pushes[queue, job["key"], job["payload"]["n"]]
-            try:
-                if self.stopping.is_set() or not self.xadd(queue, job, push):
-                    return done
-            except (OSError, ValueError):  # lost: it may be stored or not
-                self.drop()
-                self.stopping.wait(0.05)
+            if not self.xadd(queue, job["key"], [*fields, "payload", json.dumps(job["payload"])], push):
                 return done
-            push["acked"] = True
         return len(jobs)
 
-    def xadd(self, queue, job, push):
-        """False: the queue takes nothing just now."""
-        for _ in range(100):
-            definition = self.ask("ordo", "HGET", "ordo:{ordo}:queues", queue)
-            if definition is None:
-                return False
-            number, shards, _ = definition.split(b":")
-            place = f"{int(number)}:{zlib.crc32(job['key'].encode()) % int(shards)}"
-            fields = [str(part) for name in ("id", "key", "score") for part in (name, job[name])]
-            push["attempts"] += 1
-            stored = self.ask(place, "XADD", f"ordo:{{{place}}}:log", "NOMKSTREAM", "*", *fields, "payload",
-                              json.dumps(job["payload"]), waits=self.waits)
-            if stored is not None:
-                return True
-            push["attempts"] -= 1  # it is being resharded, and nothing was stored
-            if self.stopping.wait(0.05):
-                break
+    def spoil(self, queue, key):
+        text = f"x{len(self.spoilt)}"
+        self.spoilt[text] = {"attempts": 0, "acked": False}
+        self.xadd(queue, key, ["e", text], self.spoilt[text])
+
+    def xadd(self, queue, key, fields, push):
+        """False: nobody has acknowledged it."""
+        try:
+            for _ in range(100):
+                definition = None if self.stopping.is_set() else self.ask("ordo", "HGET", "ordo:{ordo}:queues", queue)
+                if definition is None:
+                    return False
+                number, shards, _ = definition.split(b":")
+                place = f"{int(number)}:{zlib.crc32(key.encode()) % int(shards)}"
+                push["attempts"] += 1
+                if self.ask(place, "XADD", f"ordo:{{{place}}}:log", "NOMKSTREAM", "*", *fields, waits=self.waits):
+                    push["acked"] = True
+                    return True
+                push["attempts"] -= 1  # it is being resharded, and nothing was stored
+                self.stopping.wait(0.05)
+        except (OSError, ValueError):  # lost: it may be stored or not
+            self.drop()
+            self.stopping.wait(0.05)
         return False
 
     # As a client of a cluster ---------------------------------------------------------------------------------

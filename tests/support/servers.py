@@ -4,6 +4,7 @@ A server listens on a unix socket only, the members of a cluster on loopback, to
 through a proxy (proxy.py); whoever judges them asks the server directly, if it is one alone.
 """
 import binascii
+import functools
 import os
 import pathlib
 import pwd
@@ -53,6 +54,7 @@ class Server:
         self.folder, self.process = pathlib.Path(folder), None
         self.folder.mkdir(mode=0o755)
         self.proxies = []
+        self.members = [self]  # each has a process
 
     def proxied(self):
         """The URL that leads through proxies, which are made here, before the start."""
@@ -317,6 +319,10 @@ class Member(Redis):
         """[(first slot, last slot, announced port of the master)] as this one sees it."""
         return [(first, last, master[1]) for first, last, master, *_ in self.ask("CLUSTER", "SLOTS")]
 
+    def first_slot(self):
+        """Of its own."""
+        return min(first for first, _, port in self.master_ports() if port == self.announced)
+
 
 class RedisCluster(Server):
     """Three masters, each with a replica if they are to fail over; `?wait=1` is then the stores'."""
@@ -417,6 +423,23 @@ class RedisCluster(Server):
         for master in self.masters():
             master.ask("FLUSHALL", "SYNC")
 
+    def fail_over(self, chance):
+        """A master is killed, or asked to step back, and its replica takes over. Yields while it waits."""
+        old = chance.choice(self.masters())
+        slot, is_planned = old.first_slot(), chance.random() < 0.3
+        replica = next(member for member in self.members if member.ask("ROLE")[:3:2] == ["slave", old.announced])
+        if not is_planned:
+            old.kill()
+        asked = 0
+        while self.master_of(slot) in (None, old):
+            if is_planned and time.monotonic() > asked + 6:  # after 5 s it is given up
+                replica.ask("CLUSTER", "FAILOVER")
+                asked = time.monotonic()
+            yield
+        self.launch()
+        while not self.ready():
+            yield
+
     # Slots --------------------------------------------------------------------------------------------------
 
     @staticmethod
@@ -496,11 +519,18 @@ class Postgres(Server):
             user = pwd.getpwnam("postgres")
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             self.folder.parent.chmod(0o711)  # it must get there
+        if self.make(of).wait(120) != 0:
+            raise AssertionError("the data cannot be made")
+
+    def make(self, of=None):
+        """What makes the data anew."""
+        data = self.folder / "data"
+        shutil.rmtree(data, ignore_errors=True)
         make = ["initdb", "-A", "trust", "-U", "postgres", "--no-sync", "--locale=C.UTF-8", "-E", "UTF8"]
         if of is not None:
             make = ["pg_basebackup", "-R", "-U", "postgres", "-h", str(of.folder), "--checkpoint=fast", "--no-sync"]
-        subprocess.run([*self.die_with_us(), f"{self.programs}/{make[0]}", *make[1:], "-D", str(self.folder / "data")],
-                       check=True, stdout=subprocess.DEVNULL, timeout=120, cwd=self.folder)
+        return subprocess.Popen([*self.die_with_us(), f"{self.programs}/{make[0]}", *make[1:], "-D", str(data)],
+                                stdout=subprocess.DEVNULL, cwd=self.folder)
 
     def through(self, port, host="127.0.0.1"):
         return f"postgres://postgres@{host}:{port}/postgres"
@@ -511,7 +541,8 @@ class Postgres(Server):
 
     def command(self):
         return [f"{self.programs}/postgres", "-D", str(self.folder / "data"), "-c", "listen_addresses=", "-c",
-                f"unix_socket_directories={self.folder}", "-c", "max_connections=300"]
+                f"unix_socket_directories={self.folder}", "-c", "max_connections=300", "-c", "wal_keep_size=256MB",
+                "-c", "wal_retrieve_retry_interval=200ms"]
 
     def ready(self):
         settings = b"user\0postgres\0database\0postgres\0\0"
@@ -538,10 +569,124 @@ class Postgres(Server):
 
     def take_over(self):
         self.psql("SELECT pg_promote();")
-        wait_until("it is the primary", lambda: self.psql("SELECT pg_is_in_recovery()") == "f\n")
+        wait_until("it is the primary", self.is_primary)
+
+    def is_primary(self):
+        return self.ready() and self.psql("SELECT pg_is_in_recovery()") == "f\n"
 
     def empty(self):
         self.psql("DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
 
 
+class Pair(Server):
+    """A primary and its replica behind one address. What is acknowledged both have, and the second takes the place of the
+    first when it dies."""
+
+    def __init__(self, folder, kind):
+        super().__init__(folder)
+        self.folder.parent.chmod(0o711)  # PostgreSQL's user must get there
+        self.members = [kind(self.folder / "a")]
+
+    def proxied(self):
+        self.proxies = [Proxy(self.members[0].path)]
+        self.for_judges = Proxy(self.members[0].path)
+        self.direct = self.through(self.for_judges.port)
+        return self.through(self.proxies[0].port)
+
+    def lead_to(self, member):
+        for proxy in (*self.proxies, self.for_judges):
+            proxy.target = str(member.path)
+
+    def kill(self):
+        for member in self.members:
+            member.kill()
+
+    def close(self):
+        super().close()
+        self.for_judges.close()
+
+    def log_text(self):
+        return "\n".join(member.log_text()[-1000:] for member in self.members)
+
+    def fail_over(self, chance):
+        """The primary is killed, the other takes its place, and it follows that one from then on. Yields while it waits."""
+        is_early = chance.random() < 0.5  # clients find the new one before it is a primary
+        self.members[0].kill()
+        self.members.reverse()
+        if is_early:
+            self.lead_to(self.members[0])
+        yield from self.promote(*self.members)
+        self.lead_to(self.members[0])
+        yield from self.follow(*self.members)
+        while not self.ready():
+            yield
+
+
+class PostgresPair(Pair):
+    def __init__(self, folder):
+        super().__init__(folder, Postgres)
+        self.through, self.programs = self.members[0].through, self.members[0].programs
+
+    def start(self):
+        self.members[0].start()
+        self.members.append(Postgres(self.folder / "b", of=self.members[0]))
+        self.members[1].start()
+        self.members[1].follow(self.members[0])
+
+    def ready(self):
+        primary, standby = self.members
+        return primary.ready() and standby.ready() and "sync\n" in primary.psql("SELECT sync_state FROM pg_stat_replication")
+
+    @staticmethod
+    def promote(primary, _):
+        primary.psql("SELECT pg_promote(false)")
+        while not primary.is_primary():
+            yield
+
+    @staticmethod
+    def follow(primary, standby):
+        making = standby.make(of=primary)
+        while making.poll() is None:
+            yield
+        standby.launch()
+        while not standby.ready():
+            yield
+        primary.psql("ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf();")
+
+
+class RedisPair(Pair):
+    def __init__(self, folder):
+        super().__init__(folder, Guarded)
+        self.members.append(Guarded(self.folder / "b", self.replica_of(self.members[0])))
+
+    @staticmethod
+    def replica_of(primary):
+        return ["--replicaof", "127.0.0.1", str(primary.port)]
+
+    def through(self, port, host="127.0.0.1"):
+        return f"redis://{host}:{port}?wait=1"
+
+    def start(self):
+        for member in self.members:
+            member.start()
+        wait_until("the replica follows", self.ready)
+
+    def ready(self):
+        primary, replica = self.members
+        return primary.ready() and replica.ready() and replica.is_in_sync()
+
+    @staticmethod
+    def promote(primary, _):
+        primary.ask("REPLICAOF", "NO", "ONE")
+        primary.settings = []
+        return ()
+
+    def follow(self, primary, replica):
+        replica.settings = self.replica_of(primary)
+        replica.launch()
+        return ()
+
+
 STORES = {"redis:": Redis, "redis-cluster:": RedisCluster, "postgres:": Postgres}
+FAILING_OVER = {"redis-cluster:": functools.partial(RedisCluster, fails_over=True), "postgres:": PostgresPair,
+                "redis-replica:": RedisPair}
