@@ -31,8 +31,10 @@ void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, T
   sum.unreadable += counts.unreadable;
   sum.dead += dead;
   if (counts.queued() > 0 && counts.oldest < now) {
-    const std::chrono::duration<double> then = counts.oldest.time_since_epoch();  // any that was pushed
-    sum.lag = std::max(sum.lag, (now.time_since_epoch() - then).count());
+    // In doubles, as any time may have been pushed.
+    using Seconds = std::chrono::duration<double>;
+    const Seconds waited = Seconds(now.time_since_epoch()) - Seconds(counts.oldest.time_since_epoch());
+    sum.lag = std::max(sum.lag, waited.count());
   }
 }
 

@@ -16,10 +16,11 @@ class Look : public testing::Test {
     store::append_and_wait(*store_,
                            {{.shard = {store_->define(queue, 1).number, 0}, .bytes = std::move(bytes)}});
   }
-  void push(const std::string& queue) {
+  void push(const std::string& queue, std::optional<Time> run_at = {}) {
     domain::Entry entry;
     entry.id = entry.key = "1";
     entry.kind = queue;
+    entry.run_at = run_at;
     append(queue, domain::encode(entry));
   }
   bool drained() {
@@ -44,6 +45,14 @@ TEST_F(Look, a_drain_reads_nothing_of_a_paused_queue) {
   EXPECT_FALSE(drained()) << "they are to be brought to the dead";
   store_->set_paused("orders", true);
   EXPECT_TRUE(drained());
+}
+
+TEST_F(Look, the_lag_is_in_seconds) {
+  push("orders", store_->now() - std::chrono::hours{1});
+  push("late", Time::min());
+  const auto stats = admin_.stats();
+  EXPECT_NEAR(stats.by_queue.at(0).second.lag, 3600, 60);
+  EXPECT_GT(stats.total.lag, 9e12) << "any time may be pushed";
 }
 
 TEST_F(Look, the_removal_of_an_empty_queue_looks_at_no_other) {

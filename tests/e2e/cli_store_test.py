@@ -3,6 +3,7 @@ import contextlib
 import json
 import signal
 import subprocess
+import time
 import unittest
 
 from project import ORDO, Project
@@ -105,6 +106,9 @@ class Lists(Project):
         self.assertEqual(stats["by_queue"]["orders"]["length"], 2)
         self.assertIs(stats["by_queue"]["mail"]["paused"], False)
         self.assertRegex(self.ordo("stats").stdout, r"(?m)^orders +2 ")
+        self.ordo("push", "mail", "--at", str(int(time.time()) - 3600))
+        self.assertAlmostEqual(self.json("stats")["by_queue"]["mail"]["lag"], 3600, delta=60)
+        self.assertRegex(self.ordo("stats").stdout, r"(?m)^mail .* 36[0-5]\d\.\ds ")
 
     def test_pause_and_resume(self):
         self.push("1")
