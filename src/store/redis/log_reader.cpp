@@ -69,6 +69,7 @@ RedisLogReader::Server& RedisLogReader::server_at(const Address& address) {
   if (began < server.again_at) throw Error(ErrorKind::unavailable, server.why);
   try {
     auto connection = std::make_unique<Connection>(location_.at(address), patience_, slots_.connect_within());
+    slots_.check(*connection, address);
     connection->follow_keys();
     server = {.connection = std::move(connection), .number = ++connections_made_};
     return server;
@@ -100,7 +101,7 @@ Reply RedisLogReader::ask(const char* task, Slot slot, const CommandText& comman
     }
     connection.send(command);
     auto reply = connection.receive();
-    const auto redirect = redirect_of(reply, address);
+    const auto redirect = slots_.is_cluster() ? redirect_of(reply, address) : std::nullopt;
     if (!redirect || redirects == kMostRedirects) {
       if (reply.is_error()) throw connection.refusal(task, reply);
       return reply;

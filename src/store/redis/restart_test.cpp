@@ -176,6 +176,23 @@ TEST_F(RedisStoreTest, a_server_that_is_gone_is_said_in_time_and_found_again) {
   EXPECT_TRUE(log->read(1).woken);
 }
 
+TEST_F(RedisStoreTest, a_server_that_becomes_a_cluster_is_said) {
+  TestServer changed;
+  RedisStore store(changed.location(), kImpatient);
+  const auto log = store.open_log();
+  log->read(1);
+  changed.kill();
+  changed.start_with({"--cluster-enabled", "yes", "--cluster-port", "BUS"});
+  EXPECT_THAT(failure_of([&] { store.queues(); }), HasSubstr("has become a cluster; start again"));
+  EXPECT_THAT(failure_of([&] { log->read(1); }), HasSubstr("has become a cluster; start again"));
+}
+
+TEST_F(RedisStoreTest, a_single_server_is_the_only_one_whatever_it_says_of_slots) {
+  SlotMap slots(server().location(), 5s);
+  slots.moved(16383, {"elsewhere", 1});
+  EXPECT_EQ(slots.server_of(0), server().location().address());
+}
+
 TEST_F(RedisStoreTest, a_server_that_is_stopped_is_not_waited_for_without_end) {
   TestServer frozen;
   RedisStore store(frozen.location(), {.answer = 1s, .connect = 100ms});

@@ -115,7 +115,7 @@ Address SlotMap::server_of(Slot slot) const {
 
 void SlotMap::moved(Slot slot, const Address& to) {
   const std::lock_guard lock(mutex_);
-  owners_[slot] = place_of(servers_, to);
+  if (slot < owners_.size()) owners_[slot] = place_of(servers_, to);
 }
 
 void SlotMap::refresh() {
@@ -141,6 +141,12 @@ void SlotMap::refresh() {
       continue;  // the next one may know
     }
   }
+}
+
+void SlotMap::check(const Connection& connection, const Address& from) const {
+  if (is_cluster_ || !connection.is_cluster()) return;
+  throw Error(ErrorKind::unavailable,
+              "cannot use " + location_.at(from).name() + ": it has become a cluster; start again");
 }
 
 Duration SlotMap::connect_within() const {

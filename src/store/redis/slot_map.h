@@ -47,6 +47,9 @@ class SlotMap {
   Slot slot_of(ShardId shard) const;
   Address server_of(Slot slot) const;
 
+  /// Throws Error{unavailable}: the server was none of a cluster, and is now. Its keys are elsewhere then.
+  void check(const Connection& connection, const Address& from) const;
+
   /// What a server has said of a slot.
   void moved(Slot slot, const Address& to);
 

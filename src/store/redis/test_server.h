@@ -75,6 +75,11 @@ class TestServer {
                              std::string(std::istreambuf_iterator<char>(log), {}));
   }
 
+  void start_with(std::vector<std::string> options) {
+    options_ = std::move(options);
+    start();
+  }
+
   void empty() { run({"FLUSHALL", "SYNC"}); }
 
   /// One command, on a connection of its own.
