@@ -46,7 +46,7 @@ bool Input::append_to(std::string& out) {
 
 bool Input::would_wait() const {
   pollfd input{fd_, POLLIN, 0};
-  return ::poll(&input, 1, 0) == 0;
+  return ::poll(&input, 1, 0) < 1;  // it may be interrupted
 }
 
 std::string read_whole(const std::string& path) {

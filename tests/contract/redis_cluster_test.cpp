@@ -346,6 +346,30 @@ TEST_F(RedisCluster, a_commit_on_three_masters_of_which_one_is_cut_off_counts_on
   EXPECT_EQ(store.dead(shards[0].queue, 0, 1000).size(), 60u);
 }
 
+TEST_F(RedisCluster, signals_do_not_end_a_wait_for_several_masters) {
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGUSR1, &action, &before);
+  RedisStore store(cluster().location());  // its thread takes the signal, and the others do not
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGUSR1);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  const auto shards = one_on_each(store);
+  {
+    const std::jthread sender([](const std::stop_token& stop) {
+      while (!stop.stop_requested()) ::kill(::getpid(), SIGUSR1), std::this_thread::yield();
+    });
+    std::vector<NewEntry> entries;
+    for (const auto shard : shards) entries.push_back({.shard = shard, .bytes = "a"});
+    for (int i = 0; i < 2000; ++i) append_and_wait(store, entries);
+  }
+  EXPECT_EQ(bodies(store, shards[0]).size(), 2000u);
+  ::pthread_sigmask(SIG_UNBLOCK, &blocked, nullptr);
+  ::sigaction(SIGUSR1, &before, nullptr);
+}
+
 TEST_F(RedisCluster, a_payload_can_be_revived_into_a_shard_on_another_master) {
   RedisStore store(cluster().location());
   const auto shards = one_on_each(store);

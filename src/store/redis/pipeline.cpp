@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -170,6 +171,7 @@ Connection& Pipeline::connect(const Address& address, Server& server) {
   // While one server of a cluster is silent the others wait.
   auto connection =
       std::make_unique<Connection>(location_.at(address), patience_.answer, slots_.connect_within());
+  slots_.check(*connection, address);
   connection->load_scripts();
   server = {.connection = std::move(connection)};
   return *server.connection;
@@ -278,8 +280,13 @@ std::optional<std::size_t> Pipeline::wait_for_any(const std::vector<Part>& parts
   if (parts.size() == 1) return 0;
   std::vector<pollfd> polled;
   for (const auto& part : parts) polled.push_back({part.connection->descriptor(), POLLIN, 0});
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(patience_.answer).count();
-  poll(polled.data(), polled.size(), static_cast<int>(ms));
+  const auto end = system_clock().steady() + patience_.answer;
+  int said = 0;
+  do {
+    const auto left = std::max(end - system_clock().steady(), Duration{});
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+    said = poll(polled.data(), polled.size(), static_cast<int>(ms));
+  } while (said < 0 && errno == EINTR);
   const auto ready = std::find_if(polled.begin(), polled.end(), [](auto& one) { return one.revents != 0; });
   if (ready == polled.end()) return std::nullopt;
   return static_cast<std::size_t>(ready - polled.begin());
