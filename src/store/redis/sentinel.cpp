@@ -82,6 +82,12 @@ Address Sentinels::master() {
     throw Error(ErrorKind::unavailable, "no sentinel of " + location_.name() + " knows the master '" +
                                             location_.master + "': " + why);
   }
+  if (best->epoch < epoch_ && answers <= all.size() / 2) {
+    throw Error(ErrorKind::unavailable, "the sentinels of " + location_.name() +
+                                            " that answer tell of an earlier master than the one that is "
+                                            "known, and they are too few to be believed: " +
+                                            why);
+  }
   epoch_ = best->epoch;
   return *best->master;
 }

@@ -29,7 +29,8 @@ class Sentinels {
 
   Sentinels(const Location& location, Duration patience);
 
-  /// Throws Error{unavailable}: none of them answers, or knows the master.
+  /// Throws Error{unavailable}: none of them answers, or knows the master, or only a few do, which tell what
+  /// was before.
   Address master();
 
   /// As all of them say.
