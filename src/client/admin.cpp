@@ -15,6 +15,7 @@
 
 #include "base/time_text.h"
 #include "client/admin_impl.h"
+#include "client/page_sizes.h"
 #include "client/reshard.h"
 #include "domain/placement.h"
 #include "domain/records.h"
@@ -547,11 +548,13 @@ std::size_t Admin::Impl::change_dead(std::string_view name,
   std::uint32_t number = 0;
   std::vector<std::uint64_t> nos;
   std::vector<store::NewEntry> entries;
+  std::size_t bytes = 0;
   const auto flush = [&] {
     if (nos.empty()) return;
     auto& store = handle_->store();
     changed += revive ? store.revive(number, nos, std::exchange(entries, {})) : store.erase_dead(number, nos);
     nos.clear();
+    bytes = 0;
   };
   each_dead(
       name, ids,
@@ -576,7 +579,8 @@ std::size_t Admin::Impl::change_dead(std::string_view name,
           entry.fields = dead.entry_fields;
           entries.push_back({row.shard, domain::encode(entry)});
         }
-        if (nos.size() == kDeadPage) flush();
+        bytes += row.bytes.size();
+        if (nos.size() == kDeadPage || bytes >= kAppendBytes) flush();
         return true;
       });
   flush();
