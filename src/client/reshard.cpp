@@ -39,6 +39,15 @@ std::vector<store::ShardId> shards_of(const store::QueueDefinition& queue) {
   return shards;
 }
 
+// Who was cut off while it threw them away has left a part, or none.
+std::vector<store::ShardId> shards_left_of(store::Store& store, const store::QueueDefinition& queue) {
+  std::vector<store::ShardId> shards;
+  for (const auto& row : store.shards()) {
+    if (row.shard.queue == queue.number) shards.push_back(row.shard);
+  }
+  return shards;
+}
+
 [[noreturn]] void refuse_newer(const std::string& queue, const std::string& why) {
   throw Error(ErrorKind::unsupported,
               "cannot reshard queue '" + queue + "': " + why +
@@ -98,7 +107,7 @@ ReshardResult Reshard::run(std::uint32_t shards) {
 void Reshard::begin(const store::QueueList& list, std::uint32_t shards) {
   const auto hidden = store::QueueDefinition::hidden_name(name_);
   if (const auto* left = list.find(hidden)) {
-    owner_.own(shards_of(*left));
+    owner_.own(shards_left_of(store_, *left));
     store_.remove(hidden);
   }
   next_ = store_.define(hidden, shards);

@@ -33,7 +33,7 @@ LEASE_MS = 3000
 QUEUE = 'max_crashes = 1000\nretry = { strategy = "fixed", delay = "50ms" }'
 FULL = 500             # jobs waiting: producers hold back
 PATIENCE_S = 600       # for everything to be done after the last fault, on a busy machine, too
-RESHARD_S = 300        # for one attempt, under faults
+RESHARD_S = 300        # for all its attempts, under faults
 FAIL_OVER_S = 120      # until who failed follows
 END_S = 150            # for a node after TERM: by its own rules it takes up to 45
 FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, "kill worker": 10,
@@ -331,20 +331,21 @@ class Chaos:
         """One at a time, until it is done: now and then it is killed and run again."""
         if self.resharding:
             return False
-        self.try_reshard(self.random.choice(list(self.cluster.shards)), self.random.randint(1, 12), 0.6)
+        self.try_reshard(self.random.choice(list(self.cluster.shards)), self.random.randint(1, 12), 0.6,
+                         time.monotonic() + RESHARD_S)
         return True
 
-    def try_reshard(self, queue, shards, chance_of_kill):
-        if self.store.startswith("redis"):
+    def try_reshard(self, queue, shards, chance, end):
+        """`chance`: of each harm; less every time, or it would never be done."""
+        if self.store.startswith("redis") and self.random.random() < 2 * chance:
             # Whoever closes a log, or looks whether it is closed, is cut off just then.
             for proxy in self.cluster.server.proxies:
                 for _ in range(self.random.choice((0, 1, 3))):
                     proxy.cut_at(b":closed", self.random.random() < 0.5)
         process = self.resharding = self.cluster.reshard(queue, shards)
-        if self.cluster.server and self.random.random() < 0.5:
+        if self.cluster.server and self.random.random() < chance:
             self.after(0.02 * 75 ** self.random.random(), self.cut_in_a_reshard)
-        end = time.monotonic() + RESHARD_S
-        if self.random.random() < chance_of_kill:
+        if self.random.random() < chance:
             self.after(0.02 * 75 ** self.random.random(), process.kill)
 
         def watch():
@@ -360,9 +361,10 @@ class Chaos:
                 self.resharding, self.resharded_at = None, time.monotonic()
                 return
             self.counts["kill of a reshard"] += process.returncode == -signal.SIGKILL
-            if process.returncode != -signal.SIGKILL and not self.may_fail(told):
+            is_over = time.monotonic() > end
+            if process.returncode != -signal.SIGKILL and (is_over or not self.may_fail(told)):
                 self.problems.append(f"`ordo reshard {queue} {shards}` failed: {process.returncode}: {told}")
-            self.after(self.random.uniform(0, 1), lambda: self.try_reshard(queue, shards, chance_of_kill / 2))
+            self.after(self.random.uniform(0, 1), lambda: self.try_reshard(queue, shards, chance / 2, end))
         watch()
 
     def may_fail(self, told):

@@ -49,6 +49,7 @@ class OnServers(Project):
         server = kind(folder / "server")
         server.start()
         self.addCleanup(server.kill)
+        self.real_server = server
         check(server.direct)
 
 
@@ -145,6 +146,24 @@ shards = {shards}
 
     def test_on_postgres(self):
         self.on_server(servers.Postgres, self.check)
+
+    def check_half_removed(self, store):
+        self.open(store)
+        self.push("1")
+        for shards, kept in ((2, []), (3, [1])):
+            number = self.real_server.ask("HINCRBY", "ordo:{ordo}:counters", "queue", 1)
+            for shard in kept:
+                source, target = f"ordo:{{1:{shard}}}:", f"ordo:{{{number}:{shard}}}:"
+                for part in ("log", "meta"):
+                    self.real_server.ask("COPY", source + part, target + part)
+            self.real_server.ask("HSET", "ordo:{ordo}:queues", "orders>", f"{number}:4:0")
+            self.assertEqual(self.json("reshard", "orders", str(shards))["to"], shards)
+        self.open(store, shards=3)
+        self.drain()
+        self.assertEqual([run[0] for run in self.runs()], ["1"])
+
+    def test_one_that_was_cut_off_while_it_threw_away_the_half_of_another(self):
+        self.on_server(servers.Redis, self.check_half_removed)
 
     def test_says_what_is_wrong(self):
         self.open("sqlite:ordo.db")
