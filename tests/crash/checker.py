@@ -90,6 +90,9 @@ class Checker:
         self.losses = collections.defaultdict(list)     # node: when it left, put runs back or lost a lease
         self.worker_kills = collections.defaultdict(list)  # pid: when
         self.sent_again_for = collections.Counter()     # push: repeats that only that explains
+        self.last_of = {}                               # pid: its last run
+        self.ended_runs = set()
+        self.blamed = set()                             # killed workers that explain a failure without a start
 
     def check(self, events, is_complete=True):
         """The problems. Unless the run is complete, nothing is called lost."""
@@ -168,6 +171,7 @@ class Checker:
     def start(self, run):
         self.runs[run.name] = run
         self.runs_by_id[run.queue, run.id].append(run)
+        self.last_of[run.pid] = run
         self.counts["runs"] += 1
         for n in run.numbers:
             if not self.pushes.get((run.queue, run.key, n), {}).get("attempts"):
@@ -250,12 +254,24 @@ class Checker:
             return
         failures = self.failures[run.queue, run.id]
         failures += sum(self.lost_its_worker(other) for other in self.runs_by_id[run.queue, run.id][:-1])
-        if run.retry + 1 > failures:
+        if run.retry + 1 > failures and self.was_killed_without_a_word(run):
+            self.failures[run.queue, run.id] += 1
+        elif run.retry + 1 > failures:
             self.problem(f"retries: {run} has retry_count {run.retry} after {failures} failures")
+
+    def was_killed_without_a_word(self, run):
+        """A worker that was killed may have got the job just before, and not come to note its start."""
+        for pid, times in self.worker_kills.items():
+            last = self.last_of.get(pid)
+            if last and pid not in self.blamed and last.queue == run.queue and last in self.ended_runs and times[0] < run.time:
+                self.blamed.add(pid)
+                return True
+        return False
 
     # Ends ---------------------------------------------------------------------------------------------------
 
     def end(self, what, run, position, when):
+        self.ended_runs.add(run)
         if what == "fail":
             self.failures[run.queue, run.id] += 1
         top = self.tops[run.queue, run.key]

@@ -384,6 +384,16 @@ class Rules(unittest.TestCase):
         self.log.run("r2", 1, node="b", fence=2, retry=0)
         self.broken("retries")
 
+    def test_a_worker_that_is_killed_before_it_notes_its_start_is_one_failure(self):
+        self.log.push(1, 2, 3)
+        self.log.run("r1", 1, pid=9)
+        self.log.note("kill_worker", pid=9)
+        self.log.run("r2", 2, retry=0)
+        self.log.run("r3", 3)
+        self.holds(completed=3)
+        self.log.events[-2]["retry"] = 0
+        self.broken("retries")
+
     def test_a_failure_is_one(self):
         self.log.push(1)
         self.log.start("r1", 1)
