@@ -26,7 +26,8 @@ void send_message(GuardMessage message) {
   static_cast<void>(::send(kGuardFd, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
-[[noreturn]] void kill_group() {
+[[noreturn]] void kill_all(pid_t child) {
+  signal_leaver(child, ::getpgrp(), SIGKILL);
   ::kill(0, SIGKILL);
   ::_exit(1);
 }
@@ -52,13 +53,13 @@ void let_go_of_streams() {
 }
 
 /// Sets the timer to the last of the lease ends that wait in the socket. Kills when the node is gone.
-void read_lease_ends(int timer) {
+void read_lease_ends(int timer, pid_t child) {
   for (;;) {
     std::int64_t end = 0;
     const auto size = ::recv(kGuardFd, &end, sizeof end, MSG_DONTWAIT);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return;
-    if (size != static_cast<ssize_t>(sizeof end)) kill_group();
+    if (size != static_cast<ssize_t>(sizeof end)) kill_all(child);
     itimerspec at{};
     if (end != Duration::max().count()) {
       at.it_value.tv_sec = end > 0 ? end / 1'000'000 : 0;
@@ -102,18 +103,22 @@ int guard_main(int argc, char** argv) {
   send_message({GuardMessage::Kind::started, child});
 
   Fd child_fd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  if (!child_fd) kill_group();
+  if (!child_fd) kill_all(child);
   for (;;) {
     pollfd watched[] = {{kGuardFd, POLLIN, 0}, {timer.get(), POLLIN, 0}, {child_fd.get(), POLLIN, 0}};
     if (::poll(watched, 3, -1) < 0) continue;
-    if (watched[0].revents != 0) read_lease_ends(timer.get());
+    if (watched[0].revents != 0) read_lease_ends(timer.get(), child);
     if (std::uint64_t times = 0; ::read(timer.get(), &times, sizeof times) > 0) {
       send_message({GuardMessage::Kind::lease_ended, 0});
-      kill_group();
+      kill_all(child);
     }
     if (watched[2].revents != 0) {
-      int status = 0;
-      if (::waitpid(child, &status, WNOHANG) != child) continue;
+      // It is not reaped: while its guard lives, its number is not used again.
+      siginfo_t end{};
+      if (::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) != 0) continue;
+      if (end.si_pid != child) continue;
+      const int status =
+          end.si_code == CLD_EXITED ? W_EXITCODE(end.si_status, 0) : W_EXITCODE(0, end.si_status);
       send_message({GuardMessage::Kind::ended, status});
       child_fd.reset();  // poll() passes over it
     }

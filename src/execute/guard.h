@@ -33,9 +33,10 @@ void send_lease_end(int socket, Duration end);
 std::optional<GuardMessage> receive_guard_message(int socket);
 
 /// Runs `argv[2]…` as a child in the caller's process group, its standard streams passed through, and kills
-/// the whole group, itself included, when the socket at kGuardFd closes (the node died) or the lease ends. It
-/// stays after the child's end until then, so the node can end what the child has left behind. To be called
-/// by main() before anything else when argv[1] is kGuardArgument; the caller returns its result.
+/// the whole group, itself included, and a child that has left it, when the socket at kGuardFd closes (the
+/// node died) or the lease ends. It stays after the child's end until then, so the node can end what the
+/// child has left behind. To be called by main() before anything else when argv[1] is kGuardArgument; the
+/// caller returns its result.
 int guard_main(int argc, char** argv);
 
 }  // namespace ordo::execute

@@ -165,8 +165,8 @@ void Process::finish() {
 
 void Process::reap() {
   if (reaped_) return;
-  // While its leader is not reaped, the group's number is not used again.
-  ::kill(-spawned_.pid, SIGKILL);
+  if (spawned_.guard) read_guard();
+  signal(SIGKILL);
   pollfd leader{spawned_.pid_fd.get(), POLLIN, 0};
   while (::poll(&leader, 1, -1) < 0) {
   }
@@ -177,12 +177,20 @@ void Process::reap() {
   reaped_ = true;
 }
 
+// While its leader is not reaped, the group's number is not used again; nor is the worker's while its guard
+// lives.
+void Process::signal(int number) {
+  pollfd leader{spawned_.pid_fd.get(), POLLIN, 0};
+  if (worker_pid_ != 0 && ::poll(&leader, 1, 0) == 0) signal_leaver(worker_pid_, spawned_.pid, number);
+  ::kill(-spawned_.pid, number);
+}
+
 void Process::kill() {
   if (!ended_) finish();
 }
 
 void Process::terminate() {
-  if (!reaped_) ::kill(-spawned_.pid, SIGTERM);
+  if (!reaped_) signal(SIGTERM);
 }
 
 std::string Process::how_it_ended() const {
@@ -241,7 +249,7 @@ void Process::end_all(std::vector<std::unique_ptr<Process>>& processes, Duration
   for (const auto& process : processes) process->terminate();
   wait_for_all(processes, system_clock().steady() + patience_after_term);
   for (const auto& process : processes) {
-    if (!process->ended_) ::kill(-process->spawned_.pid, SIGKILL);
+    if (!process->ended_) process->signal(SIGKILL);
   }
   for (const auto& process : processes) process->kill();
 }

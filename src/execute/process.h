@@ -58,8 +58,8 @@ class Process {
   std::string how_it_ended() const;
 
   void close_input() { spawned_.input.reset(); }
-  void terminate();  ///< SIGTERM to its group
-  void kill();       ///< SIGKILL to its group; returns when it is reaped
+  void terminate();  ///< SIGTERM to it and its group
+  void kill();       ///< SIGKILL likewise; returns when it is reaped
 
   /// Of the worker process; 0 while unknown.
   int pid() const { return worker_pid_; }
@@ -73,6 +73,7 @@ class Process {
   static void wait_for_all(const std::vector<std::unique_ptr<Process>>& processes, Duration end);
   void write_request();
   void read_guard();
+  void signal(int number);
   bool read_output();  ///< false: nothing there
   bool read_errors();
   void log_errors(std::string_view bytes);

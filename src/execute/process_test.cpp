@@ -92,6 +92,31 @@ TEST_P(ProcessTest, kill_ends_the_whole_group) {
   EXPECT_TRUE(ends(grandchild));
 }
 
+/// Without a guard it leads its group, and cannot leave it so.
+constexpr const char* kLeaver = R"(exec python3 -c '
+import os, time
+try: os.setsid()
+except OSError: pass
+print("{%d}" % os.getpid(), flush=True)
+os.fork()
+time.sleep(1000)')";
+
+TEST_P(ProcessTest, kill_ends_a_worker_that_has_left_the_group) {
+  const auto process = start(kLeaver, GetParam());
+  const pid_t worker = std::stoi(answer_of(*process).substr(1));
+  process->kill();
+  EXPECT_TRUE(process->has_ended());
+  EXPECT_TRUE(ends(worker));
+}
+
+TEST_P(ProcessTest, end_all_ends_a_worker_that_has_left_the_group) {
+  std::vector<std::unique_ptr<Process>> processes;
+  processes.push_back(start(kLeaver, GetParam()));
+  EXPECT_NE(answer_of(*processes[0]), "(ended)");
+  Process::end_all(processes, 0s, 60s);
+  EXPECT_EQ(processes[0]->how_it_ended(), "killed by signal TERM");
+}
+
 TEST_P(ProcessTest, has_only_the_standard_streams) {
   int inherited[2];  // not close-on-exec
   ASSERT_EQ(::pipe(inherited), 0);
@@ -161,6 +186,16 @@ TEST(Guard, kills_when_the_lease_ends) {
   lease->extend(50ms);
   EXPECT_EQ(answer_of(*process), "(ended)");
   EXPECT_EQ(process->ending().failure, FailureKind::lease_lost);
+}
+
+TEST(Guard, kills_a_worker_that_has_left_the_group) {
+  const auto lease = std::make_shared<LeaseSignal>();
+  const auto process = start(kLeaver, kSelf, lease);
+  const pid_t worker = std::stoi(answer_of(*process).substr(1));
+  lease->extend(50ms);
+  EXPECT_EQ(answer_of(*process), "(ended)");
+  EXPECT_EQ(process->ending().failure, FailureKind::lease_lost);
+  EXPECT_TRUE(ends(worker));
 }
 
 TEST(Guard, knows_the_lease_from_its_start) {

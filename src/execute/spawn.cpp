@@ -132,6 +132,11 @@ Spawned spawn_worker(const std::vector<std::string>& command, const std::string&
           std::move(socket.ours)};
 }
 
+void signal_leaver(pid_t worker, pid_t group, int signal) {
+  const pid_t now = ::getpgid(worker);
+  if (now != -1 && now != group) ::kill(now == worker ? -worker : worker, signal);
+}
+
 std::string start_error_text(const std::string& program, int error) {
   std::string text = "cannot run the command \"" + program + "\": " + std::generic_category().message(error);
   if (error == ENOENT) text += " (is it installed, and is its path right?)";

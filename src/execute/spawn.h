@@ -58,6 +58,10 @@ struct Spawned {
 /// reason.
 Spawned spawn_worker(const std::vector<std::string>& command, const std::string& guard);
 
+/// Signals the worker if it has left `group` (setsid), and those in the group that it leads now. Its number
+/// must still be its own.
+void signal_leaver(pid_t worker, pid_t group, int signal);
+
 /// Why `program` could not be started, from the errno of the attempt.
 std::string start_error_text(const std::string& program, int error);
 
