@@ -21,6 +21,20 @@ std::vector<std::int64_t> as_signed(std::span<const std::uint64_t> numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
+constexpr std::int64_t kLoadRows = 5000;
+
+// Counts first, and what fits into one page belongs together: an owner may write. The states in their order,
+// from where the last page ended: there is no plan that could begin with anything but the first shard.
+constexpr const char* kLoad = R"sql(
+SELECT id, 0::bigint, counts, false FROM ordo_shard WHERE id = ANY($1) AND $2
+UNION ALL
+(SELECT s.id, t.seq, t.body, true
+   FROM unnest($1) WITH ORDINALITY s(id, place) CROSS JOIN LATERAL
+        (SELECT seq, body FROM ordo_state
+          WHERE shard = s.id AND seq > CASE place WHEN 1 THEN $3 ELSE -1 END AND EXISTS (SELECT FROM ordo_shard WHERE id = s.id)
+          ORDER BY seq LIMIT $4) t
+  LIMIT $4))sql";
+
 QueueDefinition definition_of(std::string_view name, const Result& result, int row, int column) {
   return {.number = static_cast<std::uint32_t>(result.number(row, column)),
           .name = std::string(name),
@@ -110,7 +124,7 @@ void PostgresStore::commit(std::vector<Delta> deltas, CommitCompletion done) {
 std::vector<ShardFacts> PostgresStore::load(std::span<const ShardId> shards) {
   std::vector<ShardFacts> facts;
   std::unordered_multimap<std::int64_t, std::size_t> places;  // a caller may name a shard twice
-  std::vector<std::int64_t> ids;
+  std::vector<std::int64_t> ids;                              // of what is still to be read
   for (const auto shard : shards) {
     if (can_pack(shard)) {
       places.emplace(pack(shard), facts.size());
@@ -118,20 +132,33 @@ std::vector<ShardFacts> PostgresStore::load(std::span<const ShardId> shards) {
     }
     facts.emplace_back().shard = shard;
   }
-  const auto rows = ask("load shards from", "SELECT * FROM ordo_load($1)", Parameters().numbers(ids));
-  for (int row = 0; row < rows.rows(); ++row) {
-    const auto [first, last] = places.equal_range(rows.number(row, 0));
-    for (auto place = first; place != last; ++place) {
-      auto& fact = facts[place->second];
-      if (rows.flag(row, 3)) {
-        fact.states.push_back(
-            {.seq = rows.unsigned_number(row, 1), .bytes = std::string(rows.bytes(row, 2))});
-      } else {
-        fact.counts = rows.bytes(row, 2);
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  std::int64_t after = -1;  // of the first one's states
+  for (bool is_first = true;; is_first = false) {
+    const auto rows = ask("load shards from", kLoad,
+                          Parameters().numbers(ids).flag(is_first).number(after).number(kLoadRows));
+    std::int64_t states = 0, shard = 0;
+    for (int row = 0; row < rows.rows(); ++row) {
+      const auto [first, last] = places.equal_range(rows.number(row, 0));
+      const bool is_state = rows.flag(row, 3);
+      for (auto place = first; place != last; ++place) {
+        auto& fact = facts[place->second];
+        if (is_state) {
+          fact.states.push_back(
+              {.seq = rows.unsigned_number(row, 1), .bytes = std::string(rows.bytes(row, 2))});
+        } else {
+          fact.counts = rows.bytes(row, 2);
+        }
       }
+      if (!is_state) continue;
+      ++states;
+      shard = rows.number(row, 0);
+      after = rows.number(row, 1);
     }
+    if (states < kLoadRows) return facts;
+    ids.erase(ids.begin(), std::lower_bound(ids.begin(), ids.end(), shard));
   }
-  return facts;
 }
 
 // ------------------------------------------------------------------------------------------------------
