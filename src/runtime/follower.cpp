@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include <ordo/error.hpp>
+
 namespace ordo::runtime {
 
 void Follower::add(std::vector<store::Grant> grants, std::uint64_t losses) {
@@ -25,7 +27,6 @@ void Follower::lose(domain::ShardId shard, store::Lease lease) {
 }
 
 Follower::Found Follower::tick() {
-  std::vector<store::Grant> added;
   store::LogChunk lost;
   {
     const std::lock_guard lock(mutex_);
@@ -37,27 +38,60 @@ Follower::Found Follower::tick() {
     }
     removed_.clear();
     lost.lost = std::exchange(lost_, {});
-    added = added_;
   }
   if (!lost.lost.empty()) inbox_.post_chunk(std::move(lost));
-  if (!added.empty()) adopt(added);
+  const auto failure = adopt();
   const auto look = look_.load();
+  const bool has_all = !has_added();  // what was granted before that look is among them
   auto chunk = log_->read(kRows);
   const bool woken = chunk.woken, at_end = chunk.at_end;
   const bool is_empty = chunk.rows.empty() && chunk.caught_up.empty() && chunk.lost.empty();
   if (!is_empty || !at_end) inbox_.post_chunk(std::move(chunk));
-  if (at_end && std::exchange(told_look_, look) != look)
+  if (failure) std::rethrow_exception(failure);
+  if (at_end && has_all && std::exchange(told_look_, look) != look)
     inbox_.post([&](News& news) { news.log.emplace_back(AllRead{look}); });
-  if (!is_empty || !at_end) return Found::something;
+  if (!is_empty || !at_end || !has_all) return Found::something;
   return woken ? Found::a_wake : Found::nothing;
 }
 
-// They stay in `added_` until they are loaded: a store that does not answer is asked again.
-void Follower::adopt(const std::vector<store::Grant>& grants) {
+bool Follower::has_added() {
+  const std::lock_guard lock(mutex_);
+  return !added_.empty();
+}
+
+/// Some at a time, so that what is loaded is read before all is. Why the next ones could not be loaded: they
+/// are asked for again, one by one, and behind the others.
+std::exception_ptr Follower::adopt() {
+  for (std::size_t states = 0; states < kStates;) {
+    std::vector<store::Grant> grants;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto end = added_.begin() + static_cast<std::ptrdiff_t>(std::min(at_once_, added_.size()));
+      grants.assign(added_.begin(), end);
+      std::rotate(added_.begin(), end, added_.end());
+    }
+    if (grants.empty()) {
+      at_once_ = kAtOnce;
+      break;
+    }
+    try {
+      states += adopt(grants);
+    } catch (const Error&) {
+      at_once_ = 1;
+      return std::current_exception();
+    }
+  }
+  return nullptr;
+}
+
+// They stay in `added_` until they are loaded. Returns how many states they have.
+std::size_t Follower::adopt(const std::vector<store::Grant>& grants) {
   std::vector<domain::ShardId> ids;
   ids.reserve(grants.size());
   for (const auto& grant : grants) ids.push_back(grant.shard);
   auto facts = store_.load(ids);
+  std::size_t states = 0;
+  for (const auto& fact : facts) states += fact.states.size();
   std::vector<LoadedShard> loaded;
   {
     const std::lock_guard lock(mutex_);
@@ -73,6 +107,7 @@ void Follower::adopt(const std::vector<store::Grant>& grants) {
     read_[shard.grant.shard] = shard.grant.lease;
   }
   inbox_.post([&](News& news) { std::move(loaded.begin(), loaded.end(), std::back_inserter(news.log)); });
+  return states;
 }
 
 }  // namespace ordo::runtime

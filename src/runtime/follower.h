@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,16 +37,21 @@ class Follower {
     a_wake,     ///< nothing to read, but a definition or a lease may have changed
     nothing,    ///< all was read
   };
-  /// One read. Throws what the store throws; the next tick goes on where this one stood.
+  /// One read. Throws what the store throws; the next tick goes on where this one stood. New shards that
+  /// cannot be loaded keep nothing else from being read.
   Found tick();
 
   /// Until there may be something to read, or for `at_most`.
   void wait(Duration at_most) { log_->wait(at_most); }
 
  private:
-  void adopt(const std::vector<store::Grant>& grants);
+  bool has_added();
+  std::exception_ptr adopt();
+  std::size_t adopt(const std::vector<store::Grant>& grants);
 
   static constexpr std::size_t kRows = 8192;
+  static constexpr std::size_t kAtOnce = 16;    // shards that are loaded
+  static constexpr std::size_t kStates = 8192;  // of new shards, and then what is loaded is read
 
   store::Store& store_;
   Inbox& inbox_;
@@ -59,7 +65,9 @@ class Follower {
   std::uint64_t losses_ = 0;  // at the grant of these
   std::vector<std::pair<domain::ShardId, store::Lease>> removed_, lost_;
 
-  std::map<domain::ShardId, store::Lease> read_;  // of the ticking thread
+  // Of the ticking thread.
+  std::map<domain::ShardId, store::Lease> read_;
+  std::size_t at_once_ = kAtOnce;
 };
 
 }  // namespace ordo::runtime

@@ -73,6 +73,7 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/runtime/pool.cpp", "around the user's perform and error hooks"},
     {"catch", "src/runtime/node.cpp", "the loops of the node's threads, and the user's event handlers"},
     {"catch", "src/runtime/trouble.cpp", "gives the text of what the store completed with"},
+    {"catch", "src/runtime/follower.cpp", "what cannot be loaded keeps nothing from being read; thrown on"},
     {"catch", "src/runtime/fetcher.h", "answers the run that asked, then throws on"},
     {"catch", "src/server/server.cpp", "around the user's hooks"},
     {"catch", "src/client/idle_owner.cpp",
