@@ -10,7 +10,8 @@ import zlib
 
 from cluster import ORDO
 
-KEYS = 6  # of each queue
+KEYS = 6       # of each queue
+COMMIT = 1000  # lines of `ordo push`
 
 
 class Producer:
@@ -67,10 +68,12 @@ class Producer:
         return self.random.randint(50, 300) if kind < 0.996 else self.random.randint(1000, 3000)
 
     def push(self, batch):
-        """What is not acknowledged may be stored or not; half of it is sent again, before anything later."""
+        """What is not acknowledged may be stored or not; half of it is sent again, before anything later. With a server,
+        of several commits a later one may be stored and an earlier one lost: sent again, that would come out of turn."""
         queue, jobs = batch
         acknowledged = self.send(queue, jobs)
-        while acknowledged < len(jobs) and self.random.random() < 0.5 and not self.stopping.is_set():
+        may_repeat = len(jobs) <= COMMIT or not self.cluster.server
+        while acknowledged < len(jobs) and may_repeat and self.random.random() < 0.5 and not self.stopping.is_set():
             jobs = jobs[acknowledged:]
             acknowledged = self.send(queue, jobs)
 
