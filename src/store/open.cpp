@@ -1,6 +1,5 @@
 #include "store/open.h"
 
-#include <algorithm>
 #include <string>
 
 #include <ordo/error.hpp>
@@ -26,9 +25,11 @@ bool is_postgres(std::string_view url) {
   return url.starts_with("postgres://") || url.starts_with("postgresql://");
 }
 
-/// What follows "://" may hold a password.
+/// A password may stand behind any of these, and a user before an '@'.
 std::string shown(std::string_view url) {
-  return std::string(url.substr(0, std::min(url.find("://"), url.size())));
+  const auto end = url.find_first_of(":=?@");
+  if (end == std::string_view::npos) return std::string(url);
+  return std::string(url[end] == '@' ? "" : url.substr(0, end + 1)) + "…";
 }
 
 Error no_raw_bench(std::string_view url) {

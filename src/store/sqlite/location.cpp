@@ -11,6 +11,8 @@
 
 #include <ordo/error.hpp>
 
+#include "base/redact.h"
+
 namespace ordo::store::sqlite {
 namespace {
 
@@ -58,7 +60,7 @@ Location parse_location(std::string_view text) {
     location.mode = 0660;
   } else if (mode != "0600") {
     refuse(ErrorKind::invalid_argument, location.path,
-           "'?" + std::string(setting.substr(0, 80)) +
+           "'?" + redact(setting).substr(0, 80) +
                "' is no setting; ?mode=0600 (the owner alone) and "
                "?mode=0660 (its group, too) are");
   }
