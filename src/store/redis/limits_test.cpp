@@ -76,6 +76,36 @@ TEST_F(RedisStoreTest, reads_shrink_until_the_output_buffers_of_the_server_let_t
   EXPECT_THAT(store.examine().back().what, HasSubstr("more than 256 KiB"));
 }
 
+TEST_F(RedisStoreTest, what_a_page_has_no_room_for_is_hardly_asked_for) {
+  TestServer own;
+  RedisStore store(own.location());
+  const ShardId shard{store.define("orders", 1).number, 0};
+  const auto log = store.open_log();
+  log->add(shard);
+  append_and_wait(store, std::vector<NewEntry>(5'000, {.shard = shard, .bytes = "small"}));
+  while (!log->read(8192).at_end) {
+  }
+  const auto sent = [&] {
+    const auto text = own.run({"INFO", "stats"}).text;
+    const std::string name = "total_net_output_bytes:";
+    return std::stoull(text.substr(text.find(name) + name.size()));
+  };
+  const std::string big(9'000'000, 'x');
+  constexpr std::size_t kEntries = 20;
+  for (std::size_t i = 0; i < kEntries; ++i)
+    own.run({"XADD", shard_key(shard, "log"), "*", "id", std::to_string(i), "payload", big});
+  const auto before = sent();
+  std::size_t rows = 0;
+  for (bool at_end = false; !at_end;) {
+    const auto chunk = log->read(8192);
+    EXPECT_LE(chunk.rows.size(), 1u);
+    at_end = chunk.at_end;
+    rows += chunk.rows.size();
+  }
+  EXPECT_EQ(rows, kEntries);
+  EXPECT_LT(sent() - before, 2 * kEntries * big.size());
+}
+
 TEST_F(RedisStoreTest, an_entry_larger_than_the_output_buffers_of_the_server_is_said_and_others_pass) {
   TestServer tight({"--client-output-buffer-limit", "normal", "256kb", "0", "0"});
   RedisStore store(tight.location());

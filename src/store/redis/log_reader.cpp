@@ -176,7 +176,7 @@ LogChunk RedisLogReader::read(std::size_t max_rows) {
     throw Error(failure_->kind(), failure_->what() + std::string(unanswered_ > 1 ? kLimitHint : ""));
   }
   if (!failure_) unanswered_ = 0;
-  size_.passed(page.rows_in_streams, page.bytes_in_streams);
+  size_.passed(page.rows_in_streams, page.bytes_in_streams, page.chunk.at_end);
   places_ = std::move(page.places);
   wake_id_ = std::move(page.wake_id);
   is_woken_ = false;
