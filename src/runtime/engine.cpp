@@ -218,6 +218,7 @@ void Engine::apply(const store::LogChunk& chunk) {
     if (shard == nullptr || shard->id != row.shard) shard = owned(row.shard);
     if (shard == nullptr || shard->needs != 0) continue;
     ORDO_ASSERT(row.seq > shard->machine.through());
+    shard->is_in_append = row.more;
     const auto entry = domain::decode_entry(chunk.body(row));
     if (entry.needs() != 0) {
       give_to_newer(*shard, entry.needs());

@@ -89,6 +89,29 @@ TEST(Engine, a_commit_that_fails_is_logged_once_and_shown_until_one_succeeds) {
   EXPECT_EQ(bench.engine->facts().commits, TroubleFacts{});
 }
 
+// What comes first of an append may be read last.
+TEST(Engine, nothing_of_a_shard_starts_before_an_append_is_read_whole) {
+  EngineBench bench({queue_of("orders", 2)});
+  bench.start();
+  const auto read = [&](std::uint32_t shard, domain::Seq seq, std::optional<std::int32_t> priority,
+                        bool more) {
+    const auto name = std::to_string(seq);
+    domain::Entry entry{.kind = "orders", .id = name};
+    entry.options.priority = priority;
+    store::LogChunk chunk;
+    chunk.add({.seq = seq, .shard = {bench.number("orders"), shard}, .at = bench.clock.wall(), .more = more},
+              domain::encode(entry));
+    bench.engine->inbox().post_chunk(std::move(chunk));
+    bench.engine->tick();
+  };
+  read(0, 1, std::nullopt, true);
+  EXPECT_EQ(bench.handed(), "");
+  read(1, 2, std::nullopt, false);
+  EXPECT_EQ(bench.handed(), "2 ") << "another shard does not wait";
+  read(0, 3, 1, false);
+  EXPECT_EQ(bench.handed(), "2 3 1 ");
+}
+
 // ------------------------------------------------------------------------------------------------ unreadable
 
 void append_bytes(EngineBench& bench, std::string bytes) {

@@ -60,6 +60,7 @@ struct OwnedShard {
   domain::RunNo last_sent = 0;  ///< the run that was handed over last ...
   std::shared_ptr<RunControl> last_control;
   bool ungathered = false;        ///< others of its placement group are not here yet: nothing starts
+  bool is_in_append = false;      ///< what is read last of its log is not all of an append
   bool waits_for_others = false;  ///< it has kinds that only other nodes run
   std::uint16_t needs = 0;        ///< level of the formats that what is read next takes: nothing more is read
   Duration starts_at{};  ///< steady; before that, runs that nobody lists any more may go on elsewhere
@@ -68,7 +69,9 @@ struct OwnedShard {
   void release_from(Duration steady) {
     if (!releasing_since) releasing_since = steady;
   }
-  bool may_start() const { return ready && !releasing_since && !ungathered && !queue->is_paused(); }
+  bool may_start() const {
+    return ready && !releasing_since && !ungathered && !is_in_append && !queue->is_paused();
+  }
 
   /// Runs that have ended here, and whose ends the next delta has no room for.
   std::deque<std::pair<domain::RunNo, std::vector<domain::JobEnd>>> later_ends;

@@ -47,10 +47,13 @@ struct LogRow {
   std::uint32_t offset = 0;  ///< into LogChunk::bytes
   std::uint32_t size = 0;
   bool set_aside = false;  ///< as Delta says
+  /// The chunk ends inside this row's append. Its rest is what is read of the shard next; until then nothing
+  /// of the shard may start, as the rest may come before it.
+  bool more = false;
 };
 
-/// Some entries, each shard's in log order. Never ends in the middle of an append, unless entries of it were
-/// set aside.
+/// Some entries, each shard's in log order. Never ends in the middle of an append, unless its row says so
+/// (PostgreSQL) or entries of it were set aside.
 struct LogChunk {
   std::string bytes;
   std::vector<LogRow> rows;

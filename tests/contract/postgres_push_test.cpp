@@ -168,7 +168,8 @@ TEST_F(PostgresPush, needs_no_right_but_that) {
 TEST_F(PostgresPush, goes_on_for_who_could_before_the_schema_was_brought_up_to_date) {
   auto shop = stranger();
   session().run("GRANT INSERT ON ordo_entry TO shop");
-  session().run("DROP FUNCTION ordo_reopen");
+  session().run("DROP FUNCTION ordo_reopen, ordo_read_page, ordo_define");
+  session().run("ALTER FUNCTION ordo_define_any RENAME TO ordo_define");
   session().run("UPDATE ordo_meta SET version = 2");
   store_ = open();
   EXPECT_EQ(shop.run("SELECT ordo_push('orders', 'x', id => '1')"), "1");
@@ -198,6 +199,20 @@ TEST_F(PostgresPush, to_a_queue_that_goes_meanwhile_leaves_nothing_to_read) {
   EXPECT_EQ(psql.run("SELECT count(*) FROM ordo_entry"), "1");
   EXPECT_FALSE(store_->remove("orders"));
   EXPECT_EQ(psql.run("SELECT count(*) FROM ordo_entry"), "0") << "swept";
+}
+
+TEST_F(PostgresPush, a_queue_that_sql_defines_has_a_name_that_every_client_takes) {
+  auto sql = session();
+  const std::string longest(64, 'x');
+  for (const auto& name : {std::string("mails"), std::string("a-b_0"), longest})
+    EXPECT_EQ(sql.run("SELECT shards FROM ordo_define('" + name + "', 3)"), "3");
+  const auto before = store_->queues().queues.size();
+  for (const auto& name : {std::string(), std::string("Mails"), std::string("a b"), std::string("a\nb"),
+                           std::string("a\n"), std::string("orders>"), std::string("é"), longest + "x"}) {
+    EXPECT_THROW(sql.run("SELECT ordo_define('" + name + "', 3)"), std::exception) << name;
+  }
+  EXPECT_THROW(sql.run("SELECT ordo_define(NULL, 3)"), std::exception);
+  EXPECT_EQ(store_->queues().queues.size(), before);
 }
 
 TEST_F(PostgresPush, in_a_callers_transaction_of_libpq) {

@@ -32,7 +32,8 @@ std::span<const Migration> migrations() {
                                     kDeadFunctions1, kPushFunctions1, kFunctionSettings1};
   static const std::array kStep2 = {kReshard2, kFunctionSettings1};
   static const std::array kStep3 = {kPush3, kFunctionSettings3};
-  static const std::array<Migration, 3> kAll = {kStep1, kStep2, kStep3};
+  static const std::array kStep4 = {kLog4, kDefine4, kFunctionSettings3};
+  static const std::array<Migration, 4> kAll = {kStep1, kStep2, kStep3, kStep4};
   return kAll;
 }
 

@@ -26,4 +26,8 @@ extern const char* const kReshard2;
 extern const char* const kPush3;
 extern const char* const kFunctionSettings3;
 
+// Of step 4; the settings are made again, for its functions.
+extern const char* const kLog4;
+extern const char* const kDefine4;
+
 }  // namespace ordo::store::postgres

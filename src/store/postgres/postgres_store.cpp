@@ -178,7 +178,7 @@ QueueList PostgresStore::queues() {
 
 QueueDefinition PostgresStore::define(std::string_view name, std::uint32_t shards) {
   check_definition(name, shards);
-  ask("define a queue in", "SELECT FROM ordo_define($1, $2::int)",
+  ask("define a queue in", "SELECT FROM ordo_define_any($1, $2::int)",
       Parameters().text(name).number(std::int64_t{shards}));
   context_.wakers.wake_all();
   const auto list = queues();

@@ -1,5 +1,5 @@
 // The log as one owner or onlooker reads it. Sleeping is in reader_wait.cpp, the statements in
-// migration_1_log.cpp.
+// migration_1_log.cpp and migration_4.cpp.
 #include "store/postgres/reader.h"
 
 #include <algorithm>
@@ -56,6 +56,7 @@ void Reader::start_over() {
     place.inherited.clear();
   }
   open_.clear();
+  late_.reset();
   end_ = 0;
   changes_.reset();
 }
@@ -91,24 +92,22 @@ LogChunk Reader::read(std::size_t max_rows) {
     move(page.to_move);
     page = fetch_page(std::max<std::size_t>(max_rows, 1), kReadBytes);
   }
-  std::optional<Result> rest;
-  if (page.is_in_transaction) rest = fetch_rest(page);
 
   LogChunk chunk;
-  take_rows(*page.result, page.end, chunk);
-  if (rest) take_rows(*rest, rest->rows(), chunk);
-  settle(page.snapshot);
+  take_rows(page, chunk);
+  settle(page);
   note_seen();
   for (auto& [shard, place] : places_) {
-    // A full page tells nothing of the shards behind its last one; shards are read in their order.
-    const bool is_read = !page.cut_in || shard < *page.cut_in;
+    // A full page tells nothing of the shards behind its last one.
+    const bool is_read = !page.next || (!page.next->is_late && is_before(shard, page.next->shard));
     if (place.is_lost && !std::exchange(place.is_told, true))
       chunk.lost.emplace_back(unpack(shard), place.lease);
     if (place.is_caught_up || place.is_lost || !is_read) continue;
     place.is_caught_up = true;
     chunk.caught_up.push_back(unpack(shard));
   }
-  chunk.at_end = !page.cut_in;
+  if (page.next && !page.next->is_late) first_ = page.next->shard;
+  chunk.at_end = !page.next;
   chunk.woken = page.changes != changes_;
   changes_ = page.changes;
   busy_reads_ = chunk.rows.empty() ? 0 : busy_reads_ + 1;
@@ -129,32 +128,47 @@ void Reader::adopt() {
   for (const auto shard : fresh) places_.at(shard).is_adopted = true;
 }
 
+// Shards are read in a circle.
+bool Reader::is_before(std::int64_t shard, std::int64_t other) const {
+  return std::pair(shard < first_, shard) < std::pair(other < first_, other);
+}
+
 Reader::Page Reader::fetch_page(std::size_t rows, std::int64_t bytes) {
   auto& connection = this->connection();  // first: it may make places void
   std::vector<std::int64_t> shards, after, skip_shards, skip_xids;
-  std::unique_ptr<bool[]> owned(new bool[places_.size()]);
   for (const auto& [shard, place] : places_) {
     if (place.is_lost) continue;
-    owned[shards.size()] = place.is_owned();
     shards.push_back(shard);
-    after.push_back(place.after);
     for (const auto xid : place.inherited) {
       skip_shards.push_back(shard);
       skip_xids.push_back(xid);
     }
   }
+  const auto in_order = [this](std::int64_t a, std::int64_t b) { return is_before(a, b); };
+  std::ranges::sort(shards, in_order);
+  std::unique_ptr<bool[]> owned(new bool[shards.size()]);
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    after.push_back(places_.at(shards[i]).after);
+    owned[i] = places_.at(shards[i]).is_owned();
+  }
+  const std::vector<std::int64_t> open(open_.begin(), open_.end());
+  std::vector<std::int64_t> open_places(open.size(), 0), open_from(open.size(), 0);
+  for (std::size_t i = 0; i < open.size() && late_; ++i) {
+    if (open[i] != xid_of(late_->seq)) continue;
+    const auto reached = std::ranges::lower_bound(shards, late_->shard, in_order);
+    open_places[i] = reached - shards.begin() + 1;  // counted from 1 there
+    open_from[i] = reached != shards.end() && *reached == late_->shard ? late_->seq : 0;
+  }
   Parameters parameters;
   parameters.numbers(shards).numbers(after).flags({owned.get(), shards.size()});
-  parameters.numbers(std::vector<std::int64_t>(open_.begin(), open_.end()));
-  parameters.numbers(skip_shards)
-      .numbers(skip_xids)
-      .number(static_cast<std::int64_t>(rows) + 1)
-      .number(bytes);
+  parameters.numbers(open).numbers(open_places).numbers(open_from);
+  parameters.numbers(skip_shards).numbers(skip_xids);
+  parameters.number(static_cast<std::int64_t>(rows)).number(bytes);
 
   const auto asked = context_.clock.steady();
   Page page;
-  page.result = connection.run("read the log of", "SELECT * FROM ordo_read($1, $2, $3, $4, $5, $6, $7, $8)",
-                               parameters);
+  page.result = connection.run(
+      "read the log of", "SELECT * FROM ordo_read_page($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)", parameters);
   const auto& result = *page.result;
   if (result.rows() == 0) {
     throw Error(ErrorKind::corrupt, "cannot read the log of " + connection.place() +
@@ -170,55 +184,45 @@ Reader::Page Reader::fetch_page(std::size_t rows, std::int64_t bytes) {
   end_ = page.snapshot.end();
   context_.connector.saw(end_);
   page.changes = result.unsigned_number(0, 1) + result.unsigned_number(0, 2);
-  std::size_t entries = 0;
-  std::int64_t size = 0;
   for (int row = 1; row < result.rows(); ++row) {
     const auto kind = result.number(row, 0);
     if (kind == kToMove) {
       page.to_move.emplace_back(result.number(row, 1), result.number(row, 2));
-    } else if (kind == kEntry) {
-      ++entries;
-      size += std::ssize(result.bytes(row, 4));
+    } else if (result.is_null(row, 4)) {
+      page.next = {
+          .is_late = kind == kLateEntry, .shard = result.number(row, 1), .seq = result.number(row, 2)};
     }
   }
-  page.end = result.rows();
-  if (entries <= rows && size < bytes) return page;
-  const int last = page.end - 1;
-  page.cut_in = result.number(last, 1);
-  page.is_in_transaction =
-      entries <= rows || (result.number(last - 1, 1) == *page.cut_in &&
-                          xid_of(result.number(last - 1, 2)) == xid_of(result.number(last, 2)));
-  if (!page.is_in_transaction) --page.end;  // it only told that there is more
   return page;
 }
 
-// An append is never cut: a page ends with its last transaction.
-Result Reader::fetch_rest(const Page& page) {
-  const auto last = page.result->number(page.result->rows() - 1, 2);
-  return connection_->run("read the log of", "SELECT * FROM ordo_read_rest($1, $2)",
-                          Parameters().number(*page.cut_in).number(last));
-}
-
-void Reader::take_rows(const Result& result, int end, LogChunk& chunk) {
-  chunk.rows.reserve(chunk.rows.size() + static_cast<std::size_t>(end));
-  for (int row = 0; row < end; ++row) {
-    const auto kind = result.number(row, 0);
-    if (kind != kEntry && kind != kLateEntry) continue;
+void Reader::take_rows(const Page& page, LogChunk& chunk) {
+  const auto& result = *page.result;
+  chunk.rows.reserve(static_cast<std::size_t>(result.rows()));
+  for (int row = 1; row < result.rows(); ++row) {
+    if (result.number(row, 0) == kToMove || result.is_null(row, 4)) continue;
     const auto shard = result.number(row, 1);
     const auto seq = result.number(row, 2);
     auto& place = places_.at(shard);
-    if (kind == kEntry) place.after = seq;
+    if (result.number(row, 0) == kEntry) place.after = seq;
     place.last_at = std::max(place.last_at, result.number(row, 3));
     chunk.add({.seq = static_cast<Seq>(seq), .shard = unpack(shard), .at = Time{Duration{place.last_at}}},
               result.bytes(row, 4));
   }
+  if (!page.next) return;
+  auto& last = chunk.rows.back();
+  last.more = last.shard == unpack(page.next->shard) &&
+              xid_of(static_cast<std::int64_t>(last.seq)) == xid_of(page.next->seq);
 }
 
-// What transactions in progress will bring may be late. Of those that have ended everything was found.
-void Reader::settle(const Snapshot& snapshot) {
-  const auto has_ended = [&](std::int64_t xid) { return snapshot.has_ended(xid); };
-  std::erase_if(open_, has_ended);
-  open_.insert(snapshot.in_progress().begin(), snapshot.in_progress().end());
+// What transactions in progress will bring may be late. Of those that have ended everything was found, but
+// for what the page had no room for; late entries come first, so the places are then where they were.
+void Reader::settle(const Page& page) {
+  late_ = page.next && page.next->is_late ? page.next : std::nullopt;
+  const auto has_ended = [&](std::int64_t xid) { return page.snapshot.has_ended(xid); };
+  std::erase_if(open_,
+                [&](std::int64_t xid) { return has_ended(xid) && (!late_ || xid < xid_of(late_->seq)); });
+  open_.insert(page.snapshot.in_progress().begin(), page.snapshot.in_progress().end());
   for (auto& [shard, place] : places_) std::erase_if(place.inherited, has_ended);
 }
 

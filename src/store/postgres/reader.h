@@ -41,7 +41,10 @@ struct ReaderContext {
 /// and what was open then, stands beside it (SeenBook); the next owner moves what these transactions left
 /// since, as the delta may rest on entries with higher numbers. Late entries that no durable delta knows of
 /// may stay where they are: nothing was acted upon that is not simply done again in their order.
-/// A server that has gone back (Connector) makes all places of owners void: their leases have ended.
+///
+/// A page ends where it is full, inside a transaction, too (LogRow::more). What it had no room for is known
+/// from the places; of late entries, that the transactions that left them stay open, and how far one was
+/// read. A server that has gone back (Connector) makes all places of owners void: their leases have ended.
 class Reader final : public LogReader {
  public:
   explicit Reader(ReaderContext& context);
@@ -68,23 +71,25 @@ class Reader final : public LogReader {
   };
   using Pair = std::pair<std::int64_t, std::int64_t>;  // shard, transaction
 
+  struct Next {
+    bool is_late = false;
+    std::int64_t shard = 0, seq = 0;
+  };
   struct Page {
     std::optional<Result> result;
     Snapshot snapshot;
     std::uint64_t changes = 0;  // definitions and wakes
     std::vector<Pair> to_move;
-    int end = 0;                         // of the result's rows that are taken
-    std::optional<std::int64_t> cut_in;  // the last shard of a page that is full
-    bool is_in_transaction = false;      // and its last entry may not be the last of its append
+    std::optional<Next> next;  // the entry that the page has no room for
   };
 
   Connection& connection();
+  bool is_before(std::int64_t shard, std::int64_t other) const;
   void start_over();
   void adopt();
   Page fetch_page(std::size_t rows, std::int64_t bytes);
-  Result fetch_rest(const Page& page);
-  void take_rows(const Result& result, int end, LogChunk& chunk);
-  void settle(const Snapshot& snapshot);
+  void take_rows(const Page& page, LogChunk& chunk);
+  void settle(const Page& page);
   void note_seen();
   void move(const std::vector<Pair>& pairs);
 
@@ -101,8 +106,10 @@ class Reader final : public LogReader {
 
   std::map<std::int64_t, Place> places_;
   std::set<std::int64_t> open_;
-  std::int64_t end_ = 0;                  // of the last snapshot
-  std::uint64_t setbacks_ = 0;            // that are known
+  std::optional<Next> late_;    // what the last page had no room for is late, and begins here
+  std::int64_t first_ = 0;      // of the shards, in the next page: one that is full passes the turn on
+  std::int64_t end_ = 0;        // of the last snapshot
+  std::uint64_t setbacks_ = 0;  // that are known
   std::optional<std::uint64_t> changes_;  // at the last read
 
   std::optional<Duration> asleep_until_;  // on the system's clock: waiting is real; the flag in the store
