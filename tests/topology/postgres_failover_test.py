@@ -72,6 +72,22 @@ class Failover(Topology):
         self.produce(ORDO_STORE=self.url)
         self.go_on(nodes)
 
+    def test_who_looks_at_a_standby_is_told_to_name_the_primary(self):
+        self.server = self.started(servers.Postgres(self.folder_of_its_own() / "server"))
+        self.config()
+        self.url = self.server.direct
+        self.push("first")
+        self.standby = self.started(servers.Postgres(self.folder_of_its_own() / "server", of=self.server))
+        for more in ("", "&target_session_attrs=read-write"):
+            for command in (["stats"], ["jobs", "orders"], ["queues"], ["doctor"], ["nodes"], ["dead", "orders", "list"]):
+                said = self.ordo("--store", self.standby.direct + more, *command, code=1).stderr
+                self.assertIn("this server is a standby; name the primary", said)
+                self.assertEqual(said.count("\n"), 1, said)
+        for hosts in ((self.standby, self.server), (self.server, self.standby)):
+            both = ",".join(str(host.folder) for host in hosts)
+            url = f"postgres://postgres@/postgres?host={both}&target_session_attrs=read-write"
+            self.assertIn("orders", self.ordo("--store", url, "stats").stdout)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -25,12 +25,13 @@ struct Explanation {
 constexpr const char* kEvict = "SELECT ordo_evict()";
 constexpr std::string_view kLockTimeout = "55P03";
 
+constexpr const char* kStandby =
+    "this server is a standby; name the primary, or all hosts and target_session_attrs=read-write";
+
 constexpr std::array kExplanations = {
     Explanation{"22", ErrorKind::invalid_argument, "nothing was stored"},
     Explanation{"54000", ErrorKind::invalid_argument, "nothing was stored"},
-    Explanation{
-        "0A000", ErrorKind::unavailable,  // of BEGIN
-        "this server is a standby; name the primary, or all hosts and target_session_attrs=read-write"},
+    Explanation{"0A000", ErrorKind::unavailable, kStandby},  // of BEGIN
     Explanation{"28", ErrorKind::unavailable, "check user, password and pg_hba.conf"},
     Explanation{"3D000", ErrorKind::unavailable, "create the database"},
     Explanation{"3F000", ErrorKind::unavailable, "create the schema, or check search_path"},
@@ -145,11 +146,13 @@ void Connection::fail(std::string_view task, const PGresult* result) const {
   const char* const code = result == nullptr ? nullptr : PQresultErrorField(result, PG_DIAG_SQLSTATE);
   const std::string state = code == nullptr ? "" : code;
   const char* const said = state.empty() ? nullptr : PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-  const auto explanation = explain(state);
+  const auto line = first_line(said != nullptr ? said : PQerrorMessage(handle_.get()));
+  auto explanation = explain(state);
+  if (state.empty() && line.ends_with("session is read-only"))
+    explanation.advice = kStandby;  // libpq's own words
   const bool lost = PQstatus(handle_.get()) != CONNECTION_OK;
   throw DatabaseError(explanation.kind,
-                      "cannot " + std::string(task) + " " + place_ + ": " +
-                          first_line(said != nullptr ? said : PQerrorMessage(handle_.get())) +
+                      "cannot " + std::string(task) + " " + place_ + ": " + line +
                           (state.empty() ? "" : " (" + state + ")") + "; " + explanation.advice,
                       lost ? "" : state);
 }
