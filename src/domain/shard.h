@@ -225,7 +225,8 @@ class Shard {
   /// What workers see: rises with every owner, and when a lent run is taken back.
   std::uint64_t fence() const { return fence_; }
   std::size_t lent() const { return lent_; }
-  std::size_t lent_to(std::string_view node) const;
+  /// `risk`: only those.
+  std::size_t lent_to(std::string_view node, std::optional<Risk> risk = {}) const;
   /// How many jobs a run has; nothing: it is not running.
   std::optional<std::size_t> jobs_of(RunNo no) const {
     const auto run = runs_.find(no);
@@ -347,6 +348,8 @@ class Shard {
   Run describe(RunNo no, const Active& active) const;
   BatchJob deliver(const Job& job) const;
   void count_crash(JobExtra& extra, Time now) const;
+  bool crashed_too_often(const Job& job) const;
+  void die_of_crashes(Job& job, Time now);
 
   // States (shard.cpp)
   void dirty(Job& job);

@@ -139,8 +139,7 @@ void Shard::restore_mark(Job& job, Mark mark) {
   if (!takeover_.crashed) return;
   auto& extra = *job.extra;
   count_crash(extra, takeover_.now);
-  const auto limit = static_cast<std::uint32_t>(std::max(kinds_[job.kind]->rules.max_crashes, 1));
-  if (mark == Mark::alone && extra.crashes >= limit) doomed_.push_back(&job);
+  if (mark == Mark::alone && crashed_too_often(job)) doomed_.push_back(&job);
 }
 
 void Shard::ready(Time now) {
@@ -155,9 +154,7 @@ void Shard::ready(Time now) {
     if (!job->payloads.all_present()) continue;  // it runs alone once more
     take_key(*job);
     activate(*job);
-    die(*job, FailureKind::crash,
-        "its node died " + std::to_string(job->extra->crashes) + " times while it ran alone", now);
-    run_died();
+    die_of_crashes(*job, now);
   }
 }
 

@@ -28,10 +28,11 @@ void Shard::lend(RunNo no, std::string_view node, std::uint64_t session, bool go
   lent_changed_ = true;
 }
 
-std::size_t Shard::lent_to(std::string_view node) const {
+std::size_t Shard::lent_to(std::string_view node, std::optional<Risk> risk) const {
   if (lent_ == 0) return 0;
   return static_cast<std::size_t>(std::count_if(runs_.begin(), runs_.end(), [&](const auto& run) {
-    return run.second.lent && run.second.lent->node == node;
+    const auto& active = run.second;
+    return active.lent && active.lent->node == node && (!risk || active.risk == *risk);
   }));
 }
 
@@ -103,10 +104,22 @@ void Shard::take_back(const std::function<Borrower(const std::string&, std::uint
   if (!over.empty()) ++fence_;
   for (const auto& [no, borrower] : over) {
     auto& active = runs_.at(no);
+    bool dies = false;
     for (Job* job : active.jobs) {
       if (borrower != Borrower::dead) continue;
-      if (job->extra && job->extra->mark != Mark::none) count_crash(*job->extra, now);
       witness_through_ = std::max(witness_through_, job->arrival());
+      if (!job->extra || job->extra->mark == Mark::none) continue;
+      count_crash(*job->extra, now);
+      dies = job->extra->mark == Mark::alone && job->extra->cancel_seq == 0 && crashed_too_often(*job);
+    }
+    if (dies) {
+      Job& job = *active.jobs.front();
+      job.extra->mark = Mark::none;
+      runs_.erase(no);
+      --lent_;
+      lent_changed_ = true;
+      die_of_crashes(job, now);
+      continue;
     }
     ended(no, std::vector<JobEnd>(active.jobs.size(), JobEnd{Outcome::put_back(), 0}), now);
   }

@@ -186,6 +186,32 @@ TEST(ShardLent, AMarkedJobThatKillsItsBorrowerCountsACrash) {
   }
 }
 
+TEST(ShardLent, ASuspectThatKillsItsBorrowersDiesOfIt) {
+  auto options = queue();
+  options.max_crashes = 2;
+  Harness shard(options);
+  shard.push({.id = "1"});
+  take(shard);
+  shard.crash();
+  shard.lend(take(shard), "b");
+  shard.shard().take_back(dead_is("b"), shard.now());
+  shard.commit();
+  ASSERT_EQ(shard.job("1").crashes, 1U);
+  const auto run = take(shard);
+  ASSERT_EQ(run.risk, Risk::suspect);
+  shard.lend(run, "b");
+  EXPECT_EQ(shard.shard().lent_to("b", Risk::suspect), 1U);
+  EXPECT_EQ(shard.shard().lent_to("b", Risk::witness), 0U);
+  shard.rebuild({.clean = false, .crashed = true});
+  shard.shard().take_back(dead_is("b"), shard.now());
+  EXPECT_EQ(shard.shard().lent(), 0U);
+  shard.commit();
+  EXPECT_FALSE(shard.has_due());
+  const auto dead = shard.take_dead();
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].error_kind, FailureKind::crash);
+}
+
 TEST(ShardLent, ACancelReachesTheBorrower) {
   Harness shard(queue());
   shard.push({.id = "1"});

@@ -10,8 +10,7 @@ void Shard::recall(RunNo no, Time now) {
   auto& active = runs_.at(no);
   ORDO_ASSERT(!active.marking && !active.lent);
   if (active.risk != Risk::normal) {  // its marks are durable
-    active.told = true;
-    ended(no, std::vector<JobEnd>(active.jobs.size(), JobEnd{Outcome::put_back(), 0}), now);
+    ended(no, std::vector<JobEnd>(active.jobs.size(), JobEnd{Outcome::not_started("recalled"), 0}), now);
     return;
   }
   const auto node = runs_.extract(no);

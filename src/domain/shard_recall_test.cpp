@@ -127,6 +127,16 @@ TEST(ShardRecall, a_run_with_marks_is_put_back) {
   EXPECT_EQ(shard.job("a").retry_count, -1);
 }
 
+TEST(ShardRecall, a_run_with_marks_that_never_started_holds_no_key) {
+  Harness shard(recall_options());
+  shard.push({.id = "a", .key = "k"});
+  shard.crash();
+  shard.shard().recall(shard.take_marked({})->no, shard.now());
+  shard.commit();
+  shard.push({.id = "b", .key = "k", .run_at = shard.now() - seconds{1}});
+  EXPECT_EQ(shard.take_marked({})->jobs[0].id, "b");
+}
+
 TEST(ShardRecall, watchers_hear_of_starts_alone) {
   Harness shard(recall_options());
   shard.shard().watch(true);

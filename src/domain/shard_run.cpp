@@ -228,8 +228,7 @@ void Shard::fail(Job& job, const Active& active, const JobEnd& end, Time now) {
   const auto failure = end.outcome.failure;
   if (failure == FailureKind::crash) {
     count_crash(extra, now);
-    const auto limit = static_cast<std::uint32_t>(std::max(kind.rules.max_crashes, 1));
-    if (active.risk == Risk::suspect && extra.crashes >= limit) {
+    if (active.risk == Risk::suspect && crashed_too_often(job)) {
       die(job, failure, end.outcome.text, now);
       return;
     }
@@ -256,6 +255,16 @@ void Shard::count_crash(JobExtra& extra, Time now) const {
   if (extra.crashes > 0 && now - extra.last_crash >= kCrashMemory) extra.crashes = 0;
   ++extra.crashes;
   extra.last_crash = now;
+}
+
+bool Shard::crashed_too_often(const Job& job) const {
+  return job.extra->crashes >= static_cast<std::uint32_t>(std::max(kinds_[job.kind]->rules.max_crashes, 1));
+}
+
+void Shard::die_of_crashes(Job& job, Time now) {
+  die(job, FailureKind::crash,
+      "its node died " + std::to_string(job.extra->crashes) + " times while it ran alone", now);
+  run_died();
 }
 
 // The job is active. One payload goes to the dead set; the rest goes back as if it had never failed.

@@ -437,7 +437,11 @@ void Engine::quiet() {
 void Engine::stop_runs(StopReason reason) {
   recall_all();
   for (auto& [key, out] : outstanding_) {
-    if (out.control) out.control->ask_to_stop(reason);
+    if (out.control) {
+      out.control->ask_to_stop(reason);
+    } else {
+      out.stop = reason;
+    }
   }
 }
 

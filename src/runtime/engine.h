@@ -121,7 +121,8 @@ class Engine {
     int thread = -1;
     domain::Risk risk = domain::Risk::normal;
     Duration timeout{};
-    int misses = 0;  // of payloads that the store said it has not
+    StopReason stop = StopReason::none;  // asked for before it was handed out
+    int misses = 0;                      // of payloads that the store said it has not
     bool zombie = false;
     std::string lend_to;                       // it is not executed here, but on that node ...
     std::uint64_t session = 0;                 // ... in that session of it
@@ -201,6 +202,7 @@ class Engine {
   void took(std::size_t pool, OwnedShard& shard, domain::Shard::Taken taken, domain::Run run);
   void take_turns();
   bool start_marked(domain::Risk risk);
+  void note_marked(domain::Risk risk);
   void launch(OwnedShard& shard, domain::Run run);
   void send(OwnedShard& shard, domain::Run run, Outstanding& out);
   domain::Admission admission(const ServedQueue& queue) const;
@@ -219,10 +221,14 @@ class Engine {
   void lend_what_waits();
   bool lend_one(const Member& member, const Room& room);
   std::size_t lent_to(const Member& member, const Room& room) const;
-  std::set<std::string, std::less<>> kinds_to_lend(const OwnedShard& shard, const Member& member) const;
+  bool lends_suspect_to(const std::string& node) const;
+  bool can_start(const ServedQueue& queue, const std::string& kind) const;
+  std::set<std::string, std::less<>> kinds_to_lend(const OwnedShard& shard, const Member& member,
+                                                   bool is_bound) const;
   void keep_runs_of(OwnedShard& shard);
   void find_borrowed(const domain::LentName& name, Listed listed);
   void start_borrowed(Borrowed& borrowed);
+  static std::vector<Outcome> never_started(const domain::LentRun& run);
   bool provide_borrowed(const Fetched& fetched);
   static std::vector<BatchJob> jobs_of(const domain::LentRun& run, const ServedQueue& queue,
                                        const store::LogChunk& chunk);

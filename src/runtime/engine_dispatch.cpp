@@ -61,6 +61,15 @@ bool Engine::start_marked(domain::Risk risk) {
   return true;
 }
 
+// One that starts here, whoever owns it.
+void Engine::note_marked(domain::Risk risk) {
+  using domain::Risk;
+  if (risk == Risk::witness) ++witnesses_;
+  if (risk == Risk::suspect) ++suspects_;
+  if (risk == turn_) turn_ = Risk::normal;
+  if (risk == Risk::suspect) turn_ = Risk::witness;
+}
+
 void Engine::dispatch() {
   for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
     auto& load = pools_[pool];
@@ -189,10 +198,7 @@ void Engine::took(std::size_t pool, OwnedShard& shard, domain::Shard::Taken take
   out.risk = run.risk;
   ++pools_[pool].runs;
   if (shard.thread >= 0) ++pools_[pool].by_thread[static_cast<std::size_t>(shard.thread)];
-  if (run.risk == domain::Risk::witness) ++witnesses_;
-  if (run.risk == domain::Risk::suspect) ++suspects_;
-  if (run.risk == turn_) turn_ = domain::Risk::normal;
-  if (run.risk == domain::Risk::suspect) turn_ = domain::Risk::witness;
+  note_marked(run.risk);
   if (taken == domain::Shard::Taken::ready) launch(shard, std::move(run));
 }
 
@@ -249,7 +255,7 @@ void Engine::take_back(const std::vector<RunName>& runs) {
     if (out.zombie) --zombies_;
     if (out.borrowed) {
       auto& borrowed = borrowed_.at(*out.borrowed);
-      tell_end(borrowed, std::vector<Outcome>(borrowed.run.jobs.size(), Outcome::put_back()), true);
+      tell_end(borrowed, never_started(borrowed.run), true);
     } else if (!out.zombie) {
       OwnedShard* shard = owned(name.shard, name.epoch);
       ORDO_ASSERT(shard != nullptr);
@@ -263,7 +269,11 @@ void Engine::take_back(const std::vector<RunName>& runs) {
 void Engine::stop_cancelled(OwnedShard& shard) {
   for (const auto no : shard.machine.stops()) {
     const auto out = outstanding_.find({shard.id, shard.epoch, no});
-    if (out == outstanding_.end() || !out->second.control) continue;
+    if (out == outstanding_.end()) continue;
+    if (!out->second.control) {
+      out->second.stop = StopReason::cancelled;
+      continue;
+    }
     out->second.control->ask_to_stop(StopReason::cancelled);
     recall([&](const Assignment& run) {
       return run.shard == shard.id && run.epoch == shard.epoch && run.no == no;
@@ -272,7 +282,8 @@ void Engine::stop_cancelled(OwnedShard& shard) {
 }
 
 void Engine::launch(OwnedShard& shard, domain::Run run) {
-  if (shard.queue->is_paused()) {
+  auto& out = outstanding_.at({shard.id, shard.epoch, run.no});
+  if (shard.queue->is_paused() || out.stop != StopReason::none) {
     take_back({{shard.id, shard.epoch, run.no}});
     return;
   }
@@ -280,7 +291,6 @@ void Engine::launch(OwnedShard& shard, domain::Run run) {
     hooks_.fetch(shard.id, shard.epoch, run.no, std::move(run.missing));
     return;
   }
-  auto& out = outstanding_.at({shard.id, shard.epoch, run.no});
   send(shard, std::move(run), out);
 }
 

@@ -104,47 +104,75 @@ std::size_t Engine::lent_to(const Member& member, const Room& room) const {
   return runs;
 }
 
-// What the member has code for, and this node no thread or no code.
-std::set<std::string, std::less<>> Engine::kinds_to_lend(const OwnedShard& shard,
-                                                         const Member& member) const {
+bool Engine::lends_suspect_to(const std::string& node) const {
+  using domain::Risk;
+  return std::ranges::any_of(
+             shards_,
+             [&](const auto& entry) { return entry.second->machine.lent_to(node, Risk::suspect) > 0; }) ||
+         std::ranges::any_of(outstanding_, [&](const auto& entry) {
+           return entry.second.lend_to == node && entry.second.risk == Risk::suspect;
+         });
+}
+
+bool Engine::can_start(const ServedQueue& queue, const std::string& kind) const {
+  return !quiet_ && codes_.contains({queue.options.name, kind}) && !queue.full.contains(kind);
+}
+
+// What the member has code for, and this node no thread or no code. What is bound to this node waits for its
+// thread or turn, if it can be started here.
+std::set<std::string, std::less<>> Engine::kinds_to_lend(const OwnedShard& shard, const Member& member,
+                                                         bool is_bound) const {
   const auto& queue = shard.queue->options.name;
   const auto known = member.kinds.find(queue);
   if (known == member.kinds.end()) return {};
   const auto& full_since = pools_[shard.queue->pool].full_since;
-  const bool lacks_threads = full_since && clock_.steady() - *full_since >= kLendAfter;
+  const bool lacks_threads = !is_bound && full_since && clock_.steady() - *full_since >= kLendAfter;
   auto kinds = known->second;
   std::erase_if(kinds, [&](const std::string& kind) {
-    const bool starts_here =
-        !lacks_threads && codes_.contains({queue, kind}) && !shard.queue->full.contains(kind);
+    const bool starts_here = !lacks_threads && can_start(*shard.queue, kind);
     return starts_here || member.unable.contains({queue, kind});
   });
   return kinds;
 }
 
-// The job that has waited longest. Suspects run alone, and runs of affinity `shard` on their thread.
+// The job that has waited longest. Suspects run alone, and runs of affinity `shard` on their thread: both are
+// lent only if they cannot be started here.
 bool Engine::lend_one(const Member& member, const Room& room) {
+  using Kinds = std::set<std::string, std::less<>>;
+  const auto only = [](bool suspects, const Kinds& kinds) {
+    return domain::Admission{
+        .normal = !suspects, .suspects = suspects, .witnesses = !suspects, .kinds = &kinds};
+  };
+  const bool may_lend_suspect = !lends_suspect_to(member.id);
   OwnedShard* best = nullptr;
-  std::set<std::string, std::less<>> best_kinds;
+  bool best_suspects = false;
+  Kinds best_kinds;
   Time oldest{};
   for (auto& [id, shard] : shards_) {
     const auto& queue = *shard->queue;
-    if (!shard->may_start() || shard->thread >= 0) continue;
+    const bool has_thread = shard->thread >= 0;
+    if (!shard->may_start() || (has_thread && shard->machine.running() > 0)) continue;
     if (!pools_[queue.pool].full_since && !shard->waits_for_others && queue.full.empty()) continue;
     if (std::ranges::find(room.queues, queue.options.name) == room.queues.end()) continue;
-    auto kinds = kinds_to_lend(*shard, member);
-    if (kinds.empty()) continue;
-    const auto due = shard->machine.oldest_due(now_, {.suspects = false, .kinds = &kinds});
-    if (!due || (best != nullptr && *due >= oldest)) continue;
-    best = shard.get();
-    best_kinds = std::move(kinds);
-    oldest = *due;
+    for (const bool suspects : {false, true}) {
+      if (suspects && !may_lend_suspect) continue;
+      auto kinds = kinds_to_lend(*shard, member, has_thread || suspects);
+      if (kinds.empty()) continue;
+      const auto due = shard->machine.oldest_due(now_, only(suspects, kinds));
+      if (!due || (best != nullptr && *due >= oldest)) continue;
+      best = shard.get();
+      best_suspects = suspects;
+      best_kinds = std::move(kinds);
+      oldest = *due;
+    }
   }
   if (best == nullptr) return false;
   domain::Run run;
-  const auto taken = best->machine.take(now_, {.suspects = false, .kinds = &best_kinds}, run);
+  const auto taken = best->machine.take(now_, only(best_suspects, best_kinds), run);
   if (taken == domain::Shard::Taken::none) return false;
   if (taken == domain::Shard::Taken::pending) run.no = best->machine.last_run();
   auto& out = outstanding_[{best->id, best->epoch, run.no}];
+  out.risk = best->machine.risk_of_run(run.no);
   out.lend_to = member.id;
   out.session = member.session;
   if (taken == domain::Shard::Taken::ready) launch(*best, std::move(run));
@@ -233,26 +261,35 @@ void Engine::find_borrowed(const domain::LentName& name, Listed listed) {
   }
 }
 
+std::vector<Outcome> Engine::never_started(const domain::LentRun& run) {
+  return std::vector<Outcome>(run.jobs.size(), Outcome::not_started("its borrower did not start it"));
+}
+
 void Engine::start_borrowed(Borrowed& borrowed) {
   const auto& run = borrowed.run;
   const auto* queue = served_queue(run.name.shard.queue);
   const auto* code = queue != nullptr ? code_of(queue->options.name, run.kind) : nullptr;
   const auto* load = code != nullptr ? &pools_[queue->pool] : nullptr;
-  const bool waits = run.risk != 0 && turn_ == domain::Risk::suspect;
+  using domain::Risk;
+  const auto risk = static_cast<Risk>(run.risk);
+  const bool waits = risk == Risk::suspect ? witnesses_ > 0 || turn_ == Risk::witness
+                                           : risk == Risk::witness && turn_ == Risk::suspect;
   const bool fits = load != nullptr && load->runs < load->by_thread.size() && suspects_ == 0 && !waits &&
                     code->limit.admits(code->runs);
   // A run that outlived its lease may have any key.
   if (quiet_ || zombies_ > 0 || !lease_.may_start() || !fits || run.going) {
-    tell_end(borrowed, std::vector<Outcome>(run.jobs.size(), Outcome::put_back()), !run.going);
+    tell_end(borrowed,
+             run.going ? std::vector<Outcome>(run.jobs.size(), Outcome::put_back()) : never_started(run),
+             !run.going);
     return;
   }
   auto& out = outstanding_[{run.name.shard, run.name.token, run.name.no}];
   out.pool = queue->pool;
-  out.risk = static_cast<domain::Risk>(run.risk);
+  out.risk = risk;
   out.borrowed = run.name;
   ++pools_[out.pool].runs;
   ++pools_[out.pool].borrowed;
-  if (out.risk == domain::Risk::witness) ++witnesses_;
+  note_marked(risk);
   std::vector<store::Seq> seqs;
   for (const auto& job : run.jobs) {
     for (const auto& [seq, score] : job.pieces) seqs.push_back(seq);
@@ -271,8 +308,8 @@ bool Engine::provide_borrowed(const Fetched& fetched) {
   if (out == outstanding_.end() || out->second.control) return true;
   const auto* queue = served_queue(name.shard.queue);
   auto jobs = queue != nullptr ? jobs_of(run, *queue, fetched.chunk) : std::vector<BatchJob>{};
-  if (jobs.empty()) {
-    finish({name.shard, name.token, name.no, std::vector<Outcome>(run.jobs.size(), Outcome::put_back())});
+  if (jobs.empty() || out->second.stop != StopReason::none) {
+    finish({name.shard, name.token, name.no, never_started(run)});
     return true;
   }
   auto& code = codes_.at({queue->options.name, run.kind});
