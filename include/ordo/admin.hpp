@@ -176,6 +176,8 @@ class Admin {
   explicit Admin(std::shared_ptr<Impl> impl);
 
  private:
+  Impl& impl();
+
   std::shared_ptr<Impl> impl_;
 };
 

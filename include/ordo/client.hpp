@@ -15,8 +15,8 @@
 namespace ordo {
 
 /// Wraps each push: `jobs` may be changed before `next` stores them; not calling `next` drops the push
-/// silently to the store but not to the caller (push throws Error{invalid_argument}). The first added is the
-/// outermost.
+/// silently to the store but not to the caller (push throws Error{invalid_argument}), and so does calling it
+/// twice, after the first. What it throws comes out of the push. The first added is the outermost.
 using ClientMiddleware = std::function<void(const std::string& queue, std::vector<NewJob>& jobs,
                                             const std::function<void()>& next)>;
 
@@ -25,7 +25,8 @@ using ClientMiddleware = std::function<void(const std::string& queue, std::vecto
 ///   ordo::Client client(ordo::Config{.store = "sqlite:ordo.db", .queues = {{.name = "orders"}}});
 ///   client.push("orders", {.id = "42", .payload = R"({"total":7})"});
 ///
-/// Thread-safe. Opens the store when made (blocks; throws Error) and keeps it. Not fork-safe.
+/// Thread-safe. Opens the store when made (blocks; throws Error) and keeps it. One that was moved from, and
+/// one that a fork has left to the child, throw Error{invalid_argument}: open a new one.
 class Client {
  public:
   explicit Client(Config config);
@@ -56,7 +57,7 @@ class Client {
   /// `done` may itself call push_async, for a queue that this client has pushed to before. All that would
   /// wait for the store there throws Error{invalid_argument} instead and does nothing: push, push_many, a
   /// push_async without room, opening a store, and the calls of Admin and Server that ask the store. A client
-  /// must not be destroyed there.
+  /// that is destroyed there ends a moment later, on a thread of its own. What `done` throws is dropped.
   std::vector<std::string> push_async(std::string_view queue, std::vector<NewJob> jobs,
                                       std::function<void(std::exception_ptr)> done);
 
@@ -74,6 +75,8 @@ class Client {
   explicit Client(std::shared_ptr<Impl> impl);
 
  private:
+  Impl& impl();
+
   std::shared_ptr<Impl> impl_;
 };
 

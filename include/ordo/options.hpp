@@ -174,6 +174,10 @@ struct Config {
   }
 };
 
+/// Throws Error{invalid_argument} with the first field that has no sense, and its bounds: those of
+/// docs/config.md. Client, Admin and Server call it first of all.
+void validate(const Config& config);
+
 /// What is in force for one kind of jobs: the queue's rules with the kind's own on top.
 QueueOptions options_of(const QueueOptions& queue, std::string_view kind);
 

@@ -19,7 +19,8 @@ namespace ordo {
 struct ServerHooks {
   std::function<void()> on_start{};  ///< the store is open, no job has started
   std::function<void()> on_stop{};
-  /// An error outside a worker ended a thread of the node; the node stops, no job is lost.
+  /// An error outside a worker ended a thread of the node, which calls this. The node takes no more jobs,
+  /// asks its runs to stop, and leaves when they have; no job is lost. stop() may be called here.
   std::function<void(const std::exception_ptr&)> last_words{};
   /// The node lost its leases, and runs in threads still ignore their stop request 10 s later. The node takes
   /// no shards until they return. `ordo work` exits; the default does nothing: the fence keeps the late runs
@@ -42,11 +43,13 @@ using LogSink = std::function<void(LogLevel level, std::string_view message)>;
 /// on_lease_renewed), started once and stopped once; a call at the wrong time throws Error{invalid_argument}
 /// and changes nothing, and so does one that would wait for itself: start, stop, drain and wait in the
 /// callback of a push_async, and stop, drain and wait in a run. Installs no signal handlers, prints nothing.
-/// Not fork-safe.
+/// After a fork the child's copy throws Error{invalid_argument}.
 class Server {
  public:
   explicit Server(Config config);
-  ~Server();  ///< stops as stop(Stop::now)
+  /// Stops as stop(Stop::now), and waits for runs that ignore it: they keep their leases, and what they did
+  /// counts. Must not be called by a run, a handler or a hook of this server: it is not freed then.
+  ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
@@ -76,7 +79,16 @@ class Server {
   };
   /// Returns when the node has left; at once if it never started or has been stopped. Calling it with `now`
   /// from another thread cuts a graceful stop short. In on_stop it returns at once; in on_start it throws.
+  ///
+  /// Afterwards nothing of the program's is called any more: events are told first. But for runs that ignore
+  /// their stop: they go on, with their leases, until they return.
   void stop(Stop mode = Stop::graceful);
+
+  /// As a graceful stop() with `patience` instead of shutdown_timeout. Returns how many batches go on still.
+  std::size_t stop_for(Duration patience);
+
+  /// Whether it was started, and has neither been stopped nor failed.
+  bool running() const;
 
   /// Takes no more jobs; keeps its shards and lets runs finish. Throws Error{invalid_argument} before
   /// start().
@@ -102,6 +114,8 @@ class Server {
 
  private:
   class Impl;
+  Impl& impl();
+
   std::unique_ptr<Impl> impl_;
 };
 

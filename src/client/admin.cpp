@@ -630,40 +630,45 @@ Admin::Admin(Config config)
     : impl_(std::make_shared<Impl>(std::make_shared<StoreHandle>(std::move(config), system_clock()))) {}
 Admin::Admin(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Admin::~Admin() = default;
+Admin::Impl& Admin::impl() {
+  if (!impl_)
+    throw Error(ErrorKind::invalid_argument, "this Admin was moved from: use the one it was moved to");
+  return *impl_;
+}
 Admin::Admin(Admin&&) noexcept = default;
 Admin& Admin::operator=(Admin&&) noexcept = default;
 
-Stats Admin::stats() { return impl_->stats(); }
-std::vector<QueueView> Admin::queues() { return impl_->queues(); }
-std::vector<NodeView> Admin::nodes() { return impl_->nodes(); }
-std::vector<Finding> Admin::examine() { return impl_->examine(); }
-bool Admin::quiet_node(const std::string& id) { return impl_->request(id, store::NodeRequest::quiet); }
-bool Admin::stop_node(const std::string& id) { return impl_->request(id, store::NodeRequest::stop); }
+Stats Admin::stats() { return impl().stats(); }
+std::vector<QueueView> Admin::queues() { return impl().queues(); }
+std::vector<NodeView> Admin::nodes() { return impl().nodes(); }
+std::vector<Finding> Admin::examine() { return impl().examine(); }
+bool Admin::quiet_node(const std::string& id) { return impl().request(id, store::NodeRequest::quiet); }
+bool Admin::stop_node(const std::string& id) { return impl().request(id, store::NodeRequest::stop); }
 std::vector<JobView> Admin::jobs(std::string_view queue, const JobFilter& filter) {
-  return impl_->jobs(queue, filter);
+  return impl().jobs(queue, filter);
 }
 bool Admin::cancel(std::string_view queue, const JobName& job) {
-  return impl_->control(queue, job, domain::EntryType::cancel);
+  return impl().control(queue, job, domain::EntryType::cancel);
 }
 bool Admin::run_now(std::string_view queue, const JobName& job) {
-  return impl_->control(queue, job, domain::EntryType::run_now);
+  return impl().control(queue, job, domain::EntryType::run_now);
 }
 void Admin::dead(std::string_view queue, const std::vector<std::string>& ids,
                  const std::function<bool(const DeadView&)>& visit) {
-  impl_->dead(queue, ids, visit);
+  impl().dead(queue, ids, visit);
 }
 std::size_t Admin::retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids) {
-  return impl_->retry_dead(queue, ids);
+  return impl().retry_dead(queue, ids);
 }
 std::size_t Admin::delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids) {
-  return impl_->delete_dead(queue, ids);
+  return impl().delete_dead(queue, ids);
 }
-void Admin::pause(std::string_view queue) { impl_->set_paused(queue, true); }
-void Admin::resume(std::string_view queue) { impl_->set_paused(queue, false); }
-bool Admin::remove(std::string_view queue, RemoveJobs jobs) { return impl_->remove(queue, jobs); }
+void Admin::pause(std::string_view queue) { impl().set_paused(queue, true); }
+void Admin::resume(std::string_view queue) { impl().set_paused(queue, false); }
+bool Admin::remove(std::string_view queue, RemoveJobs jobs) { return impl().remove(queue, jobs); }
 ReshardResult Admin::reshard(std::string_view queue, std::uint32_t shards,
                              const std::function<void(const ReshardProgress&)>& progress) {
-  return impl_->reshard(queue, shards, progress);
+  return impl().reshard(queue, shards, progress);
 }
 
 }  // namespace ordo

@@ -256,7 +256,15 @@ std::vector<std::string> Client::Impl::through_middlewares(
     const std::function<std::vector<std::string>(std::vector<NewJob>)>& last) {
   if (middlewares_.empty()) return last(std::move(jobs));
   std::optional<std::vector<std::string>> ids;
+  std::size_t reached = 0;
   std::function<void(std::size_t)> call = [&](std::size_t index) {
+    if (index < reached) {
+      throw Error(ErrorKind::invalid_argument,
+                  "cannot push to queue '" + queue +
+                      "': a client middleware called on twice; what it passed on the "
+                      "first time may be stored");
+    }
+    reached = index + 1;
     if (index == middlewares_.size()) {
       ids = last(jobs);
     } else {
@@ -291,6 +299,7 @@ std::vector<std::string> Client::Impl::push(std::string_view queue, std::vector<
 std::vector<std::string> Client::Impl::push_async(std::string_view queue, std::vector<NewJob> jobs,
                                                   std::function<void(std::exception_ptr)> done) {
   const std::string name(queue);
+  if (!done) refuse(name, "push_async() needs a function to tell the end to");
   return through_middlewares(name, std::move(jobs), [&](std::vector<NewJob> last) {
     const auto push = prepare(name, std::move(last));
     auto ids = ids_of(*push);
@@ -309,7 +318,10 @@ std::vector<std::string> Client::Impl::push_async(std::string_view queue, std::v
       }
       room_.notify_all();
       const StoreCallback here;
-      done(error);
+      try {
+        done(error);
+      } catch (...) {  // nobody is left to tell
+      }
     };
     send(push);
     return ids;
@@ -319,25 +331,48 @@ std::vector<std::string> Client::Impl::push_async(std::string_view queue, std::v
 Client::Client(Config config)
     : impl_(std::make_shared<Impl>(std::make_shared<StoreHandle>(std::move(config), system_clock()))) {}
 Client::Client(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Client::~Client() = default;
+Client::~Client() {
+  if (!impl_) return;
+  if (impl_->handle().is_of_parent()) {
+    new std::shared_ptr<Impl>(std::move(impl_));  // its threads are in the parent: it is left as it is
+  } else {
+    drop_outside_callback(std::move(impl_));
+  }
+}
 Client::Client(Client&&) noexcept = default;
-Client& Client::operator=(Client&&) noexcept = default;
+Client& Client::operator=(Client&& other) noexcept {
+  Client before(std::move(*this));
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+
+Client::Impl& Client::impl() {
+  if (!impl_)
+    throw Error(ErrorKind::invalid_argument, "this Client was moved from: use the one it was moved to");
+  impl_->handle().check_process();
+  return *impl_;
+}
 
 std::string Client::push(std::string_view queue, NewJob job) {
   std::vector<NewJob> jobs;
   jobs.push_back(std::move(job));
-  return impl_->push(queue, std::move(jobs)).front();
+  const auto ids = impl().push(queue, std::move(jobs));
+  if (ids.empty()) refuse(std::string(queue), "a client middleware has left no job");
+  return ids.front();
 }
 
 std::vector<std::string> Client::push_many(std::string_view queue, std::vector<NewJob> jobs) {
-  return impl_->push(queue, std::move(jobs));
+  return impl().push(queue, std::move(jobs));
 }
 
 std::vector<std::string> Client::push_async(std::string_view queue, std::vector<NewJob> jobs,
                                             std::function<void(std::exception_ptr)> done) {
-  return impl_->push_async(queue, std::move(jobs), std::move(done));
+  return impl().push_async(queue, std::move(jobs), std::move(done));
 }
 
-void Client::use(ClientMiddleware middleware) { impl_->use(std::move(middleware)); }
+void Client::use(ClientMiddleware middleware) {
+  if (!middleware) throw Error(ErrorKind::invalid_argument, "Client::use() needs a function");
+  impl().use(std::move(middleware));
+}
 
 }  // namespace ordo

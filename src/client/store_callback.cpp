@@ -1,5 +1,8 @@
 #include "client/store_callback.h"
 
+#include <thread>
+#include <utility>
+
 #include <ordo/error.hpp>
 
 namespace ordo {
@@ -7,6 +10,10 @@ namespace ordo {
 int& StoreCallback::depth() {
   thread_local int depth = 0;
   return depth;
+}
+
+void drop_outside_callback(std::shared_ptr<void> last) {
+  if (StoreCallback::is_here()) std::thread([last = std::move(last)] {}).detach();
 }
 
 void refuse_in_callback(const std::string& call) {

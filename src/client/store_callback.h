@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 namespace ordo {
@@ -19,6 +20,9 @@ class StoreCallback {
  private:
   static int& depth();
 };
+
+/// Destroys what waits for the store when it goes: in such a callback by a thread of its own, a moment later.
+void drop_outside_callback(std::shared_ptr<void> last);
 
 /// Throws Error{invalid_argument} in such a callback, where `call` ("Server::stop()") would never return.
 void refuse_in_callback(const std::string& call);

@@ -1,23 +1,39 @@
 #include "client/store_handle.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <ordo/error.hpp>
 
 #include "base/nearest.h"
+#include "domain/option_bounds.h"
 #include "store/open.h"
 
 namespace ordo {
 
 StoreHandle::StoreHandle(Config config, Clock& clock)
     : StoreHandle(config, clock, [&] {
+        validate(config);
         refuse_in_callback("opening a store");
         return std::shared_ptr<store::Store>(store::open(config.store, clock));
       }()) {}
 
 StoreHandle::StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Store> store)
-    : config_(std::move(config)), clock_(clock), store_(std::move(store)), random_(Random::from_system()) {
-  for (const auto& queue : config_.queues) check_queue_name(queue.name);
+    : config_(std::move(config)), clock_(clock), store_(std::move(store)), random_(Random::from_system()) {}
+
+StoreHandle::~StoreHandle() {
+  if (is_of_parent()) {
+    new std::shared_ptr<store::Store>(
+        std::move(store_));  // its threads are in the parent: it is left as it is
+  } else {
+    drop_outside_callback(std::move(store_));
+  }
+}
+
+void StoreHandle::check_process() const {
+  if (!is_of_parent()) return;
+  throw Error(ErrorKind::invalid_argument,
+              "this process was forked from the one that opened the store: open it anew after the fork");
 }
 
 std::optional<store::QueueDefinition> StoreHandle::existing_queue(std::string_view name) {
@@ -75,10 +91,7 @@ std::string StoreHandle::new_id() {
 }
 
 void check_queue_name(std::string_view name) {
-  const bool good = !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  });
-  if (!good) {
+  if (!is_name(name)) {
     throw Error(ErrorKind::invalid_argument, "'" + std::string(name.substr(0, 80)) +
                                                  "' is no queue name; it takes 1 to 64 of a-z, 0-9, _ and -");
   }

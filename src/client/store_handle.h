@@ -10,6 +10,7 @@
 #include <ordo/options.hpp>
 
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/random.h"
 #include "client/store_callback.h"
 #include "store/store.h"
@@ -23,9 +24,18 @@ class StoreHandle {
   StoreHandle(Config config, Clock& clock);
   /// Uses a store that is open already.
   StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Store> store);
+  ~StoreHandle();
+  StoreHandle(const StoreHandle&) = delete;
+  StoreHandle& operator=(const StoreHandle&) = delete;
+
+  /// Opened before a fork, in the parent.
+  bool is_of_parent() const { return forks() != forks_; }
+  /// Throws Error{invalid_argument} if it is.
+  void check_process() const;
 
   /// To wait for what it answers. Throws Error{invalid_argument} in a callback of a push.
   store::Store& store() {
+    check_process();
     refuse_in_callback("a call that waits for the store");
     return *store_;
   }
@@ -47,6 +57,7 @@ class StoreHandle {
  private:
   [[noreturn]] void unknown(std::string_view name, const store::QueueList& list) const;
 
+  const std::uint64_t forks_ = forks();
   Config config_;
   Clock& clock_;
   std::shared_ptr<store::Store> store_;

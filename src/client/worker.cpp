@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <typeinfo>
 
+#include <ordo/error.hpp>
+
 namespace ordo {
 namespace {
 
@@ -49,6 +51,7 @@ std::string Worker::format_error(std::exception_ptr error) {
 }
 
 std::unique_ptr<Worker> make_worker(std::function<void(Batch&)> function) {
+  if (!function) throw Error(ErrorKind::invalid_argument, "make_worker() needs a function");
   return std::make_unique<FunctionWorker>(std::move(function));
 }
 

@@ -193,6 +193,11 @@ std::vector<Piece> PayloadSet::take_all() {
   return all;
 }
 
+void PayloadSet::forget_bytes() {
+  if (many_) many_->forget_index();
+  for (auto& piece : stored()) piece.bytes = {};
+}
+
 bool PayloadSet::all_present() const {
   const auto is_present = [](const Piece& piece) { return piece.bytes.present(); };
   return many_ ? std::ranges::all_of(many_->pieces, is_present) : is_present(one_);

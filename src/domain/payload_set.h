@@ -20,6 +20,11 @@ namespace ordo::domain {
 struct PayloadBudget {
   std::uint64_t limit = ~0ULL;
   std::uint64_t used = 0;
+
+  /// What is not due yet takes half of the room at most: the rest is for what starts sooner.
+  bool has_room(std::uint64_t bytes, bool is_due) const {
+    return used + bytes <= (is_due ? limit : limit / 2);
+  }
 };
 
 /// A payload's bytes in memory, or nothing: then they are in the store only. Eight bytes wide.
@@ -110,6 +115,9 @@ class PayloadSet {
       if (const std::optional<std::string_view> bytes = find(piece.seq)) piece.bytes = {*bytes, budget};
     }
   }
+
+  /// Leaves the bytes to the store.
+  void forget_bytes();
 
   bool all_present() const;
   /// The pieces whose bytes are not in memory.

@@ -283,7 +283,7 @@ class Shard {
   std::vector<Job*> targets_of(const Entry& control) const;
   void cancel(Job& job, Seq control);
   void run_now(Job& job, const LoggedEntry& logged, Time now);
-  Piece piece_of(const LoggedEntry& logged, const Job* job);
+  Piece piece_of(const LoggedEntry& logged, const Job* job, Time now);
   void create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piece, Time now);
   void merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time now);
   void move(Job& job, std::optional<Time> run_at, Time now);
@@ -338,6 +338,7 @@ class Shard {
   void go_back(Job& job, Time now, bool held);
   void join_beside(Job& job);
   void settle(Job& job);
+  void leave_bytes(Job& job, Time now);
   void recall(Job& job, Time now);
   void fail(Job& job, const Active& run, const JobEnd& end, Time now);
   void die(Job& job, FailureKind kind, const std::string& error, Time now);

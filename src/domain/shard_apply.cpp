@@ -51,7 +51,7 @@ void Shard::apply_payload(const LoggedEntry& logged, Time now) {
   }
   const auto kind = *known;
   Job* job = table_.find_queued(kind, entry.id, entry.key);
-  Piece piece = piece_of(logged, job);
+  Piece piece = piece_of(logged, job, now);
   if (job == nullptr) {
     create_job(kind, logged, std::move(piece), now);
   } else {
@@ -63,18 +63,20 @@ void Shard::apply_payload(const LoggedEntry& logged, Time now) {
   }
 }
 
-Piece Shard::piece_of(const LoggedEntry& logged, const Job* job) {
+Piece Shard::piece_of(const LoggedEntry& logged, const Job* job, Time now) {
   Piece piece{logged.seq, logged.entry.score.value_or(score_of(logged.at)), {}};
   if (!restored_scores_.empty()) {
     if (const auto score = restored_scores_.extract(logged.seq)) piece.score = score.mapped();
   }
   // The payloads of a job that may die at the end of the load are needed then.
   bool needed = !doomed_.empty() && std::find(doomed_.begin(), doomed_.end(), job) != doomed_.end();
+  Time run_at = job != nullptr ? job->run_at : logged.entry.run_at.value_or(logged.at);
   if (const auto state = restored_.find(logged.seq); state != restored_.end()) {
     needed = needed || state->second.mark == Mark::alone;
+    run_at = state->second.run_at;
   }
   needed = needed || lent_pieces_.contains(logged.seq);  // it may die at the run's end
-  if (needed || budget_.used + logged.entry.payload.size() <= budget_.limit) {
+  if (needed || budget_.has_room(logged.entry.payload.size(), run_at <= now)) {
     piece.bytes = CachedBytes(logged.entry.payload, budget_);
   }
   return piece;

@@ -27,6 +27,7 @@ void Shard::recall(Job& job, Time now) {
   if (job.held != job.was_held) dirty(job);
   job.held = job.was_held;
   join_beside(job);
+  leave_bytes(job, now);
   table_.deactivate(job);
   --running_;
   ++queued_;

@@ -361,11 +361,17 @@ void Shard::go_back(Job& job, Time now, bool held) {
   join_beside(job);
   job.held = held;
   set_aside(job, now);
+  leave_bytes(job, now);
   table_.deactivate(job);
   --running_;
   ++queued_;
   settle(job);
   dirty(job);
+}
+
+// Without room for what it was given to run, the store keeps it.
+void Shard::leave_bytes(Job& job, Time now) {
+  if (!budget_.has_room(0, job.run_at <= now)) job.payloads.forget_bytes();
 }
 
 // It may start again once what is to be written of it is durable.

@@ -445,6 +445,15 @@ void Engine::stop_runs(StopReason reason) {
   }
 }
 
+void Engine::abandon() {
+  for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
+    sink_.recall(pool, [](const Assignment&) { return true; });
+  }
+  for (auto& [key, out] : outstanding_) {
+    if (out.control) out.control->ask_to_stop(StopReason::node_stops);
+  }
+}
+
 void Engine::release_all() {
   releasing_ = true;
   for (auto& [id, shard] : shards_) shard->release_from(clock_.steady());

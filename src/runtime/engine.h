@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -92,6 +93,8 @@ class Engine {
   void release_all();
   /// The leases are gone: nothing of the shards is written any more.
   void drop_all();
+  /// After tick() has thrown: every run is asked to stop, or not started, and nothing else is touched.
+  void abandon();
 
   /// With ends of borrowed runs that are not told yet.
   std::size_t runs() const { return outstanding_.size() + untold_; }
@@ -185,6 +188,8 @@ class Engine {
   void drop(const std::set<domain::ShardId>& ids);
   void lose(domain::ShardId id, store::Lease lease);
   void provide(Fetched fetched);
+  void provide(OwnedShard& shard, domain::RunNo no,
+               std::span<const std::pair<store::Seq, std::string_view>> payloads, bool failed);
   void ask_again(OwnedShard& shard, domain::RunNo no);
 
   void deal_threads();
@@ -229,7 +234,7 @@ class Engine {
   void find_borrowed(const domain::LentName& name, Listed listed);
   void start_borrowed(Borrowed& borrowed);
   static std::vector<Outcome> never_started(const domain::LentRun& run);
-  bool provide_borrowed(const Fetched& fetched);
+  bool provide_borrowed(const Fetched& fetched, domain::RunNo no);
   static std::vector<BatchJob> jobs_of(const domain::LentRun& run, const ServedQueue& queue,
                                        const store::LogChunk& chunk);
   void stop_borrowed(const domain::LentName& name, StopReason reason);

@@ -295,27 +295,32 @@ void Engine::launch(OwnedShard& shard, domain::Run run) {
 }
 
 void Engine::provide(Fetched fetched) {
-  if (provide_borrowed(fetched)) return;
-  OwnedShard* shard = owned(fetched.shard, fetched.epoch);
-  if (shard == nullptr) return;
+  std::erase_if(fetched.runs, [&](domain::RunNo no) { return provide_borrowed(fetched, no); });
   std::vector<std::pair<store::Seq, std::string_view>> payloads;
   for (const auto& row : fetched.chunk.rows) {
     if (const auto entry = domain::decode_entry(fetched.chunk.body(row)))
       payloads.emplace_back(row.seq, entry->payload);
   }
-  const bool complete = shard->machine.provide(fetched.no, payloads);
-  domain::Run run;
-  run.no = fetched.no;
-  if (complete) {
-    shard->machine.fill(run);
-    launch(*shard, std::move(run));
+  for (const auto no : fetched.runs) {
+    OwnedShard* shard = owned(fetched.shard, fetched.epoch);
+    if (shard == nullptr) return;
+    provide(*shard, no, payloads, fetched.failed);
+  }
+}
+
+void Engine::provide(OwnedShard& shard, domain::RunNo no,
+                     std::span<const std::pair<store::Seq, std::string_view>> payloads, bool failed) {
+  if (shard.machine.provide(no, payloads)) {
+    domain::Run run;
+    run.no = no;
+    shard.machine.fill(run);
+    launch(shard, std::move(run));
     return;
   }
-  if (!fetched.failed) return ask_again(*shard, fetched.no);
+  if (!failed) return ask_again(shard, no);
   // The store could not be read: the jobs are due still, and tried again.
-  RunEnd end{shard->id, shard->epoch, fetched.no, {}};
-  end.outcomes.assign(shard->machine.jobs_of(fetched.no).value_or(0),
-                      Outcome::snoozed_for(options_.poll_interval));
+  RunEnd end{shard.id, shard.epoch, no, {}};
+  end.outcomes.assign(shard.machine.jobs_of(no).value_or(0), Outcome::snoozed_for(options_.poll_interval));
   finish(std::move(end));
 }
 

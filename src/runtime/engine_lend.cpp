@@ -299,8 +299,8 @@ void Engine::start_borrowed(Borrowed& borrowed) {
 }
 
 // False: the payloads are for a run of a shard of this node.
-bool Engine::provide_borrowed(const Fetched& fetched) {
-  const auto found = borrowed_.find({fetched.shard, fetched.epoch, fetched.no});
+bool Engine::provide_borrowed(const Fetched& fetched, domain::RunNo no) {
+  const auto found = borrowed_.find({fetched.shard, fetched.epoch, no});
   if (found == borrowed_.end()) return false;
   const auto& [name, borrowed] = *found;
   const auto& run = borrowed.run;

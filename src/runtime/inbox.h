@@ -44,11 +44,11 @@ struct EndTold {
   std::string failure;  ///< as in CommitEnd
 };
 
-/// Bytes of payloads that a run was missing.
+/// Bytes of payloads that runs of one shard were missing.
 struct Fetched {
   domain::ShardId shard;
   std::uint64_t epoch = 0;
-  domain::RunNo no = 0;
+  std::vector<domain::RunNo> runs;
   store::LogChunk chunk;
   bool failed = false;  ///< the store gave no answer
 };

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/finally.h"
 #include "base/random.h"
 #include "base/redact.h"
 #include "base/start_thread.h"
@@ -21,6 +22,8 @@ std::string host_name() {
   if (gethostname(name, sizeof name - 1) != 0) return "unknown";
   return name;
 }
+
+thread_local const Node* thread_of = nullptr;  // the node whose thread this is, those of runs aside
 
 constexpr Duration kStopGrace = std::chrono::seconds{3};     // for runs that were asked to stop
 constexpr Duration kReleaseGrace = std::chrono::seconds{5};  // for the last commits
@@ -85,7 +88,7 @@ void Node::build_engine() {
       const auto worker = plan_.workers.find({queue, dead.front().kind});
       const bool has_worker = worker != plan_.workers.end();
       for (auto& job : dead) {
-        if (has_worker) job.error = worker->second->load_error(job.error);
+        if (has_worker) call_user([&] { job.error = worker->second->load_error(job.error); });
         plan_.log(LogLevel::error,
                   fmt::format("job '{}' of queue '{}' has died: {}", job.id, queue,
                               job.error.substr(0, std::min(job.error.find('\n'), kShownError))));
@@ -130,7 +133,12 @@ void Node::build_engine() {
                           runs, runs == 1 ? "batch is" : "batches are"));
   };
   hooks.lease_lost = [this] {
-    if (plan_.on_lease_lost) notifier_.post(plan_.on_lease_lost);
+    if (!plan_.on_lease_lost || tells_loss_.exchange(true)) return;
+    ++live_;
+    loss_teller_ = start_thread([this] {
+      guard("loss", [&] { call_user(plan_.on_lease_lost); });
+      tells_loss_ = false;
+    });
   };
   engine_ =
       std::make_unique<Engine>(plan_.options, store_, clock_, Random::from_system(), lease_, *sink_, hooks);
@@ -220,41 +228,83 @@ void Node::start_threads() {
   for (const auto& queue : plan_.queues) queues.push_back(queue.name);
   plan_.log(LogLevel::info, fmt::format("node {} serves {}", id_, fmt::join(queues, ", ")));
   const auto run = [this](const char* what, auto body) {
+    ++live_;
     threads_.push_back(
         start_thread([this, what, body](const std::stop_token& stop) { guard(what, [&] { body(stop); }); }));
   };
   run("engine", [this](const std::stop_token& stop) { engine_loop(stop); });
   run("follower", [this](const std::stop_token& stop) { follower_loop(stop); });
   run("leases", [this](const std::stop_token& stop) { keeper_loop(stop); });
-  run("notifier", [this](const std::stop_token& stop) { notifier_loop(stop); });
   run("fetcher", [this](const std::stop_token& stop) {
     while (fetcher_->wait(stop)) {
       guard_store("read payloads again", stop, [&] { fetcher_->tick(); });
     }
   });
+  run("notifier", [this](const std::stop_token& stop) { notifier_loop(stop); });
 }
 
+// A lease lives as long as any run under it: nobody else may start its keys before. What a late run did
+// counts.
 Node::~Node() {
-  for (auto& thread : threads_) thread.request_stop();
-  changed_.notify_all();
-  engine_->inbox().post([](News& news) { news.calls.emplace_back([] {}); });
-  store_.wake();
+  if (!threads_.empty() && !left_) {
+    ask_runs_to_stop();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return runs_ == 0 && (released_ || engine_over_); });
+    lock.unlock();
+    leave();
+  }
+  request_stop(0, threads_.size());
   threads_.clear();
-  engine_->stop_runs(StopReason::node_stops);  // when it failed, nobody has asked them yet
   pools_.clear();
 }
 
-// An error of the engine itself loses no job: the node stops, and its leases end.
+// What fails here is no fault of a job, and loses none: the node takes no more, and leaves once its runs have
+// ended.
 void Node::guard(const char* what, const std::function<void()>& body) {
+  thread_of = this;
   try {
     body();
   } catch (...) {
-    plan_.log(LogLevel::error, std::string("the node's ") + what + " thread failed; the node stops");
-    const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = std::current_exception();
-    stopping_ = true;
+    fail(what);
   }
+  --live_;
   wake_all();
+}
+
+void Node::fail(const char* what) {
+  const auto error = std::current_exception();
+  plan_.log(LogLevel::error,
+            fmt::format("the node's {} thread failed, the node stops: {}", what, text_of(error)));
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;
+    failure_ = error;
+    stopping_ = true;
+    failed_ = true;
+  }
+  keeper_->stop_claiming();
+  engine_->inbox().post([this](News& news) {
+    news.calls.emplace_back([this] {
+      engine_->quiet();
+      engine_->release_all();
+      engine_->stop_runs(StopReason::node_stops);
+      released_ = true;
+    });
+  });
+  wake_all();
+  if (plan_.on_failure) plan_.on_failure(error);
+}
+
+// Its state is not to be trusted any more; the code of jobs goes on in the pools.
+void Node::end_runs_without_engine() {
+  engine_->abandon();
+  while (true) {
+    runs_ = static_cast<std::size_t>(
+        std::ranges::count_if(pools_, [](const auto& pool) { return !pool->idle(); }));
+    if (runs_ == 0) break;
+    engine_->inbox().wait(kPokeInterval);
+    engine_->inbox().take();
+  }
 }
 
 // A store that does not answer is waited for; what was asked of it is asked again.
@@ -273,14 +323,22 @@ bool Node::guard_store(const char* what, const std::stop_token& stop, const std:
 }
 
 void Node::engine_loop(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    const auto wait = engine_->tick();
-    const bool fewer = engine_->runs() != runs_ || engine_->shards() != shards_;
-    runs_ = engine_->runs();
-    shards_ = engine_->shards();
-    if (fewer && stopping_) wake_all();
-    if (wait > Duration{0}) engine_->inbox().wait(wait);
+  try {
+    while (!stop.stop_requested()) {
+      const auto wait = engine_->tick();
+      const bool fewer = engine_->runs() != runs_ || engine_->shards() != shards_;
+      runs_ = engine_->runs();
+      shards_ = engine_->shards();
+      if (fewer && stopping_) wake_all();
+      if (failed_ && released_ && runs_ == 0 && shards_ == 0) leave_soon();
+      if (wait > Duration{0}) engine_->inbox().wait(wait);
+    }
+  } catch (...) {
+    fail("engine");
+    end_runs_without_engine();
+    leave_soon();
   }
+  engine_over_ = true;
 }
 
 void Node::follower_loop(const std::stop_token& stop) {
@@ -299,12 +357,14 @@ void Node::follower_loop(const std::stop_token& stop) {
 }
 
 void Node::keeper_loop(const std::stop_token& stop) {
+  const Finally over([&] { keeper_over_ = true; });
   while (!stop.stop_requested()) {
     Duration wait{};
     if (leaving_) {
-      left_ = guard_store("leave the store", stop, [&] { keeper_->leave(); });
+      const bool left = guard_store("leave the store", stop, [&] { keeper_->leave(); });
+      left_ = left;
       wake_all();
-      if (left_) return;
+      if (left) return;
       continue;
     }
     if (!guard_store("renew the leases", stop, [&] { wait = keeper_->tick(); })) continue;
@@ -389,7 +449,14 @@ bool Node::wait_until(Duration at_most, const std::function<bool()>& done) {
   return changed_.wait_for(lock, at_most, done);
 }
 
-bool Node::stop(Duration patience) {
+void Node::ask_runs_to_stop() {
+  engine_->inbox().post([this](News& news) {
+    news.calls.emplace_back([this] { engine_->stop_runs(StopReason::node_stops); });
+  });
+}
+
+std::size_t Node::stop(Duration patience) {
+  if (failed_ && is_own_thread()) return runs_;  // it is at it already, once this thread returns
   stopping_ = true;
   keeper_->stop_claiming();
   poke_keeper();
@@ -404,31 +471,70 @@ bool Node::stop(Duration patience) {
     });
   });
   // Without patience, too, it must be known whether something runs.
-  wait_until(kReleaseGrace, [&] { return released_ || failure_; });
-  const auto idle = [this] { return released_ && shards_ == 0 && runs_ == 0; };
-  wait_until(patience, [&] { return idle() || hurry_ || failure_; });
-  if (runs_ != 0) {
-    engine_->inbox().post([this](News& news) {
-      news.calls.emplace_back([this] { engine_->stop_runs(StopReason::node_stops); });
-    });
-    wait_until(kStopGrace, [&] { return runs_ == 0 || failure_; });
+  wait_until(kReleaseGrace, [&] { return released_ || engine_over_; });
+  const auto ended = [this] { return (released_ || engine_over_) && runs_ == 0; };
+  const auto idle = [&] { return ended() && (shards_ == 0 || engine_over_); };
+  wait_until(patience, [&] { return idle() || hurry_ || failed_; });
+  if (!ended()) {
+    ask_runs_to_stop();
+    wait_until(kStopGrace, ended);
   }
-  if (runs_ == 0) wait_until(kReleaseGrace, [&] { return idle() || failure_; });
-  const bool ended = runs_ == 0;
-  // Stuck runs keep their shards until the process ends: nobody may start their keys before.
-  if (ended) {
-    leaving_ = true;
-    poke_keeper();
-    wait_until(kReleaseGrace, [&] { return left_ || failure_; });
+  if (!ended()) return std::max<std::size_t>(runs_, 1);
+  wait_until(kReleaseGrace, idle);
+  leave();
+  end_threads();
+  return 0;
+}
+
+void Node::leave_soon() {
+  leaving_ = true;
+  poke_keeper();
+}
+
+void Node::leave() {
+  leave_soon();
+  wait_until(kReleaseGrace, [&] { return left_ || keeper_over_; });
+}
+
+void Node::request_stop(std::size_t first, std::size_t end) {
+  for (auto i = first; i < end; ++i) threads_[i].request_stop();
+  changed_.notify_all();
+  engine_->inbox().post([](News& news) { news.calls.emplace_back([] {}); });
+  store_.wake();
+}
+
+bool Node::is_own_thread() const { return thread_of == this; }
+
+// A handler of the user's that does not return, or that stops the node itself, ends with the node.
+void Node::end_threads() {
+  const auto own = static_cast<std::size_t>(is_own_thread());
+  request_stop(0, threads_.size() - 1);
+  wait_until(kReleaseGrace, [&] { return live_ <= 1 + own; });
+  request_stop(threads_.size() - 1, threads_.size());
+  if (own == 0 && wait_until(kReleaseGrace, [&] { return live_ == 0; })) {
+    threads_.clear();
+    pools_.clear();
+    return;
   }
-  wake_all();
-  return ended;
+  if (const auto dropped = notifier_.close(); dropped > 0 || own == 0) {
+    plan_.log(
+        LogLevel::error,
+        fmt::format("a call of the program's code has not returned; {} events or deaths are told to nobody",
+                    dropped));
+  }
+}
+
+void Node::check() {
+  const std::lock_guard lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
 }
 
 void Node::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopping_.load() || asked_to_stop_ || failure_; });
-  if (failure_) std::rethrow_exception(failure_);
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return stopping_.load() || asked_to_stop_; });
+  }
+  check();
 }
 
 }  // namespace ordo::runtime

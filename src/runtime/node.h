@@ -36,6 +36,7 @@ struct NodePlan {
   std::function<void(LogLevel, const std::string&)> log;
   std::function<void()> on_lease_lost;
   std::function<void(Duration)> on_lease_renewed;
+  std::function<void(const std::exception_ptr&)> on_failure;  ///< called once, on the thread that failed
 };
 
 /// One node: builds engine, follower, keeper and pools, and owns all threads. Decides nothing.
@@ -46,7 +47,7 @@ class Node {
   /// Registers the node. Throws what the store throws; nothing runs then. The store and the workers must
   /// outlive it.
   Node(NodePlan plan, store::Store& store, Clock& clock);
-  /// Returns when every thread has ended: a run that never returns keeps it.
+  /// Returns when every thread has ended: a run that never returns keeps it, and its leases last as long.
   ~Node();
 
   const std::string& id() const { return id_; }
@@ -54,9 +55,10 @@ class Node {
   /// Takes no more jobs.
   void quiet();
 
-  /// Lets runs finish for `patience`, asks the rest to stop, gives the shards back and leaves. Returns false
-  /// when runs did not end: their shards then stay owned until the process ends.
-  bool stop(Duration patience);
+  /// Lets runs finish for `patience`, asks the rest to stop, gives the shards back, leaves and ends the
+  /// threads: nothing of the user's is called any more. Returns how many batches did not end: their shards
+  /// stay owned, and the threads go on, until they do and the node is destroyed.
+  std::size_t stop(Duration patience);
   /// Cuts the patience of a stop() on another thread short.
   void hurry();
 
@@ -65,6 +67,12 @@ class Node {
   /// Another process wishes that it stops.
   bool asked_to_stop() const { return asked_to_stop_.load(); }
   bool stopping() const { return stopping_.load(); }
+  /// Throws the error of a thread that has failed.
+  void check();
+  /// A thread of it has failed: it takes nothing more, and leaves when its runs have ended.
+  bool failed() const { return failed_.load(); }
+  /// Whether the calling thread is one of the node's, those of runs aside.
+  bool is_own_thread() const;
 
  private:
   class Sink;
@@ -77,6 +85,13 @@ class Node {
   void notifier_loop(const std::stop_token& stop);
   void call_user(const std::function<void()>& call);
   void guard(const char* what, const std::function<void()>& body);
+  void fail(const char* what);
+  void end_runs_without_engine();
+  void leave_soon();
+  void leave();
+  void ask_runs_to_stop();
+  void end_threads();
+  void request_stop(std::size_t first, std::size_t end);
   bool guard_store(const char* what, const std::stop_token& stop, const std::function<void()>& step);
   void poke_keeper();
   void wake_all();
@@ -103,10 +118,14 @@ class Node {
   std::exception_ptr failure_;
   std::atomic<bool> stopping_{false}, asked_to_stop_{false};
   std::atomic<bool> released_{false};  // stop() has reached the engine
-  std::atomic<bool> leaving_{false}, left_{false};
+  std::atomic<bool> leaving_{false}, left_{false}, failed_{false};
+  std::atomic<bool> engine_over_{false}, keeper_over_{false};  // their threads do nothing any more
   std::atomic<std::size_t> runs_{0}, shards_{0};
+  std::atomic<std::size_t> live_{0};  // threads whose bodies go on
 
-  std::vector<std::jthread> threads_;
+  std::atomic<bool> tells_loss_{false};
+  std::jthread loss_teller_;           // of its own: a handler of events may be what does not return
+  std::vector<std::jthread> threads_;  // the notifier's is the last: it tells what the others have left
 };
 
 }  // namespace ordo::runtime

@@ -17,7 +17,7 @@ class Notifier {
   void post(std::function<void()> call) {
     {
       const std::lock_guard lock(mutex_);
-      if (calls_.size() >= kRoom) {
+      if (closed_ || calls_.size() >= kRoom) {
         ++dropped_;
         return;
       }
@@ -39,6 +39,13 @@ class Notifier {
     return std::exchange(dropped_, 0);
   }
 
+  /// From now on everything is dropped. Returns how many calls have been, since it was asked last.
+  std::uint64_t close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    return std::exchange(dropped_, 0) + std::exchange(calls_, {}).size();
+  }
+
   static constexpr std::size_t kRoom = 10'000;
 
  private:
@@ -46,6 +53,7 @@ class Notifier {
   std::condition_variable_any changed_;
   std::vector<std::function<void()>> calls_;
   std::uint64_t dropped_ = 0;
+  bool closed_ = false;
 };
 
 }  // namespace ordo::runtime

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <limits>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -14,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest.h"
+#include "domain/option_bounds.h"
 #include "server/config_paths.h"
 #include "server/config_reading.h"
 
@@ -23,15 +23,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr std::int64_t kMostThreads = 10'000;
-constexpr std::int64_t kMostBatch = 100'000;
-constexpr std::int64_t kMostRetries = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t kMostShards = 65'536;
-constexpr std::int64_t kMostNodes = 65'536;
-constexpr std::int64_t kMostDead = 1'000'000'000;
-constexpr std::size_t kLongestQueue = 64;
-constexpr std::size_t kLongestKind = 255;
 
 template <class Options>
 struct Key {
@@ -88,7 +79,7 @@ const std::vector<Key<RetryPolicy>>& retry_keys() {
        }},
       {"delay",
        [](RetryPolicy& retry, const Reading& value) { retry.delay = value.duration(Duration::zero()); }},
-      {"factor", [](RetryPolicy& retry, const Reading& value) { retry.factor = value.real(1, 1e6); }},
+      {"factor", [](RetryPolicy& retry, const Reading& value) { retry.factor = value.real(1, kMostFactor); }},
       {"cap", [](RetryPolicy& retry, const Reading& value) { retry.cap = value.duration(Duration::zero()); }},
       {"jitter", [](RetryPolicy& retry, const Reading& value) { retry.jitter = value.real(0, 1); }},
       {"delays", [](RetryPolicy& retry, const Reading& value) { retry.delays = value.durations(); }},
@@ -196,13 +187,6 @@ void read_kinds(QueueOptions& queue, const Reading& value) {
   }
 }
 
-bool is_name(std::string_view name) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  };
-  return !name.empty() && name.size() <= kLongestQueue && std::ranges::all_of(name, allowed);
-}
-
 void read_group(QueueOptions& queue, const Reading& value) {
   queue.group = value.text();
   if (!is_name(queue.group)) value.fail("takes a name of 1 to 64 of a-z, 0-9, '_' and '-'");
@@ -231,7 +215,7 @@ std::vector<Key<QueueOptions>> make_queue_keys() {
       {"group", read_group},
       {"scheduler_weight",
        [](QueueOptions& queue, const Reading& value) {
-         queue.scheduler_weight = static_cast<std::uint32_t>(value.whole(1, 1000));
+         queue.scheduler_weight = static_cast<std::uint32_t>(value.whole(1, kMostWeight));
        }},
       {"max_dead",
        [](QueueOptions& queue, const Reading& value) {

@@ -9,6 +9,8 @@
 
 #include <ordo/error.hpp>
 
+#include "base/finally.h"
+#include "base/fork.h"
 #include "base/redact.h"
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
@@ -22,38 +24,27 @@ namespace {
 
 constexpr Duration kDrainLook = std::chrono::milliseconds{50};
 
-template <class Action>
-class Finally {
- public:
-  explicit Finally(Action action) : action_(std::move(action)) {}
-  ~Finally() { action_(); }
-  Finally(const Finally&) = delete;
-  Finally& operator=(const Finally&) = delete;
-
- private:
-  Action action_;
-};
-
-/// Runs a batch through the middlewares. One that does not call on fails the run.
+/// Runs a batch through the middlewares. One that does not call on, or does it twice, fails the run.
 void run_through(const std::vector<ServerMiddleware>& middlewares, Worker& worker, Batch& batch) {
-  bool reached = false;
+  std::size_t reached = 0;
   std::function<void(std::size_t)> call = [&](std::size_t index) {
+    if (index < reached) throw std::logic_error("a server middleware called on twice");
+    reached = index + 1;
     if (index == middlewares.size()) {
-      reached = true;
       worker.perform(batch);
     } else {
       middlewares[index](batch, [&] { call(index + 1); });
     }
   };
   call(0);
-  if (!reached) throw std::runtime_error("a server middleware did not call on");
+  if (reached <= middlewares.size()) throw std::runtime_error("a server middleware did not call on");
 }
 
 }  // namespace
 
 class Server::Impl {
  public:
-  explicit Impl(Config config) : config_(std::move(config)) {}
+  explicit Impl(Config config) : config_(std::move(config)) { validate(config_); }
 
   void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
     check_not_started("Server::add(\"" + std::string(queue) + "\")");
@@ -107,17 +98,21 @@ class Server::Impl {
       }
     };
     plan.subscribers = subscribers_;
-    plan.log = [this](LogLevel level, const std::string& message) {
-      if (log_) log_(level, redact(message));
+    plan.log = [this](LogLevel level, const std::string& message) { say(level, message); };
+    plan.on_failure = [this](const std::exception_ptr& error) {
+      if (hooks_.last_words) call_hook("last_words", [&] { hooks_.last_words(error); });
     };
     plan.on_lease_lost = hooks_.on_lease_lost;
     plan.on_lease_renewed = [this](Duration time) {
-      for (const auto& listener : lease_listeners_) listener(time);
+      for (const auto& listener : lease_listeners_) {
+        call_hook("a listener of leases", [&] { listener(time); });
+      }
     };
     return plan;
   }
 
-  void stop(Stop mode) {
+  /// Returns how many batches go on still.
+  std::size_t stop(Duration patience) {
     refuse_in_callback("Server::stop()");
     refuse_in_run("Server::stop()");
     {
@@ -127,24 +122,45 @@ class Server::Impl {
         refuse("Server::stop()", "by on_start", "throw nothing and return, then stop it");
       }
       changed_.wait(lock, [&] { return phase_ != Phase::starting; });
-      if (phase_ == Phase::fresh || phase_ == Phase::stopped) return;
+      if (phase_ == Phase::fresh || phase_ == Phase::stopped) return stuck_;
       if (phase_ == Phase::stopping) {
-        if (is_own) return;  // on_stop
+        if (is_own) return stuck_;  // on_stop
         // Another thread is at it already.
-        if (mode == Stop::now) node_->hurry();
+        if (patience == Duration{0}) node_->hurry();
         changed_.wait(lock, [&] { return phase_ == Phase::stopped; });
-        return;
+        return stuck_;
       }
       phase_ = Phase::stopping;
       acting_ = std::this_thread::get_id();
     }
     changed_.notify_all();
-    if (mode == Stop::now) node_->hurry();
-    node_->stop(config_.node.shutdown_timeout);
+    const auto stuck = node_->stop(patience);
     call_hook("on_stop", hooks_.on_stop);
     const std::lock_guard lock(mutex_);
+    stuck_ = stuck;
     phase_ = Phase::stopped;
     changed_.notify_all();
+    return stuck_;
+  }
+
+  void stop(Stop mode) { stop(mode == Stop::now ? Duration{0} : config_.node.shutdown_timeout); }
+
+  bool is_of_parent() const { return forks() != forks_; }
+  void check_process() const {
+    if (!is_of_parent()) return;
+    throw Error(ErrorKind::invalid_argument,
+                "this process was forked from the one that made the Server: make another one after the fork");
+  }
+
+  bool running() {
+    const std::lock_guard lock(mutex_);
+    return phase_ == Phase::running && !node_->failed();
+  }
+
+  /// What ends the server would wait for itself here: a run, a handler or a hook of its own.
+  bool is_own_thread() {
+    const std::lock_guard lock(mutex_);
+    return InRun::of == this || StoreCallback::is_here() || (node_ && node_->is_own_thread());
   }
 
   void quiet() { node("Server::quiet()").quiet(); }
@@ -152,12 +168,13 @@ class Server::Impl {
   bool drain() {
     refuse_in_callback("Server::drain()");
     refuse_in_run("Server::drain()");
-    const auto& node = this->node("Server::drain()");
+    auto& node = this->node("Server::drain()");
     Admin::Impl admin(handle());
     const auto is_stopping = [&] { return phase_ == Phase::stopping || phase_ == Phase::stopped; };
     while (true) {
       const bool busy = !admin.drained([this](const std::string& queue) { return workers_.serves(queue); });
       std::unique_lock lock(mutex_);
+      node.check();
       if (is_stopping() || node.stopping() || node.asked_to_stop()) return false;
       if (!busy) return true;
       changed_.wait_for(lock, kDrainLook, is_stopping);
@@ -168,14 +185,11 @@ class Server::Impl {
     refuse_in_callback("Server::wait()");
     refuse_in_run("Server::wait()");
     auto& node = this->node("Server::wait()");
-    try {
-      node.wait();
-    } catch (...) {
-      const auto error = std::current_exception();
-      if (hooks_.last_words) call_hook("last_words", [&] { hooks_.last_words(error); });
-      throw;
+    node.wait();
+    if (node.asked_to_stop()) {
+      stop(config_.node.shutdown_timeout);
+      return;
     }
-    if (node.asked_to_stop()) return stop(Stop::graceful);
     std::unique_lock lock(mutex_);
     if (phase_ == Phase::stopping && acting_ == std::this_thread::get_id()) {
       refuse("Server::wait()", "by on_stop", "it would wait for itself");
@@ -201,6 +215,11 @@ class Server::Impl {
     return *node_;
   }
 
+  template <class Function>
+  static void check_function(const std::string& call, const Function& function) {
+    if (!function) throw Error(ErrorKind::invalid_argument, call + " needs a function");
+  }
+
   [[noreturn]] static void refuse(const std::string& call, const std::string& when, const std::string& why) {
     throw Error(ErrorKind::invalid_argument, call + " was called " + when + ": " + why);
   }
@@ -217,9 +236,18 @@ class Server::Impl {
     try {
       hook();
     } catch (const std::exception& error) {
-      if (log_) log_(LogLevel::error, std::string(name) + " threw: " + error.what());
+      say(LogLevel::error, std::string(name) + " threw: " + error.what());
     } catch (...) {
-      if (log_) log_(LogLevel::error, std::string(name) + " threw");
+      say(LogLevel::error, std::string(name) + " threw");
+    }
+  }
+
+  /// A log that throws loses its line, and nothing else.
+  void say(LogLevel level, const std::string& message) {
+    if (!log_) return;
+    try {
+      log_(level, redact(message));
+    } catch (...) {
     }
   }
 
@@ -239,6 +267,7 @@ class Server::Impl {
     const Impl* before_;
   };
 
+  const std::uint64_t forks_ = forks();
   Config config_;
   WorkerTable workers_;
   std::vector<std::string> only_;
@@ -253,48 +282,71 @@ class Server::Impl {
   std::condition_variable changed_;
   Phase phase_ = Phase::fresh;
   std::thread::id acting_;  // who starts or stops
+  std::size_t stuck_ = 0;   // batches that went on when it stopped
   std::unique_ptr<runtime::Node> node_;
 };
 
 thread_local const Server::Impl* Server::Impl::InRun::of = nullptr;
 
 Server::Server(Config config) : impl_(std::make_unique<Impl>(std::move(config))) {}
-Server::~Server() { stop(Stop::now); }
+Server::~Server() {
+  // Like exit() in a run: what would wait for itself, or for threads that a fork has left behind, is not
+  // freed.
+  if (impl_->is_of_parent()) {
+    static_cast<void>(impl_.release());
+  } else if (impl_->is_own_thread()) {
+    impl_->say(LogLevel::error,
+               "a Server was destroyed by a run, a handler or a callback of its own; it is not freed");
+    static_cast<void>(impl_.release());
+  } else {
+    impl_->stop(Stop::now);
+  }
+}
+
+Server::Impl& Server::impl() {
+  impl_->check_process();
+  return *impl_;
+}
 
 void Server::add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
-  impl_->add(queue, std::move(worker), kind);
+  impl().add(queue, std::move(worker), kind);
 }
 void Server::only(std::vector<std::string> queues) {
-  impl_->check_not_started("Server::only()");
-  impl_->only_ = std::move(queues);
+  impl().check_not_started("Server::only()");
+  impl().only_ = std::move(queues);
 }
 void Server::use(ServerMiddleware middleware) {
-  impl_->check_not_started("Server::use()");
-  impl_->middlewares_.push_back(std::move(middleware));
+  impl().check_not_started("Server::use()");
+  Impl::check_function("Server::use()", middleware);
+  impl().middlewares_.push_back(std::move(middleware));
 }
 void Server::subscribe(EventFilter filter, EventHandler handler) {
-  impl_->check_not_started("Server::subscribe()");
-  impl_->subscribers_.emplace_back(std::move(filter), std::move(handler));
+  impl().check_not_started("Server::subscribe()");
+  Impl::check_function("Server::subscribe()", handler);
+  impl().subscribers_.emplace_back(std::move(filter), std::move(handler));
 }
 void Server::set_hooks(ServerHooks hooks) {
-  impl_->check_not_started("Server::set_hooks()");
-  impl_->hooks_ = std::move(hooks);
+  impl().check_not_started("Server::set_hooks()");
+  impl().hooks_ = std::move(hooks);
 }
 void Server::set_log(LogSink sink) {
-  impl_->check_not_started("Server::set_log()");
-  impl_->log_ = std::move(sink);
+  impl().check_not_started("Server::set_log()");
+  impl().log_ = std::move(sink);
 }
 void Server::on_lease_renewed(std::function<void(Duration)> listener) {
-  impl_->check_not_started("Server::on_lease_renewed()");
-  impl_->lease_listeners_.push_back(std::move(listener));
+  impl().check_not_started("Server::on_lease_renewed()");
+  Impl::check_function("Server::on_lease_renewed()", listener);
+  impl().lease_listeners_.push_back(std::move(listener));
 }
-void Server::start() { impl_->start(); }
-void Server::stop(Stop mode) { impl_->stop(mode); }
-void Server::quiet() { impl_->quiet(); }
-bool Server::drain() { return impl_->drain(); }
-void Server::wait() { impl_->wait(); }
-Client Server::client() { return Client(std::make_shared<Client::Impl>(impl_->handle())); }
-Admin Server::admin() { return Admin(std::make_shared<Admin::Impl>(impl_->handle())); }
+void Server::start() { impl().start(); }
+void Server::stop(Stop mode) { impl().stop(mode); }
+std::size_t Server::stop_for(Duration patience) { return impl().stop(std::max(patience, Duration{0})); }
+bool Server::running() const { return impl_->running(); }
+void Server::quiet() { impl().quiet(); }
+bool Server::drain() { return impl().drain(); }
+void Server::wait() { impl().wait(); }
+Client Server::client() { return Client(std::make_shared<Client::Impl>(impl().handle())); }
+Admin Server::admin() { return Admin(std::make_shared<Admin::Impl>(impl().handle())); }
 std::string Server::node_id() const { return impl_->node_id(); }
 std::size_t Server::worker_count() const { return impl_->workers_.size(); }
 

@@ -11,6 +11,8 @@ namespace ordo {
 void WorkerTable::add(Config& config, std::string_view queue, std::unique_ptr<Worker> worker,
                       std::string_view kind) {
   check_queue_name(queue);
+  if (!worker)
+    throw Error(ErrorKind::invalid_argument, "Server::add(\"" + std::string(queue) + "\") needs a worker");
   const std::string name(queue), own_kind(kind.empty() ? queue : kind);
   if (own_kind.size() > 255) throw Error(ErrorKind::invalid_argument, "a kind has at most 255 bytes");
   if (config.find(queue) == nullptr) config.queues.push_back(QueueOptions{.name = name});

@@ -9,6 +9,8 @@
 #include <map>
 #include <system_error>
 
+#include "base/start_thread.h"
+
 namespace ordo::store::redis {
 namespace {
 
@@ -106,7 +108,7 @@ SentinelWatch::SentinelWatch(const Location& location, Duration patience, std::f
       look_(std::move(look)),
       bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (bell_ < 0) throw std::system_error(errno, std::generic_category(), "cannot make an eventfd");
-  thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
+  thread_ = start_thread([this](const std::stop_token& stop) { loop(stop); });
 }
 
 SentinelWatch::~SentinelWatch() {

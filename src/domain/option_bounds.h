@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+namespace ordo {
+
+// The bounds of docs/config.md, for a file and for a program alike.
+inline constexpr std::int64_t kMostThreads = 10'000;
+inline constexpr std::int64_t kMostBatch = 100'000;
+inline constexpr std::int64_t kMostRetries = std::numeric_limits<std::int32_t>::max();
+inline constexpr std::int64_t kMostShards = 65'536;
+inline constexpr std::int64_t kMostNodes = 65'536;
+inline constexpr std::int64_t kMostDead = 1'000'000'000;
+inline constexpr std::int64_t kMostWeight = 1'000;
+inline constexpr double kMostFactor = 1e6;
+inline constexpr std::size_t kLongestKind = 255;
+
+/// [a-z0-9_-]{1,64}: of queues and placement groups.
+bool is_name(std::string_view name);
+
+}  // namespace ordo

@@ -1,0 +1,139 @@
+// A config that a program made, held to the bounds of one that is read from a file.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <ordo/error.hpp>
+#include <ordo/options.hpp>
+
+#include "domain/option_bounds.h"
+
+namespace ordo {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// The fields of one part of a config.
+class Fields {
+ public:
+  explicit Fields(std::string section) : section_(std::move(section)) {}
+
+  [[noreturn]] void refuse(std::string_view field, const std::string& why) const {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{}: {} {}; nothing was opened", section_, field, why));
+  }
+
+  void whole(std::string_view field, std::int64_t value, std::int64_t least, std::int64_t most) const {
+    if (value >= least && value <= most) return;
+    refuse(field, fmt::format("is {}, out of {} to {}", value, least, most));
+  }
+
+  void real(std::string_view field, double value, double least, double most) const {
+    if (value >= least && value <= most) return;  // false for what is no number
+    refuse(field, fmt::format("is {}, out of {} to {}", value, least, most));
+  }
+
+  void at_least(std::string_view field, Duration value, Duration least) const {
+    if (value >= least) return;
+    refuse(field, fmt::format("is {} µs, at least {} µs are needed", value.count(), least.count()));
+  }
+
+ private:
+  std::string section_;
+};
+
+void validate(const RetryPolicy& retry, const Fields& fields) {
+  fields.at_least("retry.delay", retry.delay, Duration{0});
+  fields.real("retry.factor", retry.factor, 1, kMostFactor);
+  fields.at_least("retry.cap", retry.cap, Duration{0});
+  fields.real("retry.jitter", retry.jitter, 0, 1);
+  for (const auto delay : retry.delays) fields.at_least("retry.delays", delay, Duration{0});
+  if (retry.strategy == RetryPolicy::Strategy::list && retry.delays.empty()) {
+    fields.refuse("retry.delays", "is empty, and strategy list needs some");
+  }
+}
+
+void validate(const Execution& execution, const Fields& fields) {
+  if (!execution.command.empty() && !execution.library.empty()) {
+    fields.refuse("execution", "has both command and library; keep one of them");
+  }
+  if (!execution.command.empty() && execution.command.front().empty()) {
+    fields.refuse("execution.command", "names no program");
+  }
+}
+
+void validate_kinds(const QueueOptions& queue) {
+  std::set<std::string_view> kinds;
+  for (const auto& kind : queue.kinds) {
+    const Fields fields("queue '" + queue.name + "', kind '" + kind.kind + "'");
+    if (kind.kind.empty() || kind.kind.size() > kLongestKind) fields.refuse("kind", "has 1 to 255 bytes");
+    if (kind.kind == queue.name) fields.refuse("kind", "is the queue's own; set its fields in the queue");
+    if (!kinds.insert(kind.kind).second) fields.refuse("kind", "is there twice");
+    fields.whole("batch_size", kind.batch_size.value_or(1), 1, kMostBatch);
+    fields.whole("max_retries", kind.max_retries.value_or(0), 0, kMostRetries);
+    fields.whole("max_crashes", kind.max_crashes.value_or(1), 1, kMostRetries);
+    fields.at_least("timeout", kind.timeout.value_or(milliseconds{1}), milliseconds{1});
+    if (kind.retry) validate(*kind.retry, fields);
+    validate(kind.execution, fields);
+  }
+}
+
+void validate(const QueueOptions& queue) {
+  const Fields fields("queue '" + queue.name.substr(0, 80) + "'");
+  if (!is_name(queue.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
+  if (!queue.group.empty() && !is_name(queue.group)) {
+    fields.refuse("group", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
+  }
+  fields.whole("shards", queue.shards, 1, kMostShards);
+  fields.whole("batch_size", queue.batch_size, 1, kMostBatch);
+  fields.whole("max_retries", queue.max_retries, 0, kMostRetries);
+  fields.whole("max_crashes", queue.max_crashes, 1, kMostRetries);
+  fields.whole("threads", queue.threads.value_or(1), 1, kMostThreads);
+  fields.whole("scheduler_weight", queue.scheduler_weight, 1, kMostWeight);
+  fields.at_least("timeout", queue.timeout, milliseconds{1});
+  if (queue.max_dead < 1 || queue.max_dead > static_cast<std::uint64_t>(kMostDead)) {
+    fields.refuse("max_dead", fmt::format("is {}, out of 1 to {}", queue.max_dead, kMostDead));
+  }
+  fields.at_least("dead_ttl", queue.dead_ttl, seconds{1});
+  fields.at_least("granularity", queue.granularity, microseconds{1});
+  validate(queue.retry, fields);
+  validate(queue.execution, fields);
+  validate_kinds(queue);
+}
+
+void validate(const NodeOptions& node) {
+  const Fields fields("node");
+  fields.whole("threads", node.threads, 1, kMostThreads);
+  fields.at_least("poll_interval", node.poll_interval, milliseconds{1});
+  fields.at_least("shutdown_timeout", node.shutdown_timeout, Duration{0});
+  fields.at_least("lease", node.lease, seconds{1});
+  fields.whole("node_count", node.node_count, 1, kMostNodes);
+  fields.whole("node_number", node.node_number, 0, std::int64_t{node.node_count} - 1);
+}
+
+}  // namespace
+
+bool is_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, allowed);
+}
+
+void validate(const Config& config) {
+  if (config.store.empty()) Fields("config").refuse("store", "is empty; give a URL, like sqlite:ordo.db");
+  validate(config.node);
+  std::set<std::string_view> names;
+  for (const auto& queue : config.queues) {
+    validate(queue);
+    if (!names.insert(queue.name).second)
+      Fields("queue '" + queue.name + "'").refuse("name", "is there twice");
+  }
+}
+
+}  // namespace ordo

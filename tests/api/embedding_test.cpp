@@ -1,0 +1,356 @@
+// A program that embeds a server: runs that ignore their stop, code that throws, ends in the wrong place.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <future>
+#include <thread>
+
+#include "support.h"
+
+namespace ordo::api {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+template <class Call>
+std::string refusal_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument) << error.what();
+    return error.what();
+  }
+  return "(none)";
+}
+
+Config short_leases(const std::string& store) {
+  auto config = config_of({{.name = "orders", .shards = 1}}, store);
+  config.node.lease = 1s;
+  return config;
+}
+
+/// A server with a run that ignores its stop until the gate opens.
+struct Stuck {
+  explicit Stuck(const std::string& store) : server(std::make_unique<Server>(short_leases(store))) {
+    server->add("orders", make_worker([this](Batch&) {
+                  started.tell("");
+                  gate.pass();
+                }));
+    server->on_lease_renewed([this](Duration) { renewed.tell(""); });
+    server->start();
+    server->client().push("orders", {.id = "1"});
+    started.wait(1);
+  }
+
+  /// Several leases' time.
+  void outlast_leases() { renewed.wait(renewed.now().size() + 10); }
+
+  Told<> started, renewed;
+  Gate gate;
+  std::unique_ptr<Server> server;
+};
+
+TEST(Embedding, a_run_that_ignores_its_stop_keeps_its_lease_until_it_returns_and_counts) {
+  TemporaryStore store;
+  Stuck stuck(store.url());
+  Told<> ran_elsewhere;
+  Server other(short_leases(store.url()));
+  other.add("orders", telling(ran_elsewhere));
+  other.start();
+
+  EXPECT_EQ(stuck.server->stop_for(0s), 1U);
+  EXPECT_FALSE(stuck.server->running());
+  stuck.outlast_leases();
+  std::thread ending([&] { stuck.server.reset(); });
+  stuck.outlast_leases();
+  EXPECT_THAT(ran_elsewhere.now(), IsEmpty());
+
+  stuck.gate.open();
+  ending.join();
+  other.client().push("orders", {.id = "2"});
+  EXPECT_TRUE(other.drain());
+  EXPECT_THAT(ran_elsewhere.now(), ElementsAre("2"));
+  EXPECT_THAT(stuck.started.now(), SizeIs(1));
+  EXPECT_EQ(other.admin().stats().total.processed, 2U);
+}
+
+TEST(Embedding, a_node_that_fails_says_so_at_once_and_leaves_its_shards_to_others) {
+  TemporaryStore store;
+  auto config = config_of({{.name = "orders"}}, store.url());
+  config.node.lease = 1h;
+  auto failing = config;
+  failing.node.choose_shard = [](const auto&) -> std::optional<std::size_t> {
+    throw std::runtime_error("no idea");
+  };
+  Told<> words, lines;
+  Server server(failing);
+  server.add("orders", make_worker([](Batch&) {}));
+  server.set_log([&](LogLevel, std::string_view line) { lines.tell(std::string(line)); });
+  ServerHooks hooks;
+  hooks.last_words = [&](const std::exception_ptr& error) {
+    server.stop();
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& thrown) {
+      words.tell(thrown.what());
+    }
+  };
+  server.set_hooks(hooks);
+  server.start();
+  EXPECT_TRUE(server.running());
+  server.client().push("orders", {.id = "1"});
+  EXPECT_THAT(words.wait(1), ElementsAre("no idea"));
+  EXPECT_FALSE(server.running());
+  EXPECT_THROW(server.wait(), std::runtime_error);
+  EXPECT_THAT(lines.now(), Contains(HasSubstr("engine thread failed, the node stops: no idea")));
+
+  Told<> ran;
+  Server other(config);
+  other.add("orders", telling(ran));
+  other.start();
+  EXPECT_THAT(ran.wait(1), ElementsAre("1"));  // long before the lease would have ended
+}
+
+TEST(Embedding, nothing_is_called_any_more_once_stop_has_returned) {
+  std::atomic<std::size_t> told{0}, lines{0}, leases{0};
+  Server server(config_of({{.name = "orders"}}));
+  server.add("orders", make_worker([](Batch&) {}));
+  server.subscribe({.types = {EventType::job_finished}}, [&](const Event&) {
+    std::this_thread::yield();
+    ++told;
+  });
+  server.set_log([&](LogLevel, std::string_view) { ++lines; });
+  server.on_lease_renewed([&](Duration) { ++leases; });
+  server.start();
+  std::vector<NewJob> jobs(500);
+  server.client().push_many("orders", jobs);
+  EXPECT_TRUE(server.drain());
+  server.stop();
+  EXPECT_EQ(told, 500U);
+  const auto before = std::tuple(told.load(), lines.load(), leases.load());
+  server.admin().stats();
+  EXPECT_EQ(std::tuple(told.load(), lines.load(), leases.load()), before);
+}
+
+TEST(Embedding, a_handler_of_events_may_stop_the_server) {
+  Told<> stopped;
+  Server server(config_of({{.name = "orders"}}));
+  server.add("orders", make_worker([](Batch&) {}));
+  server.subscribe({.types = {EventType::job_finished}}, [&](const Event&) {
+    server.stop();
+    stopped.tell("");
+  });
+  server.start();
+  server.client().push("orders", {.id = "1"});
+  stopped.wait(1);
+  EXPECT_FALSE(server.running());
+}
+
+TEST(Embedding, each_callback_stands_alone) {
+  class Throwing final : public Worker {
+   public:
+    explicit Throwing(Told<>& told) : told_(told) {}
+    void perform(Batch&) override { throw std::runtime_error("bad"); }
+    std::string load_error(const std::string&) override { throw std::runtime_error("cannot load"); }
+    void retries_exhausted(const std::vector<JobView>& jobs) override { told_.tell(jobs.at(0).id); }
+
+   private:
+    Told<>& told_;
+  };
+  Told<> dead, events, lines;
+  Server server(config_of({{.name = "orders", .max_retries = 0}}));
+  server.add("orders", std::make_unique<Throwing>(dead));
+  server.subscribe({.types = {EventType::job_dead}}, [](const Event&) { throw std::runtime_error("no"); });
+  server.subscribe({.types = {EventType::job_dead}}, [&](const Event& event) { events.tell(event.id); });
+  server.on_lease_renewed([](Duration) { throw std::runtime_error("no"); });
+  server.set_log([&](LogLevel, std::string_view line) {
+    lines.tell(std::string(line));
+    throw std::runtime_error("a full disk");
+  });
+  server.start();
+  server.client().push_many("orders", {{.id = "1"}, {.id = "2"}});
+  EXPECT_THAT(dead.wait(2), AllOf(Contains("1"), Contains("2")));
+  EXPECT_THAT(events.wait(2), AllOf(Contains("1"), Contains("2")));
+  EXPECT_TRUE(server.running());
+  server.stop();
+  EXPECT_THAT(lines.now(), AllOf(Contains(HasSubstr("job '1'")), Contains(HasSubstr("job '2'"))));
+}
+
+TEST(Embedding, middlewares_that_go_on_twice_or_leave_nothing) {
+  Server server(config_of({{.name = "orders", .max_retries = 0}}));
+  Told<> ran;
+  server.use([](Batch&, const std::function<void()>& next) {
+    next();
+    next();
+  });
+  server.add("orders", telling(ran));
+  server.start();
+  server.client().push("orders", {.id = "1"});
+  EXPECT_TRUE(server.drain());
+  EXPECT_THAT(ran.now(), ElementsAre("1"));
+  EXPECT_EQ(server.admin().stats().total.dead, 1U);
+
+  auto client = server.client();
+  client.use([](const std::string&, std::vector<NewJob>& jobs, const auto& next) {
+    const bool all = jobs.size() > 1;
+    jobs.clear();
+    next();
+    if (all) next();
+  });
+  EXPECT_THAT(refusal_of([&] { client.push("orders", {.id = "2"}); }), HasSubstr("left no job"));
+  EXPECT_THAT(refusal_of([&] {
+                client.push_many("orders", {{.id = "2"}, {.id = "3"}});
+              }),
+              HasSubstr("twice"));
+}
+
+TEST(Embedding, functions_that_are_not_there) {
+  Server server(config_of({{.name = "orders"}}));
+  EXPECT_THAT(refusal_of([&] { server.add("orders", nullptr); }), HasSubstr("needs a worker"));
+  EXPECT_THAT(refusal_of([&] { server.use(nullptr); }), HasSubstr("needs a function"));
+  EXPECT_THAT(refusal_of([&] { server.subscribe({}, nullptr); }), HasSubstr("needs a function"));
+  EXPECT_THAT(refusal_of([&] { server.on_lease_renewed(nullptr); }), HasSubstr("needs a function"));
+  EXPECT_THAT(refusal_of([] { make_worker(std::function<void(Batch&)>()); }), HasSubstr("needs a function"));
+  auto client = server.client();
+  EXPECT_THAT(refusal_of([&] { client.push_async("orders", {{.id = "1"}}, nullptr); }),
+              HasSubstr("function"));
+  EXPECT_THAT(refusal_of([&] { client.use(nullptr); }), HasSubstr("needs a function"));
+}
+
+TEST(Embedding, what_was_moved_from) {
+  Client client(config_of({{.name = "orders"}}));
+  Client taken(std::move(client));
+  EXPECT_THAT(refusal_of([&] { client.push("orders", {.id = "1"}); }), HasSubstr("moved from"));  // NOLINT
+  client = std::move(taken);
+  EXPECT_EQ(client.push("orders", {.id = "1"}), "1");
+  Admin admin(config_of({{.name = "orders"}}));
+  Admin other(std::move(admin));
+  EXPECT_THAT(refusal_of([&] { admin.stats(); }), HasSubstr("moved from"));  // NOLINT
+}
+
+TEST(Embedding, the_last_client_may_go_in_its_own_callback) {
+  TemporaryStore store;
+  for (int i = 0; i < 20; ++i) {
+    std::promise<void> told;
+    auto client = std::make_unique<Client>(config_of({{.name = "orders"}}, store.url()));
+    auto* asked = client.get();
+    asked->push_async("orders", {{.id = "1"}},
+                      [&told, last = std::shared_ptr<Client>(std::move(client))](std::exception_ptr) mutable {
+                        last.reset();
+                        told.set_value();
+                      });
+    EXPECT_EQ(told.get_future().wait_for(kPatience), std::future_status::ready);
+  }
+}
+
+TEST(Embedding, a_fork_leaves_the_child_errors_and_no_deadlocks) {
+  TemporaryStore store;
+  const auto config = config_of({{.name = "orders"}}, store.url());
+  Told<> ran;
+  auto server = std::make_unique<Server>(config);
+  server->add("orders", telling(ran));
+  server->start();
+  auto client = std::make_unique<Client>(config);
+  client->push("orders", {.id = "1"});
+  ran.wait(1);
+  const auto child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    bool good = refusal_of([&] { client->push("orders", {.id = "2"}); }).find("forked") != std::string::npos;
+    good = good && refusal_of([&] { server->stop(); }).find("forked") != std::string::npos;
+    client.reset();
+    server.reset();
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  client->push("orders", {.id = "3"});
+  EXPECT_THAT(ran.wait(2), ElementsAre("1", "3"));
+}
+
+TEST(Embedding, exit_in_a_run_ends_the_program) {
+  const auto child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    static Server server(config_of({{.name = "orders"}}));
+    server.add("orders", make_worker([](Batch&) { std::exit(7); }));
+    server.start();
+    server.client().push("orders", {.id = "1"});
+    server.wait();
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(Embedding, a_config_of_a_program_is_held_to_the_bounds_of_a_file) {
+  const auto refused = [](const std::function<void(Config&)>& change) {
+    auto config = config_of({{.name = "orders"}});
+    change(config);
+    const auto why = refusal_of([&] { Server server(config); });
+    EXPECT_EQ(refusal_of([&] { Client client(config); }), why);
+    EXPECT_EQ(refusal_of([&] { Admin admin(config); }), why);
+    return why;
+  };
+  EXPECT_THAT(refused([](auto& c) { c.node.threads = 0; }),
+              HasSubstr("node: threads is 0, out of 1 to 10000"));
+  EXPECT_THAT(refused([](auto& c) { c.node.poll_interval = 0s; }), HasSubstr("node: poll_interval"));
+  EXPECT_THAT(refused([](auto& c) { c.node.lease = 1ms; }), HasSubstr("node: lease"));
+  EXPECT_THAT(refused([](auto& c) { c.node.node_number = 1; }), HasSubstr("node: node_number"));
+  EXPECT_THAT(refused([](auto& c) { c.store = ""; }), HasSubstr("store is empty"));
+  EXPECT_THAT(refused([](auto& c) { c.queues[0].name = "a b"; }), HasSubstr("queue 'a b': name"));
+  EXPECT_THAT(refused([](auto& c) { c.queues.push_back(c.queues[0]); }), HasSubstr("is there twice"));
+  EXPECT_THAT(refused([](auto& c) { c.queues[0].shards = 0; }), HasSubstr("queue 'orders': shards is 0"));
+  EXPECT_THAT(refused([](auto& c) { c.queues[0].batch_size = 0; }), HasSubstr("batch_size"));
+  EXPECT_THAT(refused([](auto& c) { c.queues[0].threads = 0; }), HasSubstr("threads"));
+  EXPECT_THAT(refused([](auto& c) { c.queues[0].timeout = 0s; }), HasSubstr("timeout"));
+  EXPECT_THAT(refused([](auto& c) { c.queues[0].retry.jitter = std::nan(""); }), HasSubstr("retry.jitter"));
+  EXPECT_THAT(refused([](auto& c) { c.queues[0].kinds = {{.kind = "orders"}}; }),
+              HasSubstr("the queue's own"));
+  EXPECT_THAT(refused([](auto& c) { c.queues[0].kinds = {{.kind = "k", .max_crashes = 0}}; }),
+              HasSubstr("kind 'k': max_crashes"));
+}
+
+volatile std::sig_atomic_t handled_by_library = 0;
+pthread_t main_thread;
+
+TEST(Embedding, signals_of_the_program_go_to_its_own_threads) {
+  main_thread = pthread_self();
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    if (pthread_equal(pthread_self(), main_thread) == 0) handled_by_library = 1;
+  };
+  struct sigaction before {};
+  sigaction(SIGUSR1, &action, &before);
+  TemporaryStore store;
+  Server server(config_of({{.name = "orders"}}, store.url()));
+  server.add("orders", make_worker([](Batch&) {}));
+  server.start();
+  sigset_t blocked, old;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &blocked, &old);  // so that only a thread of the library could take it
+  kill(getpid(), SIGUSR1);
+  server.client().push("orders", {.id = "1"});
+  EXPECT_TRUE(server.drain());
+  EXPECT_EQ(handled_by_library, 0);
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  sigaction(SIGUSR1, &before, nullptr);
+}
+
+}  // namespace
+}  // namespace ordo::api
