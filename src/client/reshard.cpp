@@ -5,9 +5,9 @@
 // - For its time it owns the old shards, and the new ones: nobody starts a job of the queue or writes a
 //   state. Nodes give back and claim nothing while a living node owns the new shards.
 // - Producers go on appending to the old logs. Each is read in its order and appended in that order to the
-//   new ones, so entries of one key stay as they are. Only when nothing is left to read is the queue closed:
-//   then the logs have a last entry. What came until then is copied, and the step in which the queue gets its
-//   new number is done.
+//   new ones, so entries of one key stay as they are. Only when little is left to read, or producers are
+//   as fast as this, is the queue closed: then the logs have a last entry. What came until then is copied,
+//   and the step in which the queue gets its new number is done.
 // - Jobs that run when their nodes give the old shards back are lent: they go on, and their keys stay taken.
 //   The new shards get the list of them last, when all of their logs has arrived: from then on a borrower may
 //   tell the end there. What it tells an old log is passed on; a closed one takes nothing, and it tries again
@@ -32,6 +32,10 @@ namespace ordo {
 namespace {
 
 constexpr std::size_t kCountsPerCommit = 1024;
+constexpr int kRounds = 5;
+constexpr Duration kShortRound = std::chrono::seconds{2};
+constexpr Duration kClocksApart =
+    std::chrono::seconds{1};  // the store's, as it is known here, and its entries'
 
 std::vector<store::ShardId> shards_of(const store::QueueDefinition& queue) {
   std::vector<store::ShardId> shards;
@@ -79,14 +83,14 @@ ReshardResult Reshard::run(std::uint32_t shards) {
   if (old_.shards == shards && !old_.closed) return result_;
   begin(list, shards);
   own_old_shards();
-  catch_up();
+  copy_what_was_there();
   read_back();
   write_states();
   catch_up();  // what was pushed meanwhile
   owner_.check_store();
   store_.close(name_);
   owner_.check_store();
-  catch_up();
+  copy([](const store::LogChunk&) { return false; });
   read_back();
   copy_dead();
   write_counts();
@@ -174,8 +178,32 @@ void Reshard::own_old_shards() {
   for (const auto& part : parts_) new_log_->add(part.grant.shard, 0, part.grant.lease);
 }
 
-// All that is in the old logs now.
+// All that states may speak of. Producers may be as fast as this: then there is no end to wait for.
+void Reshard::copy_what_was_there() {
+  const auto now = store_.now() + kClocksApart;
+  std::set<store::ShardId> behind(old_shards_.begin(), old_shards_.end());
+  copy([&](const store::LogChunk& chunk) {
+    for (const auto shard : chunk.caught_up) behind.erase(shard);
+    for (const auto& row : chunk.rows) {
+      if (row.at >= now) behind.erase(row.shard);
+    }
+    return behind.empty();
+  });
+}
+
+// Until the rest is copied in a moment, while the queue is closed, or does not get less.
 void Reshard::catch_up() {
+  for (int round = 0; round < kRounds; ++round) {
+    const auto began = store_.now();
+    copy([&](const store::LogChunk& chunk) {
+      return std::ranges::all_of(chunk.rows, [&](const auto& row) { return row.at >= began; });
+    });
+    if (store_.now() - began < kShortRound) return;
+  }
+}
+
+// What is in the old logs, to their end if it is not enough before.
+void Reshard::copy(const std::function<bool(const store::LogChunk&)>& is_enough) {
   std::vector<store::NewEntry> entries;
   std::size_t bytes = 0;
   const auto flush = [&] {
@@ -187,7 +215,7 @@ void Reshard::catch_up() {
   };
   for (bool at_end = false; !at_end;) {
     const auto chunk = old_log_->read(kRows);
-    at_end = chunk.at_end;
+    at_end = chunk.at_end || is_enough(chunk);
     const auto keys = find_keys(chunk);
     for (const auto& row : chunk.rows) {
       const auto old = row.shard.index;

@@ -44,7 +44,9 @@ class Reshard {
 
   void begin(const store::QueueList& list, std::uint32_t shards);
   void own_old_shards();
+  void copy_what_was_there();
   void catch_up();
+  void copy(const std::function<bool(const store::LogChunk&)>& is_enough);
   std::map<Control, std::vector<std::string>> find_keys(const store::LogChunk& chunk);
   void read_back();
   void write_states();

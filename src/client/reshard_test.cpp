@@ -130,6 +130,47 @@ TEST(Reshard, the_number_that_is_there_is_nothing_to_do) {
   EXPECT_THROW(Reshard(store, system_clock(), kLease, "none", {}).run(3), Error);
 }
 
+/// For every entry that is copied a producer pushes another, as long as it may.
+class BusyStore final : public store::memory::MemoryStore {
+ public:
+  explicit BusyStore(MovedClock& clock) : MemoryStore(clock), clock_(clock) {}
+
+  void append(std::vector<store::NewEntry> entries, store::Completion done) override {
+    const auto count = entries.size();
+    MemoryStore::append(std::move(entries), std::move(done));
+    clock_.move(std::chrono::milliseconds{100});
+    const auto queue = *queues().find("orders");
+    if (!queue.closed && pushed < kMost) push(queue, count);
+  }
+
+  void push(const store::QueueDefinition& queue, std::size_t count) {
+    std::vector<store::NewEntry> entries;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto id = std::to_string(pushed++);
+      domain::Entry entry;
+      entry.id = entry.key = id;
+      entry.kind = "orders";
+      entries.push_back({{queue.number, domain::shard_of(id, queue.shards)}, domain::encode(entry)});
+    }
+    MemoryStore::append(std::move(entries), [](auto) {});
+  }
+
+  static constexpr std::size_t kMost = 1'000'000;
+  std::size_t pushed = 0;
+
+ private:
+  MovedClock& clock_;
+};
+
+TEST(Reshard, ends_although_producers_are_as_fast_as_it_copies) {
+  MovedClock clock{store_copy_test::kStart};
+  BusyStore store(clock);
+  store.push(store.define("orders", 3), 20'000);
+  const auto result = reshard(store, 5);
+  EXPECT_LT(store.pushed, BusyStore::kMost);
+  EXPECT_EQ(result.entries, store.pushed);
+}
+
 TEST(Reshard, killed_at_any_call_it_ends_right_when_it_is_run_again) {
   for (const bool is_done_first : {false, true}) {
     for (std::uint64_t call = 1, has_failed = 1; has_failed != 0; ++call) {
