@@ -153,5 +153,19 @@ TEST_F(FullDisk, that_leaves_no_room_for_a_wal_lets_the_owner_erase) {
   EXPECT_EQ(append(), std::nullopt);
 }
 
+TEST_F(FullDisk, lets_a_node_that_cannot_leave_keep_its_lock) {
+  for (int i = 0; i < 8; ++i) ASSERT_EQ(append(), std::nullopt);
+  cut_wal();
+  fill_with_something_else();
+  EXPECT_TRUE(erase_all());  // from the reserve
+  cut_wal();
+  fill_with_something_else();
+  EXPECT_THROW(store_->leave("n1", std::nullopt), Error);
+  EXPECT_TRUE(std::filesystem::exists(disk_.file("jobs.db-node-n1")));
+  std::filesystem::remove(disk_.file("log"));
+  store_->leave("n1", std::nullopt);
+  EXPECT_FALSE(std::filesystem::exists(disk_.file("jobs.db-node-n1")));
+}
+
 }  // namespace
 }  // namespace ordo::store::sqlite

@@ -144,6 +144,10 @@ bool request_of_node(Writer& writer, const std::string& node, NodeRequest reques
   return true;
 }
 
+bool has_node(Writer& writer, const std::string& node) {
+  return Statement(writer.connection(), "SELECT 1 FROM node WHERE id=?1").bind(std::string_view(node)).step();
+}
+
 bool forget_node(Writer& writer, const NodeLocks& locks, const std::string& node,
                  std::optional<std::uint64_t> seen_renewals) {
   auto& connection = writer.connection();

@@ -29,6 +29,7 @@ bool replace_queue(Writer& writer, std::string_view name, std::uint32_t by);
 void join_node(Writer& writer, const std::string& node, const std::string& facts);
 bool renew_node(Writer& writer, const std::string& node);
 bool request_of_node(Writer& writer, const std::string& node, NodeRequest request);
+bool has_node(Writer& writer, const std::string& node);
 /// False: it has renewed since.
 bool forget_node(Writer& writer, const NodeLocks& locks, const std::string& node,
                  std::optional<std::uint64_t> seen_renewals);

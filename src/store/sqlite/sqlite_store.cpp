@@ -238,8 +238,10 @@ bool SqliteStore::request(const std::string& node, NodeRequest request) {
 
 void SqliteStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
   check_node(node);
+  write([&](Writer& writer) { return forget_node(writer, node_locks_, node, seen_renewals); });
+  // Only when that is durable: a node with a row and without a file looks dead. And not beside a join.
   write([&](Writer& writer) {
-    if (forget_node(writer, node_locks_, node, seen_renewals)) node_locks_.drop(node);
+    if (!has_node(writer, node)) node_locks_.drop(node);
     return true;
   });
 }
