@@ -1,6 +1,7 @@
 // What a full server, a large delta and a clock that goes back do; and other programs that push.
 
 #include <future>
+#include <set>
 
 #include "domain/entry.h"
 #include "store/redis/keys.h"
@@ -176,6 +177,35 @@ TEST_F(RedisStoreTest, a_large_delta_is_one_step) {
   EXPECT_TRUE(bodies(store, shard).empty());
   EXPECT_EQ(store.load(std::span(&shard, 1)).at(0).states.size(), 20'000u);
   EXPECT_EQ(store.dead(shard.queue, 0, 100).size(), 5u);
+}
+
+TEST_F(RedisStoreTest, a_page_of_the_dead_costs_about_what_it_holds) {
+  RedisStore store(server().location());
+  const auto queue = store.define("orders", 16).number;
+  std::set<std::uint64_t> nos;
+  for (std::uint32_t index = 0; index < 15; ++index) {
+    for (std::uint64_t count = 1; count <= (index == 3 ? 100 : 10); ++count) {
+      server().run({"XADD", shard_key({queue, index}, "dead"), std::to_string(count) + "-1", "a", "7", "b",
+                    std::string(10'000, 'x')});
+      nos.insert(dead_no(count, index));
+    }
+  }
+  const auto sent = [&] {
+    const auto info = server().run({"INFO", "stats"}).text;
+    return std::stoull(std::string(server_fact(info, "total_net_output_bytes")));
+  };
+  const auto before = sent();
+  std::vector<std::uint64_t> listed = {0};
+  for (std::vector<DeadRow> page(20); page.size() == 20;) {
+    page = store.dead(queue, listed.back(), 20);
+    for (const auto& row : page) listed.push_back(row.no);
+  }
+  EXPECT_TRUE(std::equal(listed.begin() + 1, listed.end(), nos.begin(), nos.end()));
+  EXPECT_LT(sent() - before, 3 * nos.size() * 10'000);
+  const auto one = sent();
+  EXPECT_EQ(store.dead(queue, dead_no(5, 3) - 1, 1).at(0).no, dead_no(5, 3));
+  EXPECT_LT(sent() - one, 20'000U);
+  EXPECT_EQ(store.dead(queue, dead_no(10, 15) - 1, 1).at(0).no, dead_no(11, 3)) << "it is not there";
 }
 
 TEST_F(RedisStoreTest, a_clock_that_went_back_does_not_use_up_the_numbers_of_a_millisecond) {

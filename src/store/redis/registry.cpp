@@ -9,6 +9,7 @@
 #include "store/limits.h"
 #include "store/redis/examine.h"
 #include "store/redis/keys.h"
+#include "store/redis/read_size.h"
 #include "store/redis/redis_store.h"
 #include "store/redis/scripts.h"
 
@@ -58,6 +59,16 @@ QueueDefinition definition_of(std::string_view name, const Reply& reply) {
                         .shards = static_cast<std::uint32_t>(reply.at(1).number())};
   set_flags(queue, reply.at(2).text);
   return queue;
+}
+
+DeadRow dead_row(ShardId shard, const Reply& entry) {
+  const auto& id = entry.at(0).text;
+  const Reply count{.type = Reply::Type::text, .text = id.substr(0, id.find('-'))};
+  const auto& fields = entry.at(1);
+  return {.shard = shard,
+          .no = dead_no(count.number(), shard.index),
+          .at = Time{Duration{std::stoll(fields.at(1).text)}},
+          .bytes = fields.at(3).text};
 }
 
 }  // namespace
@@ -300,36 +311,67 @@ void RedisStore::release(std::span<const std::pair<ShardId, Lease>> leases) {
 
 // ----------------------------------------------------------------------------------------------- the dead
 
+// The rows of all shards stand in one order: so each is asked for its share of a page, and again while what
+// it has not told may come before the end of it.
 std::vector<DeadRow> RedisStore::dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) {
   const auto list = queues();
   const auto found = std::find_if(list.queues.begin(), list.queues.end(),
                                   [&](const auto& known) { return known.number == queue; });
   if (found == list.queues.end() || max_rows == 0) return {};
-  std::map<Slot, CommandText> commands;
-  for (std::uint32_t index = 0; index < found->shards; ++index) {
-    const ShardId shard{queue, index};
-    const auto first = dead_count(after) + (index > dead_index(after) ? 0 : 1);
-    commands[slots_.slot_of(shard)].add("XRANGE", shard_key(shard, "dead"), std::to_string(first), "+",
-                                        "COUNT", max_rows);
-  }
-  const auto replies = pipeline_.ask("list the dead", std::move(commands));
-  std::map<Slot, std::size_t> next;
   std::vector<DeadRow> rows;
-  for (std::uint32_t index = 0; index < found->shards; ++index) {
-    const auto slot = slots_.slot_of(ShardId{queue, index});
-    for (const auto& entry : replies.at(slot)[next[slot]++].items) {
-      const auto& id = entry.at(0).text;
-      const Reply count{.type = Reply::Type::text, .text = id.substr(0, id.find('-'))};
-      const auto& fields = entry.at(1);
-      rows.push_back({.shard = {queue, index},
-                      .no = dead_no(count.number(), index),
-                      .at = Time{Duration{std::stoll(fields.at(1).text)}},
-                      .bytes = fields.at(3).text});
-    }
+  if (max_rows == 1 && dead_index(after + 1) < found->shards) {  // who has seen a number wants that one
+    const ShardId shard{queue, dead_index(after + 1)};
+    const auto id = std::to_string(dead_count(after + 1)) + "-1";
+    CommandText command;
+    command.add("XRANGE", shard_key(shard, "dead"), id, id);
+    const auto reply = pipeline_.ask("list the dead", slots_.slot_of(shard), std::move(command)).at(0);
+    for (const auto& entry : reply.items) rows.push_back(dead_row(shard, entry));
+    if (!rows.empty()) return rows;
   }
-  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.no < b.no; });
-  if (rows.size() > max_rows) rows.resize(max_rows);
-  return rows;
+  struct Place {
+    ShardId shard;
+    std::uint64_t first = 0;  // count of the next one
+    std::uint64_t told = 0;   // all up to this number
+    bool at_end = false;
+  };
+  std::vector<Place> places;
+  for (std::uint32_t index = 0; index < found->shards; ++index) {
+    places.push_back({.shard = {queue, index},
+                      .first = dead_count(after) + (index > dead_index(after) ? 0 : 1),
+                      .told = after});
+  }
+  for (ReadSize size;;) {
+    std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.no < b.no; });
+    if (rows.size() > max_rows) rows.resize(max_rows);
+    const auto last = rows.size() < max_rows ? ~std::uint64_t{0} : rows.back().no;
+    std::vector<Place*> open;
+    for (auto& place : places) {
+      if (!place.at_end && place.told < last) open.push_back(&place);
+    }
+    if (open.empty()) return rows;
+    const auto share = std::min(size.rows(), max_rows) / open.size() + 1;
+    std::map<Slot, CommandText> commands;
+    for (const auto* place : open) {
+      commands[slots_.slot_of(place->shard)].add("XRANGE", shard_key(place->shard, "dead"),
+                                                 std::to_string(place->first), "+", "COUNT", share);
+    }
+    const auto replies = pipeline_.ask("list the dead", std::move(commands));
+    std::map<Slot, std::size_t> next;
+    std::size_t count = 0, bytes = 0;
+    for (auto* place : open) {
+      const auto slot = slots_.slot_of(place->shard);
+      const auto& items = replies.at(slot)[next[slot]++].items;
+      place->at_end = items.size() < share;
+      for (const auto& entry : items) {
+        const auto& row = rows.emplace_back(dead_row(place->shard, entry));
+        place->told = row.no;
+        place->first = dead_count(row.no) + 1;
+        bytes += row.bytes.size();
+      }
+      count += items.size();
+    }
+    size.passed(count, bytes);
+  }
 }
 
 std::size_t RedisStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
