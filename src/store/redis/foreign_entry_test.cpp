@@ -23,7 +23,7 @@ class RedisForeignEntry : public RedisStoreTest {
 
   Texts read(LogReader& log) {
     Texts texts;
-    for (int page = 0; page < 100; ++page) {
+    for (int page = 0; page < 200; ++page) {
       const auto chunk = log.read(10);
       for (const auto& row : chunk.rows) {
         EXPECT_GT(row.seq, last_);
@@ -113,6 +113,17 @@ TEST_F(RedisForeignEntry, a_log_whose_numbers_are_used_up_takes_pushes_again) {
   EXPECT_EQ(read(*log), Texts{"last"});
   push("taken");
   EXPECT_EQ(read(*log), Texts{"taken"});
+}
+
+TEST_F(RedisForeignEntry, the_last_number_of_all_may_end_a_page_of_odd_ones) {
+  const auto grant = own(store_, shard_);
+  const auto log = reader(grant.lease);
+  const std::string last = "18446744073709551615";
+  for (int i = 1; i < 1000; ++i) xadd(last + "-" + std::to_string(i), {"e", "odd"});
+  xadd(last + "-" + last, {"e", "last"});
+  const auto texts = read(*log);
+  ASSERT_EQ(texts.size(), 1000u);
+  EXPECT_EQ(texts.back(), "last");
 }
 
 TEST_F(RedisForeignEntry, a_number_too_many_for_a_millisecond_comes_to_the_end) {

@@ -292,7 +292,9 @@ while true do
       kept = math.max(kept, ms)
     end
   end
-  if #page < 1000 then break end  -- behind the highest id of all nothing can be asked for
+  if #page < 1000 or page[1000][1] == '18446744073709551615-18446744073709551615' then
+    break  -- behind the highest id of all nothing can be asked for
+  end
   at = '(' .. page[#page][1]
 end
 if #odd == 0 then return 0 end
