@@ -12,6 +12,7 @@
 #include "base/time_text.h"
 #include "client/client_impl.h"
 #include "domain/shard_id.h"
+#include "store/limits.h"
 
 namespace ordo {
 namespace {
@@ -55,6 +56,20 @@ std::optional<ErrorKind> kind_of(const std::exception_ptr& error) {
     return thrown.kind();
   }
 }
+
+/// The shards that have taken their part of an append that others refused.
+std::vector<store::ShardId> taken_by(const std::exception_ptr& error) {
+  if (!error) return {};
+  try {
+    std::rethrow_exception(error);
+  } catch (const store::PartlyRefused& thrown) {
+    return thrown.taken();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+const std::string& key_of(const NewJob& job) { return job.key.empty() ? job.id : job.key; }
 
 /// Nothing: it was found.
 std::optional<ErrorKind> look_for(StoreHandle& handle, const std::string& queue,
@@ -132,7 +147,7 @@ void Client::Impl::submit(const PushPtr& push, const store::QueueDefinition& def
     domain::Entry entry;
     entry.id = job.id;
     entry.kind = job.kind.empty() ? std::string_view(push->queue) : job.kind;
-    entry.key = job.key.empty() ? std::string_view(job.id) : job.key;
+    entry.key = key_of(job);
     entry.score = job.score;
     entry.run_at = job.run_at;
     entry.options = {job.priority, job.timeout};
@@ -140,21 +155,30 @@ void Client::Impl::submit(const PushPtr& push, const store::QueueDefinition& def
     entries.push_back(
         {{definition.number, domain::shard_of(entry.key, definition.shards)}, domain::encode(entry)});
   }
-  handle_->store_to_append().append(
-      std::move(entries),
-      [this, push, number = definition.number](std::exception_ptr error) { ended(push, number, error); });
+  handle_->store_to_append().append(std::move(entries), [this, push, number = definition.number,
+                                                         shards =
+                                                             definition.shards](std::exception_ptr error) {
+    if (const auto taken = taken_by(error); !taken.empty()) {
+      push->is_partly_stored = true;
+      std::erase_if(push->jobs, [&](const NewJob& job) {
+        return std::ranges::count(taken, domain::shard_of(key_of(job), shards), &store::ShardId::index) > 0;
+      });
+    }
+    ended(push, number, error);
+  });
 }
 
 // A queue that is resharded, or was removed, refuses: then it is looked for again, by a thread of its own.
 void Client::Impl::ended(const PushPtr& push, std::uint32_t number, std::exception_ptr error) {
-  const bool is_refused = kind_of(error) == ErrorKind::invalid_argument;
+  const bool is_partly = !taken_by(error).empty();
+  const bool is_refused = is_partly || kind_of(error) == ErrorKind::invalid_argument;
   if (!is_refused) push->done(error);
   std::unique_lock lock(mutex_);
   auto& route = routes_.at(push->queue);
   --route.under_way;
   if (is_refused) {
     push->refused_by = number;
-    push->refusal = error;
+    if (is_partly || !push->is_partly_stored) push->refusal = error;
     if (!push->since) push->since = handle_->clock().steady();
     route.refused.emplace(push->ticket, push);
     try {

@@ -34,12 +34,13 @@ class Client::Impl {
   /// One call's jobs on their way. They are kept until they are stored: a queue may have got other shards.
   struct Push {
     std::string queue;
-    std::vector<NewJob> jobs;  ///< checked and named
+    std::vector<NewJob> jobs;  ///< checked and named; without those that are stored
     std::size_t bytes = 0;
     std::function<void(std::exception_ptr)> done{};
     std::uint64_t ticket = 0;         ///< its place among the pushes of this client
     std::uint32_t refused_by = 0;     ///< the number of the queue that took it last, in vain
     std::exception_ptr refusal{};     ///< why
+    bool is_partly_stored = false;    ///< which is then said by `refusal`
     std::optional<Duration> since{};  ///< steady; the first time
   };
   using PushPtr = std::shared_ptr<Push>;

@@ -10,6 +10,7 @@
 #include <ordo/error.hpp>
 
 #include "client/client_impl.h"
+#include "store/limits.h"
 #include "store/memory/memory_store.h"
 #include "store/test_log.h"
 
@@ -147,6 +148,49 @@ TEST_F(ClosedQueue, that_nobody_knows_any_more_refuses) {
   store_->remove("mails");
   EXPECT_THROW(client_.push("mails", jobs), Error);
   EXPECT_THROW(client_.push("mails", jobs), Error);
+}
+
+// As a Redis Cluster may: a shard of another slot is there still.
+class HalfClosedStore final : public store::memory::MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+
+  void append(std::vector<store::NewEntry> entries, store::Completion done) override {
+    if (!std::exchange(refuses_a_part, false))
+      return MemoryStore::append(std::move(entries), std::move(done));
+    std::erase_if(entries, [](const auto& entry) { return entry.shard.index != 0; });
+    MemoryStore::append(std::move(entries), [](auto) {});
+    const auto queue = queues().find("orders")->number;
+    replace("orders", define("orders>", 1).number);
+    done(std::make_exception_ptr(store::PartlyRefused({{queue, 0}})));
+  }
+
+  bool replace(std::string_view name, std::uint32_t by) override {
+    const auto queue = queues().find(name)->number;
+    const store::ShardId old{queue, 0};
+    const auto chunk = store::read_log(*this, std::span(&old, 1));
+    for (const auto& row : chunk.rows) copied.emplace_back(chunk.body(row));
+    close(name);
+    return MemoryStore::replace(name, by);
+  }
+
+  bool refuses_a_part = true;
+  std::vector<std::string> copied;
+};
+
+TEST(HalfClosedQueue, what_is_stored_is_not_pushed_again) {
+  MovedClock clock;
+  const auto store = std::make_shared<HalfClosedStore>(clock);
+  store->define("orders", 2);
+  Ends ends;
+  Client::Impl client(std::make_shared<StoreHandle>(Config{}, clock, store));
+  std::vector<NewJob> jobs(20);
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].id = std::to_string(i);
+  client.push_async("orders", std::move(jobs), ends.of("a"));
+  EXPECT_EQ(ends.wait(1), Names{"a"});
+  const store::ShardId shard{store->queues().find("orders")->number, 0};
+  EXPECT_GT(store->copied.size(), 0U);
+  EXPECT_EQ(store->copied.size() + store::read_log(*store, std::span(&shard, 1)).rows.size(), 20U);
 }
 
 TEST(ClosedQueueAtTheEnd, pushes_that_still_wait_fail) {

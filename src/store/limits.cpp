@@ -23,6 +23,12 @@ Error unknown_shard(std::uint32_t queue, std::uint32_t index) {
                    ": there is no such queue (was it removed or resharded?); read the queues again");
 }
 
+PartlyRefused::PartlyRefused(std::vector<domain::ShardId> taken)
+    : Error(ErrorKind::unavailable, "cannot append to all shards of queue number " +
+                                        std::to_string(taken.at(0).queue) +
+                                        ": it was removed or resharded meanwhile; a part is stored"),
+      taken_(std::move(taken)) {}
+
 Error closed_queue(std::uint32_t queue) {
   return Error(ErrorKind::invalid_argument, "cannot change the dead of queue number " +
                                                 std::to_string(queue) +

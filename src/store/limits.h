@@ -3,8 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include <ordo/error.hpp>
+
+#include "domain/shard_id.h"
 
 namespace ordo::store {
 
@@ -24,6 +27,18 @@ void check_definition(std::string_view name, std::uint32_t shards);
 /// Error{invalid_argument}: an entry names a shard of a queue that does not exist (or not any more), or is
 /// closed.
 Error unknown_shard(std::uint32_t queue, std::uint32_t index);
+
+/// Error{unavailable}: shards have taken their entries of an append, and others refuse as unknown_shard()
+/// says.
+class PartlyRefused final : public Error {
+ public:
+  explicit PartlyRefused(std::vector<domain::ShardId> taken);
+
+  const std::vector<domain::ShardId>& taken() const noexcept { return taken_; }
+
+ private:
+  std::vector<domain::ShardId> taken_;
+};
 
 /// Error{invalid_argument}: the dead of a closed queue are to be changed.
 Error closed_queue(std::uint32_t queue);

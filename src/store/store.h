@@ -253,7 +253,8 @@ class Store {
   /// Appends all or nothing (Redis Cluster: shard by shard), in the order given; `done` runs on the store's
   /// own thread (memory: the caller's) once they are durable. Wakes all who wait. Entries of one call become
   /// visible together. `done` must not block. Completes with Error{invalid_argument} when a shard's queue
-  /// does not exist (removed) or is closed, or above 256 MiB.
+  /// does not exist (removed) or is closed, or above 256 MiB; in a Redis Cluster with PartlyRefused
+  /// (limits.h) when others have taken theirs.
   virtual void append(std::vector<NewEntry> entries, Completion done) = 0;
 
   virtual std::unique_ptr<LogReader> open_log() = 0;

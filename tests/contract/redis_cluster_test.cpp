@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "store/limits.h"
 #include "store/open.h"
 #include "store/redis/keys.h"
 #include "store/redis/store_test_calls.h"
@@ -344,6 +345,22 @@ TEST_F(RedisCluster, a_commit_on_three_masters_of_which_one_is_cut_off_counts_on
     failure_of([&] { cut.get(); });
   }
   EXPECT_EQ(store.dead(shards[0].queue, 0, 1000).size(), 60u);
+}
+
+TEST_F(RedisCluster, an_append_that_is_refused_by_half_says_which_shards_took_their_part) {
+  RedisStore store(cluster().location());
+  const auto shards = one_on_each(store);
+  cluster().server(1).run({"DEL", shard_key(shards[1], "log")});
+  std::vector<NewEntry> entries(6);
+  for (std::size_t i = 0; i < entries.size(); ++i) entries[i] = {.shard = shards[i % 3], .bytes = "a"};
+  std::vector<ShardId> taken;
+  try {
+    append_and_wait(store, entries);
+  } catch (const PartlyRefused& error) {
+    taken = error.taken();
+  }
+  EXPECT_THAT(taken, testing::UnorderedElementsAre(shards[0], shards[2]));
+  EXPECT_EQ(bodies(store, shards[2]), (Texts{"a", "a"}));
 }
 
 TEST_F(RedisCluster, signals_do_not_end_a_wait_for_several_masters) {

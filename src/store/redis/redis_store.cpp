@@ -130,7 +130,20 @@ void RedisStore::append(std::vector<NewEntry> entries, Completion done) {
 
   std::map<Slot, std::vector<LogPart>> by_slot;
   for (auto& part : by_log(entries)) by_slot[slots_.slot_of(part.shard)].push_back(std::move(part));
-  const auto all = std::make_shared<AllDone>(by_slot.size(), std::move(done));
+  struct Ends {
+    std::vector<ShardId> taken;
+    std::optional<ShardId> missing;
+  };
+  const auto ends = std::make_shared<Ends>();
+  const auto all =
+      std::make_shared<AllDone>(by_slot.size(), [ends, done = std::move(done)](std::exception_ptr error) {
+        if (error == nullptr && ends->missing) {
+          error = ends->taken.empty()
+                      ? std::make_exception_ptr(unknown_shard(ends->missing->queue, ends->missing->index))
+                      : std::make_exception_ptr(PartlyRefused(std::move(ends->taken)));
+        }
+        done(std::move(error));
+      });
   for (const auto& [slot, parts] : by_slot) {
     CommandText commands;
     std::size_t words = parts.size();
@@ -143,10 +156,12 @@ void RedisStore::append(std::vector<NewEntry> entries, Completion done) {
       commands.word(part.bodies.size());
       for (const auto* body : part.bodies) commands.word(std::string_view(*body));
     }
-    auto finish = [all, shards = std::move(shards)](std::vector<Reply> replies, std::exception_ptr error) {
+    auto finish = [all, ends, shards = std::move(shards)](std::vector<Reply> replies,
+                                                          std::exception_ptr error) {
       if (error == nullptr && replies[0].integer > 0) {
-        const auto missing = shards[static_cast<std::size_t>(replies[0].integer - 1)];
-        error = std::make_exception_ptr(unknown_shard(missing.queue, missing.index));
+        ends->missing = shards[static_cast<std::size_t>(replies[0].integer - 1)];
+      } else if (error == nullptr) {
+        ends->taken.insert(ends->taken.end(), shards.begin(), shards.end());
       }
       all->one(std::move(error));
     };
