@@ -6,21 +6,14 @@
 #include "base/assert.h"
 #include "base/saturate.h"
 #include "base/time_text.h"
+#include "domain/error_text.h"
 #include "domain/retry.h"
 #include "domain/shard.h"
 
 namespace ordo::domain {
 namespace {
 
-constexpr std::size_t kErrorLimit = 16 * 1024;
 constexpr std::size_t kPassedOver = 256;  // jobs that a batch cannot take, before it starts without more
-
-// The longest head of `text` within `limit` bytes that does not cut a UTF-8 character.
-std::string_view cut(std::string_view text, std::size_t limit) {
-  if (text.size() <= limit) return text;
-  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;
-  return text.substr(0, limit);
-}
 
 }  // namespace
 
@@ -242,7 +235,7 @@ void Shard::fail(Job& job, const Active& active, const JobEnd& end, Time now) {
     return;
   }
   extra.error_kind = failure;
-  extra.error = cut(verdict.error, kErrorLimit);
+  extra.error = cut(verdict.error);
   job.run_at = verdict.retry_at;
   if (verdict.priority) extra.options.priority = verdict.priority;
   if (verdict.timeout) extra.options.timeout = verdict.timeout;
@@ -281,7 +274,7 @@ void Shard::die(Job& job, FailureKind kind, const std::string& error, Time now) 
   extra.retry_count = -1;
   if (kind == FailureKind::crash) extra.crashes = 0;
   extra.error_kind = kind;
-  extra.error = cut(error, kErrorLimit);
+  extra.error = cut(error);
   job.run_at = now;
   go_back(job, now, strict());
 }
@@ -298,7 +291,7 @@ void Shard::bury(const Job& job, const Piece& dying, FailureKind kind, const std
                    extra.retry_count,
                    extra.crashes,
                    kind,
-                   std::string(cut(error, kErrorLimit))};
+                   std::string(cut(error))};
   JobView view{
       options_.name, dead.kind,        dead.key,     dead.id,   JobStatus::dead, {{dead.payload, dead.score}},
       now,           dead.retry_count, dead.crashes, dead.error};

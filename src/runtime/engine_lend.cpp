@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "domain/error_text.h"
 #include "runtime/engine.h"
 
 namespace ordo::runtime {
@@ -12,6 +13,7 @@ constexpr Duration kLendAfter = std::chrono::milliseconds{100};  // that jobs wa
 constexpr Duration kDeclined = std::chrono::seconds{2};  // so long a node that had no room is not asked
 constexpr Duration kListed = std::chrono::seconds{10};   // by then a run that was lent is listed
 constexpr Duration kTellAgain = std::chrono::milliseconds{100};
+constexpr std::size_t kToldText = 16U << 20;  // of all jobs of a run, that every store takes in one entry
 
 }  // namespace
 
@@ -355,7 +357,11 @@ void Engine::stop_borrowed(const domain::LentName& name, StopReason reason) {
 
 void Engine::tell_end(Borrowed& borrowed, std::vector<Outcome> outcomes, bool declined) {
   domain::LentEnd end{borrowed.run.name, declined, {}};
-  for (auto& outcome : outcomes) end.ends.push_back({std::move(outcome), random_.unit()});
+  for (auto& outcome : outcomes) {
+    const auto limit = std::min(domain::kMaxErrorText, kToldText / outcomes.size());
+    outcome.text.resize(domain::cut(outcome.text, limit).size());
+    end.ends.push_back({std::move(outcome), random_.unit()});
+  }
   const auto bytes = domain::encode(end);
   domain::Entry entry;
   entry.type = domain::EntryType::ended;

@@ -249,6 +249,22 @@ TEST_F(EngineBorrow, a_suspect_runs_alone) {
   EXPECT_GT(bench->engine->rooms().at(0).threads, 0u);
 }
 
+TEST_F(EngineBorrow, the_end_of_a_run_fits_into_an_entry) {
+  claim_first();
+  bench->claim([](domain::ShardId id) { return id.index == 0; });
+  bench->tick();
+  bench->run_one();
+  auto run = run_of(Risk::normal, 1);
+  run.jobs.resize(2000, run.jobs[0]);
+  meet({run});
+  bench->run_one(Outcome::fail(std::string(16U << 10, 'e')));
+  bench->tick();
+  bench->tick();
+  ASSERT_TRUE(told(1));
+  EXPECT_EQ(told(1)->ends.size(), 2000u);
+  EXPECT_EQ(told(1)->ends.at(0).outcome.text.size(), (16U << 20) / 2000);
+}
+
 class EngineStop : public EngineLend {
  protected:
   EngineStop() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/start_thread.h"
+#include "domain/error_text.h"
 
 namespace ordo::runtime {
 namespace {
@@ -214,6 +215,7 @@ std::vector<Outcome> perform_batch(const Performer& perform, Worker& worker, Bat
       outcome.text += " (and the worker's dump_error failed)";
     }
   }
+  for (auto& outcome : outcomes) outcome.text.resize(domain::cut(outcome.text).size());
   return outcomes;
 }
 

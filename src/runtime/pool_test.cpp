@@ -88,6 +88,20 @@ TEST_F(PoolTest, a_run_is_started_or_taken_back_never_both) {
   EXPECT_EQ(std::set(ran.begin(), ran.end()).size(), ran.size()) << "a run was executed twice";
 }
 
+TEST(PerformBatch, keeps_of_an_error_what_is_stored) {
+  class Wordy final : public Worker {
+   public:
+    void perform(Batch& batch) override {
+      batch.fail(0, std::string(12U << 20, 'e'));
+      throw std::runtime_error(std::string(12U << 20, 'e'));
+    }
+  } worker;
+  Batch batch("orders", "orders", std::vector<BatchJob>(2), Duration{}, 0, {});
+  const auto outcomes = perform_batch([](Worker& each, Batch& all) { each.perform(all); }, worker, batch);
+  EXPECT_EQ(outcomes.at(0).text.size(), 16U << 10);
+  EXPECT_EQ(outcomes.at(1).text.size(), 16U << 10);
+}
+
 TEST_F(PoolTest, what_waits_behind_long_runs_is_taken_back_and_no_more_is_wanted) {
   Pool pool(2, inbox_, system_clock(), perform_);
   std::vector<std::size_t> room;
