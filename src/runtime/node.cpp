@@ -84,16 +84,18 @@ void Node::build_engine() {
   };
   hooks.events = [this](auto events) { publish(std::move(events)); };
   hooks.died = [this](const std::string& queue, std::vector<JobView> dead) {
-    notifier_.post([this, queue, dead = std::move(dead)]() mutable {
-      const auto worker = plan_.workers.find({queue, dead.front().kind});
-      const bool has_worker = worker != plan_.workers.end();
+    for (const auto& job : dead) {
+      plan_.log(LogLevel::error,
+                fmt::format("job '{}' of queue '{}' has died: {}", job.id, queue,
+                            job.error.substr(0, std::min(job.error.find('\n'), kShownError))));
+    }
+    const auto worker = plan_.workers.find({queue, dead.front().kind});
+    if (worker == plan_.workers.end()) return;
+    notifier_.post(Notifier::Of::deaths, [this, worker = worker->second, dead = std::move(dead)]() mutable {
       for (auto& job : dead) {
-        if (has_worker) call_user([&] { job.error = worker->second->load_error(job.error); });
-        plan_.log(LogLevel::error,
-                  fmt::format("job '{}' of queue '{}' has died: {}", job.id, queue,
-                              job.error.substr(0, std::min(job.error.find('\n'), kShownError))));
+        call_user([&] { job.error = worker->load_error(job.error); });
       }
-      if (has_worker) worker->second->retries_exhausted(dead);
+      worker->retries_exhausted(dead);
     });
   };
   hooks.lost = [this](auto shard, auto lease) {
@@ -386,8 +388,8 @@ void Node::notifier_loop(const std::stop_token& stop) {
     if (const auto dropped = notifier_.take_dropped(); dropped > 0) {
       plan_.log(LogLevel::error,
                 fmt::format("{} events or deaths were told to nobody: a handler took too long, "
-                            "and {} others waited for it",
-                            dropped, Notifier::kRoom));
+                            "and {} events or {} deaths waited for it",
+                            dropped, Notifier::kEvents, Notifier::kDeaths));
     }
     for (const auto& call : calls) {
       call_user(call);
@@ -414,7 +416,7 @@ void Node::poke_keeper() {
 
 void Node::publish(std::vector<Event> events) {
   if (plan_.subscribers.empty()) return;
-  notifier_.post([this, events = std::move(events)] {
+  notifier_.post(Notifier::Of::events, [this, events = std::move(events)] {
     for (const auto& event : events) {
       for (const auto& [filter, handler] : plan_.subscribers) {
         if (filter.admits(event)) call_user([&] { handler(event); });

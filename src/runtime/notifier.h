@@ -14,13 +14,18 @@ namespace ordo::runtime {
 /// block: behind code that does not return, calls are dropped, and counted.
 class Notifier {
  public:
-  void post(std::function<void()> call) {
+  /// Each has room of its own: many may die in one moment, and nobody is to miss it for events.
+  enum class Of : std::uint8_t { events, deaths };
+
+  void post(Of what, std::function<void()> call) {
     {
       const std::lock_guard lock(mutex_);
-      if (closed_ || calls_.size() >= kRoom) {
+      auto& waiting = what == Of::events ? events_ : deaths_;
+      if (closed_ || waiting >= (what == Of::events ? kEvents : kDeaths)) {
         ++dropped_;
         return;
       }
+      ++waiting;
       calls_.push_back(std::move(call));
     }
     changed_.notify_one();
@@ -30,6 +35,7 @@ class Notifier {
   std::vector<std::function<void()>> wait(std::stop_token stop) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, stop, [&] { return !calls_.empty(); });
+    events_ = deaths_ = 0;
     return std::exchange(calls_, {});
   }
 
@@ -46,12 +52,13 @@ class Notifier {
     return std::exchange(dropped_, 0) + std::exchange(calls_, {}).size();
   }
 
-  static constexpr std::size_t kRoom = 10'000;
+  static constexpr std::size_t kEvents = 10'000, kDeaths = 1'000'000;
 
  private:
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::vector<std::function<void()>> calls_;
+  std::size_t events_ = 0, deaths_ = 0;  // of these
   std::uint64_t dropped_ = 0;
   bool closed_ = false;
 };

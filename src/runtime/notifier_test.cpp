@@ -8,13 +8,23 @@ namespace {
 TEST(Notifier, code_that_does_not_return_costs_calls_and_no_memory) {
   Notifier notifier;
   std::size_t made = 0;
-  for (std::size_t i = 0; i < Notifier::kRoom + 5; ++i) notifier.post([&] { ++made; });
+  for (std::size_t i = 0; i < Notifier::kEvents + 5; ++i) {
+    notifier.post(Notifier::Of::events, [&] { ++made; });
+  }
   for (const auto& call : notifier.wait({})) call();
-  EXPECT_EQ(made, Notifier::kRoom);
+  EXPECT_EQ(made, Notifier::kEvents);
   EXPECT_EQ(notifier.take_dropped(), 5U);
   EXPECT_EQ(notifier.take_dropped(), 0U);
-  notifier.post([&] { ++made; });
+  notifier.post(Notifier::Of::events, [&] { ++made; });
   EXPECT_EQ(notifier.wait({}).size(), 1U);
+}
+
+TEST(Notifier, many_that_die_in_one_moment_are_all_told_of) {
+  Notifier notifier;
+  for (std::size_t i = 0; i < Notifier::kEvents; ++i) notifier.post(Notifier::Of::events, [] {});
+  for (std::size_t i = 0; i < Notifier::kDeaths + 5; ++i) notifier.post(Notifier::Of::deaths, [] {});
+  EXPECT_EQ(notifier.wait({}).size(), Notifier::kEvents + Notifier::kDeaths);
+  EXPECT_EQ(notifier.take_dropped(), 5U);
 }
 
 }  // namespace
