@@ -44,7 +44,7 @@ struct LogRow {
   Seq seq = 0;
   ShardId shard;
   Time at{};
-  std::uint32_t offset = 0;  ///< into LogChunk::bytes
+  std::uint64_t offset = 0;  ///< into LogChunk::bytes, of which there may be over 4 GiB
   std::uint32_t size = 0;
   bool set_aside = false;  ///< as Delta says
   /// The chunk ends inside this row's append. Its rest is what is read of the shard next; until then nothing
@@ -72,7 +72,8 @@ struct LogChunk {
 
   /// Appends an entry; where its body stands is filled in.
   void add(LogRow row, std::string_view body) {
-    row.offset = static_cast<std::uint32_t>(bytes.size());
+    static_assert(sizeof row.offset >= sizeof bytes.size());
+    row.offset = bytes.size();
     row.size = static_cast<std::uint32_t>(body.size());
     rows.push_back(row);
     bytes.append(body);
