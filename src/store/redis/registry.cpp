@@ -370,7 +370,7 @@ std::vector<DeadRow> RedisStore::dead(std::uint32_t queue, std::uint64_t after, 
       }
       count += items.size();
     }
-    size.passed(count, bytes);
+    size.passed(count, bytes, false);
   }
 }
 
