@@ -323,6 +323,33 @@ std::string payload_from_json(std::string_view json_text) {
   return *std::move(bytes);
 }
 
+void append_name(std::string& out, std::string_view bytes) {
+  if (is_utf8(bytes) && !bytes.starts_with("{\"$base64\":\"")) {
+    append_json_string(out, bytes);
+    return;
+  }
+  out += "{\"$base64\":\"";
+  append_base64(out, bytes);
+  out += "\"}";
+}
+
+std::string name_json(std::string_view bytes) {
+  std::string out;
+  append_name(out, bytes);
+  return out;
+}
+
+std::string name_from_json(std::string_view json_text) {
+  std::string json;
+  if (append_minified(json, json_text)) {
+    if (json.starts_with('"')) return json_unquote(json);
+    if (const auto quoted = base64_form(json); !quoted.empty()) {
+      if (auto bytes = decode_base64(json_unquote(quoted))) return *std::move(bytes);
+    }
+  }
+  throw Error(ErrorKind::invalid_argument, "it is neither text in quotes nor {\"$base64\":\"…\"}");
+}
+
 void append_json_string(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   out += '"';

@@ -29,6 +29,13 @@ void append_payload(std::string& out, std::string_view bytes);
 /// base64.
 std::string payload_from_json(std::string_view json_text);
 
+/// An id, a key or a kind: a JSON string, or {"$base64":"…"} for bytes that are not UTF-8 (and for text that
+/// looks so), so that no two are shown alike.
+void append_name(std::string& out, std::string_view bytes);
+std::string name_json(std::string_view bytes);
+/// Such a name's bytes. Throws Error{invalid_argument} for JSON that is neither form.
+std::string name_from_json(std::string_view json_text);
+
 /// `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string json_string(std::string_view text);
 void append_json_string(std::string& out, std::string_view text);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -190,6 +191,21 @@ TEST(JsonString, quotes_and_unquotes) {
   }
   EXPECT_EQ(json_string("a\xff\xfe z"), "\"a\xEF\xBF\xBD\xEF\xBF\xBD z\"");
   EXPECT_EQ(json_string("\xe2\x82"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");
+}
+
+TEST(Name, no_two_are_shown_alike_and_each_is_read_back) {
+  EXPECT_EQ(name_json("42\n"), R"("42\n")");
+  EXPECT_EQ(name_json("\xff"), R"({"$base64":"/w=="})");
+  std::set<std::string> shown;
+  const std::vector<std::string> names = {"",    "\xff", "\xfe", "\xEF\xBF\xBD", R"({"$base64":"/w=="})",
+                                          "/w=="};
+  for (const auto& name : names) {
+    EXPECT_TRUE(shown.insert(name_json(name)).second) << name;
+    EXPECT_EQ(name_from_json(name_json(name)), name);
+  }
+  for (const auto* bad : {"1", "{}", R"({"$base64":"?"})", "\"", "{\"$base64\":\""}) {
+    EXPECT_THROW(name_from_json(bad), Error) << bad;
+  }
   EXPECT_EQ(json_unquote(R"("\u00e9\u20ac\ud83d\ude00\b\f\/\"")"), "é€😀\b\f/\"");
 }
 

@@ -101,8 +101,13 @@ std::string dead_table(const std::vector<DeadJob>& jobs) {
 
 /// As `push --ndjson` reads it back.
 void print_export_line(const DeadView& dead) {
-  std::string line = "{\"id\":" + json_string(dead.id) + ",\"key\":" + json_string(dead.key) +
-                     ",\"kind\":" + json_string(dead.kind) + ",\"payload\":";
+  std::string line = "{\"id\":";
+  append_name(line, dead.id);
+  line += ",\"key\":";
+  append_name(line, dead.key);
+  line += ",\"kind\":";
+  append_name(line, dead.kind);
+  line += ",\"payload\":";
   append_payload(line, dead.payload.bytes);
   line += ",\"score\":" + json_number(dead.payload.score) + "}\n";
   print_json(line);

@@ -37,6 +37,12 @@ std::string text_of(std::string_view key, const JsonValue& value) {
   return value.as_string();
 }
 
+/// Text, or {"$base64":"…"}.
+std::string name_of(std::string_view key, const JsonValue& value) {
+  if (value.is_object()) return name_from_json(value.text());
+  return text_of(key, value);
+}
+
 double real_of(std::string_view key, const JsonValue& value) {
   const auto real = value.is_number() ? value.as_double() : std::nullopt;
   if (!real || !std::isfinite(*real)) refuse(fmt::format("\"{}\" needs a finite number", key));
@@ -66,11 +72,11 @@ struct JobKey {
 constexpr JobKey kJobKeys[] = {
     {"id",
      [](NewJob& job, const JsonValue& value) {
-       job.id = text_of("id", value);
+       job.id = name_of("id", value);
        if (job.id.empty()) refuse("\"id\" is empty; leave it out to get a new one");
      }},
-    {"key", [](NewJob& job, const JsonValue& value) { job.key = text_of("key", value); }},
-    {"kind", [](NewJob& job, const JsonValue& value) { job.kind = text_of("kind", value); }},
+    {"key", [](NewJob& job, const JsonValue& value) { job.key = name_of("key", value); }},
+    {"kind", [](NewJob& job, const JsonValue& value) { job.kind = name_of("kind", value); }},
     {"payload", [](NewJob& job, const JsonValue& value) { job.payload = payload_from_json(value.text()); }},
     {"score", [](NewJob& job, const JsonValue& value) { job.score = real_of("score", value); }},
     {"run_at",

@@ -61,7 +61,7 @@ int push_one(Context& context, const PushValues& values) {
   NewJob job = job_of(values);
   const std::string id = context.open_client().push(values.queue, std::move(job));
   if (values.json) {
-    print_json(fmt::format("{{\"pushed\":1,\"id\":{}}}\n", json_string(id)));
+    print_json(fmt::format("{{\"pushed\":1,\"id\":{}}}\n", name_json(id)));
   } else {
     print((is_terminal(STDOUT_FILENO) ? printable(id) : id) + "\n");  // a script reads the id as it is
   }

@@ -19,6 +19,7 @@ class ObjectText {
     return *this;
   }
   ObjectText& text(std::string_view key, std::string_view value) { return raw(key, json_string(value)); }
+  ObjectText& name(std::string_view key, std::string_view bytes) { return raw(key, name_json(bytes)); }
   ObjectText& text_or_null(std::string_view key, std::string_view value) {
     return value.empty() ? raw(key, "null") : text(key, value);
   }
@@ -76,7 +77,7 @@ std::string_view state_word(JobStatus status) {
 
 std::string job_json(const JobView& job) {
   ObjectText object;
-  object.text("queue", job.queue).text("kind", job.kind).text("key", job.key).text("id", job.id);
+  object.text("queue", job.queue).name("kind", job.kind).name("key", job.key).name("id", job.id);
   object.text("state", state_word(job.state));
   object.raw("payloads", array_of(job.payloads, [](std::string& out, const Payload& payload) {
                append_payload(out, payload.bytes);

@@ -24,9 +24,9 @@ void append_integer(std::string& out, Integer value) {
 
 void append_job(std::string& line, const BatchJob& job) {
   line += "{\"id\":";
-  append_json_string(line, job.id);
+  append_name(line, job.id);
   line += ",\"key\":";
-  append_json_string(line, job.key);
+  append_name(line, job.key);
   line += ",\"payloads\":[";
   for (const auto& payload : job.payloads) {
     if (&payload != job.payloads.data()) line += ',';
@@ -81,8 +81,11 @@ Outcome outcome_of(const Value& answer) {
   return not_understood(answer);
 }
 
-/// The job's id as the request line showed it.
-std::string shown_id(const BatchJob& job) { return json_unquote(json_string(job.id)); }
+/// The job's id as the request line showed it; one that is no text is named by its JSON.
+std::string shown_id(const BatchJob& job) {
+  const auto json = name_json(job.id);
+  return json.starts_with('"') ? json_unquote(json) : json;
+}
 
 /// `results` is an object; whatever it does not name fails with `missing`.
 void apply_results(const Value& results, const std::string& missing, Batch& batch, std::size_t first,
@@ -105,7 +108,7 @@ std::size_t append_request(std::string& line, const Batch& batch, std::size_t fi
   line += "{\"queue\":";
   append_json_string(line, batch.queue());
   line += ",\"kind\":";
-  append_json_string(line, batch.kind());
+  append_name(line, batch.kind());
   line += ",\"jobs\":[";
   std::size_t at = first;
   for (; at < batch.jobs().size(); ++at) {

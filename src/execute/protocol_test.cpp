@@ -123,14 +123,13 @@ TEST(Answer, is_for_the_jobs_of_its_line_only) {
 }
 
 TEST(Answer, names_jobs_as_the_request_did) {
-  Batch batch =
-      batch_of({job("\xff"
-                    "1")});
-  EXPECT_EQ(apply_answer("{\"results\":{\"\xEF\xBF\xBD"
-                         "1\":{\"ok\":true}}}",
-                         batch, 0, 1),
-            std::nullopt);
-  EXPECT_EQ(batch.take_outcomes(Outcome::put_back())[0].kind, Outcome::Kind::done);
+  // Two that are no text: what became of one must not be taken for the other's.
+  Batch batch = batch_of({job("\xff"), job("\xfe")});
+  EXPECT_NE(request(batch).find(R"("id":{"$base64":"/w=="},"key":{"$base64":"/w=="})"), std::string::npos);
+  EXPECT_EQ(apply_answer(R"({"results":{"{\"$base64\":\"/w==\"}":{"ok":true}}})", batch, 0, 2), std::nullopt);
+  const auto outcomes = batch.take_outcomes(Outcome::put_back());
+  EXPECT_EQ(outcomes[0].kind, Outcome::Kind::done);
+  EXPECT_EQ(outcomes[1].kind, Outcome::Kind::failed);
 }
 
 }  // namespace
