@@ -104,6 +104,10 @@ if("tidy" IN_LIST ORDO_SUITES)
     add_library(ordo_headers_alone OBJECT ${alone})
     target_include_directories(ordo_headers_alone PRIVATE ${PROJECT_SOURCE_DIR}/include)
     target_link_libraries(ordo_headers_alone PRIVATE ordo_warnings)
+    # As programs of other makes compile them.
+    add_library(ordo_headers_strict OBJECT ${PROJECT_SOURCE_DIR}/tests/headers/strict.cpp)
+    target_include_directories(ordo_headers_strict PRIVATE ${PROJECT_SOURCE_DIR}/include)
+    target_compile_options(ordo_headers_strict PRIVATE -Wall -Wextra -Wpedantic -Werror)
   endif()
 endif()
 

@@ -34,59 +34,60 @@ struct QueueStats {
 };
 
 struct Stats {
-  QueueStats total;  ///< its lag is the maximum; `paused` has no meaning
+  QueueStats total{};  ///< its lag is the maximum; `paused` has no meaning
   std::vector<std::pair<std::string, QueueStats>>
       by_queue;  ///< every queue of config or store, config order first
 };
 
 /// A queue as the store knows it.
 struct QueueView {
-  std::string name;
+  std::string name{};
   std::uint32_t shards = 0;
-  std::string state;  ///< "running", "pausing", "paused", "resharding" (also when that was stopped half-way)
+  std::string
+      state{};  ///< "running", "pausing", "paused", "resharding" (also when that was stopped half-way)
 };
 
 struct NodeView {
-  std::string id;
-  std::string host;
+  std::string id{};
+  std::string host{};
   std::int64_t pid = 0;
   std::uint32_t threads = 0;
-  std::vector<std::string> queues;
+  std::vector<std::string> queues{};
   Time started{};
   std::uint64_t shards = 0;  ///< leases it holds
   bool alive = true;         ///< false: its process is known to have ended
   bool quiet = false;        ///< it takes no more jobs: it was asked to, or stops
   /// The placement groups that are on it, each as its queues in alphabetical order.
-  std::vector<std::vector<std::string>> groups;
+  std::vector<std::vector<std::string>> groups{};
 };
 
 /// Names one job, or all jobs with an id.
 struct JobName {
-  std::string id;
-  std::string kind;  ///< empty: any
-  std::string key;   ///< empty: any, in all shards
+  std::string id{};
+  std::string kind{};  ///< empty: any
+  std::string key{};   ///< empty: any, in all shards
 };
 
 struct JobFilter {
   std::optional<JobStatus> state{};
-  std::string id;  ///< empty: all
-  std::string kind;
-  std::string key;
+  std::string id{};  ///< empty: all
+  std::string kind{};
+  std::string key{};
   std::size_t limit = 1000;
 };
 
 /// A payload in the dead set.
 struct DeadView {
   std::uint64_t no = 0;  ///< names the row; rises with time
-  std::string kind;
-  std::string key;
-  std::string id;
-  Payload payload;
+  std::string kind{};
+  std::string key{};
+  std::string id{};
+  Payload payload{};
   Time died_at{};
   std::int32_t retry_count = -1;
   std::uint32_t crashes = 0;
   FailureKind error_kind = FailureKind::handler;
-  std::string error;
+  std::string error{};
 };
 
 /// Where a reshard stands.

@@ -35,14 +35,14 @@ struct CopyTotals {
 };
 
 struct CopiedQueue {
-  std::string name;
-  CopyTotals from;
-  CopyTotals to;
+  std::string name{};
+  CopyTotals from{};
+  CopyTotals to{};
 };
 
 struct CopyResult {
-  std::vector<CopiedQueue> queues;  ///< in FROM's order
-  std::uint64_t appended = 0;       ///< entries that this call wrote; the rest was there already
+  std::vector<CopiedQueue> queues{};  ///< in FROM's order
+  std::uint64_t appended = 0;         ///< entries that this call wrote; the rest was there already
 
   /// Both stores agree. If not, TO's queues stay paused.
   bool verified() const;

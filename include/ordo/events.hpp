@@ -31,19 +31,19 @@ std::string_view to_string(EventType type);
 /// Something that happened on this node.
 struct Event {
   EventType type = EventType::job_started;
-  std::string queue;  ///< empty for node events
-  std::string kind;
-  std::string id;           ///< of the job; node events: of the node
+  std::string queue{};  ///< empty for node events
+  std::string kind{};
+  std::string id{};         ///< of the job; node events: of the node
   std::uint32_t shard = 0;  ///< of shard_moved
   Time at{};
-  Duration took{};    ///< of the run, for finished, failed and dead
-  std::string error;  ///< for failed and dead
+  Duration took{};      ///< of the run, for finished, failed and dead
+  std::string error{};  ///< for failed and dead
 };
 
 /// Which events a subscriber wants; empty lists: all.
 struct EventFilter {
-  std::vector<EventType> types;
-  std::vector<std::string> queues;
+  std::vector<EventType> types{};
+  std::vector<std::string> queues{};
 
   bool admits(const Event& event) const;
 };

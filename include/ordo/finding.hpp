@@ -13,8 +13,8 @@ struct Finding {
     bad,      ///< jobs can be lost or stand still
   };
   Level level = Level::good;
-  std::string what;    ///< what is so, with its figures
-  std::string advice;  ///< what to do; empty when it is good
+  std::string what{};    ///< what is so, with its figures
+  std::string advice{};  ///< what to do; empty when it is good
 };
 
 }  // namespace ordo

@@ -27,7 +27,7 @@ std::string_view to_string(FailureKind kind);
 
 /// One payload of a job: opaque bytes and the real number that orders it among the job's payloads.
 struct Payload {
-  std::string bytes;
+  std::string bytes{};
   double score = 0;
 
   bool operator==(const Payload&) const = default;
@@ -35,10 +35,10 @@ struct Payload {
 
 /// What a push asks for. Only what is set has an effect; everything has a default.
 struct NewJob {
-  std::string id;                   ///< 1..255 bytes; empty: a new ULID
-  std::string payload;              ///< opaque bytes, at most 1 MiB
-  std::string key;                  ///< what order is kept by, up to 255 bytes; empty: the id
-  std::string kind;                 ///< names the code that runs it, up to 255 bytes; empty: the queue's name
+  std::string id{};                 ///< 1..255 bytes; empty: a new ULID
+  std::string payload{};            ///< opaque bytes, at most 1 MiB
+  std::string key{};                ///< what order is kept by, up to 255 bytes; empty: the id
+  std::string kind{};               ///< names the code that runs it, up to 255 bytes; empty: the queue's name
   std::optional<double> score{};    ///< default: the store's time at append, Unix seconds; finite
   std::optional<Time> run_at{};     ///< earliest start; default: the store's time at append
   std::optional<Duration> delay{};  ///< instead of run_at: from the caller's now
@@ -61,16 +61,16 @@ std::string_view to_string(JobStatus status);
 
 /// A job as the admin tools show it: a snapshot, never a handle.
 struct JobView {
-  std::string queue;
-  std::string kind;
-  std::string key;
-  std::string id;
+  std::string queue{};
+  std::string kind{};
+  std::string key{};
+  std::string id{};
   JobStatus state = JobStatus::due;
-  std::vector<Payload> payloads;  ///< in (score, arrival) order
-  Time run_at{};                  ///< dead: when it died
+  std::vector<Payload> payloads{};  ///< in (score, arrival) order
+  Time run_at{};                    ///< dead: when it died
   std::int32_t retry_count = -1;
   std::uint32_t crashes = 0;
-  std::string error;  ///< of the last failed run; empty: none
+  std::string error{};  ///< of the last failed run; empty: none
 };
 
 }  // namespace ordo

@@ -13,11 +13,11 @@ namespace ordo {
 
 /// What a retry function is asked (docs/retry.md).
 struct RetryQuestion {
-  std::string queue;
-  std::string kind;
-  std::string id;
+  std::string queue{};
+  std::string kind{};
+  std::string id{};
   FailureKind error_kind = FailureKind::handler;
-  std::string error;
+  std::string error{};
   std::int32_t attempt = 0;  ///< retry_count after this failure: 0 for the first
   Duration elapsed{};        ///< from the job's run_at before this run to now
   Time now{};
@@ -45,7 +45,7 @@ struct RetryPolicy {
   double factor = 2;               ///< >= 1
   Duration cap = Duration::max();  ///< no delay is longer
   double jitter = 0;               ///< 0..1: up to this part of the delay is added at random, within the cap
-  std::vector<Duration> delays;    ///< of strategy `list`
+  std::vector<Duration> delays{};  ///< of strategy `list`
 
   /// Instead of a strategy. Must be thread-safe and quick. If it throws, the job dies with both errors.
   std::function<RetryAnswer(const RetryQuestion&)> function{};
@@ -74,14 +74,14 @@ enum class DueOrder : std::uint8_t {
 
 /// What runs jobs of one kind outside this process. At most one of the two is set.
 struct Execution {
-  std::vector<std::string> command;  ///< a program and its arguments (docs/command-workers.md)
-  std::string library;               ///< a shared library with an `ordo_load` entry point
+  std::vector<std::string> command{};  ///< a program and its arguments (docs/command-workers.md)
+  std::string library{};               ///< a shared library with an `ordo_load` entry point
 };
 
 /// The rules of one kind of jobs of a queue; unset: the queue's.
 struct KindOptions {
-  std::string kind;
-  Execution execution;
+  std::string kind{};
+  Execution execution{};
   std::optional<std::uint32_t> batch_size{};
   std::optional<std::int32_t> max_retries{};
   std::optional<std::int32_t> max_crashes{};
@@ -92,7 +92,7 @@ struct KindOptions {
 
 /// The rules of one queue. The names are those of the config file (docs/config.md).
 struct QueueOptions {
-  std::string name;               ///< [a-z0-9_-]{1,64}
+  std::string name{};             ///< [a-z0-9_-]{1,64}
   std::uint32_t shards = 5;       ///< 1..65536; fixed in the store when the queue is first seen
   std::uint32_t batch_size = 1;   ///< jobs one run receives at most, >= 1
   std::int32_t max_retries = 25;  ///< 0: the first failure kills
@@ -103,16 +103,16 @@ struct QueueOptions {
   std::optional<std::uint32_t> threads{};  ///< a pool of its own, >= 1; unset: the default pool
   /// Queues that name the same placement group, and their shards, are owned by one node; empty: none. Their
   /// jobs still run on all nodes.
-  std::string group;
+  std::string group{};
   std::uint32_t scheduler_weight = 1;  ///< 1..1000: its part of the starts under SchedulerKind::weighted
   Duration timeout = std::chrono::hours{24};
-  RetryPolicy retry;
+  RetryPolicy retry{};
   std::uint64_t max_dead = 10'000;  ///< payloads in the dead set of the queue
   Duration dead_ttl = std::chrono::hours{24 * 180};
   DueOrder order = DueOrder::time;
   Duration granularity = std::chrono::seconds{60};
-  Execution execution;             ///< of the kind named like the queue
-  std::vector<KindOptions> kinds;  ///< further kinds
+  Execution execution{};             ///< of the kind named like the queue
+  std::vector<KindOptions> kinds{};  ///< further kinds
 };
 
 /// Which queue a free thread serves.
@@ -125,7 +125,7 @@ enum class SchedulerKind : std::uint8_t {
 
 /// One shard with due jobs, as a scheduler sees it.
 struct ShardLoad {
-  std::string queue;
+  std::string queue{};
   std::uint32_t shard = 0;
   Duration lag{};  ///< age of the oldest due job
 };
@@ -163,8 +163,8 @@ struct NodeOptions {
 /// Everything a program of Ordo can be told (docs/config.md).
 struct Config {
   std::string store = "sqlite:ordo.db";
-  NodeOptions node;
-  std::vector<QueueOptions> queues;  ///< in the order of the file
+  NodeOptions node{};
+  std::vector<QueueOptions> queues{};  ///< in the order of the file
 
   const QueueOptions* find(std::string_view queue) const {
     for (const auto& options : queues) {

@@ -19,10 +19,10 @@ namespace ordo {
 
 /// One job as a run receives it.
 struct BatchJob {
-  std::string id;
-  std::string key;
-  std::vector<Payload> payloads;  ///< in (score, arrival) order; never empty
-  std::int32_t retry_count = -1;  ///< -1 on the first attempt
+  std::string id{};
+  std::string key{};
+  std::vector<Payload> payloads{};  ///< in (score, arrival) order; never empty
+  std::int32_t retry_count = -1;    ///< -1 on the first attempt
   std::uint64_t fence =
       0;  ///< rises with every owner of the shard: pass it on to systems that can compare it
 };
@@ -31,7 +31,7 @@ struct BatchJob {
 struct Outcome {
   enum class Kind : std::uint8_t { done, failed, snoozed, discarded, put_back };
   Kind kind = Kind::done;
-  std::string text;  ///< of failed: the error; of discarded: why; of put_back: why it could not start here
+  std::string text{};  ///< of failed: the error; of discarded: why; of put_back: why it could not start here
   FailureKind failure = FailureKind::handler;
   Duration snooze{};
 
@@ -134,8 +134,8 @@ using ServerMiddleware = std::function<void(Batch& batch, const std::function<vo
 template <class T>
 struct TypedJob {
   const BatchJob& job;
-  std::vector<T> payloads;  ///< decoded, in (score, arrival) order
-  std::stop_token stop;
+  std::vector<T> payloads{};  ///< decoded, in (score, arrival) order
+  std::stop_token stop{};
 
   /// The only payload, or the last one.
   const T& payload() const { return payloads.back(); }
