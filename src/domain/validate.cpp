@@ -4,11 +4,10 @@
 #include <set>
 #include <string>
 
-#include <fmt/format.h>
-
 #include <ordo/error.hpp>
 #include <ordo/options.hpp>
 
+#include "base/json.h"
 #include "domain/option_bounds.h"
 
 namespace ordo {
@@ -25,22 +24,24 @@ class Fields {
 
   [[noreturn]] void refuse(std::string_view field, const std::string& why) const {
     throw Error(ErrorKind::invalid_argument,
-                fmt::format("{}: {} {}; nothing was opened", section_, field, why));
+                section_ + ": " + std::string(field) + " " + why + "; nothing was opened");
   }
 
   void whole(std::string_view field, std::int64_t value, std::int64_t least, std::int64_t most) const {
     if (value >= least && value <= most) return;
-    refuse(field, fmt::format("is {}, out of {} to {}", value, least, most));
+    refuse(field, "is " + std::to_string(value) + ", out of " + std::to_string(least) + " to " +
+                      std::to_string(most));
   }
 
   void real(std::string_view field, double value, double least, double most) const {
     if (value >= least && value <= most) return;  // false for what is no number
-    refuse(field, fmt::format("is {}, out of {} to {}", value, least, most));
+    refuse(field, "is " + json_number(value) + ", out of " + json_number(least) + " to " + json_number(most));
   }
 
   void at_least(std::string_view field, Duration value, Duration least) const {
     if (value >= least) return;
-    refuse(field, fmt::format("is {} µs, at least {} µs are needed", value.count(), least.count()));
+    refuse(field, "is " + std::to_string(value.count()) + " µs, at least " + std::to_string(least.count()) +
+                      " µs are needed");
   }
 
  private:
@@ -97,7 +98,8 @@ void validate(const QueueOptions& queue) {
   fields.whole("scheduler_weight", queue.scheduler_weight, 1, kMostWeight);
   fields.at_least("timeout", queue.timeout, milliseconds{1});
   if (queue.max_dead < 1 || queue.max_dead > static_cast<std::uint64_t>(kMostDead)) {
-    fields.refuse("max_dead", fmt::format("is {}, out of 1 to {}", queue.max_dead, kMostDead));
+    fields.refuse("max_dead",
+                  "is " + std::to_string(queue.max_dead) + ", out of 1 to " + std::to_string(kMostDead));
   }
   fields.at_least("dead_ttl", queue.dead_ttl, seconds{1});
   fields.at_least("granularity", queue.granularity, microseconds{1});

@@ -213,9 +213,10 @@ TEST_F(PostgresReshard, a_schema_of_the_version_before_is_brought_up_to_date) {
   append("waits");
   session().run(
       "ALTER TABLE ordo_queue DROP COLUMN closed; DROP FUNCTION ordo_check_open, ordo_close, ordo_writers,"
-      " ordo_replace, ordo_reopen; UPDATE ordo_meta SET version = 1");
+      " ordo_replace, ordo_reopen, ordo_read_page, ordo_define;"
+      " ALTER FUNCTION ordo_define_any(text, int) RENAME TO ordo_define; UPDATE ordo_meta SET version = 1");
   store_ = open();
-  EXPECT_EQ(session().run("SELECT version FROM ordo_meta"), "3");
+  EXPECT_EQ(session().run("SELECT version FROM ordo_meta"), "4");
   EXPECT_EQ(whole(), Texts{"waits"});
   EXPECT_TRUE(store_->close("orders"));
   EXPECT_THROW(append("late"), Error);

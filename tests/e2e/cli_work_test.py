@@ -85,8 +85,8 @@ class Delivery(Project):
         self.push_lines([{"id": i} for i in ("good", "bad", "snoozed", "discarded", "forgotten")])
         self.answer("""return {"results": {"good": {"ok": True}, "bad": {"error": "no"}, "snoozed": {"snooze": 3600},
                         "discarded": {"discard": "old"}}}""")
-        self.drain()
-        self.assertEqual(len(self.requests()), 1)
+        log = self.drain()
+        self.assertEqual(len(self.requests()), 1, (self.requests(), log))
         self.assertEqual([job["id"] for job in self.json("dead", "orders", "list")], ["bad", "forgotten"])
         left = self.json("jobs", "orders")
         self.assertEqual([(job["id"], job["retry_count"]) for job in left], [("snoozed", -1)])

@@ -159,7 +159,7 @@ class Cluster(Project):
 
     def test_a_master_is_silent_for_longer_than_a_lease(self):
         """What is on other masters goes on; what it has waits, and loses nothing."""
-        self.cluster(lease="12s", settings=["--cluster-require-full-coverage", "no"])
+        self.cluster(lease="24s", settings=["--cluster-require-full-coverage", "no"])
         nodes = self.begin()
         registry, *shards = [self.server.master_of(self.server.slot_of(place)) for place in self.places()]
         silent = next(master for master in shards if master is not registry)
@@ -168,11 +168,11 @@ class Cluster(Project):
         self.stop.set()
         self.producer.join()
         silent.process.send_signal(signal.SIGSTOP)
-        for n in range(4):
+        for n in range(6):
             self.ordo("push", "orders", "--id", f"{key}-{n}", "--key", key)
             self.until("it runs", lambda n=n: (f"{key}-{n}", [""], -1) in self.runs())
             end = time.monotonic() + 5
-            self.until("three of these are longer than a lease", lambda end=end: time.monotonic() > end)
+            self.until("five of these are longer than a lease", lambda end=end: time.monotonic() > end)
         silent.process.send_signal(signal.SIGCONT)
         self.end(nodes)
 

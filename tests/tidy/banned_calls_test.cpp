@@ -62,6 +62,8 @@ struct Allowed {
 const std::vector<Allowed> kAllowed = {
     {"clock", "src/base/clock.cpp", "the one reader of the machine's clocks"},
     {"random", "src/base/random.cpp", "the one reader of the machine's randomness"},
+    {"detach", "src/client/store_callback.cpp",
+     "the store's own thread cannot wait for the end of the store"},
     {"catch", "src/server/config_reading.cpp", "adds the line to what is wrong with a duration"},
     {"catch", "src/domain/fields.h", "makes a value of why stored bytes are no record"},
     {"catch", "src/domain/retry.cpp", "around the user's retry function"},
