@@ -211,11 +211,12 @@ TEST_F(PostgresFailure, in_another_cluster_numbers_go_on_rising) {
 TEST_F(PostgresFailure, in_another_cluster_what_was_erased_counts_for_numbers) {
   const auto before = own();
   append("a");
-  const auto first = owners_reader(before);
+  auto first = owners_reader(before);
   EXPECT_EQ(rest(*first), Texts{"a"});
   EXPECT_EQ(commit(before, 1, seqs_), CommitResult::applied);
   session().run("UPDATE ordo_meta SET system = 1");
   session().run("UPDATE ordo_shard SET seen = seen + (5000000::bigint << 20) WHERE owner <> ''");
+  first.reset();
   store_ = open();
   const auto grant = own();
   const auto log = owners_reader(grant);
@@ -237,11 +238,12 @@ TEST_F(PostgresFailure, in_another_cluster_what_an_owner_had_not_seen_is_moved) 
   slow.run("BEGIN");
   put(slow, "slow");
   append("a");
-  const auto first = owners_reader(before);
+  auto first = owners_reader(before);
   EXPECT_EQ(rest(*first), Texts{"a"});
   EXPECT_EQ(commit(before, 1), CommitResult::applied);
   slow.run("COMMIT");
   session().run("UPDATE ordo_meta SET system = 1");
+  first.reset();
   store_ = open();
   const auto log = owners_reader(own());
   EXPECT_EQ(rest(*log), (Texts{"a", "slow"}));
