@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
 #include "base/assert.h"
@@ -22,7 +21,7 @@ CachedBytes::CachedBytes(std::string_view bytes, PayloadBudget& budget) {
       static_cast<Block*>(::operator new(offsetof(Block, bytes) + std::max<std::size_t>(bytes.size(), 1)));
   block_->budget = &budget;
   block_->size = static_cast<std::uint32_t>(bytes.size());
-  std::memcpy(block_->bytes, bytes.data(), bytes.size());
+  bytes.copy(block_->bytes, bytes.size());  // none may have no place
   budget.used += bytes.size() + Block::kOverhead;
 }
 
