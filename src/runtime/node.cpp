@@ -284,16 +284,8 @@ void Node::fail(const char* what) {
     stopping_ = true;
     failed_ = true;
   }
-  keeper_->stop_claiming();
-  engine_->inbox().post([this](News& news) {
-    news.calls.emplace_back([this] {
-      engine_->quiet();
-      engine_->release_all();
-      engine_->stop_runs(StopReason::node_stops);
-      released_ = true;
-    });
-  });
-  wake_all();
+  let_go();
+  ask_runs_to_stop();
   if (plan_.on_failure) plan_.on_failure(error);
 }
 
@@ -451,15 +443,7 @@ bool Node::wait_until(Duration at_most, const std::function<bool()>& done) {
   return changed_.wait_for(lock, at_most, done);
 }
 
-void Node::ask_runs_to_stop() {
-  engine_->inbox().post([this](News& news) {
-    news.calls.emplace_back([this] { engine_->stop_runs(StopReason::node_stops); });
-  });
-}
-
-std::size_t Node::stop(Duration patience) {
-  if (failed_ && is_own_thread()) return runs_;  // it is at it already, once this thread returns
-  stopping_ = true;
+void Node::let_go() {
   keeper_->stop_claiming();
   poke_keeper();
   engine_->inbox().post([this](News& news) {
@@ -472,6 +456,18 @@ std::size_t Node::stop(Duration patience) {
       wake_all();
     });
   });
+}
+
+void Node::ask_runs_to_stop() {
+  engine_->inbox().post([this](News& news) {
+    news.calls.emplace_back([this] { engine_->stop_runs(StopReason::node_stops); });
+  });
+}
+
+std::size_t Node::stop(Duration patience) {
+  if (failed_ && is_own_thread()) return runs_;  // it is at it already, once this thread returns
+  stopping_ = true;
+  let_go();
   // Without patience, too, it must be known whether something runs.
   wait_until(kReleaseGrace, [&] { return released_ || engine_over_; });
   const auto ended = [this] { return (released_ || engine_over_) && runs_ == 0; };

@@ -89,6 +89,7 @@ class Node {
   void end_runs_without_engine();
   void leave_soon();
   void leave();
+  void let_go();
   void ask_runs_to_stop();
   void end_threads();
   void request_stop(std::size_t first, std::size_t end);

@@ -1,7 +1,5 @@
 """The commands that look, push and manage: shapes, exit codes, messages (docs/cli.md)."""
 import json
-import os
-import pty
 import re
 import shutil
 import subprocess
@@ -105,21 +103,8 @@ class File(Project):
     def test_tables_have_colours_on_a_terminal(self):
         self.push("1")
 
-        def shown(env):
-            terminal, end = pty.openpty()
-            with subprocess.Popen([ORDO, "stats"], cwd=self.folder, stdout=end, env={**self.environment(), **env}):
-                os.close(end)
-                text = b""
-                try:
-                    while part := os.read(terminal, 4096):
-                        text += part
-                except OSError:
-                    pass
-            os.close(terminal)
-            return text
-
-        self.assertIn(b"\033[", shown({"TERM": "xterm"}))
-        self.assertNotIn(b"\033[", shown({"TERM": "xterm", "NO_COLOR": "1"}))
+        self.assertIn(b"\033[", self.on_terminal("stats"))
+        self.assertNotIn(b"\033[", self.on_terminal("stats", NO_COLOR="1"))
 
     def test_a_full_disk_is_no_success(self):
         with open("/dev/full", "wb") as full:

@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import pathlib
+import pty
 import shutil
 import subprocess
 import sys
@@ -73,6 +74,20 @@ class Project(unittest.TestCase):
         lines = "\n".join("    " + line for line in body.splitlines())
         self.write("answer.py", "import json, os, pathlib, signal, sys, time\n\ndef of(request):\n" + lines + "\n")
 
+    def answer_with_overlaps(self, seconds):
+        """A run takes so long. One that starts while another of its key goes on is noted in `overlaps`."""
+        self.overlaps = self.folder / "overlaps"
+        self.answer(f"""
+import fcntl
+job = request["jobs"][0]
+with open("lock-" + job["key"], "w") as lock:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        open({str(self.overlaps)!r}, "a").write(json.dumps(job) + "\\n")
+    time.sleep({seconds})
+return {{"ok": True}}""".strip())
+
     def config(self, queue="", node="", more=""):
         url = self.server.direct if self.server else "sqlite:ordo.db"
         self.write("ordo.toml", f"""store = "{url}"
@@ -98,6 +113,21 @@ command = ["python3", "-B", "worker.py"]
             errors = [line for line in done.stderr.splitlines() if line.startswith("ordo: ")]
             self.assertEqual(len(errors), 1, f"not one line of error for {arguments}: {done.stderr}")
         return done
+
+    def on_terminal(self, *arguments, **env):
+        """What a command writes to a terminal, both streams, as bytes."""
+        terminal, end = pty.openpty()
+        env = {**self.environment(), "TERM": "xterm", **env}
+        with subprocess.Popen([ORDO, *arguments], cwd=self.folder, stdout=end, stderr=end, env=env):
+            os.close(end)
+            text = b""
+            try:
+                while part := os.read(terminal, 4096):
+                    text += part
+            except OSError:
+                pass
+        os.close(terminal)
+        return text
 
     def json(self, *arguments, code=0):
         return json.loads(self.ordo(*arguments, "--json", code=code).stdout)

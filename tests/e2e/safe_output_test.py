@@ -1,8 +1,6 @@
 """Text from elsewhere cannot disturb a terminal, and passwords are shown nowhere."""
 import json
-import os
 import pathlib
-import pty
 import subprocess
 import unittest
 
@@ -16,18 +14,7 @@ SECRET = "geheimnis"
 
 class Terminal(Project):
     def shown(self, *arguments):
-        """What a command writes to a terminal, both streams."""
-        terminal, end = pty.openpty()
-        env = {**self.environment(), "TERM": "xterm", "NO_COLOR": "1"}
-        with subprocess.Popen([ORDO, *arguments], cwd=self.folder, stdout=end, stderr=end, env=env):
-            os.close(end)
-            text = b""
-            try:
-                while part := os.read(terminal, 4096):
-                    text += part
-            except OSError:
-                pass
-        os.close(terminal)
+        text = self.on_terminal(*arguments, NO_COLOR="1")
         return text.decode().replace("\r\n", "\n")
 
     def assert_safe(self, text):

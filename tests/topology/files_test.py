@@ -91,17 +91,7 @@ class SlowDisk(Sqlite):
             self.skipTest("the library that slows a disk down is not built")
         for node in range(2):
             self.write(f"sync_{node}", "0")
-        self.overlaps = self.folder / "overlaps"
-        self.answer(f'''
-import fcntl
-job = request["jobs"][0]
-with open("lock-" + job["key"], "w") as lock:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        open({str(self.overlaps)!r}, "a").write(json.dumps(job) + "\\n")
-    time.sleep(0.3)
-return {{"ok": True}}'''.strip())
+        self.answer_with_overlaps(0.3)
 
     def slow_down(self, ms, nodes=(0, 1)):
         for node in nodes:

@@ -24,18 +24,7 @@ class Topology(Project):
 
     def setUp(self):
         super().setUp()
-        self.overlaps = self.folder / "overlaps"
-        # Each start and end is noted with the key; a key that is taken already would be an overlap.
-        self.answer(f'''
-import fcntl
-job = request["jobs"][0]
-with open("lock-" + job["key"], "w") as lock:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        open({str(self.overlaps)!r}, "a").write(json.dumps(job) + "\\n")
-    time.sleep(0.002)
-return {{"ok": True}}'''.strip())
+        self.answer_with_overlaps(0.002)
 
     def folder_of_its_own(self):
         """For a server: short, as the path of a unix socket must be."""
