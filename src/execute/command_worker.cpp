@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kPatience = 5s;
 constexpr Duration kPatienceAfterTerm = 2s;
-/// A process that closed its stdout is most often about to end: how it ends is worth waiting for.
+/// A process that closed its stdout or stdin is most often about to end: how it ends is worth waiting for.
 constexpr Duration kMutePatience = 5s;
 constexpr Duration kIdleMutePatience = 250ms;
 /// Processes that end badly, one after the other without a good answer, until pauses are made between them.
@@ -195,13 +195,15 @@ bool CommandWorker::retire_if_unfit(Slot& slot) {
       slot.process.reset();
       return true;
     }
-    if (process.is_mute()) {
+    if (process.is_mute() || process.is_deaf()) {
       const Duration end = system_clock().steady() + kIdleMutePatience;
       while (!process.has_ended() && system_clock().steady() < end) {
         process.wait(end - system_clock().steady(), -1);
       }
       log(LogLevel::info, process.pid(), "",
-          (process.has_ended() ? process.how_it_ended() : "closed its standard output, is killed") +
+          (process.has_ended() ? process.how_it_ended()
+           : process.is_mute() ? "closed its standard output, is killed"
+                               : "closed its standard input, is killed") +
               std::string(" between two runs"));
       slot.process.reset();
       return true;
@@ -332,9 +334,13 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
                                "; the worker process was killed",
                            FailureKind::timeout);
     }
-    if (process.is_mute() && mute_until == Duration::max()) mute_until = now + kMutePatience;
-    if (now >= mute_until)
-      return wrong("closed its standard output without an answer and did not end, is killed");
+    const bool is_lost = process.is_mute() || (process.is_deaf() && process.has_unread_request());
+    if (is_lost && mute_until == Duration::max()) mute_until = now + kMutePatience;
+    if (now >= mute_until) {
+      return wrong(std::string("closed its standard ") +
+                   (process.is_mute() ? "output without an answer" : "input without reading its request") +
+                   " and did not end, is killed");
+    }
     process.wait(std::min(run.deadline, mute_until) - now, slot.wake.get());
   }
 }

@@ -314,6 +314,19 @@ TEST_P(CommandWorkerTest, a_closed_output_is_not_waited_for_without_end) {
             "the worker process closed its standard output without an answer and did not end, is killed");
 }
 
+TEST_P(CommandWorkerTest, a_closed_input_is_not_waited_for_without_end) {
+  const auto worker = shell("exec <&-; sleep 1000");
+  EXPECT_EQ(run_one(*worker).text,
+            "the worker process closed its standard input without reading its request and did not end, is "
+            "killed");
+}
+
+TEST_P(CommandWorkerTest, who_has_read_its_request_may_close_its_input_and_answer) {
+  const auto worker = shell("read line; exec <&-; sleep 0.3; echo '{\"ok\":true}'; sleep 1000");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(run_one(*worker).kind, Outcome::Kind::done);
+  EXPECT_THAT(all_logs(), HasSubstr("closed its standard input, is killed between two runs"));
+}
+
 TEST_P(CommandWorkerTest, a_child_that_holds_the_output_does_not_delay_the_end) {
   const auto worker = shell("sleep 1000 & exit 5");
   EXPECT_EQ(run_one(*worker).text, "the worker process exited with code 5");

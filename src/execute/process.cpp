@@ -30,6 +30,24 @@ int wait_for(std::span<pollfd> watched, Duration time) {
   return ::ppoll(watched.data(), watched.size(), &timeout, nullptr);
 }
 
+/// Of a pipe that nobody reads any more the signal is not wanted, and this may be a thread of the program's.
+ssize_t write_without_signal(int pipe, std::string_view bytes) {
+  sigset_t broken_pipe, before, pending;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  ::sigpending(&pending);
+  const auto size = ::write(pipe, bytes.data(), bytes.size());
+  const int reason = errno;
+  if (size < 0 && reason == EPIPE && ::sigismember(&pending, SIGPIPE) == 0) {
+    const timespec at_once{};
+    ::sigtimedwait(&broken_pipe, nullptr, &at_once);
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = reason;
+  return size;
+}
+
 /// -1: nothing there now; 0: the end.
 ssize_t read_some(const Fd& from, std::vector<char>& buffer) {
   if (!from) return -1;
@@ -66,31 +84,38 @@ void Process::send(std::string_view line) {
 }
 
 void Process::write_request() {
-  while (!unsent_.empty() && spawned_.input) {
-    const auto size = ::write(spawned_.input.get(), unsent_.data(), unsent_.size());
-    if (size <= 0) return;  // full; the reading end is ours too, so nothing else can fail
+  while (!unsent_.empty() && spawned_.input && !is_deaf_) {
+    const auto size = write_without_signal(spawned_.input.get(), unsent_);
+    if (size < 0 && errno == EPIPE) is_deaf_ = true;
+    if (size <= 0) return;  // full
     unsent_.remove_prefix(static_cast<std::size_t>(size));
     sent_ += static_cast<std::size_t>(size);
   }
 }
 
-bool Process::ignored_request() const {
-  int unread = 0;
-  return ::ioctl(spawned_.input_reader.get(), FIONREAD, &unread) == 0 &&
-         static_cast<std::size_t>(unread) == sent_;
+std::size_t Process::unread() const {
+  int bytes = 0;
+  return spawned_.input && ::ioctl(spawned_.input.get(), FIONREAD, &bytes) == 0
+             ? static_cast<std::size_t>(bytes)
+             : 0;
 }
+
+bool Process::has_unread_request() const { return !unsent_.empty() || unread() > 0; }
+
+bool Process::ignored_request() const { return spawned_.input && unread() == sent_; }
 
 bool Process::wait(Duration time, int wake) {
   if (ended_) return false;
-  const bool wants_to_write = !unsent_.empty() && spawned_.input;
+  const short to_write = unsent_.empty() ? 0 : POLLOUT;  // without it the end of the reader is told alone
   std::array<pollfd, 6> watched = {{{spawned_.output.get(), POLLIN, 0},
                                     {spawned_.errors.get(), POLLIN, 0},
                                     {spawned_.guard.get(), POLLIN, 0},
                                     {spawned_.pid_fd.get(), POLLIN, 0},
                                     {wake, POLLIN, 0},
-                                    {wants_to_write ? spawned_.input.get() : -1, POLLOUT, 0}}};
+                                    {is_deaf_ ? -1 : spawned_.input.get(), to_write, 0}}};
   if (wait_for(watched, time) <= 0) return false;
   if (watched[2].revents != 0) read_guard();
+  if ((watched[5].revents & POLLERR) != 0) is_deaf_ = true;
   if (watched[5].revents != 0) write_request();
   if (watched[1].revents != 0) read_errors();
   if (watched[0].revents != 0) read_output();

@@ -47,6 +47,10 @@ class Process {
   bool has_overlong_answer() const { return output_.is_overlong(); }
   /// It closed its stdout, so no answer can come.
   bool is_mute() const { return !spawned_.output; }
+  /// It closed its stdin: what it has not read of the request, and the next one, cannot reach it.
+  bool is_deaf() const { return is_deaf_; }
+  /// A part of the last request is not read by it.
+  bool has_unread_request() const;
   /// It has ended and what it wrote has been read.
   bool has_ended() const { return ended_; }
   /// Nothing of the last request was read by it.
@@ -72,6 +76,7 @@ class Process {
  private:
   static void wait_for_all(const std::vector<std::unique_ptr<Process>>& processes, Duration end);
   void write_request();
+  std::size_t unread() const;
   void read_guard();
   void signal(int number);
   bool read_output();  ///< false: nothing there
@@ -87,6 +92,7 @@ class Process {
   int worker_pid_ = 0;
   std::string_view unsent_;
   std::size_t sent_ = 0;
+  bool is_deaf_ = false;
   LineCutter output_{LineCutter::Braces::answers};
   LineCutter errors_{LineCutter::Braces::text};
   std::string last_errors_;  ///< the end of stderr

@@ -126,7 +126,6 @@ Spawned spawn_worker(const std::vector<std::string>& command, const std::string&
   return {pid,
           std::move(pid_fd),
           std::move(input.ours),
-          std::move(input.theirs),
           std::move(output.ours),
           std::move(errors.ours),
           std::move(socket.ours)};

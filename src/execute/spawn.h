@@ -45,9 +45,7 @@ class SpawnActions {
 struct Spawned {
   pid_t pid = -1;
   Fd pid_fd;
-  Fd input;         ///< its stdin, to write to
-  Fd input_reader;  ///< the other end: kept, so that writing never raises SIGPIPE and unread bytes can be
-                    ///< counted
+  Fd input;  ///< its stdin, to write to; nobody else holds the other end
   Fd output;
   Fd errors;
   Fd guard;  ///< socket to the guard; none without one
