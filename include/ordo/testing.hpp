@@ -22,7 +22,8 @@ namespace ordo::testing {
 ///   bench.advance(std::chrono::hours{1});
 ///
 /// The same state machine, retries and merging as a real node; the queues are those of the config and of
-/// add(). A run that moves the clock past its timeout has timed out. Middlewares and events are a Server's.
+/// add(). A run that moves the clock past its timeout is asked to stop: what it reported before counts, the
+/// rest has timed out. Middlewares and events are a Server's.
 /// Not thread-safe.
 class Bench {
  public:

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include <ordo/testing.hpp>
 
 #include "support.h"
@@ -239,6 +241,30 @@ TEST(ApiBench, a_run_that_outlives_its_timeout_has_failed) {
   ASSERT_THAT(bench.dead("orders"), SizeIs(1));
   EXPECT_EQ(bench.dead("orders")[0].id, "1");
   EXPECT_EQ(bench.dead("orders")[0].error_kind, FailureKind::timeout);
+}
+
+TEST(ApiBench, a_run_that_passes_its_timeout_is_asked_to_stop_and_keeps_what_it_reported) {
+  auto options = orders(1, 0);
+  options.batch_size = 3;
+  Bench bench(config_of({options}));
+  std::vector<bool> asked;
+  bench.add("orders", make_worker([&](Batch& batch) {
+              batch.done(0);
+              bench.advance(20s);
+              asked.push_back(batch.stop().stop_requested());
+              batch.fail(1, "of its own");
+              bench.advance(20s);
+              asked.push_back(batch.stop().stop_requested());
+              batch.done(2);
+            }));
+  for (const char* id : {"1", "2", "3"}) bench.push("orders", {.id = id, .timeout = 30s});
+  EXPECT_EQ(bench.drain(), 1U);
+  EXPECT_THAT(asked, ElementsAre(false, true));
+  std::map<std::string, FailureKind> dead;
+  for (const auto& view : bench.dead("orders")) dead[view.id] = view.error_kind;
+  EXPECT_THAT(dead, ElementsAre(::testing::Pair("2", FailureKind::handler),
+                                ::testing::Pair("3", FailureKind::timeout)));
+  EXPECT_THAT(bench.jobs("orders"), IsEmpty());
 }
 
 TEST(ApiBench, serves_several_kinds_and_fails_unknown_ones) {
