@@ -144,7 +144,7 @@ struct NodeOptions {
   std::uint32_t threads = 5;  ///< of the default pool, >= 1
   Duration poll_interval = std::chrono::seconds{1};
   Duration shutdown_timeout = std::chrono::seconds{30};
-  Duration lease = std::chrono::seconds{10};  ///< >= 1 s; the heartbeat is min(3 s, lease / 3)
+  Duration lease = std::chrono::seconds{10};  ///< 1 s..365 days; the heartbeat is min(3 s, lease / 3)
   SchedulerKind scheduler = SchedulerKind::lag;
   SplitterKind splitter = SplitterKind::automatic;
   std::uint32_t node_number = 0;  ///< of splitter `by_node`: 0..node_count - 1

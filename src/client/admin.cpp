@@ -140,15 +140,16 @@ Error several(std::string_view queue, const std::string& id,
 std::vector<QueueView> Admin::Impl::queues() {
   std::vector<QueueView> views;
   const auto list = handle_->store().queues();
+  const auto known = list.by_name();
   const auto starting = not_paused_yet(list);
   for (const auto& queue : list.queues) {
     if (queue.is_hidden()) continue;
     const char* state = !queue.paused ? "running" : starting.contains(queue.number) ? "pausing" : "paused";
-    if (list.find(store::QueueDefinition::hidden_name(queue.name)) != nullptr) state = "resharding";
+    if (known.contains(store::QueueDefinition::hidden_name(queue.name))) state = "resharding";
     views.push_back({queue.name, queue.shards, state});
   }
   for (const auto& queue : handle_->config().queues) {
-    if (list.find(queue.name) == nullptr) views.push_back({queue.name, queue.shards, "running"});
+    if (!known.contains(queue.name)) views.push_back({queue.name, queue.shards, "running"});
   }
   return views;
 }
@@ -161,16 +162,19 @@ std::set<std::uint32_t> Admin::Impl::not_paused_yet(const store::QueueList& list
   }
   std::set<std::uint32_t> starting;
   if (paused.empty()) return starting;
-  std::map<std::string, runtime::NodeFacts> nodes;
+  std::map<std::string, std::optional<std::set<std::string>>> nodes;  // what each has said is paused
   for (const auto& node : handle_->store().nodes()) {
-    if (!node.gone) nodes.emplace(node.id, runtime::decode_node_facts(node.facts).or_empty());
+    if (node.gone) continue;
+    auto& told = nodes[node.id];
+    const auto facts = runtime::decode_node_facts(node.facts).or_empty();
+    if (facts.paused) told.emplace(facts.paused->begin(), facts.paused->end());
   }
   for (const auto& row : handle_->store().shards()) {
     const auto queue = paused.find(row.shard.queue);
     const auto owner = nodes.find(row.owner);
     if (queue == paused.end() || owner == nodes.end()) continue;
-    const auto& told = owner->second.paused;
-    const bool obeys = !told || std::ranges::find(*told, queue->second) != told->end();
+    const auto& told = owner->second;
+    const bool obeys = !told || told->contains(queue->second);
     if (!obeys || domain::decode_counts(row.counts).or_empty().running > 0) starting.insert(queue->first);
   }
   return starting;
@@ -266,10 +270,12 @@ std::vector<Finding> Admin::Impl::examine() {
 
 void Admin::Impl::examine_queues(std::vector<Finding>& findings) {
   const auto list = handle_->store().queues();
+  const auto known = list.by_name();
   const auto shards = handle_->store().shards();
   for (const auto& queue : list.queues) {
-    const auto* next = list.find(store::QueueDefinition::hidden_name(queue.name));
-    if (next == nullptr) continue;
+    const auto found = known.find(store::QueueDefinition::hidden_name(queue.name));
+    if (found == known.end()) continue;
+    const auto* next = found->second;
     const bool is_owned = std::ranges::any_of(
         shards, [&](const auto& row) { return row.shard.queue == next->number && !row.owner.empty(); });
     const auto command = fmt::format("`ordo reshard {} {}`", queue.name, next->shards);
@@ -284,8 +290,9 @@ void Admin::Impl::examine_queues(std::vector<Finding>& findings) {
     }
   }
   for (const auto& queue : handle_->config().queues) {
-    const auto* there = list.find(queue.name);
-    if (there == nullptr || there->shards == queue.shards) continue;
+    const auto found = known.find(queue.name);
+    if (found == known.end() || found->second->shards == queue.shards) continue;
+    const auto* there = found->second;
     findings.push_back(
         {Finding::Level::bad,
          fmt::format("queue '{}' has {} shards in the store and {} in the config: no node starts "
@@ -338,7 +345,7 @@ Admin::Impl::Shards Admin::Impl::rebuild(const store::QueueDefinition& queue,
                                          domain::PayloadBudget& budget, const std::set<store::ShardId>& owned,
                                          std::map<store::ShardId, std::uint64_t>* behind_newer) {
   auto& store = handle_->store();
-  const auto* options = handle_->config().find(queue.name);
+  const auto* options = handle_->options(queue.name);
   QueueOptions rules = options != nullptr ? *options : QueueOptions{};
   rules.name = queue.name;
   const auto now = store.now();
@@ -424,7 +431,7 @@ std::vector<JobView> Admin::Impl::jobs(std::string_view name, const JobFilter& f
       found.emplace_back(std::move(job), std::move(view));
     }
   }
-  const auto* options = handle_->config().find(queue->name);
+  const auto* options = handle_->options(queue->name);
   const StartsBefore before(options != nullptr ? *options : QueueOptions{}, now);
   std::stable_sort(found.begin(), found.end(),
                    [&](const auto& a, const auto& b) { return before(a.first, b.first); });

@@ -105,14 +105,30 @@ Client::Impl::PushPtr Client::Impl::prepare(const std::string& queue, std::vecto
                       std::to_string(kMaxBytes >> 20) + " fit");
   }
   push->jobs = std::move(jobs);
+  find_route(queue);
+  return push;
+}
+
+// The first time for all queues that the store knows, as many may be pushed to.
+void Client::Impl::find_route(const std::string& queue) {
+  bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
-    if (routes_.contains(queue)) return push;
+    if (routes_.contains(queue)) return;
+    is_first = routes_.empty();
+  }
+  if (is_first) {
+    auto list = handle_->store().queues();
+    const std::lock_guard lock(mutex_);
+    for (auto& known : list.queues) {
+      auto name = known.name;
+      if (!known.is_hidden()) routes_.try_emplace(std::move(name), Route{std::move(known)});
+    }
+    if (routes_.contains(queue)) return;
   }
   auto definition = handle_->queue(queue);
   const std::lock_guard lock(mutex_);
   routes_.try_emplace(queue, Route{std::move(definition)});
-  return push;
 }
 
 std::vector<std::string> Client::Impl::ids_of(const Push& push) {

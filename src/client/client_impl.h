@@ -53,6 +53,7 @@ class Client::Impl {
     bool is_sending = false;                     ///< again
   };
 
+  void find_route(const std::string& queue);
   PushPtr prepare(const std::string& queue, std::vector<NewJob> jobs);
   static std::vector<std::string> ids_of(const Push& push);
   void send(PushPtr push);

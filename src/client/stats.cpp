@@ -137,16 +137,17 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
 
   Tally tally;
   std::map<std::string, QueueStats> by_name;
-  std::vector<std::string> order;
+  std::vector<std::string> order;  // the config's first
   for (const auto& queue : handle_->config().queues) order.push_back(queue.name);
   for (const auto& queue : list.queues) {
     if (queue.is_hidden()) continue;
-    if (std::find(order.begin(), order.end(), queue.name) == order.end()) order.push_back(queue.name);
+    if (handle_->options(queue.name) == nullptr) order.push_back(queue.name);
     auto& sum = by_name[queue.name];
     sum.paused = queue.paused;
     if (unread.contains(queue.number)) tally.unread.insert(queue.name);
-    for (const auto& [shard, own] : counts) {
-      if (shard.queue != queue.number) continue;
+    for (auto at = counts.lower_bound({queue.number, 0});
+         at != counts.end() && at->first.queue == queue.number; ++at) {
+      const auto& [shard, own] = *at;
       add_to(sum, own, dead[shard], now);
       if (newer.contains(shard) && !owned.contains(shard)) ++sum.waits_for_newer;
     }

@@ -313,10 +313,10 @@ class Failing final : public store::Store {
     change([&] { results = store::commit_and_wait(inner_, std::move(deltas)); });
     done(std::move(results), nullptr);
   }
-  store::QueueDefinition define(std::string_view name, std::uint32_t shards) override {
-    store::QueueDefinition queue;
-    change([&] { queue = inner_.define(name, shards); });
-    return queue;
+  std::vector<store::QueueDefinition> define_all(std::span<const store::QueueWish> queues) override {
+    std::vector<store::QueueDefinition> definitions;
+    change([&] { definitions = inner_.define_all(queues); });
+    return definitions;
   }
   bool set_paused(std::string_view name, bool paused) override {
     change([&] { inner_.set_paused(name, paused); });

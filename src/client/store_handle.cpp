@@ -15,11 +15,13 @@ StoreHandle::StoreHandle(Config config, Clock& clock)
     : StoreHandle(config, clock, [&] {
         validate(config);
         refuse_in_callback("opening a store");
-        return std::shared_ptr<store::Store>(store::open(config.store, clock));
+        return store::open_shared(config.store, clock);
       }()) {}
 
 StoreHandle::StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Store> store)
-    : config_(std::move(config)), clock_(clock), store_(std::move(store)), random_(Random::from_system()) {}
+    : config_(std::move(config)), clock_(clock), store_(std::move(store)), random_(Random::from_system()) {
+  for (const auto& queue : config_.queues) options_.emplace(queue.name, &queue);
+}
 
 StoreHandle::~StoreHandle() {
   if (is_of_parent()) {
@@ -36,19 +38,24 @@ void StoreHandle::check_process() const {
               "this process was forked from the one that opened the store: open it anew after the fork");
 }
 
+const QueueOptions* StoreHandle::options(std::string_view queue) const {
+  const auto found = options_.find(queue);
+  return found == options_.end() ? nullptr : found->second;
+}
+
 std::optional<store::QueueDefinition> StoreHandle::existing_queue(std::string_view name) {
   const auto list = store().queues();
   const auto* found = list.find(name);
   if (found == nullptr) {
-    if (config_.find(name) == nullptr) unknown(name, list);
+    if (options(name) == nullptr) unknown(name, list);
     return std::nullopt;
   }
   return *found;
 }
 
 store::QueueDefinition StoreHandle::queue(std::string_view name) {
-  if (auto existing = existing_queue(name)) return *std::move(existing);
-  return store().define(name, config_.find(name)->shards);
+  const auto* known = options(name);
+  return known != nullptr ? store().define(name, known->shards) : *existing_queue(name);
 }
 
 store::QueueDefinition StoreHandle::open_queue(std::string_view name) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include <ordo/error.hpp>
 #include <ordo/options.hpp>
@@ -43,6 +44,8 @@ class StoreHandle {
   store::Store& store_to_append() { return *store_; }
   Clock& clock() { return clock_; }
   const Config& config() const { return config_; }
+  /// As Config::find(), for any number of queues.
+  const QueueOptions* options(std::string_view queue) const;
 
   /// The definition of a queue that the config or the store knows; a queue of the config is created if it is
   /// new. Throws Error{invalid_argument} with the nearest names.
@@ -58,7 +61,8 @@ class StoreHandle {
   [[noreturn]] void unknown(std::string_view name, const store::QueueList& list) const;
 
   const std::uint64_t forks_ = forks();
-  Config config_;
+  const Config config_;
+  std::unordered_map<std::string_view, const QueueOptions*> options_;  // of config_
   Clock& clock_;
   std::shared_ptr<store::Store> store_;
   std::mutex mutex_;

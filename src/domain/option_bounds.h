@@ -4,6 +4,8 @@
 #include <limits>
 #include <string_view>
 
+#include <ordo/time.hpp>
+
 namespace ordo {
 
 // The bounds of docs/config.md, for a file and for a program alike.
@@ -14,6 +16,7 @@ inline constexpr std::int64_t kMostShards = 65'536;
 inline constexpr std::int64_t kMostNodes = 65'536;
 inline constexpr std::int64_t kMostDead = 1'000'000'000;
 inline constexpr std::int64_t kMostWeight = 1'000;
+inline constexpr Duration kMostLease = std::chrono::hours{24 * 365};
 inline constexpr double kMostFactor = 1e6;
 inline constexpr std::size_t kLongestKind = 255;
 

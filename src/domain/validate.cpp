@@ -114,6 +114,8 @@ void validate(const NodeOptions& node) {
   fields.at_least("poll_interval", node.poll_interval, milliseconds{1});
   fields.at_least("shutdown_timeout", node.shutdown_timeout, Duration{0});
   fields.at_least("lease", node.lease, seconds{1});
+  if (node.lease > kMostLease)
+    fields.refuse("lease", "is longer than 365 days: no node would ever be taken for dead");
   fields.whole("node_count", node.node_count, 1, kMostNodes);
   fields.whole("node_number", node.node_number, 0, std::int64_t{node.node_count} - 1);
 }

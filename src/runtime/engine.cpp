@@ -13,6 +13,7 @@ namespace ordo::runtime {
 namespace {
 
 constexpr Duration kLateRuns = std::chrono::seconds{10};  // to end after the leases have ended
+constexpr std::uint64_t kPositionsEvery = 10'000;         // entries: how far all have read is looked at
 constexpr std::size_t kShownWhy = 200;                    // of what cannot be read, in the log
 
 }  // namespace
@@ -54,14 +55,33 @@ ServedQueue* Engine::served_queue(std::uint32_t number) const {
   return found == by_number_.end() ? nullptr : found->second;
 }
 
+// Who asks for it has something for it.
 OwnedShard* Engine::owned(domain::ShardId id) {
   const auto found = shards_.find(id);
-  return found == shards_.end() ? nullptr : found->second.get();
+  if (found == shards_.end()) return nullptr;
+  wake(*found->second);
+  return found->second.get();
 }
 
 OwnedShard* Engine::owned(domain::ShardId id, std::uint64_t epoch) {
-  const auto found = shards_.find(id);
-  return found != shards_.end() && found->second->epoch == epoch ? found->second.get() : nullptr;
+  OwnedShard* shard = owned(id);
+  return shard != nullptr && shard->epoch == epoch ? shard : nullptr;
+}
+
+void Engine::wake(OwnedShard& shard) {
+  if (!std::exchange(shard.awake, true)) awake_.emplace(shard.id, &shard);
+}
+
+void Engine::wake_all() {
+  for (auto& [id, shard] : shards_) wake(*shard);
+  rows_at_wake_ = rows_read_;
+}
+
+void Engine::put_to_sleep() {
+  std::erase_if(awake_, [&](const auto& entry) {
+    entry.second->awake = !may_sleep(*entry.second);
+    return !entry.second->awake;
+  });
 }
 
 Duration Engine::tick() {
@@ -79,6 +99,7 @@ Duration Engine::tick() {
   check_timeouts();
   flush();
   release_idle();
+  put_to_sleep();
   publish_facts();
   return next_tick();
 }
@@ -102,6 +123,7 @@ void Engine::read(News news) {
       if (!over_since_.empty()) take_back();
     }
   }
+  if (rows_read_ - rows_at_wake_ > kPositionsEvery) wake_all();
   for (auto& end : news.ends) finish(std::move(end));
   for (const auto& end : news.commits) settle(end);
   for (const auto& end : news.told) told(end);
@@ -115,7 +137,7 @@ void Engine::read(News news) {
       return shard != nullptr && shard->releasing_since;
     });
   }
-  for (auto& [id, shard] : shards_) {
+  for (auto& [id, shard] : awake_) {
     look_at_kinds(*shard);
     stop_cancelled(*shard);
     for (auto& node : shard->machine.declined()) declined_at_[std::move(node)] = clock_.steady();
@@ -137,6 +159,7 @@ void Engine::define(const store::QueueList& list) {
     if (queue == queues_.end()) continue;
     by_number_[definition.number] = queue->second.get();
     queue->second->options.shards = definition.shards;
+    pauses_ = true;
     if (queue->second->set_paused(definition.paused)) {
       recall([&](const Assignment& run) { return run.queue == &queue->second->options.name; });
     }
@@ -167,6 +190,7 @@ void Engine::adopt(LoadedShard loaded) {
   shard->machine.sets_aside(store_.max_set_aside() > 0);
   deals_ = true;
   restore(*shard, loaded);
+  wake(*shard);
   shards_[grant.shard] = std::move(shard);
 }
 
@@ -235,20 +259,19 @@ void Engine::apply(const store::LogChunk& chunk) {
     if (shard = owned(id); shard == nullptr || shard->needs != 0) continue;
     shard->machine.ready(now_);
     shard->ready = true;
+    shard->passed_when_written = rows_read_;
   }
   for (const auto& [id, lease] : chunk.lost) lose(id, lease);
   if (chunk.through == 0) return;
-  // One scan for all: what is another's is passed, too.
-  for (auto& [id, each] : shards_) {
-    if (!each->ready || each->needs != 0) continue;
-    each->machine.read_through(chunk.through);
-    each->read_since_written += chunk.rows.size();
-  }
+  // One scan for all: what is another's is passed, too. A shard is told when it is to write that.
+  read_through_ = chunk.through;
+  rows_read_ += chunk.rows.size();
 }
 
 // Pausing lets running jobs finish.
 void Engine::tell_pauses() {
   using Phase = ServedQueue::Phase;
+  if (!std::exchange(pauses_, false)) return;
   const auto tell = [&](const std::string& queue, EventType type) {
     if (!watch_) return;
     Event event;
@@ -257,21 +280,24 @@ void Engine::tell_pauses() {
     event.at = now_;
     hooks_.events({std::move(event)});
   };
+  paused_.clear();
   for (auto& [name, queue] : queues_) {
     if (queue->told != queue->phase) {
       tell(name, queue->phase == Phase::running ? EventType::queue_running : EventType::queue_pausing);
       queue->told = queue->phase;
     }
-    if (queue->phase != Phase::pausing) continue;
-    if (runs_of(*queue) > 0) continue;
-    tell(name, EventType::queue_paused);
-    queue->phase = queue->told = Phase::paused;
+    if (queue->phase == Phase::pausing && runs_of(*queue) == 0) {
+      tell(name, EventType::queue_paused);
+      queue->phase = queue->told = Phase::paused;
+    }
+    pauses_ = pauses_ || queue->phase == Phase::pausing;
+    if (queue->phase == Phase::paused) paused_.push_back(name);
   }
 }
 
 std::size_t Engine::runs_of(const ServedQueue& queue) const {
   std::size_t runs = 0;
-  for (const auto& [id, shard] : shards_) {
+  for (const auto& [id, shard] : awake_) {
     if (shard->queue == &queue) runs += shard->machine.running();
   }
   return runs;
@@ -407,6 +433,7 @@ void Engine::drop(const std::set<domain::ShardId>& ids) {
   }
   for (const auto id : ids) {
     const auto shard = shards_.extract(id);
+    awake_.erase(id);
     deals_ = true;
     if (!shard.empty() && hooks_.lost) hooks_.lost(id, shard.mapped()->lease);
   }
@@ -456,6 +483,7 @@ void Engine::abandon() {
 
 void Engine::release_all() {
   releasing_ = true;
+  wake_all();
   for (auto& [id, shard] : shards_) shard->release_from(clock_.steady());
   recall_all();
 }

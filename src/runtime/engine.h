@@ -99,6 +99,8 @@ class Engine {
   /// With ends of borrowed runs that are not told yet.
   std::size_t runs() const { return outstanding_.size() + untold_; }
   std::size_t shards() const { return shards_.size(); }
+  /// Of these, those that a tick looks at.
+  std::size_t awake() const { return awake_.size(); }
   /// Runs of shards that are not owned any more.
   std::size_t zombies() const { return zombies_; }  // any thread
   const OwnedShard* find(domain::ShardId id) const;
@@ -264,6 +266,11 @@ class Engine {
   ServedQueue* served_queue(std::uint32_t number) const;
   OwnedShard* owned(domain::ShardId id);
   OwnedShard* owned(domain::ShardId id, std::uint64_t epoch);
+  void wake(OwnedShard& shard);
+  void wake_all();
+  void put_to_sleep();
+  bool may_sleep(OwnedShard& shard) const;
+  std::uint64_t read_since_written(const OwnedShard& shard) const;
 
   const NodeOptions& options_;
   store::Store& store_;
@@ -282,6 +289,12 @@ class Engine {
   std::mutex shared_;  // guards what rooms() and facts() hand over
 
   std::map<domain::ShardId, std::unique_ptr<OwnedShard>> shards_;
+  /// Those that something may happen to by itself. Whatever has no job sleeps until it is told something
+  /// (owned()), so that a tick costs what is at work, and not what there is.
+  std::map<domain::ShardId, OwnedShard*> awake_;
+  domain::Seq read_through_ = 0;    // the log of all that are ready, where one scan serves all
+  std::uint64_t rows_read_ = 0;     // by such scans
+  std::uint64_t rows_at_wake_ = 0;  // when all were awake last
   std::unordered_map<RunKey, Outstanding, RunKeyHash> outstanding_;
   std::vector<PoolLoad> pools_;
   Neighbours neighbours_;
@@ -304,6 +317,8 @@ class Engine {
   bool deals_ = false;                 // shards with a thread of their own have come, gone, or are to move
   bool was_ending_ = false;            // the leases, at the last look
   std::optional<Duration> lapsed_at_;  // steady: the leases, while runs of before go on
+  bool pauses_ = false;                // a queue is to be told of, or pausing
+  std::vector<std::string> paused_;    // see EngineFacts
   bool quiet_ = false;
   bool releasing_ = false;
   bool watch_ = false;

@@ -26,7 +26,7 @@ void Engine::flush() {
   if (retry) retry_commits_at_ = {};
   std::vector<store::Delta> deltas;
   CommitEnd end;
-  for (auto& [id, shard] : shards_) {
+  for (auto& [id, shard] : awake_) {
     if (shard->in_flight) {
       if (!shard->unknown || !retry) continue;
       shard->unknown = false;
@@ -72,6 +72,8 @@ store::Delta Engine::delta_of(OwnedShard& shard) {
   shard.lends = !shard.written.lent.empty() && shard.written.lent != lent_before;
   shard.written_at = now_;
   shard.read_since_written = 0;
+  shard.passed_when_written = rows_read_;
+  if (shard.needs == 0) shard.machine.read_through(read_through_);
   delta.position = shard.machine.through();
   delta.counts = domain::encode(shard.written);
   take_ends(shard);
@@ -106,10 +108,26 @@ bool Engine::rest_is_due(OwnedShard& shard) {
   const auto to_set_aside = shard.machine.to_set_aside();
   if (to_set_aside > 0 && to_set_aside >= store_.max_set_aside()) return true;
   if (now_ >= shard.written_at && now_ - shard.written_at < kCountsInterval) return false;
-  if (shard.read_since_written > kPositionLag) return true;
+  if (read_since_written(shard) > kPositionLag) return true;
   shard.written_at = now_;
   if (to_set_aside > 0 || trimming_is_due(shard)) return true;
   return shard.machine.counts(now_) != shard.written;
+}
+
+std::uint64_t Engine::read_since_written(const OwnedShard& shard) const {
+  return shard.read_since_written + (rows_read_ - shard.passed_when_written);
+}
+
+// It has no job, and nothing to write: it would only be looked at. But now and then, for its place in the
+// log.
+bool Engine::may_sleep(OwnedShard& shard) const {
+  const auto& machine = shard.machine;
+  if (!shard.ready || shard.needs != 0 || shard.releasing_since || shard.in_flight) return false;
+  if (machine.jobs() > 0 || machine.running() > 0 || !shard.later_ends.empty()) return false;
+  if (machine.has_changes() || machine.to_set_aside() > 0) return false;
+  if (shard.starts_at > clock_.steady() || neighbours_.dead.contains(shard.id)) return false;
+  if (read_since_written(shard) > kPositionLag) return false;
+  return shard.machine.counts(now_) == shard.written;
 }
 
 void Engine::settle(const CommitEnd& end) {
@@ -155,10 +173,7 @@ void Engine::say(LogLevel level, const std::string& line) {
 }
 
 void Engine::publish_facts() {
-  EngineFacts facts{commits_.facts(), {unable_.begin(), unable_.end()}, {}};
-  for (const auto& [name, queue] : queues_) {
-    if (queue->phase == ServedQueue::Phase::paused) facts.paused.push_back(name);
-  }
+  EngineFacts facts{commits_.facts(), {unable_.begin(), unable_.end()}, paused_};
   bool is_news = false;
   {
     const std::lock_guard lock(shared_);
@@ -185,7 +200,7 @@ void Engine::report(OwnedShard& shard) {
 
 void Engine::release_idle() {
   std::vector<domain::ShardId> idle;
-  for (auto& [id, shard] : shards_) {
+  for (auto& [id, shard] : awake_) {
     if (watch_) {
       auto events = shard->machine.events();
       if (!events.empty() && hooks_.events) hooks_.events(std::move(events));
@@ -200,6 +215,7 @@ void Engine::release_idle() {
   }
   for (const auto id : idle) {
     const auto lease = shards_.at(id)->lease;
+    awake_.erase(id);
     shards_.erase(id);
     deals_ = true;
     if (hooks_.released) hooks_.released(id, lease);

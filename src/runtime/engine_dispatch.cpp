@@ -44,11 +44,11 @@ bool Engine::start_marked(domain::Risk risk) {
   };
   OwnedShard* longest = nullptr;
   Time oldest{};
-  for (auto& [id, shard] : shards_) {
+  for (auto& [id, shard] : awake_) {
     if (!shard->may_start()) continue;
     const auto due = shard->machine.oldest_due(now_, only(*shard->queue));
     if (!due || (longest != nullptr && *due >= oldest)) continue;
-    longest = shard.get();
+    longest = shard;
     oldest = *due;
   }
   if (longest == nullptr) return false;
@@ -113,11 +113,11 @@ void Engine::deal_threads() {
       if (queue.pool == pool && queue.options.affinity == Affinity::shard) list.push_back(id);
     }
     std::ranges::sort(list, {},
-                      [&](domain::ShardId id) { return std::pair(owned(id)->queue->place, id.index); });
+                      [&](domain::ShardId id) { return std::pair(find(id)->queue->place, id.index); });
     const auto groups = domain::split_by_threads(list, static_cast<std::uint32_t>(sink_.threads(pool)));
     for (std::size_t thread = 0; thread < groups.size(); ++thread) {
       for (const auto id : groups[thread]) {
-        OwnedShard& shard = *owned(id);
+        OwnedShard& shard = *shards_.at(id);
         if (shard.thread == static_cast<int>(thread)) continue;
         if (shard.thread < 0 || shard.machine.running() == 0) {
           shard.thread = static_cast<int>(thread);
@@ -147,10 +147,10 @@ void Engine::dispatch_pool(std::size_t pool) {
     const auto oldest = shard.machine.oldest_due(now_, admission(*shard.queue));
     return oldest ? std::optional(saturating_sub(now_, *oldest)) : std::nullopt;
   };
-  for (auto& [id, shard] : shards_) {
+  for (auto& [id, shard] : awake_) {
     if (shard->queue->pool != pool || !shard->may_start()) continue;
     if (const auto lag = lag_of(*shard)) {
-      load.candidates.push_back(shard.get());
+      load.candidates.push_back(shard);
       const auto& options = shard->queue->options;
       load.startable.push_back({options.name, shard->queue->place, id.index, *lag, options.scheduler_weight});
     }
@@ -213,7 +213,7 @@ bool Engine::is_overtaken(std::size_t pool) {
   };
   const bool by_place = options_.scheduler == SchedulerKind::strict && !options_.choose_shard;
   const bool may_be_passed = by_place && waits(load.last_control);
-  for (auto& [id, shard] : shards_) {
+  for (auto& [id, shard] : awake_) {
     const auto& queue = *shard->queue;
     if (queue.pool != pool || !shard->may_start()) continue;
     if (shard->thread >= 0 && shard->machine.running() > 0) continue;
@@ -457,7 +457,7 @@ void Engine::check_timeouts() {
 
 Duration Engine::next_tick() {
   Duration wait = std::min<Duration>(options_.poll_interval, kLongestWait);
-  for (auto& [id, shard] : shards_) {
+  for (auto& [id, shard] : awake_) {
     // What is due by now waits for something else than time: a thread, the end of a pause.
     if (const auto due = shard->machine.next_due(); due && *due > now_) wait = std::min(wait, *due - now_);
   }

@@ -20,6 +20,7 @@ constexpr std::size_t kToldText = 16U << 20;  // of all jobs of a run, that ever
 void Engine::meet(Neighbours news) {
   if (news.losses != lease_.losses()) return;  // seen before the leases lapsed
   neighbours_ = std::move(news);
+  for (const auto& [id, dead] : neighbours_.dead) static_cast<void>(owned(id));
   take_back();
   look_at_borrowed();
 }
@@ -48,7 +49,7 @@ void Engine::take_back() {
     waits = waits || known == before.end();
     return domain::Borrower::alive;
   };
-  for (auto& [id, shard] : shards_) {
+  for (auto& [id, shard] : awake_) {
     // What a newer node is needed for may be the end of such a run.
     if (shard->ready && shard->needs == 0) shard->machine.take_back(look, now_);
   }
@@ -57,14 +58,15 @@ void Engine::take_back() {
 
 // A group starts nothing while a shard of it is elsewhere: its limits and locks are decided in one place.
 void Engine::gather() {
-  for (auto& [id, shard] : shards_) shard->ungathered = clock_.steady() < shard->starts_at;
+  for (auto& [id, shard] : awake_) shard->ungathered = clock_.steady() < shard->starts_at;
   for (const auto& group : neighbours_.groups) {
     const bool all = std::ranges::all_of(group, [&](domain::ShardId id) {
       const auto* shard = find(id);
       return shard != nullptr && shard->ready && !shard->releasing_since;
     });
     for (const auto id : group) {
-      if (OwnedShard* shard = owned(id)) shard->ungathered = shard->ungathered || !all;
+      const auto shard = shards_.find(id);
+      if (shard != shards_.end()) shard->second->ungathered = shard->second->ungathered || !all;
     }
   }
 }
@@ -76,7 +78,7 @@ bool Engine::may_lend() const {
   if (releasing_ || neighbours_.members.size() < 2) return false;
   return std::ranges::any_of(pools_, [](const PoolLoad& load) { return load.full_since.has_value(); }) ||
          std::ranges::any_of(queues_, [](const auto& entry) { return !entry.second->full.empty(); }) ||
-         std::ranges::any_of(shards_, [](const auto& entry) { return entry.second->waits_for_others; });
+         std::ranges::any_of(awake_, [](const auto& entry) { return entry.second->waits_for_others; });
 }
 
 // Jobs that find no thread here, or no code, run where there is room.
@@ -98,7 +100,7 @@ void Engine::lend_what_waits() {
 
 std::size_t Engine::lent_to(const Member& member, const Room& room) const {
   std::size_t runs = 0;
-  for (const auto& [id, shard] : shards_) {
+  for (const auto& [id, shard] : awake_) {
     if (std::ranges::find(room.queues, shard->queue->options.name) != room.queues.end())
       runs += shard->machine.lent_to(member.id);
   }
@@ -109,7 +111,7 @@ std::size_t Engine::lent_to(const Member& member, const Room& room) const {
 bool Engine::lends_suspect_to(const std::string& node) const {
   using domain::Risk;
   return std::ranges::any_of(
-             shards_,
+             awake_,
              [&](const auto& entry) { return entry.second->machine.lent_to(node, Risk::suspect) > 0; }) ||
          std::ranges::any_of(outstanding_, [&](const auto& entry) {
            return entry.second.lend_to == node && entry.second.risk == Risk::suspect;
@@ -150,7 +152,7 @@ bool Engine::lend_one(const Member& member, const Room& room) {
   bool best_suspects = false;
   Kinds best_kinds;
   Time oldest{};
-  for (auto& [id, shard] : shards_) {
+  for (auto& [id, shard] : awake_) {
     const auto& queue = *shard->queue;
     const bool has_thread = shard->thread >= 0;
     if (!shard->may_start() || (has_thread && shard->machine.running() > 0)) continue;
@@ -162,7 +164,7 @@ bool Engine::lend_one(const Member& member, const Room& room) {
       if (kinds.empty()) continue;
       const auto due = shard->machine.oldest_due(now_, only(suspects, kinds));
       if (!due || (best != nullptr && *due >= oldest)) continue;
-      best = shard.get();
+      best = shard;
       best_suspects = suspects;
       best_kinds = std::move(kinds);
       oldest = *due;
@@ -458,7 +460,7 @@ Duration Engine::next_lending() const {
     const auto left = since + kLendAfter - clock_.steady();
     if (left > Duration{0}) wait = std::min(wait, left);
   };
-  for (const auto& [id, shard] : shards_) {
+  for (const auto& [id, shard] : awake_) {
     if (shard->releasing_since) until(*shard->releasing_since);
   }
   if (neighbours_.members.size() < 2) return wait;

@@ -43,6 +43,43 @@ TEST(Engine, a_grant_of_a_queue_it_does_not_know_is_given_back_and_told_of) {
   EXPECT_THAT(bench.log, ElementsAre(HasSubstr("given back")));
 }
 
+// A tick costs what is at work: 10,000 queues have 50,000 shards.
+TEST(Engine, a_shard_without_jobs_sleeps_until_something_comes) {
+  EngineBench bench({queue_of("orders", 300)});
+  bench.start();
+  bench.tick();
+  EXPECT_EQ(bench.engine->shards(), 300U);
+  EXPECT_EQ(bench.engine->awake(), 0U);
+  bench.push("orders", "1", 250);
+  bench.tick();
+  EXPECT_EQ(bench.engine->awake(), 1U);
+  EXPECT_EQ(bench.run_one(), "1");
+  for (int i = 0; i < 3; ++i) {
+    bench.clock.now += 1s;
+    bench.tick();
+  }
+  EXPECT_EQ(bench.engine->awake(), 0U);
+  EXPECT_EQ(bench.engine->find({bench.number("orders"), 250})->written.processed, 1U);
+}
+
+TEST(Engine, a_sleeping_shard_tells_now_and_then_how_far_its_log_is_read) {
+  EngineBench bench({queue_of("busy", 1), queue_of("idle", 1)});
+  bench.start();
+  const domain::ShardId idle{bench.number("idle"), 0};
+  const auto position = [&] {
+    for (const auto& row : bench.store.shards()) {
+      if (row.shard == idle) return row.position;
+    }
+    return store::Seq{0};
+  };
+  for (int i = 0; i < 25'000; ++i) bench.push("busy", "1");
+  for (int i = 0; i < 5; ++i) {
+    bench.clock.now += 1s;
+    bench.tick();
+  }
+  EXPECT_GT(position(), 5'000U);
+}
+
 // A store may answer when the node is gone. The address sanitizer sees who is called then.
 TEST(Engine, answers_that_come_after_its_end_reach_nobody) {
   EngineBench bench({queue_of("orders")});

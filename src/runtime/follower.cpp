@@ -10,20 +10,29 @@ namespace ordo::runtime {
 
 void Follower::add(std::vector<store::Grant> grants, std::uint64_t losses) {
   const std::lock_guard lock(mutex_);
-  if (std::exchange(losses_, losses) != losses) added_.clear();
+  if (std::exchange(losses_, losses) != losses) {
+    added_.clear();
+    loading_.clear();
+  }
   added_.insert(added_.end(), grants.begin(), grants.end());  // after what is removed, should it come back
 }
 
 void Follower::remove(domain::ShardId shard, store::Lease lease) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(added_, [&](const auto& grant) { return grant.shard == shard && grant.lease == lease; });
+  forget_added(shard, lease);
   removed_.emplace_back(shard, lease);
 }
 
 void Follower::lose(domain::ShardId shard, store::Lease lease) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(added_, [&](const auto& grant) { return grant.shard == shard && grant.lease == lease; });
+  forget_added(shard, lease);
   lost_.emplace_back(shard, lease);
+}
+
+void Follower::forget_added(domain::ShardId shard, store::Lease lease) {
+  const auto is_it = [&](const auto& grant) { return grant.shard == shard && grant.lease == lease; };
+  std::erase_if(added_, is_it);
+  std::erase_if(loading_, is_it);
 }
 
 Follower::Found Follower::tick() {
@@ -56,7 +65,7 @@ Follower::Found Follower::tick() {
 
 bool Follower::has_added() {
   const std::lock_guard lock(mutex_);
-  return !added_.empty();
+  return !added_.empty() || !loading_.empty();
 }
 
 /// Some at a time, so that what is loaded is read before all is. Why the next ones could not be loaded: they
@@ -67,16 +76,23 @@ std::exception_ptr Follower::adopt() {
     {
       const std::lock_guard lock(mutex_);
       const auto end = added_.begin() + static_cast<std::ptrdiff_t>(std::min(at_once_, added_.size()));
-      grants.assign(added_.begin(), end);
-      std::rotate(added_.begin(), end, added_.end());
+      loading_.assign(added_.begin(), end);
+      added_.erase(added_.begin(), end);
+      grants = loading_;
     }
     if (grants.empty()) {
       at_once_ = kAtOnce;
       break;
     }
     try {
-      states += adopt(grants);
+      const auto found = adopt(grants);
+      states += found;
+      const bool are_small = found < grants.size() && grants.size() == at_once_;
+      if (are_small && at_once_ >= kAtOnce) at_once_ = std::min(2 * at_once_, kMostAtOnce);
     } catch (const Error&) {
+      const std::lock_guard lock(mutex_);
+      added_.insert(added_.end(), loading_.begin(), loading_.end());
+      loading_.clear();
       at_once_ = 1;
       return std::current_exception();
     }
@@ -84,7 +100,7 @@ std::exception_ptr Follower::adopt() {
   return nullptr;
 }
 
-// They stay in `added_` until they are loaded. Returns how many states they have.
+// What was removed meanwhile is not among `loading_` any more. Returns how many states they have.
 std::size_t Follower::adopt(const std::vector<store::Grant>& grants) {
   std::vector<domain::ShardId> ids;
   ids.reserve(grants.size());
@@ -95,12 +111,15 @@ std::size_t Follower::adopt(const std::vector<store::Grant>& grants) {
   std::vector<LoadedShard> loaded;
   {
     const std::lock_guard lock(mutex_);
+    auto wanted = loading_.begin();
     for (std::size_t i = 0; i < grants.size(); ++i) {
-      const bool wanted = std::erase_if(added_, [&](const auto& grant) {
-                            return grant.shard == grants[i].shard && grant.lease == grants[i].lease;
-                          }) > 0;
-      if (wanted) loaded.push_back({grants[i], std::move(facts[i]), losses_});
+      const bool is_wanted =
+          wanted != loading_.end() && wanted->shard == grants[i].shard && wanted->lease == grants[i].lease;
+      if (!is_wanted) continue;
+      ++wanted;
+      loaded.push_back({grants[i], std::move(facts[i]), losses_});
     }
+    loading_.clear();
   }
   for (const auto& shard : loaded) {
     log_->add(shard.grant.shard, 0, shard.grant.lease);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <exception>
 #include <map>
 #include <memory>
@@ -46,12 +47,14 @@ class Follower {
 
  private:
   bool has_added();
+  void forget_added(domain::ShardId shard, store::Lease lease);
   std::exception_ptr adopt();
   std::size_t adopt(const std::vector<store::Grant>& grants);
 
   static constexpr std::size_t kRows = 8192;
-  static constexpr std::size_t kAtOnce = 16;    // shards that are loaded
-  static constexpr std::size_t kStates = 8192;  // of new shards, and then what is loaded is read
+  static constexpr std::size_t kAtOnce = 16;        // shards that are loaded at first, ...
+  static constexpr std::size_t kMostAtOnce = 1024;  // ... and while they have few states
+  static constexpr std::size_t kStates = 8192;      // of new shards, and then what is loaded is read
 
   store::Store& store_;
   Inbox& inbox_;
@@ -61,7 +64,8 @@ class Follower {
   std::uint64_t told_look_ = 0;
 
   std::mutex mutex_;
-  std::vector<store::Grant> added_;
+  std::deque<store::Grant> added_;
+  std::vector<store::Grant> loading_;
   std::uint64_t losses_ = 0;  // at the grant of these
   std::vector<std::pair<domain::ShardId, store::Lease>> removed_, lost_;
 

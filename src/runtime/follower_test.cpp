@@ -20,11 +20,13 @@ class HalfSilentStore final : public store::memory::MemoryStore {
       if (shard.index == silent) throw Error(ErrorKind::unavailable, "no answer");
     }
     most_at_once = std::max(most_at_once, shards.size());
+    ++loads;
     return MemoryStore::load(shards);
   }
 
   std::optional<std::uint32_t> silent;
   std::size_t most_at_once = 0;
+  int loads = 0;
 };
 
 class FollowerTest : public testing::Test {
@@ -84,6 +86,19 @@ TEST_F(FollowerTest, loads_some_shards_at_a_time) {
   for (int i = 0; i < 3; ++i) tick();
   EXPECT_EQ(rows_, kShards);
   EXPECT_LT(store_.most_at_once, kShards);
+}
+
+TEST_F(FollowerTest, loads_more_at_a_time_while_they_have_little) {
+  const auto queue = store_.define("many", 3000);
+  store_.join("n1", "");
+  std::vector<store::Claim> claims;
+  for (std::uint32_t index = 0; index < queue.shards; ++index)
+    claims.push_back({.shard = {queue.number, index}});
+  follower_.add(store_.acquire("n1", 1, claims), 0);
+  for (int i = 0; i < 3; ++i) tick();
+  EXPECT_EQ(loaded_, 3000U);
+  EXPECT_LT(store_.loads, 15);
+  EXPECT_LT(store_.most_at_once, 3000U);
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ constexpr Duration kTryNewerEvery = std::chrono::minutes{1};
 }  // namespace
 
 LeaseKeeper::LeaseKeeper(const NodeOptions& options, std::string node_id, NodeFacts facts,
-                         std::vector<std::pair<std::string, std::uint32_t>> queues, store::Store& store,
-                         Clock& clock, Random random, LeaseClock& lease, KeeperHooks hooks)
+                         std::vector<store::QueueWish> queues, store::Store& store, Clock& clock,
+                         Random random, LeaseClock& lease, KeeperHooks hooks)
     : options_(options),
       node_id_(std::move(node_id)),
       facts_(std::move(facts)),
@@ -35,8 +35,9 @@ LeaseKeeper::LeaseKeeper(const NodeOptions& options, std::string node_id, NodeFa
 }
 
 void LeaseKeeper::join() {
-  for (const auto& [queue, shards] : served_) {
-    const auto definition = store_.define(queue, shards);
+  std::size_t place = 0;
+  for (const auto& definition : store_.define_all(served_)) {
+    const auto& [queue, shards] = served_[place++];
     if (definition.shards != shards) {
       throw Error(
           ErrorKind::invalid_argument,
@@ -133,13 +134,15 @@ void LeaseKeeper::tell_facts() {
 // False: a queue that was removed meanwhile was made again, empty; look once more.
 bool LeaseKeeper::look_at_definitions(const store::QueueList& list) {
   if (list.version == definitions_version_) return true;
-  bool missing = false;
-  for (const auto& [queue, shards] : served_) {
-    if (list.find(queue) != nullptr) continue;
-    store_.define(queue, shards);
-    missing = true;
+  const auto known = list.by_name();
+  std::vector<store::QueueWish> missing;
+  for (const auto& queue : served_) {
+    if (!known.contains(queue.name)) missing.push_back(queue);
   }
-  if (missing) return false;
+  if (!missing.empty()) {
+    store_.define_all(missing);
+    return false;
+  }
   definitions_version_ = list.version;
   hooks_.definitions(list);
   return true;
@@ -174,7 +177,7 @@ void LeaseKeeper::look() {
     }
   }
   if (!knows_all_) {
-    for (const auto& [queue, shard_count] : served_) elsewhere.emplace(queue, "");
+    for (const auto& queue : served_) elsewhere.emplace(queue.name, "");
   }
   look_at_newer(live);
   meet(view);
@@ -200,9 +203,10 @@ void LeaseKeeper::place(const View& view, const std::vector<domain::LiveNode>& l
   std::vector<domain::PlacedShard> placed;
   std::vector<domain::ShardId> standing_still;
   std::set<domain::ShardId> grouped;
+  const auto standing_queues = resharded(view);
   for (const auto& definition : view.queues.queues) {
     const auto group = groups_.find(definition.name);
-    const bool stands_still = is_resharded(definition, view);
+    const bool stands_still = standing_queues.contains(definition.name);
     for (const auto* row : rows[definition.number]) {
       if (stands_still) {
         if (held_.contains(row->shard)) standing_still.push_back(row->shard);
@@ -328,13 +332,18 @@ void LeaseKeeper::look_at_groups(const store::QueueList& list, Neighbours& news)
   for (auto& [group, all] : shards) news.groups.push_back(std::move(all));
 }
 
-// A living node fills the new shards, or has done so: the old ones are its own alone.
-bool LeaseKeeper::is_resharded(const store::QueueDefinition& queue, const View& view) const {
-  if (queue.closed) return true;
-  const auto* next = view.queues.find(store::QueueDefinition::hidden_name(queue.name));
-  return next != nullptr && std::ranges::any_of(view.shards, [&](const store::ShardRow& row) {
-           return row.shard.queue == next->number && !row.owner.empty() && !dead_.contains(row.owner);
-         });
+// Queues whose new shards a living node fills, or has filled: the old ones are its own alone.
+std::set<std::string> LeaseKeeper::resharded(const View& view) const {
+  std::set<std::string> names;
+  for (const auto& queue : view.queues.queues) {
+    if (queue.closed) names.insert(queue.name);
+    if (!queue.is_hidden()) continue;
+    const bool is_filled = std::ranges::any_of(view.shards, [&](const store::ShardRow& row) {
+      return row.shard.queue == queue.number && !row.owner.empty() && !dead_.contains(row.owner);
+    });
+    if (is_filled) names.insert(queue.name.substr(0, queue.name.size() - 1));
+  }
+  return names;
 }
 
 // A commit would be refused, but a shard with nothing to write would stand still for ever. It is held until

@@ -55,8 +55,8 @@ struct KeeperHooks {
 class LeaseKeeper {
  public:
   LeaseKeeper(const NodeOptions& options, std::string node_id, NodeFacts facts,
-              std::vector<std::pair<std::string, std::uint32_t>> queues, store::Store& store, Clock& clock,
-              Random random, LeaseClock& lease, KeeperHooks hooks);
+              std::vector<store::QueueWish> queues, store::Store& store, Clock& clock, Random random,
+              LeaseClock& lease, KeeperHooks hooks);
 
   /// Registers the node and defines its queues. Throws what the store throws.
   void join();
@@ -118,7 +118,7 @@ class LeaseKeeper {
   void renewed(Duration sent);
   void look();
   void place(const View& view, const std::vector<domain::LiveNode>& live, bool claiming);
-  bool is_resharded(const store::QueueDefinition& queue, const View& view) const;
+  std::set<std::string> resharded(const View& view) const;
   void look_at_held(const std::vector<store::ShardRow>& shards);
   void look_at_request(const std::vector<store::NodeRow>& nodes);
   void claim(const std::set<domain::ShardId>& wanted, const View& view);
@@ -129,7 +129,7 @@ class LeaseKeeper {
   const NodeOptions& options_;
   std::string node_id_;
   NodeFacts facts_;
-  std::vector<std::pair<std::string, std::uint32_t>> served_;  // queue and shards, in the listed order
+  std::vector<store::QueueWish> served_;  // in the listed order
   store::Store& store_;
   Clock& clock_;
   Random random_;

@@ -131,6 +131,55 @@ class LeaseKeeperTest : public testing::Test {
   store::memory::MemoryStore store_{clock_};
 };
 
+class CountedStore final : public store::memory::MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+
+  std::vector<store::QueueDefinition> define_all(std::span<const store::QueueWish> queues) override {
+    ++calls;
+    return MemoryStore::define_all(queues);
+  }
+  store::QueueList queues() override {
+    ++calls;
+    return MemoryStore::queues();
+  }
+  std::vector<store::ShardRow> shards() override {
+    ++calls;
+    return MemoryStore::shards();
+  }
+  std::vector<store::Grant> acquire(const std::string& node, std::uint64_t holder,
+                                    std::span<const store::Claim> claims) override {
+    ++calls;
+    return MemoryStore::acquire(node, holder, claims);
+  }
+
+  int calls = 0;
+};
+
+TEST_F(LeaseKeeperTest, many_queues_take_no_more_calls_of_the_store_than_one) {
+  const auto calls_of = [&](int queues) {
+    CountedStore store(clock_);
+    std::vector<store::QueueWish> served;
+    for (int i = 0; i < queues; ++i) served.push_back({"queue-" + std::to_string(i), 2});
+    NodeOptions options;
+    LeaseClock lease(clock_, options.lease);
+    std::size_t granted = 0;
+    KeeperHooks hooks;
+    hooks.granted = [&](const std::vector<store::Grant>& grants) { granted += grants.size(); };
+    hooks.definitions = [](const auto&) {};
+    hooks.kinds_elsewhere = [](const auto&) {};
+    hooks.may_claim = [] { return true; };
+    NodeFacts facts;
+    for (const auto& queue : served) facts.kinds.emplace_back(queue.name, queue.name);
+    LeaseKeeper keeper(options, "n1", facts, served, store, clock_, Random(1), lease, std::move(hooks));
+    keeper.join();
+    keeper.tick();
+    EXPECT_EQ(granted, served.size() * 2);
+    return store.calls;
+  };
+  EXPECT_EQ(calls_of(200), calls_of(1));
+}
+
 TEST_F(LeaseKeeperTest, a_node_that_joins_gets_its_part_at_once) {
   const auto one = start("n1");
   run({one.get()}, 1s);

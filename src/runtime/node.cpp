@@ -29,6 +29,9 @@ constexpr Duration kStopGrace = std::chrono::seconds{3};     // for runs that we
 constexpr Duration kReleaseGrace = std::chrono::seconds{5};  // for the last commits
 constexpr std::size_t kShownError = 200;                     // of what a job died of, in the log
 constexpr Duration kPokeInterval = std::chrono::milliseconds{100};
+// The clocks of the system cannot add any number.
+constexpr Duration kForEver = std::chrono::hours{24 * 365};
+constexpr Duration kLongestPoll = std::chrono::hours{1};
 
 }  // namespace
 
@@ -57,6 +60,7 @@ class Node::Sink final : public RunSink {
 
 Node::Node(NodePlan plan, store::Store& store, Clock& clock)
     : plan_(std::move(plan)), store_(store), clock_(clock), lease_(clock, plan_.options.lease) {
+  plan_.options.poll_interval = std::min<Duration>(plan_.options.poll_interval, kLongestPoll);
   auto random = Random::from_system();
   id_ = make_ulid(clock_.wall().time_since_epoch().count() / 1000, random);
   build_engine();
@@ -148,19 +152,19 @@ void Node::build_engine() {
 
   NodeFacts facts{host_name(), getpid(), plan_.options.threads, clock_.wall(), {}, false};
   facts.level = domain::format_level();
-  std::vector<std::pair<std::string, std::uint32_t>> shards;
+  std::vector<store::QueueWish> served;
   std::size_t own_pools = 0;
   for (const auto& queue : plan_.queues) {
     std::map<std::string, Worker*> workers;
-    for (const auto& [name, worker] : plan_.workers) {
-      if (name.first != queue.name) continue;
-      workers[name.second] = worker;
-      facts.kinds.push_back(name);
+    for (auto at = plan_.workers.lower_bound({queue.name, ""});
+         at != plan_.workers.end() && at->first.first == queue.name; ++at) {
+      workers[at->first.second] = at->second;
+      facts.kinds.push_back(at->first);
     }
     if (queue.threads) facts.threads += *queue.threads;
     if (!queue.group.empty()) facts.groups.emplace_back(queue.name, queue.group);
     engine_->serve(queue, queue.threads ? ++own_pools : 0, std::move(workers));
-    shards.emplace_back(queue.name, queue.shards);
+    served.push_back({queue.name, queue.shards});
   }
   for (const auto count : threads) {
     pools_.push_back(std::make_unique<Pool>(count, engine_->inbox(), clock_, plan_.perform));
@@ -221,7 +225,7 @@ void Node::build_engine() {
     told.commit_error_since = known.commits.since;
   };
   keeper.renewed = plan_.on_lease_renewed;
-  keeper_ = std::make_unique<LeaseKeeper>(plan_.options, id_, std::move(facts), std::move(shards), store_,
+  keeper_ = std::make_unique<LeaseKeeper>(plan_.options, id_, std::move(facts), std::move(served), store_,
                                           clock_, Random::from_system(), lease_, std::move(keeper));
 }
 
@@ -440,7 +444,9 @@ void Node::hurry() {
 
 bool Node::wait_until(Duration at_most, const std::function<bool()>& done) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, at_most, done);
+  if (at_most < kForEver) return changed_.wait_for(lock, at_most, done);
+  changed_.wait(lock, done);
+  return true;
 }
 
 void Node::let_go() {

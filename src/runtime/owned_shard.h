@@ -81,9 +81,11 @@ struct OwnedShard {
   bool lends = false;                     ///< it lends runs
   domain::Counts written;                 ///< counts of the last delta
   Time written_at{};
-  Time trimmed_at{};                     ///< its dead payloads, ...
-  std::uint64_t trimmed_look = 0;        ///< ... by the counts of that look
-  std::uint64_t read_since_written = 0;  ///< entries that a reader of the counts would look through
+  Time trimmed_at{};                      ///< its dead payloads, ...
+  std::uint64_t trimmed_look = 0;         ///< ... by the counts of that look
+  std::uint64_t read_since_written = 0;   ///< entries that a reader of the counts would look through, ...
+  std::uint64_t passed_when_written = 0;  ///< ... and those that one scan for all shards had passed by then
+  bool awake = false;                     ///< see Engine
 };
 
 }  // namespace ordo::runtime

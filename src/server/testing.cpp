@@ -201,7 +201,7 @@ class Bench::Impl {
 
   void build_keeper() {
     runtime::NodeFacts facts{kNode, 0, options_.threads, clock_.wall(), {}, false};
-    std::vector<std::pair<std::string, std::uint32_t>> shards;
+    std::vector<store::QueueWish> shards;
     std::size_t pools = 0;
     const auto workers = workers_.all();
     for (const auto& queue : config_.queues) {
@@ -213,7 +213,7 @@ class Bench::Impl {
         facts.kinds.push_back(name);
       }
       engine_->serve(queue, queue.threads ? ++pools : 0, std::move(kinds));
-      shards.emplace_back(queue.name, queue.shards);
+      shards.push_back({queue.name, queue.shards});
     }
     runtime::KeeperHooks hooks;
     hooks.granted = [this](std::vector<store::Grant> grants) {

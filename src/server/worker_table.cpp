@@ -15,7 +15,10 @@ void WorkerTable::add(Config& config, std::string_view queue, std::unique_ptr<Wo
     throw Error(ErrorKind::invalid_argument, "Server::add(\"" + std::string(queue) + "\") needs a worker");
   const std::string name(queue), own_kind(kind.empty() ? queue : kind);
   if (own_kind.size() > 255) throw Error(ErrorKind::invalid_argument, "a kind has at most 255 bytes");
-  if (config.find(queue) == nullptr) config.queues.push_back(QueueOptions{.name = name});
+  if (named_.empty()) {
+    for (const auto& known : config.queues) named_.insert(known.name);
+  }
+  if (named_.insert(name).second) config.queues.push_back(QueueOptions{.name = name});
   if (!workers_.emplace(std::pair(name, own_kind), std::move(worker)).second) {
     throw Error(ErrorKind::invalid_argument, "queue '" + name + "' has a worker of kind '" + own_kind +
                                                  "' already; give the second another kind");
@@ -23,8 +26,8 @@ void WorkerTable::add(Config& config, std::string_view queue, std::unique_ptr<Wo
 }
 
 bool WorkerTable::serves(std::string_view queue) const {
-  return std::any_of(workers_.begin(), workers_.end(),
-                     [&](const auto& entry) { return entry.first.first == queue; });
+  const auto first = workers_.lower_bound({std::string(queue), ""});
+  return first != workers_.end() && first->first.first == queue;
 }
 
 std::map<std::pair<std::string, std::string>, Worker*> WorkerTable::all() const {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,7 @@ class WorkerTable {
   std::size_t size() const { return workers_.size(); }
 
  private:
+  std::set<std::string> named_;  // queues of the config
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Worker>> workers_;
 };
 

@@ -12,13 +12,13 @@ void GlobalReader::add(ShardId shard, Seq after, Lease) {
   remove(shard);
   // Those that are being read are read from there, too: what they have already is dropped.
   new_cursor_ = new_.empty() ? after : std::min(new_cursor_, after);
-  new_.push_back(shard);
+  new_.insert(shard);
   places_[shard] = {after, kUnknown};
 }
 
 void GlobalReader::remove(ShardId shard) {
-  std::erase(new_, shard);
-  std::erase(shards_, shard);
+  new_.erase(shard);
+  shards_.erase(shard);
   places_.erase(shard);
 }
 
@@ -47,7 +47,7 @@ LogChunk GlobalReader::read_new(std::size_t max_rows) {
   take(chunk, new_, new_cursor_, head);
   if (shards_.empty()) cursor_ = new_cursor_;
   if (new_cursor_ >= cursor_ || chunk.at_end) {
-    shards_.insert(shards_.end(), new_.begin(), new_.end());
+    shards_.insert(new_);
     new_.clear();
   }
   chunk.at_end = false;  // the others are to be read
@@ -55,15 +55,13 @@ LogChunk GlobalReader::read_new(std::size_t max_rows) {
 }
 
 // Drops what a shard has already, and notes how far each one is.
-void GlobalReader::take(LogChunk& chunk, const std::vector<ShardId>& shards, Seq through, Seq head) {
+void GlobalReader::take(LogChunk& chunk, const ShardSet& shards, Seq through, Seq head) {
   std::erase_if(chunk.rows, [&](const LogRow& row) {
     const auto place = places_.find(row.shard);
     return place != places_.end() && row.seq <= place->second.after;
   });
-  for (const auto shard : shards) {
-    const auto found = places_.find(shard);
-    if (found == places_.end()) continue;
-    auto& place = found->second;
+  for (auto& [shard, place] : places_) {
+    if (!shards.contains(shard)) continue;
     place.after = std::max(place.after, through);
     if (place.goal == kUnknown) place.goal = std::max<Seq>(head, 1);
     if (place.goal != 0 && (through >= place.goal || head == 0)) {

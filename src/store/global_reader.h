@@ -2,9 +2,8 @@
 
 #include <cstdint>
 #include <map>
-#include <span>
-#include <vector>
 
+#include "store/shard_set.h"
 #include "store/store.h"
 
 namespace ordo::store {
@@ -25,7 +24,7 @@ class GlobalReader : public LogReader {
   };
 
   /// The entries of `shards` behind `after`.
-  virtual Scan scan(Seq after, std::span<const ShardId> shards, std::size_t max_rows) = 0;
+  virtual Scan scan(Seq after, const ShardSet& shards, std::size_t max_rows) = 0;
   /// Counts appends, changed definitions and wakes.
   virtual std::uint64_t count_wakes() = 0;
   /// Returns once the count differs from `seen`, or after `at_most`.
@@ -38,11 +37,11 @@ class GlobalReader : public LogReader {
   };
 
   LogChunk read_new(std::size_t max_rows);
-  void take(LogChunk& chunk, const std::vector<ShardId>& shards, Seq through, Seq head);
+  void take(LogChunk& chunk, const ShardSet& shards, Seq through, Seq head);
 
   std::uint64_t wakes_ = 0;  // before the last read
-  std::vector<ShardId> shards_;
-  std::vector<ShardId> new_;  // not read to the cursor yet
+  ShardSet shards_;
+  ShardSet new_;  // not read to the cursor yet
   Seq new_cursor_ = 0;
   Seq cursor_ = 0;
   std::map<ShardId, Place> places_;  // of new shards, and of those that are not like the others

@@ -12,6 +12,7 @@
 #include "store/redis/redis_store.h"
 #include "store/sqlite/location.h"
 #include "store/sqlite/raw_bench.h"
+#include "store/sqlite/shared_store.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace ordo::store {
@@ -48,6 +49,11 @@ std::unique_ptr<Store> open(std::string_view url, Clock& clock) {
   throw Error(ErrorKind::invalid_argument,
               "cannot open the store '" + shown(url) +
                   "': use sqlite:FILE, redis://HOST, postgres://HOST/DATABASE or memory:");
+}
+
+std::shared_ptr<Store> open_shared(std::string_view url, Clock& clock) {
+  if (!url.starts_with(kSqlite)) return open(url, clock);
+  return sqlite::shared_store(std::string(url.substr(kSqlite.size())), clock);
 }
 
 double raw_append_delete_rate(std::string_view url, std::uint64_t rows, std::size_t row_bytes,

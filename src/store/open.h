@@ -13,4 +13,7 @@ namespace ordo::store {
 /// unknown scheme; Error{unavailable, corrupt, unsupported} as the store says.
 std::unique_ptr<Store> open(std::string_view url, Clock& clock);
 
+/// The same, but all of a process that open one SQLite file by it share one store.
+std::shared_ptr<Store> open_shared(std::string_view url, Clock& clock);
+
 }  // namespace ordo::store

@@ -10,4 +10,10 @@ const QueueDefinition* QueueList::find(std::string_view name) const {
   return found == queues.end() ? nullptr : &*found;
 }
 
+std::map<std::string_view, const QueueDefinition*> QueueList::by_name() const {
+  std::map<std::string_view, const QueueDefinition*> known;
+  for (const auto& queue : queues) known.emplace(queue.name, &queue);
+  return known;
+}
+
 }  // namespace ordo::store

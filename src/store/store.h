@@ -4,6 +4,7 @@
 #include <exception>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -154,11 +155,19 @@ struct QueueDefinition {
   bool operator==(const QueueDefinition&) const = default;
 };
 
+/// A queue that is to be there.
+struct QueueWish {
+  std::string name;
+  std::uint32_t shards = 0;
+};
+
 struct QueueList {
   std::uint64_t version = 0;            ///< changes with every change of a definition
   std::vector<QueueDefinition> queues;  ///< in order of creation
 
   const QueueDefinition* find(std::string_view name) const;
+  /// All of them, for who looks for many. Valid as long as the list is.
+  std::map<std::string_view, const QueueDefinition*> by_name() const;
 };
 
 /// What somebody elsewhere wishes of a node.
@@ -288,9 +297,14 @@ class Store {
 
   virtual QueueList queues() = 0;
 
-  /// The definition of `name`, created with `shards` if it is new. An existing one keeps its own number of
-  /// shards.
-  virtual QueueDefinition define(std::string_view name, std::uint32_t shards) = 0;
+  /// The definitions of these, in their order; those that are new are created. An existing one keeps its own
+  /// number of shards. One step for each queue, and for all of them about the work of one.
+  virtual std::vector<QueueDefinition> define_all(std::span<const QueueWish> queues) = 0;
+
+  QueueDefinition define(std::string_view name, std::uint32_t shards) {
+    const QueueWish queue{std::string(name), shards};
+    return define_all({&queue, 1}).front();
+  }
 
   /// False: no such queue. Bumps the version and wakes.
   virtual bool set_paused(std::string_view name, bool paused) = 0;

@@ -8,7 +8,10 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <cstring>
+#include <filesystem>
 #include <future>
+#include <iterator>
 #include <thread>
 
 #include "support.h"
@@ -83,6 +86,125 @@ TEST(Embedding, a_run_that_ignores_its_stop_keeps_its_lease_until_it_returns_and
   EXPECT_THAT(ran_elsewhere.now(), ElementsAre("2"));
   EXPECT_THAT(stuck.started.now(), SizeIs(1));
   EXPECT_EQ(other.admin().stats().total.processed, 2U);
+}
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator listed("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(listed), end(listed)));
+}
+
+TEST(Embedding, clients_and_servers_of_one_file_share_its_descriptors_until_the_last_has_gone) {
+  TemporaryStore store;
+  const auto config = config_of({{.name = "orders"}}, store.url());
+  const auto before = open_descriptors();
+  {
+    auto first = std::make_unique<Client>(config);
+    first->push("orders", {.id = "1"});
+    const auto with_one = open_descriptors();
+    std::vector<std::unique_ptr<Client>> others;
+    for (int i = 0; i < 20; ++i) {
+      others.push_back(std::make_unique<Client>(config));
+      others.back()->push("orders", {.id = "2"});
+      Admin(config).stats();
+    }
+    EXPECT_EQ(open_descriptors(), with_one);
+    first.reset();
+    others.back()->push("orders", {.id = "3"});
+    EXPECT_THAT(Admin(config).jobs("orders"), SizeIs(3));
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(Embedding, a_client_that_opens_a_replaced_file_gets_the_new_one_beside_who_has_the_old) {
+  TemporaryStore store, backup;
+  const auto config = config_of({{.name = "orders"}}, store.url());
+  const auto path = [](const TemporaryStore& of) { return of.url().substr(std::strlen("sqlite:")); };
+  Client old(config);
+  old.push("orders", {.id = "1"});
+  { Client(config_of({{.name = "orders"}}, backup.url())).push("orders", {.id = "2"}); }
+  for (const char* end : {"-wal", "-shm", ""}) std::filesystem::remove(path(store) + end);
+  for (const char* end : {"-wal", "-shm", ""}) {
+    if (std::filesystem::exists(path(backup) + end))
+      std::filesystem::copy(path(backup) + end, path(store) + end);
+  }
+  EXPECT_THROW(old.push("orders", {.id = "3"}), Error);
+  Client fresh(config);
+  fresh.push("orders", {.id = "4"});
+  EXPECT_EQ(Admin(config).stats().total.length, 2U);
+  EXPECT_THROW(old.push("orders", {.id = "5"}), Error);
+}
+
+// Of a Config that a program made: the longest time is kept, or refused by name.
+TEST(Embedding, the_longest_durations_mean_never_or_are_refused) {
+  struct Field {
+    const char* name;
+    void (*set)(Config&, Duration);
+    bool is_refused = false;
+  };
+  const Field fields[] = {
+      {"poll_interval", [](Config& config, Duration time) { config.node.poll_interval = time; }},
+      {"shutdown_timeout", [](Config& config, Duration time) { config.node.shutdown_timeout = time; }},
+      {"lease", [](Config& config, Duration time) { config.node.lease = time; }, true},
+      {"timeout", [](Config& config, Duration time) { config.queues[0].timeout = time; }},
+      {"dead_ttl", [](Config& config, Duration time) { config.queues[0].dead_ttl = time; }},
+      {"granularity", [](Config& config, Duration time) { config.queues[0].granularity = time; }},
+      {"delay", [](Config& config, Duration time) { config.queues[0].retry = retry_after(time); }},
+      {"cap", [](Config& config, Duration time) { config.queues[0].retry.cap = time; }},
+      {"jitter",
+       [](Config& config, Duration time) {
+         config.queues[0].retry = retry_after(time);
+         config.queues[0].retry.jitter = 1;
+       }},
+      {"linear",
+       [](Config& config, Duration time) {
+         config.queues[0].retry = {.strategy = RetryPolicy::Strategy::linear, .delay = time};
+       }},
+      {"exponential",
+       [](Config& config, Duration time) {
+         config.queues[0].retry = {.strategy = RetryPolicy::Strategy::exponential, .delay = time};
+       }},
+      {"delays",
+       [](Config& config, Duration time) {
+         config.queues[0].retry = {.strategy = RetryPolicy::Strategy::list, .delays = {time}};
+       }},
+      {"kind",
+       [](Config& config, Duration time) {
+         config.queues[0].kinds = {{.kind = "other", .timeout = time, .retry = retry_after(time)}};
+       }},
+  };
+  for (const auto& field : fields) {
+    SCOPED_TRACE(field.name);
+    auto config = config_of({{.name = "orders", .shards = 1}});
+    field.set(config, Duration::max());
+    if (field.is_refused) {
+      EXPECT_THAT(refusal_of([&] { Server{config}; }), HasSubstr(field.name));
+      continue;
+    }
+    Told<> ran;
+    Gate gate;
+    Server server(config);
+    server.add("orders", make_worker([&](Batch& batch) {
+                 const auto id = batch.jobs().front().id;
+                 ran.tell(id);
+                 if (id == "failing") throw std::runtime_error("no");
+                 gate.pass();
+                 if (batch.stop().stop_requested()) ran.tell("asked to stop");
+               }));
+    server.start();
+    auto client = server.client();
+    client.push("orders", {.id = "failing", .timeout = Duration::max()});
+    client.push("orders", {.id = "later", .delay = Duration::max()});
+    client.push("orders", {.id = "held"});
+    EXPECT_THAT(ran.wait(2), ElementsAre("failing", "held"));
+    std::thread stopping([&] { server.stop(); });
+    while (server.running()) server.admin().stats();
+    for (int i = 0; i < 50; ++i) server.admin().stats();
+    gate.open();
+    stopping.join();
+    EXPECT_THAT(ran.now(), ElementsAre("failing", "held"));
+    EXPECT_EQ(server.admin().stats().total.processed, 1U);
+    EXPECT_EQ(server.admin().stats().total.length, 2U);
+  }
 }
 
 TEST(Embedding, a_node_that_fails_says_so_at_once_and_leaves_its_shards_to_others) {

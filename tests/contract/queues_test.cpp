@@ -26,6 +26,27 @@ TEST_P(Queues, are_defined_once) {
   EXPECT_EQ(list.find("mail"), nullptr);
 }
 
+TEST_P(Queues, are_defined_many_at_once) {
+  const auto orders = define("orders", 3);
+  const std::vector<QueueWish> wishes{{"mails", 1}, {"orders", 7}, {"bills", 2}, {"mails", 1}};
+  const auto made = store().define_all(wishes);
+  ASSERT_EQ(made.size(), wishes.size());
+  for (std::size_t i = 0; i < wishes.size(); ++i) EXPECT_EQ(made[i].name, wishes[i].name);
+  EXPECT_EQ(made[1], orders) << "the number of shards stays";
+  EXPECT_EQ(made[0], made[3]);
+  const auto list = second().queues();
+  EXPECT_EQ(list.queues.size(), 3u);
+  for (const auto& queue : made) {
+    ASSERT_NE(list.find(queue.name), nullptr);
+    EXPECT_EQ(*list.find(queue.name), queue);
+    append({queue.number, queue.shards - 1}, {"a"});
+  }
+  EXPECT_EQ(store().shards().size(), 6u);
+  EXPECT_EQ(second().define_all(wishes), made);
+  EXPECT_EQ(second().queues().version, list.version);
+  EXPECT_TRUE(store().define_all({}).empty());
+}
+
 TEST_P(Queues, bring_their_shards) {
   const auto orders = define("orders", 2).number;
   const auto mails = define("mails", 1).number;

@@ -224,8 +224,8 @@ store::QueueList FaultyStore::queues() {
   return ask("list queues", [&] { return inner_.queues(); });
 }
 
-store::QueueDefinition FaultyStore::define(std::string_view name, std::uint32_t shards) {
-  return ask("define", [&] { return inner_.define(name, shards); });
+std::vector<store::QueueDefinition> FaultyStore::define_all(std::span<const store::QueueWish> queues) {
+  return ask("define", [&] { return inner_.define_all(queues); });
 }
 
 bool FaultyStore::set_paused(std::string_view name, bool paused) {

@@ -65,7 +65,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   std::size_t max_set_aside() const override { return inner_.max_set_aside(); }
   std::vector<store::ShardFacts> load(std::span<const ShardId> shards) override;
   store::QueueList queues() override;
-  store::QueueDefinition define(std::string_view name, std::uint32_t shards) override;
+  std::vector<store::QueueDefinition> define_all(std::span<const store::QueueWish> queues) override;
   bool set_paused(std::string_view name, bool paused) override;
   bool remove(std::string_view name) override;
   bool close(std::string_view name) override;

@@ -67,7 +67,7 @@ void SimNode::build() {
   pool_.inbox = &engine_->inbox();
   runtime::NodeFacts facts{"host", 1, plan_.options.threads, clock_.wall(), plan_.kinds, false};
   facts.level = plan_.level;
-  std::vector<std::pair<std::string, std::uint32_t>> shards;
+  std::vector<store::QueueWish> shards;
   std::size_t own_pools = 0;
   for (const auto& queue : plan_.queues) {
     if (!queue.group.empty()) facts.groups.emplace_back(queue.name, queue.group);
@@ -76,7 +76,7 @@ void SimNode::build() {
       if (name == queue.name) workers[kind] = &no_worker;
     }
     engine_->serve(queue, queue.threads ? ++own_pools : 0, std::move(workers));
-    shards.emplace_back(queue.name, queue.shards);
+    shards.push_back({queue.name, queue.shards});
   }
   follower_ = std::make_unique<runtime::Follower>(*store_, engine_->inbox());
   fetcher_ = std::make_unique<runtime::Fetcher>(*store_, engine_->inbox());

@@ -57,8 +57,7 @@ class MemoryStore::Reader final : public GlobalReader {
   explicit Reader(MemoryStore& store) : store_(store) {}
 
  private:
-  Scan scan(Seq after, std::span<const ShardId> shards, std::size_t max_rows) override {
-    const std::set<ShardId> wanted(shards.begin(), shards.end());
+  Scan scan(Seq after, const ShardSet& wanted, std::size_t max_rows) override {
     const std::lock_guard lock(store_.mutex_);
     LogChunk chunk;
     chunk.through = after;
@@ -194,17 +193,22 @@ QueueDefinition* MemoryStore::find_queue(std::string_view name) {
   return const_cast<QueueDefinition*>(std::as_const(queues_).find(name));
 }
 
-QueueDefinition MemoryStore::define(std::string_view name, std::uint32_t shards) {
-  check_definition(name, shards);
+std::vector<QueueDefinition> MemoryStore::define_all(std::span<const QueueWish> queues) {
+  for (const auto& queue : queues) check_definition(queue.name, queue.shards);
   const std::lock_guard lock(mutex_);
-  if (const auto* known = find_queue(name)) return *known;
-  QueueDefinition queue{
-      .number = ++last_queue_, .name = std::string(name), .shards = shards, .paused = false};
-  queues_.queues.push_back(queue);
-  for (std::uint32_t index = 0; index < shards; ++index) shards_[{queue.number, index}];
+  std::vector<QueueDefinition> definitions;
+  for (const auto& queue : queues) definitions.push_back(define_one(queue));
+  return definitions;
+}
+
+QueueDefinition MemoryStore::define_one(const QueueWish& queue) {
+  if (const auto* known = find_queue(queue.name)) return *known;
+  QueueDefinition made{.number = ++last_queue_, .name = queue.name, .shards = queue.shards, .paused = false};
+  queues_.queues.push_back(made);
+  for (std::uint32_t index = 0; index < queue.shards; ++index) shards_[{made.number, index}];
   ++queues_.version;
   changed();
-  return queue;
+  return made;
 }
 
 bool MemoryStore::set_paused(std::string_view name, bool paused) {

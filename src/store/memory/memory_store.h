@@ -28,7 +28,7 @@ class MemoryStore : public Store {
   std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
 
   QueueList queues() override;
-  QueueDefinition define(std::string_view name, std::uint32_t shards) override;
+  std::vector<QueueDefinition> define_all(std::span<const QueueWish> queues) override;
   bool set_paused(std::string_view name, bool paused) override;
   bool remove(std::string_view name) override;
   bool close(std::string_view name) override;
@@ -94,6 +94,7 @@ class MemoryStore : public Store {
   void trim_dead(const Delta& delta, Shard& shard);
   bool take_dead(std::uint32_t queue, std::uint64_t no);
   bool is_still_so(const Claim& claim, const Shard& shard) const;
+  QueueDefinition define_one(const QueueWish& queue);
   QueueDefinition* find_queue(std::string_view name);
   void changed();
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/assert.h"
@@ -34,6 +35,18 @@ UNION ALL
           WHERE shard = s.id AND seq > CASE place WHEN 1 THEN $3 ELSE -1 END AND EXISTS (SELECT FROM ordo_shard WHERE id = s.id)
           ORDER BY seq LIMIT $4) t
   LIMIT $4))sql";
+
+// What ordo_define_any does, for all of them with one change of the definitions. By name, so that two who
+// define the same ones do not wait for each other.
+constexpr const char* kDefine = R"sql(
+WITH made AS (
+  INSERT INTO ordo_queue(name, shards)
+  SELECT name, shards FROM unnest($1, $2) AS wish(name, shards)
+   WHERE NOT EXISTS (SELECT FROM ordo_queue q WHERE q.name = wish.name) ORDER BY name COLLATE "C"
+  ON CONFLICT (name) DO NOTHING RETURNING number, shards),
+with_shards AS (
+  INSERT INTO ordo_shard(id) SELECT (number << 16) + i FROM made, generate_series(0, shards - 1) AS i)
+SELECT ordo_definitions_changed() FROM (SELECT FROM made LIMIT 1) AS any_made)sql";
 
 QueueDefinition definition_of(std::string_view name, const Result& result, int row, int column) {
   return {.number = static_cast<std::uint32_t>(result.number(row, column)),
@@ -176,15 +189,31 @@ QueueList PostgresStore::queues() {
   return list;
 }
 
-QueueDefinition PostgresStore::define(std::string_view name, std::uint32_t shards) {
-  check_definition(name, shards);
-  ask("define a queue in", "SELECT FROM ordo_define_any($1, $2::int)",
-      Parameters().text(name).number(std::int64_t{shards}));
-  context_.wakers.wake_all();
-  const auto list = queues();
-  const auto* const queue = list.find(name);
-  if (queue == nullptr) return define(name, shards);  // removed again
-  return *queue;
+std::vector<QueueDefinition> PostgresStore::define_all(std::span<const QueueWish> wishes) {
+  std::vector<std::string> names;
+  std::vector<std::int64_t> shards;
+  for (const auto& queue : wishes) {
+    check_definition(queue.name, queue.shards);
+    names.push_back(queue.name);
+    shards.push_back(queue.shards);
+  }
+  while (true) {
+    ask("define queues in", kDefine, Parameters().texts(names).numbers(shards));
+    context_.wakers.wake_all();
+    std::unordered_map<std::string, QueueDefinition> known;
+    const auto rows = ask("read queues of",
+                          "SELECT number, shards, paused, closed, name FROM ordo_queue WHERE name = ANY($1)",
+                          Parameters().texts(names));
+    for (int row = 0; row < rows.rows(); ++row)
+      known.emplace(rows.bytes(row, 4), definition_of(rows.bytes(row, 4), rows, row, 0));
+    std::vector<QueueDefinition> definitions;
+    for (const auto& name : names) {
+      const auto found = known.find(name);
+      if (found == known.end()) break;  // removed again
+      definitions.push_back(found->second);
+    }
+    if (definitions.size() == names.size()) return definitions;
+  }
 }
 
 bool PostgresStore::set_paused(std::string_view name, bool paused) {
@@ -319,7 +348,9 @@ std::vector<Grant> PostgresStore::acquire(const std::string& node, std::uint64_t
                                           std::span<const Claim> claims) {
   std::vector<std::int64_t> shards, tokens, renewals;
   std::vector<std::string> owners;
+  std::unordered_set<ShardId> from_another;
   for (const auto& claim : claims) {
+    if (claim.takes_from_another(node)) from_another.insert(claim.shard);
     if (!can_pack(claim.shard)) continue;
     shards.push_back(pack(claim.shard));
     owners.push_back(claim.seen_owner);
@@ -333,15 +364,12 @@ std::vector<Grant> PostgresStore::acquire(const std::string& node, std::uint64_t
   std::vector<Grant> grants;
   for (int row = 0; row < rows.rows(); ++row) {
     const auto shard = unpack(rows.number(row, 0));
-    const bool taken = std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
-      return claim.shard == shard && claim.takes_from_another(node);
-    });
     grants.push_back({.shard = shard,
                       .lease = {.token = rows.unsigned_number(row, 1), .holder = holder},
                       .batch = rows.unsigned_number(row, 2),
                       .head = rows.unsigned_number(row, 3),
                       .clean = rows.flag(row, 4),
-                      .crashed = taken});
+                      .crashed = from_another.contains(shard)});
   }
   return grants;
 }

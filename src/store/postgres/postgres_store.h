@@ -34,7 +34,7 @@ class PostgresStore final : public Store {
   std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
 
   QueueList queues() override;
-  QueueDefinition define(std::string_view name, std::uint32_t shards) override;
+  std::vector<QueueDefinition> define_all(std::span<const QueueWish> queues) override;
   bool set_paused(std::string_view name, bool paused) override;
   bool remove(std::string_view name) override;
   bool close(std::string_view name) override;

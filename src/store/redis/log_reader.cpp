@@ -46,6 +46,8 @@ RedisLogReader::RedisLogReader(const Location& location, SlotMap& slots, Duratio
 
 void RedisLogReader::add(ShardId shard, Seq after, Lease lease) {
   remove(shard);
+  if (removed_.contains(shard)) forget_removed();
+  known_.insert(shard);
   places_.push_back({.shard = shard,
                      .key = shard_key(shard, "log"),
                      .slot = slots_.slot_of(shard),
@@ -55,7 +57,14 @@ void RedisLogReader::add(ShardId shard, Seq after, Lease lease) {
 }
 
 void RedisLogReader::remove(ShardId shard) {
-  std::erase_if(places_, [&](const Place& place) { return place.shard == shard; });
+  if (known_.erase(shard) > 0) removed_.insert(shard);
+}
+
+// All at once: a node lets go of many.
+void RedisLogReader::forget_removed() {
+  if (removed_.empty()) return;
+  std::erase_if(places_, [&](const Place& place) { return removed_.contains(place.shard); });
+  removed_.clear();
 }
 
 // ------------------------------------------------------------------------------------------------- servers
@@ -145,6 +154,7 @@ void RedisLogReader::wait(Duration at_most) {
 
 LogChunk RedisLogReader::read(std::size_t max_rows) {
   failure_.reset();
+  forget_removed();
   // One that is the master no more is left, whatever it still says.
   if (!slots_.is_cluster()) {
     std::erase_if(servers_, [&](const auto& known) { return known.first != slots_.server_of(wake_slot_); });

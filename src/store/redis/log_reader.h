@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "store/redis/connection.h"
@@ -85,6 +86,7 @@ class RedisLogReader final : public LogReader {
 
   std::size_t share_of_page(std::size_t max_rows) const;
   std::optional<std::string> last_wake(const Question& question) const;
+  void forget_removed();
   bool find_closed();
   Question gather() const;
   void check(Streams& streams, std::uint64_t connection);
@@ -125,7 +127,8 @@ class RedisLogReader final : public LogReader {
   std::uint64_t wake_connection_ = 0;  // number of the one that wake_id_ comes from
   std::string wake_id_;                // last entry of the wake stream that was seen
 
-  std::vector<Place> places_;
+  std::vector<Place> places_;  // with those of removed_
+  std::unordered_set<ShardId> known_, removed_;
   std::size_t turn_ = 0;  // which shard comes first: a full page must not always be full of the same
   ReadSize size_;
   unsigned unanswered_ = 0;  // reads in a row whose answers did not come over a connection that was there

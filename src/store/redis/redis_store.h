@@ -40,7 +40,7 @@ class RedisStore final : public Store {
   std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
 
   QueueList queues() override;
-  QueueDefinition define(std::string_view name, std::uint32_t shards) override;
+  std::vector<QueueDefinition> define_all(std::span<const QueueWish> queues) override;
   bool set_paused(std::string_view name, bool paused) override;
   bool remove(std::string_view name) override;
   bool close(std::string_view name) override;
@@ -74,7 +74,8 @@ class RedisStore final : public Store {
   void fetch_piece(LogChunk& chunk, ShardId shard, std::span<const Seq> seqs);
   static CommandText wake_command();
   Reply ask_registry(const char* task, CommandText command);
-  void create_shards(std::uint32_t number, std::uint32_t shards);
+  void define_some(std::span<const QueueWish> queues, std::vector<QueueDefinition>& definitions);
+  void add_shards(std::map<Slot, CommandText>& commands, std::uint32_t number, std::uint32_t shards) const;
   void remove_shards(std::uint32_t number, std::uint32_t shards);
   std::size_t revive_elsewhere(ShardId from, std::uint64_t count, NewEntry entry);
 

@@ -16,6 +16,8 @@
 namespace ordo::store::redis {
 namespace {
 
+constexpr std::size_t kShardsAtOnce = 10'000;  // that are made
+
 /// The call of a script on some keys of a shard.
 template <class... Arguments>
 void shard_call(CommandText& commands, const Script& script, ShardId shard,
@@ -26,10 +28,15 @@ void shard_call(CommandText& commands, const Script& script, ShardId shard,
 }
 
 template <class... Arguments>
-CommandText registry_command(const Script& script, const Arguments&... arguments) {
-  CommandText commands;
+void add_registry_command(CommandText& commands, const Script& script, const Arguments&... arguments) {
   registry_call(commands, script, sizeof...(arguments));
   (commands.word(arguments), ...);
+}
+
+template <class... Arguments>
+CommandText registry_command(const Script& script, const Arguments&... arguments) {
+  CommandText commands;
+  add_registry_command(commands, script, arguments...);
   return commands;
 }
 
@@ -104,25 +111,55 @@ QueueList RedisStore::queues() {
 
 // A number is given, shards are made for it, and only then the queue has its name. Shards that got none are
 // found by nobody; those of a number that another caller's was faster than go at once.
-QueueDefinition RedisStore::define(std::string_view name, std::uint32_t shards) {
-  check_definition(name, shards);
-  const auto found = ask_registry("define a queue", registry_command(find_queue_script(), name));
-  if (found.items.size() > 1) return definition_of(name, found);
-  const auto number = static_cast<std::uint32_t>(found.at(0).number());
-  create_shards(number, shards);
-  const auto command = registry_command(name_queue_script(), name, number, shards);
-  auto queue = definition_of(name, ask_registry("define a queue", command));
-  if (queue.number != number) remove_shards(number, shards);
-  return queue;
+std::vector<QueueDefinition> RedisStore::define_all(std::span<const QueueWish> queues) {
+  for (const auto& queue : queues) check_definition(queue.name, queue.shards);
+  std::vector<QueueDefinition> definitions;
+  while (!queues.empty()) {
+    std::size_t some = 0;
+    for (std::size_t shards = 0; some < queues.size() && shards < kShardsAtOnce; ++some)
+      shards += queues[some].shards;
+    define_some(queues.first(some), definitions);
+    queues = queues.subspan(some);
+  }
+  return definitions;
 }
 
-void RedisStore::create_shards(std::uint32_t number, std::uint32_t shards) {
-  std::map<Slot, CommandText> commands;
+void RedisStore::define_some(std::span<const QueueWish> queues, std::vector<QueueDefinition>& definitions) {
+  CommandText look;
+  for (const auto& queue : queues)
+    add_registry_command(look, find_queue_script(), std::string_view(queue.name));
+  const auto found = pipeline_.ask("define queues", registry_, std::move(look));
+  const auto is_known = [&](std::size_t i) { return found.at(i).items.size() > 1; };
+  const auto new_number = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(found.at(i).at(0).number());
+  };
+  std::map<Slot, CommandText> shards;
+  CommandText names;
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    if (is_known(i)) continue;
+    add_shards(shards, new_number(i), queues[i].shards);
+    add_registry_command(names, name_queue_script(), std::string_view(queues[i].name), new_number(i),
+                         queues[i].shards);
+  }
+  std::vector<Reply> named;
+  if (!shards.empty()) {
+    pipeline_.ask("make the shards of queues", std::move(shards));
+    named = pipeline_.ask("define queues", registry_, std::move(names));
+  }
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    definitions.push_back(definition_of(queues[i].name, is_known(i) ? found.at(i) : named.at(next++)));
+    if (!is_known(i) && definitions.back().number != new_number(i))
+      remove_shards(new_number(i), queues[i].shards);
+  }
+}
+
+void RedisStore::add_shards(std::map<Slot, CommandText>& commands, std::uint32_t number,
+                            std::uint32_t shards) const {
   for (std::uint32_t index = 0; index < shards; ++index) {
     const ShardId shard{number, index};
     shard_call(commands[slots_.slot_of(shard)], create_script(), shard, {"log", "meta"});
   }
-  pipeline_.ask("make the shards of a queue", std::move(commands));
 }
 
 void RedisStore::remove_shards(std::uint32_t number, std::uint32_t shards) {

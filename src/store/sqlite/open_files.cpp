@@ -17,6 +17,13 @@ void OpenFiles::note(Connection& connection) {
   if (has_moved != 0) fail(database_);
 }
 
+bool OpenFiles::are_there() const {
+  for (std::size_t i = 0; i < kSuffixes.size(); ++i) {
+    if (identity_of(paths_[i]) != files_[i]) return false;
+  }
+  return true;
+}
+
 void OpenFiles::check() const {
   for (std::size_t i = 0; i < kSuffixes.size(); ++i) {
     if (identity_of(paths_[i]) != files_[i]) fail(paths_[i]);

@@ -19,6 +19,8 @@ class OpenFiles {
   /// All of them are open now. Throws as check().
   void note(Connection& connection);
 
+  bool are_there() const;
+
   /// Throws Error{corrupt} when another file stands in the place of one, or none.
   void check() const;
 

@@ -9,51 +9,15 @@
 
 namespace ordo::store::sqlite {
 
-// A set of packed shard ids; open addressing, half empty.
-class Reader::ShardSet {
- public:
-  explicit ShardSet(std::span<const ShardId> shards) {
-    while ((std::size_t{1} << bits_) < shards.size() * 2) ++bits_;
-    slots_.assign(std::size_t{1} << bits_, kFree);
-    for (const auto shard : shards) {
-      const auto id = pack(shard.queue, shard.index);
-      auto slot = first_slot(id);
-      while (slots_[slot] != kFree && slots_[slot] != id) slot = next_slot(slot);
-      slots_[slot] = id;
-    }
-  }
-
-  bool contains(std::int64_t id) const {
-    for (auto slot = first_slot(id);; slot = next_slot(slot)) {
-      if (slots_[slot] == id) return true;
-      if (slots_[slot] == kFree) return false;
-    }
-  }
-
- private:
-  static constexpr std::int64_t kFree = -1;
-
-  std::size_t first_slot(std::int64_t id) const {
-    return (static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15ULL) >> (64 - bits_);
-  }
-  std::size_t next_slot(std::size_t slot) const { return (slot + 1) & (slots_.size() - 1); }
-
-  unsigned bits_ = 2;
-  std::vector<std::int64_t> slots_;
-};
-
 namespace {
 
 // Bounds the life of a snapshot when hardly any row is wanted.
 constexpr std::size_t kScanRows = 200'000;
 constexpr std::size_t kIdleReaders = 8;
 
-void add_row(LogChunk& chunk, Seq seq, std::int64_t shard, std::int64_t at, std::string_view body) {
-  chunk.add({.seq = seq,
-             .shard = {.queue = static_cast<std::uint32_t>(shard >> 16),
-                       .index = static_cast<std::uint32_t>(shard & 0xffff)},
-             .at = Time{Duration{at}}},
-            body);
+ShardId unpack(std::int64_t shard) {
+  return {.queue = static_cast<std::uint32_t>(shard >> 16),
+          .index = static_cast<std::uint32_t>(shard & 0xffff)};
 }
 
 }  // namespace
@@ -92,11 +56,12 @@ void Reader::take_row(sqlite3_context* context, int, sqlite3_value** columns) no
   if (is_full && seq > chunk.through) return sqlite3_result_int(context, 1);
   ++scan.scanned;
   chunk.through = seq + static_cast<Seq>(sqlite3_value_int64(columns[2]));
-  const auto shard = sqlite3_value_int64(columns[1]);
+  const auto shard = unpack(sqlite3_value_int64(columns[1]));
   if (scan.wanted->contains(shard)) {
     const void* const body = sqlite3_value_blob(columns[4]);
     const auto size = static_cast<std::size_t>(sqlite3_value_bytes(columns[4]));
-    add_row(chunk, seq, shard, sqlite3_value_int64(columns[3]), {static_cast<const char*>(body), size});
+    chunk.add({.seq = seq, .shard = shard, .at = Time{Duration{sqlite3_value_int64(columns[3])}}},
+              {static_cast<const char*>(body), size});
   }
   sqlite3_result_int(context, 0);
 }
@@ -108,8 +73,7 @@ void Reader::add_functions(Connection& connection, Scan& scan) {
   if (code != SQLITE_OK) connection.fail(code);
 }
 
-LogChunk Reader::read(Seq after, std::span<const ShardId> shards, std::size_t max_rows, Seq& head) {
-  const ShardSet wanted(shards);
+LogChunk Reader::read(Seq after, const ShardSet& wanted, std::size_t max_rows, Seq& head) {
   LogChunk chunk;
   chunk.through = after;
   chunk.rows.reserve(last_rows_);  // the next chunk is mostly like the last
@@ -136,7 +100,8 @@ LogChunk Reader::fetch(ShardId shard, std::span<const Seq> seqs) {
   const Snapshot snapshot(connection_);
   for (const Seq seq : seqs) {
     if (!entry_.bind(seq, pack(shard.queue, shard.index)).step()) continue;
-    add_row(chunk, seq, entry_.number(0), entry_.number(1), entry_.bytes(2));
+    chunk.add({.seq = seq, .shard = unpack(entry_.number(0)), .at = Time{Duration{entry_.number(1)}}},
+              entry_.bytes(2));
     entry_.reset();
   }
   return chunk;

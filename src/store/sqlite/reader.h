@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/shard_set.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/open_files.h"
 #include "store/store.h"
@@ -20,14 +21,13 @@ class Reader {
   explicit Reader(const std::string& path);
 
   /// `head`: the number of the last append. The chunk's `through` may pass its last row.
-  LogChunk read(Seq after, std::span<const ShardId> shards, std::size_t max_rows, Seq& head);
+  LogChunk read(Seq after, const ShardSet& wanted, std::size_t max_rows, Seq& head);
   LogChunk fetch(ShardId shard, std::span<const Seq> seqs);
   std::vector<ShardFacts> load(std::span<const ShardId> shards);
 
   Connection& connection() { return connection_; }
 
  private:
-  class ShardSet;
   struct Scan {
     LogChunk* chunk = nullptr;
     const ShardSet* wanted = nullptr;

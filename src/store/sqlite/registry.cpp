@@ -14,14 +14,22 @@ ShardId unpack(std::int64_t id) {
   return {.queue = static_cast<std::uint32_t>(id >> 16), .index = static_cast<std::uint32_t>(id & 0xffff)};
 }
 
-std::optional<QueueDefinition> find_queue_row(Connection& connection, std::string_view name) {
-  Statement row(connection, "SELECT number, shards, paused, closed FROM queue WHERE name=?1");
+constexpr const char* kFindQueue = "SELECT number, shards, paused, closed FROM queue WHERE name=?1";
+
+std::optional<QueueDefinition> find_queue_row(Statement& row, std::string_view name) {
   if (!row.bind(name).step()) return std::nullopt;
-  return QueueDefinition{.number = static_cast<std::uint32_t>(row.number(0)),
-                         .name = std::string(name),
-                         .shards = static_cast<std::uint32_t>(row.number(1)),
-                         .paused = row.number(2) != 0,
-                         .closed = row.number(3) != 0};
+  QueueDefinition queue{.number = static_cast<std::uint32_t>(row.number(0)),
+                        .name = std::string(name),
+                        .shards = static_cast<std::uint32_t>(row.number(1)),
+                        .paused = row.number(2) != 0,
+                        .closed = row.number(3) != 0};
+  row.reset();
+  return queue;
+}
+
+std::optional<QueueDefinition> find_queue_row(Connection& connection, std::string_view name) {
+  Statement row(connection, kFindQueue);
+  return find_queue_row(row, name);
 }
 
 }  // namespace
@@ -43,18 +51,25 @@ QueueList read_queues(Connection& connection) {
   return list;
 }
 
-QueueDefinition define_queue(Writer& writer, std::string_view name, std::uint32_t shards) {
+std::vector<QueueDefinition> define_queues(Writer& writer, std::span<const QueueWish> queues) {
   auto& connection = writer.connection();
-  if (const auto known = find_queue_row(connection, name)) return *known;
-  QueueDefinition queue{
-      .number = writer.new_queue_number(), .name = std::string(name), .shards = shards, .paused = false};
-  Statement(connection, "INSERT INTO queue(number, name, shards, paused) VALUES(?1, ?2, ?3, 0)")
-      .bind(queue.number, name, shards)
-      .run();
-  Statement insert(connection, "INSERT INTO shard(id) VALUES(?1)");
-  for (std::uint32_t index = 0; index < shards; ++index) insert.bind(pack(queue.number, index)).run();
-  writer.definitions_changed();
-  return queue;
+  Statement find(connection, kFindQueue);
+  Statement insert(connection, "INSERT INTO queue(number, name, shards, paused) VALUES(?1, ?2, ?3, 0)");
+  Statement insert_shard(connection, "INSERT INTO shard(id) VALUES(?1)");
+  std::vector<QueueDefinition> definitions;
+  for (const auto& [name, shards] : queues) {
+    if (auto known = find_queue_row(find, name)) {
+      definitions.push_back(*std::move(known));
+      continue;
+    }
+    const QueueDefinition queue{
+        .number = writer.new_queue_number(), .name = name, .shards = shards, .paused = false};
+    insert.bind(queue.number, std::string_view(name), shards).run();
+    for (std::uint32_t index = 0; index < shards; ++index) insert_shard.bind(pack(queue.number, index)).run();
+    definitions.push_back(queue);
+    writer.queue_made(queue);
+  }
+  return definitions;
 }
 
 bool pause_queue(Writer& writer, std::string_view name, bool paused) {

@@ -20,7 +20,7 @@ QueueList read_queues(Connection& connection);
 std::vector<NodeRow> read_nodes(Connection& connection, const NodeLocks& locks);
 std::vector<ShardRow> read_shards(Connection& connection);
 
-QueueDefinition define_queue(Writer& writer, std::string_view name, std::uint32_t shards);
+std::vector<QueueDefinition> define_queues(Writer& writer, std::span<const QueueWish> queues);
 bool pause_queue(Writer& writer, std::string_view name, bool paused);
 bool remove_queue(Writer& writer, std::string_view name);
 bool close_queue(Writer& writer, std::string_view name);

@@ -150,7 +150,7 @@ class LogScanner final : public GlobalReader {
   LogScanner(ReaderPool& readers, WakeWord& wake) : readers_(readers), wake_(wake) {}
 
  private:
-  Scan scan(Seq after, std::span<const ShardId> shards, std::size_t max_rows) override {
+  Scan scan(Seq after, const ShardSet& shards, std::size_t max_rows) override {
     Scan scan;
     scan.chunk =
         readers_.with([&](Reader& reader) { return reader.read(after, shards, max_rows, scan.head); });
@@ -194,9 +194,9 @@ QueueList SqliteStore::queues() {
   });
 }
 
-QueueDefinition SqliteStore::define(std::string_view name, std::uint32_t shards) {
-  check_definition(name, shards);
-  return write([&](Writer& writer) { return define_queue(writer, name, shards); }, Growth::grows);
+std::vector<QueueDefinition> SqliteStore::define_all(std::span<const QueueWish> queues) {
+  for (const auto& queue : queues) check_definition(queue.name, queue.shards);
+  return write([&](Writer& writer) { return define_queues(writer, queues); }, Growth::grows);
 }
 
 bool SqliteStore::set_paused(std::string_view name, bool paused) {

@@ -36,7 +36,7 @@ class SqliteStore final : public Store {
   std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
 
   QueueList queues() override;
-  QueueDefinition define(std::string_view name, std::uint32_t shards) override;
+  std::vector<QueueDefinition> define_all(std::span<const QueueWish> queues) override;
   bool set_paused(std::string_view name, bool paused) override;
   bool remove(std::string_view name) override;
   bool close(std::string_view name) override;
@@ -56,6 +56,9 @@ class SqliteStore final : public Store {
   std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) override;
   std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
                      std::vector<NewEntry> entries) override;
+
+  /// False: one was deleted or replaced, and every call fails.
+  bool has_its_files() const { return files_.are_there(); }
 
   Time now() override { return clock_.wall(); }
   std::vector<Finding> examine() override;

@@ -109,6 +109,12 @@ void Writer::definitions_changed() {
   wake_after_commit();
 }
 
+void Writer::queue_made(const QueueDefinition& queue) {
+  queues_[queue.number] = {.shards = queue.shards, .closed = false};
+  definitions_version_ = ++counters_.version;
+  wake_after_commit();
+}
+
 bool Writer::has_shard(ShardId shard) const {
   const auto found = queues_.find(shard.queue);
   return found != queues_.end() && shard.index < found->second.shards;

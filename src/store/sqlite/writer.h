@@ -51,6 +51,8 @@ class Writer {
 
   std::uint32_t new_queue_number() { return static_cast<std::uint32_t>(++counters_.queue); }
   void definitions_changed();
+  /// The same for a new queue, without reading the others again.
+  void queue_made(const QueueDefinition& queue);
 
   /// Who waits for the log or a definition must look again once this transaction is durable.
   void wake_after_commit() { wakes_ = true; }
