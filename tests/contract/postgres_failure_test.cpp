@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <gmock/gmock.h>
+
 #include <fstream>
 #include <future>
 #include <thread>
@@ -51,6 +53,30 @@ TEST_F(PostgresFailure, terminated_sessions_are_opened_again_unnoticed) {
   EXPECT_EQ(commit(grant, 1, seqs_), CommitResult::applied);
   EXPECT_TRUE(store_->renew("n1"));
   EXPECT_EQ(whole(), Texts{});
+}
+
+// Who is told not to wait for a standby any more calls it committed, and warns.
+TEST_F(PostgresFailure, what_no_standby_has_confirmed_is_not_acknowledged) {
+  append("before");
+  session().run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  session().run("SELECT pg_reload_conf()");
+  std::string failure;
+  auto appended = std::async(std::launch::async, [&] {
+    while (failure.empty()) {  // the setting takes a moment to come
+      try {
+        append_and_wait(*store_, {{.shard = shard(), .bytes = "a"}});
+      } catch (const Error& error) {
+        failure = error.what();
+      }
+    }
+  });
+  const std::string waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+  eventually([&] { return session().run("SELECT count(pg_cancel_backend(pid)) " + waiting) != "0"; });
+  appended.get();
+  session().run("ALTER SYSTEM RESET synchronous_standby_names");
+  session().run("SELECT pg_reload_conf()");
+  EXPECT_THAT(failure, ::testing::HasSubstr("no standby has confirmed it"));
+  append("after");
 }
 
 TEST_F(PostgresFailure, a_sleeping_reader_survives_the_end_of_its_session) {

@@ -138,8 +138,14 @@ Connection::Connection(const std::string& url) : place_(place_of(url)) {
   handle_.reset(PQconnectdbParams(keywords.data(), values.data(), 1));
   if (PQstatus(handle_.get()) != CONNECTION_OK) fail("connect to", nullptr);
   PQsetnonblocking(handle_.get(), 1);
-  PQsetNoticeProcessor(
-      handle_.get(), [](void*, const char*) {}, nullptr);
+  PQsetNoticeReceiver(handle_.get(), take_notice, this);
+}
+
+// A session that is told not to wait for a standby any more says with a mere warning that it has committed.
+void Connection::take_notice(void* self, const PGresult* notice) {
+  const char* const from = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
+  if (from != nullptr && std::string_view(from) == "SyncRepWaitForLSN")
+    static_cast<Connection*>(self)->is_confirmed_ = false;
 }
 
 void Connection::fail(std::string_view task, const PGresult* result) const {
@@ -294,6 +300,13 @@ std::vector<Result> Connection::finish_pipeline() {
   if (error) {
     if (in_step && PQtransactionStatus(handle_.get()) == PQTRANS_INERROR) run_plain("ROLLBACK");
     fail(task_, error->handle());
+  }
+  if (!std::exchange(is_confirmed_, true)) {
+    throw DatabaseError(ErrorKind::unavailable,
+                        "cannot " + task_ + " " + place_ +
+                            ": no standby has confirmed it, as an administrator ended the wait; it may be lost with this "
+                            "server; check the standbys (pg_stat_replication)",
+                        "");
   }
   constexpr std::ptrdiff_t kBegin = 2, kCommit = 1;
   if (is_whole_ && std::ssize(results) >= kBegin + kCommit) {

@@ -117,6 +117,8 @@ class Connection {
   /// `url` is all that libpq understands: postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full&…
   /// Throws Error{invalid_argument}: it cannot be read. Error{unavailable}: nobody answers, or refuses.
   explicit Connection(const std::string& url);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   /// Waits for the answer of one statement, which is a transaction of its own unless run_script() has opened
   /// one; repeated when others were in its way. Others' locks are waited for a third of `patience`. The
@@ -137,7 +139,8 @@ class Connection {
   void begin_pipeline(Duration patience = kAnswer);
   void send(std::string_view task, const char* sql, const Parameters& parameters);
   /// Ends the transaction, waits, and returns one result per statement. Throws the first error: then none of
-  /// the statements has had an effect, unless the connection is lost.
+  /// the statements has had an effect, unless the connection is lost, or a standby that commits are to wait for
+  /// has not confirmed this one: nobody knows then.
   std::vector<Result> finish_pipeline();
 
   /// False: the server has closed it, or it is out of step. Asks the kernel, not the server.
@@ -158,6 +161,7 @@ class Connection {
     void operator()(PGconn* connection) const { PQfinish(connection); }
   };
 
+  static void take_notice(void* self, const PGresult* notice);
   [[noreturn]] void fail(std::string_view task, const PGresult* result) const;
   [[noreturn]] void give_up();
   void send(const char* sql, const Parameters& parameters);
@@ -171,6 +175,7 @@ class Connection {
   std::string task_;
   Duration patience_ = kAnswer;
   bool is_whole_ = true;  // the pipeline is a transaction of its own
+  bool is_confirmed_ = true;
   std::size_t sent_ = 0;
 };
 
