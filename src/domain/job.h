@@ -89,6 +89,7 @@ class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_si
   bool was_held : 1 = false;   ///< before the run that goes on
   bool in_line : 1 = false;    ///< other jobs share its key
   bool set_aside : 1 = false;  ///< its entries are, or are to be
+  bool own_time : 1 = false;   ///< run_at was given or has changed: it is not when the job came
 
   static Job* create(std::uint16_t kind, std::string_view id, std::string_view key, Piece first);
   static void destroy(Job* job);

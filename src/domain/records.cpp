@@ -12,6 +12,8 @@ namespace {
 
 constexpr FieldTag kIsEntry = 2, kState = 3, kEntryFields = 4;  // of a dead payload
 constexpr FieldTag kUnreadable = 2;                             // of counts: std::uint64_t
+// Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
+constexpr FieldTag kCame = 2;
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kCopied = 2;  // counts of a shard that was copied
 constexpr std::uint8_t kLent = 3;    // counts of a shard that has lent runs, copied or not
@@ -55,9 +57,15 @@ std::string_view with_newer(std::string_view fields, std::string_view /*text*/) 
 JobState read_state(std::string_view bytes) {
   ByteReader in(bytes, "job state");
   JobState state;
-  if (get_version(in, state.fields) != kVersion) in.fail("its version is unknown");
+  std::optional<std::int64_t> came;
+  const auto version = get_version(in, state.fields, [&](FieldTag tag, std::string_view value) {
+    if (tag == kCame) came = number_of<std::int64_t>(value);
+    return tag == kCame;
+  });
+  if (version != kVersion) in.fail("its version is unknown");
   state.through = in.get<Seq>();
   state.run_at = get_time(in);
+  state.own_time = came != state.run_at.time_since_epoch().count();
   state.retry_count = in.get<std::int32_t>();
   state.crashes = in.get<std::uint32_t>();
   state.last_crash = get_time(in);
@@ -125,7 +133,9 @@ Counts read_counts(std::string_view bytes) {
 std::string encode(const JobState& state) {
   std::string bytes;
   ByteWriter out(bytes);
-  put_version(out, kVersion, with_newer(state.fields, state.error));
+  std::string fields(with_newer(state.fields, state.error));
+  if (!state.own_time) fields += number_field(kCame, state.run_at.time_since_epoch().count());
+  put_version(out, kVersion, fields);
   out.put(state.through);
   put_time(out, state.run_at);
   out.put(state.retry_count);

@@ -22,6 +22,7 @@ enum class Mark : std::uint8_t { none = 0, shared = 1, alone = 2 };
 struct JobState {
   Seq through = 0;  ///< entries up to here are covered; later ones merge on top
   Time run_at{};
+  bool own_time = true;  ///< false: run_at is when the job came, as its entry says to whoever reads it
   std::int32_t retry_count = -1;
   std::uint32_t crashes = 0;
   Time last_crash{};

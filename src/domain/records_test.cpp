@@ -95,10 +95,23 @@ std::vector<std::pair<Seq, double>> any_scores() {
   return scores;
 }
 
+// A field that a node knows not is written again as it was.
+TEST(RecordCodecs, a_time_that_an_older_node_has_changed_is_the_jobs_own) {
+  auto state = full_state();
+  state.own_time = false;
+  auto bytes = encode(state);
+  const auto at = bytes.rfind(std::string_view(reinterpret_cast<const char*>(&state.run_at), 8));
+  ASSERT_NE(at, std::string::npos);
+  ++bytes[at];
+  EXPECT_TRUE(decode_state(bytes)->own_time);
+  EXPECT_EQ(decode_state(bytes)->run_at, state.run_at + Duration{1});
+}
+
 TEST(RecordCodecs, random_records_come_back) {
   EXPECT_TRUE(rc::check("decode_state(encode(state)) == state", [] {
     const JobState state{.through = *rc::gen::arbitrary<Seq>(),
                          .run_at = any_time(),
+                         .own_time = *rc::gen::arbitrary<bool>(),
                          .retry_count = *rc::gen::arbitrary<std::int32_t>(),
                          .crashes = *rc::gen::arbitrary<std::uint32_t>(),
                          .last_crash = any_time(),

@@ -80,6 +80,7 @@ JobState Shard::state_of(const Job& job) const {
   JobState state;
   state.through = extra.through;
   state.run_at = job.run_at;
+  state.own_time = job.own_time;
   state.retry_count = extra.retry_count;
   state.crashes = extra.crashes;
   state.last_crash = extra.last_crash;

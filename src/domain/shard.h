@@ -313,6 +313,7 @@ class Shard {
 
   // Order (shard_order.cpp)
   void promote(Time now);
+  static void set_time(Job& job, Time run_at);
   void place(Job& job, Time now);
   void set_aside(Job& job, Time now);
   static bool keeps_room(const Piece& piece);

@@ -73,7 +73,7 @@ Piece Shard::piece_of(const LoggedEntry& logged, const Job* job, Time now) {
   Time run_at = job != nullptr ? job->run_at : logged.entry.run_at.value_or(logged.at);
   if (const auto state = restored_.find(logged.seq); state != restored_.end()) {
     needed = needed || state->second.mark == Mark::alone;
-    run_at = state->second.run_at;
+    if (state->second.own_time) run_at = state->second.run_at;
   }
   needed = needed || lent_pieces_.contains(logged.seq);  // it may die at the run's end
   if (needed || budget_.has_room(logged.entry.payload.size(), run_at <= now)) {
@@ -86,6 +86,7 @@ void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piec
   const auto& entry = logged.entry;
   Job& job = *Job::create(kind, entry.id, entry.key, std::move(piece));
   job.run_at = entry.run_at.value_or(logged.at);
+  job.own_time = entry.run_at.has_value();
   job.set_aside = logged.set_aside;
   if (entry.options != JobOptions{}) {
     job.more().options = entry.options;
@@ -123,7 +124,7 @@ void Shard::restore_state(Job& job, const JobState& state) {
   extra.error = state.error;
   extra.scores = {state.scores.begin(), state.scores.end()};
   if (!state.fields.empty()) extra.more().state_fields = state.fields;
-  job.run_at = state.run_at;
+  if (state.own_time) set_time(job, state.run_at);
   job.held = state.held;
   set_priority(job);
   if (state.mark == Mark::none) return;
@@ -201,7 +202,7 @@ void Shard::move(Job& job, std::optional<Time> run_at, Time now) {
     if (!job.held) release_front(job, now);
   }
   if (run_at) {
-    job.run_at = *run_at;
+    set_time(job, *run_at);
     job.more().retry_count = -1;
   }
   set_priority(job);
@@ -299,7 +300,7 @@ void Shard::run_now(Job& job, const LoggedEntry& logged, Time now) {
   auto& extra = job.more();
   extra.through = std::max(extra.through, logged.seq);
   // One that is due keeps its place.
-  job.run_at = std::min(job.run_at, logged.entry.run_at.value_or(logged.at));
+  if (const Time asked = logged.entry.run_at.value_or(logged.at); asked < job.run_at) set_time(job, asked);
   dirty(job);
   if (!settling) place(job, now);
 }

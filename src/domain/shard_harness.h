@@ -50,6 +50,9 @@ class Harness {
 
   Time now() const { return now_; }
   void advance(Duration by) { now_ += by; }
+  /// From now on entries are stored as if they had come so much earlier. Who reads them lets the time never go
+  /// back, and a later reader does not know of what was erased before it.
+  void set_back(Duration by) { behind_ = by; }
 
   void push(const Push& push, EntryType type = EntryType::push) {
     Entry entry;
@@ -200,8 +203,11 @@ class Harness {
     std::vector<std::pair<Seq, JobState>> states;
     for (const auto& [seq, bytes] : states_) states.emplace_back(seq, *decode_state(bytes));
     shard->load(takeover, std::move(states), counts_);
-    for (const auto& [seq, row] : log_)
-      shard->apply({seq, row.at, *decode_entry(row.bytes), row.set_aside}, now_);
+    Time last = Time::min();
+    for (const auto& [seq, row] : log_) {
+      last = std::max(last, row.at);
+      shard->apply({seq, last, *decode_entry(row.bytes), row.set_aside}, now_);
+    }
     shard->ready(now_);
     return shard;
   }
@@ -283,9 +289,11 @@ class Harness {
   const Counts& stored_counts() const { return counts_; }
 
   void append(const Entry& entry) {
-    last_at_ = std::max(last_at_, now_);
-    auto& row = log_[++last_seq_] = {last_at_, encode(entry), false};
-    shard_->apply({last_seq_, row.at, *decode_entry(row.bytes)}, now_);
+    const auto at = std::max(last_stored_, now_) - behind_;
+    last_stored_ = std::max(last_stored_, now_);
+    last_at_ = std::max(last_at_, at);
+    const auto& row = log_[++last_seq_] = {at, encode(entry), false};
+    shard_->apply({last_seq_, last_at_, *decode_entry(row.bytes)}, now_);
   }
 
  private:
@@ -305,7 +313,8 @@ class Harness {
 
   QueueOptions options_;
   Time now_;
-  Time last_at_ = Time::min();
+  Time last_at_ = Time::min(), last_stored_ = Time::min();
+  Duration behind_{};
   PayloadBudget budget_;
   std::map<Seq, Row> log_;
   std::map<Seq, std::string> states_;

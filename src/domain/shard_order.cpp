@@ -25,6 +25,11 @@ void Shard::promote(Time now) {
   }
 }
 
+void Shard::set_time(Job& job, Time run_at) {
+  job.run_at = run_at;
+  job.own_time = true;
+}
+
 void Shard::place(Job& job, Time now) {
   job.place = Place::nowhere;
   if (job.run_at <= now) {
@@ -135,12 +140,14 @@ void Shard::release_front(Job& job, Time now) {
   insert_due(next, now);
 }
 
-// After a crash the running job of the key must still come before `newcomer`, whatever their order says.
+// After a crash the running job of the key must still come before `newcomer`, whatever their order says, or will
+// say to whom times are told anew.
 void Shard::protect_front(const Job& newcomer) {
   const Line* line = table_.line_of(newcomer);
   if (line == nullptr || line->active == nullptr || line->active->place != Place::running) return;
   Job& active = *line->active;
-  if (active.held || active.is(newcomer.kind, newcomer.id()) || !before_(newcomer, active)) return;
+  if (active.held || active.is(newcomer.kind, newcomer.id())) return;
+  if (!active.own_time && !before_(newcomer, active)) return;
   active.held = true;
   dirty(active);
 }

@@ -60,8 +60,9 @@ void Shard::start(Job& job, Active& active) {
   activate(job);
   active.jobs.push_back(&job);
   job.was_held = job.held;
-  // A job that waits for its time may sort before this one after a crash.
-  if (job.in_line && mixed_priorities_ && !job.held) {
+  // Another may sort before this one after a crash: a job that waits for its time, or, as times are read anew,
+  // one that came.
+  if (job.in_line && (mixed_priorities_ || job.own_time) && !job.held) {
     job.held = true;
     dirty(job);
   }
@@ -198,7 +199,7 @@ void Shard::end_one(Job& job, const Active& active, const JobEnd& end, Time now)
   }
   switch (outcome.kind) {
     case Outcome::Kind::snoozed:
-      job.run_at = time_after(now, std::max(outcome.snooze, Duration{0}));
+      set_time(job, time_after(now, std::max(outcome.snooze, Duration{0})));
       go_back(job, now, strict());
       return;
     case Outcome::Kind::failed:
@@ -236,7 +237,7 @@ void Shard::fail(Job& job, const Active& active, const JobEnd& end, Time now) {
   }
   extra.error_kind = failure;
   extra.error = cut(verdict.error);
-  job.run_at = verdict.retry_at;
+  set_time(job, verdict.retry_at);
   if (verdict.priority) extra.options.priority = verdict.priority;
   if (verdict.timeout) extra.options.timeout = verdict.timeout;
   set_priority(job);
@@ -275,7 +276,7 @@ void Shard::die(Job& job, FailureKind kind, const std::string& error, Time now) 
   if (kind == FailureKind::crash) extra.crashes = 0;
   extra.error_kind = kind;
   extra.error = cut(error);
-  job.run_at = now;
+  set_time(job, now);
   go_back(job, now, strict());
 }
 

@@ -40,7 +40,8 @@ struct NewEntry {
   std::string bytes;
 };
 
-/// An entry as read. `at` is the store's time at its append, never below that of an earlier entry.
+/// An entry as read. `at` is the store's time at its append, never below that of an entry read before: once that
+/// is erased, a later reader may be told an earlier time.
 struct LogRow {
   Seq seq = 0;
   ShardId shard;

@@ -114,6 +114,7 @@ class FaultyStore::Reader final : public store::LogReader {
     inner_->add(shard, after, lease);
     leases_[shard] = lease;
     lost_.erase(shard);
+    last_at_.erase(shard);
   }
   void remove(ShardId shard) override {
     inner_->remove(shard);
@@ -125,6 +126,7 @@ class FaultyStore::Reader final : public store::LogReader {
     if (store_.on_stall) store_.on_stall();
     if (store_.fate() != Fate::well) store_.refuse("read");
     auto chunk = inner_->read(std::min(max_rows, store_.faults_.max_rows));
+    if (store_.faults_.times_go_back) set_times_back(chunk);
     look_at_leases(chunk);
     store_.world_.preempt();
     return store_.newer_ ? read_by_newer(chunk) : chunk;
@@ -132,6 +134,15 @@ class FaultyStore::Reader final : public store::LogReader {
   void wait(Duration) override {}
 
  private:
+  // A reader lets them stand still instead, from where it began.
+  void set_times_back(store::LogChunk& chunk) {
+    for (auto& row : chunk.rows) {
+      const Duration by{static_cast<std::int64_t>(row.seq * 2'654'435'761U % 4'294'967'296U) % kMostBack.count()};
+      auto& last = last_at_.try_emplace(row.shard, Time::min()).first->second;
+      row.at = last = std::max(last, row.at - by);
+    }
+  }
+
   void look_at_leases(store::LogChunk& chunk) {
     if (!store_.faults_.forgets_leases) return;
     for (const auto& row : store_.inner_.shards()) {
@@ -150,6 +161,7 @@ class FaultyStore::Reader final : public store::LogReader {
   std::unique_ptr<store::LogReader> inner_;
   std::map<ShardId, store::Lease> leases_;
   std::set<ShardId> lost_;
+  std::map<ShardId, Time> last_at_;
 };
 
 std::unique_ptr<store::LogReader> FaultyStore::open_log() { return std::make_unique<Reader>(*this); }

@@ -19,6 +19,7 @@ struct StoreFaults {
   std::size_t max_rows = ~std::size_t{0};
   std::size_t max_delta_rows = ~std::size_t{0};
   bool forgets_leases = false;  ///< readers return nothing of a shard whose lease is over, and may not say so
+  bool times_go_back = false;   ///< in the log: concurrent transactions leave them so
   bool newer =
       false;  ///< no fault: the process is of the next version, which reads and writes its own records
 };
@@ -39,7 +40,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   /// Refuses everything until then.
   void cut_off(Duration until) { refuses_until_ = until; }
   void heal() {
-    faults_ = {.forgets_leases = faults_.forgets_leases};
+    faults_ = {.forgets_leases = faults_.forgets_leases, .times_go_back = faults_.times_go_back};
     refuses_until_ = {};
   }
   /// Its process has ended: what is on its way may still arrive, answers do not.

@@ -248,4 +248,15 @@ std::optional<SortKey> History::clean_sort(const JobName& name, ShardId shard, S
   return key;
 }
 
+bool History::may_turn(const SortKey& a, const SortKey& b) const {
+  if (!times_go_back) return false;
+  if (a.priority != b.priority) return true;
+  const auto has_own_time = [&](const SortKey& key) {
+    const auto entry = entries.find(key.arrival);
+    return entry == entries.end() || entry->second.at != key.run_at;
+  };
+  const auto apart = a.run_at < b.run_at ? b.run_at - a.run_at : a.run_at - b.run_at;
+  return apart <= kMostBack && (has_own_time(a) || has_own_time(b));
+}
+
 }  // namespace ordo::simulation

@@ -53,6 +53,9 @@ struct SortKey {
 std::int64_t slot_of(Time at, Duration granularity);
 bool sorts_before(const QueueOptions& options, const SortKey& a, const SortKey& b);
 
+/// How much earlier than it came a reader may be told that an entry came.
+constexpr Duration kMostBack = std::chrono::milliseconds{90};
+
 struct SeenJob {
   JobName name;
   std::vector<Seq> seqs;
@@ -128,6 +131,12 @@ class History {
 
   /// Of a job that never started and that nothing but pushes, up to `through`, touched; nothing: in doubt.
   std::optional<SortKey> clean_sort(const JobName& name, ShardId shard, Seq through) const;
+  /// To whom times are told anew, the two may sort the other way. Not if both came as they are sorted: the order
+  /// of the log is that of all.
+  bool may_turn(const SortKey& a, const SortKey& b) const;
+
+  /// Times in the log, which readers let stand still.
+  bool times_go_back = false;
 
   struct Totals {
     std::uint64_t pushed = 0, runs = 0, commits = 0, stale = 0, unknown = 0, crashes = 0, pauses = 0,

@@ -21,6 +21,7 @@ Simulation::Simulation(std::uint64_t seed, bool print) : world_(seed, print) {
   unlike_leases_ = seed % 3 == 1;
   reshards_sometimes_ = seed % 4 == 2;
   faults_.forgets_leases = seed % 5 == 3;
+  faults_.times_go_back = history_.times_go_back = seed / 3 % 3 == 1;
   work_.longest = world_.chance(4) ? seconds{8} : milliseconds{500};
   work_.kills = world_.chance(4);
   mixed_kinds_ = world_.chance(4);
@@ -93,7 +94,8 @@ NodePlan Simulation::plan_node() {
     plan.faults.newer = true;
   }
   plan.prefetch = world_.chance(4) ? 3 : 1;
-  plan.compares = node_options_.payload_cache >= 1U << 20;
+  // Times that are read anew are not those that were read before.
+  plan.compares = node_options_.payload_cache >= 1U << 20 && !faults_.times_go_back;
   plan.dies_with_lease = world_.chance(2);
   for (const auto& queue : queues_) {
     const bool all = world_.calm || !mixed_kinds_;
@@ -262,7 +264,7 @@ void Simulation::bury_the_dead() {
 void Simulation::calm_down() {
   world_.say("calm");
   world_.calm = true;
-  faults_ = {.forgets_leases = faults_.forgets_leases};
+  faults_ = {.forgets_leases = faults_.forgets_leases, .times_go_back = faults_.times_go_back};
   work_.ends_well = true;
   for (auto& node : nodes_) node->heal();
   for (auto& client : clients_) client->heal();

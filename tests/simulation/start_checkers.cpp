@@ -52,6 +52,7 @@ void OrderChecker::look_at_waiting(const SeenRun& run, const SeenJob& job, Time 
       continue;
     ++history_.totals.orders;
     if (!sorts_before(history_.options(run.shard), *sort, *job.sort)) continue;
+    if (history_.may_turn(*sort, *job.sort)) continue;
     history_.world().fail(
         "order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) is due and comes first", run.node,
         text(job.name), job.sort->arrival, run.shard.queue, run.shard.index, text(name), sort->arrival);
@@ -103,7 +104,7 @@ bool OrderChecker::may_come_first(const SeenRun& run, const SeenJob& job, const 
                             [&](Seq seq) { return history_.entries.at(seq).live; });
   if (const auto state = history_.state_of(run.shard, known)) {
     if (state->held) return false;
-    sort.run_at = state->run_at;
+    if (state->own_time) sort.run_at = state->run_at;
     sort.slot = slot_of(sort.run_at, options.granularity);
     sort.priority = state->options.priority.value_or(sort.priority);
     known = std::max(known, state->through);
@@ -114,7 +115,7 @@ bool OrderChecker::may_come_first(const SeenRun& run, const SeenJob& job, const 
     if (!entry.is_payload() || entry.shard != run.shard || entry.name != holder.name) continue;
     if (entry.options.priority) sort.priority = *entry.options.priority;
   }
-  return sort.run_at > now || sorts_before(options, *job.sort, sort);
+  return sort.run_at > now || sorts_before(options, *job.sort, sort) || history_.may_turn(*job.sort, sort);
 }
 
 void StartChecker::started(const SeenRun& run, const runtime::Assignment& assignment, Time now) {
@@ -138,7 +139,7 @@ void StartChecker::look_at_time(const SeenRun& run, const SeenJob& job, Time now
   const auto& entry = history_.entries.at(first);
   const auto state = history_.state_of(run.shard, first);
   const auto run_at = state ? state->run_at : entry.run_at.value_or(entry.at);
-  if (run_at <= now) return;
+  if (run_at <= now + (history_.times_go_back ? kMostBack : Duration{})) return;
   history_.world().fail("early: {} starts {} (entry {}) {} us before its time", run.node, text(job.name),
                         first, (run_at - now).count());
 }
