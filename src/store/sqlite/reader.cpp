@@ -15,11 +15,6 @@ namespace {
 constexpr std::size_t kScanRows = 200'000;
 constexpr std::size_t kIdleReaders = 8;
 
-ShardId unpack(std::int64_t shard) {
-  return {.queue = static_cast<std::uint32_t>(shard >> 16),
-          .index = static_cast<std::uint32_t>(shard & 0xffff)};
-}
-
 }  // namespace
 
 Connection& Reader::prepared(Connection& connection, Scan& scan) {

@@ -10,10 +10,6 @@
 namespace ordo::store::sqlite {
 namespace {
 
-ShardId unpack(std::int64_t id) {
-  return {.queue = static_cast<std::uint32_t>(id >> 16), .index = static_cast<std::uint32_t>(id & 0xffff)};
-}
-
 constexpr const char* kFindQueue = "SELECT number, shards, paused, closed FROM queue WHERE name=?1";
 
 std::optional<QueueDefinition> find_queue_row(Statement& row, std::string_view name) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "store/sqlite/connection.h"
+#include "store/store.h"
 
 namespace ordo::store::sqlite {
 
@@ -24,6 +25,10 @@ void bring_up_to_date(Connection& connection);
 /// A shard's id as one number, in the order of ShardId.
 constexpr std::int64_t pack(std::uint32_t queue, std::uint32_t index) {
   return static_cast<std::int64_t>(std::uint64_t{queue} << 16 | index);
+}
+constexpr ShardId unpack(std::int64_t shard) {
+  return {.queue = static_cast<std::uint32_t>(shard >> 16),
+          .index = static_cast<std::uint32_t>(shard & 0xffff)};
 }
 
 }  // namespace ordo::store::sqlite
