@@ -33,10 +33,20 @@ struct QueueStats {
   std::uint64_t waits_for_newer = 0;  ///< shards that no living node can own: a newer version wrote to them
 };
 
+/// A living node that cannot do its work, as it says itself.
+struct FailingNode {
+  std::string id{};
+  std::string commit_error{};  ///< why what has ended cannot be written; empty: it can
+  Time commit_error_since{};   ///< of no meaning without one
+  /// (queue, kind): those whose program cannot be started there just now. No attempt is counted.
+  std::vector<std::pair<std::string, std::string>> cannot_start{};
+};
+
 struct Stats {
   QueueStats total{};  ///< its lag is the maximum; `paused` has no meaning
   std::vector<std::pair<std::string, QueueStats>>
-      by_queue;  ///< every queue of config or store, config order first
+      by_queue;                             ///< every queue of config or store, config order first
+  std::vector<FailingNode> failing_nodes{};  ///< none: all is well
 };
 
 /// A queue as the store knows it.

@@ -112,12 +112,37 @@ std::string node_json(const NodeView& node) {
       .end();
 }
 
+namespace {
+
+std::string failing_json(const FailingNode& node) {
+  ObjectText object;
+  object.text("id", node.id).text_or_null("commit_error", node.commit_error);
+  if (node.commit_error.empty()) {
+    object.raw("commit_error_since", "null");
+  } else {
+    object.time("commit_error_since", node.commit_error_since);
+  }
+  const auto kinds = array_of(node.cannot_start, [](std::string& out, const auto& each) {
+    out += ObjectText().text("queue", each.first).name("kind", each.second).end();
+  });
+  return object.raw("cannot_start", kinds).end();
+}
+
+}  // namespace
+
 std::string stats_json(const Stats& stats) {
   ObjectText queues;
   for (const auto& [name, counts] : stats.by_queue) {
     queues.raw(name, counts_text(counts).flag("paused", counts.paused).end());
   }
-  return ObjectText().raw("total", counts_text(stats.total).end()).raw("by_queue", queues.end()).end() + "\n";
+  const auto failing = array_of(
+      stats.failing_nodes, [](std::string& out, const FailingNode& node) { out += failing_json(node); });
+  return ObjectText()
+             .raw("total", counts_text(stats.total).end())
+             .raw("by_queue", queues.end())
+             .raw("failing_nodes", failing)
+             .end() +
+         "\n";
 }
 
 }  // namespace ordo::cli

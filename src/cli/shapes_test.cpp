@@ -41,8 +41,18 @@ TEST(Shapes, of_stats) {
             R"("blocked_by_lock":0,"lag":1.5,"processed":0,"failed":0,"unreadable":0,"waits_for_newer":0},)"
             R"("by_queue":{"orders":{"length":3,"due":1,)"
             R"("scheduled":2,"retrying":0,"running":0,"awaiting":0,"dead":0,"blocked_by_lock":0,"lag":1.5,)"
-            R"("processed":0,"failed":0,"unreadable":0,"waits_for_newer":0,"paused":true}}})"
+            R"("processed":0,"failed":0,"unreadable":0,"waits_for_newer":0,"paused":true}},"failing_nodes":[]})"
             "\n");
+  stats.by_queue.clear();
+  stats.failing_nodes = {{.id = "a", .commit_error = "disk full", .commit_error_since = kAt},
+                         {.id = "b", .cannot_start = {{"orders", "charge"}, {"orders", "\xff"}}}};
+  const auto text = stats_json(stats);
+  EXPECT_EQ(
+      text.substr(text.find(R"("failing_nodes")")),
+      R"("failing_nodes":[{"id":"a","commit_error":"disk full","commit_error_since":"2025-03-09T07:05:00.5Z",)"
+      R"("cannot_start":[]},{"id":"b","commit_error":null,"commit_error_since":null,)"
+      R"("cannot_start":[{"queue":"orders","kind":"charge"},{"queue":"orders","kind":{"$base64":"/w=="}}]}]})"
+      "\n");
 }
 
 TEST(Shapes, of_queues_and_nodes) {

@@ -9,9 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/shapes.h"
+#include "cli/terminal_text.h"
 
 namespace ordo::cli {
 namespace {
@@ -57,6 +59,24 @@ std::vector<Cell> stats_row(const std::string& name, const QueueStats& stats) {
           {remark_of(stats), Tone::warning}};
 }
 
+/// A line for each thing that a living node says it cannot do.
+std::string failures_of(const Stats& stats) {
+  std::string text;
+  for (const auto& node : stats.failing_nodes) {
+    if (!node.commit_error.empty()) {
+      text += printable(fmt::format("node {} cannot write what has ended since {}: {}", node.id,
+                                    format_time(node.commit_error_since), node.commit_error)) +
+              '\n';
+    }
+    for (const auto& [queue, kind] : node.cannot_start) {
+      text += printable(fmt::format("node {} cannot start the program of kind '{}' in queue '{}'", node.id,
+                                    kind, queue)) +
+              '\n';
+    }
+  }
+  return text;
+}
+
 std::string stats_table(const Stats& stats) {
   Table table({{"QUEUE"},
                {"LENGTH", Side::right},
@@ -74,15 +94,16 @@ std::string stats_table(const Stats& stats) {
   QueueStats total = stats.total;
   total.paused = false;
   table.add(stats_row("total", total));
-  return table.text(colours_of_stdout());
+  return table.text(colours_of_stdout()) + failures_of(stats);
 }
 
-std::string stats_line(const QueueStats& total) {
+std::string stats_line(const Stats& stats) {
+  const auto& total = stats.total;
   return fmt::format(
       "length {} due {} scheduled {} retrying {} running {} awaiting {} dead {} lag {:.1f}s processed {} "
-      "failed {}\n",
+      "failed {}\n{}",
       total.length, total.due, total.scheduled, total.retrying, total.running, total.awaiting, total.dead,
-      total.lag, total.processed, total.failed);
+      total.lag, total.processed, total.failed, failures_of(stats));
 }
 
 void show(const Stats& stats, const StatsValues& values, const std::string& text) {
@@ -116,7 +137,7 @@ int watch_stats(Context& context, const StatsValues& values) {
     if (redraw) {
       print("\033[H\033[2J" + stats_table(stats));
     } else {
-      show(stats, values, stats_line(stats.total));
+      show(stats, values, stats_line(stats));
     }
     finish_output();
   } while (!is_ended_within_second(signals));

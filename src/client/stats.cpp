@@ -160,7 +160,14 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
 }
 
 Stats Admin::Impl::stats() {
-  return tally([](const auto&) { return true; }).stats;
+  auto stats = tally([](const auto&) { return true; }).stats;
+  for (const auto& node : handle_->store().nodes()) {
+    auto facts = runtime::decode_node_facts(node.facts).or_empty();
+    if (node.gone || (facts.commit_error.empty() && facts.unable.empty())) continue;
+    stats.failing_nodes.push_back(
+        {node.id, std::move(facts.commit_error), facts.commit_error_since, std::move(facts.unable)});
+  }
+  return stats;
 }
 
 // What waits in other queues may be millions of jobs, which every look would read.

@@ -4,6 +4,7 @@
 #include <ordo/error.hpp>
 
 #include "client/admin_impl.h"
+#include "runtime/node_facts.h"
 #include "store/blocking.h"
 #include "store/memory/memory_store.h"
 
@@ -53,6 +54,27 @@ TEST_F(Look, the_lag_is_in_seconds) {
   const auto stats = admin_.stats();
   EXPECT_NEAR(stats.by_queue.at(0).second.lag, 3600, 60);
   EXPECT_GT(stats.total.lag, 9e12) << "any time may be pushed";
+}
+
+TEST_F(Look, names_the_living_nodes_that_cannot_work) {
+  runtime::NodeFacts facts;
+  store_->join("well", encode(facts));
+  facts.commit_error = "disk full";
+  facts.commit_error_since = Time{std::chrono::seconds{7}};
+  facts.paused.emplace();
+  store_->join("full", encode(facts));
+  facts.commit_error.clear();
+  facts.unable = {{"orders", "charge"}};
+  store_->join("without", encode(facts));
+  const auto failing = admin_.stats().failing_nodes;
+  ASSERT_EQ(failing.size(), 2U);
+  EXPECT_EQ(failing[0].id, "full");
+  EXPECT_EQ(failing[0].commit_error, "disk full");
+  EXPECT_EQ(failing[0].commit_error_since, Time{std::chrono::seconds{7}});
+  EXPECT_TRUE(failing[0].cannot_start.empty());
+  EXPECT_EQ(failing[1].id, "without");
+  EXPECT_EQ(failing[1].commit_error, "");
+  EXPECT_EQ(failing[1].cannot_start.at(0), std::pair(std::string("orders"), std::string("charge")));
 }
 
 TEST_F(Look, the_removal_of_an_empty_queue_looks_at_no_other) {
