@@ -63,6 +63,7 @@ class LossChecker {
   bool is_duplicate(const SeenEntry& entry, const store::Delta& delta) const;
   bool died(const SeenEntry& entry, const store::Delta& delta) const;
   void look_at_control(const SeenEntry& control) const;
+  void look_at_attempts(const store::Delta& delta) const;
   void settle_runs(const store::Delta& delta);
 
   History& history_;
@@ -106,6 +107,9 @@ class RebuildChecker {
   void look(const runtime::OwnedShard& shard);
 
  private:
+  void look_at_keys(const runtime::OwnedShard& shard,
+                    const std::vector<std::pair<Seq, domain::JobState>>& states) const;
+
   History& history_;
 };
 

@@ -34,11 +34,38 @@ void LossChecker::committed(const store::Delta& delta) {
   for (const Seq seq : delta.erase) {
     if (!history_.entries.at(seq).is_payload()) look_at_control(history_.entries.at(seq));
   }
+  look_at_attempts(delta);
   settle_runs(delta);
+}
+
+// What never started has no attempt, and dies for no failure; but for those that nobody has the code for. A
+// reshard copies what others have written.
+void LossChecker::look_at_attempts(const store::Delta& delta) const {
+  const auto list = history_.store().queues();
+  const auto queue = std::ranges::find(list.queues, delta.shard.queue, &store::QueueDefinition::number);
+  if (queue == list.queues.end() || queue->is_hidden()) return;
+  for (const auto& row : delta.states) {
+    const auto state = *domain::decode_state(read_by_newer(RecordType::state, row.bytes));
+    if (state.error.starts_with("no worker") || history_.was_started(row.seq)) continue;
+    if (history_.entries.at(row.seq).copied || state.retry_count < 0) continue;
+    history_.world().fail("attempt: entry {} has retry_count {} and was never started", row.seq,
+                          state.retry_count);
+  }
+  for (const auto& dead : dead_) {
+    if (dead.error_kind != FailureKind::handler || dead.error.starts_with("no worker")) continue;
+    const bool ran = std::ranges::any_of(erased_, [&](Seq seq) {
+      const auto& entry = history_.entries.at(seq);
+      return entry.name == JobName{dead.kind, dead.key, dead.id} && history_.was_started(seq);
+    });
+    if (!ran) history_.world().fail("attempt: {} dies of '{}' and was never started", dead.id, dead.error);
+  }
 }
 
 void LossChecker::note_lent(const store::Delta& delta) {
   for (const auto& lent : domain::lent_runs_of(delta.counts)) {
+    for (const auto& job : lent.jobs) {
+      for (const auto& [seq, score] : job.pieces) history_.not_begun.erase(seq);  // its borrower may
+    }
     for (const auto& run : history_.runs) {
       if (run->shard != lent.name.shard || run->token != lent.name.token || run->no != lent.name.no) continue;
       if (!std::exchange(run->lent, true)) ++history_.totals.kept;
@@ -93,7 +120,8 @@ bool LossChecker::died(const SeenEntry& entry, const store::Delta& delta) const 
     if (JobName{dead.kind, dead.key, dead.id} != entry.name) return false;
     if (dead.payload == entry.payload) return true;
     if (all) return false;
-    if (dead.error.starts_with("no worker")) return true;  // no run said so
+    // No run said so: the node may have died between its taking the run and the start.
+    if (dead.error.starts_with("no worker") || dead.error.starts_with("its node died")) return true;
     // The one that was delivered dies, the others of its run are finished with it.
     bool ran = false;
     for (const auto& run : history_.runs) {
@@ -198,6 +226,7 @@ void RebuildChecker::look(const runtime::OwnedShard& shard) {
     }
   }
   domain::PayloadBudget budget;
+  look_at_keys(shard, states);
   Shard rebuilt(history_.options(shard.id), budget);
   const auto now = store.now();
   rebuilt.load({.now = now}, std::move(states), *domain::decode_counts(facts.at(0).counts));
@@ -219,6 +248,23 @@ void RebuildChecker::look(const runtime::OwnedShard& shard) {
                           shard.id.index, i < live.size() ? domain::testing::to_text(live[i]) : "-",
                           i < expected.size() ? domain::testing::to_text(expected[i]) : "-");
     return;
+  }
+}
+
+// Everything is written, and a job that this owner chose and could not start has no key.
+void RebuildChecker::look_at_keys(const runtime::OwnedShard& shard,
+                                  const std::vector<std::pair<Seq, domain::JobState>>& states) const {
+  std::set<Seq> running;
+  for (const auto& job : shard.machine.snapshot(domain::Shard::View::live)) {
+    if (job.place != domain::Place::running) continue;
+    for (const auto& [seq, score] : job.pieces) running.insert(seq);
+  }
+  for (const auto& [seq, state] : states) {
+    const auto chosen = history_.not_begun.find(seq);
+    if (chosen == history_.not_begun.end() || chosen->second != shard.lease.token) continue;
+    if (!state.held || running.contains(seq) || history_.was_started(seq)) continue;
+    history_.world().fail("entry {} of shard {}.{} was never started and has its key", seq, shard.id.queue,
+                          shard.id.index);
   }
 }
 

@@ -111,12 +111,14 @@ class FaultyStore::Reader final : public store::LogReader {
   explicit Reader(FaultyStore& store) : store_(store), inner_(store.inner_.open_log()) {}
 
   void add(ShardId shard, Seq after, store::Lease lease) override {
+    drop_rest(shard);
     inner_->add(shard, after, lease);
     leases_[shard] = lease;
     lost_.erase(shard);
     last_at_.erase(shard);
   }
   void remove(ShardId shard) override {
+    drop_rest(shard);
     inner_->remove(shard);
     leases_.erase(shard);
     lost_.erase(shard);
@@ -125,9 +127,11 @@ class FaultyStore::Reader final : public store::LogReader {
     store_.world_.preempt();
     if (store_.on_stall) store_.on_stall();
     if (store_.fate() != Fate::well) store_.refuse("read");
-    auto chunk = inner_->read(std::min(max_rows, store_.faults_.max_rows));
-    if (store_.faults_.times_go_back) set_times_back(chunk);
+    auto chunk = rest_ ? std::move(*rest_) : inner_->read(std::min(max_rows, store_.faults_.max_rows));
+    if (!rest_ && store_.faults_.times_go_back) set_times_back(chunk);
+    rest_.reset();
     look_at_leases(chunk);
+    keep_rest(chunk);
     store_.world_.preempt();
     return store_.newer_ ? read_by_newer(chunk) : chunk;
   }
@@ -157,8 +161,43 @@ class FaultyStore::Reader final : public store::LogReader {
     std::erase_if(chunk.caught_up, [&](ShardId shard) { return lost_.contains(shard); });
   }
 
+  // Not what is an append here: that one goes on may be said of any row that another follows.
+  void keep_rest(store::LogChunk& chunk) {
+    if (store_.faults_.piece_bytes == 0) return;
+    std::size_t rows = 0;
+    for (std::size_t bytes = 0; rows < chunk.rows.size() && bytes < store_.faults_.piece_bytes; ++rows) {
+      bytes += chunk.rows[rows].size;
+    }
+    if (rows == chunk.rows.size()) return;
+    ++store_.history_.totals.pieces;
+    auto& rest = rest_.emplace();
+    std::set<ShardId> go_on;
+    for (auto row = chunk.rows.begin() + static_cast<std::ptrdiff_t>(rows); row != chunk.rows.end(); ++row) {
+      rest.add(*row, chunk.body(*row));
+      go_on.insert(row->shard);
+    }
+    chunk.rows.resize(rows);
+    rest.through = std::exchange(chunk.through, 0);
+    rest.at_end = std::exchange(chunk.at_end, false);
+    rest.caught_up = chunk.caught_up;
+    std::erase_if(chunk.caught_up, [&](ShardId shard) { return go_on.contains(shard); });
+    std::erase_if(rest.caught_up, [&](ShardId shard) { return !go_on.contains(shard); });
+    for (auto row = chunk.rows.rbegin(); row != chunk.rows.rend(); ++row) {
+      if (go_on.erase(row->shard) == 0) continue;
+      row->more = true;
+      store_.piece_ends_.emplace(row->shard, leases_[row->shard].token, row->seq);
+    }
+  }
+
+  void drop_rest(ShardId shard) {
+    if (!rest_) return;
+    std::erase_if(rest_->rows, [&](const auto& row) { return row.shard == shard; });
+    std::erase(rest_->caught_up, shard);
+  }
+
   FaultyStore& store_;
   std::unique_ptr<store::LogReader> inner_;
+  std::optional<store::LogChunk> rest_;  // of what was read, for the next call
   std::map<ShardId, store::Lease> leases_;
   std::set<ShardId> lost_;
   std::map<ShardId, Time> last_at_;

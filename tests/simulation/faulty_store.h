@@ -2,7 +2,9 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "simulation/checkers.h"
@@ -18,6 +20,7 @@ struct StoreFaults {
   Duration slowest{};             ///< of a commit or append, each way
   std::size_t max_rows = ~std::size_t{0};
   std::size_t max_delta_rows = ~std::size_t{0};
+  std::size_t piece_bytes = 0;  ///< a log is read in pieces of about so many, also of an append; 0: whole
   bool forgets_leases = false;  ///< readers return nothing of a shard whose lease is over, and may not say so
   bool times_go_back = false;   ///< in the log: concurrent transactions leave them so
   bool newer =
@@ -40,7 +43,9 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   /// Refuses everything until then.
   void cut_off(Duration until) { refuses_until_ = until; }
   void heal() {
-    faults_ = {.forgets_leases = faults_.forgets_leases, .times_go_back = faults_.times_go_back};
+    faults_ = {.piece_bytes = faults_.piece_bytes,
+               .forgets_leases = faults_.forgets_leases,
+               .times_go_back = faults_.times_go_back};
     refuses_until_ = {};
   }
   /// Its process has ended: what is on its way may still arrive, answers do not.
@@ -56,6 +61,10 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   /// Whether its process may act as its leases allow.
   std::function<bool()> holds_leases;
   Time last_now() const { return last_now_; }
+  /// A reader of this process had to end there in the middle of an append.
+  bool ends_in_append(ShardId shard, store::Lease lease, Seq seq) const {
+    return piece_ends_.contains({shard, lease.token, seq});
+  }
 
   void append(std::vector<store::NewEntry> entries, store::Completion done) override;
   std::unique_ptr<store::LogReader> open_log() override;
@@ -113,6 +122,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   const bool newer_;
   Duration refuses_until_{};
   Time last_now_{};
+  std::set<std::tuple<ShardId, std::uint64_t, Seq>> piece_ends_;
   bool alive_ = true;
 };
 

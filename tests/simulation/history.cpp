@@ -68,7 +68,6 @@ SeenRun* History::find_run(const std::string& node, ShardId shard, std::uint64_t
 void History::forget_run(const std::string& node, const runtime::RunName& name) {
   const auto* run = find_run(node, name.shard, name.epoch, name.no);
   if (run == nullptr) world_.fail("{} takes back a run that was never handed over", node);
-  ++totals.recalled;
   for (const auto seq : run->fresh) started.erase(seq);
   std::erase_if(runs, [&](const auto& other) { return other.get() == run; });
 }

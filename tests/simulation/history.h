@@ -108,13 +108,14 @@ class History {
 
   /// The run as the store lists it.
   std::optional<domain::LentRun> lent_run(const domain::LentName& name) const;
-  /// It was never started.
+  /// It was never started, and its jobs are what they were.
   void forget_run(const std::string& node, const runtime::RunName& name);
   SeenRun* find_run(const std::string& node, ShardId shard, std::uint64_t epoch, std::uint64_t no);
   std::optional<domain::JobState> state_of(ShardId shard, Seq first) const;
   bool any_live(const std::vector<Seq>& seqs) const;
   bool was_started(Seq seq) const { return started.contains(seq); }
   std::set<Seq> started;
+  std::map<Seq, std::uint64_t> not_begun;  ///< first entries of untouched jobs whose start failed, by token
   /// A borrower has told the end of a run while its session was alive.
   void note_end(const domain::LentEnd& end);
   std::set<Seq> finished;  ///< entries of jobs that ended well by it
@@ -142,7 +143,7 @@ class History {
     std::uint64_t pushed = 0, runs = 0, commits = 0, stale = 0, unknown = 0, crashes = 0, pauses = 0,
                   jumps = 0, partitions = 0, stops = 0, joins = 0, rebuilds = 0, takeovers = 0, died = 0,
                   lost_leases = 0, cancels = 0, revived = 0, orders = 0, lent = 0, kept = 0, set_aside = 0,
-                  recalled = 0, reshards = 0, unreadable = 0, newer = 0;
+                  recalled = 0, reshards = 0, unreadable = 0, newer = 0, pieces = 0, not_started = 0;
   } totals;
 
  private:

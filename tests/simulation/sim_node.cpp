@@ -54,6 +54,7 @@ void SimNode::build() {
   pool_.on_submit = [this](const auto& assignment) { saw_submit(assignment); };
   pool_.on_recall = [this](const auto& name) {
     world_.say("{} takes back run {} of shard {}.{}", id(), name.no, name.shard.queue, name.shard.index);
+    ++history_.totals.recalled;
     history_.forget_run(id(), name);
   };
   pool_.on_end = [this] { poke(engine_actor_); };
@@ -344,6 +345,9 @@ void SimNode::note_taken() {
     auto& last = last_run_[{row.shard, shard->epoch}];
     for (; last < shard->machine.last_run(); ++last) {
       look_at_group(row.shard);
+      if (store_->ends_in_append(row.shard, shard->lease, shard->machine.through()))
+        world_.fail("{} chooses a run of shard {}.{} in the middle of an append", id(), row.shard.queue,
+                    row.shard.index);
       taken_[{row.shard, shard->epoch, last + 1}] = {shard->machine.through(), store_->last_now()};
     }
   }

@@ -96,7 +96,10 @@ void SimPool::start(Thread& thread, std::unique_ptr<Run> run) {
   auto& control = *run->assignment.control;
   run->started = world_.now();
   control.started_us.store(std::max<std::int64_t>(clock_.steady().count(), 1));
-  if (control.stop.stop_requested()) {
+  if (is_missing(run->assignment)) {
+    run->end = End::not_started;
+    run->ends_at = world_.now() + world_.upto(milliseconds{5});
+  } else if (control.stop.stop_requested()) {
     run->end = End::stopped;
     run->ends_at = world_.now();
   } else {
@@ -113,6 +116,14 @@ void SimPool::start(Thread& thread, std::unique_ptr<Run> run) {
   thread.run = std::move(run);
 }
 
+bool SimPool::is_missing(const Assignment& assignment) {
+  if (!plan_.loses_programs || plan_.ends_well) return false;
+  auto& until = missing_until_[{history_.queue_of(assignment.shard), assignment.kind}];
+  if (until <= world_.now() && world_.chance(20))
+    until = world_.now() + world_.upto(std::chrono::seconds{20});
+  return until > world_.now();
+}
+
 bool SimPool::look_at_stops() {
   bool changed = false;
   for (auto& pool : threads_) {
@@ -120,7 +131,7 @@ bool SimPool::look_at_stops() {
       if (!thread.run || thread.run->heard || !thread.run->assignment.control->stop.stop_requested())
         continue;
       thread.run->heard = true;
-      if (!thread.run->hears_stop) continue;
+      if (!thread.run->hears_stop || thread.run->end == End::not_started) continue;
       if (world_.chance(2)) thread.run->end = End::stopped;
       thread.run->ends_at = std::min(thread.run->ends_at, world_.now() + world_.upto(milliseconds{100}));
       changed = true;
@@ -146,6 +157,8 @@ Outcome SimPool::outcome(const Run& run) {
       return Outcome::put_back();
     case End::kills:
       return Outcome::fail("killed", FailureKind::crash);
+    case End::not_started:
+      return Outcome::not_started("its program is missing");
     case End::as_planned:
       break;
   }
@@ -181,6 +194,13 @@ void SimPool::end(std::unique_ptr<Run> run) {
                assignment.shard.index, static_cast<int>(ended.outcomes.back().kind));
   }
   seen->returned = true;
+  if (run->end == End::not_started) {
+    ++history_.totals.not_started;
+    for (const auto& job : seen->jobs) {
+      if (job.sort) history_.not_begun[job.seqs.front()] = seen->token;
+    }
+    history_.forget_run(node, {assignment.shard, assignment.epoch, assignment.no});
+  }
   inbox->post([&](runtime::News& news) { news.ends.push_back(std::move(ended)); });
   on_end();
 }

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,9 +16,10 @@ namespace ordo::simulation {
 
 /// How the jobs of a simulation behave.
 struct WorkPlan {
-  Duration longest{};      ///< of a run
-  bool ends_well = false;  ///< all of them, at once
-  bool kills = false;      ///< some take their node with them
+  Duration longest{};           ///< of a run
+  bool ends_well = false;       ///< all of them, at once
+  bool kills = false;           ///< some take their node with them
+  bool loses_programs = false;  ///< now and then a node cannot start those of one kind
 };
 
 /// The pools of a node: runs take simulated time and end by chance.
@@ -49,7 +51,7 @@ class SimPool final : public runtime::RunSink {
   std::size_t active() const;
 
  private:
-  enum class End { as_planned, throws, stopped, kills };
+  enum class End { as_planned, throws, stopped, kills, not_started };
   struct Run {
     runtime::Assignment assignment;
     int thread = -1;
@@ -67,6 +69,7 @@ class SimPool final : public runtime::RunSink {
   std::vector<runtime::RunName> take_back(std::size_t pool, const std::function<bool(const Run&)>& which);
   std::unique_ptr<Run> next(std::size_t pool, std::size_t thread);
   void start(Thread& thread, std::unique_ptr<Run> run);
+  bool is_missing(const runtime::Assignment& assignment);
   void end(std::unique_ptr<Run> run);
   Outcome outcome(const Run& run);
 
@@ -77,6 +80,7 @@ class SimPool final : public runtime::RunSink {
   std::size_t prefetch_;
   std::vector<std::vector<Thread>> threads_;
   std::vector<std::deque<std::unique_ptr<Run>>> waiting_;
+  std::map<std::pair<std::size_t, std::string>, Duration> missing_until_;  // of programs, by queue and kind
 };
 
 }  // namespace ordo::simulation

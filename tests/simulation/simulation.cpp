@@ -35,6 +35,8 @@ Simulation::Simulation(std::uint64_t seed, bool print) : world_(seed, print) {
   };
   are_hostile_ = seed % 5 == 1 && !reshards_sometimes_;  // no throws of the dice either
   has_newer_ = seed % 7 == 2 && !reshards_sometimes_;
+  if (seed % 10 == 2) faults_.piece_bytes = 1 + seed / 10 % 500;
+  work_.loses_programs = seed % 11 == 5;
   for (const auto& queue : queues_) store_.define(queue.name, queue.shards);
   for (auto count = 1 + random.below(3); count > 0; --count) start_node();
   for (auto i = 1 + random.below(2); i > 0; --i) {
@@ -180,10 +182,10 @@ void Simulation::look_at_reshard() {
 
 void Simulation::start_reshard(const std::string& queue) {
   const auto fail_one_in = faults_.fail_one_in == 0 ? 0 : 10 * faults_.fail_one_in;
-  reshard_ =
-      std::make_unique<SimReshard>("reshard-" + std::to_string(++reshards_), world_, history_, checkers_,
-                                   StoreFaults{.fail_one_in = fail_one_in}, node_options_.lease, queue,
-                                   1 + static_cast<std::uint32_t>(world_.random.below(4)));
+  reshard_ = std::make_unique<SimReshard>(
+      "reshard-" + std::to_string(++reshards_), world_, history_, checkers_,
+      StoreFaults{.fail_one_in = fail_one_in, .piece_bytes = faults_.piece_bytes}, node_options_.lease, queue,
+      1 + static_cast<std::uint32_t>(world_.random.below(4)));
   reshard_->on_change([this] {
     for (auto& node : nodes_) node->woken();
   });
@@ -264,7 +266,9 @@ void Simulation::bury_the_dead() {
 void Simulation::calm_down() {
   world_.say("calm");
   world_.calm = true;
-  faults_ = {.forgets_leases = faults_.forgets_leases, .times_go_back = faults_.times_go_back};
+  faults_ = {.piece_bytes = faults_.piece_bytes,
+             .forgets_leases = faults_.forgets_leases,
+             .times_go_back = faults_.times_go_back};
   work_.ends_well = true;
   for (auto& node : nodes_) node->heal();
   for (auto& client : clients_) client->heal();
