@@ -68,8 +68,14 @@ SeenRun* History::find_run(const std::string& node, ShardId shard, std::uint64_t
 void History::forget_run(const std::string& node, const runtime::RunName& name) {
   const auto* run = find_run(node, name.shard, name.epoch, name.no);
   if (run == nullptr) world_.fail("{} takes back a run that was never handed over", node);
-  for (const auto seq : run->fresh) started.erase(seq);
+  const auto fresh = run->fresh;
   std::erase_if(runs, [&](const auto& other) { return other.get() == run; });
+  for (const auto seq : fresh) {  // unless another node has started it since
+    const auto has_it = [&](const SeenJob& job) { return std::ranges::count(job.seqs, seq) > 0; };
+    if (std::ranges::none_of(runs,
+                             [&](const auto& other) { return std::ranges::any_of(other->jobs, has_it); }))
+      started.erase(seq);
+  }
 }
 
 std::optional<domain::LentRun> History::lent_run(const domain::LentName& name) const {
