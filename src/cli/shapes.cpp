@@ -135,14 +135,14 @@ std::string stats_json(const Stats& stats) {
   for (const auto& [name, counts] : stats.by_queue) {
     queues.raw(name, counts_text(counts).flag("paused", counts.paused).end());
   }
-  const auto failing = array_of(
-      stats.failing_nodes, [](std::string& out, const FailingNode& node) { out += failing_json(node); });
-  return ObjectText()
-             .raw("total", counts_text(stats.total).end())
-             .raw("by_queue", queues.end())
-             .raw("failing_nodes", failing)
-             .end() +
-         "\n";
+  ObjectText all;
+  all.raw("total", counts_text(stats.total).end()).raw("by_queue", queues.end());
+  if (!stats.failing_nodes.empty()) {
+    all.raw("failing_nodes", array_of(stats.failing_nodes, [](std::string& out, const FailingNode& node) {
+              out += failing_json(node);
+            }));
+  }
+  return all.end() + "\n";
 }
 
 }  // namespace ordo::cli

@@ -41,7 +41,7 @@ TEST(Shapes, of_stats) {
             R"("blocked_by_lock":0,"lag":1.5,"processed":0,"failed":0,"unreadable":0,"waits_for_newer":0},)"
             R"("by_queue":{"orders":{"length":3,"due":1,)"
             R"("scheduled":2,"retrying":0,"running":0,"awaiting":0,"dead":0,"blocked_by_lock":0,"lag":1.5,)"
-            R"("processed":0,"failed":0,"unreadable":0,"waits_for_newer":0,"paused":true}},"failing_nodes":[]})"
+            R"("processed":0,"failed":0,"unreadable":0,"waits_for_newer":0,"paused":true}}})"
             "\n");
   stats.by_queue.clear();
   stats.failing_nodes = {{.id = "a", .commit_error = "disk full", .commit_error_since = kAt},

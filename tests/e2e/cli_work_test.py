@@ -305,7 +305,7 @@ class Signals(Project):
             file.execute("DROP TRIGGER full")
         self.until("it is over", lambda: self.stats()["processed"] == 1)
         self.until("doctor says so", lambda: not bad())
-        self.assertEqual(self.json("stats")["failing_nodes"], [])
+        self.assertNotIn("failing_nodes", self.json("stats"))
         node.terminate()
         self.assertEqual(self.end_of(node), 0)
         self.assertEqual(len(self.runs()), 1)

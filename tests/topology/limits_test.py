@@ -64,7 +64,7 @@ class Programs(Limits):
         self.push_lines([{"id": str(i)} for i in range(20)])
         self.until("it says so", lambda: CANNOT_START in self.log())
         self.assertEqual(self.stats()["length"], 20)
-        failing = lambda: [node["cannot_start"] for node in self.json("stats")["failing_nodes"]]
+        failing = lambda: [node["cannot_start"] for node in self.json("stats").get("failing_nodes", [])]
         self.until("stats say so", lambda: failing() == [[{"queue": "orders", "kind": "orders"}]])
         self.assertIn("cannot start the program of kind 'orders' in queue 'orders'", self.ordo("stats").stdout)
         self.write("later", "#!/bin/sh\nexec python3 -B worker.py\n")
