@@ -1,8 +1,9 @@
 #include "cli/ndjson_push.h"
 
-#include <condition_variable>
-#include <deque>
+#include <chrono>
 #include <exception>
+#include <future>
+#include <memory>
 #include <utility>
 
 #include <ordo/error.hpp>
@@ -13,8 +14,8 @@ namespace ordo::cli {
 namespace {
 
 constexpr std::size_t kLinesPerCommit = 1000;
+constexpr std::size_t kMostLines = 10'000;  // what one push takes
 constexpr std::size_t kBytesPerCommit = 8U << 20;
-constexpr std::size_t kCommitsUnderWay = 8;
 
 std::string text_of_exception(const std::exception_ptr& error) {
   try {
@@ -28,88 +29,26 @@ std::string text_of_exception(const std::exception_ptr& error) {
 
 }  // namespace
 
-/// What has been asked of the store and what it has answered, in the order of the lines.
-struct NdjsonPush::Ledger {
-  struct Commit {
-    std::uint64_t first_line = 0;
-    std::size_t jobs = 0;
-    bool answered = false;
-    std::exception_ptr error;
-  };
-
-  std::mutex mutex;
-  std::condition_variable answered;
-  std::deque<Commit> commits;  ///< the first one is not answered, or failed
-  std::uint64_t first = 0;     ///< number of the first of them
-  std::uint64_t pushed = 0;
-  std::uint64_t stop_line = 0;
-  std::string stop_error;
-
-  bool has_failed() const { return !commits.empty() && commits.front().answered; }
-  std::size_t under_way() const {
-    std::size_t count = 0;
-    for (const Commit& commit : commits) count += commit.answered ? 0 : 1;
-    return count;
-  }
-
-  std::uint64_t begin(std::uint64_t first_line, std::size_t jobs) {
-    const std::scoped_lock lock(mutex);
-    commits.push_back({first_line, jobs, false, {}});
-    return first + commits.size() - 1;
-  }
-
-  void end(std::uint64_t number, std::exception_ptr error) {
-    const std::scoped_lock lock(mutex);
-    Commit& commit = commits[number - first];
-    commit.answered = true;
-    commit.error = std::move(error);
-    while (!commits.empty() && commits.front().answered && !commits.front().error) {
-      pushed += commits.front().jobs;
-      commits.pop_front();
-      ++first;
-    }
-    answered.notify_all();
-  }
-
-  /// The last commit was not even begun.
-  void take_back() {
-    const std::scoped_lock lock(mutex);
-    commits.pop_back();
-  }
-
-  /// Until at most `most` are under way, or one has failed. False: one has.
-  bool wait(std::size_t most) {
-    std::unique_lock lock(mutex);
-    answered.wait(lock, [&] { return under_way() <= most || (most > 0 && has_failed()); });
-    return !has_failed();
-  }
-};
-
 NdjsonPush::NdjsonPush(Client& client, std::string queue, std::function<void(std::uint64_t)> progress)
-    : client_(client),
-      queue_(std::move(queue)),
-      progress_(std::move(progress)),
-      ledger_(std::make_shared<Ledger>()) {}
+    : client_(client), queue_(std::move(queue)), progress_(std::move(progress)) {}
 
 NdjsonResult NdjsonPush::run(LineReader& lines) {
   read(lines);
-  ledger_->wait(0);
-  const std::scoped_lock lock(ledger_->mutex);
-  if (ledger_->has_failed()) {
-    const auto& commit = ledger_->commits.front();
-    return {ledger_->pushed, commit.first_line, text_of_exception(commit.error)};
-  }
-  return {ledger_->pushed, ledger_->stop_line, ledger_->stop_error};
+  settle();
+  return result_;
 }
 
 void NdjsonPush::read(LineReader& lines) {
   try {
     for (line_ = 1; const auto line = lines.next(); ++line_) {
       if (!add(*line)) return;
-      if (!batch_.empty() && lines.would_wait()) submit();  // nothing waits for a producer that pauses
+      if (batch_.empty() || !lines.would_wait()) continue;
+      submit();  // nothing waits for a producer that pauses
+      if (!settle()) return;
     }
   } catch (const Error& error) {  // the line cannot be read or is no job: those before it are pushed
     if (!batch_.empty()) submit();
+    settle();
     stop(line_, error.what());
     return;
   }
@@ -124,47 +63,64 @@ bool NdjsonPush::add(std::string_view line) {
   batch_bytes_ += sizeof(NewJob) + job.payload.size() + job.id.size() + job.key.size() + job.kind.size();
   batch_lines_.push_back(line_);
   batch_.push_back(std::move(job));
-  if (batch_.size() < kLinesPerCommit && batch_bytes_ < kBytesPerCommit) return true;
+  if (batch_bytes_ < kBytesPerCommit && batch_.size() < (is_under_way() ? kMostLines : kLinesPerCommit))
+    return true;
   submit();
-  const std::scoped_lock lock(ledger_->mutex);
-  progress_(ledger_->pushed);
-  return !ledger_->has_failed() && ledger_->stop_line == 0;
+  progress_(result_.pushed);
+  return result_.line == 0;
 }
 
+bool NdjsonPush::is_under_way() const {
+  return under_way_.valid() && under_way_.wait_for(std::chrono::seconds{0}) != std::future_status::ready;
+}
+
+/// Waits for what is under way. False: something has failed.
+bool NdjsonPush::settle() {
+  if (!under_way_.valid()) return result_.line == 0;
+  if (const auto error = under_way_.get()) {
+    stop(under_way_line_, text_of_exception(error));
+  } else {
+    result_.pushed += under_way_jobs_;
+  }
+  return result_.line == 0;
+}
+
+// One commit at a time, and the next is read meanwhile: were more under way, a later one could be stored
+// although one before it was not, and whoever pushes again would bring the lines of a key in another order.
 void NdjsonPush::submit() {
-  if (!ledger_->wait(kCommitsUnderWay - 1)) return;
-  const std::uint64_t number = ledger_->begin(batch_lines_.front(), batch_.size());
+  if (!settle()) return;
+  const auto end = std::make_shared<std::promise<std::exception_ptr>>();
+  under_way_line_ = batch_lines_.front();
+  under_way_jobs_ = batch_.size();
   try {
-    client_.push_async(queue_, batch_, [ledger = ledger_, number](std::exception_ptr error) {
-      ledger->end(number, std::move(error));
-    });
+    client_.push_async(queue_, batch_, [end](std::exception_ptr error) { end->set_value(std::move(error)); });
+    under_way_ = end->get_future();
   } catch (const Error&) {  // one of the jobs cannot be pushed: find it, and push those before it
-    ledger_->take_back();
-    if (ledger_->wait(0)) submit_one_by_one();
+    submit_parts(0, batch_.size());
   }
   batch_.clear();
   batch_lines_.clear();
   batch_bytes_ = 0;
 }
 
-void NdjsonPush::submit_one_by_one() {
-  for (std::size_t i = 0; i < batch_.size(); ++i) {
-    try {
-      client_.push(queue_, batch_[i]);
-    } catch (const Error& error) {
-      stop(batch_lines_[i], error.what());
-      return;
-    }
-    const std::scoped_lock lock(ledger_->mutex);
-    ++ledger_->pushed;
+void NdjsonPush::submit_parts(std::size_t begin, std::size_t end) {
+  const auto at = [&](std::size_t index) { return batch_.begin() + static_cast<std::ptrdiff_t>(index); };
+  try {
+    client_.push_many(queue_, {at(begin), at(end)});
+    result_.pushed += end - begin;
+  } catch (const Error& error) {
+    if (end - begin == 1 || error.kind() != ErrorKind::invalid_argument)
+      return stop(batch_lines_[begin], error.what());
+    const auto middle = begin + (end - begin) / 2;
+    submit_parts(begin, middle);
+    if (result_.line == 0) submit_parts(middle, end);
   }
 }
 
 void NdjsonPush::stop(std::uint64_t line, std::string error) {
-  const std::scoped_lock lock(ledger_->mutex);
-  if (ledger_->stop_line != 0) return;
-  ledger_->stop_line = line;
-  ledger_->stop_error = std::move(error);
+  if (result_.line != 0) return;
+  result_.line = line;
+  result_.error = std::move(error);
 }
 
 }  // namespace ordo::cli

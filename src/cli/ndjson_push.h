@@ -2,10 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
-#include <memory>
-#include <mutex>
-#include <optional>
+#include <future>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +22,12 @@ struct NdjsonResult {
   std::string error;
 };
 
-/// Pushes a file of jobs, one JSON object a line, in commits of up to 1,000 lines, several of them under way.
+/// Pushes a file of jobs, one JSON object a line, in commits of 1,000 lines, one after the other; of
+/// more while the store is slower than the file.
 ///
-/// Stops at the first line that is no job or cannot be pushed; the lines before it are pushed. `progress` is
-/// called now and then with the number of jobs that are durable.
+/// Stops at the first line that is no job or cannot be pushed; the lines before it are pushed, and of each
+/// key none is stored behind one that is not. `progress` is called now and then with the number of jobs that
+/// are durable.
 class NdjsonPush {
  public:
   NdjsonPush(Client& client, std::string queue, std::function<void(std::uint64_t)> progress);
@@ -34,18 +35,21 @@ class NdjsonPush {
   NdjsonResult run(LineReader& lines);
 
  private:
-  struct Ledger;  ///< shared with the callbacks of the pushes under way
-
   void read(LineReader& lines);
   bool add(std::string_view line);
+  bool is_under_way() const;
+  bool settle();
   void submit();
-  void submit_one_by_one();
+  void submit_parts(std::size_t begin, std::size_t end);
   void stop(std::uint64_t line, std::string error);
 
   Client& client_;
   std::string queue_;
   std::function<void(std::uint64_t)> progress_;
-  std::shared_ptr<Ledger> ledger_;
+  NdjsonResult result_;
+  std::future<std::exception_ptr> under_way_;
+  std::uint64_t under_way_line_ = 0;  ///< its first
+  std::size_t under_way_jobs_ = 0;
   std::uint64_t line_ = 0;
   std::vector<std::uint64_t> batch_lines_;
   std::vector<NewJob> batch_;
