@@ -92,8 +92,12 @@ struct KindOptions {
 
 /// The rules of one queue. The names are those of the config file (docs/config.md).
 struct QueueOptions {
-  std::string name{};             ///< [a-z0-9_-]{1,64}
-  std::uint32_t shards = 5;       ///< 1..65536; fixed in the store when the queue is first seen
+  static constexpr std::uint32_t kDefaultShards = 5;
+
+  std::string name{};  ///< [a-z0-9_-]{1,64}
+  /// 1..65536; fixed in the store when the queue is first seen, and a node with another number is refused.
+  /// Nothing: what the store has, and kDefaultShards for a new queue.
+  std::optional<std::uint32_t> shards{};
   std::uint32_t batch_size = 1;   ///< jobs one run receives at most, >= 1
   std::int32_t max_retries = 25;  ///< 0: the first failure kills
   std::int32_t max_crashes = 3;   ///< >= 1

@@ -37,9 +37,11 @@ int run_reshard(Context& context, const ReshardValues& values) {
   }
   const auto config = context.config();
   const auto* options = config.find(values.queue);
-  if (options != nullptr && options->shards != result.to) {
-    print_error(fmt::format("the config says shards = {} for {}; set {} before a node is started with it",
-                            options->shards, values.queue, result.to));
+  if (options != nullptr && options->shards && *options->shards != result.to) {
+    print_error(
+        fmt::format("the config says shards = {} for {}; set {}, or leave it out, before a node is "
+                    "started with it",
+                    *options->shards, values.queue, result.to));
   }
   return 0;
 }

@@ -149,7 +149,8 @@ std::vector<QueueView> Admin::Impl::queues() {
     views.push_back({queue.name, queue.shards, state});
   }
   for (const auto& queue : handle_->config().queues) {
-    if (!known.contains(queue.name)) views.push_back({queue.name, queue.shards, "running"});
+    if (!known.contains(queue.name))
+      views.push_back({queue.name, queue.shards.value_or(QueueOptions::kDefaultShards), "running"});
   }
   return views;
 }
@@ -291,14 +292,15 @@ void Admin::Impl::examine_queues(std::vector<Finding>& findings) {
   }
   for (const auto& queue : handle_->config().queues) {
     const auto found = known.find(queue.name);
-    if (found == known.end() || found->second->shards == queue.shards) continue;
+    if (found == known.end() || found->second->shards == queue.shards.value_or(found->second->shards))
+      continue;
     const auto* there = found->second;
     findings.push_back(
         {Finding::Level::bad,
          fmt::format("queue '{}' has {} shards in the store and {} in the config: no node starts "
                      "with it",
-                     queue.name, there->shards, queue.shards),
-         fmt::format("set shards = {} in the config", there->shards)});
+                     queue.name, there->shards, *queue.shards),
+         fmt::format("set shards = {} in the config, or leave it out", there->shards)});
   }
 }
 

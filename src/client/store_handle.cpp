@@ -55,7 +55,8 @@ std::optional<store::QueueDefinition> StoreHandle::existing_queue(std::string_vi
 
 store::QueueDefinition StoreHandle::queue(std::string_view name) {
   const auto* known = options(name);
-  return known != nullptr ? store().define(name, known->shards) : *existing_queue(name);
+  return known != nullptr ? store().define(name, known->shards.value_or(QueueOptions::kDefaultShards))
+                          : *existing_queue(name);
 }
 
 store::QueueDefinition StoreHandle::open_queue(std::string_view name) {

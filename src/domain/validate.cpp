@@ -90,7 +90,7 @@ void validate(const QueueOptions& queue) {
   if (!queue.group.empty() && !is_name(queue.group)) {
     fields.refuse("group", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   }
-  fields.whole("shards", queue.shards, 1, kMostShards);
+  fields.whole("shards", queue.shards.value_or(1), 1, kMostShards);
   fields.whole("batch_size", queue.batch_size, 1, kMostBatch);
   fields.whole("max_retries", queue.max_retries, 0, kMostRetries);
   fields.whole("max_crashes", queue.max_crashes, 1, kMostRetries);

@@ -89,7 +89,7 @@ std::uint64_t Engine::dead_to_keep(const OwnedShard& shard) const {
        at != neighbours_.dead.end() && at->first.queue == shard.id.queue; ++at) {
     if (at->first != shard.id) others += at->second;
   }
-  const auto share = std::max<std::uint64_t>(1, options.max_dead / std::max(options.shards, 1U));
+  const auto share = std::max<std::uint64_t>(1, options.max_dead / options.shards.value_or(1));
   return std::max(share, options.max_dead - std::min(others, options.max_dead));
 }
 

@@ -134,7 +134,7 @@ class EngineBench {
     std::size_t pools = 0;
     for (const auto& queue : queues_) {
       engine->serve(queue, queue.threads ? ++pools : 0, {{queue.name, &worker_}});
-      store.define(queue.name, queue.shards);
+      store.define(queue.name, queue.shards.value_or(QueueOptions::kDefaultShards));
     }
     store.join("me", "");
     lease->renewed(clock.now);

@@ -19,6 +19,10 @@ constexpr Duration kTryNewerEvery = std::chrono::minutes{1};
 
 }  // namespace
 
+store::QueueWish wish_of(const QueueOptions& queue) {
+  return {queue.name, queue.shards.value_or(QueueOptions::kDefaultShards), !queue.shards};
+}
+
 LeaseKeeper::LeaseKeeper(const NodeOptions& options, std::string node_id, NodeFacts facts,
                          std::vector<store::QueueWish> queues, store::Store& store, Clock& clock,
                          Random random, LeaseClock& lease, KeeperHooks hooks)
@@ -37,12 +41,12 @@ LeaseKeeper::LeaseKeeper(const NodeOptions& options, std::string node_id, NodeFa
 void LeaseKeeper::join() {
   std::size_t place = 0;
   for (const auto& definition : store_.define_all(served_)) {
-    const auto& [queue, shards] = served_[place++];
-    if (definition.shards != shards) {
+    const auto& [queue, shards, takes_any] = served_[place++];
+    if (definition.shards != shards && !takes_any) {
       throw Error(
           ErrorKind::invalid_argument,
           fmt::format("queue '{0}' has {1} shards in the store and {2} in the config; set shards = {1}, or "
-                      "change the number of the queue (`ordo reshard {0} {2}`)",
+                      "leave it out, or change the number of the queue (`ordo reshard {0} {2}`)",
                       queue, definition.shards, shards));
     }
   }

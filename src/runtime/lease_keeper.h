@@ -46,6 +46,9 @@ struct KeeperHooks {
   std::function<void(Duration)> renewed{};
 };
 
+/// What a node that serves the queue wants of the store.
+store::QueueWish wish_of(const QueueOptions& queue);
+
 /// Keeps the node's membership and its leases: heartbeats, claims, hand-overs. Decides by domain/placement
 /// alone.
 ///

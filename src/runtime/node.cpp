@@ -164,7 +164,7 @@ void Node::build_engine() {
     if (queue.threads) facts.threads += *queue.threads;
     if (!queue.group.empty()) facts.groups.emplace_back(queue.name, queue.group);
     engine_->serve(queue, queue.threads ? ++own_pools : 0, std::move(workers));
-    served.push_back({queue.name, queue.shards});
+    served.push_back(wish_of(queue));
   }
   for (const auto count : threads) {
     pools_.push_back(std::make_unique<Pool>(count, engine_->inbox(), clock_, plan_.perform));

@@ -213,7 +213,7 @@ class Bench::Impl {
         facts.kinds.push_back(name);
       }
       engine_->serve(queue, queue.threads ? ++pools : 0, std::move(kinds));
-      shards.push_back({queue.name, queue.shards});
+      shards.push_back(runtime::wish_of(queue));
     }
     runtime::KeeperHooks hooks;
     hooks.granted = [this](std::vector<store::Grant> grants) {

@@ -40,8 +40,8 @@ struct NewEntry {
   std::string bytes;
 };
 
-/// An entry as read. `at` is the store's time at its append, never below that of an entry read before: once that
-/// is erased, a later reader may be told an earlier time.
+/// An entry as read. `at` is the store's time at its append, never below that of an entry read before: once
+/// that is erased, a later reader may be told an earlier time.
 struct LogRow {
   Seq seq = 0;
   ShardId shard;
@@ -160,6 +160,7 @@ struct QueueDefinition {
 struct QueueWish {
   std::string name;
   std::uint32_t shards = 0;
+  bool takes_any = false;  ///< one that is there may have another number: for who asks, not for the store
 };
 
 struct QueueList {

@@ -17,6 +17,7 @@ from project import ORDO, Project
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "crash"))
 import servers  # noqa: E402  (a real server a test)
+from proxy import Proxy  # noqa: E402
 
 KEYS = 12
 LATE = 20_000
@@ -61,7 +62,7 @@ threads = 2
 lease = "2s"
 [queue.orders]
 command = ["python3", "-B", "worker.py"]
-shards = {shards}
+{f"shards = {shards}" if shards else ""}
 """)
 
     def shards(self):
@@ -137,6 +138,8 @@ shards = {shards}
         self.assertRegex(error, r"has 3 shards in the store and 5 in the config; set shards = 3.*`ordo reshard orders 5`")
         self.open(store, shards=3)
         self.drain()
+        self.open(store, shards=None)
+        self.drain()
 
     def test_on_sqlite(self):
         self.check("sqlite:ordo.db")
@@ -146,6 +149,36 @@ shards = {shards}
 
     def test_on_postgres(self):
         self.on_server(servers.Postgres, self.check)
+
+    def check_other_configs(self, store):
+        """Whatever a producer's config says, its jobs go to the shards that the queue has."""
+        self.open(store, shards=3)
+        ids = [f"{n}" for n in range(40)]
+        self.push_lines([{"id": i, "key": f"k{int(i) % KEYS}"} for i in ids])
+        for shards, more in ((7, range(40, 60)), (1, range(60, 80)), (None, range(80, 100))):
+            self.open(store, shards=shards)
+            self.push_lines([{"id": f"{n}", "key": f"k{n % KEYS}"} for n in more][:-1])
+            self.push(f"{more[-1]}", None, "--key", f"k{more[-1] % KEYS}")
+            self.ordo("job", "orders", f"{more[0]}", "--key", f"k{more[0] % KEYS}", "cancel")
+            ids += [f"{n}" for n in more[1:]]
+            self.assertEqual(self.shards(), 3)
+            if shards:
+                self.assertIn("3 shards in the store", self.ordo("work", "--drain", code=2).stderr)
+        self.drain()
+        ran = collections.defaultdict(list)
+        for run in self.requests():
+            ran[run["jobs"][0]["key"]].append(int(run["jobs"][0]["id"]))
+        for key, order in ran.items():
+            self.assertEqual(order, [int(i) for i in ids if f"k{int(i) % KEYS}" == key])
+
+    def test_pushes_with_another_number_in_the_config_go_to_the_right_shards(self):
+        for name, kind in (("sqlite", None), ("redis", servers.Redis), ("postgres", servers.Postgres)):
+            with self.subTest(name):
+                (self.folder / "requests.ndjson").unlink(missing_ok=True)
+                if kind is None:
+                    self.check_other_configs("sqlite:ordo.db")
+                else:
+                    self.on_server(kind, self.check_other_configs)
 
     def check_half_removed(self, store):
         self.open(store)
@@ -161,6 +194,25 @@ shards = {shards}
         self.open(store, shards=3)
         self.drain()
         self.assertEqual([run[0] for run in self.runs()], ["1"])
+
+    def check_cut_before_the_old_shards_went(self, store):
+        """The queue has its new shards by then, and nobody knows the name of the old ones."""
+        self.open(store, shards=2)
+        self.push_lines([{"id": f"{n}"} for n in range(20)])
+        proxy = Proxy(self.real_server.path)
+        self.addCleanup(proxy.close)
+        proxy.cut_at(b"UNLINK", reaches_server=False)
+        self.ordo("reshard", "orders", "3", "--store", self.real_server.through(proxy.port), code=1)
+        self.assertEqual((proxy.tripped, self.shards()), (1, 3))
+        old = lambda: self.real_server.cli("KEYS ordo:{1:*\n").split()
+        self.assertNotEqual(old(), [])
+        self.open(store, shards=3)
+        self.drain()
+        self.assertEqual(old(), [])
+        self.assertEqual(sorted(int(run[0]) for run in self.runs()), list(range(20)))
+
+    def test_one_that_was_cut_off_before_the_old_shards_went(self):
+        self.on_server(servers.Redis, self.check_cut_before_the_old_shards_went)
 
     def test_one_that_was_cut_off_while_it_threw_away_the_half_of_another(self):
         self.on_server(servers.Redis, self.check_half_removed)

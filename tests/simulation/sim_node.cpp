@@ -77,7 +77,7 @@ void SimNode::build() {
       if (name == queue.name) workers[kind] = &no_worker;
     }
     engine_->serve(queue, queue.threads ? ++own_pools : 0, std::move(workers));
-    shards.push_back({queue.name, queue.shards});
+    shards.push_back(runtime::wish_of(queue));
   }
   follower_ = std::make_unique<runtime::Follower>(*store_, engine_->inbox());
   fetcher_ = std::make_unique<runtime::Fetcher>(*store_, engine_->inbox());

@@ -37,7 +37,7 @@ Simulation::Simulation(std::uint64_t seed, bool print) : world_(seed, print) {
   has_newer_ = seed % 7 == 2 && !reshards_sometimes_;
   if (seed % 10 == 2) faults_.piece_bytes = 1 + seed / 10 % 500;
   work_.loses_programs = seed % 11 == 5;
-  for (const auto& queue : queues_) store_.define(queue.name, queue.shards);
+  for (const auto& queue : queues_) store_.define(queue.name, *queue.shards);
   for (auto count = 1 + random.below(3); count > 0; --count) start_node();
   for (auto i = 1 + random.below(2); i > 0; --i) {
     auto client = std::make_unique<SimClient>("client-" + std::to_string(i), world_, history_, checkers_,

@@ -77,6 +77,7 @@ class RedisStore final : public Store {
   void define_some(std::span<const QueueWish> queues, std::vector<QueueDefinition>& definitions);
   void add_shards(std::map<Slot, CommandText>& commands, std::uint32_t number, std::uint32_t shards) const;
   void remove_shards(std::uint32_t number, std::uint32_t shards);
+  void remove_left_shards();
   std::size_t revive_elsewhere(ShardId from, std::uint64_t count, NewEntry entry);
 
   const Location location_;

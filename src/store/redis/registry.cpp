@@ -206,13 +206,24 @@ bool RedisStore::close(std::string_view name) {
   return true;
 }
 
-// Shards that have no name any more are found by nobody.
+// Shards that have no name any more are found by nobody. When this is cut short here, whoever joins removes
+// them.
 bool RedisStore::replace(std::string_view name, std::uint32_t by) {
   const auto replaced = ask_registry("replace a queue", registry_command(replace_script(), name, by));
   if (replaced.items.empty()) return false;
-  const auto old = definition_of(name, replaced);
-  remove_shards(old.number, old.shards);
+  remove_left_shards();
   return true;
+}
+
+void RedisStore::remove_left_shards() {
+  const auto left = ask_registry("look for shards that are left", registry_command(left_script()));
+  for (std::size_t i = 0; i + 1 < left.items.size(); i += 2) {
+    const auto number = static_cast<std::uint32_t>(left.at(i).number());
+    remove_shards(number, static_cast<std::uint32_t>(left.at(i + 1).number()));
+    CommandText forget;
+    forget.add("HDEL", kCountersKey, "left:" + std::to_string(number));
+    ask_registry("forget shards that were left", forget);
+  }
 }
 
 // -------------------------------------------------------------------------------------------------- nodes
@@ -220,6 +231,7 @@ bool RedisStore::replace(std::string_view name, std::uint32_t by) {
 void RedisStore::join(const std::string& node, const std::string& facts) {
   check_node(node);
   ask_registry("join", registry_command(join_script(), std::string_view(node), std::string_view(facts)));
+  remove_left_shards();
 }
 
 bool RedisStore::renew(const std::string& node) {

@@ -85,7 +85,8 @@ return {number, shards, flags}
 }
 
 // ARGV: name of a closed queue, number of the one that takes its place. Answers what the first was: number,
-// shards, flags; or nothing: there are not both.
+// shards, flags; or nothing: there are not both. What stands under the first number is then nobody's: `left:N`
+// in the counters says so until it is removed.
 const Script& replace_script() {
   static const Script script = registry(R"lua(
 local number, shards, flags = definition(ARGV[1])
@@ -96,11 +97,28 @@ for i = 2, #all, 2 do
   if by == ARGV[2] then
     call('HDEL', queues, all[i - 1])
     call('HSET', queues, ARGV[1], by .. ':' .. by_shards .. ':' .. flags % 2)
+    call('HSET', counters, 'left:' .. number, shards)
     changed()
     return {number, shards, flags}
   end
 end
 return {}
+)lua");
+  return script;
+}
+
+// Answers the numbers of replaced queues whose shards may still be there, each with how many.
+const Script& left_script() {
+  static const Script script = registry(R"lua(
+local all, left = call('HGETALL', counters), {}
+for i = 1, #all, 2 do
+  local number = string.match(all[i], '^left:(%d+)$')
+  if number then
+    left[#left + 1] = number
+    left[#left + 1] = all[i + 1]
+  end
+end
+return left
 )lua");
   return script;
 }

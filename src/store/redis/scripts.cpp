@@ -365,7 +365,7 @@ std::span<const Script* const> all_scripts() {
       &catch_up_script(),     &find_queue_script(), &pause_script(),  &name_queue_script(),
       &forget_queue_script(), &join_script(),       &renew_script(),  &request_script(),
       &leave_script(),        &nodes_script(),      &close_script(),  &replace_script(),
-      &close_log_script(),
+      &left_script(),         &close_log_script(),
   };
   return scripts;
 }

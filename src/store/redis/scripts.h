@@ -34,6 +34,7 @@ const Script& pause_script();
 const Script& forget_queue_script();
 const Script& close_script();
 const Script& replace_script();
+const Script& left_script();
 const Script& close_log_script();
 const Script& nodes_script();
 const Script& join_script();
