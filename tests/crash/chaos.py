@@ -1,11 +1,12 @@
 """Runs nodes and producers on one store, kills and stops them at random, and judges what they did.
 
   python3 tests/crash/chaos.py [SECONDS] [--seed N] [--nodes N] [--keep]
-                               [--store sqlite:|redis:|redis-replica:|redis-cluster:|postgres:]
+                               [--store sqlite:|redis:|redis-replica:|redis-sentinel:|redis-cluster:|postgres:]
 
 A server is the run's own. It is killed and started again, too, and connections to it are cut, or let nothing
 pass for a time. PostgreSQL has a standby, redis-replica: a replica, and each master of a Redis Cluster one, all of which have
-what was acknowledged; now and then one takes the place of the first, which died. Being cut off excuses no node by itself; a server that was away, refused to be connected or
+what was acknowledged; now and then one takes the place of the first, which died. Of redis-sentinel: the sentinels decide that,
+and its connections are not cut. Being cut off excuses no node by itself; a server that was away, refused to be connected or
 could not be heard may keep it from renewing, as a stall of the machine does. Of a Redis Cluster one member is
 killed or silent at a time, until its replica has taken over or it is back, and slots move between the masters.
 
@@ -41,6 +42,7 @@ FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, 
 # With servers a killed reshard stands in the way for a lease.
 SERVER_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 45, "black hole": 8, "restart server": 12}
 PAIR_FAULTS = {**SERVER_FAULTS, "fail over": 10}
+SENTINEL_FAULTS = {**FAULTS, "reshard": 6, "restart server": 12, "fail over": 10}
 # Every write waits for a replica: so each of the first two costs seconds.
 CLUSTER_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 25, "black hole": 4, "restart server": 8,
                   "move slot": 40, "fail over": 8}
@@ -51,7 +53,8 @@ class Chaos:
         self.seed, self.random, self.store = seed, random.Random(seed), store
         self.cluster = Cluster(store, LEASE_MS, QUEUE, fails_over=True)
         self.is_cluster = store == "redis-cluster:"
-        self.faults = CLUSTER_FAULTS if self.is_cluster else PAIR_FAULTS if store in servers.FAILING_OVER else \
+        self.faults = CLUSTER_FAULTS if self.is_cluster else SENTINEL_FAULTS if store == "redis-sentinel:" else \
+            PAIR_FAULTS if store in servers.FAILING_OVER else \
             SERVER_FAULTS if self.cluster.server else FAULTS
         # A store behind a connection notices a death only after a lease: less often, or nothing ever runs.
         self.gap_s = 0.7 if self.cluster.server else 0.5
@@ -72,7 +75,7 @@ class Chaos:
         self.producers = [Producer(self.cluster, number, seed, self.stopping, self.full)
                           for number in range(3)]
         for start, kind in {"redis": XaddProducer, "postgres": SqlProducer}.items():
-            if store.startswith(start):
+            if store.startswith(start) and store != "redis-sentinel:":  # a producer with one address
                 self.producers.append(kind(self.cluster, 3, seed, self.stopping, self.full))
         for _ in range(nodes):
             self.start_node()
@@ -222,6 +225,8 @@ class Chaos:
     def cut_connections(self):
         """All or one; now and then none comes back for a while. Being cut alone excuses nobody. In a cluster it may
         be a replica that is cut off: nothing is confirmed until it is back."""
+        if not self.cluster.server.proxies:
+            return False
         self.cluster.note("cut")
         all_of_them, which = self.random.random() < 0.4, self.random.random()
         refuse_s = self.random.uniform(0.1, 1) if self.random.random() < 0.3 else 0
@@ -516,8 +521,8 @@ def main():
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--store", default="sqlite:",
-                        help="sqlite: (a new file), sqlite:FILE, redis:, redis-replica:, redis-cluster: or postgres: "
-                             "(new servers)")
+                        help="sqlite: (a new file), sqlite:FILE, redis:, redis-replica:, redis-sentinel:, redis-cluster: or "
+                             "postgres: (new servers)")
     parser.add_argument("--keep", action="store_true", help="keep the folder with the log of what happened")
     values = parser.parse_args()
     seed = values.seed if values.seed is not None else random.SystemRandom().randrange(1_000_000)

@@ -187,16 +187,24 @@ class Redis(Server):
         self.cli("FLUSHALL")
 
 
+def port_words(port, tls):
+    """The settings by which a server listens on a port: with TLS alone if there is a folder with `cert` and `key`."""
+    if tls is None:
+        return ["--port", str(port)]
+    return ["--port", "0", "--tls-port", str(port), "--tls-replication", "yes", "--tls-auth-clients", "no", "--tls-cert-file",
+            str(tls / "cert"), "--tls-key-file", str(tls / "key"), "--tls-ca-cert-file", str(tls / "cert")]
+
+
 class Guarded(Redis):
     """One of a master and its replicas, which sentinels watch; on loopback."""
 
-    def __init__(self, folder, settings=()):
+    def __init__(self, folder, settings=(), tls=None):
         super().__init__(folder)
-        self.port, self.settings = free_port(), list(settings)
+        self.port, self.settings, self.tls = free_port(), list(settings), tls
 
     def command(self):
         self.folder.joinpath("redis.conf").touch()  # a sentinel has it rewritten
-        return ["redis-server", str(self.folder / "redis.conf"), *super().command()[1:], "--port", str(self.port), "--bind",
+        return ["redis-server", str(self.folder / "redis.conf"), *super().command()[1:], *port_words(self.port, self.tls), "--bind",
                 "127.0.0.1", "--repl-diskless-sync-delay", "0", *self.settings]
 
     @property
@@ -217,7 +225,8 @@ class Sentinel(Redis):
     def __init__(self, folder, master, quorum, down_ms, settings=()):
         super().__init__(folder)
         self.port = free_port()
-        lines = [f"port {self.port}", "bind 127.0.0.1", f"unixsocket {self.path}", f"dir {self.folder}",
+        words = port_words(self.port, master.tls)
+        lines = [*(f"{name[2:]} {value}" for name, value in zip(words[::2], words[1::2])), "bind 127.0.0.1", f"unixsocket {self.path}", f"dir {self.folder}",
                  f"sentinel monitor {SentinelGroup.NAME} 127.0.0.1 {master.port} {quorum}",
                  f"sentinel down-after-milliseconds {SentinelGroup.NAME} {down_ms}",
                  f"sentinel failover-timeout {SentinelGroup.NAME} 4000", *settings]
@@ -231,19 +240,27 @@ class SentinelGroup(Server):
     """Three sentinels, a master and two replicas; `?wait=1` is the stores'."""
     NAME = "jobs"
 
-    def __init__(self, folder, down_ms=1000, settings=(), sentinel_settings=(), options="?wait=1", sign_on=""):
+    def __init__(self, folder, down_ms=1000, settings=(), sentinel_settings=(), options="?wait=1", sign_on="",
+                 tls=None):
         super().__init__(folder)
-        self.servers = [Guarded(self.folder / f"server{i}", settings) for i in range(3)]
+        self.tls = tls
+        self.servers = [Guarded(self.folder / f"server{i}", settings, tls) for i in range(3)]
         self.sentinels = [Sentinel(self.folder / f"sentinel{i}", self.servers[0], 2, down_ms, sentinel_settings)
                           for i in range(3)]
         for replica in self.servers[1:]:
             replica.settings += ["--replicaof", "127.0.0.1", str(self.servers[0].port)]
         self.options, self.sign_on = options, sign_on
+        self.members = [*self.servers, *self.sentinels]
+
+    def proxied(self):
+        """Nothing stands between: sentinels tell where the servers themselves are."""
+        return self.direct
 
     @property
     def direct(self):
         hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
-        return f"redis+sentinel://{self.sign_on}{hosts}/{self.NAME}{self.options}"
+        secure = f"&ca={self.tls}/cert" * bool(self.tls)
+        return f"redis{'s' * bool(self.tls)}+sentinel://{self.sign_on}{hosts}/{self.NAME}{self.options}{secure}"
 
     def start(self):
         for server in self.servers:
@@ -252,6 +269,7 @@ class SentinelGroup(Server):
             replica.settings = [word for word in replica.settings
                                 if word not in ("--replicaof", "127.0.0.1", str(self.servers[0].port))]
             wait_until("the replica follows", replica.is_in_sync)
+            replica.ask("CONFIG", "REWRITE")  # it is one when it is started again, too
         for sentinel in self.sentinels:
             sentinel.start()
         wait_until("the sentinels know all", self.ready)
@@ -280,6 +298,23 @@ class SentinelGroup(Server):
         for server in self.sentinels + self.servers:
             server.kill()
 
+    def fail_over(self, _):
+        """The master is killed; it comes back when the sentinels have given its place to another. Yields while it waits."""
+        old = self.master()
+        old.kill()
+        while self.names(old):
+            yield
+        old.launch()
+        while not self.ready():
+            yield
+
+    def names(self, server):
+        """Whether a sentinel takes it for the master."""
+        try:
+            return any(int(self.facts(sentinel)["port"]) == server.port for sentinel in self.sentinels)
+        except OSError:
+            return True
+
     def empty(self):
         self.master().ask("FLUSHALL", "SYNC")
 
@@ -301,9 +336,7 @@ class Member(Redis):
         announced = ["--cluster-announce-port", str(self.proxies[0].port)] if self.proxies else []
         ports = ["--port", str(self.port)]
         if self.tls:
-            ports = ["--port", "0", "--tls-port", str(self.port), "--tls-cluster", "yes", "--tls-replication", "yes",
-                     "--tls-auth-clients", "no", "--tls-cert-file", str(self.tls / "cert"), "--tls-key-file",
-                     str(self.tls / "key"), "--tls-ca-cert-file", str(self.tls / "cert")]
+            ports = [*port_words(self.port, self.tls), "--tls-cluster", "yes"]
         return [*super().command(), *ports, "--bind", "127.0.0.1", "--cluster-enabled", "yes",
                 "--cluster-port", str(self.bus_port), "--repl-diskless-sync-delay", "0", *announced, *self.settings]
 
@@ -689,4 +722,4 @@ class RedisPair(Pair):
 
 STORES = {"redis:": Redis, "redis-cluster:": RedisCluster, "postgres:": Postgres}
 FAILING_OVER = {"redis-cluster:": functools.partial(RedisCluster, fails_over=True), "postgres:": PostgresPair,
-                "redis-replica:": RedisPair}
+                "redis-replica:": RedisPair, "redis-sentinel:": SentinelGroup}

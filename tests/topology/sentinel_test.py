@@ -19,7 +19,20 @@ class Sentinels(Topology):
         self.until("another is the master", lambda: self.server.master() is not old)
 
     def test_the_master_is_killed_while_all_work(self):
-        nodes = self.begin()
+        self.master_is_killed()
+
+    def test_the_master_is_killed_where_all_speak_tls(self):
+        folder = self.folder_of_its_own()
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=ordo", "-addext",
+                        "subjectAltName=IP:127.0.0.1", "-keyout", folder / "key", "-out", folder / "cert"], check=True,
+                       capture_output=True)
+        self.master_is_killed(tls=folder)
+        self.assertIn("3 of 3 sentinels", self.ordo("doctor").stdout)
+        url = self.server.direct.replace("rediss+", "redis+").replace(f"&ca={folder}/cert", "")
+        self.ordo("stats", "--store", url, code=1)
+
+    def master_is_killed(self, **how):
+        nodes = self.begin(**how)
         self.produce()
         self.reach(50)
         old = self.server.master()
