@@ -161,6 +161,11 @@ foreach(suite IN ITEMS crash e2e topology)
       ENVIRONMENT PYTHONUNBUFFERED=1)
   endforeach()
 endforeach()
+# What a look at a large store costs, here at a hundredth of the size that ./dev volumes has.
+if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
+  ordo_test_entry(e2e.volumes COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/volumes/volumes.py --scale 0.01
+    LABELS e2e TIMEOUT 1800 ENVIRONMENT PYTHONUNBUFFERED=1)
+endif()
 # The scripts of a suite once more on each server, which they are told by the variable.
 function(ordo_on_servers suite variable)
   foreach(name IN LISTS ARGN)

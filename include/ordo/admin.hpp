@@ -79,8 +79,8 @@ struct JobName {
 };
 
 struct JobFilter {
-  std::optional<JobStatus> state{};
-  std::string id{};  ///< empty: all
+  std::vector<JobStatus> states{};  ///< empty: all but the dead
+  std::string id{};                 ///< empty: all
   std::string kind{};
   std::string key{};
   std::size_t limit = 1000;
@@ -146,9 +146,13 @@ class Admin {
   bool quiet_node(const std::string& id);
   bool stop_node(const std::string& id);
 
-  /// Running jobs, then those that are due and those that will be, in the order they would start; or the
-  /// dead. Rebuilds the queue's shards from the store to say
-  /// so.
+  /// Running jobs, then those that are due and those that will be, in the order they would start; then the
+  /// dead, if they are asked for. Rebuilds the queue's shards from the store to say so: reads their whole
+  /// logs, and needs about 200 bytes for each job of a million, or of the largest shard. `visit` returns
+  /// false to stop; payloads are read for a few jobs at a time, as they are visited. What has ended meanwhile
+  /// is left out.
+  void jobs(std::string_view queue, const JobFilter& filter, const std::function<bool(JobView)>& visit);
+  /// The same, with the payloads of all of them at once.
   std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter = {});
 
   /// End a queued or running job, or make it due now. False: no such job is queued or runs; nothing was done.

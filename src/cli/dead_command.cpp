@@ -1,6 +1,8 @@
 // ordo dead: look at, bring back, delete and export what failed for good.
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -9,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/nearest.h"
+#include "base/shorten.h"
 #include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -37,14 +40,15 @@ struct DeadJob {
 };
 
 /// What a job shows beside its payloads is that of its last death.
-std::vector<DeadJob> grouped(Admin& admin, const DeadValues& values) {
-  std::vector<DeadJob> jobs;
+void each_job(Admin& admin, const DeadValues& values, const std::function<void(const DeadJob&)>& visit) {
+  std::optional<DeadJob> last;
   admin.dead(values.queue, values.ids, [&](const DeadView& dead) {
-    const bool is_more = !jobs.empty() && jobs.back().job.id == dead.id &&
-                         jobs.back().job.kind == dead.kind && jobs.back().job.key == dead.key;
-    if (!is_more) jobs.emplace_back();
-    jobs.back().error_kind = dead.error_kind;
-    JobView& job = jobs.back().job;
+    const bool is_more =
+        last && last->job.id == dead.id && last->job.kind == dead.kind && last->job.key == dead.key;
+    if (last && !is_more) visit(*last);
+    if (!is_more) last.emplace();
+    last->error_kind = dead.error_kind;
+    JobView& job = last->job;
     job.queue = values.queue;
     job.kind = dead.kind;
     job.key = dead.key;
@@ -57,7 +61,7 @@ std::vector<DeadJob> grouped(Admin& admin, const DeadValues& values) {
     job.error = dead.error;
     return true;
   });
-  return jobs;
+  if (last) visit(*last);
 }
 
 /// Of the given ids, those that name no dead job.
@@ -77,7 +81,8 @@ std::string dead_json(const DeadJob& dead) {
   return text + fmt::format(",\"error_kind\":\"{}\"}}", to_string(dead.error_kind));
 }
 
-std::string dead_table(const std::vector<DeadJob>& jobs) {
+void print_jobs(Admin& admin, const DeadValues& values) {
+  JsonArrayPrinter array;
   Table table({{"ID"},
                {"KEY"},
                {"KIND"},
@@ -86,7 +91,9 @@ std::string dead_table(const std::vector<DeadJob>& jobs) {
                {"RETRY", Side::right},
                {"WHY"},
                {"ERROR"}});
-  for (const auto& [job, error_kind] : jobs) {
+  each_job(admin, values, [&](const DeadJob& dead) {
+    if (values.json) return array.add(dead_json(dead));
+    const auto& [job, error_kind] = dead;
     table.add({{job.id},
                {job.key},
                {job.kind},
@@ -95,8 +102,12 @@ std::string dead_table(const std::vector<DeadJob>& jobs) {
                {fmt::to_string(job.retry_count)},
                {std::string(to_string(error_kind)), Tone::bad},
                {job.error}});
+  });
+  if (values.json) {
+    array.end();
+  } else {
+    print(table.text(colours_of_stdout()));
   }
-  return table.text(colours_of_stdout());
 }
 
 /// As `push --ndjson` reads it back.
@@ -117,7 +128,8 @@ void print_export_line(const DeadView& dead) {
 void refuse_brackets(const Context& context) {
   for (const std::string& argument : context.arguments) {
     if (argument.starts_with('[') && argument.ends_with(']')) {
-      refuse_arguments(fmt::format("dead: '{}' cannot be given here; use --all, or another id", argument));
+      refuse_arguments(
+          fmt::format("dead: '{}' cannot be given here; use --all, or another id", shortened(argument)));
     }
   }
 }
@@ -140,16 +152,18 @@ int change_dead(Context& context, const DeadValues& values) {
                       retry ? "brought back" : "deleted"));
   }
   if (missing.empty()) return 0;
+  std::vector<std::string> named;
+  std::ranges::transform(missing, std::back_inserter(named), shortened);
   print_error(fmt::format("dead {}: no dead job in {} has the id '{}'", values.verb, values.queue,
-                          fmt::join(missing, "', '")));
+                          fmt::join(named, "', '")));
   return 1;
 }
 
 int run_dead(Context& context, const DeadValues& values) {
   const std::vector<std::string> verbs = {"list", "retry", "delete", "export"};
   if (std::ranges::find(verbs, values.verb) == verbs.end()) {
-    refuse_arguments(
-        fmt::format("dead: nothing is named '{}'; {}", values.verb, nearest_hint(values.verb, verbs)));
+    refuse_arguments(fmt::format("dead: nothing is named '{}'; {}", shortened(values.verb),
+                                 nearest_hint(values.verb, verbs)));
   }
   refuse_brackets(context);
   if (values.verb == "retry" || values.verb == "delete") return change_dead(context, values);
@@ -161,12 +175,7 @@ int run_dead(Context& context, const DeadValues& values) {
     });
     return 0;
   }
-  const auto jobs = grouped(admin, values);
-  if (values.json) {
-    print_json(json_array(jobs, dead_json));
-  } else {
-    print(dead_table(jobs));
-  }
+  print_jobs(admin, values);
   return 0;
 }
 
@@ -177,7 +186,7 @@ void add_dead(CLI::App& app, Context& context) {
   CLI::App* dead =
       add_command(app, context, "dead", "List, bring back, delete or export jobs that failed for good",
                   kDeadExamples, values, run_dead);
-  add_argument(dead, "QUEUE", values->queue, "Name of the queue")->required();
+  add_queue_argument(dead, values->queue, "Name of the queue");
   add_argument(dead, "VERB", values->verb, "list (default), retry, delete or export");
   add_argument(dead, "IDS", values->ids, "Ids of jobs; list and export: all if none are given");
   dead->add_flag("--all", values->all, "Retry or delete all of them");

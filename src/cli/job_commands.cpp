@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/json.h"
 #include "base/nearest.h"
+#include "base/shorten.h"
 #include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -23,7 +23,7 @@ struct JobsValues {
   std::string id;
   std::string kind;
   std::string key;
-  std::size_t limit = JobFilter().limit;
+  std::uint32_t limit = static_cast<std::uint32_t>(JobFilter().limit);
   bool json = false;
 };
 
@@ -51,24 +51,17 @@ constexpr const char* kJobExamples =
     "  ordo job orders 42 run-now      # start it without waiting for its time\n"
     "  ordo job orders 42 cancel\n";
 
-/// Nothing for "queued" and for no state at all.
-std::optional<JobStatus> status_of(const std::string& state) {
+/// None for no state at all.
+std::vector<JobStatus> statuses_of(const std::string& state) {
+  if (state.empty()) return {};
+  if (state == kQueued) return {JobStatus::due, JobStatus::scheduled, JobStatus::retrying};
   std::vector<std::string> known = {kQueued};
   for (const JobStatus status : kStates) {
-    if (to_string(status) == state) return status;
+    if (to_string(status) == state) return {status};
     known.emplace_back(to_string(status));
   }
-  if (state.empty() || state == kQueued) return {};
-  refuse_arguments(fmt::format("jobs: no state is named '{}'; use one of {}", state, fmt::join(known, ", ")));
-}
-
-std::vector<JobView> queued_jobs(Admin& admin, const std::string& queue, JobFilter filter) {
-  const std::size_t limit = filter.limit;
-  filter.limit = std::numeric_limits<std::size_t>::max();  // running jobs stand before the queued ones
-  auto jobs = admin.jobs(queue, filter);
-  std::erase_if(jobs, [](const JobView& job) { return state_word(job.state) != kQueued; });
-  if (jobs.size() > limit) jobs.resize(limit);
-  return jobs;
+  refuse_arguments(
+      fmt::format("jobs: no state is named '{}'; use one of {}", shortened(state), fmt::join(known, ", ")));
 }
 
 Tone tone_of(JobStatus status) {
@@ -87,28 +80,28 @@ Tone tone_of(JobStatus status) {
   return Tone::plain;
 }
 
-std::string jobs_table(const std::vector<JobView>& jobs) {
-  Table table({{"ID"},
-               {"KEY"},
-               {"KIND"},
-               {"STATE"},
-               {"RUN AT"},
-               {"RETRY", Side::right},
-               {"CRASHES", Side::right},
-               {"PAYLOADS", Side::right},
-               {"ERROR"}});
-  for (const JobView& job : jobs) {
-    table.add({{job.id},
-               {job.key},
-               {job.kind},
-               {std::string(to_string(job.state)), tone_of(job.state)},
-               {format_time(job.run_at)},
-               {fmt::to_string(job.retry_count)},
-               {fmt::to_string(job.crashes)},
-               {fmt::to_string(job.payloads.size())},
-               {job.error}});
-  }
-  return table.text(colours_of_stdout());
+Table jobs_table() {
+  return Table({{"ID"},
+                {"KEY"},
+                {"KIND"},
+                {"STATE"},
+                {"RUN AT"},
+                {"RETRY", Side::right},
+                {"CRASHES", Side::right},
+                {"PAYLOADS", Side::right},
+                {"ERROR"}});
+}
+
+std::vector<Cell> row_of(const JobView& job) {
+  return {{job.id},
+          {job.key},
+          {job.kind},
+          {std::string(to_string(job.state)), tone_of(job.state)},
+          {format_time(job.run_at)},
+          {fmt::to_string(job.retry_count)},
+          {fmt::to_string(job.crashes)},
+          {fmt::to_string(job.payloads.size())},
+          {job.error}};
 }
 
 std::string job_sheet(const JobView& job) {
@@ -133,40 +126,57 @@ std::string job_sheet(const JobView& job) {
 }
 
 int run_jobs(Context& context, const JobsValues& values) {
-  const auto status = status_of(values.state);
-  const JobFilter filter{
-      .state = status, .id = values.id, .kind = values.kind, .key = values.key, .limit = values.limit};
+  const JobFilter filter{.states = statuses_of(values.state),
+                         .id = values.id,
+                         .kind = values.kind,
+                         .key = values.key,
+                         .limit = values.limit};
   Admin admin = context.open_admin();
-  const auto jobs =
-      values.state == kQueued ? queued_jobs(admin, values.queue, filter) : admin.jobs(values.queue, filter);
+  Table table = jobs_table();
+  JsonArrayPrinter array;
+  admin.jobs(values.queue, filter, [&](const JobView& job) {
+    if (values.json) {
+      array.add(job_json(job));
+    } else {
+      table.add(row_of(job));
+    }
+    return true;
+  });
   if (values.json) {
-    print_json(json_array(jobs, job_json));
+    array.end();
   } else {
-    print(jobs_table(jobs));
+    print(table.text(colours_of_stdout()));
   }
   return 0;
 }
 
 int show_job(Context& context, const JobValues& values) {
   Admin admin = context.open_admin();
-  JobFilter filter{.id = values.id, .kind = values.kind, .key = values.key};
-  auto jobs = admin.jobs(values.queue, filter);
-  filter.state = JobStatus::dead;
-  const auto dead = admin.jobs(values.queue, filter);
-  jobs.insert(jobs.end(), dead.begin(), dead.end());
-  if (values.json) print_json(json_array(jobs, job_json));
-  for (std::size_t i = 0; i < jobs.size() && !values.json; ++i)
-    print((i > 0 ? "\n" : "") + job_sheet(jobs[i]));
-  if (!jobs.empty()) return 0;
-  print_error(fmt::format("no job '{}' in {}: it has ended, or was never pushed", values.id, values.queue));
+  const JobFilter filter{
+      .states = {kStates.begin(), kStates.end()}, .id = values.id, .kind = values.kind, .key = values.key};
+  JsonArrayPrinter array;
+  std::size_t found = 0;
+  admin.jobs(values.queue, filter, [&](const JobView& job) {
+    if (values.json) {
+      array.add(job_json(job));
+    } else {
+      print((found > 0 ? "\n" : "") + job_sheet(job));
+    }
+    ++found;
+    return true;
+  });
+  if (values.json) array.end();
+  if (found > 0) return 0;
+  print_error(fmt::format("no job '{}' in {}: it has ended, or was never pushed", shortened(values.id),
+                          values.queue));
   return 1;
 }
 
 int run_job(Context& context, const JobValues& values) {
   const std::vector<std::string> verbs = {"show", "cancel", "run-now"};
   if (std::ranges::find(verbs, values.verb) == verbs.end()) {
-    refuse_arguments(
-        fmt::format("job: nothing is named '{}'; {}", values.verb, nearest_hint(values.verb, verbs)));
+    refuse_arguments(fmt::format("job: nothing is named '{}'; {}", shortened(values.verb),
+                                 nearest_hint(values.verb, verbs)));
   }
   if (values.verb == "show") return show_job(context, values);
   Admin admin = context.open_admin();
@@ -177,7 +187,7 @@ int run_job(Context& context, const JobValues& values) {
     print_error(
         fmt::format("{}: no job '{}' is queued or runs in {}: it has ended or died, or was never pushed; "
                     "nothing was done",
-                    values.verb, values.id, values.queue));
+                    values.verb, shortened(values.id), values.queue));
     return 1;
   }
   print(values.json ? "{\"requested\":1}\n" : "requested\n");
@@ -190,20 +200,22 @@ void add_job_commands(CLI::App& app, Context& context) {
   auto many = std::make_shared<JobsValues>();
   CLI::App* jobs = add_command(app, context, "jobs", "List the jobs of a queue in the order they would start",
                                kJobsExamples, many, run_jobs);
-  add_argument(jobs, "QUEUE", many->queue, "Name of the queue")->required();
+  add_queue_argument(jobs, many->queue, "Name of the queue");
   jobs->add_option("--state", many->state,
                    "queued, or due, scheduled, retrying; running, awaiting, dead; default: all but dead")
       ->type_name("STATE");
   jobs->add_option("--id", many->id, "Only jobs with this id")->type_name("ID");
   jobs->add_option("--kind", many->kind, "Only jobs of this kind")->type_name("KIND");
   jobs->add_option("--key", many->key, "Only jobs of this key")->type_name("KEY");
-  jobs->add_option("--limit", many->limit, "At most so many; default: 1000")->type_name("NUMBER");
+  jobs->add_option("--limit", many->limit, "At most so many; default: 1000")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(0, 1'000'000'000));
   jobs->add_flag("--json", many->json, "Print one JSON array");
 
   auto one = std::make_shared<JobValues>();
   CLI::App* job = add_command(app, context, "job", "Show one job, cancel it, or make it due now",
                               kJobExamples, one, run_job);
-  add_argument(job, "QUEUE", one->queue, "Name of the queue")->required();
+  add_queue_argument(job, one->queue, "Name of the queue");
   add_argument(job, "ID", one->id, "Id of the job")->required();
   add_argument(job, "VERB", one->verb, "show (default), cancel or run-now");
   job->add_option("--kind", one->kind, "Only of this kind")->type_name("KIND");

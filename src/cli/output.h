@@ -16,6 +16,20 @@ void print_line(std::string_view line);
 /// JSON as it is; on a terminal, printable.
 void print_json(std::string_view json);
 
+/// Prints one JSON array, an item a line, as its items come.
+class JsonArrayPrinter {
+ public:
+  void add(std::string_view item) {
+    print(is_empty_ ? "[" : ",\n");
+    is_empty_ = false;
+    print_json(item);
+  }
+  void end() { print(is_empty_ ? "[]\n" : "]\n"); }
+
+ private:
+  bool is_empty_ = true;
+};
+
 /// "ordo: what" on stderr, in one printable line without passwords.
 void print_error(std::string what);
 

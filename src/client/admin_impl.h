@@ -1,8 +1,9 @@
 #pragma once
 
-#include <map>
+#include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,10 @@ class Admin::Impl {
   bool request(const std::string& node, store::NodeRequest request) {
     return handle_->store().request(node, request);
   }
+  void jobs(std::string_view queue, const JobFilter& filter, const std::function<bool(JobView)>& visit);
   std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter);
   bool control(std::string_view queue, const JobName& job, domain::EntryType type);
-  std::vector<JobView> dead_jobs(std::string_view queue, const JobFilter& filter);
+  void dead_jobs(std::string_view queue, const JobFilter& filter, const std::function<bool(JobView)>& visit);
   void dead(std::string_view queue, const std::vector<std::string>& ids,
             const std::function<bool(const DeadView&)>& visit);
   std::size_t retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
@@ -45,8 +47,22 @@ class Admin::Impl {
   ReshardResult reshard(std::string_view queue, std::uint32_t shards,
                         const std::function<void(const ReshardProgress&)>& progress);
 
-  /// How many entries one look at the log takes in.
-  static constexpr std::size_t kLogRows = 8192;
+  struct Rebuild {
+    std::vector<store::ShardId> shards;   ///< of one queue
+    std::set<store::ShardId> owned = {};  ///< in these the runs go on that their owner listed
+    std::function<bool(const domain::Entry&)> wanted = {};  ///< null: all jobs; else the others are left out
+    /// About so many are in memory at once, at 150 to 200 bytes each; a shard with more is there alone.
+    std::uint64_t most_jobs = 1'000'000;
+  };
+  struct Rebuilt {
+    store::ShardId id;
+    domain::Shard& machine;
+    std::uint64_t behind_newer = 0;  ///< entries that follow one of a newer version, where it ends
+  };
+  /// Calls `visit` once for each of the shards as an owner would have it now, from the store alone and
+  /// without payloads.
+  void each_rebuilt(const store::QueueDefinition& queue, const Rebuild& what,
+                    const std::function<void(const Rebuilt&)>& visit);
 
  private:
   struct Tally {
@@ -56,15 +72,13 @@ class Admin::Impl {
   /// Of the queues that `counts_in` admits; nothing of the others is read.
   Tally tally(const std::function<bool(const store::QueueDefinition&)>& counts_in);
 
-  using Shards = std::vector<std::unique_ptr<domain::Shard>>;
-
-  /// The given shards of a queue as an owner would have them now, from the store alone. Of those in `owned`
-  /// the runs go on that their owner listed; in the others they are queued again. One that a newer version
-  /// wrote to ends before that; `behind_newer` gets how many entries follow.
-  Shards rebuild(const store::QueueDefinition& queue, const std::vector<store::ShardId>& shards,
-                 domain::PayloadBudget& budget, const std::set<store::ShardId>& owned = {},
-                 std::map<store::ShardId, std::uint64_t>* behind_newer = nullptr);
+  void rebuild_some(const store::QueueDefinition& queue, const std::vector<store::ShardId>& shards,
+                    const Rebuild& what, const std::function<void(const Rebuilt&)>& visit);
   std::set<store::ShardId> owned_now();
+  struct Listed;
+  /// The first of the jobs that fit, in the order of their starts, without payloads; none of the dead.
+  std::vector<Listed> list(const store::QueueDefinition& queue, const JobFilter& filter);
+  void show_payloads(std::span<Listed> jobs);
   void each_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
                  const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
                                           const domain::DeadPayload&)>& visit);

@@ -8,6 +8,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/name.h"
 #include "base/start_thread.h"
 #include "base/time_text.h"
 #include "client/client_impl.h"
@@ -17,7 +18,6 @@
 namespace ordo {
 namespace {
 
-constexpr std::size_t kMaxPayload = 1 << 20;
 constexpr std::size_t kMaxJobs = 10'000;
 constexpr std::size_t kMaxBytes = 64 << 20;
 
@@ -28,7 +28,7 @@ constexpr std::size_t kMaxBytes = 64 << 20;
 
 void check(const std::string& queue, const NewJob& job) {
   const auto check_name = [&](const char* what, const std::string& name) {
-    if (name.size() > 255) {
+    if (name.size() > kLongestJobName) {
       refuse(queue,
              std::string("the ") + what + " has " + std::to_string(name.size()) + " bytes, at most 255 fit");
     }
@@ -36,9 +36,9 @@ void check(const std::string& queue, const NewJob& job) {
   check_name("id", job.id);
   check_name("key", job.key);
   check_name("kind", job.kind);
-  if (job.payload.size() > kMaxPayload) {
+  if (job.payload.size() > kLongestPayload) {
     refuse(queue, "the payload of job '" + job.id + "' has " + std::to_string(job.payload.size()) +
-                      " bytes, at most " + std::to_string(kMaxPayload) +
+                      " bytes, at most " + std::to_string(kLongestPayload) +
                       " fit; store it elsewhere and push its place");
   }
   if (job.score && !std::isfinite(*job.score))
@@ -98,6 +98,7 @@ Client::Impl::PushPtr Client::Impl::prepare(const std::string& queue, std::vecto
     if (job.id.empty()) job.id = handle_->new_id();
     if (job.delay) job.run_at = time_after(handle_->clock().wall(), *std::exchange(job.delay, std::nullopt));
     if (job.run_at) job.run_at = written_time(*job.run_at);
+    if (job.timeout) job.timeout = std::min(*job.timeout, kLongestDuration);
     push->bytes += job.id.size() + job.key.size() + job.kind.size() + job.payload.size() + 16;
   }
   if (push->bytes > kMaxBytes) {

@@ -31,13 +31,18 @@ void Admin::Impl::examine_kinds(std::vector<Finding>& findings) {
     }
   }
   if (coded.empty()) return;
+  const auto now = handle_->store().now();
   for (const auto& [queue, counts] : stats().by_queue) {
-    if (counts.due + counts.retrying == 0 || counts.length > kMostJobs) continue;
+    const auto definition = handle_->existing_queue(queue);
+    if (!definition || counts.due + counts.retrying == 0 || counts.length > kMostJobs) continue;
     std::map<std::string, std::uint64_t> without;
-    for (const auto& job : jobs(queue, {.limit = kMostJobs})) {
-      const bool waits = job.state == JobStatus::due || job.state == JobStatus::retrying;
-      if (waits && !coded.contains({queue, job.kind})) ++without[job.kind];
-    }
+    const auto see = [&](const domain::Job& job, const std::string& kind) {
+      const bool waits = job.place != domain::Place::running && (job.run_at <= now || job.retry_count() >= 0);
+      if (waits && !coded.contains({queue, kind})) ++without[kind];
+    };
+    Rebuild all{.owned = owned_now()};
+    for (std::uint32_t i = 0; i < definition->shards; ++i) all.shards.push_back({definition->number, i});
+    each_rebuilt(*definition, all, [&](const Rebuilt& rebuilt) { rebuilt.machine.each_job(see); });
     for (const auto& [kind, number] : without) {
       findings.push_back(
           {Finding::Level::warning,

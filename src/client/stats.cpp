@@ -4,6 +4,7 @@
 #include <set>
 
 #include "client/admin_impl.h"
+#include "client/page_sizes.h"
 #include "runtime/node_facts.h"
 
 namespace ordo {
@@ -100,7 +101,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
     tail->add(row.shard, row.position);
   }
   for (bool at_end = false; !at_end;) {
-    const auto chunk = tail->read(kLogRows);
+    const auto chunk = tail->read(kRows);
     at_end = chunk.at_end;
     for (const auto& row : chunk.rows) {
       const auto entry = domain::decode_entry(chunk.body(row));
@@ -121,18 +122,14 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
   for (const auto& queue : list.queues) {
     const auto& shards = stale_split[queue.number];
     if (shards.empty()) continue;
-    domain::PayloadBudget budget{0, 0};
-    std::map<store::ShardId, std::uint64_t> behind_newer;
-    auto rebuilt = rebuild(queue, shards, budget, {}, &behind_newer);
-    for (const auto& [shard, entries] : behind_newer) newer.insert(shard);
-    for (std::size_t i = 0; i < shards.size(); ++i) {
-      auto& shard = *rebuilt[i];
-      const auto lost = shard.collect().dead.size();  // could not be read
-      dead[shards[i]] += lost;
-      shard.oldest_due(now, {});  // moves what is due by now
-      counts[shards[i]] = shard.counts(now);
-      counts[shards[i]].due += behind_newer[shards[i]];
-    }
+    each_rebuilt(queue, {.shards = shards}, [&](const Rebuilt& rebuilt) {
+      auto& [id, machine, behind_newer] = rebuilt;
+      if (behind_newer != 0) newer.insert(id);
+      dead[id] += machine.collect().dead.size();  // could not be read
+      machine.oldest_due(now, {});                // moves what is due by now
+      counts[id] = machine.counts(now);
+      counts[id].due += behind_newer;
+    });
   }
 
   Tally tally;

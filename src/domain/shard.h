@@ -244,6 +244,14 @@ class Shard {
   enum class View { live, rebuilt };
   std::vector<JobSnapshot> snapshot(View view) const;
 
+  /// Calls `visit(const Job&, const std::string& kind)` for every queued or running job, in no order.
+  template <class Visit>
+  void each_job(Visit visit) const {
+    table_.each([&](const Job& job) {
+      if (job.place != Place::ending) visit(job, kinds_[job.kind]->name);
+    });
+  }
+
  private:
   struct Kind {
     Kind(std::string kind, QueueOptions options, DueBefore before);

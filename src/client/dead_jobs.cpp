@@ -1,0 +1,194 @@
+// The dead: grouped by job, brought back, deleted.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+
+#include "client/admin_impl.h"
+#include "client/page_sizes.h"
+#include "domain/records.h"
+
+namespace ordo {
+namespace {
+
+constexpr std::size_t kDeadBytes = 32U << 20;  // of rows that are kept while the dead are grouped
+constexpr std::size_t kSmallPage = 1U << 20;
+constexpr std::size_t kSmallDeadPerPage = 500;
+constexpr std::size_t kMostDeadChanged = 500;
+
+/// One that cannot be read is listed with its bytes, and left where it is.
+domain::DeadPayload payload_of(const store::DeadRow& row) {
+  auto read = domain::decode_dead(row.bytes);
+  if (read) return *std::move(read);
+  auto dead = domain::dead_entry(0, row.bytes, read.why());
+  dead.id = dead.key = "dead-" + std::to_string(row.no);
+  dead.is_entry = false;
+  return dead;
+}
+
+}  // namespace
+
+void Admin::Impl::dead_jobs(std::string_view name, const JobFilter& filter,
+                            const std::function<bool(JobView)>& visit) {
+  std::optional<JobView> job;
+  std::size_t told = 0;
+  bool goes_on = filter.limit > 0;
+  const auto ids = filter.id.empty() ? std::vector<std::string>{} : std::vector{filter.id};
+  dead(name, ids, [&](const DeadView& row) {
+    if (!filter.kind.empty() && row.kind != filter.kind) return true;
+    if (!filter.key.empty() && row.key != filter.key) return true;
+    if (job && (job->id != row.id || job->kind != row.kind || job->key != row.key)) {
+      goes_on = visit(*std::exchange(job, {})) && ++told < filter.limit;
+      if (!goes_on) return false;
+    }
+    if (!job) {
+      job.emplace();
+      job->queue = name;
+      job->kind = row.kind;
+      job->key = row.key;
+      job->id = row.id;
+      job->state = JobStatus::dead;
+    }
+    job->payloads.push_back(row.payload);
+    job->run_at = row.died_at;
+    job->retry_count = row.retry_count;
+    job->crashes = row.crashes;
+    job->error = row.error;
+    return true;
+  });
+  if (job && goes_on) visit(*std::move(job));
+}
+
+void Admin::Impl::each_dead(std::string_view name, const std::optional<std::vector<std::string>>& ids,
+                            const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
+                                                     const domain::DeadPayload&)>& visit) {
+  const auto queue = handle_->existing_queue(name);
+  if (!queue) return;
+  const std::set<std::string> wanted = ids ? std::set(ids->begin(), ids->end()) : std::set<std::string>{};
+  std::uint64_t after = 0;
+  std::size_t page = kDeadPerPage;
+  while (true) {
+    const auto rows = handle_->store().dead(queue->number, after, page);
+    std::size_t bytes = 0;
+    for (const auto& row : rows) {
+      after = row.no;
+      bytes += row.bytes.size();
+      const auto payload = payload_of(row);
+      if (ids && !wanted.contains(payload.id)) continue;
+      if (!visit(*queue, row, payload)) return;
+    }
+    if (rows.size() < page) return;
+    page = bytes < kSmallPage ? kSmallDeadPerPage : kDeadPerPage;
+  }
+}
+
+// Grouped: one look at all rows tells which belong together. Those beyond a budget are read again when it is
+// their turn.
+void Admin::Impl::dead(std::string_view queue, const std::vector<std::string>& ids,
+                       const std::function<bool(const DeadView&)>& visit) {
+  struct Row {
+    std::uint64_t no = 0;
+    std::unique_ptr<DeadView> view;
+  };
+  const auto view_of_row = [](const store::DeadRow& row, const domain::DeadPayload& dead) {
+    return DeadView{row.no, dead.kind,        dead.key,     dead.id,         {dead.payload, dead.score},
+                    row.at, dead.retry_count, dead.crashes, dead.error_kind, dead.error};
+  };
+  std::vector<std::vector<Row>> jobs;
+  std::unordered_map<std::string, std::size_t> places;  // by the job's names
+  std::size_t kept = 0;
+  std::uint32_t number = 0;
+  const auto wanted = ids.empty() ? std::nullopt : std::optional(ids);
+  each_dead(queue, wanted, [&](const auto& definition, const auto& row, const auto& payload) {
+    number = definition.number;
+    std::string names;
+    for (const auto& name : {payload.kind, payload.key}) names += std::to_string(name.size()) + ':' + name;
+    const auto [place, is_new] = places.try_emplace(names + payload.id, jobs.size());
+    if (is_new) jobs.emplace_back();
+    auto& added = jobs[place->second].emplace_back(Row{row.no, {}});
+    kept += sizeof(DeadView) + row.bytes.size();
+    if (kept <= kDeadBytes) added.view = std::make_unique<DeadView>(view_of_row(row, payload));
+    return true;
+  });
+  places.clear();
+  std::map<std::uint64_t, DeadView> page;  // rows that were read together: mostly they follow each other
+  std::uint64_t last = 0;
+  const auto read_again = [&](std::uint64_t no) -> const DeadView* {
+    if (!page.contains(no)) {
+      page.clear();
+      const bool is_near = no > last && no - last <= kDeadPerPage;
+      for (const auto& row : handle_->store().dead(number, no - 1, is_near ? kDeadPerPage : 1)) {
+        page.emplace(row.no, view_of_row(row, payload_of(row)));
+      }
+    }
+    last = no;
+    const auto found = page.find(no);
+    return found == page.end() ? nullptr : &found->second;  // none: it has been brought back meanwhile
+  };
+  for (auto& job : jobs) {
+    for (auto& row : job) {
+      const DeadView* view = row.view ? row.view.get() : read_again(row.no);
+      if (view != nullptr && !visit(*view)) return;
+      row.view.reset();
+    }
+  }
+}
+
+std::size_t Admin::Impl::change_dead(std::string_view name,
+                                     const std::optional<std::vector<std::string>>& ids, bool revive) {
+  if (handle_->existing_queue(name)) handle_->open_queue(name);
+  std::size_t changed = 0;
+  std::uint32_t number = 0;
+  std::vector<std::uint64_t> nos;
+  std::vector<store::NewEntry> entries;
+  std::size_t bytes = 0;
+  const auto flush = [&] {
+    if (nos.empty()) return;
+    auto& store = handle_->store();
+    changed += revive ? store.revive(number, nos, std::exchange(entries, {})) : store.erase_dead(number, nos);
+    nos.clear();
+    bytes = 0;
+  };
+  each_dead(
+      name, ids,
+      [&](const store::QueueDefinition& queue, const store::DeadRow& row, const domain::DeadPayload& dead) {
+        if (revive && !domain::decode_dead(row.bytes)) return true;  // for a version that can read it
+        number = queue.number;
+        nos.push_back(row.no);
+        if (revive && dead.is_entry) {
+          // As it stood in the log; who can read it knows, after a reshard, too, where its key belongs.
+          const auto entry = domain::decode_entry(dead.payload);
+          const auto index = entry ? domain::shard_of(entry->key, queue.shards) : row.shard.index;
+          entries.push_back({{queue.number, index}, dead.payload});
+        } else if (revive) {
+          domain::Entry entry;
+          entry.type = domain::EntryType::revive;
+          entry.kind = dead.kind;
+          entry.key = dead.key;
+          entry.id = dead.id;
+          entry.score = dead.score;
+          entry.options = dead.options;
+          entry.payload = dead.payload;
+          entry.fields = dead.entry_fields;
+          entries.push_back({row.shard, domain::encode(entry)});
+        }
+        bytes += row.bytes.size();
+        if (nos.size() == kMostDeadChanged || bytes >= kAppendBytes) flush();
+        return true;
+      });
+  flush();
+  return changed;
+}
+
+std::size_t Admin::Impl::retry_dead(std::string_view queue,
+                                    const std::optional<std::vector<std::string>>& ids) {
+  return change_dead(queue, ids, true);
+}
+
+std::size_t Admin::Impl::delete_dead(std::string_view queue,
+                                     const std::optional<std::vector<std::string>>& ids) {
+  return change_dead(queue, ids, false);
+}
+
+}  // namespace ordo

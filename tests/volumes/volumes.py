@@ -1,0 +1,162 @@
+"""Large stores beside what a look at them may cost: millions of jobs and of bytes, with a bound on the memory of each step.
+
+    ./dev volumes [--scale 0.1] [--store redis://…]
+
+Each step prints its seconds and the peak of its memory beside the bound; the exit code is 1 if a bound is broken. Times
+are told, not judged: a busy machine breaks no bound.
+"""
+import argparse
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ORDO = os.environ.get("ORDO_BIN", "build/release/ordo")
+JOBS, DEAD, LARGE = 3_000_000, 500_000, 3_000
+LARGE_BYTES = 1_000_000
+PATIENCE_S = 1800
+BASE_MB = 130  # of a program that looks at an empty store, and what it reads at once
+
+WORKER = """
+import sys
+for line in sys.stdin:
+    if '"queue":"dead"' in line:
+        print('{"ok":false,"error":"the bank does not answer"}', flush=True)
+    else:
+        open("started", "w").close()
+        print('{"ok":true}', flush=True)
+"""
+
+CONFIG = """
+store = "STORE"
+[node]
+log_level = "off"
+payload_cache = "256MiB"
+[queue.many]
+command = ["python3", "worker.py"]
+[queue.large]
+command = ["python3", "worker.py"]
+[queue.dead]
+command = ["python3", "worker.py"]
+batch_size = 1000
+max_retries = 0
+max_dead = 1000000
+"""
+
+
+def peak_mb(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+
+
+class Volumes:
+    def __init__(self, folder, scale):
+        self.folder, self.scale, self.broken = folder, scale, 0
+
+    def tell(self, what, seconds, megabytes, bound):
+        is_broken = megabytes > bound
+        self.broken += is_broken
+        print(f"{what:<42} {seconds:8.1f} s {megabytes:8.0f} MB of {bound:.0f} MB{'   BROKEN' if is_broken else ''}",
+              flush=True)
+
+    def bound(self, at_full_size):
+        return BASE_MB + at_full_size * self.scale
+
+    def run(self, *arguments, stdin=None):
+        """Seconds, peak in MB and what was printed."""
+        began = time.monotonic()
+        with open(self.folder / "out", "wb") as out:
+            process = subprocess.Popen([ORDO, *arguments], cwd=self.folder, stdout=out, stdin=stdin)
+            _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            sys.exit(f"{' '.join(arguments)} ended with {process.returncode}")
+        return time.monotonic() - began, usage.ru_maxrss / 1024, self.folder / "out"
+
+    def look(self, what, bound, *arguments):
+        seconds, megabytes, out = self.run(*arguments)
+        self.tell(what, seconds, megabytes, self.bound(bound))
+        return out
+
+    def push(self, queue, count, payload, run_at):
+        began = time.monotonic()
+        pushing = subprocess.Popen([ORDO, "push", queue, "--ndjson", "-"], cwd=self.folder, stdin=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, text=True)
+        for number in range(count):
+            pushing.stdin.write(f'{{"id":"job-{number}","payload":{payload(number)}{run_at}}}\n')
+        pushing.stdin.close()
+        _, status, usage = os.wait4(pushing.pid, 0)
+        pushing.returncode = os.waitstatus_to_exitcode(status)
+        if pushing.returncode != 0:
+            sys.exit(f"the push to {queue} failed")
+        self.tell(f"push {count} to {queue}", time.monotonic() - began, usage.ru_maxrss / 1024, BASE_MB + 150)
+
+    def take_over(self, queue, bound):
+        """Until a job that is pushed meanwhile has started: all that waits was read before."""
+        started = self.folder / "started"
+        started.unlink(missing_ok=True)
+        self.run("push", queue, "--id", "probe", "--payload", "1")
+        began = time.monotonic()
+        node = subprocess.Popen([ORDO, "work", "--queue", queue], cwd=self.folder)
+        while not started.exists():
+            if node.poll() is not None or time.monotonic() - began > PATIENCE_S:
+                sys.exit(f"the node of {queue} started nothing")
+            time.sleep(0.02)
+        seconds, megabytes = time.monotonic() - began, peak_mb(node.pid)
+        node.send_signal(signal.SIGTERM)
+        node.wait()
+        self.tell(f"take over {queue}", seconds, megabytes, self.bound(bound))
+
+    def all(self):
+        # Times ahead: what waits is to wait.
+        self.push("many", int(JOBS * self.scale), lambda number: f'{{"v":{number}}}', ',"run_at":"9999-01-01T00:00:00Z"')
+        out = self.look("jobs many --limit 20", 250, "jobs", "many", "--limit", "20", "--json")
+        assert len(json.loads(out.read_text())) == 20
+        out = self.look("jobs many --id job-7", 20, "jobs", "many", "--id", "job-7", "--json")
+        assert json.loads(out.read_text())[0]["payloads"] == [{"v": 7}]
+        self.look("job many job-7 show", 20, "job", "many", "job-7")
+        self.look("stats", 250, "stats")
+        self.take_over("many", 1300)
+        self.look("stats after it", 250, "stats")
+
+        payload = LARGE_BYTES // 10
+        self.push("large", int(LARGE * self.scale), lambda number: '"' + f"{number:010}" * payload + '"',
+                  ',"run_at":"9999-01-01T00:00:00Z"')
+        self.look("jobs large --limit 20", 50, "jobs", "large", "--limit", "20")
+        self.look("jobs large --json", 50, "jobs", "large", "--json", "--limit", "200")
+        self.look("job large job-7 show", 50, "job", "large", "job-7")
+        self.take_over("large", 600)
+
+        dead = int(DEAD * self.scale)
+        self.push("dead", dead, lambda number: f'{{"v":{number}}}', "")
+        seconds, megabytes, _ = self.run("work", "--drain", "--queue", "dead")
+        self.tell(f"let {dead} die", seconds, megabytes, self.bound(700))
+        out = self.look("dead list", 700, "dead", "dead", "list")
+        assert out.read_bytes().count(b"\n") == dead + 1
+        self.look("dead list --json", 250, "dead", "dead", "list", "--json")
+        self.look("jobs dead --state dead --limit 20", 250, "jobs", "dead", "--state", "dead", "--limit", "20")
+        self.look("doctor", 250, "doctor")
+        return 1 if self.broken else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=1, help="of 3,000,000 waiting, 500,000 dead and 3,000 of 1 MB")
+    parser.add_argument("--store", default="sqlite:ordo.db")
+    arguments = parser.parse_args()
+    global ORDO
+    ORDO = str(pathlib.Path(ORDO).resolve())
+    with tempfile.TemporaryDirectory(prefix="ordo-volumes-") as name:
+        folder = pathlib.Path(name)
+        (folder / "worker.py").write_text(WORKER)
+        (folder / "ordo.toml").write_text(CONFIG.replace("STORE", arguments.store))
+        sys.exit(Volumes(folder, arguments.scale).all())
+
+
+if __name__ == "__main__":
+    main()
