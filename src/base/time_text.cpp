@@ -12,6 +12,8 @@
 
 #include <ordo/error.hpp>
 
+#include "base/shorten.h"
+
 namespace ordo {
 namespace {
 
@@ -27,7 +29,7 @@ constexpr std::array kUnits = {Unit{"us", 1},         Unit{"ms", 1'000},        
 
 bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorKind::invalid_argument, message); }
+[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
 /// Takes pieces off the front of a text.
 struct Scanner {
@@ -131,43 +133,57 @@ std::string format_time(Time time) {
 
 Time parse_time(std::string_view text) {
   const auto time = scan_time(text);
-  if (!time) fail(fmt::format("\"{}\" is no RFC 3339 time such as \"2025-03-09T07:05:00Z\"", text));
+  if (!time)
+    fail(fmt::format("\"{}\" is no RFC 3339 time such as \"2025-03-09T07:05:00Z\"", shortened(text)));
   return *time;
 }
 
 Time parse_time(std::string_view text, Time now) {
   if (text.starts_with('+')) {
     const auto delay = parse_duration(text.substr(1));
-    if (delay > kLastTime - now) fail(fmt::format("\"{}\" ends after the year 9999", text));
+    if (delay > kLastTime - now) fail(fmt::format("\"{}\" ends after the year 9999", shortened(text)));
     return now + delay;
   }
   const auto time = scan_time(text);
   if (!time) {
     fail(fmt::format(
         "\"{}\" is neither an RFC 3339 time such as \"2025-03-09T07:05:00Z\" nor a delay such as \"+10s\"",
-        text));
+        shortened(text)));
   }
   return *time;
 }
 
-Time time_of_unix_seconds(double seconds) {
+std::optional<Time> time_of_seconds(double seconds) {
   const double us = seconds * 1e6;
   const auto first = static_cast<double>(kFirstTime.time_since_epoch().count());
-  const auto last = static_cast<double>(kLastTime.time_since_epoch().count());
-  if (!(us >= first && us <= last))
-    fail(fmt::format("{} is no time: Unix seconds of the years 0 to 9999 are", seconds));
+  const auto end = static_cast<double>(kLastTime.time_since_epoch().count() + 1);  // exact, unlike the last
+  if (!(us >= first && us < end)) return std::nullopt;
   return Time{Duration{std::llround(us)}};
+}
+
+Time time_of_unix_seconds(double seconds) {
+  const auto time = time_of_seconds(seconds);
+  if (!time) fail(fmt::format("{} is no time: Unix seconds of the years 0 to 9999 are", seconds));
+  return *time;
+}
+
+std::optional<Duration> timeout_of_seconds(double seconds) {
+  if (!(seconds > 0)) return std::nullopt;
+  const double longest = std::chrono::duration<double>(kLongestDuration).count();
+  const Duration timeout{std::llround(std::min(seconds, longest) * 1e6)};
+  return timeout > Duration{0} ? std::optional(timeout) : std::nullopt;
 }
 
 Duration parse_duration(std::string_view text) {
   Scanner in{text};
   std::int64_t total = 0;
-  const auto too_long = [&] { fail(fmt::format("\"{}\" is too long a time", text)); };
+  const auto too_long = [&] { fail(fmt::format("\"{}\" is too long a time", shortened(text))); };
   do {
     const auto whole = in.digits();
     const auto decimals = in.take(".") ? in.digits() : std::string_view{};
     if (whole.empty())
-      fail(fmt::format("\"{}\" is no time span: write a number and a unit, such as \"30s\"", text));
+      fail(
+          fmt::format("\"{}\" is no time span: write a number and a unit, such as \"30s\"", shortened(text)));
     std::size_t letters = 0;
     while (letters < in.rest.size() && !is_decimal(in.rest[letters])) ++letters;
     const auto name = in.rest.substr(0, letters);
@@ -177,9 +193,10 @@ Duration parse_duration(std::string_view text) {
       if (known.name == name) unit = &known;
     }
     if (unit == nullptr) {
-      fail(name.empty()
-               ? fmt::format("\"{}\" has no unit: write \"{}s\" for seconds (us, ms, s, m, h, d)", text, text)
-               : fmt::format("\"{}\" has an unknown unit \"{}\": they are us, ms, s, m, h, d", text, name));
+      fail(name.empty() ? fmt::format("\"{}\" has no unit: write \"{}s\" for seconds (us, ms, s, m, h, d)",
+                                      shortened(text), shortened(text))
+                        : fmt::format("\"{}\" has an unknown unit \"{}\": they are us, ms, s, m, h, d",
+                                      shortened(text), shortened(name)));
     }
     std::int64_t count = 0;
     const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), count);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,12 @@ Time parse_time(std::string_view text, Time now);
 
 /// Unix seconds, rounded to microseconds. Throws Error{invalid_argument} outside the years 0 to 9999.
 Time time_of_unix_seconds(double seconds);
+
+/// The same; nothing outside.
+std::optional<Time> time_of_seconds(double seconds);
+
+/// At most kLongestDuration; nothing for what is not longer than nothing, or no number.
+std::optional<Duration> timeout_of_seconds(double seconds);
 
 /// "250ms", "30s", "1.5h", "1h30m"; units us, ms, s, m, h, d. Throws Error{invalid_argument} that says what
 /// is wrong.

@@ -109,6 +109,12 @@ TEST(TimeText, durations_have_units) {
   }
 }
 
+TEST(TimeText, numbers_of_seconds_are_within_the_years_or_nothing) {
+  EXPECT_EQ(time_of_seconds(253402300799), std::chrono::floor<std::chrono::seconds>(kLastTime));
+  EXPECT_FALSE(time_of_seconds(253402300800)) << "the year 10000";
+  EXPECT_EQ(timeout_of_seconds(1e300), kLongestDuration);
+}
+
 TEST(TimeText, bad_durations_say_what_is_wrong) {
   const auto error = [](std::string_view text) {
     return error_of([](std::string_view bad) { parse_duration(bad); }, text);
@@ -118,6 +124,7 @@ TEST(TimeText, bad_durations_say_what_is_wrong) {
   EXPECT_EQ(error("abc"), "\"abc\" is no time span: write a number and a unit, such as \"30s\"");
   EXPECT_EQ(error("-1s"), "\"-1s\" is no time span: write a number and a unit, such as \"30s\"");
   EXPECT_EQ(error(""), "\"\" is no time span: write a number and a unit, such as \"30s\"");
+  EXPECT_LT(error(std::string(100'000, '1')).size(), 600U) << "what was given is not quoted whole";
   for (const char* text : {"99999999999999999999s", "9999999999999d", "106751991d106751991d", "1 s", "1s "}) {
     EXPECT_NE(error(text), "(none)") << text;
   }

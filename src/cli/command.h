@@ -13,6 +13,9 @@
 #include <ordo/error.hpp>
 #include <ordo/server.hpp>
 
+#include "base/name.h"
+#include "base/shorten.h"
+
 namespace ordo::cli {
 
 /// What all commands share. Lives as long as the command line is being carried out.
@@ -51,6 +54,15 @@ inline constexpr const char* kEverywhere =
 template <class Value>
 CLI::Option* add_argument(CLI::App* command, const std::string& name, Value& value, const std::string& what) {
   return command->add_option(name, value, what)->type_name("");
+}
+
+inline void add_queue_argument(CLI::App* command, std::string& queue, const std::string& what) {
+  const auto check = [](const std::string& name) {
+    return is_name(name)
+               ? std::string()
+               : "'" + shortened(name) + "' is no queue name; it takes 1 to 64 of a-z, 0-9, _ and -";
+  };
+  add_argument(command, "QUEUE", queue, what)->required()->check(check);
 }
 
 /// Adds a command whose values live in a `Values`; `run` is called with them when the command was named.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/shorten.h"
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/output.h"
@@ -63,7 +64,8 @@ void add_completion(CLI::App& app, Context& context) {
       } else if (values->shell == "fish") {
         print(fish_completion(commands, everywhere));
       } else {
-        refuse_arguments(fmt::format("completion: no script for '{}'; use bash, zsh or fish", values->shell));
+        refuse_arguments(
+            fmt::format("completion: no script for '{}'; use bash, zsh or fish", shortened(values->shell)));
       }
       return 0;
     };

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/json_tree.h"
 #include "base/nearest.h"
+#include "base/shorten.h"
 #include "base/time_text.h"
 
 namespace ordo::cli {
@@ -94,7 +95,7 @@ constexpr JobKey kJobKeys[] = {
 std::string unknown_key(const std::string& key) {
   std::vector<std::string> known;
   for (const JobKey& job_key : kJobKeys) known.emplace_back(job_key.name);
-  return fmt::format("unknown key {}; {}", json_string(key), nearest_hint(key, known));
+  return fmt::format("unknown key {}; {}", json_string(shortened(key)), nearest_hint(key, known));
 }
 
 }  // namespace

@@ -49,10 +49,13 @@ bool Input::would_wait() const {
   return ::poll(&input, 1, 0) < 1;  // it may be interrupted
 }
 
-std::string read_whole(const std::string& path) {
+std::string read_whole(const std::string& path, std::size_t most) {
   Input input(path);
   std::string text;
   while (input.append_to(text)) {
+    if (text.size() <= most) continue;
+    throw Error(ErrorKind::invalid_argument,
+                input.name() + " has more than " + std::to_string(most) + " bytes; nothing was stored");
   }
   return text;
 }

@@ -23,6 +23,7 @@ class Input {
   /// append_to() would wait for whoever writes the other end.
   bool would_wait() const;
 
+  const std::string& name() const { return name_; }
   std::uint64_t bytes_read() const { return bytes_read_; }
   std::uint64_t size() const { return size_; }  ///< 0: not known
 
@@ -33,8 +34,8 @@ class Input {
   std::uint64_t bytes_read_ = 0;
 };
 
-/// Throws like Input.
-std::string read_whole(const std::string& path);
+/// Throws like Input, and Error{invalid_argument} for more than `most` bytes.
+std::string read_whole(const std::string& path, std::size_t most);
 
 /// Cuts an input into lines.
 class LineReader {

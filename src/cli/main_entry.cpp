@@ -21,6 +21,7 @@
 #include <ordo/version.hpp>
 
 #include "base/nearest.h"
+#include "base/shorten.h"
 #include "cli/command.h"
 #include "cli/output.h"
 
@@ -92,7 +93,7 @@ std::string refusal_of(const CLI::App& app, const CLI::ParseError& error) {
     for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
       names.push_back(command->get_name());
     }
-    return fmt::format("there is no command '{}'; {}", extras[0], nearest_hint(extras[0], names));
+    return fmt::format("there is no command '{}'; {}", shortened(extras[0]), nearest_hint(extras[0], names));
   }
   const std::string command = parsed.empty() ? std::string() : parsed[0]->get_name();
   std::string what = error.what();
@@ -101,7 +102,7 @@ std::string refusal_of(const CLI::App& app, const CLI::ParseError& error) {
     const auto common = names_of_options(app);
     names.insert(names.end(), common.begin(), common.end());
     const bool is_near = extras[0].starts_with('-') && !nearest_names(extras[0], names).empty();
-    what = fmt::format("'{}' is not expected{}", extras[0],
+    what = fmt::format("'{}' is not expected{}", shortened(extras[0]),
                        is_near ? "; " + nearest_hint(extras[0], names) : "");
   }
   std::ranges::replace(what, '\n', ' ');
@@ -109,7 +110,17 @@ std::string refusal_of(const CLI::App& app, const CLI::ParseError& error) {
                          : fmt::format("{}: {}; see 'ordo {} --help'", command, what, command);
 }
 
-int fail(int code, std::string what) {
+int fail(int code, const Context& context, std::string what) {
+  for (const std::string_view argument : context.arguments) {
+    // Whole, the value behind its option, and the place behind the scheme of a store.
+    for (const auto given :
+         {argument, argument.substr(argument.find('=') + 1), argument.substr(argument.find(':') + 1)}) {
+      if (given.size() <= kShortenedBytes) continue;
+      for (std::size_t at = 0; (at = what.find(given, at)) != std::string::npos; at += kShortenedBytes) {
+        what.replace(at, given.size(), shortened(given));
+      }
+    }
+  }
   print_error(std::move(what));
   return code;
 }
@@ -132,14 +143,14 @@ int run(int argc, char** argv, const std::function<void(Server&)>& load) {
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    return fail(kRefused, refusal_of(app, error));
+    return fail(kRefused, context, refusal_of(app, error));
   } catch (const Error& error) {
     const bool refused = error.kind() == ErrorKind::invalid_argument && !context.tried;
-    return fail(refused ? kRefused : kFailed, error.what());
+    return fail(refused ? kRefused : kFailed, context, error.what());
   } catch (const std::bad_alloc&) {
-    return fail(kFailed, kOutOfMemory);
+    return fail(kFailed, context, kOutOfMemory);
   } catch (const std::exception& error) {
-    return fail(kFailed, error.what());
+    return fail(kFailed, context, error.what());
   }
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/name.h"
 #include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/job_text.h"
@@ -40,7 +41,16 @@ constexpr const char* kPushExamples =
     "  ordo push orders --id 42 --payload-file order.bin --key customer-1 --at +10s\n"
     "  ordo push orders --ndjson jobs.ndjson     # one {\"id\":\"42\",\"payload\":{...}} a line\n";
 
+void check_name(const char* option, const std::optional<std::string>& name) {
+  if (!name || name->size() <= kLongestJobName) return;
+  refuse_arguments(
+      fmt::format("push: {} has {} bytes, at most {} fit", option, name->size(), kLongestJobName));
+}
+
 NewJob job_of(const PushValues& values) {
+  check_name("--id", values.id);
+  check_name("--key", values.key);
+  check_name("--kind", values.kind);
   if (values.id && values.id->empty()) refuse_arguments("push: --id is empty; leave it out to get a new one");
   if (values.score && !std::isfinite(*values.score))
     refuse_arguments("push: --score must be a finite number");
@@ -53,7 +63,7 @@ NewJob job_of(const PushValues& values) {
     if (*job.timeout <= Duration::zero()) refuse_arguments("push: --timeout must be longer than nothing");
   }
   if (values.payload) job.payload = payload_from_json(*values.payload);
-  if (values.payload_file) job.payload = read_whole(*values.payload_file);
+  if (values.payload_file) job.payload = read_whole(*values.payload_file, kLongestPayload);
   return job;
 }
 
@@ -109,7 +119,7 @@ void add_push(CLI::App& app, Context& context) {
   CLI::App* push =
       add_command(app, context, "push", "Put jobs into a queue; prints the id when the job is durable",
                   kPushExamples, values, run_push);
-  add_argument(push, "QUEUE", values->queue, "Queue to push to")->required();
+  add_queue_argument(push, values->queue, "Queue to push to");
   const auto option = [&](const std::string& name, auto& value, const std::string& type,
                           const std::string& what) { push->add_option(name, value, what)->type_name(type); };
   option("--id", values->id, "ID", "Names the job; a new one if left out. Pushing a queued id merges");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/shorten.h"
 #include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -81,7 +82,7 @@ int ask_node(Context& context, const NodesValues& values, const char* what,
   if (values.id.empty()) refuse_arguments("nodes: give the ID of a node; `ordo nodes` lists them");
   auto admin = context.open_admin();
   if (!(admin.*ask)(values.id)) {
-    print_error(fmt::format("no node {} is registered; `ordo nodes` lists them", values.id));
+    print_error(fmt::format("no node {} is registered; `ordo nodes` lists them", shortened(values.id)));
     return 1;
   }
   print_line(fmt::format("requested: {} {}", values.id, what));
@@ -92,7 +93,8 @@ int run_nodes(Context& context, const NodesValues& values) {
   if (values.verb == "quiet") return ask_node(context, values, "takes no more jobs", &Admin::quiet_node);
   if (values.verb == "stop") return ask_node(context, values, "stops", &Admin::stop_node);
   if (!values.verb.empty() && values.verb != "list") {
-    refuse_arguments(fmt::format("nodes: '{}' is not known; use list, quiet ID or stop ID", values.verb));
+    refuse_arguments(
+        fmt::format("nodes: '{}' is not known; use list, quiet ID or stop ID", shortened(values.verb)));
   }
   return list_nodes(context, values);
 }
@@ -134,7 +136,7 @@ std::shared_ptr<QueueValues> add_verb(CLI::App& app, Context& context, const std
                                       int (*run)(Context&, const QueueValues&)) {
   auto values = std::make_shared<QueueValues>();
   CLI::App* command = add_command(app, context, name, what, examples, values, run);
-  add_argument(command, "QUEUE", values->queue, "Name of the queue")->required();
+  add_queue_argument(command, values->queue, "Name of the queue");
   return values;
 }
 

@@ -54,7 +54,7 @@ void add_reshard(CLI::App& app, Context& context) {
       app, context, "reshard", "Change the number of a queue's shards, while producers push and nodes run",
       "  ordo reshard orders 8          # again if it was stopped\n  ordo reshard orders 8 --json\n", values,
       run_reshard);
-  add_argument(command, "QUEUE", values->queue, "Name of the queue")->required();
+  add_queue_argument(command, values->queue, "Name of the queue");
   add_argument(command, "N", values->shards, "Its new number of shards")
       ->required()
       ->check(CLI::Range(1, 65'536));

@@ -11,6 +11,7 @@
 #include <ordo/execution.hpp>
 
 #include "base/nearest.h"
+#include "base/shorten.h"
 #include "cli/command.h"
 #include "cli/log_lines.h"
 #include "cli/output.h"
@@ -42,7 +43,7 @@ void check_queues(const Config& config, const WorkValues& values) {
   for (const QueueOptions& queue : config.queues) known.push_back(queue.name);
   for (const std::string& name : values.queues) {
     if (config.find(name) != nullptr) continue;
-    refuse_arguments(fmt::format("work: the config has no queue '{}'; {}", name,
+    refuse_arguments(fmt::format("work: the config has no queue '{}'; {}", shortened(name),
                                  known.empty() ? "it names none" : nearest_hint(name, known)));
   }
 }

@@ -1,8 +1,10 @@
 #include "domain/entry.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/bytes.h"
+#include "base/time_text.h"
 #include "domain/fields.h"
 #include "domain/lent.h"
 #include "domain/plain_push.h"
@@ -57,9 +59,10 @@ Entry read_entry(std::string_view bytes) {
   entry.id = in.get_short();
   entry.key = (flags & kHasKey) != 0 ? in.get_short() : entry.id;
   if ((flags & kHasScore) != 0) entry.score = in.get<double>();
-  if ((flags & kHasRunAt) != 0) entry.run_at = Time{Duration{in.get<std::int64_t>()}};
+  if ((flags & kHasRunAt) != 0) entry.run_at = written_time(Time{Duration{in.get<std::int64_t>()}});
   if ((flags & kHasPriority) != 0) entry.options.priority = in.get<std::int32_t>();
-  if ((flags & kHasTimeout) != 0) entry.options.timeout = Duration{in.get<std::int64_t>()};
+  if ((flags & kHasTimeout) != 0)
+    entry.options.timeout = std::min(Duration{in.get<std::int64_t>()}, kLongestDuration);
   entry.payload = in.rest();
   if (entry.type == EntryType::push || entry.type == EntryType::revive) {
     if (entry.kind.empty() || entry.id.empty()) in.fail("it names no job");

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/time_text.h"
 #include "domain/fields.h"
 #include "domain/lent.h"
 #include "domain/plain_push.h"
@@ -58,9 +59,12 @@ TEST(EntryCodec, random_entries_come_back) {
         .id = id,
         .payload = payload};
     if (*rc::gen::arbitrary<bool>()) entry.score = *rc::gen::arbitrary<double>();
-    if (*rc::gen::arbitrary<bool>()) entry.run_at = Time{Duration{*rc::gen::arbitrary<std::int64_t>()}};
+    if (*rc::gen::arbitrary<bool>())
+      entry.run_at = written_time(Time{Duration{*rc::gen::arbitrary<std::int64_t>()}});
     if (*rc::gen::arbitrary<bool>()) entry.options.priority = *rc::gen::arbitrary<std::int32_t>();
-    if (*rc::gen::arbitrary<bool>()) entry.options.timeout = Duration{*rc::gen::arbitrary<std::int64_t>()};
+    if (*rc::gen::arbitrary<bool>()) {
+      entry.options.timeout = std::min(Duration{*rc::gen::arbitrary<std::int64_t>()}, kLongestDuration);
+    }
     const auto bytes = encode(entry);
     RC_ASSERT(*decode_entry(bytes) == entry);
   }));
@@ -173,6 +177,40 @@ TEST(PlainPush, what_does_not_fit_is_kept_as_it_was_pushed) {
     const auto part = decode_entry(bytes.substr(0, size));
     EXPECT_TRUE(part || !part.why().empty()) << size;
   }
+}
+
+TEST(PlainPush, is_held_to_the_limits_of_every_push) {
+  using Field = std::pair<std::string_view, std::string_view>;
+  const auto read = [](std::string_view name, std::string_view value) {
+    const std::vector<Field> fields{{name, value}};
+    return decode_entry(encode_plain_push(fields, "1-1", "orders"));
+  };
+  const std::string limit(1 << 20, 'x');
+  EXPECT_TRUE(read("payload", limit));
+  const auto refused = read("payload", limit + 'x');
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.why(), HasSubstr("of 1048577 bytes does not fit"));
+  EXPECT_LT(refused.why().size(), 400U) << "it is not quoted whole";
+  const auto run_at = [&](std::string_view value) { return read("run_at", value)->run_at; };
+  EXPECT_EQ(run_at("5e9"), Time{std::chrono::seconds{5'000'000'000}});
+  EXPECT_EQ(run_at("253402300799"), std::chrono::floor<std::chrono::seconds>(kLastTime));
+  for (const char* text : {"253402300800", "-62167219201", "nan", "inf", "1e999", "1 ", "0x10", ""}) {
+    EXPECT_FALSE(read("run_at", text)) << text;
+  }
+  EXPECT_EQ(read("timeout", "1e300")->options.timeout, kLongestDuration);
+  for (const char* text : {"0", "-1", "1e-9", "nan", ""}) EXPECT_FALSE(read("timeout", text)) << text;
+  for (const char* text : {"nan", "-inf", "1e999", "", "1,5"}) EXPECT_FALSE(read("score", text)) << text;
+  for (const char* text : {"2147483648", "1.5", ""}) EXPECT_FALSE(read("priority", text)) << text;
+}
+
+TEST(EntryCodec, its_time_can_be_written_and_its_timeout_kept) {
+  auto entry = full_entry();
+  entry.run_at = Time::max();
+  entry.options.timeout = Duration::max();
+  EXPECT_EQ(decode_entry(encode(entry))->run_at, kLastTime);
+  EXPECT_EQ(decode_entry(encode(entry))->options.timeout, kLongestDuration);
+  entry.run_at = Time::min();
+  EXPECT_EQ(decode_entry(encode(entry))->run_at, kFirstTime);
 }
 
 TEST(ScoreOf, is_unix_seconds) {

@@ -2,7 +2,8 @@
 
 #include <cstdint>
 #include <limits>
-#include <string_view>
+
+#include "base/name.h"
 
 #include <ordo/time.hpp>
 
@@ -18,9 +19,6 @@ inline constexpr std::int64_t kMostDead = 1'000'000'000;
 inline constexpr std::int64_t kMostWeight = 1'000;
 inline constexpr Duration kMostLease = std::chrono::hours{24 * 365};
 inline constexpr double kMostFactor = 1e6;
-inline constexpr std::size_t kLongestKind = 255;
-
-/// [a-z0-9_-]{1,64}: of queues and placement groups.
-bool is_name(std::string_view name);
+inline constexpr std::size_t kLongestKind = kLongestJobName;
 
 }  // namespace ordo

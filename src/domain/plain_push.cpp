@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/name.h"
+#include "base/shorten.h"
+#include "base/time_text.h"
 #include "domain/fields.h"
 
 namespace ordo::domain {
 namespace {
 
-constexpr std::size_t kMaxName = 255;
-// Far enough for any time and duration, and exact in a double.
-constexpr double kMaxSeconds = 4e9;
 // In front of a push that is kept as it came: no type of an entry.
 constexpr std::string_view kAsPushed("\0P", 2);
 
@@ -26,36 +26,32 @@ std::optional<Number> to_number(std::string_view text) {
   return number;
 }
 
-std::optional<Duration> to_seconds(std::string_view text) {
-  const auto seconds = to_number<double>(text);
-  if (!seconds || !(std::abs(*seconds) <= kMaxSeconds)) return std::nullopt;
-  return Duration{std::llround(*seconds * 1e6)};
-}
-
 /// Puts a value in its place. False: it does not belong there.
 bool take_field(Entry& entry, std::string_view name, std::string_view value) {
   const auto take_name = [&](std::string_view& place) {
     place = value;
-    return !value.empty() && value.size() <= kMaxName;
+    return !value.empty() && value.size() <= kLongestJobName;
   };
   if (name == "id") return take_name(entry.id);
   if (name == "key") return take_name(entry.key);
   if (name == "kind") return take_name(entry.kind);
   if (name == "payload") {
     entry.payload = value;
+    return value.size() <= kLongestPayload;
   } else if (name == "score") {
     entry.score = to_number<double>(value);
     return entry.score && std::isfinite(*entry.score);
   } else if (name == "run_at") {
-    const auto seconds = to_seconds(value);
-    if (!seconds) return false;
-    entry.run_at = Time{*seconds};
+    const auto seconds = to_number<double>(value);
+    entry.run_at = seconds ? time_of_seconds(*seconds) : std::nullopt;
+    return entry.run_at.has_value();
   } else if (name == "priority") {
     entry.options.priority = to_number<std::int32_t>(value);
     return entry.options.priority.has_value();
   } else if (name == "timeout") {
-    entry.options.timeout = to_seconds(value);
-    return entry.options.timeout && *entry.options.timeout > Duration{0};
+    const auto seconds = to_number<double>(value);
+    entry.options.timeout = seconds ? timeout_of_seconds(*seconds) : std::nullopt;
+    return entry.options.timeout.has_value();
   } else {
     return false;
   }
@@ -68,8 +64,8 @@ Decoded<Entry> understand(PlainFields fields, std::string_view id, std::string_v
   entry.kind = kind;
   for (const auto& [name, value] : fields) {
     if (take_field(entry, name, value)) continue;
-    return Unreadable{"the field '" + std::string(name.substr(0, kMaxName)) + "' is unknown, or its value '" +
-                          std::string(value.substr(0, kMaxName)) + "' does not fit",
+    return Unreadable{"the field '" + shortened(name) + "' is unknown, or its value '" + shortened(value) +
+                          "' of " + std::to_string(value.size()) + " bytes does not fit",
                       0};
   }
   if (entry.key.empty()) entry.key = entry.id;
@@ -104,7 +100,7 @@ Decoded<Entry> decode_plain_push(std::string_view bytes) {
       const auto name = in.get_long();
       fields.emplace_back(name, in.get_long());
     }
-    if (id.empty() || id.size() > kMaxName || kind.empty() || kind.size() > kMaxName)
+    if (id.empty() || id.size() > kLongestJobName || kind.empty() || kind.size() > kLongestJobName)
       in.fail("it names no job");
     return true;
   });

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/saturate.h"
+#include "base/time_text.h"
 
 namespace ordo::domain {
 namespace {
@@ -81,9 +82,10 @@ RetryVerdict decide_retry(const QueueOptions& rules, const RetryQuestion& questi
   if (question.attempt >= rules.max_retries) return verdict;
 
   verdict.dies = false;
-  verdict.retry_at = std::max(*answer.retry_at, question.now);
+  verdict.retry_at = written_time(std::max(*answer.retry_at, question.now));
   verdict.priority = answer.priority;
-  verdict.timeout = answer.timeout;
+  if (answer.timeout && *answer.timeout > Duration{0})
+    verdict.timeout = std::min(*answer.timeout, kLongestDuration);
   return verdict;
 }
 

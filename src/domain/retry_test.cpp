@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "base/time_text.h"
 
 namespace ordo::domain {
 namespace {
@@ -157,7 +158,23 @@ TEST(DecideRetry, retries_after_the_delay_of_this_attempt) {
 
 TEST(DecideRetry, a_delay_without_end_stays_a_time) {
   const QueueOptions rules{.retry = {.strategy = Strategy::fixed, .delay = Duration::max()}};
-  EXPECT_EQ(decide_retry(rules, question_of(0), 0).retry_at, Time::max());
+  EXPECT_EQ(decide_retry(rules, question_of(0), 0).retry_at, kLastTime);
+}
+
+TEST(DecideRetry, an_answer_is_a_time_that_can_be_written_and_a_timeout_that_can_be_kept) {
+  QueueOptions rules;
+  rules.retry.function = [](const RetryQuestion&) {
+    return RetryAnswer{.retry_at = Time::max(), .timeout = Duration{-1}};
+  };
+  auto verdict = decide_retry(rules, question_of(0), 0);
+  EXPECT_EQ(verdict.retry_at, kLastTime);
+  EXPECT_FALSE(verdict.timeout) << "nothing can end in it";
+  rules.retry.function = [](const RetryQuestion&) {
+    return RetryAnswer{.retry_at = Time::min(), .timeout = Duration::max()};
+  };
+  verdict = decide_retry(rules, question_of(0), 0);
+  EXPECT_EQ(verdict.retry_at, kNow);
+  EXPECT_EQ(verdict.timeout, kLongestDuration);
 }
 
 TEST(DecideRetry, takes_what_the_function_answers) {

@@ -122,13 +122,6 @@ void validate(const NodeOptions& node) {
 
 }  // namespace
 
-bool is_name(std::string_view name) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  };
-  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, allowed);
-}
-
 void validate(const Config& config) {
   if (config.store.empty()) Fields("config").refuse("store", "is empty; give a URL, like sqlite:ordo.db");
   validate(config.node);

@@ -8,12 +8,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string_view>
 
 #include <ordo/error.hpp>
 
+#include "base/shorten.h"
 #include "server/config_keys.h"
 #include "server/config_paths.h"
 #include "server/config_value.h"
@@ -23,18 +23,23 @@ namespace server {
 namespace {
 
 constexpr std::string_view kNodePrefix = "ORDO_NODE_";
+constexpr std::size_t kMostBytes = 4 << 20;
 constexpr const char* kDefaultFile = "ordo.toml";
 
 std::string read_file(const std::string& path) {
   const auto fail = [&](const std::string& why) {
     throw Error(ErrorKind::invalid_argument, "cannot read the config " + path + ": " + why);
   };
-  if (std::filesystem::is_directory(path)) fail("it is a folder; name a file");
+  std::error_code is_not;
+  if (std::filesystem::is_directory(path, is_not)) fail("it is a folder; name a file");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(std::string(std::strerror(errno)) + "; is the path right?");
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string text(kMostBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) fail(std::strerror(errno));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kMostBytes) fail("it has more than " + std::to_string(kMostBytes >> 20) + " MiB");
   return text;
 }
 
@@ -72,7 +77,7 @@ void apply_environment(Config& config, const Environment& environment) {
 
 void apply_flags(Config& config, const ConfigSources& sources) {
   for (const std::string& assignment : sources.set) {
-    const Origin origin{.name = "-o " + assignment};
+    const Origin origin{.name = "-o " + shortened(assignment)};
     apply_settings(config, parse_assignment(assignment, origin), origin);
   }
   if (sources.store) apply_settings(config, {{"store", 0, {*sources.store, 0}}}, {.name = "--store"});

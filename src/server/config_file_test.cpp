@@ -315,5 +315,48 @@ TEST(Config, a_file_that_was_named_must_be_there) {
   EXPECT_EQ(error_of([] { load_config({}, {{"ORDO_CONFIG", ""}}); }), "");
 }
 
+TEST(ConfigBounds, a_key_has_few_parts) {
+  std::string deep = "a";
+  for (int i = 0; i < 20'000; ++i) deep += ".a";
+  for (const auto& text : {deep + " = 1", "\n[" + deep + "]", "[queue.orders]\nretry = {" + deep + " = 1}"}) {
+    EXPECT_NE(error_of(text).find("a key has more than 32 parts"), std::string::npos) << text.substr(0, 40);
+  }
+  EXPECT_EQ(error_of("\n\n" + deep + " = 1"), "ordo.toml:3: a key has more than 32 parts");
+  EXPECT_NE(error_of([&] { load_config({.set = {deep + "=1"}}, {}); }), "");
+  const auto config =
+      parse_config("# " + deep + "\nstore = \"sqlite:" + deep + "\" # '" + deep +
+                   "\n[queue.orders]\ncommand = ['" + deep + "', \"\"\"\n" + deep + "\"\"\"]");
+  EXPECT_EQ(config.queues.at(0).execution.command.at(1), deep) << "a text may have any number of dots";
+  EXPECT_EQ(load_config({.set = {"store=sqlite:" + deep}}, {}).store, "sqlite:" + deep);
+}
+
+TEST(ConfigBounds, a_file_has_4_mib) {
+  const std::string why = error_of([] { load_config({.file = "/dev/zero"}, {}); });
+  EXPECT_EQ(why, "cannot read the config /dev/zero: it has more than 4 MiB");
+}
+
+TEST(ConfigBounds, many_queues_are_read_in_no_time) {
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += "[queue.queue-of-many-" + std::to_string(i) + "]\nshards = 1\n";
+  EXPECT_EQ(parse_config(text).queues.size(), 50'000U);
+}
+
+TEST(ConfigBounds, a_message_quotes_little_of_what_was_given) {
+  const std::string long_text(100'000, 'x');
+  for (const auto& text :
+       {"store = 1\n" + long_text + " = 1", "[queue." + long_text + "]", "[node]\nlog = '" + long_text + "'",
+        "[node]\n" + long_text + " = 1", "[node]\npayload_cache = '" + long_text + "'",
+        "[node]\nlease = '" + long_text + "'", "[node]\nlease = '" + std::string(100'000, '1') + "x'",
+        "[queue.orders.kind." + long_text + "]", "[queue.orders]\n" + long_text + " = 1",
+        "[queue.orders.kind.k]\n" + long_text + " = 1", "[queue.orders]\ngroup = '" + long_text + "'",
+        "x = " + long_text}) {
+    const auto why = error_of(text);
+    EXPECT_NE(why, "") << text.substr(0, 40);
+    EXPECT_LT(why.size(), 900U) << why.substr(0, 200);
+  }
+  EXPECT_LT(error_of([&] { load_config({.set = {long_text}}, {}); }).size(), 900U);
+  EXPECT_LT(error_of([&] { load_config({.set = {long_text + "=1"}}, {}); }).size(), 900U);
+}
+
 }  // namespace
 }  // namespace ordo::server

@@ -8,11 +8,13 @@
 #include <cctype>
 #include <span>
 #include <type_traits>
+#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/nearest.h"
+#include "base/shorten.h"
 #include "domain/option_bounds.h"
 #include "server/config_paths.h"
 #include "server/config_reading.h"
@@ -55,13 +57,13 @@ void read_members(Options& options, const Table& table, const std::vector<Key<Op
     }
     if (std::ranges::find(later, member.name) != later.end()) {
       fail_at(origin, member.line,
-              fmt::format("'{}' in {} is not supported yet; leave it out", member.name, section));
+              fmt::format("'{}' in {} is not supported yet; leave it out", shortened(member.name), section));
     }
     std::vector<std::string> known;
     for (const auto& other : keys) known.emplace_back(other.name);
-    fail_at(
-        origin, member.line,
-        fmt::format("unknown key '{}' in {}; {}", member.name, section, nearest_hint(member.name, known)));
+    fail_at(origin, member.line,
+            fmt::format("unknown key '{}' in {}; {}", shortened(member.name), section,
+                        nearest_hint(member.name, known)));
   }
 }
 
@@ -237,21 +239,24 @@ std::vector<Key<QueueOptions>> make_queue_keys() {
 
 void check_queue_name(const Member& member, const Origin& origin) {
   if (is_name(member.name)) return;
-  fail_at(origin, member.line,
-          fmt::format("'{}' cannot name a queue; use 1 to 64 of a-z, 0-9, '_' and '-'", member.name));
+  fail_at(
+      origin, member.line,
+      fmt::format("'{}' cannot name a queue; use 1 to 64 of a-z, 0-9, '_' and '-'", shortened(member.name)));
 }
 
 void read_queues(Config& config, const Reading& value) {
   static const auto keys = make_queue_keys();
   const Origin& origin = value.origin();
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < config.queues.size(); ++i) places.emplace(config.queues[i].name, i);
   for (const Member& member : value.table()) {
     check_queue_name(member, origin);
     const std::string section = fmt::format("[queue.{}]", member.name);
-    auto queue = std::ranges::find(config.queues, member.name, &QueueOptions::name);
-    if (queue == config.queues.end()) queue = config.queues.insert(queue, QueueOptions{.name = member.name});
+    const auto [place, is_new] = places.try_emplace(member.name, config.queues.size());
+    if (is_new) config.queues.push_back({.name = member.name});
     const Table& table = Reading(section, member.line, member.value, origin).table();
     refuse_two_executions(table, section, origin);
-    read_members(*queue, table, keys, kLaterQueue, section, origin);
+    read_members(config.queues[place->second], table, keys, kLaterQueue, section, origin);
   }
 }
 

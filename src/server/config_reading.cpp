@@ -11,6 +11,7 @@
 #include <ordo/error.hpp>
 
 #include "base/nearest.h"
+#include "base/shorten.h"
 #include "base/time_text.h"
 
 namespace ordo::server {
@@ -39,7 +40,7 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
 void Reading::fail(const std::string& what) const { fail_at(origin_, line_, what); }
 
 void Reading::fail_choice(const std::vector<std::string>& known) const {
-  fail(fmt::format("{} cannot be \"{}\"; use one of {}", name_, text(), fmt::join(known, ", ")));
+  fail(fmt::format("{} cannot be \"{}\"; use one of {}", name_, shortened(text()), fmt::join(known, ", ")));
 }
 
 std::int64_t Reading::whole(std::int64_t least, std::int64_t most) const {
@@ -69,7 +70,8 @@ Duration Reading::duration(Duration least) const {
     fail(fmt::format("{} needs a duration with a unit, like \"250ms\", \"30s\" or \"24h\"", name_));
   const Duration duration = duration_of(*text);
   if (duration < least) {
-    fail(fmt::format("{} = \"{}\" is too short; use at least \"{}\"", name_, *text, format_duration(least)));
+    fail(fmt::format("{} = \"{}\" is too short; use at least \"{}\"", name_, shortened(*text),
+                     format_duration(least)));
   }
   return duration;
 }
@@ -86,7 +88,7 @@ std::uint64_t Reading::bytes() const {
   if (const auto* text = std::get_if<std::string>(&value_.data)) {
     if (const auto count = parse_bytes(*text)) return *count;
     fail(fmt::format("{} = \"{}\" is no size; write bytes, or a number and a unit, like \"256MiB\"", name_,
-                     *text));
+                     shortened(*text)));
   }
   return static_cast<std::uint64_t>(whole(0, std::numeric_limits<std::int64_t>::max()));
 }

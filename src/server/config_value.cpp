@@ -30,6 +30,8 @@
 namespace ordo::server {
 namespace {
 
+constexpr std::size_t kMostParts = 32;
+
 struct Position {
   std::size_t line = 0;
   std::size_t column = 0;
@@ -105,11 +107,47 @@ void fail_at(const Origin& origin, std::size_t line, const std::string& what) {
   throw Error(ErrorKind::invalid_argument, place + ": " + what);
 }
 
+namespace {
+
+/// The line of a key of too many parts, as toml++ and its tables recurse into them; 0: there is none.
+std::size_t find_deep_key(std::string_view text) {
+  std::size_t dots = 0, line = 1;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '#') {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+    } else if (c == '"' || c == '\'') {
+      const std::string_view end =
+          text.substr(i, 3) == std::string(3, c) ? text.substr(i, 3) : text.substr(i, 1);
+      for (i += end.size(); i < text.size() && !text.substr(i).starts_with(end); ++i) {
+        if (c == '"' && text[i] == '\\') ++i;
+        if (i < text.size() && text[i] == '\n') ++line;
+      }
+      i += end.size() - 1;
+    } else if (c == '.') {
+      if (++dots == kMostParts) return line;
+    } else if (std::string_view("=\n[]{},").find(c) != std::string_view::npos) {
+      dots = 0;
+      if (c == '\n') ++line;
+    }
+  }
+  return 0;
+}
+
+void check_depth(std::string_view text, const Origin& origin) {
+  if (const auto line = find_deep_key(text); line != 0) {
+    fail_at(origin, line, "a key has more than " + std::to_string(kMostParts) + " parts");
+  }
+}
+
+}  // namespace
+
 Table parse_toml(std::string_view text, const Origin& origin) {
   if (const std::size_t control = find_control(text); control != std::string_view::npos) {
     const auto line = 1 + static_cast<std::size_t>(std::ranges::count(text.substr(0, control), '\n'));
     fail_at(origin, line, "this is no TOML: it holds a control character; is it a text file?");
   }
+  check_depth(text, origin);
   const toml::parse_result parsed = toml::parse(text);
   if (parsed) return table_of(parsed.table());
   const toml::parse_error& error = parsed.error();
@@ -121,6 +159,7 @@ Table parse_assignment(std::string_view text, const Origin& origin) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || text.find_first_of("\r\n") < equals) malformed();
   if (find_control(text) != std::string_view::npos) malformed();
+  check_depth(text.substr(0, equals), origin);
   const toml::parse_result key = toml::parse(std::string(text.substr(0, equals)) + " = 0");
   if (!key || key.table().size() != 1) malformed();
   Table table = table_of(key.table());
@@ -129,7 +168,8 @@ Table parse_assignment(std::string_view text, const Origin& origin) {
 }
 
 Value parse_loose_value(std::string_view text) {
-  if (text.find_first_of("\r\n") == std::string_view::npos && find_control(text) == std::string_view::npos) {
+  if (text.find_first_of("\r\n") == std::string_view::npos && find_control(text) == std::string_view::npos &&
+      find_deep_key(text) == 0) {
     const toml::parse_result parsed = toml::parse("v = " + std::string(text));
     if (parsed && parsed.table().size() == 1) return value_of(*parsed.table().get("v"));
   }

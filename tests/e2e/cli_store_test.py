@@ -64,7 +64,7 @@ class Push(Project):
 
     def test_a_queue_nobody_knows(self):
         self.assertIn("orders", self.ordo("push", "ordrs", "--id", "1", code=1).stderr)
-        self.ordo("push", "orders", "--id", "x" * 256, code=1)
+        self.ordo("push", "orders", "--id", "x" * 256, code=2)
         self.assertEqual(self.stats()["length"], 0)
 
     def test_ndjson(self):
