@@ -156,7 +156,7 @@ TEST(Threads, every_call_from_several_threads_and_what_it_calls_may_throw) {
         admin.nodes();
         admin.examine();
         admin.jobs("failing");
-        admin.jobs("failing", {.state = JobStatus::dead});
+        admin.jobs("failing", {.states = {JobStatus::dead}});
       },
       [&](int round) {
         may_be_refused([&] { admin.cancel("failing", {.id = name("f", round % 5), .kind = "held"}); });
