@@ -139,16 +139,18 @@ class InLines(Hostile):
 class InAnswers(Hostile):
     def test_a_job_ends_whatever_its_worker_answers(self):
         self.config("shards = 1\nmax_retries = 0")
-        answers = ["nonsense", "[]", "{}", '{"ok":1}', '{"ok":"true"}', '{"ok":false,"error":' + json.dumps("e" * 100_000) + "}",
+        noise = ["", "nonsense", "[]", "[" * 10_000, "\x1b[31m"]  # what is no object is the worker's log
+        answers = ["{}", '{"ok":1}', '{"ok":"true"}', '{"ok":false,"error":' + json.dumps("e" * 100_000) + "}",
                    '{"results":[]}', '{"results":{}}', '{"results":{"ID":{"snooze":-1}}}', '{"results":{"ID":{"snooze":1e300}}}',
                    '{"results":{"ID":{"snooze":"NaN"}}}', '{"results":{"ID":{"discard":{"a":[1]}}}}', '{"results":{"other":{"ok":true}}}',
-                   "[" * 10_000, '{"ok":false,"error":"\\u001b[31m\\n\\u0000"}', '{"ok":false,"error":"\\ud800"}']
-        self.write("answers.json", json.dumps(answers))
+                   '{"a":' * 10_000, '{"ok":false,"error":"\\u001b[31m\\n\\u0000"}', '{"ok":false,"error":"\\ud800"}']
+        self.write("answers.json", json.dumps([noise, answers]))
         self.write("worker.py", """
 import json, sys
-answers = json.load(open("answers.json"))
+noise, answers = json.load(open("answers.json"))
 for line in sys.stdin:
     job = json.loads(line)["jobs"][0]
+    print("\\n".join(noise))
     print(answers[int(job["id"])].replace("ID", job["id"]), flush=True)
 """)
         for number in range(len(answers)):
