@@ -258,7 +258,7 @@ bool History::may_turn(const SortKey& a, const SortKey& b) const {
   if (a.priority != b.priority) return true;
   const auto has_own_time = [&](const SortKey& key) {
     const auto entry = entries.find(key.arrival);
-    return entry == entries.end() || entry->second.at != key.run_at;
+    return entry == entries.end() || entry->second.run_at || entry->second.at != key.run_at;
   };
   const auto apart = a.run_at < b.run_at ? b.run_at - a.run_at : a.run_at - b.run_at;
   return apart <= kMostBack && (has_own_time(a) || has_own_time(b));

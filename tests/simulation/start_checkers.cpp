@@ -54,8 +54,9 @@ void OrderChecker::look_at_waiting(const SeenRun& run, const SeenJob& job, Time 
     if (!sorts_before(history_.options(run.shard), *sort, *job.sort)) continue;
     if (history_.may_turn(*sort, *job.sort)) continue;
     history_.world().fail(
-        "order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) is due and comes first", run.node,
-        text(job.name), job.sort->arrival, run.shard.queue, run.shard.index, text(name), sort->arrival);
+        "order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) is due and comes first by {} us", run.node,
+        text(job.name), job.sort->arrival, run.shard.queue, run.shard.index, text(name), sort->arrival,
+        (job.sort->run_at - sort->run_at).count());
   }
 }
 
