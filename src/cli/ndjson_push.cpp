@@ -42,8 +42,8 @@ void NdjsonPush::read(LineReader& lines) {
   try {
     for (line_ = 1; const auto line = lines.next(); ++line_) {
       if (!add(*line)) return;
-      if (batch_.empty() || !lines.would_wait()) continue;
-      submit();  // nothing waits for a producer that pauses
+      if (!lines.would_wait()) continue;
+      if (!batch_.empty()) submit();  // nothing waits for a producer that pauses
       if (!settle()) return;
     }
   } catch (const Error& error) {  // the line cannot be read or is no job: those before it are pushed

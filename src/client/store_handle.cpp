@@ -54,9 +54,9 @@ std::optional<store::QueueDefinition> StoreHandle::existing_queue(std::string_vi
 }
 
 store::QueueDefinition StoreHandle::queue(std::string_view name) {
-  const auto* known = options(name);
-  return known != nullptr ? store().define(name, known->shards.value_or(QueueOptions::kDefaultShards))
-                          : *existing_queue(name);
+  // What is there is not written again: a full disk must not stand in the way of what makes room.
+  if (auto there = existing_queue(name)) return *std::move(there);
+  return store().define(name, options(name)->shards.value_or(QueueOptions::kDefaultShards));
 }
 
 store::QueueDefinition StoreHandle::open_queue(std::string_view name) {

@@ -69,6 +69,7 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/domain/retry.cpp", "around the user's retry function"},
     {"catch", "tests/simulation/", "plays the service loops of nodes and clients"},
     {"catch", "include/ordo/worker.hpp", "around the user's perform, job by job"},
+    {"catch", "src/store/redis/registry.cpp", "a node joins although what a reshard left cannot be removed"},
     {"catch", "src/base/start_thread.h", "says which limit keeps a thread from starting"},
     {"catch", "src/cli/signals.cpp", "stops without a thread of its own when there is none to have"},
     {"catch", "src/execute/command_worker.cpp", "what cannot be started is no failure of the jobs"},

@@ -247,6 +247,7 @@ Result Connection::run_long(std::string_view task, const char* sql, const Parame
 void Connection::begin_pipeline(Duration patience) {
   task_ = "write to";
   patience_ = patience;
+  is_confirmed_ = true;
   is_whole_ = PQtransactionStatus(handle_.get()) == PQTRANS_IDLE;
   if (PQenterPipelineMode(handle_.get()) != 1) fail(task_, nullptr);
   sent_ = 0;

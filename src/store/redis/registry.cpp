@@ -231,7 +231,11 @@ void RedisStore::remove_left_shards() {
 void RedisStore::join(const std::string& node, const std::string& facts) {
   check_node(node);
   ask_registry("join", registry_command(join_script(), std::string_view(node), std::string_view(facts)));
-  remove_left_shards();
+  try {
+    remove_left_shards();
+  } catch (const Error&) {
+    // A part of the cluster may be away that the node does not need; the next that joins tries again.
+  }
 }
 
 bool RedisStore::renew(const std::string& node) {
