@@ -34,8 +34,6 @@ namespace {
 constexpr std::size_t kCountsPerCommit = 1024;
 constexpr int kRounds = 5;
 constexpr Duration kShortRound = std::chrono::seconds{2};
-constexpr Duration kClocksApart =
-    std::chrono::seconds{1};  // the store's, as it is known here, and its entries'
 
 std::vector<store::ShardId> shards_of(const store::QueueDefinition& queue) {
   std::vector<store::ShardId> shards;
@@ -180,13 +178,10 @@ void Reshard::own_old_shards() {
 
 // All that states may speak of. Producers may be as fast as this: then there is no end to wait for.
 void Reshard::copy_what_was_there() {
-  const auto now = store_.now() + kClocksApart;
   std::set<store::ShardId> behind(old_shards_.begin(), old_shards_.end());
   copy([&](const store::LogChunk& chunk) {
     for (const auto shard : chunk.caught_up) behind.erase(shard);
-    for (const auto& row : chunk.rows) {
-      if (row.at >= now) behind.erase(row.shard);
-    }
+    std::erase_if(behind, [&](store::ShardId shard) { return resharding_->has_passed_all(shard.index); });
     return behind.empty();
   });
 }

@@ -25,6 +25,9 @@ class Numbering {
   /// The next entry of the log: its old number and its new one, both rising.
   void pass(Seq old, Seq number);
 
+  /// All that is spoken of was passed, or is behind.
+  bool is_complete() const { return next_ == places_.size(); }
+
   /// The new number of an entry that was passed; none: there is no such entry.
   std::optional<Seq> of(Seq old) const;
   /// The new number of the last entry that was passed up to `old`; 0: none.

@@ -45,6 +45,9 @@ class Resharding {
   /// The number of the next copy in a new shard.
   void arrived(std::uint32_t shard, Seq number);
 
+  /// What the facts of this old shard speak of was passed. One that is not there needs the log's end to know.
+  bool has_passed_all(std::uint32_t old) const { return old_[old].places.is_complete(); }
+
   /// What each new shard is to hold. Every entry that it speaks of has been passed, and every copy has
   /// arrived. Once. A lent run whose jobs have parted is in the list of each of their shards.
   std::vector<Facts> facts();
