@@ -178,7 +178,7 @@ class FaultyStore::Reader final : public store::LogReader {
     }
     chunk.rows.resize(rows);
     rest.through = std::exchange(chunk.through, 0);
-    rest.at_end = std::exchange(chunk.at_end, false);
+    rest.at_end = chunk.at_end = false;  // by the next call more may have come
     rest.caught_up = chunk.caught_up;
     std::erase_if(chunk.caught_up, [&](ShardId shard) { return go_on.contains(shard); });
     std::erase_if(rest.caught_up, [&](ShardId shard) { return !go_on.contains(shard); });
