@@ -29,6 +29,13 @@ inline std::size_t utf8_length(std::string_view text) {
   return 0;
 }
 
+/// The longest head of `text` within `limit` bytes that does not cut a character.
+inline std::string_view utf8_head(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return text;
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;
+  return text.substr(0, limit);
+}
+
 inline bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);

@@ -162,16 +162,7 @@ std::size_t Admin::Impl::change_dead(std::string_view name,
           const auto index = entry ? domain::shard_of(entry->key, queue.shards) : row.shard.index;
           entries.push_back({{queue.number, index}, dead.payload});
         } else if (revive) {
-          domain::Entry entry;
-          entry.type = domain::EntryType::revive;
-          entry.kind = dead.kind;
-          entry.key = dead.key;
-          entry.id = dead.id;
-          entry.score = dead.score;
-          entry.options = dead.options;
-          entry.payload = dead.payload;
-          entry.fields = dead.entry_fields;
-          entries.push_back({row.shard, domain::encode(entry)});
+          entries.push_back({row.shard, domain::encode(domain::revival(dead))});
         }
         bytes += row.bytes.size();
         if (nos.size() == kMostDeadChanged || bytes >= kAppendBytes) flush();

@@ -75,8 +75,7 @@ class StartOrder {
 bool fits(std::string_view wanted, std::string_view name) { return wanted.empty() || wanted == name; }
 
 bool names_job(const JobFilter& filter, const domain::Entry& entry) {
-  return fits(filter.id, entry.id) && fits(filter.kind, entry.kind) &&
-         fits(filter.key, entry.key.empty() ? entry.id : entry.key);
+  return fits(filter.id, entry.id) && fits(filter.kind, entry.kind) && fits(filter.key, entry.key);
 }
 
 bool names_live(const JobFilter& filter) {

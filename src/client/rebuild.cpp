@@ -78,9 +78,8 @@ void Growing::read(const store::LogRow& row, std::string_view bytes, const Wante
   } else if (!entry) {
     machine->apply_unreadable(row.seq, bytes, entry.why());
   } else {
-    const bool is_control =
-        entry->type != domain::EntryType::push && entry->type != domain::EntryType::revive;
-    if (!is_control && wanted && !wanted(*entry) && !of_runs.contains(row.seq)) return;
+    const bool may_be_left_out = wanted && domain::is_payload(entry->type) && !of_runs.contains(row.seq);
+    if (may_be_left_out && !wanted(*entry)) return;
     machine->apply({row.seq, row.at, *entry}, now);
     ++entries;
   }

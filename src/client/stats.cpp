@@ -10,10 +10,6 @@
 namespace ordo {
 namespace {
 
-bool is_payload(const domain::Entry& entry) {
-  return entry.type == domain::EntryType::push || entry.type == domain::EntryType::revive;
-}
-
 void add_payload(domain::Counts& counts, const domain::Entry& entry, Time at, Time now) {
   const auto run_at = entry.run_at.value_or(at);
   ++(run_at > now ? counts.scheduled : counts.due);
@@ -105,7 +101,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
     at_end = chunk.at_end;
     for (const auto& row : chunk.rows) {
       const auto entry = domain::decode_entry(chunk.body(row));
-      if (entry && is_payload(*entry)) {
+      if (entry && domain::is_payload(entry->type)) {
         add_payload(counts[row.shard], *entry, row.at, now);
       } else if (entry.needs() != 0) {
         newer.insert(row.shard);

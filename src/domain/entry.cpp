@@ -64,7 +64,7 @@ Entry read_entry(std::string_view bytes) {
   if ((flags & kHasTimeout) != 0)
     entry.options.timeout = std::min(Duration{in.get<std::int64_t>()}, kLongestDuration);
   entry.payload = in.rest();
-  if (entry.type == EntryType::push || entry.type == EntryType::revive) {
+  if (is_payload(entry.type)) {
     if (entry.kind.empty() || entry.id.empty()) in.fail("it names no job");
     if (entry.key.empty()) entry.key = entry.id;
     if (entry.score && !std::isfinite(*entry.score)) in.fail("its score is no number");

@@ -21,6 +21,9 @@ enum class EntryType : std::uint8_t {
   ended = 5,    ///< control: a run that another node executed has ended (domain/lent.h)
 };
 
+/// It brings a payload of a job.
+constexpr bool is_payload(EntryType type) { return type == EntryType::push || type == EntryType::revive; }
+
 /// Options of one job. Those of a later push replace the earlier ones where it sets them.
 struct JobOptions {
   std::optional<std::int32_t> priority;  ///< lower runs first; default 100

@@ -183,6 +183,19 @@ Decoded<DeadPayload> decode_dead(std::string_view bytes) {
   return read_record<DeadPayload>([&] { return read_dead(bytes); });
 }
 
+Entry revival(const DeadPayload& dead) {
+  Entry entry;
+  entry.type = EntryType::revive;
+  entry.kind = dead.kind;
+  entry.key = dead.key;
+  entry.id = dead.id;
+  entry.score = dead.score;
+  entry.options = dead.options;
+  entry.payload = dead.payload;
+  entry.fields = dead.entry_fields;
+  return entry;
+}
+
 DeadPayload dead_entry(Seq seq, std::string_view bytes, std::string_view why) {
   DeadPayload dead;
   dead.kind = "unreadable";

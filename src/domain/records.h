@@ -64,6 +64,9 @@ struct DeadPayload {
 std::string encode(const DeadPayload& dead);
 Decoded<DeadPayload> decode_dead(std::string_view bytes);
 
+/// What brings a dead payload back. Points into it.
+Entry revival(const DeadPayload& dead);
+
 /// An entry that cannot be read, on its way to the dead: whole, to be brought back by whoever can.
 DeadPayload dead_entry(Seq seq, std::string_view bytes, std::string_view why);
 

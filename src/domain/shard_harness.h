@@ -14,6 +14,13 @@ namespace ordo::domain::testing {
 
 using Strings = std::vector<std::string>;
 
+/// A queue as it comes.
+inline QueueOptions plain() {
+  QueueOptions options;
+  options.name = "orders";
+  return options;
+}
+
 /// How a failed comparison shows a job.
 inline std::string to_text(const JobSnapshot& job) {
   std::string text = job.kind + "/" + job.key + "/" + job.id + " run_at " +

@@ -10,13 +10,8 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::Harness;
+using testing::plain;
 using testing::Strings;
-
-QueueOptions plain() {
-  QueueOptions options;
-  options.name = "orders";
-  return options;
-}
 
 TEST(ShardOrder, DueJobsStartByRunAtThenArrival) {
   Harness shard(plain());

@@ -14,13 +14,8 @@ using std::chrono::hours;
 using std::chrono::seconds;
 using namespace std::string_literals;
 using testing::Harness;
+using testing::plain;
 using testing::Strings;
-
-QueueOptions plain() {
-  QueueOptions options;
-  options.name = "orders";
-  return options;
-}
 
 TEST(ShardMerge, QueuedAndPushedJobsMerge) {  // rules 1.3, the vector
   Harness shard(plain());

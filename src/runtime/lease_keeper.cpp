@@ -345,7 +345,7 @@ std::set<std::string> LeaseKeeper::resharded(const View& view) const {
     const bool is_filled = std::ranges::any_of(view.shards, [&](const store::ShardRow& row) {
       return row.shard.queue == queue.number && !row.owner.empty() && !dead_.contains(row.owner);
     });
-    if (is_filled) names.insert(queue.name.substr(0, queue.name.size() - 1));
+    if (is_filled) names.emplace(queue.shown_name());
   }
   return names;
 }

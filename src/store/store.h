@@ -152,6 +152,8 @@ struct QueueDefinition {
   bool is_hidden() const { return name.ends_with(kHiddenEnd); }
   static constexpr char kHiddenEnd = '>';  ///< no queue of a user's has it in its name
   static std::string hidden_name(std::string_view queue) { return std::string(queue) + kHiddenEnd; }
+  /// The queue that a hidden one is to become, or the queue itself.
+  std::string_view shown_name() const { return std::string_view(name).substr(0, name.find(kHiddenEnd)); }
 
   bool operator==(const QueueDefinition&) const = default;
 };

@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from project import ORDO, Project
+from project import ORDO, Project, read_terminal
 
 FROM, TO = "sqlite:ordo.db", "sqlite:new.db"
 SHARDS = 3
@@ -188,13 +188,7 @@ class Copy(Project):
         process = subprocess.Popen([ORDO, "copy", FROM, TO], cwd=self.folder, env=self.environment(),
                                    stdout=subprocess.PIPE, stderr=terminal)
         os.close(terminal)
-        text = b""
-        try:
-            while data := os.read(shown, 4096):
-                text += data
-        except OSError:
-            pass  # the other end is closed
-        os.close(shown)
+        text = read_terminal(shown)
         process.communicate()
         self.assertEqual(process.returncode, 0)
         self.assertRegex(text.decode(), r"\r\x1b\[K\[=* *\] +\d+%  \d+ entries( checked)?, \d+/s")

@@ -45,6 +45,18 @@ def server_of(store):
     return server
 
 
+def read_terminal(terminal):
+    """All that comes until its other end is closed; closes it."""
+    text = b""
+    try:
+        while part := os.read(terminal, 4096):
+            text += part
+    except OSError:
+        pass  # the other end is closed
+    os.close(terminal)
+    return text
+
+
 class Project(unittest.TestCase):
     store = os.environ.get("ORDO_E2E_STORE", "sqlite:")
 
@@ -120,14 +132,7 @@ command = ["python3", "-B", "worker.py"]
         env = {**self.environment(), "TERM": "xterm", **env}
         with subprocess.Popen([ORDO, *arguments], cwd=self.folder, stdout=end, stderr=end, env=env):
             os.close(end)
-            text = b""
-            try:
-                while part := os.read(terminal, 4096):
-                    text += part
-            except OSError:
-                pass
-        os.close(terminal)
-        return text
+            return read_terminal(terminal)
 
     def json(self, *arguments, code=0):
         return json.loads(self.ordo(*arguments, "--json", code=code).stdout)

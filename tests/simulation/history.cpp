@@ -91,9 +91,7 @@ std::size_t History::queue_of(ShardId shard) const {
   const auto known = numbers_.find(shard.queue);
   if (known != numbers_.end()) return known->second;
   for (const auto& definition : store_.queues().queues) {
-    auto name = definition.name;
-    if (definition.is_hidden()) name.pop_back();
-    const auto queue = std::ranges::find(queues_, name, &QueueOptions::name);
+    const auto queue = std::ranges::find(queues_, definition.shown_name(), &QueueOptions::name);
     numbers_[definition.number] = static_cast<std::size_t>(queue - queues_.begin());
   }
   return numbers_.at(shard.queue);

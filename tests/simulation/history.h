@@ -40,7 +40,7 @@ struct SeenEntry {
   Seq origin = 0;       ///< its number before its queue was resharded
   bool copied = false;  ///< by a reshard
 
-  bool is_payload() const { return type == domain::EntryType::push || type == domain::EntryType::revive; }
+  bool is_payload() const { return domain::is_payload(type); }
 };
 
 /// Where a job stands among those of its key that never started (rules: priority), if that is beyond doubt.

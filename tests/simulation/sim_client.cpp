@@ -162,16 +162,8 @@ void SimClient::change_dead(const QueueOptions& queue, bool revive) {
   std::vector<store::NewEntry> entries;
   for (const auto& row : store_->dead(number, 0, 5)) {
     const auto dead = *domain::decode_dead(row.bytes);
-    domain::Entry entry;
-    entry.type = EntryType::revive;
-    entry.kind = dead.kind;
-    entry.key = dead.key;
-    entry.id = dead.id;
-    entry.score = dead.score;
-    entry.options = dead.options;
-    entry.payload = dead.payload;
     nos.push_back(row.no);
-    entries.push_back({row.shard, dead.is_entry ? dead.payload : domain::encode(entry)});
+    entries.push_back({row.shard, dead.is_entry ? dead.payload : domain::encode(domain::revival(dead))});
   }
   if (nos.empty()) return;
   if (revive) {

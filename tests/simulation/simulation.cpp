@@ -286,9 +286,7 @@ void Simulation::finish_reshards() {
   if (reshard_ != nullptr || !reshards_sometimes_) return;
   for (const auto& queue : store_.queues().queues) {
     if (!queue.closed && !queue.is_hidden()) continue;
-    auto name = queue.name;
-    if (queue.is_hidden()) name.pop_back();
-    start_reshard(name);
+    start_reshard(std::string(queue.shown_name()));
     return;
   }
 }
