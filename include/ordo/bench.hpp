@@ -19,9 +19,12 @@ struct BenchOptions {
       1'000'000;  ///< waiting behind, for the measurements with a backlog; 0: leave them out
   std::uint32_t threads = 5;
   std::uint32_t rounds = 3;         ///< of each measurement; the median and the spread are shown
-  std::vector<std::string> only{};  ///< names of measurements; empty: all
+  std::vector<std::string> only{};  ///< of bench_names(); empty: all
   std::string ordo{};  ///< the `ordo` binary, which pushes from a second process; empty: leave that out
 };
+
+/// What BenchOptions::only may name.
+std::vector<std::string> bench_names();
 
 /// One figure.
 struct BenchFigure {
@@ -36,7 +39,8 @@ struct BenchFigure {
 };
 
 /// Runs the measurements, each beside the plain store in the same run; `done` gets each figure as it is
-/// known. Takes minutes and both cores. Throws Error.
+/// known. Takes minutes and both cores. Throws Error; Error{invalid_argument} for an unknown name, with those
+/// there are.
 void run_bench(const BenchOptions& options, const std::function<void(const BenchFigure&)>& done);
 
 }  // namespace ordo

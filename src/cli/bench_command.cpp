@@ -71,7 +71,9 @@ void add_bench(CLI::App& app, Context& context) {
                       "jobs that wait behind; 0 leaves those measurements out");
   command->add_option("--threads", values->options.threads, "worker threads")->check(CLI::PositiveNumber);
   command->add_option("--rounds", values->options.rounds, "of each measurement")->check(CLI::PositiveNumber);
-  command->add_option("--only", values->options.only, "names of measurements")->delimiter(',');
+  command->add_option("--only", values->options.only, "names of measurements")
+      ->delimiter(',')
+      ->check(CLI::IsMember(bench_names()));
   command->add_option("--folder", values->options.folder,
                       "for the databases (default: the temporary folder)");
   command->add_flag("--json", values->json, "one array");

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
@@ -19,7 +20,9 @@
 #include <ordo/error.hpp>
 #include <ordo/server.hpp>
 
+#include "base/assert.h"
 #include "base/clock.h"
+#include "base/shorten.h"
 #include "domain/records.h"
 #include "execute/process.h"
 #include "store/open.h"
@@ -35,6 +38,9 @@ constexpr std::size_t kNodes = 3;
 
 constexpr const char* kQueue = "ordo-bench";
 constexpr const char* kBacklog = "ordo-bench-backlog";
+
+constexpr std::array kNames = {"takeover", "memory",  "raw",     "blank",   "blank_nodes", "merged",
+                               "push_1",   "push_16", "push_64", "latency", "blank_behind"};
 
 /// A store for one measurement: a file in a folder of its own, gone afterwards; or a server, on which the
 /// queues of the benchmark are removed before and after.
@@ -198,6 +204,7 @@ class Measurement {
 
  private:
   bool wanted(const std::string& name) const {
+    ORDO_ASSERT(std::ranges::count(kNames, name) == 1);
     return options_.only.empty() ||
            std::find(options_.only.begin(), options_.only.end(), name) != options_.only.end();
   }
@@ -398,7 +405,16 @@ class Measurement {
 
 }  // namespace
 
+std::vector<std::string> bench_names() { return {kNames.begin(), kNames.end()}; }
+
 void run_bench(const BenchOptions& options, const std::function<void(const BenchFigure&)>& done) {
+  for (const auto& name : options.only) {
+    if (std::ranges::count(kNames, name) > 0) continue;
+    std::string known;
+    for (const char* each : kNames) known += (known.empty() ? "" : ", ") + std::string(each);
+    throw Error(ErrorKind::invalid_argument,
+                "there is no measurement '" + shortened(name) + "'; known: " + known);
+  }
   Measurement(options, done).all();
 }
 

@@ -6,6 +6,8 @@
 #include <future>
 #include <thread>
 
+#include <ordo/bench.hpp>
+
 #include "support.h"
 
 namespace ordo::api {
@@ -137,6 +139,13 @@ TEST(Misuse, a_run_that_waits_for_itself) {
     EXPECT_NE(refusal.find("by a run of this server"), std::string::npos) << refusal;
   }
   EXPECT_TRUE(server.drain());
+}
+
+TEST(Misuse, a_measurement_that_is_not_there) {
+  BenchOptions options;
+  options.only = {"raw", "nonsense"};
+  const auto refusal = refusal_of([&] { run_bench(options, [](const BenchFigure&) { FAIL(); }); });
+  for (const auto& name : bench_names()) EXPECT_NE(refusal.find(name), std::string::npos) << refusal;
 }
 
 /// On each kind of store that is here without a server.

@@ -30,6 +30,7 @@ class CommandLine(Project):
                           ["-o", "node.threads=0", "stats"], ["--store", "nope:x", "stats"]]:
             self.ordo(*arguments, code=2)
         self.assertIn("did you mean 'work'", self.ordo("wrok", code=2).stderr)
+        self.assertRegex(self.ordo("bench", "--only", "raw,nonsense", code=2).stderr, r"\Aordo: bench: .*nonsense.*push_64.*\n\Z")
         self.assertEqual(self.ordo("--store", "sqlite:none.db", "stats").returncode, 0)
         self.assertEqual(subprocess.run([ORDO], capture_output=True, check=False).returncode, 2)
 
