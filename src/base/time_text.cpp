@@ -110,6 +110,8 @@ std::optional<Time> scan_time(std::string_view text) {
 
 Time written_time(Time time) { return std::clamp(time, kFirstTime, kLastTime); }
 
+Duration written_timeout(Duration timeout) { return std::clamp(timeout, Duration{1}, kLongestDuration); }
+
 Time time_after(Time time, Duration delay) {
   time = written_time(time);
   if (delay > kLastTime - time) return kLastTime;

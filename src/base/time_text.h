@@ -19,6 +19,8 @@ inline constexpr Duration kLongestDuration = std::chrono::hours{24 * 36500};
 Time written_time(Time time);
 /// The same of `time + delay`, however long that is.
 Time time_after(Time time, Duration delay);
+/// A timeout that was stored: longer than nothing, and within kLongestDuration.
+Duration written_timeout(Duration timeout);
 
 /// RFC 3339 in UTC: "2025-03-09T07:05:00Z", with as many decimals of a second as it has, up to six. Times of
 /// other years are shown as the first or last one that can be written.

@@ -61,8 +61,7 @@ Entry read_entry(std::string_view bytes) {
   if ((flags & kHasScore) != 0) entry.score = in.get<double>();
   if ((flags & kHasRunAt) != 0) entry.run_at = written_time(Time{Duration{in.get<std::int64_t>()}});
   if ((flags & kHasPriority) != 0) entry.options.priority = in.get<std::int32_t>();
-  if ((flags & kHasTimeout) != 0)
-    entry.options.timeout = std::min(Duration{in.get<std::int64_t>()}, kLongestDuration);
+  if ((flags & kHasTimeout) != 0) entry.options.timeout = written_timeout(Duration{in.get<std::int64_t>()});
   entry.payload = in.rest();
   if (is_payload(entry.type)) {
     if (entry.kind.empty() || entry.id.empty()) in.fail("it names no job");

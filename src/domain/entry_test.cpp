@@ -63,7 +63,7 @@ TEST(EntryCodec, random_entries_come_back) {
       entry.run_at = written_time(Time{Duration{*rc::gen::arbitrary<std::int64_t>()}});
     if (*rc::gen::arbitrary<bool>()) entry.options.priority = *rc::gen::arbitrary<std::int32_t>();
     if (*rc::gen::arbitrary<bool>()) {
-      entry.options.timeout = std::min(Duration{*rc::gen::arbitrary<std::int64_t>()}, kLongestDuration);
+      entry.options.timeout = written_timeout(Duration{*rc::gen::arbitrary<std::int64_t>()});
     }
     const auto bytes = encode(entry);
     RC_ASSERT(*decode_entry(bytes) == entry);
@@ -209,6 +209,8 @@ TEST(EntryCodec, its_time_can_be_written_and_its_timeout_kept) {
   entry.options.timeout = Duration::max();
   EXPECT_EQ(decode_entry(encode(entry))->run_at, kLastTime);
   EXPECT_EQ(decode_entry(encode(entry))->options.timeout, kLongestDuration);
+  entry.options.timeout = Duration::min();
+  EXPECT_EQ(decode_entry(encode(entry))->options.timeout, Duration{1});
   entry.run_at = Time::min();
   EXPECT_EQ(decode_entry(encode(entry))->run_at, kFirstTime);
 }

@@ -1,8 +1,10 @@
 #include "domain/lent.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/bytes.h"
+#include "base/time_text.h"
 #include "domain/fields.h"
 
 namespace ordo::domain {
@@ -79,8 +81,8 @@ std::vector<LentRun> read_lent(std::string_view bytes) {
     run.risk = in.get<std::uint8_t>();
     if (run.risk >= 3) in.fail("a run's risk is unknown");  // kRisks
     run.kind = in.get_short();
-    run.timeout = Duration{in.get<std::int64_t>()};
-    run.started = Time{Duration{in.get<std::int64_t>()}};
+    run.timeout = std::max(Duration{in.get<std::int64_t>()}, Duration{0});
+    run.started = written_time(Time{Duration{in.get<std::int64_t>()}});
     const auto jobs = in.get<std::uint32_t>();
     if (jobs == 0) in.fail("a run has no jobs");
     for (std::uint32_t place = 0; place < jobs; ++place) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/bytes.h"
+#include "base/time_text.h"
 #include "domain/fields.h"
 
 namespace ordo::domain {
@@ -31,7 +32,7 @@ JobOptions get_options(ByteReader& in) {
   JobOptions options;
   const auto flags = in.get<std::uint8_t>();
   if ((flags & 1) != 0) options.priority = in.get<std::int32_t>();
-  if ((flags & 2) != 0) options.timeout = Duration{in.get<std::int64_t>()};
+  if ((flags & 2) != 0) options.timeout = written_timeout(Duration{in.get<std::int64_t>()});
   return options;
 }
 
@@ -64,11 +65,12 @@ JobState read_state(std::string_view bytes) {
   });
   if (version != kVersion) in.fail("its version is unknown");
   state.through = in.get<Seq>();
-  state.run_at = get_time(in);
-  state.own_time = came != state.run_at.time_since_epoch().count();
+  const auto run_at = get_time(in);
+  state.own_time = came != run_at.time_since_epoch().count();
+  state.run_at = written_time(run_at);
   state.retry_count = in.get<std::int32_t>();
   state.crashes = in.get<std::uint32_t>();
-  state.last_crash = get_time(in);
+  state.last_crash = written_time(get_time(in));
   state.mark = in.get<Mark>();
   if (state.mark > Mark::alone) in.fail("its mark is unknown");
   state.held = in.get<std::uint8_t>() != 0;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/time_text.h"
 #include "domain/fields.h"
 
 namespace ordo::domain {
@@ -79,11 +80,12 @@ TEST(RecordCodecs, keep_defaults) {
 JobOptions any_options() {
   JobOptions options;
   if (*rc::gen::arbitrary<bool>()) options.priority = *rc::gen::arbitrary<std::int32_t>();
-  if (*rc::gen::arbitrary<bool>()) options.timeout = Duration{*rc::gen::arbitrary<std::int64_t>()};
+  if (*rc::gen::arbitrary<bool>())
+    options.timeout = written_timeout(Duration{*rc::gen::arbitrary<std::int64_t>()});
   return options;
 }
 
-Time any_time() { return Time{Duration{*rc::gen::arbitrary<std::int64_t>()}}; }
+Time any_time() { return written_time(Time{Duration{*rc::gen::arbitrary<std::int64_t>()}}); }
 
 FailureKind any_kind() {
   return static_cast<FailureKind>(*rc::gen::inRange(0, static_cast<int>(FailureKind::expired) + 1));
@@ -105,6 +107,26 @@ TEST(RecordCodecs, a_time_that_an_older_node_has_changed_is_the_jobs_own) {
   ++bytes[at];
   EXPECT_TRUE(decode_state(bytes)->own_time);
   EXPECT_EQ(decode_state(bytes)->run_at, state.run_at + Duration{1});
+}
+
+TEST(RecordCodecs, times_are_read_within_their_bounds) {
+  for (const bool is_own : {false, true}) {
+    for (const auto hostile : {Time::min(), Time::max()}) {
+      auto state = full_state();
+      state.own_time = is_own;
+      state.run_at = state.last_crash = hostile;
+      state.options.timeout = hostile.time_since_epoch();
+      const auto read = *decode_state(encode(state));
+      EXPECT_EQ(read.run_at, written_time(hostile));
+      EXPECT_EQ(read.last_crash, written_time(hostile));
+      EXPECT_EQ(read.own_time, is_own);
+      EXPECT_EQ(read.options.timeout, written_timeout(hostile.time_since_epoch()));
+      EXPECT_EQ(*decode_state(encode(read)), read);
+      auto dead = full_dead();
+      dead.options.timeout = hostile.time_since_epoch();
+      EXPECT_EQ(decode_dead(encode(dead))->options.timeout, read.options.timeout);
+    }
+  }
 }
 
 TEST(RecordCodecs, random_records_come_back) {
