@@ -7,6 +7,8 @@
 
 #include <ordo/error.hpp>
 
+#include "base/finally.h"
+
 namespace ordo::runtime {
 namespace {
 
@@ -60,9 +62,11 @@ void LeaseKeeper::join() {
 
 Duration LeaseKeeper::tick() {
   if (has_other_facts() || clock_.steady() >= renew_at_) renew();
-  release_now();
-  look();
-  release_now();
+  ask(looked_, [&] {
+    release_now();
+    look();
+    release_now();
+  });
   if (wakes_.exchange(false)) store_.wake();
   const auto wait = std::max(renew_at_ - clock_.steady(), Duration{0});
   return has_neighbours_ ? std::min(wait, kNeighbourInterval) : wait;
@@ -108,14 +112,37 @@ bool LeaseKeeper::has_other_facts() {
 // The lease counts from before the renewal was sent.
 void LeaseKeeper::renewed(Duration sent) {
   lease_.renewed(sent);
+  sent_at_ = sent;
+  looked_ = {};
   renew_at_ = sent + heartbeat();
   if (hooks_.renewed) hooks_.renewed(options_.lease - (clock_.steady() - sent));
 }
 
+void LeaseKeeper::ask(Duration& spent, const std::function<void()>& what) {
+  const auto began = clock_.steady();
+  asking_since_us_ = began.count();
+  const Finally over([&] {
+    asking_since_us_ = 0;
+    spent += clock_.steady() - began;
+  });
+  what();
+}
+
+Duration LeaseKeeper::asking_for() const {
+  const Duration since{asking_since_us_.load()};
+  return since == Duration{0} ? Duration{0} : clock_.steady() - since;
+}
+
 void LeaseKeeper::renew() {
   const auto before = clock_.steady();
-  const bool known = store_.renew(node_id_);
-  if (known) tell_facts();
+  bool known = false;
+  Duration took{};
+  ask(took, [&] {
+    known = store_.renew(node_id_);
+    if (known) tell_facts();
+  });
+  if (const auto since = clock_.steady() - sent_at_; since >= options_.lease && hooks_.late)
+    hooks_.late({since, looked_, took});
   if (!known || !lease_.valid()) {
     // Too late, perhaps only while the store was asked: another node may own the shards. Everything is
     // dropped before anything is claimed again.

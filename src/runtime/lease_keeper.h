@@ -16,6 +16,7 @@
 #include "runtime/inbox.h"
 #include "runtime/lease_clock.h"
 #include "runtime/node_facts.h"
+#include "runtime/trouble.h"
 #include "store/store.h"
 
 namespace ordo::runtime {
@@ -44,6 +45,8 @@ struct KeeperHooks {
   std::function<std::vector<std::pair<std::string, std::string>>()> unable{};
   /// The leases last for this long from now.
   std::function<void(Duration)> renewed{};
+  /// A renewal was answered too late: the lease had ended.
+  std::function<void(const LateRenewal&)> late{};
 };
 
 /// What a node that serves the queue wants of the store.
@@ -84,6 +87,9 @@ class LeaseKeeper {
   /// Forgets the node. Its shards were released, or are free as after a crash.
   void leave();
 
+  /// For how long the store has been asked what it has not answered yet.
+  Duration asking_for() const;
+
   const std::string& node_id() const { return node_id_; }
   Duration heartbeat() const { return std::min<Duration>(std::chrono::seconds{3}, options_.lease / 3); }
 
@@ -109,6 +115,7 @@ class LeaseKeeper {
   };
 
   void renew();
+  void ask(Duration& spent, const std::function<void()>& what);
   void tell_facts();
   void look_at_newer(const std::vector<domain::LiveNode>& live);
   bool has_other_facts();
@@ -147,6 +154,9 @@ class LeaseKeeper {
   std::map<domain::ShardId, Held> held_;
   bool has_claimed_ = false;
   Duration renew_at_{};
+  Duration sent_at_{};  // the last renewal
+  Duration looked_{};   // asking the store for other things since then
+  std::atomic<std::int64_t> asking_since_us_{0};
   std::string told_facts_;
   bool has_neighbours_ = false;
   std::uint64_t looks_ = 0;

@@ -1,5 +1,6 @@
 #include "runtime/lease_keeper.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,6 +39,8 @@ class Node {
   std::size_t shards() const { return held_.size(); }
   bool has(domain::ShardId shard) const { return held_.contains(shard); }
   std::vector<domain::ShardId> take_given() { return std::exchange(given_, {}); }
+  /// What the log said last of a lease that ended.
+  const std::string& late() const { return late_; }
   std::vector<domain::ShardId> take_gone() { return std::exchange(gone_, {}); }
   store::Lease lease_of(domain::ShardId shard) const { return held_.at(shard); }
   /// As an engine that has dropped it.
@@ -98,6 +101,7 @@ class Node {
     hooks.definitions = [](const auto&) {};
     hooks.kinds_elsewhere = [](const auto&) {};
     hooks.may_claim = [] { return true; };
+    hooks.late = [this](const LateRenewal& late) { late_ = text_of(late, options_.lease); };
     return hooks;
   }
 
@@ -106,6 +110,7 @@ class Node {
   LeaseClock lease_;
   std::map<domain::ShardId, store::Lease> held_;
   std::vector<domain::ShardId> given_, gone_;
+  std::string late_;
   LeaseKeeper keeper_;
 };
 
@@ -178,6 +183,48 @@ TEST_F(LeaseKeeperTest, many_queues_take_no_more_calls_of_the_store_than_one) {
     return store.calls;
   };
   EXPECT_EQ(calls_of(200), calls_of(1));
+}
+
+class SlowStore final : public store::memory::MemoryStore {
+ public:
+  explicit SlowStore(HandClock& clock) : MemoryStore(clock), clock_(clock) {}
+
+  bool renew(const std::string& node) override {
+    clock_.now += renewal;
+    return MemoryStore::renew(node);
+  }
+  std::vector<store::ShardRow> shards() override {
+    clock_.now += look;
+    return MemoryStore::shards();
+  }
+
+  Duration renewal{}, look{};
+
+ private:
+  HandClock& clock_;
+};
+
+TEST(LateRenewals, say_what_the_store_took) {
+  HandClock clock;
+  SlowStore store(clock);
+  Node node("a", store, clock, 2s, 1);
+  node.tick();
+  EXPECT_EQ(node.late(), "");
+  store.look = 400ms;
+  clock.now += 500ms;
+  node.tick();
+  store.renewal = 1700ms;
+  clock.now += 500ms;
+  node.tick();
+  EXPECT_EQ(
+      node.late(),
+      "the leases have ended: they last for 2.0 s and were renewed after 3.1 s, in which the store took "
+      "1.7 s to answer the renewal and 0.4 s for other questions; the store is too slow for them: raise "
+      "`lease` of [node], or give it a faster disk or server");
+  store.renewal = store.look = {};
+  clock.now += 10s;
+  node.tick();
+  EXPECT_THAT(node.late(), testing::HasSubstr("the rest this process did not run"));
 }
 
 TEST_F(LeaseKeeperTest, a_node_that_joins_gets_its_part_at_once) {

@@ -23,6 +23,8 @@ std::string host_name() {
   return name;
 }
 
+double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
 thread_local const Node* thread_of = nullptr;  // the node whose thread this is, those of runs aside
 
 constexpr Duration kStopGrace = std::chrono::seconds{3};     // for runs that were asked to stop
@@ -134,9 +136,11 @@ void Node::build_engine() {
   };
   hooks.lease_ending = [this](std::size_t runs) {
     plan_.log(LogLevel::warning,
-              fmt::format("the leases could not be renewed and are about to end; {} running "
-                          "{} stopped and put back, and none starts until they are renewed",
-                          runs, runs == 1 ? "batch is" : "batches are"));
+              fmt::format("the leases could not be renewed and are about to end: of {:.1f} s, the store has "
+                          "let this node wait for {:.1f} s; {} running {} stopped and put back, and none "
+                          "starts until they are renewed",
+                          seconds_of(plan_.options.lease), seconds_of(keeper_->asking_for()), runs,
+                          runs == 1 ? "batch is" : "batches are"));
   };
   hooks.lease_lost = [this] {
     if (!plan_.on_lease_lost || tells_loss_.exchange(true)) return;
@@ -225,6 +229,9 @@ void Node::build_engine() {
     told.commit_error_since = known.commits.since;
   };
   keeper.renewed = plan_.on_lease_renewed;
+  keeper.late = [this](const LateRenewal& late) {
+    plan_.log(LogLevel::error, text_of(late, plan_.options.lease));
+  };
   keeper_ = std::make_unique<LeaseKeeper>(plan_.options, id_, std::move(facts), std::move(served), store_,
                                           clock_, Random::from_system(), lease_, std::move(keeper));
 }

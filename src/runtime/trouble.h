@@ -38,6 +38,16 @@ class Trouble {
   Duration said_at_{};  // steady
 };
 
+/// How a lease came to end before its renewal.
+struct LateRenewal {
+  Duration since{};    ///< the renewal before was sent
+  Duration looked{};   ///< of that: until the store had answered other questions
+  Duration renewed{};  ///< of that: until it had answered this renewal
+};
+
+/// Who was slow, and what to do, for the log.
+std::string text_of(const LateRenewal& late, Duration lease);
+
 /// What an exception says; empty for none.
 std::string text_of(const std::exception_ptr& error);
 
