@@ -480,12 +480,14 @@ bool LeaseKeeper::leave_to_newer(domain::ShardId shard, std::uint16_t needs) {
 // Who else could own it? What took a newer node may be done by now.
 void LeaseKeeper::look_at_newer(const std::vector<domain::LiveNode>& live) {
   const std::lock_guard lock(mutex_);
-  has_newer_ = has_newer_ || std::erase_if(newer_, [&](const auto& entry) {
-                               const auto [needs, since] = entry.second;
-                               const bool is_hopeless = std::ranges::none_of(
-                                   live, [&](const auto& node) { return node.level >= needs; });
-                               return is_hopeless && clock_.steady() - since >= kTryNewerEvery;
-                             }) > 0;
+  const auto is_hopeless = [&](std::uint16_t needs) {
+    return std::ranges::none_of(live, [&](const auto& node) { return node.level >= needs; });
+  };
+  const auto tries_again = [&](const auto& entry) {
+    const auto& [needs, since] = entry.second;
+    return is_hopeless(needs) && clock_.steady() - since >= kTryNewerEvery;
+  };
+  has_newer_ = has_newer_ || std::erase_if(newer_, tries_again) > 0;
   for (const auto& [shard, found] : newer_) needs_[shard] = std::max(needs_[shard], found.first);
 }
 
