@@ -115,6 +115,10 @@ bool OrderChecker::may_come_first(const SeenRun& run, const SeenJob& job, const 
     const auto& entry = at->second;
     if (!entry.is_payload() || entry.shard != run.shard || entry.name != holder.name) continue;
     if (entry.options.priority) sort.priority = *entry.options.priority;
+    if (entry.type == domain::EntryType::revive) {
+      sort.run_at = entry.run_at.value_or(entry.at);
+      sort.slot = slot_of(sort.run_at, options.granularity);
+    }
   }
   return sort.run_at > now || sorts_before(options, *job.sort, sort) || history_.may_turn(*job.sort, sort);
 }
