@@ -13,6 +13,7 @@
 #include <ordo/error.hpp>
 
 #include "base/base64.h"
+#include "base/shorten.h"
 #include "base/utf8.h"
 
 namespace ordo {
@@ -337,6 +338,12 @@ std::string name_json(std::string_view bytes) {
   std::string out;
   append_name(out, bytes);
   return out;
+}
+
+std::string name_in_message(std::string_view bytes) {
+  const auto json = name_json(bytes);
+  const bool is_string = json.starts_with('"');
+  return shortened(is_string ? std::string_view(json).substr(1, json.size() - 2) : json);
 }
 
 std::string name_from_json(std::string_view json_text) {

@@ -33,6 +33,8 @@ std::string payload_from_json(std::string_view json_text);
 /// looks so), so that no two are shown alike.
 void append_name(std::string& out, std::string_view bytes);
 std::string name_json(std::string_view bytes);
+/// The same in a message: without the quotes of a string, on one line, and cut as by shortened().
+std::string name_in_message(std::string_view bytes);
 /// Such a name's bytes. Throws Error{invalid_argument} for JSON that is neither form.
 std::string name_from_json(std::string_view json_text);
 

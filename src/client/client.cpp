@@ -8,6 +8,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/json.h"
 #include "base/name.h"
 #include "base/start_thread.h"
 #include "base/time_text.h"
@@ -37,15 +38,16 @@ void check(const std::string& queue, const NewJob& job) {
   check_name("key", job.key);
   check_name("kind", job.kind);
   if (job.payload.size() > kLongestPayload) {
-    refuse(queue, "the payload of job '" + job.id + "' has " + std::to_string(job.payload.size()) +
-                      " bytes, at most " + std::to_string(kLongestPayload) +
-                      " fit; store it elsewhere and push its place");
+    refuse(queue, "the payload of job '" + name_in_message(job.id) + "' has " +
+                      std::to_string(job.payload.size()) + " bytes, at most " +
+                      std::to_string(kLongestPayload) + " fit; store it elsewhere and push its place");
   }
   if (job.score && !std::isfinite(*job.score))
-    refuse(queue, "the score of job '" + job.id + "' is not a finite number");
-  if (job.run_at && job.delay) refuse(queue, "job '" + job.id + "' has both run_at and delay; give one");
+    refuse(queue, "the score of job '" + name_in_message(job.id) + "' is not a finite number");
+  if (job.run_at && job.delay)
+    refuse(queue, "job '" + name_in_message(job.id) + "' has both run_at and delay; give one");
   if (job.timeout && *job.timeout <= Duration{0})
-    refuse(queue, "the timeout of job '" + job.id + "' is not positive");
+    refuse(queue, "the timeout of job '" + name_in_message(job.id) + "' is not positive");
 }
 
 std::optional<ErrorKind> kind_of(const std::exception_ptr& error) {
@@ -87,6 +89,7 @@ std::optional<ErrorKind> look_for(StoreHandle& handle, const std::string& queue,
 // Throws what is wrong with the jobs, and an unknown queue.
 Client::Impl::PushPtr Client::Impl::prepare(const std::string& queue, std::vector<NewJob> jobs) {
   auto push = std::make_shared<Push>();
+  check_queue_name(queue);
   push->queue = queue;
   if (jobs.empty()) return push;
   if (jobs.size() > kMaxJobs) {
@@ -340,6 +343,7 @@ std::vector<std::string> Client::Impl::push(std::string_view queue, std::vector<
 std::vector<std::string> Client::Impl::push_async(std::string_view queue, std::vector<NewJob> jobs,
                                                   std::function<void(std::exception_ptr)> done) {
   const std::string name(queue);
+  check_queue_name(name);
   if (!done) refuse(name, "push_async() needs a function to tell the end to");
   return through_middlewares(name, std::move(jobs), [&](std::vector<NewJob> last) {
     const auto push = prepare(name, std::move(last));

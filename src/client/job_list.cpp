@@ -9,6 +9,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/json.h"
 #include "client/admin_impl.h"
 #include "client/page_sizes.h"
 #include "domain/payload_set.h"
@@ -34,14 +35,15 @@ Error several(std::string_view queue, const std::string& id,
   std::size_t left = kinds_and_keys.size();
   for (const auto& [kind, key] : kinds_and_keys) {
     if (kinds_and_keys.size() - left == kNamed) break;
-    names += fmt::format("{}kind '{}' key '{}'", names.empty() ? "" : ", ", kind, key);
+    names += fmt::format("{}kind '{}' key '{}'", names.empty() ? "" : ", ", name_in_message(kind),
+                         name_in_message(key));
     --left;
   }
   if (left > 0) names += fmt::format(" and {} more", left);
   return Error(
       ErrorKind::invalid_argument,
       fmt::format("{} jobs of queue '{}' have the id '{}': {}; nothing was done; name the kind and the key",
-                  kinds_and_keys.size(), queue, id, names));
+                  kinds_and_keys.size(), queue, name_in_message(id), names));
 }
 
 /// The order of starts over the shards of a queue: what runs, then what is due, then the rest as it becomes

@@ -5,6 +5,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/json.h"
 #include "base/nearest.h"
 #include "domain/option_bounds.h"
 #include "store/open.h"
@@ -100,8 +101,8 @@ std::string StoreHandle::new_id() {
 
 void check_queue_name(std::string_view name) {
   if (!is_name(name)) {
-    throw Error(ErrorKind::invalid_argument, "'" + std::string(name.substr(0, 80)) +
-                                                 "' is no queue name; it takes 1 to 64 of a-z, 0-9, _ and -");
+    throw Error(ErrorKind::invalid_argument,
+                "'" + name_in_message(name) + "' is no queue name; it takes 1 to 64 of a-z, 0-9, _ and -");
   }
 }
 

@@ -1,0 +1,295 @@
+// Hostile values at every entrance of Client and Admin: kept exactly, brought within documented bounds, or
+// refused with Error{invalid_argument} in one short line; nothing that was acknowledged is lost.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <future>
+#include <limits>
+#include <map>
+
+#include <ordo/testing.hpp>
+
+#include "support.h"
+
+namespace ordo::api {
+namespace {
+
+using namespace std::string_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr auto kMiB = std::size_t{1} << 20;
+constexpr double kMost = std::numeric_limits<double>::max();
+
+const std::vector<std::string> kNames = {"42",
+                                         "a\nb",
+                                         "a\0b"s,
+                                         "\0"s,
+                                         "\xff\xfe",
+                                         "\x1b[31m\x07",
+                                         "'\"\\`$(",
+                                         "  ",
+                                         R"({"$base64":"AA=="})",
+                                         "\u202e\u009b",
+                                         std::string(255, 'n'),
+                                         std::string(255, '\0'),
+                                         std::string(255, '\xff')};
+const std::vector<std::string> kLongNames = {std::string(256, 'n'), std::string(kMiB, '\n')};
+
+std::vector<NewJob> kept_jobs() {
+  std::vector<NewJob> jobs;
+  const auto add = [&](NewJob job) {
+    if (job.id.empty()) job.id = "job-" + std::to_string(jobs.size());
+    jobs.push_back(std::move(job));
+  };
+  for (const auto& name : kNames) {
+    add({.id = name});
+    add({.key = name});
+    add({.kind = name});
+    add({.payload = name});
+  }
+  add({.payload = std::string(kMiB, '\0')});
+  for (const double score : {0.0, -0.0, kMost, -kMost, std::numeric_limits<double>::denorm_min()})
+    add({.score = score});
+  for (const auto time : {Time::min(), Time::max(), Time{}, Time{Duration{-1}}}) add({.run_at = time});
+  for (const auto delay : {Duration::min(), Duration::max(), Duration{0}, Duration{-1}})
+    add({.delay = delay});
+  add({.priority = std::numeric_limits<std::int32_t>::min()});
+  add({.priority = std::numeric_limits<std::int32_t>::max()});
+  add({.timeout = Duration{1}});
+  add({.timeout = Duration::max()});
+  return jobs;
+}
+
+std::vector<NewJob> refused_jobs() {
+  std::vector<NewJob> jobs;
+  for (const auto& name : kLongNames) {
+    jobs.push_back({.id = name});
+    jobs.push_back({.key = name});
+    jobs.push_back({.kind = name});
+  }
+  for (const auto& id : kNames) {  // named by what refuses them
+    jobs.push_back({.id = id, .payload = std::string(kMiB + 1, 'x')});
+    jobs.push_back({.id = id, .score = std::nan("")});
+    jobs.push_back({.id = id, .score = std::numeric_limits<double>::infinity()});
+    jobs.push_back({.id = id, .score = -std::numeric_limits<double>::infinity()});
+    jobs.push_back({.id = id, .run_at = Time{}, .delay = Duration{0}});
+    for (const auto timeout : {Duration{0}, Duration{-1}, Duration::min()})
+      jobs.push_back({.id = id, .timeout = timeout});
+  }
+  return jobs;
+}
+
+const std::vector<std::string> kBadQueues = {"",
+                                             "Bad Name",
+                                             "a\nb",
+                                             "orders\0"s,
+                                             "\xff",
+                                             "orders>",
+                                             std::string(65, 'q'),
+                                             std::string(kMiB, '\n'),
+                                             "no-such-queue"};
+
+template <class Call>
+void expect_refused(const Call& call) {
+  try {
+    call();
+    ADD_FAILURE() << "it was taken";
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument) << what;
+    EXPECT_LT(what.size(), 5000U) << what.substr(0, 1000);
+    EXPECT_TRUE(std::ranges::all_of(what, [](unsigned char c) { return c >= ' ' && c != 0x7f; })) << what;
+  }
+}
+
+void expect_kept(const NewJob& job, const JobView& view) {
+  EXPECT_EQ(view.id, job.id);
+  EXPECT_EQ(view.key, job.key.empty() ? job.id : job.key);
+  EXPECT_EQ(view.kind, job.kind.empty() ? "orders" : job.kind);
+  ASSERT_EQ(view.payloads.size(), 1U);
+  EXPECT_EQ(view.payloads[0].bytes, job.payload);
+  if (job.score) {
+    EXPECT_EQ(view.payloads[0].score, *job.score);
+  }
+  const Time first = std::chrono::sys_days{std::chrono::year{0} / 1 / 1};
+  const Time last = std::chrono::sys_days{std::chrono::year{10000} / 1 / 1} - Duration{1};
+  if (job.run_at) {
+    EXPECT_EQ(view.run_at, std::clamp(*job.run_at, first, last));
+  }
+  if (job.delay == Duration::max()) {
+    EXPECT_EQ(view.run_at, last);
+  }
+  if (job.delay == Duration::min()) {
+    EXPECT_EQ(view.run_at, first);
+  }
+}
+
+class Hostile : public ::testing::TestWithParam<bool> {
+ protected:
+  std::map<std::string, JobView> jobs() {
+    std::map<std::string, JobView> found;
+    for (auto& job : admin_.jobs("orders")) found.emplace(job.id, std::move(job));
+    return found;
+  }
+
+  TemporaryStore file_;
+  Server server_{config_of({{.name = "orders", .shards = 2}}, GetParam() ? file_.url() : "memory:")};
+  Client client_ = server_.client();
+  Admin admin_ = server_.admin();
+};
+
+/// Each way to push; returns when the job is stored.
+const std::vector<std::function<std::string(Client&, std::string_view, NewJob)>> kPushes = {
+    [](Client& client, std::string_view queue, NewJob job) { return client.push(queue, std::move(job)); },
+    [](Client& client, std::string_view queue, NewJob job) {
+      return client.push_many(queue, {std::move(job)}).at(0);
+    },
+    [](Client& client, std::string_view queue, NewJob job) {
+      std::promise<void> stored;
+      const auto done = [&](std::exception_ptr error) {
+        if (error) {
+          stored.set_exception(error);
+        } else {
+          stored.set_value();
+        }
+      };
+      const auto ids = client.push_async(queue, {std::move(job)}, done);
+      stored.get_future().get();
+      return ids.at(0);
+    }};
+
+TEST_P(Hostile, values_are_kept_at_each_way_to_push) {
+  for (const auto& push : kPushes) {
+    for (const auto& job : kept_jobs()) {
+      EXPECT_EQ(push(client_, "orders", job), job.id);
+      const auto found = admin_.jobs("orders", {.id = job.id});
+      ASSERT_EQ(found.size(), 1U);
+      expect_kept(job, found[0]);
+      EXPECT_TRUE(admin_.cancel("orders", {.id = job.id, .kind = found[0].kind, .key = found[0].key}));
+      EXPECT_THAT(admin_.jobs("orders"), IsEmpty());
+    }
+  }
+}
+
+TEST_P(Hostile, values_are_refused_at_each_way_to_push_and_so_is_all_beside_them) {
+  for (const auto& job : refused_jobs()) {
+    for (const auto& push : kPushes) expect_refused([&] { push(client_, "orders", job); });
+    expect_refused([&] { client_.push_many("orders", {{.id = "first"}, job, {.id = "last"}}); });
+    expect_refused([&] {
+      client_.push_async("orders", {{.id = "first"}, job}, [](std::exception_ptr) { ADD_FAILURE(); });
+    });
+  }
+  for (const auto& queue : kBadQueues) {
+    for (const auto& push : kPushes) {
+      expect_refused([&] { push(client_, queue, {.id = "1"}); });
+      expect_refused([&] { push(client_, queue, {.id = "1", .score = std::nan("")}); });
+    }
+  }
+  expect_refused([&] { client_.push_many("orders", std::vector<NewJob>(10'001)); });
+  expect_refused(
+      [&] { client_.push_many("orders", std::vector<NewJob>(65, {.payload = std::string(kMiB, 'x')})); });
+  EXPECT_THAT(client_.push_many("orders", {}), IsEmpty());
+  EXPECT_THAT(admin_.jobs("orders"), IsEmpty());
+}
+
+TEST_P(Hostile, values_come_back_together_and_in_batches) {
+  std::map<std::string, NewJob> pushed;
+  for (const auto& job : kept_jobs()) pushed.emplace(job.id, job);
+  std::vector<NewJob> all;
+  for (const auto& [id, job] : pushed) all.push_back(job);
+  client_.push_many("orders", all);
+  const auto found = jobs();
+  ASSERT_EQ(found.size(), pushed.size());
+  for (const auto& [id, job] : pushed) expect_kept(job, found.at(id));
+}
+
+TEST_P(Hostile, names_of_queues_are_refused_by_each_call_of_admin) {
+  client_.push("orders", {.id = "1"});
+  for (const auto& queue : kBadQueues) {
+    expect_refused([&] { admin_.jobs(queue); });
+    expect_refused([&] { admin_.cancel(queue, {.id = "1"}); });
+    expect_refused([&] { admin_.run_now(queue, {.id = "1"}); });
+    expect_refused([&] { admin_.dead(queue, {}, [](const DeadView&) { return true; }); });
+    expect_refused([&] { admin_.retry_dead(queue, {}); });
+    expect_refused([&] { admin_.delete_dead(queue, {}); });
+    expect_refused([&] { admin_.pause(queue); });
+    expect_refused([&] { admin_.resume(queue); });
+    expect_refused([&] { admin_.remove(queue); });
+    expect_refused([&] { admin_.reshard(queue, 3); });
+  }
+  EXPECT_EQ(admin_.queues().size(), 1U);
+  EXPECT_EQ(jobs().size(), 1U);
+}
+
+TEST_P(Hostile, names_that_nothing_has_change_nothing) {
+  client_.push("orders", {.id = "there"});
+  auto names = kNames;
+  names.insert(names.end(), kLongNames.begin(), kLongNames.end());
+  for (const auto& name : names) {
+    for (const auto& job :
+         {JobName{.id = name}, JobName{.id = "there", .kind = name}, JobName{.id = "there", .key = name}}) {
+      EXPECT_FALSE(admin_.cancel("orders", job));
+      EXPECT_FALSE(admin_.run_now("orders", job));
+    }
+    EXPECT_THAT(admin_.jobs("orders", {.id = name}), IsEmpty());
+    EXPECT_THAT(admin_.jobs("orders", {.kind = name}), IsEmpty());
+    EXPECT_THAT(admin_.jobs("orders", {.key = name}), IsEmpty());
+    EXPECT_EQ(admin_.retry_dead("orders", {{name}}), 0U);
+    EXPECT_EQ(admin_.delete_dead("orders", {{name}}), 0U);
+    admin_.dead("orders", {name}, [](const DeadView&) { return ADD_FAILURE(), true; });
+    EXPECT_FALSE(admin_.quiet_node(name));
+    EXPECT_FALSE(admin_.stop_node(name));
+  }
+  expect_refused([&] { admin_.cancel("orders", {}); });
+  expect_refused([&] { admin_.run_now("orders", {.key = "there"}); });
+  EXPECT_FALSE(admin_.quiet_node(""));
+  EXPECT_THAT(admin_.jobs("orders", {.limit = 0}), IsEmpty());
+  EXPECT_EQ(admin_.jobs("orders", {.limit = std::numeric_limits<std::size_t>::max()}).size(), 1U);
+  EXPECT_THAT(admin_.jobs("orders", {.states = {static_cast<JobStatus>(200)}}), IsEmpty());
+  for (const std::uint32_t shards : {0U, 65'537U, std::numeric_limits<std::uint32_t>::max()})
+    expect_refused([&] { admin_.reshard("orders", shards); });
+  EXPECT_EQ(jobs().size(), 1U);
+}
+
+TEST_P(Hostile, jobs_that_differ_in_hostile_names_are_told_apart_in_one_line) {
+  for (const auto& name : kNames)
+    client_.push("orders", {.id = "same", .key = name, .kind = "k" + name.substr(1)});
+  expect_refused([&] { admin_.cancel("orders", {.id = "same"}); });
+  EXPECT_EQ(admin_.jobs("orders", {.id = "same"}).size(), kNames.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, Hostile, ::testing::Bool(),
+                         [](const auto& param) { return param.param ? "sqlite" : "memory"; });
+
+TEST(HostileRun, a_worker_and_the_dead_have_what_was_pushed) {
+  auto options = QueueOptions{.name = "orders", .shards = 1, .max_retries = 0};
+  testing::Bench bench(config_of({options}));
+  std::map<std::string, NewJob> pushed;
+  std::vector<NewJob> ran;
+  bench.add(
+      "orders", make_worker([&](Batch& batch) {
+        const auto& job = batch.jobs()[0];
+        ran.push_back({.id = job.id, .payload = job.payloads[0].bytes, .key = job.key, .kind = batch.kind()});
+        batch.fail(0, job.id);  // an error of any bytes
+      }));
+  for (auto job : kept_jobs()) {
+    job.kind.clear();
+    pushed.emplace(job.id, job);
+    bench.push("orders", job);
+  }
+  bench.drain();
+  EXPECT_EQ(ran.size() + bench.jobs("orders").size(), pushed.size());
+  EXPECT_EQ(bench.jobs("orders").size(), 2U);  // those of the last time
+  EXPECT_EQ(bench.dead("orders").size(), ran.size());
+  for (const auto& dead : bench.dead("orders")) {
+    EXPECT_EQ(dead.payload.bytes, pushed.at(dead.id).payload);
+    EXPECT_EQ(dead.error, dead.id);
+  }
+  for (const auto& job : ran) EXPECT_EQ(job.payload, pushed.at(job.id).payload);
+}
+
+}  // namespace
+}  // namespace ordo::api
