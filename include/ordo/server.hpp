@@ -84,8 +84,10 @@ class Server {
   /// their stop: they go on, with their leases, until they return.
   void stop(Stop mode = Stop::graceful);
 
-  /// As a graceful stop() with `patience` instead of shutdown_timeout. Returns how many batches go on still.
-  std::size_t stop_for(Duration patience);
+  /// As a graceful stop() that takes at most `time`, and a moment, whatever runs do: those that go on are
+  /// asked to stop when half of it, or all but 3 s, is over. A store that does not answer, and handlers of
+  /// events, are waited for some seconds more. Returns how many batches go on still.
+  std::size_t stop_for(Duration time);
 
   /// Whether it was started, and has neither been stopped nor failed.
   bool running() const;

@@ -27,7 +27,6 @@ double seconds_of(Duration duration) { return std::chrono::duration<double>(dura
 
 thread_local const Node* thread_of = nullptr;  // the node whose thread this is, those of runs aside
 
-constexpr Duration kStopGrace = std::chrono::seconds{3};     // for runs that were asked to stop
 constexpr Duration kReleaseGrace = std::chrono::seconds{5};  // for the last commits
 constexpr std::size_t kShownError = 200;                     // of what a job died of, in the log
 constexpr Duration kPokeInterval = std::chrono::milliseconds{100};
@@ -477,7 +476,7 @@ void Node::ask_runs_to_stop() {
   });
 }
 
-std::size_t Node::stop(Duration patience) {
+std::size_t Node::stop(Duration patience, Duration grace) {
   if (failed_ && is_own_thread()) return runs_;  // it is at it already, once this thread returns
   stopping_ = true;
   let_go();
@@ -488,7 +487,7 @@ std::size_t Node::stop(Duration patience) {
   wait_until(patience, [&] { return idle() || hurry_ || failed_; });
   if (!ended()) {
     ask_runs_to_stop();
-    wait_until(kStopGrace, ended);
+    wait_until(grace, ended);
   }
   if (!ended()) return std::max<std::size_t>(runs_, 1);
   wait_until(kReleaseGrace, idle);

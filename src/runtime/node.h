@@ -44,6 +44,8 @@ struct NodePlan {
 /// Threads: engine, follower, leases (heartbeats have their own), fetcher, notifier, and those of the pools.
 class Node {
  public:
+  static constexpr Duration kStopGrace = std::chrono::seconds{3};  ///< for runs that were asked to stop
+
   /// Registers the node. Throws what the store throws; nothing runs then. The store and the workers must
   /// outlive it.
   Node(NodePlan plan, store::Store& store, Clock& clock);
@@ -55,10 +57,10 @@ class Node {
   /// Takes no more jobs.
   void quiet();
 
-  /// Lets runs finish for `patience`, asks the rest to stop, gives the shards back, leaves and ends the
-  /// threads: nothing of the user's is called any more. Returns how many batches did not end: their shards
-  /// stay owned, and the threads go on, until they do and the node is destroyed.
-  std::size_t stop(Duration patience);
+  /// Lets runs finish for `patience`, asks the rest to stop and waits `grace` for that, gives the shards
+  /// back, leaves and ends the threads: nothing of the user's is called any more. Returns how many batches
+  /// did not end: their shards stay owned, and the threads go on, until they do and the node is destroyed.
+  std::size_t stop(Duration patience, Duration grace = kStopGrace);
   /// Cuts the patience of a stop() on another thread short.
   void hurry();
 

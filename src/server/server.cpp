@@ -23,6 +23,7 @@ namespace ordo {
 namespace {
 
 constexpr Duration kDrainLook = std::chrono::milliseconds{50};
+constexpr Duration kLeastGrace = std::chrono::milliseconds{100};
 
 /// Runs a batch through the middlewares. One that does not call on, or does it twice, fails the run.
 void run_through(const std::vector<ServerMiddleware>& middlewares, Worker& worker, Batch& batch) {
@@ -112,7 +113,7 @@ class Server::Impl {
   }
 
   /// Returns how many batches go on still.
-  std::size_t stop(Duration patience) {
+  std::size_t stop(Duration patience, Duration grace = runtime::Node::kStopGrace) {
     refuse_in_callback("Server::stop()");
     refuse_in_run("Server::stop()");
     {
@@ -134,13 +135,19 @@ class Server::Impl {
       acting_ = std::this_thread::get_id();
     }
     changed_.notify_all();
-    const auto stuck = node_->stop(patience);
+    const auto stuck = node_->stop(patience, grace);
     call_hook("on_stop", hooks_.on_stop);
     const std::lock_guard lock(mutex_);
     stuck_ = stuck;
     phase_ = Phase::stopped;
     changed_.notify_all();
     return stuck_;
+  }
+
+  /// The last part of `time` is for the runs that must be asked to stop.
+  std::size_t stop_for(Duration time) {
+    const auto grace = std::clamp<Duration>(time / 2, kLeastGrace, runtime::Node::kStopGrace);
+    return stop(std::max(time - grace, Duration{0}), grace);
   }
 
   void stop(Stop mode) { stop(mode == Stop::now ? Duration{0} : config_.node.shutdown_timeout); }
@@ -340,7 +347,7 @@ void Server::on_lease_renewed(std::function<void(Duration)> listener) {
 }
 void Server::start() { impl().start(); }
 void Server::stop(Stop mode) { impl().stop(mode); }
-std::size_t Server::stop_for(Duration patience) { return impl().stop(std::max(patience, Duration{0})); }
+std::size_t Server::stop_for(Duration time) { return impl().stop_for(std::max(time, Duration{0})); }
 bool Server::running() const { return impl_->running(); }
 void Server::quiet() { impl().quiet(); }
 bool Server::drain() { return impl().drain(); }
