@@ -21,6 +21,13 @@ namespace {
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kPayloadsAtOnce = 16;  // of 1 MiB, unless allowed more
 
+/// So many are looked out for a limit: some may have ended before they are shown.
+std::size_t with_spare(std::size_t limit) {
+  constexpr std::size_t kSpare = 16;
+  if (limit == 0) return 0;
+  return limit < (kNoLimit - kSpare) / 2 ? 2 * limit + kSpare : kNoLimit;
+}
+
 JobStatus status_of(const domain::Job& job, Time now) {
   if (job.place == domain::Place::running) return JobStatus::running;
   if (job.run_at <= now) return JobStatus::due;
@@ -109,12 +116,13 @@ std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition&
   const StartOrder order(handle_->options(queue.name), now);
   std::vector<Listed> best;  // a heap: on top is the one that starts last
   const auto before = [](const Listed& a, const Listed& b) { return a.place < b.place; };
+  const auto most = with_spare(filter.limit);
   const auto see = [&](store::ShardId shard, const domain::Job& job, const std::string& kind) {
     const auto state = status_of(job, now);
     if (!filter.states.empty() && std::ranges::find(filter.states, state) == filter.states.end()) return;
     if (!fits(filter.id, job.id()) || !fits(filter.kind, kind) || !fits(filter.key, job.key())) return;
     auto place = order.place_of(job, shard.index);
-    if (best.size() >= filter.limit) {
+    if (best.size() >= most) {
       if (best.empty() || best.front().place <= place) return;
       std::ranges::pop_heap(best, before);
       best.pop_back();
@@ -214,8 +222,9 @@ void Admin::Impl::jobs(std::string_view name, const JobFilter& filter,
   if (!queue) return;
   if (names_live(filter)) {
     auto found = list(*queue, filter);
-    for (std::size_t first = 0, end = 0; first < found.size() && goes_on; first = end) {
-      for (std::size_t payloads = 0; end < found.size() && payloads < kPayloadsAtOnce; ++end) {
+    for (std::size_t first = 0, end = 0; first < found.size() && goes_on && left.limit > 0; first = end) {
+      const auto last = first + std::min(found.size() - first, left.limit);
+      for (std::size_t payloads = 0; end < last && payloads < kPayloadsAtOnce; ++end) {
         payloads += found[end].entries.size();
       }
       const auto page = std::span(found).subspan(first, end - first);

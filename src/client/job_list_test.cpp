@@ -43,6 +43,15 @@ class Listing : public testing::Test {
     store::append_and_wait(*store_, {{shard, domain::encode(entry)}});
     return ++seqs_[shard.index];
   }
+  void end_before_fetch(store::ShardId shard, store::Seq seq) {
+    store_->join("n1", "");
+    const store::Claim claim{.shard = shard};
+    const auto grant = store_->acquire("n1", 1, std::span(&claim, 1)).at(0);
+    store_->before_fetch = [=, this] {
+      store::commit_and_wait(
+          *store_, {{.shard = shard, .lease = grant.lease, .batch = grant.batch + 1, .erase = {seq}}});
+    };
+  }
   std::vector<std::string> ids(const JobFilter& filter) {
     std::vector<std::string> ids;
     for (const auto& job : admin_.jobs("orders", filter)) ids.push_back(job.id);
@@ -114,14 +123,25 @@ TEST_F(Listing, leaves_out_what_ended_meanwhile) {
   const auto seq = push("gone", "");
   push("stays", "");
   const store::ShardId shard{queue_.number, domain::shard_of("gone", queue_.shards)};
-  store_->join("n1", "");
-  const store::Claim claim{.shard = shard};
-  const auto grant = store_->acquire("n1", 1, std::span(&claim, 1)).at(0);
-  store_->before_fetch = [&] {
-    store::commit_and_wait(
-        *store_, {{.shard = shard, .lease = grant.lease, .batch = grant.batch + 1, .erase = {seq}}});
-  };
+  end_before_fetch(shard, seq);
   EXPECT_THAT(ids({}), ElementsAre("stays"));
+}
+
+TEST_F(Listing, shows_as_many_as_asked_for_though_some_end_meanwhile) {
+  const auto seq = push("ends", "x", {.key = "a"});
+  for (const auto* id : {"1", "2", "3"}) push(id, "x", {.key = "a"});
+  end_before_fetch({queue_.number, domain::shard_of("a", queue_.shards)}, seq);
+  EXPECT_THAT(ids({.limit = 2}), ElementsAre("1", "2"));
+}
+
+TEST_F(Listing, keeps_no_bytes_of_what_it_cannot_read) {
+  const store::ShardId shard{queue_.number, 0};
+  store::append_and_wait(*store_, {{shard, "\x7f" + std::string(1000, 'x')}});
+  admin_.each_rebuilt(queue_, {.shards = {shard}}, [&](const Admin::Impl::Rebuilt& rebuilt) {
+    const auto dead = rebuilt.machine.collect().dead;
+    ASSERT_THAT(dead, SizeIs(1));
+    EXPECT_THAT(dead[0].payload, IsEmpty());
+  });
 }
 
 TEST_F(Listing, has_no_more_shards_in_memory_than_it_was_told) {

@@ -76,7 +76,7 @@ void Growing::read(const store::LogRow& row, std::string_view bytes, const Wante
   if (entry.needs() != 0 || behind_newer != 0) {
     ++behind_newer;
   } else if (!entry) {
-    machine->apply_unreadable(row.seq, bytes, entry.why());
+    machine->apply_unreadable(row.seq, {}, entry.why());  // counted; nobody is shown its bytes here
   } else {
     const bool may_be_left_out = wanted && domain::is_payload(entry->type) && !of_runs.contains(row.seq);
     if (may_be_left_out && !wanted(*entry)) return;
