@@ -52,6 +52,20 @@ TEST(ShardMerge, APayloadThatTheStoreHasNoMoreDiesAndTheRestGoesOn) {
   EXPECT_EQ(shard.states_size(), 0U);
 }
 
+TEST(ShardMerge, WhatIsLeftOfAJobThatLostItsFirstPayloadKeepsItsTime) {
+  Harness shard(bare(), Time{hours{24 * 20000}}, 0);
+  const auto came = shard.now();
+  shard.push({.id = "1", .payload = "a"});
+  shard.advance(seconds{10});
+  shard.push({.id = "1", .payload = "b"});
+  shard.lose(1);
+  EXPECT_FALSE(shard.take());
+  shard.commit();
+  EXPECT_EQ(shard.job("1").run_at, came);
+  shard.crash();
+  EXPECT_EQ(shard.job("1").run_at, came);
+}
+
 TEST(ShardOrder, TheOldestIsNotTheFirstWherePrioritiesDiffer) {
   for (const auto order : {DueOrder::priority, DueOrder::time}) {
     auto options = bare();

@@ -60,8 +60,8 @@ void Shard::start(Job& job, Active& active) {
   activate(job);
   active.jobs.push_back(&job);
   job.was_held = job.held;
-  // Another may sort before this one after a crash: a job that waits for its time, or, as times are read anew,
-  // one that came.
+  // Another may sort before this one after a crash: a job that waits for its time, or, as times are read
+  // anew, one that came.
   if (job.in_line && (mixed_priorities_ || job.own_time) && !job.held) {
     job.held = true;
     dirty(job);
@@ -171,7 +171,10 @@ void Shard::lose_missing(RunNo no, Time now) {
       leave_run(*job);
       continue;
     }
-    job->payloads.drop_absent();
+    if (!gone.empty()) {
+      job->payloads.drop_absent();
+      set_time(*job, job->run_at);  // the entry that says when it came may be gone
+    }
     go_back(*job, now, job->was_held);
   }
   run_died();
