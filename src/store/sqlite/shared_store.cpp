@@ -24,7 +24,8 @@ struct Book {
   std::shared_ptr<Place> place_of(const std::string& path, Clock& clock) {
     const std::lock_guard lock(mutex);
     std::erase_if(places, [](const auto& entry) {
-      return entry.second.use_count() == 1 && entry.second->store.expired();
+      const std::unique_lock idle(entry.second->opening, std::try_to_lock);
+      return idle && entry.second.use_count() == 1 && entry.second->store.expired();
     });
     auto& place = places[{path, &clock}];
     if (!place) place = std::make_shared<Place>();
