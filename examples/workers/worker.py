@@ -15,14 +15,19 @@ def perform(job):
     return {"ok": True}
 
 
+def name_of(job):
+    """How `results` names it: an id that is no text comes as {"$base64": …}, and is named by just this JSON."""
+    return job["id"] if isinstance(job["id"], str) else json.dumps(job["id"], separators=(",", ":"))
+
+
 def main():
     for line in sys.stdin:
         results = {}
         for job in json.loads(line)["jobs"]:
             try:
-                results[job["id"]] = perform(job)
+                results[name_of(job)] = perform(job)
             except Exception as error:
-                results[job["id"]] = {"error": f"{type(error).__name__}: {error}"}
+                results[name_of(job)] = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps({"results": results}), flush=True)
 
 

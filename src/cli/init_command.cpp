@@ -53,14 +53,19 @@ def perform(job):
         print("order", job["id"], payload)  # lines that do not start with { go to the log
 
 
+def name_of(job):
+    """How the answer names it: an id that is no text comes as {"$base64": ...}."""
+    return job["id"] if isinstance(job["id"], str) else json.dumps(job["id"], separators=(",", ":"))
+
+
 for line in sys.stdin:
     results = {}
     for job in json.loads(line)["jobs"]:
         try:
             perform(job)
-            results[job["id"]] = {"ok": True}
+            results[name_of(job)] = {"ok": True}
         except Exception as error:
-            results[job["id"]] = {"error": f"{type(error).__name__}: {error}"}
+            results[name_of(job)] = {"error": f"{type(error).__name__}: {error}"}
     print(json.dumps({"results": results}), flush=True)
 )";
 
@@ -77,11 +82,13 @@ async function perform(job) {
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const results = {};
     for (const job of JSON.parse(line).jobs) {
+      // An id that is no text comes as {"$base64":"..."}, and is named by just this JSON.
+      const name = typeof job.id === "string" ? job.id : JSON.stringify(job.id);
       try {
         await perform(job);
-        results[job.id] = { ok: true };
+        results[name] = { ok: true };
       } catch (error) {
-        results[job.id] = { error: String(error) };
+        results[name] = { error: String(error) };
       }
     }
     console.log(JSON.stringify({ results }));

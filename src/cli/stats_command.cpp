@@ -69,9 +69,11 @@ std::string failures_of(const Stats& stats) {
               '\n';
     }
     for (const auto& [queue, kind] : node.cannot_start) {
-      text += printable(fmt::format("node {} cannot start the program of kind '{}' in queue '{}'", node.id,
-                                    kind, queue)) +
-              '\n';
+      text +=
+          printable(fmt::format(
+              "node {} cannot start the program of kind '{}' in queue '{}', or it ends badly time after time",
+              node.id, kind, queue)) +
+          '\n';
     }
   }
   return text;

@@ -15,7 +15,6 @@ constexpr std::uint64_t kMostJobs = 100'000;  // of a queue that is looked throu
 
 }  // namespace
 
-// Without any node there is nothing to say: whoever asks knows.
 void Admin::Impl::examine_kinds(std::vector<Finding>& findings) {
   std::set<std::pair<std::string, std::string>> coded;
   for (const auto& node : handle_->store().nodes()) {
@@ -25,20 +24,36 @@ void Admin::Impl::examine_kinds(std::vector<Finding>& findings) {
     for (const auto& [queue, kind] : facts.unable) {
       findings.push_back(
           {Finding::Level::bad,
-           fmt::format("node {} cannot start the program of kind '{}' in queue '{}' just now", node.id, kind,
-                       queue),
-           "its log says why; no attempt is counted, and nodes that can run it are lent the jobs"});
+           fmt::format(
+               "node {} cannot start the program of kind '{}' in queue '{}' just now, or it ends badly "
+               "time after time",
+               node.id, kind, queue),
+           "its log says which; a job that waits for it counts no attempt, one whose run has begun does, and "
+           "nodes that can run it are lent the jobs"});
     }
   }
-  if (coded.empty()) return;
+  const auto is_served = [&](const std::string& queue) {
+    const auto first = coded.lower_bound({queue, ""});
+    return first != coded.end() && first->first == queue;
+  };
   const auto now = handle_->store().now();
   for (const auto& [queue, counts] : stats().by_queue) {
     const auto definition = handle_->existing_queue(queue);
-    if (!definition || counts.due + counts.retrying == 0 || counts.length > kMostJobs) continue;
+    const auto waiting = counts.due + counts.retrying;
+    if (!definition || waiting == 0) continue;
+    if (!is_served(queue)) {
+      findings.push_back(
+          {Finding::Level::warning,
+           fmt::format("{} {} in queue '{}' {}: no living node serves it", waiting,
+                       waiting == 1 ? "job" : "jobs", queue, waiting == 1 ? "waits" : "wait"),
+           "start a node that has a worker for it: `ordo work` with its command or library in the config"});
+      continue;
+    }
+    if (counts.length > kMostJobs) continue;
     std::map<std::string, std::uint64_t> without;
-    const auto see = [&](const domain::Job& job, const std::string& kind) {
+    const auto see = [&, &name = queue](const domain::Job& job, const std::string& kind) {
       const bool waits = job.place != domain::Place::running && (job.run_at <= now || job.retry_count() >= 0);
-      if (waits && !coded.contains({queue, kind})) ++without[kind];
+      if (waits && !coded.contains({name, kind})) ++without[kind];
     };
     Rebuild all{.owned = owned_now()};
     for (std::uint32_t i = 0; i < definition->shards; ++i) all.shards.push_back({definition->number, i});

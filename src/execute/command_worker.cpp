@@ -122,7 +122,7 @@ void CommandWorker::check_pause() {
   if (now < next_start_) {
     throw Error(ErrorKind::unavailable, "the last " + std::to_string(bad_ends_) + " processes of \"" +
                                             options_.command[0] + "\" ended badly, the last one " +
-                                            last_bad_end_);
+                                            last_bad_end_ + "; it is started after pauses only");
   }
   const Duration pause = kFirstPause * (1U << std::min(bad_ends_ - kFreeBadEnds, 10U));
   next_start_ = now + std::min(pause, kLongestPause);

@@ -43,6 +43,8 @@ TEST(ExampleWorkers, in_python) {
   EXPECT_THAT(texts(worker, {job_of("1", R"({"total":7})"), job_of("2", ""),
                              job_of("3", R"({"total":7,"hold":true})"), job_of("4", R"([1])")}),
               ElementsAre("done:", "discarded:not an order", "snoozed:", "discarded:not an order"));
+  EXPECT_THAT(texts(worker, {job_of("no text \xff", R"({"total":7})"), job_of("\xfe", "")}),
+              ElementsAre("done:", "discarded:not an order"));
 }
 
 TEST(ExampleWorkers, in_shell) {

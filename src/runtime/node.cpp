@@ -420,8 +420,8 @@ void Node::publish(std::vector<Event> events) {
   if (plan_.subscribers.empty()) return;
   notifier_.post(Notifier::Of::events, [this, events = std::move(events)] {
     for (const auto& event : events) {
-      for (const auto& [filter, handler] : plan_.subscribers) {
-        if (filter.admits(event)) call_user([&] { handler(event); });
+      for (const auto& subscriber : plan_.subscribers) {
+        if (subscriber.first.admits(event)) call_user([&] { subscriber.second(event); });
       }
     }
   });

@@ -78,7 +78,6 @@ class File(Project):
         self.assertEqual(self.stats()["length"], 2)
 
     def test_doctor(self):
-        self.push("1")
         findings = self.json("doctor")
         self.assertEqual({finding["level"] for finding in findings}, {"good"})
         self.assertTrue(any("the file is sound" in finding["what"] for finding in findings), findings)
