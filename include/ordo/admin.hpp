@@ -45,7 +45,7 @@ struct FailingNode {
 struct Stats {
   QueueStats total{};  ///< its lag is the maximum; `paused` has no meaning
   std::vector<std::pair<std::string, QueueStats>>
-      by_queue;                             ///< every queue of config or store, config order first
+      by_queue;                              ///< every queue of config or store, config order first
   std::vector<FailingNode> failing_nodes{};  ///< none: all is well
 };
 
@@ -98,6 +98,8 @@ struct DeadView {
   std::uint32_t crashes = 0;
   FailureKind error_kind = FailureKind::handler;
   std::string error{};
+  std::optional<std::int32_t> priority{};  ///< as the push said
+  std::optional<Duration> timeout{};
 };
 
 /// Where a reshard stands.

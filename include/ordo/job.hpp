@@ -70,7 +70,10 @@ struct JobView {
   Time run_at{};                    ///< dead: when it died
   std::int32_t retry_count = -1;
   std::uint32_t crashes = 0;
-  std::string error{};  ///< of the last failed run; empty: none
+  std::string error{};                            ///< of the last failed run; empty: none
+  FailureKind error_kind = FailureKind::handler;  ///< of that run, if there is one
+  std::optional<std::int32_t> priority{};         ///< as the push said
+  std::optional<Duration> timeout{};
 };
 
 }  // namespace ordo

@@ -165,8 +165,14 @@ std::optional<Time> time_of_seconds(double seconds) {
 
 Time time_of_unix_seconds(double seconds) {
   const auto time = time_of_seconds(seconds);
-  if (!time) fail(fmt::format("{} is no time: Unix seconds of the years 0 to 9999 are", seconds));
-  return *time;
+  if (time) return *time;
+  const char* hint = "";
+  if (time_of_seconds(seconds / 1e3)) {
+    hint = "; divide milliseconds by 1000";
+  } else if (time_of_seconds(seconds / 1e6)) {
+    hint = "; divide microseconds by 1000000";
+  }
+  fail(fmt::format("{} is no time: Unix seconds of the years 0 to 9999 are{}", seconds, hint));
 }
 
 std::optional<Duration> timeout_of_seconds(double seconds) {

@@ -1,6 +1,7 @@
 // ordo copy: everything of one store into another.
 
 #include <algorithm>
+#include <atomic>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/table.h"
@@ -70,7 +72,15 @@ void print_table(const CopyResult& result) {
 
 CopyResult copy(const Context& context, const CopyValues& values) {
   Progress progress;
+  std::atomic<std::uint64_t> copied = 0;
+  const Interrupt interrupt([&] {
+    end_interrupted(
+        fmt::format("copy: interrupted; {} entries are in TO, whose queues stay paused: run the same command "
+                    "again, and it goes on there",
+                    copied.load()));
+  });
   const auto show = [&](const CopyProgress& now) {
+    if (now.step == CopyProgress::Step::copying) copied = now.done;
     const bool is_checking = now.step == CopyProgress::Step::checking;
     progress.show(now.done, now.all, now.done, is_checking ? "entries checked" : "entries");
   };

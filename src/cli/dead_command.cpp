@@ -33,22 +33,14 @@ constexpr const char* kDeadExamples =
     "  ordo dead orders retry 42 43      # or --all\n"
     "  ordo dead orders export > dead.ndjson && ordo push orders --ndjson dead.ndjson\n";
 
-/// The dead payloads of one job.
-struct DeadJob {
-  JobView job;
-  FailureKind error_kind = FailureKind::handler;
-};
-
 /// What a job shows beside its payloads is that of its last death.
-void each_job(Admin& admin, const DeadValues& values, const std::function<void(const DeadJob&)>& visit) {
-  std::optional<DeadJob> last;
+void each_job(Admin& admin, const DeadValues& values, const std::function<void(const JobView&)>& visit) {
+  std::optional<JobView> last;
   admin.dead(values.queue, values.ids, [&](const DeadView& dead) {
-    const bool is_more =
-        last && last->job.id == dead.id && last->job.kind == dead.kind && last->job.key == dead.key;
+    const bool is_more = last && last->id == dead.id && last->kind == dead.kind && last->key == dead.key;
     if (last && !is_more) visit(*last);
     if (!is_more) last.emplace();
-    last->error_kind = dead.error_kind;
-    JobView& job = last->job;
+    JobView& job = *last;
     job.queue = values.queue;
     job.kind = dead.kind;
     job.key = dead.key;
@@ -59,6 +51,9 @@ void each_job(Admin& admin, const DeadValues& values, const std::function<void(c
     job.retry_count = dead.retry_count;
     job.crashes = dead.crashes;
     job.error = dead.error;
+    job.error_kind = dead.error_kind;
+    job.priority = dead.priority;
+    job.timeout = dead.timeout;
     return true;
   });
   if (last) visit(*last);
@@ -75,12 +70,6 @@ std::vector<std::string> not_there(Admin& admin, const DeadValues& values) {
   return {missing.begin(), missing.end()};
 }
 
-std::string dead_json(const DeadJob& dead) {
-  std::string text = job_json(dead.job);
-  text.pop_back();
-  return text + fmt::format(",\"error_kind\":\"{}\"}}", to_string(dead.error_kind));
-}
-
 void print_jobs(Admin& admin, const DeadValues& values) {
   JsonArrayPrinter array;
   Table table({{"ID"},
@@ -91,16 +80,15 @@ void print_jobs(Admin& admin, const DeadValues& values) {
                {"RETRY", Side::right},
                {"WHY"},
                {"ERROR"}});
-  each_job(admin, values, [&](const DeadJob& dead) {
-    if (values.json) return array.add(dead_json(dead));
-    const auto& [job, error_kind] = dead;
+  each_job(admin, values, [&](const JobView& job) {
+    if (values.json) return array.add(whole_job_json(job));
     table.add({{job.id},
                {job.key},
                {job.kind},
                {format_time(job.run_at)},
                {fmt::to_string(job.payloads.size())},
                {fmt::to_string(job.retry_count)},
-               {std::string(to_string(error_kind)), Tone::bad},
+               {std::string(to_string(job.error_kind)), Tone::bad},
                {job.error}});
   });
   if (values.json) {
@@ -120,7 +108,10 @@ void print_export_line(const DeadView& dead) {
   append_name(line, dead.kind);
   line += ",\"payload\":";
   append_payload(line, dead.payload.bytes);
-  line += ",\"score\":" + json_number(dead.payload.score) + "}\n";
+  line += ",\"score\":" + json_number(dead.payload.score);
+  if (dead.priority) line += fmt::format(",\"priority\":{}", *dead.priority);
+  if (dead.timeout) line += fmt::format(",\"timeout\":\"{}\"", format_duration(*dead.timeout));
+  line += "}\n";
   print_json(line);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ struct JobsValues {
   std::string id;
   std::string kind;
   std::string key;
-  std::uint32_t limit = static_cast<std::uint32_t>(JobFilter().limit);
+  std::optional<std::uint32_t> limit;
   bool json = false;
 };
 
@@ -118,6 +119,9 @@ std::string job_sheet(const JobView& job) {
   line("retry count", fmt::to_string(job.retry_count));
   line("crashes", fmt::to_string(job.crashes));
   if (!job.error.empty()) line("error", printable(job.error, kWidest));
+  if (job.state == JobStatus::dead || !job.error.empty()) line("error kind", to_string(job.error_kind));
+  if (job.priority) line("priority", fmt::to_string(*job.priority));
+  if (job.timeout) line("timeout", format_duration(*job.timeout));
   for (const Payload& payload : job.payloads) {
     line("payload", fmt::format("{}  (score {})", printable(payload_to_json(payload.bytes), kWidest),
                                 json_number(payload.score)));
@@ -126,15 +130,16 @@ std::string job_sheet(const JobView& job) {
 }
 
 int run_jobs(Context& context, const JobsValues& values) {
-  const JobFilter filter{.states = statuses_of(values.state),
-                         .id = values.id,
-                         .kind = values.kind,
-                         .key = values.key,
-                         .limit = values.limit};
+  JobFilter filter{
+      .states = statuses_of(values.state), .id = values.id, .kind = values.kind, .key = values.key};
+  const std::size_t most = values.limit.value_or(filter.limit);
+  filter.limit = most + 1;  // is there one more?
+  std::size_t found = 0;
   Admin admin = context.open_admin();
   Table table = jobs_table();
   JsonArrayPrinter array;
   admin.jobs(values.queue, filter, [&](const JobView& job) {
+    if (++found > most) return false;
     if (values.json) {
       array.add(job_json(job));
     } else {
@@ -147,6 +152,9 @@ int run_jobs(Context& context, const JobsValues& values) {
   } else {
     print(table.text(colours_of_stdout()));
   }
+  if (found > most && !values.limit) {
+    print_error(fmt::format("jobs: these are the first {}, and there are more: --limit shows them", most));
+  }
   return 0;
 }
 
@@ -158,7 +166,7 @@ int show_job(Context& context, const JobValues& values) {
   std::size_t found = 0;
   admin.jobs(values.queue, filter, [&](const JobView& job) {
     if (values.json) {
-      array.add(job_json(job));
+      array.add(whole_job_json(job));
     } else {
       print((found > 0 ? "\n" : "") + job_sheet(job));
     }

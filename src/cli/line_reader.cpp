@@ -18,7 +18,8 @@ constexpr std::size_t kLongestLine = 32U << 20;
 
 }  // namespace
 
-Input::Input(const std::string& path) : name_(path == "-" ? "the standard input" : path) {
+Input::Input(const std::string& path, int stop)
+    : name_(path == "-" ? "the standard input" : path), stop_(stop) {
   fd_ = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd_ < 0) {
     const std::string why = std::strerror(errno);
@@ -31,6 +32,10 @@ Input::Input(const std::string& path) : name_(path == "-" ? "the standard input"
 Input::~Input() { ::close(fd_); }
 
 bool Input::append_to(std::string& out) {
+  pollfd watched[] = {{fd_, POLLIN, 0}, {stop_, POLLIN, 0}};
+  while (::poll(watched, 2, -1) < 0 && errno == EINTR) {
+  }
+  if (watched[1].revents != 0) return false;
   const std::size_t used = out.size();
   out.resize(used + kReadBytes);
   ssize_t got = 0;

@@ -12,7 +12,8 @@ namespace ordo::cli {
 class Input {
  public:
   /// Throws Error{invalid_argument} when it cannot be opened.
-  explicit Input(const std::string& path);
+  /// It also ends when `stop` becomes readable.
+  explicit Input(const std::string& path, int stop = -1);
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
@@ -30,6 +31,7 @@ class Input {
  private:
   std::string name_;
   int fd_ = -1;
+  int stop_ = -1;
   std::uint64_t size_ = 0;
   std::uint64_t bytes_read_ = 0;
 };

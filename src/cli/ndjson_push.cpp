@@ -35,13 +35,18 @@ NdjsonPush::NdjsonPush(Client& client, std::string queue, std::function<void(std
 NdjsonResult NdjsonPush::run(LineReader& lines) {
   read(lines);
   settle();
+  if (is_interrupted_ && result_.line == 0) {
+    result_.interrupted = true;
+    result_.line = batch_lines_.empty() ? line_ : batch_lines_.front();
+  }
   return result_;
 }
 
 void NdjsonPush::read(LineReader& lines) {
   try {
     for (line_ = 1; const auto line = lines.next(); ++line_) {
-      if (!add(*line)) return;
+      is_interrupted_ = is_asked_to_stop_();  // then it may be a part of a line
+      if (is_interrupted_ || !add(*line)) return;
       if (!lines.would_wait()) continue;
       if (!batch_.empty()) submit();  // nothing waits for a producer that pauses
       if (!settle()) return;
@@ -52,7 +57,8 @@ void NdjsonPush::read(LineReader& lines) {
     stop(line_, error.what());
     return;
   }
-  if (!batch_.empty()) submit();
+  is_interrupted_ = is_asked_to_stop_();
+  if (!is_interrupted_ && !batch_.empty()) submit();
 }
 
 /// False: no more lines are wanted.

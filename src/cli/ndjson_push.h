@@ -19,6 +19,7 @@ namespace ordo::cli {
 struct NdjsonResult {
   std::uint64_t pushed = 0;  ///< jobs of the first lines, all durable
   std::uint64_t line = 0;    ///< that stopped it; 0: none
+  bool interrupted = false;  ///< before that line, which nothing is wrong with
   std::string error;
 };
 
@@ -31,6 +32,9 @@ struct NdjsonResult {
 class NdjsonPush {
  public:
   NdjsonPush(Client& client, std::string queue, std::function<void(std::uint64_t)> progress);
+
+  /// Asked before each line: true ends it, and nothing more is sent.
+  void stop_when(std::function<bool()> asked) { is_asked_to_stop_ = std::move(asked); }
 
   NdjsonResult run(LineReader& lines);
 
@@ -46,7 +50,9 @@ class NdjsonPush {
   Client& client_;
   std::string queue_;
   std::function<void(std::uint64_t)> progress_;
+  std::function<bool()> is_asked_to_stop_ = [] { return false; };
   NdjsonResult result_;
+  bool is_interrupted_ = false;
   std::future<std::exception_ptr> under_way_;
   std::uint64_t under_way_line_ = 0;  ///< its first
   std::size_t under_way_jobs_ = 0;

@@ -12,6 +12,7 @@
 #include "base/name.h"
 #include "base/time_text.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/job_text.h"
 #include "cli/line_reader.h"
 #include "cli/ndjson_push.h"
@@ -79,7 +80,8 @@ int push_one(Context& context, const PushValues& values) {
 }
 
 int push_file(Context& context, const PushValues& values) {
-  Input input(*values.ndjson);
+  const Interrupt interrupt([] {});
+  Input input(*values.ndjson, interrupt.fd());
   LineReader lines(input);
   Client client = context.open_client();
   NdjsonResult result;
@@ -88,7 +90,14 @@ int push_file(Context& context, const PushValues& values) {
     const auto show = [&](std::uint64_t pushed) {
       progress.show(input.bytes_read(), input.size(), pushed, "jobs");
     };
-    result = NdjsonPush(client, values.queue, show).run(lines);
+    NdjsonPush push(client, values.queue, show);
+    push.stop_when([&] { return interrupt.has_come(); });
+    result = push.run(lines);
+  }
+  if (result.interrupted) {
+    end_interrupted(
+        fmt::format("push: interrupted; pushed {}, all that stands before line {}: go on from there",
+                    result.pushed, result.line));
   }
   if (result.line > 0) {
     print_error(fmt::format("pushed {}; line {}: {}", result.pushed, result.line, result.error));

@@ -1,9 +1,12 @@
 // ordo reshard: another number of shards for a queue.
 
+#include <atomic>
+
 #include <fmt/format.h>
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 
@@ -18,7 +21,15 @@ struct ReshardValues {
 
 ReshardResult reshard(Context& context, const ReshardValues& values) {
   Progress progress;
+  std::atomic<std::uint64_t> copied = 0;
+  const Interrupt interrupt([&] {
+    end_interrupted(fmt::format(
+        "reshard: interrupted after {0} entries; nothing is lost, and {1} goes on with its old "
+        "shards unless it was closed already: run `ordo reshard {1} {2}` again, which starts over",
+        copied.load(), values.queue, values.shards));
+  });
   const auto show = [&](const ReshardProgress& now) {
+    if (now.step == ReshardProgress::Step::copying) copied = now.done;
     const bool is_waiting = now.step == ReshardProgress::Step::waiting;
     progress.show(now.done, now.all, now.done, is_waiting ? "running jobs to wait for" : "entries");
   };

@@ -75,7 +75,9 @@ std::string_view state_word(JobStatus status) {
   return "unknown";
 }
 
-std::string job_json(const JobView& job) {
+namespace {
+
+ObjectText job_text(const JobView& job) {
   ObjectText object;
   object.text("queue", job.queue).name("kind", job.kind).name("key", job.key).name("id", job.id);
   object.text("state", state_word(job.state));
@@ -86,7 +88,20 @@ std::string job_json(const JobView& job) {
                append_json_number(out, payload.score);
              }));
   object.time("run_at", job.run_at).number("retry_count", job.retry_count).number("crashes", job.crashes);
-  return object.text_or_null("error", job.error).end();
+  return object.text_or_null("error", job.error);
+}
+
+}  // namespace
+
+std::string job_json(const JobView& job) { return job_text(job).end(); }
+
+std::string whole_job_json(const JobView& job) {
+  auto object = job_text(job);
+  if (job.state == JobStatus::dead || !job.error.empty())
+    object.text("error_kind", to_string(job.error_kind));
+  if (job.priority) object.number("priority", *job.priority);
+  if (job.timeout) object.text("timeout", format_duration(*job.timeout));
+  return object.end();
 }
 
 std::string queue_json(const QueueView& queue) {

@@ -14,6 +14,9 @@ namespace ordo::cli {
 std::string_view state_word(JobStatus status);
 
 std::string job_json(const JobView& job);
+/// With what else there is to say of one: why it failed or died, and the priority and timeout it was pushed
+/// with.
+std::string whole_job_json(const JobView& job);
 std::string queue_json(const QueueView& queue);
 std::string node_json(const NodeView& node);
 std::string stats_json(const Stats& stats);

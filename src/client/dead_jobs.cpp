@@ -55,6 +55,9 @@ void Admin::Impl::dead_jobs(std::string_view name, const JobFilter& filter,
     job->retry_count = row.retry_count;
     job->crashes = row.crashes;
     job->error = row.error;
+    job->error_kind = row.error_kind;
+    job->priority = row.priority;
+    job->timeout = row.timeout;
     return true;
   });
   if (job && goes_on) visit(*std::move(job));
@@ -92,8 +95,18 @@ void Admin::Impl::dead(std::string_view queue, const std::vector<std::string>& i
     std::unique_ptr<DeadView> view;
   };
   const auto view_of_row = [](const store::DeadRow& row, const domain::DeadPayload& dead) {
-    return DeadView{row.no, dead.kind,        dead.key,     dead.id,         {dead.payload, dead.score},
-                    row.at, dead.retry_count, dead.crashes, dead.error_kind, dead.error};
+    return DeadView{row.no,
+                    dead.kind,
+                    dead.key,
+                    dead.id,
+                    {dead.payload, dead.score},
+                    row.at,
+                    dead.retry_count,
+                    dead.crashes,
+                    dead.error_kind,
+                    dead.error,
+                    dead.options.priority,
+                    dead.options.timeout};
   };
   std::vector<std::vector<Row>> jobs;
   std::unordered_map<std::string, std::size_t> places;  // by the job's names

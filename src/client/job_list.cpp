@@ -143,6 +143,9 @@ std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition&
       view.retry_count = job.extra->retry_count;
       view.crashes = job.extra->crashes;
       view.error = job.extra->error;
+      view.error_kind = job.extra->error_kind;
+      view.priority = job.extra->options.priority;
+      view.timeout = job.extra->options.timeout;
     }
     std::ranges::push_heap(best, before);
   };

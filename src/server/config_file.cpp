@@ -26,12 +26,19 @@ constexpr std::string_view kNodePrefix = "ORDO_NODE_";
 constexpr std::size_t kMostBytes = 4 << 20;
 constexpr const char* kDefaultFile = "ordo.toml";
 
+/// As a shell gives it: whoever writes the other end has it open, and ends.
+bool is_open_already(std::string_view path) {
+  return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
 std::string read_file(const std::string& path) {
   const auto fail = [&](const std::string& why) {
     throw Error(ErrorKind::invalid_argument, "cannot read the config " + path + ": " + why);
   };
   std::error_code is_not;
   if (std::filesystem::is_directory(path, is_not)) fail("it is a folder; name a file");
+  if (std::filesystem::is_fifo(path, is_not) && !is_open_already(path))
+    fail("it is a pipe, which nobody may write; name a file, or use /dev/stdin or <(...) of the shell");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(std::string(std::strerror(errno)) + "; is the path right?");
@@ -53,7 +60,9 @@ std::optional<std::string> file_of(const ConfigSources& sources, const Environme
 }
 
 Origin origin_of_file(const std::string& path) {
-  return {.name = path, .is_file = true, .directory = std::filesystem::path(path).parent_path()};
+  const auto folder =
+      is_open_already(path) ? std::filesystem::path() : std::filesystem::path(path).parent_path();
+  return {.name = path, .is_file = true, .directory = folder};
 }
 
 void apply_text(Config& config, std::string_view text, const Origin& origin) {

@@ -210,6 +210,14 @@ TEST(Config, refuses_what_contradicts_itself) {
   EXPECT_NE(error_of("[queue.a.kind.b]\nshards = 1").find("belongs to the whole queue"), std::string::npos);
   EXPECT_NE(error_of("[queue.a]\nretry = { delay = '1s' }").find("needs a strategy"), std::string::npos);
   EXPECT_NE(error_of("[queue.a]\nretry = { strategy = 'list' }").find("needs delays"), std::string::npos);
+  EXPECT_NE(error_of("[queue.a]\nretry = 'none'").find("like retry = { strategy = \"none\" }"),
+            std::string::npos);
+  EXPECT_NE(error_of("[queue.a]\nretry = { strategy = 'none', factor = 2 }")
+                .find("2: factor has no effect with retry strategy \"none\", which takes nothing else"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of("[queue.a]\nretry = { strategy = 'fixed', factor = 2 }").find("takes delay, cap, jitter"),
+      std::string::npos);
   EXPECT_NE(error_of("[node]\nsplitter = 'node'\nnode_number = 2\nnode_count = 2").find("0 to 1"),
             std::string::npos);
   EXPECT_NE(error_of("[node]\nnode_count = 2").find("splitter"), std::string::npos);

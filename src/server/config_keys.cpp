@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <span>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/nearest.h"
 #include "base/shorten.h"
@@ -93,12 +95,37 @@ bool has_member(const Table& table, std::string_view name) {
   return std::ranges::find(table, name, &Member::name) != table.end();
 }
 
+void refuse_what_has_no_effect(RetryPolicy::Strategy strategy, const Table& table, const Origin& origin) {
+  using Strategy = RetryPolicy::Strategy;
+  struct Keys {
+    std::string_view name;
+    std::vector<std::string_view> taken;
+  };
+  static const std::map<Strategy, Keys> keys = {
+      {Strategy::standard, {"default", {}}},
+      {Strategy::none, {"none", {}}},
+      {Strategy::fixed, {"fixed", {"delay", "cap", "jitter"}}},
+      {Strategy::linear, {"linear", {"delay", "cap", "jitter"}}},
+      {Strategy::exponential, {"exponential", {"delay", "factor", "cap", "jitter"}}},
+      {Strategy::list, {"list", {"delays", "cap", "jitter"}}}};
+  const auto& [name, taken] = keys.at(strategy);
+  for (const Member& member : table) {
+    if (member.name == "strategy" || std::ranges::find(taken, member.name) != taken.end()) continue;
+    fail_at(origin, member.line,
+            fmt::format("{} has no effect with retry strategy \"{}\", which takes {}; leave it out, or use "
+                        "another strategy",
+                        member.name, name,
+                        taken.empty() ? "nothing else" : fmt::to_string(fmt::join(taken, ", "))));
+  }
+}
+
 void read_retry(RetryPolicy& retry, const Reading& value) {
-  const Table& table = value.table();
+  const Table& table = value.table("retry = { strategy = \"none\" }");
   if (value.origin().is_file && !has_member(table, "strategy")) {
     value.fail("retry needs a strategy, like retry = { strategy = \"fixed\", delay = \"10s\" }");
   }
   read_members(retry, table, retry_keys(), {}, "retry", value.origin());
+  if (value.origin().is_file) refuse_what_has_no_effect(retry.strategy, table, value.origin());
   if (retry.strategy == RetryPolicy::Strategy::list && retry.delays.empty()) {
     value.fail(R"(retry strategy "list" needs delays, like delays = ["10s", "1m", "1h"])");
   }

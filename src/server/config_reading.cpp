@@ -128,9 +128,11 @@ std::vector<Duration> Reading::durations() const {
   return durations;
 }
 
-const Table& Reading::table() const {
+const Table& Reading::table(std::string_view example) const {
   const auto* table = std::get_if<Table>(&value_.data);
-  if (table == nullptr) fail(fmt::format("{} is a table of settings, not a value", name_));
+  if (table == nullptr)
+    fail(fmt::format("{} is a table of settings, not a value{}{}", name_, example.empty() ? "" : ", like ",
+                     example));
   return *table;
 }
 

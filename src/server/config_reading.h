@@ -29,7 +29,8 @@ class Reading {
   /// Texts without an empty first one.
   std::vector<std::string> command() const;
   std::vector<Duration> durations() const;
-  const Table& table() const;
+  /// `example`: how one is written, for who wrote a value.
+  const Table& table(std::string_view example = {}) const;
 
   /// One of some words. A `later` word is known and not supported yet.
   template <class T>

@@ -82,6 +82,44 @@ class Push(Project):
             self.until("the first two are pushed", lambda: self.stats()["length"] == 2)
             self.assertEqual(push.communicate(b'"3"}\n')[0], b"pushed 3\n")
 
+    def test_an_interrupted_push_says_where_to_go_on(self):
+        with subprocess.Popen([ORDO, "push", "orders", "--ndjson", "-"], cwd=self.folder, env=self.environment(),
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as push:
+            push.stdin.write(b'{"id":"1"}\n{"id":"2"}\n{"id":"3"')
+            push.stdin.flush()
+            self.until("the first two are pushed", lambda: self.stats()["length"] == 2)
+            push.send_signal(signal.SIGINT)
+            self.assertEqual(self.end_of(push), 130)
+            self.assertEqual(push.stdout.read(), b"")
+            self.assertEqual(push.stderr.read(), b"ordo: push: interrupted; pushed 2, all that stands before line 3: go on from there\n")
+        self.assertEqual(self.stats()["length"], 2)
+
+    def test_a_time_in_milliseconds_is_refused_with_a_hint(self):
+        self.assertIn("divide milliseconds by 1000", self.ordo("push", "orders", "--at", "1763900000000", code=2).stderr)
+
+    def test_a_list_that_is_cut_says_so(self):
+        self.push_lines([{"id": str(i)} for i in range(1001)])
+        listed = self.ordo("jobs", "orders", "--json")
+        self.assertEqual(len(json.loads(listed.stdout)), 1000)
+        self.assertIn("the first 1000, and there are more", listed.stderr)
+        for all_of_them in (["--limit", "1001"], ["--limit", "7"], ["--id", "5"]):
+            self.assertEqual(self.ordo("jobs", "orders", *all_of_them).stderr, "")
+
+    def test_a_dead_job_keeps_what_it_was_pushed_with(self):
+        self.config("max_retries = 0")
+        self.answer("return {'ok': False, 'error': 'no luck'}")
+        self.push("42", {"v": 1}, "--priority", "-3", "--timeout", "90s")
+        job = self.json("job", "orders", "42")[0]
+        self.assertEqual((list(job), job["priority"], job["timeout"]), ([*JOB_KEYS, "priority", "timeout"], -3, "90s"))
+        self.drain()
+        job = self.json("job", "orders", "42")[0]
+        self.assertEqual((job["error_kind"], job["priority"], job["timeout"]), ("handler", -3, "90s"))
+        self.assertIn("error kind   handler", self.ordo("job", "orders", "42").stdout)
+        exported = self.ordo("dead", "orders", "export").stdout
+        self.ordo("push", "orders", "--ndjson", "-", stdin=exported.encode())
+        job = next(job for job in self.json("job", "orders", "42") if job["state"] == "queued")
+        self.assertEqual((job["priority"], job["timeout"]), (-3, "90s"))
+
 
 class Lists(Project):
     def setUp(self):

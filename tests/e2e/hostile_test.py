@@ -1,6 +1,7 @@
 """Hostile values at every entrance: each is taken and comes back the same, or refused in one clear line; nothing is lost."""
 import base64
 import json
+import os
 import subprocess
 import unittest
 
@@ -94,6 +95,10 @@ class OnTheCommandLine(Hostile):
         self.assertIn("more than 1048576 bytes", self.refused("push", "orders", "--payload-file", "huge"))
         self.refused("push", "orders", "--payload-file", "/dev/zero")
         self.assertIn("more than 4 MiB", self.refused("--config", "/dev/zero", "stats"))
+        os.mkfifo(self.folder / "pipe")
+        self.assertIn("it is a pipe", self.refused("--config", "pipe", "stats"))
+        written = (self.folder / "ordo.toml").read_bytes()
+        self.assertIn('"orders"', self.ordo("--config", "/dev/stdin", "queues", "--json", stdin=written).stdout)
         self.refused("--config", "huge", "stats")
         self.assertIn("longer than 32 MiB", self.refused("push", "orders", "--ndjson", "/dev/zero", codes=(1,)))
         self.write("deep.toml", "a" + ".a" * 20_000 + " = 1\n")

@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,22 @@ command = ["python3", "-B", "worker.py"]
         [queue] = self.json("queues")
         self.assertEqual(queue["name"] if "name" in queue else queue["queue"], "orders")
         return queue["shards"]
+
+    def test_interrupted_it_says_how_to_go_on(self):
+        self.open("sqlite:ordo.db")
+        node = self.start("-o", "node.lease=1h")
+        self.until("it owns the shards", lambda: sum(each["shards"] for each in self.json("nodes")) == 5)
+        node.send_signal(signal.SIGSTOP)  # it lives, and gives nothing back
+        with subprocess.Popen([ORDO, "reshard", "orders", "8"], cwd=self.folder, env=self.environment(),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            self.until("it waits", lambda: any("is being resharded" in each["what"] for each in self.json("doctor")))
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(self.end_of(process), 130)
+            self.assertIn(b"run `ordo reshard orders 8` again", process.stderr.read())
+        node.send_signal(signal.SIGCONT)
+        self.assertEqual(self.json("reshard", "orders", "8")["to"], 8)
+        node.terminate()
+        self.assertEqual(self.end_of(node), 0)
 
     def produce(self, stop, pushed):
         number = 0
