@@ -117,6 +117,33 @@ class HeldRuns final : public RunSink {
   std::vector<std::size_t> threads_;
 };
 
+/// What one room of an engine sees; a test plays the rest.
+struct RoomBench {
+  EngineHooks hooks() {
+    EngineHooks hooks;
+    hooks.events = [this](std::vector<Event> news) { events.insert(events.end(), news.begin(), news.end()); };
+    hooks.refused = [this](auto shard, auto) { refused.push_back(shard); };
+    hooks.log = [this](LogLevel, const std::string& line) { log.push_back(line); };
+    hooks.lease_ending = [this](std::size_t runs) { log.push_back(std::to_string(runs) + " are stopped"); };
+    hooks.lease_lost = [this] { log.emplace_back("lost"); };
+    return hooks;
+  }
+  static QueueOptions queue_of(const std::string& name) {
+    QueueOptions queue;
+    queue.name = name;
+    return queue;
+  }
+
+  NodeOptions options;
+  StandingClock clock;
+  LateStore store{clock};
+  LeaseClock lease{clock, options.lease};
+  std::vector<std::string> log;
+  std::vector<Event> events;
+  std::vector<domain::ShardId> refused;
+  EngineScope scope{options, store, clock, Random(1), lease, hooks()};
+};
+
 /// One engine with its follower on a store in memory; a test plays the keeper and the threads.
 class EngineBench {
  public:

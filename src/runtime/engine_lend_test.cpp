@@ -65,14 +65,14 @@ class EngineLend : public testing::Test {
   }
 
   void meet(std::vector<domain::LentRun> borrowed = {}) {
-    Neighbours news;
+    ClusterView news;
     news.self = "me";
     Member other{.id = "other", .session = 3, .rooms = {{5, {"orders"}}}};
     other.kinds["orders"] = {"orders", "refund"};
     news.members = {{.id = "me"}, other};
     news.losses = bench->lease->losses();
     for (auto& run : borrowed) news.borrowed.emplace_back(run.name.shard, std::move(run));
-    bench->engine->inbox().post([&](News& all) { all.neighbours = std::move(news); });
+    bench->engine->inbox().post([&](News& all) { all.cluster = std::move(news); });
     bench->tick();
     bench->tick();
   }

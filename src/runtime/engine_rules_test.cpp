@@ -186,14 +186,14 @@ class DeadSet {
   }
   // As the keeper tells what the store shows.
   void look() {
-    Neighbours news;
+    ClusterView news;
     news.self = "me";
     news.losses = bench.lease->losses();
     news.look = ++looks_;
     for (const auto& row : bench.store.shards()) {
       if (row.dead > 0) news.dead[row.shard] = row.dead;
     }
-    bench.engine->inbox().post([&](News& all) { all.neighbours = std::move(news); });
+    bench.engine->inbox().post([&](News& all) { all.cluster = std::move(news); });
     pass(2s);
   }
   void pass(Duration time) {

@@ -90,15 +90,15 @@ TEST_F(EngineStart, what_cannot_start_here_is_lent_though_threads_are_free) {
   bench.tick();
   const auto meet = [&](bool unable) {
     bench.engine->inbox().post([&](News& news) {
-      Neighbours neighbours;
-      neighbours.self = "me";
+      ClusterView cluster;
+      cluster.self = "me";
       Member me{.id = "me"};
       Member other{.id = "other", .session = 3, .rooms = {{2, {"orders"}}}};
       other.kinds["orders"].insert("orders");
       if (unable) other.unable.emplace("orders", "orders");
-      neighbours.members = {me, other};
-      neighbours.losses = bench.lease->losses();
-      news.neighbours = std::move(neighbours);
+      cluster.members = {me, other};
+      cluster.losses = bench.lease->losses();
+      news.cluster = std::move(cluster);
     });
     bench.tick();
   };

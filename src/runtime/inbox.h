@@ -67,8 +67,9 @@ struct Member {
   std::set<std::pair<std::string, std::string>> unable;  ///< of these, what it cannot start just now
 };
 
-/// The nodes, and the runs that are lent to this one, by the shards that list them.
-struct Neighbours {
+/// The nodes as the keeper saw them in one look, and the runs that are lent to this one, by the shards that
+/// list them.
+struct ClusterView {
   std::string self;
   std::uint64_t session = 0;    ///< of this node
   std::vector<Member> members;  ///< ascending by id, this node among them
@@ -89,7 +90,7 @@ struct News {
   std::optional<store::QueueList> definitions;  ///< as seen last, like the two that follow
   /// Kinds of a queue that another live node runs: they wait for it, if this one does not.
   std::optional<std::set<std::pair<std::string, std::string>>> elsewhere;
-  std::optional<Neighbours> neighbours;
+  std::optional<ClusterView> cluster;
   std::vector<RunEnd> ends;
   std::vector<CommitEnd> commits;
   std::vector<EndTold> told;

@@ -12,8 +12,8 @@
 namespace ordo::runtime {
 namespace {
 
-// How often neighbours look for idle threads and lent runs.
-constexpr Duration kNeighbourInterval = std::chrono::milliseconds{500};
+// How often nodes look for idle threads and lent runs.
+constexpr Duration kLookInterval = std::chrono::milliseconds{500};
 // A shard is moved to even the nodes out at most once in this time.
 constexpr Duration kMoveEvery = std::chrono::seconds{10};
 // A shard that takes a newer node is tried again after this time, if there is none.
@@ -57,7 +57,7 @@ void LeaseKeeper::join() {
   told_facts_ = encode(facts_);
   store_.join(node_id_, told_facts_);
   renewed(before);
-  store_.wake();  // its neighbours are to see it
+  store_.wake();  // the other nodes are to see it
 }
 
 Duration LeaseKeeper::tick() {
@@ -69,7 +69,7 @@ Duration LeaseKeeper::tick() {
   });
   if (wakes_.exchange(false)) store_.wake();
   const auto wait = std::max(renew_at_ - clock_.steady(), Duration{0});
-  return has_neighbours_ ? std::min(wait, kNeighbourInterval) : wait;
+  return has_others_ ? std::min(wait, kLookInterval) : wait;
 }
 
 // A thread has room once it was idle in two looks. Who stops says so, so that others take what it gives back.
@@ -94,9 +94,9 @@ bool LeaseKeeper::has_other_facts() {
     }
   }
   const auto now = clock_.steady();
-  if (!hooks_.rooms || now - asked_rooms_at_ < kNeighbourInterval) return false;
+  if (!hooks_.rooms || now - asked_rooms_at_ < kLookInterval) return false;
   asked_rooms_at_ = now;
-  const auto before = std::exchange(rooms_, has_neighbours_ ? hooks_.rooms() : std::vector<Room>{});
+  const auto before = std::exchange(rooms_, has_others_ ? hooks_.rooms() : std::vector<Room>{});
   std::vector<Room> rooms;
   for (std::size_t pool = 0; pool < std::min(before.size(), rooms_.size()); ++pool) {
     const auto threads = std::min(before[pool].threads, rooms_[pool].threads);
@@ -211,7 +211,7 @@ void LeaseKeeper::look() {
     for (const auto& queue : served_) elsewhere.emplace(queue.name, "");
   }
   look_at_newer(live);
-  meet(view);
+  tell_of_cluster(view);
   hooks_.kinds_elsewhere(std::move(elsewhere));
   look_at_request(view.nodes);
 
@@ -333,9 +333,9 @@ void LeaseKeeper::forget_the_dead(const View& view) {
 }
 
 // Runs are lent to a session: after a lapse nothing of before is started.
-void LeaseKeeper::meet(View& view) {
-  has_neighbours_ = view.members.size() > dead_.size() + 1;
-  Neighbours news;
+void LeaseKeeper::tell_of_cluster(View& view) {
+  has_others_ = view.members.size() > dead_.size() + 1;
+  ClusterView news;
   news.self = node_id_;
   news.session = facts_.session;
   news.members = std::move(view.members);
@@ -349,10 +349,10 @@ void LeaseKeeper::meet(View& view) {
     if (row.dead > 0) news.dead[row.shard] = row.dead;
   }
   look_at_groups(view.queues, news);
-  if (hooks_.neighbours) hooks_.neighbours(std::move(news));
+  if (hooks_.cluster) hooks_.cluster(std::move(news));
 }
 
-void LeaseKeeper::look_at_groups(const store::QueueList& list, Neighbours& news) {
+void LeaseKeeper::look_at_groups(const store::QueueList& list, ClusterView& news) {
   std::map<std::string_view, std::vector<domain::ShardId>> shards;
   for (const auto& definition : list.queues) {
     const auto group = groups_.find(definition.name);
@@ -425,7 +425,7 @@ void LeaseKeeper::claim(const std::set<domain::ShardId>& wanted, const View& vie
   if (claims.empty()) return;
   auto grants = store_.acquire(node_id_, random_.next(), claims);
   const auto now = clock_.steady();
-  const bool starts_alone = !std::exchange(has_claimed_, true) && !has_neighbours_;
+  const bool starts_alone = !std::exchange(has_claimed_, true) && !has_others_;
   for (const auto& grant : grants) {
     const bool has_moved = !new_ones.contains(grant.shard) && !starts_alone;
     held_[grant.shard] = {grant.lease, has_moved ? now + kMoveEvery : Duration{}};

@@ -38,7 +38,7 @@ struct KeeperHooks {
   /// Somebody wishes something of this node.
   std::function<void(store::NodeRequest)> requested{};
   /// Who is there and what is lent to this node, in every look. Given before anything is claimed.
-  std::function<void(Neighbours)> neighbours{};
+  std::function<void(ClusterView)> cluster{};
   /// The threads of each pool that have nothing of this node's own to do.
   std::function<std::vector<Room>()> rooms{};
   /// Kinds, with their queues, that this node has code for and cannot start just now.
@@ -123,8 +123,8 @@ class LeaseKeeper {
   void watch_nodes(View& view, Duration asked);
   void watch(const std::string& id, const store::NodeRow* row, Duration lease, Duration asked);
   void forget_the_dead(const View& view);
-  void meet(View& view);
-  void look_at_groups(const store::QueueList& list, Neighbours& news);
+  void tell_of_cluster(View& view);
+  void look_at_groups(const store::QueueList& list, ClusterView& news);
   void renewed(Duration sent);
   void look();
   void place(const View& view, const std::vector<domain::LiveNode>& live, bool claiming);
@@ -158,7 +158,7 @@ class LeaseKeeper {
   Duration looked_{};   // asking the store for other things since then
   std::atomic<std::int64_t> asking_since_us_{0};
   std::string told_facts_;
-  bool has_neighbours_ = false;
+  bool has_others_ = false;
   std::uint64_t looks_ = 0;
   std::vector<Room> rooms_;  // as the engine told last
   Duration asked_rooms_at_{};

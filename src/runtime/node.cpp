@@ -215,9 +215,9 @@ void Node::build_engine() {
     asked_to_stop_ = true;
     wake_all();
   };
-  keeper.neighbours = [this](Neighbours neighbours) {
-    follower_->looked(neighbours.look);
-    engine_->inbox().post([&](News& news) { news.neighbours = std::move(neighbours); });
+  keeper.cluster = [this](ClusterView cluster) {
+    follower_->looked(cluster.look);
+    engine_->inbox().post([&](News& news) { news.cluster = std::move(cluster); });
   };
   keeper.rooms = [this] { return engine_->rooms(); };
   keeper.unable = [this] { return engine_->facts().unable; };

@@ -3,38 +3,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "domain/shard.h"
+#include "runtime/queue_table.h"
 #include "runtime/run.h"
 #include "store/store.h"
 
 namespace ordo::runtime {
-
-/// A queue as this node serves it. Lives as long as the node.
-struct ServedQueue {
-  QueueOptions options;
-  std::size_t pool = 0;
-  std::uint32_t place = 0;                  ///< in the listed order
-  std::set<std::string, std::less<>> full;  ///< kinds that this node can start no more runs of just now
-
-  enum class Phase : std::uint8_t { running, pausing, paused };
-  Phase phase = Phase::running;
-  Phase told = Phase::running;  ///< the last one that events told of
-
-  bool is_paused() const { return phase != Phase::running; }
-  /// True: it is paused now, and was not before.
-  bool set_paused(bool on) {
-    if (on == is_paused()) return false;
-    phase = on ? Phase::pausing : Phase::running;
-    return on;
-  }
-};
 
 /// One shard in the hands of its owner: the state machine, and what is on its way to the store.
 struct OwnedShard {
@@ -73,8 +53,25 @@ struct OwnedShard {
     return ready && !releasing_since && !ungathered && !is_in_append && !queue->is_paused();
   }
 
+  /// Nothing of it runs here, and all that is known of it is written.
+  bool is_free() const {
+    const bool is_written = !in_flight && !machine.has_changes();
+    return machine.running() == machine.lent() && (is_written || !ready);
+  }
+
+  std::map<domain::RunNo, int> misses;  ///< how often the store had not all payloads of these runs
+
   /// Runs that have ended here, and whose ends the next delta has no room for.
   std::deque<std::pair<domain::RunNo, std::vector<domain::JobEnd>>> later_ends;
+  /// What one delta of `max_rows` has no room for goes on running, as far as the shard is told, until the
+  /// next.
+  void take_ends(std::size_t max_rows, Time now) {
+    while (!later_ends.empty() && machine.changed_rows() < max_rows) {
+      const auto [no, ends] = std::move(later_ends.front());
+      later_ends.pop_front();
+      machine.ended(no, ends, now);
+    }
+  }
 
   std::optional<store::Delta> in_flight;  ///< kept to be sent again, byte-equal, if its outcome is unknown
   bool unknown = false;                   ///< its outcome is
@@ -85,7 +82,7 @@ struct OwnedShard {
   std::uint64_t trimmed_look = 0;         ///< ... by the counts of that look
   std::uint64_t read_since_written = 0;   ///< entries that a reader of the counts would look through, ...
   std::uint64_t passed_when_written = 0;  ///< ... and those that one scan for all shards had passed by then
-  bool awake = false;                     ///< see Engine
+  bool awake = false;                     ///< see ShardHost
 };
 
 }  // namespace ordo::runtime

@@ -151,9 +151,9 @@ runtime::KeeperHooks SimNode::keeper_hooks() {
     engine_->inbox().post([&](News& news) { news.elsewhere = std::move(kinds); });
     poke(engine_actor_);
   };
-  hooks.neighbours = [this](runtime::Neighbours neighbours) {
-    follower_->looked(neighbours.look);
-    engine_->inbox().post([&](News& news) { news.neighbours = std::move(neighbours); });
+  hooks.cluster = [this](runtime::ClusterView cluster) {
+    follower_->looked(cluster.look);
+    engine_->inbox().post([&](News& news) { news.cluster = std::move(cluster); });
     poke(engine_actor_);
   };
   hooks.rooms = [this] { return engine_->rooms(); };

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ordo/worker.hpp>
+
+#include "runtime/engine_scope.h"
+#include "runtime/queue_table.h"
+#include "runtime/start_limit.h"
+
+namespace ordo::runtime {
+
+/// The code of a kind on this node.
+struct Code {
+  ServedQueue* queue = nullptr;
+  std::string kind;
+  Worker* worker = nullptr;
+  std::size_t threads = 0;  ///< of its pool
+  std::size_t runs = 0;     ///< handed out
+  StartLimit limit{};
+};
+
+/// Which kinds this node has code for, how many runs of each it can start, and what others have code for.
+class CodeTable {
+ public:
+  explicit CodeTable(const EngineScope& scope) : scope_(scope) {}
+
+  void add(ServedQueue& queue, const std::string& kind, Worker* worker, std::size_t threads);
+  /// Null: it has none.
+  Code* find(const std::string& queue, const std::string& kind);
+  bool can_start(const ServedQueue& queue, const std::string& kind) const {
+    return codes_.contains({queue.options.name, kind}) && !queue.full.contains(kind);
+  }
+
+  /// A run of it was handed to a thread.
+  void started(Code& code);
+  void ended(Code& code);
+  /// One of them never started: that is this node's fault, so the jobs stay as they are, and wait here or run
+  /// elsewhere.
+  void could_not_start(Code& code, const std::vector<Outcome>& outcomes);
+
+  /// What time does to the limits.
+  void look();
+  Duration next_look() const { return next_look_; }
+
+  /// Kinds of a queue that other live nodes have code for; an empty kind: maybe all. True: that is news.
+  bool set_elsewhere(std::set<std::pair<std::string, std::string>> kinds);
+  /// A kind that only another live node runs waits for it; one that nobody runs starts here, and fails.
+  bool is_elsewhere(const std::string& queue, const std::string& kind) const;
+
+  /// Kinds, with their queues, that it has code for and cannot start just now.
+  const std::set<std::pair<std::string, std::string>>& unable() const { return unable_; }
+
+ private:
+  void limit_changed(Code& code);
+
+  const EngineScope& scope_;
+  std::map<std::pair<std::string, std::string>, Code> codes_;
+  Duration next_look_ = Duration::max();  // steady
+  std::set<std::pair<std::string, std::string>> unable_, elsewhere_;
+};
+
+}  // namespace ordo::runtime

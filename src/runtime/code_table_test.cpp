@@ -1,0 +1,60 @@
+#include "runtime/code_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/engine_harness.h"
+
+namespace ordo::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+class CodeTableTest : public testing::Test {
+ protected:
+  CodeTableTest() {
+    queue.options.name = "orders";
+    codes.add(queue, "refund", nullptr, 5);
+  }
+  void fail() { codes.could_not_start(code(), {Outcome::not_started("no such file\nand more")}); }
+  Code& code() { return *codes.find("orders", "refund"); }
+
+  RoomBench bench;
+  ServedQueue queue;
+  CodeTable codes{bench.scope};
+};
+
+TEST_F(CodeTableTest, a_kind_without_code_waits_only_for_others_that_have_it) {
+  EXPECT_EQ(codes.find("orders", "ship"), nullptr);
+  EXPECT_FALSE(codes.is_elsewhere("orders", "ship"));
+  EXPECT_TRUE(codes.set_elsewhere({{"orders", "ship"}, {"orders", "refund"}}));
+  EXPECT_FALSE(codes.set_elsewhere({{"orders", "ship"}, {"orders", "refund"}}));
+  EXPECT_TRUE(codes.is_elsewhere("orders", "ship"));
+  EXPECT_FALSE(codes.is_elsewhere("orders", "refund")) << "it is here, too";
+  EXPECT_FALSE(codes.is_elsewhere("orders", "bill"));
+  EXPECT_TRUE(codes.set_elsewhere({{"orders", ""}}));
+  EXPECT_TRUE(codes.is_elsewhere("orders", "bill")) << "of one node it is not known what it runs";
+}
+
+TEST_F(CodeTableTest, a_kind_that_cannot_be_started_is_full_until_time_has_passed) {
+  EXPECT_TRUE(codes.can_start(queue, "refund"));
+  fail();
+  EXPECT_THAT(bench.log, ElementsAre(HasSubstr("cannot be started on this node: no such file;")));
+  EXPECT_FALSE(codes.can_start(queue, "refund"));
+  EXPECT_THAT(codes.unable(), ElementsAre(Pair("orders", "refund")));
+  bench.clock.now = codes.next_look();
+  codes.look();
+  EXPECT_TRUE(codes.can_start(queue, "refund")) << "one more is tried";
+  EXPECT_THAT(codes.unable(), IsEmpty());
+  codes.started(code());
+  EXPECT_FALSE(codes.can_start(queue, "refund")) << "and no other beside it";
+  codes.ended(code());
+  EXPECT_TRUE(codes.can_start(queue, "refund"));
+}
+
+}  // namespace
+}  // namespace ordo::runtime

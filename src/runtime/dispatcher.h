@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "domain/scheduler.h"
+#include "runtime/engine_scope.h"
+#include "runtime/local_runs.h"
+#include "runtime/runner.h"
+#include "runtime/shard_host.h"
+
+namespace ordo::runtime {
+
+/// Which shard starts its next run on which pool and thread.
+class Dispatcher {
+ public:
+  Dispatcher(const EngineScope& scope, ShardHost& host, LocalRuns& runs, Runner& runner, RunSink& sink)
+      : scope_(scope), host_(host), runs_(runs), runner_(runner), sink_(sink) {}
+
+  /// So many at least.
+  void add_pools(std::size_t count);
+  /// Shards of affinity `shard` are dealt out as the rules say, in the listed order of their queues. One that
+  /// is to move does so when nothing of it runs.
+  void deal_threads();
+  /// Starts what has room now.
+  void dispatch();
+  /// How long until what waits in a pool may be overdue.
+  Duration next_overdue() const;
+
+ private:
+  /// What may be chosen for a pool.
+  struct Choice {
+    Duration at{};  // steady: when all that waited was chosen anew
+    std::unique_ptr<domain::Scheduler> scheduler;
+    std::vector<OwnedShard*> candidates;
+    std::vector<domain::StartableShard> startable;
+
+    void pass_over(std::size_t candidate);
+  };
+
+  domain::Admission admission(const ServedQueue& queue) const;
+  void take_turns();
+  bool start_marked(domain::Risk risk);
+  bool is_overtaken(std::size_t pool) const;
+  void dispatch_pool(std::size_t pool);
+  bool has_room(std::size_t pool, const OwnedShard& shard) const;
+  bool start_one(std::size_t pool, OwnedShard& shard);
+
+  const EngineScope& scope_;
+  ShardHost& host_;
+  LocalRuns& runs_;
+  Runner& runner_;
+  RunSink& sink_;
+  std::vector<Choice> choices_;  // by pool
+  std::uint64_t dealt_ = 0;      // ShardHost::changes(), when threads were dealt
+  bool is_to_move_ = false;      // a shard, to another thread
+};
+
+}  // namespace ordo::runtime

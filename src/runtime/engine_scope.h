@@ -1,0 +1,75 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ordo/events.hpp>
+#include <ordo/options.hpp>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "runtime/inbox.h"
+#include "runtime/lease_clock.h"
+#include "runtime/trouble.h"
+#include "store/store.h"
+
+namespace ordo::runtime {
+
+/// Who is told what the engine decided. Called on the engine's thread; must not block.
+struct EngineHooks {
+  std::function<void(domain::ShardId, std::uint64_t epoch, domain::RunNo, std::vector<store::Seq>)> fetch{};
+  std::function<void(std::vector<Event>)> events{};
+  /// Payloads that died in one run, and are of one kind, after it is durable.
+  std::function<void(const std::string& queue, std::vector<JobView>)> died{};
+  /// This node does not own the shard any more.
+  std::function<void(domain::ShardId, store::Lease)> lost{};
+  /// The shard has nothing running or unwritten any more and may be given back.
+  std::function<void(domain::ShardId, store::Lease)> released{};
+  /// The leases are about to end: so many runs are stopped and put back, and none starts. Told once.
+  std::function<void(std::size_t runs)> lease_ending{};
+  /// The leases ended some time ago, and runs still go on although they were asked to stop.
+  std::function<void()> lease_lost{};
+  /// A run was lent: others are to look at the store.
+  std::function<void()> lent{};
+  /// The logs are to be read on now: what a node that is gone has left is waited for.
+  std::function<void()> read_on{};
+  /// A grant that could not be used: nothing of the shard was read, and it may be given back.
+  std::function<void(domain::ShardId, store::Lease)> refused{};
+  std::function<void(LogLevel, const std::string&)> log{};
+  /// What stands in the shard takes a newer node: it is given back. Told before it is.
+  std::function<void(domain::ShardId, std::uint16_t needs)> newer{};
+  /// What the node tells of itself in its row has changed (facts()).
+  std::function<void()> facts_changed{};
+};
+
+/// What every room of an engine sees, and none of them owns.
+struct EngineScope {
+  const NodeOptions& options;
+  store::Store& store;
+  Clock& clock;
+  Random random;
+  LeaseClock& lease;
+  EngineHooks hooks;
+  std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
+  Time now{};             ///< the store's, as it was when the tick began
+  ClusterView cluster{};  ///< as it was seen last
+  bool watch = false;     ///< somebody listens to events
+
+  Duration steady() const { return clock.steady(); }
+  /// How long until then; zero: it has come.
+  Duration until(Duration when) const { return std::max(when - clock.steady(), Duration{0}); }
+
+  void say(LogLevel level, const std::string& line) const {
+    if (hooks.log) hooks.log(level, line);
+  }
+  void failed(Trouble& trouble, const std::string& error) const {
+    if (const auto line = trouble.failed(error, now, clock.steady())) say(LogLevel::error, *line);
+  }
+  void succeeded(Trouble& trouble) const {
+    if (const auto line = trouble.succeeded()) say(LogLevel::info, *line);
+  }
+};
+
+}  // namespace ordo::runtime

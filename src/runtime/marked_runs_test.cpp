@@ -1,0 +1,46 @@
+#include "runtime/marked_runs.h"
+
+#include <gtest/gtest.h>
+
+namespace ordo::runtime {
+namespace {
+
+using domain::Risk;
+
+TEST(MarkedRuns, a_suspect_waits_for_all_marked_runs_and_they_for_its_end) {
+  MarkedRuns marks;
+  EXPECT_TRUE(marks.admits_suspects());
+  EXPECT_TRUE(marks.admits_witnesses());
+  marks.started(Risk::witness);
+  EXPECT_FALSE(marks.admits_suspects());
+  EXPECT_TRUE(marks.admits_witnesses());
+  EXPECT_FALSE(marks.has_room_for(Risk::suspect));
+  marks.ended(Risk::witness);
+  marks.started(Risk::suspect);
+  EXPECT_TRUE(marks.has_suspect());
+  EXPECT_FALSE(marks.admits_suspects());
+  EXPECT_FALSE(marks.admits_witnesses());
+  EXPECT_FALSE(marks.has_room_for(Risk::witness));
+  EXPECT_FALSE(marks.may_borrow(Risk::normal)) << "nothing is borrowed beside a suspect";
+}
+
+TEST(MarkedRuns, witnesses_do_not_keep_a_suspect_waiting_for_ever) {
+  MarkedRuns marks;
+  EXPECT_EQ(marks.turn(), Risk::normal);
+  marks.started(Risk::witness);
+  EXPECT_EQ(marks.turn(), Risk::suspect) << "once one is due";
+  EXPECT_FALSE(marks.admits_witnesses());
+  EXPECT_FALSE(marks.may_borrow(Risk::witness));
+  EXPECT_TRUE(marks.may_borrow(Risk::normal));
+  marks.ended(Risk::witness);
+  marks.started(Risk::suspect);
+  EXPECT_EQ(marks.turn(), Risk::witness) << "after it a witness comes first";
+  marks.ended(Risk::suspect);
+  EXPECT_FALSE(marks.admits_suspects());
+  EXPECT_FALSE(marks.may_borrow(Risk::suspect));
+  marks.end_turn();
+  EXPECT_TRUE(marks.admits_suspects());
+}
+
+}  // namespace
+}  // namespace ordo::runtime

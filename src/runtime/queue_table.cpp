@@ -1,0 +1,66 @@
+#include "runtime/queue_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ordo::runtime {
+
+ServedQueue& QueueTable::serve(const QueueOptions& options, std::size_t pool) {
+  auto& queue = queues_[options.name];
+  queue =
+      std::make_unique<ServedQueue>(ServedQueue{options, pool, static_cast<std::uint32_t>(queues_.size())});
+  return *queue;
+}
+
+ServedQueue* QueueTable::find(std::uint32_t number) const {
+  const auto found = by_number_.find(number);
+  return found == by_number_.end() ? nullptr : found->second;
+}
+
+std::vector<const ServedQueue*> QueueTable::define(const store::QueueList& list) {
+  std::vector<const ServedQueue*> paused;
+  by_number_.clear();
+  for (const auto& definition : list.queues) {
+    const auto found = queues_.find(definition.name);
+    if (found == queues_.end()) continue;
+    auto& queue = *found->second;
+    by_number_[definition.number] = &queue;
+    queue.options.shards = definition.shards;
+    pauses_ = true;
+    if (queue.set_paused(definition.paused)) paused.push_back(&queue);
+  }
+  return paused;
+}
+
+void QueueTable::tell_pauses(const std::function<std::size_t(const ServedQueue&)>& runs_of) {
+  using Phase = ServedQueue::Phase;
+  if (!std::exchange(pauses_, false)) return;
+  paused_.clear();
+  for (auto& [name, queue] : queues_) {
+    if (queue->told != queue->phase) {
+      tell(name, queue->phase == Phase::running ? EventType::queue_running : EventType::queue_pausing);
+      queue->told = queue->phase;
+    }
+    if (queue->phase == Phase::pausing && runs_of(*queue) == 0) {
+      tell(name, EventType::queue_paused);
+      queue->phase = queue->told = Phase::paused;
+    }
+    pauses_ = pauses_ || queue->phase == Phase::pausing;
+    if (queue->phase == Phase::paused) paused_.push_back(name);
+  }
+}
+
+void QueueTable::tell(const std::string& queue, EventType type) const {
+  if (!scope_.watch) return;
+  Event event;
+  event.type = type;
+  event.queue = queue;
+  event.at = scope_.now;
+  scope_.hooks.events({std::move(event)});
+}
+
+bool QueueTable::has_full() const {
+  return std::ranges::any_of(queues_, [](const auto& entry) { return !entry.second->full.empty(); });
+}
+
+}  // namespace ordo::runtime

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <ordo/options.hpp>
+
+#include "runtime/engine_scope.h"
+
+namespace ordo::runtime {
+
+/// A queue as this node serves it. Lives as long as the node.
+struct ServedQueue {
+  QueueOptions options;
+  std::size_t pool = 0;
+  std::uint32_t place = 0;                  ///< in the listed order
+  std::set<std::string, std::less<>> full;  ///< kinds that this node can start no more runs of just now
+
+  enum class Phase : std::uint8_t { running, pausing, paused };
+  Phase phase = Phase::running;
+  Phase told = Phase::running;  ///< the last one that events told of
+
+  bool is_paused() const { return phase != Phase::running; }
+  /// True: it is paused now, and was not before.
+  bool set_paused(bool on) {
+    if (on == is_paused()) return false;
+    phase = on ? Phase::pausing : Phase::running;
+    return on;
+  }
+};
+
+/// The queues this node serves, their numbers in the store, and their pauses.
+class QueueTable {
+ public:
+  explicit QueueTable(const EngineScope& scope) : scope_(scope) {}
+
+  ServedQueue& serve(const QueueOptions& options, std::size_t pool);
+  /// Null: no queue of this node has that number.
+  ServedQueue* find(std::uint32_t number) const;
+
+  /// As they stand in the store now. Those that are paused and were not before.
+  std::vector<const ServedQueue*> define(const store::QueueList& list);
+  /// Pausing lets runs finish; `runs_of` says how many of a queue go on.
+  void tell_pauses(const std::function<std::size_t(const ServedQueue&)>& runs_of);
+
+  /// Those of which nothing runs here, and nothing starts.
+  const std::vector<std::string>& paused() const { return paused_; }
+  /// One has a kind that this node can start no more runs of.
+  bool has_full() const;
+
+ private:
+  void tell(const std::string& queue, EventType type) const;
+
+  const EngineScope& scope_;
+  std::map<std::string, std::unique_ptr<ServedQueue>> queues_;
+  std::unordered_map<std::uint32_t, ServedQueue*> by_number_;
+  bool pauses_ = false;  // a queue is to be told of, or pausing
+  std::vector<std::string> paused_;
+};
+
+}  // namespace ordo::runtime

@@ -1,0 +1,242 @@
+#include "runtime/shard_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "domain/records.h"
+
+namespace ordo::runtime {
+namespace {
+
+constexpr std::uint64_t kPositionsEvery = 10'000;  // entries: how far all have read is looked at
+constexpr std::size_t kShownWhy = 200;             // of what cannot be read, in the log
+
+std::uint16_t needs_of(const store::ShardFacts& facts) {
+  auto needs = domain::decode_counts(facts.counts).needs();
+  for (const auto& row : facts.states) needs = std::max(needs, domain::decode_state(row.bytes).needs());
+  return needs;
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------ coming and going
+
+void ShardHost::adopt(LoadedShard loaded) {
+  const auto& grant = loaded.grant;
+  if (loaded.losses != scope_.lease.losses()) return;  // the lease it was granted under has ended since
+  const auto& hooks = scope_.hooks;
+  ServedQueue* queue = queues_.find(grant.shard.queue);
+  if (queue == nullptr) {
+    scope_.say(LogLevel::error,
+               fmt::format("shard {} of queue number {} was granted, but no queue of this node has "
+                           "that number; it is given back",
+                           grant.shard.index, grant.shard.queue));
+    if (hooks.refused) hooks.refused(grant.shard, grant.lease);
+    return;
+  }
+  if (const auto needs = needs_of(loaded.facts)) {
+    if (hooks.newer) hooks.newer(grant.shard, needs);
+    if (hooks.refused) hooks.refused(grant.shard, grant.lease);
+    return;
+  }
+  ORDO_ASSERT(!shards_.contains(grant.shard));
+  auto shard = std::make_unique<OwnedShard>(grant.shard, *queue, grant, budget_);
+  shard->epoch = ++last_epoch_;
+  if (is_releasing_) shard->release_from(scope_.steady());
+  shard->machine.watch(scope_.watch);
+  shard->machine.sets_aside(scope_.store.max_set_aside() > 0);
+  ++changes_;
+  restore(*shard, loaded);
+  wake(*shard);
+  shards_[grant.shard] = std::move(shard);
+}
+
+// Lost counts took the list of lent runs with them. Their borrowers stop once they find themselves in no list
+// for a moment; a lease is longer than that.
+void ShardHost::restore(OwnedShard& shard, const LoadedShard& loaded) {
+  const auto& grant = loaded.grant;
+  std::vector<std::pair<domain::Seq, domain::JobState>> states;
+  states.reserve(loaded.facts.states.size());
+  std::vector<std::pair<const store::StateRow*, std::string>> lost;
+  for (const auto& row : loaded.facts.states) {
+    auto state = domain::decode_state(row.bytes);
+    if (state) {
+      states.emplace_back(row.seq, *std::move(state));
+    } else {
+      lost.emplace_back(&row, state.why());
+    }
+  }
+  auto counts = domain::decode_counts(loaded.facts.counts);
+  if (!counts) {
+    scope_.say(LogLevel::error, fmt::format("the counts of shard {} of queue '{}' start anew: {}",
+                                            shard.id.index, shard.queue->options.name, counts.why()));
+    shard.starts_at = scope_.steady() + scope_.options.lease;
+  }
+  shard.written = std::move(counts).or_empty();
+  shard.machine.load({grant.clean, grant.crashed, grant.head, scope_.now, grant.shard, grant.lease.token},
+                     std::move(states), shard.written);
+  for (const auto& [row, why] : lost) shard.machine.lose_state(row->seq, row->bytes, why);
+}
+
+// It goes on running what runs, and reads nothing behind the entry. What it was told of an unclean take-over
+// is lost to the next owner, when nothing of the shard was read yet: a job may crash once more before it is
+// known for it.
+void ShardHost::give_to_newer(OwnedShard& shard, std::uint16_t needs) {
+  shard.needs = needs;
+  if (scope_.hooks.newer) scope_.hooks.newer(shard.id, needs);
+  shard.release_from(scope_.steady());
+}
+
+std::optional<store::Lease> ShardHost::remove(domain::ShardId id) {
+  const auto shard = shards_.extract(id);
+  awake_.erase(id);
+  ++changes_;
+  if (shard.empty()) return std::nullopt;
+  return shard.mapped()->lease;
+}
+
+void ShardHost::release_all() {
+  is_releasing_ = true;
+  wake_all();
+  for (auto& [id, shard] : shards_) shard->release_from(scope_.steady());
+}
+
+// --------------------------------------------------------------------------------------------- what they
+// hear
+
+void ShardHost::apply(const store::LogChunk& chunk) {
+  OwnedShard* shard = nullptr;
+  for (const auto& row : chunk.rows) {
+    if (shard == nullptr || shard->id != row.shard) shard = owned(row.shard);
+    if (shard == nullptr || shard->needs != 0) continue;
+    ORDO_ASSERT(row.seq > shard->machine.through());
+    shard->is_in_append = row.more;
+    const auto entry = domain::decode_entry(chunk.body(row));
+    if (entry.needs() != 0) {
+      give_to_newer(*shard, entry.needs());
+      continue;
+    }
+    ++shard->read_since_written;
+    if (entry) {
+      shard->machine.apply({row.seq, row.at, *entry, row.set_aside}, scope_.now);
+    } else {
+      shard->machine.apply_unreadable(row.seq, chunk.body(row), entry.why());
+    }
+  }
+  for (const auto id : chunk.caught_up) {
+    if (shard = owned(id); shard == nullptr || shard->needs != 0) continue;
+    shard->machine.ready(scope_.now);
+    shard->ready = true;
+    shard->passed_when_written = rows_read_;
+  }
+  if (chunk.through == 0) return;
+  // One scan for all: what is another's is passed, too. A shard is told when it is to write that.
+  read_through_ = chunk.through;
+  rows_read_ += chunk.rows.size();
+}
+
+void ShardHost::ended(OwnedShard& shard, domain::RunNo no, std::vector<Outcome> outcomes) {
+  std::vector<domain::JobEnd> ends;
+  ends.reserve(outcomes.size());
+  for (auto& outcome : outcomes) ends.push_back({std::move(outcome), scope_.random.unit()});
+  shard.later_ends.emplace_back(no, std::move(ends));
+  shard.take_ends(scope_.store.max_delta_rows(), scope_.now);
+}
+
+// Limits and locks of a group are decided in one place.
+void ShardHost::gather() {
+  for (auto& [id, shard] : awake_) shard->ungathered = scope_.steady() < shard->starts_at;
+  for (const auto& group : scope_.cluster.groups) {
+    const bool all = std::ranges::all_of(group, [&](domain::ShardId id) {
+      const auto* shard = find(id);
+      return shard != nullptr && shard->ready && !shard->releasing_since;
+    });
+    for (const auto id : group) {
+      const auto shard = shards_.find(id);
+      if (shard != shards_.end()) shard->second->ungathered = shard->second->ungathered || !all;
+    }
+  }
+}
+
+void ShardHost::look_at_kinds(OwnedShard& shard) const {
+  if (shard.kinds_seen == shard.machine.kind_count()) return;
+  shard.waits_for_others = false;
+  const auto kinds = shard.machine.kinds();
+  for (const auto& kind : kinds) {
+    const bool waits = codes_.is_elsewhere(shard.queue->options.name, kind);
+    shard.machine.serve(kind, !waits);
+    shard.waits_for_others = shard.waits_for_others || waits;
+  }
+  shard.kinds_seen = kinds.size();
+}
+
+void ShardHost::forget_kinds() {
+  for (auto& [id, shard] : shards_) shard->kinds_seen = 0;
+}
+
+void ShardHost::tell_unreadable(OwnedShard& shard) const {
+  const auto why = shard.machine.unreadable();
+  if (why.empty()) return;
+  const auto others = why.size() == 1 ? "" : fmt::format(", and {} more", why.size() - 1);
+  const auto& queue = shard.queue->options.name;
+  scope_.say(LogLevel::error,
+             fmt::format("something in shard {} of queue '{}' cannot be read, and goes to "
+                         "the dead (`ordo dead {} list`): {}{}",
+                         shard.id.index, queue, queue, why.front().substr(0, kShownWhy), others));
+}
+
+// ------------------------------------------------------------------------------------------------- who is
+// awake
+
+const OwnedShard* ShardHost::find(domain::ShardId id) const {
+  const auto found = shards_.find(id);
+  return found == shards_.end() ? nullptr : found->second.get();
+}
+
+OwnedShard* ShardHost::owned(domain::ShardId id) {
+  const auto found = shards_.find(id);
+  if (found == shards_.end()) return nullptr;
+  wake(*found->second);
+  return found->second.get();
+}
+
+OwnedShard* ShardHost::owned(domain::ShardId id, std::uint64_t epoch) {
+  OwnedShard* shard = owned(id);
+  return shard != nullptr && shard->epoch == epoch ? shard : nullptr;
+}
+
+std::size_t ShardHost::runs_of(const ServedQueue& queue) const {
+  std::size_t runs = 0;
+  for (const auto& [id, shard] : awake_) {
+    if (shard->queue == &queue) runs += shard->machine.running();
+  }
+  return runs;
+}
+
+void ShardHost::wake(OwnedShard& shard) {
+  if (!std::exchange(shard.awake, true)) awake_.emplace(shard.id, &shard);
+}
+
+void ShardHost::wake_all() {
+  for (auto& [id, shard] : shards_) wake(*shard);
+  rows_at_wake_ = rows_read_;
+}
+
+void ShardHost::wake_for_positions() {
+  if (rows_read_ - rows_at_wake_ > kPositionsEvery) wake_all();
+}
+
+// What is due by now waits for something else than time: a thread, the end of a pause.
+Duration ShardHost::next_due() const {
+  Duration wait = Duration::max();
+  for (const auto& [id, shard] : awake_) {
+    const auto due = shard->machine.next_due();
+    if (due && *due > scope_.now) wait = std::min(wait, *due - scope_.now);
+  }
+  return wait;
+}
+
+}  // namespace ordo::runtime

@@ -1,0 +1,164 @@
+#include "runtime/writer.h"
+
+#include <algorithm>
+
+#include "base/saturate.h"
+#include "domain/records.h"
+
+namespace ordo::runtime {
+namespace {
+
+constexpr Duration kCountsInterval = std::chrono::seconds{1};
+constexpr Duration kDeadCheck = std::chrono::hours{1};  // at the latest: whether the dead are too old
+constexpr Duration kCommitRetry = std::chrono::milliseconds{100};
+constexpr std::uint64_t kPositionLag = 10'000;  // entries a reader of counts may have to look through
+
+}  // namespace
+
+// Nothing of a shard is written before its log is read: a state would lack what entries to come say of it.
+void Writer::flush() {
+  if (!scope_.lease.valid()) {
+    retry_at_ = {};
+    return;
+  }
+  const auto steady = scope_.steady();
+  const bool retry = retry_at_.count() != 0 && steady >= retry_at_;
+  if (retry) retry_at_ = {};
+  std::vector<store::Delta> deltas;
+  CommitEnd end;
+  for (auto& [id, shard] : host_.awake()) {
+    if (shard->in_flight) {
+      if (!shard->unknown || !retry) continue;
+      shard->unknown = false;
+    } else if (shard->ready &&
+               (shard->machine.has_changes() || (!shard->releasing_since && rest_is_due(*shard)))) {
+      shard->in_flight = delta_of(*shard);
+    } else {
+      continue;
+    }
+    deltas.push_back(*shard->in_flight);
+    end.shards.emplace_back(id, shard->epoch);
+  }
+  if (deltas.empty()) return;
+  scope_.store.commit(std::move(deltas), [inbox = scope_.inbox, end](std::vector<store::CommitResult> results,
+                                                                     std::exception_ptr error) {
+    inbox->post([&](News& news) {
+      auto& told = news.commits.emplace_back(end);
+      told.results = std::move(results);
+      told.failure = text_of(error);
+    });
+  });
+}
+
+store::Delta Writer::delta_of(OwnedShard& shard) {
+  const auto now = scope_.now;
+  auto changes = shard.machine.collect(scope_.store.max_set_aside());
+  store::Delta delta;
+  delta.shard = shard.id;
+  delta.lease = shard.lease;
+  delta.batch = ++shard.batch;
+  delta.erase = std::move(changes.erase);
+  std::sort(delta.erase.begin(), delta.erase.end());
+  for (auto& [seq, state] : changes.states) delta.states.push_back({seq, domain::encode(state)});
+  delta.erase_states = std::move(changes.erase_states);
+  delta.set_aside = std::move(changes.set_aside);
+  for (auto& dead : changes.dead) delta.dead.push_back({shard.id, 0, now, domain::encode(dead)});
+  if (!delta.dead.empty() || trimming_is_due(shard)) {
+    delta.max_dead = dead_to_keep(shard);
+    delta.dead_before = saturating_sub(now, shard.queue->options.dead_ttl);
+    shard.trimmed_at = now;
+    shard.trimmed_look = scope_.cluster.look;
+  }
+  const auto lent_before = std::exchange(shard.written, shard.machine.counts(now)).lent;
+  shard.lends = !shard.written.lent.empty() && shard.written.lent != lent_before;
+  shard.written_at = now;
+  shard.read_since_written = 0;
+  shard.passed_when_written = host_.rows_read();
+  if (shard.needs == 0) shard.machine.read_through(host_.read_through());
+  delta.position = shard.machine.through();
+  delta.counts = domain::encode(shard.written);
+  shard.take_ends(scope_.store.max_delta_rows(), now);
+  return delta;
+}
+
+// What the other shards of the queue leave, as counted at the last look, and a fair share in any case: who
+// has more gives way.
+std::uint64_t Writer::dead_to_keep(const OwnedShard& shard) const {
+  const auto& options = shard.queue->options;
+  const auto& dead = scope_.cluster.dead;
+  std::uint64_t others = 0;
+  for (auto at = dead.lower_bound({shard.id.queue, 0}); at != dead.end() && at->first.queue == shard.id.queue;
+       ++at) {
+    if (at->first != shard.id) others += at->second;
+  }
+  const auto share = std::max<std::uint64_t>(1, options.max_dead / options.shards.value_or(1));
+  return std::max(share, options.max_dead - std::min(others, options.max_dead));
+}
+
+// Dead payloads become too old, or too many beside those of other shards, though none dies here.
+bool Writer::trimming_is_due(const OwnedShard& shard) const {
+  const auto dead = scope_.cluster.dead.find(shard.id);
+  if (dead == scope_.cluster.dead.end()) return false;
+  if (dead->second > dead_to_keep(shard) && shard.trimmed_look != scope_.cluster.look) return true;
+  const auto pause = std::clamp<Duration>(shard.queue->options.dead_ttl / 16, kCountsInterval, kDeadCheck);
+  return scope_.now < shard.trimmed_at || saturating_sub(scope_.now, shard.trimmed_at) >= pause;
+}
+
+// What goes out with other changes, or alone after a second. The split of the counts may be as old, and a
+// reader looks through what was appended since; what is to be set aside has time.
+bool Writer::rest_is_due(OwnedShard& shard) const {
+  const auto now = scope_.now;
+  const auto to_set_aside = shard.machine.to_set_aside();
+  if (to_set_aside > 0 && to_set_aside >= scope_.store.max_set_aside()) return true;
+  if (now >= shard.written_at && now - shard.written_at < kCountsInterval) return false;
+  if (read_since_written(shard) > kPositionLag) return true;
+  shard.written_at = now;
+  if (to_set_aside > 0 || trimming_is_due(shard)) return true;
+  return shard.machine.counts(now) != shard.written;
+}
+
+std::uint64_t Writer::read_since_written(const OwnedShard& shard) const {
+  return shard.read_since_written + (host_.rows_read() - shard.passed_when_written);
+}
+
+bool Writer::may_sleep(OwnedShard& shard) const {
+  const auto& machine = shard.machine;
+  if (!shard.ready || shard.needs != 0 || shard.releasing_since || shard.in_flight) return false;
+  if (machine.jobs() > 0 || machine.running() > 0 || !shard.later_ends.empty()) return false;
+  if (machine.has_changes() || machine.to_set_aside() > 0) return false;
+  if (shard.starts_at > scope_.steady() || scope_.cluster.dead.contains(shard.id)) return false;
+  if (read_since_written(shard) > kPositionLag) return false;
+  return shard.machine.counts(scope_.now) == shard.written;
+}
+
+Writer::Settled Writer::settle(const CommitEnd& end) {
+  Settled settled;
+  if (end.failure.empty()) {
+    scope_.succeeded(commits_);
+  } else {
+    scope_.failed(commits_, end.failure);
+  }
+  for (std::size_t i = 0; i < end.shards.size(); ++i) {
+    const auto [id, epoch] = end.shards[i];
+    OwnedShard* shard = host_.owned(id, epoch);
+    if (shard == nullptr) continue;
+    if (!end.failure.empty()) {
+      shard->unknown = true;
+      retry_at_ = scope_.steady() + kCommitRetry;
+    } else if (end.results[i] == store::CommitResult::stale) {
+      settled.stale.insert(id);
+    } else {
+      shard->in_flight.reset();
+      if (std::exchange(shard->lends, false) && scope_.hooks.lent) scope_.hooks.lent();
+      shard->machine.committed(scope_.now);
+      settled.durable.push_back(shard);
+    }
+  }
+  return settled;
+}
+
+Duration Writer::next_retry() const {
+  return retry_at_.count() == 0 ? Duration::max() : scope_.until(retry_at_);
+}
+
+}  // namespace ordo::runtime

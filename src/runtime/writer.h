@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "runtime/engine_scope.h"
+#include "runtime/shard_host.h"
+
+namespace ordo::runtime {
+
+/// What the shards want written: one delta a shard in flight, sent again with the same batch number while its
+/// outcome is unknown.
+class Writer {
+ public:
+  Writer(EngineScope& scope, ShardHost& host) : scope_(scope), host_(host) {}
+
+  /// Sends what is to be written now.
+  void flush();
+
+  struct Settled {
+    std::vector<OwnedShard*> durable;  ///< their deltas
+    std::set<domain::ShardId> stale;   ///< they have another owner
+  };
+  Settled settle(const CommitEnd& end);
+
+  /// It has no job, and nothing to write: it would only be looked at. But now and then, for its place in the
+  /// log.
+  bool may_sleep(OwnedShard& shard) const;
+  /// How long until what failed is sent again.
+  Duration next_retry() const;
+  /// Why what has ended cannot be written.
+  const TroubleFacts& trouble() const { return commits_.facts(); }
+
+ private:
+  store::Delta delta_of(OwnedShard& shard);
+  std::uint64_t dead_to_keep(const OwnedShard& shard) const;
+  bool trimming_is_due(const OwnedShard& shard) const;
+  bool rest_is_due(OwnedShard& shard) const;
+  std::uint64_t read_since_written(const OwnedShard& shard) const;
+
+  EngineScope& scope_;
+  ShardHost& host_;
+  Trouble commits_{"commit what has ended"};
+  Duration retry_at_{};  // steady; 0: none
+};
+
+}  // namespace ordo::runtime
