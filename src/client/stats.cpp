@@ -122,7 +122,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
       auto& [id, machine, behind_newer] = rebuilt;
       if (behind_newer != 0) newer.insert(id);
       dead[id] += machine.collect().dead.size();  // could not be read
-      machine.oldest_due(now, {});                // moves what is due by now
+      machine.due_since(now, {});                // moves what is due by now
       counts[id] = machine.counts(now);
       counts[id].due += behind_newer;
     });

@@ -31,4 +31,28 @@ JobExtra& Job::more() {
   return *extra;
 }
 
+JobState state_of(const Job& job) {
+  const auto& extra = *job.extra;
+  JobState state;
+  state.through = extra.through;
+  state.run_at = job.run_at;
+  state.own_time = job.own_time;
+  state.retry_count = extra.retry_count;
+  state.crashes = extra.crashes;
+  state.last_crash = extra.last_crash;
+  state.mark = extra.mark;
+  state.held = job.held;
+  state.options = extra.options;
+  if (!extra.scores.empty()) {
+    for (const auto& piece : job.payloads.pieces()) {
+      const auto changed = extra.scores.find(piece.seq);
+      if (changed != extra.scores.end()) state.scores.emplace_back(*changed);
+    }
+  }
+  state.error_kind = extra.error_kind;
+  state.error = extra.error;
+  if (extra.foreign) state.fields = extra.foreign->state_fields;
+  return state;
+}
+
 }  // namespace ordo::domain

@@ -71,6 +71,11 @@ struct JobExtra {
     if (!foreign) foreign = std::make_unique<Foreign>();
     return *foreign;
   }
+  void count_crash(Time now) {
+    if (crashes > 0 && now - last_crash >= kCrashMemory) crashes = 0;
+    ++crashes;
+    last_crash = now;
+  }
 };
 
 /// One job in its owner's memory. About 100 bytes and its names: a million of them wait in a node.
@@ -107,10 +112,18 @@ class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_si
 
   JobExtra& more();
 
+  void set_time(Time at) {
+    run_at = at;
+    own_time = true;
+  }
+
  private:
   // The names stand right behind the object.
   const char* names() const { return reinterpret_cast<const char*>(this + 1); }
 };
+
+/// What is to be written of the job, which has an `extra`.
+JobState state_of(const Job& job);
 
 /// The order in which due jobs start (rules: priority).
 struct DueBefore {

@@ -1,168 +1,172 @@
-// A shard's life: take-over, what it wants written, what became durable. See shard.h for the rules' other
+// A shard's life: take-over, the places of its jobs, what became durable. See shard.h for the rules' other
 // homes.
 #include "domain/shard.h"
 
 #include <algorithm>
 #include <iterator>
 
-#include "base/assert.h"
+#include "base/saturate.h"
 
 namespace ordo::domain {
+namespace {
 
-Shard::Kind::Kind(std::string kind, QueueOptions options, DueBefore before)
-    : name(std::move(kind)),
-      rules(std::move(options)),
-      due{DueJobs(before), DueJobs(before), DueJobs(before)} {}
+constexpr std::size_t kListedRuns = 100;
+constexpr Duration kLongWait = std::chrono::minutes{1};
+constexpr std::size_t kSmall = 2048;  // bytes of a payload
+
+// A large entry has no neighbours, and is long to move.
+bool keeps_room(const Piece& piece) { return !piece.bytes.present() || piece.bytes.view().size() <= kSmall; }
+
+}  // namespace
 
 Shard::Shard(const QueueOptions& options, PayloadBudget& budget)
-    : options_(options),
-      budget_(budget),
+    : budget_(budget),
+      kinds_(options),
       before_{options.order, std::max<std::int64_t>(options.granularity.count(), 1)},
-      table_(before_) {}
+      table_(before_),
+      order_(before_, kinds_, table_),
+      runs_(kinds_) {}
 
-Shard::~Shard() {
-  later_.clear();
-  for (auto& kind : kinds_) {
-    for (auto& set : kind->due) set.clear();
-  }
-}
+// ---------------------------------------------------------------------------------------------- take-over
 
 void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states,
                  const Counts& counts) {
   takeover_ = takeover;
-  witness_through_ = takeover.clean ? 0 : takeover.head;
-  processed_ = counts.processed;
-  failed_ = counts.failed;
-  unreadable_ = counts.unreadable;
-  copied_ = counts.copied;
-  counts_fields_ = counts.fields;
-  restore_lent(counts.lent);
+  if (!takeover.clean) order_.set_witnesses(takeover.head);
+  lasting_.processed = counts.processed;
+  lasting_.failed = counts.failed;
+  lasting_.unreadable = counts.unreadable;
+  lasting_.copied = counts.copied;
+  lasting_.fields = counts.fields;
+  for (const auto& run : counts.lent) restored_.expect(runs_.restore(run), run);
   fence_ = std::max(takeover.token, counts.fence != 0 ? counts.fence + 1 : 0);
   table_.reserve(counts.queued() + counts.running);
-  for (auto& [seq, state] : states) {
-    for (const auto& [piece, score] : state.scores) restored_scores_.emplace(piece, score);
-    restored_.emplace(seq, std::move(state));
+  for (auto& [seq, state] : states) restored_.add(seq, std::move(state));
+}
+
+void Shard::ready(Time now) {
+  give_up_incomplete(now);
+  for (Job* job : restored_.finish()) {
+    if (!job->payloads.all_present()) continue;  // it runs alone once more
+    order_.take_key(*job);
+    activate(*job);
+    die_of_crashes(*job, now);
   }
 }
 
 void Shard::serve(std::string_view kind, bool on) {
-  if (const auto index = kind_index(kind)) kinds_[*index]->served = on;
+  if (const auto number = kinds_.add(kind)) kinds_.serve(*number, on);
 }
 
-std::vector<std::string> Shard::kinds() const {
-  std::vector<std::string> names;
-  for (const auto& kind : kinds_) names.push_back(kind->name);
-  return names;
+// ------------------------------------------------------------------------------------------------- places
+
+void Shard::place(Job& job, Time now) {
+  set_aside(job, now);
+  order_.place(job, now);
+  protect_front(job);
 }
 
-// -------------------------------------------------------------------------------------------------- what is
-// written
-
-void Shard::dirty(Job& job) {
-  auto& extra = job.more();
-  if (extra.dirty) return;
-  extra.dirty = true;
-  extra.dirty_at = static_cast<std::uint32_t>(dirty_.size());
-  dirty_.push_back(&job);
-}
-
-// Its state is not to be written any more.
-void Shard::clean(Job& job) {
-  if (!job.extra || !std::exchange(job.extra->dirty, false)) return;
-  Job* last = dirty_.back();
-  dirty_[job.extra->dirty_at] = last;
-  last->extra->dirty_at = job.extra->dirty_at;
-  dirty_.pop_back();
-}
-
-JobState Shard::state_of(const Job& job) const {
-  const auto& extra = *job.extra;
-  JobState state;
-  state.through = extra.through;
-  state.run_at = job.run_at;
-  state.own_time = job.own_time;
-  state.retry_count = extra.retry_count;
-  state.crashes = extra.crashes;
-  state.last_crash = extra.last_crash;
-  state.mark = extra.mark;
-  state.held = job.held;
-  state.options = extra.options;
-  if (!extra.scores.empty()) {
-    for (const auto& piece : job.payloads.pieces()) {
-      const auto changed = extra.scores.find(piece.seq);
-      if (changed != extra.scores.end()) state.scores.emplace_back(*changed);
-    }
+void Shard::leave(Job& job) {
+  if (job.place == Place::settling) {
+    changes_.unsettle(job);
+  } else {
+    order_.leave(job);
   }
-  state.error_kind = extra.error_kind;
-  state.error = extra.error;
-  if (extra.foreign) state.fields = extra.foreign->state_fields;
-  return state;
 }
 
-bool Shard::has_changes() const {
-  return !changes_.erase.empty() || !changes_.erase_states.empty() || !changes_.dead.empty() ||
-         !dirty_.empty() || !ended_.empty() || !settling_.empty() || !marking_.empty() || lent_changed_;
+// Not one that is due and only stands in line: it may be gone in a moment.
+void Shard::set_aside(Job& job, Time now) {
+  if (!sets_aside_ || job.set_aside || saturating_sub(job.run_at, now) <= kLongWait) return;
+  job.set_aside = true;
+  for (const auto& piece : job.payloads.pieces()) {
+    if (keeps_room(piece)) changes_.set_aside(piece.seq);
+  }
 }
 
-Changes Shard::collect(std::size_t set_aside) {
-  ORDO_ASSERT(ended_in_flight_.empty() && settling_in_flight_.empty() && marking_in_flight_.empty());
-  for (Job* job : dirty_) {
-    auto& extra = *job->extra;
-    extra.dirty = false;
-    const Seq first = job->arrival();
-    if (extra.state_seq != 0 && extra.state_seq != first) changes_.erase_states.push_back(extra.state_seq);
-    extra.state_seq = first;
-    changes_.states.emplace_back(first, state_of(*job));
-  }
-  dirty_.clear();
-  std::swap(ended_, ended_in_flight_);
-  std::swap(settling_, settling_in_flight_);
-  std::swap(marking_, marking_in_flight_);
-  deaths_in_flight_ = std::exchange(deaths_, {});
-  lent_changed_ = false;
-  auto rest = std::exchange(changes_.set_aside, {});
-  auto changes = std::exchange(changes_, {});
-  const auto taken = rest.end() - static_cast<std::ptrdiff_t>(std::min(set_aside, rest.size()));
-  changes.set_aside.assign(taken, rest.end());
-  rest.erase(taken, rest.end());
-  changes_.set_aside = std::move(rest);
-  return changes;
+// True: the payload was there already, and the later entry of the two is not needed any more.
+bool Shard::add_piece(Job& job, Piece piece, bool set_aside) {
+  const auto seq = piece.seq;
+  const bool is_in_the_way = job.set_aside && !set_aside && keeps_room(piece);
+  const auto merged = job.payloads.add(std::move(piece));
+  if (merged) note_merged(job, *merged);
+  if (is_in_the_way && !merged) changes_.set_aside(seq);
+  return merged.has_value();
 }
 
-void Shard::committed(Time now) {
-  for (Job* job : ended_in_flight_) {
-    release_front(*job, now);
-    forget(*job);
-  }
-  ended_in_flight_.clear();
-  std::ranges::move(std::exchange(deaths_in_flight_, {}), std::back_inserter(deaths_told_));
-  for (Job* job : std::exchange(settling_in_flight_, {})) {
-    if (!job->held) release_front(*job, now);
-    place(*job, now);
-  }
-  for (const RunNo no : std::exchange(marking_in_flight_, {})) {
-    auto& active = runs_.at(no);
-    active.marking = false;
-    released_.push_back(describe(no, active));
-  }
+void Shard::note_merged(Job& job, const PayloadSet::Merged& merged) {
+  changes_.erase(merged.duplicate);
+  if (!merged.score_changed) return;
+  job.more().scores[merged.kept] = merged.score;
+  changes_.write_state(job);
+}
+
+// After a crash the running job of the key must still come before `newcomer`, whatever their order says, or
+// will say to whom times are told anew.
+void Shard::protect_front(const Job& newcomer) {
+  const Line* line = table_.line_of(newcomer);
+  if (line == nullptr || line->active == nullptr || line->active->place != Place::running) return;
+  Job& active = *line->active;
+  if (active.held || active.is(newcomer.kind, newcomer.id())) return;
+  if (!active.own_time && !before_(newcomer, active)) return;
+  active.held = true;
+  changes_.write_state(active);
+}
+
+void Shard::set_priority(Job& job) {
+  job.priority = job.extra ? job.extra->options.priority.value_or(100) : 100;
+  if (job.priority != 100) order_.mix_priorities();
 }
 
 void Shard::forget(Job& job) {
-  clean(job);
-  if (!doomed_.empty()) std::erase(doomed_, &job);
+  changes_.drop_state(job);
+  restored_.forget(job);
   table_.erase(job);
   Job::destroy(&job);
-  --job_count_;
 }
 
-// -----------------------------------------------------------------------------------------------------------
-// outputs
+// ------------------------------------------------------------------------------------------------ durable
 
-std::vector<Run> Shard::released() { return std::exchange(released_, {}); }
-std::vector<RunNo> Shard::stops() { return std::exchange(stops_, {}); }
-std::vector<std::string> Shard::unreadable() { return std::exchange(unreadable_why_, {}); }
-std::vector<std::string> Shard::declined() { return std::exchange(declined_, {}); }
-std::vector<Event> Shard::events() { return std::exchange(events_, {}); }
-std::vector<std::vector<JobView>> Shard::deaths() { return std::exchange(deaths_told_, {}); }
+void Shard::committed(Time now) {
+  auto durable = changes_.take_durable();
+  for (Job* job : durable.ended) {
+    order_.pass_key(*job, now);
+    forget(*job);
+  }
+  std::ranges::move(durable.deaths, std::back_inserter(deaths_));
+  for (Job* job : durable.settled) {
+    job->place = Place::nowhere;
+    if (!job->held) order_.pass_key(*job, now);
+    place(*job, now);
+  }
+  for (const RunNo no : durable.marked) {
+    runs_.at(no).marking = false;
+    released_.push_back(describe(no));
+  }
+}
+
+Counts Shard::counts(Time now) {
+  Counts counts = lasting_;
+  std::size_t later = order_.later(), retrying = order_.retrying();
+  counts.oldest = order_.oldest();
+  changes_.each_settling([&](const Job& job) {
+    counts.oldest = std::min(counts.oldest, job.run_at);
+    if (job.run_at <= now) return;
+    ++later;
+    if (job.retry_count() >= 0) ++retrying;
+  });
+  counts.due = table_.size() - table_.active() - later;
+  counts.scheduled = later - retrying;
+  counts.retrying = retrying;
+  counts.running = table_.active() - changes_.ending();
+  runs_.each([&](RunNo, const ActiveRun& run) {
+    for (const Job* job : run.jobs) {
+      if (counts.running_now.size() < kListedRuns) counts.running_now.push_back(job->payloads.last());
+    }
+  });
+  std::ranges::sort(counts.running_now);
+  counts.lent = runs_.list_lent();
+  if (fence_ != takeover_.token) counts.fence = fence_;
+  return counts;
+}
 
 }  // namespace ordo::domain

@@ -1,28 +1,29 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <ordo/events.hpp>
 #include <ordo/options.hpp>
 #include <ordo/worker.hpp>
 
-#include "domain/due_jobs.h"
+#include "domain/admission.h"
+#include "domain/change_log.h"
 #include "domain/entry.h"
-#include "domain/key_line.h"
+#include "domain/job_order.h"
+#include "domain/key_table.h"
+#include "domain/kind_table.h"
 #include "domain/records.h"
+#include "domain/restored.h"
+#include "domain/run_table.h"
 
 namespace ordo::domain {
 
@@ -44,36 +45,11 @@ struct Run {
   std::vector<Seq> missing;  ///< payloads to be fetched and given to Shard::provide(), ascending
 };
 
-/// What a node lets a shard start just now.
-struct Admission {
-  bool normal = true;     ///< jobs that are neither
-  bool suspects = true;   ///< no witness or suspect runs on the node
-  bool witnesses = true;  ///< no suspect runs on the node
-  /// What the node that is to execute the run has code for; null: the kinds switched on with serve().
-  const std::set<std::string, std::less<>>* kinds = nullptr;
-  /// Kinds of these no more can start here just now; null: none.
-  const std::set<std::string, std::less<>>* without = nullptr;
-
-  bool admits(const std::string& kind, bool served) const {
-    if (kinds != nullptr) return kinds->contains(kind);
-    return served && (without == nullptr || !without->contains(kind));
-  }
-};
-
 /// What is known of the node that executes a lent run.
 enum class Borrower : std::uint8_t {
   alive,
   lapsed,  ///< it lives, but its leases ended since: it has stopped the run
   dead,
-};
-
-/// What a shard wants written; the rest of a commit (lease, batch number) is its owner's.
-struct Changes {
-  std::vector<Seq> erase;
-  std::vector<std::pair<Seq, JobState>> states;
-  std::vector<Seq> erase_states;
-  std::vector<DeadPayload> dead;
-  std::vector<Seq> set_aside;  ///< entries of jobs that wait for over a minute: not to stand in others' room
 };
 
 /// A queued or running job, for listings and for comparing a shard with its rebuild.
@@ -102,7 +78,6 @@ struct JobSnapshot {
 class Shard {
  public:
   Shard(const QueueOptions& options, PayloadBudget& budget);
-  ~Shard();
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
@@ -121,7 +96,9 @@ class Shard {
 
   /// A state that cannot be read; after load(). The payloads of its job that stand in the log at the
   /// take-over die with these bytes beside them: nobody knows how often they failed, or what they wait for.
-  void lose_state(Seq first, std::string bytes, const std::string& why);
+  void lose_state(Seq first, std::string bytes, const std::string& why) {
+    restored_.lose(first, std::move(bytes), why);
+  }
 
   // --- inputs ---
 
@@ -136,15 +113,21 @@ class Shard {
   /// The log of this shard has been read up to here.
   void read_through(Seq seq) { through_ = std::max(through_, seq); }
 
+  /// The job that is to start next, in the order of the rules; null: none may. Kinds switched off with
+  /// serve() are passed over. For start(), and for a look at it; any other call may change it.
+  Job* look(Time now, const Admission& admission) { return order_.best(now, admission); }
+  /// Starts the job that look() has just given, and what goes with it in one batch. Nothing: the batch waits
+  /// for the commit that marks its jobs, and comes out of released() then.
+  std::optional<Run> start(Job& first, Time now);
+
   enum class Taken { none, ready, pending };
-  /// The next batch that may start, in the order of the rules. `pending`: it waits for the commit that marks
-  /// its jobs and comes out of released() then. Kinds switched off with serve() are passed over.
+  /// look() and start().
   Taken take(Time now, const Admission& admission, Run& run);
 
   /// Payloads that a run was missing, ascending; false while some still are.
   bool provide(RunNo no, std::span<const std::pair<Seq, std::string_view>> payloads);
   /// Those that are missing still, ascending.
-  std::vector<Seq> missing(RunNo no) const { return describe(no, runs_.at(no)).missing; }
+  std::vector<Seq> missing(RunNo no) const { return describe(no).missing; }
   /// Fills in the payloads of a run whose bytes are all provided.
   void fill(Run& run);
   /// What was not provided is in the store no more: those payloads die, and their jobs' others go on. So do
@@ -166,7 +149,7 @@ class Shard {
   /// A job is due that comes before one of the run's by its priority.
   bool is_overtaken(RunNo no, Time now, const Admission& admission);
   /// False: is_overtaken() never holds.
-  bool mixes_priorities() const { return mixed_priorities_; }
+  bool mixes_priorities() const { return order_.mixes_priorities(); }
 
   /// Its first job was seen to start: watchers are told, if they were not yet.
   void started(RunNo no);
@@ -182,29 +165,29 @@ class Shard {
 
   // --- outputs ---
 
-  bool has_changes() const;
+  bool has_changes() const { return !changes_.empty(); }
   /// About how many rows the next collect() brings, without those to be set aside.
-  std::size_t changed_rows() const { return changes_.erase.size() + changes_.dead.size() + dirty_.size(); }
+  std::size_t changed_rows() const { return changes_.rows(); }
   /// What is to be written now; one at a time: committed() before the next. At most `set_aside` entries are
   /// set aside, and the others next time.
-  Changes collect(std::size_t set_aside = 0);
+  Changes collect(std::size_t set_aside = 0) { return changes_.collect(set_aside); }
   /// So many entries are to be set aside: that alone is no change, and has time.
-  std::size_t to_set_aside() const { return changes_.set_aside.size(); }
+  std::size_t to_set_aside() const { return changes_.to_set_aside(); }
 
   /// Runs that waited for their marks and may start.
-  std::vector<Run> released();
+  std::vector<Run> released() { return std::exchange(released_, {}); }
 
   /// Why what went to the dead could not be read, since the last call.
-  std::vector<std::string> unreadable();
+  std::vector<std::string> unreadable() { return std::exchange(unreadable_why_, {}); }
 
   /// Nodes that had no room for a run they were lent, since the last call.
-  std::vector<std::string> declined();
+  std::vector<std::string> declined() { return std::exchange(declined_, {}); }
 
   /// Runs to be asked to stop, since the last call: their jobs were cancelled. Not those that are lent.
-  std::vector<RunNo> stops();
+  std::vector<RunNo> stops() { return std::exchange(stops_, {}); }
 
   /// What happened since the last call; empty unless watch(true).
-  std::vector<Event> events();
+  std::vector<Event> events() { return std::exchange(events_, {}); }
   void watch(bool on) { watched_ = on; }
 
   /// Off for a store that has no use for it. Before the first entry.
@@ -212,31 +195,35 @@ class Shard {
 
   /// Payloads whose death became durable since the last call, as retries_exhausted() gets them: those of one
   /// run, which are of one kind, together.
-  std::vector<std::vector<JobView>> deaths();
+  std::vector<std::vector<JobView>> deaths() { return std::exchange(deaths_, {}); }
 
   /// When something becomes due next; none while something is due already or nothing waits.
-  std::optional<Time> next_due() const;
+  std::optional<Time> next_due() const { return order_.next_due(); }
   /// The earliest run_at of the jobs that take() may start, whichever is first; none: there is none.
-  std::optional<Time> oldest_due(Time now, const Admission& admission);
+  std::optional<Time> due_since(Time now, const Admission& admission) {
+    return order_.due_since(now, admission);
+  }
 
   Counts counts(Time now);
   Seq through() const { return through_; }
   std::size_t running() const { return runs_.size(); }  ///< with those that are lent
   /// What workers see: rises with every owner, and when a lent run is taken back.
   std::uint64_t fence() const { return fence_; }
-  std::size_t lent() const { return lent_; }
+  std::size_t lent() const { return runs_.lent(); }
   /// `risk`: only those.
-  std::size_t lent_to(std::string_view node, std::optional<Risk> risk = {}) const;
+  std::size_t lent_to(std::string_view node, std::optional<Risk> risk = {}) const {
+    return runs_.lent_to(node, risk);
+  }
   /// How many jobs a run has; nothing: it is not running.
   std::optional<std::size_t> jobs_of(RunNo no) const {
-    const auto run = runs_.find(no);
-    return run == runs_.end() ? std::nullopt : std::optional(run->second.jobs.size());
+    const auto* run = runs_.find(no);
+    return run == nullptr ? std::nullopt : std::optional(run->jobs.size());
   }
-  std::size_t jobs() const { return job_count_; }
-  std::vector<std::string> kinds() const;
+  std::size_t jobs() const { return table_.size(); }
+  std::vector<std::string> kinds() const { return kinds_.names(); }
   std::size_t kind_count() const { return kinds_.size(); }
   /// The run take() made last.
-  RunNo last_run() const { return last_run_; }
+  RunNo last_run() const { return runs_.last(); }
   Risk risk_of_run(RunNo no) const { return runs_.at(no).risk; }
 
   /// All jobs in the order they would start. `rebuilt`: as a rebuild would see them, running jobs queued
@@ -248,181 +235,94 @@ class Shard {
   template <class Visit>
   void each_job(Visit visit) const {
     table_.each([&](const Job& job) {
-      if (job.place != Place::ending) visit(job, kinds_[job.kind]->name);
+      if (job.place != Place::ending) visit(job, kinds_[job.kind].name);
     });
   }
 
  private:
-  struct Kind {
-    Kind(std::string kind, QueueOptions options, DueBefore before);
-
-    std::string name;
-    QueueOptions rules;
-    bool served = true;
-    std::array<DueJobs, kRisks> due;
-  };
-  struct Lent {
-    LentName name;
-    std::string node;
-    std::uint64_t session = 0;
-    std::uint64_t fence = 0;
-    bool stop = false;
-    bool going = false;
-    Duration timeout{};
-    std::vector<std::uint32_t> places;  // of the run's jobs in the batch that was lent
-    std::string fields;                 // kept for a version that knows them
-  };
-  struct Active {
-    std::vector<Job*> jobs;
-    Risk risk = Risk::normal;
-    Time started{};
-    bool marking = false;
-    bool told = false;  // watchers, of the start
-    std::optional<Lent> lent;
-  };
-
-  // Applying the log (shard_apply.cpp)
-  static constexpr std::size_t kMaxKinds = 65'535;
-  std::optional<std::uint16_t> find_kind(std::string_view name) const;
-  /// Nothing: there are too many of them.
-  std::optional<std::uint16_t> kind_index(std::string_view name);
+  // Applying the log (shard_apply.cpp, shard_control.cpp)
   void apply_payload(const LoggedEntry& logged, Time now);
-  void apply_control(const LoggedEntry& logged, Time now);
-  std::vector<Job*> targets_of(const Entry& control) const;
-  void cancel(Job& job, Seq control);
-  void run_now(Job& job, const LoggedEntry& logged, Time now);
   Piece piece_of(const LoggedEntry& logged, const Job* job, Time now);
   void create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piece, Time now);
   void merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time now);
-  void move(Job& job, std::optional<Time> run_at, Time now);
   void restore_state(Job& job, const JobState& state);
   void restore_mark(Job& job, Mark mark);
   bool add_piece(Job& job, Piece piece, bool set_aside = false);
-  void keep_fields(Job& job, const LoggedEntry& logged) const;
+  void note_merged(Job& job, const PayloadSet::Merged& merged);
+  void move(Job& job, std::optional<Time> run_at, Time now);
+  void apply_control(const LoggedEntry& logged, Time now);
+  std::vector<Job*> targets_of(const Entry& control);
+  void cancel_queued(Job& job, Time now);
+  void cancel_running(Job& job, Seq control);
+  void run_now(Job& job, const LoggedEntry& logged, Time now);
 
   // What cannot be read (shard_unreadable.cpp)
-  struct LostState {
-    std::string bytes, why;
-  };
-  using Name = std::tuple<std::string, std::string, std::string>;  // kind, key, id
   bool loses(const LoggedEntry& logged);
   void bury(const LoggedEntry& logged, std::string state, const std::string& why);
   void note_unreadable(DeadPayload dead);
   void die_with_lost_state(Job& job);
-  void note_merged(Job& job, const PayloadSet::Merged& merged);
+
+  // Places (shard.cpp)
+  void place(Job& job, Time now);
+  void leave(Job& job);
+  void set_aside(Job& job, Time now);
+  void protect_front(const Job& newcomer);
+  void set_priority(Job& job);
+  void forget(Job& job);
+
+  // Runs (shard_run.cpp, shard_recall.cpp)
+  Run describe(RunNo no) const;
+  BatchJob deliver(const Job& job) const;
+  void activate(Job& job);
+  void join(ActiveRun& run, Job& job);
+  void recall(Job& job, Time now);
+  void emit(EventType type, const Job& job, Time now, Duration took = {}, std::string error = {});
 
   // Lent runs (shard_lent.cpp)
-  void restore_lent(const std::vector<LentRun>& runs);
   void resume_lent(Job& job, RunNo no, std::size_t index);
   void give_up_incomplete(Time now);
   void apply_end(const LoggedEntry& logged, Time now);
-  std::vector<LentRun> lent_runs() const;
-  bool is_lent(const Job& job) const;
+  void take_back(RunNo no, bool is_dead, Time now);
 
-  // Order (shard_order.cpp)
-  void promote(Time now);
-  static void set_time(Job& job, Time run_at);
-  void place(Job& job, Time now);
-  void set_aside(Job& job, Time now);
-  static bool keeps_room(const Piece& piece);
-  void arrive_due(Job& job, Time now);
-  void insert_due(Job& job, Time now);
-  void park(Line& line, Job& job);
-  void take_key(Job& job);
-  void leave_place(Job& job);
-  void release_front(Job& job, Time now);
-  void protect_front(const Job& newcomer);
-  Risk risk_of(const Job& job, Time now) const;
-  void set_priority(Job& job);
-  Job* best_due(Time now, const Admission& admission);
-  template <class Visit>
-  void each_admitted(const Admission& admission, Visit visit);
-  DueJobs& due_set(const Job& job) { return kinds_[job.kind]->due[static_cast<std::size_t>(job.risk)]; }
-
-  // Runs (shard_run.cpp)
-  void activate(Job& job);
-  void start(Job& job, Active& run);
+  // Ends of runs (shard_end.cpp)
+  void end_one(Job& job, const ActiveRun& run, const JobEnd& end, Time now);
+  void fail(Job& job, const ActiveRun& run, const JobEnd& end, Time now);
+  bool crashed_too_often(const Job& job) const;
+  void die(Job& job, FailureKind kind, const std::string& error, Time now);
+  void die_of_crashes(Job& job, Time now);
+  void bury(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now);
+  void run_died();
   void finish(Job& job);
   void leave_run(Job& job);
   void go_back(Job& job, Time now, bool held);
   void join_beside(Job& job);
-  void settle(Job& job);
   void leave_bytes(Job& job, Time now);
-  void recall(Job& job, Time now);
-  void fail(Job& job, const Active& run, const JobEnd& end, Time now);
-  void die(Job& job, FailureKind kind, const std::string& error, Time now);
-  void bury(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now);
-  void run_died();
-  void end_one(Job& job, const Active& run, const JobEnd& end, Time now);
-  void emit(EventType type, const Job& job, Time now, Duration took = {}, std::string error = {});
-  Run describe(RunNo no, const Active& active) const;
-  BatchJob deliver(const Job& job) const;
-  void count_crash(JobExtra& extra, Time now) const;
-  bool crashed_too_often(const Job& job) const;
-  void die_of_crashes(Job& job, Time now);
+  bool strict() const { return kinds_.queue().key_order == KeyOrder::strict; }
 
-  // States (shard.cpp)
-  void dirty(Job& job);
-  void clean(Job& job);
-  JobState state_of(const Job& job) const;
-  void forget(Job& job);
-  bool strict() const { return options_.key_order == KeyOrder::strict; }
-
-  QueueOptions options_;
   PayloadBudget& budget_;
+  KindTable kinds_;
   DueBefore before_;
   KeyTable table_;
-  std::vector<std::unique_ptr<Kind>> kinds_;
-  std::unordered_map<std::string_view, std::uint16_t> kind_places_;  // by name
-  LaterSet later_;
-  std::set<std::pair<Time, Seq>> parked_times_;  // of parked jobs, for the lag
+  JobOrder order_;
+  RunTable runs_;
+  ChangeLog changes_;
+  Restored restored_;
 
-  std::unordered_map<RunNo, Active> runs_;
-  std::size_t lent_ = 0;
-  std::uint64_t fence_ = 0;
-  bool lent_changed_ = false;
-  std::unordered_map<Seq, int> cancels_;  // controls that wait for the end of so many running jobs
-  RunNo last_run_ = 0;
-  Seq through_ = 0;
-  Seq witness_through_ = 0;  // jobs up to here were there when a node died
   Takeover takeover_;
-  bool mixed_priorities_ = false;
+  Counts lasting_;  // only what is counted for ever, and kept for others
+  std::uint64_t fence_ = 0;
+  Seq through_ = 0;
+  std::unordered_map<Seq, int> cancels_;  // controls that wait for the end of so many running jobs
+  std::vector<JobView> dying_;            // of the run that is ending
   bool watched_ = false;
   bool sets_aside_ = true;
-
-  std::unordered_map<Seq, JobState> restored_;       // states that wait for their entry
-  std::unordered_map<Seq, double> restored_scores_;  // scores that wait for their entry
-  std::unordered_map<Seq, LostState> lost_states_;   // that wait for their entry
-  std::map<Name, std::string> lost_names_;           // jobs of lost states, and why, until the load has ended
-  std::unordered_set<Seq> lent_pieces_;              // of lent runs, until the load has ended
-  std::unordered_map<Seq, std::pair<RunNo, std::size_t>>
-      lent_jobs_;  // by the last piece: run and index there
-
-  std::size_t job_count_ = 0;
-  std::size_t queued_ = 0;    // all but running, ending
-  std::size_t retrying_ = 0;  // of those in later_, the ones that have failed
-  std::size_t running_ = 0;   // jobs, not runs
-  std::uint64_t processed_ = 0;
-  std::uint64_t failed_ = 0;
-  std::uint64_t unreadable_ = 0;
-  std::string copied_;         // kept for who copies into this shard
-  std::string counts_fields_;  // kept for a version that knows them
-
-  // To be written, and being written
-  Changes changes_;
-  std::vector<Job*> dirty_;
-  std::vector<Job*> ended_, ended_in_flight_;
-  std::vector<Job*> settling_, settling_in_flight_;
-  std::vector<RunNo> marking_, marking_in_flight_;
-  std::vector<Job*> doomed_;  // crashed too often; they die in ready()
 
   std::vector<Run> released_;
   std::vector<RunNo> stops_;
   std::vector<std::string> unreadable_why_;
   std::vector<std::string> declined_;
   std::vector<Event> events_;
-  std::vector<JobView> dying_;  // of the run that is ending
-  std::vector<std::vector<JobView>> deaths_, deaths_in_flight_, deaths_told_;
+  std::vector<std::vector<JobView>> deaths_;
 };
 
 }  // namespace ordo::domain

@@ -74,13 +74,13 @@ TEST(ShardOrder, TheOldestIsNotTheFirstWherePrioritiesDiffer) {
     const auto now = shard.now();
     shard.push({.id = "old", .run_at = now - seconds{50}});
     shard.push({.id = "urgent", .run_at = now - seconds{40}, .priority = 1});
-    EXPECT_EQ(shard.oldest_due(), now - seconds{50});
+    EXPECT_EQ(shard.due_since(), now - seconds{50});
     EXPECT_EQ(shard.counts().oldest, now - seconds{50});
     EXPECT_EQ(shard.take()->jobs.at(0).id, "urgent");
-    EXPECT_EQ(shard.oldest_due(), now - seconds{50});
+    EXPECT_EQ(shard.due_since(), now - seconds{50});
     shard.push({.id = "old", .priority = 0});
     EXPECT_EQ(shard.take()->jobs.at(0).id, "old");
-    EXPECT_FALSE(shard.oldest_due());
+    EXPECT_FALSE(shard.due_since());
   }
 }
 

@@ -57,8 +57,8 @@ class Harness {
 
   Time now() const { return now_; }
   void advance(Duration by) { now_ += by; }
-  /// From now on entries are stored as if they had come so much earlier. Who reads them lets the time never go
-  /// back, and a later reader does not know of what was erased before it.
+  /// From now on entries are stored as if they had come so much earlier. Who reads them lets the time never
+  /// go back, and a later reader does not know of what was erased before it.
   void set_back(Duration by) { behind_ = by; }
 
   void push(const Push& push, EntryType type = EntryType::push) {
@@ -131,9 +131,9 @@ class Harness {
   /// The store has it no more.
   void lose(Seq seq) { log_.erase(seq); }
 
-  bool has_due() { return oldest_due().has_value(); }
-  std::optional<Time> oldest_due(const Admission& admission = {}) {
-    return shard_->oldest_due(now_, admission);
+  bool has_due() { return due_since().has_value(); }
+  std::optional<Time> due_since(const Admission& admission = {}) {
+    return shard_->due_since(now_, admission);
   }
 
   void end(const Run& run, const Outcome& outcome) {

@@ -181,8 +181,8 @@ TEST(ShardOrder, NothingStartsEarlyWhenTheClockGoesBack) {
   EXPECT_TRUE(shard.take());
 }
 
-// Concurrent transactions leave times in a log that go back. Whoever reads it lets them stand still instead, and
-// what they stood still at goes with the entry that said so.
+// Concurrent transactions leave times in a log that go back. Whoever reads it lets them stand still instead,
+// and what they stood still at goes with the entry that said so.
 class ShardOrderWithTimesThatGoBack : public ::testing::Test {
  protected:
   ShardOrderWithTimesThatGoBack() {

@@ -13,8 +13,7 @@ void Shard::recall(RunNo no, Time now) {
     ended(no, std::vector<JobEnd>(active.jobs.size(), JobEnd{Outcome::not_started("recalled"), 0}), now);
     return;
   }
-  const auto node = runs_.extract(no);
-  for (Job* job : node.mapped().jobs) recall(*job, now);
+  for (Job* job : runs_.close(no).jobs) recall(*job, now);
 }
 
 void Shard::recall(Job& job, Time now) {
@@ -24,23 +23,22 @@ void Shard::recall(Job& job, Time now) {
   }
   // That it has started may be written already: nobody takes its key before that is taken back.
   const bool is_written = job.held != job.was_held && !job.extra->dirty;
-  if (job.held != job.was_held) dirty(job);
+  if (job.held != job.was_held) changes_.write_state(job);
   job.held = job.was_held;
   join_beside(job);
   leave_bytes(job, now);
   table_.deactivate(job);
-  --running_;
-  ++queued_;
   if (is_written) {
-    settle(job);
+    changes_.settle(job);
     return;
   }
-  if (!job.held) release_front(job, now);
+  job.place = Place::nowhere;
+  if (!job.held) order_.pass_key(job, now);
   place(job, now);
 }
 
 bool Shard::is_overtaken(RunNo no, Time now, const Admission& admission) {
-  const Job* best = best_due(now, admission);
+  const Job* best = order_.best(now, admission);
   if (best == nullptr) return false;
   return std::ranges::any_of(runs_.at(no).jobs, [&](const Job* job) {
     return best->priority < job->priority && before_(*best, *job);

@@ -7,46 +7,38 @@
 namespace ordo::domain {
 
 void Shard::note_unreadable(DeadPayload dead) {
-  ++unreadable_;
+  ++lasting_.unreadable;
   unreadable_why_.push_back("job '" + dead.id + "': " + dead.error);
-  changes_.dead.push_back(std::move(dead));
+  changes_.add_dead(std::move(dead));
 }
 
 void Shard::apply_unreadable(Seq seq, std::string_view bytes, const std::string& why) {
   auto dead = dead_entry(seq, bytes, why);
-  changes_.erase.push_back(seq);
-  if (auto lost = lost_states_.extract(seq)) {
-    dead.state = std::move(lost.mapped().bytes);
-    changes_.erase_states.push_back(seq);
-  } else if (const auto state = restored_.extract(seq)) {
-    dead.state = encode(state.mapped());
-    changes_.erase_states.push_back(seq);
+  changes_.erase(seq);
+  if (auto lost = restored_.take_lost(seq)) {
+    dead.state = std::move(lost->bytes);
+    changes_.erase_state(seq);
+  } else if (const auto state = restored_.take_state(seq)) {
+    dead.state = encode(*state);
+    changes_.erase_state(seq);
   }
   note_unreadable(std::move(dead));
   through_ = seq;
 }
 
-// What a running job's state says is only needed when it does not end well.
-void Shard::lose_state(Seq first, std::string bytes, const std::string& why) {
-  lost_states_[first] = {std::move(bytes), why};
-}
-
 // The payloads of one job stand in the log one by one, and its state only under the first. Those behind it
-// must not start as if there had never been another.
+// must not start as if there had never been another. What a running job's state says is only needed when it
+// does not end well.
 bool Shard::loses(const LoggedEntry& logged) {
-  if (lost_states_.empty() && lost_names_.empty()) return false;
-  const auto& entry = logged.entry;
-  if (lent_pieces_.contains(logged.seq)) return false;
-  const Name name{entry.kind, entry.key, entry.id};
-  if (auto lost = lost_states_.extract(logged.seq)) {
-    auto& [bytes, why] = lost.mapped();
-    lost_names_[name] = why;
-    bury(logged, std::move(bytes), "the state of its job cannot be read: " + why);
+  if (!restored_.has_lost() || restored_.is_lent(logged.seq)) return false;
+  if (auto lost = restored_.take_lost(logged.seq)) {
+    restored_.lose_job(logged.entry, lost->why);
+    bury(logged, std::move(lost->bytes), "the state of its job cannot be read: " + lost->why);
     return true;
   }
-  const auto found = logged.seq <= takeover_.head ? lost_names_.find(name) : lost_names_.end();
-  if (found == lost_names_.end()) return false;
-  bury(logged, {}, "the state of its job cannot be read: " + found->second);
+  const auto* why = logged.seq <= takeover_.head ? restored_.why_lost(logged.entry) : nullptr;
+  if (why == nullptr) return false;
+  bury(logged, {}, "the state of its job cannot be read: " + *why);
   return true;
 }
 
@@ -64,12 +56,12 @@ void Shard::bury(const LoggedEntry& logged, std::string state, const std::string
   dead.entry_fields = entry.fields;
   dead.state = std::move(state);
   if (!dead.state.empty()) {
-    changes_.erase_states.push_back(logged.seq);
-  } else if (const auto other = restored_.extract(logged.seq)) {
-    dead.state = encode(other.mapped());
-    changes_.erase_states.push_back(logged.seq);
+    changes_.erase_state(logged.seq);
+  } else if (const auto other = restored_.take_state(logged.seq)) {
+    dead.state = encode(*other);
+    changes_.erase_state(logged.seq);
   }
-  changes_.erase.push_back(logged.seq);
+  changes_.erase(logged.seq);
   note_unreadable(std::move(dead));
 }
 
@@ -77,7 +69,7 @@ void Shard::bury(const LoggedEntry& logged, std::string state, const std::string
 void Shard::die_with_lost_state(Job& job) {
   for (const auto& piece : job.payloads.pieces()) {
     DeadPayload dead;
-    dead.kind = kinds_[job.kind]->name;
+    dead.kind = kinds_[job.kind].name;
     dead.key = job.key();
     dead.id = job.id();
     dead.payload = piece.bytes.view();  // a lent run's are in memory

@@ -1,5 +1,6 @@
 // A shard as a list of jobs: for people, and for comparing an owner with its rebuild.
 #include <algorithm>
+#include <unordered_set>
 
 #include "domain/shard.h"
 
@@ -63,10 +64,15 @@ void sort_pieces(JobSnapshot& view) {
 }  // namespace
 
 std::vector<JobSnapshot> Shard::snapshot(View view) const {
+  std::unordered_set<const Job*> lent;
+  runs_.each([&](RunNo, const ActiveRun& run) {
+    if (run.lent) lent.insert(run.jobs.begin(), run.jobs.end());
+  });
   std::vector<const Job*> jobs;
   table_.each([&](const Job& job) {
     // A rebuild reads the cancel again, and carries it out at once; it finds lent runs running.
-    const bool cancelled = view == View::rebuilt && job.extra && job.extra->cancel_seq != 0 && !is_lent(job);
+    const bool cancelled =
+        view == View::rebuilt && job.extra && job.extra->cancel_seq != 0 && !lent.contains(&job);
     if (job.place != Place::ending && !cancelled) jobs.push_back(&job);
   });
   std::sort(jobs.begin(), jobs.end(), [&](const Job* a, const Job* b) {
@@ -75,8 +81,8 @@ std::vector<JobSnapshot> Shard::snapshot(View view) const {
   });
   std::vector<JobSnapshot> list;
   for (const Job* job : jobs) {
-    auto shot = snapshot_of(*job, kinds_[job->kind]->name);
-    if (view == View::rebuilt && !is_lent(*job)) {
+    auto shot = snapshot_of(*job, kinds_[job->kind].name);
+    if (view == View::rebuilt && !lent.contains(job)) {
       const auto twin = std::find_if(list.begin(), list.end(), [&](const JobSnapshot& other) {
         return other.place == Place::nowhere && other.kind == shot.kind && other.key == shot.key &&
                other.id == shot.id;

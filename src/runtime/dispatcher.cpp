@@ -86,7 +86,7 @@ bool Dispatcher::start_marked(domain::Risk risk) {
   Time oldest{};
   for (auto& [id, shard] : host_.awake()) {
     if (!shard->may_start()) continue;
-    const auto due = shard->machine.oldest_due(scope_.now, only(*shard->queue));
+    const auto due = shard->machine.due_since(scope_.now, only(*shard->queue));
     if (!due || (longest != nullptr && *due >= oldest)) continue;
     longest = shard;
     oldest = *due;
@@ -118,7 +118,7 @@ void Dispatcher::dispatch_pool(std::size_t pool) {
   choice.startable.clear();
   const auto lag_of = [&](OwnedShard& shard) -> std::optional<Duration> {
     if (!has_room(pool, shard)) return std::nullopt;
-    const auto oldest = shard.machine.oldest_due(scope_.now, admission(*shard.queue));
+    const auto oldest = shard.machine.due_since(scope_.now, admission(*shard.queue));
     return oldest ? std::optional(saturating_sub(scope_.now, *oldest)) : std::nullopt;
   };
   for (auto& [id, shard] : host_.awake()) {
@@ -184,7 +184,7 @@ bool Dispatcher::is_overtaken(std::size_t pool) const {
     if (machine.mixes_priorities() && waits(shard->last_control) &&
         machine.is_overtaken(shard->last_sent, scope_.now, admission(queue)))
       return true;
-    if (may_be_passed && queue.place < load.last_place && machine.oldest_due(scope_.now, admission(queue)))
+    if (may_be_passed && queue.place < load.last_place && machine.due_since(scope_.now, admission(queue)))
       return true;
   }
   return false;

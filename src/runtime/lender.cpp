@@ -92,7 +92,7 @@ bool Lender::lend_one(const Member& member, const Room& room) {
       if (suspects && !may_lend_suspect) continue;
       auto kinds = kinds_to_lend(*shard, member, has_thread || suspects);
       if (kinds.empty()) continue;
-      const auto due = shard->machine.oldest_due(scope_.now, only(suspects, kinds));
+      const auto due = shard->machine.due_since(scope_.now, only(suspects, kinds));
       if (!due || (best != nullptr && *due >= oldest)) continue;
       best = shard;
       best_suspects = suspects;

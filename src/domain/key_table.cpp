@@ -1,4 +1,4 @@
-#include "domain/key_line.h"
+#include "domain/key_table.h"
 
 #include "base/assert.h"
 
@@ -39,8 +39,32 @@ Job* KeyTable::find_running(std::uint16_t kind, std::string_view id, std::string
   return job != nullptr && job->is(kind, id) && job->place == Place::running ? job : nullptr;
 }
 
+std::vector<Job*> KeyTable::find_all(std::uint16_t kind, std::string_view id) {
+  std::vector<Job*> found;
+  for (Job* job : {find_running(kind, id, id), find_queued(kind, id, id)}) {
+    if (job != nullptr) found.push_back(job);
+  }
+  if (keyed_ == 0) return found;
+  if (!by_id_) {
+    by_id_.emplace();
+    each([&](Job& job) { index(job); });
+  }
+  const auto keyed = by_id_->find(std::string(id));
+  if (keyed == by_id_->end()) return found;
+  for (Job* job : keyed->second) {
+    if (job->kind == kind && job->place != Place::ending) found.push_back(job);
+  }
+  return found;
+}
+
+void KeyTable::index(Job& job) {
+  if (job.key_size != 0) (*by_id_)[std::string(job.id())].insert(&job);
+}
+
 void KeyTable::insert(Job& job) {
+  ++size_;
   if (job.key_size != 0) ++keyed_;
+  if (by_id_) index(job);
   const auto [slot, is_new] = slots_.insert(Slot(&job));
   if (is_new) return;
   Line* line = slot->line();
@@ -63,7 +87,16 @@ void KeyTable::insert(Job& job) {
 }
 
 void KeyTable::erase(Job& job) {
-  if (job.key_size != 0) --keyed_;
+  --size_;
+  if (is_active(job)) --active_;
+  if (job.key_size != 0) {
+    --keyed_;
+    if (by_id_) {
+      const auto same = by_id_->find(std::string(job.id()));
+      same->second.erase(&job);
+      if (same->second.empty()) by_id_->erase(same);
+    }
+  }
   const auto slot = slots_.find(job.key());
   ORDO_ASSERT(slot != slots_.end());
   Line* line = slot->line();
@@ -93,6 +126,7 @@ Line* KeyTable::line_of(const Job& job) const {
 }
 
 void KeyTable::activate(Job& job) {
+  ++active_;
   if (Line* line = line_of(job)) {
     ORDO_ASSERT(line->active == nullptr && line->front == &job);
     line->queued.erase(&job);
@@ -101,6 +135,7 @@ void KeyTable::activate(Job& job) {
 }
 
 void KeyTable::deactivate(Job& job) {
+  --active_;
   if (Line* line = line_of(job)) {
     ORDO_ASSERT(line->active == &job);
     line->active = nullptr;

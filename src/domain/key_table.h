@@ -1,9 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include <boost/unordered/unordered_flat_set.hpp>
 
@@ -71,8 +75,13 @@ class KeyTable {
   void activate(Job& job);
   void deactivate(Job& job);
 
-  /// No job has another key than its id.
-  bool keys_are_ids() const { return keyed_ == 0; }
+  /// All jobs of that name that have not ended, whatever their keys; queued ones and those that a run owns.
+  /// The first call looks at all jobs, later ones do not.
+  std::vector<Job*> find_all(std::uint16_t kind, std::string_view id);
+
+  std::size_t size() const { return size_; }
+  /// Of these, those that a run owns, and those that have ended.
+  std::size_t active() const { return active_; }
 
   /// Calls `visit(Job&)` for every job, in no order.
   template <class Visit>
@@ -114,8 +123,13 @@ class KeyTable {
     bool operator()(const Slot& a, std::string_view b) const noexcept { return a.key() == b; }
   };
 
+  void index(Job& job);
+
   DueBefore before_;
+  std::size_t size_ = 0, active_ = 0;
   std::size_t keyed_ = 0;  // jobs with a key that is not their id
+  /// Those by id, once somebody has asked for jobs of any key.
+  std::optional<std::unordered_map<std::string, std::unordered_set<Job*>>> by_id_;
   boost::unordered_flat_set<Slot, Hash, Equal> slots_;
 };
 

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <boost/container/flat_set.hpp>
+
+#include "domain/admission.h"
+#include "domain/due_jobs.h"
+#include "domain/job.h"
+#include "domain/key_table.h"
+#include "domain/kind_table.h"
+
+namespace ordo::domain {
+
+/// Who is next: every queued job's one place, but for those that settle (change_log.h). It is *later*, by
+/// time, or *due*, in the lane of its kind and risk, or due and *parked* behind the job that has its key. The
+/// only code that moves a job between them. Owns no jobs.
+class JobOrder {
+ public:
+  JobOrder(DueBefore before, const KindTable& kinds, KeyTable& keys)
+      : before_(before), kinds_(kinds), keys_(keys) {}
+  ~JobOrder();
+  JobOrder(const JobOrder&) = delete;
+  JobOrder& operator=(const JobOrder&) = delete;
+
+  bool starts_before(const Job& a, const Job& b) const { return before_(a, b); }
+
+  /// Jobs up to this entry were there when a node died.
+  void set_witnesses(Seq through) { witness_through_ = std::max(witness_through_, through); }
+  /// From now on jobs of several priorities come.
+  void mix_priorities();
+  bool mixes_priorities() const { return mixed_priorities_; }
+
+  // --- a job's place ---
+  /// A queued job that is nowhere takes its place.
+  void place(Job& job, Time now);
+  /// It leaves its place; its key stays with it until pass_key().
+  void leave(Job& job);
+  /// It leaves its place to run, whoever would be first by the rules, and has its key.
+  void take_key(Job& job);
+  /// The next of its key's line comes up, if this job had the key.
+  void pass_key(Job& job, Time now);
+
+  // --- the choice ---
+  /// The job that starts first of those that may; none: none may. What has become due is looked for.
+  Job* best(Time now, const Admission& admission);
+  /// The lane it stands in.
+  DueJobs& lane(const Job& job) { return (*lanes_[job.kind])[static_cast<std::size_t>(job.risk)]; }
+  /// The earliest run_at of the jobs that may start, whichever is first; none: none may.
+  std::optional<Time> due_since(Time now, const Admission& admission);
+  /// When the next job becomes due; none: nothing waits for its time.
+  std::optional<Time> next_due() const;
+
+  // --- counts ---
+  std::size_t later() const { return later_.size(); }
+  std::size_t retrying() const { return retrying_; }  ///< of those
+  /// The earliest run_at of all that have a place here; Time::max(): there is none.
+  Time oldest() const;
+
+ private:
+  using Lanes = std::array<DueJobs, kRisks>;
+
+  void promote(Time now);
+  void arrive(Job& job, Time now);
+  void insert(Job& job, Time now);
+  void take_out(Job& job);
+  void park(Line& line, Job& job);
+  Risk risk_of(const Job& job, Time now) const;
+  template <class Visit>
+  void each_admitted(const Admission& admission, Visit visit);
+
+  DueBefore before_;
+  const KindTable& kinds_;
+  KeyTable& keys_;
+  std::vector<std::unique_ptr<Lanes>> lanes_;       // by kind
+  boost::container::flat_set<std::uint16_t> busy_;  // kinds that have due jobs
+  LaterSet later_;
+  std::set<std::pair<Time, Seq>> parked_times_;
+  std::size_t retrying_ = 0;
+  Seq witness_through_ = 0;
+  bool mixed_priorities_ = false;
+};
+
+}  // namespace ordo::domain

@@ -1,0 +1,137 @@
+#include "domain/job_order.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace ordo::domain {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+
+constexpr Time kNow{seconds{1'000'000}};
+
+/// Jobs of one shard without a log, runs or commits.
+class JobOrderTest : public ::testing::Test {
+ protected:
+  Job& add(const std::string& id, Time run_at, const std::string& key = "",
+           const std::string& kind = "orders") {
+    Job& job = *Job::create(*kinds_.add(kind), id, key.empty() ? id : key, {++seq_, 0, {}});
+    job.run_at = run_at;
+    keys_.insert(job);
+    order_.place(job, kNow);
+    return job;
+  }
+  void run(Job& job) {
+    order_.leave(job);
+    job.place = Place::running;
+    keys_.activate(job);
+  }
+  void end(Job& job) {
+    order_.pass_key(job, kNow);
+    keys_.erase(job);
+    Job::destroy(&job);
+  }
+  std::vector<std::string> run_all(const Admission& admission = {}) {
+    std::vector<std::string> ids;
+    while (Job* job = order_.best(kNow, admission)) {
+      ids.emplace_back(job->id());
+      run(*job);
+      end(*job);
+    }
+    return ids;
+  }
+
+  QueueOptions options_ = [] {
+    QueueOptions options;
+    options.name = "orders";
+    return options;
+  }();
+  DueBefore before_;
+  KindTable kinds_{options_};
+  KeyTable keys_{before_};
+  JobOrder order_{before_, kinds_, keys_};
+  Seq seq_ = 0;
+};
+
+TEST_F(JobOrderTest, AJobIsLaterThenDue) {
+  Job& job = add("1", kNow + seconds{2});
+  EXPECT_EQ(job.place, Place::later);
+  EXPECT_EQ(order_.best(kNow, {}), nullptr);
+  EXPECT_EQ(order_.next_due(), kNow + seconds{2});
+  EXPECT_EQ(order_.best(kNow + seconds{2}, {}), &job);
+  EXPECT_EQ(job.place, Place::due);
+  EXPECT_EQ(order_.next_due(), std::nullopt);
+}
+
+TEST_F(JobOrderTest, AClockThatWentBackMakesItLaterAgain) {
+  Job& job = add("1", kNow + seconds{2});
+  EXPECT_EQ(order_.best(kNow + seconds{3}, {}), &job);
+  EXPECT_EQ(order_.best(kNow, {}), nullptr);
+  EXPECT_EQ(job.place, Place::later);
+}
+
+TEST_F(JobOrderTest, OfOneKeyAllButTheFirstAreParked) {
+  Job& second = add("2", kNow - seconds{1}, "k");
+  Job& first = add("1", kNow - seconds{2}, "k");
+  EXPECT_EQ(first.place, Place::due);
+  EXPECT_EQ(second.place, Place::parked);
+  run(first);
+  EXPECT_EQ(order_.best(kNow, {}), nullptr);
+  EXPECT_EQ(order_.oldest(), second.run_at);
+  end(first);
+  EXPECT_EQ(order_.best(kNow, {}), &second);
+}
+
+TEST_F(JobOrderTest, WhoeverHasTheKeyIsNotDisplaced) {
+  Job& holder = add("1", kNow - seconds{1}, "k");
+  order_.leave(holder);
+  holder.held = true;
+  order_.place(holder, kNow);
+  Job& earlier = add("2", kNow - seconds{5}, "k");
+  EXPECT_EQ(earlier.place, Place::parked);
+  EXPECT_THAT(run_all(), ElementsAre("1", "2"));
+}
+
+TEST_F(JobOrderTest, OnlyWhatIsAdmittedIsChosen) {
+  add("1", kNow - seconds{3}, "", "mail");
+  add("2", kNow - seconds{2}, "", "charge");
+  const std::set<std::string, std::less<>> charge{"charge"};
+  EXPECT_THAT(run_all({.kinds = &charge}), ElementsAre("2"));
+  kinds_.serve(*kinds_.find("mail"), false);
+  EXPECT_THAT(run_all(), ElementsAre());
+  kinds_.serve(*kinds_.find("mail"), true);
+  EXPECT_THAT(run_all(), ElementsAre("1"));
+}
+
+TEST_F(JobOrderTest, RisksAreLanesOfTheirOwn) {
+  order_.set_witnesses(1);
+  Job& witness = add("1", kNow - seconds{3});
+  Job& normal = add("2", kNow - seconds{2});
+  EXPECT_EQ(witness.risk, Risk::witness);
+  EXPECT_EQ(order_.best(kNow, {.witnesses = false}), &normal);
+  EXPECT_EQ(order_.best(kNow, {}), &witness);
+  EXPECT_EQ(order_.due_since(kNow, {.witnesses = false}), normal.run_at);
+}
+
+TEST_F(JobOrderTest, ThePriorityOrdersAndTheOldestIsKnown) {
+  before_.order = DueOrder::priority;
+  JobOrder order(before_, kinds_, keys_);
+  const auto place = [&](const std::string& id, Time run_at, int priority) {
+    Job& job = *Job::create(*kinds_.add("orders"), id, id, {++seq_, 0, {}});
+    job.run_at = run_at;
+    job.priority = priority;
+    keys_.insert(job);
+    order.place(job, kNow);
+  };
+  place("old", kNow - seconds{9}, 100);
+  order.mix_priorities();
+  place("urgent", kNow - seconds{1}, 1);
+  EXPECT_EQ(order.best(kNow, {})->id(), "urgent");
+  EXPECT_EQ(order.due_since(kNow, {}), kNow - seconds{9});
+}
+
+}  // namespace
+}  // namespace ordo::domain

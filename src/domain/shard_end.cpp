@@ -1,0 +1,234 @@
+// What the end of a run does to its jobs.
+#include <algorithm>
+#include <limits>
+
+#include "base/assert.h"
+#include "base/saturate.h"
+#include "base/time_text.h"
+#include "domain/error_text.h"
+#include "domain/retry.h"
+#include "domain/shard.h"
+
+namespace ordo::domain {
+
+void Shard::ended(RunNo no, const std::vector<JobEnd>& ends, Time now) {
+  const auto is_start = [](const JobEnd& end) { return !end.outcome.is_not_started(); };
+  if (std::ranges::any_of(ends, is_start)) started(no);
+  const auto run = runs_.close(no);
+  ORDO_ASSERT(!run.marking && run.jobs.size() == ends.size());
+  if (run.lent) changes_.note_lent();
+  for (std::size_t i = 0; i < ends.size(); ++i) end_one(*run.jobs[i], run, ends[i], now);
+  run_died();
+}
+
+void Shard::run_died() {
+  if (!dying_.empty()) changes_.tell_deaths(std::exchange(dying_, {}));
+}
+
+// Their entries are not erased: should the store have them after all, the next owner finds them.
+void Shard::lose_missing(RunNo no, Time now) {
+  const auto run = runs_.close(no);
+  ORDO_ASSERT(!run.lent);
+  for (Job* job : run.jobs) {
+    if (job->extra) job->extra->mark = Mark::none;
+    const auto gone = job->payloads.absent();
+    for (const auto& [seq, score] : gone) {
+      bury(*job, {seq, score, {}}, FailureKind::handler,
+           "its payload is gone from the store (entry " + std::to_string(seq) + ")", now);
+    }
+    if (!gone.empty()) ++lasting_.failed;
+    if (gone.size() == job->payloads.size()) {
+      leave_run(*job);
+      continue;
+    }
+    if (!gone.empty()) {
+      job->payloads.drop_absent();
+      job->set_time(job->run_at);  // the entry that says when it came may be gone
+    }
+    go_back(*job, now, job->was_held);
+  }
+  run_died();
+}
+
+void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time now) {
+  const auto& outcome = end.outcome;
+  if (job.extra) job.extra->mark = Mark::none;
+  const bool ended_well = outcome.kind == Outcome::Kind::done || outcome.kind == Outcome::Kind::discarded;
+  if (ended_well) {
+    ++lasting_.processed;
+    if (watched_) emit(EventType::job_finished, job, now, now - active.started);
+    finish(job);
+    return;
+  }
+  if (job.extra && job.extra->cancel_seq != 0) {
+    ++lasting_.failed;
+    if (watched_) emit(EventType::job_failed, job, now, now - active.started, "cancelled");
+    finish(job);
+    return;
+  }
+  if (job.extra && job.extra->foreign && !job.extra->foreign->lost_state.empty()) {
+    die_with_lost_state(job);
+    return;
+  }
+  switch (outcome.kind) {
+    case Outcome::Kind::snoozed:
+      job.set_time(time_after(now, std::max(outcome.snooze, Duration{0})));
+      go_back(job, now, strict());
+      return;
+    case Outcome::Kind::failed:
+      fail(job, active, end, now);
+      return;
+    case Outcome::Kind::put_back:
+      go_back(job, now, outcome.is_not_started() ? job.was_held : strict());
+      return;
+    case Outcome::Kind::done:
+    case Outcome::Kind::discarded:
+      break;
+  }
+  ORDO_ASSERT(false);
+}
+
+void Shard::fail(Job& job, const ActiveRun& active, const JobEnd& end, Time now) {
+  ++lasting_.failed;
+  auto& extra = job.more();
+  const auto& kind = kinds_[job.kind];
+  const auto failure = end.outcome.failure;
+  if (failure == FailureKind::crash) {
+    extra.count_crash(now);
+    if (active.risk == Risk::suspect && crashed_too_often(job)) {
+      die(job, failure, end.outcome.text, now);
+      return;
+    }
+  }
+  if (extra.retry_count < std::numeric_limits<std::int32_t>::max()) ++extra.retry_count;
+  const RetryQuestion question{
+      kinds_.queue().name, kind.name,         std::string(job.id()),           failure,
+      end.outcome.text,    extra.retry_count, saturating_sub(now, job.run_at), now};
+  const auto verdict = decide_retry(kind.rules, question, end.jitter);
+  if (verdict.dies) {
+    die(job, failure, verdict.error, now);
+    return;
+  }
+  extra.error_kind = failure;
+  extra.error = cut(verdict.error);
+  job.set_time(verdict.retry_at);
+  if (verdict.priority) extra.options.priority = verdict.priority;
+  if (verdict.timeout) extra.options.timeout = verdict.timeout;
+  set_priority(job);
+  if (watched_) emit(EventType::job_failed, job, now, now - active.started, extra.error);
+  go_back(job, now, strict());
+}
+
+bool Shard::crashed_too_often(const Job& job) const {
+  return job.extra->crashes >= static_cast<std::uint32_t>(std::max(kinds_[job.kind].rules.max_crashes, 1));
+}
+
+void Shard::die_of_crashes(Job& job, Time now) {
+  die(job, FailureKind::crash,
+      "its node died " + std::to_string(job.extra->crashes) + " times while it ran alone", now);
+  run_died();
+}
+
+// The job is active. One payload goes to the dead set; the rest goes back as if it had never failed.
+void Shard::die(Job& job, FailureKind kind, const std::string& error, Time now) {
+  auto& extra = job.more();
+  const auto choice = kinds_[job.kind].rules.payloads;
+  const auto index = dying_payload(job.payloads.size(), choice);
+  bury(job, job.payloads.pieces()[index], kind, error, now);
+  if (choice != PayloadChoice::all || job.payloads.size() == 1) {
+    finish(job);
+    return;
+  }
+  changes_.erase(job.payloads.remove(index).seq);
+  extra.retry_count = -1;
+  if (kind == FailureKind::crash) extra.crashes = 0;
+  extra.error_kind = kind;
+  extra.error = cut(error);
+  job.set_time(now);
+  go_back(job, now, strict());
+}
+
+void Shard::bury(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now) {
+  const JobExtra none;
+  const auto& extra = job.extra ? *job.extra : none;
+  DeadPayload dead{kinds_[job.kind].name,
+                   std::string(job.key()),
+                   std::string(job.id()),
+                   dying.bytes.present() ? std::string(dying.bytes.view()) : std::string{},
+                   dying.score,
+                   extra.options,
+                   extra.retry_count,
+                   extra.crashes,
+                   kind,
+                   std::string(cut(error))};
+  JobView view{kinds_.queue().name,          dead.kind, dead.key,         dead.id,      JobStatus::dead,
+               {{dead.payload, dead.score}}, now,       dead.retry_count, dead.crashes, dead.error};
+  if (extra.foreign) {
+    for (const auto& [seq, fields] : extra.foreign->entry_fields) {
+      if (seq == dying.seq) dead.entry_fields = fields;
+    }
+  }
+  dying_.push_back(std::move(view));
+  if (watched_) emit(EventType::job_dead, job, now, {}, dead.error);
+  changes_.add_dead(std::move(dead));
+}
+
+void Shard::finish(Job& job) {
+  for (const auto& piece : job.payloads.pieces()) changes_.erase(piece.seq);
+  leave_run(job);
+}
+
+// For good.
+void Shard::leave_run(Job& job) {
+  if (job.extra) {
+    auto& extra = *job.extra;
+    if (extra.state_seq != 0) changes_.erase_state(extra.state_seq);
+    if (extra.cancel_seq != 0 && --cancels_.at(extra.cancel_seq) == 0) {
+      cancels_.erase(extra.cancel_seq);
+      changes_.erase(extra.cancel_seq);
+    }
+    changes_.drop_state(job);
+  }
+  job.place = Place::ending;
+  changes_.end(job);
+}
+
+// What was pushed while the job ran is one with it: run_at and retry_count are the ones of this job.
+void Shard::join_beside(Job& job) {
+  Job* beside = table_.find_queued(job.kind, job.id(), job.key());
+  if (beside == nullptr) return;
+  auto& extra = job.more();
+  extra.through = std::max(extra.through, beside->through());
+  if (beside->extra) {
+    extra.options.merge_later(beside->extra->options);
+    extra.scores.insert(beside->extra->scores.begin(), beside->extra->scores.end());
+    if (beside->extra->state_seq != 0) changes_.erase_state(beside->extra->state_seq);
+    if (beside->extra->foreign) {
+      auto& fields = beside->extra->foreign->entry_fields;
+      auto& all = extra.more().entry_fields;
+      all.insert(all.end(), fields.begin(), fields.end());
+    }
+  }
+  leave(*beside);
+  for (auto& piece : beside->payloads.take_all()) add_piece(job, std::move(piece));
+  forget(*beside);
+  set_priority(job);
+  changes_.write_state(job);
+}
+
+void Shard::go_back(Job& job, Time now, bool held) {
+  join_beside(job);
+  job.held = held;
+  set_aside(job, now);
+  leave_bytes(job, now);
+  table_.deactivate(job);
+  changes_.settle(job);
+  changes_.write_state(job);
+}
+
+// Without room for what it was given to run, the store keeps it.
+void Shard::leave_bytes(Job& job, Time now) {
+  if (!budget_.has_room(0, job.run_at <= now)) job.payloads.forget_bytes();
+}
+
+}  // namespace ordo::domain
