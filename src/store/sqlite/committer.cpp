@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/saturate.h"
 #include "base/start_thread.h"
 #include "store/sqlite/schema.h"
 
@@ -19,6 +20,8 @@ constexpr int kWalPages = 10'000;
 constexpr int kWalPagesToCut = 4 * kWalPages;
 // How long a checkpoint waits for readers to leave the WAL.
 constexpr int kReaderPatienceMs = 50;
+// A checkpoint that a reader kept from starting the WAL anew is tried again after this long.
+constexpr Duration kPauseBehindReader = std::chrono::seconds{1};
 
 Connection& prepared(Connection& connection, OpenFiles& files, FileLock& lock) {
   const FileLock::Hold hold(lock);
@@ -47,11 +50,11 @@ std::exception_ptr Committer::Failure::error() const {
 Committer::Committer(Connection& connection, OpenFiles& files, Clock& clock, WakeWord& wake)
     : connection_(connection),
       files_(files),
+      clock_(clock),
       file_lock_(connection.path()),
       reserve_(connection.path()),
       writer_(prepared(connection_, files, file_lock_), clock),
       wake_(wake),
-      checkpoint_at_(kWalPages),
       thread_(start_thread([this](const std::stop_token& stop) { loop(stop); })) {}
 
 Committer::~Committer() {
@@ -140,23 +143,27 @@ Committer::Failure Committer::attempt_on_full_disk(std::unique_ptr<Request>& req
 }
 
 void Committer::checkpoint_when_large() {
-  const int pages = writer_.wal_pages();
-  if (pages < kWalPages) checkpoint_at_ = kWalPages;  // another process may have managed it
-  if (pages >= checkpoint_at_) checkpoint();
+  if (writer_.wal_pages() < kWalPages) {
+    is_wal_held_ = false;  // another process may have managed it
+  } else if (!is_wal_held_ || clock_.steady() >= checkpoint_not_before_) {
+    checkpoint();
+  }
 }
 
 // PASSIVE copies while readers go on; RESTART then has nothing left to copy and waits only for those who
-// still read the WAL, so that the next commit writes at its beginning. A failure costs nothing but space: it
-// is tried again when the WAL has grown as much once more.
+// still read the WAL, so that the next commit writes at its beginning. A failure costs nothing but space. A
+// reader that stayed last time is not waited for again: only once nothing that is in the WAL is his alone.
 void Committer::checkpoint() {
   auto* const handle = connection_.handle();
   const int mode =
       writer_.wal_pages() < kWalPagesToCut ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_TRUNCATE;
-  int code = SQLITE_BUSY;
+  int code = SQLITE_BUSY, pages = 0, copied = 0;
   try {
-    const FileLock::Hold hold(file_lock_);
+    FileLock::Hold hold(file_lock_);
+    hold.expect_long_work();
     files_.check();
-    code = sqlite3_wal_checkpoint_v2(handle, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+    code = sqlite3_wal_checkpoint_v2(handle, nullptr, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
+    if (code == SQLITE_OK && is_wal_held_ && copied < pages) code = SQLITE_BUSY;
     sqlite3_busy_timeout(handle, kReaderPatienceMs);
     if (code == SQLITE_OK) code = sqlite3_wal_checkpoint_v2(handle, nullptr, mode, nullptr, nullptr);
     sqlite3_busy_timeout(handle, connection_.busy_timeout_ms());
@@ -164,7 +171,8 @@ void Committer::checkpoint() {
     code =
         SQLITE_BUSY;  // somebody is stuck in the lock, or the files are not ours: the next commit will say so
   }
-  checkpoint_at_ = code == SQLITE_OK ? kWalPages : writer_.wal_pages() + kWalPages;
+  is_wal_held_ = code != SQLITE_OK;
+  checkpoint_not_before_ = saturating_add(clock_.steady(), kPauseBehindReader);
 }
 
 }  // namespace ordo::store::sqlite

@@ -61,11 +61,13 @@ class Committer {
 
   Connection& connection_;
   const OpenFiles& files_;
+  Clock& clock_;
   FileLock file_lock_;
   Reserve reserve_;
   Writer writer_;
   WakeWord& wake_;
-  int checkpoint_at_;
+  bool is_wal_held_ = false;          // by a reader: the last checkpoint could not start the WAL anew
+  Duration checkpoint_not_before_{};  // steady
 
   GroupQueue<std::unique_ptr<Request>> waiting_;
   std::jthread thread_;  // last: it uses all of the above

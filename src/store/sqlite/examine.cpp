@@ -53,8 +53,10 @@ Finding room(const std::string& path) {
 Finding log_size(const std::string& path) {
   const auto size = size_of(path + "-wal");
   if (size < kLargeWal) return {Level::good, "the write-ahead log has " + mebibytes(size), ""};
-  return {Level::warning, "the write-ahead log has " + mebibytes(size),
-          "a program reads the file for very long without a break; end it"};
+  return {
+      Level::warning, "the write-ahead log has " + mebibytes(size),
+      "a program reads the file for very long without a break; end it (all writers stand still while what "
+      "has gathered is copied afterwards: about a second for each 200 MiB)"};
 }
 
 Finding rights(const std::string& path) {

@@ -183,7 +183,8 @@ void FileLock::look_at_holder(const Slot& slot, Watch& watch, Duration slept) {
                 "cannot write: process " + std::to_string(pid) + " is stopped while it holds " + path_ +
                     "; continue it (kill -CONT " + std::to_string(pid) + ") or end it");
   }
-  if (watch.waited >= patience_.running) {
+  const bool is_long_work = page().long_hold.load() == page().main.holds.load();
+  if (watch.waited >= (is_long_work ? patience_.at_long_work : patience_.running)) {
     throw Error(ErrorKind::unavailable, "cannot write: process " + std::to_string(pid) + " has held " +
                                             path_ + " for " + std::to_string(watch.waited / 1s) +
                                             " s; see what it does (a slow disk?) or end it");
@@ -202,6 +203,11 @@ StopSignalsBlocked::~StopSignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before
 FileLock::Hold::Hold(FileLock& lock) : lock_(lock) {
   const Turn turn(lock_);
   lock_.take(lock_.page().main);
+}
+
+void FileLock::Hold::expect_long_work() {
+  auto& page = lock_.page();
+  page.long_hold.store(page.main.holds.load());
 }
 
 FileLock::Hold::~Hold() { lock_.free(lock_.page().main); }

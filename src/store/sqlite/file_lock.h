@@ -29,6 +29,7 @@ class StopSignalsBlocked {
 struct LockPatience {
   Duration stopped = std::chrono::seconds{5};  ///< of a process that is stopped (SIGSTOP)
   Duration running = std::chrono::seconds{30};
+  Duration at_long_work = std::chrono::minutes{10};  ///< of a running one that has said so
 };
 
 /// The lock under which every write transaction and every checkpoint of every process runs (SQLite 3.40's
@@ -47,6 +48,9 @@ class FileLock {
     ~Hold();
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
+
+    /// It may last: a checkpoint behind a long reader copies gigabytes. Waiters bear with it.
+    void expect_long_work();
 
    private:
     const StopSignalsBlocked signals_;
@@ -67,6 +71,8 @@ class FileLock {
   struct Page {
     Slot next;
     Slot main;
+    // Behind the slots, whose places are the locks' and were always there.
+    std::atomic<std::uint64_t> long_hold;  // the hold of `main` that expects long work
   };
   struct Watch;
   struct Waiting;

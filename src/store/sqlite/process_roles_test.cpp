@@ -74,6 +74,15 @@ void stay_in_lock(const std::string& path) {
   hear_parent();
 }
 
+/// The same, and says that it may take long.
+void work_in_lock(const std::string& path) {
+  FileLock lock(path);
+  FileLock::Hold hold(lock);
+  hold.expect_long_work();
+  say('r');
+  hear_parent();
+}
+
 void be_a_node(const std::string& path) {
   SqliteStore store(path, system_clock());
   store.join("elsewhere", "");
@@ -100,6 +109,7 @@ const std::map<std::string, std::function<void(const std::string&)>> kRoles = {
     {"stop_in_lock", stop_in_lock},
     {"stop_before_its_name", stop_before_its_name},
     {"stay_in_lock", stay_in_lock},
+    {"work_in_lock", work_in_lock},
     {"be_a_node", be_a_node},
     {"open_as_nobody", open_as_nobody},
 };

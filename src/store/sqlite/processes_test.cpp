@@ -105,6 +105,22 @@ TEST(StoreProcesses, who_runs_inside_the_lock_for_too_long_is_named) {
   const FileLock::Hold hold(lock);
 }
 
+TEST(StoreProcesses, who_does_long_work_inside_the_lock_has_a_patience_of_its_own) {  // stores.md §5.1
+  const TestDirectory directory;
+  const SqliteStore store(directory.file(), system_clock());
+  const std::pair<std::string, LockPatience> kinds[] = {
+      {"work_in_lock", {.stopped = 5ms, .running = 1h, .at_long_work = 0s}},
+      {"stay_in_lock", {.stopped = 5ms, .running = 0s, .at_long_work = 1h}}};
+  for (const auto& [role, only_this_ends] : kinds) {
+    TestProcess other(role, directory.file());
+    ASSERT_EQ(other.hear(), 'r');
+    FileLock lock(directory.file(), only_this_ends);
+    EXPECT_THROW(const FileLock::Hold hold(lock), Error) << role;
+    other.tell();
+    EXPECT_EQ(other.wait(), 0);
+  }
+}
+
 TEST(StoreProcesses, the_lock_of_a_killed_process_is_free) {
   const TestDirectory directory;
   const SqliteStore store(directory.file(), system_clock());
