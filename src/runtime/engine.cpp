@@ -80,6 +80,7 @@ void Engine::read(News news) {
     }
     if (const auto* all = std::get_if<AllRead>(&piece)) lender_.all_read(*all);
   }
+  host_.wake_due();
   host_.wake_for_positions();
   for (auto& end : news.ends) runner_.ended(std::move(end));
   for (const auto& end : news.commits) settle(end);

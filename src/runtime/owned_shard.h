@@ -83,6 +83,7 @@ struct OwnedShard {
   std::uint64_t read_since_written = 0;   ///< entries that a reader of the counts would look through, ...
   std::uint64_t passed_when_written = 0;  ///< ... and those that one scan for all shards had passed by then
   bool awake = false;                     ///< see ShardHost
+  std::optional<Time> wakes_at;           ///< while it sleeps: its jobs are for later
 };
 
 }  // namespace ordo::runtime

@@ -95,6 +95,7 @@ std::optional<store::Lease> ShardHost::remove(domain::ShardId id) {
   awake_.erase(id);
   ++changes_;
   if (shard.empty()) return std::nullopt;
+  forget_timer(*shard.mapped());
   return shard.mapped()->lease;
 }
 
@@ -217,7 +218,25 @@ std::size_t ShardHost::runs_of(const ServedQueue& queue) const {
 }
 
 void ShardHost::wake(OwnedShard& shard) {
-  if (!std::exchange(shard.awake, true)) awake_.emplace(shard.id, &shard);
+  if (std::exchange(shard.awake, true)) return;
+  awake_.emplace(shard.id, &shard);
+  forget_timer(shard);
+}
+
+void ShardHost::lay_down(OwnedShard& shard) {
+  shard.awake = false;
+  shard.wakes_at = shard.machine.next_due();
+  if (shard.wakes_at) timers_.emplace(*shard.wakes_at, shard.id);
+}
+
+void ShardHost::forget_timer(OwnedShard& shard) {
+  if (const auto due = std::exchange(shard.wakes_at, {})) timers_.erase({*due, shard.id});
+}
+
+void ShardHost::wake_due() {
+  while (!timers_.empty() && timers_.begin()->first <= scope_.now) {
+    wake(*shards_.at(timers_.begin()->second));
+  }
 }
 
 void ShardHost::wake_all() {
@@ -232,10 +251,13 @@ void ShardHost::wake_for_positions() {
 // What is due by now waits for something else than time: a thread, the end of a pause.
 Duration ShardHost::next_due() const {
   Duration wait = Duration::max();
+  const auto look = [&](Time due) {
+    if (due > scope_.now) wait = std::min(wait, due - scope_.now);
+  };
   for (const auto& [id, shard] : awake_) {
-    const auto due = shard->machine.next_due();
-    if (due && *due > scope_.now) wait = std::min(wait, *due - scope_.now);
+    if (const auto due = shard->machine.next_due()) look(*due);
   }
+  if (!timers_.empty()) look(timers_.begin()->first);
   return wait;
 }
 

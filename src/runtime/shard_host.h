@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "runtime/code_table.h"
@@ -16,8 +18,9 @@ namespace ordo::runtime {
 
 /// The shards of this node, what is read of their logs, and which of them are awake.
 ///
-/// Awake are those that something may happen to by itself. Whatever has no job sleeps until somebody asks for
-/// it (owned()), so that a tick costs what is at work, and not what there is.
+/// Awake are those that something may happen to by itself. Whatever has no job, or jobs for later only,
+/// sleeps until its time has come or somebody asks for it (owned()), so that a tick costs what is at work,
+/// and not what there is.
 class ShardHost {
  public:
   ShardHost(EngineScope& scope, const QueueTable& queues, const CodeTable& codes)
@@ -58,14 +61,17 @@ class ShardHost {
   std::size_t runs_of(const ServedQueue& queue) const;
 
   void wake_all();
+  /// Those whose time has come.
+  void wake_due();
   /// After much of the log was read all are woken, to write how far.
   void wake_for_positions();
   /// Those that `may_sleep` admits.
   template <class MaySleep>
   void put_to_sleep(MaySleep may_sleep) {
     std::erase_if(awake_, [&](const auto& entry) {
-      entry.second->awake = !may_sleep(*entry.second);
-      return !entry.second->awake;
+      if (!may_sleep(*entry.second)) return false;
+      lay_down(*entry.second);
+      return true;
     });
   }
   /// How long until a job of one becomes due.
@@ -78,6 +84,8 @@ class ShardHost {
 
  private:
   void wake(OwnedShard& shard);
+  void lay_down(OwnedShard& shard);
+  void forget_timer(OwnedShard& shard);
   void restore(OwnedShard& shard, const LoadedShard& loaded);
   void give_to_newer(OwnedShard& shard, std::uint16_t needs);
 
@@ -87,6 +95,7 @@ class ShardHost {
   domain::PayloadBudget budget_;
   std::map<domain::ShardId, std::unique_ptr<OwnedShard>> shards_;
   std::map<domain::ShardId, OwnedShard*> awake_;
+  std::set<std::pair<Time, domain::ShardId>> timers_;  // of those that sleep until a job is due
   std::uint64_t last_epoch_ = 0;
   std::uint64_t changes_ = 0;
   bool is_releasing_ = false;

@@ -24,8 +24,8 @@ class Writer {
   };
   Settled settle(const CommitEnd& end);
 
-  /// It has no job, and nothing to write: it would only be looked at. But now and then, for its place in the
-  /// log.
+  /// It has no job that may start before some time, and nothing to write: it would only be looked at. But now
+  /// and then, for its place in the log.
   bool may_sleep(OwnedShard& shard) const;
   /// How long until what failed is sent again.
   Duration next_retry() const;

@@ -29,10 +29,11 @@ class WriterTest : public testing::Test {
     const std::vector claims{store::Claim{shard(), {}, 0, 0}};
     host.adopt({bench.store.acquire("me", 7, claims).at(0), {}, bench.lease.losses()});
   }
-  void push(const std::string& id) {
+  void push(const std::string& id, Duration later = {}) {
     domain::Entry entry;
     entry.kind = "orders";
     entry.id = id;
+    if (later > Duration{}) entry.run_at = bench.scope.now + later;
     bench.store.append({{shard(), domain::encode(entry)}}, [](const auto&) {});
   }
   void read() {
@@ -127,6 +128,52 @@ TEST_F(WriterTest, a_shard_without_jobs_sleeps_until_it_is_asked_for) {
   push("1");
   read();
   EXPECT_FALSE(put_to_sleep());
+}
+
+TEST_F(WriterTest, a_shard_with_jobs_for_later_sleeps_until_the_first_is_due) {
+  adopt();
+  push("1", 1h);
+  push("2", 1min);
+  read();
+  const auto tick = [&] {
+    bench.scope.now = bench.store.now();
+    host.wake_due();
+    const auto is_awake = !host.awake().empty();
+    writer.flush();
+    settle();
+    host.put_to_sleep([&](OwnedShard& owned) { return writer.may_sleep(owned); });
+    return is_awake;
+  };
+  EXPECT_TRUE(tick()) << "it tells how many wait";
+  EXPECT_FALSE(tick());
+  EXPECT_EQ(host.next_due(), 1min);
+  bench.clock.now += 59s;
+  EXPECT_FALSE(tick());
+  push("3", 1s);
+  read();
+  bench.lease.renewed(bench.clock.now);
+  EXPECT_TRUE(tick()) << "there is news of it";
+  bench.clock.now += 1s;
+  EXPECT_TRUE(tick());
+  bench.clock.now += 1s;
+  EXPECT_TRUE(tick()) << "what is due and does not start keeps it awake";
+}
+
+TEST_F(WriterTest, a_shard_that_is_lost_in_its_sleep_is_not_woken) {
+  adopt();
+  push("1", 1min);
+  read();
+  for (int i = 0; i < 3; ++i) {
+    writer.flush();
+    settle();
+    host.put_to_sleep([&](OwnedShard& owned) { return writer.may_sleep(owned); });
+  }
+  EXPECT_TRUE(host.awake().empty());
+  host.remove(shard());
+  bench.clock.now += 1min;
+  bench.scope.now = bench.store.now();
+  host.wake_due();
+  EXPECT_TRUE(host.awake().empty());
 }
 
 TEST_F(WriterTest, a_grant_that_is_of_no_use_is_given_back_and_an_old_one_ignored) {
