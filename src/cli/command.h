@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +19,11 @@
 
 namespace ordo::cli {
 
+/// Throws Error{invalid_argument}, which before anything was tried ends in exit code 2.
+[[noreturn]] inline void refuse_arguments(const std::string& what) {
+  throw Error(ErrorKind::invalid_argument, what);
+}
+
 /// What all commands share. Lives as long as the command line is being carried out.
 ///
 /// An Error{invalid_argument} before `tried` means that the command line or config is wrong: exit 2; else 1.
@@ -31,7 +37,13 @@ struct Context {
   Config config() const { return load_config(sources); }
 
   Client open_client() {
-    Client client(config());
+    auto settings = config();
+    if (settings.store == "memory:") {
+      refuse_arguments(
+          "cannot push to the store 'memory:': it ends with this process, and the jobs with it; give another "
+          "one, like --store sqlite:ordo.db");
+    }
+    Client client(std::move(settings));
     tried = true;
     return client;
   }
@@ -41,11 +53,6 @@ struct Context {
     return admin;
   }
 };
-
-/// Throws Error{invalid_argument}, which before anything was tried ends in exit code 2.
-[[noreturn]] inline void refuse_arguments(const std::string& what) {
-  throw Error(ErrorKind::invalid_argument, what);
-}
 
 inline constexpr const char* kEverywhere =
     "\nAlso: --config FILE, --store URL, -o KEY=VALUE, as of `ordo --help`.\n";

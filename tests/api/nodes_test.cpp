@@ -52,5 +52,26 @@ TEST(ApiNodes, one_that_is_idle_runs_what_waits_at_the_other) {
   EXPECT_TRUE(first.drain());
 }
 
+TEST(ApiNodes, each_tells_that_a_queue_was_paused_and_resumed_elsewhere) {
+  const TemporaryStore store;
+  const auto config = config_of({{.name = "orders"}}, store.url());
+  Told<> ran, first_told, second_told;
+  Server first(config), second(config);
+  for (auto& [server, told] : {std::pair(&first, &first_told), std::pair(&second, &second_told)}) {
+    server->add("orders", telling(ran));
+    server->subscribe(
+        {.types = {EventType::queue_pausing, EventType::queue_paused, EventType::queue_running}},
+        [told = told](const Event& event) { told->tell(std::string(to_string(event.type))); });
+    server->start();
+  }
+  Admin admin(config);
+  admin.pause("orders");
+  EXPECT_THAT(first_told.wait(2), ElementsAre("queue_pausing", "queue_paused"));
+  EXPECT_THAT(second_told.wait(2), ElementsAre("queue_pausing", "queue_paused"));
+  admin.resume("orders");
+  EXPECT_THAT(first_told.wait(3), ElementsAre("queue_pausing", "queue_paused", "queue_running"));
+  EXPECT_THAT(second_told.wait(3), ElementsAre("queue_pausing", "queue_paused", "queue_running"));
+}
+
 }  // namespace
 }  // namespace ordo::api

@@ -61,6 +61,11 @@ class CommandLine(Project):
         self.assertEqual(ids(env={"ORDO_CONFIG": str(self.folder / "ordo.toml")}, cwd="/"), ["file"])  # relative to the file
         self.ordo("stats", env={"ORDO_NODE_THREADS": "none"}, code=2)
 
+    def test_a_push_that_would_end_with_its_process_is_refused(self):
+        self.config()
+        for arguments in [["--id", "1"], ["--ndjson", "-"]]:
+            self.assertIn("memory:", self.ordo("--store", "memory:", "push", "orders", *arguments, code=2).stderr)
+
     def test_the_folder_of_the_store_must_be_there(self):
         self.config()
         self.assertIn("no/such/folder", self.ordo("--store", "sqlite:no/such/folder/x.db", "push", "orders", code=2).stderr)
