@@ -11,7 +11,7 @@ namespace {
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 
-constexpr Time kNow{seconds{1'000'000}};
+constexpr Time kPlaced{seconds{1'000'000}};
 
 /// Jobs of one shard without a log, runs or commits.
 class JobOrderTest : public ::testing::Test {
@@ -21,7 +21,7 @@ class JobOrderTest : public ::testing::Test {
     Job& job = *Job::create(*kinds_.add(kind), id, key.empty() ? id : key, {++seq_, 0, {}});
     job.run_at = run_at;
     keys_.insert(job);
-    order_.place(job, kNow);
+    order_.place(job, kPlaced);
     return job;
   }
   void run(Job& job) {
@@ -30,13 +30,13 @@ class JobOrderTest : public ::testing::Test {
     keys_.activate(job);
   }
   void end(Job& job) {
-    order_.pass_key(job, kNow);
+    order_.pass_key(job, kPlaced);
     keys_.erase(job);
     Job::destroy(&job);
   }
   std::vector<std::string> run_all(const Admission& admission = {}) {
     std::vector<std::string> ids;
-    while (Job* job = order_.best(kNow, admission)) {
+    while (Job* job = order_.best(kPlaced, admission)) {
       ids.emplace_back(job->id());
       run(*job);
       end(*job);
@@ -57,47 +57,47 @@ class JobOrderTest : public ::testing::Test {
 };
 
 TEST_F(JobOrderTest, AJobIsLaterThenDue) {
-  Job& job = add("1", kNow + seconds{2});
+  Job& job = add("1", kPlaced + seconds{2});
   EXPECT_EQ(job.place, Place::later);
-  EXPECT_EQ(order_.best(kNow, {}), nullptr);
-  EXPECT_EQ(order_.next_due(), kNow + seconds{2});
-  EXPECT_EQ(order_.best(kNow + seconds{2}, {}), &job);
+  EXPECT_EQ(order_.best(kPlaced, {}), nullptr);
+  EXPECT_EQ(order_.next_due(), kPlaced + seconds{2});
+  EXPECT_EQ(order_.best(kPlaced + seconds{2}, {}), &job);
   EXPECT_EQ(job.place, Place::due);
   EXPECT_EQ(order_.next_due(), std::nullopt);
 }
 
 TEST_F(JobOrderTest, AClockThatWentBackMakesItLaterAgain) {
-  Job& job = add("1", kNow + seconds{2});
-  EXPECT_EQ(order_.best(kNow + seconds{3}, {}), &job);
-  EXPECT_EQ(order_.best(kNow, {}), nullptr);
+  Job& job = add("1", kPlaced + seconds{2});
+  EXPECT_EQ(order_.best(kPlaced + seconds{3}, {}), &job);
+  EXPECT_EQ(order_.best(kPlaced, {}), nullptr);
   EXPECT_EQ(job.place, Place::later);
 }
 
 TEST_F(JobOrderTest, OfOneKeyAllButTheFirstAreParked) {
-  Job& second = add("2", kNow - seconds{1}, "k");
-  Job& first = add("1", kNow - seconds{2}, "k");
+  Job& second = add("2", kPlaced - seconds{1}, "k");
+  Job& first = add("1", kPlaced - seconds{2}, "k");
   EXPECT_EQ(first.place, Place::due);
   EXPECT_EQ(second.place, Place::parked);
   run(first);
-  EXPECT_EQ(order_.best(kNow, {}), nullptr);
+  EXPECT_EQ(order_.best(kPlaced, {}), nullptr);
   EXPECT_EQ(order_.oldest(), second.run_at);
   end(first);
-  EXPECT_EQ(order_.best(kNow, {}), &second);
+  EXPECT_EQ(order_.best(kPlaced, {}), &second);
 }
 
 TEST_F(JobOrderTest, WhoeverHasTheKeyIsNotDisplaced) {
-  Job& holder = add("1", kNow - seconds{1}, "k");
+  Job& holder = add("1", kPlaced - seconds{1}, "k");
   order_.leave(holder);
   holder.held = true;
-  order_.place(holder, kNow);
-  Job& earlier = add("2", kNow - seconds{5}, "k");
+  order_.place(holder, kPlaced);
+  Job& earlier = add("2", kPlaced - seconds{5}, "k");
   EXPECT_EQ(earlier.place, Place::parked);
   EXPECT_THAT(run_all(), ElementsAre("1", "2"));
 }
 
 TEST_F(JobOrderTest, OnlyWhatIsAdmittedIsChosen) {
-  add("1", kNow - seconds{3}, "", "mail");
-  add("2", kNow - seconds{2}, "", "charge");
+  add("1", kPlaced - seconds{3}, "", "mail");
+  add("2", kPlaced - seconds{2}, "", "charge");
   const std::set<std::string, std::less<>> charge{"charge"};
   EXPECT_THAT(run_all({.kinds = &charge}), ElementsAre("2"));
   kinds_.serve(*kinds_.find("mail"), false);
@@ -108,12 +108,12 @@ TEST_F(JobOrderTest, OnlyWhatIsAdmittedIsChosen) {
 
 TEST_F(JobOrderTest, RisksAreLanesOfTheirOwn) {
   order_.set_witnesses(1);
-  Job& witness = add("1", kNow - seconds{3});
-  Job& normal = add("2", kNow - seconds{2});
+  Job& witness = add("1", kPlaced - seconds{3});
+  Job& normal = add("2", kPlaced - seconds{2});
   EXPECT_EQ(witness.risk, Risk::witness);
-  EXPECT_EQ(order_.best(kNow, {.witnesses = false}), &normal);
-  EXPECT_EQ(order_.best(kNow, {}), &witness);
-  EXPECT_EQ(order_.due_since(kNow, {.witnesses = false}), normal.run_at);
+  EXPECT_EQ(order_.best(kPlaced, {.witnesses = false}), &normal);
+  EXPECT_EQ(order_.best(kPlaced, {}), &witness);
+  EXPECT_EQ(order_.due_since(kPlaced, {.witnesses = false}), normal.run_at);
 }
 
 TEST_F(JobOrderTest, ThePriorityOrdersAndTheOldestIsKnown) {
@@ -124,13 +124,13 @@ TEST_F(JobOrderTest, ThePriorityOrdersAndTheOldestIsKnown) {
     job.run_at = run_at;
     job.priority = priority;
     keys_.insert(job);
-    order.place(job, kNow);
+    order.place(job, kPlaced);
   };
-  place("old", kNow - seconds{9}, 100);
+  place("old", kPlaced - seconds{9}, 100);
   order.mix_priorities();
-  place("urgent", kNow - seconds{1}, 1);
-  EXPECT_EQ(order.best(kNow, {})->id(), "urgent");
-  EXPECT_EQ(order.due_since(kNow, {}), kNow - seconds{9});
+  place("urgent", kPlaced - seconds{1}, 1);
+  EXPECT_EQ(order.best(kPlaced, {})->id(), "urgent");
+  EXPECT_EQ(order.due_since(kPlaced, {}), kPlaced - seconds{9});
 }
 
 }  // namespace
