@@ -52,6 +52,7 @@ TEST_F(PostgresBloat, the_log_stays_small_however_many_jobs_pass) {
   EXPECT_LT(pages("ordo_entry"), 1000) << "of 4,000 that were written";
   EXPECT_LT(pages("ordo_entry_pkey"), 300) << "of 1,000 that were written";
   EXPECT_LT(pages("ordo_shard"), 50);
+  EXPECT_LT(pages("ordo_head"), 50);
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ TEST_F(PostgresFailure, a_client_that_stopped_half_way_is_put_out) {
   const auto grant = own();
   auto stopped = session();
   stopped.run("BEGIN");
-  stopped.run("UPDATE ordo_shard SET position = 7");
+  stopped.run("UPDATE ordo_shard SET clean = false");
   const auto heir = own(0, "n2");
   EXPECT_GT(heir.lease.token, grant.lease.token);
   EXPECT_THROW(stopped.run("COMMIT"), std::runtime_error);
@@ -241,7 +241,7 @@ TEST_F(PostgresFailure, in_another_cluster_what_was_erased_counts_for_numbers) {
   EXPECT_EQ(rest(*first), Texts{"a"});
   EXPECT_EQ(commit(before, 1, seqs_), CommitResult::applied);
   session().run("UPDATE ordo_meta SET system = 1");
-  session().run("UPDATE ordo_shard SET seen = seen + (5000000::bigint << 20) WHERE owner <> ''");
+  session().run("UPDATE ordo_head SET seen = seen + (5000000::bigint << 20)");
   first.reset();
   store_ = open();
   const auto grant = own();

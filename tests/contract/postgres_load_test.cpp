@@ -11,7 +11,9 @@ TEST_F(PostgresLoad, many_states_are_loaded_in_pieces_of_which_none_is_missing) 
   auto sql = session();
   const auto base = std::to_string(std::int64_t{queue_} << 16);
   sql.run("INSERT INTO ordo_state SELECT " + base + " + i % 3, i, 'x' FROM generate_series(1, 36000) i");
-  sql.run("UPDATE ordo_shard SET counts = convert_to(id::text, 'UTF8')");
+  sql.run(
+      "INSERT INTO ordo_head SELECT id, 1, 0, convert_to(id::text, 'UTF8'), 0, 0, 0, '{}', 0 FROM "
+      "ordo_shard");
   const std::vector<ShardId> wanted = {shard(2), shard(3), shard(0), shard(2), shard(1), {queue_ + 1, 0}};
   const auto facts = store_->load(wanted);
   ASSERT_EQ(facts.size(), wanted.size());

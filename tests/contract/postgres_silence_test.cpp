@@ -135,7 +135,7 @@ TEST_F(PostgresSilence, a_client_that_stopped_half_way_holds_up_no_commit) {
   const auto grant = own();
   auto stopped = session();
   stopped.run("BEGIN");
-  stopped.run("UPDATE ordo_shard SET position = 7");
+  stopped.run("UPDATE ordo_shard SET clean = false");
   EXPECT_EQ(commit(grant, 1), CommitResult::applied);
   EXPECT_THROW(stopped.run("COMMIT"), std::runtime_error);
 }

@@ -209,19 +209,6 @@ TEST_F(PostgresReshard, a_push_in_sql_waits_for_the_new_shards) {
   EXPECT_EQ(found.body(found.rows[0]), "late");
 }
 
-TEST_F(PostgresReshard, a_schema_of_the_version_before_is_brought_up_to_date) {
-  append("waits");
-  session().run(
-      "ALTER TABLE ordo_queue DROP COLUMN closed; DROP FUNCTION ordo_check_open, ordo_close, ordo_writers,"
-      " ordo_replace, ordo_reopen, ordo_read_page, ordo_define;"
-      " ALTER FUNCTION ordo_define_any(text, int) RENAME TO ordo_define; UPDATE ordo_meta SET version = 1");
-  store_ = open();
-  EXPECT_EQ(session().run("SELECT version FROM ordo_meta"), "4");
-  EXPECT_EQ(whole(), Texts{"waits"});
-  EXPECT_TRUE(store_->close("orders"));
-  EXPECT_THROW(append("late"), Error);
-}
-
 TEST_F(PostgresReshard, a_transaction_with_an_old_snapshot_fails) {
   auto pusher = session();
   pusher.run("BEGIN ISOLATION LEVEL REPEATABLE READ");

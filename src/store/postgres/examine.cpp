@@ -72,7 +72,7 @@ Finding long_transactions(Connection& connection) {
   constexpr std::int64_t kLong = 60;
   if (minutes.number(0, 0) < kLong) return {Level::good, text, ""};
   return {Level::warning, text,
-          "end it: it keeps dead rows from being removed, and idle nodes from sleeping"};
+          "end it: it keeps dead rows from being removed"};
 }
 
 Finding wake_up(Connection& connection) {

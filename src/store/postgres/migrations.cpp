@@ -33,7 +33,8 @@ std::span<const Migration> migrations() {
   static const std::array kStep2 = {kReshard2, kFunctionSettings1};
   static const std::array kStep3 = {kPush3, kFunctionSettings3};
   static const std::array kStep4 = {kLog4, kDefine4, kFunctionSettings3};
-  static const std::array<Migration, 4> kAll = {kStep1, kStep2, kStep3, kStep4};
+  static const std::array kStep5 = {kNodes5, kHeads5, kLog5, kFunctionSettings3};
+  static const std::array<Migration, 5> kAll = {kStep1, kStep2, kStep3, kStep4, kStep5};
   return kAll;
 }
 

@@ -30,4 +30,9 @@ extern const char* const kFunctionSettings3;
 extern const char* const kLog4;
 extern const char* const kDefine4;
 
+// Of step 5; the settings are made again, for its functions.
+extern const char* const kNodes5;
+extern const char* const kHeads5;
+extern const char* const kLog5;
+
 }  // namespace ordo::store::postgres

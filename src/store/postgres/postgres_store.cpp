@@ -27,7 +27,7 @@ constexpr std::int64_t kLoadRows = 5000;
 // Counts first, and what fits into one page belongs together: an owner may write. The states in their order,
 // from where the last page ended: there is no plan that could begin with anything but the first shard.
 constexpr const char* kLoad = R"sql(
-SELECT id, 0::bigint, counts, false FROM ordo_shard WHERE id = ANY($1) AND $2
+SELECT shard, 0::bigint, counts, false FROM ordo_newest_head WHERE shard = ANY($1) AND $2
 UNION ALL
 (SELECT s.id, t.seq, t.body, true
    FROM unnest($1) WITH ORDINALITY s(id, place) CROSS JOIN LATERAL
@@ -309,7 +309,7 @@ void PostgresStore::leave(const std::string& node, std::optional<std::uint64_t> 
 std::vector<NodeRow> PostgresStore::nodes() {
   std::vector<NodeRow> nodes;
   const auto rows =
-      ask("read the nodes of", "SELECT id, renewals, facts, request FROM ordo_node ORDER BY id");
+      ask("read the nodes of", "SELECT id, renewals, facts, request FROM ordo_living_node ORDER BY id");
   for (int row = 0; row < rows.rows(); ++row) {
     nodes.push_back({.id = std::string(rows.bytes(row, 0)),
                      .renewals = rows.unsigned_number(row, 1),
@@ -329,8 +329,8 @@ bool PostgresStore::request(const std::string& node, NodeRequest request) {
 std::vector<ShardRow> PostgresStore::shards() {
   std::vector<ShardRow> shards;
   const auto rows = ask("read the shards of",
-                        "SELECT id, owner, token, batch, position, counts, dead, dead_trimmed"
-                        " FROM ordo_shard ORDER BY id");
+                        "SELECT s.id, s.owner, s.token, h.batch, h.position, h.counts, h.dead, h.dead_trimmed"
+                        " FROM ordo_shard s JOIN ordo_newest_head h ON h.shard = s.id ORDER BY s.id");
   for (int row = 0; row < rows.rows(); ++row) {
     shards.push_back({.shard = unpack(rows.number(row, 0)),
                       .owner = std::string(rows.bytes(row, 1)),

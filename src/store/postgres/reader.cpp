@@ -1,5 +1,5 @@
 // The log as one owner or onlooker reads it. Sleeping is in reader_wait.cpp, the statements in
-// migration_1_log.cpp and migration_4.cpp.
+// migration_5_log.cpp.
 #include "store/postgres/reader.h"
 
 #include <algorithm>
@@ -32,7 +32,6 @@ void Reader::add(ShardId shard, Seq after, Lease lease) {
   if (!can_pack(shard)) return;
   auto& place = places_[pack(shard)];
   place = {.after = static_cast<std::int64_t>(after), .lease = lease};
-  place.is_adopted = !place.is_owned();
   if (!place.is_owned()) return;
   // In this order: a place that knows of fewer setbacks was noted before them, so its lease has ended.
   context_.seen.note(shard, lease, place.after, {});
@@ -66,7 +65,7 @@ Connection& Reader::connection() {
   if (setbacks_ != context_.connector.setbacks()) start_over();
   if (connection_ != nullptr && connection_->is_usable()) return *connection_;
   connection_ = nullptr;
-  asleep_until_.reset();
+  flag_.reset();
   auto fresh = context_.connector.connect();
   if (setbacks_ != context_.connector.setbacks()) start_over();
   // Behind a pooler a LISTEN is lost with the end of its transaction; a pooler is told by the process number
@@ -74,7 +73,11 @@ Connection& Reader::connection() {
   const auto facts =
       fresh->run("read the log of", "SELECT pg_backend_pid(), 'ordo_' || 'ordo_meta'::regclass::oid");
   can_listen_ = facts.number(0, 0) == fresh->backend();
-  if (can_listen_) fresh->run_script("listen to", ("LISTEN " + std::string(facts.bytes(0, 1))).c_str());
+  if (can_listen_) {
+    fresh->run_script("listen to", ("LISTEN " + std::string(facts.bytes(0, 1))).c_str());
+    // Flags of processes that have died. Here, as it walks all versions of flags.
+    fresh->run("listen to", "DELETE FROM ordo_sleeper WHERE until < ordo_now(NULL) - 60000000");
+  }
   connection_ = std::move(fresh);
   return *connection_;
 }
@@ -83,7 +86,7 @@ Connection& Reader::connection() {
 LogChunk Reader::read(std::size_t max_rows) {
   waker_.reset();
   constexpr int kBusy = 3;  // from here on nobody needs to notify: the next read comes anyway
-  if (busy_reads_ == kBusy) wake_up();
+  if (busy_reads_ >= kBusy) wake_up();
   adopt();
   auto page = fetch_page(std::max<std::size_t>(max_rows, 1), kReadBytes);
   for (int moves = 0; !page.to_move.empty(); ++moves) {
@@ -114,17 +117,24 @@ LogChunk Reader::read(std::size_t max_rows) {
   return chunk;
 }
 
-// What the owner before had not seen although it had read past it.
+// Where the entries begin, and what the owner before had not seen although it had read past it. An owner
+// moves that; who only looks begins before it.
 void Reader::adopt() {
   std::vector<std::int64_t> fresh;
   for (const auto& [shard, place] : places_) {
     if (!place.is_adopted) fresh.push_back(shard);
   }
   if (fresh.empty()) return;
-  const auto unseen =
-      connection().run("read the log of", "SELECT * FROM ordo_unseen($1)", Parameters().numbers(fresh));
-  for (int row = 0; row < unseen.rows(); ++row)
-    places_.at(unseen.number(row, 0)).inherited.insert(unseen.number(row, 1));
+  const auto starts =
+      connection().run("read the log of", "SELECT * FROM ordo_starts($1)", Parameters().numbers(fresh));
+  for (int row = 0; row < starts.rows(); ++row) {
+    auto& place = places_.at(starts.number(row, 0));
+    auto low = starts.number(row, 1);
+    const auto unseen = starts.numbers(row, 2);
+    if (place.is_owned()) place.inherited.insert(unseen.begin(), unseen.end());
+    for (const auto xid : unseen) low = place.is_owned() ? low : std::min(low, xid << kPlaceBits);
+    place.after = std::max(place.after, low - 1);
+  }
   for (const auto shard : fresh) places_.at(shard).is_adopted = true;
 }
 

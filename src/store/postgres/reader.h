@@ -62,7 +62,7 @@ class Reader final : public LogReader {
     std::uint64_t setbacks = 0;  // of the server, when it was added
     std::int64_t last_at = INT64_MIN;
     bool is_caught_up = false;
-    bool is_adopted = false;           // what the owner before left open is known
+    bool is_adopted = false;           // where the log begins, and what was left open, is known
     bool is_lost = false;              // the lease is stale: nothing more is returned
     bool is_told = false;              // that it is
     std::set<std::int64_t> inherited;  // transactions of which everything must be moved
@@ -96,6 +96,8 @@ class Reader final : public LogReader {
   bool has_something();
   bool fall_asleep();
   void wake_up();
+  void note_blind(const Snapshot& snapshot);
+  Duration until_next_look() const;
   bool doze(Duration at_most);
 
   ReaderContext& context_;
@@ -112,8 +114,12 @@ class Reader final : public LogReader {
   std::uint64_t setbacks_ = 0;  // that are known
   std::optional<std::uint64_t> changes_;  // at the last read
 
-  std::optional<Duration> asleep_until_;  // on the system's clock: waiting is real; the flag in the store
-  std::vector<std::int64_t> blind_;       // may have looked at the flag before it was set
+  struct Flag {
+    Duration since{};         // on the system's clock: waiting is real
+    std::int64_t number = 0;  // in the store
+  };
+  std::optional<Flag> flag_;                // that it sleeps
+  std::map<std::int64_t, Duration> blind_;  // may have looked at the flag before it was set; known since when
   int busy_reads_ = 0;
 };
 

@@ -1,8 +1,9 @@
 // Sleeping without missing anything. A reader that has nothing to do sets a flag in the store and looks once
 // more; who writes after that sees the flag and notifies it at its commit. Transactions that were in progress
-// at that look may have read the flag before it was set: until they have ended the reader looks every 20 ms.
-// Behind a transaction pooler, where nothing can be listened to, it always does. Notifications make commits
-// wait for one another, so a busy reader takes its flag away.
+// at that look may have read the flag before it was set: until they have ended the reader looks again and
+// again. But only those that had written entries by then, whose lock on them tells: a dump, a report that
+// writes tables of its own, keep nobody awake. Behind a transaction pooler, where nothing can be listened to,
+// it always does. Notifications make commits wait for one another, so a busy reader takes its flag away.
 #include <poll.h>
 
 #include <algorithm>
@@ -18,9 +19,13 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kPoll = milliseconds{20};
+constexpr Duration kSlowPoll = seconds{1};
 // A flag of a process that died is dead after this; it is set again every quarter, which also tells a
 // connection that has gone silent.
 constexpr Duration kFlag = seconds{10};
+// A flag stays at least so long: who writes looks at all that were set within kFlag, also at those that are
+// gone.
+constexpr Duration kFlagStays = milliseconds{200};
 
 }  // namespace
 
@@ -32,12 +37,20 @@ void Reader::wait(Duration at_most) {
       if (doze(std::min(left, kPoll)) || has_something()) return;
       continue;
     }
-    if (!asleep_until_ || *asleep_until_ - system_clock().steady() <= kFlag * 3 / 4) {
+    if (!flag_ || flag_->since + kFlag / 4 <= system_clock().steady()) {
       if (fall_asleep()) return;
     }
-    if (doze(std::min(left, blind_.empty() ? kFlag / 4 : kPoll))) return;
+    if (doze(std::min(left, until_next_look()))) return;
     if (!blind_.empty() && has_something()) return;
   }
+}
+
+// The longer one has lasted, the less it matters when its end is noticed.
+Duration Reader::until_next_look() const {
+  if (blind_.empty()) return kFlag / 4;
+  auto oldest = Duration::max();
+  for (const auto& [xid, since] : blind_) oldest = std::min(oldest, since);
+  return std::clamp((system_clock().steady() - oldest) / 10, kPoll, kSlowPoll);
 }
 
 // True: there is a reason to look.
@@ -53,27 +66,42 @@ bool Reader::doze(Duration at_most) {
 
 bool Reader::has_something() {
   const auto page = fetch_page(1, 1);
-  std::erase_if(blind_, [&](std::int64_t xid) { return page.snapshot.has_ended(xid); });
+  std::erase_if(blind_, [&](const auto& one) { return page.snapshot.has_ended(one.first); });
   return page.result->rows() > 1 || page.changes != changes_;
 }
 
 // True: there is something already.
 bool Reader::fall_asleep() {
-  connection().run("wait for", "SELECT ordo_sleep($1, $2, $3)",
-                   Parameters()
-                       .number(id_)
-                       .number(context_.store)
-                       .number(std::chrono::duration_cast<milliseconds>(kFlag).count()));
-  asleep_until_ = system_clock().steady() + kFlag;
-  const auto page = fetch_page(1, 1);
-  blind_ = page.snapshot.in_progress();
+  const auto flag = connection().run("wait for", "SELECT ordo_sleep($1, $2, $3, $4)",
+                                     Parameters()
+                                         .number(id_)
+                                         .number(context_.store)
+                                         .number(std::chrono::duration_cast<milliseconds>(kFlag).count())
+                                         .number(flag_ ? flag_->number : 0));
+  flag_ = {.since = system_clock().steady(), .number = flag.number(0, 0)};
+  auto page = fetch_page(1, 1);
+  note_blind(page.snapshot);
+  // Those that had ended before their locks were looked at are seen now.
+  if (!page.snapshot.in_progress().empty()) page = fetch_page(1, 1);
   return page.result->rows() > 1 || page.changes != changes_;
+}
+
+void Reader::note_blind(const Snapshot& snapshot) {
+  const auto known = std::exchange(blind_, {});
+  if (snapshot.in_progress().empty()) return;
+  const auto writing =
+      connection().run("wait for", "SELECT ordo_writing($1)", Parameters().numbers(snapshot.in_progress()));
+  for (const auto xid : writing.numbers(0, 0)) {
+    const auto found = known.find(xid);
+    blind_[xid] = found == known.end() ? system_clock().steady() : found->second;
+  }
 }
 
 void Reader::wake_up() {
   busy_reads_ = 0;
-  if (!std::exchange(asleep_until_, std::nullopt)) return;
-  connection().run("wait for", "SELECT ordo_wake_up($1)", Parameters().number(id_));
+  if (!flag_ || flag_->since + kFlagStays > system_clock().steady()) return;
+  const auto number = std::exchange(flag_, std::nullopt)->number;
+  connection().run("wait for", "SELECT ordo_wake_up($1, $2)", Parameters().number(id_).number(number));
 }
 
 }  // namespace ordo::store::postgres

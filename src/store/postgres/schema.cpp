@@ -51,11 +51,11 @@ BEGIN
   IF (SELECT system FROM ordo_meta) = (SELECT system_identifier FROM pg_control_system()) THEN
     RETURN;
   END IF;
-  LOCK ordo_meta, ordo_entry, ordo_shard;
+  LOCK ordo_meta, ordo_entry, ordo_shard, ordo_head;
   -- What was read and erased counts, too: behind it late entries are numbered, and before it nobody reads again.
   SELECT greatest(0, (greatest((SELECT max(last.seq) FROM ordo_shard s CROSS JOIN LATERAL
                                  (SELECT e.seq FROM ordo_entry e WHERE e.shard = s.id ORDER BY e.seq DESC LIMIT 1) last),
-                               (SELECT max(greatest(seen, position)) FROM ordo_shard), 0)
+                               (SELECT max(greatest(seen, position)) FROM ordo_head), 0)
                       >> 20) + 1 - pg_current_xact_id()::text::bigint) INTO v_base;
   UPDATE ordo_meta SET xid_base = greatest(xid_base, v_base),
                        system = (SELECT system_identifier FROM pg_control_system());
