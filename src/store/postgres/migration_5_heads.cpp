@@ -31,7 +31,9 @@ DROP FUNCTION ordo_load, ordo_read, ordo_unseen;
 -- theirs; then a statement whose snapshot was taken behind the locks compares the batch. To insert alone is no
 -- fence: an attempt that was held up for long would find its own batch deleted and free. The locks are held by nobody's
 -- absence: the call is the last statement of its transaction, and the server commits it without asking the client.
--- Answers per delta: 0 stale, 1 applied, 2 applied by an earlier attempt.
+-- Rows are looked for one by one, behind OFFSET 0: of few living rows in many pages of dead ones the planner expects that
+-- to read all of them once is cheaper, and would join so. Answers per delta: 0 stale, 1 applied, 2 applied by an
+-- earlier attempt.
 CREATE OR REPLACE FUNCTION ordo_commit(
   p_shards bigint[], p_tokens bigint[], p_holders bigint[], p_batches bigint[], p_positions bigint[], p_counts bytea[],
   p_seen bigint[], p_unseen text[],
@@ -60,9 +62,11 @@ BEGIN
   v_all := cardinality(v_now) = cardinality(p_shards);
 
   IF cardinality(p_erase_shards) > 0 THEN
-    DELETE FROM ordo_entry e
-     USING unnest(p_erase_shards, p_erase_first, p_erase_last) AS r(shard, first, last)
-     WHERE e.shard = r.shard AND e.seq >= r.first AND e.seq <= r.last AND (v_all OR r.shard = ANY(v_now));
+    DELETE FROM ordo_entry WHERE ctid = ANY(ARRAY(
+      SELECT e.ctid FROM unnest(p_erase_shards, p_erase_first, p_erase_last) AS r(shard, first, last)
+       CROSS JOIN LATERAL (SELECT o.ctid FROM ordo_entry o
+                            WHERE o.shard = r.shard AND o.seq >= r.first AND o.seq <= r.last OFFSET 0) e
+       WHERE v_all OR r.shard = ANY(v_now)));
   END IF;
   IF cardinality(p_state_shards) > 0 THEN
     INSERT INTO ordo_state(shard, seq, body)
@@ -71,8 +75,10 @@ BEGIN
     ON CONFLICT (shard, seq) DO UPDATE SET body = excluded.body;
   END IF;
   IF cardinality(p_gone_shards) > 0 THEN
-    DELETE FROM ordo_state t USING unnest(p_gone_shards, p_gone_seqs) AS r(shard, seq)
-     WHERE t.shard = r.shard AND t.seq = r.seq AND (v_all OR r.shard = ANY(v_now));
+    DELETE FROM ordo_state WHERE ctid = ANY(ARRAY(
+      SELECT t.ctid FROM unnest(p_gone_shards, p_gone_seqs) AS r(shard, seq)
+       CROSS JOIN LATERAL (SELECT o.ctid FROM ordo_state o WHERE o.shard = r.shard AND o.seq = r.seq OFFSET 0) t
+       WHERE v_all OR r.shard = ANY(v_now)));
   END IF;
   -- `low` moves on to the first entry that is left. Not beyond what was read: behind that, others may still write.
   INSERT INTO ordo_head(shard, batch, position, counts, dead, dead_trimmed, seen, unseen, low)
@@ -83,8 +89,10 @@ BEGIN
            AS d(shard, batch, position, counts, seen, unseen)
       JOIN ordo_newest_head h ON h.shard = d.shard
      WHERE v_all OR d.shard = ANY(v_now);
-  DELETE FROM ordo_head h USING unnest(p_shards, p_batches) AS d(shard, batch)
-   WHERE h.shard = d.shard AND h.batch = d.batch - 1 AND (v_all OR d.shard = ANY(v_now));
+  DELETE FROM ordo_head WHERE ctid = ANY(ARRAY(
+    SELECT h.ctid FROM unnest(p_shards, p_batches) AS d(shard, batch)
+     CROSS JOIN LATERAL (SELECT o.ctid FROM ordo_head o WHERE o.shard = d.shard AND o.batch = d.batch - 1 OFFSET 0) h
+     WHERE v_all OR d.shard = ANY(v_now)));
   IF cardinality(p_dead_shards) > 0 THEN
     PERFORM ordo_bury(v_now, p_dead_shards, p_dead_at, p_dead_bodies);
   END IF;

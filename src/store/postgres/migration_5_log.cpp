@@ -84,6 +84,15 @@ BEGIN
              AND x.locktype = 'transactionid' AND x.mode = 'ExclusiveLock' AND x.granted);
 END $$;
 
+CREATE OR REPLACE FUNCTION ordo_fetch(p_shard bigint, p_seqs bigint[])
+RETURNS TABLE(kind int, shard bigint, seq bigint, at bigint, body bytea) LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY SELECT 1, e.shard, e.seq, e.at, e.body FROM unnest(p_seqs) AS w(seq)
+    CROSS JOIN LATERAL (SELECT * FROM ordo_entry o WHERE o.shard = p_shard AND o.seq = w.seq OFFSET 0) e
+    WHERE EXISTS (SELECT FROM ordo_shard x WHERE x.id = p_shard);
+END $$;
+
 -- Where the logs begin: below `low` stands nothing but what the transactions in `unseen` left, or will leave.
 CREATE FUNCTION ordo_starts(p_shards bigint[]) RETURNS TABLE(shard bigint, low bigint, unseen bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
@@ -120,8 +129,8 @@ BEGIN
      WHERE EXISTS (SELECT FROM ordo_shard x WHERE x.id = s.shard)
   UNION ALL
     SELECT 3, s.shard, s.xid, 0::bigint, NULL FROM unnest(p_skip_shards, p_skip_xids) AS s(shard, xid)
-     WHERE EXISTS (SELECT FROM ordo_entry e
-                    WHERE e.shard = s.shard AND e.seq >= s.xid << 20 AND e.seq < (s.xid + 1) << 20)
+      CROSS JOIN LATERAL (
+        SELECT FROM ordo_entry e WHERE e.shard = s.shard AND e.seq >= s.xid << 20 AND e.seq < (s.xid + 1) << 20 LIMIT 1) e
   UNION ALL
     SELECT page.kind, page.shard, page.seq, page.at, CASE WHEN page.no <= p_rows AND page.before < p_bytes THEN page.body END
       FROM (
