@@ -1,5 +1,8 @@
 #include "domain/key_table.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/assert.h"
 
 namespace ordo::domain {
@@ -47,24 +50,22 @@ std::vector<Job*> KeyTable::find_all(std::uint16_t kind, std::string_view id) {
   if (keyed_ == 0) return found;
   if (!by_id_) {
     by_id_.emplace();
-    each([&](Job& job) { index(job); });
+    each([&](Job& job) {
+      if (job.key_size != 0) by_id_->insert(&job);
+    });
   }
-  const auto keyed = by_id_->find(std::string(id));
-  if (keyed == by_id_->end()) return found;
-  for (Job* job : keyed->second) {
-    if (job->kind == kind && job->place != Place::ending) found.push_back(job);
-  }
+  const auto [first, last] = by_id_->equal_range(id);
+  std::copy_if(first, last, std::back_inserter(found),
+               [&](const Job* job) { return job->kind == kind && job->place != Place::ending; });
   return found;
-}
-
-void KeyTable::index(Job& job) {
-  if (job.key_size != 0) (*by_id_)[std::string(job.id())].insert(&job);
 }
 
 void KeyTable::insert(Job& job) {
   ++size_;
-  if (job.key_size != 0) ++keyed_;
-  if (by_id_) index(job);
+  if (job.key_size != 0) {
+    ++keyed_;
+    if (by_id_) by_id_->insert(&job);
+  }
   const auto [slot, is_new] = slots_.insert(Slot(&job));
   if (is_new) return;
   Line* line = slot->line();
@@ -91,11 +92,7 @@ void KeyTable::erase(Job& job) {
   if (is_active(job)) --active_;
   if (job.key_size != 0) {
     --keyed_;
-    if (by_id_) {
-      const auto same = by_id_->find(std::string(job.id()));
-      same->second.erase(&job);
-      if (same->second.empty()) by_id_->erase(same);
-    }
+    if (by_id_) by_id_->erase(&job);
   }
   const auto slot = slots_.find(job.key());
   ORDO_ASSERT(slot != slots_.end());

@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
-#include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -123,13 +122,21 @@ class KeyTable {
     bool operator()(const Slot& a, std::string_view b) const noexcept { return a.key() == b; }
   };
 
-  void index(Job& job);
+  /// By id, whatever the key.
+  struct ById {
+    using is_transparent = void;
+    bool operator()(const Job* a, const Job* b) const {
+      return a->id() != b->id() ? a->id() < b->id() : std::less<>{}(a, b);
+    }
+    bool operator()(std::string_view a, const Job* b) const { return a < b->id(); }
+    bool operator()(const Job* a, std::string_view b) const { return a->id() < b; }
+  };
 
   DueBefore before_;
   std::size_t size_ = 0, active_ = 0;
   std::size_t keyed_ = 0;  // jobs with a key that is not their id
-  /// Those by id, once somebody has asked for jobs of any key.
-  std::optional<std::unordered_map<std::string, std::unordered_set<Job*>>> by_id_;
+  /// Those, once somebody has asked for jobs of any key.
+  std::optional<std::set<Job*, ById>> by_id_;
   boost::unordered_flat_set<Slot, Hash, Equal> slots_;
 };
 

@@ -11,6 +11,7 @@ namespace ordo::domain {
 namespace {
 
 constexpr std::size_t kListedRuns = 100;
+constexpr std::uint64_t kMostExpected = 2'000'000;  // jobs to make room for ahead
 constexpr Duration kLongWait = std::chrono::minutes{1};
 constexpr std::size_t kSmall = 2048;  // bytes of a payload
 
@@ -40,7 +41,8 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   lasting_.fields = counts.fields;
   for (const auto& run : counts.lent) restored_.expect(runs_.restore(run), run);
   fence_ = std::max(takeover.token, counts.fence != 0 ? counts.fence + 1 : 0);
-  table_.reserve(counts.queued() + counts.running);
+  table_.reserve(
+      std::min(counts.queued(), kMostExpected));  // what a record says is no reason to run out of memory
   for (auto& [seq, state] : states) restored_.add(seq, std::move(state));
 }
 

@@ -199,6 +199,8 @@ class Shard {
 
   /// When something becomes due next; none while something is due already or nothing waits.
   std::optional<Time> next_due() const { return order_.next_due(); }
+  /// Some queued job waits for something else than its time.
+  bool has_due() const { return table_.size() - table_.active() > order_.later(); }
   /// The earliest run_at of the jobs that take() may start, whichever is first; none: there is none.
   std::optional<Time> due_since(Time now, const Admission& admission) {
     return order_.due_since(now, admission);

@@ -14,14 +14,14 @@ using std::chrono::seconds;
 using testing::Harness;
 using testing::Strings;
 
-QueueOptions bare() {
+QueueOptions bare_queue() {
   QueueOptions options;
   options.name = "orders";
   return options;
 }
 
 TEST(ShardMerge, OptionsOfAPayloadThatTurnedOutADuplicateOutliveItsEntry) {
-  Harness shard(bare(), Time{hours{24 * 20000}}, 0);
+  Harness shard(bare_queue(), Time{hours{24 * 20000}}, 0);
   shard.push({.id = "1", .payload = "a"});
   shard.push({.id = "1", .payload = "a", .priority = 7});
   const auto run = shard.take();
@@ -34,7 +34,7 @@ TEST(ShardMerge, OptionsOfAPayloadThatTurnedOutADuplicateOutliveItsEntry) {
 }
 
 TEST(ShardMerge, APayloadThatTheStoreHasNoMoreDiesAndTheRestGoesOn) {
-  Harness shard(bare(), Time{hours{24 * 20000}}, 0);
+  Harness shard(bare_queue(), Time{hours{24 * 20000}}, 0);
   shard.push({.id = "whole", .payload = "a"});
   shard.push({.id = "part", .payload = "b"});
   shard.push({.id = "part", .payload = "c"});
@@ -53,7 +53,7 @@ TEST(ShardMerge, APayloadThatTheStoreHasNoMoreDiesAndTheRestGoesOn) {
 }
 
 TEST(ShardMerge, WhatIsLeftOfAJobThatLostItsFirstPayloadKeepsItsTime) {
-  Harness shard(bare(), Time{hours{24 * 20000}}, 0);
+  Harness shard(bare_queue(), Time{hours{24 * 20000}}, 0);
   const auto came = shard.now();
   shard.push({.id = "1", .payload = "a"});
   shard.advance(seconds{10});
@@ -68,7 +68,7 @@ TEST(ShardMerge, WhatIsLeftOfAJobThatLostItsFirstPayloadKeepsItsTime) {
 
 TEST(ShardOrder, TheOldestIsNotTheFirstWherePrioritiesDiffer) {
   for (const auto order : {DueOrder::priority, DueOrder::time}) {
-    auto options = bare();
+    auto options = bare_queue();
     options.order = order;
     Harness shard(options);
     const auto now = shard.now();
@@ -85,7 +85,7 @@ TEST(ShardOrder, TheOldestIsNotTheFirstWherePrioritiesDiffer) {
 }
 
 TEST(ShardDeath, ItIsToldOnceARunAndOnceItIsDurable) {
-  auto options = bare();
+  auto options = bare_queue();
   options.max_retries = 0;
   options.batch_size = 3;
   Harness shard(options);
@@ -109,7 +109,7 @@ TEST(ShardDeath, ItIsToldOnceARunAndOnceItIsDurable) {
 }
 
 TEST(ShardTime, WhatLiesBeyondAllTimeIsNever) {
-  auto options = bare();
+  auto options = bare_queue();
   options.retry = {.strategy = RetryPolicy::Strategy::exponential,
                    .delay = Duration::max(),
                    .factor = 1e300,
@@ -137,7 +137,7 @@ TEST(ShardTime, WhatLiesBeyondAllTimeIsNever) {
 // else goes on.
 TEST(ShardMerge, ManyPayloadsOfOneJobTakeNoMoreTimeEach) {
   const auto cost = [](int payloads) {
-    auto options = bare();
+    auto options = bare_queue();
     options.max_retries = 0;
     const auto start = std::clock();
     Harness shard(options);
@@ -169,7 +169,7 @@ TEST(ShardMerge, ManyPayloadsOfOneJobTakeNoMoreTimeEach) {
 TEST(ShardControl, ManyJobsAreCancelledInNoMoreTimeEach) {
   const auto cost = [](int jobs) {
     const auto start = std::clock();
-    auto options = bare();
+    auto options = bare_queue();
     options.batch_size = 1000;
     Harness shard(options);
     for (int i = 0; i < jobs; ++i) shard.push({.id = std::to_string(i)});

@@ -80,8 +80,10 @@ void Shard::take_back(RunNo no, bool is_dead, Time now) {
 // take-over
 
 // All payloads of a lent job come before those of the job beside it, so it is built like any other and then
-// goes on running.
+// goes on running. Unless records contradict each other: then its run is given up, as one that is incomplete.
 void Shard::resume_lent(Job& job, RunNo no, std::size_t index) {
+  const Line* line = table_.line_of(job);
+  if ((line != nullptr && line->active != nullptr) || restored_.is_doomed(&job)) return;
   order_.take_key(job);
   job.was_held = job.held;
   activate(job);

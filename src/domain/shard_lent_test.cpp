@@ -71,6 +71,39 @@ TEST(ShardLent, ItNamesWhatTheBorrowerRuns) {
               ElementsAre(std::pair<Seq, double>(2, 1.0), std::pair<Seq, double>(1, 2.0)));
 }
 
+// Nobody writes such records; a damaged store may hold them.
+TEST(ShardLent, RecordsThatContradictEachOtherEndRunsAndNothingElse) {
+  const auto run_of = [](RunNo no, Seq entry) {
+    LentRun run{.name = {{1, 0}, 5, no}, .node = "b", .kind = "q"};
+    run.jobs = {{{{entry, 0}}, -1, 0}};
+    return run;
+  };
+  Counts one_job_twice, doomed;
+  one_job_twice.lent = {run_of(1, 1), run_of(2, 2)};
+  doomed.lent = {run_of(1, 2)};
+  JobState killer;
+  killer.crashes = 9;
+  killer.mark = Mark::alone;
+  for (auto* counts : {&one_job_twice, &doomed}) {
+    counts->due = ~0ULL / 2;
+    PayloadBudget budget;
+    Shard shard(queue(), budget);
+    const Time now{std::chrono::hours{1}};
+    std::vector<std::pair<Seq, JobState>> states;
+    if (counts == &doomed) states.emplace_back(1, killer);
+    shard.load({.clean = false, .crashed = true, .head = 2, .now = now, .shard = {1, 0}, .token = 9},
+               std::move(states), *counts);
+    for (Seq seq = 1; seq <= 2; ++seq) {
+      const auto payload = std::to_string(seq);
+      shard.apply({seq, now, {.kind = "q", .key = "1", .id = "1", .payload = payload}}, now);
+    }
+    shard.ready(now);
+    EXPECT_LE(shard.jobs(), 2U);
+    shard.collect();
+    shard.committed(now);
+  }
+}
+
 TEST(ShardLent, TheKeyStaysTakenAlsoUnderTheNextOwner) {
   Harness shard(queue());
   shard.push({.id = "1", .key = "k"});

@@ -104,7 +104,8 @@ void Borrower::start(Borrowed& borrowed) {
   const auto* code = queue != nullptr ? codes_.find(queue->options.name, run.kind) : nullptr;
   const auto* load = code != nullptr ? &runs_.pools()[queue->pool] : nullptr;
   const auto risk = static_cast<domain::Risk>(run.risk);
-  const bool fits = load != nullptr && load->runs < load->by_thread.size() &&
+  const bool is_ours = runs_.find(name_of(run.name)) != nullptr;  // no shard lends what its owner runs
+  const bool fits = load != nullptr && !is_ours && load->runs < load->by_thread.size() &&
                     runs_.marks().may_borrow(risk) && code->limit.admits(code->runs);
   // A run that outlived its lease may have any key.
   if (runs_.is_quiet() || runs_.zombies() > 0 || !scope_.lease.may_start() || !fits || run.going) {

@@ -12,7 +12,7 @@ constexpr Duration kLateRuns = std::chrono::seconds{10};  // to end after the le
 LeaseWatch::Leases LeaseWatch::look(bool is_idle, std::size_t runs) {
   auto& lease = scope_.lease;
   if (!is_idle && !lease.valid()) return Leases::over;
-  if (lease.lost()) lease.dropped();
+  if (is_idle && lease.lost()) lease.dropped();  // who is not idle has them, or is told at the next look
   const bool is_ending = !is_idle && lease.ending();
   const bool was_ending = std::exchange(was_ending_, is_ending);
   if (is_ending && !was_ending && runs > 0 && scope_.hooks.lease_ending) scope_.hooks.lease_ending(runs);

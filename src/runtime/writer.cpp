@@ -17,11 +17,12 @@ constexpr std::uint64_t kPositionLag = 10'000;  // entries a reader of counts ma
 
 // Nothing of a shard is written before its log is read: a state would lack what entries to come say of it.
 void Writer::flush() {
+  const auto steady = scope_.steady();
   if (!scope_.lease.valid()) {
-    retry_at_ = {};
+    // It may be renewed yet, and the shards be kept.
+    if (retry_at_.count() != 0) retry_at_ = host_.size() == 0 ? Duration{} : steady + kCommitRetry;
     return;
   }
-  const auto steady = scope_.steady();
   const bool retry = retry_at_.count() != 0 && steady >= retry_at_;
   if (retry) retry_at_ = {};
   std::vector<store::Delta> deltas;
@@ -126,12 +127,11 @@ bool Writer::may_sleep(OwnedShard& shard) const {
   if (!shard.ready || shard.needs != 0 || shard.releasing_since || shard.in_flight) return false;
   if (machine.running() > 0 || !shard.later_ends.empty()) return false;
   const auto next = machine.next_due();
-  if (machine.jobs() > 0 && (!next || *next <= scope_.now)) return false;
+  if (machine.jobs() > 0 && (!next || *next <= scope_.now || machine.has_due())) return false;
   if (machine.has_changes() || machine.to_set_aside() > 0) return false;
   if (shard.starts_at > scope_.steady() || scope_.cluster.dead.contains(shard.id)) return false;
   if (read_since_written(shard) > kPositionLag) return false;
-  const auto counts = shard.machine.counts(scope_.now);
-  return counts == shard.written && counts.due == 0 && counts.awaiting == 0;
+  return shard.machine.counts(scope_.now) == shard.written;
 }
 
 Writer::Settled Writer::settle(const CommitEnd& end) {

@@ -27,17 +27,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-template <class Call>
-std::string refusal_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument) << error.what();
-    return error.what();
-  }
-  return "(none)";
-}
-
 Config short_leases(const std::string& store) {
   auto config = config_of({{.name = "orders", .shards = 1}}, store);
   config.node.lease = 1s;

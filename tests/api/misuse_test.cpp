@@ -13,17 +13,6 @@
 namespace ordo::api {
 namespace {
 
-template <class Call>
-std::string refusal_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
-    return error.what();
-  }
-  return "(none)";
-}
-
 std::unique_ptr<Worker> idle_worker() {
   return make_worker([](Batch&) {});
 }

@@ -117,4 +117,16 @@ inline std::unique_ptr<Worker> telling(Told<>& told) {
   });
 }
 
+/// What an Error{invalid_argument} of the call says; (none): it took it.
+template <class Call>
+std::string refusal_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument) << error.what();
+    return error.what();
+  }
+  return "(none)";
+}
+
 }  // namespace ordo::api

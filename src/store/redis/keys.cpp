@@ -18,7 +18,7 @@ std::string id_of(Seq seq) { return std::to_string(seq >> kSeqBits) + "-" + std:
 
 namespace {
 
-std::optional<std::pair<std::uint64_t, std::uint64_t>> parts_of(std::string_view id) {
+std::optional<std::pair<std::uint64_t, std::uint64_t>> numbers_of(std::string_view id) {
   std::uint64_t ms = 0;
   std::uint64_t n = 0;
   const auto* const end = id.data() + id.size();
@@ -34,13 +34,13 @@ constexpr std::uint64_t kMaxMs = ~Seq{0} >> kSeqBits;
 }  // namespace
 
 std::optional<Seq> seq_of(std::string_view id) {
-  const auto parts = parts_of(id);
+  const auto parts = numbers_of(id);
   if (!parts || parts->first > kMaxMs || parts->second > kSeqMask) return std::nullopt;
   return parts->first << kSeqBits | parts->second;
 }
 
 Seq seq_up_to(std::string_view id) {
-  const auto parts = parts_of(id);
+  const auto parts = numbers_of(id);
   if (!parts) return 0;
   const auto [ms, n] = *parts;
   return ms > kMaxMs ? ~Seq{0} : ms << kSeqBits | std::min(n, kSeqMask);

@@ -138,21 +138,22 @@ void Committer::transact(std::span<std::unique_ptr<Request>> requests) {
 
 Committer::Failure Committer::attempt_on_full_disk(std::unique_ptr<Request>& request) {
   reserve_.give_up();
+  held_pages_ = 0;  // worth a wait
   checkpoint();
   return attempt({&request, 1});
 }
 
 void Committer::checkpoint_when_large() {
   if (writer_.wal_pages() < kWalPages) {
-    is_wal_held_ = false;  // another process may have managed it
-  } else if (!is_wal_held_ || clock_.steady() >= checkpoint_not_before_) {
+    held_pages_ = 0;  // another process may have managed it
+  } else if (held_pages_ == 0 || clock_.steady() >= checkpoint_not_before_) {
     checkpoint();
   }
 }
 
 // PASSIVE copies while readers go on; RESTART then has nothing left to copy and waits only for those who
 // still read the WAL, so that the next commit writes at its beginning. A failure costs nothing but space. A
-// reader that stayed last time is not waited for again: only once nothing that is in the WAL is his alone.
+// reader that stayed last time is not waited for again: only once more can be copied than he had to see.
 void Committer::checkpoint() {
   auto* const handle = connection_.handle();
   const int mode =
@@ -160,10 +161,10 @@ void Committer::checkpoint() {
   int code = SQLITE_BUSY, pages = 0, copied = 0;
   try {
     FileLock::Hold hold(file_lock_);
-    hold.expect_long_work();
+    if (mode == SQLITE_CHECKPOINT_TRUNCATE) hold.expect_long_work();
     files_.check();
     code = sqlite3_wal_checkpoint_v2(handle, nullptr, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
-    if (code == SQLITE_OK && is_wal_held_ && copied < pages) code = SQLITE_BUSY;
+    if (code == SQLITE_OK && copied < pages && copied <= held_pages_) code = SQLITE_BUSY;
     sqlite3_busy_timeout(handle, kReaderPatienceMs);
     if (code == SQLITE_OK) code = sqlite3_wal_checkpoint_v2(handle, nullptr, mode, nullptr, nullptr);
     sqlite3_busy_timeout(handle, connection_.busy_timeout_ms());
@@ -171,7 +172,7 @@ void Committer::checkpoint() {
     code =
         SQLITE_BUSY;  // somebody is stuck in the lock, or the files are not ours: the next commit will say so
   }
-  is_wal_held_ = code != SQLITE_OK;
+  held_pages_ = code == SQLITE_OK ? 0 : std::max(pages, 1);
   checkpoint_not_before_ = saturating_add(clock_.steady(), kPauseBehindReader);
 }
 

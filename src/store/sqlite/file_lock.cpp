@@ -210,6 +210,10 @@ void FileLock::Hold::expect_long_work() {
   page.long_hold.store(page.main.holds.load());
 }
 
-FileLock::Hold::~Hold() { lock_.free(lock_.page().main); }
+FileLock::Hold::~Hold() {
+  auto& page = lock_.page();
+  page.long_hold.store(0);
+  lock_.free(page.main);
+}
 
 }  // namespace ordo::store::sqlite
