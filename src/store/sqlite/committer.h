@@ -66,7 +66,8 @@ class Committer {
   Reserve reserve_;
   Writer writer_;
   WakeWord& wake_;
-  bool is_wal_held_ = false;          // by a reader: the last checkpoint could not start the WAL anew
+  // Of the WAL, when a reader kept the last checkpoint from starting it anew; 0: none did.
+  int held_pages_ = 0;
   Duration checkpoint_not_before_{};  // steady
 
   GroupQueue<std::unique_ptr<Request>> waiting_;
