@@ -31,8 +31,6 @@ class JobOrder {
   JobOrder(const JobOrder&) = delete;
   JobOrder& operator=(const JobOrder&) = delete;
 
-  bool starts_before(const Job& a, const Job& b) const { return before_(a, b); }
-
   /// Jobs up to this entry were there when a node died.
   void set_witnesses(Seq through) { witness_through_ = std::max(witness_through_, through); }
   /// From now on jobs of several priorities come.

@@ -42,11 +42,16 @@ Job* KeyTable::find_running(std::uint16_t kind, std::string_view id, std::string
   return job != nullptr && job->is(kind, id) && job->place == Place::running ? job : nullptr;
 }
 
-std::vector<Job*> KeyTable::find_all(std::uint16_t kind, std::string_view id) {
+std::vector<Job*> KeyTable::find_all(std::uint16_t kind, std::string_view id, std::string_view key) const {
   std::vector<Job*> found;
-  for (Job* job : {find_running(kind, id, id), find_queued(kind, id, id)}) {
+  for (Job* job : {find_running(kind, id, key), find_queued(kind, id, key)}) {
     if (job != nullptr) found.push_back(job);
   }
+  return found;
+}
+
+std::vector<Job*> KeyTable::find_all(std::uint16_t kind, std::string_view id) {
+  auto found = find_all(kind, id, id);
   if (keyed_ == 0) return found;
   if (!by_id_) {
     by_id_.emplace();

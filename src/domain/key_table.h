@@ -74,7 +74,9 @@ class KeyTable {
   void activate(Job& job);
   void deactivate(Job& job);
 
-  /// All jobs of that name that have not ended, whatever their keys; queued ones and those that a run owns.
+  /// Both of them, the running one first.
+  std::vector<Job*> find_all(std::uint16_t kind, std::string_view id, std::string_view key) const;
+  /// The same of all keys, in no order.
   /// The first call looks at all jobs, later ones do not.
   std::vector<Job*> find_all(std::uint16_t kind, std::string_view id);
 

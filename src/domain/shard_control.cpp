@@ -23,18 +23,11 @@ void Shard::apply_control(const LoggedEntry& logged, Time now) {
 
 // Without a key the control is meant for every key.
 std::vector<Job*> Shard::targets_of(const Entry& control) {
-  std::vector<Job*> targets;
   const auto kind = kinds_.find(control.kind);
-  if (!kind) return targets;
-  if (control.key.empty()) {
-    targets = table_.find_all(*kind, control.id);
-    std::ranges::sort(targets, {}, &Job::arrival);
-    return targets;
-  }
-  for (Job* job : {table_.find_running(*kind, control.id, control.key),
-                   table_.find_queued(*kind, control.id, control.key)}) {
-    if (job != nullptr) targets.push_back(job);
-  }
+  if (!kind) return {};
+  if (!control.key.empty()) return table_.find_all(*kind, control.id, control.key);
+  auto targets = table_.find_all(*kind, control.id);
+  std::ranges::sort(targets, {}, &Job::arrival);
   return targets;
 }
 

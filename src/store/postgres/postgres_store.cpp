@@ -16,8 +16,6 @@
 namespace ordo::store::postgres {
 namespace {
 
-std::int64_t as_signed(std::uint64_t number) { return static_cast<std::int64_t>(number); }
-
 std::vector<std::int64_t> as_signed(std::span<const std::uint64_t> numbers) {
   return {numbers.begin(), numbers.end()};
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <variant>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct CommitRequest {
 
 /// Something for the committer to write, in a transaction that it may share with others.
 using Request = std::variant<AppendRequest, CommitRequest>;
+
+/// PostgreSQL has no unsigned numbers.
+constexpr std::int64_t as_signed(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 
 /// A queue's number and a shard's index as one number, in the order of ShardId.
 constexpr std::int64_t pack(ShardId shard) {

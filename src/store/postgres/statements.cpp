@@ -9,7 +9,6 @@ namespace ordo::store::postgres {
 namespace {
 
 std::int64_t micros(Time time) { return time.time_since_epoch().count(); }
-std::int64_t signed_of(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 
 struct Ranges {
   std::vector<std::int64_t> shards, first, last;
@@ -18,7 +17,7 @@ struct Ranges {
   void add(std::int64_t shard, std::vector<Seq> seqs) {
     std::sort(seqs.begin(), seqs.end());
     for (const auto seq : seqs) {
-      const auto number = signed_of(seq);
+      const auto number = as_signed(seq);
       if (!shards.empty() && shards.back() == shard && number <= last.back() + 1) {
         last.back() = number;
         continue;
@@ -40,7 +39,7 @@ void add_states(Rows& rows, std::int64_t shard, const std::vector<StateRow>& sta
   for (const auto& state : states) last[state.seq] = state.bytes;
   for (const auto& [seq, bytes] : last) {
     rows.shards.push_back(shard);
-    rows.numbers.push_back(signed_of(seq));
+    rows.numbers.push_back(as_signed(seq));
     rows.bodies.push_back(bytes);
   }
 }
@@ -97,10 +96,10 @@ Parameters CommitStatement::parameters(SeenBook& seen) {
   for (const auto& [delta, result] : parts_) {
     const auto shard = pack(delta->shard);
     shards.push_back(shard);
-    tokens.push_back(signed_of(delta->lease.token));
-    holders.push_back(signed_of(delta->lease.holder));
-    batches.push_back(signed_of(delta->batch));
-    positions.push_back(signed_of(delta->position));
+    tokens.push_back(as_signed(delta->lease.token));
+    holders.push_back(as_signed(delta->lease.holder));
+    batches.push_back(as_signed(delta->batch));
+    positions.push_back(as_signed(delta->position));
     counts.push_back(delta->counts);
     auto note = seen.find(delta->shard, delta->lease);
     read_to.push_back(note.seen);
@@ -109,7 +108,7 @@ Parameters CommitStatement::parameters(SeenBook& seen) {
     add_states(states, shard, delta->states);
     for (const auto seq : delta->erase_states) {
       gone.shards.push_back(shard);
-      gone.numbers.push_back(signed_of(seq));
+      gone.numbers.push_back(as_signed(seq));
     }
     for (const auto& row : delta->dead) {
       dead.shards.push_back(shard);
@@ -118,7 +117,7 @@ Parameters CommitStatement::parameters(SeenBook& seen) {
     }
     if (delta->max_dead == 0 && delta->dead_before == Time::min()) continue;
     trim_shards.push_back(shard);
-    most.push_back(signed_of(delta->max_dead));
+    most.push_back(as_signed(delta->max_dead));
     before.push_back(micros(delta->dead_before));
   }
   const auto bodies = [](const std::vector<std::string_view>& all) {
