@@ -137,7 +137,7 @@ class Nodes(Project):
         nodes = self.start_nodes(2)
         self.push_lines([{"id": "1"}, {"id": "2"}])
         starts = self.started(2)
-        owner = next(pid for pid, shards in self.shards().items() if shards == 1)
+        owner = self.owner()["pid"]
         borrower, lost = next(start for start in starts if start[0] != owner)
         next(node for node in nodes if node.pid == borrower).kill()
         self.write("open", "")
@@ -148,7 +148,7 @@ class Nodes(Project):
     def test_a_quiet_node_lends_what_it_does_not_take(self):
         self.config(queue="shards = 1\n")
         self.start_nodes(2)
-        owner = next(node for node in self.json("nodes") if node["shards"] == 1)
+        owner = self.owner()
         self.ordo("nodes", "quiet", owner["id"])
         self.until("it knows", lambda: "asked to take no more jobs" in self.log())
         self.push("1")
@@ -159,7 +159,7 @@ class Nodes(Project):
         self.config(queue="shards = 1\n", node="threads = 1\n")
         self.start_nodes(2)
         self.push_lines([{"id": "1"}, {"id": "2"}])
-        owner = next(pid for pid, shards in self.shards().items() if shards == 1)
+        owner = self.owner()["pid"]
         lent = next(job for node, job in self.started(2) if node != owner)
         self.ordo("job", "orders", lent, "cancel")
         self.until("it is gone", lambda: [job["id"] for job in self.json("jobs", "orders")] == [str(3 - int(lent))])
@@ -174,8 +174,7 @@ class Nodes(Project):
         self.push("1")
         self.push("2", queue="mail")
         self.assertEqual({node for node, _ in self.started(2)}, {node.pid for node in nodes})
-        grouped = [node["groups"] for node in self.json("nodes")]
-        self.assertEqual(sorted(grouped), [[], [["mail", "orders"]]])
+        self.until("the nodes say so", lambda: sorted(node["groups"] for node in self.json("nodes")) == [[], [["mail", "orders"]]])
         self.assertIn("mail, orders", self.ordo("nodes").stdout)
         self.open_gate(1)
 

@@ -166,6 +166,14 @@ command = ["python3", "-B", "worker.py"]
         self.nodes.append(node)
         return node
 
+    def owner(self):
+        """Who owns the only shard, by the nodes' own rows: they are written after its jobs may have started."""
+        def known():
+            owners = [node for node in self.json("nodes") if node["shards"] == 1]
+            return owners if len(owners) == 1 else None
+
+        return self.until("one node owns the shard", known)[0]
+
     def log(self):
         return (self.folder / "node.log").read_text()
 

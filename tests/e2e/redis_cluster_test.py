@@ -118,7 +118,7 @@ class Cluster(Project):
             result = self.json("reshard", "orders", str(shards))
             self.assertEqual(result["to"], shards)
             self.reach(50)
-        self.assertEqual(sum(node["shards"] for node in self.json("nodes")), SHARDS)
+        self.until("all shards have a node", lambda: sum(node["shards"] for node in self.json("nodes")) == SHARDS)
         self.end(nodes)
         for node in nodes:
             node.terminate()
