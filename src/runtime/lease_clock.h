@@ -16,7 +16,9 @@ class LeaseClock {
  public:
   LeaseClock(Clock& clock, Duration lease) : clock_(clock), lease_(lease) {}
 
-  bool valid() const { return !lost() && clock_.steady() < until(); }
+  bool valid() const { return !lost() && !is_over(); }
+  /// It was not renewed in time.
+  bool is_over() const { return clock_.steady() >= until(); }
   /// Most of the lease has passed without a renewal: runs are to stop.
   bool ending() const { return clock_.steady() >= until() - lease_ / 5; }
   /// Until ending() or, after that, the end; zero behind it.

@@ -31,16 +31,22 @@ class Node {
       : level_(level),
         options_(with(lease)),
         lease_(clock, options_.lease),
-        keeper_(options_, id, facts(level), {{"orders", 4}}, store, clock, Random(1), lease_, hooks()) {
+        heartbeat_(options_, id, store, clock, Random(2), lease_, {}),
+        keeper_(options_, facts(level), {{"orders", 4}}, store, clock, Random(1), lease_, heartbeat_,
+                hooks()) {
     keeper_.join();
   }
 
-  void tick() { keeper_.tick(); }
+  void tick() {
+    heartbeat_.tick();
+    keeper_.tick();
+  }
+  /// Without a heartbeat.
+  void look() { keeper_.tick(); }
+  int deaths() const { return deaths_; }
   std::size_t shards() const { return held_.size(); }
   bool has(domain::ShardId shard) const { return held_.contains(shard); }
   std::vector<domain::ShardId> take_given() { return std::exchange(given_, {}); }
-  /// What the log said last of a lease that ended.
-  const std::string& late() const { return late_; }
   std::vector<domain::ShardId> take_gone() { return std::exchange(gone_, {}); }
   store::Lease lease_of(domain::ShardId shard) const { return held_.at(shard); }
   /// As an engine that has dropped it.
@@ -79,7 +85,7 @@ class Node {
   }
   KeeperHooks hooks() {
     KeeperHooks hooks;
-    hooks.granted = [this](const std::vector<store::Grant>& grants) {
+    hooks.granted = [this](const std::vector<store::Grant>& grants, auto) {
       for (const auto& grant : grants) {
         ++granted[grant.shard];
         held_[grant.shard] = grant.lease;
@@ -98,10 +104,10 @@ class Node {
       EXPECT_EQ(lease, held_.at(shard));
       gone_.push_back(shard);
     };
+    hooks.node_down = [this](const auto&) { ++deaths_; };
     hooks.definitions = [](const auto&) {};
     hooks.kinds_elsewhere = [](const auto&) {};
     hooks.may_claim = [] { return true; };
-    hooks.late = [this](const LateRenewal& late) { late_ = text_of(late, options_.lease); };
     return hooks;
   }
 
@@ -110,7 +116,8 @@ class Node {
   LeaseClock lease_;
   std::map<domain::ShardId, store::Lease> held_;
   std::vector<domain::ShardId> given_, gone_;
-  std::string late_;
+  int deaths_ = 0;
+  Heartbeat heartbeat_;
   LeaseKeeper keeper_;
 };
 
@@ -170,13 +177,14 @@ TEST_F(LeaseKeeperTest, many_queues_take_no_more_calls_of_the_store_than_one) {
     LeaseClock lease(clock_, options.lease);
     std::size_t granted = 0;
     KeeperHooks hooks;
-    hooks.granted = [&](const std::vector<store::Grant>& grants) { granted += grants.size(); };
+    hooks.granted = [&](const std::vector<store::Grant>& grants, auto) { granted += grants.size(); };
     hooks.definitions = [](const auto&) {};
     hooks.kinds_elsewhere = [](const auto&) {};
     hooks.may_claim = [] { return true; };
     NodeFacts facts;
     for (const auto& queue : served) facts.kinds.emplace_back(queue.name, queue.name);
-    LeaseKeeper keeper(options, "n1", facts, served, store, clock_, Random(1), lease, std::move(hooks));
+    Heartbeat heartbeat(options, "n1", store, clock_, Random(2), lease, {});
+    LeaseKeeper keeper(options, facts, served, store, clock_, Random(1), lease, heartbeat, std::move(hooks));
     keeper.join();
     keeper.tick();
     EXPECT_EQ(granted, served.size() * 2);
@@ -185,46 +193,42 @@ TEST_F(LeaseKeeperTest, many_queues_take_no_more_calls_of_the_store_than_one) {
   EXPECT_EQ(calls_of(200), calls_of(1));
 }
 
-class SlowStore final : public store::memory::MemoryStore {
+class FrozenStore final : public store::memory::MemoryStore {
  public:
-  explicit SlowStore(HandClock& clock) : MemoryStore(clock), clock_(clock) {}
+  explicit FrozenStore(HandClock& clock) : MemoryStore(clock), clock_(clock) {}
 
-  bool renew(const std::string& node) override {
-    clock_.now += renewal;
-    return MemoryStore::renew(node);
+  std::vector<store::NodeRow> nodes() override {
+    auto rows = MemoryStore::nodes();
+    clock_.now += std::exchange(freeze, {});
+    return rows;
   }
-  std::vector<store::ShardRow> shards() override {
-    clock_.now += look;
-    return MemoryStore::shards();
+  store::QueueList queues() override {
+    clock_.now += std::exchange(freeze_before, {});
+    return MemoryStore::queues();
   }
 
-  Duration renewal{}, look{};
+  Duration freeze{}, freeze_before{};
 
  private:
   HandClock& clock_;
 };
 
-TEST(LateRenewals, say_what_the_store_took) {
+// Whoever wakes up with this node gets time to say that it lives, whatever this node was doing.
+TEST(FrozenTogether, nodes_take_nothing_from_each_other) {
   HandClock clock;
-  SlowStore store(clock);
-  Node node("a", store, clock, 2s, 1);
-  node.tick();
-  EXPECT_EQ(node.late(), "");
-  store.look = 400ms;
-  clock.now += 500ms;
-  node.tick();
-  store.renewal = 1700ms;
-  clock.now += 500ms;
-  node.tick();
-  EXPECT_EQ(
-      node.late(),
-      "the leases have ended: they last for 2.0 s and were renewed after 3.1 s, in which the store took "
-      "1.7 s to answer the renewal and 0.4 s for other questions; the store is too slow for them: raise "
-      "`lease` of [node], or give it a faster disk or server");
-  store.renewal = store.look = {};
-  clock.now += 10s;
-  node.tick();
-  EXPECT_THAT(node.late(), testing::HasSubstr("the rest this process did not run"));
+  for (const auto freeze : {&FrozenStore::freeze, &FrozenStore::freeze_before}) {
+    FrozenStore store(clock);
+    Node one("n1", store, clock, 10s, 1), two("n2", store, clock, 10s, 1);
+    for (int i = 0; i < 40; ++i, clock.now += 500ms) one.tick(), two.tick();
+    ASSERT_EQ(one.shards() + two.shards(), 4U);
+    store.*freeze = 1min;
+    one.look();
+    EXPECT_EQ(one.shards(), 2U);
+    one.tick();
+    two.tick();
+    EXPECT_EQ(store.nodes().size(), 2U);
+    EXPECT_EQ(one.deaths(), 0);
+  }
 }
 
 TEST_F(LeaseKeeperTest, a_node_that_joins_gets_its_part_at_once) {

@@ -1,4 +1,4 @@
-// Wires the parts of a node together and gives each its thread.
+// Gives the parts of a node their threads, and leads them to their end.
 #include "runtime/node.h"
 
 #include <unistd.h>
@@ -10,12 +10,12 @@
 
 #include "base/finally.h"
 #include "base/random.h"
-#include "base/redact.h"
-#include "base/start_thread.h"
 #include "domain/fields.h"
 
 namespace ordo::runtime {
 namespace {
+
+using State = NodeEnd::State;
 
 std::string host_name() {
   char name[256] = {};
@@ -23,293 +23,77 @@ std::string host_name() {
   return name;
 }
 
-double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-thread_local const Node* thread_of = nullptr;  // the node whose thread this is, those of runs aside
+NodePlan with_bounds(NodePlan plan) {
+  constexpr Duration kLongestPoll = std::chrono::hours{1};
+  plan.options.poll_interval = std::min<Duration>(plan.options.poll_interval, kLongestPoll);
+  return plan;
+}
 
 constexpr Duration kReleaseGrace = std::chrono::seconds{5};  // for the last commits
-constexpr std::size_t kShownError = 200;                     // of what a job died of, in the log
 constexpr Duration kPokeInterval = std::chrono::milliseconds{100};
-// The clocks of the system cannot add any number.
-constexpr Duration kForEver = std::chrono::hours{24 * 365};
-constexpr Duration kLongestPoll = std::chrono::hours{1};
 
 }  // namespace
 
-/// The pools of the node as the engine sees them.
-class Node::Sink final : public RunSink {
- public:
-  explicit Sink(const std::vector<std::size_t>& threads) : threads_(threads) {}
-
-  void set_pools(std::vector<std::unique_ptr<Pool>>& pools) { pools_ = &pools; }
-  void look(std::size_t pool, std::vector<std::size_t>& room) const override { (*pools_)[pool]->look(room); }
-  std::size_t threads(std::size_t pool) const override { return threads_[pool]; }
-  void submit(std::size_t pool, int thread, std::vector<Assignment> runs) override {
-    (*pools_)[pool]->submit(thread, std::move(runs));
-  }
-  std::vector<RunName> recall(std::size_t pool,
-                              const std::function<bool(const Assignment&)>& which) override {
-    return (*pools_)[pool]->recall(which);
-  }
-  std::vector<RunName> recall_overdue(std::size_t pool) override { return (*pools_)[pool]->recall_overdue(); }
-  Duration overdue_in(std::size_t pool) const override { return (*pools_)[pool]->overdue_in(); }
-
- private:
-  std::vector<std::size_t> threads_;
-  std::vector<std::unique_ptr<Pool>>* pools_ = nullptr;
-};
-
 Node::Node(NodePlan plan, store::Store& store, Clock& clock)
-    : plan_(std::move(plan)), store_(store), clock_(clock), lease_(clock, plan_.options.lease) {
-  plan_.options.poll_interval = std::min<Duration>(plan_.options.poll_interval, kLongestPoll);
+    : plan_(with_bounds(std::move(plan))),
+      store_(store),
+      clock_(clock),
+      threads_([this](const char* what) { fail(what); }, [this] { wake_threads(); }),
+      calls_(plan_.subscribers, plan_.workers, plan_.on_lease_lost, plan_.log, threads_),
+      pools_(pool_sizes(plan_.options, plan_.queues)) {
   auto random = Random::from_system();
-  id_ = make_ulid(clock_.wall().time_since_epoch().count() / 1000, random);
-  build_engine();
-  keeper_->join();
-  publish({Event{.type = EventType::node_up, .id = id_, .at = store_.now()}});
+  auto id = make_ulid(clock_.wall().time_since_epoch().count() / 1000, random);
+  parts_ = std::make_unique<NodeParts>(plan_.options, parts_plan(std::move(id)), store_, clock_, random,
+                                       pools_, parts_hooks());
+  parts_->engine().watch_events(calls_.has_subscribers());
+  pools_.start(parts_->engine().inbox(), clock_, plan_.perform);
+  parts_->keeper().join();
+  calls_.publish({Event{.type = EventType::node_up, .id = this->id(), .at = store_.now()}});
   try {
     start_threads();
   } catch (...) {
-    for (auto& thread : threads_) thread.request_stop();
-    threads_.clear();
-    keeper_->leave();
+    threads_.join();
+    parts_->heartbeat().leave();
     throw;
   }
 }
 
-void Node::build_engine() {
-  std::vector<std::size_t> threads{plan_.options.threads};
-  for (const auto& queue : plan_.queues) {
-    if (queue.threads) threads.push_back(*queue.threads);
-  }
-  sink_ = std::make_unique<Sink>(threads);
-  EngineHooks hooks;
-  hooks.fetch = [this](auto shard, auto epoch, auto run, auto seqs) {
-    fetcher_->request(shard, epoch, run, std::move(seqs));
+PartsPlan Node::parts_plan(std::string id) const {
+  PartsPlan parts{.id = std::move(id), .facts = {}, .queues = plan_.queues, .workers = plan_.workers};
+  parts.facts.host = host_name();
+  parts.facts.pid = getpid();
+  parts.facts.started = clock_.wall();
+  parts.facts.level = domain::format_level();
+  return parts;
+}
+
+PartsHooks Node::parts_hooks() {
+  PartsHooks hooks;
+  hooks.poke = [this](Part part) {
+    if (part == Part::keeper) keeper_bell_.ring();
   };
-  hooks.events = [this](auto events) { publish(std::move(events)); };
-  hooks.died = [this](const std::string& queue, std::vector<JobView> dead) {
-    for (const auto& job : dead) {
-      plan_.log(LogLevel::error,
-                fmt::format("job '{}' of queue '{}' has died: {}", job.id, queue,
-                            job.error.substr(0, std::min(job.error.find('\n'), kShownError))));
-    }
-    const auto worker = plan_.workers.find({queue, dead.front().kind});
-    if (worker == plan_.workers.end()) return;
-    notifier_.post(Notifier::Of::deaths, [this, worker = worker->second, dead = std::move(dead)]() mutable {
-      for (auto& job : dead) {
-        call_user([&] { job.error = worker->load_error(job.error); });
-      }
-      worker->retries_exhausted(dead);
-    });
-  };
-  hooks.lost = [this](auto shard, auto lease) {
-    plan_.log(LogLevel::warning, "the lease of shard " + std::to_string(shard.index) + " of queue number " +
-                                     std::to_string(shard.queue) + " is lost; its runs are stopped");
-    follower_->remove(shard, lease);
-    keeper_->lost(shard, lease);
-    poke_keeper();
-  };
-  hooks.released = [this](auto shard, auto lease) {
-    follower_->remove(shard, lease);
-    keeper_->released(shard, lease);
-    poke_keeper();
-  };
-  hooks.refused = hooks.released;
   hooks.log = plan_.log;
-  hooks.facts_changed = [this] { poke_keeper(); };
-  hooks.lent = [this] {
-    keeper_->wake_others();
-    poke_keeper();
-  };
-  hooks.read_on = [this] { store_.wake(); };
-  hooks.newer = [this](auto shard, std::uint16_t needs) {
-    if (keeper_->leave_to_newer(shard, needs)) {
-      plan_.log(
-          LogLevel::warning,
-          fmt::format("shard {} of queue number {} waits for a newer node: what stands in it has format "
-                      "{}, this version of Ordo knows {}",
-                      shard.index, shard.queue, needs, domain::format_level()));
-    }
-    poke_keeper();
-  };
-  hooks.lease_ending = [this](std::size_t runs) {
-    plan_.log(LogLevel::warning,
-              fmt::format("the leases could not be renewed and are about to end: of {:.1f} s, the store has "
-                          "let this node wait for {:.1f} s; {} running {} stopped and put back, and none "
-                          "starts until they are renewed",
-                          seconds_of(plan_.options.lease), seconds_of(keeper_->asking_for()), runs,
-                          runs == 1 ? "batch is" : "batches are"));
-  };
-  hooks.lease_lost = [this] {
-    if (!plan_.on_lease_lost || tells_loss_.exchange(true)) return;
-    ++live_;
-    loss_teller_ = start_thread([this] {
-      guard("loss", [&] { call_user(plan_.on_lease_lost); });
-      tells_loss_ = false;
-    });
-  };
-  engine_ =
-      std::make_unique<Engine>(plan_.options, store_, clock_, Random::from_system(), lease_, *sink_, hooks);
-  engine_->watch_events(!plan_.subscribers.empty());
-
-  NodeFacts facts{host_name(), getpid(), plan_.options.threads, clock_.wall(), {}, false};
-  facts.level = domain::format_level();
-  std::vector<store::QueueWish> served;
-  std::size_t own_pools = 0;
-  for (const auto& queue : plan_.queues) {
-    std::map<std::string, Worker*> workers;
-    for (auto at = plan_.workers.lower_bound({queue.name, ""});
-         at != plan_.workers.end() && at->first.first == queue.name; ++at) {
-      workers[at->first.second] = at->second;
-      facts.kinds.push_back(at->first);
-    }
-    if (queue.threads) facts.threads += *queue.threads;
-    if (!queue.group.empty()) facts.groups.emplace_back(queue.name, queue.group);
-    engine_->serve(queue, queue.threads ? ++own_pools : 0, std::move(workers));
-    served.push_back(wish_of(queue));
-  }
-  for (const auto count : threads) {
-    pools_.push_back(std::make_unique<Pool>(count, engine_->inbox(), clock_, plan_.perform));
-  }
-  sink_->set_pools(pools_);
-  follower_ = std::make_unique<Follower>(store_, engine_->inbox());
-  fetcher_ = std::make_unique<Fetcher>(store_, engine_->inbox());
-
-  KeeperHooks keeper;
-  keeper.granted = [this](std::vector<store::Grant> grants) {
-    std::vector<Event> events;
-    for (const auto& grant : grants) {
-      events.push_back(
-          {.type = EventType::shard_moved, .id = id_, .shard = grant.shard.index, .at = store_.now()});
-    }
-    follower_->add(std::move(grants), lease_.losses());
-    store_.wake();
-    publish(std::move(events));
-  };
-  keeper.give_back = [this](const std::vector<domain::ShardId>& shards_to_release) {
-    engine_->inbox().post([&](News& news) {
-      news.release.insert(news.release.end(), shards_to_release.begin(), shards_to_release.end());
-    });
-  };
-  keeper.gone = [this](auto shard, auto lease) {
-    follower_->lose(shard, lease);
-    store_.wake();
-  };
-  keeper.definitions = [this](const store::QueueList& list) {
-    engine_->inbox().post([&](News& news) { news.definitions = list; });
-  };
-  keeper.kinds_elsewhere = [this](auto kinds) {
-    engine_->inbox().post([&](News& news) { news.elsewhere = std::move(kinds); });
-  };
-  keeper.may_claim = [this] { return !lease_.lost() && engine_->zombies() == 0; };
-  keeper.node_down = [this](const std::string& node) {
-    plan_.log(LogLevel::warning, "node " + node + " is gone; its shards are taken over");
-    publish({Event{.type = EventType::node_down, .id = node, .at = store_.now()}});
-  };
-  keeper.requested = [this](store::NodeRequest request) {
-    const bool stop = request == store::NodeRequest::stop;
-    plan_.log(LogLevel::info, std::string("asked to ") + (stop ? "stop" : "take no more jobs"));
-    quiet();
-    if (!stop) return;
-    asked_to_stop_ = true;
-    wake_all();
-  };
-  keeper.cluster = [this](ClusterView cluster) {
-    follower_->looked(cluster.look);
-    engine_->inbox().post([&](News& news) { news.cluster = std::move(cluster); });
-  };
-  keeper.rooms = [this] { return engine_->rooms(); };
-  keeper.unable = [this] { return engine_->facts().unable; };
-  keeper.complete = [this](NodeFacts& told) {
-    auto known = engine_->facts();
-    told.paused = std::move(known.paused);
-    told.commit_error = redact(known.commits.error);
-    told.commit_error_since = known.commits.since;
-  };
-  keeper.renewed = plan_.on_lease_renewed;
-  keeper.late = [this](const LateRenewal& late) {
-    plan_.log(LogLevel::error, text_of(late, plan_.options.lease));
-  };
-  keeper_ = std::make_unique<LeaseKeeper>(plan_.options, id_, std::move(facts), std::move(served), store_,
-                                          clock_, Random::from_system(), lease_, std::move(keeper));
+  hooks.events = [this](auto events) { calls_.publish(std::move(events)); };
+  hooks.died = [this](const auto& queue, auto dead) { calls_.died(queue, std::move(dead)); };
+  hooks.lease_lost = [this] { calls_.lease_lost(); };
+  hooks.renewed = plan_.on_lease_renewed;
+  hooks.asked_to_stop = [this] { end_.note([](State& state) { state.asked_to_stop = true; }); };
+  return hooks;
 }
 
 void Node::start_threads() {
   std::vector<std::string> queues;
   for (const auto& queue : plan_.queues) queues.push_back(queue.name);
-  plan_.log(LogLevel::info, fmt::format("node {} serves {}", id_, fmt::join(queues, ", ")));
-  const auto run = [this](const char* what, auto body) {
-    ++live_;
-    threads_.push_back(
-        start_thread([this, what, body](const std::stop_token& stop) { guard(what, [&] { body(stop); }); }));
-  };
-  run("engine", [this](const std::stop_token& stop) { engine_loop(stop); });
-  run("follower", [this](const std::stop_token& stop) { follower_loop(stop); });
-  run("leases", [this](const std::stop_token& stop) { keeper_loop(stop); });
-  run("fetcher", [this](const std::stop_token& stop) {
-    while (fetcher_->wait(stop)) {
-      guard_store("read payloads again", stop, [&] { fetcher_->tick(); });
-    }
-  });
-  run("notifier", [this](const std::stop_token& stop) { notifier_loop(stop); });
+  plan_.log(LogLevel::info, fmt::format("node {} serves {}", id(), fmt::join(queues, ", ")));
+  threads_.start("engine", [this](const auto& stop) { engine_loop(stop); });
+  threads_.start("follower", [this](const auto& stop) { follower_loop(stop); });
+  threads_.start("heartbeat", [this](const auto& stop) { heartbeat_loop(stop); });
+  threads_.start("keeper", [this](const auto& stop) { keeper_loop(stop); });
+  threads_.start("fetcher", [this](const auto& stop) { fetcher_loop(stop); });
+  threads_.start("notifier", [this](const auto& stop) { calls_.run(stop); });  // the last: see NodeThreads
 }
 
-// A lease lives as long as any run under it: nobody else may start its keys before. What a late run did
-// counts.
-Node::~Node() {
-  if (!threads_.empty() && !left_) {
-    ask_runs_to_stop();
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return runs_ == 0 && (released_ || engine_over_); });
-    lock.unlock();
-    leave();
-  }
-  request_stop(0, threads_.size());
-  threads_.clear();
-  pools_.clear();
-}
-
-// What fails here is no fault of a job, and loses none: the node takes no more, and leaves once its runs have
-// ended.
-void Node::guard(const char* what, const std::function<void()>& body) {
-  thread_of = this;
-  try {
-    body();
-  } catch (...) {
-    fail(what);
-  }
-  --live_;
-  wake_all();
-}
-
-void Node::fail(const char* what) {
-  const auto error = std::current_exception();
-  plan_.log(LogLevel::error,
-            fmt::format("the node's {} thread failed, the node stops: {}", what, text_of(error)));
-  {
-    const std::lock_guard lock(mutex_);
-    if (failure_) return;
-    failure_ = error;
-    stopping_ = true;
-    failed_ = true;
-  }
-  let_go();
-  ask_runs_to_stop();
-  if (plan_.on_failure) plan_.on_failure(error);
-}
-
-// Its state is not to be trusted any more; the code of jobs goes on in the pools.
-void Node::end_runs_without_engine() {
-  engine_->abandon();
-  while (true) {
-    runs_ = static_cast<std::size_t>(
-        std::ranges::count_if(pools_, [](const auto& pool) { return !pool->idle(); }));
-    if (runs_ == 0) break;
-    engine_->inbox().wait(kPokeInterval);
-    engine_->inbox().take();
-  }
-}
+// ----------------------------------------------------------------------------------------------- the threads
 
 // A store that does not answer is waited for; what was asked of it is asked again.
 bool Node::guard_store(const char* what, const std::stop_token& stop, const std::function<void()>& step) {
@@ -320,230 +104,182 @@ bool Node::guard_store(const char* what, const std::stop_token& stop, const std:
     if (error.kind() != ErrorKind::unavailable) throw;
     plan_.log(LogLevel::error, std::string("cannot ") + what + ", trying again: " + error.what());
   }
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, stop, std::min(plan_.options.poll_interval, plan_.options.lease / 10),
-                    [] { return false; });
+  NodeThreads::pause(stop, std::min(plan_.options.poll_interval, plan_.options.lease / 10));
   return false;
 }
 
+void Node::note_work() { end_.note_work(parts_->engine().runs(), parts_->engine().shards()); }
+
 void Node::engine_loop(const std::stop_token& stop) {
+  auto& engine = parts_->engine();
   try {
     while (!stop.stop_requested()) {
-      const auto wait = engine_->tick();
-      const bool fewer = engine_->runs() != runs_ || engine_->shards() != shards_;
-      runs_ = engine_->runs();
-      shards_ = engine_->shards();
-      if (fewer && stopping_) wake_all();
-      if (failed_ && released_ && runs_ == 0 && shards_ == 0) leave_soon();
-      if (wait > Duration{0}) engine_->inbox().wait(wait);
+      const auto wait = engine.tick();
+      note_work();
+      const auto state = end_.state();
+      if (state.failed() && state.released && state.is_idle()) leave_soon();
+      if (wait > Duration{0}) engine.inbox().wait(wait);
     }
   } catch (...) {
     fail("engine");
     end_runs_without_engine();
     leave_soon();
   }
-  engine_over_ = true;
+  end_.note([](State& state) { state.engine_over = true; });
 }
 
 void Node::follower_loop(const std::stop_token& stop) {
+  auto& inbox = parts_->engine().inbox();
+  auto& follower = parts_->follower();
   while (!stop.stop_requested()) {
-    if (!engine_->inbox().has_room()) {
-      engine_->inbox().wait_for_room(plan_.options.poll_interval);
+    if (!inbox.has_room()) {
+      inbox.wait_for_room(plan_.options.poll_interval);
       continue;
     }
     guard_store("read the log", stop, [&] {
-      const auto found = follower_->tick();
+      const auto found = follower.tick();
       if (found == Follower::Found::something) return;
-      if (found == Follower::Found::a_wake) poke_keeper();
-      follower_->wait(plan_.options.poll_interval);
+      if (found == Follower::Found::a_wake) keeper_bell_.ring();
+      follower.wait(plan_.options.poll_interval);
     });
+  }
+}
+
+void Node::heartbeat_loop(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    guard_store("renew the leases", stop, [&] { NodeThreads::pause(stop, parts_->heartbeat().tick()); });
   }
 }
 
 void Node::keeper_loop(const std::stop_token& stop) {
-  const Finally over([&] { keeper_over_ = true; });
+  const Finally over([&] { end_.note([](State& state) { state.keeper_over = true; }); });
+  auto& keeper = parts_->keeper();
   while (!stop.stop_requested()) {
-    Duration wait{};
-    if (leaving_) {
-      const bool left = guard_store("leave the store", stop, [&] { keeper_->leave(); });
-      left_ = left;
-      wake_all();
+    if (end_.state().leaving) {
+      bool left = false;
+      guard_store("leave the store", stop, [&] { left = keeper.leave(); });
+      end_.note([&](State& state) { state.left = left; });
       if (left) return;
+      NodeThreads::pause(stop, std::chrono::milliseconds{1});
       continue;
     }
-    if (!guard_store("renew the leases", stop, [&] { wait = keeper_->tick(); })) continue;
+    Duration wait{};
+    keeper_bell_.hush();
+    if (!guard_store("look at the cluster", stop, [&] { wait = keeper.tick(); })) continue;
     const auto looked = clock_.steady();
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, stop, wait, [&] { return poked_; });
-    // Pokes come with every wake-up of the store: look at it now and then only.
-    const auto soonest = looked + kPokeInterval - clock_.steady();
-    if (poked_ && soonest > Duration{0})
-      changed_.wait_for(lock, stop, soonest, [&] { return leaving_.load(); });
-    poked_ = false;
+    if (!keeper_bell_.wait(stop, wait)) continue;
+    // It rings with every wake-up of the store: look at it now and then only.
+    end_.wait(looked + kPokeInterval - clock_.steady(),
+              [&](const State& state) { return state.leaving || stop.stop_requested(); });
   }
 }
 
-void Node::notifier_loop(const std::stop_token& stop) {
+void Node::fetcher_loop(const std::stop_token& stop) {
+  while (parts_->fetcher().wait(stop)) {
+    guard_store("read payloads again", stop, [&] { parts_->fetcher().tick(); });
+  }
+}
+
+// --------------------------------------------------------------------------------------------------- its end
+
+// What fails here is no fault of a job, and loses none: the node takes no more, and leaves once its runs have
+// ended.
+void Node::fail(const char* what) {
+  const auto error = std::current_exception();
+  plan_.log(LogLevel::error,
+            fmt::format("the node's {} thread failed, the node stops: {}", what, text_of(error)));
+  if (!end_.fail(error)) return;
+  let_go();
+  parts_->ask_runs_to_stop();
+  if (plan_.on_failure) plan_.on_failure(error);
+}
+
+// Its state is not to be trusted any more; the code of jobs goes on in the pools.
+void Node::end_runs_without_engine() {
+  auto& engine = parts_->engine();
+  engine.abandon();
   while (true) {
-    const auto calls = notifier_.wait(stop);
-    if (calls.empty()) return;
-    if (const auto dropped = notifier_.take_dropped(); dropped > 0) {
-      plan_.log(LogLevel::error,
-                fmt::format("{} events or deaths were told to nobody: a handler took too long, "
-                            "and {} events or {} deaths waited for it",
-                            dropped, Notifier::kEvents, Notifier::kDeaths));
-    }
-    for (const auto& call : calls) {
-      call_user(call);
-    }
+    const auto runs = pools_.busy();
+    end_.note([&](State& state) { state.runs = runs; });
+    if (runs == 0) break;
+    engine.inbox().wait(kPokeInterval);
+    engine.inbox().take();
   }
-}
-
-// Each alone: what one throws keeps nothing from the others.
-void Node::call_user(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    plan_.log(LogLevel::error, std::string("a handler of events or deaths threw: ") + error.what());
-  } catch (...) {
-    plan_.log(LogLevel::error, "a handler of events or deaths threw");
-  }
-}
-
-void Node::poke_keeper() {
-  const std::lock_guard lock(mutex_);
-  poked_ = true;
-  changed_.notify_all();
-}
-
-void Node::publish(std::vector<Event> events) {
-  if (plan_.subscribers.empty()) return;
-  notifier_.post(Notifier::Of::events, [this, events = std::move(events)] {
-    for (const auto& event : events) {
-      for (const auto& subscriber : plan_.subscribers) {
-        if (subscriber.first.admits(event)) call_user([&] { subscriber.second(event); });
-      }
-    }
-  });
-}
-
-void Node::wake_all() {
-  const std::lock_guard lock(mutex_);
-  changed_.notify_all();
-}
-
-void Node::quiet() {
-  engine_->inbox().post([this](News& news) {
-    news.calls.emplace_back([this] {
-      engine_->quiet();
-      keeper_->say_quiet();  // only now it is so
-      poke_keeper();
-    });
-  });
-}
-
-void Node::hurry() {
-  const std::lock_guard lock(mutex_);
-  hurry_ = true;
-  changed_.notify_all();
-}
-
-bool Node::wait_until(Duration at_most, const std::function<bool()>& done) {
-  std::unique_lock lock(mutex_);
-  if (at_most < kForEver) return changed_.wait_for(lock, at_most, done);
-  changed_.wait(lock, done);
-  return true;
 }
 
 void Node::let_go() {
-  keeper_->stop_claiming();
-  poke_keeper();
-  engine_->inbox().post([this](News& news) {
-    news.calls.emplace_back([this] {
-      engine_->quiet();
-      engine_->release_all();
-      runs_ = engine_->runs();
-      shards_ = engine_->shards();
-      released_ = true;
-      wake_all();
-    });
-  });
-}
-
-void Node::ask_runs_to_stop() {
-  engine_->inbox().post([this](News& news) {
-    news.calls.emplace_back([this] { engine_->stop_runs(StopReason::node_stops); });
+  parts_->let_go([this] {
+    note_work();
+    end_.note([](State& state) { state.released = true; });
   });
 }
 
 std::size_t Node::stop(Duration patience, Duration grace) {
-  if (failed_ && is_own_thread()) return runs_;  // it is at it already, once this thread returns
-  stopping_ = true;
+  if (failed() && is_own_thread()) return end_.state().runs;  // it is at it, once this thread returns
+  end_.note([](State& state) { state.stopping = true; });
   let_go();
   // Without patience, too, it must be known whether something runs.
-  wait_until(kReleaseGrace, [&] { return released_ || engine_over_; });
-  const auto ended = [this] { return (released_ || engine_over_) && runs_ == 0; };
-  const auto idle = [&] { return ended() && (shards_ == 0 || engine_over_); };
-  wait_until(patience, [&] { return idle() || hurry_ || failed_; });
-  if (!ended()) {
-    ask_runs_to_stop();
-    wait_until(grace, ended);
+  end_.wait(kReleaseGrace, [](const State& state) { return state.released || state.engine_over; });
+  auto state =
+      end_.wait(patience, [](const State& now) { return now.is_idle() || now.hurry || now.failed(); });
+  if (!state.runs_are_over()) {
+    parts_->ask_runs_to_stop();
+    state = end_.wait(grace, &State::runs_are_over);
   }
-  if (!ended()) return std::max<std::size_t>(runs_, 1);
-  wait_until(kReleaseGrace, idle);
+  if (!state.runs_are_over()) return std::max<std::size_t>(state.runs, 1);
+  end_.wait(kReleaseGrace, &State::is_idle);
   leave();
-  end_threads();
-  return 0;
-}
-
-void Node::leave_soon() {
-  leaving_ = true;
-  poke_keeper();
-}
-
-void Node::leave() {
-  leave_soon();
-  wait_until(kReleaseGrace, [&] { return left_ || keeper_over_; });
-}
-
-void Node::request_stop(std::size_t first, std::size_t end) {
-  for (auto i = first; i < end; ++i) threads_[i].request_stop();
-  changed_.notify_all();
-  engine_->inbox().post([](News& news) { news.calls.emplace_back([] {}); });
-  store_.wake();
-}
-
-bool Node::is_own_thread() const { return thread_of == this; }
-
-// A handler of the user's that does not return, or that stops the node itself, ends with the node.
-void Node::end_threads() {
-  const auto own = static_cast<std::size_t>(is_own_thread());
-  request_stop(0, threads_.size() - 1);
-  wait_until(kReleaseGrace, [&] { return live_ <= 1 + own; });
-  request_stop(threads_.size() - 1, threads_.size());
-  if (own == 0 && wait_until(kReleaseGrace, [&] { return live_ == 0; })) {
-    threads_.clear();
-    pools_.clear();
-    return;
-  }
-  if (const auto dropped = notifier_.close(); dropped > 0 || own == 0) {
+  // A handler of the user's that does not return, or that stops the node itself, ends with the node.
+  if (threads_.stop(kReleaseGrace)) {
+    threads_.join();
+    pools_.end();
+  } else if (const auto dropped = calls_.close(); dropped > 0 || !is_own_thread()) {
     plan_.log(
         LogLevel::error,
         fmt::format("a call of the program's code has not returned; {} events or deaths are told to nobody",
                     dropped));
   }
+  return 0;
 }
 
-void Node::check() {
-  const std::lock_guard lock(mutex_);
-  if (failure_) std::rethrow_exception(failure_);
+// A lease lives as long as any run under it: nobody else may start its keys before. What a late run did
+// counts.
+Node::~Node() {
+  if (!threads_.is_empty() && !end_.state().left) {
+    parts_->ask_runs_to_stop();
+    end_.wait(&State::runs_are_over);
+    leave();
+  }
+  threads_.join();
+  pools_.end();
+}
+
+void Node::leave_soon() {
+  end_.note([](State& state) { state.leaving = true; });
+  keeper_bell_.ring();
+}
+
+void Node::leave() {
+  leave_soon();
+  end_.wait(kReleaseGrace, [](const State& state) { return state.left || state.keeper_over; });
+}
+
+void Node::wake_threads() {
+  end_.note([](State&) {});
+  parts_->engine().inbox().post([](News& news) { news.calls.emplace_back([] {}); });
+  store_.wake();
+}
+
+void Node::hurry() {
+  end_.note([](State& state) { state.hurry = true; });
+}
+
+void Node::check() const {
+  if (const auto failure = end_.state().failure) std::rethrow_exception(failure);
 }
 
 void Node::wait() {
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return stopping_.load() || asked_to_stop_; });
-  }
+  end_.wait([](const State& state) { return state.stopping || state.asked_to_stop; });
   check();
 }
 

@@ -41,13 +41,12 @@ std::string text_of(const std::exception_ptr& error) {
 
 std::string text_of(const LateRenewal& late, Duration lease) {
   const auto seconds = [](Duration duration) { return std::chrono::duration<double>(duration).count(); };
-  const auto asked = late.looked + late.renewed;
   return fmt::format(
-      "the leases have ended: they last for {:.1f} s and were renewed after {:.1f} s, in which the store "
+      "the leases have ended: they last for {:.1f} s and were renewed after {:.1f} s, of which the store "
       "took "
-      "{:.1f} s to answer the renewal and {:.1f} s for other questions; {}",
-      seconds(lease), seconds(late.since), seconds(late.renewed), seconds(late.looked),
-      asked >= late.since / 2
+      "{:.1f} s to answer; {}",
+      seconds(lease), seconds(late.since), seconds(late.renewed),
+      late.renewed >= late.since / 2
           ? "the store is too slow for them: raise `lease` of [node], or give it a faster disk or server"
           : "the rest this process did not run: was it or its machine stopped, or is the machine "
             "overloaded?");

@@ -41,8 +41,7 @@ class Trouble {
 /// How a lease came to end before its renewal.
 struct LateRenewal {
   Duration since{};    ///< the renewal before was sent
-  Duration looked{};   ///< of that: until the store had answered other questions
-  Duration renewed{};  ///< of that: until it had answered this renewal
+  Duration renewed{};  ///< of that: until the store had answered this renewal
 };
 
 /// Who was slow, and what to do, for the log.

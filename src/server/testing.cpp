@@ -1,5 +1,5 @@
-// A node in one thread: the engine, the follower and the keeper of production on a store in memory and a
-// clock moved by hand. Runs are executed where a pool would take them.
+// A node in one thread: the parts that a node has in production, on a store in memory and a clock moved by
+// hand. Runs are executed where a pool would take them.
 #include <ordo/testing.hpp>
 
 #include <deque>
@@ -9,10 +9,7 @@
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
 #include "client/store_handle.h"
-#include "runtime/engine.h"
-#include "runtime/fetcher.h"
-#include "runtime/follower.h"
-#include "runtime/lease_keeper.h"
+#include "runtime/node_parts.h"
 #include "runtime/pool.h"
 #include "server/worker_table.h"
 #include "store/open.h"
@@ -119,8 +116,7 @@ class Bench::Impl {
       : config_(std::move(config)),
         clock_(start),
         store_(store::open("memory:", clock_)),
-        options_(options_of_bench(config_.node)),
-        lease_(clock_, options_.lease) {}
+        options_(options_of_bench(config_.node)) {}
 
   void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
     if (handle_) throw Error(ErrorKind::invalid_argument, "add the workers of a Bench before its first job");
@@ -145,14 +141,15 @@ class Bench::Impl {
     std::size_t runs = 0;
     bool quiet = false;
     while (!quiet) {
-      keeper_->tick();
-      const bool read = follower_->tick() == runtime::Follower::Found::something;
-      engine_->tick();
-      fetcher_->tick();
-      const auto started = sink_->run(engine_->inbox());
+      parts_->heartbeat().tick();
+      parts_->keeper().tick();
+      const bool read = parts_->follower().tick() == runtime::Follower::Found::something;
+      parts_->engine().tick();
+      parts_->fetcher().tick();
+      const auto started = sink_->run(parts_->engine().inbox());
       tell_deaths();
       runs += started;
-      quiet = !read && started == 0 && !engine_->inbox().has_news();
+      quiet = !read && started == 0 && !parts_->engine().inbox().has_news();
     }
     return runs;
   }
@@ -175,58 +172,20 @@ class Bench::Impl {
     if (handle_) return;
     handle_ = std::make_shared<StoreHandle>(config_, clock_, store_);
     client_ = std::make_unique<Client::Impl>(handle_);
-    std::vector<std::size_t> threads{options_.threads};
+    runtime::PartsPlan plan{.id = kNode, .facts = {kNode}, .queues = {}, .workers = workers_.all()};
+    plan.facts.started = clock_.wall();
     for (const auto& queue : config_.queues) {
-      if (queue.threads && workers_.serves(queue.name)) threads.push_back(*queue.threads);
+      if (workers_.serves(queue.name)) plan.queues.push_back(queue);
     }
-    sink_ = std::make_unique<InlineSink>(std::move(threads), clock_);
-    build_engine();
-    build_keeper();
-    keeper_->join();
-  }
-
-  void build_engine() {
-    runtime::EngineHooks hooks;
-    hooks.fetch = [this](auto shard, auto epoch, auto run, auto seqs) {
-      fetcher_->request(shard, epoch, run, std::move(seqs));
-    };
+    sink_ = std::make_unique<InlineSink>(runtime::pool_sizes(options_, plan.queues), clock_);
+    runtime::PartsHooks hooks;
     hooks.died = [this](const std::string& queue, std::vector<JobView> dead) {
       deaths_.emplace_back(queue, std::move(dead));
     };
-    engine_ = std::make_unique<runtime::Engine>(options_, *store_, clock_, Random(1), lease_, *sink_,
-                                                std::move(hooks));
-    follower_ = std::make_unique<runtime::Follower>(*store_, engine_->inbox());
-    fetcher_ = std::make_unique<runtime::Fetcher>(*store_, engine_->inbox());
-  }
-
-  void build_keeper() {
-    runtime::NodeFacts facts{kNode, 0, options_.threads, clock_.wall(), {}, false};
-    std::vector<store::QueueWish> shards;
-    std::size_t pools = 0;
-    const auto workers = workers_.all();
-    for (const auto& queue : config_.queues) {
-      if (!workers_.serves(queue.name)) continue;
-      std::map<std::string, Worker*> kinds;
-      for (const auto& [name, worker] : workers) {
-        if (name.first != queue.name) continue;
-        kinds[name.second] = worker;
-        facts.kinds.push_back(name);
-      }
-      engine_->serve(queue, queue.threads ? ++pools : 0, std::move(kinds));
-      shards.push_back(runtime::wish_of(queue));
-    }
-    runtime::KeeperHooks hooks;
-    hooks.granted = [this](std::vector<store::Grant> grants) {
-      follower_->add(std::move(grants), lease_.losses());
-    };
-    hooks.give_back = [](auto) {};
-    hooks.definitions = [this](const store::QueueList& list) {
-      engine_->inbox().post([&](runtime::News& news) { news.definitions = list; });
-    };
-    hooks.kinds_elsewhere = [](auto) {};
-    hooks.may_claim = [] { return true; };
-    keeper_ = std::make_unique<runtime::LeaseKeeper>(options_, kNode, std::move(facts), std::move(shards),
-                                                     *store_, clock_, Random(2), lease_, std::move(hooks));
+    Random random(1);
+    parts_ = std::make_unique<runtime::NodeParts>(options_, std::move(plan), *store_, clock_, random, *sink_,
+                                                  std::move(hooks));
+    parts_->keeper().join();
   }
 
   void tell_deaths() {
@@ -243,15 +202,11 @@ class Bench::Impl {
   ManualClock clock_;
   std::shared_ptr<store::Store> store_;
   const NodeOptions options_;
-  runtime::LeaseClock lease_;
   WorkerTable workers_;
   std::shared_ptr<StoreHandle> handle_;  // set: the workers are known
   std::unique_ptr<Client::Impl> client_;
   std::unique_ptr<InlineSink> sink_;
-  std::unique_ptr<runtime::Engine> engine_;
-  std::unique_ptr<runtime::Follower> follower_;
-  std::unique_ptr<runtime::Fetcher> fetcher_;
-  std::unique_ptr<runtime::LeaseKeeper> keeper_;
+  std::unique_ptr<runtime::NodeParts> parts_;
   std::vector<std::pair<std::string, std::vector<JobView>>> deaths_;
   bool inline_ = false;
   bool draining_ = false;

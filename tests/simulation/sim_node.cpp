@@ -6,7 +6,6 @@
 
 namespace ordo::simulation {
 
-using runtime::News;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -18,14 +17,6 @@ class NoWorker final : public Worker {
 };
 NoWorker no_worker;
 
-std::vector<std::size_t> pool_sizes(const NodePlan& plan) {
-  std::vector<std::size_t> sizes{plan.options.threads};
-  for (const auto& queue : plan.queues) {
-    if (queue.threads) sizes.push_back(*queue.threads);
-  }
-  return sizes;
-}
-
 }  // namespace
 
 SimNode::SimNode(NodePlan plan, World& world, History& history, Checkers& checkers, const WorkPlan& work)
@@ -35,18 +26,14 @@ SimNode::SimNode(NodePlan plan, World& world, History& history, Checkers& checke
       checkers_(checkers),
       clock_(world, world.upto(std::chrono::hours{100})),
       store_(std::make_shared<FaultyStore>(plan_.id, history, checkers, plan_.faults)),
-      lease_(clock_, plan_.options.lease),
-      pool_(world, clock_, history, work, pool_sizes(plan_), plan_.prefetch) {
+      pool_(world, clock_, history, work, runtime::pool_sizes(plan_.options, plan_.queues), plan_.prefetch) {
   build();
   world_.say("{} starts", id());
 }
 
 SimNode::~SimNode() {
   kill();
-  for (Actor* actor :
-       {engine_actor_, follower_actor_, fetcher_actor_, keeper_actor_, pool_actor_, stop_actor_}) {
-    actor->gone = true;
-  }
+  for (Actor* actor : actors()) actor->gone = true;
 }
 
 void SimNode::build() {
@@ -61,104 +48,44 @@ void SimNode::build() {
   pool_.on_kill = [this] { dying_ = true; };
   store_->on_answer = [this] { poke(engine_actor_); };
   store_->on_stall = [this] { stall(); };
-  store_->holds_leases = [this] { return lease_.valid(); };
+  store_->holds_leases = [this] { return leases().valid(); };
 
-  engine_ = std::make_unique<runtime::Engine>(plan_.options, *store_, clock_, Random(world_.random.next()),
-                                              lease_, pool_, engine_hooks());
-  pool_.inbox = &engine_->inbox();
-  runtime::NodeFacts facts{"host", 1, plan_.options.threads, clock_.wall(), plan_.kinds, false};
-  facts.level = plan_.level;
-  std::vector<store::QueueWish> shards;
-  std::size_t own_pools = 0;
-  for (const auto& queue : plan_.queues) {
-    if (!queue.group.empty()) facts.groups.emplace_back(queue.name, queue.group);
-    std::map<std::string, Worker*> workers;
-    for (const auto& [name, kind] : plan_.kinds) {
-      if (name == queue.name) workers[kind] = &no_worker;
-    }
-    engine_->serve(queue, queue.threads ? ++own_pools : 0, std::move(workers));
-    shards.push_back(runtime::wish_of(queue));
-  }
-  follower_ = std::make_unique<runtime::Follower>(*store_, engine_->inbox());
-  fetcher_ = std::make_unique<runtime::Fetcher>(*store_, engine_->inbox());
-  keeper_ = std::make_unique<runtime::LeaseKeeper>(plan_.options, id(), std::move(facts), std::move(shards),
-                                                   *store_, clock_, Random(world_.random.next()), lease_,
-                                                   keeper_hooks());
+  runtime::PartsPlan parts{.id = id(), .facts = {"host", 1}, .queues = plan_.queues, .workers = {}};
+  parts.facts.started = clock_.wall();
+  parts.facts.level = plan_.level;
+  for (const auto& name : plan_.kinds) parts.workers[name] = &no_worker;
+  Random random(world_.random.next());
+  parts_ = std::make_unique<runtime::NodeParts>(plan_.options, std::move(parts), *store_, clock_, random,
+                                                pool_, parts_hooks());
+  pool_.inbox = &engine().inbox();
   engine_actor_ = world_.add(id() + " engine", [this] { tick_engine(); });
   follower_actor_ = world_.add(id() + " follower", [this] { tick_follower(); });
   fetcher_actor_ = world_.add(id() + " fetcher", [this] { tick_fetcher(); });
+  heartbeat_actor_ = world_.add(id() + " heartbeat", [this] { tick_heartbeat(); });
   keeper_actor_ = world_.add(id() + " keeper", [this] { tick_keeper(); });
   pool_actor_ = world_.add(id() + " pool", [this] { pool_actor_->wake_at(pool_.step()); });
   stop_actor_ = world_.add(id() + " stop", [this] { tick_stop(); });
-  for (Actor* actor : {engine_actor_, follower_actor_, fetcher_actor_, pool_actor_, stop_actor_})
-    actor->due = Duration::max();
+  for (Actor* actor : actors()) {
+    if (actor != keeper_actor_) actor->due = Duration::max();
+  }
 }
 
-runtime::EngineHooks SimNode::engine_hooks() {
-  runtime::EngineHooks hooks;
-  hooks.fetch = [this](auto shard, auto epoch, auto run, auto seqs) {
-    fetcher_->request(shard, epoch, run, std::move(seqs));
-    poke(fetcher_actor_);
+std::vector<Actor*> SimNode::actors() const {
+  return {engine_actor_, follower_actor_, fetcher_actor_, heartbeat_actor_,
+          keeper_actor_, pool_actor_,     stop_actor_};
+}
+
+runtime::PartsHooks SimNode::parts_hooks() {
+  runtime::PartsHooks hooks;
+  hooks.poke = [this](runtime::Part part) {
+    using runtime::Part;
+    poke(part == Part::engine ? engine_actor_ : part == Part::fetcher ? fetcher_actor_ : keeper_actor_);
   };
-  hooks.lost = [this](auto shard, auto lease) {
-    world_.say("{} loses shard {}.{}", id(), shard.queue, shard.index);
-    follower_->remove(shard, lease);
-    keeper_->lost(shard, lease);
-    poke(keeper_actor_);
-  };
-  hooks.released = [this](auto shard, auto lease) {
-    follower_->remove(shard, lease);
-    keeper_->released(shard, lease);
-    poke(keeper_actor_);
-  };
-  hooks.refused = hooks.released;
-  hooks.newer = [this](auto shard, std::uint16_t needs) {
-    keeper_->leave_to_newer(shard, needs);
-    poke(keeper_actor_);
-  };
-  hooks.lent = [this] {
-    keeper_->wake_others();
-    poke(keeper_actor_);
-  };
-  hooks.read_on = [this] { store_->wake(); };
+  hooks.log = [this](LogLevel, const std::string& line) { world_.say("{}: {}", id(), line); };
   hooks.lease_lost = [this] {
     ++history_.totals.lost_leases;
     if (plan_.dies_with_lease) dying_ = true;
   };
-  return hooks;
-}
-
-runtime::KeeperHooks SimNode::keeper_hooks() {
-  runtime::KeeperHooks hooks;
-  hooks.granted = [this](std::vector<store::Grant> grants) {
-    follower_->add(std::move(grants), lease_.losses());
-    store_->wake();
-  };
-  hooks.give_back = [this](const std::vector<ShardId>& shards) {
-    engine_->inbox().post(
-        [&](News& news) { news.release.insert(news.release.end(), shards.begin(), shards.end()); });
-    poke(engine_actor_);
-  };
-  hooks.gone = [this](auto shard, auto lease) {
-    follower_->lose(shard, lease);
-    poke(follower_actor_);
-  };
-  hooks.definitions = [this](const store::QueueList& list) {
-    engine_->inbox().post([&](News& news) { news.definitions = list; });
-    poke(engine_actor_);
-  };
-  hooks.kinds_elsewhere = [this](auto kinds) {
-    engine_->inbox().post([&](News& news) { news.elsewhere = std::move(kinds); });
-    poke(engine_actor_);
-  };
-  hooks.cluster = [this](runtime::ClusterView cluster) {
-    follower_->looked(cluster.look);
-    engine_->inbox().post([&](News& news) { news.cluster = std::move(cluster); });
-    poke(engine_actor_);
-  };
-  hooks.rooms = [this] { return engine_->rooms(); };
-  hooks.unable = [this] { return engine_->facts().unable; };
-  hooks.may_claim = [this] { return !lease_.lost() && engine_->zombies() == 0; };
   return hooks;
 }
 
@@ -176,12 +103,12 @@ void SimNode::woken() {
 // threads
 
 void SimNode::tick_engine() {
-  const auto wait = engine_->tick();
+  const auto wait = engine().tick();
   engine_actor_->wake_at(world_.now() + wait);
   if (pool_.look_at_stops() || pool_.active() > 0) poke(pool_actor_);
   note_taken();
   for (const auto& row : history_.store().shards()) {
-    const auto* shard = engine_->find(row.shard);
+    const auto* shard = engine().find(row.shard);
     if (shard == nullptr || !shard->ready || shard->in_flight || shard->machine.has_changes()) continue;
     if (row.owner != id() || row.token != shard->lease.token || !plan_.compares) continue;
     if (shard->machine.through() < history_.last_live(row.shard)) continue;
@@ -195,7 +122,7 @@ void SimNode::tick_follower() {
   using Found = runtime::Follower::Found;
   const auto seen = wakes_;
   try {
-    const auto found = follower_->tick();
+    const auto found = parts_->follower().tick();
     poke(engine_actor_);
     if (found == Found::a_wake) poke(keeper_actor_);
     const bool more = found == Found::something || wakes_ != seen;
@@ -208,32 +135,45 @@ void SimNode::tick_follower() {
 
 void SimNode::tick_fetcher() {
   try {
-    fetcher_->tick();
+    parts_->fetcher().tick();
   } catch (const Error&) {
     world_.say("{} could not fetch", id());
   }
   poke(engine_actor_);
 }
 
+void SimNode::tick_heartbeat() {
+  Duration wait{};
+  try {
+    wait = parts_->heartbeat().tick();
+  } catch (const Error&) {
+    wait = plan_.options.poll_interval;  // not before: g++ 12 forgets it
+  }
+  heartbeat_actor_->wake_at(world_.now() + std::max<Duration>(wait, milliseconds{1}));
+}
+
 void SimNode::tick_keeper() {
-  Duration wait = plan_.options.poll_interval;
+  auto& keeper = parts_->keeper();
+  Duration wait{};
   try {
     if (!joined_) {
-      keeper_->join();
+      keeper.join();
       joined_ = true;
       poke(engine_actor_);
       poke(follower_actor_);
+      poke(heartbeat_actor_);
       wait = {};
     } else if (leaving_) {
-      keeper_->leave();
-      left_ = true;
-      return;
+      left_ = keeper.leave();
+      if (left_) return;
+      wait = {};
     } else {
-      wait = keeper_->tick();
+      wait = keeper.tick();
     }
   } catch (const Error& error) {
     // Its config names another number of shards than there are by now.
     if (error.kind() == ErrorKind::invalid_argument) dying_ = true;
+    wait = plan_.options.poll_interval;
   }
   keeper_actor_->wake_at(world_.now() + std::max<Duration>(wait, milliseconds{1}));
 }
@@ -247,16 +187,7 @@ void SimNode::stop() {
   ++history_.totals.stops;
   stopping_ = true;
   stop_by_ = world_.now() + world_.upto(seconds{6});
-  keeper_->stop_claiming();
-  poke(keeper_actor_);
-  engine_->inbox().post([this](News& news) {
-    news.calls.emplace_back([this] {
-      engine_->quiet();
-      engine_->release_all();
-      released_ = true;
-    });
-  });
-  poke(engine_actor_);
+  parts_->let_go([this] { released_ = true; });
   poke(stop_actor_);
 }
 
@@ -264,7 +195,7 @@ void SimNode::stop() {
 void SimNode::tick_stop() {
   stop_actor_->wake_at(world_.now() + milliseconds{50});
   if (leaving_ || !stopping_) return;
-  const bool idle = released_ && engine_->shards() == 0 && engine_->runs() == 0;
+  const bool idle = released_ && engine().shards() == 0 && engine().runs() == 0;
   if (idle) {
     leaving_ = true;
     poke(keeper_actor_);
@@ -274,14 +205,11 @@ void SimNode::tick_stop() {
   if (!asked_) {
     asked_ = true;
     stop_by_ = world_.now() + seconds{20};
-    engine_->inbox().post([this](News& news) {
-      news.calls.emplace_back([this] { engine_->stop_runs(runtime::StopReason::node_stops); });
-    });
-    poke(engine_actor_);
+    parts_->ask_runs_to_stop();
     return;
   }
-  if (engine_->runs() > 0 && pool_.active() == 0 && !is_paused()) {
-    world_.fail("{} cannot stop: {} runs are waited for and none is executed", id(), engine_->runs());
+  if (engine().runs() > 0 && pool_.active() == 0 && !is_paused()) {
+    world_.fail("{} cannot stop: {} runs are waited for and none is executed", id(), engine().runs());
   }
   dying_ = true;
 }
@@ -291,10 +219,7 @@ void SimNode::pause(Duration time) {
   ++history_.totals.pauses;
   const auto until = world_.now() + time;
   stop_by_ += time;
-  for (Actor* actor :
-       {engine_actor_, follower_actor_, fetcher_actor_, keeper_actor_, pool_actor_, stop_actor_}) {
-    actor->asleep_until = until;
-  }
+  for (Actor* actor : actors()) actor->asleep_until = until;
   cut_runs();
 }
 
@@ -323,12 +248,12 @@ void SimNode::cut_runs() {
 
 // What goes on behind the end of the lease is the fence's business.
 void SimNode::look_at_lease() {
-  if (!lease_.valid() && engine_->runs() > 0) cut_runs();
+  if (!leases().valid() && engine().runs() > 0) cut_runs();
 }
 
 void SimNode::describe() const {
   world_.say("{}: {} shards, {} runs, {} zombies, {} executed, lease {}, asleep until {}", id(),
-             engine_->shards(), engine_->runs(), engine_->zombies(), pool_.active(), lease_.valid(),
+             engine().shards(), engine().runs(), engine().zombies(), pool_.active(), leases().valid(),
              engine_actor_->asleep_until.count());
 }
 
@@ -340,7 +265,7 @@ void SimNode::note(const char* what) { world_.say("{} {}", id(), what); }
 // Runs that wait for their marks or payloads were chosen now; they are handed over later.
 void SimNode::note_taken() {
   for (const auto& row : history_.store().shards()) {
-    const auto* shard = engine_->find(row.shard);
+    const auto* shard = engine().find(row.shard);
     if (shard == nullptr) continue;
     auto& last = last_run_[{row.shard, shard->epoch}];
     for (; last < shard->machine.last_run(); ++last) {
@@ -354,7 +279,7 @@ void SimNode::note_taken() {
 }
 
 void SimNode::saw_submit(const runtime::Assignment& assignment) {
-  const auto* shard = engine_->find(assignment.shard);
+  const auto* shard = engine().find(assignment.shard);
   auto run = std::make_unique<SeenRun>();
   run->node = id();
   run->shard = assignment.shard;
@@ -384,7 +309,7 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
     history_.runs.push_back(std::move(run));
     return;
   }
-  if (!lease_.may_start() && !assignment.control->stop.stop_requested())
+  if (!leases().may_start() && !assignment.control->stop.stop_requested())
     world_.fail("{} starts a run without a lease", id());
   const auto shots = shard->machine.snapshot(domain::Shard::View::live);
   for (const auto& job : assignment.jobs) {
@@ -407,7 +332,7 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
 // One node decides for a placement group: it has all of it, or chooses nothing of it. One that was stopped
 // right behind its choice is told of its lease's end by the commit.
 void SimNode::look_at_group(ShardId shard) {
-  if (!lease_.valid()) return;
+  if (!leases().valid()) return;
   const auto& group = history_.options(shard).group;
   if (group.empty()) return;
   std::set<std::uint32_t> hidden;
@@ -439,7 +364,7 @@ void SimNode::saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment&
 // Its owner chose it when it was lent, of what it had read by then.
 void SimNode::saw_borrowed(std::unique_ptr<SeenRun> run, const runtime::Assignment& assignment,
                            const domain::LentRun& lent) {
-  if (!lease_.may_start() && !assignment.control->stop.stop_requested())
+  if (!leases().may_start() && !assignment.control->stop.stop_requested())
     world_.fail("{} starts a lent run without a lease", id());
   run->lent = true;
   run->through = 0;

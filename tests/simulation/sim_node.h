@@ -5,10 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine.h"
-#include "runtime/fetcher.h"
-#include "runtime/follower.h"
-#include "runtime/lease_keeper.h"
+#include "runtime/node_parts.h"
 #include "simulation/checkers.h"
 #include "simulation/faulty_store.h"
 #include "simulation/sim_pool.h"
@@ -27,7 +24,7 @@ struct NodePlan {
   bool dies_with_lease = false;  ///< as `ordo work` does when runs outlive the leases
 };
 
-/// One node, wired as runtime::Node does, its threads as actors of the world.
+/// One node: the parts that runtime::Node has, with actors of the world for its threads.
 class SimNode {
  public:
   SimNode(NodePlan plan, World& world, History& history, Checkers& checkers, const WorkPlan& work);
@@ -60,11 +57,14 @@ class SimNode {
 
  private:
   void build();
-  runtime::EngineHooks engine_hooks();
-  runtime::KeeperHooks keeper_hooks();
+  runtime::PartsHooks parts_hooks();
+  std::vector<Actor*> actors() const;
+  runtime::Engine& engine() const { return parts_->engine(); }
+  runtime::LeaseClock& leases() const { return parts_->lease(); }
   void tick_engine();
   void tick_follower();
   void tick_fetcher();
+  void tick_heartbeat();
   void tick_keeper();
   void tick_stop();
   void saw_submit(const runtime::Assignment& assignment);
@@ -83,15 +83,12 @@ class SimNode {
   Checkers& checkers_;
   SimClock clock_;
   const std::shared_ptr<FaultyStore> store_;
-  runtime::LeaseClock lease_;
   SimPool pool_;
-  std::unique_ptr<runtime::Engine> engine_;
-  std::unique_ptr<runtime::Follower> follower_;
-  std::unique_ptr<runtime::Fetcher> fetcher_;
-  std::unique_ptr<runtime::LeaseKeeper> keeper_;
+  std::unique_ptr<runtime::NodeParts> parts_;
   Actor* engine_actor_ = nullptr;
   Actor* follower_actor_ = nullptr;
   Actor* fetcher_actor_ = nullptr;
+  Actor* heartbeat_actor_ = nullptr;
   Actor* keeper_actor_ = nullptr;
   Actor* pool_actor_ = nullptr;
   Actor* stop_actor_ = nullptr;

@@ -1,0 +1,121 @@
+#include "runtime/heartbeat.h"
+
+#include <utility>
+
+#include "base/finally.h"
+
+namespace ordo::runtime {
+
+Heartbeat::Heartbeat(const NodeOptions& options, std::string node_id, store::Store& store, Clock& clock,
+                     Random random, LeaseClock& lease, HeartbeatHooks hooks)
+    : options_(options),
+      node_id_(std::move(node_id)),
+      store_(store),
+      clock_(clock),
+      lease_(lease),
+      hooks_(std::move(hooks)),
+      random_(random) {}
+
+void Heartbeat::join(const NodeFacts& facts) {
+  const auto before = clock_.steady();
+  facts_ = facts;
+  standing_ = {lease_.losses(), random_.next()};
+  tell();
+  renewed(before);
+}
+
+Duration Heartbeat::due_in() const {
+  const std::lock_guard lock(mutex_);
+  return has_news_ ? Duration{0} : std::max(renew_at_ - clock_.steady(), Duration{0});
+}
+
+Duration Heartbeat::tick() {
+  if (const auto wait = due_in(); wait > Duration{0}) return wait;
+  if (renewing_.exchange(true)) return interval() / 10;
+  const Finally over([&] { renewing_ = false; });
+  if (left_) return interval();
+  renew();
+  return due_in();
+}
+
+void Heartbeat::say(const NodeFacts& facts) {
+  {
+    const std::lock_guard lock(mutex_);
+    facts_ = facts;
+    has_news_ = true;
+  }
+  tick();
+}
+
+bool Heartbeat::leave() {
+  if (renewing_.exchange(true)) return false;
+  const Finally over([&] { renewing_ = false; });
+  left_ = true;
+  store_.leave(node_id_);
+  return true;
+}
+
+Heartbeat::Standing Heartbeat::standing() const {
+  const std::lock_guard lock(mutex_);
+  return standing_;
+}
+
+Duration Heartbeat::asking_for() const {
+  const Duration since{asking_since_us_.load()};
+  return since == Duration{0} ? Duration{0} : clock_.steady() - since;
+}
+
+void Heartbeat::renew() {
+  const auto before = clock_.steady();
+  bool known = false;
+  {
+    asking_since_us_ = before.count();
+    const Finally over([&] { asking_since_us_ = 0; });
+    known = store_.renew(node_id_);
+    if (known) tell();
+  }
+  const auto now = clock_.steady();
+  if (now - sent_at_ >= options_.lease && hooks_.late) hooks_.late({now - sent_at_, now - before});
+  // Too late, perhaps only while the store was asked: another node may own the shards. Everything is dropped
+  // before anything is claimed again.
+  const bool lapsed = !known || !lease_.valid();
+  if (lapsed) lapse();
+  renewed(before);
+  if (lapsed && hooks_.lapsed) hooks_.lapsed();
+}
+
+void Heartbeat::lapse() {
+  {
+    const std::lock_guard lock(mutex_);
+    lease_.lose();
+    standing_ = {lease_.losses(), random_.next()};
+  }
+  tell();
+}
+
+void Heartbeat::tell() {
+  std::string told;
+  {
+    const std::lock_guard lock(mutex_);
+    has_news_ = false;
+    facts_.session = standing_.session;
+    facts_.lease = options_.lease;
+    told = encode(facts_);
+  }
+  if (told == told_facts_) return;
+  store_.join(node_id_, told);
+  told_facts_ = std::move(told);
+}
+
+// The lease counts from before the renewal was sent.
+void Heartbeat::renewed(Duration sent) {
+  lease_.renewed(sent);
+  sent_at_ = sent;
+  {
+    const std::lock_guard lock(mutex_);
+    renew_at_ = sent + interval();
+  }
+  if (hooks_.renewed) hooks_.renewed(options_.lease - (clock_.steady() - sent));
+}
+
+}  // namespace ordo::runtime

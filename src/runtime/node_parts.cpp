@@ -1,0 +1,218 @@
+// Wires the parts of a node together; decides nothing.
+#include "runtime/node_parts.h"
+
+#include <fmt/format.h>
+
+#include "base/redact.h"
+#include "domain/fields.h"
+
+namespace ordo::runtime {
+namespace {
+
+double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+NodeFacts facts_of(const NodeOptions& options, const PartsPlan& plan) {
+  auto facts = plan.facts;
+  facts.threads = options.threads;
+  for (const auto& queue : plan.queues) {
+    if (queue.threads) facts.threads += *queue.threads;
+    if (!queue.group.empty()) facts.groups.emplace_back(queue.name, queue.group);
+  }
+  for (const auto& [kind, worker] : plan.workers) facts.kinds.push_back(kind);
+  return facts;
+}
+
+std::vector<store::QueueWish> wishes_of(const std::vector<QueueOptions>& queues) {
+  std::vector<store::QueueWish> wishes;
+  for (const auto& queue : queues) wishes.push_back(wish_of(queue));
+  return wishes;
+}
+
+}  // namespace
+
+std::vector<std::size_t> pool_sizes(const NodeOptions& options, const std::vector<QueueOptions>& queues) {
+  std::vector<std::size_t> sizes{options.threads};
+  for (const auto& queue : queues) {
+    if (queue.threads) sizes.push_back(*queue.threads);
+  }
+  return sizes;
+}
+
+NodeParts::NodeParts(const NodeOptions& options, PartsPlan plan, store::Store& store, Clock& clock,
+                     Random& random, RunSink& sink, PartsHooks hooks)
+    : id_(plan.id),
+      options_(options),
+      store_(store),
+      hooks_(std::move(hooks)),
+      lease_(clock, options.lease),
+      engine_(options, store, clock, Random(random.next()), lease_, sink, engine_hooks()),
+      follower_(store, engine_.inbox()),
+      fetcher_(store, engine_.inbox()),
+      heartbeat_(options, id_, store, clock, Random(random.next()), lease_, heartbeat_hooks()),
+      keeper_(options, facts_of(options, plan), wishes_of(plan.queues), store, clock, Random(random.next()),
+              lease_, heartbeat_, keeper_hooks()) {
+  std::size_t own_pools = 0;
+  for (const auto& queue : plan.queues) {
+    std::map<std::string, Worker*> workers;
+    for (const auto& [name, worker] : plan.workers) {
+      if (name.first == queue.name) workers[name.second] = worker;
+    }
+    engine_.serve(queue, queue.threads ? ++own_pools : 0, std::move(workers));
+  }
+}
+
+EngineHooks NodeParts::engine_hooks() {
+  EngineHooks hooks;
+  hooks.fetch = [this](auto shard, auto epoch, auto run, auto seqs) {
+    fetcher_.request(shard, epoch, run, std::move(seqs));
+    poke(Part::fetcher);
+  };
+  hooks.events = hooks_.events;
+  hooks.died = hooks_.died;
+  hooks.lost = [this](auto shard, auto lease) {
+    say(LogLevel::warning,
+        fmt::format("the lease of shard {} of queue number {} is lost; its runs are stopped", shard.index,
+                    shard.queue));
+    follower_.remove(shard, lease);
+    keeper_.lost(shard, lease);
+    poke(Part::keeper);
+  };
+  hooks.released = [this](auto shard, auto lease) {
+    follower_.remove(shard, lease);
+    keeper_.released(shard, lease);
+    poke(Part::keeper);
+  };
+  hooks.refused = hooks.released;
+  hooks.log = hooks_.log;
+  hooks.facts_changed = [this] { poke(Part::keeper); };
+  hooks.lent = [this] {
+    keeper_.wake_others();
+    poke(Part::keeper);
+  };
+  hooks.read_on = [this] { store_.wake(); };
+  hooks.newer = [this](auto shard, std::uint16_t needs) {
+    if (keeper_.leave_to_newer(shard, needs)) {
+      say(LogLevel::warning,
+          fmt::format("shard {} of queue number {} waits for a newer node: what stands in it has format {}, "
+                      "this version of Ordo knows {}",
+                      shard.index, shard.queue, needs, domain::format_level()));
+    }
+    poke(Part::keeper);
+  };
+  hooks.lease_ending = [this](std::size_t runs) {
+    say(LogLevel::warning,
+        fmt::format("the leases could not be renewed and are about to end: of {:.1f} s, the store has let "
+                    "this node wait for {:.1f} s; {} running {} stopped and put back, and none starts until "
+                    "they are renewed",
+                    seconds_of(options_.lease), seconds_of(heartbeat_.asking_for()), runs,
+                    runs == 1 ? "batch is" : "batches are"));
+  };
+  hooks.lease_lost = hooks_.lease_lost;
+  return hooks;
+}
+
+HeartbeatHooks NodeParts::heartbeat_hooks() {
+  HeartbeatHooks hooks;
+  hooks.renewed = hooks_.renewed;
+  hooks.late = [this](const LateRenewal& late) { say(LogLevel::error, text_of(late, options_.lease)); };
+  hooks.lapsed = [this] { poke(Part::keeper); };
+  return hooks;
+}
+
+KeeperHooks NodeParts::keeper_hooks() {
+  KeeperHooks hooks;
+  hooks.granted = [this](std::vector<store::Grant> grants, std::uint64_t losses) {
+    std::vector<Event> events;
+    for (const auto& grant : grants) {
+      events.push_back(
+          {.type = EventType::shard_moved, .id = id_, .shard = grant.shard.index, .at = store_.now()});
+    }
+    follower_.add(std::move(grants), losses);
+    store_.wake();
+    publish(std::move(events));
+  };
+  hooks.give_back = [this](const std::vector<domain::ShardId>& shards) {
+    post([&](News& news) { news.release.insert(news.release.end(), shards.begin(), shards.end()); });
+  };
+  hooks.gone = [this](auto shard, auto lease) {
+    follower_.lose(shard, lease);
+    store_.wake();
+  };
+  hooks.definitions = [this](const store::QueueList& list) {
+    post([&](News& news) { news.definitions = list; });
+  };
+  hooks.kinds_elsewhere = [this](auto kinds) {
+    post([&](News& news) { news.elsewhere = std::move(kinds); });
+  };
+  hooks.may_claim = [this] { return !lease_.lost() && engine_.zombies() == 0; };
+  hooks.node_down = [this](const std::string& node) {
+    say(LogLevel::warning, "node " + node + " is gone; its shards are taken over");
+    publish({Event{.type = EventType::node_down, .id = node, .at = store_.now()}});
+  };
+  hooks.requested = [this](store::NodeRequest request) {
+    const bool stop = request == store::NodeRequest::stop;
+    say(LogLevel::info, std::string("asked to ") + (stop ? "stop" : "take no more jobs"));
+    quiet();
+    if (stop && hooks_.asked_to_stop) hooks_.asked_to_stop();
+  };
+  hooks.cluster = [this](ClusterView cluster) {
+    follower_.looked(cluster.look);
+    post([&](News& news) { news.cluster = std::move(cluster); });
+  };
+  hooks.rooms = [this] { return engine_.rooms(); };
+  hooks.unable = [this] { return engine_.facts().unable; };
+  hooks.complete = [this](NodeFacts& told) {
+    auto known = engine_.facts();
+    told.paused = std::move(known.paused);
+    told.commit_error = redact(known.commits.error);
+    told.commit_error_since = known.commits.since;
+  };
+  return hooks;
+}
+
+void NodeParts::quiet() {
+  post([this](News& news) {
+    news.calls.emplace_back([this] {
+      engine_.quiet();
+      keeper_.say_quiet();  // only now it is so
+      poke(Part::keeper);
+    });
+  });
+}
+
+void NodeParts::let_go(std::function<void()> done) {
+  keeper_.stop_claiming();
+  poke(Part::keeper);
+  post([&](News& news) {
+    news.calls.emplace_back([this, done = std::move(done)] {
+      engine_.quiet();
+      engine_.release_all();
+      done();
+    });
+  });
+}
+
+void NodeParts::ask_runs_to_stop() {
+  post(
+      [this](News& news) { news.calls.emplace_back([this] { engine_.stop_runs(StopReason::node_stops); }); });
+}
+
+template <class Write>
+void NodeParts::post(Write write) {
+  engine_.inbox().post(write);
+  poke(Part::engine);
+}
+
+void NodeParts::poke(Part part) const {
+  if (hooks_.poke) hooks_.poke(part);
+}
+
+void NodeParts::say(LogLevel level, const std::string& line) const {
+  if (hooks_.log) hooks_.log(level, line);
+}
+
+void NodeParts::publish(std::vector<Event> events) const {
+  if (hooks_.events) hooks_.events(std::move(events));
+}
+
+}  // namespace ordo::runtime

@@ -1,0 +1,81 @@
+#include "runtime/user_calls.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace ordo::runtime {
+namespace {
+
+constexpr std::size_t kShownError = 200;  // of what a job died of, in the log
+
+}  // namespace
+
+UserCalls::UserCalls(std::vector<std::pair<EventFilter, EventHandler>> subscribers, Workers workers,
+                     std::function<void()> on_lease_lost, Log log, NodeThreads& threads)
+    : subscribers_(std::move(subscribers)),
+      workers_(std::move(workers)),
+      on_lease_lost_(std::move(on_lease_lost)),
+      log_(std::move(log)),
+      threads_(threads) {}
+
+void UserCalls::publish(std::vector<Event> events) {
+  if (subscribers_.empty()) return;
+  notifier_.post(Notifier::Of::events, [this, events = std::move(events)] {
+    for (const auto& event : events) {
+      for (const auto& subscriber : subscribers_) {
+        if (subscriber.first.admits(event)) call([&] { subscriber.second(event); });
+      }
+    }
+  });
+}
+
+void UserCalls::died(const std::string& queue, std::vector<JobView> dead) {
+  for (const auto& job : dead) {
+    log_(LogLevel::error, fmt::format("job '{}' of queue '{}' has died: {}", job.id, queue,
+                                      job.error.substr(0, std::min(job.error.find('\n'), kShownError))));
+  }
+  const auto worker = workers_.find({queue, dead.front().kind});
+  if (worker == workers_.end()) return;
+  notifier_.post(Notifier::Of::deaths, [this, worker = worker->second, dead = std::move(dead)]() mutable {
+    for (auto& job : dead) {
+      call([&] { job.error = worker->load_error(job.error); });
+    }
+    call([&] { worker->retries_exhausted(dead); });
+  });
+}
+
+void UserCalls::lease_lost() {
+  if (!on_lease_lost_ || tells_loss_.exchange(true)) return;
+  loss_teller_ = threads_.make("loss", [this](const std::stop_token&) {
+    call(on_lease_lost_);
+    tells_loss_ = false;
+  });
+}
+
+void UserCalls::run(const std::stop_token& stop) {
+  while (true) {
+    const auto calls = notifier_.wait(stop);
+    if (calls.empty()) return;
+    if (const auto dropped = notifier_.take_dropped(); dropped > 0) {
+      log_(LogLevel::error,
+           fmt::format("{} events or deaths were told to nobody: a handler took too long, and {} events or "
+                       "{} deaths waited for it",
+                       dropped, Notifier::kEvents, Notifier::kDeaths));
+    }
+    for (const auto& code : calls) code();
+  }
+}
+
+// Each alone: what one throws keeps nothing from the others.
+void UserCalls::call(const std::function<void()>& code) {
+  try {
+    code();
+  } catch (const std::exception& error) {
+    log_(LogLevel::error, std::string("a handler of events or deaths threw: ") + error.what());
+  } catch (...) {
+    log_(LogLevel::error, "a handler of events or deaths threw");
+  }
+}
+
+}  // namespace ordo::runtime
