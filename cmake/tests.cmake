@@ -179,7 +179,7 @@ function(ordo_on_servers suite variable)
 endfunction()
 # What a user sees is the same on a server. Under the sanitizers the contract suite speaks to the servers.
 if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
-  ordo_on_servers(e2e ORDO_E2E_STORE cli_store cli_work nodes versions)
+  ordo_on_servers(e2e ORDO_E2E_STORE cli_store cli_work nodes versions windows)
 endif()
 if("crash" IN_LIST ORDO_SUITES)
   ordo_on_servers(crash ORDO_CRASH_STORE chaos death)

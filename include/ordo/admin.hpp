@@ -29,8 +29,9 @@ struct QueueStats {
   std::uint64_t processed = 0;  ///< jobs that ended well, for ever
   std::uint64_t failed = 0;     ///< failed runs, for ever
   bool paused = false;
-  std::uint64_t unreadable = 0;       ///< what could not be read and went to the dead for that, for ever
-  std::uint64_t waits_for_newer = 0;  ///< shards that no living node can own: a newer version wrote to them
+  std::uint64_t unreadable = 0;         ///< what could not be read and went to the dead for that, for ever
+  std::uint64_t blocked_by_window = 0;  ///< due ones that wait for a window to open
+  std::uint64_t waits_for_newer = 0;    ///< shards that no living node can own: a newer version wrote to them
 };
 
 /// A living node that cannot do its work, as it says itself.
@@ -100,6 +101,7 @@ struct DeadView {
   std::string error{};
   std::optional<std::int32_t> priority{};  ///< as the push said
   std::optional<Duration> timeout{};
+  std::vector<Window> windows{};
 };
 
 /// Where a reshard stands.

@@ -33,6 +33,16 @@ struct Payload {
   bool operator==(const Payload&) const = default;
 };
 
+/// A daily span of some wall clock in which jobs may start (docs/windows.md).
+struct Window {
+  std::chrono::seconds start{};  ///< since midnight, less than 24 h
+  std::chrono::seconds end{};    ///< not in it any more; at most 24 h; before `start`: on the next day
+  std::uint8_t days = 0x7F;      ///< on which it starts: bit 0 is Monday, bit 6 Sunday; at least one
+  std::string tz = "UTC";        ///< a zone of the IANA database
+
+  bool operator==(const Window&) const = default;
+};
+
 /// What a push asks for. Only what is set has an effect; everything has a default.
 struct NewJob {
   std::string id{};                 ///< 1..255 bytes; empty: a new ULID
@@ -44,6 +54,9 @@ struct NewJob {
   std::optional<Duration> delay{};  ///< instead of run_at: from the caller's now
   std::optional<std::int32_t> priority{};  ///< lower runs first; default 100
   std::optional<Duration> timeout{};       ///< of one attempt; default: the queue's
+  /// Not started by then, it ends as expired; default: the queue's `expires` after run_at.
+  std::optional<Time> expires{};
+  std::vector<Window> windows{};  ///< it starts in one of these, and in one of its queue's; empty: always
 };
 
 /// Where a job is in its life.
@@ -74,6 +87,11 @@ struct JobView {
   FailureKind error_kind = FailureKind::handler;  ///< of that run, if there is one
   std::optional<std::int32_t> priority{};         ///< as the push said
   std::optional<Duration> timeout{};
+  std::optional<Time> expires{};  ///< not started by then, it ends as expired; none: never
+  std::vector<Window> windows{};  ///< its own
+  /// Of a queued one: the earliest start that run_at and windows allow, as this program's config has those of
+  /// the queue; none: never.
+  std::optional<Time> starts_at{};
 };
 
 }  // namespace ordo

@@ -72,6 +72,9 @@ enum class DueOrder : std::uint8_t {
   priority,  ///< priority, then run_at, then arrival
 };
 
+/// What becomes of a job that has expired.
+enum class OnExpire : std::uint8_t { dead, drop };
+
 /// What runs jobs of one kind outside this process. At most one of the two is set.
 struct Execution {
   std::vector<std::string> command{};  ///< a program and its arguments (docs/command-workers.md)
@@ -88,6 +91,11 @@ struct KindOptions {
   std::optional<Duration> timeout{};
   std::optional<PayloadChoice> payloads{};
   std::optional<RetryPolicy> retry{};
+  std::optional<std::vector<Window>> windows{};
+  std::optional<bool> finish_by{};
+  std::optional<Duration> min_remaining{};
+  std::optional<Duration> expires{};
+  std::optional<OnExpire> on_expire{};
 };
 
 /// The rules of one queue. The names are those of the config file (docs/config.md).
@@ -115,6 +123,11 @@ struct QueueOptions {
   Duration dead_ttl = std::chrono::hours{24 * 180};
   DueOrder order = DueOrder::time;
   Duration granularity = std::chrono::seconds{60};
+  std::vector<Window> windows{};  ///< jobs start in one of these; empty: always
+  bool finish_by = false;         ///< a run ends by the end of its window, which cuts its timeout
+  Duration min_remaining{};       ///< so much of a window must be left for a start; `finish_by` needs some
+  std::optional<Duration> expires{};  ///< not started so long after its run_at, a job ends as expired
+  OnExpire on_expire = OnExpire::dead;
   Execution execution{};             ///< of the kind named like the queue
   std::vector<KindOptions> kinds{};  ///< further kinds
 };

@@ -54,6 +54,7 @@ void each_job(Admin& admin, const DeadValues& values, const std::function<void(c
     job.error_kind = dead.error_kind;
     job.priority = dead.priority;
     job.timeout = dead.timeout;
+    job.windows = dead.windows;
     return true;
   });
   if (last) visit(*last);
@@ -111,6 +112,7 @@ void print_export_line(const DeadView& dead) {
   line += ",\"score\":" + json_number(dead.payload.score);
   if (dead.priority) line += fmt::format(",\"priority\":{}", *dead.priority);
   if (dead.timeout) line += fmt::format(",\"timeout\":\"{}\"", format_duration(*dead.timeout));
+  if (!dead.windows.empty()) line += ",\"windows\":" + windows_json(dead.windows);
   line += "}\n";
   print_json(line);
 }

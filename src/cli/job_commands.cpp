@@ -11,6 +11,7 @@
 #include "base/nearest.h"
 #include "base/shorten.h"
 #include "base/time_text.h"
+#include "base/window_text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/shapes.h"
@@ -122,6 +123,12 @@ std::string job_sheet(const JobView& job) {
   if (job.state == JobStatus::dead || !job.error.empty()) line("error kind", to_string(job.error_kind));
   if (job.priority) line("priority", fmt::to_string(*job.priority));
   if (job.timeout) line("timeout", format_duration(*job.timeout));
+  if (job.expires) line("expires", format_time(*job.expires));
+  for (const auto& window : job.windows) line("window", format_window(window));
+  const bool is_queued = state_word(job.state) == "queued";
+  if (is_queued && !job.starts_at) line("starts at", "never: none of its windows opens within ten years");
+  if (is_queued && job.starts_at && job.starts_at != job.run_at && job.state == JobStatus::due)
+    line("starts at", format_time(*job.starts_at));
   for (const Payload& payload : job.payloads) {
     line("payload", fmt::format("{}  (score {})", printable(payload_to_json(payload.bytes), kWidest),
                                 json_number(payload.score)));

@@ -12,11 +12,13 @@
 
 #include <ordo/error.hpp>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/json_tree.h"
 #include "base/nearest.h"
 #include "base/shorten.h"
 #include "base/time_text.h"
+#include "base/window_text.h"
 
 namespace ordo::cli {
 namespace {
@@ -65,6 +67,40 @@ Duration timeout_of(const JsonValue& value) {
   return timeout;
 }
 
+Window window_of(const JsonValue& value) {
+  if (!value.is_object()) refuse(R"("windows" holds objects, like {"start":"05:00","end":"07:00"})");
+  Window window;
+  bool has_start = false, has_end = false;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const auto key = value.key_at(i);
+    const auto part = value.at(i);
+    if (key == "start") {
+      has_start = true;
+      window.start = parse_clock(text_of(key, part));
+    } else if (key == "end") {
+      has_end = true;
+      window.end = parse_clock(text_of(key, part));
+    } else if (key == "tz") {
+      window.tz = text_of(key, part);
+    } else if (key == "days" && part.is_array()) {
+      window.days = 0;
+      for (std::size_t k = 0; k < part.size(); ++k) window.days |= parse_days(text_of(key, part.at(k)));
+    } else {
+      refuse(fmt::format("unknown key {} in a window; it takes start, end, days (a list) and tz",
+                         json_string(shortened(key))));
+    }
+  }
+  if (!has_start || !has_end) refuse("a window needs start and end");
+  return window;
+}
+
+std::vector<Window> windows_of(const JsonValue& value) {
+  if (!value.is_array()) refuse(R"("windows" is a list, like [{"start":"05:00","end":"07:00"}])");
+  std::vector<Window> windows;
+  for (std::size_t i = 0; i < value.size(); ++i) windows.push_back(window_of(value.at(i)));
+  return windows;
+}
+
 struct JobKey {
   std::string_view name;
   void (*set)(NewJob&, const JsonValue&);
@@ -90,6 +126,12 @@ constexpr JobKey kJobKeys[] = {
      }},
     {"priority", [](NewJob& job, const JsonValue& value) { job.priority = priority_of(value); }},
     {"timeout", [](NewJob& job, const JsonValue& value) { job.timeout = timeout_of(value); }},
+    {"expires",
+     [](NewJob& job, const JsonValue& value) {
+       job.expires = value.is_number() ? time_of_unix_seconds(real_of("expires", value))
+                                       : expiry_of(text_of("expires", value));
+     }},
+    {"windows", [](NewJob& job, const JsonValue& value) { job.windows = windows_of(value); }},
 };
 
 std::string unknown_key(const std::string& key) {
@@ -108,6 +150,12 @@ void set_start(NewJob& job, std::string_view text) {
   } else {
     job.run_at = parse_time(text, Time{});
   }
+}
+
+Time expiry_of(std::string_view text) {
+  if (const auto seconds = parse_real(text); seconds && !text.starts_with('+'))
+    return time_of_unix_seconds(*seconds);
+  return parse_time(text, system_clock().wall());
 }
 
 NewJob parse_job(std::string_view json) {

@@ -10,8 +10,11 @@ namespace ordo::cli {
 /// Error{invalid_argument}.
 void set_start(NewJob& job, std::string_view text);
 
-/// One job from a JSON object with the keys id, key, kind, payload, score, run_at, priority and timeout.
-/// Throws Error{invalid_argument} for anything else.
+/// When a job expires, written likewise. Throws Error{invalid_argument}.
+Time expiry_of(std::string_view text);
+
+/// One job from a JSON object with the keys id, key, kind, payload, score, run_at, priority, timeout, expires
+/// and windows. Throws Error{invalid_argument} for anything else.
 NewJob parse_job(std::string_view json);
 
 }  // namespace ordo::cli

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/name.h"
 #include "base/time_text.h"
+#include "base/window_text.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/job_text.h"
@@ -33,6 +34,8 @@ struct PushValues {
   std::optional<std::string> at;
   std::optional<std::int32_t> priority;
   std::optional<std::string> timeout;
+  std::optional<std::string> expires;
+  std::vector<std::string> windows;
   std::optional<std::string> ndjson;
   bool json = false;
 };
@@ -63,6 +66,8 @@ NewJob job_of(const PushValues& values) {
     job.timeout = parse_duration(*values.timeout);
     if (*job.timeout <= Duration::zero()) refuse_arguments("push: --timeout must be longer than nothing");
   }
+  if (values.expires) job.expires = expiry_of(*values.expires);
+  for (const auto& window : values.windows) job.windows.push_back(parse_window(window));
   if (values.payload) job.payload = payload_from_json(*values.payload);
   if (values.payload_file) job.payload = read_whole(*values.payload_file, kLongestPayload);
   return job;
@@ -112,7 +117,8 @@ void refuse_contradictions(const PushValues& values) {
   if (values.payload && values.payload_file)
     refuse_arguments("push: give --payload or --payload-file, not both");
   const bool one = values.id || values.payload || values.payload_file || values.key || values.kind ||
-                   values.score || values.at || values.priority || values.timeout;
+                   values.score || values.at || values.priority || values.timeout || values.expires ||
+                   !values.windows.empty();
   if (values.ndjson && one) refuse_arguments("push: with --ndjson the options of a job stand in its line");
 }
 
@@ -140,6 +146,10 @@ void add_push(CLI::App& app, Context& context) {
   option("--at", values->at, "TIME", "Start not before: RFC 3339, Unix seconds, or +10s; default: now");
   option("--priority", values->priority, "NUMBER", "Lower runs first; default: 100");
   option("--timeout", values->timeout, "TIME", "Of one attempt, like 30s; default: the queue's");
+  option("--expires", values->expires, "TIME",
+         "Not started by then, it ends as expired: RFC 3339, Unix seconds, or +1h from now");
+  option("--window", values->windows, "WINDOW",
+         "Start in it only, like '05:00-07:00 Europe/Moscow mon-fri'; once for each of several");
   option("--ndjson", values->ndjson, "FILE",
          "Jobs, one JSON object a line with these keys, run_at for --at; - for stdin");
   push->add_flag("--json", values->json, "Print the result as JSON");

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/time_text.h"
+#include "base/window_text.h"
 
 namespace ordo::cli {
 namespace {
@@ -53,7 +54,8 @@ ObjectText counts_text(const QueueStats& stats) {
   object.number("retrying", stats.retrying)
       .number("running", stats.running)
       .number("awaiting", stats.awaiting);
-  object.number("dead", stats.dead).number("blocked_by_lock", stats.blocked_by_lock).real("lag", stats.lag);
+  object.number("dead", stats.dead).number("blocked_by_lock", stats.blocked_by_lock);
+  object.number("blocked_by_window", stats.blocked_by_window).real("lag", stats.lag);
   object.number("processed", stats.processed).number("failed", stats.failed);
   object.number("unreadable", stats.unreadable).number("waits_for_newer", stats.waits_for_newer);
   return object;
@@ -87,11 +89,28 @@ ObjectText job_text(const JobView& job) {
   object.raw("scores", array_of(job.payloads, [](std::string& out, const Payload& payload) {
                append_json_number(out, payload.score);
              }));
-  object.time("run_at", job.run_at).number("retry_count", job.retry_count).number("crashes", job.crashes);
+  object.time("run_at", job.run_at);
+  if (state_word(job.state) == "queued") {
+    if (job.starts_at) {
+      object.time("starts_at", *job.starts_at);
+    } else {
+      object.raw("starts_at", "null");
+    }
+  }
+  object.number("retry_count", job.retry_count).number("crashes", job.crashes);
   return object.text_or_null("error", job.error);
 }
 
 }  // namespace
+
+std::string windows_json(const std::vector<Window>& windows) {
+  return array_of(windows, [](std::string& out, const Window& window) {
+    ObjectText object;
+    object.text("start", format_clock(window.start)).text("end", format_clock(window.end));
+    object.raw("days", array_of(day_names(window.days), append_json_string)).text("tz", window.tz);
+    out += object.end();
+  });
+}
 
 std::string job_json(const JobView& job) { return job_text(job).end(); }
 
@@ -101,6 +120,8 @@ std::string whole_job_json(const JobView& job) {
     object.text("error_kind", to_string(job.error_kind));
   if (job.priority) object.number("priority", *job.priority);
   if (job.timeout) object.text("timeout", format_duration(*job.timeout));
+  if (job.expires) object.time("expires", *job.expires);
+  if (!job.windows.empty()) object.raw("windows", windows_json(job.windows));
   return object.end();
 }
 

@@ -14,6 +14,9 @@ namespace ordo::cli {
 std::string_view state_word(JobStatus status);
 
 std::string job_json(const JobView& job);
+/// As `push --ndjson` reads them.
+std::string windows_json(const std::vector<Window>& windows);
+
 /// With what else there is to say of one: why it failed or died, and the priority and timeout it was pushed
 /// with.
 std::string whole_job_json(const JobView& job);

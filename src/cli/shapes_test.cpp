@@ -1,9 +1,13 @@
 #include "cli/shapes.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace ordo::cli {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr Time kAt{std::chrono::milliseconds{1741503900500}};
 
@@ -14,10 +18,22 @@ TEST(Shapes, of_a_job) {
   job.retry_count = 2;
   job.crashes = 1;
   job.error = "bad\nthing";
-  EXPECT_EQ(job_json(job),
-            R"({"queue":"orders","kind":"orders","key":"k","id":"4\"2","state":"queued",)"
-            R"("payloads":[{"v":1},"",{"$base64":"/w=="}],"scores":[1,1.5,1e+21],)"
-            R"("run_at":"2025-03-09T07:05:00.5Z","retry_count":2,"crashes":1,"error":"bad\nthing"})");
+  EXPECT_EQ(
+      job_json(job),
+      R"({"queue":"orders","kind":"orders","key":"k","id":"4\"2","state":"queued",)"
+      R"("payloads":[{"v":1},"",{"$base64":"/w=="}],"scores":[1,1.5,1e+21],)"
+      R"("run_at":"2025-03-09T07:05:00.5Z","starts_at":null,"retry_count":2,"crashes":1,"error":"bad\nthing"})");
+  job.starts_at = kAt;
+  EXPECT_THAT(job_json(job), HasSubstr(R"("starts_at":"2025-03-09T07:05:00.5Z")"));
+  job.state = JobStatus::running;
+  EXPECT_THAT(job_json(job), Not(HasSubstr("starts_at")));
+  EXPECT_THAT(whole_job_json(job), Not(HasSubstr("windows")));
+  job.windows = {
+      {.start = std::chrono::hours{22}, .end = std::chrono::hours{2}, .days = 3, .tz = "Asia/Tokyo"}};
+  job.expires = kAt;
+  EXPECT_THAT(whole_job_json(job),
+              HasSubstr(R"("expires":"2025-03-09T07:05:00.5Z","windows":[{"start":"22:00",)"
+                        R"("end":"02:00","days":["mon","tue"],"tz":"Asia/Tokyo"}])"));
   job.error.clear();
   EXPECT_TRUE(job_json(job).ends_with(R"("error":null})"));
 }
@@ -36,13 +52,14 @@ TEST(Shapes, of_stats) {
   stats.total.length = 3;
   stats.total.lag = 1.5;
   stats.by_queue = {{"orders", {.length = 3, .due = 1, .scheduled = 2, .lag = 1.5, .paused = true}}};
-  EXPECT_EQ(stats_json(stats),
-            R"({"total":{"length":3,"due":0,"scheduled":0,"retrying":0,"running":0,"awaiting":0,"dead":0,)"
-            R"("blocked_by_lock":0,"lag":1.5,"processed":0,"failed":0,"unreadable":0,"waits_for_newer":0},)"
-            R"("by_queue":{"orders":{"length":3,"due":1,)"
-            R"("scheduled":2,"retrying":0,"running":0,"awaiting":0,"dead":0,"blocked_by_lock":0,"lag":1.5,)"
-            R"("processed":0,"failed":0,"unreadable":0,"waits_for_newer":0,"paused":true}}})"
-            "\n");
+  EXPECT_EQ(
+      stats_json(stats),
+      R"({"total":{"length":3,"due":0,"scheduled":0,"retrying":0,"running":0,"awaiting":0,"dead":0,)"
+      R"("blocked_by_lock":0,"blocked_by_window":0,"lag":1.5,"processed":0,"failed":0,"unreadable":0,"waits_for_newer":0},)"
+      R"("by_queue":{"orders":{"length":3,"due":1,)"
+      R"("scheduled":2,"retrying":0,"running":0,"awaiting":0,"dead":0,"blocked_by_lock":0,"blocked_by_window":0,"lag":1.5,)"
+      R"("processed":0,"failed":0,"unreadable":0,"waits_for_newer":0,"paused":true}}})"
+      "\n");
   stats.by_queue.clear();
   stats.failing_nodes = {{.id = "a", .commit_error = "disk full", .commit_error_since = kAt},
                          {.id = "b", .cannot_start = {{"orders", "charge"}, {"orders", "\xff"}}}};

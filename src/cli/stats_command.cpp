@@ -35,6 +35,8 @@ Cell count_cell(std::uint64_t count, Tone tone) {
 std::string remark_of(const QueueStats& stats) {
   std::vector<std::string> remarks;
   if (stats.paused) remarks.emplace_back("paused");
+  if (stats.blocked_by_window > 0)
+    remarks.push_back(fmt::format("{} wait for a window", stats.blocked_by_window));
   if (stats.unreadable > 0) remarks.push_back(fmt::format("{} unreadable", stats.unreadable));
   if (stats.waits_for_newer > 0) {
     remarks.push_back(fmt::format("{} shard{} wait{} for a newer node", stats.waits_for_newer,

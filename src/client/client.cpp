@@ -2,6 +2,7 @@
 #include <ordo/client.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <future>
 #include <utility>
@@ -12,8 +13,11 @@
 #include "base/name.h"
 #include "base/start_thread.h"
 #include "base/time_text.h"
+#include "base/window_text.h"
 #include "client/client_impl.h"
+#include "domain/option_bounds.h"
 #include "domain/shard_id.h"
+#include "domain/window.h"
 #include "store/limits.h"
 
 namespace ordo {
@@ -48,6 +52,40 @@ void check(const std::string& queue, const NewJob& job) {
     refuse(queue, "job '" + name_in_message(job.id) + "' has both run_at and delay; give one");
   if (job.timeout && *job.timeout <= Duration{0})
     refuse(queue, "the timeout of job '" + name_in_message(job.id) + "' is not positive");
+  if (job.windows.size() > kMostJobWindows) {
+    refuse(queue, "job '" + name_in_message(job.id) + "' has " + std::to_string(job.windows.size()) +
+                      " windows, at most " + std::to_string(kMostJobWindows) + " fit");
+  }
+  for (const auto& window : job.windows) {
+    const auto why = why_no_window(window);
+    if (!why.empty())
+      refuse(queue, "a window of job '" + name_in_message(job.id) + "' cannot be kept: " + why);
+  }
+}
+
+/// A job that could never start is refused, as far as that is known here.
+void check_start(const std::string& queue, const NewJob& job, const QueueOptions* options, Time now) {
+  const auto start = job.run_at.value_or(now);
+  if (job.expires && *job.expires <= start) {
+    refuse(queue, "job '" + name_in_message(job.id) + "' expires at " + format_time(*job.expires) +
+                      ", before it may start");
+  }
+  if (job.windows.empty()) return;
+  const auto own = domain::Windows::of(job.windows);
+  if (!own) {
+    refuse(queue, "a window of job '" + name_in_message(job.id) +
+                      "' has a time zone that is not known here; names are those of the IANA, like "
+                      "Europe/Moscow, and come with the package tzdata");
+  }
+  const auto rules =
+      options == nullptr ? QueueOptions{} : options_of(*options, job.kind.empty() ? queue : job.kind);
+  const auto of_queue = domain::Windows::of(rules.windows).value_or(domain::Windows{});
+  if (!domain::next_opening(std::array{&*own, &of_queue}, start, rules.min_remaining)) {
+    refuse(
+        queue,
+        "job '" + name_in_message(job.id) +
+            "' would never start: its windows and those of the queue are not open together within ten years");
+  }
 }
 
 std::optional<ErrorKind> kind_of(const std::exception_ptr& error) {
@@ -102,6 +140,9 @@ Client::Impl::PushPtr Client::Impl::prepare(const std::string& queue, std::vecto
     if (job.delay) job.run_at = time_after(handle_->clock().wall(), *std::exchange(job.delay, std::nullopt));
     if (job.run_at) job.run_at = written_time(*job.run_at);
     if (job.timeout) job.timeout = std::min(*job.timeout, kLongestDuration);
+    if (job.expires && *job.expires != Time::max()) job.expires = written_time(*job.expires);
+    if (job.expires || !job.windows.empty())
+      check_start(queue, job, handle_->options(queue), handle_->clock().wall());
     push->bytes += job.id.size() + job.key.size() + job.kind.size() + job.payload.size() + 16;
   }
   if (push->bytes > kMaxBytes) {
@@ -170,7 +211,7 @@ void Client::Impl::submit(const PushPtr& push, const store::QueueDefinition& def
     entry.key = key_of(job);
     entry.score = job.score;
     entry.run_at = job.run_at;
-    entry.options = {job.priority, job.timeout};
+    entry.options = {job.priority, job.timeout, job.expires, job.windows};
     entry.payload = job.payload;
     entries.push_back(
         {{definition.number, domain::shard_of(entry.key, definition.shards)}, domain::encode(entry)});

@@ -58,6 +58,7 @@ void Admin::Impl::dead_jobs(std::string_view name, const JobFilter& filter,
     job->error_kind = row.error_kind;
     job->priority = row.priority;
     job->timeout = row.timeout;
+    job->windows = row.windows;
     return true;
   });
   if (job && goes_on) visit(*std::move(job));
@@ -106,7 +107,8 @@ void Admin::Impl::dead(std::string_view queue, const std::vector<std::string>& i
                     dead.error_kind,
                     dead.error,
                     dead.options.priority,
-                    dead.options.timeout};
+                    dead.options.timeout,
+                    dead.options.windows};
   };
   std::vector<std::vector<Row>> jobs;
   std::unordered_map<std::string, std::size_t> places;  // by the job's names

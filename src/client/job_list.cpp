@@ -117,7 +117,8 @@ std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition&
   std::vector<Listed> best;  // a heap: on top is the one that starts last
   const auto before = [](const Listed& a, const Listed& b) { return a.place < b.place; };
   const auto most = with_spare(filter.limit);
-  const auto see = [&](store::ShardId shard, const domain::Job& job, const std::string& kind) {
+  const auto see = [&](const Rebuilt& rebuilt, const domain::Job& job, const std::string& kind) {
+    auto& [shard, machine, behind_newer] = rebuilt;
     const auto state = status_of(job, now);
     if (!filter.states.empty() && std::ranges::find(filter.states, state) == filter.states.end()) return;
     if (!fits(filter.id, job.id()) || !fits(filter.kind, kind) || !fits(filter.key, job.key())) return;
@@ -146,12 +147,16 @@ std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition&
       view.error_kind = job.extra->error_kind;
       view.priority = job.extra->options.priority;
       view.timeout = job.extra->options.timeout;
+      view.expires = job.extra->options.expires;
+      view.windows = job.extra->options.windows;
     }
+    if (const auto span = machine.opening(job, std::max(now, job.run_at)))
+      view.starts_at = span->from <= now ? now : std::max(span->from, job.run_at);
     std::ranges::push_heap(best, before);
   };
   each_rebuilt(queue, what, [&](const Rebuilt& rebuilt) {
     rebuilt.machine.each_job(
-        [&](const domain::Job& job, const std::string& kind) { see(rebuilt.id, job, kind); });
+        [&](const domain::Job& job, const std::string& kind) { see(rebuilt, job, kind); });
   });
   std::ranges::sort_heap(best, before);
   return best;

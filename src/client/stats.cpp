@@ -26,6 +26,7 @@ void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, T
   sum.processed += counts.processed;
   sum.failed += counts.failed;
   sum.unreadable += counts.unreadable;
+  sum.blocked_by_window += counts.blocked_by_window;
   sum.dead += dead;
   if (counts.queued() > 0 && counts.oldest < now) {
     // In doubles, as any time may have been pushed.
@@ -47,6 +48,7 @@ void add_to_total(QueueStats& total, const QueueStats& queue) {
   total.processed += queue.processed;
   total.failed += queue.failed;
   total.unreadable += queue.unreadable;
+  total.blocked_by_window += queue.blocked_by_window;
   total.waits_for_newer += queue.waits_for_newer;
   total.lag = std::max(total.lag, queue.lag);
 }
@@ -122,7 +124,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
       auto& [id, machine, behind_newer] = rebuilt;
       if (behind_newer != 0) newer.insert(id);
       dead[id] += machine.collect().dead.size();  // could not be read
-      machine.due_since(now, {});                // moves what is due by now
+      machine.due_since(now, {});                 // moves what is due by now
       counts[id] = machine.counts(now);
       counts[id].due += behind_newer;
     });
@@ -163,12 +165,13 @@ Stats Admin::Impl::stats() {
   return stats;
 }
 
+// What waits for a window waits for its time, as what is scheduled.
 // What waits in other queues may be millions of jobs, which every look would read.
 bool Admin::Impl::drained(const std::function<bool(const std::string&)>& served) {
   const auto now = tally([&](const auto& queue) { return served(queue.name) && !queue.paused; });
   return std::none_of(now.stats.by_queue.begin(), now.stats.by_queue.end(), [&](const auto& entry) {
     const auto& [name, queue] = entry;
-    return queue.due + queue.running + queue.retrying > 0 || now.unread.contains(name);
+    return queue.due + queue.running + queue.retrying > queue.blocked_by_window || now.unread.contains(name);
   });
 }
 

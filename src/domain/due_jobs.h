@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <set>
 #include <utility>
 
@@ -13,6 +14,7 @@ class DueJobs {
   explicit DueJobs(DueBefore before) : jobs_(before) {}
 
   bool empty() const { return jobs_.empty(); }
+  std::size_t size() const { return jobs_.size(); }
   Job& first() { return *jobs_.begin(); }
   /// The earliest run_at; not of an empty one. As long as all have one priority, the first is the oldest.
   Time oldest() const { return mixed_ ? times_.begin()->first : jobs_.begin()->run_at; }

@@ -13,7 +13,10 @@ namespace ordo::domain {
 namespace {
 
 constexpr std::uint8_t kHasKey = 1, kHasScore = 2, kHasRunAt = 4, kHasPriority = 8, kHasTimeout = 16,
-                       kHasFieldsFlag = 32, kAllFlags = 63;
+                       kHasFieldsFlag = 32, kHasRules = 64, kAllFlags = 127;
+
+// The field kNeeds with kLevelOfRules.
+constexpr std::string_view kNeedsRules("\1\2\0\0\0\2\0", 7);
 
 }  // namespace
 
@@ -22,16 +25,19 @@ std::string encode(const Entry& entry) {
   bytes.reserve(32 + entry.kind.size() + entry.id.size() + entry.key.size() + entry.payload.size());
   ByteWriter out(bytes);
   const bool own_key = entry.key != entry.id;
+  const auto rules = encode_rules(entry.options);
+  std::string needs_rules;
+  std::string_view fields = entry.fields;
 #ifdef ORDO_NEWER_FORMAT
-  const auto fields = newer_fields(entry.fields, entry.payload);
-#else
-  const auto fields = entry.fields;
+  const auto newer = newer_fields(entry.fields, entry.payload);
+  fields = newer;
 #endif
+  if (!rules.empty()) fields = needs_rules = std::string(kNeedsRules) + std::string(fields);
   out.put(entry.type);
   out.put(static_cast<std::uint8_t>(
       (own_key ? kHasKey : 0) | (entry.score ? kHasScore : 0) | (entry.run_at ? kHasRunAt : 0) |
       (entry.options.priority ? kHasPriority : 0) | (entry.options.timeout ? kHasTimeout : 0) |
-      (fields.empty() ? 0 : kHasFieldsFlag)));
+      (fields.empty() ? 0 : kHasFieldsFlag) | (rules.empty() ? 0 : kHasRules)));
   if (!fields.empty()) out.put_long(fields);
   out.put_short(entry.kind);
   out.put_short(entry.id);
@@ -40,6 +46,7 @@ std::string encode(const Entry& entry) {
   if (entry.run_at) out.put(entry.run_at->time_since_epoch().count());
   if (entry.options.priority) out.put(*entry.options.priority);
   if (entry.options.timeout) out.put(entry.options.timeout->count());
+  if (!rules.empty()) out.put_long(rules);
   out.put_rest(entry.payload);
   return bytes;
 }
@@ -62,6 +69,10 @@ Entry read_entry(std::string_view bytes) {
   if ((flags & kHasRunAt) != 0) entry.run_at = written_time(Time{Duration{in.get<std::int64_t>()}});
   if ((flags & kHasPriority) != 0) entry.options.priority = in.get<std::int32_t>();
   if ((flags & kHasTimeout) != 0) entry.options.timeout = written_timeout(Duration{in.get<std::int64_t>()});
+  if ((flags & kHasRules) != 0) {
+    read_rules(in.get_long(), entry.options);
+    if (entry.fields.starts_with(kNeedsRules)) entry.fields.remove_prefix(kNeedsRules.size());
+  }
   entry.payload = in.rest();
   if (is_payload(entry.type)) {
     if (entry.kind.empty() || entry.id.empty()) in.fail("it names no job");

@@ -8,6 +8,7 @@
 #include <ordo/time.hpp>
 
 #include "domain/decoded.h"
+#include "domain/job_options.h"
 
 namespace ordo::domain {
 
@@ -23,18 +24,6 @@ enum class EntryType : std::uint8_t {
 
 /// It brings a payload of a job.
 constexpr bool is_payload(EntryType type) { return type == EntryType::push || type == EntryType::revive; }
-
-/// Options of one job. Those of a later push replace the earlier ones where it sets them.
-struct JobOptions {
-  std::optional<std::int32_t> priority;  ///< lower runs first; default 100
-  std::optional<Duration> timeout;       ///< of one attempt
-
-  void merge_later(const JobOptions& later) {
-    if (later.priority) priority = later.priority;
-    if (later.timeout) timeout = later.timeout;
-  }
-  bool operator==(const JobOptions&) const = default;
-};
 
 /// One durable record of a shard's log as it is written and read. Views point into the encoded bytes,
 /// or, before encoding, into the caller's strings.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/time_text.h"
 #include "domain/fields.h"
 #include "domain/lent.h"
@@ -26,13 +27,42 @@ Entry full_entry() {
           .id = "42",
           .score = -1.5,
           .run_at = Time{Duration{1'700'000'000'000'001}},
-          .options = {.priority = -3, .timeout = std::chrono::seconds{5}},
+          .options = {.priority = -3,
+                      .timeout = std::chrono::seconds{5},
+                      .expires = Time{Duration{1'700'000'000'000'002}},
+                      .windows = {{.start = std::chrono::hours{22},
+                                   .end = std::chrono::hours{2},
+                                   .days = 5,
+                                   .tz = "Asia/Tokyo"}}},
           .payload = std::string_view("a\0b", 3)};
 }
 
 TEST(EntryCodec, keeps_every_field) {
   const auto bytes = encode(full_entry());
   EXPECT_EQ(*decode_entry(bytes), full_entry());
+}
+
+TEST(EntryCodec, an_older_version_must_not_start_what_has_a_window_or_expires) {
+  for (bool expires : {false, true}) {
+    Entry entry{.type = EntryType::push, .kind = "mail", .key = "42", .id = "42"};
+    if (expires) {
+      entry.options.expires = Time::max();
+    } else {
+      entry.options.windows = {{.start = std::chrono::hours{5}, .end = std::chrono::hours{7}}};
+    }
+    const auto bytes = encode(entry);
+    ByteReader in(bytes, "entry");
+    in.get<EntryType>();
+    in.get<std::uint8_t>();
+    EXPECT_EQ(in.get_long(), number_field(kNeeds, kLevelOfRules));
+    EXPECT_EQ(*decode_entry(bytes), entry);
+  }
+}
+
+TEST(EntryCodec, a_window_that_is_none_cannot_be_read) {
+  auto entry = full_entry();
+  entry.options.windows[0].days = 0;
+  EXPECT_FALSE(decode_entry(encode(entry)));
 }
 
 TEST(EntryCodec, keeps_what_is_absent_absent) {
@@ -201,6 +231,15 @@ TEST(PlainPush, is_held_to_the_limits_of_every_push) {
   for (const char* text : {"0", "-1", "1e-9", "nan", ""}) EXPECT_FALSE(read("timeout", text)) << text;
   for (const char* text : {"nan", "-inf", "1e999", "", "1,5"}) EXPECT_FALSE(read("score", text)) << text;
   for (const char* text : {"2147483648", "1.5", ""}) EXPECT_FALSE(read("priority", text)) << text;
+  EXPECT_EQ(read("expires", "5e9")->options.expires, Time{std::chrono::seconds{5'000'000'000}});
+  for (const char* text : {"253402300800", "+1h", ""}) EXPECT_FALSE(read("expires", text)) << text;
+  EXPECT_EQ(read("window", "22:00-02:00 Asia/Tokyo mon")->options.windows.at(0).tz, "Asia/Tokyo");
+  for (const char* text : {"05:00", "05:00-05:00", "05:00-07:00 a b", ""})
+    EXPECT_FALSE(read("window", text)) << text;
+  std::vector<Field> windows(8, {"window", "05:00-07:00"});
+  EXPECT_EQ(decode_entry(encode_plain_push(windows, "1-1", "orders"))->options.windows.size(), 8U);
+  windows.push_back(windows.front());
+  EXPECT_FALSE(decode_entry(encode_plain_push(windows, "1-1", "orders")));
 }
 
 TEST(EntryCodec, its_time_can_be_written_and_its_timeout_kept) {

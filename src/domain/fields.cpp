@@ -3,9 +3,9 @@
 namespace ordo::domain {
 
 #ifdef ORDO_NEWER_FORMAT
-std::uint16_t format_level() { return 2; }
+std::uint16_t format_level() { return 3; }
 #else
-std::uint16_t format_level() { return 1; }
+std::uint16_t format_level() { return 2; }
 #endif
 
 std::string field(FieldTag tag, std::string_view bytes) {
@@ -36,7 +36,7 @@ std::string take_fields(std::string_view fields,
                         const std::function<bool(FieldTag, std::string_view)>& take) {
   std::string rest;
   each_field(fields, [&](FieldTag tag, std::string_view bytes) {
-    if (!take || !take(tag, bytes)) rest += field(tag, bytes);
+    if (tag != kNeeds && (!take || !take(tag, bytes))) rest += field(tag, bytes);
   });
   return rest;
 }
@@ -69,7 +69,7 @@ std::string newer_fields(std::string_view fields, std::string_view text) {
   auto all =
       take_fields(fields, [](FieldTag tag, std::string_view) { return tag == kOfTheNext || tag == kNeeds; });
   all += field(kOfTheNext, "as the next version writes it");
-  if (text.find("new!") != std::string_view::npos) all = number_field<std::uint16_t>(kNeeds, 2) + all;
+  if (text.find("new!") != std::string_view::npos) all = number_field(kNeeds, format_level()) + all;
   return all;
 }
 #endif

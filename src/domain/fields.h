@@ -32,7 +32,7 @@ struct NeedsNewer {
 };
 
 /// Looks through optional fields: `take` gets each and says whether it knows it. Returns those that it does
-/// not know. Throws NeedsNewer, and as `in` does.
+/// not know; a level that this build has is known. Throws NeedsNewer, and as `in` does.
 std::string take_fields(std::string_view fields,
                         const std::function<bool(FieldTag, std::string_view)>& take = {});
 /// The same, without a copy, where no field is known.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "domain/entry.h"
 #include "domain/payload_set.h"
 #include "domain/records.h"
+#include "domain/window.h"
 
 namespace ordo::domain {
 
@@ -25,6 +27,8 @@ struct Line;
 enum class Place : std::uint8_t {
   nowhere,
   later,     ///< run_at ahead; in the shard's `later` order
+  closed,    ///< its time has come, but not a window of its own; by openings
+  expired,   ///< to die once its payloads are read
   due,       ///< may start; in the `due` order of its kind and class
   parked,    ///< due, but its key is taken; in its key's line
   running,   ///< owned by a run
@@ -49,6 +53,11 @@ struct Foreign {
   std::string lost_state;                                 ///< bytes of its state that could not be read
 };
 
+/// The windows of one job.
+struct OwnWindows {
+  std::optional<Windows> known;  ///< nothing: this system knows no such zone, and they never open
+};
+
 /// What most waiting jobs never have.
 struct JobExtra {
   JobOptions options;
@@ -64,7 +73,9 @@ struct JobExtra {
   std::uint32_t settling_at = 0;  ///< likewise
   FailureKind error_kind = FailureKind::handler;
   std::string error;
-  std::map<Seq, double> scores;  ///< of payloads whose score is not their entry's
+  std::map<Seq, double> scores;               ///< of payloads whose score is not their entry's
+  std::unique_ptr<const OwnWindows> windows;  ///< those of the options, ready to be asked
+  Time opens = Time::max();                   ///< of a closed one: when; max(): not within ten years
   std::unique_ptr<Foreign> foreign;
 
   Foreign& more() {
@@ -150,6 +161,12 @@ struct DueBefore {
 struct RunAtBefore {
   bool operator()(const Job& a, const Job& b) const {
     return a.run_at != b.run_at ? a.run_at < b.run_at : a.arrival() < b.arrival();
+  }
+};
+
+struct OpensBefore {
+  bool operator()(const Job* a, const Job* b) const {
+    return a->extra->opens != b->extra->opens ? a->extra->opens < b->extra->opens : RunAtBefore{}(*a, *b);
   }
 };
 

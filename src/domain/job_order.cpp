@@ -1,6 +1,7 @@
 #include "domain/job_order.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/assert.h"
 
@@ -29,10 +30,15 @@ void JobOrder::place(Job& job, Time now) {
   job.place = Place::later;
   later_.insert(later_.end(), job);
   if (job.retry_count() >= 0) ++retrying_;
-  if (Line* line = keys_.line_of(job); line != nullptr && job.held && line->front != &job) {
-    if (line->front != nullptr) park(*line, *line->front);
-    line->front = &job;
-  }
+  keep_key(job);
+}
+
+// Who waits and has started before has its key meanwhile.
+void JobOrder::keep_key(Job& job) {
+  Line* line = keys_.line_of(job);
+  if (line == nullptr || !job.held || line->front == &job) return;
+  if (line->front != nullptr) park(*line, *line->front);
+  line->front = &job;
 }
 
 void JobOrder::leave(Job& job) {
@@ -41,6 +47,9 @@ void JobOrder::leave(Job& job) {
       later_.erase(later_.iterator_to(job));
       if (job.retry_count() >= 0) --retrying_;
       break;
+    case Place::closed:
+      closed_.erase(&job);
+      break;
     case Place::due:
       take_out(job);
       break;
@@ -48,6 +57,7 @@ void JobOrder::leave(Job& job) {
       keys_.line_of(job)->parked.erase(&job);
       parked_times_.erase({job.run_at, job.arrival()});
       break;
+    case Place::expired:
     case Place::settling:
     case Place::nowhere:
     case Place::running:
@@ -82,9 +92,67 @@ void JobOrder::promote(Time now) {
     leave(job);
     arrive(job, now);
   }
+  while (!closed_.empty() && (*closed_.begin())->extra->opens <= now) {
+    Job& job = **closed_.begin();
+    leave(job);
+    place(job, now);
+  }
 }
 
+// -------------------------------------------------------------------------------------------------- windows
+
+WindowClock& JobOrder::windows_of(std::uint16_t kind) {
+  while (windows_.size() <= kind) {
+    const auto& rules = kinds_[static_cast<std::uint16_t>(windows_.size())].rules;
+    windows_.emplace_back(Windows::of(rules.windows).value_or(Windows{}), rules.min_remaining);
+  }
+  return windows_[kind];
+}
+
+bool JobOrder::is_bound(const Job& job) {
+  if (job.extra && job.extra->windows) return true;
+  return kinds_.have_own_windows() && !windows_of(job.kind).windows().empty();
+}
+
+bool JobOrder::has_closed_lanes(Time now) {
+  if (kinds_.have_own_windows() || busy_.empty()) return false;
+  const auto opening = windows_of(*busy_.begin()).at(now);
+  return !opening || opening->from > now;
+}
+
+std::optional<Span> JobOrder::opening(const Job& job, Time now) {
+  auto& of_kind = windows_of(job.kind);
+  if (!job.extra || !job.extra->windows) return of_kind.at(now);
+  const auto& own = job.extra->windows->known;
+  if (!own) return std::nullopt;
+  return next_opening(std::array{&of_kind.windows(), &*own}, now, kinds_[job.kind].rules.min_remaining);
+}
+
+bool JobOrder::may_start(const Job& job, Time now) {
+  if (job.run_at > now) return false;
+  if (!is_bound(job)) return true;
+  const auto span = opening(job, now);
+  return span && span->from <= now;
+}
+
+// Its windows are closed: it waits as one whose time has not come.
+void JobOrder::shut(Job& job, const std::optional<Span>& opening) {
+  job.more().opens = opening ? opening->from : Time::max();
+  job.place = Place::closed;
+  closed_.insert(&job);
+  keep_key(job);
+}
+
+// ----------------------------------------------------------------------------------------------- the choice
+
 void JobOrder::arrive(Job& job, Time now) {
+  if (is_bound(job)) {
+    const auto span = opening(job, now);
+    if (!span || span->from > now) {
+      shut(job, span);
+      return;
+    }
+  }
   Line* line = keys_.line_of(job);
   if (line != nullptr && line->front != &job && line->front != nullptr) {
     const Job& front = *line->front;
@@ -146,13 +214,14 @@ void JobOrder::each_admitted(const Admission& admission, Visit visit) {
 
 Job* JobOrder::best(Time now, const Admission& admission) {
   promote(now);
+  if (has_closed_lanes(now)) return nullptr;
   while (true) {
     Job* best = nullptr;
     each_admitted(admission, [&](DueJobs& lane) {
       if (best == nullptr || before_(lane.first(), *best)) best = &lane.first();
     });
-    if (best == nullptr || best->run_at <= now) return best;
-    // The clock went back: nothing starts early.
+    if (best == nullptr || may_start(*best, now)) return best;
+    // The clock went back, or its window has closed.
     leave(*best);
     if (!best->held) pass_key(*best, now);
     place(*best, now);
@@ -163,21 +232,34 @@ std::optional<Time> JobOrder::due_since(Time now, const Admission& admission) {
   if (best(now, admission) == nullptr) return std::nullopt;
   Time since = Time::max();
   each_admitted(admission, [&](const DueJobs& lane) { since = std::min(since, lane.oldest()); });
-  return since;
+  const auto open = windows_of(*busy_.begin()).at(now);
+  return kinds_.have_own_windows() || !open ? since : std::max(since, open->from);
 }
 
-std::optional<Time> JobOrder::next_due() const {
-  return later_.empty() ? std::nullopt : std::optional(later_.begin()->run_at);
+std::optional<Time> JobOrder::next_due(Time now) {
+  auto next = later_.empty() ? Time::max() : later_.begin()->run_at;
+  if (!closed_.empty()) next = std::min(next, (*closed_.begin())->extra->opens);
+  if (has_closed_lanes(now)) {
+    const auto opening = windows_of(*busy_.begin()).at(now);
+    if (opening) next = std::min(next, opening->from);
+  }
+  return next == Time::max() ? std::nullopt : std::optional(next);
 }
 
-Time JobOrder::oldest() const {
-  Time oldest = later_.empty() ? Time::max() : later_.begin()->run_at;
-  if (!parked_times_.empty()) oldest = std::min(oldest, parked_times_.begin()->first);
+// What is closed is due at its opening.
+Time JobOrder::oldest(Time now) {
+  Time oldest = parked_times_.empty() ? Time::max() : parked_times_.begin()->first;
   for (const auto kind : busy_) {
     for (const auto& lane : *lanes_[kind]) {
       if (!lane.empty()) oldest = std::min(oldest, lane.oldest());
     }
   }
+  if (!busy_.empty() && !kinds_.have_own_windows()) {
+    const auto opening = windows_of(*busy_.begin()).at(now);
+    oldest = opening ? std::max(oldest, opening->from) : Time::max();
+  }
+  if (!later_.empty()) oldest = std::min(oldest, later_.begin()->run_at);
+  if (!closed_.empty()) oldest = std::min(oldest, (*closed_.begin())->extra->opens);
   return oldest;
 }
 

@@ -17,12 +17,16 @@
 #include "domain/job.h"
 #include "domain/key_table.h"
 #include "domain/kind_table.h"
+#include "domain/window.h"
 
 namespace ordo::domain {
 
 /// Who is next: every queued job's one place, but for those that settle (change_log.h). It is *later*, by
-/// time, or *due*, in the lane of its kind and risk, or due and *parked* behind the job that has its key. The
-/// only code that moves a job between them. Owns no jobs.
+/// time, or *due*, in the lane of its kind and risk, or due and *parked* behind the job that has its key, or
+/// *closed*, until a window of its own opens. The only code that moves a job between them. Owns no jobs.
+///
+/// Where all kinds have the queue's windows, these close the lanes as they are, and a million jobs cost
+/// nothing; else each job is held to its windows singly, so that a closed one leaves its key to others.
 class JobOrder {
  public:
   JobOrder(DueBefore before, const KindTable& kinds, KeyTable& keys)
@@ -54,21 +58,32 @@ class JobOrder {
   DueJobs& lane(const Job& job) { return (*lanes_[job.kind])[static_cast<std::size_t>(job.risk)]; }
   /// The earliest run_at of the jobs that may start, whichever is first; none: none may.
   std::optional<Time> due_since(Time now, const Admission& admission);
-  /// When the next job becomes due; none: nothing waits for its time.
-  std::optional<Time> next_due() const;
+  /// When the next job becomes due, or may start by its windows; none: nothing waits for a time.
+  std::optional<Time> next_due(Time now);
+  /// By the windows of the job and its kind, if it has any: when it may start next. Nothing: never.
+  std::optional<Span> opening(const Job& job, Time now);
+  /// Its time has come, and its windows are open.
+  bool may_start(const Job& job, Time now);
 
   // --- counts ---
   std::size_t later() const { return later_.size(); }
   std::size_t retrying() const { return retrying_; }  ///< of those
+  /// Jobs whose time has come, and that wait for a window; of `due`, which are all whose time has come.
+  std::size_t closed(std::size_t due, Time now) { return has_closed_lanes(now) ? due : closed_.size(); }
   /// The earliest run_at of all that have a place here; Time::max(): there is none.
-  Time oldest() const;
+  Time oldest(Time now);
 
  private:
   using Lanes = std::array<DueJobs, kRisks>;
 
   void promote(Time now);
   void arrive(Job& job, Time now);
+  void shut(Job& job, const std::optional<Span>& opening);
+  void keep_key(Job& job);
   void insert(Job& job, Time now);
+  WindowClock& windows_of(std::uint16_t kind);
+  bool is_bound(const Job& job);
+  bool has_closed_lanes(Time now);
   void take_out(Job& job);
   void park(Line& line, Job& job);
   Risk risk_of(const Job& job, Time now) const;
@@ -81,6 +96,8 @@ class JobOrder {
   std::vector<std::unique_ptr<Lanes>> lanes_;       // by kind
   boost::container::flat_set<std::uint16_t> busy_;  // kinds that have due jobs
   LaterSet later_;
+  std::set<Job*, OpensBefore> closed_;
+  std::vector<WindowClock> windows_;  // by kind
   std::set<std::pair<Time, Seq>> parked_times_;
   std::size_t retrying_ = 0;
   Seq witness_through_ = 0;

@@ -60,10 +60,10 @@ TEST_F(JobOrderTest, AJobIsLaterThenDue) {
   Job& job = add("1", kPlaced + seconds{2});
   EXPECT_EQ(job.place, Place::later);
   EXPECT_EQ(order_.best(kPlaced, {}), nullptr);
-  EXPECT_EQ(order_.next_due(), kPlaced + seconds{2});
+  EXPECT_EQ(order_.next_due(kPlaced), kPlaced + seconds{2});
   EXPECT_EQ(order_.best(kPlaced + seconds{2}, {}), &job);
   EXPECT_EQ(job.place, Place::due);
-  EXPECT_EQ(order_.next_due(), std::nullopt);
+  EXPECT_EQ(order_.next_due(kPlaced + seconds{2}), std::nullopt);
 }
 
 TEST_F(JobOrderTest, AClockThatWentBackMakesItLaterAgain) {
@@ -80,7 +80,7 @@ TEST_F(JobOrderTest, OfOneKeyAllButTheFirstAreParked) {
   EXPECT_EQ(second.place, Place::parked);
   run(first);
   EXPECT_EQ(order_.best(kPlaced, {}), nullptr);
-  EXPECT_EQ(order_.oldest(), second.run_at);
+  EXPECT_EQ(order_.oldest(kPlaced), second.run_at);
   end(first);
   EXPECT_EQ(order_.best(kPlaced, {}), &second);
 }

@@ -8,6 +8,11 @@
 namespace ordo::domain {
 namespace {
 
+// It leaves its key to others.
+bool is_waiting(const Job& job) {
+  return job.place == Place::later || job.place == Place::closed || job.place == Place::expired;
+}
+
 bool is_active(const Job& job) { return job.place == Place::running || job.place == Place::ending; }
 
 }  // namespace
@@ -83,7 +88,7 @@ void KeyTable::insert(Job& job) {
       line->queued.insert(first);
     }
     // A lone job has its key unless it merely waits for its time.
-    if (first->held || first->place != Place::later) line->front = first;
+    if (first->held || !is_waiting(*first)) line->front = first;
     first->in_line = true;
     slots_.erase(slot);
     slots_.insert(Slot(line));

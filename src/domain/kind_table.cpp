@@ -1,6 +1,13 @@
 #include "domain/kind_table.h"
 
+#include <algorithm>
+
 namespace ordo::domain {
+
+KindTable::KindTable(const QueueOptions& options)
+    : options_(options), own_windows_(std::ranges::any_of(options.kinds, [&](const KindOptions& kind) {
+        return kind.windows || (kind.min_remaining && !options.windows.empty());
+      })) {}
 
 std::optional<std::uint16_t> KindTable::find(std::string_view name) const {
   const auto found = by_name_.find(name);

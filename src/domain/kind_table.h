@@ -23,10 +23,12 @@ class KindTable {
     bool served = true;  ///< false: none of its jobs start here
   };
 
-  explicit KindTable(const QueueOptions& options) : options_(options) {}
+  explicit KindTable(const QueueOptions& options);
 
   const QueueOptions& queue() const { return options_; }
   std::size_t size() const { return kinds_.size(); }
+  /// Not all kinds have the queue's.
+  bool have_own_windows() const { return own_windows_; }
   const Kind& operator[](std::uint16_t kind) const { return *kinds_[kind]; }
 
   std::optional<std::uint16_t> find(std::string_view name) const;
@@ -37,6 +39,7 @@ class KindTable {
 
  private:
   QueueOptions options_;
+  bool own_windows_ = false;
   std::vector<std::unique_ptr<Kind>> kinds_;
   std::unordered_map<std::string_view, std::uint16_t> by_name_;
 };

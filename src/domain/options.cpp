@@ -18,6 +18,11 @@ QueueOptions options_of(const QueueOptions& queue, std::string_view kind) {
   if (own->timeout) options.timeout = *own->timeout;
   if (own->payloads) options.payloads = *own->payloads;
   if (own->retry) options.retry = *own->retry;
+  if (own->windows) options.windows = *own->windows;
+  if (own->finish_by) options.finish_by = *own->finish_by;
+  if (own->min_remaining) options.min_remaining = *own->min_remaining;
+  if (own->expires) options.expires = own->expires;
+  if (own->on_expire) options.on_expire = *own->on_expire;
   return options;
 }
 

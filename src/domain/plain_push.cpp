@@ -10,7 +10,9 @@
 #include "base/name.h"
 #include "base/shorten.h"
 #include "base/time_text.h"
+#include "base/window_text.h"
 #include "domain/fields.h"
+#include "domain/option_bounds.h"
 
 namespace ordo::domain {
 namespace {
@@ -24,6 +26,15 @@ std::optional<Number> to_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return number;
+}
+
+bool take_window(Entry& entry, std::string_view value) {
+  auto& windows = entry.options.windows;
+  std::string why;
+  const auto window = read_window(value, why);
+  if (!window || windows.size() == kMostJobWindows) return false;
+  windows.push_back(*window);
+  return true;
 }
 
 /// Puts a value in its place. False: it does not belong there.
@@ -52,6 +63,12 @@ bool take_field(Entry& entry, std::string_view name, std::string_view value) {
     const auto seconds = to_number<double>(value);
     entry.options.timeout = seconds ? timeout_of_seconds(*seconds) : std::nullopt;
     return entry.options.timeout.has_value();
+  } else if (name == "expires") {
+    const auto seconds = to_number<double>(value);
+    entry.options.expires = seconds ? time_of_seconds(*seconds) : std::nullopt;
+    return entry.options.expires.has_value();
+  } else if (name == "window") {
+    return take_window(entry, value);
   } else {
     return false;
   }

@@ -12,7 +12,7 @@ namespace ordo::domain {
 namespace {
 
 constexpr FieldTag kIsEntry = 2, kState = 3, kEntryFields = 4;  // of a dead payload
-constexpr FieldTag kUnreadable = 2;                             // of counts: std::uint64_t
+constexpr FieldTag kUnreadable = 2, kByWindow = 3;              // of counts: std::uint64_t
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
 constexpr std::uint8_t kVersion = 1;
@@ -23,9 +23,17 @@ void put_time(ByteWriter& out, Time time) { out.put(time.time_since_epoch().coun
 Time get_time(ByteReader& in) { return Time{Duration{in.get<std::int64_t>()}}; }
 
 void put_options(ByteWriter& out, const JobOptions& options) {
-  out.put(static_cast<std::uint8_t>((options.priority ? 1 : 0) | (options.timeout ? 2 : 0)));
+  const auto rules = encode_rules(options);
+  out.put(static_cast<std::uint8_t>((options.priority ? 1 : 0) | (options.timeout ? 2 : 0) |
+                                    (rules.empty() ? 0 : 4)));
   if (options.priority) out.put(*options.priority);
   if (options.timeout) out.put(options.timeout->count());
+  if (!rules.empty()) out.put_long(rules);
+}
+
+// Of a record with these options.
+std::string needs_of(const JobOptions& options) {
+  return encode_rules(options).empty() ? std::string{} : number_field(kNeeds, kLevelOfRules);
 }
 
 JobOptions get_options(ByteReader& in) {
@@ -33,6 +41,7 @@ JobOptions get_options(ByteReader& in) {
   const auto flags = in.get<std::uint8_t>();
   if ((flags & 1) != 0) options.priority = in.get<std::int32_t>();
   if ((flags & 2) != 0) options.timeout = written_timeout(Duration{in.get<std::int64_t>()});
+  if ((flags & 4) != 0) read_rules(in.get_long(), options);
   return options;
 }
 
@@ -113,7 +122,8 @@ Counts read_counts(std::string_view bytes) {
   ByteReader in(bytes, "shard's counts");
   const auto version = get_version(in, counts.fields, [&](FieldTag tag, std::string_view value) {
     if (tag == kUnreadable) counts.unreadable = number_of<std::uint64_t>(value);
-    return tag == kUnreadable;
+    if (tag == kByWindow) counts.blocked_by_window = number_of<std::uint64_t>(value);
+    return tag == kUnreadable || tag == kByWindow;
   });
   if (version < kVersion || version > kLent) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
@@ -135,7 +145,7 @@ Counts read_counts(std::string_view bytes) {
 std::string encode(const JobState& state) {
   std::string bytes;
   ByteWriter out(bytes);
-  std::string fields(with_newer(state.fields, state.error));
+  auto fields = needs_of(state.options) + std::string(with_newer(state.fields, state.error));
   if (!state.own_time) fields += number_field(kCame, state.run_at.time_since_epoch().count());
   put_version(out, kVersion, fields);
   out.put(state.through);
@@ -167,7 +177,7 @@ std::string encode(const DeadPayload& dead) {
   if (dead.is_entry) fields += field(kIsEntry, {});
   if (!dead.state.empty()) fields += field(kState, dead.state);
   if (!dead.entry_fields.empty()) fields += field(kEntryFields, dead.entry_fields);
-  put_version(out, kVersion, with_newer(fields, {}));
+  put_version(out, kVersion, needs_of(dead.options) + std::string(with_newer(fields, {})));
   out.put_short(dead.kind);
   out.put_short(dead.key);
   out.put_short(dead.id);
@@ -217,6 +227,7 @@ std::string encode(const Counts& counts) {
                                                                  : kCopied;
   auto fields = counts.fields;
   if (counts.unreadable != 0) fields += number_field(kUnreadable, counts.unreadable);
+  if (counts.blocked_by_window != 0) fields += number_field(kByWindow, counts.blocked_by_window);
   put_version(out, version, with_newer(fields, {}));
   for (const auto value : {counts.due, counts.scheduled, counts.retrying, counts.running, counts.awaiting,
                            counts.processed, counts.failed}) {

@@ -87,7 +87,8 @@ struct Counts {
   std::vector<LentRun> lent;     ///< runs that other nodes execute, in the order of their names
   std::uint64_t fence = 0;       ///< the last one given, where it is higher than the lease's token
   std::uint64_t unreadable = 0;  ///< entries that went to the dead because they could not be read, for ever
-  std::string fields;            ///< optional ones that this version does not know
+  std::uint64_t blocked_by_window = 0;  ///< of those that are due
+  std::string fields;                   ///< optional ones that this version does not know
 
   std::uint64_t queued() const { return due + scheduled + retrying; }
   bool operator==(const Counts&) const = default;

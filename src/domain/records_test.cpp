@@ -82,6 +82,13 @@ JobOptions any_options() {
   if (*rc::gen::arbitrary<bool>()) options.priority = *rc::gen::arbitrary<std::int32_t>();
   if (*rc::gen::arbitrary<bool>())
     options.timeout = written_timeout(Duration{*rc::gen::arbitrary<std::int64_t>()});
+  if (*rc::gen::arbitrary<bool>())
+    options.expires = written_time(Time{Duration{*rc::gen::arbitrary<std::int64_t>()}});
+  for (int windows = *rc::gen::inRange(0, 3); windows > 0; --windows) {
+    const std::chrono::seconds start{*rc::gen::inRange(0, 43'200)}, end{*rc::gen::inRange(43'200, 86'401)};
+    options.windows.push_back(
+        {start, end, static_cast<std::uint8_t>(*rc::gen::inRange(1, 128)), "Asia/Tokyo"});
+  }
   return options;
 }
 

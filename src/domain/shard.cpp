@@ -65,12 +65,17 @@ void Shard::serve(std::string_view kind, bool on) {
 void Shard::place(Job& job, Time now) {
   set_aside(job, now);
   order_.place(job, now);
+  watch_expiry(job);
   protect_front(job);
 }
 
 void Shard::leave(Job& job) {
+  forget_expiry(job);
   if (job.place == Place::settling) {
     changes_.unsettle(job);
+  } else if (job.place == Place::expired) {
+    expired_.erase(job.arrival());
+    job.place = Place::nowhere;
   } else {
     order_.leave(job);
   }
@@ -114,9 +119,13 @@ void Shard::protect_front(const Job& newcomer) {
   changes_.write_state(active);
 }
 
-void Shard::set_priority(Job& job) {
+void Shard::read_options(Job& job) {
   job.priority = job.extra ? job.extra->options.priority.value_or(100) : 100;
   if (job.priority != 100) order_.mix_priorities();
+  if (!job.extra) return;
+  const auto& windows = job.extra->options.windows;
+  job.extra->windows =
+      windows.empty() ? nullptr : std::make_unique<OwnWindows>(OwnWindows{Windows::of(windows)});
 }
 
 void Shard::forget(Job& job) {
@@ -146,10 +155,16 @@ void Shard::committed(Time now) {
   }
 }
 
+std::optional<Time> Shard::next_due(Time now) {
+  auto next = order_.next_due(now);
+  if (!expiring_.empty()) next = std::min(next.value_or(Time::max()), expiring_.begin()->first.first);
+  return next;
+}
+
 Counts Shard::counts(Time now) {
   Counts counts = lasting_;
   std::size_t later = order_.later(), retrying = order_.retrying();
-  counts.oldest = order_.oldest();
+  counts.oldest = order_.oldest(now);
   changes_.each_settling([&](const Job& job) {
     counts.oldest = std::min(counts.oldest, job.run_at);
     if (job.run_at <= now) return;
@@ -157,6 +172,7 @@ Counts Shard::counts(Time now) {
     if (job.retry_count() >= 0) ++retrying;
   });
   counts.due = table_.size() - table_.active() - later;
+  counts.blocked_by_window = order_.closed(counts.due, now);
   counts.scheduled = later - retrying;
   counts.retrying = retrying;
   counts.running = table_.active() - changes_.ending();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -110,6 +111,13 @@ class Shard {
   /// The log has been read up to the head of the take-over: what crashed too often dies now.
   void ready(Time now);
 
+  /// What has expired ends. Payloads that are to die and are not in memory are wanted() first.
+  void expire(Time now);
+  /// Payloads of expired jobs, ascending, to be fetched and given to provide_expired(): some at a time.
+  std::vector<Seq> wanted();
+  /// `gone`: those that are wanted and not among them are in the store no more.
+  void provide_expired(std::span<const std::pair<Seq, std::string_view>> payloads, bool gone, Time now);
+
   /// The log of this shard has been read up to here.
   void read_through(Seq seq) { through_ = std::max(through_, seq); }
 
@@ -127,7 +135,7 @@ class Shard {
   /// Payloads that a run was missing, ascending; false while some still are.
   bool provide(RunNo no, std::span<const std::pair<Seq, std::string_view>> payloads);
   /// Those that are missing still, ascending.
-  std::vector<Seq> missing(RunNo no) const { return describe(no).missing; }
+  std::vector<Seq> missing(RunNo no) { return describe(no).missing; }
   /// Fills in the payloads of a run whose bytes are all provided.
   void fill(Run& run);
   /// What was not provided is in the store no more: those payloads die, and their jobs' others go on. So do
@@ -198,9 +206,14 @@ class Shard {
   std::vector<std::vector<JobView>> deaths() { return std::exchange(deaths_, {}); }
 
   /// When something becomes due next; none while something is due already or nothing waits.
-  std::optional<Time> next_due() const { return order_.next_due(); }
-  /// Some queued job waits for something else than its time.
-  bool has_due() const { return table_.size() - table_.active() > order_.later(); }
+  std::optional<Time> next_due(Time now);
+  /// Some queued job waits for something else than a time.
+  bool has_due(Time now) {
+    const auto due = table_.size() - table_.active() - order_.later();
+    return due > order_.closed(due, now);
+  }
+  /// The span in which the queued job may start next, by its windows and its kind's. Nothing: never.
+  std::optional<Span> opening(const Job& job, Time now) { return order_.opening(job, now); }
   /// The earliest run_at of the jobs that take() may start, whichever is first; none: there is none.
   std::optional<Time> due_since(Time now, const Admission& admission) {
     return order_.due_since(now, admission);
@@ -269,11 +282,19 @@ class Shard {
   void leave(Job& job);
   void set_aside(Job& job, Time now);
   void protect_front(const Job& newcomer);
-  void set_priority(Job& job);
+  void read_options(Job& job);
   void forget(Job& job);
 
+  // Expiry (shard_expire.cpp)
+  std::optional<Time> expiry_of(const LoggedEntry& logged, std::uint16_t kind) const;
+  void defer_expiry(Job& job, std::optional<Time> other);
+  void watch_expiry(Job& job);
+  void forget_expiry(Job& job);
+  void end_expired(Job& job, Time now);
+
   // Runs (shard_run.cpp, shard_recall.cpp)
-  Run describe(RunNo no) const;
+  Run describe(RunNo no);
+  Duration left_of_window(const Job& job, Time started);
   BatchJob deliver(const Job& job) const;
   void activate(Job& job);
   void join(ActiveRun& run, Job& job);
@@ -309,6 +330,9 @@ class Shard {
   RunTable runs_;
   ChangeLog changes_;
   Restored restored_;
+  std::map<std::pair<Time, Seq>, Job*> expiring_;  // queued ones, by expiry and arrival
+  std::map<Seq, Job*> expired_;                    // those whose payloads are wanted, by arrival
+  std::vector<Seq> wanted_;                        // on their way
 
   Takeover takeover_;
   Counts lasting_;  // only what is counted for ever, and kept for others

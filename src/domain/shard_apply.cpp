@@ -65,8 +65,9 @@ void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piec
   job.set_aside = logged.set_aside;
   if (entry.options != JobOptions{}) {
     job.more().options = entry.options;
-    set_priority(job);
+    read_options(job);
   }
+  if (const auto expiry = expiry_of(logged, kind); expiry || job.extra) job.more().options.expires = expiry;
   if (!entry.fields.empty()) job.more().more().entry_fields.emplace_back(logged.seq, entry.fields);
   if (auto lost = restored_.take_lost(logged.seq)) {  // of a lent run: it goes on
     job.more().state_seq = logged.seq;
@@ -95,7 +96,7 @@ void Shard::restore_state(Job& job, const JobState& state) {
   if (!state.fields.empty()) extra.more().state_fields = state.fields;
   if (state.own_time) job.set_time(state.run_at);
   job.held = state.held;
-  set_priority(job);
+  read_options(job);
   if (state.mark == Mark::none) return;
   if (restored_.is_lent(job.arrival())) {
     extra.mark = state.mark;
@@ -110,6 +111,7 @@ void Shard::restore_mark(Job& job, Mark mark) {
   changes_.write_state(job);
   if (!takeover_.crashed) return;
   auto& extra = *job.extra;
+  extra.options.expires.reset();
   extra.count_crash(takeover_.now);
   if (mark == Mark::alone && crashed_too_often(job)) restored_.doom(job);
 }
@@ -127,8 +129,15 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   bool moved = revived;
   if (has_options) {
     job.more().options.merge_later(entry.options);
-    moved = moved || entry.options.priority.has_value();
+    moved = moved || entry.options.priority.has_value() || !entry.options.windows.empty();
   }
+  const bool was_expiring = job.extra && job.extra->options.expires;
+  if (beside) {
+    defer_expiry(job, beside->options.expires);
+  } else if (news) {
+    defer_expiry(job, expiry_of(logged, job.kind));
+  }
+  moved = moved || job.place == Place::expired;
   if (beside) {
     auto& extra = job.more();
     changes_.erase_state(logged.seq);
@@ -137,7 +146,7 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
     extra.scores.insert(beside->scores.begin(), beside->scores.end());
     moved = true;
   }
-  if (beside || revived || (merged_away && has_options))
+  if (beside || revived || (merged_away && (has_options || was_expiring)))
     changes_.write_state(job);  // its entries alone do not say so
   if (moved) move(job, revived ? std::optional(entry.run_at.value_or(logged.at)) : std::nullopt, now);
 }
@@ -153,7 +162,7 @@ void Shard::move(Job& job, std::optional<Time> run_at, Time now) {
     job.set_time(*run_at);
     job.more().retry_count = -1;
   }
-  set_priority(job);
+  read_options(job);
   if (!settling) place(job, now);
 }
 

@@ -70,6 +70,7 @@ void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time n
     die_with_lost_state(job);
     return;
   }
+  if (job.extra && !outcome.is_not_started()) job.extra->options.expires.reset();
   switch (outcome.kind) {
     case Outcome::Kind::snoozed:
       job.set_time(time_after(now, std::max(outcome.snooze, Duration{0})));
@@ -114,7 +115,7 @@ void Shard::fail(Job& job, const ActiveRun& active, const JobEnd& end, Time now)
   job.set_time(verdict.retry_at);
   if (verdict.priority) extra.options.priority = verdict.priority;
   if (verdict.timeout) extra.options.timeout = verdict.timeout;
-  set_priority(job);
+  read_options(job);
   if (watched_) emit(EventType::job_failed, job, now, now - active.started, extra.error);
   go_back(job, now, strict());
 }
@@ -161,6 +162,7 @@ void Shard::bury(const Job& job, const Piece& dying, FailureKind kind, const std
                    extra.crashes,
                    kind,
                    std::string(cut(error))};
+  dead.options.expires.reset();  // who brings it back wants it to run
   JobView view{kinds_.queue().name,          dead.kind, dead.key,         dead.id,      JobStatus::dead,
                {{dead.payload, dead.score}}, now,       dead.retry_count, dead.crashes, dead.error};
   if (extra.foreign) {
@@ -209,10 +211,11 @@ void Shard::join_beside(Job& job) {
       all.insert(all.end(), fields.begin(), fields.end());
     }
   }
+  defer_expiry(job, beside->extra ? beside->extra->options.expires : std::nullopt);
   leave(*beside);
   for (auto& piece : beside->payloads.take_all()) add_piece(job, std::move(piece));
   forget(*beside);
-  set_priority(job);
+  read_options(job);
   changes_.write_state(job);
 }
 

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/time_text.h"
+#include "base/window_text.h"
 #include "domain/shard.h"
 
 namespace ordo::domain::testing {
@@ -27,6 +29,8 @@ inline std::string to_text(const JobSnapshot& job) {
                      std::to_string(job.run_at.time_since_epoch().count()) + " priority " +
                      std::to_string(job.priority) + " retry " + std::to_string(job.retry_count) +
                      " crashes " + std::to_string(job.crashes) + " error '" + job.error + "'";
+  if (job.options.expires) text += " expires " + format_time(*job.options.expires);
+  for (const auto& window : job.options.windows) text += " window " + format_window(window);
   for (std::size_t i = 0; i < job.pieces.size(); ++i) {
     text += " [" + std::to_string(job.pieces[i].first) + " " + job.payloads[i] + ":" +
             std::to_string(job.pieces[i].second) + "]";
@@ -47,6 +51,8 @@ class Harness {
     std::optional<Time> run_at{};
     std::optional<std::int32_t> priority{};
     std::optional<Duration> timeout{};
+    std::optional<Time> expires{};
+    Strings windows{};
   };
 
   explicit Harness(QueueOptions options, Time start = Time{std::chrono::hours{24 * 20000}},
@@ -70,7 +76,8 @@ class Harness {
     entry.payload = push.payload;
     entry.score = push.score;
     entry.run_at = push.run_at;
-    entry.options = {push.priority, push.timeout};
+    entry.options = {push.priority, push.timeout, push.expires, {}};
+    for (const auto& window : push.windows) entry.options.windows.push_back(parse_window(window));
     append(entry);
   }
 
@@ -126,6 +133,19 @@ class Harness {
         payloads.emplace_back(seq, decode_entry(row->second.bytes)->payload);
     }
     return shard_->provide(run.no, payloads);
+  }
+
+  /// Ends what has expired, its payloads read again where need be.
+  void expire() {
+    shard_->expire(now_);
+    for (auto wanted = shard_->wanted(); !wanted.empty(); wanted = shard_->wanted()) {
+      std::vector<std::pair<Seq, std::string_view>> payloads;
+      for (const Seq seq : wanted) {
+        if (const auto row = log_.find(seq); row != log_.end())
+          payloads.emplace_back(seq, decode_entry(row->second.bytes)->payload);
+      }
+      shard_->provide_expired(payloads, true, now_);
+    }
   }
 
   /// The store has it no more.

@@ -37,8 +37,22 @@ class History {
                        : seed % 7 == 1 ? PayloadChoice::first
                                        : PayloadChoice::all;
     options.order = seed % 5 == 0 ? DueOrder::priority : DueOrder::time;
+    if (seed % 11 == 3) options.expires = seconds{10};
+    if (seed % 11 == 4) options.on_expire = OnExpire::drop;
+    if (seed % 13 == 5) options.windows = windows();
+    if (seed % 13 == 6) options.kinds = {{.kind = "other", .windows = windows()}};
     options.retry = {.strategy = RetryPolicy::Strategy::fixed, .delay = seconds{seed % 2 == 0 ? 0 : 5}};
     return options;
+  }
+  // In each minute of the quarter of an hour that is before them 40 seconds.
+  static std::vector<Window> windows() {
+    std::vector<Window> all;
+    for (int minute = 10; minute < 25; ++minute) {
+      const auto start = std::chrono::hours{22} + std::chrono::minutes{minute};
+      all.push_back({.start = start, .end = start + seconds{40}});
+    }
+    all.push_back({.start = std::chrono::hours{12}, .end = std::chrono::hours{13}});
+    return all;
   }
   // Some histories keep no payloads in memory, or few. Duplicates are then found at the start only.
   static std::uint64_t budget(std::uint64_t seed) {
@@ -50,7 +64,10 @@ class History {
   }
 
   void one_step() {
-    switch (random_.below(15)) {
+    switch (random_.below(16)) {
+      case 15:
+        if (random_.below(2) == 0) harness_.expire();
+        break;
       case 0:
       case 1:
       case 2:
@@ -99,6 +116,8 @@ class History {
     if (random_.below(2) == 0) push.score = static_cast<double>(random_.below(5));
     if (random_.below(3) == 0) push.run_at = harness_.now() + seconds{random_.below(20)} - seconds{10};
     if (random_.below(5) == 0) push.priority = static_cast<int>(random_.below(3));
+    if (random_.below(9) == 0) push.expires = harness_.now() + seconds{random_.below(20)};
+    if (random_.below(9) == 0) push.windows = {random_.below(2) == 0 ? "22:14-13:00" : "12:30-22:15"};
     harness_.push(push, type);
   }
 
@@ -221,7 +240,7 @@ class History {
 
   // Whatever happened, everything comes to an end.
   void drain() {
-    harness_.advance(std::chrono::hours{100});
+    harness_.advance(std::chrono::hours{110} + std::chrono::minutes{35});  // some minutes to one
     for (const auto& lent : std::exchange(lent_, {})) {
       harness_.end(lent.run, Outcome::done());
       for (const auto& key : lent.keys) keys_.erase(key);
@@ -232,6 +251,7 @@ class History {
       for (auto& run : runs_) harness_.end(run, Outcome::done());
       runs_.clear();
       keys_.clear();
+      harness_.expire();
       harness_.commit();
     }
     EXPECT_EQ(harness_.log_size(), 0U);

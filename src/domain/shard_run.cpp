@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "base/assert.h"
+#include "base/saturate.h"
 #include "domain/shard.h"
 
 namespace ordo::domain {
@@ -25,13 +26,14 @@ std::optional<Run> Shard::start(Job& first, Time now) {
   auto& lane = order_.lane(first);
   auto& active = runs_.open(first.risk, now);
   const RunNo no = runs_.last();
+  const auto& rules = kinds_[first.kind].rules;
   const std::size_t limit =
-      active.risk == Risk::suspect ? 1 : std::max(kinds_[first.kind].rules.batch_size, 1U);
+      active.risk == Risk::suspect || rules.finish_by ? 1 : std::max(rules.batch_size, 1U);
   std::unordered_set<std::string_view> ids;
   std::size_t passed_over = 0;
   for (auto next = lane.from(first); next != lane.end() && active.jobs.size() < limit;) {
     Job& job = *next++;
-    const bool may_start = job.run_at <= now && (limit == 1 || ids.insert(job.id()).second);
+    const bool may_start = order_.may_start(job, now) && (limit == 1 || ids.insert(job.id()).second);
     if (may_start) {
       join(active, job);
     } else if (++passed_over == kPassedOver) {
@@ -46,6 +48,7 @@ std::optional<Run> Shard::start(Job& first, Time now) {
 
 // The job has its key from here to a durable end.
 void Shard::activate(Job& job) {
+  forget_expiry(job);
   job.place = Place::running;
   table_.activate(job);
 }
@@ -82,7 +85,13 @@ BatchJob Shard::deliver(const Job& job) const {
   return delivered;
 }
 
-Run Shard::describe(RunNo no) const {
+// A clock that was put back leaves a run none of it: it has its timeout then.
+Duration Shard::left_of_window(const Job& job, Time started) {
+  const auto span = order_.opening(job, started);
+  return span && span->from <= started ? saturating_sub(span->until, started) : Duration::max();
+}
+
+Run Shard::describe(RunNo no) {
   const auto& active = runs_.at(no);
   Run run;
   run.no = no;
@@ -94,6 +103,7 @@ Run Shard::describe(RunNo no) const {
   for (const Job* job : active.jobs) {
     const auto own = job->extra ? job->extra->options.timeout : std::nullopt;
     run.timeout = std::min(run.timeout, own.value_or(kind.rules.timeout));
+    if (kind.rules.finish_by) run.timeout = std::min(run.timeout, left_of_window(*job, active.started));
     for (const auto& piece : job->payloads.pieces()) {
       if (!piece.bytes.present()) run.missing.push_back(piece.seq);
     }
@@ -124,8 +134,8 @@ void Shard::fill(Run& run) {
   for (Job* job : active.jobs) {
     const auto duplicates = job->payloads.merge_duplicates();
     for (const auto& merged : duplicates) note_merged(*job, merged);
-    // The entry that goes may be the one that brought them.
-    if (!duplicates.empty() && job->extra && job->extra->options != JobOptions{}) changes_.write_state(*job);
+    // The entry that goes may be the one that brought the options, or said that it never expires.
+    if (!duplicates.empty() && job->extra) changes_.write_state(*job);
   }
   run = describe(run.no);
   ORDO_ASSERT(run.missing.empty());

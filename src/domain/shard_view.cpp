@@ -42,6 +42,8 @@ void absorb(JobSnapshot& running, const JobSnapshot& beside) {
     }
   }
   running.options.merge_later(beside.options);
+  auto& expires = running.options.expires;
+  if (expires) expires = beside.options.expires ? std::max(expires, beside.options.expires) : std::nullopt;
   running.priority = running.options.priority.value_or(100);
 }
 

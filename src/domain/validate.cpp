@@ -1,5 +1,6 @@
 // A config that a program made, held to the bounds of one that is read from a file.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <string>
@@ -8,7 +9,10 @@
 #include <ordo/options.hpp>
 
 #include "base/json.h"
+#include "base/shorten.h"
+#include "base/window_text.h"
 #include "domain/option_bounds.h"
+#include "domain/window.h"
 
 namespace ordo {
 namespace {
@@ -68,6 +72,38 @@ void validate(const Execution& execution, const Fields& fields) {
   }
 }
 
+// Those of a queue, or of a kind with what it has of the queue.
+void validate_start(const QueueOptions& rules, const Fields& fields) {
+  if (rules.windows.size() > kMostWindows) {
+    fields.refuse("windows", "has " + std::to_string(rules.windows.size()) + ", at most " +
+                                 std::to_string(kMostWindows) + " fit");
+  }
+  for (const auto& window : rules.windows) {
+    if (const auto why = why_no_window(window); !why.empty())
+      fields.refuse("windows", "has one that cannot be kept: " + why);
+    if (!domain::Windows::of({window})) {
+      fields.refuse("windows",
+                    "names the time zone '" + shortened(window.tz) +
+                        "', which is not known here; names are those of the IANA, like Europe/Moscow, "
+                        "and come with the package tzdata");
+    }
+  }
+  fields.at_least("min_remaining", rules.min_remaining, Duration{0});
+  fields.at_least("expires", rules.expires.value_or(milliseconds{1}), milliseconds{1});
+  if (rules.windows.empty()) {
+    if (rules.finish_by) fields.refuse("finish_by", "has no effect without windows");
+    return;
+  }
+  if (rules.finish_by && rules.min_remaining == Duration{0}) {
+    fields.refuse("finish_by",
+                  "needs min_remaining, so that no run starts when nothing is left of its window");
+  }
+  const auto all = *domain::Windows::of(rules.windows);
+  if (!domain::next_opening(std::array{&all}, Time{}, rules.min_remaining)) {
+    fields.refuse("min_remaining", "is longer than any of the windows: nothing would ever start");
+  }
+}
+
 void validate_kinds(const QueueOptions& queue) {
   std::set<std::string_view> kinds;
   for (const auto& kind : queue.kinds) {
@@ -81,6 +117,7 @@ void validate_kinds(const QueueOptions& queue) {
     fields.at_least("timeout", kind.timeout.value_or(milliseconds{1}), milliseconds{1});
     if (kind.retry) validate(*kind.retry, fields);
     validate(kind.execution, fields);
+    validate_start(options_of(queue, kind.kind), fields);
   }
 }
 
@@ -105,6 +142,7 @@ void validate(const QueueOptions& queue) {
   fields.at_least("granularity", queue.granularity, microseconds{1});
   validate(queue.retry, fields);
   validate(queue.execution, fields);
+  validate_start(queue, fields);
   validate_kinds(queue);
 }
 

@@ -95,6 +95,7 @@ void Engine::read(News news) {
       return shard != nullptr && shard->releasing_since;
     });
   }
+  host_.expire();
   for (auto& [id, shard] : host_.awake()) {
     host_.look_at_kinds(*shard);
     runner_.stop_cancelled(*shard);

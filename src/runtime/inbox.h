@@ -12,6 +12,7 @@
 
 #include <ordo/time.hpp>
 
+#include "domain/entry.h"
 #include "runtime/node_facts.h"
 #include "runtime/run.h"
 #include "store/store.h"
@@ -51,7 +52,18 @@ struct Fetched {
   std::vector<domain::RunNo> runs;
   store::LogChunk chunk;
   bool failed = false;  ///< the store gave no answer
+
+  /// By entry, ascending; views into the chunk.
+  std::vector<std::pair<store::Seq, std::string_view>> payloads() const;
 };
+
+inline std::vector<std::pair<store::Seq, std::string_view>> Fetched::payloads() const {
+  std::vector<std::pair<store::Seq, std::string_view>> found;
+  for (const auto& row : chunk.rows) {
+    if (const auto entry = domain::decode_entry(chunk.body(row))) found.emplace_back(row.seq, entry->payload);
+  }
+  return found;
+}
 
 /// A node that is registered, as this one sees it.
 struct Member {

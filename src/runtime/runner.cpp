@@ -7,8 +7,6 @@
 namespace ordo::runtime {
 namespace {
 
-constexpr int kMisses = 3;
-
 // What came back from a run that was asked to stop, by the reason. What was reported before that counts.
 void correct_outcomes(const LocalRun& run, RunEnd& end) {
   const auto reason = run.control ? run.control->reason.load() : StopReason::none;
@@ -89,13 +87,13 @@ void Runner::send(OwnedShard& shard, domain::Run run, LocalRun& local) {
 void Runner::provide(const Fetched& fetched) {
   std::vector<domain::RunNo> own;
   for (const auto no : fetched.runs) {
-    if (!borrower_.provide(fetched, no)) own.push_back(no);
+    if (no == kExpired) {
+      host_.provide_expired(fetched);
+    } else if (!borrower_.provide(fetched, no)) {
+      own.push_back(no);
+    }
   }
-  std::vector<std::pair<store::Seq, std::string_view>> payloads;
-  for (const auto& row : fetched.chunk.rows) {
-    if (const auto entry = domain::decode_entry(fetched.chunk.body(row)))
-      payloads.emplace_back(row.seq, entry->payload);
-  }
+  const auto payloads = fetched.payloads();
   for (const auto no : own) {
     OwnedShard* shard = host_.owned(fetched.shard, fetched.epoch);
     if (shard == nullptr) return;
@@ -120,8 +118,6 @@ void Runner::provide(OwnedShard& shard, domain::RunNo no, Payloads payloads, boo
   host_.ended(shard, no, std::vector<Outcome>(jobs, Outcome::snoozed_for(scope_.options.poll_interval)));
 }
 
-// An entry may be on its way from one place of the store to another while it is looked for. Who is not found
-// again and again is there no more.
 void Runner::ask_again(OwnedShard& shard, domain::RunNo no) {
   if (++shard.misses[no] < kMisses) {
     scope_.hooks.fetch(shard.id, shard.epoch, no, shard.machine.missing(no));

@@ -12,7 +12,8 @@ namespace ordo::runtime {
 namespace {
 
 constexpr std::uint64_t kPositionsEvery = 10'000;  // entries: how far all have read is looked at
-constexpr std::size_t kShownWhy = 200;             // of what cannot be read, in the log
+constexpr Duration kLeap = std::chrono::minutes{1};
+constexpr std::size_t kShownWhy = 200;  // of what cannot be read, in the log
 
 std::uint16_t needs_of(const store::ShardFacts& facts) {
   auto needs = domain::decode_counts(facts.counts).needs();
@@ -225,7 +226,7 @@ void ShardHost::wake(OwnedShard& shard) {
 
 void ShardHost::lay_down(OwnedShard& shard) {
   shard.awake = false;
-  shard.wakes_at = shard.machine.next_due();
+  shard.wakes_at = shard.machine.next_due(scope_.now);
   if (shard.wakes_at) timers_.emplace(*shard.wakes_at, shard.id);
 }
 
@@ -237,6 +238,33 @@ void ShardHost::wake_due() {
   while (!timers_.empty() && timers_.begin()->first <= scope_.now) {
     wake(*shards_.at(timers_.begin()->second));
   }
+}
+
+// A clock that was set wrong for a moment ends no job: it has to be so for a minute.
+bool ShardHost::trusts_the_clock() {
+  const auto steady = scope_.steady();
+  const auto ahead = scope_.now.time_since_epoch() - steady;
+  if (ahead - std::exchange(clock_ahead_, ahead).value_or(ahead) > kLeap) expires_from_ = steady + kLeap;
+  return steady >= expires_from_;
+}
+
+void ShardHost::expire() {
+  if (!trusts_the_clock()) return;
+  for (auto& [id, shard] : awake_) {
+    if (!shard->ready) continue;
+    shard->machine.expire(scope_.now);
+    auto wanted = shard->machine.wanted();
+    if (!wanted.empty()) scope_.hooks.fetch(id, shard->epoch, kExpired, std::move(wanted));
+  }
+}
+
+void ShardHost::provide_expired(const Fetched& fetched) {
+  OwnedShard* shard = owned(fetched.shard, fetched.epoch);
+  if (shard == nullptr) return;
+  const auto payloads = fetched.payloads();
+  const bool gone = !fetched.failed && ++shard->misses[kExpired] >= kMisses;
+  if (!payloads.empty() || gone) shard->misses.erase(kExpired);
+  shard->machine.provide_expired(payloads, gone, scope_.now);
 }
 
 void ShardHost::wake_all() {
@@ -255,7 +283,7 @@ Duration ShardHost::next_due() const {
     if (due > scope_.now) wait = std::min(wait, due - scope_.now);
   };
   for (const auto& [id, shard] : awake_) {
-    if (const auto due = shard->machine.next_due()) look(*due);
+    if (const auto due = shard->machine.next_due(scope_.now)) look(*due);
   }
   if (!timers_.empty()) look(timers_.begin()->first);
   return wait;

@@ -16,6 +16,12 @@
 
 namespace ordo::runtime {
 
+/// In the place of a run that asks for payloads: those of jobs that expired.
+inline constexpr domain::RunNo kExpired{0};
+/// Payloads that are not found so often are gone: an entry may be on its way from one place of the store to
+/// another while it is looked for.
+inline constexpr int kMisses = 3;
+
 /// The shards of this node, what is read of their logs, and which of them are awake.
 ///
 /// Awake are those that something may happen to by itself. Whatever has no job, or jobs for later only,
@@ -63,6 +69,10 @@ class ShardHost {
   void wake_all();
   /// Those whose time has come.
   void wake_due();
+  /// What has expired in those that are awake ends.
+  void expire();
+  /// Payloads of expired jobs, as asked for with kExpired.
+  void provide_expired(const Fetched& fetched);
   /// After much of the log was read all are woken, to write how far.
   void wake_for_positions();
   /// Those that `may_sleep` admits.
@@ -88,6 +98,7 @@ class ShardHost {
   void forget_timer(OwnedShard& shard);
   void restore(OwnedShard& shard, const LoadedShard& loaded);
   void give_to_newer(OwnedShard& shard, std::uint16_t needs);
+  bool trusts_the_clock();
 
   EngineScope& scope_;
   const QueueTable& queues_;
@@ -101,7 +112,9 @@ class ShardHost {
   bool is_releasing_ = false;
   domain::Seq read_through_ = 0;
   std::uint64_t rows_read_ = 0;
-  std::uint64_t rows_at_wake_ = 0;  // when all were awake last
+  std::uint64_t rows_at_wake_ = 0;       // when all were awake last
+  std::optional<Duration> clock_ahead_;  // of the steady one: the store's, when it was looked at last
+  Duration expires_from_{};              // on the steady clock
 };
 
 }  // namespace ordo::runtime

@@ -123,11 +123,11 @@ std::uint64_t Writer::read_since_written(const OwnedShard& shard) const {
 }
 
 bool Writer::may_sleep(OwnedShard& shard) const {
-  const auto& machine = shard.machine;
+  auto& machine = shard.machine;
   if (!shard.ready || shard.needs != 0 || shard.releasing_since || shard.in_flight) return false;
   if (machine.running() > 0 || !shard.later_ends.empty()) return false;
-  const auto next = machine.next_due();
-  if (machine.jobs() > 0 && (!next || *next <= scope_.now || machine.has_due())) return false;
+  const auto next = machine.next_due(scope_.now);
+  if (machine.jobs() > 0 && (!next || *next <= scope_.now || machine.has_due(scope_.now))) return false;
   if (machine.has_changes() || machine.to_set_aside() > 0) return false;
   if (shard.starts_at > scope_.steady() || scope_.cluster.dead.contains(shard.id)) return false;
   if (read_since_written(shard) > kPositionLag) return false;

@@ -183,7 +183,7 @@ TEST(Config, names_the_nearest_key_for_an_unknown_one) {
 TEST(Config, refuses_keys_of_later_versions) {
   EXPECT_EQ(error_of("[queue.orders]\nurl = 'https://x'"),
             "ordo.toml:2: 'url' in [queue.orders] is not supported yet; leave it out");
-  for (const std::string key : {"windows", "limits", "lock", "unique"}) {
+  for (const std::string key : {"limits", "lock", "unique"}) {
     EXPECT_NE(error_of("[queue.a]\n" + key + " = 1").find("not supported yet"), std::string::npos) << key;
   }
   EXPECT_NE(error_of("[node]\nlisten = 'auto'").find("not supported yet"), std::string::npos);

@@ -17,6 +17,7 @@
 
 #include "base/nearest.h"
 #include "base/shorten.h"
+#include "base/window_text.h"
 #include "domain/option_bounds.h"
 #include "server/config_paths.h"
 #include "server/config_reading.h"
@@ -40,12 +41,10 @@ constexpr std::string_view kLaterTop[] = {"limit",    "limits", "listen",  "lock
                                           "periodic", "source", "sources", "token", "tokens", "web"};
 constexpr std::string_view kLaterNode[] = {"listen", "max_memory", "read_only", "token", "tokens"};
 constexpr std::string_view kLaterQueue[] = {
-    "concurrency", "critical",      "expires",   "expires_at", "expired",       "finish_by",
-    "hold",        "limit",         "limits",    "lock",       "lock_slots",    "max_memory",
-    "max_payload", "min_remaining", "on_block",  "oversize",   "partition",     "periodic",
-    "priority",    "process",       "processes", "rate",       "reserve_after", "response_ttl",
-    "scope",       "shares",        "span",      "throttler",  "unique",        "url",
-    "weight",      "window",        "windows"};
+    "concurrency",   "critical",     "hold",     "limit",    "limits",    "lock",     "lock_slots",
+    "max_memory",    "max_payload",  "on_block", "oversize", "partition", "periodic", "priority",
+    "process",       "processes",    "rate",     "scope",    "shares",    "span",     "throttler",
+    "reserve_after", "response_ttl", "unique",   "url",      "weight"};
 
 /// Calls the setter of each member's key; refuses unknown keys.
 template <class Options>
@@ -131,6 +130,28 @@ void read_retry(RetryPolicy& retry, const Reading& value) {
   }
 }
 
+const std::vector<Key<Window>>& window_keys() {
+  static const std::vector<Key<Window>> keys = {
+      {"start", [](Window& window, const Reading& value) { window.start = value.clock(); }},
+      {"end", [](Window& window, const Reading& value) { window.end = value.clock(); }},
+      {"days", [](Window& window, const Reading& value) { window.days = value.days(); }},
+      {"tz", [](Window& window, const Reading& value) { window.tz = value.text(); }},
+  };
+  return keys;
+}
+
+std::vector<Window> read_windows(const Reading& value) {
+  std::vector<Window> windows;
+  for (const auto& one : value.list(R"([{ start = "05:00", end = "07:00", tz = "Europe/Moscow" }])")) {
+    const Table& table = one.table(R"({ start = "05:00", end = "07:00" })");
+    if (!has_member(table, "start") || !has_member(table, "end")) value.fail("a window needs start and end");
+    read_members(windows.emplace_back(), table, window_keys(), {}, "a window", value.origin());
+    if (const auto why = why_no_window(windows.back()); !why.empty())
+      one.fail("the window cannot be kept: " + why);
+  }
+  return windows;
+}
+
 /// The keys that a queue and a kind share.
 template <class Options>
 std::vector<Key<Options>> shared_keys() {
@@ -162,6 +183,18 @@ std::vector<Key<Options>> shared_keys() {
          } else {
            read_retry(options.retry, value);
          }
+       }},
+      {"windows", [](Options& options, const Reading& value) { options.windows = read_windows(value); }},
+      {"finish_by", [](Options& options, const Reading& value) { options.finish_by = value.flag(); }},
+      {"min_remaining",
+       [](Options& options, const Reading& value) {
+         options.min_remaining = value.duration(Duration::zero());
+       }},
+      {"expires",
+       [](Options& options, const Reading& value) { options.expires = value.duration(milliseconds{1}); }},
+      {"on_expire",
+       [](Options& options, const Reading& value) {
+         options.on_expire = value.choice<OnExpire>({{"dead", OnExpire::dead}, {"drop", OnExpire::drop}});
        }},
       {"command",
        [](Options& options, const Reading& value) {

@@ -13,6 +13,7 @@
 #include "base/nearest.h"
 #include "base/shorten.h"
 #include "base/time_text.h"
+#include "base/window_text.h"
 
 namespace ordo::server {
 namespace {
@@ -126,6 +127,40 @@ std::vector<Duration> Reading::durations() const {
   for (const Value& item : *list)
     durations.push_back(Reading(name_, line_, item, origin_).duration(Duration::zero()));
   return durations;
+}
+
+bool Reading::flag() const {
+  const auto* flag = std::get_if<bool>(&value_.data);
+  if (flag == nullptr) fail(name_ + " needs true or false");
+  return *flag;
+}
+
+std::chrono::seconds Reading::clock() const {
+  try {
+    return parse_clock(text());
+  } catch (const Error& error) {  // to add the place
+    fail(fmt::format("{}: {}", name_, error.what()));
+  }
+}
+
+std::uint8_t Reading::days() const {
+  auto days = std::uint8_t{0};
+  for (const auto& item : list(R"(["mon", "wed-fri"])")) {
+    try {
+      days |= parse_days(item.text());
+    } catch (const Error& error) {  // to add the place
+      item.fail(error.what());
+    }
+  }
+  return days;
+}
+
+std::vector<Reading> Reading::list(std::string_view example) const {
+  const auto* list = std::get_if<List>(&value_.data);
+  if (list == nullptr || list->empty()) fail(fmt::format("{} needs a list, like {}", name_, example));
+  std::vector<Reading> items;
+  for (const Value& item : *list) items.emplace_back(name_, line_, item, origin_);
+  return items;
 }
 
 const Table& Reading::table(std::string_view example) const {

@@ -29,6 +29,13 @@ class Reading {
   /// Texts without an empty first one.
   std::vector<std::string> command() const;
   std::vector<Duration> durations() const;
+  bool flag() const;
+  /// A time of the day: "05:00".
+  std::chrono::seconds clock() const;
+  /// Days of the week, as Window has them: ["mon", "wed-fri"].
+  std::uint8_t days() const;
+  /// The items of a list. `example`: how one is written.
+  std::vector<Reading> list(std::string_view example) const;
   /// `example`: how one is written, for who wrote a value.
   const Table& table(std::string_view example = {}) const;
 

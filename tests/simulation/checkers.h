@@ -44,6 +44,7 @@ class StartChecker {
  private:
   void look_at_time(const SeenRun& run, const SeenJob& job, Time now);
   void look_at_payloads(const SeenRun& run, const SeenJob& job, const BatchJob& delivered);
+  void look_at_window(const SeenRun& run, Time now);
 
   History& history_;
 };
@@ -58,6 +59,7 @@ class LossChecker {
  private:
   void note_lent(const store::Delta& delta);
   bool may_end(const SeenRun& run, const store::Delta& delta) const;
+  bool has_expired(const SeenEntry& entry) const;
   bool is_justified(const SeenEntry& entry, const store::Delta& delta) const;
   bool ended_by_run(const SeenEntry& entry, const store::Delta& delta) const;
   bool is_duplicate(const SeenEntry& entry, const store::Delta& delta) const;

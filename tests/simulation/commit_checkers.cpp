@@ -82,7 +82,15 @@ bool LossChecker::may_end(const SeenRun& run, const store::Delta& delta) const {
 
 bool LossChecker::is_justified(const SeenEntry& entry, const store::Delta& delta) const {
   if (ended_by_run(entry, delta) || died(entry, delta) || is_duplicate(entry, delta)) return true;
+  if (has_expired(entry)) return true;
   return history_.is_cancelled(entry.name, entry.shard, entry.seq, ~Seq{0});
+}
+
+// It is dropped. Of what was pushed for the job and is still there nothing may last longer, as far as its
+// owner had read.
+bool LossChecker::has_expired(const SeenEntry& entry) const {
+  if (history_.options(entry.shard).on_expire != OnExpire::drop) return false;
+  return entry.options.expires && *entry.options.expires <= history_.store().now();
 }
 
 bool LossChecker::ended_by_run(const SeenEntry& entry, const store::Delta& delta) const {
@@ -118,6 +126,8 @@ bool LossChecker::died(const SeenEntry& entry, const store::Delta& delta) const 
   const bool all = history_.options(entry.shard).payloads == PayloadChoice::all;
   return std::any_of(dead_.begin(), dead_.end(), [&](const auto& dead) {
     if (JobName{dead.kind, dead.key, dead.id} != entry.name) return false;
+    const bool may_expire = entry.options.expires && *entry.options.expires <= history_.store().now();
+    if (dead.error_kind == FailureKind::expired && !may_expire) return false;
     if (dead.payload == entry.payload) return true;
     if (all) return false;
     // No run said so: the node may have died between its taking the run and the start.
@@ -263,6 +273,7 @@ void RebuildChecker::look_at_keys(const runtime::OwnedShard& shard,
     const auto chosen = history_.not_begun.find(seq);
     if (chosen == history_.not_begun.end() || chosen->second != shard.lease.token) continue;
     if (!state.held || running.contains(seq) || history_.was_started(seq)) continue;
+    if (state.error.starts_with("no worker")) continue;  // an attempt, though nothing ran
     history_.world().fail("entry {} of shard {}.{} was never started and has its key", seq, shard.id.queue,
                           shard.id.index);
   }

@@ -141,7 +141,8 @@ class FaultyStore::Reader final : public store::LogReader {
   // A reader lets them stand still instead, from where it began.
   void set_times_back(store::LogChunk& chunk) {
     for (auto& row : chunk.rows) {
-      const Duration by{static_cast<std::int64_t>(row.seq * 2'654'435'761U % 4'294'967'296U) % kMostBack.count()};
+      const Duration by{static_cast<std::int64_t>(row.seq * 2'654'435'761U % 4'294'967'296U) %
+                        kMostBack.count()};
       auto& last = last_at_.try_emplace(row.shard, Time::min()).first->second;
       row.at = last = std::max(last, row.at - by);
     }

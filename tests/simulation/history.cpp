@@ -240,6 +240,7 @@ std::optional<SortKey> History::clean_sort(const JobName& name, ShardId shard, S
     if (!entry.live || !entry.is_payload() || entry.shard != shard || entry.name != name) continue;
     if (is_cancelled(name, shard, seq, through)) continue;
     if (was_started(seq) || state_of(shard, seq)) return std::nullopt;
+    if (!entry.options.windows.empty()) return std::nullopt;
     if (!key) {
       key.emplace();
       key->run_at = entry.run_at.value_or(entry.at);

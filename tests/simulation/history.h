@@ -132,8 +132,8 @@ class History {
 
   /// Of a job that never started and that nothing but pushes, up to `through`, touched; nothing: in doubt.
   std::optional<SortKey> clean_sort(const JobName& name, ShardId shard, Seq through) const;
-  /// To whom times are told anew, the two may sort the other way. Not if both came as they are sorted: the order
-  /// of the log is that of all.
+  /// To whom times are told anew, the two may sort the other way. Not if both came as they are sorted: the
+  /// order of the log is that of all.
   bool may_turn(const SortKey& a, const SortKey& b) const;
 
   /// Times in the log, which readers let stand still.

@@ -87,12 +87,21 @@ void SimClient::push(const QueueOptions& queue) {
     if (world_.chance(40)) entry.run_at = world_.wall() + seconds{61} + world_.upto(seconds{20});
     if (world_.chance(5)) entry.options.priority = static_cast<std::int32_t>(world_.random.below(3)) * 100;
     if (world_.chance(12)) entry.options.timeout = seconds{1} + world_.upto(seconds{3});
+    if (has_rules && rules_.below(6) == 0) entry.options.expires = world_.wall() + seconds{rules_.below(15)};
+    if (has_rules && rules_.below(6) == 0)
+      entry.options.windows = {all_but(rules_.below(60), 1 + rules_.below(10))};
     auto bytes = domain::encode(entry);
     if (is_newer && ++pushes_ % 5 == 0) bytes = made_newer(RecordType::entry, std::move(bytes));
     if (is_hostile && ++pushes_ % 4 == 0) wishes.push_back({queue.name, key, garbage(bytes)});
     wishes.push_back({queue.name, key, std::move(bytes)});
   }
   send(std::move(wishes));
+}
+
+// The clock of a simulation starts at 22:13:20.
+Window SimClient::all_but(std::uint64_t from, std::uint64_t length) {
+  const auto closes = std::chrono::hours{22} + std::chrono::minutes{13} + seconds{20 + from};
+  return {.start = closes + seconds{length}, .end = closes};
 }
 
 // What another program, or a failing disk, may put there. Its chances are its own: kept seeds stay.

@@ -21,8 +21,12 @@ class SimClient {
   void kill();
   void heal() { store_->heal(); }
 
+  /// A window that is closed once a day, for so many seconds so long after the start of a simulation.
+  static Window all_but(std::uint64_t from_s, std::uint64_t length_s);
+
   std::function<void()> on_change;
   bool is_hostile = false;  ///< it puts bytes into the logs that are no entries
+  bool has_rules = false;   ///< some of its jobs expire or have a window
   bool is_newer = false;    ///< it is of the next version: some of what it pushes older nodes must not guess
 
  private:
@@ -50,6 +54,7 @@ class SimClient {
   int controls_ = 0;
   int pushes_ = 0;
   Random junk_{7};
+  Random rules_{11};  // of its own, too
   bool dead_ = false;
   Actor* actor_;
 };

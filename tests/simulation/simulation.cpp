@@ -37,12 +37,15 @@ Simulation::Simulation(std::uint64_t seed, bool print) : world_(seed, print) {
   has_newer_ = seed % 7 == 2 && !reshards_sometimes_;
   if (seed % 10 == 2) faults_.piece_bytes = 1 + seed / 10 % 500;
   work_.loses_programs = seed % 11 == 5;
+  if (seed % 9 == 4) queues_.front().windows = {SimClient::all_but(seed / 9 % 60, 5 + seed / 540 % 15)};
+  if (seed % 9 == 5) queues_.front().on_expire = OnExpire::drop;
   for (const auto& queue : queues_) store_.define(queue.name, *queue.shards);
   for (auto count = 1 + random.below(3); count > 0; --count) start_node();
   for (auto i = 1 + random.below(2); i > 0; --i) {
     auto client = std::make_unique<SimClient>("client-" + std::to_string(i), world_, history_, checkers_,
                                               faults_, queues_, 10 + static_cast<int>(random.below(20)));
     client->is_hostile = are_hostile_;
+    client->has_rules = seed % 3 == 1;
     client->is_newer = has_newer_ && i == 1;
     client->on_change = [this] {
       for (auto& node : nodes_) node->woken();

@@ -1,6 +1,8 @@
 // What must hold at every start: overlap, order, time, payloads.
 #include <algorithm>
+#include <array>
 
+#include "domain/window.h"
 #include "simulation/checkers.h"
 
 namespace ordo::simulation {
@@ -54,9 +56,9 @@ void OrderChecker::look_at_waiting(const SeenRun& run, const SeenJob& job, Time 
     if (!sorts_before(history_.options(run.shard), *sort, *job.sort)) continue;
     if (history_.may_turn(*sort, *job.sort)) continue;
     history_.world().fail(
-        "order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) is due and comes first by {} us", run.node,
-        text(job.name), job.sort->arrival, run.shard.queue, run.shard.index, text(name), sort->arrival,
-        (job.sort->run_at - sort->run_at).count());
+        "order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) is due and comes first by {} us",
+        run.node, text(job.name), job.sort->arrival, run.shard.queue, run.shard.index, text(name),
+        sort->arrival, (job.sort->run_at - sort->run_at).count());
   }
 }
 
@@ -128,6 +130,7 @@ void StartChecker::started(const SeenRun& run, const runtime::Assignment& assign
     look_at_time(run, run.jobs[i], now);
     look_at_payloads(run, run.jobs[i], assignment.jobs[i]);
   }
+  look_at_window(run, now);
   std::set<std::string> keys;
   for (const auto& job : run.jobs) {
     if (!keys.insert(job.name.key).second)
@@ -147,6 +150,17 @@ void StartChecker::look_at_time(const SeenRun& run, const SeenJob& job, Time now
   if (run_at <= now + (history_.times_go_back ? kMostBack : Duration{})) return;
   history_.world().fail("early: {} starts {} (entry {}) {} us before its time", run.node, text(job.name),
                         first, (run_at - now).count());
+}
+
+// Between the choice and the start are the marks, the payloads, and the way to a borrower.
+void StartChecker::look_at_window(const SeenRun& run, Time now) {
+  constexpr Duration kOnItsWay = std::chrono::seconds{5};
+  const auto windows = *domain::Windows::of(history_.options(run.shard).windows);
+  if (run.lent || windows.is_open(now)) return;
+  const auto opened = domain::next_opening(std::array{&windows}, now - kOnItsWay);
+  if (opened->from >= now)
+    history_.world().fail("window: {} starts a run of shard {}.{} outside", run.node, run.shard.queue,
+                          run.shard.index);
 }
 
 void StartChecker::look_at_payloads(const SeenRun& run, const SeenJob& job, const BatchJob& delivered) {

@@ -1,0 +1,101 @@
+// Jobs that were not started in time (rules: scheduling §6). Only one that never started expires, with all of
+// its payloads; of several that were pushed the latest expiry counts, and one without means never.
+#include <algorithm>
+
+#include "base/time_text.h"
+#include "domain/shard.h"
+
+namespace ordo::domain {
+namespace {
+
+constexpr std::size_t kTogether = 256;       // payloads that are fetched at once
+constexpr std::size_t kRowsOfADelta = 2000;  // the next ones wait until those are durable
+
+}  // namespace
+
+std::optional<Time> Shard::expiry_of(const LoggedEntry& logged, std::uint16_t kind) const {
+  const auto& entry = logged.entry;
+  if (entry.type == EntryType::revive) return std::nullopt;
+  const auto& after = kinds_[kind].rules.expires;
+  auto expiry = entry.options.expires;
+  if (!expiry && after) expiry = time_after(entry.run_at.value_or(logged.at), *after);
+  return expiry == Time::max() ? std::nullopt : expiry;
+}
+
+void Shard::defer_expiry(Job& job, std::optional<Time> other) {
+  if (!job.extra || !job.extra->options.expires) return;
+  const bool is_watched = expiring_.contains({*job.extra->options.expires, job.arrival()});
+  forget_expiry(job);
+  auto& expires = job.extra->options.expires;
+  expires = other ? std::optional(std::max(*expires, *other)) : std::nullopt;
+  if (is_watched) watch_expiry(job);
+}
+
+// While it is queued.
+void Shard::watch_expiry(Job& job) {
+  if (job.extra && job.extra->options.expires)
+    expiring_.emplace(std::pair{*job.extra->options.expires, job.arrival()}, &job);
+}
+
+void Shard::forget_expiry(Job& job) {
+  if (job.extra && job.extra->options.expires) expiring_.erase({*job.extra->options.expires, job.arrival()});
+}
+
+void Shard::expire(Time now) {
+  while (!expiring_.empty() && expiring_.begin()->first.first <= now && changes_.rows() < kRowsOfADelta) {
+    Job& job = *expiring_.begin()->second;
+    leave(job);
+    order_.pass_key(job, now);
+    if (kinds_[job.kind].rules.on_expire == OnExpire::drop || job.payloads.all_present()) {
+      end_expired(job, now);
+    } else {
+      job.place = Place::expired;
+      expired_.emplace(job.arrival(), &job);
+    }
+  }
+}
+
+std::vector<Seq> Shard::wanted() {
+  if (!wanted_.empty()) return {};
+  for (const auto& [arrival, job] : expired_) {
+    for (const auto& [seq, score] : job->payloads.absent()) wanted_.push_back(seq);
+    if (wanted_.size() >= kTogether) break;
+  }
+  std::ranges::sort(wanted_);
+  return wanted_;
+}
+
+void Shard::provide_expired(std::span<const std::pair<Seq, std::string_view>> payloads, bool gone, Time now) {
+  const auto find = [&](Seq seq) -> std::optional<std::string_view> {
+    const auto at = std::ranges::lower_bound(payloads, seq, {}, &std::pair<Seq, std::string_view>::first);
+    if (at != payloads.end() && at->first == seq) return at->second;
+    return gone && std::ranges::binary_search(wanted_, seq) ? std::optional(std::string_view{})
+                                                            : std::nullopt;
+  };
+  std::vector<Job*> complete;
+  for (const auto& [arrival, job] : expired_) {
+    if (!wanted_.empty() && arrival > wanted_.back()) break;
+    job->payloads.provide(find, budget_);
+    if (job->payloads.all_present()) complete.push_back(job);
+  }
+  wanted_.clear();
+  for (Job* job : complete) {
+    leave(*job);
+    end_expired(*job, now);
+  }
+}
+
+// It has left its place and its key, and goes at once: were the next delta lost, it would expire again.
+void Shard::end_expired(Job& job, Time now) {
+  if (kinds_[job.kind].rules.on_expire == OnExpire::dead) {
+    for (const auto& merged : job.payloads.merge_duplicates()) note_merged(job, merged);
+    const auto text = "it was not started by " + format_time(*job.extra->options.expires);
+    for (const auto& piece : job.payloads.pieces()) bury(job, piece, FailureKind::expired, text, now);
+    run_died();
+  }
+  for (const auto& piece : job.payloads.pieces()) changes_.erase(piece.seq);
+  if (job.extra->state_seq != 0) changes_.erase_state(job.extra->state_seq);
+  forget(job);
+}
+
+}  // namespace ordo::domain
