@@ -90,7 +90,7 @@ bool LossChecker::is_justified(const SeenEntry& entry, const store::Delta& delta
 // owner had read.
 bool LossChecker::has_expired(const SeenEntry& entry) const {
   if (history_.options(entry.shard).on_expire != OnExpire::drop) return false;
-  return entry.options.expires && *entry.options.expires <= history_.store().now();
+  return entry.options.expires && *entry.options.expires <= history_.world().latest_wall();
 }
 
 bool LossChecker::ended_by_run(const SeenEntry& entry, const store::Delta& delta) const {
@@ -126,7 +126,7 @@ bool LossChecker::died(const SeenEntry& entry, const store::Delta& delta) const 
   const bool all = history_.options(entry.shard).payloads == PayloadChoice::all;
   return std::any_of(dead_.begin(), dead_.end(), [&](const auto& dead) {
     if (JobName{dead.kind, dead.key, dead.id} != entry.name) return false;
-    const bool may_expire = entry.options.expires && *entry.options.expires <= history_.store().now();
+    const bool may_expire = entry.options.expires && *entry.options.expires <= history_.world().latest_wall();
     if (dead.error_kind == FailureKind::expired && !may_expire) return false;
     if (dead.payload == entry.payload) return true;
     if (all) return false;

@@ -40,7 +40,12 @@ class World {
 
   Duration now() const { return now_; }
   Time wall() const { return kEpoch + now_ + wall_offset_; }
-  void jump_wall(Duration by) { wall_offset_ += by; }
+  void jump_wall(Duration by) {
+    latest_ = latest_wall();
+    wall_offset_ += by;
+  }
+  /// The latest that the clock has ever shown.
+  Time latest_wall() const { return std::max(latest_, wall()); }
 
   Actor* add(std::string name, std::function<void()> step);
   /// Once, in `delay` from now.
@@ -86,6 +91,7 @@ class World {
   const bool print_;
   Duration now_{std::chrono::seconds{1000}};
   Duration wall_offset_{};
+  Time latest_{};
   std::vector<std::unique_ptr<Actor>> actors_;
   std::vector<Actor*> ready_;
   int depth_ = 0;
