@@ -55,9 +55,9 @@ void CodeTable::limit_changed(Code& code) {
   next_look_ = std::min(next_look_, code.limit.next());
   const auto& queue = code.queue->options.name;
   if (code.limit.admits(code.runs)) {
-    code.queue->full.erase(code.kind);
+    changes_ += code.queue->full.erase(code.kind);
   } else {
-    code.queue->full.insert(code.kind);
+    changes_ += code.queue->full.insert(code.kind).second;
   }
   if (code.limit.is_absent()) {
     unable_.emplace(queue, code.kind);

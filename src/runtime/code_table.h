@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -53,6 +54,8 @@ class CodeTable {
   /// A kind that only another live node runs waits for it; one that nobody runs starts here, and fails.
   bool is_elsewhere(const std::string& queue, const std::string& kind) const;
 
+  /// Rises when it can start more or less of a kind than before.
+  std::uint64_t changes() const { return changes_; }
   /// Kinds, with their queues, that it has code for and cannot start just now.
   const std::set<std::pair<std::string, std::string>>& unable() const { return unable_; }
 
@@ -62,6 +65,7 @@ class CodeTable {
   const EngineScope& scope_;
   std::map<std::pair<std::string, std::string>, Code> codes_;
   Duration next_look_ = Duration::max();  // steady
+  std::uint64_t changes_ = 0;
   std::set<std::pair<std::string, std::string>> unable_, elsewhere_;
 };
 

@@ -15,9 +15,9 @@ void Dispatcher::add_pools(std::size_t count) {
 
 void Dispatcher::dispatch() {
   for (std::size_t pool = 0; pool < choices_.size(); ++pool) {
-    runner_.take_back(sink_.recall_overdue(pool));
+    take_back(sink_.recall_overdue(pool));
     if (is_overtaken(pool)) {
-      runner_.take_back(sink_.recall(pool, [](const Assignment&) { return true; }));
+      take_back(sink_.recall(pool, [](const Assignment&) { return true; }));
       choices_[pool].at = scope_.steady();
     }
     runs_.look_at_room(pool);
@@ -27,6 +27,11 @@ void Dispatcher::dispatch() {
     if (!runs_.is_quiet()) dispatch_pool(pool);
     runs_.note_fullness(runs_.pools()[pool]);
   }
+}
+
+void Dispatcher::take_back(const std::vector<RunName>& recalled) {
+  runner_.take_back(recalled);
+  if (!recalled.empty()) look();
 }
 
 void Dispatcher::deal_threads() {
@@ -46,8 +51,8 @@ void Dispatcher::deal_threads() {
     const auto groups = domain::split_by_threads(ids, static_cast<std::uint32_t>(sink_.threads(pool)));
     for (std::size_t thread = 0; thread < groups.size(); ++thread) {
       for (const auto id : groups[thread]) {
-        OwnedShard& shard = *host_.all().at(id);
-        if (shard.thread == static_cast<int>(thread)) continue;
+        if (host_.find(id)->thread == static_cast<int>(thread)) continue;
+        OwnedShard& shard = *host_.owned(id);
         if (shard.thread < 0 || shard.machine.running() == 0) {
           shard.thread = static_cast<int>(thread);
         } else {
@@ -84,18 +89,19 @@ bool Dispatcher::start_marked(domain::Risk risk) {
   };
   OwnedShard* longest = nullptr;
   Time oldest{};
-  for (auto& [id, shard] : host_.awake()) {
-    if (!shard->may_start()) continue;
-    const auto due = shard->machine.due_since(scope_.now, only(*shard->queue));
-    if (!due || (longest != nullptr && *due >= oldest)) continue;
-    longest = shard;
+  host_.each_waiting([&](OwnedShard& shard) {
+    if (!shard.may_start()) return;
+    const auto due = shard.machine.due_since(scope_.now, only(*shard.queue));
+    if (!due || (longest != nullptr && *due >= oldest)) return;
+    longest = &shard;
     oldest = *due;
-  }
+  });
   if (longest == nullptr) return false;
   if (runs_.marks().has_room_for(risk) && has_room(longest->queue->pool, *longest)) {
     domain::Run run;
-    const auto taken = longest->machine.take(scope_.now, only(*longest->queue), run);
+    const auto taken = host_.owned(longest->id)->machine.take(scope_.now, only(*longest->queue), run);
     runner_.took(longest->queue->pool, *longest, taken, std::move(run));
+    look(*longest);
   }
   return true;
 }
@@ -103,55 +109,61 @@ bool Dispatcher::start_marked(domain::Risk risk) {
 // -------------------------------------------------------------------------------------------------- the
 // others
 
-bool Dispatcher::has_room(std::size_t pool, const OwnedShard& shard) const {
+bool Dispatcher::is_free(std::size_t pool, int thread) const {
   const auto& load = runs_.pools()[pool];
-  if (shard.thread >= 0) {
-    const auto thread = static_cast<std::size_t>(shard.thread);
-    return shard.machine.running() == 0 && load.by_thread[thread] < load.room[thread];
-  }
-  return load.runs < load.room_in_all;
+  if (thread < 0) return load.runs < load.room_in_all;
+  const auto at = static_cast<std::size_t>(thread);
+  return load.by_thread[at] < load.room[at];
 }
 
+bool Dispatcher::has_room(std::size_t pool, const OwnedShard& shard) const {
+  return is_free(pool, shard.thread) && (shard.thread < 0 || shard.machine.running() == 0);
+}
+
+void Dispatcher::look() {
+  const std::tuple admitted{runs_.marks().admits_suspects(), runs_.marks().admits_witnesses(),
+                            codes_.changes()};
+  if (std::exchange(admitted_, admitted) == admitted) {
+    for (auto& [id, shard] : host_.awake()) look(*shard);
+  } else {
+    host_.each_waiting([&](OwnedShard& shard) { look(shard); });
+  }
+}
+
+void Dispatcher::look(OwnedShard& shard) {
+  const auto& queue = *shard.queue;
+  auto& scheduler = *choices_[queue.pool].scheduler;
+  if (shard.machine.mixes_priorities() && shard.machine.running() > 0)
+    choices_[queue.pool].mixed.insert(shard.id);
+  const bool waits_for_its_run = shard.thread >= 0 && shard.machine.running() > 0;
+  const auto due = shard.may_start() && !waits_for_its_run
+                       ? shard.machine.due_since(scope_.now, admission(queue))
+                       : std::nullopt;
+  if (due) {
+    scheduler.put(
+        {shard.id, queue.options.name, queue.place, *due, queue.options.scheduler_weight, shard.thread});
+  } else {
+    scheduler.remove(shard.id);
+  }
+}
+
+// What a start changes is looked at anew. A shard that is not here any more is found out as it is chosen.
 void Dispatcher::dispatch_pool(std::size_t pool) {
-  auto& choice = choices_[pool];
-  choice.candidates.clear();
-  choice.startable.clear();
-  const auto lag_of = [&](OwnedShard& shard) -> std::optional<Duration> {
-    if (!has_room(pool, shard)) return std::nullopt;
-    const auto oldest = shard.machine.due_since(scope_.now, admission(*shard.queue));
-    return oldest ? std::optional(saturating_sub(scope_.now, *oldest)) : std::nullopt;
-  };
-  for (auto& [id, shard] : host_.awake()) {
-    if (shard->queue->pool != pool || !shard->may_start()) continue;
-    if (const auto lag = lag_of(*shard)) {
-      choice.candidates.push_back(shard);
-      const auto& options = shard->queue->options;
-      choice.startable.push_back(
-          {options.name, shard->queue->place, id.index, *lag, options.scheduler_weight});
+  auto& scheduler = *choices_[pool].scheduler;
+  const auto free = [&](int thread) { return is_free(pool, thread); };
+  while (const auto chosen = scheduler.choose(scope_.now, free)) {
+    OwnedShard* shard = host_.owned(chosen->id);
+    if (shard == nullptr) {
+      scheduler.remove(chosen->id);
+      continue;
     }
-  }
-  while (!choice.startable.empty()) {
-    const auto chosen = choice.scheduler->choose(choice.startable);
-    if (!chosen) break;
-    OwnedShard& shard = *choice.candidates[*chosen];
-    const bool started = start_one(pool, shard);
-    if (started) choice.scheduler->served(choice.startable, *chosen);
-    if (const auto lag = started ? lag_of(shard) : std::nullopt) {
-      choice.startable[*chosen].lag = *lag;
+    if (start_one(pool, *shard)) {
+      scheduler.served(*chosen);
+      look(*shard);
     } else {
-      choice.pass_over(*chosen);
-    }
-    for (auto i = choice.candidates.size(); started && i > 0; --i) {
-      if (!has_room(pool, *choice.candidates[i - 1])) choice.pass_over(i - 1);
+      scheduler.remove(chosen->id);
     }
   }
-}
-
-void Dispatcher::Choice::pass_over(std::size_t candidate) {
-  candidates[candidate] = candidates.back();
-  startable[candidate] = startable.back();
-  candidates.pop_back();
-  startable.pop_back();
 }
 
 bool Dispatcher::start_one(std::size_t pool, OwnedShard& shard) {
@@ -167,7 +179,7 @@ bool Dispatcher::start_one(std::size_t pool, OwnedShard& shard) {
 
 // What waits in the pool was chosen before something came that is to start first. Now and then only: threads
 // are to start what they are given.
-bool Dispatcher::is_overtaken(std::size_t pool) const {
+bool Dispatcher::is_overtaken(std::size_t pool) {
   const auto& load = runs_.pools()[pool];
   if (runs_.is_quiet() || sink_.overdue_in(pool) == Duration::max()) return false;
   if (scope_.steady() - choices_[pool].at < kOverdue) return false;
@@ -176,18 +188,19 @@ bool Dispatcher::is_overtaken(std::size_t pool) const {
   };
   const bool by_place = scope_.options.scheduler == SchedulerKind::strict && !scope_.options.choose_shard;
   const bool may_be_passed = by_place && waits(load.last_control);
-  for (auto& [id, shard] : host_.awake()) {
-    const auto& queue = *shard->queue;
-    if (queue.pool != pool || !shard->may_start()) continue;
-    if (shard->thread >= 0 && shard->machine.running() > 0) continue;
-    auto& machine = shard->machine;
-    if (machine.mixes_priorities() && waits(shard->last_control) &&
-        machine.is_overtaken(shard->last_sent, scope_.now, admission(queue)))
-      return true;
-    if (may_be_passed && queue.place < load.last_place && machine.due_since(scope_.now, admission(queue)))
-      return true;
-  }
-  return false;
+  auto& choice = choices_[pool];
+  const auto first = choice.scheduler->first_place();
+  if (may_be_passed && first && *first < load.last_place) return true;
+  std::erase_if(choice.mixed, [&](domain::ShardId id) {
+    const auto* shard = host_.find(id);
+    return shard == nullptr || shard->machine.running() == 0;
+  });
+  return std::ranges::any_of(choice.mixed, [&](domain::ShardId id) {
+    auto& shard = *host_.owned(id);
+    if (!shard.may_start() || (shard.thread >= 0 && shard.machine.running() > 0)) return false;
+    return waits(shard.last_control) &&
+           shard.machine.is_overtaken(shard.last_sent, scope_.now, admission(*shard.queue));
+  });
 }
 
 Duration Dispatcher::next_overdue() const {

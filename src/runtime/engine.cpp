@@ -15,7 +15,7 @@ Engine::Engine(const NodeOptions& options, store::Store& store, Clock& clock, Ra
     : scope_{options, store, clock, random, lease, std::move(hooks)},
       sink_(sink),
       runs_(scope_, codes_, sink),
-      dispatcher_(scope_, host_, runs_, runner_, sink) {}
+      dispatcher_(scope_, codes_, host_, runs_, runner_, sink) {}
 
 ServedQueue& Engine::serve(const QueueOptions& options, std::size_t pool,
                            std::map<std::string, Worker*> workers) {
@@ -34,6 +34,7 @@ Duration Engine::tick() {
   host_.gather();
   dispatcher_.deal_threads();
   codes_.look();
+  dispatcher_.look();
   if (scope_.lease.may_start()) {
     dispatcher_.dispatch();
     lender_.lend_what_waits();
@@ -44,7 +45,10 @@ Duration Engine::tick() {
   runner_.look_at_timeouts();
   writer_.flush();
   let_go();
-  host_.put_to_sleep([this](OwnedShard& shard) { return writer_.may_sleep(shard); });
+  host_.put_to_sleep([this](OwnedShard& shard) {
+    dispatcher_.look(shard);
+    return writer_.wakes_at(shard);
+  });
   put_up();
   return next_tick();
 }
@@ -64,8 +68,10 @@ void Engine::read(News news) {
   for (const auto& call : news.calls) call();
   // A grant comes behind the definition that it was claimed by.
   if (news.definitions) {
-    for (const auto* paused : queues_.define(*news.definitions)) {
-      runner_.recall([&](const Assignment& run) { return run.queue == &paused->options.name; });
+    for (const auto* changed : queues_.define(*news.definitions)) {
+      host_.wake_all_of(*changed);
+      if (changed->is_paused())
+        runner_.recall([&](const Assignment& run) { return run.queue == &changed->options.name; });
     }
   }
   if (news.elsewhere && codes_.set_elsewhere(std::move(*news.elsewhere))) host_.forget_kinds();
@@ -87,7 +93,7 @@ void Engine::read(News news) {
   for (const auto& end : news.told) borrower_.told(end);
   for (const auto& fetched : news.fetched) runner_.provide(fetched);
   for (const auto id : news.release) {
-    if (OwnedShard* shard = host_.owned(id)) shard->release_from(scope_.steady());
+    if (OwnedShard* shard = host_.owned(id)) host_.release(*shard);
   }
   if (!news.release.empty()) {
     runner_.recall([&](const Assignment& run) {
@@ -107,6 +113,7 @@ void Engine::read(News news) {
 void Engine::look_at_cluster(ClusterView view) {
   if (view.losses != scope_.lease.losses()) return;  // seen before the leases lapsed
   scope_.cluster = std::move(view);
+  host_.forget_groups();
   for (const auto& [id, dead] : scope_.cluster.dead) static_cast<void>(host_.owned(id));
   lender_.take_back();
   borrower_.look(std::exchange(scope_.cluster.borrowed, {}));

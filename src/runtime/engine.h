@@ -56,8 +56,10 @@ class Engine {
   /// With ends of borrowed runs that are not told yet.
   std::size_t runs() const { return runs_.size() + lender_.size() + borrower_.untold(); }
   std::size_t shards() const { return host_.size(); }
-  /// Of these, those that a tick looks at.
+  /// Of these, those that the next tick looks at in any case.
   std::size_t awake() const { return host_.awake().size(); }
+  /// How often a tick has looked at one, in all.
+  std::uint64_t looks() const { return host_.looks(); }
   /// Runs of shards that are not owned any more. Any thread.
   std::size_t zombies() const { return runs_.zombies(); }
   const OwnedShard* find(domain::ShardId id) const { return host_.find(id); }

@@ -50,16 +50,50 @@ TEST(Engine, a_shard_without_jobs_sleeps_until_something_comes) {
   bench.tick();
   EXPECT_EQ(bench.engine->shards(), 300U);
   EXPECT_EQ(bench.engine->awake(), 0U);
+  const auto before = bench.engine->looks();
   bench.push("orders", "1", 250);
+  bench.engine->tick();
   bench.tick();
-  EXPECT_EQ(bench.engine->awake(), 1U);
+  EXPECT_EQ(bench.engine->looks(), before + 1);
   EXPECT_EQ(bench.run_one(), "1");
   for (int i = 0; i < 3; ++i) {
     bench.clock.now += 1s;
     bench.tick();
   }
-  EXPECT_EQ(bench.engine->awake(), 0U);
+  const auto after = bench.engine->looks();
+  bench.clock.now += 1h;
+  bench.tick();
+  EXPECT_EQ(bench.engine->looks(), after);
   EXPECT_EQ(bench.engine->find({bench.number("orders"), 250})->written.processed, 1U);
+}
+
+// Nor does it look at what waits, for a thread or for a pause to end.
+TEST(Engine, a_tick_looks_at_the_shards_that_something_happens_to) {
+  EngineBench bench({queue_of("orders", 300), queue_of("paused", 300)}, [] {
+    NodeOptions node;
+    node.threads = 2;
+    return node;
+  }());
+  bench.store.set_paused("paused", true);
+  bench.start();
+  for (std::uint32_t shard = 0; shard < 300; ++shard) {
+    for (const auto* queue : {"orders", "paused"}) {
+      for (const auto* id : {"1", "2"}) bench.push(queue, id, shard);
+    }
+  }
+  for (int i = 0; i < 4; ++i) bench.tick();
+  ASSERT_EQ(bench.sink->waiting.size(), 2U);
+  const auto looks = [&](const std::function<void()>& happens) {
+    const auto before = bench.engine->looks();
+    happens();
+    bench.engine->tick();
+    return bench.engine->looks() - before;
+  };
+  EXPECT_EQ(looks([] {}), 0U);
+  EXPECT_EQ(looks([&] { bench.run_one(); }), 2U) << "the one that ended, and the one that starts";
+  EXPECT_EQ(looks([] {}), 1U) << "the commit of the one that ended";
+  EXPECT_EQ(looks([&] { bench.clock.now += 999ms, bench.lease->renewed(bench.clock.now); }), 0U);
+  EXPECT_EQ(bench.sink->waiting.size(), 2U);
 }
 
 TEST(Engine, a_sleeping_shard_tells_now_and_then_how_far_its_log_is_read) {

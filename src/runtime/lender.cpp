@@ -13,8 +13,7 @@ constexpr Duration kDeclined = std::chrono::seconds{2};  // so long a node that 
 // Something may wait for a thread, or for code that is not here.
 bool Lender::may_lend() const {
   if (host_.is_releasing() || scope_.cluster.members.size() < 2) return false;
-  return runs_.is_full() || queues_.has_full() ||
-         std::ranges::any_of(host_.awake(), [](const auto& entry) { return entry.second->waits_for_others; });
+  return runs_.is_full() || queues_.has_full() || host_.waits_for_others();
 }
 
 void Lender::lend_what_waits() {
@@ -36,20 +35,20 @@ void Lender::lend_what_waits() {
 
 std::size_t Lender::lent_to(const Member& member, const Room& room) const {
   std::size_t runs = 0;
-  for (const auto& [id, shard] : host_.awake()) {
-    if (std::ranges::find(room.queues, shard->queue->options.name) != room.queues.end())
-      runs += shard->machine.lent_to(member.id);
-  }
+  host_.each_lending([&](const OwnedShard& shard) {
+    if (std::ranges::find(room.queues, shard.queue->options.name) != room.queues.end())
+      runs += shard.machine.lent_to(member.id);
+  });
   for (const auto& [name, leaving] : leaving_) runs += leaving.node == member.id;
   return runs;
 }
 
 bool Lender::lends_suspect_to(const std::string& node) const {
   using domain::Risk;
-  return std::ranges::any_of(
-             host_.awake(),
-             [&](const auto& entry) { return entry.second->machine.lent_to(node, Risk::suspect) > 0; }) ||
-         std::ranges::any_of(leaving_, [&](const auto& entry) {
+  std::size_t suspects = 0;
+  host_.each_lending(
+      [&](const OwnedShard& shard) { suspects += shard.machine.lent_to(node, Risk::suspect); });
+  return suspects > 0 || std::ranges::any_of(leaving_, [&](const auto& entry) {
            return entry.second.node == node && entry.second.risk == Risk::suspect;
          });
 }
@@ -82,25 +81,26 @@ bool Lender::lend_one(const Member& member, const Room& room) {
   bool best_suspects = false;
   Kinds best_kinds;
   Time oldest{};
-  for (auto& [id, shard] : host_.awake()) {
-    const auto& queue = *shard->queue;
-    const bool has_thread = shard->thread >= 0;
-    if (!shard->may_start() || (has_thread && shard->machine.running() > 0)) continue;
-    if (!runs_.pools()[queue.pool].full_since && !shard->waits_for_others && queue.full.empty()) continue;
-    if (std::ranges::find(room.queues, queue.options.name) == room.queues.end()) continue;
+  host_.each_waiting([&](OwnedShard& shard) {
+    const auto& queue = *shard.queue;
+    const bool has_thread = shard.thread >= 0;
+    if (!shard.may_start() || (has_thread && shard.machine.running() > 0)) return;
+    if (!runs_.pools()[queue.pool].full_since && !shard.waits_for_others && queue.full.empty()) return;
+    if (std::ranges::find(room.queues, queue.options.name) == room.queues.end()) return;
     for (const bool suspects : {false, true}) {
       if (suspects && !may_lend_suspect) continue;
-      auto kinds = kinds_to_lend(*shard, member, has_thread || suspects);
+      auto kinds = kinds_to_lend(shard, member, has_thread || suspects);
       if (kinds.empty()) continue;
-      const auto due = shard->machine.due_since(scope_.now, only(suspects, kinds));
+      const auto due = shard.machine.due_since(scope_.now, only(suspects, kinds));
       if (!due || (best != nullptr && *due >= oldest)) continue;
-      best = shard;
+      best = &shard;
       best_suspects = suspects;
       best_kinds = std::move(kinds);
       oldest = *due;
     }
-  }
+  });
   if (best == nullptr) return false;
+  static_cast<void>(host_.owned(best->id));
   domain::Run run;
   const auto taken = best->machine.take(scope_.now, only(best_suspects, best_kinds), run);
   if (taken == domain::Shard::Taken::none) return false;
@@ -188,10 +188,10 @@ void Lender::take_back() {
     waits = waits || known == before.end();
     return domain::Borrower::alive;
   };
-  for (auto& [id, shard] : host_.awake()) {
+  host_.each_lending([&](OwnedShard& shard) {
     // What a newer node is needed for may be the end of such a run.
-    if (shard->ready && shard->needs == 0) shard->machine.take_back(look, scope_.now);
-  }
+    if (shard.ready && shard.needs == 0) host_.owned(shard.id)->machine.take_back(look, scope_.now);
+  });
   if (waits && scope_.hooks.read_on) scope_.hooks.read_on();
 }
 

@@ -40,6 +40,7 @@ struct OwnedShard {
   domain::RunNo last_sent = 0;  ///< the run that was handed over last ...
   std::shared_ptr<RunControl> last_control;
   bool ungathered = false;        ///< others of its placement group are not here yet: nothing starts
+  bool is_early = false;          ///< see starts_at
   bool is_in_append = false;      ///< what is read last of its log is not all of an append
   bool waits_for_others = false;  ///< it has kinds that only other nodes run
   std::uint16_t needs = 0;        ///< level of the formats that what is read next takes: nothing more is read
@@ -50,7 +51,7 @@ struct OwnedShard {
     if (!releasing_since) releasing_since = steady;
   }
   bool may_start() const {
-    return ready && !releasing_since && !ungathered && !is_in_append && !queue->is_paused();
+    return ready && !releasing_since && !ungathered && !is_early && !is_in_append && !queue->is_paused();
   }
 
   /// Nothing of it runs here, and all that is known of it is written.
@@ -83,7 +84,8 @@ struct OwnedShard {
   std::uint64_t read_since_written = 0;   ///< entries that a reader of the counts would look through, ...
   std::uint64_t passed_when_written = 0;  ///< ... and those that one scan for all shards had passed by then
   bool awake = false;                     ///< see ShardHost
-  std::optional<Time> wakes_at;           ///< while it sleeps: its jobs are for later
+  std::optional<Time> wakes_at;           ///< its timer
+  bool waits = false, has_lent = false;   ///< see ShardHost::each_waiting() and each_lending()
 };
 
 }  // namespace ordo::runtime

@@ -18,7 +18,7 @@ ServedQueue* QueueTable::find(std::uint32_t number) const {
 }
 
 std::vector<const ServedQueue*> QueueTable::define(const store::QueueList& list) {
-  std::vector<const ServedQueue*> paused;
+  std::vector<const ServedQueue*> changed;
   by_number_.clear();
   for (const auto& definition : list.queues) {
     const auto found = queues_.find(definition.name);
@@ -27,9 +27,9 @@ std::vector<const ServedQueue*> QueueTable::define(const store::QueueList& list)
     by_number_[definition.number] = &queue;
     queue.options.shards = definition.shards;
     pauses_ = true;
-    if (queue.set_paused(definition.paused)) paused.push_back(&queue);
+    if (queue.set_paused(definition.paused)) changed.push_back(&queue);
   }
-  return paused;
+  return changed;
 }
 
 void QueueTable::tell_pauses(const std::function<std::size_t(const ServedQueue&)>& runs_of) {

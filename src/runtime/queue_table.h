@@ -28,11 +28,11 @@ struct ServedQueue {
   Phase told = Phase::running;  ///< the last one that events told of
 
   bool is_paused() const { return phase != Phase::running; }
-  /// True: it is paused now, and was not before.
+  /// True: it was not so before.
   bool set_paused(bool on) {
     if (on == is_paused()) return false;
     phase = on ? Phase::pausing : Phase::running;
-    return on;
+    return true;
   }
 };
 
@@ -45,7 +45,7 @@ class QueueTable {
   /// Null: no queue of this node has that number.
   ServedQueue* find(std::uint32_t number) const;
 
-  /// As they stand in the store now. Those that are paused and were not before.
+  /// As they stand in the store now. Those that are paused and were not before, or the other way round.
   std::vector<const ServedQueue*> define(const store::QueueList& list);
   /// Pausing lets runs finish; `runs_of` says how many of a queue go on.
   void tell_pauses(const std::function<std::size_t(const ServedQueue&)>& runs_of);

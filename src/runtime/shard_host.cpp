@@ -50,8 +50,10 @@ void ShardHost::adopt(LoadedShard loaded) {
   shard->machine.watch(scope_.watch);
   shard->machine.sets_aside(scope_.store.max_set_aside() > 0);
   ++changes_;
+  is_gathered_ = false;
   restore(*shard, loaded);
   wake(*shard);
+  by_id_[grant.shard] = shard.get();
   shards_[grant.shard] = std::move(shard);
 }
 
@@ -88,13 +90,15 @@ void ShardHost::restore(OwnedShard& shard, const LoadedShard& loaded) {
 void ShardHost::give_to_newer(OwnedShard& shard, std::uint16_t needs) {
   shard.needs = needs;
   if (scope_.hooks.newer) scope_.hooks.newer(shard.id, needs);
-  shard.release_from(scope_.steady());
+  release(shard);
 }
 
 std::optional<store::Lease> ShardHost::remove(domain::ShardId id) {
   const auto shard = shards_.extract(id);
-  awake_.erase(id);
+  by_id_.erase(id);
+  for (auto* set : {&awake_, &waiting_, &lending_, &wait_for_others_}) set->erase(id);
   ++changes_;
+  is_gathered_ = false;
   if (shard.empty()) return std::nullopt;
   forget_timer(*shard.mapped());
   return shard.mapped()->lease;
@@ -103,7 +107,12 @@ std::optional<store::Lease> ShardHost::remove(domain::ShardId id) {
 void ShardHost::release_all() {
   is_releasing_ = true;
   wake_all();
-  for (auto& [id, shard] : shards_) shard->release_from(scope_.steady());
+  for (auto& [id, shard] : shards_) release(*shard);
+}
+
+void ShardHost::release(OwnedShard& shard) {
+  shard.release_from(scope_.steady());
+  is_gathered_ = false;
 }
 
 // --------------------------------------------------------------------------------------------- what they
@@ -132,6 +141,7 @@ void ShardHost::apply(const store::LogChunk& chunk) {
     if (shard = owned(id); shard == nullptr || shard->needs != 0) continue;
     shard->machine.ready(scope_.now);
     shard->ready = true;
+    is_gathered_ = false;
     shard->passed_when_written = rows_read_;
   }
   if (chunk.through == 0) return;
@@ -150,20 +160,29 @@ void ShardHost::ended(OwnedShard& shard, domain::RunNo no, std::vector<Outcome> 
 
 // Limits and locks of a group are decided in one place.
 void ShardHost::gather() {
-  for (auto& [id, shard] : awake_) shard->ungathered = scope_.steady() < shard->starts_at;
+  for (auto& [id, shard] : awake_) shard->is_early = scope_.steady() < shard->starts_at;
+  if (std::exchange(is_gathered_, true)) return;
+  std::set<domain::ShardId> ungathered;
   for (const auto& group : scope_.cluster.groups) {
     const bool all = std::ranges::all_of(group, [&](domain::ShardId id) {
       const auto* shard = find(id);
       return shard != nullptr && shard->ready && !shard->releasing_since;
     });
-    for (const auto id : group) {
+    if (!all) ungathered.insert(group.begin(), group.end());
+  }
+  for (const auto* set : {&ungathered, &ungathered_}) {
+    for (const auto id : *set) {
+      const bool was = ungathered_.contains(id), is = ungathered.contains(id);
       const auto shard = shards_.find(id);
-      if (shard != shards_.end()) shard->second->ungathered = shard->second->ungathered || !all;
+      if (shard == shards_.end() || (was == is && shard->second->ungathered == is)) continue;
+      shard->second->ungathered = is;
+      wake(*shard->second);
     }
   }
+  ungathered_ = std::move(ungathered);
 }
 
-void ShardHost::look_at_kinds(OwnedShard& shard) const {
+void ShardHost::look_at_kinds(OwnedShard& shard) {
   if (shard.kinds_seen == shard.machine.kind_count()) return;
   shard.waits_for_others = false;
   const auto kinds = shard.machine.kinds();
@@ -173,10 +192,16 @@ void ShardHost::look_at_kinds(OwnedShard& shard) const {
     shard.waits_for_others = shard.waits_for_others || waits;
   }
   shard.kinds_seen = kinds.size();
+  if (shard.waits_for_others) {
+    wait_for_others_.emplace(shard.id, &shard);
+  } else {
+    wait_for_others_.erase(shard.id);
+  }
 }
 
 void ShardHost::forget_kinds() {
   for (auto& [id, shard] : shards_) shard->kinds_seen = 0;
+  wake_all();
 }
 
 void ShardHost::tell_unreadable(OwnedShard& shard) const {
@@ -194,15 +219,15 @@ void ShardHost::tell_unreadable(OwnedShard& shard) const {
 // awake
 
 const OwnedShard* ShardHost::find(domain::ShardId id) const {
-  const auto found = shards_.find(id);
-  return found == shards_.end() ? nullptr : found->second.get();
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : found->second;
 }
 
 OwnedShard* ShardHost::owned(domain::ShardId id) {
-  const auto found = shards_.find(id);
-  if (found == shards_.end()) return nullptr;
+  const auto found = by_id_.find(id);
+  if (found == by_id_.end()) return nullptr;
   wake(*found->second);
-  return found->second.get();
+  return found->second;
 }
 
 OwnedShard* ShardHost::owned(domain::ShardId id, std::uint64_t epoch) {
@@ -212,31 +237,49 @@ OwnedShard* ShardHost::owned(domain::ShardId id, std::uint64_t epoch) {
 
 std::size_t ShardHost::runs_of(const ServedQueue& queue) const {
   std::size_t runs = 0;
-  for (const auto& [id, shard] : awake_) {
+  for (const auto& [id, shard] : shards_) {
     if (shard->queue == &queue) runs += shard->machine.running();
   }
   return runs;
 }
 
 void ShardHost::wake(OwnedShard& shard) {
-  if (std::exchange(shard.awake, true)) return;
-  awake_.emplace(shard.id, &shard);
-  forget_timer(shard);
+  if (!std::exchange(shard.awake, true)) awake_.emplace(shard.id, &shard);
 }
 
-void ShardHost::lay_down(OwnedShard& shard) {
+// One that wakes too early finds nothing to do: so a timer that is there already is good for any later time.
+bool ShardHost::lay_down(OwnedShard& shard, Time wakes_at) {
+  const auto note = [&](Set& set, bool belongs) {
+    if (belongs) {
+      set.emplace(shard.id, &shard);
+    } else {
+      set.erase(shard.id);
+    }
+  };
+  if (std::exchange(shard.waits, shard.machine.has_due(scope_.now)) != shard.waits)
+    note(waiting_, shard.waits);
+  const bool lent = shard.machine.lent() > 0;
+  if (std::exchange(shard.has_lent, lent) != lent) note(lending_, lent);
+  if (wakes_at <= scope_.now) return false;
   shard.awake = false;
-  shard.wakes_at = shard.machine.next_due(scope_.now);
-  if (shard.wakes_at) timers_.emplace(*shard.wakes_at, shard.id);
+  if (wakes_at == Time::max() || (shard.wakes_at && *shard.wakes_at <= wakes_at)) return true;
+  forget_timer(shard);
+  shard.wakes_at = wakes_at;
+  timers_.emplace(wakes_at, shard.id);
+  return true;
 }
 
 void ShardHost::forget_timer(OwnedShard& shard) {
-  if (const auto due = std::exchange(shard.wakes_at, {})) timers_.erase({*due, shard.id});
+  if (const auto at = std::exchange(shard.wakes_at, {})) timers_.erase({*at, shard.id});
 }
 
+// The clock may go back: whose time was told by it is looked at again.
 void ShardHost::wake_due() {
+  if (scope_.now < std::exchange(looked_at_, scope_.now)) wake_all();
   while (!timers_.empty() && timers_.begin()->first <= scope_.now) {
-    wake(*shards_.at(timers_.begin()->second));
+    OwnedShard& shard = *shards_.at(timers_.begin()->second);
+    forget_timer(shard);
+    wake(shard);
   }
 }
 
@@ -272,11 +315,17 @@ void ShardHost::wake_all() {
   rows_at_wake_ = rows_read_;
 }
 
+void ShardHost::wake_all_of(const ServedQueue& queue) {
+  for (auto& [id, shard] : shards_) {
+    if (shard->queue == &queue) wake(*shard);
+  }
+}
+
 void ShardHost::wake_for_positions() {
   if (rows_read_ - rows_at_wake_ > kPositionsEvery) wake_all();
 }
 
-// What is due by now waits for something else than time: a thread, the end of a pause.
+// What is due by now and awake waits for something else than time.
 Duration ShardHost::next_due() const {
   Duration wait = Duration::max();
   const auto look = [&](Time due) {

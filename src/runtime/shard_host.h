@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,9 +25,9 @@ inline constexpr int kMisses = 3;
 
 /// The shards of this node, what is read of their logs, and which of them are awake.
 ///
-/// Awake are those that something may happen to by itself. Whatever has no job, or jobs for later only,
-/// sleeps until its time has come or somebody asks for it (owned()), so that a tick costs what is at work,
-/// and not what there is.
+/// Awake are those that something has happened to since the last tick, and a tick looks at no others. At its
+/// end they go to sleep, until somebody asks for them (owned()) or their time has come, so that a tick costs
+/// what happens, and not what there is.
 class ShardHost {
  public:
   ShardHost(EngineScope& scope, const QueueTable& queues, const CodeTable& codes)
@@ -43,10 +44,15 @@ class ShardHost {
   void release_all();
   bool is_releasing() const { return is_releasing_; }
 
+  /// It is to be given back as soon as nothing of it runs.
+  void release(OwnedShard& shard);
+
   /// A placement group starts nothing while a shard of it is elsewhere.
   void gather();
+  /// The nodes were looked at anew: the groups may be others.
+  void forget_groups() { is_gathered_ = false; }
   /// Serves the kinds that came up in it, but for those that wait for another node.
-  void look_at_kinds(OwnedShard& shard) const;
+  void look_at_kinds(OwnedShard& shard);
   /// All of them anew.
   void forget_kinds();
   /// Says what went to the dead since the last call because it could not be read.
@@ -60,6 +66,20 @@ class ShardHost {
 
   const std::map<domain::ShardId, std::unique_ptr<OwnedShard>>& all() const { return shards_; }
   const std::map<domain::ShardId, OwnedShard*>& awake() const { return awake_; }
+  /// How often a shard was awake at the end of a tick.
+  std::uint64_t looks() const { return looks_; }
+  /// Calls `visit(OwnedShard&)` for all that have jobs waiting for something else than their time.
+  template <class Visit>
+  void each_waiting(Visit visit) const {
+    each_of(waiting_, visit);
+  }
+  /// The same for those that lend runs.
+  template <class Visit>
+  void each_lending(Visit visit) const {
+    each_of(lending_, visit);
+  }
+  /// One has kinds that only other nodes run.
+  bool waits_for_others() const { return !wait_for_others_.empty(); }
   std::size_t size() const { return shards_.size(); }
   /// Rises when a shard comes or goes.
   std::uint64_t changes() const { return changes_; }
@@ -67,6 +87,7 @@ class ShardHost {
   std::size_t runs_of(const ServedQueue& queue) const;
 
   void wake_all();
+  void wake_all_of(const ServedQueue& queue);
   /// Those whose time has come.
   void wake_due();
   /// What has expired in those that are awake ends.
@@ -75,16 +96,15 @@ class ShardHost {
   void provide_expired(const Fetched& fetched);
   /// After much of the log was read all are woken, to write how far.
   void wake_for_positions();
-  /// Those that `may_sleep` admits.
-  template <class MaySleep>
-  void put_to_sleep(MaySleep may_sleep) {
-    std::erase_if(awake_, [&](const auto& entry) {
-      if (!may_sleep(*entry.second)) return false;
-      lay_down(*entry.second);
-      return true;
-    });
+  /// All that are awake, until `wakes_at` says of each: Time::max(), until it is asked for; one whose time
+  /// has come stays awake.
+  template <class WakesAt>
+  void put_to_sleep(WakesAt wakes_at) {
+    looks_ += awake_.size();
+    std::erase_if(awake_,
+                  [&](const auto& entry) { return lay_down(*entry.second, wakes_at(*entry.second)); });
   }
-  /// How long until a job of one becomes due.
+  /// How long until the time of one has come.
   Duration next_due() const;
 
   /// The log of all that are ready, where one scan serves all; 0: there is no such scan.
@@ -93,8 +113,16 @@ class ShardHost {
   std::uint64_t rows_read() const { return rows_read_; }
 
  private:
+  using Set = std::map<domain::ShardId, OwnedShard*>;
+  template <class Visit>
+  void each_of(const Set& set, Visit visit) const {
+    for (const auto& [id, shard] : awake_) visit(*shard);
+    for (const auto& [id, shard] : set) {
+      if (!shard->awake) visit(*shard);
+    }
+  }
   void wake(OwnedShard& shard);
-  void lay_down(OwnedShard& shard);
+  bool lay_down(OwnedShard& shard, Time wakes_at);
   void forget_timer(OwnedShard& shard);
   void restore(OwnedShard& shard, const LoadedShard& loaded);
   void give_to_newer(OwnedShard& shard, std::uint16_t needs);
@@ -105,8 +133,14 @@ class ShardHost {
   const CodeTable& codes_;
   domain::PayloadBudget budget_;
   std::map<domain::ShardId, std::unique_ptr<OwnedShard>> shards_;
-  std::map<domain::ShardId, OwnedShard*> awake_;
-  std::set<std::pair<Time, domain::ShardId>> timers_;  // of those that sleep until a job is due
+  std::unordered_map<domain::ShardId, OwnedShard*> by_id_;  // the same
+  Set awake_;
+  Set waiting_, lending_, wait_for_others_;            // as they were when they went to sleep
+  std::set<std::pair<Time, domain::ShardId>> timers_;  // of those that sleep for a time
+  Time looked_at_{};                                   // these
+  std::uint64_t looks_ = 0;
+  std::set<domain::ShardId> ungathered_;
+  bool is_gathered_ = true;  // nothing has changed since the groups were looked at
   std::uint64_t last_epoch_ = 0;
   std::uint64_t changes_ = 0;
   bool is_releasing_ = false;

@@ -21,10 +21,14 @@ void Writer::flush() {
   if (!scope_.lease.valid()) {
     // It may be renewed yet, and the shards be kept.
     if (retry_at_.count() != 0) retry_at_ = host_.size() == 0 ? Duration{} : steady + kCommitRetry;
+    if (host_.size() == 0) unknown_.clear();
     return;
   }
   const bool retry = retry_at_.count() != 0 && steady >= retry_at_;
-  if (retry) retry_at_ = {};
+  if (retry) {
+    retry_at_ = {};
+    for (const auto& [id, epoch] : std::exchange(unknown_, {})) static_cast<void>(host_.owned(id, epoch));
+  }
   std::vector<store::Delta> deltas;
   CommitEnd end;
   for (auto& [id, shard] : host_.awake()) {
@@ -101,8 +105,11 @@ bool Writer::trimming_is_due(const OwnedShard& shard) const {
   const auto dead = scope_.cluster.dead.find(shard.id);
   if (dead == scope_.cluster.dead.end()) return false;
   if (dead->second > dead_to_keep(shard) && shard.trimmed_look != scope_.cluster.look) return true;
-  const auto pause = std::clamp<Duration>(shard.queue->options.dead_ttl / 16, kCountsInterval, kDeadCheck);
-  return scope_.now < shard.trimmed_at || saturating_sub(scope_.now, shard.trimmed_at) >= pause;
+  return scope_.now < shard.trimmed_at || saturating_sub(scope_.now, shard.trimmed_at) >= dead_check(shard);
+}
+
+Duration Writer::dead_check(const OwnedShard& shard) const {
+  return std::clamp<Duration>(shard.queue->options.dead_ttl / 16, kCountsInterval, kDeadCheck);
 }
 
 // What goes out with other changes, or alone after a second. The split of the counts may be as old, and a
@@ -122,16 +129,29 @@ std::uint64_t Writer::read_since_written(const OwnedShard& shard) const {
   return shard.read_since_written + (host_.rows_read() - shard.passed_when_written);
 }
 
-bool Writer::may_sleep(OwnedShard& shard) const {
+// What its log, its runs or its commit bring wakes it, and what is due and may not start waits for one of
+// these.
+Time Writer::wakes_at(OwnedShard& shard) const {
+  const auto now = scope_.now;
   auto& machine = shard.machine;
-  if (!shard.ready || shard.needs != 0 || shard.releasing_since || shard.in_flight) return false;
-  if (machine.running() > 0 || !shard.later_ends.empty()) return false;
-  const auto next = machine.next_due(scope_.now);
-  if (machine.jobs() > 0 && (!next || *next <= scope_.now || machine.has_due(scope_.now))) return false;
-  if (machine.has_changes() || machine.to_set_aside() > 0) return false;
-  if (shard.starts_at > scope_.steady() || scope_.cluster.dead.contains(shard.id)) return false;
-  if (read_since_written(shard) > kPositionLag) return false;
-  return shard.machine.counts(scope_.now) == shard.written;
+  if (shard.releasing_since || shard.is_early) return now;
+  auto at = Time::max();
+  // What should have happened by now and could not (the clock is not trusted, it is paused): soon again.
+  if (const auto due = machine.next_due(now)) at = *due > now ? *due : now + kCountsInterval;
+  if (!shard.ready || shard.needs != 0 || shard.in_flight) return at;
+  if (machine.has_changes()) return now;
+  const auto rest = shard.written_at > now ? now : shard.written_at + kCountsInterval;
+  // Counts of what is at work change all the time, and are not looked at each time.
+  const bool is_busy = machine.running() > 0 || (machine.has_due(now) && shard.may_start());
+  if (is_busy || machine.to_set_aside() > 0 || read_since_written(shard) > kPositionLag ||
+      machine.counts(now) != shard.written)
+    at = std::min(at, rest);
+  if (trimming_is_due(shard)) {
+    at = std::min(at, rest);
+  } else if (scope_.cluster.dead.contains(shard.id)) {
+    at = std::min(at, saturating_add(shard.trimmed_at, dead_check(shard)));
+  }
+  return at;
 }
 
 Writer::Settled Writer::settle(const CommitEnd& end) {
@@ -147,6 +167,7 @@ Writer::Settled Writer::settle(const CommitEnd& end) {
     if (shard == nullptr) continue;
     if (!end.failure.empty()) {
       shard->unknown = true;
+      unknown_.emplace_back(id, epoch);
       retry_at_ = scope_.steady() + kCommitRetry;
     } else if (end.results[i] == store::CommitResult::stale) {
       settled.stale.insert(id);

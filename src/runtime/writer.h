@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "runtime/engine_scope.h"
@@ -24,9 +25,9 @@ class Writer {
   };
   Settled settle(const CommitEnd& end);
 
-  /// It has no job that may start before some time, and nothing to write: it would only be looked at. But now
-  /// and then, for its place in the log.
-  bool may_sleep(OwnedShard& shard) const;
+  /// When something is to be done for it although nobody asks for it: a job becomes due, or its counts or its
+  /// place in the log are to be written. Not in the future: now. Time::max(): never.
+  Time wakes_at(OwnedShard& shard) const;
   /// How long until what failed is sent again.
   Duration next_retry() const;
   /// Why what has ended cannot be written.
@@ -38,11 +39,13 @@ class Writer {
   bool trimming_is_due(const OwnedShard& shard) const;
   bool rest_is_due(OwnedShard& shard) const;
   std::uint64_t read_since_written(const OwnedShard& shard) const;
+  Duration dead_check(const OwnedShard& shard) const;
 
   EngineScope& scope_;
   ShardHost& host_;
   Trouble commits_{"commit what has ended"};
-  Duration retry_at_{};  // steady; 0: none
+  Duration retry_at_{};                                             // steady; 0: none
+  std::vector<std::pair<domain::ShardId, std::uint64_t>> unknown_;  // with their epoch: to be sent again then
 };
 
 }  // namespace ordo::runtime

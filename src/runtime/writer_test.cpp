@@ -119,7 +119,7 @@ TEST_F(WriterTest, a_shard_without_jobs_sleeps_until_it_is_asked_for) {
   EXPECT_EQ(host.awake().size(), 1u);
   read();
   const auto put_to_sleep = [&] {
-    host.put_to_sleep([&](OwnedShard& owned) { return writer.may_sleep(owned); });
+    host.put_to_sleep([&](OwnedShard& owned) { return writer.wakes_at(owned); });
     return host.awake().empty();
   };
   EXPECT_TRUE(put_to_sleep());
@@ -139,9 +139,10 @@ TEST_F(WriterTest, a_shard_with_jobs_for_later_sleeps_until_the_first_is_due) {
     bench.scope.now = bench.store.now();
     host.wake_due();
     const auto is_awake = !host.awake().empty();
+    for (const auto& [id, owned] : host.awake()) owned->machine.due_since(bench.scope.now, {});
     writer.flush();
     settle();
-    host.put_to_sleep([&](OwnedShard& owned) { return writer.may_sleep(owned); });
+    host.put_to_sleep([&](OwnedShard& owned) { return writer.wakes_at(owned); });
     return is_awake;
   };
   EXPECT_TRUE(tick()) << "it tells how many wait";
@@ -156,7 +157,9 @@ TEST_F(WriterTest, a_shard_with_jobs_for_later_sleeps_until_the_first_is_due) {
   bench.clock.now += 1s;
   EXPECT_TRUE(tick());
   bench.clock.now += 1s;
-  EXPECT_TRUE(tick()) << "what is due and does not start keeps it awake";
+  EXPECT_TRUE(tick()) << "what is due is counted";
+  bench.clock.now += 999ms;
+  EXPECT_FALSE(tick()) << "it waits for a thread";
 }
 
 TEST_F(WriterTest, a_shard_that_is_lost_in_its_sleep_is_not_woken) {
@@ -166,7 +169,7 @@ TEST_F(WriterTest, a_shard_that_is_lost_in_its_sleep_is_not_woken) {
   for (int i = 0; i < 3; ++i) {
     writer.flush();
     settle();
-    host.put_to_sleep([&](OwnedShard& owned) { return writer.may_sleep(owned); });
+    host.put_to_sleep([&](OwnedShard& owned) { return writer.wakes_at(owned); });
   }
   EXPECT_TRUE(host.awake().empty());
   host.remove(shard());

@@ -35,18 +35,28 @@ constexpr std::size_t kPayload = 100;
 constexpr std::size_t kBatch = 1000;
 constexpr std::uint64_t kCallsUnderWay = 16;
 constexpr std::size_t kNodes = 3;
+constexpr std::size_t kMany = 1000;  // queues, or shards of one
 
 constexpr const char* kQueue = "ordo-bench";
 constexpr const char* kBacklog = "ordo-bench-backlog";
 
-constexpr std::array kNames = {"takeover", "memory",  "raw",     "blank",   "blank_nodes", "merged",
-                               "push_1",   "push_16", "push_64", "latency", "blank_behind"};
+constexpr std::array kNames = {"takeover",     "memory",       "raw",         "blank",  "blank_nodes",
+                               "blank_queues", "blank_shards", "merged",      "push_1", "push_16",
+                               "push_64",      "latency",      "blank_behind"};
+
+/// The queues of one measurement: kQueue, and more beside it.
+struct Layout {
+  std::size_t queues = 1;
+  std::optional<std::uint32_t> shards = {};
+
+  std::string queue(std::size_t no) const { return kQueue + (no == 0 ? "" : "-" + std::to_string(no)); }
+};
 
 /// A store for one measurement: a file in a folder of its own, gone afterwards; or a server, on which the
 /// queues of the benchmark are removed before and after.
 class Ground {
  public:
-  explicit Ground(const BenchOptions& options) : url_(options.store) {
+  explicit Ground(const BenchOptions& options, Layout layout = {}) : url_(options.store), layout_(layout) {
     if (!url_.empty()) {
       remove_queues();
       return;
@@ -77,7 +87,10 @@ class Ground {
     Config config;
     config.store = url_;
     config.node.threads = options.threads;
-    config.queues.push_back({.name = kQueue});
+    for (std::size_t i = 0; i < layout_.queues; ++i) {
+      config.queues.push_back({.name = layout_.queue(i)});
+      config.queues.back().shards = layout_.shards;
+    }
     config.queues.push_back({.name = kBacklog});
     return config;
   }
@@ -85,11 +98,13 @@ class Ground {
  private:
   void remove_queues() {
     const auto store = store::open(url_, system_clock());
-    for (const char* queue : {kQueue, kBacklog}) store->remove(queue);
+    for (std::size_t i = 0; i < layout_.queues; ++i) store->remove(layout_.queue(i));
+    store->remove(kBacklog);
   }
 
   std::filesystem::path folder_;
   std::string url_;
+  Layout layout_;
 };
 
 /// Names the store to child processes by their environment: it may hold a password, and everybody can read
@@ -151,18 +166,20 @@ std::string payload_of(std::uint64_t i) {
   return text;
 }
 
-/// Pushes jobs in calls of kBatch, kCallsUnderWay at a time: little memory is left behind.
-void push_bulk(Client& client, const std::string& queue, std::uint64_t jobs, std::uint64_t ids,
+/// Pushes jobs in calls of kBatch, kCallsUnderWay at a time: little memory is left behind. With `queues` each
+/// call goes to the next one.
+void push_bulk(Client& client, const std::vector<std::string>& queues, std::uint64_t jobs, std::uint64_t ids,
                std::optional<Duration> delay = {}) {
+  const auto batch_size = std::clamp<std::uint64_t>(jobs / queues.size(), 1, kBatch);
   Counter stored;
   std::uint64_t calls = 0;
   std::exception_ptr failure;
   for (std::uint64_t i = 0; i < jobs;) {
     std::vector<NewJob> batch;
-    for (; batch.size() < kBatch && i < jobs; ++i) {
+    for (; batch.size() < batch_size && i < jobs; ++i) {
       batch.push_back({.id = std::to_string(i % ids), .payload = payload_of(i), .delay = delay});
     }
-    client.push_async(queue, std::move(batch), [&](std::exception_ptr error) {
+    client.push_async(queues[calls % queues.size()], std::move(batch), [&](std::exception_ptr error) {
       if (error) failure = error;
       stored.add(1);
     });
@@ -190,6 +207,12 @@ class Measurement {
     measure(
         "blank_nodes", "the same on " + std::to_string(kNodes) + " nodes", "jobs/s",
         [&] { return job_lives(0, kNodes); }, "blank", blank);
+    measure(
+        "blank_queues", "the same in " + std::to_string(kMany) + " queues", "jobs/s",
+        [&] { return job_lives(0, 1, {.queues = kMany}); }, "blank", blank);
+    measure(
+        "blank_shards", "the same in one queue of " + std::to_string(kMany) + " shards", "jobs/s",
+        [&] { return job_lives(0, 1, {.shards = kMany}); }, "blank", blank);
     measure("merged", "pushes that merge, 10 an id", "pushes/s", [&] { return merging(); });
     for (const unsigned threads : {1U, 16U, 64U}) {
       measure("push_" + std::to_string(threads), "pushes one at a time, threads: " + std::to_string(threads),
@@ -230,23 +253,26 @@ class Measurement {
   }
 
   /// Jobs per second, from before the first push to the durable end of the last.
-  double job_lives(std::uint64_t backlog, std::size_t nodes = 1) {
-    const Ground ground(options_);
+  double job_lives(std::uint64_t backlog, std::size_t nodes = 1, const Layout& layout = {}) {
+    const Ground ground(options_, layout);
+    std::vector<std::string> queues;
+    for (std::size_t i = 0; i < layout.queues; ++i) queues.push_back(layout.queue(i));
     Counter ran;
     std::vector<std::unique_ptr<Server>> servers;
     for (std::size_t i = 0; i < nodes; ++i) {
       auto& server = *servers.emplace_back(std::make_unique<Server>(ground.config(options_)));
-      server.add(kQueue, make_worker([&](Batch& batch) { ran.add(batch.jobs().size()); }));
+      for (const auto& queue : queues)
+        server.add(queue, make_worker([&](Batch& batch) { ran.add(batch.jobs().size()); }));
       server.add(kBacklog, make_worker([](Batch&) {}));
     }
     auto client = servers.front()->client();
-    if (backlog > 0) push_bulk(client, kBacklog, backlog, backlog, std::chrono::hours{1});
+    if (backlog > 0) push_bulk(client, {kBacklog}, backlog, backlog, std::chrono::hours{1});
     for (auto& server : servers) server->start();
     if (backlog > 0) wait_until_read(ground);
     wait_until_owned(ground, nodes);
     sync();  // what the system still writes of earlier work is not measured
     const Stopwatch watch;
-    push_bulk(client, kQueue, options_.jobs, options_.jobs);
+    push_bulk(client, queues, options_.jobs, options_.jobs);
     ran.wait_for(options_.jobs);
     wait_until_processed(ground, options_.jobs);
     const auto seconds = watch.seconds();
@@ -262,7 +288,7 @@ class Measurement {
     server.start();
     const auto pushes = options_.jobs;
     const Stopwatch watch;
-    push_bulk(client, kQueue, pushes, std::max<std::uint64_t>(pushes / 10, 1));
+    push_bulk(client, {kQueue}, pushes, std::max<std::uint64_t>(pushes / 10, 1));
     server.drain();
     const auto seconds = watch.seconds();
     server.stop(Server::Stop::now);
@@ -343,7 +369,7 @@ class Measurement {
     config.node.payload_cache = 0;  // so that what is left is the waiting jobs alone
     {
       Client client(config);
-      push_bulk(client, kBacklog, options_.backlog, options_.backlog, std::chrono::hours{1});
+      push_bulk(client, {kBacklog}, options_.backlog, options_.backlog, std::chrono::hours{1});
     }
     const double before = resident_bytes();
     Server server(config);
@@ -379,15 +405,12 @@ class Measurement {
   void wait_until_read(const Ground& ground) {
     wait_for(ground, &domain::Counts::scheduled, options_.backlog);
   }
-  /// Until so many nodes have shards of the queue, and no shard is free.
+  /// Until so many nodes have shards, and none is free.
   static void wait_until_owned(const Ground& ground, std::size_t nodes) {
     const auto store = store::open(ground.url(), system_clock());
     for (std::set<std::string> owners; owners.size() < nodes || owners.contains(""); nap()) {
       owners.clear();
-      const auto number = store->queues().find(kQueue)->number;
-      for (const auto& row : store->shards()) {
-        if (row.shard.queue == number) owners.insert(row.owner);
-      }
+      for (const auto& row : store->shards()) owners.insert(row.owner);
     }
   }
   /// Until the ends are durable.
