@@ -193,6 +193,11 @@ if("crash" IN_LIST ORDO_SUITES)
   add_custom_target(chaos DEPENDS ordo ordo_crash_recorder)
 endif()
 
+# The load of ./dev bench soak.
+add_executable(ordo_soak ${PROJECT_SOURCE_DIR}/tests/soak/soak.cpp)
+set_target_properties(ordo_soak PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+target_link_libraries(ordo_soak PRIVATE ordo::ordo ordo_warnings)
+
 # A disk that is slow, for a program that loads it.
 if("topology" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
   add_library(ordo_slow_disk MODULE ${PROJECT_SOURCE_DIR}/tests/topology/slow_disk.cpp)
