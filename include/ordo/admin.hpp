@@ -31,7 +31,10 @@ struct QueueStats {
   bool paused = false;
   std::uint64_t unreadable = 0;         ///< what could not be read and went to the dead for that, for ever
   std::uint64_t blocked_by_window = 0;  ///< due ones that wait for a window to open
-  std::uint64_t waits_for_newer = 0;    ///< shards that no living node can own: a newer version wrote to them
+  /// How many seconds the longest waiting of the other due ones has been due, by priority: ten at most, those
+  /// that wait longest.
+  std::map<std::int32_t, double> oldest_due{};
+  std::uint64_t waits_for_newer = 0;  ///< shards that no living node can own: a newer version wrote to them
 };
 
 /// A living node that cannot do its work, as it says itself.

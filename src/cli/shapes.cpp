@@ -55,7 +55,10 @@ ObjectText counts_text(const QueueStats& stats) {
       .number("running", stats.running)
       .number("awaiting", stats.awaiting);
   object.number("dead", stats.dead).number("blocked_by_lock", stats.blocked_by_lock);
-  object.number("blocked_by_window", stats.blocked_by_window).real("lag", stats.lag);
+  ObjectText oldest_due;
+  for (const auto& [priority, age] : stats.oldest_due) oldest_due.real(fmt::to_string(priority), age);
+  object.number("blocked_by_window", stats.blocked_by_window).raw("oldest_due", oldest_due.end());
+  object.real("lag", stats.lag);
   object.number("processed", stats.processed).number("failed", stats.failed);
   object.number("unreadable", stats.unreadable).number("waits_for_newer", stats.waits_for_newer);
   return object;

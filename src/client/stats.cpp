@@ -14,6 +14,21 @@ void add_payload(domain::Counts& counts, const domain::Entry& entry, Time at, Ti
   const auto run_at = entry.run_at.value_or(at);
   ++(run_at > now ? counts.scheduled : counts.due);
   counts.oldest = std::min(counts.oldest, run_at);
+  if (run_at > now) return;
+  auto& since = counts.oldest_due.try_emplace(entry.options.priority.value_or(100), run_at).first->second;
+  since = std::min(since, run_at);
+}
+
+// In doubles, as any time may have been pushed.
+double seconds_since(Time time, Time now) {
+  using Seconds = std::chrono::duration<double>;
+  return std::max(0.0, (Seconds(now.time_since_epoch()) - Seconds(time.time_since_epoch())).count());
+}
+
+void keep_longest(std::map<std::int32_t, double>& ages) {
+  while (ages.size() > domain::kMostPriorities) {
+    ages.erase(std::ranges::min_element(ages, {}, [](const auto& age) { return age.second; }));
+  }
 }
 
 void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, Time now) {
@@ -28,12 +43,12 @@ void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, T
   sum.unreadable += counts.unreadable;
   sum.blocked_by_window += counts.blocked_by_window;
   sum.dead += dead;
-  if (counts.queued() > 0 && counts.oldest < now) {
-    // In doubles, as any time may have been pushed.
-    using Seconds = std::chrono::duration<double>;
-    const Seconds waited = Seconds(now.time_since_epoch()) - Seconds(counts.oldest.time_since_epoch());
-    sum.lag = std::max(sum.lag, waited.count());
+  for (const auto& [priority, since] : counts.oldest_due) {
+    auto& age = sum.oldest_due[priority];
+    age = std::max(age, seconds_since(since, now));
   }
+  keep_longest(sum.oldest_due);
+  if (counts.queued() > 0) sum.lag = std::max(sum.lag, seconds_since(counts.oldest, now));
 }
 
 void add_to_total(QueueStats& total, const QueueStats& queue) {
@@ -51,6 +66,11 @@ void add_to_total(QueueStats& total, const QueueStats& queue) {
   total.blocked_by_window += queue.blocked_by_window;
   total.waits_for_newer += queue.waits_for_newer;
   total.lag = std::max(total.lag, queue.lag);
+  for (const auto& [priority, age] : queue.oldest_due) {
+    auto& oldest = total.oldest_due[priority];
+    oldest = std::max(oldest, age);
+  }
+  keep_longest(total.oldest_due);
 }
 
 }  // namespace

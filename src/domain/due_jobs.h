@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cstddef>
-#include <set>
-#include <utility>
 
+#include "domain/due_times.h"
 #include "domain/job.h"
 
 namespace ordo::domain {
@@ -17,22 +16,31 @@ class DueJobs {
   std::size_t size() const { return jobs_.size(); }
   Job& first() { return *jobs_.begin(); }
   /// The earliest run_at; not of an empty one. As long as all have one priority, the first is the oldest.
-  Time oldest() const { return mixed_ ? times_.begin()->first : jobs_.begin()->run_at; }
+  Time oldest() const { return mixed_ ? times_.oldest() : jobs_.begin()->run_at; }
+  /// Calls `visit(priority, earliest run_at)` for each priority.
+  template <class Visit>
+  void each_oldest(Visit visit) const {
+    if (mixed_) {
+      times_.each(visit);
+    } else if (!empty()) {
+      visit(jobs_.begin()->priority, oldest());
+    }
+  }
 
   void insert(Job& job) {
     jobs_.insert(jobs_.end(), job);
-    if (mixed_) times_.emplace(job.run_at, job.arrival());
+    if (mixed_) times_.insert(job);
   }
   void erase(Job& job) {
     jobs_.erase(jobs_.iterator_to(job));
-    if (mixed_) times_.erase({job.run_at, job.arrival()});
+    if (mixed_) times_.erase(job);
   }
   void clear() { jobs_.clear(); }
 
   /// From now on jobs of several priorities come.
   void mix() {
     mixed_ = true;
-    for (const Job& job : jobs_) times_.emplace(job.run_at, job.arrival());
+    for (const Job& job : jobs_) times_.insert(job);
   }
 
   auto from(Job& job) { return jobs_.iterator_to(job); }
@@ -41,7 +49,7 @@ class DueJobs {
  private:
   DueSet jobs_;
   bool mixed_ = false;
-  std::set<std::pair<Time, Seq>> times_;  // once they are mixed
+  DueTimes times_;  // once they are mixed
 };
 
 }  // namespace ordo::domain

@@ -55,7 +55,7 @@ void JobOrder::leave(Job& job) {
       break;
     case Place::parked:
       keys_.line_of(job)->parked.erase(&job);
-      parked_times_.erase({job.run_at, job.arrival()});
+      parked_times_.erase(job);
       break;
     case Place::expired:
     case Place::settling:
@@ -192,7 +192,7 @@ void JobOrder::park(Line& line, Job& job) {
   if (job.place == Place::due) take_out(job);
   job.place = Place::parked;
   line.parked.insert(&job);
-  parked_times_.emplace(job.run_at, job.arrival());
+  parked_times_.insert(job);
 }
 
 Risk JobOrder::risk_of(const Job& job, Time now) const {
@@ -248,19 +248,31 @@ std::optional<Time> JobOrder::next_due(Time now) {
 
 // What is closed is due at its opening.
 Time JobOrder::oldest(Time now) {
-  Time oldest = parked_times_.empty() ? Time::max() : parked_times_.begin()->first;
-  for (const auto kind : busy_) {
-    for (const auto& lane : *lanes_[kind]) {
-      if (!lane.empty()) oldest = std::min(oldest, lane.oldest());
-    }
-  }
-  if (!busy_.empty() && !kinds_.have_own_windows()) {
-    const auto opening = windows_of(*busy_.begin()).at(now);
-    oldest = opening ? std::max(oldest, opening->from) : Time::max();
+  Time oldest = Time::max();
+  if (has_closed_lanes(now)) {
+    if (const auto opening = windows_of(*busy_.begin()).at(now)) oldest = opening->from;
+  } else {
+    for (const auto& [priority, since] : oldest_due(now)) oldest = std::min(oldest, since);
   }
   if (!later_.empty()) oldest = std::min(oldest, later_.begin()->run_at);
   if (!closed_.empty()) oldest = std::min(oldest, (*closed_.begin())->extra->opens);
   return oldest;
+}
+
+std::map<std::int32_t, Time> JobOrder::oldest_due(Time now) {
+  std::map<std::int32_t, Time> due;
+  if (has_closed_lanes(now)) return due;
+  auto opened = Time::min();
+  if (!busy_.empty() && !kinds_.have_own_windows()) opened = windows_of(*busy_.begin()).at(now)->from;
+  const auto see = [&](std::int32_t priority, Time run_at) {
+    auto& since = due.try_emplace(priority, Time::max()).first->second;
+    since = std::min(since, std::max(run_at, opened));
+  };
+  parked_times_.each(see);
+  for (const auto kind : busy_) {
+    for (const auto& lane : *lanes_[kind]) lane.each_oldest(see);
+  }
+  return due;
 }
 
 }  // namespace ordo::domain

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 
 #include "domain/admission.h"
 #include "domain/due_jobs.h"
+#include "domain/due_times.h"
 #include "domain/job.h"
 #include "domain/key_table.h"
 #include "domain/kind_table.h"
@@ -72,6 +74,8 @@ class JobOrder {
   std::size_t closed(std::size_t due, Time now) { return has_closed_lanes(now) ? due : closed_.size(); }
   /// The earliest run_at of all that have a place here; Time::max(): there is none.
   Time oldest(Time now);
+  /// Of those that are due and not closed, the earliest by priority: run_at, or when its window opened.
+  std::map<std::int32_t, Time> oldest_due(Time now);
 
  private:
   using Lanes = std::array<DueJobs, kRisks>;
@@ -98,7 +102,7 @@ class JobOrder {
   LaterSet later_;
   std::set<Job*, OpensBefore> closed_;
   std::vector<WindowClock> windows_;  // by kind
-  std::set<std::pair<Time, Seq>> parked_times_;
+  DueTimes parked_times_;
   std::size_t retrying_ = 0;
   Seq witness_through_ = 0;
   bool mixed_priorities_ = false;

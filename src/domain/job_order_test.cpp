@@ -10,6 +10,7 @@ namespace {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
+using ::testing::Pair;
 
 constexpr Time kPlaced{seconds{1'000'000}};
 
@@ -131,6 +132,21 @@ TEST_F(JobOrderTest, ThePriorityOrdersAndTheOldestIsKnown) {
   place("urgent", kPlaced - seconds{1}, 1);
   EXPECT_EQ(order.best(kPlaced, {})->id(), "urgent");
   EXPECT_EQ(order.due_since(kPlaced, {}), kPlaced - seconds{9});
+}
+
+TEST_F(JobOrderTest, TheOldestOfEachPriorityIsKnown) {
+  add("1", kPlaced - seconds{3});
+  EXPECT_THAT(order_.oldest_due(kPlaced), ElementsAre(Pair(100, kPlaced - seconds{3})));
+  order_.mix_priorities();
+  add("2", kPlaced - seconds{5}, "k").priority = 100;
+  Job& urgent = add("3", kPlaced - seconds{1}, "k");
+  order_.leave(urgent);
+  urgent.priority = 1;
+  order_.place(urgent, kPlaced);
+  add("4", kPlaced + seconds{9});
+  EXPECT_THAT(order_.oldest_due(kPlaced),
+              ElementsAre(Pair(1, kPlaced - seconds{1}), Pair(100, kPlaced - seconds{5})))
+      << "also of those that stand behind others of their key";
 }
 
 }  // namespace

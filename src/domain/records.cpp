@@ -11,8 +11,8 @@
 namespace ordo::domain {
 namespace {
 
-constexpr FieldTag kIsEntry = 2, kState = 3, kEntryFields = 4;  // of a dead payload
-constexpr FieldTag kUnreadable = 2, kByWindow = 3;              // of counts: std::uint64_t
+constexpr FieldTag kIsEntry = 2, kState = 3, kEntryFields = 4;      // of a dead payload
+constexpr FieldTag kUnreadable = 2, kByWindow = 3, kOldestDue = 4;  // of counts: std::uint64_t
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
 constexpr std::uint8_t kVersion = 1;
@@ -116,6 +116,25 @@ DeadPayload read_dead(std::string_view bytes) {
   return dead;
 }
 
+std::map<std::int32_t, Time> read_oldest_due(std::string_view bytes) {
+  std::map<std::int32_t, Time> due;
+  for (ByteReader in(bytes, "shard's counts"); !in.at_end() && due.size() < kMostPriorities;) {
+    const auto priority = in.get<std::int32_t>();
+    due.emplace(priority, get_time(in));
+  }
+  return due;
+}
+
+std::string encode_oldest_due(const std::map<std::int32_t, Time>& due) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  for (const auto& [priority, since] : due) {
+    out.put(priority);
+    put_time(out, since);
+  }
+  return bytes;
+}
+
 Counts read_counts(std::string_view bytes) {
   Counts counts;
   if (bytes.empty()) return counts;
@@ -123,7 +142,8 @@ Counts read_counts(std::string_view bytes) {
   const auto version = get_version(in, counts.fields, [&](FieldTag tag, std::string_view value) {
     if (tag == kUnreadable) counts.unreadable = number_of<std::uint64_t>(value);
     if (tag == kByWindow) counts.blocked_by_window = number_of<std::uint64_t>(value);
-    return tag == kUnreadable || tag == kByWindow;
+    if (tag == kOldestDue) counts.oldest_due = read_oldest_due(value);
+    return tag == kUnreadable || tag == kByWindow || tag == kOldestDue;
   });
   if (version < kVersion || version > kLent) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
@@ -227,6 +247,7 @@ std::string encode(const Counts& counts) {
                                                                  : kCopied;
   auto fields = counts.fields;
   if (counts.unreadable != 0) fields += number_field(kUnreadable, counts.unreadable);
+  if (!counts.oldest_due.empty()) fields += field(kOldestDue, encode_oldest_due(counts.oldest_due));
   if (counts.blocked_by_window != 0) fields += number_field(kByWindow, counts.blocked_by_window);
   put_version(out, version, with_newer(fields, {}));
   for (const auto value : {counts.due, counts.scheduled, counts.retrying, counts.running, counts.awaiting,

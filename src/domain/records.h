@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,6 +71,8 @@ Entry revival(const DeadPayload& dead);
 /// An entry that cannot be read, on its way to the dead: whole, to be brought back by whoever can.
 DeadPayload dead_entry(Seq seq, std::string_view bytes, std::string_view why);
 
+inline constexpr std::size_t kMostPriorities = 10;
+
 /// A shard's counts as its owner last committed them, and what else belongs to the shard as a whole. Jobs,
 /// except where said.
 struct Counts {
@@ -88,7 +91,10 @@ struct Counts {
   std::uint64_t fence = 0;       ///< the last one given, where it is higher than the lease's token
   std::uint64_t unreadable = 0;  ///< entries that went to the dead because they could not be read, for ever
   std::uint64_t blocked_by_window = 0;  ///< of those that are due
-  std::string fields;                   ///< optional ones that this version does not know
+  /// Since when the longest waiting of the others is due, by priority: those of kMostPriorities that wait
+  /// longest.
+  std::map<std::int32_t, Time> oldest_due;
+  std::string fields;  ///< optional ones that this version does not know
 
   std::uint64_t queued() const { return due + scheduled + retrying; }
   bool operator==(const Counts&) const = default;

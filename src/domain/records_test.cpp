@@ -261,6 +261,8 @@ TEST(RecordCodecs, what_an_older_version_must_not_guess_says_so) {
 TEST(RecordCodecs, what_could_not_be_read_is_told_and_kept) {
   auto counts = full_counts();
   counts.unreadable = 7;
+  counts.blocked_by_window = 8;
+  counts.oldest_due = {{-1, Time{Duration{9}}}, {100, Time{Duration{8}}}};
   EXPECT_EQ(*decode_counts(encode(counts)), counts);
   auto dead = dead_entry(9, "x", "it ends too early");
   dead.state = "state";
