@@ -51,21 +51,21 @@ std::optional<std::uint8_t> range_of(std::string_view text) {
   const auto first = day_of(next_part(text, '-'));
   const auto last = is_range ? day_of(text) : first;
   if (!first || !last) return std::nullopt;
-  auto days = std::uint8_t{0};
+  auto set = std::uint8_t{0};
   for (int day = *first;; day = (day + 1) % 7) {
-    days |= static_cast<std::uint8_t>(1 << day);
-    if (day == *last) return days;
+    set |= static_cast<std::uint8_t>(1 << day);
+    if (day == *last) return set;
   }
 }
 
 std::optional<std::uint8_t> days_of(std::string_view text) {
-  auto days = std::uint8_t{0};
+  auto set = std::uint8_t{0};
   do {
     const auto range = range_of(next_part(text, ','));
     if (!range) return std::nullopt;
-    days |= *range;
+    set |= *range;
   } while (!text.empty());
-  return days;
+  return set;
 }
 
 std::optional<seconds> clock_of(std::string_view text) {
