@@ -23,13 +23,14 @@ namespace ordo::runtime {
 /// For tests: a clock that stands until it is moved.
 class StandingClock final : public Clock {
  public:
-  Time wall() override { return Time{std::chrono::hours{24 * 20000}} + now; }
+  Time wall() override { return Time{std::chrono::hours{24 * 20000}} + now + leap; }
   Duration steady() override {
     if (const auto call = std::exchange(on_look, {})) call();
     return now;
   }
 
   Duration now = std::chrono::hours{1};
+  Duration leap{};                ///< of the wall clock alone
   std::function<void()> on_look;  ///< called once: what other threads do in the middle of a tick
 };
 
