@@ -39,8 +39,8 @@ TEST_F(Doctor, tells_of_a_reshard_that_goes_on_and_of_one_that_was_stopped) {
   const auto grants = store_->acquire("resharder", 1, std::span(&claim, 1));
   ASSERT_EQ(found().size(), 1u);
   EXPECT_EQ(found()[0].level, Finding::Level::warning);
-  const std::pair<store::ShardId, store::Lease> lease{shard, grants.at(0).lease};
-  store_->release(std::span(&lease, 1));
+  const store::Release end{shard, grants.at(0).lease};
+  store_->release(std::span(&end, 1));
   ASSERT_EQ(found().size(), 1u);
   EXPECT_EQ(found()[0].level, Finding::Level::bad);
   EXPECT_THAT(found()[0].advice, HasSubstr("`ordo reshard orders 8` again"));

@@ -192,11 +192,11 @@ IdleOwner::Grants IdleOwner::claim(const std::vector<store::NodeRow>& nodes,
 }
 
 void IdleOwner::give_back(const std::set<store::ShardId>& unclean) {
-  std::vector<std::pair<store::ShardId, store::Lease>> clean;
+  std::vector<store::Release> ends;
   for (const auto& [shard, grant] : grants_) {
-    if (!unclean.contains(shard)) clean.emplace_back(shard, grant.lease);
+    ends.push_back({shard, grant.lease, !unclean.contains(shard), unclean.contains(shard) && grant.crashed});
   }
-  store_.release(clean);
+  store_.release(ends);
 }
 
 }  // namespace ordo

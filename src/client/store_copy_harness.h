@@ -153,9 +153,9 @@ class Owners {
   }
 
   void release() {
-    std::vector<std::pair<store::ShardId, store::Lease>> leases;
-    for (const auto& [id, owned] : owned_) leases.emplace_back(id, owned.grant.lease);
-    store_.release(leases);
+    std::vector<store::Release> ends;
+    for (const auto& [id, owned] : owned_) ends.push_back({id, owned.grant.lease});
+    store_.release(ends);
     store_.leave("owner", {});
   }
 
@@ -343,8 +343,8 @@ class Failing final : public store::Store {
     change([&] { grants = inner_.acquire(node, holder, claims); });
     return grants;
   }
-  void release(std::span<const std::pair<store::ShardId, store::Lease>> leases) override {
-    change([&] { inner_.release(leases); });
+  void release(std::span<const store::Release> ends) override {
+    change([&] { inner_.release(ends); });
   }
 
   std::unique_ptr<store::LogReader> open_log() override { return inner_.open_log(); }

@@ -167,7 +167,7 @@ TEST(StoreCopy, waits_for_a_node_that_still_executes_a_lent_run) {
   delta.position = row.position;
   delta.counts = domain::encode(counts);
   EXPECT_EQ(store::commit_and_wait(from, {delta}).at(0), store::CommitResult::applied);
-  from.release(std::vector{std::pair(row.shard, grant.lease)});
+  from.release(std::vector{store::Release{row.shard, grant.lease}});
   from.leave("owner", {});
 
   std::jthread lives([&](const std::stop_token& stop) {

@@ -144,8 +144,8 @@ void Engine::lose(domain::ShardId id, store::Lease lease) {
 void Engine::drop(const std::set<domain::ShardId>& ids) {
   runner_.drop(ids);
   for (const auto id : ids) {
-    const auto lease = host_.remove(id);
-    if (lease && scope_.hooks.lost) scope_.hooks.lost(id, *lease);
+    const auto end = host_.remove(id);
+    if (end && scope_.hooks.lost) scope_.hooks.lost(id, end->lease);
   }
 }
 
@@ -164,8 +164,8 @@ void Engine::let_go() {
     if (shard->is_free()) idle.push_back(id);
   }
   for (const auto id : idle) {
-    const auto lease = host_.remove(id);
-    if (scope_.hooks.released) scope_.hooks.released(id, *lease);
+    const auto end = host_.remove(id);
+    if (scope_.hooks.released) scope_.hooks.released(*end);
   }
 }
 

@@ -123,7 +123,7 @@ struct RoomBench {
   EngineHooks hooks() {
     EngineHooks hooks;
     hooks.events = [this](std::vector<Event> news) { events.insert(events.end(), news.begin(), news.end()); };
-    hooks.refused = [this](auto shard, auto) { refused.push_back(shard); };
+    hooks.refused = [this](const auto& end) { refused.push_back(end); };
     hooks.log = [this](LogLevel, const std::string& line) { log.push_back(line); };
     hooks.lease_ending = [this](std::size_t runs) { log.push_back(std::to_string(runs) + " are stopped"); };
     hooks.lease_lost = [this] { log.emplace_back("lost"); };
@@ -141,7 +141,7 @@ struct RoomBench {
   LeaseClock lease{clock, options.lease};
   std::vector<std::string> log;
   std::vector<Event> events;
-  std::vector<domain::ShardId> refused;
+  std::vector<store::Release> refused;
   EngineScope scope{options, store, clock, Random(1), lease, hooks()};
 };
 
@@ -257,7 +257,8 @@ class EngineBench {
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Follower> follower;
   std::unique_ptr<Fetcher> fetcher;
-  std::vector<domain::ShardId> lost, released, refused, newer;
+  std::vector<domain::ShardId> lost, newer;
+  std::vector<store::Release> released, refused;
   std::vector<Event> events;
   std::vector<std::string> log;
 
@@ -274,8 +275,8 @@ class EngineBench {
     };
     hooks.events = [this](std::vector<Event> news) { events.insert(events.end(), news.begin(), news.end()); };
     hooks.lost = [this](auto shard, auto) { lost.push_back(shard); };
-    hooks.released = [this](auto shard, auto) { released.push_back(shard); };
-    hooks.refused = [this](auto shard, auto) { refused.push_back(shard); };
+    hooks.released = [this](const auto& end) { released.push_back(end); };
+    hooks.refused = [this](const auto& end) { refused.push_back(end); };
     hooks.newer = [this](auto shard, auto) { newer.push_back(shard); };
     hooks.log = [this](LogLevel, const std::string& line) { log.push_back(line); };
     return hooks;

@@ -26,7 +26,7 @@ struct EngineHooks {
   /// This node does not own the shard any more.
   std::function<void(domain::ShardId, store::Lease)> lost{};
   /// The shard has nothing running or unwritten any more and may be given back.
-  std::function<void(domain::ShardId, store::Lease)> released{};
+  std::function<void(const store::Release&)> released{};
   /// The leases are about to end: so many runs are stopped and put back, and none starts. Told once.
   std::function<void(std::size_t runs)> lease_ending{};
   /// The leases ended some time ago, and runs still go on although they were asked to stop.
@@ -36,7 +36,7 @@ struct EngineHooks {
   /// The logs are to be read on now: what a node that is gone has left is waited for.
   std::function<void()> read_on{};
   /// A grant that could not be used: nothing of the shard was read, and it may be given back.
-  std::function<void(domain::ShardId, store::Lease)> refused{};
+  std::function<void(const store::Release&)> refused{};
   std::function<void(LogLevel, const std::string&)> log{};
   /// What stands in the shard takes a newer node: it is given back. Told before it is.
   std::function<void(domain::ShardId, std::uint16_t needs)> newer{};

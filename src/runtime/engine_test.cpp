@@ -11,6 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -39,7 +40,8 @@ TEST(Engine, a_grant_of_a_queue_it_does_not_know_is_given_back_and_told_of) {
   bench.claim();
   bench.tick();
   EXPECT_EQ(bench.engine->shards(), 0U);
-  EXPECT_THAT(bench.refused, ElementsAre(domain::ShardId{bench.number("orders"), 0}));
+  EXPECT_THAT(bench.refused,
+              ElementsAre(Field(&store::Release::shard, domain::ShardId{bench.number("orders"), 0})));
   EXPECT_THAT(bench.log, ElementsAre(HasSubstr("given back")));
 }
 
@@ -195,6 +197,12 @@ std::string newer_entry(const std::string& id) {
   return domain::encode(domain::Entry{.kind = "orders", .key = id, .id = id, .fields = fields});
 }
 
+std::string newer_state() {
+  domain::JobState state;
+  state.fields = domain::number_field(domain::kNeeds, static_cast<std::uint16_t>(domain::format_level() + 1));
+  return domain::encode(state);
+}
+
 TEST(Engine, an_unreadable_entry_dies_and_is_told_of_and_all_else_goes_on) {
   EngineBench bench({queue_of("orders")});
   append_bytes(bench, "x");
@@ -239,13 +247,43 @@ TEST(Engine, a_shard_that_begins_with_what_is_newer_is_given_back_unread) {
   EXPECT_EQ(bench.engine->shards(), 0U);
 }
 
+// What its next owner is to know: the node before it died.
+TEST(Engine, a_shard_of_a_dead_node_is_given_back_as_it_was_granted_unless_all_was_read) {
+  const auto given_back = [](std::vector<std::string> entries, const std::string& state = {}) {
+    EngineBench bench({queue_of("orders")});
+    const domain::ShardId shard{bench.number("orders"), 0};
+    bench.store.join("dead", "");
+    const auto grant = bench.store.acquire("dead", 5, std::vector<store::Claim>{{shard, {}, 0, 0}}).at(0);
+    store::Delta delta{.shard = shard, .lease = grant.lease, .batch = 1};
+    if (!state.empty()) delta.states.push_back({1, state});
+    bench.store.commit({delta}, [](auto, auto) {});
+    bench.store.kill_node("dead");
+    bench.store.leave("dead", {});
+    for (auto& entry : entries) append_bytes(bench, std::move(entry));
+    bench.start();
+    bench.tick();
+    bench.engine->release_all();
+    bench.tick();
+    EXPECT_EQ(bench.engine->shards(), 0U);
+    const auto& ends = bench.refused.empty() ? bench.released : bench.refused;
+    EXPECT_EQ(ends.size(), 1U);
+    return std::pair(ends.at(0).clean, ends.at(0).crashed);
+  };
+  const std::pair as_granted(false, true), clean(true, false);
+  const auto plain = domain::encode(domain::Entry{.kind = "orders", .key = "1", .id = "1"});
+  EXPECT_EQ(given_back({newer_entry("1")}), as_granted);
+  EXPECT_EQ(given_back({plain, newer_entry("2")}), as_granted);
+  EXPECT_EQ(given_back({plain}, newer_state()), as_granted);
+  EXPECT_EQ(given_back({}), clean);
+}
+
 TEST(Engine, counts_that_cannot_be_read_start_anew_and_runs_of_others_are_waited_for) {
   EngineBench bench({queue_of("orders")});
   const domain::ShardId shard{bench.number("orders"), 0};
   auto grant = bench.store.acquire("me", 5, std::vector<store::Claim>{{shard, {}, 0, 0}}).at(0);
   store::Delta delta{.shard = shard, .lease = grant.lease, .batch = grant.batch + 1, .counts = "?"};
   bench.store.commit({delta}, [](auto, auto) {});
-  bench.store.release(std::vector<std::pair<domain::ShardId, store::Lease>>{{shard, grant.lease}});
+  bench.store.release(std::vector<store::Release>{{shard, grant.lease}});
   bench.push("orders", "1");
   bench.start();
   EXPECT_THAT(bench.log, ElementsAre(HasSubstr("start anew")));

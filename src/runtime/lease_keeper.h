@@ -68,7 +68,7 @@ class LeaseKeeper {
   Duration tick();
 
   /// The engine has let go of a shard.
-  void released(domain::ShardId shard, store::Lease lease) { placement_.released(shard, lease); }
+  void released(const store::Release& end) { placement_.released(end); }
   void lost(domain::ShardId shard, store::Lease lease) { placement_.lost(shard, lease); }
   /// What stands in the shard takes a newer node: it is left to such nodes. True: that is news.
   bool leave_to_newer(domain::ShardId shard, std::uint16_t needs) { return newer_.leave(shard, needs); }

@@ -58,7 +58,7 @@ class Node {
   /// As an engine does that cannot read it.
   void give_to_newer() {
     keeper_.leave_to_newer(newer, 2);
-    if (const auto lease = held_.extract(newer)) keeper_.released(newer, lease.mapped());
+    if (const auto lease = held_.extract(newer)) keeper_.released({newer, lease.mapped()});
   }
 
   domain::ShardId newer;  ///< what stands in it has level 2
@@ -97,7 +97,7 @@ class Node {
         const auto lease = held_.extract(shard);
         if (lease.empty()) continue;
         given_.push_back(shard);
-        keeper_.released(shard, lease.mapped());
+        keeper_.released({shard, lease.mapped()});
       }
     };
     hooks.gone = [this](auto shard, auto lease) {

@@ -77,9 +77,9 @@ EngineHooks NodeParts::engine_hooks() {
     keeper_.lost(shard, lease);
     poke(Part::keeper);
   };
-  hooks.released = [this](auto shard, auto lease) {
-    follower_.remove(shard, lease);
-    keeper_.released(shard, lease);
+  hooks.released = [this](const store::Release& end) {
+    follower_.remove(end.shard, end.lease);
+    keeper_.released(end);
     poke(Part::keeper);
   };
   hooks.refused = hooks.released;

@@ -23,12 +23,14 @@ struct OwnedShard {
       : id(shard_id),
         queue(&served),
         lease(grant.lease),
+        unused(grant.unused()),
         batch(grant.batch),
         machine(served.options, budget) {}
 
   store::ShardId id;
   ServedQueue* queue;
   store::Lease lease;
+  store::Release unused;    ///< gives it back while it is not ready: nothing was written or started
   std::uint64_t batch;      ///< of the last delta made
   std::uint64_t epoch = 0;  ///< tells this ownership from earlier ones in news that comes late
   domain::Shard machine;

@@ -106,24 +106,24 @@ void PlacementStep::claim(const std::set<domain::ShardId>& wanted, const Cluster
 }
 
 void PlacementStep::release() {
-  std::vector<std::pair<domain::ShardId, store::Lease>> leases;
+  std::vector<store::Release> ends;
   {
     const std::lock_guard lock(mutex_);
-    leases = to_release_;
+    ends = to_release_;
   }
-  if (leases.empty()) return;
-  store_.release(leases);
+  if (ends.empty()) return;
+  store_.release(ends);
   {
     const std::lock_guard lock(mutex_);
-    to_release_.erase(to_release_.begin(), to_release_.begin() + static_cast<std::ptrdiff_t>(leases.size()));
+    to_release_.erase(to_release_.begin(), to_release_.begin() + static_cast<std::ptrdiff_t>(ends.size()));
   }
-  for (const auto& [shard, lease] : leases) forget(shard, lease);
+  for (const auto& end : ends) forget(end.shard, end.lease);
   store_.wake();
 }
 
-void PlacementStep::released(domain::ShardId shard, store::Lease lease) {
+void PlacementStep::released(const store::Release& end) {
   const std::lock_guard lock(mutex_);
-  to_release_.emplace_back(shard, lease);
+  to_release_.push_back(end);
 }
 
 void PlacementStep::lost(domain::ShardId shard, store::Lease lease) {

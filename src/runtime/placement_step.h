@@ -53,7 +53,7 @@ class PlacementStep {
   void drop_all() { held_.clear(); }
 
   /// The engine has let go of a shard.
-  void released(domain::ShardId shard, store::Lease lease);
+  void released(const store::Release& end);
   void lost(domain::ShardId shard, store::Lease lease);
   /// Claims nothing from now on.
   void stop_claiming();
@@ -81,7 +81,8 @@ class PlacementStep {
   bool has_claimed_ = false;
 
   std::mutex mutex_;
-  std::vector<std::pair<domain::ShardId, store::Lease>> to_release_, lost_;
+  std::vector<store::Release> to_release_;
+  std::vector<std::pair<domain::ShardId, store::Lease>> lost_;
   bool claiming_ = true;
 };
 

@@ -81,7 +81,7 @@ TEST_F(PlacementStepTest, gives_back_what_belongs_to_another_and_forgets_it_once
   ASSERT_EQ(given_.size(), 2U);
   place({"me"});
   EXPECT_EQ(owned(), 4U) << "the engine has them still";
-  for (const auto shard : given_) step_.released(shard, lease_of(shard.index));
+  for (const auto shard : given_) step_.released({shard, lease_of(shard.index)});
   step_.release();
   EXPECT_EQ(owned(), 2U);
 }
@@ -91,9 +91,9 @@ TEST_F(PlacementStepTest, what_was_moved_here_stays_for_ten_seconds) {
   const domain::ShardId moved{queue_, 0};
   store_.join("you", "");
   const store::Claim theirs{moved, {}, 0, 0};
-  const std::pair lease{moved, store_.acquire("you", 1, std::span(&theirs, 1)).at(0).lease};
+  const store::Release end{moved, store_.acquire("you", 1, std::span(&theirs, 1)).at(0).lease};
   place({"me", "you"});
-  store_.release(std::span(&lease, 1));
+  store_.release(std::span(&end, 1));
   place({"me"});
   ASSERT_EQ(owned(), 4U);
   place({"you"});

@@ -35,12 +35,12 @@ void ShardHost::adopt(LoadedShard loaded) {
                fmt::format("shard {} of queue number {} was granted, but no queue of this node has "
                            "that number; it is given back",
                            grant.shard.index, grant.shard.queue));
-    if (hooks.refused) hooks.refused(grant.shard, grant.lease);
+    if (hooks.refused) hooks.refused(grant.unused());
     return;
   }
   if (const auto needs = needs_of(loaded.facts)) {
     if (hooks.newer) hooks.newer(grant.shard, needs);
-    if (hooks.refused) hooks.refused(grant.shard, grant.lease);
+    if (hooks.refused) hooks.refused(grant.unused());
     return;
   }
   ORDO_ASSERT(!shards_.contains(grant.shard));
@@ -84,24 +84,23 @@ void ShardHost::restore(OwnedShard& shard, const LoadedShard& loaded) {
   for (const auto& [row, why] : lost) shard.machine.lose_state(row->seq, row->bytes, why);
 }
 
-// It goes on running what runs, and reads nothing behind the entry. What it was told of an unclean take-over
-// is lost to the next owner, when nothing of the shard was read yet: a job may crash once more before it is
-// known for it.
+// It goes on running what runs, and reads nothing behind the entry.
 void ShardHost::give_to_newer(OwnedShard& shard, std::uint16_t needs) {
   shard.needs = needs;
   if (scope_.hooks.newer) scope_.hooks.newer(shard.id, needs);
   release(shard);
 }
 
-std::optional<store::Lease> ShardHost::remove(domain::ShardId id) {
-  const auto shard = shards_.extract(id);
+std::optional<store::Release> ShardHost::remove(domain::ShardId id) {
+  const auto found = shards_.extract(id);
   by_id_.erase(id);
   for (auto* set : {&awake_, &waiting_, &lending_, &wait_for_others_}) set->erase(id);
   ++changes_;
   is_gathered_ = false;
-  if (shard.empty()) return std::nullopt;
-  forget_timer(*shard.mapped());
-  return shard.mapped()->lease;
+  if (found.empty()) return std::nullopt;
+  auto& shard = *found.mapped();
+  forget_timer(shard);
+  return shard.ready ? store::Release{id, shard.lease} : shard.unused;
 }
 
 void ShardHost::release_all() {

@@ -38,8 +38,8 @@ class ShardHost {
   void apply(const store::LogChunk& chunk);
   /// A run of it has ended here.
   void ended(OwnedShard& shard, domain::RunNo no, std::vector<Outcome> outcomes);
-  /// It is not this node's any more: its lease, if it was.
-  std::optional<store::Lease> remove(domain::ShardId id);
+  /// It is not this node's any more: how its ownership ends, if it was.
+  std::optional<store::Release> remove(domain::ShardId id);
   /// Gives every shard back, these and those to come, as soon as nothing of it runs.
   void release_all();
   bool is_releasing() const { return is_releasing_; }

@@ -108,7 +108,7 @@ TEST_F(WriterTest, a_shard_with_another_owner_is_stale) {
   adopt();
   read();
   run_all();
-  const std::vector released{std::pair(shard(), host.find(shard())->lease)};
+  const std::vector released{store::Release{shard(), host.find(shard())->lease}};
   bench.store.release(released);
   writer.flush();
   EXPECT_THAT(settle().at(0).stale, ElementsAre(shard()));
@@ -191,7 +191,7 @@ TEST_F(WriterTest, a_grant_that_is_of_no_use_is_given_back_and_an_old_one_ignore
   host.adopt({grant, {}, bench.lease.losses()});
   EXPECT_EQ(host.size(), 0u);
   EXPECT_EQ(host.changes(), before);
-  EXPECT_THAT(bench.refused, ElementsAre(shard()));
+  EXPECT_THAT(bench.refused, ElementsAre(grant.unused()));
 }
 
 }  // namespace

@@ -214,6 +214,16 @@ struct Claim {
   bool takes_from_another(std::string_view node) const { return !seen_owner.empty() && seen_owner != node; }
 };
 
+/// An end of ownership, and what the next owner is told of it (Grant).
+struct Release {
+  ShardId shard;
+  Lease lease;
+  bool clean = true;
+  bool crashed = false;
+
+  bool operator==(const Release&) const = default;
+};
+
 struct Grant {
   ShardId shard;
   Lease lease;
@@ -222,6 +232,9 @@ struct Grant {
   bool clean = true;        ///< the previous owner released it
   /// The previous owner is known dead; where the store cannot see processes, it was silent for a lease.
   bool crashed = false;
+
+  /// Gives it back as it was: nothing of the shard was begun.
+  Release unused() const { return {shard, lease, clean, crashed}; }
 };
 
 using Completion = std::function<void(std::exception_ptr)>;
@@ -354,8 +367,8 @@ class Store {
   virtual std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
                                      std::span<const Claim> claims) = 0;
 
-  /// A clean end of ownership; stale leases are ignored.
-  virtual void release(std::span<const std::pair<ShardId, Lease>> leases) = 0;
+  /// Frees the shards; stale leases are ignored.
+  virtual void release(std::span<const Release> ends) = 0;
 
   // --- the dead ---
 

@@ -95,8 +95,8 @@ TEST_P(Commit, refuses_every_lease_of_a_shard_that_is_free) {
   const ShardId shard{define().number, 0};
   EXPECT_EQ(commit({.shard = shard, .batch = 1}), CommitResult::stale) << "never owned";
   const auto grant = own(shard);
-  const std::pair<ShardId, Lease> lease{shard, grant.lease};
-  store().release(std::span(&lease, 1));
+  const Release end{shard, grant.lease};
+  store().release(std::span(&end, 1));
   EXPECT_EQ(commit(delta_of(grant, 1)), CommitResult::stale) << "released";
   const auto again = own(shard);
   store().leave("n1");

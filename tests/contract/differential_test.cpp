@@ -312,11 +312,15 @@ class Player {
     std::optional<std::size_t> grant;
     if (!grants_.empty()) grant = grants_[random_.below(grants_.size())].first;
     const auto other = any_shard();
+    const bool as_unused = chance(30);
     return {"release", [=](Played& played) {
-              std::vector<std::pair<ShardId, Lease>> leases;
-              if (grant) leases.emplace_back(played.grant(*grant).shard, played.grant(*grant).lease);
-              leases.emplace_back(other, Lease{.token = 1, .holder = 1});
-              played.store().release(leases);
+              std::vector<Release> ends;
+              if (grant) {
+                const auto granted = played.grant(*grant);
+                ends.push_back(as_unused ? granted.unused() : Release{granted.shard, granted.lease});
+              }
+              ends.push_back({other, {.token = 1, .holder = 1}});
+              played.store().release(ends);
               return std::string("done");
             }};
   }

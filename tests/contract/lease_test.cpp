@@ -19,10 +19,8 @@ class Leases : public StoreContract {
     return store().acquire(node, holder, std::span(&wish, 1));
   }
 
-  void release(const Grant& grant) {
-    const std::pair<ShardId, Lease> lease{grant.shard, grant.lease};
-    store().release(std::span(&lease, 1));
-  }
+  void release(const Release& end) { store().release(std::span(&end, 1)); }
+  void release(const Grant& grant) { release(Release{grant.shard, grant.lease}); }
 
   NodeRow node(const std::string& id) {
     for (auto& row : store().nodes()) {
@@ -190,7 +188,39 @@ TEST_P(Leases, a_stale_release_is_ignored) {
   own(shard, "n2", 2);
   release(old);
   EXPECT_EQ(row_of(shard).owner, "n2");
-  release({.shard = {77, 0}, .lease = old.lease});
+  release(Release{.shard = {77, 0}, .lease = old.lease});
+}
+
+// By who could not use it: what its next owner must know of the one before is not lost.
+TEST_P(Leases, an_unused_grant_is_given_back_as_it_was) {
+  const auto queue = define("orders", 3).number;
+  const ShardId crashed{queue, 0}, left{queue, 1}, clean{queue, 2};
+  if (GetParam().local) {
+    world().join_elsewhere("n1", "");
+    ASSERT_EQ(acquire("n1", claim(crashed)).size(), 1u);
+    world().kill("n1");
+  } else {
+    own(crashed, "n1");
+  }
+  own(left, "n2");
+  store().leave("n2");
+  for (int i = 0; i < 2; ++i) {
+    const std::vector unused{own(crashed, "n3").unused(), own(left, "n3").unused(),
+                             own(clean, "n3").unused()};
+    EXPECT_FALSE(unused[0].clean);
+    EXPECT_TRUE(unused[0].crashed) << i;
+    EXPECT_FALSE(unused[1].clean) << i;
+    EXPECT_FALSE(unused[1].crashed);
+    EXPECT_TRUE(unused[2].clean) << i;
+    second().release(unused);
+    for (const auto& end : unused) EXPECT_EQ(row_of(end.shard).owner, "");
+  }
+  own(crashed, "n4");
+  store().leave("n4");
+  const auto grant = own(crashed, "n5");
+  EXPECT_FALSE(grant.crashed) << "that was the one before";
+  release(grant);
+  EXPECT_TRUE(own(crashed, "n5").clean);
 }
 
 TEST_P(Leases, leaving_frees_what_was_not_released_as_unclean) {

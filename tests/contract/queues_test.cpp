@@ -139,8 +139,8 @@ TEST_P(Queues, that_were_removed_take_nothing_more) {
   EXPECT_EQ(commit(delta_of(grant, 1)), CommitResult::stale);
   EXPECT_THROW(append({orders, 0}, {"a"}), Error);
   EXPECT_THROW(append_and_wait(second(), {{.shard = {orders, 0}, .bytes = "a"}}), Error);
-  const std::pair<ShardId, Lease> lease{grant.shard, grant.lease};
-  store().release(std::span(&lease, 1));
+  const Release end{grant.shard, grant.lease};
+  store().release(std::span(&end, 1));
   const Claim wish{.shard = {orders, 0}};
   EXPECT_TRUE(store().acquire("n1", 1, std::span(&wish, 1)).empty());
 }

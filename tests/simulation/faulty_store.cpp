@@ -359,13 +359,14 @@ std::vector<store::Grant> FaultyStore::acquire(const std::string& node, std::uin
   });
 }
 
-void FaultyStore::release(std::span<const std::pair<ShardId, store::Lease>> leases) {
+void FaultyStore::release(std::span<const store::Release> ends) {
   ask("release", [&] {
-    for (const auto& [shard, lease] : leases) {
-      world_.say("{} releases shard {}.{}", who_, shard.queue, shard.index);
-      checkers_.fence.released(shard, lease);
+    for (const auto& end : ends) {
+      world_.say("{} releases shard {}.{}{}{}", who_, end.shard.queue, end.shard.index,
+                 end.clean ? "" : " unclean", end.crashed ? " crashed" : "");
+      checkers_.fence.released(end.shard, end.lease);
     }
-    inner_.release(leases);
+    inner_.release(ends);
   });
 }
 

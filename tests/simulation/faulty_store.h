@@ -90,7 +90,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   std::vector<store::ShardRow> shards() override;
   std::vector<store::Grant> acquire(const std::string& node, std::uint64_t holder,
                                     std::span<const store::Claim> claims) override;
-  void release(std::span<const std::pair<ShardId, store::Lease>> leases) override;
+  void release(std::span<const store::Release> ends) override;
   std::vector<store::DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) override;
   std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) override;
   std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,

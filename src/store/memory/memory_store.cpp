@@ -383,13 +383,14 @@ std::vector<Grant> MemoryStore::acquire(const std::string& node, std::uint64_t h
   return grants;
 }
 
-void MemoryStore::release(std::span<const std::pair<ShardId, Lease>> leases) {
+void MemoryStore::release(std::span<const Release> ends) {
   const std::lock_guard lock(mutex_);
-  for (const auto& [id, lease] : leases) {
-    const auto found = shards_.find(id);
-    if (found == shards_.end() || found->second.owner.empty() || found->second.lease != lease) continue;
+  for (const auto& end : ends) {
+    const auto found = shards_.find(end.shard);
+    if (found == shards_.end() || found->second.owner.empty() || found->second.lease != end.lease) continue;
     found->second.owner.clear();
-    found->second.clean = true;
+    found->second.clean = end.clean;
+    found->second.crashed = end.crashed;
   }
 }
 

@@ -21,6 +21,7 @@ std::vector<std::int64_t> as_signed(std::span<const std::uint64_t> numbers) {
 }
 
 constexpr std::int64_t kLoadRows = 5000;
+constexpr std::int64_t kCrashed = -1;  // as holder of a free, unclean shard: its last owner was known dead
 
 // Counts first, and what fits into one page belongs together: an owner may write. The states in their order,
 // from where the last page ended: there is no plan that could begin with anything but the first shard.
@@ -357,31 +358,57 @@ std::vector<Grant> PostgresStore::acquire(const std::string& node, std::uint64_t
   }
   Parameters parameters;
   parameters.text(node).number(holder).maybe(given_now()).numbers(shards).texts(owners).numbers(tokens);
-  const auto rows = ask("take shards in", "SELECT * FROM ordo_acquire($1, $2, $3, $4, $5, $6, $7)",
+  // What was free stays as it is until it is granted, so the mark may be that of an earlier snapshot.
+  const auto rows = ask("take shards in",
+                        "SELECT a.*, (SELECT CASE WHEN s.owner = '' THEN s.holder END FROM ordo_shard s"
+                        "              WHERE s.id = a.shard)"
+                        "  FROM ordo_acquire($1, $2, $3, $4, $5, $6, $7) a",
                         parameters.numbers(renewals));
   std::vector<Grant> grants;
   for (int row = 0; row < rows.rows(); ++row) {
     const auto shard = unpack(rows.number(row, 0));
+    const bool clean = rows.flag(row, 4);
+    const bool is_marked = !clean && !rows.is_null(row, 5) && rows.number(row, 5) == kCrashed;
     grants.push_back({.shard = shard,
                       .lease = {.token = rows.unsigned_number(row, 1), .holder = holder},
                       .batch = rows.unsigned_number(row, 2),
                       .head = rows.unsigned_number(row, 3),
-                      .clean = rows.flag(row, 4),
-                      .crashed = from_another.contains(shard)});
+                      .clean = clean,
+                      .crashed = is_marked || from_another.contains(shard)});
   }
   return grants;
 }
 
-void PostgresStore::release(std::span<const std::pair<ShardId, Lease>> leases) {
-  std::vector<std::int64_t> shards, tokens, holders;
-  for (const auto& [shard, lease] : leases) {
-    if (!can_pack(shard)) continue;
-    shards.push_back(pack(shard));
-    tokens.push_back(as_signed(lease.token));
-    holders.push_back(as_signed(lease.holder));
+// An unclean shard stays what it was made when it was acquired.
+void PostgresStore::release(std::span<const Release> ends) {
+  struct Ended {
+    std::vector<std::int64_t> shards, tokens, holders, marks;
+  } clean, unclean;
+  for (const auto& end : ends) {
+    if (!can_pack(end.shard)) continue;
+    auto& ended = end.clean ? clean : unclean;
+    ended.shards.push_back(pack(end.shard));
+    ended.tokens.push_back(as_signed(end.lease.token));
+    ended.holders.push_back(as_signed(end.lease.holder));
+    ended.marks.push_back(end.crashed ? kCrashed : as_signed(end.lease.holder));
   }
-  ask("release shards in", "SELECT ordo_release($1, $2, $3)",
-      Parameters().numbers(shards).numbers(tokens).numbers(holders));
+  if (!clean.shards.empty()) {
+    ask("release shards in", "SELECT ordo_release($1, $2, $3)",
+        Parameters().numbers(clean.shards).numbers(clean.tokens).numbers(clean.holders));
+  }
+  if (unclean.shards.empty()) return;
+  ask("give back shards in",
+      "UPDATE ordo_shard s SET owner = '', holder = r.mark"
+      "  FROM (SELECT o.id, e.mark"
+      "          FROM ordo_shard o JOIN unnest($1, $2, $3, $4) AS e(shard, token, holder, mark)"
+      "            ON o.id = e.shard AND o.token = e.token AND o.holder = e.holder AND o.owner <> ''"
+      "         ORDER BY o.id FOR UPDATE OF o) r"
+      " WHERE s.id = r.id",
+      Parameters()
+          .numbers(unclean.shards)
+          .numbers(unclean.tokens)
+          .numbers(unclean.holders)
+          .numbers(unclean.marks));
 }
 
 // ---------------------------------------------------------------------------------------------------- the

@@ -48,7 +48,7 @@ class PostgresStore final : public Store {
   std::vector<ShardRow> shards() override;
   std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
                              std::span<const Claim> claims) override;
-  void release(std::span<const std::pair<ShardId, Lease>> leases) override;
+  void release(std::span<const Release> ends) override;
 
   std::vector<DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) override;
   std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) override;

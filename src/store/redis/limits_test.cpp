@@ -36,8 +36,8 @@ TEST_F(RedisStoreTest, a_full_server_takes_nothing_more_and_can_be_emptied) {  /
   delta.dead = {{.bytes = "dead"}};
   EXPECT_EQ(commit_and_wait(store, {delta}).at(0), CommitResult::applied);
   EXPECT_EQ(commit(store, grant, 2), CommitResult::applied) << "nothing to erase, but counts to store";
-  const std::pair<ShardId, Lease> lease{shard, grant.lease};
-  store.release(std::span(&lease, 1));
+  const Release end{shard, grant.lease};
+  store.release(std::span(&end, 1));
   EXPECT_TRUE(own(store, shard).clean);
   EXPECT_TRUE(store.remove("orders"));
 }

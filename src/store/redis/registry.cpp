@@ -17,6 +17,8 @@ namespace ordo::store::redis {
 namespace {
 
 constexpr std::size_t kShardsAtOnce = 10'000;  // that are made
+// How the last owner of a shard has ended.
+constexpr std::uint64_t kClean = 0, kUnclean = 1, kCrashed = 2;
 
 /// The call of a script on some keys of a shard.
 template <class... Arguments>
@@ -343,21 +345,23 @@ std::vector<Grant> RedisStore::acquire(const std::string& node, std::uint64_t ho
     const auto& row = replies.at(slot)[next[slot]++];
     if (row.is_nil()) continue;
     const auto& last = row.at(2);
+    const auto unclean = row.at(3).number();
     grants.push_back({.shard = claim->shard,
                       .lease = {.token = row.at(0).number(), .holder = holder},
                       .batch = row.at(1).number(),
                       .head = last.is_nil() ? 0 : seq_up_to(last.text),
-                      .clean = row.at(3).number() == 0,
-                      .crashed = claim->takes_from_another(node)});
+                      .clean = unclean == kClean,
+                      .crashed = unclean == kCrashed || claim->takes_from_another(node)});
   }
   return grants;
 }
 
-void RedisStore::release(std::span<const std::pair<ShardId, Lease>> leases) {
+void RedisStore::release(std::span<const Release> ends) {
   std::map<Slot, CommandText> commands;
-  for (const auto& [shard, lease] : leases) {
+  for (const auto& [shard, lease, clean, crashed] : ends) {
+    const auto unclean = clean ? kClean : crashed ? kCrashed : kUnclean;
     shard_call(commands[slots_.slot_of(shard)], release_script(), shard, {"log", "meta"}, lease.token,
-               lease.holder);
+               lease.holder, unclean);
   }
   pipeline_.ask("release shards", std::move(commands));
 }

@@ -175,7 +175,8 @@ return 1
 }
 
 // KEYS: log, meta, the log's name when it is closed, aside. ARGV: node, holder, seen owner, seen token.
-// Answers token, batch, id of the last entry (nil: none), unclean; or nil: not granted.
+// Answers token, batch, id of the last entry (nil: none), unclean (2: its last owner had crashed); or nil:
+// not granted.
 const Script& acquire_script() {
   static const Script script(std::string(kAside) + R"lua(
 local log, meta, aside = KEYS[1], KEYS[2], KEYS[4]
@@ -223,14 +224,14 @@ return 1
   return script;
 }
 
-// KEYS: log, meta. ARGV: token, holder.
+// KEYS: log, meta. ARGV: token, holder, unclean.
 const Script& release_script() {
   static const Script script(R"lua(
 local call, log, meta = redis.call, KEYS[1], KEYS[2]
 local m = call('HMGET', meta, 'owner', 'token', 'holder')
 if m[1] and m[1] ~= '' and m[2] == ARGV[1] and m[3] == ARGV[2] then
   call('XDEL', log, '0-1')
-  call('HSET', meta, 'owner', '', 'unclean', 0)
+  call('HSET', meta, 'owner', '', 'unclean', ARGV[3])
 end
 return 1
 )lua");

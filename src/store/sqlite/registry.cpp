@@ -258,13 +258,15 @@ std::vector<Grant> acquire_shards(Writer& writer, const NodeLocks& locks, const 
   return grants;
 }
 
-void release_shards(Writer& writer, std::span<const std::pair<ShardId, Lease>> leases) {
-  Statement release(
-      writer.connection(),
-      "UPDATE shard SET owner='', clean=1 WHERE id=?1 AND token=?2 AND holder=?3 AND owner<>''");
-  for (const auto& [shard, lease] : leases) {
-    if (writer.has_shard(shard))
-      release.bind(pack(shard.queue, shard.index), lease.token, lease.holder).run();
+void release_shards(Writer& writer, std::span<const Release> ends) {
+  Statement release(writer.connection(),
+                    "UPDATE shard SET owner='', clean=?4, crashed=?5"
+                    " WHERE id=?1 AND token=?2 AND holder=?3 AND owner<>''");
+  for (const auto& [shard, lease, clean, crashed] : ends) {
+    if (!writer.has_shard(shard)) continue;
+    release.bind(pack(shard.queue, shard.index), lease.token, lease.holder, std::int64_t{clean},
+                 std::int64_t{crashed});
+    release.run();
   }
 }
 

@@ -36,6 +36,6 @@ bool forget_node(Writer& writer, const NodeLocks& locks, const std::string& node
 
 std::vector<Grant> acquire_shards(Writer& writer, const NodeLocks& locks, const std::string& node,
                                   std::uint64_t holder, std::span<const Claim> claims);
-void release_shards(Writer& writer, std::span<const std::pair<ShardId, Lease>> leases);
+void release_shards(Writer& writer, std::span<const Release> ends);
 
 }  // namespace ordo::store::sqlite

@@ -259,9 +259,9 @@ std::vector<Grant> SqliteStore::acquire(const std::string& node, std::uint64_t h
   return write([&](Writer& writer) { return acquire_shards(writer, node_locks_, node, holder, claims); });
 }
 
-void SqliteStore::release(std::span<const std::pair<ShardId, Lease>> leases) {
+void SqliteStore::release(std::span<const Release> ends) {
   write([&](Writer& writer) {
-    release_shards(writer, leases);
+    release_shards(writer, ends);
     return true;
   });
 }
