@@ -134,6 +134,8 @@ struct ReshardResult {
 /// change something return when the wish is durable; the owner of the shard carries it out.
 class Admin {
  public:
+  /// Opens the store. Throws Error{invalid_argument} when its SQLite file is not there: a Client or a Server
+  /// makes it, who only looks does not.
   explicit Admin(Config config);
   ~Admin();
   Admin(Admin&&) noexcept;

@@ -56,9 +56,9 @@ struct CopyResult {
 /// it lasts, the queues of `to` are paused. After an end at any moment, however hard, the same call goes on
 /// where it stood; after a finished one it copies what was pushed into `from` since. Blocks; memory: about 10
 /// bytes an entry, and the job states. `progress` is called now and then on the caller's thread. Throws
-/// Error{invalid_argument}: a URL is wrong, or both are the same; Error{unavailable}: a living node owns
-/// shards, or a store does not answer; Error{unsupported}: `to` has content of its own, or nodes worked on
-/// one of the stores since an earlier copy.
+/// Error{invalid_argument}: a URL is wrong, both are the same, or the file of `from` is not there;
+/// Error{unavailable}: a living node owns shards, or a store does not answer; Error{unsupported}: `to` has
+/// content of its own, or nodes worked on one of the stores since an earlier copy.
 CopyResult copy_store(const std::string& from, const std::string& to,
                       const std::function<void(const CopyProgress&)>& progress = {},
                       Duration lease = std::chrono::seconds{10});

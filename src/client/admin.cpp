@@ -138,7 +138,8 @@ ReshardResult Admin::Impl::reshard(std::string_view name, std::uint32_t shards,
 // -------------------------------------------------------------------------------------------------------------------
 
 Admin::Admin(Config config)
-    : impl_(std::make_shared<Impl>(std::make_shared<StoreHandle>(std::move(config), system_clock()))) {}
+    : impl_(std::make_shared<Impl>(
+          std::make_shared<StoreHandle>(std::move(config), system_clock(), store::Missing::refused))) {}
 Admin::Admin(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Admin::~Admin() = default;
 Admin::Impl& Admin::impl() {

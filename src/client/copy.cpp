@@ -10,7 +10,7 @@ namespace ordo {
 CopyResult copy_store(const std::string& from, const std::string& to,
                       const std::function<void(const CopyProgress&)>& progress, Duration lease) {
   if (from == to) throw Error(ErrorKind::invalid_argument, "cannot copy a store into itself");
-  const auto from_store = store::open(from, system_clock());
+  const auto from_store = store::open(from, system_clock(), store::Missing::refused);
   const auto to_store = store::open(to, system_clock());
   return StoreCopy(*from_store, *to_store, system_clock(), lease, progress).run();
 }

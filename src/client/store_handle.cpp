@@ -8,15 +8,14 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "domain/option_bounds.h"
-#include "store/open.h"
 
 namespace ordo {
 
-StoreHandle::StoreHandle(Config config, Clock& clock)
+StoreHandle::StoreHandle(Config config, Clock& clock, store::Missing missing)
     : StoreHandle(config, clock, [&] {
         validate(config);
         refuse_in_callback("opening a store");
-        return store::open_shared(config.store, clock);
+        return store::open_shared(config.store, clock, missing);
       }()) {}
 
 StoreHandle::StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Store> store)

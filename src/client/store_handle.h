@@ -14,6 +14,7 @@
 #include "base/fork.h"
 #include "base/random.h"
 #include "client/store_callback.h"
+#include "store/open.h"
 #include "store/store.h"
 
 namespace ordo {
@@ -22,7 +23,7 @@ namespace ordo {
 class StoreHandle {
  public:
   /// Opens config.store. Throws Error.
-  StoreHandle(Config config, Clock& clock);
+  StoreHandle(Config config, Clock& clock, store::Missing missing = store::Missing::made);
   /// Uses a store that is open already.
   StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Store> store);
   ~StoreHandle();

@@ -1,6 +1,8 @@
 #include "store/open.h"
 
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include <ordo/error.hpp>
 
@@ -37,9 +39,19 @@ Error no_raw_bench(std::string_view url) {
   return Error(ErrorKind::unsupported, "the plain store behind '" + shown(url) + "' cannot be measured");
 }
 
+void look_for(std::string_view url, Missing missing) {
+  if (missing == Missing::made || !url.starts_with(kSqlite)) return;
+  const auto path = sqlite::locate(sqlite::parse_location(url.substr(kSqlite.size())).path);
+  std::error_code error;
+  if (std::filesystem::exists(path, error) || error) return;  // opening it says why it cannot be seen
+  throw Error(ErrorKind::invalid_argument,
+              "no store at '" + path + "': name another, or push a job or start a node, which makes it");
+}
+
 }  // namespace
 
-std::unique_ptr<Store> open(std::string_view url, Clock& clock) {
+std::unique_ptr<Store> open(std::string_view url, Clock& clock, Missing missing) {
+  look_for(url, missing);
   if (url == "memory:") return std::make_unique<memory::MemoryStore>(clock);
   if (url.starts_with(kSqlite)) {
     return std::make_unique<sqlite::SqliteStore>(std::string(url.substr(kSqlite.size())), clock);
@@ -51,7 +63,8 @@ std::unique_ptr<Store> open(std::string_view url, Clock& clock) {
                   "': use sqlite:FILE, redis://HOST, postgres://HOST/DATABASE or memory:");
 }
 
-std::shared_ptr<Store> open_shared(std::string_view url, Clock& clock) {
+std::shared_ptr<Store> open_shared(std::string_view url, Clock& clock, Missing missing) {
+  look_for(url, missing);
   if (!url.starts_with(kSqlite)) return open(url, clock);
   return sqlite::shared_store(std::string(url.substr(kSqlite.size())), clock);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -8,12 +9,18 @@
 
 namespace ordo::store {
 
-/// Opens `url`: "sqlite:FILE" (created if missing), "redis://…" (redis/location.h), "postgres://…" (its
+/// What becomes of a store that is not there: an SQLite file alone can be missing.
+enum class Missing : std::uint8_t {
+  made,
+  refused,  ///< with Error{invalid_argument}
+};
+
+/// Opens `url`: "sqlite:FILE", "redis://…" (redis/location.h), "postgres://…" (its
 /// tables are made if missing) or "memory:" (gone with the object). Throws Error{invalid_argument} for an
 /// unknown scheme; Error{unavailable, corrupt, unsupported} as the store says.
-std::unique_ptr<Store> open(std::string_view url, Clock& clock);
+std::unique_ptr<Store> open(std::string_view url, Clock& clock, Missing missing = Missing::made);
 
 /// The same, but all of a process that open one SQLite file by it share one store.
-std::shared_ptr<Store> open_shared(std::string_view url, Clock& clock);
+std::shared_ptr<Store> open_shared(std::string_view url, Clock& clock, Missing missing = Missing::made);
 
 }  // namespace ordo::store

@@ -18,6 +18,7 @@ class Push(Project):
     def setUp(self):
         super().setUp()
         self.config()
+        self.make_store()
 
     def job(self, job_id):
         jobs = self.json("jobs", "orders", "--id", job_id)

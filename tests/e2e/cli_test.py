@@ -31,8 +31,21 @@ class CommandLine(Project):
             self.ordo(*arguments, code=2)
         self.assertIn("did you mean 'work'", self.ordo("wrok", code=2).stderr)
         self.assertRegex(self.ordo("bench", "--only", "raw,nonsense", code=2).stderr, r"\Aordo: bench: .*nonsense.*push_64.*\n\Z")
-        self.assertEqual(self.ordo("--store", "sqlite:none.db", "stats").returncode, 0)
         self.assertEqual(subprocess.run([ORDO], capture_output=True, check=False).returncode, 2)
+
+    def test_only_what_writes_jobs_makes_a_store(self):
+        self.config()
+        missing = f"ordo: no store at '{self.folder / 'ordo.db'}': name another, or push a job or start a node, which makes it\n"
+        for arguments in [["stats"], ["stats", "--watch"], ["queues"], ["nodes"], ["nodes", "stop", "x"], ["doctor"],
+                          ["jobs", "orders"], ["job", "orders", "1"], ["job", "orders", "1", "cancel"], ["dead", "orders"],
+                          ["dead", "orders", "retry", "--all"], ["pause", "orders"], ["remove", "orders"], ["reshard", "orders", "3"],
+                          ["copy", "sqlite:ordo.db", "sqlite:to.db"]]:
+            with self.subTest(arguments):
+                self.assertEqual(self.ordo(*arguments, code=2).stderr, missing)
+                self.assertEqual(list(self.folder.glob("*.db*")), [])
+        self.push("1")
+        self.ordo("copy", "sqlite:ordo.db", "sqlite:to.db")
+        self.assertEqual(len(self.json("jobs", "orders", "--store", "sqlite:to.db")), 1)
 
     def test_a_wrong_config_is_refused_with_its_line(self):
         self.write("ordo.toml", "\n[queue.orders]\nshard = 3\n")
@@ -46,7 +59,7 @@ class CommandLine(Project):
         self.ordo("--store", "sqlite:other.db", "push", "orders", "--id", "1")
         self.assertEqual(len(self.json("jobs", "orders", "--store", "sqlite:other.db")), 1)
         self.assertEqual(len(self.json("-o", "store=sqlite:other.db", "jobs", "orders")), 1)
-        self.assertEqual(self.stats()["length"], 0)
+        self.assertFalse((self.folder / "ordo.db").exists())
 
     def test_settings_come_from_flag_then_environment_then_file(self):
         self.config()
@@ -83,6 +96,7 @@ class File(Project):
         self.assertEqual(self.stats()["length"], 2)
 
     def test_doctor(self):
+        self.make_store()
         findings = self.json("doctor")
         self.assertEqual({finding["level"] for finding in findings}, {"good"})
         self.assertTrue(any("the file is sound" in finding["what"] for finding in findings), findings)
@@ -112,6 +126,7 @@ class File(Project):
         self.assertNotIn(b"\033[", self.on_terminal("stats", NO_COLOR="1"))
 
     def test_a_full_disk_is_no_success(self):
+        self.make_store()
         with open("/dev/full", "wb") as full:
             done = subprocess.run([ORDO, "stats"], cwd=self.folder, stdout=full, stderr=subprocess.PIPE, check=False)
         self.assertEqual(done.returncode, 1)

@@ -321,6 +321,7 @@ class Signals(Project):
 
     def test_watch_ends_with_int(self):
         self.config()
+        self.make_store()
         watch = subprocess.Popen([ORDO, "stats", "--watch"], cwd=self.folder, stdout=subprocess.PIPE,
                                  env=self.environment())
         self.nodes.append(watch)

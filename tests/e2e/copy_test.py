@@ -173,7 +173,9 @@ class Copy(Project):
         for arguments in [["copy"], ["copy", FROM], ["copy", FROM, FROM], ["copy", FROM, "nope:x"],
                           ["copy", FROM, "sqlite:no/such/folder/x.db"]]:
             self.ordo(*arguments, code=2)
-        self.assertIn("FROM has no queues", self.ordo("copy", "sqlite:none.db", TO, code=1).stderr)
+        self.assertIn("no store at", self.ordo("copy", "sqlite:none.db", TO, code=2).stderr)
+        self.ordo("push", "orders", "--ndjson", "-", "--store", "sqlite:empty.db")
+        self.assertIn("FROM has no queues", self.ordo("copy", "sqlite:empty.db", TO, code=1).stderr)
         self.ordo("push", "orders", "--id", "mine", "--store", TO)
         self.assertIn("queue 'orders' of TO has content of its own", self.ordo("copy", FROM, TO, code=1).stderr)
         self.drain()

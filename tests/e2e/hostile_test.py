@@ -37,6 +37,7 @@ class Hostile(Project):
     def setUp(self):
         super().setUp()
         self.config("shards = 1")
+        self.make_store()
 
     def refused(self, *arguments, codes=(2,), stdin=None):
         """In one line that quotes little."""

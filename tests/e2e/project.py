@@ -111,6 +111,10 @@ command = ["python3", "-B", "worker.py"]
 {more}
 """)
 
+    def make_store(self):
+        """Only a push or a node makes it: what looks at it refuses a file that is not there."""
+        self.ordo("push", "orders", "--ndjson", "-")
+
     def environment(self):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ORDO_")}
         return {**kept, "TMPDIR": str(self.folder), "TZ": "UTC"}
@@ -164,6 +168,8 @@ command = ["python3", "-B", "worker.py"]
             node = subprocess.Popen([*within, ORDO, "work", *arguments], cwd=self.folder, stdout=subprocess.PIPE, stderr=log,
                                     env=self.environment())
         self.nodes.append(node)
+        if "sqlite:ordo.db" in (self.folder / "ordo.toml").read_text():
+            self.until("it has made its store", lambda: (self.folder / "ordo.db").exists() or node.poll() is not None)
         return node
 
     def owner(self):

@@ -236,6 +236,7 @@ command = ["python3", "-B", "worker.py"]
 
     def test_says_what_is_wrong(self):
         self.open("sqlite:ordo.db")
+        self.make_store()
         self.assertIn("orders", self.ordo("reshard", "order", "3", code=1).stderr)
         self.ordo("reshard", "orders", "0", code=2)
         self.ordo("reshard", "orders", code=2)
