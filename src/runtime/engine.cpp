@@ -157,9 +157,7 @@ void Engine::let_go() {
       auto events = shard->machine.events();
       if (!events.empty() && scope_.hooks.events) scope_.hooks.events(std::move(events));
     }
-    // One that a newer node must read has nothing to run or to write yet.
-    const bool is_unread = !shard->ready && shard->needs == 0;
-    if (!shard->releasing_since || is_unread) continue;
+    if (!shard->releasing_since) continue;
     lender_.keep_runs_of(*shard);
     if (shard->is_free()) idle.push_back(id);
   }

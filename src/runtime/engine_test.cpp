@@ -277,6 +277,28 @@ TEST(Engine, a_shard_of_a_dead_node_is_given_back_as_it_was_granted_unless_all_w
   EXPECT_EQ(given_back({}), clean);
 }
 
+// Its log may be unreadable for as long as the node is there.
+TEST(Engine, a_shard_that_is_not_read_yet_is_given_back_at_once_and_as_it_was_granted) {
+  EngineBench bench({queue_of("orders")});
+  bench.tell_definitions();
+  bench.store.join("dead", "");
+  const std::vector claims{store::Claim{{bench.number("orders"), 0}, {}, 0, 0}};
+  ASSERT_EQ(bench.store.acquire("dead", 5, claims).size(), 1U);
+  bench.store.leave("dead", {});
+  const auto row = bench.store.shards().at(0);
+  const auto grant =
+      bench.store.acquire("me", 7, std::vector<store::Claim>{{row.shard, {}, row.token, 0}}).at(0);
+  bench.engine->inbox().post([&](News& news) {
+    news.log.emplace_back(LoadedShard{grant, {}, bench.lease->losses()});
+  });
+  bench.engine->tick();
+  EXPECT_EQ(bench.engine->shards(), 1U);
+  bench.engine->release_all();
+  bench.engine->tick();
+  EXPECT_THAT(bench.released, ElementsAre(grant.unused()));
+  EXPECT_FALSE(grant.clean);
+}
+
 TEST(Engine, counts_that_cannot_be_read_start_anew_and_runs_of_others_are_waited_for) {
   EngineBench bench({queue_of("orders")});
   const domain::ShardId shard{bench.number("orders"), 0};

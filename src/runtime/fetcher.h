@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <ordo/error.hpp>
-
 #include "runtime/inbox.h"
 #include "store/store.h"
 
@@ -36,7 +34,7 @@ class Fetcher {
   }
 
   /// Answers every request; what runs of one shard wait for at the same time is read at once. Throws what the
-  /// store throws, after the answers to those requests said so.
+  /// store or memory throws, after the answers to those requests said so.
   void tick() {
     std::vector<Request> requests;
     {
@@ -48,7 +46,7 @@ class Fetcher {
       Fetched answer{request.shard, request.epoch, std::move(request.runs), {}};
       try {
         answer.chunk = store_.fetch(request.shard, request.seqs);
-      } catch (const Error&) {
+      } catch (...) {
         answer.failed = true;
         failure = std::current_exception();
       }

@@ -38,7 +38,8 @@ Node::Node(NodePlan plan, store::Store& store, Clock& clock)
     : plan_(with_bounds(std::move(plan))),
       store_(store),
       clock_(clock),
-      threads_([this](const char* what) { fail(what); }, [this] { wake_threads(); }),
+      threads_([this](const char* what) { fail(fmt::format("the node's {} thread failed", what)); },
+               [this] { wake_threads(); }),
       calls_(plan_.subscribers, plan_.workers, plan_.on_lease_lost, plan_.log, threads_),
       pools_(pool_sizes(plan_.options, plan_.queues)) {
   auto random = Random::from_system();
@@ -104,8 +105,24 @@ bool Node::guard_store(const char* what, const std::stop_token& stop, const std:
     if (error.kind() != ErrorKind::unavailable) throw;
     plan_.log(LogLevel::error, std::string("cannot ") + what + ", trying again: " + error.what());
   }
-  NodeThreads::pause(stop, std::min(plan_.options.poll_interval, plan_.options.lease / 10));
+  pause_behind_error(stop);
   return false;
+}
+
+// Of whatever else goes wrong, the node ends. Its threads go on until it has left: runs wait for payloads,
+// and shards to be given back.
+bool Node::guard(const char* what, const std::stop_token& stop, const std::function<void()>& step) {
+  try {
+    return guard_store(what, stop, step);
+  } catch (...) {
+    fail(std::string("cannot ") + what);
+  }
+  pause_behind_error(stop);
+  return false;
+}
+
+void Node::pause_behind_error(const std::stop_token& stop) const {
+  NodeThreads::pause(stop, std::min(plan_.options.poll_interval, plan_.options.lease / 10));
 }
 
 void Node::note_work() { end_.note_work(parts_->engine().runs(), parts_->engine().shards()); }
@@ -121,7 +138,7 @@ void Node::engine_loop(const std::stop_token& stop) {
       if (wait > Duration{0}) engine.inbox().wait(wait);
     }
   } catch (...) {
-    fail("engine");
+    fail("the node's engine thread failed");
     end_runs_without_engine();
     leave_soon();
   }
@@ -136,7 +153,7 @@ void Node::follower_loop(const std::stop_token& stop) {
       inbox.wait_for_room(plan_.options.poll_interval);
       continue;
     }
-    guard_store("read the log", stop, [&] {
+    guard("read the log", stop, [&] {
       const auto found = follower.tick();
       if (found == Follower::Found::something) return;
       if (found == Follower::Found::a_wake) keeper_bell_.ring();
@@ -147,7 +164,7 @@ void Node::follower_loop(const std::stop_token& stop) {
 
 void Node::heartbeat_loop(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    guard_store("renew the leases", stop, [&] { NodeThreads::pause(stop, parts_->heartbeat().tick()); });
+    guard("renew the leases", stop, [&] { NodeThreads::pause(stop, parts_->heartbeat().tick()); });
   }
 }
 
@@ -165,7 +182,7 @@ void Node::keeper_loop(const std::stop_token& stop) {
     }
     Duration wait{};
     keeper_bell_.hush();
-    if (!guard_store("look at the cluster", stop, [&] { wait = keeper.tick(); })) continue;
+    if (!guard("look at the cluster", stop, [&] { wait = keeper.tick(); })) continue;
     const auto looked = clock_.steady();
     if (!keeper_bell_.wait(stop, wait)) continue;
     // It rings with every wake-up of the store: look at it now and then only.
@@ -176,7 +193,7 @@ void Node::keeper_loop(const std::stop_token& stop) {
 
 void Node::fetcher_loop(const std::stop_token& stop) {
   while (parts_->fetcher().wait(stop)) {
-    guard_store("read payloads again", stop, [&] { parts_->fetcher().tick(); });
+    guard("read payloads again", stop, [&] { parts_->fetcher().tick(); });
   }
 }
 
@@ -184,11 +201,10 @@ void Node::fetcher_loop(const std::stop_token& stop) {
 
 // What fails here is no fault of a job, and loses none: the node takes no more, and leaves once its runs have
 // ended.
-void Node::fail(const char* what) {
+void Node::fail(const std::string& what) {
   const auto error = std::current_exception();
-  plan_.log(LogLevel::error,
-            fmt::format("the node's {} thread failed, the node stops: {}", what, text_of(error)));
   if (!end_.fail(error)) return;
+  plan_.log(LogLevel::error, what + ", the node stops: " + text_of(error));
   let_go();
   parts_->ask_runs_to_stop();
   if (plan_.on_failure) plan_.on_failure(error);

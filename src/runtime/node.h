@@ -83,7 +83,9 @@ class Node {
   void heartbeat_loop(const std::stop_token& stop);
   void fetcher_loop(const std::stop_token& stop);
   bool guard_store(const char* what, const std::stop_token& stop, const std::function<void()>& step);
-  void fail(const char* what);
+  bool guard(const char* what, const std::stop_token& stop, const std::function<void()>& step);
+  void pause_behind_error(const std::stop_token& stop) const;
+  void fail(const std::string& what);
   void end_runs_without_engine();
   void let_go();
   void note_work();
