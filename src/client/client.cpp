@@ -3,18 +3,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <future>
 #include <utility>
 
 #include <ordo/error.hpp>
 
 #include "base/json.h"
-#include "base/name.h"
 #include "base/start_thread.h"
 #include "base/time_text.h"
 #include "base/window_text.h"
 #include "client/client_impl.h"
+#include "domain/new_job.h"
 #include "domain/option_bounds.h"
 #include "domain/shard_id.h"
 #include "domain/window.h"
@@ -26,62 +25,25 @@ namespace {
 constexpr std::size_t kMaxJobs = 10'000;
 constexpr std::size_t kMaxBytes = 64 << 20;
 
-[[noreturn]] void refuse(const std::string& queue, const std::string& why) {
-  throw Error(ErrorKind::invalid_argument,
-              "cannot push to queue '" + queue + "': " + why + "; nothing was stored");
-}
-
-void check(const std::string& queue, const NewJob& job) {
-  const auto check_name = [&](const char* what, const std::string& name) {
-    if (name.size() > kLongestJobName) {
-      refuse(queue,
-             std::string("the ") + what + " has " + std::to_string(name.size()) + " bytes, at most 255 fit");
-    }
-  };
-  check_name("id", job.id);
-  check_name("key", job.key);
-  check_name("kind", job.kind);
-  if (job.payload.size() > kLongestPayload) {
-    refuse(queue, "the payload of job '" + name_in_message(job.id) + "' has " +
-                      std::to_string(job.payload.size()) + " bytes, at most " +
-                      std::to_string(kLongestPayload) + " fit; store it elsewhere and push its place");
-  }
-  if (job.score && !std::isfinite(*job.score))
-    refuse(queue, "the score of job '" + name_in_message(job.id) + "' is not a finite number");
-  if (job.run_at && job.delay)
-    refuse(queue, "job '" + name_in_message(job.id) + "' has both run_at and delay; give one");
-  if (job.timeout && *job.timeout <= Duration{0})
-    refuse(queue, "the timeout of job '" + name_in_message(job.id) + "' is not positive");
-  if (job.windows.size() > kMostJobWindows) {
-    refuse(queue, "job '" + name_in_message(job.id) + "' has " + std::to_string(job.windows.size()) +
-                      " windows, at most " + std::to_string(kMostJobWindows) + " fit");
-  }
-  for (const auto& window : job.windows) {
-    const auto why = why_no_window(window);
-    if (!why.empty())
-      refuse(queue, "a window of job '" + name_in_message(job.id) + "' cannot be kept: " + why);
-  }
-}
-
 /// A job that could never start is refused, as far as that is known here.
 void check_start(const std::string& queue, const NewJob& job, const QueueOptions* options, Time now) {
   const auto start = job.run_at.value_or(now);
   if (job.expires && *job.expires <= start) {
-    refuse(queue, "job '" + name_in_message(job.id) + "' expires at " + format_time(*job.expires) +
-                      ", before it may start");
+    refuse_push(queue, "job '" + name_in_message(job.id) + "' expires at " + format_time(*job.expires) +
+                           ", before it may start");
   }
   if (job.windows.empty()) return;
   const auto own = domain::Windows::of(job.windows);
   if (!own) {
-    refuse(queue, "a window of job '" + name_in_message(job.id) +
-                      "' has a time zone that is not known here; names are those of the IANA, like "
-                      "Europe/Moscow, and come with the package tzdata");
+    refuse_push(queue, "a window of job '" + name_in_message(job.id) +
+                           "' has a time zone that is not known here; names are those of the IANA, like "
+                           "Europe/Moscow, and come with the package tzdata");
   }
   const auto rules =
       options == nullptr ? QueueOptions{} : options_of(*options, job.kind.empty() ? queue : job.kind);
   const auto of_queue = domain::Windows::of(rules.windows).value_or(domain::Windows{});
   if (!domain::next_opening(std::array{&*own, &of_queue}, start, rules.min_remaining)) {
-    refuse(
+    refuse_push(
         queue,
         "job '" + name_in_message(job.id) +
             "' would never start: its windows and those of the queue are not open together within ten years");
@@ -131,11 +93,11 @@ Client::Impl::PushPtr Client::Impl::prepare(const std::string& queue, std::vecto
   push->queue = queue;
   if (jobs.empty()) return push;
   if (jobs.size() > kMaxJobs) {
-    refuse(queue,
-           std::to_string(jobs.size()) + " jobs in one call, at most " + std::to_string(kMaxJobs) + " fit");
+    refuse_push(queue, std::to_string(jobs.size()) + " jobs in one call, at most " +
+                           std::to_string(kMaxJobs) + " fit");
   }
   for (auto& job : jobs) {
-    check(queue, job);
+    check_new_job(queue, job);
     if (job.id.empty()) job.id = handle_->new_id();
     if (job.delay) job.run_at = time_after(handle_->clock().wall(), *std::exchange(job.delay, std::nullopt));
     if (job.run_at) job.run_at = written_time(*job.run_at);
@@ -146,8 +108,8 @@ Client::Impl::PushPtr Client::Impl::prepare(const std::string& queue, std::vecto
     push->bytes += job.id.size() + job.key.size() + job.kind.size() + job.payload.size() + 16;
   }
   if (push->bytes > kMaxBytes) {
-    refuse(queue, std::to_string(push->bytes >> 20) + " MiB in one call, at most " +
-                      std::to_string(kMaxBytes >> 20) + " fit");
+    refuse_push(queue, std::to_string(push->bytes >> 20) + " MiB in one call, at most " +
+                           std::to_string(kMaxBytes >> 20) + " fit");
   }
   push->jobs = std::move(jobs);
   find_route(queue);
@@ -357,7 +319,7 @@ std::vector<std::string> Client::Impl::through_middlewares(
     }
   };
   call(0);
-  if (!ids) refuse(queue, "a client middleware did not call on");
+  if (!ids) refuse_push(queue, "a client middleware did not call on");
   return *std::move(ids);
 }
 
@@ -385,7 +347,7 @@ std::vector<std::string> Client::Impl::push_async(std::string_view queue, std::v
                                                   std::function<void(std::exception_ptr)> done) {
   const std::string name(queue);
   check_queue_name(name);
-  if (!done) refuse(name, "push_async() needs a function to tell the end to");
+  if (!done) refuse_push(name, "push_async() needs a function to tell the end to");
   return through_middlewares(name, std::move(jobs), [&](std::vector<NewJob> last) {
     const auto push = prepare(name, std::move(last));
     auto ids = ids_of(*push);
@@ -443,7 +405,7 @@ std::string Client::push(std::string_view queue, NewJob job) {
   std::vector<NewJob> jobs;
   jobs.push_back(std::move(job));
   const auto ids = impl().push(queue, std::move(jobs));
-  if (ids.empty()) refuse(std::string(queue), "a client middleware has left no job");
+  if (ids.empty()) refuse_push(std::string(queue), "a client middleware has left no job");
   return ids.front();
 }
 

@@ -5,8 +5,8 @@
 
 #include <ordo/error.hpp>
 
-#include "base/json.h"
 #include "base/nearest.h"
+#include "domain/new_job.h"
 #include "domain/option_bounds.h"
 
 namespace ordo {
@@ -96,13 +96,6 @@ std::string StoreHandle::new_id() {
   const auto ms = clock_.wall().time_since_epoch().count() / 1000;
   const std::lock_guard lock(mutex_);
   return make_ulid(ms, random_);
-}
-
-void check_queue_name(std::string_view name) {
-  if (!is_name(name)) {
-    throw Error(ErrorKind::invalid_argument,
-                "'" + name_in_message(name) + "' is no queue name; it takes 1 to 64 of a-z, 0-9, _ and -");
-  }
 }
 
 }  // namespace ordo

@@ -77,7 +77,4 @@ inline constexpr Duration kReshardLook = std::chrono::milliseconds{20};
 /// Error{unavailable}: that was too long.
 Error still_closed(std::string_view queue);
 
-/// Throws Error{invalid_argument} unless `name` is [a-z0-9_-]{1,64}.
-void check_queue_name(std::string_view name);
-
 }  // namespace ordo

@@ -4,7 +4,7 @@
 
 #include <ordo/error.hpp>
 
-#include "client/store_handle.h"
+#include "domain/new_job.h"
 
 namespace ordo {
 

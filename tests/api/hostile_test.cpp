@@ -1,17 +1,21 @@
-// Hostile values at every entrance of Client and Admin: kept exactly, brought within documented bounds, or
-// refused with Error{invalid_argument} in one short line; nothing that was acknowledged is lost.
+// Hostile values at every entrance of Client, Admin and postgres::push: kept exactly, brought within
+// documented bounds, or refused with Error{invalid_argument} in one short line; nothing that was acknowledged
+// is lost.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <future>
 #include <limits>
 #include <map>
 
+#include <ordo/postgres.hpp>
 #include <ordo/testing.hpp>
 
 #include "support.h"
+#include "support/postgres_server.h"
 
 namespace ordo::api {
 namespace {
@@ -53,7 +57,8 @@ std::vector<NewJob> kept_jobs() {
   add({.payload = std::string(kMiB, '\0')});
   for (const double score : {0.0, -0.0, kMost, -kMost, std::numeric_limits<double>::denorm_min()})
     add({.score = score});
-  for (const auto time : {Time::min(), Time::max(), Time{}, Time{Duration{-1}}}) add({.run_at = time});
+  const Time far = std::chrono::sys_days{std::chrono::year{9000} / 1 / 1} + Duration{1};
+  for (const auto time : {Time::min(), Time::max(), Time{}, Time{Duration{-1}}, far}) add({.run_at = time});
   for (const auto delay : {Duration::min(), Duration::max(), Duration{0}, Duration{-1}})
     add({.delay = delay});
   add({.priority = std::numeric_limits<std::int32_t>::min()});
@@ -264,6 +269,66 @@ TEST_P(Hostile, jobs_that_differ_in_hostile_names_are_told_apart_in_one_line) {
 INSTANTIATE_TEST_SUITE_P(Stores, Hostile, ::testing::Bool(),
                          [](const auto& param) { return param.param ? "sqlite" : "memory"; });
 
+/// What is text for PostgreSQL.
+bool is_text(const NewJob& job) {
+  return std::ranges::all_of(std::array{job.id, job.key, job.kind}, [](const std::string& name) {
+    return name.find('\0') == std::string::npos && name.find('\xff') == std::string::npos;
+  });
+}
+
+class HostileTransaction : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { session_.run("SET client_encoding = '" + GetParam() + "'"); }
+
+  std::string push(std::string_view queue, const NewJob& job) {
+    return postgres::push(session_.handle(), queue, job);
+  }
+  void expect_refused_in_transaction(std::string_view queue, const NewJob& job) {
+    session_.run("BEGIN");
+    push("orders", {.id = "beside"});
+    expect_refused([&] { push(queue, job); });
+    session_.run("ROLLBACK");
+  }
+
+  const std::string url_ = test::PostgresServer::shared().new_schema();
+  Server server_{config_of({{.name = "orders", .shards = 2}}, url_)};
+  Client client_ = server_.client();
+  Admin admin_ = server_.admin();
+  test::PostgresSession session_{url_};
+};
+
+TEST_P(HostileTransaction, values_are_kept_in_it) {
+  client_.push("orders", {.id = "makes the queue"});
+  std::map<std::string, NewJob> pushed;
+  session_.run("BEGIN");
+  for (const auto& job : kept_jobs()) {
+    if (!is_text(job)) continue;
+    EXPECT_EQ(push("orders", job), job.id);
+    pushed.emplace(job.id, job);
+  }
+  session_.run("COMMIT");
+  std::size_t found = 0;
+  for (const auto& view : admin_.jobs("orders")) {
+    if (!pushed.contains(view.id)) continue;
+    expect_kept(pushed.at(view.id), view);
+    ++found;
+  }
+  EXPECT_EQ(found, pushed.size());
+}
+
+TEST_P(HostileTransaction, values_are_refused_with_all_beside_them) {
+  client_.push("orders", {.id = "makes the queue"});
+  for (const auto& job : refused_jobs()) expect_refused_in_transaction("orders", job);
+  for (const auto& job : kept_jobs()) {
+    if (!is_text(job)) expect_refused_in_transaction("orders", job);
+  }
+  for (const auto& queue : kBadQueues) expect_refused_in_transaction(queue, {.id = "1"});
+  EXPECT_EQ(admin_.jobs("orders").size(), 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Encodings, HostileTransaction, ::testing::Values("UTF8", "LATIN1"),
+                         [](const auto& param) { return param.param; });
+
 TEST(HostileRun, a_worker_and_the_dead_have_what_was_pushed) {
   auto options = QueueOptions{.name = "orders", .shards = 1, .max_retries = 0};
   testing::Bench bench(config_of({options}));
@@ -282,7 +347,7 @@ TEST(HostileRun, a_worker_and_the_dead_have_what_was_pushed) {
   }
   bench.drain();
   EXPECT_EQ(ran.size() + bench.jobs("orders").size(), pushed.size());
-  EXPECT_EQ(bench.jobs("orders").size(), 2U);  // those of the last time
+  EXPECT_EQ(bench.jobs("orders").size(), 3U);  // those far ahead
   EXPECT_EQ(bench.dead("orders").size(), ran.size());
   for (const auto& dead : bench.dead("orders")) {
     EXPECT_EQ(dead.payload.bytes, pushed.at(dead.id).payload);

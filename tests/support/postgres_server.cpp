@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <thread>
-
-#include "base/clock.h"
 
 extern char** environ;
 
@@ -102,9 +101,9 @@ void PostgresServer::start(const std::string& options) {
                         " -c max_connections=300 -c max_prepared_transactions=10 " + options + " 2>>" +
                         directory_.string() + "/log");
   const auto url = this->url("public");
-  const auto deadline = system_clock().steady() + 60s;
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
   while (PQping(url.c_str()) != PQPING_OK) {
-    if (system_clock().steady() > deadline) throw std::runtime_error("PostgreSQL does not start");
+    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("PostgreSQL does not start");
     std::this_thread::sleep_for(5ms);
   }
 }

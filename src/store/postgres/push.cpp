@@ -4,6 +4,7 @@
 
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <memory>
@@ -11,23 +12,31 @@
 
 #include <ordo/error.hpp>
 
+#include "base/time_text.h"
+#include "domain/new_job.h"
+
 namespace ordo::postgres {
 namespace {
 
+// Names as bytes, whatever encoding the connection has. What PostgreSQL reckons with as a floating point
+// number stays exact as whole seconds.
 constexpr const char* kPush =
-    "SELECT ordo_push($1::text, $2::bytea, $3::text, $4::text, $5::text, $6::float8,"
-    " 'epoch'::timestamptz + $7::bigint * interval '1 microsecond', $8::bigint * interval '1 microsecond',"
-    " $9::int, $10::bigint * interval '1 microsecond')";
+    "SELECT convert_to(ordo_push(convert_from($1::bytea, 'UTF8'), $2::bytea, convert_from($3::bytea, 'UTF8'),"
+    " convert_from($4::bytea, 'UTF8'), convert_from($5::bytea, 'UTF8'), $6::float8,"
+    " 'epoch'::timestamptz + $7::bigint / 1000000 * interval '1 second'"
+    "                      + $7::bigint % 1000000 * interval '1 microsecond',"
+    " $8::bigint * interval '1 microsecond', $9::int, $10::bigint * interval '1 microsecond'), 'UTF8')";
+constexpr std::array<int, 10> kFormats = {1, 1, 1, 1, 1, 0, 0, 0, 0, 0};
+constexpr int kBytes = 1;
+
+// PostgreSQL knows the times after any delay of these, from wherever in the years 0 to 9999. What is then
+// out of these years is brought within them where the entry is read.
+constexpr Duration kMostDelay = kLastTime - kFirstTime;
+constexpr Duration kLeastDelay = -kMostDelay / 2;
 
 using Argument = std::optional<std::string>;
 
-Argument micros(const std::optional<Duration>& value) {
-  return value ? Argument(std::to_string(value->count())) : std::nullopt;
-}
-
-Argument micros(const std::optional<Time>& value) {
-  return value ? Argument(std::to_string(value->time_since_epoch().count())) : std::nullopt;
-}
+Argument micros(Duration value) { return std::to_string(value.count()); }
 
 Argument number(std::optional<double> value) {
   if (!value) return std::nullopt;
@@ -49,27 +58,24 @@ Argument number(std::optional<double> value) {
 }  // namespace
 
 std::string push(pg_conn* connection, std::string_view queue, const NewJob& job) {
-  const std::array<Argument, 10> arguments = {
-      std::string(queue),
-      job.payload,
-      job.id,
-      job.key,
-      job.kind,
-      number(job.score),
-      micros(job.run_at),
-      micros(job.delay),
-      job.priority ? Argument(std::to_string(*job.priority)) : std::nullopt,
-      micros(job.timeout)};
+  const std::string name(queue);
+  check_queue_name(name);
+  check_new_job(name, job);
+  if (job.expires || !job.windows.empty())
+    refuse_push(name, "expires and windows do not go through SQL; push the job with a Client");
+  std::array<Argument, 10> arguments = {name, job.payload, job.id, job.key, job.kind, number(job.score)};
+  if (job.run_at) arguments[6] = micros(written_time(*job.run_at).time_since_epoch());
+  if (job.delay) arguments[7] = micros(std::clamp(*job.delay, kLeastDelay, kMostDelay));
+  if (job.priority) arguments[8] = std::to_string(*job.priority);
+  if (job.timeout) arguments[9] = micros(written_timeout(*job.timeout));
   std::array<const char*, 10> values{};
   std::array<int, 10> lengths{};
-  std::array<int, 10> formats{};
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     values[i] = arguments[i] ? arguments[i]->c_str() : nullptr;
     lengths[i] = arguments[i] ? static_cast<int>(arguments[i]->size()) : 0;
   }
-  formats[1] = 1;
   const std::unique_ptr<PGresult, void (*)(PGresult*)> result(
-      PQexecParams(connection, kPush, 10, nullptr, values.data(), lengths.data(), formats.data(), 0),
+      PQexecParams(connection, kPush, 10, nullptr, values.data(), lengths.data(), kFormats.data(), kBytes),
       PQclear);
   if (PQresultStatus(result.get()) != PGRES_TUPLES_OK) fail(queue, result.get(), connection);
   return {PQgetvalue(result.get(), 0, 0), static_cast<std::size_t>(PQgetlength(result.get(), 0, 0))};

@@ -1,0 +1,57 @@
+#include "domain/new_job.h"
+
+#include <cmath>
+
+#include <ordo/error.hpp>
+
+#include "base/json.h"
+#include "base/name.h"
+#include "base/window_text.h"
+#include "domain/option_bounds.h"
+
+namespace ordo {
+
+void check_queue_name(std::string_view name) {
+  if (is_name(name)) return;
+  throw Error(ErrorKind::invalid_argument,
+              "'" + name_in_message(name) + "' is no queue name; it takes 1 to 64 of a-z, 0-9, _ and -");
+}
+
+void refuse_push(const std::string& queue, const std::string& why) {
+  throw Error(ErrorKind::invalid_argument,
+              "cannot push to queue '" + queue + "': " + why + "; nothing was stored");
+}
+
+void check_new_job(const std::string& queue, const NewJob& job) {
+  const auto check_name = [&](const char* what, const std::string& name) {
+    if (name.size() > kLongestJobName) {
+      refuse_push(queue, std::string("the ") + what + " has " + std::to_string(name.size()) +
+                             " bytes, at most 255 fit");
+    }
+  };
+  check_name("id", job.id);
+  check_name("key", job.key);
+  check_name("kind", job.kind);
+  const auto of_job = [&] { return " of job '" + name_in_message(job.id) + "'"; };
+  if (job.payload.size() > kLongestPayload) {
+    refuse_push(queue, "the payload" + of_job() + " has " + std::to_string(job.payload.size()) +
+                           " bytes, at most " + std::to_string(kLongestPayload) +
+                           " fit; store it elsewhere and push its place");
+  }
+  if (job.score && !std::isfinite(*job.score))
+    refuse_push(queue, "the score" + of_job() + " is not a finite number");
+  if (job.run_at && job.delay)
+    refuse_push(queue, "job '" + name_in_message(job.id) + "' has both run_at and delay; give one");
+  if (job.timeout && *job.timeout <= Duration{0})
+    refuse_push(queue, "the timeout" + of_job() + " is not positive");
+  if (job.windows.size() > kMostJobWindows) {
+    refuse_push(queue, "job '" + name_in_message(job.id) + "' has " + std::to_string(job.windows.size()) +
+                           " windows, at most " + std::to_string(kMostJobWindows) + " fit");
+  }
+  for (const auto& window : job.windows) {
+    const auto why = why_no_window(window);
+    if (!why.empty()) refuse_push(queue, "a window" + of_job() + " cannot be kept: " + why);
+  }
+}
+
+}  // namespace ordo

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <ordo/job.hpp>
+
+namespace ordo {
+
+/// Throws Error{invalid_argument} unless `name` is [a-z0-9_-]{1,64}.
+void check_queue_name(std::string_view name);
+
+/// Throws Error{invalid_argument} for what is out of the bounds of a job that is pushed. Times and timeouts
+/// that are too far are not: they are brought within theirs.
+void check_new_job(const std::string& queue, const NewJob& job);
+
+/// Throws Error{invalid_argument}: nothing of a push was stored.
+[[noreturn]] void refuse_push(const std::string& queue, const std::string& why);
+
+}  // namespace ordo
