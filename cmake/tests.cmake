@@ -161,23 +161,24 @@ if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
   ordo_test_entry(e2e.volumes COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/volumes/volumes.py --scale 0.01
     LABELS e2e TIMEOUT 1800 ENVIRONMENT PYTHONUNBUFFERED=1)
 endif()
-# The scripts of a suite once more on each server, which they are told by the variable.
-function(ordo_on_servers suite variable)
-  foreach(name IN LISTS ARGN)
-    foreach(store IN ITEMS redis redis-cluster postgres)
-      string(REPLACE redis- "" suffix ${store})
-      ordo_test_entry(${suite}.${name}_${suffix}
-        COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/${suite}/${name}_test.py
-        LABELS ${suite} TIMEOUT 1800 ENVIRONMENT PYTHONUNBUFFERED=1 ${variable}=${store}:)
-    endforeach()
+# A script of a suite once more on servers, which it is told by the variable.
+function(ordo_on_servers suite variable name)
+  foreach(store IN LISTS ARGN)
+    string(REPLACE redis- "" suffix ${store})
+    ordo_test_entry(${suite}.${name}_${suffix}
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/${suite}/${name}_test.py
+      LABELS ${suite} TIMEOUT 1800 ENVIRONMENT PYTHONUNBUFFERED=1 ${variable}=${store}:)
   endforeach()
 endfunction()
 # What a user sees is the same on a server. Under the sanitizers the contract suite speaks to the servers.
 if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
-  ordo_on_servers(e2e ORDO_E2E_STORE cli_store cli_work nodes versions windows)
+  foreach(name IN ITEMS cli_store cli_work nodes versions windows)
+    ordo_on_servers(e2e ORDO_E2E_STORE ${name} redis redis-cluster postgres)
+  endforeach()
 endif()
 if("crash" IN_LIST ORDO_SUITES)
-  ordo_on_servers(crash ORDO_CRASH_STORE chaos death)
+  ordo_on_servers(crash ORDO_CRASH_STORE chaos redis redis-sentinel redis-cluster postgres)
+  ordo_on_servers(crash ORDO_CRASH_STORE death redis redis-cluster postgres)
 endif()
 
 # The worker of the crash suite in threads of its node; `chaos` is what ./dev chaos needs.
