@@ -89,8 +89,8 @@ struct JobView {
   std::optional<Duration> timeout{};
   std::optional<Time> expires{};  ///< not started by then, it ends as expired; none: never
   std::vector<Window> windows{};  ///< its own
-  /// Of a queued one: the earliest start that run_at and windows allow, as this program's config has those of
-  /// the queue; none: never.
+  /// Of a queued one: run_at, or when its windows open, as this program's config has those of the queue; none:
+  /// never.
   std::optional<Time> starts_at{};
 };
 

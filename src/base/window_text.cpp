@@ -40,6 +40,20 @@ std::string_view next_part(std::string_view& rest, char separator) {
   return part;
 }
 
+// Zones are looked up as files: nothing else of the machine is to be opened by a name.
+bool is_zone_name(std::string_view name) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '+' || c == '-';
+  };
+  if (name.empty() || name.size() > kLongestZone || name.back() == '/') return false;
+  while (!name.empty()) {
+    const auto part = next_part(name, '/');
+    if (part.empty() || !std::ranges::all_of(part, is_plain)) return false;
+  }
+  return true;
+}
+
 std::optional<int> day_of(std::string_view name) {
   const auto* const day = std::ranges::find(kDays, name);
   return day == kDays.end() ? std::nullopt : std::optional(static_cast<int>(day - kDays.begin()));
@@ -93,7 +107,7 @@ std::string why_no_window(const Window& window) {
   if (window.end < seconds{0} || window.end > kDay) return "its end is not between 00:00 and 24:00";
   if (window.start == window.end) return "it starts when it ends; all day is 00:00 to 24:00";
   if (window.days == 0 || window.days > kAllDays) return "it has no day of the week";
-  if (window.tz.empty() || window.tz.size() > kLongestZone) return "the name of its zone has 1 to 64 bytes";
+  if (!is_zone_name(window.tz)) return "its zone has no name of the IANA, like Europe/Moscow";
   return {};
 }
 

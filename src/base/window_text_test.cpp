@@ -35,6 +35,11 @@ TEST(WindowText, says_what_is_wrong) {
                                   {"24:00-07:00", "start is not between"},
                                   {"05:00-05:00", "starts when it ends"},
                                   {"05:00-07:00 Europe/Moscow Europe/Berlin", "too much"},
+                                  {"05:00-07:00 /tmp/fifo", "no name of the IANA"},
+                                  {"05:00-07:00 ../../etc/passwd", "no name of the IANA"},
+                                  {"05:00-07:00 Europe//Moscow", "no name of the IANA"},
+                                  {"05:00-07:00 Europe/", "no name of the IANA"},
+                                  {"05:00-07:00 :UTC", "no name of the IANA"},
                                   {"05:00-07:00 mon tue", "too much"}}) {
     try {
       parse_window(text);

@@ -88,10 +88,17 @@ Table jobs_table() {
                 {"KIND"},
                 {"STATE"},
                 {"RUN AT"},
+                {"STARTS AT"},
                 {"RETRY", Side::right},
                 {"CRASHES", Side::right},
                 {"PAYLOADS", Side::right},
                 {"ERROR"}});
+}
+
+// Where a window says something else than run_at.
+std::string start_of(const JobView& job) {
+  if (state_word(job.state) != "queued" || job.starts_at == job.run_at) return {};
+  return job.starts_at ? format_time(*job.starts_at) : "never";
 }
 
 std::vector<Cell> row_of(const JobView& job) {
@@ -100,6 +107,7 @@ std::vector<Cell> row_of(const JobView& job) {
           {job.kind},
           {std::string(to_string(job.state)), tone_of(job.state)},
           {format_time(job.run_at)},
+          {start_of(job), Tone::warning},
           {fmt::to_string(job.retry_count)},
           {fmt::to_string(job.crashes)},
           {fmt::to_string(job.payloads.size())},
@@ -125,10 +133,7 @@ std::string job_sheet(const JobView& job) {
   if (job.timeout) line("timeout", format_duration(*job.timeout));
   if (job.expires) line("expires", format_time(*job.expires));
   for (const auto& window : job.windows) line("window", format_window(window));
-  const bool is_queued = state_word(job.state) == "queued";
-  if (is_queued && !job.starts_at) line("starts at", "never: none of its windows opens within ten years");
-  if (is_queued && job.starts_at && job.starts_at != job.run_at && job.state == JobStatus::due)
-    line("starts at", format_time(*job.starts_at));
+  if (const auto starts = start_of(job); !starts.empty()) line("starts at", starts);
   for (const Payload& payload : job.payloads) {
     line("payload", fmt::format("{}  (score {})", printable(payload_to_json(payload.bytes), kWidest),
                                 json_number(payload.score)));

@@ -9,6 +9,7 @@
 #include <ordo/error.hpp>
 
 #include "base/json.h"
+#include "base/shorten.h"
 #include "base/start_thread.h"
 #include "base/time_text.h"
 #include "base/window_text.h"
@@ -28,25 +29,31 @@ constexpr std::size_t kMaxBytes = 64 << 20;
 /// A job that could never start is refused, as far as that is known here.
 void check_start(const std::string& queue, const NewJob& job, const QueueOptions* options, Time now) {
   const auto start = job.run_at.value_or(now);
-  if (job.expires && *job.expires <= start) {
-    refuse_push(queue, "job '" + name_in_message(job.id) + "' expires at " + format_time(*job.expires) +
-                           ", before it may start");
+  const auto of_job = "job '" + name_in_message(job.id) + "'";
+  for (const auto& window : job.windows) {
+    if (domain::Windows::of({window})) continue;
+    refuse_push(queue,
+                "a window of " + of_job + " has the time zone '" + shortened(window.tz) +
+                    "', which is not known here; names are those of the IANA, like Europe/Moscow, and "
+                    "come with the package tzdata (days are mon, tue, wed, thu, fri, sat and sun, like "
+                    "mon-fri or sat,sun)");
   }
-  if (job.windows.empty()) return;
-  const auto own = domain::Windows::of(job.windows);
-  if (!own) {
-    refuse_push(queue, "a window of job '" + name_in_message(job.id) +
-                           "' has a time zone that is not known here; names are those of the IANA, like "
-                           "Europe/Moscow, and come with the package tzdata");
-  }
+  const auto own = *domain::Windows::of(job.windows);
   const auto rules =
       options == nullptr ? QueueOptions{} : options_of(*options, job.kind.empty() ? queue : job.kind);
   const auto of_queue = domain::Windows::of(rules.windows).value_or(domain::Windows{});
-  if (!domain::next_opening(std::array{&*own, &of_queue}, start, rules.min_remaining)) {
-    refuse_push(
-        queue,
-        "job '" + name_in_message(job.id) +
-            "' would never start: its windows and those of the queue are not open together within ten years");
+  const auto opening = domain::next_opening(std::array{&own, &of_queue}, start, rules.min_remaining);
+  if (!opening) {
+    const auto least = rules.min_remaining > Duration{0}
+                           ? " for more than " + format_duration(rules.min_remaining)
+                           : std::string{};
+    refuse_push(queue, of_job +
+                           " would never start: its windows and those of the queue are not open together" +
+                           least + " within ten years");
+  }
+  if (job.expires && *job.expires <= opening->from) {
+    refuse_push(queue, of_job + " expires at " + format_time(*job.expires) +
+                           ", before it may start: " + format_time(opening->from));
   }
 }
 

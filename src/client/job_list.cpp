@@ -150,8 +150,9 @@ std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition&
       view.expires = job.extra->options.expires;
       view.windows = job.extra->options.windows;
     }
-    if (const auto span = machine.opening(job, std::max(now, job.run_at)))
-      view.starts_at = span->from <= now ? now : std::max(span->from, job.run_at);
+    const auto may_start = std::max(now, job.run_at);
+    if (const auto span = machine.opening(job, may_start))
+      view.starts_at = span->from <= may_start ? job.run_at : span->from;
     std::ranges::push_heap(best, before);
   };
   each_rebuilt(queue, what, [&](const Rebuilt& rebuilt) {

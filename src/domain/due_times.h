@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -9,30 +10,39 @@
 
 namespace ordo::domain {
 
-/// When jobs became due, by priority: who has waited longest, whoever is first. Owns none of them; their time
+/// When jobs became due: who has waited longest, of all and of each priority. Owns none of them; their time
 /// and priority stay as they are meanwhile.
 class DueTimes {
  public:
-  void insert(const Job& job) { times_[job.priority].emplace(job.run_at, job.arrival()); }
+  void insert(const Job& job) {
+    all_.emplace(job.run_at, job.arrival());
+    by_priority_[job.priority].emplace(job.run_at, job.arrival());
+  }
   void erase(const Job& job) {
-    const auto own = times_.find(job.priority);
+    all_.erase({job.run_at, job.arrival()});
+    const auto own = by_priority_.find(job.priority);
     own->second.erase({job.run_at, job.arrival()});
-    if (own->second.empty()) times_.erase(own);
+    if (own->second.empty()) by_priority_.erase(own);
   }
-  /// The earliest of all; Time::max(): there is none.
-  Time oldest() const {
-    Time oldest = Time::max();
-    each([&](std::int32_t, Time time) { oldest = std::min(oldest, time); });
-    return oldest;
-  }
-  /// Calls `visit(priority, earliest)` for each priority.
+  /// The earliest; Time::max(): there is none.
+  Time oldest() const { return all_.empty() ? Time::max() : all_.begin()->first; }
+  /// Calls `visit(priority, earliest)` for each priority, the most urgent first, and for kMost of them at
+  /// most.
   template <class Visit>
   void each(Visit visit) const {
-    for (const auto& [priority, times] : times_) visit(priority, times.begin()->first);
+    auto left = kMost;
+    for (const auto& [priority, times] : by_priority_) {
+      if (left-- == 0) return;
+      visit(priority, times.begin()->first);
+    }
   }
 
  private:
-  std::map<std::int32_t, std::set<std::pair<Time, Seq>>> times_;
+  static constexpr std::size_t kMost = 100;
+  using Times = std::set<std::pair<Time, Seq>>;
+
+  Times all_;
+  std::map<std::int32_t, Times> by_priority_;
 };
 
 }  // namespace ordo::domain

@@ -56,6 +56,8 @@ struct Foreign {
 /// The windows of one job.
 struct OwnWindows {
   std::optional<Windows> known;  ///< nothing: this system knows no such zone, and they never open
+  std::optional<Time> asked{};   ///< when `span` was looked up, for all times from then to its end
+  std::optional<Span> span{};    ///< in which these and the kind's are open next; nothing: never
 };
 
 /// What most waiting jobs never have.
@@ -73,9 +75,9 @@ struct JobExtra {
   std::uint32_t settling_at = 0;  ///< likewise
   FailureKind error_kind = FailureKind::handler;
   std::string error;
-  std::map<Seq, double> scores;               ///< of payloads whose score is not their entry's
-  std::unique_ptr<const OwnWindows> windows;  ///< those of the options, ready to be asked
-  Time opens = Time::max();                   ///< of a closed one: when; max(): not within ten years
+  std::map<Seq, double> scores;         ///< of payloads whose score is not their entry's
+  std::unique_ptr<OwnWindows> windows;  ///< those of the options, ready to be asked
+  Time opens = Time::max();             ///< of a closed one: when; max(): not within ten years
   std::unique_ptr<Foreign> foreign;
 
   Foreign& more() {

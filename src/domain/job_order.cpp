@@ -92,6 +92,14 @@ void JobOrder::promote(Time now) {
     leave(job);
     arrive(job, now);
   }
+  if (now < shut_at_) {  // the clock went back: the openings were looked for too late
+    shut_at_ = now;
+    const std::vector<Job*> all(closed_.begin(), closed_.end());
+    for (Job* job : all) {
+      leave(*job);
+      place(*job, now);
+    }
+  }
   while (!closed_.empty() && (*closed_.begin())->extra->opens <= now) {
     Job& job = **closed_.begin();
     leave(job);
@@ -123,9 +131,16 @@ bool JobOrder::has_closed_lanes(Time now) {
 std::optional<Span> JobOrder::opening(const Job& job, Time now) {
   auto& of_kind = windows_of(job.kind);
   if (!job.extra || !job.extra->windows) return of_kind.at(now);
-  const auto& own = job.extra->windows->known;
-  if (!own) return std::nullopt;
-  return next_opening(std::array{&of_kind.windows(), &*own}, now, kinds_[job.kind].rules.min_remaining);
+  auto& own = *job.extra->windows;
+  if (!own.known) return std::nullopt;
+  const auto least = kinds_[job.kind].rules.min_remaining;
+  const bool is_over = own.span && (now >= own.span->until || own.span->until - now < least);
+  if (!own.asked || now < *own.asked || is_over) {
+    own.asked = now;
+    own.span =
+        next_opening(std::array{&of_kind.windows(), std::as_const(own.known).operator->()}, now, least);
+  }
+  return own.span;
 }
 
 bool JobOrder::may_start(const Job& job, Time now) {
@@ -136,11 +151,16 @@ bool JobOrder::may_start(const Job& job, Time now) {
 }
 
 // Its windows are closed: it waits as one whose time has not come.
-void JobOrder::shut(Job& job, const std::optional<Span>& opening) {
+void JobOrder::shut(Job& job, const std::optional<Span>& opening, Time now) {
   job.more().opens = opening ? opening->from : Time::max();
   job.place = Place::closed;
   closed_.insert(&job);
-  keep_key(job);
+  shut_at_ = std::max(shut_at_, now);
+  if (opening) {
+    keep_key(job);
+  } else {
+    pass_key(job, now);  // who can never start holds up nobody
+  }
 }
 
 // ----------------------------------------------------------------------------------------------- the choice
@@ -149,7 +169,7 @@ void JobOrder::arrive(Job& job, Time now) {
   if (is_bound(job)) {
     const auto span = opening(job, now);
     if (!span || span->from > now) {
-      shut(job, span);
+      shut(job, span, now);
       return;
     }
   }
@@ -190,6 +210,7 @@ void JobOrder::take_out(Job& job) {
 // Behind the front of its key; from its lane or from nowhere.
 void JobOrder::park(Line& line, Job& job) {
   if (job.place == Place::due) take_out(job);
+  if (job.place == Place::later || job.place == Place::closed) leave(job);
   job.place = Place::parked;
   line.parked.insert(&job);
   parked_times_.insert(job);
@@ -248,18 +269,22 @@ std::optional<Time> JobOrder::next_due(Time now) {
 
 // What is closed is due at its opening.
 Time JobOrder::oldest(Time now) {
-  Time oldest = Time::max();
-  if (has_closed_lanes(now)) {
-    if (const auto opening = windows_of(*busy_.begin()).at(now)) oldest = opening->from;
-  } else {
-    for (const auto& [priority, since] : oldest_due(now)) oldest = std::min(oldest, since);
+  Time oldest = parked_times_.oldest();
+  for (const auto kind : busy_) {
+    for (const auto& lane : *lanes_[kind]) {
+      if (!lane.empty()) oldest = std::min(oldest, lane.oldest());
+    }
+  }
+  if (!busy_.empty() && !kinds_.have_own_windows()) {
+    const auto opening = windows_of(*busy_.begin()).at(now);
+    oldest = opening ? std::max(oldest, opening->from) : Time::max();
   }
   if (!later_.empty()) oldest = std::min(oldest, later_.begin()->run_at);
   if (!closed_.empty()) oldest = std::min(oldest, (*closed_.begin())->extra->opens);
   return oldest;
 }
 
-std::map<std::int32_t, Time> JobOrder::oldest_due(Time now) {
+std::map<std::int32_t, Time> JobOrder::oldest_due(Time now, std::size_t most) {
   std::map<std::int32_t, Time> due;
   if (has_closed_lanes(now)) return due;
   auto opened = Time::min();
@@ -272,6 +297,12 @@ std::map<std::int32_t, Time> JobOrder::oldest_due(Time now) {
   for (const auto kind : busy_) {
     for (const auto& lane : *lanes_[kind]) lane.each_oldest(see);
   }
+  if (due.size() <= most) return due;
+  std::vector<std::pair<Time, std::int32_t>> longest;
+  for (const auto& [priority, since] : due) longest.emplace_back(since, priority);
+  std::ranges::nth_element(longest, longest.begin() + static_cast<std::ptrdiff_t>(most));
+  due.clear();
+  for (std::size_t i = 0; i < most; ++i) due.emplace(longest[i].second, longest[i].first);
   return due;
 }
 

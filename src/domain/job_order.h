@@ -74,15 +74,16 @@ class JobOrder {
   std::size_t closed(std::size_t due, Time now) { return has_closed_lanes(now) ? due : closed_.size(); }
   /// The earliest run_at of all that have a place here; Time::max(): there is none.
   Time oldest(Time now);
-  /// Of those that are due and not closed, the earliest by priority: run_at, or when its window opened.
-  std::map<std::int32_t, Time> oldest_due(Time now);
+  /// Of those that are due and not closed, the earliest by priority: run_at, or when its window opened. The
+  /// `most` that wait longest, of the most urgent priorities.
+  std::map<std::int32_t, Time> oldest_due(Time now, std::size_t most);
 
  private:
   using Lanes = std::array<DueJobs, kRisks>;
 
   void promote(Time now);
   void arrive(Job& job, Time now);
-  void shut(Job& job, const std::optional<Span>& opening);
+  void shut(Job& job, const std::optional<Span>& opening, Time now);
   void keep_key(Job& job);
   void insert(Job& job, Time now);
   WindowClock& windows_of(std::uint16_t kind);
@@ -101,6 +102,7 @@ class JobOrder {
   boost::container::flat_set<std::uint16_t> busy_;  // kinds that have due jobs
   LaterSet later_;
   std::set<Job*, OpensBefore> closed_;
+  Time shut_at_ = Time::min();        // the latest time that a window was found closed
   std::vector<WindowClock> windows_;  // by kind
   DueTimes parked_times_;
   std::size_t retrying_ = 0;

@@ -136,7 +136,7 @@ TEST_F(JobOrderTest, ThePriorityOrdersAndTheOldestIsKnown) {
 
 TEST_F(JobOrderTest, TheOldestOfEachPriorityIsKnown) {
   add("1", kPlaced - seconds{3});
-  EXPECT_THAT(order_.oldest_due(kPlaced), ElementsAre(Pair(100, kPlaced - seconds{3})));
+  EXPECT_THAT(order_.oldest_due(kPlaced, 2), ElementsAre(Pair(100, kPlaced - seconds{3})));
   order_.mix_priorities();
   add("2", kPlaced - seconds{5}, "k").priority = 100;
   Job& urgent = add("3", kPlaced - seconds{1}, "k");
@@ -144,7 +144,7 @@ TEST_F(JobOrderTest, TheOldestOfEachPriorityIsKnown) {
   urgent.priority = 1;
   order_.place(urgent, kPlaced);
   add("4", kPlaced + seconds{9});
-  EXPECT_THAT(order_.oldest_due(kPlaced),
+  EXPECT_THAT(order_.oldest_due(kPlaced, 2),
               ElementsAre(Pair(1, kPlaced - seconds{1}), Pair(100, kPlaced - seconds{5})))
       << "also of those that stand behind others of their key";
 }

@@ -98,7 +98,8 @@ std::optional<ShardId> Scheduler::of_richest(const Open& open) {
   }
   const auto wealth = [&](const auto& entry) {
     const auto credit = credits_.find(entry.first);
-    return std::pair(-std::int64_t{entry.second} - (credit == credits_.end() ? 0 : credit->second), entry.first);
+    return std::pair(-std::int64_t{entry.second} - (credit == credits_.end() ? 0 : credit->second),
+                     entry.first);
   };
   return fronts.at(std::ranges::min_element(earning_, {}, wealth)->first)->second;
 }

@@ -173,11 +173,7 @@ Counts Shard::counts(Time now) {
   });
   counts.due = table_.size() - table_.active() - later;
   counts.blocked_by_window = order_.closed(counts.due, now);
-  counts.oldest_due = order_.oldest_due(now);
-  while (counts.oldest_due.size() > kMostPriorities) {
-    counts.oldest_due.erase(
-        std::ranges::max_element(counts.oldest_due, {}, [](const auto& due) { return due.second; }));
-  }
+  counts.oldest_due = order_.oldest_due(now, kMostPriorities);
   counts.scheduled = later - retrying;
   counts.retrying = retrying;
   counts.running = table_.active() - changes_.ending();

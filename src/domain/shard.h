@@ -132,6 +132,10 @@ class Shard {
   /// look() and start().
   Taken take(Time now, const Admission& admission, Run& run);
 
+  /// What waited for its marks or its payloads may start still: the windows of its jobs are open. What
+  /// `finish_by` leaves it is cut anew. False: it is to be recalled.
+  bool may_still_start(Run& run, Time now);
+
   /// Payloads that a run was missing, ascending; false while some still are.
   bool provide(RunNo no, std::span<const std::pair<Seq, std::string_view>> payloads);
   /// Those that are missing still, ascending.

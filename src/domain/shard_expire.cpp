@@ -42,7 +42,8 @@ void Shard::forget_expiry(Job& job) {
 }
 
 void Shard::expire(Time now) {
-  while (!expiring_.empty() && expiring_.begin()->first.first <= now && changes_.rows() < kRowsOfADelta) {
+  for (auto left = kTogether * 4; left > 0 && changes_.rows() < kRowsOfADelta; --left) {
+    if (expiring_.empty() || expiring_.begin()->first.first > now) return;
     Job& job = *expiring_.begin()->second;
     leave(job);
     order_.pass_key(job, now);
@@ -58,7 +59,9 @@ void Shard::expire(Time now) {
 std::vector<Seq> Shard::wanted() {
   if (!wanted_.empty()) return {};
   for (const auto& [arrival, job] : expired_) {
-    for (const auto& [seq, score] : job->payloads.absent()) wanted_.push_back(seq);
+    for (const auto& [seq, score] : job->payloads.absent()) {
+      if (wanted_.size() < kTogether) wanted_.push_back(seq);
+    }
     if (wanted_.size() >= kTogether) break;
   }
   std::ranges::sort(wanted_);

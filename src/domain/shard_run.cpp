@@ -116,6 +116,16 @@ Run Shard::describe(RunNo no) {
   return run;
 }
 
+bool Shard::may_still_start(Run& run, Time now) {
+  for (const Job* job : runs_.at(run.no).jobs) {
+    const auto span = order_.opening(*job, now);
+    if (!span || span->from > now) return false;
+    if (kinds_[job->kind].rules.finish_by)
+      run.timeout = std::min(run.timeout, saturating_sub(span->until, now));
+  }
+  return true;
+}
+
 bool Shard::provide(RunNo no, std::span<const std::pair<Seq, std::string_view>> payloads) {
   const auto find = [&](Seq seq) -> std::optional<std::string_view> {
     const auto at = std::ranges::lower_bound(payloads, seq, {}, &std::pair<Seq, std::string_view>::first);

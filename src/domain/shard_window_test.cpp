@@ -124,6 +124,42 @@ TEST(ShardWindow, a_run_ends_with_it) {
   EXPECT_EQ(shard.take(), std::nullopt) << "too little is left of it";
 }
 
+TEST(ShardWindow, what_was_chosen_in_time_and_comes_late_is_to_go_back) {
+  auto options = with({"11:00-12:30"});
+  options.finish_by = true;
+  options.min_remaining = minutes{10};
+  Harness shard(options, kNoon);
+  shard.push({.id = "1"});
+  auto run = *shard.take();
+  shard.run_until(at("12:10"));
+  EXPECT_TRUE(shard.shard().may_still_start(run, shard.now()));
+  EXPECT_EQ(run.timeout, minutes{20});
+  shard.run_until(at("12:30"));
+  EXPECT_FALSE(shard.shard().may_still_start(run, shard.now()));
+  shard.shard().recall(run.no, shard.now());
+  EXPECT_FALSE(shard.has_due());
+}
+
+TEST(ShardWindow, a_clock_that_was_ahead_for_a_moment_closes_nothing) {
+  Harness shard(plain(), kNoon);
+  shard.push({.id = "1", .windows = {"11:00-13:00"}});
+  EXPECT_EQ(shard.shard().due_since(at("14:00"), {}), std::nullopt);
+  EXPECT_TRUE(shard.has_due());
+}
+
+TEST(ShardWindow, who_can_never_start_again_holds_up_nobody) {
+  auto options = plain();
+  options.retry = {.strategy = RetryPolicy::Strategy::fixed, .delay = seconds{1}};
+  Harness shard(options, kNoon);
+  shard.push({.id = "1", .key = "k", .windows = {"11:00-13:00"}});
+  shard.end(*shard.take(), Outcome::fail("no"));
+  shard.push({.id = "1", .payload = "b", .key = "k", .windows = {"11:00-13:00 Mars/Olympus"}});
+  shard.push({.id = "2", .key = "k"});
+  shard.commit();
+  shard.advance(seconds{2});
+  EXPECT_THAT(shard.run_all_ids(), ElementsAre("2"));
+}
+
 TEST(ShardWindow, run_now_overrides_none) {
   Harness shard(with({"13:00-14:00"}), kNoon);
   shard.push({.id = "1", .run_at = at("15:00")});

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr Duration kHorizon = std::chrono::hours{24 * 3653};
-constexpr Duration kLongOpen = std::chrono::hours{24 * 366};
+constexpr Duration kLongOpen = std::chrono::hours{24 * 8};
 
 cctz::time_point<seconds> whole(Time at) { return std::chrono::floor<seconds>(at); }
 
@@ -115,7 +115,8 @@ std::optional<Span> next_opening(std::span<const Windows* const> all, Time now, 
     do {
       until = std::min(next(until, &Windows::next_end), long_after);
     } while (until < long_after && is_open(until));
-    if (until - from >= least) return Span{from, until};
+    // What is as long as the shortest that will do is not met but in its first instant.
+    if (until - from > least || (from == now && until - from == least)) return Span{from, until};
     from = until;
   }
   return std::nullopt;

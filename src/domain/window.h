@@ -50,8 +50,8 @@ class Windows {
   std::vector<Zoned> windows_;
 };
 
-/// The first span, from `now` on, that is at least `least` long and in which all of them are open; one that
-/// goes on for long is cut after a year. Nothing: there is none within ten years.
+/// The first span, from `now` on, in which all of them are open, and of which `least` is left for a start;
+/// one that goes on for long is cut after eight days. Nothing: there is none within ten years.
 std::optional<Span> next_opening(std::span<const Windows* const> all, Time now, Duration least = {});
 
 /// When windows are open, for who asks at every start: looked up anew once the time leaves what is known.

@@ -43,7 +43,8 @@ void Runner::launch(OwnedShard& shard, domain::Run run) {
   const auto name = name_of(shard, run.no);
   if (lender_.has(name)) return lender_.go_on(shard, std::move(run));
   auto& local = *runs_.find(name);
-  if (shard.queue->is_paused() || local.stop != StopReason::none) {
+  const bool is_held = shard.queue->is_paused() || local.stop != StopReason::none;
+  if (is_held || !shard.machine.may_still_start(run, scope_.now)) {
     take_back({name});
   } else if (!run.missing.empty()) {
     scope_.hooks.fetch(shard.id, shard.epoch, run.no, std::move(run.missing));

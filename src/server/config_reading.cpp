@@ -136,8 +136,9 @@ bool Reading::flag() const {
 }
 
 std::chrono::seconds Reading::clock() const {
+  const auto& written = text();
   try {
-    return parse_clock(text());
+    return parse_clock(written);
   } catch (const Error& error) {  // to add the place
     fail(fmt::format("{}: {}", name_, error.what()));
   }
@@ -146,8 +147,9 @@ std::chrono::seconds Reading::clock() const {
 std::uint8_t Reading::days() const {
   auto days = std::uint8_t{0};
   for (const auto& item : list(R"(["mon", "wed-fri"])")) {
+    const auto& written = item.text();
     try {
-      days |= parse_days(item.text());
+      days |= parse_days(written);
     } catch (const Error& error) {  // to add the place
       item.fail(error.what());
     }

@@ -59,7 +59,8 @@ class Windows(Project):
                 (["--window", "05:00-07:00 Europe/Moskau"], "time zone"),
                 (["--window", f"{self.clock(200)[0]}-{self.clock(210)[0]}"], "never start"),
                 (["--expires", "2001-01-01T00:00:00Z"], "before it may start"),
-                (["--expires", "+1m", "--at", "+1h"], "before it may start")):
+                (["--expires", "+1m", "--at", "+1h"], "before it may start"),
+                (["--expires", "+1h"], "before it may start")):
             self.assertIn(why, self.ordo("push", "orders", "--id", "1", *arguments, code=1).stderr)
         refused = self.ordo("push", "orders", "--id", "1", "--window", "25:00-26:00", code=2)
         self.assertIn("no time of the day", refused.stderr)
