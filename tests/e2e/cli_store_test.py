@@ -8,8 +8,8 @@ import unittest
 
 from project import ORDO, Project
 
-JOB_KEYS = ["queue", "kind", "key", "id", "state", "payloads", "scores", "run_at", "retry_count", "crashes", "error"]
-COUNTS = ["length", "due", "scheduled", "retrying", "running", "awaiting", "dead", "blocked_by_lock", "lag",
+JOB_KEYS = ["queue", "kind", "key", "id", "state", "payloads", "scores", "run_at", "starts_at", "retry_count", "crashes", "error"]
+COUNTS = ["length", "due", "scheduled", "retrying", "running", "awaiting", "dead", "blocked_by_lock", "blocked_by_window", "oldest_due", "lag",
           "processed", "failed", "unreadable", "waits_for_newer"]
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z"
 
@@ -37,7 +37,8 @@ class Push(Project):
         self.assertEqual(list(job), JOB_KEYS)
         self.assertEqual(job, {"queue": "orders", "kind": "charge", "key": "k", "id": "42", "state": "queued",
                                "payloads": [{"v": 1.0, "t": "é x"}], "scores": [-7.5],
-                               "run_at": "2035-03-09T07:05:00.5Z", "retry_count": -1, "crashes": 0, "error": None})
+                               "run_at": "2035-03-09T07:05:00.5Z", "starts_at": "2035-03-09T07:05:00.5Z",
+                               "retry_count": -1, "crashes": 0, "error": None})
         self.assertIn('[{"v":1.0,"t":"\\u00e9 x"}]', self.ordo("jobs", "orders", "--json").stdout)
 
     def test_defaults(self):
