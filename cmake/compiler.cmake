@@ -17,7 +17,7 @@ if(ORDO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Build folders share the cache, and so do builds with precompiled headers.
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
       CCACHE_SLOPPINESS=pch_defines,time_macros ${ORDO_CCACHE})
-  if(ORDO_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-fpch-preprocess)
   endif()
 endif()

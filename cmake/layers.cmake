@@ -28,15 +28,18 @@ endfunction()
 
 # What a build without a warm ccache gains from: a sanitizer build takes a third of the time. With ORDO_UNITY, names in
 # the unnamed namespaces of a folder must differ.
-
 function(ordo_fast_from_scratch target)
-  get_target_property(sources ${target} SOURCES)
-  list(LENGTH sources count)
-  if(ORDO_UNITY AND NOT target MATCHES "_tests$")
+  if(ORDO_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     # An anonymous namespace of an included .cpp looks like one of a header.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
-  elseif(ORDO_PCH AND count GREATER 5) # fewer do not repay the header
+  endif()
+endfunction()
+
+function(ordo_precompile target)
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  if(count GREATER 5) # fewer do not repay the header
     target_precompile_headers(${target} PRIVATE
       <algorithm> <chrono> <cstdint> <functional> <map> <memory> <optional> <span> <string> <string_view>
       <unordered_map> <utility> <variant> <vector> ${ARGN})

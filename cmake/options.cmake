@@ -3,7 +3,6 @@ option(ORDO_WERROR "Treat warnings as errors" OFF)
 option(ORDO_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ORDO_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(ORDO_UNITY "Compile several files of a layer as one: faster from scratch" OFF)
-option(ORDO_PCH "Precompile the standard headers: faster from scratch" OFF)
 option(ORDO_FUZZ "Link the fuzz targets with libFuzzer (needs clang)" OFF)
 set(ORDO_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
 
