@@ -40,20 +40,6 @@ std::string_view next_part(std::string_view& rest, char separator) {
   return part;
 }
 
-// Zones are looked up as files: nothing else of the machine is to be opened by a name.
-bool is_zone_name(std::string_view name) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '+' || c == '-';
-  };
-  if (name.empty() || name.size() > kLongestZone || name.back() == '/') return false;
-  while (!name.empty()) {
-    const auto part = next_part(name, '/');
-    if (part.empty() || !std::ranges::all_of(part, is_plain)) return false;
-  }
-  return true;
-}
-
 std::optional<int> day_of(std::string_view name) {
   const auto* const day = std::ranges::find(kDays, name);
   return day == kDays.end() ? std::nullopt : std::optional(static_cast<int>(day - kDays.begin()));
@@ -101,6 +87,19 @@ std::string no_clock(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_zone_name(std::string_view name) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '+' || c == '-';
+  };
+  if (name.empty() || name.size() > kLongestZone || name.back() == '/') return false;
+  while (!name.empty()) {
+    const auto part = next_part(name, '/');
+    if (part.empty() || !std::ranges::all_of(part, is_plain)) return false;
+  }
+  return true;
+}
 
 std::string why_no_window(const Window& window) {
   if (window.start < seconds{0} || window.start >= kDay) return "its start is not between 00:00 and 23:59:59";

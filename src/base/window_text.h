@@ -13,6 +13,10 @@ namespace ordo {
 /// Why no job could be held to it; empty: nothing is wrong. Whether its zone exists is another question.
 std::string why_no_window(const Window& window);
 
+/// A name that a zone of the IANA database may have. Zones are looked up as files: nothing else of the
+/// machine is to be opened by a name.
+bool is_zone_name(std::string_view name);
+
 /// "05:00" or "05:00:30" as what has passed since midnight; 24:00 at most. Throws Error{invalid_argument}.
 std::chrono::seconds parse_clock(std::string_view text);
 

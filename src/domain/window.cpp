@@ -6,6 +6,7 @@
 #include <cctz/civil_time.h>
 
 #include "base/saturate.h"
+#include "domain/zone.h"
 
 namespace ordo::domain {
 namespace {
@@ -15,17 +16,7 @@ using std::chrono::seconds;
 constexpr Duration kHorizon = std::chrono::hours{24 * 3653};
 constexpr Duration kLongOpen = std::chrono::hours{24 * 8};
 
-cctz::time_point<seconds> whole(Time at) { return std::chrono::floor<seconds>(at); }
-
 constexpr Duration kPattern = std::chrono::hours{24 * 8};  // a week, and a window that began in it
-
-// When the clock of the zone is put forward or back.
-Time jump_after(const cctz::time_zone& zone, Time after) {
-  cctz::time_zone::civil_transition jump;
-  if (!zone.next_transition(whole(after), &jump)) return Time::max();
-  const Time at(std::min(zone.lookup(jump.from).trans, zone.lookup(jump.to).trans));
-  return at > after ? at : Time::max();
-}
 
 bool has_day(std::uint8_t days, cctz::weekday day) { return (days >> static_cast<int>(day) & 1) != 0; }
 
@@ -34,9 +25,9 @@ bool has_day(std::uint8_t days, cctz::weekday day) { return (days >> static_cast
 std::optional<Windows> Windows::of(const std::vector<Window>& windows) {
   Windows all;
   for (const auto& window : windows) {
-    Zoned zoned{window, {}};
-    if (!cctz::load_time_zone(window.tz, &zoned.zone)) return std::nullopt;
-    all.windows_.push_back(std::move(zoned));
+    const auto zone = load_zone(window.tz);
+    if (!zone) return std::nullopt;
+    all.windows_.push_back({window, *zone});
   }
   return all;
 }
