@@ -23,14 +23,17 @@ struct QueueStats {
   std::uint64_t retrying = 0;
   std::uint64_t running = 0;
   std::uint64_t awaiting = 0;
-  std::uint64_t dead = 0;  ///< payloads
-  std::uint64_t blocked_by_lock = 0;
-  double lag = 0;               ///< seconds since the earliest run_at of a queued job
-  std::uint64_t processed = 0;  ///< jobs that ended well, for ever
-  std::uint64_t failed = 0;     ///< failed runs, for ever
+  std::uint64_t dead = 0;             ///< payloads
+  std::uint64_t blocked_by_lock = 0;  ///< due ones whose lock is taken
+  double lag = 0;                     ///< seconds since the earliest run_at of a queued job
+  std::uint64_t processed = 0;        ///< jobs that ended well, for ever
+  std::uint64_t failed = 0;           ///< failed runs, for ever
   bool paused = false;
   std::uint64_t unreadable = 0;         ///< what could not be read and went to the dead for that, for ever
   std::uint64_t blocked_by_window = 0;  ///< due ones that wait for a window to open
+  std::uint64_t blocked_by_key = 0;     ///< ... whose key is taken
+  std::uint64_t blocked_by_limit = 0;   ///< ... that a limit, or a limit's share, has no room for
+  std::uint64_t blocked_by_rate = 0;    ///< ... that a rate lets start later
   /// How many seconds the longest waiting of the other due ones has been due, by priority: ten at most, those
   /// that wait longest.
   std::map<std::int32_t, double> oldest_due{};
@@ -105,6 +108,10 @@ struct DeadView {
   std::optional<std::int32_t> priority{};  ///< as the push said
   std::optional<Duration> timeout{};
   std::vector<Window> windows{};
+  std::optional<Decimal> weight{};
+  std::optional<std::string> partition{};
+  std::optional<bool> critical{};
+  std::optional<std::string> lock{};
 };
 
 /// Where a reshard stands.
@@ -127,6 +134,29 @@ struct ReshardResult {
   std::uint64_t dead = 0;     ///< dead payloads
 };
 
+/// What one limit stands at.
+struct LimitView {
+  std::string name{};       ///< of the queue or of the named limit; "Q critical" for that of critical jobs
+  std::string partition{};  ///< of which value; empty: of all
+  Decimal used{};           ///< sum of the weights of running jobs; of a rate: nothing
+  Decimal limit{};          ///< likewise
+  std::optional<RateLimit> rate{};  ///< it is one
+  std::uint64_t waiting = 0;        ///< due jobs that it refuses, where it is the first to do so
+  std::optional<Time> free_at{};    ///< of a rate: when it lets the next one start; nothing: at once
+};
+
+/// One lock that is held or waited for.
+struct LockView {
+  struct Holder {
+    std::string queue{};
+    std::string id{};
+  };
+  std::string name{};  ///< the queue's, or its lock_name
+  std::string key{};
+  std::vector<Holder> held_by{};  ///< running jobs: three of each shard at most
+  std::uint64_t waiting = 0;      ///< due jobs
+};
+
 /// The one surface under CLI, HTTP and scripts: looks and manages.
 ///
 /// Thread-safe. Every call talks to the store and blocks for it; throws Error{unavailable} when it cannot be
@@ -144,6 +174,12 @@ class Admin {
   Stats stats();
   std::vector<QueueView> queues();
   std::vector<NodeView> nodes();
+
+  /// What limits, rates and shares stand at, of this program's config and of all running nodes: their owners
+  /// tell it within a second. Of each shard a hundred that are used or waited for.
+  std::vector<LimitView> limits();
+  /// The same for locks that are held or waited for: those of the jobs of one queue, or all.
+  std::vector<LockView> locks(const std::optional<std::string>& queue = {});
 
   /// Looks at the store's version, settings, rights and room, at its clock beside this machine's, and at
   /// nodes that do not answer. May read a small store whole.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <ordo/decimal.hpp>
 #include <ordo/time.hpp>
 
 namespace ordo {
@@ -56,7 +57,11 @@ struct NewJob {
   std::optional<Duration> timeout{};       ///< of one attempt; default: the queue's
   /// Not started by then, it ends as expired; default: the queue's `expires` after run_at.
   std::optional<Time> expires{};
-  std::vector<Window> windows{};  ///< it starts in one of these, and in one of its queue's; empty: always
+  std::vector<Window> windows{};    ///< it starts in one of these, and in one of its queue's; empty: always
+  std::optional<Decimal> weight{};  ///< what it takes of limits, > 0; default: its queue's (docs/limits.md)
+  std::optional<std::string> partition{};  ///< instead of what stands at its queue's pointer; 255 bytes
+  std::optional<bool> critical{};          ///< neither blocked by limits nor counted in them
+  std::optional<std::string> lock{};  ///< the key of its lock; default: by its queue's rule; 1..255 bytes
 };
 
 /// Where a job is in its life.
@@ -89,8 +94,12 @@ struct JobView {
   std::optional<Duration> timeout{};
   std::optional<Time> expires{};  ///< not started by then, it ends as expired; none: never
   std::vector<Window> windows{};  ///< its own
-  /// Of a queued one: run_at, or when its windows open, as this program's config has those of the queue; none:
-  /// never.
+  std::optional<Decimal> weight{};
+  std::optional<std::string> partition{};
+  std::optional<bool> critical{};
+  std::optional<std::string> lock{};
+  /// Of a queued one: run_at, or when its windows open, as this program's config has those of the queue;
+  /// none: never.
   std::optional<Time> starts_at{};
 };
 

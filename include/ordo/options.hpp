@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <ordo/decimal.hpp>
 #include <ordo/job.hpp>
 #include <ordo/time.hpp>
 
@@ -75,6 +77,40 @@ enum class DueOrder : std::uint8_t {
 /// What becomes of a job that has expired.
 enum class OnExpire : std::uint8_t { dead, drop };
 
+/// What becomes of a job that weighs more than a limit it is held to.
+enum class Oversize : std::uint8_t {
+  reject,  ///< it is refused at push where that is known there, and else waits until the limit is higher
+  alone,   ///< it runs while nothing else does
+};
+
+/// What a job that a limit refuses does to those behind it.
+enum class OnBlock : std::uint8_t {
+  skip,    ///< they pass it, and after `reserve_after` freed room is kept for it
+  strict,  ///< it holds the line
+};
+
+/// What a rate counts.
+enum class RateEach : std::uint8_t { queue, partition };
+
+/// At most `limit` starts in each `per`, after a quiet time `burst` at once (a token bucket; rules: limits).
+struct RateLimit {
+  std::uint32_t limit = 1;                 ///< 1..1,000,000
+  Duration per = std::chrono::seconds{1};  ///< 1 ms to 31 days
+  std::uint32_t burst = 0;                 ///< 0: as many as `limit`
+  RateEach each = RateEach::queue;
+
+  bool operator==(const RateLimit&) const = default;
+};
+
+/// A limit that queues share: those that name it in `limits`.
+struct NamedLimit {
+  std::string name{};              ///< [a-z0-9_-]{1,64}
+  std::optional<Decimal> limit{};  ///< sum of the weights of their running jobs, >= 1
+  std::optional<RateLimit> rate{};
+
+  bool operator==(const NamedLimit&) const = default;
+};
+
 /// What runs jobs of one kind outside this process. At most one of the two is set.
 struct Execution {
   std::vector<std::string> command{};  ///< a program and its arguments (docs/command-workers.md)
@@ -96,6 +132,8 @@ struct KindOptions {
   std::optional<Duration> min_remaining{};
   std::optional<Duration> expires{};
   std::optional<OnExpire> on_expire{};
+  std::optional<Decimal> weight{};
+  std::optional<std::string> lock{};
 };
 
 /// The rules of one queue. The names are those of the config file (docs/config.md).
@@ -128,6 +166,23 @@ struct QueueOptions {
   Duration min_remaining{};       ///< so much of a window must be left for a start; `finish_by` needs some
   std::optional<Duration> expires{};  ///< not started so long after its run_at, a job ends as expired
   OnExpire on_expire = OnExpire::dead;
+  std::optional<Decimal> limit{};  ///< sum of the weights of running jobs on all nodes, >= 1
+  Decimal weight = 1;              ///< of each job, > 0
+  Oversize oversize = Oversize::reject;
+  std::string partition{};  ///< JSON pointer into the first payload that has it; empty: all are one
+  std::optional<Decimal> partition_limit{};       ///< as `limit`, of each value
+  std::map<std::string, std::uint32_t> shares{};  ///< percent of `limit` by value; 100 in all at most
+  bool borrow = false;                            ///< a value may exceed its share while no other could start
+  std::optional<RateLimit> rate{};
+  std::vector<std::string> limits{};  ///< names of Config::limits
+  OnBlock on_block = OnBlock::skip;
+  Duration reserve_after = std::chrono::seconds{60};
+  std::optional<Decimal> critical_limit{};  ///< as `limit`, of critical jobs, which no other limit counts
+  /// Jobs of equal lock never run at the same time: "payload", "id", "key", or a JSON pointer into the first
+  /// payload that has it; empty: none.
+  std::string lock{};
+  std::string lock_name{};           ///< queues of equal names share their locks; empty: the queue's own
+  std::uint32_t lock_slots = 1;      ///< so many of equal lock may run, >= 1; of several queues' the least
   Execution execution{};             ///< of the kind named like the queue
   std::vector<KindOptions> kinds{};  ///< further kinds
 };
@@ -182,6 +237,7 @@ struct Config {
   std::string store = "sqlite:ordo.db";
   NodeOptions node{};
   std::vector<QueueOptions> queues{};  ///< in the order of the file
+  std::vector<NamedLimit> limits{};    ///< those that queues name
 
   const QueueOptions* find(std::string_view queue) const {
     for (const auto& options : queues) {

@@ -90,6 +90,7 @@ void add_stats(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
 void add_queue_commands(CLI::App& app, Context& context);
 void add_job_commands(CLI::App& app, Context& context);
+void add_limit_commands(CLI::App& app, Context& context);
 void add_dead(CLI::App& app, Context& context);
 void add_init(CLI::App& app, Context& context);
 void add_copy(CLI::App& app, Context& context);

@@ -55,6 +55,10 @@ void each_job(Admin& admin, const DeadValues& values, const std::function<void(c
     job.priority = dead.priority;
     job.timeout = dead.timeout;
     job.windows = dead.windows;
+    job.weight = dead.weight;
+    job.partition = dead.partition;
+    job.critical = dead.critical;
+    job.lock = dead.lock;
     return true;
   });
   if (last) visit(*last);
@@ -112,6 +116,10 @@ void print_export_line(const DeadView& dead) {
   line += ",\"score\":" + json_number(dead.payload.score);
   if (dead.priority) line += fmt::format(",\"priority\":{}", *dead.priority);
   if (dead.timeout) line += fmt::format(",\"timeout\":\"{}\"", format_duration(*dead.timeout));
+  if (dead.weight) line += ",\"weight\":" + dead.weight->text();
+  if (dead.partition) line += ",\"partition\":" + name_json(*dead.partition);
+  if (dead.critical) line += fmt::format(",\"critical\":{}", *dead.critical);
+  if (dead.lock) line += ",\"lock\":" + name_json(*dead.lock);
   if (!dead.windows.empty()) line += ",\"windows\":" + windows_json(dead.windows);
   line += "}\n";
   print_json(line);

@@ -133,6 +133,10 @@ std::string job_sheet(const JobView& job) {
   if (job.timeout) line("timeout", format_duration(*job.timeout));
   if (job.expires) line("expires", format_time(*job.expires));
   for (const auto& window : job.windows) line("window", format_window(window));
+  if (job.weight) line("weight", job.weight->text());
+  if (job.partition) line("partition", *job.partition);
+  if (job.critical) line("critical", *job.critical ? "yes" : "no");
+  if (job.lock) line("lock", *job.lock);
   if (const auto starts = start_of(job); !starts.empty()) line("starts at", starts);
   for (const Payload& payload : job.payloads) {
     line("payload", fmt::format("{}  (score {})", printable(payload_to_json(payload.bytes), kWidest),

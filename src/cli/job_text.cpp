@@ -132,6 +132,14 @@ constexpr JobKey kJobKeys[] = {
                                        : expiry_of(text_of("expires", value));
      }},
     {"windows", [](NewJob& job, const JsonValue& value) { job.windows = windows_of(value); }},
+    {"weight", [](NewJob& job, const JsonValue& value) { job.weight = weight_of(value.text()); }},
+    {"partition", [](NewJob& job, const JsonValue& value) { job.partition = name_of("partition", value); }},
+    {"critical",
+     [](NewJob& job, const JsonValue& value) {
+       if (!value.is_bool()) refuse("\"critical\" is true or false");
+       job.critical = value.as_bool();
+     }},
+    {"lock", [](NewJob& job, const JsonValue& value) { job.lock = name_of("lock", value); }},
 };
 
 std::string unknown_key(const std::string& key) {
@@ -150,6 +158,14 @@ void set_start(NewJob& job, std::string_view text) {
   } else {
     job.run_at = parse_time(text, Time{});
   }
+}
+
+Decimal weight_of(std::string_view text) {
+  const auto weight = Decimal::parse(text);
+  if (weight && *weight > Decimal()) return *weight;
+  throw Error(ErrorKind::invalid_argument, fmt::format("'{}' is no weight; it takes a number above 0 with at "
+                                                       "most six digits behind the point, like 0.25",
+                                                       shortened(text)));
 }
 
 Time expiry_of(std::string_view text) {

@@ -66,6 +66,7 @@ void build(CLI::App& app, Context& context) {
   add_doctor(app, context);
   add_queue_commands(app, context);
   add_job_commands(app, context);
+  add_limit_commands(app, context);
   add_dead(app, context);
   add_init(app, context);
   add_copy(app, context);

@@ -36,6 +36,10 @@ struct PushValues {
   std::optional<std::string> timeout;
   std::optional<std::string> expires;
   std::vector<std::string> windows;
+  std::optional<std::string> weight;
+  std::optional<std::string> partition;
+  bool critical = false;
+  std::optional<std::string> lock;
   std::optional<std::string> ndjson;
   bool json = false;
 };
@@ -55,6 +59,8 @@ NewJob job_of(const PushValues& values) {
   check_name("--id", values.id);
   check_name("--key", values.key);
   check_name("--kind", values.kind);
+  check_name("--partition", values.partition);
+  check_name("--lock", values.lock);
   if (values.id && values.id->empty()) refuse_arguments("push: --id is empty; leave it out to get a new one");
   if (values.score && !std::isfinite(*values.score))
     refuse_arguments("push: --score must be a finite number");
@@ -68,6 +74,10 @@ NewJob job_of(const PushValues& values) {
   }
   if (values.expires) job.expires = expiry_of(*values.expires);
   for (const auto& window : values.windows) job.windows.push_back(parse_window(window));
+  if (values.weight) job.weight = weight_of(*values.weight);
+  job.partition = values.partition;
+  if (values.critical) job.critical = true;
+  job.lock = values.lock;
   if (values.payload) job.payload = payload_from_json(*values.payload);
   if (values.payload_file) job.payload = read_whole(*values.payload_file, kLongestPayload);
   return job;
@@ -118,7 +128,8 @@ void refuse_contradictions(const PushValues& values) {
     refuse_arguments("push: give --payload or --payload-file, not both");
   const bool one = values.id || values.payload || values.payload_file || values.key || values.kind ||
                    values.score || values.at || values.priority || values.timeout || values.expires ||
-                   !values.windows.empty();
+                   !values.windows.empty() || values.weight || values.partition || values.critical ||
+                   values.lock;
   if (values.ndjson && one) refuse_arguments("push: with --ndjson the options of a job stand in its line");
 }
 
@@ -150,6 +161,12 @@ void add_push(CLI::App& app, Context& context) {
          "Not started by then, it ends as expired: RFC 3339, Unix seconds, or +1h from now");
   option("--window", values->windows, "WINDOW",
          "Start in it only, like '05:00-07:00 Europe/Moscow mon-fri'; once for each of several");
+  option("--weight", values->weight, "NUMBER", "What it takes of limits, like 0.25; default: the queue's");
+  option("--partition", values->partition, "NAME",
+         "Instead of what its payload says at the queue's partition pointer");
+  push->add_flag("--critical", values->critical, "Neither blocked by limits nor counted in them");
+  option("--lock", values->lock, "KEY",
+         "Jobs of a lock never run at the same time; default: by the queue's rule");
   option("--ndjson", values->ndjson, "FILE",
          "Jobs, one JSON object a line with these keys, run_at for --at; - for stdin");
   push->add_flag("--json", values->json, "Print the result as JSON");

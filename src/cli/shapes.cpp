@@ -57,7 +57,9 @@ ObjectText counts_text(const QueueStats& stats) {
   object.number("dead", stats.dead).number("blocked_by_lock", stats.blocked_by_lock);
   ObjectText oldest_due;
   for (const auto& [priority, age] : stats.oldest_due) oldest_due.real(fmt::to_string(priority), age);
-  object.number("blocked_by_window", stats.blocked_by_window).raw("oldest_due", oldest_due.end());
+  object.number("blocked_by_window", stats.blocked_by_window).number("blocked_by_key", stats.blocked_by_key);
+  object.number("blocked_by_limit", stats.blocked_by_limit).number("blocked_by_rate", stats.blocked_by_rate);
+  object.raw("oldest_due", oldest_due.end());
   object.real("lag", stats.lag);
   object.number("processed", stats.processed).number("failed", stats.failed);
   object.number("unreadable", stats.unreadable).number("waits_for_newer", stats.waits_for_newer);
@@ -125,7 +127,40 @@ std::string whole_job_json(const JobView& job) {
   if (job.timeout) object.text("timeout", format_duration(*job.timeout));
   if (job.expires) object.time("expires", *job.expires);
   if (!job.windows.empty()) object.raw("windows", windows_json(job.windows));
+  if (job.weight) object.raw("weight", job.weight->text());
+  if (job.partition) object.raw("partition", name_json(*job.partition));
+  if (job.critical) object.raw("critical", *job.critical ? "true" : "false");
+  if (job.lock) object.raw("lock", name_json(*job.lock));
   return object.end();
+}
+
+std::string limit_json(const LimitView& limit) {
+  ObjectText object;
+  object.text("name", limit.name).raw("partition", name_json(limit.partition));
+  if (limit.rate) {
+    ObjectText rate;
+    rate.number("limit", limit.rate->limit).text("per", format_duration(limit.rate->per));
+    rate.number("burst", limit.rate->burst == 0 ? limit.rate->limit : limit.rate->burst);
+    object.raw("rate", rate.end());
+  } else {
+    object.raw("used", limit.used.text()).raw("limit", limit.limit.text());
+  }
+  object.number("waiting", limit.waiting);
+  if (limit.free_at) {
+    object.time("next_free", *limit.free_at);
+  } else {
+    object.raw("next_free", "null");
+  }
+  return object.end();
+}
+
+std::string lock_json(const LockView& lock) {
+  ObjectText object;
+  object.text("name", lock.name).raw("key", name_json(lock.key));
+  object.raw("holders", array_of(lock.held_by, [](std::string& out, const LockView::Holder& holder) {
+               out += ObjectText().text("queue", holder.queue).raw("id", name_json(holder.id)).end();
+             }));
+  return object.number("waiting", lock.waiting).end();
 }
 
 std::string queue_json(const QueueView& queue) {

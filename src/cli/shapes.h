@@ -21,6 +21,8 @@ std::string windows_json(const std::vector<Window>& windows);
 /// with.
 std::string whole_job_json(const JobView& job);
 std::string queue_json(const QueueView& queue);
+std::string limit_json(const LimitView& limit);
+std::string lock_json(const LockView& lock);
 std::string node_json(const NodeView& node);
 std::string stats_json(const Stats& stats);
 

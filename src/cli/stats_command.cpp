@@ -37,6 +37,10 @@ std::string remark_of(const QueueStats& stats) {
   if (stats.paused) remarks.emplace_back("paused");
   if (stats.blocked_by_window > 0)
     remarks.push_back(fmt::format("{} wait for a window", stats.blocked_by_window));
+  if (stats.blocked_by_lock > 0) remarks.push_back(fmt::format("{} wait for a lock", stats.blocked_by_lock));
+  if (stats.blocked_by_limit > 0)
+    remarks.push_back(fmt::format("{} wait for a limit", stats.blocked_by_limit));
+  if (stats.blocked_by_rate > 0) remarks.push_back(fmt::format("{} wait for a rate", stats.blocked_by_rate));
   if (stats.unreadable > 0) remarks.push_back(fmt::format("{} unreadable", stats.unreadable));
   if (stats.waits_for_newer > 0) {
     remarks.push_back(fmt::format("{} shard{} wait{} for a newer node", stats.waits_for_newer,

@@ -153,6 +153,8 @@ Admin& Admin::operator=(Admin&&) noexcept = default;
 Stats Admin::stats() { return impl().stats(); }
 std::vector<QueueView> Admin::queues() { return impl().queues(); }
 std::vector<NodeView> Admin::nodes() { return impl().nodes(); }
+std::vector<LimitView> Admin::limits() { return impl().limits(); }
+std::vector<LockView> Admin::locks(const std::optional<std::string>& queue) { return impl().locks(queue); }
 std::vector<Finding> Admin::examine() { return impl().examine(); }
 bool Admin::quiet_node(const std::string& id) { return impl().request(id, store::NodeRequest::quiet); }
 bool Admin::stop_node(const std::string& id) { return impl().request(id, store::NodeRequest::stop); }

@@ -25,6 +25,9 @@ class Admin::Impl {
   std::vector<QueueView> queues();
   std::set<std::uint32_t> not_paused_yet(const store::QueueList& list);
   std::vector<NodeView> nodes();
+  std::vector<LimitView> limits();
+  std::vector<LockView> locks(const std::optional<std::string>& queue);
+  void each_counts(const std::function<void(const store::QueueDefinition&, const domain::Counts&)>& visit);
   std::vector<std::pair<std::vector<std::string>, std::string>> groups(
       const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
   std::vector<Finding> examine();

@@ -14,6 +14,7 @@
 #include "base/time_text.h"
 #include "base/window_text.h"
 #include "client/client_impl.h"
+#include "domain/gates.h"
 #include "domain/new_job.h"
 #include "domain/option_bounds.h"
 #include "domain/shard_id.h"
@@ -55,6 +56,21 @@ void check_start(const std::string& queue, const NewJob& job, const QueueOptions
     refuse_push(queue, of_job + " expires at " + format_time(*job.expires) +
                            ", before it may start: " + format_time(opening->from));
   }
+}
+
+/// So is one that weighs more than a limit lets through, where that is known without its payload.
+void check_weight(const std::string& queue, const NewJob& job, const QueueOptions& options) {
+  const auto rules = options_of(options, job.kind.empty() ? queue : job.kind);
+  if (job.lock && rules.lock.empty() && !domain::has_locks(options)) {
+    refuse_push(queue, "job '" + name_in_message(job.id) +
+                           "' has a lock, and its queue has none: give [queue." + queue + "] a lock first");
+  }
+  const auto weight = job.weight.value_or(rules.weight);
+  const auto limit = job.critical.value_or(false) ? rules.critical_limit : rules.limit;
+  if (!limit || weight <= *limit || rules.oversize == Oversize::alone) return;
+  refuse_push(queue, "job '" + name_in_message(job.id) + "' weighs " + weight.text() + ", and the limit is " +
+                         limit->text() +
+                         ": it would never start (oversize = \"alone\" lets it run by itself)");
 }
 
 std::optional<ErrorKind> kind_of(const std::exception_ptr& error) {
@@ -110,6 +126,7 @@ Client::Impl::PushPtr Client::Impl::prepare(const std::string& queue, std::vecto
     if (job.run_at) job.run_at = written_time(*job.run_at);
     if (job.timeout) job.timeout = std::min(*job.timeout, kLongestDuration);
     if (job.expires && *job.expires != Time::max()) job.expires = written_time(*job.expires);
+    if (const auto* rules = handle_->options(queue)) check_weight(queue, job, *rules);
     if (job.expires || !job.windows.empty())
       check_start(queue, job, handle_->options(queue), handle_->clock().wall());
     push->bytes += job.id.size() + job.key.size() + job.kind.size() + job.payload.size() + 16;
@@ -181,6 +198,7 @@ void Client::Impl::submit(const PushPtr& push, const store::QueueDefinition& def
     entry.score = job.score;
     entry.run_at = job.run_at;
     entry.options = {job.priority, job.timeout, job.expires, job.windows};
+    domain::copy_gate_options(job, entry.options);
     entry.payload = job.payload;
     entries.push_back(
         {{definition.number, domain::shard_of(entry.key, definition.shards)}, domain::encode(entry)});

@@ -59,6 +59,7 @@ void Admin::Impl::dead_jobs(std::string_view name, const JobFilter& filter,
     job->priority = row.priority;
     job->timeout = row.timeout;
     job->windows = row.windows;
+    domain::copy_gate_options(row, *job);
     return true;
   });
   if (job && goes_on) visit(*std::move(job));
@@ -96,19 +97,21 @@ void Admin::Impl::dead(std::string_view queue, const std::vector<std::string>& i
     std::unique_ptr<DeadView> view;
   };
   const auto view_of_row = [](const store::DeadRow& row, const domain::DeadPayload& dead) {
-    return DeadView{row.no,
-                    dead.kind,
-                    dead.key,
-                    dead.id,
-                    {dead.payload, dead.score},
-                    row.at,
-                    dead.retry_count,
-                    dead.crashes,
-                    dead.error_kind,
-                    dead.error,
-                    dead.options.priority,
-                    dead.options.timeout,
-                    dead.options.windows};
+    DeadView view{row.no,
+                  dead.kind,
+                  dead.key,
+                  dead.id,
+                  {dead.payload, dead.score},
+                  row.at,
+                  dead.retry_count,
+                  dead.crashes,
+                  dead.error_kind,
+                  dead.error,
+                  dead.options.priority,
+                  dead.options.timeout,
+                  dead.options.windows};
+    domain::copy_gate_options(dead.options, view);
+    return view;
   };
   std::vector<std::vector<Row>> jobs;
   std::unordered_map<std::string, std::size_t> places;  // by the job's names

@@ -149,6 +149,7 @@ std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition&
       view.timeout = job.extra->options.timeout;
       view.expires = job.extra->options.expires;
       view.windows = job.extra->options.windows;
+      domain::copy_gate_options(job.extra->options, view);
     }
     const auto may_start = std::max(now, job.run_at);
     if (const auto span = machine.opening(job, may_start))

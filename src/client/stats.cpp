@@ -42,6 +42,10 @@ void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, T
   sum.failed += counts.failed;
   sum.unreadable += counts.unreadable;
   sum.blocked_by_window += counts.blocked_by_window;
+  sum.blocked_by_key += counts.blocked_by_key;
+  sum.blocked_by_lock += counts.blocked_by_lock;
+  sum.blocked_by_limit += counts.blocked_by_limit;
+  sum.blocked_by_rate += counts.blocked_by_rate;
   sum.dead += dead;
   for (const auto& [priority, since] : counts.oldest_due) {
     auto& age = sum.oldest_due[priority];
@@ -64,6 +68,9 @@ void add_to_total(QueueStats& total, const QueueStats& queue) {
   total.failed += queue.failed;
   total.unreadable += queue.unreadable;
   total.blocked_by_window += queue.blocked_by_window;
+  total.blocked_by_key += queue.blocked_by_key;
+  total.blocked_by_limit += queue.blocked_by_limit;
+  total.blocked_by_rate += queue.blocked_by_rate;
   total.waits_for_newer += queue.waits_for_newer;
   total.lag = std::max(total.lag, queue.lag);
   for (const auto& [priority, age] : queue.oldest_due) {

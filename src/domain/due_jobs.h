@@ -15,6 +15,7 @@ class DueJobs {
   bool empty() const { return jobs_.empty(); }
   std::size_t size() const { return jobs_.size(); }
   Job& first() { return *jobs_.begin(); }
+  const Job& first() const { return *jobs_.begin(); }
   /// The earliest run_at; not of an empty one. As long as all have one priority, the first is the oldest.
   Time oldest() const { return mixed_ ? times_.oldest() : jobs_.begin()->run_at; }
   /// Calls `visit(priority, earliest run_at)` for each priority.

@@ -15,8 +15,11 @@ namespace {
 constexpr std::uint8_t kHasKey = 1, kHasScore = 2, kHasRunAt = 4, kHasPriority = 8, kHasTimeout = 16,
                        kHasFieldsFlag = 32, kHasRules = 64, kAllFlags = 127;
 
-// The field kNeeds with kLevelOfRules.
-constexpr std::string_view kNeedsRules("\1\2\0\0\0\2\0", 7);
+// The field kNeeds of an entry with options says what these need, and is made anew with them.
+void take_out_level(std::string_view& fields) {
+  constexpr std::string_view kStart("\1\2\0\0\0", 5);
+  if (fields.starts_with(kStart)) fields.remove_prefix(kStart.size() + sizeof(std::uint16_t));
+}
 
 }  // namespace
 
@@ -32,7 +35,8 @@ std::string encode(const Entry& entry) {
   const auto newer = newer_fields(entry.fields, entry.payload);
   fields = newer;
 #endif
-  if (!rules.empty()) fields = needs_rules = std::string(kNeedsRules) + std::string(fields);
+  if (!rules.empty())
+    fields = needs_rules = number_field(kNeeds, level_of(entry.options)) + std::string(fields);
   out.put(entry.type);
   out.put(static_cast<std::uint8_t>(
       (own_key ? kHasKey : 0) | (entry.score ? kHasScore : 0) | (entry.run_at ? kHasRunAt : 0) |
@@ -71,7 +75,7 @@ Entry read_entry(std::string_view bytes) {
   if ((flags & kHasTimeout) != 0) entry.options.timeout = written_timeout(Duration{in.get<std::int64_t>()});
   if ((flags & kHasRules) != 0) {
     read_rules(in.get_long(), entry.options);
-    if (entry.fields.starts_with(kNeedsRules)) entry.fields.remove_prefix(kNeedsRules.size());
+    take_out_level(entry.fields);
   }
   entry.payload = in.rest();
   if (is_payload(entry.type)) {

@@ -54,7 +54,7 @@ TEST(EntryCodec, an_older_version_must_not_start_what_has_a_window_or_expires) {
     ByteReader in(bytes, "entry");
     in.get<EntryType>();
     in.get<std::uint8_t>();
-    EXPECT_EQ(in.get_long(), number_field(kNeeds, kLevelOfRules));
+    EXPECT_EQ(in.get_long(), number_field(kNeeds, std::uint16_t{2}));
     EXPECT_EQ(*decode_entry(bytes), entry);
   }
 }

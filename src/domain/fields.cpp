@@ -3,9 +3,9 @@
 namespace ordo::domain {
 
 #ifdef ORDO_NEWER_FORMAT
-std::uint16_t format_level() { return 3; }
+std::uint16_t format_level() { return 4; }
 #else
-std::uint16_t format_level() { return 2; }
+std::uint16_t format_level() { return 3; }
 #endif
 
 std::string field(FieldTag tag, std::string_view bytes) {

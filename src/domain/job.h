@@ -15,12 +15,14 @@
 #include <ordo/options.hpp>
 
 #include "domain/entry.h"
+#include "domain/limiter.h"
 #include "domain/payload_set.h"
 #include "domain/records.h"
 #include "domain/window.h"
 
 namespace ordo::domain {
 
+struct Demand;
 struct Line;
 
 /// Where a job stands in its shard.
@@ -31,6 +33,7 @@ enum class Place : std::uint8_t {
   expired,   ///< to die once its payloads are read
   due,       ///< may start; in the `due` order of its kind and class
   parked,    ///< due, but its key is taken; in its key's line
+  locked,    ///< due and first of its key's line, but its lock is taken
   running,   ///< owned by a run
   settling,  ///< went back from a run; may start again once the commit that says so is durable
   ending,    ///< has ended; gone once the commit that says so is durable
@@ -97,17 +100,20 @@ class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_si
   PayloadSet payloads;
   Time run_at{};
   std::unique_ptr<JobExtra> extra;
+  Demand* demand = nullptr;  ///< what it asks of limits and locks; null: nothing
   std::int32_t priority = 100;
   std::uint16_t kind = 0;  ///< index into the shard's kinds
   std::uint8_t id_size = 0;
   std::uint8_t key_size = 0;  ///< 0: the key is the id
   Place place = Place::nowhere;
   Risk risk = Risk::normal;
-  bool held : 1 = false;       ///< it has started before and holds its key
-  bool was_held : 1 = false;   ///< before the run that goes on
-  bool in_line : 1 = false;    ///< other jobs share its key
-  bool set_aside : 1 = false;  ///< its entries are, or are to be
-  bool own_time : 1 = false;   ///< run_at was given or has changed: it is not when the job came
+  bool held : 1 = false;        ///< it has started before and holds its key
+  bool was_held : 1 = false;    ///< before the run that goes on
+  bool in_line : 1 = false;     ///< other jobs share its key
+  bool set_aside : 1 = false;   ///< its entries are, or are to be
+  bool own_time : 1 = false;    ///< run_at was given or has changed: it is not when the job came
+  bool is_counted : 1 = false;  ///< it runs, and its limits count it
+  bool has_lock : 1 = false;    ///< it has its lock: until its end is durable
 
   static Job* create(std::uint16_t kind, std::string_view id, std::string_view key, Piece first);
   static void destroy(Job* job);
@@ -152,6 +158,12 @@ struct DueBefore {
     return a.run_at != b.run_at ? a.run_at < b.run_at : a.arrival() < b.arrival();
   }
   bool operator()(const Job* a, const Job* b) const { return (*this)(*a, *b); }
+  /// To be compared with jobs of other shards.
+  HeadRank rank(const Job& job) const {
+    const auto at = job.run_at.time_since_epoch().count();
+    return order == DueOrder::priority ? HeadRank{job.priority, at, 0, job.arrival()}
+                                       : HeadRank{slot(job), job.priority, at, job.arrival()};
+  }
 
  private:
   std::int64_t slot(const Job& job) const {

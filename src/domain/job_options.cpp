@@ -1,5 +1,7 @@
 #include "domain/job_options.h"
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "base/time_text.h"
 #include "base/window_text.h"
@@ -9,7 +11,7 @@
 namespace ordo::domain {
 namespace {
 
-constexpr FieldTag kExpires = 2, kWindow = 3;
+constexpr FieldTag kExpires = 2, kWindow = 3, kWeight = 4, kPartition = 5, kCritical = 6, kLock = 7;
 
 std::string encode(const Window& window) {
   std::string bytes;
@@ -38,7 +40,16 @@ std::string encode_rules(const JobOptions& options) {
   std::string bytes;
   if (options.expires) bytes += number_field(kExpires, options.expires->time_since_epoch().count());
   for (const auto& window : options.windows) bytes += field(kWindow, encode(window));
+  if (options.weight) bytes += number_field(kWeight, options.weight->millionths());
+  if (options.partition) bytes += field(kPartition, *options.partition);
+  if (options.critical) bytes += number_field(kCritical, static_cast<std::uint8_t>(*options.critical));
+  if (options.lock) bytes += field(kLock, *options.lock);
   return bytes;
+}
+
+std::uint16_t level_of(const JobOptions& options) {
+  if (has_gate_options(options)) return 3;
+  return options.expires || !options.windows.empty() ? 2 : 0;
 }
 
 void read_rules(std::string_view bytes, JobOptions& options) {
@@ -49,7 +60,14 @@ void read_rules(std::string_view bytes, JobOptions& options) {
     }
     if (tag == kWindow && options.windows.size() < kMostJobWindows)
       options.windows.push_back(read_window(value));
-    return tag == kExpires || tag == kWindow;
+    if (tag == kWeight) {
+      const auto weight = number_of<std::int64_t>(value);
+      options.weight = Decimal::of_millionths(std::clamp<std::int64_t>(weight, 1, Decimal::kMost));
+    }
+    if (tag == kPartition) options.partition = value.substr(0, kLongestJobName);
+    if (tag == kCritical) options.critical = number_of<std::uint8_t>(value) != 0;
+    if (tag == kLock) options.lock = value.substr(0, kLongestJobName);
+    return tag >= kExpires && tag <= kLock;
   });
   if (!unknown.empty()) ByteReader(bytes, "rules of a job").fail("they are unknown");
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <ordo/decimal.hpp>
 #include <ordo/job.hpp>
 #include <ordo/time.hpp>
 
@@ -18,17 +19,40 @@ struct JobOptions {
   std::optional<Time> expires;  ///< Time::max(): never. Of several the latest counts (shard_expire.cpp)
   std::vector<Window> windows;  ///< at most kMostJobWindows; empty: always
 
+  std::optional<Decimal> weight;
+  std::optional<std::string> partition;  ///< of several the first counts, as for `lock` (shard_gates.cpp)
+  std::optional<bool> critical;
+  std::optional<std::string> lock;
+
   void merge_later(const JobOptions& later) {
     if (later.priority) priority = later.priority;
     if (later.timeout) timeout = later.timeout;
     if (!later.windows.empty()) windows = later.windows;
+    if (later.weight) weight = later.weight;
+    if (!partition) partition = later.partition;
+    if (later.critical) critical = later.critical;
+    if (!lock) lock = later.lock;
   }
   bool operator==(const JobOptions&) const = default;
 };
 
 /// Options say when the job must not start. Who does not know them would start it all the same, so a record
-/// that has them needs this level of the formats (domain/fields.h).
-inline constexpr std::uint16_t kLevelOfRules = 2;
+/// that has them needs a level of the formats (domain/fields.h): 2 for windows and expiry, 3 for what limits
+/// and locks ask for. 0: it has none.
+std::uint16_t level_of(const JobOptions& options);
+/// What a job says of limits and locks, from one description of it to another.
+template <class From, class To>
+void copy_gate_options(const From& from, To& to) {
+  to.weight = from.weight;
+  to.partition = from.partition;
+  to.critical = from.critical;
+  to.lock = from.lock;
+}
+/// A description has some of that.
+template <class Description>
+bool has_gate_options(const Description& job) {
+  return job.weight || job.partition || job.critical || job.lock;
+}
 /// The bytes of those, for a record; empty: there are none.
 std::string encode_rules(const JobOptions& options);
 /// Puts them into `options`. Throws Error{corrupt}.

@@ -7,15 +7,23 @@
 
 namespace ordo::domain {
 
-JobOrder::~JobOrder() {
+void JobOrder::clear() {
+  gated_.reset();
   later_.clear();
   for (auto& lanes : lanes_) {
     for (auto& lane : *lanes) lane.clear();
   }
 }
 
+void JobOrder::hold_to(Gates& gates, Group& group, ShardId shard) {
+  if (gated_) return;
+  gated_ = std::make_unique<GatedLanes>(before_, kinds_, gates, group, shard);
+  if (mixed_priorities_) gated_->mix();
+}
+
 void JobOrder::mix_priorities() {
   if (std::exchange(mixed_priorities_, true)) return;
+  if (gated_) gated_->mix();
   for (auto& lanes : lanes_) {
     for (auto& lane : *lanes) lane.mix();
   }
@@ -51,10 +59,12 @@ void JobOrder::leave(Job& job) {
       closed_.erase(&job);
       break;
     case Place::due:
+    case Place::locked:
       take_out(job);
       break;
     case Place::parked:
       keys_.line_of(job)->parked.erase(&job);
+      --parked_;
       parked_times_.erase(job);
       break;
     case Place::expired:
@@ -123,8 +133,8 @@ bool JobOrder::is_bound(const Job& job) {
 }
 
 bool JobOrder::has_closed_lanes(Time now) {
-  if (kinds_.have_own_windows() || busy_.empty()) return false;
-  const auto opening = windows_of(*busy_.begin()).at(now);
+  if (kinds_.have_own_windows() || !has_due()) return false;
+  const auto opening = windows_of(0).at(now);
   return !opening || opening->from > now;
 }
 
@@ -144,6 +154,10 @@ std::optional<Span> JobOrder::opening(const Job& job, Time now) {
 }
 
 bool JobOrder::may_start(const Job& job, Time now) {
+  return is_in_time(job, now) && (job.demand == nullptr || gated_->admits(job, now));
+}
+
+bool JobOrder::is_in_time(const Job& job, Time now) {
   if (job.run_at > now) return false;
   if (!is_bound(job)) return true;
   const auto span = opening(job, now);
@@ -176,7 +190,8 @@ void JobOrder::arrive(Job& job, Time now) {
   Line* line = keys_.line_of(job);
   if (line != nullptr && line->front != &job && line->front != nullptr) {
     const Job& front = *line->front;
-    const bool displaces = front.place == Place::due && !front.held && (job.held || before_(job, front));
+    const bool waits = front.place == Place::due || front.place == Place::locked;
+    const bool displaces = waits && !front.held && (job.held || before_(job, front));
     if (!displaces) {
       park(*line, job);
       return;
@@ -190,6 +205,7 @@ void JobOrder::arrive(Job& job, Time now) {
 void JobOrder::insert(Job& job, Time now) {
   job.place = Place::due;
   job.risk = risk_of(job, now);
+  if (job.demand != nullptr) return gated_->insert(job);
   while (lanes_.size() <= job.kind) {
     lanes_.push_back(std::make_unique<Lanes>(Lanes{DueJobs(before_), DueJobs(before_), DueJobs(before_)}));
     if (mixed_priorities_) {
@@ -202,6 +218,7 @@ void JobOrder::insert(Job& job, Time now) {
 }
 
 void JobOrder::take_out(Job& job) {
+  if (job.demand != nullptr) return gated_->erase(job);
   lane(job).erase(job);
   const auto& lanes = *lanes_[job.kind];
   if (std::ranges::all_of(lanes, &DueJobs::empty)) busy_.erase(job.kind);
@@ -209,10 +226,11 @@ void JobOrder::take_out(Job& job) {
 
 // Behind the front of its key; from its lane or from nowhere.
 void JobOrder::park(Line& line, Job& job) {
-  if (job.place == Place::due) take_out(job);
+  if (job.place == Place::due || job.place == Place::locked) take_out(job);
   if (job.place == Place::later || job.place == Place::closed) leave(job);
   job.place = Place::parked;
   line.parked.insert(&job);
+  ++parked_;
   parked_times_.insert(job);
 }
 
@@ -241,7 +259,9 @@ Job* JobOrder::best(Time now, const Admission& admission) {
     each_admitted(admission, [&](DueJobs& lane) {
       if (best == nullptr || before_(lane.first(), *best)) best = &lane.first();
     });
-    if (best == nullptr || may_start(*best, now)) return best;
+    Job* gated = gated_ ? gated_->best(now, admission) : nullptr;
+    if (gated != nullptr && (best == nullptr || before_(*gated, *best))) best = gated;
+    if (best == nullptr || is_in_time(*best, now)) return best;
     // The clock went back, or its window has closed.
     leave(*best);
     if (!best->held) pass_key(*best, now);
@@ -250,18 +270,20 @@ Job* JobOrder::best(Time now, const Admission& admission) {
 }
 
 std::optional<Time> JobOrder::due_since(Time now, const Admission& admission) {
-  if (best(now, admission) == nullptr) return std::nullopt;
-  Time since = Time::max();
+  const Job* first = best(now, admission);
+  if (first == nullptr) return std::nullopt;
+  Time since = first->run_at;  // of those that are held to limits
   each_admitted(admission, [&](const DueJobs& lane) { since = std::min(since, lane.oldest()); });
-  const auto open = windows_of(*busy_.begin()).at(now);
+  const auto open = windows_of(0).at(now);
   return kinds_.have_own_windows() || !open ? since : std::max(since, open->from);
 }
 
 std::optional<Time> JobOrder::next_due(Time now) {
   auto next = later_.empty() ? Time::max() : later_.begin()->run_at;
   if (!closed_.empty()) next = std::min(next, (*closed_.begin())->extra->opens);
+  if (gated_) next = std::min(next, gated_->next_opening().value_or(Time::max()));
   if (has_closed_lanes(now)) {
-    const auto opening = windows_of(*busy_.begin()).at(now);
+    const auto opening = windows_of(0).at(now);
     if (opening) next = std::min(next, opening->from);
   }
   return next == Time::max() ? std::nullopt : std::optional(next);
@@ -275,8 +297,9 @@ Time JobOrder::oldest(Time now) {
       if (!lane.empty()) oldest = std::min(oldest, lane.oldest());
     }
   }
-  if (!busy_.empty() && !kinds_.have_own_windows()) {
-    const auto opening = windows_of(*busy_.begin()).at(now);
+  if (gated_) oldest = std::min(oldest, gated_->oldest());
+  if (has_due() && !kinds_.have_own_windows()) {
+    const auto opening = windows_of(0).at(now);
     oldest = opening ? std::max(oldest, opening->from) : Time::max();
   }
   if (!later_.empty()) oldest = std::min(oldest, later_.begin()->run_at);
@@ -288,12 +311,13 @@ std::map<std::int32_t, Time> JobOrder::oldest_due(Time now, std::size_t most) {
   std::map<std::int32_t, Time> due;
   if (has_closed_lanes(now)) return due;
   auto opened = Time::min();
-  if (!busy_.empty() && !kinds_.have_own_windows()) opened = windows_of(*busy_.begin()).at(now)->from;
+  if (has_due() && !kinds_.have_own_windows()) opened = windows_of(0).at(now)->from;
   const auto see = [&](std::int32_t priority, Time run_at) {
     auto& since = due.try_emplace(priority, Time::max()).first->second;
     since = std::min(since, std::max(run_at, opened));
   };
   parked_times_.each(see);
+  if (gated_) gated_->each_oldest(see);
   for (const auto kind : busy_) {
     for (const auto& lane : *lanes_[kind]) lane.each_oldest(see);
   }

@@ -16,6 +16,7 @@
 #include "domain/admission.h"
 #include "domain/due_jobs.h"
 #include "domain/due_times.h"
+#include "domain/gated_lanes.h"
 #include "domain/job.h"
 #include "domain/key_table.h"
 #include "domain/kind_table.h"
@@ -33,9 +34,16 @@ class JobOrder {
  public:
   JobOrder(DueBefore before, const KindTable& kinds, KeyTable& keys)
       : before_(before), kinds_(kinds), keys_(keys) {}
-  ~JobOrder();
+  ~JobOrder() { clear(); }
   JobOrder(const JobOrder&) = delete;
   JobOrder& operator=(const JobOrder&) = delete;
+
+  /// All jobs leave their places: the order is of no use after that.
+  void clear();
+  /// From now on jobs come that are held to limits or locks.
+  void hold_to(Gates& gates, Group& group, ShardId shard);
+  /// Those; null: there are none.
+  const GatedLanes* gated() const { return gated_.get(); }
 
   /// Jobs up to this entry were there when a node died.
   void set_witnesses(Seq through) { witness_through_ = std::max(witness_through_, through); }
@@ -57,19 +65,23 @@ class JobOrder {
   /// The job that starts first of those that may; none: none may. What has become due is looked for.
   Job* best(Time now, const Admission& admission);
   /// The lane it stands in.
-  DueJobs& lane(const Job& job) { return (*lanes_[job.kind])[static_cast<std::size_t>(job.risk)]; }
+  DueJobs& lane(const Job& job) {
+    return job.demand != nullptr ? gated_->lane_of(job)
+                                 : (*lanes_[job.kind])[static_cast<std::size_t>(job.risk)];
+  }
   /// The earliest run_at of the jobs that may start, whichever is first; none: none may.
   std::optional<Time> due_since(Time now, const Admission& admission);
   /// When the next job becomes due, or may start by its windows; none: nothing waits for a time.
   std::optional<Time> next_due(Time now);
   /// By the windows of the job and its kind, if it has any: when it may start next. Nothing: never.
   std::optional<Span> opening(const Job& job, Time now);
-  /// Its time has come, and its windows are open.
+  /// Its time has come, its windows are open, and its limits and its lock admit it.
   bool may_start(const Job& job, Time now);
 
   // --- counts ---
   std::size_t later() const { return later_.size(); }
   std::size_t retrying() const { return retrying_; }  ///< of those
+  std::size_t parked() const { return parked_; }      ///< due ones whose key is taken
   /// Jobs whose time has come, and that wait for a window; of `due`, which are all whose time has come.
   std::size_t closed(std::size_t due, Time now) { return has_closed_lanes(now) ? due : closed_.size(); }
   /// The earliest run_at of all that have a place here; Time::max(): there is none.
@@ -88,7 +100,9 @@ class JobOrder {
   void insert(Job& job, Time now);
   WindowClock& windows_of(std::uint16_t kind);
   bool is_bound(const Job& job);
+  bool is_in_time(const Job& job, Time now);
   bool has_closed_lanes(Time now);
+  bool has_due() const { return !busy_.empty() || (gated_ && !gated_->empty()); }
   void take_out(Job& job);
   void park(Line& line, Job& job);
   Risk risk_of(const Job& job, Time now) const;
@@ -99,13 +113,14 @@ class JobOrder {
   const KindTable& kinds_;
   KeyTable& keys_;
   std::vector<std::unique_ptr<Lanes>> lanes_;       // by kind
-  boost::container::flat_set<std::uint16_t> busy_;  // kinds that have due jobs
+  boost::container::flat_set<std::uint16_t> busy_;  // kinds that have due jobs in these
+  std::unique_ptr<GatedLanes> gated_;
   LaterSet later_;
   std::set<Job*, OpensBefore> closed_;
   Time shut_at_ = Time::min();        // the latest time that a window was found closed
   std::vector<WindowClock> windows_;  // by kind
   DueTimes parked_times_;
-  std::size_t retrying_ = 0;
+  std::size_t retrying_ = 0, parked_ = 0;
   Seq witness_through_ = 0;
   bool mixed_priorities_ = false;
 };

@@ -44,6 +44,11 @@ void check_new_job(const std::string& queue, const NewJob& job) {
     refuse_push(queue, "job '" + name_in_message(job.id) + "' has both run_at and delay; give one");
   if (job.timeout && *job.timeout <= Duration{0})
     refuse_push(queue, "the timeout" + of_job() + " is not positive");
+  if (job.weight && (*job.weight <= Decimal() || job.weight->millionths() > Decimal::kMost))
+    refuse_push(queue, "the weight" + of_job() + " is " + job.weight->text() + ", and more than 0 is needed");
+  if (job.partition) check_name("partition", *job.partition);
+  if (job.lock) check_name("lock", *job.lock);
+  if (job.lock && job.lock->empty()) refuse_push(queue, "the lock" + of_job() + " is empty; leave it out");
   if (job.windows.size() > kMostJobWindows) {
     refuse_push(queue, "job '" + name_in_message(job.id) + "' has " + std::to_string(job.windows.size()) +
                            " windows, at most " + std::to_string(kMostJobWindows) + " fit");

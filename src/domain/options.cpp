@@ -23,6 +23,8 @@ QueueOptions options_of(const QueueOptions& queue, std::string_view kind) {
   if (own->min_remaining) options.min_remaining = *own->min_remaining;
   if (own->expires) options.expires = own->expires;
   if (own->on_expire) options.on_expire = *own->on_expire;
+  if (own->weight) options.weight = *own->weight;
+  if (own->lock) options.lock = *own->lock;
   return options;
 }
 

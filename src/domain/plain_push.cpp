@@ -69,6 +69,18 @@ bool take_field(Entry& entry, std::string_view name, std::string_view value) {
     return entry.options.expires.has_value();
   } else if (name == "window") {
     return take_window(entry, value);
+  } else if (name == "weight") {
+    entry.options.weight = Decimal::parse(value);
+    return entry.options.weight && *entry.options.weight > Decimal();
+  } else if (name == "partition") {
+    entry.options.partition = value;
+    return value.size() <= kLongestJobName;
+  } else if (name == "critical") {
+    entry.options.critical = value == "true";
+    return value == "true" || value == "false";
+  } else if (name == "lock") {
+    entry.options.lock = value;
+    return !value.empty() && value.size() <= kLongestJobName;
   } else {
     return false;
   }

@@ -13,6 +13,8 @@ namespace {
 
 constexpr FieldTag kIsEntry = 2, kState = 3, kEntryFields = 4;      // of a dead payload
 constexpr FieldTag kUnreadable = 2, kByWindow = 3, kOldestDue = 4;  // of counts: std::uint64_t
+constexpr FieldTag kByLock = 8, kByLimit = 9, kByRate = 10, kRate = 11, kByKey = 12, kLimitUse = 13,
+                   kLockUse = 14;  // likewise
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
 constexpr std::uint8_t kVersion = 1;
@@ -33,7 +35,8 @@ void put_options(ByteWriter& out, const JobOptions& options) {
 
 // Of a record with these options.
 std::string needs_of(const JobOptions& options) {
-  return encode_rules(options).empty() ? std::string{} : number_field(kNeeds, kLevelOfRules);
+  const auto level = level_of(options);
+  return level == 0 ? std::string{} : number_field(kNeeds, level);
 }
 
 JobOptions get_options(ByteReader& in) {
@@ -135,6 +138,66 @@ std::string encode_oldest_due(const std::map<std::int32_t, Time>& due) {
   return bytes;
 }
 
+std::string encode_rate(const std::pair<std::string, Time>& rate) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  put_time(out, rate.second);
+  out.put_rest(rate.first);
+  return bytes;
+}
+
+std::pair<std::string, Time> read_rate(std::string_view bytes) {
+  ByteReader in(bytes, "shard's counts");
+  const auto full_at = written_time(get_time(in));
+  return {std::string(in.rest()), full_at};
+}
+
+std::string encode_use(const LimitUse& use) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put_short(use.name);
+  out.put(static_cast<std::uint8_t>(use.is_rate));
+  out.put(use.used);
+  out.put(use.limit);
+  out.put(use.waiting);
+  put_time(out, use.free_at);
+  out.put_rest(use.partition);
+  return bytes;
+}
+
+LimitUse read_limit_use(std::string_view bytes) {
+  ByteReader in(bytes, "shard's counts");
+  LimitUse use;
+  use.name = in.get_short();
+  use.is_rate = in.get<std::uint8_t>() != 0;
+  use.used = in.get<std::int64_t>();
+  use.limit = in.get<std::int64_t>();
+  use.waiting = in.get<std::uint64_t>();
+  use.free_at = get_time(in);
+  use.partition = in.rest();
+  return use;
+}
+
+std::string encode_use(const LockUse& use) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put_short(use.name);
+  out.put(use.waiting);
+  out.put_short(use.key);
+  for (const auto& id : use.held_by) out.put_short(id);
+  return bytes;
+}
+
+LockUse read_lock_use(std::string_view bytes) {
+  ByteReader in(bytes, "shard's counts");
+  LockUse use;
+  use.name = in.get_short();
+  use.waiting = in.get<std::uint64_t>();
+  use.key = in.get_short();
+  while (!in.at_end()) use.held_by.emplace_back(in.get_short());
+  return use;
+}
+
 Counts read_counts(std::string_view bytes) {
   Counts counts;
   if (bytes.empty()) return counts;
@@ -143,7 +206,14 @@ Counts read_counts(std::string_view bytes) {
     if (tag == kUnreadable) counts.unreadable = number_of<std::uint64_t>(value);
     if (tag == kByWindow) counts.blocked_by_window = number_of<std::uint64_t>(value);
     if (tag == kOldestDue) counts.oldest_due = read_oldest_due(value);
-    return tag == kUnreadable || tag == kByWindow || tag == kOldestDue;
+    if (tag == kByLock) counts.blocked_by_lock = number_of<std::uint64_t>(value);
+    if (tag == kByLimit) counts.blocked_by_limit = number_of<std::uint64_t>(value);
+    if (tag == kByRate) counts.blocked_by_rate = number_of<std::uint64_t>(value);
+    if (tag == kRate) counts.rates.push_back(read_rate(value));
+    if (tag == kByKey) counts.blocked_by_key = number_of<std::uint64_t>(value);
+    if (tag == kLimitUse) counts.limits.push_back(read_limit_use(value));
+    if (tag == kLockUse) counts.locks.push_back(read_lock_use(value));
+    return (tag >= kUnreadable && tag <= kOldestDue) || (tag >= kByLock && tag <= kLockUse);
   });
   if (version < kVersion || version > kLent) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
@@ -248,6 +318,13 @@ std::string encode(const Counts& counts) {
   auto fields = counts.fields;
   if (counts.unreadable != 0) fields += number_field(kUnreadable, counts.unreadable);
   if (!counts.oldest_due.empty()) fields += field(kOldestDue, encode_oldest_due(counts.oldest_due));
+  if (counts.blocked_by_key != 0) fields += number_field(kByKey, counts.blocked_by_key);
+  for (const auto& use : counts.limits) fields += field(kLimitUse, encode_use(use));
+  for (const auto& use : counts.locks) fields += field(kLockUse, encode_use(use));
+  if (counts.blocked_by_lock != 0) fields += number_field(kByLock, counts.blocked_by_lock);
+  if (counts.blocked_by_limit != 0) fields += number_field(kByLimit, counts.blocked_by_limit);
+  if (counts.blocked_by_rate != 0) fields += number_field(kByRate, counts.blocked_by_rate);
+  for (const auto& rate : counts.rates) fields += field(kRate, encode_rate(rate));
   if (counts.blocked_by_window != 0) fields += number_field(kByWindow, counts.blocked_by_window);
   put_version(out, version, with_newer(fields, {}));
   for (const auto value : {counts.due, counts.scheduled, counts.retrying, counts.running, counts.awaiting,

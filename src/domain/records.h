@@ -72,6 +72,31 @@ Entry revival(const DeadPayload& dead);
 DeadPayload dead_entry(Seq seq, std::string_view bytes, std::string_view why);
 
 inline constexpr std::size_t kMostPriorities = 10;
+/// Of each kind of use that a shard's record lists.
+inline constexpr std::size_t kMostUses = 100;
+
+/// What the jobs of a shard use of one limit, and how many wait for it.
+struct LimitUse {
+  std::string name;       ///< of the queue or of the named limit
+  std::string partition;  ///< of which value; empty: of all
+  bool is_rate = false;
+  std::int64_t used = 0;  ///< in millionths, as `limit`; of a rate: nothing
+  std::int64_t limit = 0;
+  std::uint64_t waiting = 0;
+  Time free_at = Time::max();  ///< of a rate: when it lets the next one start; max(): at once
+
+  bool operator==(const LimitUse&) const = default;
+};
+
+/// The same of one lock.
+struct LockUse {
+  std::string name;  ///< of the lock: the queue's, or the one that queues share
+  std::string key;
+  std::vector<std::string> held_by;  ///< ids of jobs, three at most
+  std::uint64_t waiting = 0;
+
+  bool operator==(const LockUse&) const = default;
+};
 
 /// A shard's counts as its owner last committed them, and what else belongs to the shard as a whole. Jobs,
 /// except where said.
@@ -94,6 +119,12 @@ struct Counts {
   /// Since when the longest waiting of the others is due, by priority: those of kMostPriorities that wait
   /// longest.
   std::map<std::int32_t, Time> oldest_due;
+  std::uint64_t blocked_by_key = 0, blocked_by_lock = 0, blocked_by_limit = 0,
+                blocked_by_rate = 0;  ///< likewise
+  std::vector<LimitUse> limits;       ///< kMostUses at most, as of `locks`
+  std::vector<LockUse> locks;
+  /// When the buckets of its queue's rates are full again: (name, time) of those that were not.
+  std::vector<std::pair<std::string, Time>> rates;
   std::string fields;  ///< optional ones that this version does not know
 
   std::uint64_t queued() const { return due + scheduled + retrying; }

@@ -40,12 +40,14 @@ void Scheduler::put(const StartableShard& shard) {
     remove(shard.id);
   }
   lines_[shard.thread].emplace(rank_of(shard), shard.id);
+  direct_ += shard.needs_free_thread;
   shards_.emplace(shard.id, shard);
 }
 
 void Scheduler::remove(ShardId id) {
   const auto known = shards_.extract(id);
   if (known.empty()) return;
+  direct_ -= known.mapped().needs_free_thread;
   const auto line = lines_.find(known.mapped().thread);
   line->second.erase(rank_of(known.mapped()));
   if (line->second.empty()) lines_.erase(line);

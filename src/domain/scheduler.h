@@ -21,11 +21,12 @@ namespace ordo::domain {
 /// One shard that has due jobs of which one may start now.
 struct StartableShard {
   ShardId id;
-  std::string_view queue;         ///< its name, which outlives the scheduler
-  std::uint32_t queue_place = 0;  ///< of its queue in the listed order
-  Time due{};                     ///< the run_at of its oldest due job, not in the future
-  std::uint32_t weight = 1;       ///< of its queue, >= 1
-  int thread = -1;                ///< the one its runs are bound to; -1: any
+  std::string_view queue;          ///< its name, which outlives the scheduler
+  std::uint32_t queue_place = 0;   ///< of its queue in the listed order
+  Time due{};                      ///< the run_at of its oldest due job, not in the future
+  std::uint32_t weight = 1;        ///< of its queue, >= 1
+  int thread = -1;                 ///< the one its runs are bound to; -1: any
+  bool needs_free_thread = false;  ///< its runs are not to wait for one
 
   bool operator==(const StartableShard&) const = default;
 };
@@ -51,8 +52,17 @@ class Scheduler {
   /// throws.
   std::optional<StartableShard> choose(Time now, const std::function<bool(int thread)>& is_free);
 
+  /// As it was put; null: it may not be chosen.
+  const StartableShard* find(ShardId id) const {
+    const auto known = shards_.find(id);
+    return known == shards_.end() ? nullptr : &known->second;
+  }
+
   /// Something of the one that was chosen last has been started.
   void served(const StartableShard& chosen);
+
+  /// Some shard needs a thread that is free.
+  bool needs_free_thread() const { return direct_ > 0; }
 
   /// Of `strict`: the first place of a queue that has something to start.
   std::optional<std::uint32_t> first_place() const;
@@ -72,6 +82,7 @@ class Scheduler {
   std::function<std::optional<std::size_t>(const std::vector<ShardLoad>&)> function_;
   std::vector<ShardLoad> loads_;  // what the function was shown last: kept for its memory
   std::unordered_map<ShardId, StartableShard> shards_;
+  std::size_t direct_ = 0;                                       // that need a free thread
   std::map<int, Line> lines_;                                    // by thread
   Open open_;                                                    // of the last choice: kept for its memory
   std::optional<std::pair<std::uint32_t, std::uint32_t>> last_;  // sequential: place and shard served last

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/saturate.h"
+#include "domain/gates.h"
 
 namespace ordo::domain {
 namespace {
@@ -20,8 +21,10 @@ bool keeps_room(const Piece& piece) { return !piece.bytes.present() || piece.byt
 
 }  // namespace
 
-Shard::Shard(const QueueOptions& options, PayloadBudget& budget)
+Shard::Shard(const QueueOptions& options, PayloadBudget& budget, Gates* gates)
     : budget_(budget),
+      gates_(gates),
+      has_gates_(gates != nullptr && domain::has_gates(options)),
       kinds_(options),
       before_{options.order, std::max<std::int64_t>(options.granularity.count(), 1)},
       table_(before_),
@@ -44,6 +47,10 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   table_.reserve(
       std::min(counts.queued(), kMostExpected));  // what a record says is no reason to run out of memory
   for (auto& [seq, state] : states) restored_.add(seq, std::move(state));
+  if (!has_gates_) return;
+  auto& group = gates_->group_of(kinds_.queue());
+  gates_->restore_rates(group, counts.rates, takeover.now);
+  if (!takeover.clean) gates_->empty_rates(group, takeover.now);
 }
 
 void Shard::ready(Time now) {
@@ -131,6 +138,7 @@ void Shard::read_options(Job& job) {
 void Shard::forget(Job& job) {
   changes_.drop_state(job);
   restored_.forget(job);
+  leave_gates(job);
   table_.erase(job);
   Job::destroy(&job);
 }
@@ -146,6 +154,7 @@ void Shard::committed(Time now) {
   std::ranges::move(durable.deaths, std::back_inserter(deaths_));
   for (Job* job : durable.settled) {
     job->place = Place::nowhere;
+    free_lock(*job);
     if (!job->held) order_.pass_key(*job, now);
     place(*job, now);
   }
@@ -174,6 +183,7 @@ Counts Shard::counts(Time now) {
   counts.due = table_.size() - table_.active() - later;
   counts.blocked_by_window = order_.closed(counts.due, now);
   counts.oldest_due = order_.oldest_due(now, kMostPriorities);
+  count_gates(counts, now);
   counts.scheduled = later - retrying;
   counts.retrying = retrying;
   counts.running = table_.active() - changes_.ending();

@@ -78,7 +78,9 @@ struct JobSnapshot {
 /// shard.
 class Shard {
  public:
-  Shard(const QueueOptions& options, PayloadBudget& budget);
+  /// `gates`: those of the node, which must outlive the shard; null: its jobs are held to no limits or locks.
+  Shard(const QueueOptions& options, PayloadBudget& budget, Gates* gates = nullptr);
+  ~Shard();
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
@@ -127,6 +129,14 @@ class Shard {
   /// Starts the job that look() has just given, and what goes with it in one batch. Nothing: the batch waits
   /// for the commit that marks its jobs, and comes out of released() then.
   std::optional<Run> start(Job& first, Time now);
+
+  /// Another shard of this node has a job whose turn it is before the one that look() gives; where values of
+  /// a partition compete for a limit.
+  std::optional<ShardId> who_has_the_turn(Time now, const Admission& admission) {
+    const Job* first = look(now, admission);
+    return first == nullptr || first->demand == nullptr ? std::nullopt
+                                                        : order_.gated()->who_has_the_turn(*first);
+  }
 
   enum class Taken { none, ready, pending };
   /// look() and start().
@@ -268,7 +278,7 @@ class Shard {
   void restore_mark(Job& job, Mark mark);
   bool add_piece(Job& job, Piece piece, bool set_aside = false);
   void note_merged(Job& job, const PayloadSet::Merged& merged);
-  void move(Job& job, std::optional<Time> run_at, Time now);
+  void move(Job& job, std::optional<Time> run_at, Time now, Demand* demand = nullptr);
   void apply_control(const LoggedEntry& logged, Time now);
   std::vector<Job*> targets_of(const Entry& control);
   void cancel_queued(Job& job, Time now);
@@ -296,12 +306,28 @@ class Shard {
   void forget_expiry(Job& job);
   void end_expired(Job& job, Time now);
 
+  // Limits and locks (shard_gates.cpp)
+  Demand* demand_of(const Job& job, const Entry& entry);
+  void set_demand(Job& job, Demand* demand);
+  void join_demand(Job& job, const Job& beside);
+  void merge_options(Job& job, JobOptions later);
+  bool asks_anew(const Job& job, const Entry& entry, Demand*& demand);
+  void keep_demand(Job& job);
+  void pass_gates(Job& job, Time now, bool goes_on);
+  void free_slots(Job& job);
+  void free_lock(Job& job);
+  void leave_gates(Job& job);
+  bool must_be_written(const ActiveRun& run) const;
+  void count_gates(Counts& counts, Time now);
+  void list_limits(Counts& counts) const;
+  void list_locks(Counts& counts) const;
+
   // Runs (shard_run.cpp, shard_recall.cpp)
   Run describe(RunNo no);
   Duration left_of_window(const Job& job, Time started);
   BatchJob deliver(const Job& job) const;
   void activate(Job& job);
-  void join(ActiveRun& run, Job& job);
+  void join(ActiveRun& run, Job& job, Time now);
   void recall(Job& job, Time now);
   void emit(EventType type, const Job& job, Time now, Duration took = {}, std::string error = {});
 
@@ -327,6 +353,8 @@ class Shard {
   bool strict() const { return kinds_.queue().key_order == KeyOrder::strict; }
 
   PayloadBudget& budget_;
+  Gates* gates_;
+  bool has_gates_;  // its queue has limits or locks
   KindTable kinds_;
   DueBefore before_;
   KeyTable table_;

@@ -77,6 +77,7 @@ void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piec
     job.more().state_seq = logged.seq;
     restore_state(job, *state);
   }
+  set_demand(job, demand_of(job, entry));
   table_.insert(job);
   // Its retries start over whatever job it may be joined with after a crash: the state says so.
   if (entry.type == EntryType::revive) changes_.write_state(job);
@@ -128,7 +129,7 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   if (news && job.extra) job.extra->through = logged.seq;
   bool moved = revived;
   if (has_options) {
-    job.more().options.merge_later(entry.options);
+    merge_options(job, entry.options);
     moved = moved || entry.options.priority.has_value() || !entry.options.windows.empty();
   }
   const bool was_expiring = job.extra && job.extra->options.expires;
@@ -141,18 +142,21 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   if (beside) {
     auto& extra = job.more();
     changes_.erase_state(logged.seq);
-    extra.options.merge_later(beside->options);
+    merge_options(job, beside->options);
     extra.through = std::max(extra.through, beside->through);
     extra.scores.insert(beside->scores.begin(), beside->scores.end());
     moved = true;
   }
+  Demand* demand = nullptr;
+  moved = asks_anew(job, entry, demand) || moved;
   if (beside || revived || (merged_away && (has_options || was_expiring)))
     changes_.write_state(job);  // its entries alone do not say so
-  if (moved) move(job, revived ? std::optional(entry.run_at.value_or(logged.at)) : std::nullopt, now);
+  const auto run_at = revived ? std::optional(entry.run_at.value_or(logged.at)) : std::nullopt;
+  if (moved) move(job, run_at, now, demand);
 }
 
-// Its priority or, with `run_at`, its time has changed, and its retries start over.
-void Shard::move(Job& job, std::optional<Time> run_at, Time now) {
+// Its priority, what it asks for or, with `run_at`, its time has changed, and its retries start over.
+void Shard::move(Job& job, std::optional<Time> run_at, Time now, Demand* demand) {
   const bool settling = job.place == Place::settling;
   if (!settling) {
     leave(job);
@@ -163,6 +167,7 @@ void Shard::move(Job& job, std::optional<Time> run_at, Time now) {
     job.more().retry_count = -1;
   }
   read_options(job);
+  if (demand != nullptr) set_demand(job, demand);
   if (!settling) place(job, now);
 }
 

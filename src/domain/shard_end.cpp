@@ -42,6 +42,7 @@ void Shard::lose_missing(RunNo no, Time now) {
       continue;
     }
     if (!gone.empty()) {
+      keep_demand(*job);
       job->payloads.drop_absent();
       job->set_time(job->run_at);  // the entry that says when it came may be gone
     }
@@ -140,6 +141,7 @@ void Shard::die(Job& job, FailureKind kind, const std::string& error, Time now) 
     finish(job);
     return;
   }
+  keep_demand(job);
   changes_.erase(job.payloads.remove(index).seq);
   extra.retry_count = -1;
   if (kind == FailureKind::crash) extra.crashes = 0;
@@ -182,6 +184,7 @@ void Shard::finish(Job& job) {
 
 // For good.
 void Shard::leave_run(Job& job) {
+  free_slots(job);
   if (job.extra) {
     auto& extra = *job.extra;
     if (extra.state_seq != 0) changes_.erase_state(extra.state_seq);
@@ -202,7 +205,7 @@ void Shard::join_beside(Job& job) {
   auto& extra = job.more();
   extra.through = std::max(extra.through, beside->through());
   if (beside->extra) {
-    extra.options.merge_later(beside->extra->options);
+    merge_options(job, beside->extra->options);
     extra.scores.insert(beside->extra->scores.begin(), beside->extra->scores.end());
     if (beside->extra->state_seq != 0) changes_.erase_state(beside->extra->state_seq);
     if (beside->extra->foreign) {
@@ -213,6 +216,7 @@ void Shard::join_beside(Job& job) {
   }
   defer_expiry(job, beside->extra ? beside->extra->options.expires : std::nullopt);
   leave(*beside);
+  join_demand(job, *beside);
   for (auto& piece : beside->payloads.take_all()) add_piece(job, std::move(piece));
   forget(*beside);
   read_options(job);
@@ -220,6 +224,7 @@ void Shard::join_beside(Job& job) {
 }
 
 void Shard::go_back(Job& job, Time now, bool held) {
+  free_slots(job);
   join_beside(job);
   job.held = held;
   set_aside(job, now);

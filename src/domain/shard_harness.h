@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "base/time_text.h"
 #include "base/window_text.h"
+#include "domain/gates.h"
 #include "domain/shard.h"
 
 namespace ordo::domain::testing {
@@ -53,11 +55,23 @@ class Harness {
     std::optional<Duration> timeout{};
     std::optional<Time> expires{};
     Strings windows{};
+    std::optional<Decimal> weight{};
+    std::optional<std::string> partition{};
+    std::optional<bool> critical{};
+    std::optional<std::string> lock{};
   };
 
   explicit Harness(QueueOptions options, Time start = Time{std::chrono::hours{24 * 20000}},
                    std::uint64_t budget = ~0ULL)
       : options_(std::move(options)), now_(start), budget_{budget, 0} {
+    rebuild({});
+  }
+  /// One of several on a node, which share its limits and locks.
+  Harness(QueueOptions options, Gates& gates, ShardId id)
+      : options_(std::move(options)),
+        now_(Time{std::chrono::hours{24 * 20000}}),
+        gates_of_node_(&gates),
+        id_(id) {
     rebuild({});
   }
 
@@ -78,6 +92,10 @@ class Harness {
     entry.run_at = push.run_at;
     entry.options = {push.priority, push.timeout, push.expires, {}};
     for (const auto& window : push.windows) entry.options.windows.push_back(parse_window(window));
+    entry.options.weight = push.weight;
+    entry.options.partition = push.partition;
+    entry.options.critical = push.critical;
+    entry.options.lock = push.lock;
     append(entry);
   }
 
@@ -213,6 +231,8 @@ class Harness {
     takeover.now = now_;
     takeover.head = last_seq_;
     takeover.token = ++token_;
+    if (gates_of_node_ != nullptr) takeover.shard = id_;
+    shard_.reset();
     shard_ = make(takeover);
   }
 
@@ -226,7 +246,8 @@ class Harness {
 
   std::unique_ptr<Shard> make(const Shard::Takeover& takeover) { return make(takeover, budget_); }
   std::unique_ptr<Shard> make(const Shard::Takeover& takeover, PayloadBudget& budget) {
-    auto shard = std::make_unique<Shard>(options_, budget);
+    auto* gates = gates_of_node_ != nullptr ? gates_of_node_ : &gates_.emplace_back(named);
+    auto shard = std::make_unique<Shard>(options_, budget, gates);
     std::vector<std::pair<Seq, JobState>> states;
     for (const auto& [seq, bytes] : states_) states.emplace_back(seq, *decode_state(bytes));
     shard->load(takeover, std::move(states), counts_);
@@ -303,6 +324,24 @@ class Harness {
   std::uint64_t budget_used() const { return budget_.used; }
   Shard& shard() { return *shard_; }
 
+  /// Starts all that may, and lets it go on; the ids in order.
+  Strings start_all() {
+    Strings ids;
+    while (const auto run = take()) {
+      for (const auto& job : run->jobs) {
+        ids.push_back(job.id);
+        running_[job.id] = *run;
+      }
+    }
+    return ids;
+  }
+  /// The run that start_all() gave for it ends well; durable, if `commits`.
+  void finish(const std::string& id, bool commits = true) {
+    end(running_.extract(id).mapped(), Outcome::done());
+    if (commits) commit();
+  }
+
+  std::vector<NamedLimit> named;    ///< of the next owner
   std::size_t max_set_aside = 100;  ///< of one commit
   std::vector<Seq> set_aside;       ///< by the last one
 
@@ -342,7 +381,11 @@ class Harness {
   Time now_;
   Time last_at_ = Time::min(), last_stored_ = Time::min();
   Duration behind_{};
-  PayloadBudget budget_;
+  PayloadBudget budget_{~0ULL, 0};
+  std::deque<Gates> gates_;  // of all that were made: they outlive the shards
+  Gates* gates_of_node_ = nullptr;
+  ShardId id_{};
+  std::map<std::string, Run> running_;
   std::map<Seq, Row> log_;
   std::map<Seq, std::string> states_;
   std::vector<DeadPayload> dead_;

@@ -87,6 +87,7 @@ void Shard::resume_lent(Job& job, RunNo no, std::size_t index) {
   order_.take_key(job);
   job.was_held = job.held;
   activate(job);
+  pass_gates(job, takeover_.now, /*goes_on=*/true);
   runs_.at(no).jobs[index] = &job;
 }
 

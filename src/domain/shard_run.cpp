@@ -35,12 +35,12 @@ std::optional<Run> Shard::start(Job& first, Time now) {
     Job& job = *next++;
     const bool may_start = order_.may_start(job, now) && (limit == 1 || ids.insert(job.id()).second);
     if (may_start) {
-      join(active, job);
+      join(active, job, now);
     } else if (++passed_over == kPassedOver) {
       break;
     }
   }
-  if (active.risk == Risk::normal) return describe(no);
+  if (active.risk == Risk::normal && !must_be_written(active)) return describe(no);
   active.marking = true;
   changes_.mark(no);
   return std::nullopt;
@@ -53,9 +53,10 @@ void Shard::activate(Job& job) {
   table_.activate(job);
 }
 
-void Shard::join(ActiveRun& active, Job& job) {
+void Shard::join(ActiveRun& active, Job& job, Time now) {
   order_.leave(job);
   activate(job);
+  pass_gates(job, now, /*goes_on=*/false);
   active.jobs.push_back(&job);
   job.was_held = job.held;
   // Another may sort before this one after a crash: a job that waits for its time, or, as times are read

@@ -9,8 +9,10 @@
 #include <ordo/options.hpp>
 
 #include "base/json.h"
+#include "base/json_pointer.h"
 #include "base/shorten.h"
 #include "base/window_text.h"
+#include "domain/gates.h"
 #include "domain/option_bounds.h"
 #include "domain/window.h"
 
@@ -104,6 +106,67 @@ void validate_start(const QueueOptions& rules, const Fields& fields) {
   }
 }
 
+void validate(const RateLimit& rate, const Fields& fields) {
+  fields.whole("rate.limit", rate.limit, 1, kMostRate);
+  fields.whole("rate.burst", rate.burst, 0, kMostRate);
+  fields.at_least("rate.per", rate.per, milliseconds{1});
+  if (rate.per > kLongestRate) fields.refuse("rate.per", "is longer than 31 days");
+}
+
+void validate_limit(std::string_view name, std::optional<Decimal> limit, const Fields& fields) {
+  if (!limit || (*limit >= Decimal(1) && limit->millionths() <= Decimal::kMost)) return;
+  fields.refuse(name,
+                "is " + limit->text() + ", and at least 1 is needed; to start nothing, pause the queue");
+}
+
+// Of a queue, or of a kind with what it has of the queue.
+void validate_gates(const QueueOptions& rules, const Fields& fields) {
+  if (rules.weight <= Decimal() || rules.weight.millionths() > Decimal::kMost)
+    fields.refuse("weight", "is " + rules.weight.text() + ", and more than 0 is needed");
+  const bool is_word = rules.lock == "payload" || rules.lock == "id" || rules.lock == "key";
+  if (!is_word && !is_json_pointer(rules.lock)) {
+    fields.refuse("lock", "is '" + shortened(rules.lock) +
+                              "'; it takes \"payload\", \"id\", \"key\" or a JSON pointer like \"/user/id\"");
+  }
+}
+
+void validate_shares(const QueueOptions& queue, const Fields& fields) {
+  if (queue.shares.empty()) {
+    if (queue.borrow) fields.refuse("borrow", "has no effect without shares");
+    return;
+  }
+  if (!queue.limit || queue.partition.empty())
+    fields.refuse("shares", "are parts of a limit among the values of a partition: set both");
+  std::uint64_t sum = 0;
+  for (const auto& [value, percent] : queue.shares) {
+    fields.whole("shares." + shortened(value), percent, 1, 100);
+    sum += percent;
+  }
+  if (sum > 100) fields.refuse("shares", "are " + std::to_string(sum) + " percent together, at most 100 fit");
+}
+
+void validate_limits(const QueueOptions& queue, const Fields& fields) {
+  validate_limit("limit", queue.limit, fields);
+  validate_limit("partition_limit", queue.partition_limit, fields);
+  validate_limit("critical_limit", queue.critical_limit, fields);
+  if (!is_json_pointer(queue.partition)) {
+    fields.refuse("partition",
+                  "is '" + shortened(queue.partition) + "'; it takes a JSON pointer, like /region");
+  }
+  validate_shares(queue, fields);
+  if (queue.rate) {
+    validate(*queue.rate, fields);
+    if (queue.rate->each == RateEach::partition && queue.partition.empty())
+      fields.refuse("rate", "is for each partition, and the queue has none: set partition");
+  }
+  fields.at_least("reserve_after", queue.reserve_after, Duration{0});
+  fields.whole("lock_slots", queue.lock_slots, 1, kMostSlots);
+  if (!queue.lock_name.empty() && !is_name(queue.lock_name))
+    fields.refuse("lock_name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
+  if (!queue.lock_name.empty() && !domain::has_locks(queue))
+    fields.refuse("lock_name", "has no effect without a lock");
+}
+
 void validate_kinds(const QueueOptions& queue) {
   std::set<std::string_view> kinds;
   for (const auto& kind : queue.kinds) {
@@ -118,6 +181,7 @@ void validate_kinds(const QueueOptions& queue) {
     if (kind.retry) validate(*kind.retry, fields);
     validate(kind.execution, fields);
     validate_start(options_of(queue, kind.kind), fields);
+    validate_gates(options_of(queue, kind.kind), fields);
   }
 }
 
@@ -143,6 +207,8 @@ void validate(const QueueOptions& queue) {
   validate(queue.retry, fields);
   validate(queue.execution, fields);
   validate_start(queue, fields);
+  validate_gates(queue, fields);
+  validate_limits(queue, fields);
   validate_kinds(queue);
 }
 
@@ -164,8 +230,22 @@ void validate(const Config& config) {
   if (config.store.empty()) Fields("config").refuse("store", "is empty; give a URL, like sqlite:ordo.db");
   validate(config.node);
   std::set<std::string_view> names;
+  std::set<std::string_view> limits;
+  for (const auto& limit : config.limits) {
+    const Fields fields("limit '" + limit.name.substr(0, 80) + "'");
+    if (!is_name(limit.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
+    if (!limits.insert(limit.name).second) fields.refuse("name", "is there twice");
+    if (!limit.limit && !limit.rate) fields.refuse("limit", "is missing: set limit, rate or both");
+    validate_limit("limit", limit.limit, fields);
+    if (limit.rate) validate(*limit.rate, fields);
+  }
   for (const auto& queue : config.queues) {
     validate(queue);
+    for (const auto& name : queue.limits) {
+      if (limits.contains(name)) continue;
+      Fields("queue '" + queue.name + "'")
+          .refuse("limits", "names '" + shortened(name) + "', which is no [limit." + shortened(name) + "]");
+    }
     if (!names.insert(queue.name).second)
       Fields("queue '" + queue.name + "'").refuse("name", "is there twice");
   }

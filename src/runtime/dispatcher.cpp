@@ -109,11 +109,14 @@ bool Dispatcher::start_marked(domain::Risk risk) {
 // -------------------------------------------------------------------------------------------------- the
 // others
 
+// While one waits that may have none but a free thread, no other takes more than that.
 bool Dispatcher::is_free(std::size_t pool, int thread) const {
   const auto& load = runs_.pools()[pool];
-  if (thread < 0) return load.runs < load.room_in_all;
+  const bool free_only = choices_[pool].scheduler->needs_free_thread();
+  if (thread < 0)
+    return load.runs < (free_only ? std::min(load.room_in_all, load.room.size()) : load.room_in_all);
   const auto at = static_cast<std::size_t>(thread);
-  return load.by_thread[at] < load.room[at];
+  return load.by_thread[at] < (free_only ? std::min<std::size_t>(load.room[at], 1) : load.room[at]);
 }
 
 bool Dispatcher::has_room(std::size_t pool, const OwnedShard& shard) const {
@@ -140,8 +143,8 @@ void Dispatcher::look(OwnedShard& shard) {
                        ? shard.machine.due_since(scope_.now, admission(queue))
                        : std::nullopt;
   if (due) {
-    scheduler.put(
-        {shard.id, queue.options.name, queue.place, *due, queue.options.scheduler_weight, shard.thread});
+    scheduler.put({shard.id, queue.options.name, queue.place, *due, queue.options.scheduler_weight,
+                   shard.thread, queue.is_gated});
   } else {
     scheduler.remove(shard.id);
   }
@@ -157,13 +160,23 @@ void Dispatcher::dispatch_pool(std::size_t pool) {
       scheduler.remove(chosen->id);
       continue;
     }
+    if (shard->queue->is_gated) shard = &who_has_the_turn(pool, *shard);
     if (start_one(pool, *shard)) {
       scheduler.served(*chosen);
       look(*shard);
+      for (const auto id : host_.wake_admitted()) look(*host_.owned(id));
     } else {
-      scheduler.remove(chosen->id);
+      scheduler.remove(shard->id);
     }
   }
+}
+
+// Where values of a partition compete for a limit, another shard of it may have the one whose turn it is.
+OwnedShard& Dispatcher::who_has_the_turn(std::size_t pool, OwnedShard& shard) {
+  const auto id = shard.machine.who_has_the_turn(scope_.now, admission(*shard.queue));
+  if (!id || choices_[pool].scheduler->find(*id) == nullptr) return shard;
+  OwnedShard* other = host_.owned(*id);
+  return other != nullptr && has_room(pool, *other) ? *other : shard;
 }
 
 bool Dispatcher::start_one(std::size_t pool, OwnedShard& shard) {

@@ -52,6 +52,7 @@ class Dispatcher {
   void dispatch_pool(std::size_t pool);
   bool is_free(std::size_t pool, int thread) const;
   bool has_room(std::size_t pool, const OwnedShard& shard) const;
+  OwnedShard& who_has_the_turn(std::size_t pool, OwnedShard& shard);
   bool start_one(std::size_t pool, OwnedShard& shard);
 
   const EngineScope& scope_;

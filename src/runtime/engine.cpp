@@ -34,6 +34,7 @@ Duration Engine::tick() {
   host_.gather();
   dispatcher_.deal_threads();
   codes_.look();
+  host_.wake_admitted();
   dispatcher_.look();
   if (scope_.lease.may_start()) {
     dispatcher_.dispatch();
@@ -45,12 +46,13 @@ Duration Engine::tick() {
   runner_.look_at_timeouts();
   writer_.flush();
   let_go();
+  const bool goes_on = !host_.wake_admitted().empty();
   host_.put_to_sleep([this](OwnedShard& shard) {
     dispatcher_.look(shard);
     return writer_.wakes_at(shard);
   });
   put_up();
-  return next_tick();
+  return goes_on ? Duration{0} : next_tick();
 }
 
 void Engine::look_at_leases() {

@@ -33,6 +33,8 @@ class Engine {
          RunSink& sink, EngineHooks hooks);
 
   /// Before the first tick. `workers` has the code of the kinds this node runs.
+  /// A limit that queues share, before they are served.
+  void add_limit(const NamedLimit& limit) { host_.add_limit(limit); }
   ServedQueue& serve(const QueueOptions& options, std::size_t pool, std::map<std::string, Worker*> workers);
 
   Inbox& inbox() { return *scope_.inbox; }

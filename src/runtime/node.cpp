@@ -60,7 +60,11 @@ Node::Node(NodePlan plan, store::Store& store, Clock& clock)
 }
 
 PartsPlan Node::parts_plan(std::string id) const {
-  PartsPlan parts{.id = std::move(id), .facts = {}, .queues = plan_.queues, .workers = plan_.workers};
+  PartsPlan parts{.id = std::move(id),
+                  .facts = {},
+                  .queues = plan_.queues,
+                  .workers = plan_.workers,
+                  .limits = plan_.limits};
   parts.facts.host = host_name();
   parts.facts.pid = getpid();
   parts.facts.started = clock_.wall();

@@ -28,6 +28,7 @@ struct NodePlan {
   NodeOptions options;
   std::vector<QueueOptions> queues;  ///< those with workers, in the listed order
   std::map<std::pair<std::string, std::string>, Worker*> workers;  ///< by queue and kind
+  std::vector<NamedLimit> limits;                                  ///< those that queues name
   Performer perform;
   std::vector<std::pair<EventFilter, EventHandler>> subscribers;
   std::function<void(LogLevel, const std::string&)> log;

@@ -5,6 +5,7 @@
 
 #include "base/redact.h"
 #include "domain/fields.h"
+#include "domain/gates.h"
 
 namespace ordo::runtime {
 namespace {
@@ -16,7 +17,7 @@ NodeFacts facts_of(const NodeOptions& options, const PartsPlan& plan) {
   facts.threads = options.threads;
   for (const auto& queue : plan.queues) {
     if (queue.threads) facts.threads += *queue.threads;
-    if (!queue.group.empty()) facts.groups.emplace_back(queue.name, queue.group);
+    for (auto& group : domain::groups_of(queue)) facts.groups.emplace_back(queue.name, std::move(group));
   }
   for (const auto& [kind, worker] : plan.workers) facts.kinds.push_back(kind);
   return facts;
@@ -51,6 +52,7 @@ NodeParts::NodeParts(const NodeOptions& options, PartsPlan plan, store::Store& s
       heartbeat_(options, id_, store, clock, Random(random.next()), lease_, heartbeat_hooks()),
       keeper_(options, facts_of(options, plan), wishes_of(plan.queues), store, clock, Random(random.next()),
               lease_, heartbeat_, keeper_hooks()) {
+  for (const auto& limit : plan.limits) engine_.add_limit(limit);
   std::size_t own_pools = 0;
   for (const auto& queue : plan.queues) {
     std::map<std::string, Worker*> workers;

@@ -31,6 +31,7 @@ struct PartsPlan {
   NodeFacts facts;                   ///< of its process; what it serves is added
   std::vector<QueueOptions> queues;  ///< those with workers, in the listed order
   std::map<std::pair<std::string, std::string>, Worker*> workers;  ///< by queue and kind
+  std::vector<NamedLimit> limits{};                                ///< those that queues name
 };
 
 /// Whom the parts tell, beside each other. Called on their threads; must not block.

@@ -19,13 +19,13 @@ namespace ordo::runtime {
 /// One shard in the hands of its owner: the state machine, and what is on its way to the store.
 struct OwnedShard {
   OwnedShard(store::ShardId shard_id, ServedQueue& served, const store::Grant& grant,
-             domain::PayloadBudget& budget)
+             domain::PayloadBudget& budget, domain::Gates& gates)
       : id(shard_id),
         queue(&served),
         lease(grant.lease),
         unused(grant.unused()),
         batch(grant.batch),
-        machine(served.options, budget) {}
+        machine(served.options, budget, &gates) {}
 
   store::ShardId id;
   ServedQueue* queue;

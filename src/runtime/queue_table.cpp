@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "domain/gates.h"
+
 namespace ordo::runtime {
 
 ServedQueue& QueueTable::serve(const QueueOptions& options, std::size_t pool) {
   auto& queue = queues_[options.name];
   queue =
       std::make_unique<ServedQueue>(ServedQueue{options, pool, static_cast<std::uint32_t>(queues_.size())});
+  queue->is_gated = domain::has_gates(options);
   return *queue;
 }
 

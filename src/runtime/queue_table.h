@@ -20,7 +20,8 @@ namespace ordo::runtime {
 struct ServedQueue {
   QueueOptions options;
   std::size_t pool = 0;
-  std::uint32_t place = 0;                  ///< in the listed order
+  std::uint32_t place = 0;  ///< in the listed order
+  bool is_gated = false;    ///< its runs hold slots or locks: none waits for a thread with them
   std::set<std::string, std::less<>> full;  ///< kinds that this node can start no more runs of just now
 
   enum class Phase : std::uint8_t { running, pausing, paused };

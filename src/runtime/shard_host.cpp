@@ -45,7 +45,7 @@ void ShardHost::adopt(LoadedShard loaded) {
     return;
   }
   ORDO_ASSERT(!shards_.contains(grant.shard));
-  auto shard = std::make_unique<OwnedShard>(grant.shard, *queue, grant, budget_);
+  auto shard = std::make_unique<OwnedShard>(grant.shard, *queue, grant, budget_, gates_);
   shard->epoch = ++last_epoch_;
   if (is_releasing_) shard->release_from(scope_.steady());
   shard->machine.watch(scope_.watch);
@@ -274,6 +274,12 @@ void ShardHost::forget_timer(OwnedShard& shard) {
 }
 
 // The clock may go back: whose time was told by it is looked at again. By a little it does so all the time.
+std::set<domain::ShardId> ShardHost::wake_admitted() {
+  auto woken = gates_.take_woken();
+  std::erase_if(woken, [&](domain::ShardId id) { return owned(id) == nullptr; });
+  return woken;
+}
+
 void ShardHost::wake_due() {
   if (scope_.now < looked_at_ - kStep) wake_all();
   if (scope_.now < looked_at_ - kStep || scope_.now > looked_at_) looked_at_ = scope_.now;

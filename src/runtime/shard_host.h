@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "domain/gates.h"
 #include "runtime/code_table.h"
 #include "runtime/engine_scope.h"
 #include "runtime/owned_shard.h"
@@ -32,6 +33,9 @@ class ShardHost {
  public:
   ShardHost(EngineScope& scope, const QueueTable& queues, const CodeTable& codes)
       : scope_(scope), queues_(queues), codes_(codes), budget_{scope.options.payload_cache, 0} {}
+
+  /// Queues share it; before one of them is adopted.
+  void add_limit(const NamedLimit& limit) { gates_.add(limit); }
 
   void adopt(LoadedShard loaded);
   /// Entries, and shards whose log is read up to their acquisition. Leases that are over are the caller's.
@@ -90,6 +94,8 @@ class ShardHost {
   void wake_all_of(const ServedQueue& queue);
   /// Those whose time has come.
   void wake_due();
+  /// Those that limits or locks may admit again; which they are.
+  std::set<domain::ShardId> wake_admitted();
   /// What has expired in those that are awake ends.
   void expire();
   /// Payloads of expired jobs, as asked for with kExpired.
@@ -132,6 +138,7 @@ class ShardHost {
   const QueueTable& queues_;
   const CodeTable& codes_;
   domain::PayloadBudget budget_;
+  domain::Gates gates_;
   std::map<domain::ShardId, std::unique_ptr<OwnedShard>> shards_;
   std::unordered_map<domain::ShardId, OwnedShard*> by_id_;  // the same
   Set awake_;

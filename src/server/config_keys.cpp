@@ -37,14 +37,13 @@ struct Key {
 
 using Later = std::span<const std::string_view>;
 
-constexpr std::string_view kLaterTop[] = {"limit",    "limits", "listen",  "lock",  "locks",  "log",
-                                          "periodic", "source", "sources", "token", "tokens", "web"};
+constexpr std::string_view kLaterTop[] = {"limits", "listen",  "lock",  "locks",  "log", "periodic",
+                                          "source", "sources", "token", "tokens", "web"};
 constexpr std::string_view kLaterNode[] = {"listen", "max_memory", "read_only", "token", "tokens"};
+constexpr std::string_view kLaterLimit[] = {"scope"};
 constexpr std::string_view kLaterQueue[] = {
-    "concurrency",   "critical",     "hold",     "limit",    "limits",    "lock",     "lock_slots",
-    "max_memory",    "max_payload",  "on_block", "oversize", "partition", "periodic", "priority",
-    "process",       "processes",    "rate",     "scope",    "shares",    "span",     "throttler",
-    "reserve_after", "response_ttl", "unique",   "url",      "weight"};
+    "concurrency", "critical",  "hold",  "lock_span", "max_memory", "max_payload",  "periodic", "priority",
+    "process",     "processes", "scope", "span",      "throttler",  "response_ttl", "unique",   "url"};
 
 /// Calls the setter of each member's key; refuses unknown keys.
 template <class Options>
@@ -196,6 +195,8 @@ std::vector<Key<Options>> shared_keys() {
        [](Options& options, const Reading& value) {
          options.on_expire = value.choice<OnExpire>({{"dead", OnExpire::dead}, {"drop", OnExpire::drop}});
        }},
+      {"weight", [](Options& options, const Reading& value) { options.weight = value.decimal(Decimal{}); }},
+      {"lock", [](Options& options, const Reading& value) { options.lock = value.text(); }},
       {"command",
        [](Options& options, const Reading& value) {
          options.execution = {value.command(), {}};
@@ -218,9 +219,30 @@ void refuse_two_executions(const Table& table, const std::string& section, const
 
 void read_kind(KindOptions& kind, const Table& table, const std::string& section, const Origin& origin) {
   static const auto keys = shared_keys<KindOptions>();
-  static const std::vector<std::string_view> of_queue = {
-      "shards",   "affinity", "key_order",   "threads", "scheduler_weight", "group", "max_dead",
-      "dead_ttl", "order",    "granularity", "kind"};
+  static const std::vector<std::string_view> of_queue = {"shards",
+                                                         "affinity",
+                                                         "key_order",
+                                                         "threads",
+                                                         "scheduler_weight",
+                                                         "group",
+                                                         "max_dead",
+                                                         "dead_ttl",
+                                                         "order",
+                                                         "granularity",
+                                                         "kind",
+                                                         "limit",
+                                                         "limits",
+                                                         "oversize",
+                                                         "partition",
+                                                         "partition_limit",
+                                                         "shares",
+                                                         "borrow",
+                                                         "rate",
+                                                         "on_block",
+                                                         "reserve_after",
+                                                         "critical_limit",
+                                                         "lock_name",
+                                                         "lock_slots"};
   for (const Member& member : table) {
     if (std::ranges::find(of_queue, member.name) == of_queue.end()) continue;
     fail_at(origin, member.line,
@@ -247,6 +269,77 @@ void read_kinds(QueueOptions& queue, const Reading& value) {
     read_kind(*kind, Reading(section, member.line, member.value, value.origin()).table(), section,
               value.origin());
   }
+}
+
+const std::vector<Key<RateLimit>>& rate_keys() {
+  static const std::vector<Key<RateLimit>> keys = {
+      {"limit",
+       [](RateLimit& rate, const Reading& value) {
+         rate.limit = static_cast<std::uint32_t>(value.whole(1, kMostRate));
+       }},
+      {"per", [](RateLimit& rate, const Reading& value) { rate.per = value.duration(milliseconds{1}); }},
+      {"burst",
+       [](RateLimit& rate, const Reading& value) {
+         rate.burst = static_cast<std::uint32_t>(value.whole(1, kMostRate));
+       }},
+      {"each",
+       [](RateLimit& rate, const Reading& value) {
+         rate.each = value.choice<RateEach>({{"queue", RateEach::queue}, {"partition", RateEach::partition}});
+       }},
+  };
+  return keys;
+}
+
+RateLimit read_rate(const Reading& value) {
+  const Table& table = value.table(R"({ limit = 50, per = "1s" })");
+  if (!has_member(table, "limit")) value.fail("a rate needs a limit, like { limit = 50, per = \"1s\" }");
+  RateLimit rate;
+  read_members(rate, table, rate_keys(), {}, "a rate", value.origin());
+  return rate;
+}
+
+std::map<std::string, std::uint32_t> read_shares(const Reading& value) {
+  std::map<std::string, std::uint32_t> shares;
+  for (const Member& member : value.table("{ east = 60, west = 40 }")) {
+    const Reading percent(member.name, member.line, member.value, value.origin());
+    shares[member.name] = static_cast<std::uint32_t>(percent.whole(1, 100));
+  }
+  return shares;
+}
+
+// Limits and locks, of the queue as a whole.
+std::vector<Key<QueueOptions>> gate_keys() {
+  return {
+      {"limit", [](QueueOptions& queue, const Reading& value) { queue.limit = value.decimal(Decimal(1)); }},
+      {"oversize",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.oversize = value.choice<Oversize>({{"reject", Oversize::reject}, {"alone", Oversize::alone}});
+       }},
+      {"partition", [](QueueOptions& queue, const Reading& value) { queue.partition = value.text(); }},
+      {"partition_limit",
+       [](QueueOptions& queue, const Reading& value) { queue.partition_limit = value.decimal(Decimal(1)); }},
+      {"shares", [](QueueOptions& queue, const Reading& value) { queue.shares = read_shares(value); }},
+      {"borrow", [](QueueOptions& queue, const Reading& value) { queue.borrow = value.flag(); }},
+      {"rate", [](QueueOptions& queue, const Reading& value) { queue.rate = read_rate(value); }},
+      {"limits",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.limits.clear();
+         for (const auto& name : value.list(R"(["crm"])")) queue.limits.push_back(name.text());
+       }},
+      {"on_block",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.on_block = value.choice<OnBlock>({{"skip", OnBlock::skip}, {"strict", OnBlock::strict}});
+       }},
+      {"reserve_after", [](QueueOptions& queue,
+                           const Reading& value) { queue.reserve_after = value.duration(Duration::zero()); }},
+      {"critical_limit",
+       [](QueueOptions& queue, const Reading& value) { queue.critical_limit = value.decimal(Decimal(1)); }},
+      {"lock_name", [](QueueOptions& queue, const Reading& value) { queue.lock_name = value.text(); }},
+      {"lock_slots",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.lock_slots = static_cast<std::uint32_t>(value.whole(1, kMostSlots));
+       }},
+  };
 }
 
 void read_group(QueueOptions& queue, const Reading& value) {
@@ -294,6 +387,8 @@ std::vector<Key<QueueOptions>> make_queue_keys() {
       {"kind", read_kinds},
   };
   keys.insert(keys.end(), own.begin(), own.end());
+  const auto gates = gate_keys();
+  keys.insert(keys.end(), gates.begin(), gates.end());
   return keys;
 }
 
@@ -317,6 +412,24 @@ void read_queues(Config& config, const Reading& value) {
     const Table& table = Reading(section, member.line, member.value, origin).table();
     refuse_two_executions(table, section, origin);
     read_members(config.queues[place->second], table, keys, kLaterQueue, section, origin);
+  }
+}
+
+const std::vector<Key<NamedLimit>>& limit_keys() {
+  static const std::vector<Key<NamedLimit>> keys = {
+      {"limit", [](NamedLimit& limit, const Reading& value) { limit.limit = value.decimal(Decimal(1)); }},
+      {"rate", [](NamedLimit& limit, const Reading& value) { limit.rate = read_rate(value); }},
+  };
+  return keys;
+}
+
+void read_limits(Config& config, const Reading& value) {
+  for (const Member& member : value.table()) {
+    const std::string section = fmt::format("[limit.{}]", member.name);
+    auto limit = std::ranges::find(config.limits, member.name, &NamedLimit::name);
+    if (limit == config.limits.end()) limit = config.limits.insert(limit, NamedLimit{.name = member.name});
+    read_members(*limit, Reading(section, member.line, member.value, value.origin()).table(), limit_keys(),
+                 kLaterLimit, section, value.origin());
   }
 }
 
@@ -384,6 +497,7 @@ const std::vector<Key<Config>>& top_keys() {
          read_members(config.node, value.table(), node_keys(), kLaterNode, "[node]", value.origin());
        }},
       {"queue", read_queues},
+      {"limit", read_limits},
   };
   return keys;
 }

@@ -10,6 +10,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/json.h"
 #include "base/nearest.h"
 #include "base/shorten.h"
 #include "base/time_text.h"
@@ -63,6 +64,19 @@ double Reading::real(double least, double most) const {
     fail(fmt::format("{} = {} is out of range; use {} to {}", name_, number, least, most));
   }
   return number;
+}
+
+Decimal Reading::decimal(Decimal least) const {
+  const auto* text = std::get_if<std::string>(&value_.data);
+  const auto* real = std::get_if<double>(&value_.data);
+  const auto* whole = std::get_if<std::int64_t>(&value_.data);
+  const auto decimal = text != nullptr    ? Decimal::parse(*text)
+                       : whole != nullptr ? Decimal::parse(std::to_string(*whole))
+                       : real != nullptr  ? Decimal::parse(json_number(*real))
+                                          : std::nullopt;
+  if (decimal && *decimal > Decimal() && *decimal >= least) return *decimal;
+  fail(fmt::format("{} needs a number {}, with at most six digits behind the point", name_,
+                   least > Decimal() ? "of at least " + least.text() : "above 0"));
 }
 
 Duration Reading::duration(Duration least) const {

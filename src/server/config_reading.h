@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <ordo/decimal.hpp>
 #include <ordo/time.hpp>
 
 #include "server/config_value.h"
@@ -22,6 +23,8 @@ class Reading {
 
   std::int64_t whole(std::int64_t least, std::int64_t most) const;
   double real(double least, double most) const;
+  /// A number with at most six places, at least `least` and more than nothing; or a text of one.
+  Decimal decimal(Decimal least) const;
   Duration duration(Duration least) const;
   /// A number of bytes, or a text with a unit: "256MiB".
   std::uint64_t bytes() const;

@@ -90,6 +90,7 @@ class Server::Impl {
       if (workers_.serves(queue.name)) plan.queues.push_back(queue);
     }
     plan.workers = workers_.all();
+    plan.limits = config_.limits;
     plan.perform = [this](Worker& worker, Batch& batch) {
       const InRun here(this);
       if (middlewares_.empty()) {

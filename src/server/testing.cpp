@@ -172,7 +172,8 @@ class Bench::Impl {
     if (handle_) return;
     handle_ = std::make_shared<StoreHandle>(config_, clock_, store_);
     client_ = std::make_unique<Client::Impl>(handle_);
-    runtime::PartsPlan plan{.id = kNode, .facts = {kNode}, .queues = {}, .workers = workers_.all()};
+    runtime::PartsPlan plan{
+        .id = kNode, .facts = {kNode}, .queues = {}, .workers = workers_.all(), .limits = config_.limits};
     plan.facts.started = clock_.wall();
     for (const auto& queue : config_.queues) {
       if (workers_.serves(queue.name)) plan.queues.push_back(queue);

@@ -49,6 +49,18 @@ class StartChecker {
   History& history_;
 };
 
+/// No more run than limits and locks admit, as far as their nodes obeyed their leases.
+class GateChecker {
+ public:
+  explicit GateChecker(History& history) : history_(history) {}
+  void started(const SeenRun& run);
+
+ private:
+  std::string lock_of(const SeenRun& run, const SeenJob& job) const;
+
+  History& history_;
+};
+
 /// Nothing leaves the log without a reason: a run that ended well, a death, a cancel, an equal payload that
 /// stays.
 class LossChecker {
@@ -120,6 +132,7 @@ struct Checkers {
       : overlap(history),
         order(history),
         start(history),
+        gates(history),
         loss(history),
         fence(history),
         counts(history),
@@ -127,6 +140,7 @@ struct Checkers {
   OverlapChecker overlap;
   OrderChecker order;
   StartChecker start;
+  GateChecker gates;
   LossChecker loss;
   FenceChecker fence;
   CountsChecker counts;

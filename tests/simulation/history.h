@@ -56,6 +56,9 @@ bool sorts_before(const QueueOptions& options, const SortKey& a, const SortKey& 
 /// How much earlier than it came a reader may be told that an entry came.
 constexpr Duration kMostBack = std::chrono::milliseconds{90};
 
+/// What runs at a time of the queues that share one limit.
+inline constexpr std::int64_t kNamedLimit = 2;
+
 struct SeenJob {
   JobName name;
   std::vector<Seq> seqs;

@@ -51,6 +51,7 @@ void SimNode::build() {
   store_->holds_leases = [this] { return leases().valid(); };
 
   runtime::PartsPlan parts{.id = id(), .facts = {"host", 1}, .queues = plan_.queues, .workers = {}};
+  parts.limits = {{.name = "shared", .limit = Decimal(static_cast<int>(kNamedLimit))}};
   parts.facts.started = clock_.wall();
   parts.facts.level = plan_.level;
   for (const auto& name : plan_.kinds) parts.workers[name] = &no_worker;
@@ -359,6 +360,7 @@ void SimNode::saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment&
     }
   }
   history_.runs.push_back(std::move(run));
+  checkers_.gates.started(*history_.runs.back());
 }
 
 // Its owner chose it when it was lent, of what it had read by then.

@@ -39,6 +39,13 @@ Simulation::Simulation(std::uint64_t seed, bool print) : world_(seed, print) {
   work_.loses_programs = seed % 11 == 5;
   if (seed % 9 == 4) queues_.front().windows = {SimClient::all_but(seed / 9 % 60, 5 + seed / 540 % 15)};
   if (seed % 9 == 5) queues_.front().on_expire = OnExpire::drop;
+  if (seed % 6 == 5) queues_.front().limit = Decimal(1 + static_cast<int>(seed / 6 % 4));
+  if (seed % 8 == 6) queues_.front().lock = "payload";
+  for (auto& queue : queues_) {
+    if (seed % 13 == 7) queue.limits = {"shared"};
+    if (seed % 17 == 7) queue.rate = RateLimit{.limit = 20, .per = seconds{1}, .burst = 3};
+    if (seed % 6 == 5 && seed / 24 % 3 == 1) queue.on_block = OnBlock::strict;
+  }
   for (const auto& queue : queues_) store_.define(queue.name, *queue.shards);
   for (auto count = 1 + random.below(3); count > 0; --count) start_node();
   for (auto i = 1 + random.below(2); i > 0; --i) {

@@ -163,6 +163,37 @@ void StartChecker::look_at_window(const SeenRun& run, Time now) {
                           run.shard.index);
 }
 
+// The first payload of the job, or what its state says of it once that has died.
+std::string GateChecker::lock_of(const SeenRun& run, const SeenJob& job) const {
+  const auto first = *std::min_element(job.seqs.begin(), job.seqs.end());
+  const auto state = history_.state_of(run.shard, first);
+  return state && state->options.lock ? *state->options.lock : history_.entries.at(first).payload;
+}
+
+void GateChecker::started(const SeenRun& run) {
+  const auto& rules = history_.options(run.shard);
+  std::int64_t of_queue = 0, of_named = 0;
+  std::map<std::string, int> locks;
+  for (const auto& other : history_.runs) {
+    if (other->returned || other->crashed || other->cut) continue;
+    const auto jobs = static_cast<std::int64_t>(other->jobs.size());
+    if (!history_.options(other->shard).limits.empty()) of_named += jobs;
+    if (!history_.same_queue(other->shard, run.shard)) continue;
+    of_queue += jobs;
+    if (rules.lock.empty()) continue;
+    for (const auto& job : other->jobs) ++locks[lock_of(*other, job)];
+  }
+  const auto look = [&](std::int64_t used, std::int64_t limit, const char* what) {
+    if (used > limit) {
+      history_.world().fail("limit: {} starts a run of shard {}.{}, and {} of {} {} run", run.node,
+                            run.shard.queue, run.shard.index, used, limit, what);
+    }
+  };
+  if (rules.limit) look(of_queue, rules.limit->millionths() / Decimal::kOne, "of its queue");
+  if (!rules.limits.empty()) look(of_named, kNamedLimit, "of all queues");
+  for (const auto& [key, holders] : locks) look(holders, 1, ("of lock " + key).c_str());
+}
+
 void StartChecker::look_at_payloads(const SeenRun& run, const SeenJob& job, const BatchJob& delivered) {
   std::multiset<std::string> expected, got;
   for (const Seq seq : job.seqs) expected.insert(history_.entries.at(seq).payload);

@@ -1,0 +1,62 @@
+#include "base/json_pointer.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/json_tree.h"
+
+namespace ordo {
+namespace {
+
+std::string unescaped(std::string_view part) {
+  std::string text;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    const bool escapes = part[i] == '~' && i + 1 < part.size();
+    text += escapes ? (part[++i] == '1' ? '/' : '~') : part[i];
+  }
+  return text;
+}
+
+std::optional<std::size_t> index_of(std::string_view part) {
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
+  const bool has_zeros = part.size() > 1 && part.front() == '0';
+  if (error != std::errc{} || end != part.data() + part.size() || has_zeros) return std::nullopt;
+  return index;
+}
+
+std::optional<JsonDocument::Value> step(const JsonDocument::Value& value, std::string_view part) {
+  if (value.is_object()) return value.find(unescaped(part));
+  if (!value.is_array()) return std::nullopt;
+  const auto index = index_of(part);
+  return index && *index < value.size() ? std::optional(value.at(*index)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> name_at(std::string_view json, std::string_view pointer) {
+  const auto document = JsonDocument::parse(json);
+  if (!document) return std::nullopt;
+  std::optional value = document->root();
+  while (value && !pointer.empty()) {
+    pointer.remove_prefix(1);
+    const auto part = pointer.substr(0, pointer.find('/'));
+    value = step(*value, part);
+    pointer.remove_prefix(part.size());
+  }
+  if (!value) return std::nullopt;
+  if (value->is_string()) return value->as_string();
+  if (value->is_number() || value->is_bool()) return std::string(value->text());
+  return std::nullopt;
+}
+
+bool is_json_pointer(std::string_view text) {
+  if (text.empty()) return true;
+  if (text.front() != '/') return false;
+  for (auto at = text.find('~'); at != std::string_view::npos; at = text.find('~', at + 1)) {
+    if (at + 1 == text.size() || (text[at + 1] != '0' && text[at + 1] != '1')) return false;
+  }
+  return true;
+}
+
+}  // namespace ordo

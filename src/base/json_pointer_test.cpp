@@ -1,0 +1,36 @@
+#include "base/json_pointer.h"
+
+#include <gtest/gtest.h>
+
+namespace ordo {
+namespace {
+
+TEST(JsonPointerTest, FindsNames) {
+  const auto at = [](std::string_view pointer) {
+    return name_at(
+               R"({"region":"east","n":7,"b":true,"a":[{"x":1.50}],"o":{},"z":null,"a/b":"s","m~n":"t","":"e"})",
+               pointer)
+        .value_or("-");
+  };
+  EXPECT_EQ(at("/region"), "east");
+  EXPECT_EQ(at("/n"), "7");
+  EXPECT_EQ(at("/b"), "true");
+  EXPECT_EQ(at("/a/0/x"), "1.50");
+  EXPECT_EQ(at("/a~1b"), "s");
+  EXPECT_EQ(at("/m~0n"), "t");
+  EXPECT_EQ(at("/"), "e");
+  for (const char* none : {"", "/o", "/z", "/none", "/a", "/a/1", "/a/00", "/a/-", "/region/x"}) {
+    EXPECT_EQ(at(none), "-") << none;
+  }
+  EXPECT_EQ(name_at("\"whole\"", ""), "whole");
+  EXPECT_EQ(name_at("no json", ""), std::nullopt);
+  EXPECT_EQ(name_at("", "/a"), std::nullopt);
+}
+
+TEST(JsonPointerTest, KnowsPointers) {
+  for (const char* good : {"", "/", "/a/b", "/~0~1"}) EXPECT_TRUE(is_json_pointer(good)) << good;
+  for (const char* bad : {"a", "~", "/~", "/~2"}) EXPECT_FALSE(is_json_pointer(bad)) << bad;
+}
+
+}  // namespace
+}  // namespace ordo

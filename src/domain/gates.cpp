@@ -1,0 +1,403 @@
+#include "domain/gates.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/time_text.h"
+#include "domain/gated_lanes.h"
+
+namespace ordo::domain {
+namespace {
+
+constexpr Duration kForgotten = std::chrono::minutes{1};  // the longest rate that a crash may reset
+
+std::unique_ptr<Limiter> make_slots(std::string name, Decimal limit, const QueueOptions* rules) {
+  auto limiter = std::make_unique<Limiter>();
+  limiter->name = std::move(name);
+  limiter->limit = limit.millionths();
+  limiter->alone = rules != nullptr && rules->oversize == Oversize::alone;
+  limiter->by_turns = rules == nullptr || !rules->partition.empty();
+  return limiter;
+}
+
+std::unique_ptr<Limiter> make_rate(std::string name, const RateLimit& rate, bool by_turns) {
+  auto limiter = std::make_unique<Limiter>();
+  limiter->type = Limiter::Type::rate;
+  limiter->name = std::move(name);
+  limiter->rate = rate;
+  limiter->by_turns = by_turns;
+  return limiter;
+}
+
+// So much of the queue's limit, but never less than one job's worth.
+Amount part_of(Decimal limit, std::uint32_t percent) {
+  const Amount whole = limit.millionths() / Decimal::kOne * percent / 100;  // of a job that weighs one
+  return std::max<Amount>(whole, 1) * Decimal::kOne;
+}
+
+}  // namespace
+
+bool has_locks(const QueueOptions& queue) {
+  const auto own = [](const KindOptions& kind) { return kind.lock && !kind.lock->empty(); };
+  return !queue.lock.empty() || std::ranges::any_of(queue.kinds, own);
+}
+
+bool has_gates(const QueueOptions& queue) {
+  return queue.limit || queue.partition_limit || queue.rate || !queue.limits.empty() ||
+         queue.critical_limit || has_locks(queue);
+}
+
+std::vector<std::string> groups_of(const QueueOptions& queue) {
+  std::vector<std::string> groups;
+  if (!queue.group.empty()) groups.push_back(queue.group);
+  if (!has_gates(queue)) return groups;
+  groups.push_back("queue:" + queue.name);
+  for (const auto& name : queue.limits) groups.push_back("limit:" + name);
+  if (!queue.lock_name.empty()) groups.push_back("lock:" + queue.lock_name);
+  return groups;
+}
+
+Gates::Gates(std::span<const NamedLimit> named) {
+  for (const auto& limit : named) add(limit);
+}
+
+void Gates::add(const NamedLimit& limit) {
+  if (limit.limit) named_slots_[limit.name] = make_slots(limit.name, *limit.limit, nullptr);
+  if (limit.rate) named_rates_[limit.name] = make_rate(limit.name, *limit.rate, true);
+}
+
+Group& Gates::group_of(const QueueOptions& queue) {
+  auto& known = groups_[queue.name];
+  if (known) return *known;
+  known = std::make_unique<Group>();
+  auto& group = *known;
+  group.rules = queue;
+  if (queue.limit) group.slots = make_slots(queue.name, *queue.limit, &queue);
+  if (queue.critical_limit)
+    group.critical = make_slots(queue.name + " critical", *queue.critical_limit, &queue);
+  if (queue.rate && queue.rate->each == RateEach::queue)
+    group.rate = make_rate(queue.name, *queue.rate, !queue.partition.empty());
+  for (const auto& name : queue.limits) {
+    if (const auto slots = named_slots_.find(name); slots != named_slots_.end())
+      group.named.push_back(slots->second.get());
+  }
+  for (const auto& name : queue.limits) {
+    if (const auto rate = named_rates_.find(name); rate != named_rates_.end())
+      group.named.push_back(rate->second.get());
+  }
+  if (has_locks(queue)) {
+    const auto& name = queue.lock_name.empty() ? queue.name : queue.lock_name;
+    const auto [space, is_new] = locks_.try_emplace(name);
+    space->second.slots = is_new ? queue.lock_slots : std::min(space->second.slots, queue.lock_slots);
+    group.locks = &space->second;
+  }
+  if (queue.limit && !queue.shares.empty()) {
+    std::uint32_t left = 100;
+    const auto add = [&](const std::string& value, std::uint32_t percent) {
+      auto share = make_slots(queue.name, Decimal{}, &queue);
+      share->type = Limiter::Type::share;
+      share->partition = value;
+      share->by_turns = value.empty();
+      share->limit = percent == 0 ? 0 : part_of(*queue.limit, percent);
+      group.shares.emplace(value, std::move(share));
+    };
+    for (const auto& [value, percent] : queue.shares) {
+      add(value, percent);
+      left -= std::min(left, percent);
+    }
+    add("", left);
+  }
+  return group;
+}
+
+// --------------------------------------------------------------------------------------------------- demands
+
+Demand* Gates::intern(Group& group, std::optional<std::string> partition, std::optional<std::string> lock,
+                      Amount weight, bool critical) {
+  const auto [known, is_new] = group.demands.try_emplace(Group::DemandKey{partition, lock, weight, critical});
+  auto& demand = known->second;
+  ++demand.users;
+  if (!is_new) return &demand;
+  const bool is_lock_known = !lock || group.locks != nullptr;
+  demand.claim = &claim_of(group, partition.value_or(""), weight, critical, !is_lock_known);
+  use(*demand.claim);
+  if (lock && group.locks != nullptr) {
+    auto& own = group.locks->locks[*lock];
+    own.key = *lock;
+    ++own.users;
+    demand.lock = &own;
+    demand.space = group.locks;
+  }
+  demand.partition = std::move(partition);
+  demand.lock_key = std::move(lock);
+  return &demand;
+}
+
+void Gates::drop(Demand& demand) {
+  if (--demand.users > 0) return;
+  Claim& claim = *demand.claim;
+  if (demand.lock != nullptr && --demand.lock->users == 0) claim.group->locks->locks.erase(demand.lock->key);
+  Group& group = *claim.group;
+  const Group::DemandKey key{demand.partition, demand.lock_key, claim.weight, claim.critical};
+  drop(claim);
+  group.demands.erase(key);
+}
+
+Claim& Gates::claim_of(Group& group, const std::string& value, Amount weight, bool critical,
+                       bool wants_unknown_lock) {
+  const auto [known, is_new] = group.claims.try_emplace({value, weight, critical, wants_unknown_lock});
+  auto& claim = known->second;
+  if (!is_new) return claim;
+  claim.group = &group;
+  claim.partition = &partition_of(group, value);
+  ++claim.partition->claims;
+  claim.weight = weight;
+  claim.critical = critical;
+  claim.wants_unknown_lock = claim.never = wants_unknown_lock;
+  const auto hold_to = [&](Limiter* limiter) {
+    if (limiter == nullptr) return;
+    claim.limiters.push_back(limiter);
+    const bool is_rate = limiter->type == Limiter::Type::rate;
+    const bool may_pass = limiter->alone || (limiter->type == Limiter::Type::share && group.rules.borrow);
+    claim.never = claim.never || (!is_rate && weight > limiter->limit && !may_pass);
+  };
+  if (critical) {
+    hold_to(group.critical.get());
+    return claim;
+  }
+  hold_to(group.slots.get());
+  if (!group.shares.empty()) {
+    const auto own = group.shares.find(value);
+    hold_to((own == group.shares.end() ? group.shares.find("") : own)->second.get());
+  }
+  hold_to(claim.partition->slots.get());
+  for (auto* limiter : group.named) {
+    if (limiter->type != Limiter::Type::rate) hold_to(limiter);
+  }
+  hold_to(group.rate.get());
+  hold_to(claim.partition->rate.get());
+  for (auto* limiter : group.named) {
+    if (limiter->type == Limiter::Type::rate) hold_to(limiter);
+  }
+  return claim;
+}
+
+void Gates::drop(Claim& claim) {
+  if (--claim.users > 0) return;
+  --claim.partition->claims;
+  claim.group->claims.erase({claim.partition->value, claim.weight, claim.critical, claim.wants_unknown_lock});
+}
+
+Partition& Gates::partition_of(Group& group, const std::string& value) {
+  if (group.partitions.size() >= 2 * group.swept + 16) sweep(group);
+  const auto [known, is_new] = group.partitions.try_emplace(value);
+  auto& partition = known->second;
+  if (!is_new) return partition;
+  const auto& rules = group.rules;
+  partition.value = value;
+  if (rules.partition_limit) {
+    partition.slots = make_slots(rules.name, *rules.partition_limit, &rules);
+    partition.slots->partition = value;
+    partition.slots->by_turns = false;
+  }
+  if (rules.rate && rules.rate->each == RateEach::partition) {
+    partition.rate = make_rate(rules.name, *rules.rate, false);
+    partition.rate->partition = value;
+  }
+  return partition;
+}
+
+// A value that nobody asks for is forgotten once its bucket is full again.
+void Gates::sweep(Group& group) {
+  std::erase_if(group.partitions, [&](const auto& entry) {
+    return entry.second.claims == 0 && (!entry.second.rate || entry.second.rate->full_at <= now_);
+  });
+  group.swept = group.partitions.size();
+}
+
+// -------------------------------------------------------------------------------------------------- the
+// gates
+
+std::optional<Gates::Refusal> Gates::ask(const Claim& claim, Time now, const void* who) {
+  now_ = now;
+  if (claim.never) return Refusal{};
+  for (auto* limiter : claim.limiters) {
+    const auto until = limiter->refuses(claim.weight, now, who);
+    if (!until) continue;
+    if (limiter->type == Limiter::Type::share && may_borrow(claim, *limiter)) continue;
+    return Refusal{limiter, *until};
+  }
+  return std::nullopt;
+}
+
+bool Gates::may_borrow(const Claim& claim, const Limiter& share) const {
+  const auto& group = *claim.group;
+  return group.rules.borrow && std::ranges::none_of(group.shares, [&](const auto& entry) {
+           const auto& other = *entry.second;
+           return &other != &share && other.due > 0 &&
+                  other.used + group.rules.weight.millionths() <= other.limit;
+         });
+}
+
+void Gates::take(Claim& claim, Time now, bool goes_on) {
+  bool has_share = false;
+  for (auto* limiter : claim.limiters) {
+    if (limiter->type == Limiter::Type::rate) {
+      if (!goes_on) limiter->charge(now);
+      continue;
+    }
+    limiter->used += claim.weight;
+    ++limiter->takes;
+    has_share = has_share || limiter->type == Limiter::Type::share;
+  }
+  if (!goes_on) claim.partition->turn = ++turns_;
+  if (has_share) shares_changed(*claim.group);
+}
+
+void Gates::free(Claim& claim) {
+  bool has_share = false;
+  for (auto* limiter : claim.limiters) {
+    if (limiter->type == Limiter::Type::rate) continue;
+    limiter->used -= claim.weight;
+    ORDO_ASSERT(limiter->used >= 0);
+    has_share = has_share || limiter->type == Limiter::Type::share;
+    changed(*limiter);
+  }
+  if (has_share) shares_changed(*claim.group);
+}
+
+void Gates::refund(Claim& claim) {
+  for (auto* limiter : claim.limiters) {
+    if (limiter->type != Limiter::Type::rate) continue;
+    limiter->refund();
+    changed(*limiter);
+  }
+}
+
+void Gates::release(Demand& demand) {
+  ORDO_ASSERT(demand.lock->holders > 0);
+  --demand.lock->holders;
+  const auto waiters = std::exchange(demand.lock->waiters, {});
+  for (auto* lanes : waiters) {
+    lanes->freed(*demand.lock);
+    wake(*lanes);
+  }
+}
+
+void Gates::note_due(Claim& claim, int change) {
+  for (auto* limiter : claim.limiters) {
+    if (limiter->type != Limiter::Type::share) continue;
+    limiter->due = change > 0 ? limiter->due + 1 : limiter->due - 1;
+    if (limiter->due == 0) shares_changed(*claim.group);
+  }
+}
+
+void Gates::shares_changed(Group& group) {
+  if (!group.rules.borrow) return;
+  for (auto& [value, share] : group.shares) changed(*share);
+}
+
+void Gates::keep_room(const Claim& claim, const void* who) {
+  for (auto* limiter : claim.limiters) {
+    if (limiter->type == Limiter::Type::rate || limiter->kept_for != nullptr) continue;
+    if (!limiter->refuses(claim.weight, now_, who)) continue;
+    limiter->kept_for = who;
+    limiter->kept = std::min(claim.weight, limiter->limit);
+    kept_.insert(limiter);
+  }
+}
+
+void Gates::keep_no_room(const void* who) {
+  std::vector<Limiter*> freed;
+  for (auto* limiter : kept_) {
+    if (limiter->kept_for == who) freed.push_back(limiter);
+  }
+  for (auto* limiter : freed) {
+    kept_.erase(limiter);
+    limiter->kept_for = nullptr;
+    limiter->kept = 0;
+    changed(*limiter);
+  }
+}
+
+void Gates::hold_line(Group& group, const GatedLanes& lanes, std::optional<HeadRank> rank) {
+  const auto known = group.lines.find(&lanes);
+  if (!rank && known == group.lines.end()) return;
+  if (rank && known != group.lines.end() && known->second == *rank) return;
+  if (rank) {
+    group.lines[&lanes] = *rank;
+  } else {
+    group.lines.erase(known);
+  }
+  for (auto& [other, held] : group.lines) {
+    if (other != &lanes) woken_.insert(other->shard());
+  }
+}
+
+void Gates::changed(Limiter& limiter) {
+  for (auto* lanes : limiter.waiters) {
+    lanes->changed(limiter);
+    wake(*lanes);
+  }
+}
+
+void Gates::wake(GatedLanes& lanes) { woken_.insert(lanes.shard()); }
+
+void Gates::forget(GatedLanes& lanes) {
+  each_limiter([&](Limiter& limiter) { limiter.waiters.erase(&lanes); });
+  for (auto& [name, group] : groups_) hold_line(*group, lanes, std::nullopt);
+}
+
+// --------------------------------------------------------------------------------------------------- rates
+
+template <class Visit>
+void Gates::each_rate(const Group& group, Visit visit) const {
+  if (group.rate) visit("queue", *group.rate);
+  for (const auto& [value, partition] : group.partitions) {
+    if (partition.rate) visit("partition:" + value, *partition.rate);
+  }
+  for (auto* limiter : group.named) {
+    if (limiter->type == Limiter::Type::rate) visit("limit:" + limiter->name, *limiter);
+  }
+}
+
+std::vector<std::pair<std::string, Time>> Gates::rates_of(const Group& group, Time now) const {
+  std::vector<std::pair<std::string, Time>> rates;
+  each_rate(group, [&](std::string name, const Limiter& limiter) {
+    if (limiter.full_at > now) rates.emplace_back(std::move(name), limiter.full_at);
+  });
+  if (rates.size() > kMostRates) {
+    std::ranges::nth_element(rates, rates.begin() + kMostRates, std::ranges::greater{},
+                             &std::pair<std::string, Time>::second);
+    rates.resize(kMostRates);
+    std::ranges::sort(rates);
+  }
+  return rates;
+}
+
+void Gates::restore_rates(Group& group, const std::vector<std::pair<std::string, Time>>& rates, Time now) {
+  constexpr std::string_view kPartition = "partition:";
+  for (const auto& [name, at] : rates) {
+    if (name.starts_with(kPartition) && at > now) partition_of(group, name.substr(kPartition.size()));
+  }
+  const std::map<std::string, Time, std::less<>> known(rates.begin(), rates.end());
+  each_rate(group, [&](const std::string& name, Limiter& rate) {
+    const auto own = known.find(name);
+    if (own == known.end()) return;
+    rate.full_at = std::max(rate.full_at, std::min(own->second, time_after(now, rate.depth())));
+  });
+}
+
+void Gates::empty_rates(Group& group, Time now) {
+  each_rate(group, [&](const std::string&, Limiter& rate) {
+    if (rate.rate.per <= kForgotten) rate.full_at = std::max(rate.full_at, time_after(now, rate.depth()));
+  });
+}
+
+bool Gates::is_to_be_written(const Claim& claim) {
+  return std::ranges::any_of(claim.limiters, [](const Limiter* limiter) {
+    return limiter->type == Limiter::Type::rate && limiter->rate.per > kForgotten;
+  });
+}
+
+}  // namespace ordo::domain

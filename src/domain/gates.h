@@ -1,0 +1,200 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <ordo/options.hpp>
+
+#include "domain/limiter.h"
+#include "domain/shard_id.h"
+
+namespace ordo::domain {
+
+class GatedLanes;
+struct Group;
+
+/// One value of a queue's partition, or the queue where it has none.
+struct Partition {
+  std::string value;
+  std::uint64_t turn = 0;  ///< when one of its jobs was started last: whose turn it is where values compete
+  std::size_t claims = 0;
+  std::unique_ptr<Limiter> slots, rate;  ///< its own; null: none
+};
+
+/// What a job is held to besides its lock. Jobs with the same stand in one lane.
+struct Claim {
+  Group* group = nullptr;
+  Partition* partition = nullptr;
+  Amount weight = 0;
+  bool critical = false;
+  bool wants_unknown_lock = false;  ///< of a queue that has none
+  bool never = false;               ///< the rules have no room for it: it waits until they are others
+  std::vector<Limiter*> limiters;   ///< slots before rates
+  std::size_t users = 0;
+};
+
+/// A key of which only so many jobs run at a time, whatever their queue.
+struct Lock {
+  std::string key;
+  std::uint32_t holders = 0;
+  std::size_t users = 0;
+  std::set<GatedLanes*> waiters;
+};
+
+/// The locks of one name.
+struct LockSpace {
+  std::uint32_t slots = 1;
+  std::map<std::string, Lock, std::less<>> locks;
+};
+
+/// What a job asks of the gates. Interned: equal ones are one object.
+struct Demand {
+  std::optional<std::string> partition;  ///< nothing: none of its payloads has one
+  std::optional<std::string> lock_key;   ///< likewise
+  Claim* claim = nullptr;
+  Lock* lock = nullptr;
+  const LockSpace* space = nullptr;  ///< of `lock`
+  std::size_t users = 0;
+
+  bool has_lock_free() const { return lock == nullptr || lock->holders < space->slots; }
+};
+
+/// The limits and locks of one queue, and who asks for them.
+struct Group {
+  QueueOptions rules;
+  LockSpace* locks = nullptr;  ///< null: it has none
+  std::unique_ptr<Limiter> slots, rate, critical;
+  std::map<std::string, std::unique_ptr<Limiter>, std::less<>> shares;  ///< "": of all values without one
+  std::vector<Limiter*> named;
+  std::map<std::string, Partition, std::less<>> partitions;
+  std::size_t swept = 0;  ///< so many of these were left when the idle ones went last
+  std::map<std::tuple<std::string, Amount, bool, bool>, Claim> claims;
+  using DemandKey = std::tuple<std::optional<std::string>, std::optional<std::string>, Amount, bool>;
+  std::map<DemandKey, Demand> demands;
+  std::map<const GatedLanes*, HeadRank> lines;  ///< on_block = strict: the jobs that hold the line
+};
+
+/// The limits and locks of the queues whose shards this node owns (rules §9, §10): how much of them is used,
+/// and who waits. All shards of queues that share one are on one node and in one thread, so what is said
+/// here is exact. Not thread-safe; outlives the shards that use it.
+class Gates {
+ public:
+  explicit Gates(std::span<const NamedLimit> named = {});
+  /// Before group_of() any queue that names it.
+  void add(const NamedLimit& limit);
+  Gates(const Gates&) = delete;
+  Gates& operator=(const Gates&) = delete;
+
+  /// The rules that were stated first count.
+  Group& group_of(const QueueOptions& queue);
+
+  /// Each intern() is undone by a drop().
+  Demand* intern(Group& group, std::optional<std::string> partition, std::optional<std::string> lock,
+                 Amount weight, bool critical);
+  void drop(Demand& demand);
+  void use(Claim& claim) { ++claim.users; }
+  void drop(Claim& claim);
+
+  struct Refusal {
+    Limiter* by = nullptr;     ///< null: the rules have no room for it
+    Time until = Time::max();  ///< not before; max(): until something is given back
+  };
+  /// May a job of that claim start? `who` may use what is kept for it. Nothing: it may.
+  std::optional<Refusal> ask(const Claim& claim, Time now, const void* who);
+
+  /// One of them starts: it counts until free(), and its rates are charged, unless it only `goes_on`.
+  void take(Claim& claim, Time now, bool goes_on);
+  /// It has returned.
+  void free(Claim& claim);
+  /// It was not started after all: its rates get back what they were charged.
+  void refund(Claim& claim);
+
+  void hold(Demand& demand) { ++demand.lock->holders; }
+  void release(Demand& demand);
+
+  /// So many jobs of that claim more, or less, are due.
+  void note_due(Claim& claim, int change);
+
+  /// Freed room is kept for `who` in each limiter of the claim that is short, unless it is for another.
+  void keep_room(const Claim& claim, const void* who);
+  void keep_no_room(const void* who);
+
+  /// The job that holds the line of a strict queue, for these lanes; nothing: none does.
+  void hold_line(Group& group, const GatedLanes& lanes, std::optional<HeadRank> rank);
+
+  /// Shards that may have something to start, since the last call.
+  std::set<ShardId> take_woken() { return std::exchange(woken_, {}); }
+  /// They ask no more.
+  void forget(GatedLanes& lanes);
+
+  /// Calls `visit(Limiter&)` for all.
+  template <class Visit>
+  void each_limiter(Visit visit) const {
+    const auto see = [&](const std::unique_ptr<Limiter>& limiter) {
+      if (limiter) visit(*limiter);
+    };
+    for (const auto& [name, limiter] : named_slots_) see(limiter);
+    for (const auto& [name, limiter] : named_rates_) see(limiter);
+    for (const auto& [name, group] : groups_) {
+      see(group->slots);
+      see(group->rate);
+      see(group->critical);
+      for (const auto& [value, share] : group->shares) see(share);
+      for (const auto& [value, partition] : group->partitions) {
+        see(partition.slots);
+        see(partition.rate);
+      }
+    }
+  }
+  const std::map<std::string, LockSpace, std::less<>>& locks() const { return locks_; }
+
+  /// The rates of a queue that are not full at `now`, for the records of its shards: (name, full at). At most
+  /// kMostRates, those that are full last.
+  static constexpr std::size_t kMostRates = 1000;
+  std::vector<std::pair<std::string, Time>> rates_of(const Group& group, Time now) const;
+  /// What an earlier owner wrote of them.
+  void restore_rates(Group& group, const std::vector<std::pair<std::string, Time>>& rates, Time now);
+  /// It may have started more than it wrote: short rates start empty.
+  void empty_rates(Group& group, Time now);
+  /// A start of that claim is to be durable before it happens: else an owner that comes after a crash knows
+  /// nothing of it for too long.
+  static bool is_to_be_written(const Claim& claim);
+
+ private:
+  Claim& claim_of(Group& group, const std::string& value, Amount weight, bool critical,
+                  bool wants_unknown_lock);
+  Partition& partition_of(Group& group, const std::string& value);
+  void sweep(Group& group);
+  void changed(Limiter& limiter);
+  void wake(GatedLanes& lanes);
+  bool may_borrow(const Claim& claim, const Limiter& share) const;
+  void shares_changed(Group& group);
+  template <class Visit>
+  void each_rate(const Group& group, Visit visit) const;
+
+  std::map<std::string, std::unique_ptr<Limiter>, std::less<>> named_slots_, named_rates_;
+  std::map<std::string, LockSpace, std::less<>> locks_;
+  std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;
+  std::set<Limiter*> kept_;  // that keep room for somebody
+  std::set<ShardId> woken_;
+  std::uint64_t turns_ = 0;
+  Time now_ = Time::min();  // of the last question
+};
+
+/// Some of its jobs have locks.
+bool has_locks(const QueueOptions& queue);
+/// Its jobs are held to limits or locks.
+bool has_gates(const QueueOptions& queue);
+/// The placement groups that these make: queues that share one are on one node.
+std::vector<std::string> groups_of(const QueueOptions& queue);
+
+}  // namespace ordo::domain

@@ -1,0 +1,219 @@
+// What a job asks of limits and locks, and when it has them (rules §9, §10). Its slots count until its run
+// has returned, its lock is its own until its end is durable.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/assert.h"
+#include "base/json_pointer.h"
+#include "base/name.h"
+#include "base/time_text.h"
+#include "domain/gates.h"
+#include "domain/shard.h"
+
+namespace ordo::domain {
+namespace {
+
+constexpr std::size_t kListedJobs = 1000;  // whose use of limits is told
+
+// What is longer is known by its beginning and a number made of all of it.
+std::string within_bounds(std::string_view name) {
+  if (name.size() <= kLongestJobName) return std::string(name);
+  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return std::string(name.substr(0, 200)) + '#' + std::to_string(hash);
+}
+
+std::optional<std::string> lock_by(const std::string& rule, const Entry& entry) {
+  if (rule.empty()) return std::nullopt;
+  if (rule == "payload") return std::string(entry.payload);
+  if (rule == "id") return std::string(entry.id);
+  if (rule == "key") return std::string(entry.key);
+  return name_at(entry.payload, rule);
+}
+
+}  // namespace
+
+Shard::~Shard() {
+  order_.clear();
+  if (gates_ == nullptr) return;
+  table_.each([&](Job& job) { leave_gates(job); });
+}
+
+// The first payload in arrival order that has a partition or a lock says what it is.
+Demand* Shard::demand_of(const Job& job, const Entry& entry) {
+  const JobOptions none;
+  const auto& options = job.extra ? job.extra->options : none;
+  const auto& rules = kinds_[job.kind].rules;
+  const bool asks = has_gates_ || options.lock || job.demand != nullptr;
+  if (gates_ == nullptr || !asks) return nullptr;
+  auto partition = job.demand != nullptr ? job.demand->partition : std::nullopt;
+  auto lock = job.demand != nullptr ? job.demand->lock_key : std::nullopt;
+  if (!partition) partition = options.partition;
+  if (!partition && !rules.partition.empty()) partition = name_at(entry.payload, rules.partition);
+  if (partition) partition = within_bounds(*partition);
+  if (!lock) lock = options.lock;
+  if (!lock) lock = lock_by(rules.lock, entry);
+  if (lock) lock = within_bounds(*lock);
+  auto& group = gates_->group_of(kinds_.queue());
+  order_.hold_to(*gates_, group, takeover_.shard);
+  return gates_->intern(group, std::move(partition), std::move(lock),
+                        options.weight.value_or(rules.weight).millionths(), options.critical.value_or(false));
+}
+
+// The job stands nowhere.
+void Shard::set_demand(Job& job, Demand* demand) {
+  if (job.demand != nullptr) {
+    ORDO_ASSERT(!job.has_lock || demand->lock == job.demand->lock);
+    gates_->drop(*job.demand);
+  }
+  job.demand = demand;
+}
+
+// True: it asks for something else than before, and was given no place for that yet.
+bool Shard::asks_anew(const Job& job, const Entry& entry, Demand*& demand) {
+  demand = demand_of(job, entry);
+  if (demand == nullptr || demand != job.demand) return demand != nullptr;
+  gates_->drop(*std::exchange(demand, nullptr));
+  return false;
+}
+
+// What was pushed while it ran is one with it.
+void Shard::join_demand(Job& job, const Job& beside) {
+  if (job.demand == nullptr || beside.demand == nullptr) return;
+  const auto &own = *job.demand, &other = *beside.demand;
+  const auto& options = job.extra->options;
+  set_demand(job, gates_->intern(*own.claim->group, own.partition ? own.partition : other.partition,
+                                 own.lock_key ? own.lock_key : other.lock_key,
+                                 options.weight.value_or(kinds_[job.kind].rules.weight).millionths(),
+                                 options.critical.value_or(false)));
+}
+
+// What a payload said of its partition or its lock stays.
+void Shard::merge_options(Job& job, JobOptions later) {
+  if (job.demand != nullptr && job.demand->partition) later.partition.reset();
+  if (job.demand != nullptr && job.demand->lock_key) later.lock.reset();
+  job.more().options.merge_later(later);
+}
+
+// What says so may go with the payload that dies.
+void Shard::keep_demand(Job& job) {
+  if (job.demand == nullptr) return;
+  auto& options = job.more().options;
+  options.partition = job.demand->partition;
+  options.lock = job.demand->lock_key;
+}
+
+void Shard::pass_gates(Job& job, Time now, bool goes_on) {
+  if (job.demand == nullptr) return;
+  gates_->take(*job.demand->claim, now, goes_on);
+  job.is_counted = true;
+  if (job.demand->lock == nullptr || job.has_lock) return;
+  gates_->hold(*job.demand);
+  job.has_lock = true;
+}
+
+void Shard::free_slots(Job& job) {
+  if (!job.is_counted) return;
+  job.is_counted = false;
+  gates_->free(*job.demand->claim);
+}
+
+void Shard::free_lock(Job& job) {
+  if (!job.has_lock) return;
+  job.has_lock = false;
+  gates_->release(*job.demand);
+}
+
+void Shard::leave_gates(Job& job) {
+  if (job.demand == nullptr) return;
+  free_slots(job);
+  free_lock(job);
+  gates_->drop(*job.demand);
+  job.demand = nullptr;
+}
+
+bool Shard::must_be_written(const ActiveRun& run) const {
+  for (const Job* job : run.jobs) {
+    if (job->demand != nullptr && Gates::is_to_be_written(*job->demand->claim)) return true;
+  }
+  return false;
+}
+
+void Shard::count_gates(Counts& counts, Time now) {
+  counts.blocked_by_key = order_.parked();
+  const auto* lanes = order_.gated();
+  if (lanes == nullptr) return;
+  list_limits(counts);
+  list_locks(counts);
+  counts.blocked_by_lock = lanes->locked();
+  counts.blocked_by_limit = lanes->blocked(/*by_rate=*/false);
+  counts.blocked_by_rate = lanes->blocked(/*by_rate=*/true);
+  counts.rates = gates_->rates_of(gates_->group_of(kinds_.queue()), now);
+}
+
+// What this shard has of each, and how many wait here: readers add them up.
+void Shard::list_limits(Counts& counts) const {
+  std::map<std::pair<bool, const Limiter*>, LimitUse> uses;
+  const auto use_of = [&](const Limiter& limiter) -> LimitUse* {
+    const bool is_rate = limiter.type == Limiter::Type::rate;
+    const std::pair key{is_rate, &limiter};
+    if (uses.size() >= kMostUses && !uses.contains(key)) return nullptr;
+    auto& use = uses[key];
+    use.name = limiter.name;
+    use.partition = limiter.partition;
+    use.is_rate = is_rate;
+    use.limit = is_rate ? std::int64_t{limiter.rate.limit} * Decimal::kOne : limiter.limit;
+    if (is_rate && limiter.full_at != Time::min())
+      use.free_at = time_after(limiter.full_at, limiter.interval() - limiter.depth());
+    return &use;
+  };
+  auto left = kListedJobs;
+  runs_.each([&](RunNo, const ActiveRun& run) {
+    for (const Job* job : run.jobs) {
+      if (!job->is_counted || left == 0) continue;
+      --left;
+      for (const auto* limiter : job->demand->claim->limiters) {
+        auto* use = use_of(*limiter);
+        if (use != nullptr && !use->is_rate) use->used += job->demand->claim->weight;
+      }
+    }
+  });
+  order_.gated()->each_closed([&](const Limiter* limiter, const Claim&, std::size_t jobs) {
+    auto* use = limiter == nullptr ? nullptr : use_of(*limiter);
+    if (use != nullptr) use->waiting += jobs;
+    return uses.size() < kMostUses;
+  });
+  for (auto& [key, use] : uses) counts.limits.push_back(std::move(use));
+  std::ranges::sort(counts.limits, {},
+                    [](const LimitUse& use) { return std::tie(use.name, use.partition, use.is_rate); });
+}
+
+void Shard::list_locks(Counts& counts) const {
+  const auto& queue = kinds_.queue();
+  const auto& name = queue.lock_name.empty() ? queue.name : queue.lock_name;
+  std::map<std::string_view, LockUse> uses;
+  const auto use_of = [&](std::string_view key) -> LockUse* {
+    if (uses.size() >= kMostUses && !uses.contains(key)) return nullptr;
+    auto& use = uses[key];
+    use.name = name;
+    use.key = key;
+    return &use;
+  };
+  auto left = kListedJobs;
+  runs_.each([&](RunNo, const ActiveRun& run) {
+    for (const Job* job : run.jobs) {
+      if (!job->has_lock || left == 0) continue;
+      --left;
+      auto* use = use_of(*job->demand->lock_key);
+      if (use != nullptr && use->held_by.size() < 3) use->held_by.emplace_back(job->id());
+    }
+  });
+  order_.gated()->each_locked([&](const Lock& lock, std::size_t jobs) {
+    if (auto* use = use_of(lock.key)) use->waiting += jobs;
+    return uses.size() < kMostUses;
+  });
+  for (auto& [key, use] : uses) counts.locks.push_back(std::move(use));
+}
+
+}  // namespace ordo::domain

@@ -1,0 +1,451 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "domain/shard_harness.h"
+
+namespace ordo::domain {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using testing::Harness;
+using ::testing::IsEmpty;
+using testing::plain;
+using testing::Strings;
+using ::testing::UnorderedElementsAre;
+
+QueueOptions limited(Decimal limit) {
+  auto options = plain();
+  options.limit = limit;
+  return options;
+}
+
+void push_some(Harness& shard, int from, int to, Harness::Push like = {}) {
+  for (int i = from; i <= to; ++i) {
+    like.id = std::to_string(i);
+    shard.push(like);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------
+// concurrency
+
+TEST(ShardLimit, starts_as_many_as_the_limit_and_the_next_when_one_returns) {
+  Harness shard(limited(2));
+  push_some(shard, 1, 4);
+  EXPECT_THAT(shard.start_all(), ElementsAre("1", "2"));
+  EXPECT_FALSE(shard.has_due());
+  EXPECT_EQ(shard.counts().blocked_by_limit, 2U);
+  shard.finish("1", /*commits=*/false);
+  EXPECT_THAT(shard.start_all(), ElementsAre("3")) << "a slot frees when the run has returned";
+  shard.commit();
+  EXPECT_EQ(shard.counts().blocked_by_limit, 1U);
+}
+
+TEST(ShardLimit, counts_weights_exactly) {
+  for (const auto& [weight, runs] : std::map<double, std::size_t>{{2, 5}, {0.1, 100}, {3, 3}, {10, 1}}) {
+    auto options = limited(10);
+    options.weight = weight;
+    Harness shard(options);
+    push_some(shard, 1, 120);
+    EXPECT_EQ(shard.start_all().size(), runs) << weight;
+  }
+}
+
+TEST(ShardLimit, of_a_batch_each_job_is_admitted_singly) {
+  auto options = limited(3);
+  options.batch_size = 10;
+  Harness shard(options);
+  push_some(shard, 1, 5);
+  const auto run = shard.take();
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->jobs.size(), 3U);
+  EXPECT_FALSE(shard.take());
+}
+
+TEST(ShardLimit, a_failed_job_frees_its_slot_while_it_waits_for_its_retry) {
+  auto options = limited(1);
+  options.retry = {.strategy = RetryPolicy::Strategy::fixed, .delay = minutes{1}};
+  Harness shard(options);
+  push_some(shard, 1, 2);
+  shard.end(*shard.take(), Outcome::fail("no"));
+  EXPECT_THAT(shard.start_all(), ElementsAre("2"));
+}
+
+TEST(ShardLimit, what_is_recalled_gives_its_slot_back) {
+  Harness shard(limited(1));
+  push_some(shard, 1, 2);
+  const auto run = shard.take();
+  EXPECT_FALSE(shard.take());
+  shard.shard().recall(run->no, shard.now());
+  EXPECT_THAT(shard.start_all(), ElementsAre("1"));
+}
+
+TEST(ShardLimit, a_lent_run_counts_for_the_next_owner_too) {
+  Harness shard(limited(2));
+  push_some(shard, 1, 3);
+  const auto lent = shard.lend(*shard.take(), "other");
+  shard.rebuild();
+  EXPECT_THAT(shard.start_all(), ElementsAre("2"));
+  shard.end(lent, Outcome::done());
+  EXPECT_THAT(shard.start_all(), ElementsAre("3"));
+}
+
+TEST(ShardLimit, a_light_job_passes_a_heavy_one_that_has_no_room) {
+  Harness shard(limited(4));
+  shard.push({.id = "a", .weight = 3});
+  shard.push({.id = "heavy", .weight = 2});
+  shard.push({.id = "light", .weight = 1});
+  EXPECT_THAT(shard.start_all(), ElementsAre("a", "light"));
+  EXPECT_EQ(shard.counts().blocked_by_limit, 1U);
+}
+
+TEST(ShardLimit, strict_lets_nobody_pass) {
+  auto options = limited(4);
+  options.on_block = OnBlock::strict;
+  Harness shard(options);
+  shard.push({.id = "a", .weight = 3});
+  shard.push({.id = "heavy", .weight = 2});
+  shard.push({.id = "light", .weight = 1});
+  EXPECT_THAT(shard.start_all(), ElementsAre("a"));
+  EXPECT_EQ(shard.counts().blocked_by_limit, 2U);
+  shard.finish("a");
+  EXPECT_THAT(shard.start_all(), ElementsAre("heavy", "light"));
+}
+
+TEST(ShardLimit, who_was_passed_over_for_a_while_gets_the_room_that_is_freed) {
+  auto options = limited(4);
+  options.reserve_after = seconds{60};
+  Harness shard(options);
+  push_some(shard, 1, 4);
+  EXPECT_EQ(shard.start_all().size(), 4U);
+  shard.push({.id = "heavy", .weight = 3});
+  push_some(shard, 5, 9);
+  shard.finish("1");
+  EXPECT_THAT(shard.start_all(), ElementsAre("5")) << "it passes";
+  shard.advance(seconds{1});
+  shard.finish("2");
+  EXPECT_THAT(shard.start_all(), ElementsAre("6"));
+  shard.advance(seconds{60});
+  shard.finish("3");
+  EXPECT_THAT(shard.start_all(), IsEmpty()) << "the room is kept";
+  shard.finish("4");
+  EXPECT_THAT(shard.start_all(), IsEmpty());
+  shard.finish("5");
+  EXPECT_THAT(shard.start_all(), ElementsAre("heavy"));
+  shard.finish("6");
+  EXPECT_THAT(shard.start_all(), ElementsAre("7"));
+}
+
+TEST(ShardLimit, what_weighs_more_than_the_limit_waits_or_runs_alone) {
+  auto options = limited(3);
+  Harness shard(options);
+  shard.push({.id = "big", .weight = 4});
+  push_some(shard, 1, 3);
+  EXPECT_THAT(shard.start_all(), ElementsAre("1", "2", "3"));
+  EXPECT_EQ(shard.counts().blocked_by_limit, 1U);
+  EXPECT_FALSE(shard.shard().next_due(shard.now()));
+
+  options.oversize = Oversize::alone;
+  Harness other(options);
+  push_some(other, 1, 1);
+  other.push({.id = "big", .weight = 4});
+  push_some(other, 2, 2);
+  EXPECT_THAT(other.start_all(), ElementsAre("1", "2"));
+  other.finish("1");
+  EXPECT_THAT(other.start_all(), IsEmpty());
+  other.finish("2");
+  EXPECT_THAT(other.start_all(), ElementsAre("big"));
+  push_some(other, 3, 3);
+  EXPECT_THAT(other.start_all(), IsEmpty());
+}
+
+TEST(ShardLimit, critical_jobs_are_neither_blocked_nor_counted) {
+  auto options = limited(1);
+  options.critical_limit = Decimal(2);
+  Harness shard(options);
+  push_some(shard, 1, 2);
+  push_some(shard, 11, 13, {.critical = true});
+  EXPECT_THAT(shard.start_all(), ElementsAre("1", "11", "12"));
+  shard.finish("11");
+  EXPECT_THAT(shard.start_all(), ElementsAre("13"));
+}
+
+TEST(ShardLimit, the_front_of_a_key_keeps_its_line_while_it_is_blocked) {
+  Harness shard(limited(1));
+  shard.push({.id = "1"});
+  shard.push({.id = "2", .key = "k"});
+  shard.push({.id = "3", .key = "k", .critical = true});
+  EXPECT_THAT(shard.start_all(), ElementsAre("1"));
+  shard.finish("1");
+  EXPECT_THAT(shard.start_all(), ElementsAre("2"));
+  shard.finish("2");
+  EXPECT_THAT(shard.start_all(), ElementsAre("3"));
+}
+
+TEST(ShardLimit, a_push_may_change_the_weight_of_a_waiting_job) {
+  Harness shard(limited(2));
+  shard.push({.id = "1", .payload = "a", .weight = 3});
+  EXPECT_THAT(shard.start_all(), IsEmpty());
+  shard.push({.id = "1", .payload = "b", .weight = 2});
+  EXPECT_THAT(shard.start_all(), ElementsAre("1"));
+}
+
+// --------------------------------------------------------------------------------------------------
+// partitions
+
+QueueOptions by_region(Decimal limit) {
+  auto options = limited(limit);
+  options.partition = "/region";
+  return options;
+}
+Harness::Push from(const std::string& region) { return {.payload = R"({"region":")" + region + "\"}"}; }
+
+TEST(ShardLimit, a_blocked_partition_never_hides_the_jobs_behind_it) {
+  auto options = by_region(100);
+  options.partition_limit = Decimal(2);
+  Harness shard(options);
+  push_some(shard, 1, 50, from("east"));
+  push_some(shard, 51, 53, from("north"));
+  EXPECT_THAT(shard.start_all(), ElementsAre("1", "2", "51", "52"));
+  EXPECT_EQ(shard.counts().blocked_by_limit, 49U);
+  shard.finish("52");
+  EXPECT_THAT(shard.start_all(), ElementsAre("53"));
+}
+
+TEST(ShardLimit, partitions_come_from_the_first_payload_that_has_one) {
+  auto options = by_region(100);
+  options.partition_limit = Decimal(1);
+  Harness shard(options);
+  shard.push({.id = "1", .payload = R"({"region":"a"})"});
+  shard.push({.id = "2", .payload = "none"});
+  shard.push({.id = "2", .payload = R"({"region":"a"})"});
+  shard.push({.id = "2", .payload = R"({"region":"b"})"});
+  EXPECT_THAT(shard.start_all(), ElementsAre("1"));
+  shard.push({.id = "3", .payload = R"({"region":7})"});
+  shard.push({.id = "4", .partition = "7"});
+  shard.push({.id = "5", .payload = R"({"region":null})"});
+  shard.push({.id = "6"});
+  EXPECT_THAT(shard.start_all(), ElementsAre("3", "5")) << "4 is of 7, and 6 has none, as 5";
+  shard.rebuild();
+  EXPECT_THAT(shard.start_all(), ElementsAre("1", "3", "5"));
+}
+
+TEST(ShardLimit, a_payload_that_dies_leaves_its_partition_to_the_job) {
+  auto options = by_region(100);
+  options.partition_limit = Decimal(1);
+  options.max_retries = 0;
+  Harness shard(options);
+  shard.push({.id = "2", .payload = R"({"region":"a"})", .score = 1});
+  shard.push({.id = "2", .payload = R"({"region":"b"})", .score = 2});
+  shard.end(*shard.take(), Outcome::fail("no"));
+  shard.commit();
+  shard.push({.id = "3", .payload = R"({"region":"a"})"});
+  for (int owner = 0; owner < 2; ++owner) {
+    EXPECT_EQ(shard.start_all().size(), 1U) << "both are of a";
+    shard.rebuild();
+  }
+}
+
+QueueOptions with_shares(bool borrow) {
+  auto options = by_region(100);
+  options.shares = {{"east", 40}, {"north", 30}, {"west", 30}};
+  options.borrow = borrow;
+  return options;
+}
+
+TEST(ShardLimit, shares_are_hard_unless_they_borrow) {
+  Harness hard(with_shares(false));
+  push_some(hard, 1, 200, from("east"));
+  EXPECT_EQ(hard.start_all().size(), 40U);
+  push_some(hard, 201, 300, from("south"));
+  EXPECT_THAT(hard.start_all(), IsEmpty()) << "nothing is left for those that are not listed";
+
+  Harness borrows(with_shares(true));
+  push_some(borrows, 1, 200, from("east"));
+  EXPECT_EQ(borrows.start_all().size(), 100U);
+  push_some(borrows, 301, 330, from("north"));
+  EXPECT_THAT(borrows.start_all(), IsEmpty());
+  for (int i = 1; i <= 3; ++i) {
+    borrows.finish(std::to_string(i));
+    EXPECT_THAT(borrows.start_all(), ElementsAre(std::to_string(300 + i))) << "north gets what is freed";
+  }
+}
+
+TEST(ShardLimit, those_that_are_not_listed_have_the_rest_together) {
+  auto options = by_region(10);
+  options.shares = {{"east", 70}};
+  Harness shard(options);
+  push_some(shard, 1, 3, from("a"));
+  push_some(shard, 11, 13, from("b"));
+  EXPECT_EQ(shard.start_all().size(), 3U);
+}
+
+TEST(ShardLimit, values_take_turns_where_the_limit_is_short) {
+  Harness shard(by_region(2));
+  push_some(shard, 1, 10, from("a"));
+  push_some(shard, 11, 20, from("b"));
+  push_some(shard, 21, 30, from("c"));
+  Strings order = shard.start_all();
+  for (std::size_t i = 0; i < 7; ++i) {
+    shard.finish(order[i]);
+    for (const auto& id : shard.start_all()) order.push_back(id);
+  }
+  const Strings turns(order.begin() + 2, order.end());
+  EXPECT_THAT(turns, ElementsAre("11", "21", "3", "12", "22", "4", "13"));
+}
+
+// --------------------------------------------------------------------------------------------------------
+// rates
+
+TEST(ShardLimit, a_rate_lets_through_a_burst_and_then_so_many_a_second) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 10, .per = seconds{1}, .burst = 3};
+  Harness shard(options);
+  push_some(shard, 1, 100);
+  EXPECT_THAT(shard.start_all(), ElementsAre("1", "2", "3"));
+  EXPECT_EQ(shard.counts().blocked_by_rate, 97U);
+  EXPECT_EQ(shard.shard().next_due(shard.now()), shard.now() + milliseconds{100});
+  shard.advance(milliseconds{99});
+  EXPECT_THAT(shard.start_all(), IsEmpty());
+  shard.advance(milliseconds{1});
+  EXPECT_THAT(shard.start_all(), ElementsAre("4"));
+  shard.advance(seconds{10});
+  EXPECT_EQ(shard.start_all().size(), 3U) << "the bucket holds no more than a burst";
+}
+
+TEST(ShardLimit, a_rate_of_each_partition) {
+  auto options = by_region(100);
+  options.rate = RateLimit{.limit = 1, .per = seconds{1}, .each = RateEach::partition};
+  Harness shard(options);
+  push_some(shard, 1, 2, from("a"));
+  push_some(shard, 11, 12, from("b"));
+  EXPECT_THAT(shard.start_all(), ElementsAre("1", "11"));
+  shard.advance(seconds{1});
+  EXPECT_THAT(shard.start_all(), ElementsAre("2", "12"));
+}
+
+TEST(ShardLimit, a_rate_goes_to_the_next_owner) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 2, .per = seconds{10}};
+  Harness shard(options);
+  push_some(shard, 1, 4);
+  EXPECT_THAT(shard.start_all(), ElementsAre("1", "2"));
+  shard.finish("1");
+  shard.rebuild();
+  EXPECT_THAT(shard.start_all(), IsEmpty());
+  shard.advance(seconds{5});
+  EXPECT_EQ(shard.start_all().size(), 1U);
+}
+
+TEST(ShardLimit, after_a_crash_a_short_rate_starts_empty) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 2, .per = seconds{10}};
+  Harness shard(options);
+  push_some(shard, 1, 4);
+  shard.crash();
+  EXPECT_FALSE(shard.take_marked({}));
+  shard.advance(seconds{5});
+  EXPECT_TRUE(shard.take_marked({}));
+}
+
+TEST(ShardLimit, a_start_under_a_long_rate_is_durable_first) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 1, .per = hours{1}};
+  Harness shard(options);
+  push_some(shard, 1, 2);
+  domain::Run run;
+  EXPECT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::pending);
+  shard.commit();
+  EXPECT_EQ(shard.shard().released().size(), 1U);
+  shard.crash();
+  EXPECT_FALSE(shard.take_marked({}));
+  shard.advance(hours{1});
+  EXPECT_TRUE(shard.take_marked({}));
+}
+
+TEST(ShardLimit, a_clock_that_goes_back_delays_no_longer_than_the_bucket_is_deep) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 1, .per = seconds{10}};
+  Harness shard(options);
+  push_some(shard, 1, 2);
+  shard.advance(hours{5});
+  EXPECT_EQ(shard.start_all().size(), 1U);
+  shard.advance(-hours{1});
+  EXPECT_FALSE(shard.has_due());
+  shard.advance(seconds{10});
+  EXPECT_TRUE(shard.has_due());
+}
+
+// ------------------------------------------------------------------------------------------- several shards
+
+TEST(ShardLimit, shards_of_a_queue_and_queues_share_limits) {
+  Gates gates(std::vector<NamedLimit>{{.name = "crm", .limit = Decimal(3)}});
+  auto orders = limited(2);
+  orders.limits = {"crm"};
+  auto mails = orders;
+  mails.name = "mails";
+  Harness a(orders, gates, {1, 0}), b(orders, gates, {1, 1}), c(mails, gates, {2, 0});
+  for (auto* shard : {&a, &b, &c}) push_some(*shard, 1, 5);
+  EXPECT_EQ(a.start_all().size(), 2U);
+  EXPECT_EQ(b.start_all().size(), 0U);
+  EXPECT_EQ(c.start_all().size(), 1U);
+  gates.take_woken();
+  a.finish("1");
+  EXPECT_THAT(gates.take_woken(), UnorderedElementsAre(ShardId{1, 0}, ShardId{1, 1}, ShardId{2, 0}));
+  EXPECT_EQ(b.start_all().size(), 1U);
+  EXPECT_EQ(c.start_all().size(), 0U);
+}
+
+TEST(ShardLimit, a_strict_job_holds_the_line_in_the_other_shards_too) {
+  Gates gates;
+  auto options = limited(2);
+  options.on_block = OnBlock::strict;
+  Harness a(options, gates, {1, 0}), b(options, gates, {1, 1});
+  a.push({.id = "1", .weight = 1});
+  a.start_all();
+  a.push({.id = "heavy", .run_at = a.now(), .weight = 2});
+  b.advance(seconds{1});
+  a.advance(seconds{1});
+  b.push({.id = "light", .run_at = b.now(), .weight = 1});
+  EXPECT_THAT(a.start_all(), IsEmpty());
+  EXPECT_THAT(b.start_all(), IsEmpty());
+  a.finish("1");
+  EXPECT_THAT(b.start_all(), IsEmpty());
+  EXPECT_THAT(a.start_all(), ElementsAre("heavy"));
+  EXPECT_THAT(b.start_all(), IsEmpty());
+  a.finish("heavy");
+  EXPECT_THAT(b.start_all(), ElementsAre("light"));
+}
+
+TEST(ShardLimit, a_shard_that_leaves_takes_what_it_used_and_kept_along) {
+  Gates gates;
+  Harness a(limited(2), gates, {1, 0});
+  {
+    Harness b(limited(2), gates, {1, 1});
+    push_some(b, 1, 3);
+    EXPECT_EQ(b.start_all().size(), 2U);
+    push_some(a, 1, 3);
+    EXPECT_EQ(a.start_all().size(), 0U);
+  }
+  EXPECT_EQ(a.start_all().size(), 2U);
+}
+
+TEST(ShardLimit, many_jobs_of_a_blocked_partition_cost_the_others_nothing) {
+  auto options = by_region(100);
+  options.partition_limit = Decimal(1);
+  Harness shard(options);
+  push_some(shard, 1, 20'000, from("blocked"));
+  EXPECT_EQ(shard.start_all().size(), 1U);
+  push_some(shard, 100'001, 120'000, from("open"));
+  for (int i = 100'001; i <= 120'000; ++i) {
+    EXPECT_EQ(shard.start_all().size(), 1U);
+    shard.finish(std::to_string(i));
+  }
+}
+
+}  // namespace
+}  // namespace ordo::domain
