@@ -132,7 +132,10 @@ constexpr JobKey kJobKeys[] = {
                                        : expiry_of(text_of("expires", value));
      }},
     {"windows", [](NewJob& job, const JsonValue& value) { job.windows = windows_of(value); }},
-    {"weight", [](NewJob& job, const JsonValue& value) { job.weight = weight_of(value.text()); }},
+    {"weight",
+     [](NewJob& job, const JsonValue& value) {
+       job.weight = weight_of(value.is_string() ? value.as_string() : std::string(value.text()));
+     }},
     {"partition", [](NewJob& job, const JsonValue& value) { job.partition = name_of("partition", value); }},
     {"critical",
      [](NewJob& job, const JsonValue& value) {

@@ -191,10 +191,11 @@ IdleOwner::Grants IdleOwner::claim(const std::vector<store::NodeRow>& nodes,
   return granted;
 }
 
-void IdleOwner::give_back(const std::set<store::ShardId>& unclean) {
+void IdleOwner::give_back(const Unclean& unclean) {
   std::vector<store::Release> ends;
   for (const auto& [shard, grant] : grants_) {
-    ends.push_back({shard, grant.lease, !unclean.contains(shard), unclean.contains(shard) && grant.crashed});
+    const auto known = unclean.find(shard);
+    ends.push_back({shard, grant.lease, known == unclean.end(), known != unclean.end() && known->second});
   }
   store_.release(ends);
 }

@@ -60,11 +60,10 @@ class IdleOwner {
   /// The same, and asks the store.
   void check_store() const;
 
-  /// The last owner did not release the shard: a node that finds it so is careful with its jobs.
-  bool is_unclean(store::ShardId shard) const { return !grants_.at(shard).clean; }
-
-  /// Frees the shards: those of `unclean` as a crash would, the others as at a clean stop.
-  void give_back(const std::set<store::ShardId>& unclean);
+  /// Shards that are not left as at a clean stop, and whether because their owner's node had crashed.
+  using Unclean = std::map<store::ShardId, bool>;
+  /// Frees the shards, and says so of those.
+  void give_back(const Unclean& unclean);
 
  private:
   struct Seen {

@@ -97,9 +97,9 @@ ReshardResult Reshard::run(std::uint32_t shards) {
     throw Error(ErrorKind::unavailable, "cannot reshard queue '" + name_ +
                                             "': it was removed or resharded by somebody else just now");
   }
-  std::set<store::ShardId> unclean;
+  IdleOwner::Unclean unclean;
   if (is_unclean_) {
-    for (const auto& part : parts_) unclean.insert(part.grant.shard);
+    for (const auto& part : parts_) unclean.emplace(part.grant.shard, has_crashed_);
   }
   owner_.give_back(unclean);
   return result_;
@@ -138,6 +138,7 @@ void Reshard::own_old_shards() {
   std::uint64_t fence = 0;
   for (const auto& [shard, grant] : grants) {
     is_unclean_ = is_unclean_ || !grant.clean;
+    has_crashed_ = has_crashed_ || grant.crashed;
     fence = std::max(fence, grant.lease.token);
   }
   std::vector<domain::Resharding::Facts> old(old_.shards);
@@ -152,6 +153,8 @@ void Reshard::own_old_shards() {
     parts_[0].counts.processed += counts.processed;
     parts_[0].counts.failed += counts.failed;
     parts_[0].counts.unreadable += counts.unreadable;
+    // All shards of such a queue are on one node: one of them tells it of all rates.
+    for (auto& rate : counts.rates) parts_[0].counts.rates.push_back(std::move(rate));
     expected_ += counts.queued() + counts.running;
     fence = std::max(fence, counts.fence);
     auto& there = old[facts.shard.index];

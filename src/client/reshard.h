@@ -61,7 +61,7 @@ class Reshard {
   Progress progress_;
   IdleOwner owner_;
   store::QueueDefinition old_, next_;
-  bool is_unclean_ = false;
+  bool is_unclean_ = false, has_crashed_ = false;  // one of the old shards
   std::vector<store::ShardId> old_shards_;
   std::vector<Part> parts_;
   std::optional<domain::Resharding> resharding_;

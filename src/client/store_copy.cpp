@@ -59,11 +59,11 @@ CopyResult StoreCopy::run() {
   copy_dead();
   auto result = verify();
   if (result.verified()) close_round();
-  std::set<store::ShardId> unclean_from, unclean_to;
+  IdleOwner::Unclean unclean_from, unclean_to;
   for (const auto& part : parts_) {
     if (part.from.clean) continue;
-    unclean_from.insert(part.from.shard);
-    unclean_to.insert(part.to.shard);
+    unclean_from.emplace(part.from.shard, part.from.crashed);
+    unclean_to.emplace(part.to.shard, part.from.crashed);
   }
   from_owner_.give_back(unclean_from);
   to_owner_.give_back(unclean_to);
@@ -246,6 +246,7 @@ store::Delta StoreCopy::delta_of(Part& part) {
   delta.batch = ++part.to.batch;
   part.mark.to_batch = delta.batch;
   part.to_counts.copied = encode(part.mark);
+  part.to_counts.rates = part.from_counts.rates;
   delta.counts = domain::encode(part.to_counts);
   delta.position = part.to_position;
   return delta;

@@ -49,7 +49,7 @@ void GatedLanes::mix() {
 // places
 
 Lane& GatedLanes::lane_for(const Job& job) {
-  auto& lane = lanes_[{{job.kind, job.risk}, job.demand->claim}];
+  auto& lane = lanes_[key_of(job)];
   if (!lane) {
     lane = std::make_unique<Lane>(job.kind, job.risk, *job.demand->claim, before_);
     gates_.use(*lane->claim);
@@ -83,15 +83,17 @@ void GatedLanes::erase(Job& job) {
     --locked_;
     locked_times_.erase(job);
     const auto own = waiting_.find(job.demand->lock);
-    auto& of_kind = own->second[job.kind];
-    of_kind.erase(&job);
-    if (of_kind.empty()) own->second.erase(job.kind);
+    auto& alike = own->second[key_of(job)];
+    alike.erase(&job);
+    if (alike.empty()) own->second.erase(key_of(job));
     if (own->second.empty()) {
       own->first->waiters.erase(this);
       waiting_.erase(own);
     }
     return;
   }
+  // It may go without having had its lock: the next one's turn.
+  if (waiting_.contains(job.demand->lock)) freed(*job.demand->lock);
   auto& lane = lane_for(job);
   const bool leads = &lane.jobs.first() == &job;
   if (leads) {
@@ -183,9 +185,9 @@ void GatedLanes::lock(Job& job) {
   job.place = Place::locked;
   ++locked_;
   locked_times_.insert(job);
-  auto& of_kind =
-      waiting_[job.demand->lock].try_emplace(job.kind, std::set<Job*, DueBefore>(before_)).first->second;
-  of_kind.insert(&job);
+  auto& alike =
+      waiting_[job.demand->lock].try_emplace(key_of(job), std::set<Job*, DueBefore>(before_)).first->second;
+  alike.insert(&job);
   job.demand->lock->waiters.insert(this);
 }
 
@@ -193,13 +195,13 @@ void GatedLanes::freed(Lock& lock) {
   if (std::ranges::find(freed_, &lock) == freed_.end()) freed_.push_back(&lock);
 }
 
-// One of each kind, for what is first may have no code here; who comes too late waits again.
+// One for each lane: what is first of all may have no code here, or no room. Who comes too late waits again.
 void GatedLanes::unlock_some() {
   for (auto* lock : std::exchange(freed_, {})) {
     const auto own = waiting_.find(lock);
     if (own == waiting_.end()) continue;
     std::vector<Job*> first;
-    for (const auto& [kind, jobs] : own->second) first.push_back(*jobs.begin());
+    for (const auto& [key, jobs] : own->second) first.push_back(*jobs.begin());
     for (Job* job : first) {
       if (!job->demand->has_lock_free()) break;
       erase(*job);
@@ -402,14 +404,23 @@ void GatedLanes::note_passed(Lane& lane, const Gates::Refusal& refusal, Time now
     lane.takes = refusal.by->takes;
     return;
   }
-  if (!lane.passed_since && lane.takes != refusal.by->takes) lane.passed_since = now;
+  if (!lane.passed_since && lane.takes != refusal.by->takes) {
+    lane.passed_since = now;
+    passed_.insert(&lane);
+  }
   if (lane.passed_since && saturating_sub(now, *lane.passed_since) >= group_.rules.reserve_after)
     gates_.keep_room(*lane.claim, &lane);
 }
 
 void GatedLanes::forget_passed(Lane& lane) {
   if (std::exchange(lane.passed, nullptr) == nullptr) return;
-  if (std::exchange(lane.passed_since, std::nullopt)) gates_.keep_no_room(&lane);
+  if (!std::exchange(lane.passed_since, std::nullopt)) return;
+  passed_.erase(&lane);
+  gates_.keep_no_room(&lane);
+}
+
+void GatedLanes::keep_no_room() {
+  while (!passed_.empty()) forget_passed(**passed_.begin());
 }
 
 void GatedLanes::changed(Limiter& limiter) {

@@ -114,10 +114,13 @@ class GatedLanes {
   void each_locked(Visit visit) const {
     for (const auto& [lock, queues] : waiting_) {
       std::size_t jobs = 0;
-      for (const auto& [kind, waiting] : queues) jobs += waiting.size();
+      for (const auto& [key, waiting] : queues) jobs += waiting.size();
       if (!visit(*lock, jobs)) return;
     }
   }
+
+  /// Nothing of it may start just now: no room is kept for it.
+  void keep_no_room();
 
   // --- what the gates tell ---
   void changed(Limiter& limiter);
@@ -126,8 +129,9 @@ class GatedLanes {
  private:
   static constexpr int kLooked = 100;
   using LaneKey = std::pair<std::pair<std::uint16_t, Risk>, const Claim*>;
-  using LockQueue = std::map<std::uint16_t, std::set<Job*, DueBefore>>;  // by kind
+  using LockQueue = std::map<LaneKey, std::set<Job*, DueBefore>>;  // by the lane they would stand in
 
+  static LaneKey key_of(const Job& job) { return {{job.kind, job.risk}, job.demand->claim}; }
   Lane& lane_for(const Job& job);
   void enlist(Lane& lane);
   void delist(Lane& lane);
@@ -166,6 +170,7 @@ class GatedLanes {
   std::set<std::pair<Time, Lane*>> by_age_;
   std::map<Lock*, LockQueue> waiting_;
   std::vector<Lock*> freed_;
+  std::set<Lane*> passed_;  // for which room may be kept
   DueTimes locked_times_;
   std::size_t jobs_ = 0, locked_ = 0, blocked_by_limit_ = 0, blocked_by_rate_ = 0;
   Time asked_at_ = Time::min();

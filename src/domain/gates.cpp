@@ -376,15 +376,22 @@ std::vector<std::pair<std::string, Time>> Gates::rates_of(const Group& group, Ti
 }
 
 void Gates::restore_rates(Group& group, const std::vector<std::pair<std::string, Time>>& rates, Time now) {
-  constexpr std::string_view kPartition = "partition:";
+  constexpr std::string_view kOfPartition = "partition:";
+  const auto restore = [&](Limiter& rate, Time at) {
+    rate.full_at = std::max(rate.full_at, std::min(at, time_after(now, rate.depth())));
+  };
+  std::map<std::string, Time, std::less<>> known;
   for (const auto& [name, at] : rates) {
-    if (name.starts_with(kPartition) && at > now) partition_of(group, name.substr(kPartition.size()));
+    if (!name.starts_with(kOfPartition)) {
+      auto& latest = known.try_emplace(name, at).first->second;
+      latest = std::max(latest, at);
+    } else if (at > now) {
+      auto& partition = partition_of(group, name.substr(kOfPartition.size()));
+      if (partition.rate) restore(*partition.rate, at);
+    }
   }
-  const std::map<std::string, Time, std::less<>> known(rates.begin(), rates.end());
   each_rate(group, [&](const std::string& name, Limiter& rate) {
-    const auto own = known.find(name);
-    if (own == known.end()) return;
-    rate.full_at = std::max(rate.full_at, std::min(own->second, time_after(now, rate.depth())));
+    if (const auto own = known.find(name); own != known.end()) restore(rate, own->second);
   });
 }
 

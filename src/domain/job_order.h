@@ -44,6 +44,10 @@ class JobOrder {
   void hold_to(Gates& gates, Group& group, ShardId shard);
   /// Those; null: there are none.
   const GatedLanes* gated() const { return gated_.get(); }
+  /// Nothing of the shard may start just now: limits keep no room for it.
+  void keep_no_room() {
+    if (gated_) gated_->keep_no_room();
+  }
 
   /// Jobs up to this entry were there when a node died.
   void set_witnesses(Seq through) { witness_through_ = std::max(witness_through_, through); }

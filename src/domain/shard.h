@@ -130,6 +130,9 @@ class Shard {
   /// for the commit that marks its jobs, and comes out of released() then.
   std::optional<Run> start(Job& first, Time now);
 
+  /// Nothing of it may start just now, whatever its limits admit: they keep no room for it.
+  void keep_no_room() { order_.keep_no_room(); }
+
   /// Another shard of this node has a job whose turn it is before the one that look() gives; where values of
   /// a partition compete for a limit.
   std::optional<ShardId> who_has_the_turn(Time now, const Admission& admission) {

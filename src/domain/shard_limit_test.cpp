@@ -140,6 +140,25 @@ TEST(ShardLimit, who_was_passed_over_for_a_while_gets_the_room_that_is_freed) {
   EXPECT_THAT(shard.start_all(), ElementsAre("7"));
 }
 
+TEST(ShardLimit, room_is_not_kept_for_what_may_not_start) {
+  auto options = limited(2);
+  options.reserve_after = seconds{0};
+  Gates gates;
+  Harness a(options, gates, {1, 0}), b(options, gates, {1, 1});
+  push_some(b, 1, 6);
+  EXPECT_EQ(b.start_all().size(), 2U);
+  a.push({.id = "heavy", .weight = 2});
+  EXPECT_THAT(a.start_all(), IsEmpty());
+  b.finish("1");
+  EXPECT_EQ(b.start_all().size(), 1U);
+  EXPECT_THAT(a.start_all(), IsEmpty());
+  b.finish("2");
+  EXPECT_THAT(a.start_all(), IsEmpty());
+  EXPECT_THAT(b.start_all(), IsEmpty()) << "kept for the heavy one";
+  a.shard().keep_no_room();  // it is paused
+  EXPECT_EQ(b.start_all().size(), 1U);
+}
+
 TEST(ShardLimit, what_weighs_more_than_the_limit_waits_or_runs_alone) {
   auto options = limited(3);
   Harness shard(options);

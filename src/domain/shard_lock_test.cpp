@@ -135,6 +135,38 @@ TEST(ShardLock, queues_that_name_it_share_a_lock_and_a_kind_without_code_holds_u
   EXPECT_THAT(b.start_all(), ElementsAre("3"));
 }
 
+TEST(ShardLock, who_cannot_start_for_another_reason_passes_a_free_lock_on) {
+  auto options = with_lock("/lock");
+  options.partition = "/region";
+  options.partition_limit = Decimal(1);
+  Harness shard(options);
+  const auto in = [](const std::string& region) { return R"({"lock":1,"region":")" + region + "\"}"; };
+  shard.push({.id = "holder", .payload = in("north")});
+  shard.push({.id = "east", .payload = R"({"region":"east"})"});
+  EXPECT_THAT(shard.start_all(), ElementsAre("holder", "east"));
+  shard.push({.id = "1", .payload = in("east")});
+  shard.push({.id = "2", .payload = in("north")});
+  shard.finish("holder");
+  EXPECT_THAT(shard.start_all(), ElementsAre("2")) << "1 has no room in the east";
+  shard.finish("2");
+  shard.push({.id = "3", .payload = in("south")});
+  EXPECT_THAT(shard.start_all(), ElementsAre("3"));
+  shard.push({.id = "4", .payload = in("east")});
+  shard.finish("3");
+  shard.finish("east");
+  EXPECT_THAT(shard.start_all(), ElementsAre("1"));
+}
+
+TEST(ShardLock, who_goes_before_it_has_had_its_lock_passes_it_on) {
+  Harness shard(with_lock("payload"));
+  for (const char* id : {"1", "2", "3"}) shard.push({.id = id, .payload = "a"});
+  EXPECT_THAT(shard.start_all(), ElementsAre("1"));
+  shard.finish("1");
+  EXPECT_TRUE(shard.has_due());  // 2 is out of the lock's line
+  shard.control(EntryType::cancel, "2");
+  EXPECT_THAT(shard.start_all(), ElementsAre("3"));
+}
+
 TEST(ShardLock, thousands_behind_a_held_lock_cost_a_start_nothing) {
   Harness shard(with_lock("/lock"));
   for (int i = 0; i < 20'000; ++i) shard.push({.id = std::to_string(i), .payload = R"({"lock":"held"})"});

@@ -87,9 +87,14 @@ PartsHooks Node::parts_hooks() {
 }
 
 void Node::start_threads() {
+  constexpr std::size_t kNamed = 100;
   std::vector<std::string> queues;
-  for (const auto& queue : plan_.queues) queues.push_back(queue.name);
-  plan_.log(LogLevel::info, fmt::format("node {} serves {}", id(), fmt::join(queues, ", ")));
+  for (const auto& queue : plan_.queues) {
+    if (queues.size() < kNamed) queues.push_back(queue.name);
+  }
+  const auto more = plan_.queues.size() - queues.size();
+  plan_.log(LogLevel::info, fmt::format("node {} serves {}{}", id(), fmt::join(queues, ", "),
+                                        more == 0 ? "" : fmt::format(" and {} more queues", more)));
   threads_.start("engine", [this](const auto& stop) { engine_loop(stop); });
   threads_.start("follower", [this](const auto& stop) { follower_loop(stop); });
   threads_.start("heartbeat", [this](const auto& stop) { heartbeat_loop(stop); });

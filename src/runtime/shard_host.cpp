@@ -273,13 +273,13 @@ void ShardHost::forget_timer(OwnedShard& shard) {
   if (const auto at = std::exchange(shard.wakes_at, {})) timers_.erase({*at, shard.id});
 }
 
-// The clock may go back: whose time was told by it is looked at again. By a little it does so all the time.
 std::set<domain::ShardId> ShardHost::wake_admitted() {
   auto woken = gates_.take_woken();
   std::erase_if(woken, [&](domain::ShardId id) { return owned(id) == nullptr; });
   return woken;
 }
 
+// The clock may go back: whose time was told by it is looked at again. By a little it does so all the time.
 void ShardHost::wake_due() {
   if (scope_.now < looked_at_ - kStep) wake_all();
   if (scope_.now < looked_at_ - kStep || scope_.now > looked_at_) looked_at_ = scope_.now;

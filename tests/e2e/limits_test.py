@@ -66,6 +66,7 @@ class Limits(Project):
                          {"id": "urgent", "payload": {"region": "east"}, "critical": True}, {"id": "own", "payload": 1, "partition": "east"}])
         self.start()
         self.until_stats(running=5, blocked_by_limit=30)
+        self.until("the workers have begun", lambda: len(self.running()) == 5)
         self.assertEqual(self.running(), ["orders-east0", "orders-east1", "orders-heavy", "orders-north0", "orders-urgent"])
         uses = {each["partition"]: each["used"] for each in self.json("limits") if each["partition"]}
         self.assertEqual(uses, {"east": 2, "north": 1, "south": 1.5})
@@ -80,7 +81,7 @@ class Limits(Project):
         for queue in ("orders", "mails", "free"):
             self.push_lines([{"id": str(i), "payload": queue} for i in range(4)], queue=queue)
         self.start()
-        self.until("what may run does", lambda: self.json("stats")["total"]["running"] == 6)
+        self.until("what may run does", lambda: len(self.running()) == 6)
         kinds = collections.Counter(name.split("-")[0] for name in self.running())
         self.assertEqual((kinds["free"], kinds["orders"] + kinds["mails"]), (4, 2))
         [crm] = [each for each in self.json("limits") if each["name"] == "crm"]
