@@ -178,7 +178,7 @@ function(ordo_on_servers suite variable name)
 endfunction()
 # What a user sees is the same on a server. Under the sanitizers the contract suite speaks to the servers.
 if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
-  foreach(name IN ITEMS cli_store cli_work nodes versions windows limits)
+  foreach(name IN ITEMS cli_store cli_work nodes periodic versions windows limits)
     ordo_on_servers(e2e ORDO_E2E_STORE ${name} redis redis-cluster postgres)
   endforeach()
 endif()

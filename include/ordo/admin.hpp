@@ -64,6 +64,17 @@ struct QueueView {
       state{};  ///< "running", "pausing", "paused", "resharding" (also when that was stopped half-way)
 };
 
+/// A schedule, and how far it is (docs/periodic.md).
+struct PeriodicView {
+  PeriodicOptions options{};  ///< of the node that counts, or of this config if no node states it
+  bool stated = false;        ///< by a node; else nothing is pushed
+  bool paused = false;
+  std::optional<Time> last{};  ///< the tick that was pushed last
+  std::vector<Time> next{};    ///< the next five, from now on, whether it is paused or not
+  std::uint64_t pushed = 0;    ///< ticks, for ever
+  std::uint64_t missed = 0;    ///< ticks that were passed over as `options.missed` says, for ever
+};
+
 struct NodeView {
   std::string id{};
   std::string host{};
@@ -213,6 +224,16 @@ class Admin {
   /// Bring back or delete the payloads of the given ids (nothing: all). Return how many payloads.
   std::size_t retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
   std::size_t delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
+
+  /// The schedules that nodes or this config state, in alphabetical order. What has changed within the last
+  /// second may be missing.
+  std::vector<PeriodicView> periodic();
+  /// Pushes one job of the schedule now, also while it is paused; its id.
+  std::string run_periodic(std::string_view schedule);
+  /// A schedule that is paused pushes nothing more; resumed, it goes on from now on. Throws
+  /// Error{invalid_argument} with the nearest names for one that nobody states.
+  void pause_periodic(std::string_view schedule);
+  void resume_periodic(std::string_view schedule);
 
   void pause(std::string_view queue);
   void resume(std::string_view queue);

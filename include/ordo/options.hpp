@@ -232,12 +232,36 @@ struct NodeOptions {
   std::function<bool(const std::string& queue, std::uint32_t shard)> serves_shard{};
 };
 
+/// What becomes of ticks that nobody could push within a minute.
+enum class Missed : std::uint8_t {
+  skip,  ///< nothing: they are counted
+  once,  ///< the last one is pushed, if no later one is; the others are counted
+  all,   ///< the newest 1,000 are pushed; older ones are counted
+};
+
+/// A job that is pushed at given times, once a tick in the whole cluster (docs/periodic.md).
+struct PeriodicOptions {
+  std::string name{};               ///< [a-z0-9_-]{1,64}
+  std::string queue{};              ///< that gets the jobs
+  std::string cron{};               ///< "0 5 * * mon-fri"; or:
+  std::optional<Duration> every{};  ///< whole seconds, counted from 1970 on
+  std::string tz = "UTC";           ///< of `cron`: a zone of the IANA database
+  std::string payload{};            ///< at most 16 KiB
+  std::string kind{};               ///< empty: the queue's name
+  std::string key{};                ///< what order is kept by; empty: the schedule's name
+  std::optional<std::int32_t> priority{};
+  Missed missed = Missed::once;
+
+  bool operator==(const PeriodicOptions&) const = default;
+};
+
 /// Everything a program of Ordo can be told (docs/config.md).
 struct Config {
   std::string store = "sqlite:ordo.db";
   NodeOptions node{};
-  std::vector<QueueOptions> queues{};  ///< in the order of the file
-  std::vector<NamedLimit> limits{};    ///< those that queues name
+  std::vector<QueueOptions> queues{};       ///< in the order of the file
+  std::vector<NamedLimit> limits{};         ///< those that queues name
+  std::vector<PeriodicOptions> periodic{};  ///< stated by a node as long as it lives
 
   const QueueOptions* find(std::string_view queue) const {
     for (const auto& options : queues) {

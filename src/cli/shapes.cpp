@@ -171,6 +171,36 @@ std::string queue_json(const QueueView& queue) {
       .end();
 }
 
+std::string_view missed_word(Missed missed) {
+  switch (missed) {
+    case Missed::skip:
+      return "skip";
+    case Missed::once:
+      return "once";
+    case Missed::all:
+      return "all";
+  }
+  return "unknown";
+}
+
+std::string periodic_json(const PeriodicView& view) {
+  const auto& options = view.options;
+  ObjectText object;
+  object.text("name", options.name).text("queue", options.queue);
+  object.name("kind", options.kind.empty() ? options.queue : options.kind);
+  object.name("key", options.key.empty() ? options.name : options.key);
+  object.text_or_null("cron", options.cron);
+  object.text_or_null("every", options.every ? format_duration(*options.every) : "");
+  object.text_or_null("tz", options.every ? "" : options.tz);
+  object.raw("payload", payload_to_json(options.payload));
+  object.raw("priority", options.priority ? fmt::to_string(*options.priority) : "null");
+  object.text("missed", missed_word(options.missed)).flag("stated", view.stated).flag("paused", view.paused);
+  object.number("pushed", view.pushed).number("missed_ticks", view.missed);
+  object.text_or_null("last", view.last ? format_time(*view.last) : "");
+  const auto append = [](std::string& out, Time at) { append_json_string(out, format_time(at)); };
+  return object.raw("next", array_of(view.next, append)).end();
+}
+
 std::string node_json(const NodeView& node) {
   ObjectText object;
   object.text("id", node.id).text("host", node.host).number("pid", node.pid).number("threads", node.threads);

@@ -13,6 +13,9 @@ namespace ordo::cli {
 /// The state as a job shows it: "queued" for due, scheduled and retrying.
 std::string_view state_word(JobStatus status);
 
+/// "skip", "once" or "all".
+std::string_view missed_word(Missed missed);
+
 std::string job_json(const JobView& job);
 /// As `push --ndjson` reads them.
 std::string windows_json(const std::vector<Window>& windows);
@@ -24,6 +27,7 @@ std::string queue_json(const QueueView& queue);
 std::string limit_json(const LimitView& limit);
 std::string lock_json(const LockView& lock);
 std::string node_json(const NodeView& node);
+std::string periodic_json(const PeriodicView& schedule);
 std::string stats_json(const Stats& stats);
 
 /// One array of what `shape` makes of each item, an item a line.

@@ -180,6 +180,14 @@ std::size_t Admin::retry_dead(std::string_view queue, const std::optional<std::v
 std::size_t Admin::delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids) {
   return impl().delete_dead(queue, ids);
 }
+std::vector<PeriodicView> Admin::periodic() { return impl().periodic(); }
+std::string Admin::run_periodic(std::string_view schedule) { return impl().run_periodic(schedule); }
+void Admin::pause_periodic(std::string_view schedule) {
+  impl().control_periodic(schedule, domain::EntryType::pause_ticks);
+}
+void Admin::resume_periodic(std::string_view schedule) {
+  impl().control_periodic(schedule, domain::EntryType::resume_ticks);
+}
 void Admin::pause(std::string_view queue) { impl().set_paused(queue, true); }
 void Admin::resume(std::string_view queue) { impl().set_paused(queue, false); }
 bool Admin::remove(std::string_view queue, RemoveJobs jobs) { return impl().remove(queue, jobs); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -47,6 +48,9 @@ class Admin::Impl {
   std::size_t delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
   void set_paused(std::string_view queue, bool paused);
   bool remove(std::string_view queue, RemoveJobs jobs);
+  std::vector<PeriodicView> periodic();
+  std::string run_periodic(std::string_view schedule);
+  void control_periodic(std::string_view schedule, domain::EntryType type);
   ReshardResult reshard(std::string_view queue, std::uint32_t shards,
                         const std::function<void(const ReshardProgress&)>& progress);
 
@@ -78,6 +82,8 @@ class Admin::Impl {
   void rebuild_some(const store::QueueDefinition& queue, const std::vector<store::ShardId>& shards,
                     const Rebuild& what, const std::function<void(const Rebuilt&)>& visit);
   std::set<store::ShardId> owned_now();
+  std::map<std::string, PeriodicOptions> stated_schedules();
+  PeriodicOptions schedule(std::string_view name);
   struct Listed;
   /// The first of the jobs that fit, in the order of their starts, without payloads; none of the dead.
   std::vector<Listed> list(const store::QueueDefinition& queue, const JobFilter& filter);

@@ -14,6 +14,7 @@
 //   where the run is listed by then. Whoever hears of an end twice has forgotten the run the second time.
 // - The old shards are only read. Whoever finds new ones that nobody fills any more throws them away and
 //   starts again. Before the closing nodes take the old ones back meanwhile; behind it nobody does.
+// - Schedules go with their records: which of their ticks were pushed, and whether they are paused.
 // - That step names the number of the new shards, and every attempt has its own: one that was stopped for
 //   longer than its lease cannot put its half in the place of another's whole.
 #include "client/reshard.h"
@@ -159,6 +160,7 @@ void Reshard::own_old_shards() {
     fence = std::max(fence, counts.fence);
     auto& there = old[facts.shard.index];
     there.lent = std::move(counts.lent);
+    there.schedules = std::move(counts.schedules);
     for (const auto& row : facts.states) {
       auto state = domain::decode_state(row.bytes);
       if (state.needs() != 0) refuse_newer(name_, state.why());
@@ -297,6 +299,7 @@ void Reshard::write_states() {
   auto all = resharding_->facts();
   for (std::uint32_t i = 0; i < all.size(); ++i) {
     parts_[i].counts.lent = std::move(all[i].lent);
+    parts_[i].counts.schedules = std::move(all[i].schedules);
     std::vector<store::StateRow> states;
     for (const auto& [seq, state] : all[i].states) states.push_back({seq, domain::encode(state)});
     for (auto& [seq, bytes] : all[i].lost) states.push_back({seq, std::move(bytes)});

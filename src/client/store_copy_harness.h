@@ -14,6 +14,7 @@
 
 #include "base/random.h"
 #include "client/store_copy.h"
+#include "domain/schedule.h"
 #include "domain/shard.h"
 #include "store/blocking.h"
 #include "store/memory/memory_store.h"
@@ -207,7 +208,18 @@ inline void push(store::Store& store, const std::string& name, domain::Entry ent
       store, {{{queue.number, domain::shard_of(entry.key, queue.shards)}, domain::encode(entry)}});
 }
 
+// Some were there before, and bring nothing.
+inline void push_tick(store::Store& store, Random& random, Time now) {
+  const PeriodicOptions schedule{
+      .name = "s" + std::to_string(random.below(2)), .queue = "orders", .every = seconds{1}};
+  const auto at = std::chrono::floor<seconds>(now) - seconds{random.below(3)};
+  const auto bytes =
+      domain::encode_tick(schedule, at, static_cast<std::uint64_t>(at.time_since_epoch() / seconds{1}));
+  push(store, schedule.queue, *domain::decode_entry(bytes));
+}
+
 inline void push_something(store::Store& store, Random& random, Time now) {
+  if (random.below(6) == 0) return push_tick(store, random, now);
   const auto id = std::to_string(random.below(12));
   const auto key = "k" + std::to_string(random.below(5));
   const auto payload = "p" + std::to_string(random.below(3));

@@ -98,6 +98,7 @@ void StoreCopy::load_states() {
     if (part.is_marked && !(part.mark.is_open && part.mark.is_first)) continue;  // they are copied
     part.states = std::move(states[part.from.shard]);
     std::vector<domain::Seq> spoken_of{part.from_position};
+    domain::add_references(spoken_of, part.from_counts.schedules);
     for (const auto& row : part.states) {
       domain::add_references(spoken_of, row.seq, state_of(row));
     }
@@ -174,6 +175,7 @@ void StoreCopy::write_states() {
     part.in_to = 0;
     if (!part.is_whole()) continue;
     std::vector<domain::Seq> spoken_of{part.places.up_to(part.from_position)};
+    domain::add_references(spoken_of, domain::renumbered(part.from_counts.schedules, part.places));
     for (const auto& row : part.states) {
       const auto first = part.places.of(row.seq);
       if (!first) continue;
@@ -197,12 +199,15 @@ void StoreCopy::write_states() {
     part.to_counts.due += std::exchange(part.to_counts.running, 0);
     part.to_counts.running_now.clear();
     part.to_counts.lent.clear();
+    auto schedules =
+        domain::renumbered(domain::renumbered(part.from_counts.schedules, part.places), numbers.at(&part));
     part.to_position = numbers.at(&part).up_to(part.places.up_to(part.from_position));
     if (mixed.contains(&part)) {  // what others pushed is to be counted, too
       const auto& counts = part.from_counts;
       part.to_counts = {.processed = counts.processed, .failed = counts.failed};
       part.to_position = 0;
     }
+    part.to_counts.schedules = std::move(schedules);
     write_states_of(part, numbers.at(&part));
   }
 }

@@ -21,6 +21,22 @@ void take_out_level(std::string_view& fields) {
   if (fields.starts_with(kStart)) fields.remove_prefix(kStart.size() + sizeof(std::uint16_t));
 }
 
+// Behind the field kNeeds of a tick.
+constexpr FieldTag kTick = 2;
+
+bool is_of_schedule(EntryType type) { return type >= EntryType::tick; }
+
+std::string fields_of_schedule(const Entry& entry) {
+  auto fields = number_field(kNeeds, kLevelOfTicks);
+  if (!entry.tick) return fields;
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put_short(entry.tick->schedule);
+  out.put(entry.tick->at.time_since_epoch().count());
+  out.put(entry.tick->number);
+  return fields += field(kTick, bytes);
+}
+
 }  // namespace
 
 std::string encode(const Entry& entry) {
@@ -29,14 +45,15 @@ std::string encode(const Entry& entry) {
   ByteWriter out(bytes);
   const bool own_key = entry.key != entry.id;
   const auto rules = encode_rules(entry.options);
-  std::string needs_rules;
+  std::string needs;
   std::string_view fields = entry.fields;
 #ifdef ORDO_NEWER_FORMAT
   const auto newer = newer_fields(entry.fields, entry.payload);
   fields = newer;
 #endif
-  if (!rules.empty())
-    fields = needs_rules = number_field(kNeeds, level_of(entry.options)) + std::string(fields);
+  if (!rules.empty()) needs = number_field(kNeeds, level_of(entry.options));
+  if (is_of_schedule(entry.type)) needs += fields_of_schedule(entry);
+  if (!needs.empty()) fields = needs += fields;
   out.put(entry.type);
   out.put(static_cast<std::uint8_t>(
       (own_key ? kHasKey : 0) | (entry.score ? kHasScore : 0) | (entry.run_at ? kHasRunAt : 0) |
@@ -57,6 +74,22 @@ std::string encode(const Entry& entry) {
 
 namespace {
 
+void read_fields_of_schedule(Entry& entry, ByteReader& in) {
+  const auto whole = entry.fields.size();
+  take_out_level(entry.fields);
+  if (entry.fields.size() == whole) in.fail("it does not say what it needs");
+  if (entry.type != EntryType::tick) return;
+  ByteReader fields(entry.fields, "entry");
+  if (fields.get<FieldTag>() != kTick) in.fail("it names no schedule");
+  ByteReader bytes(fields.get_long(), "tick");
+  entry.fields = fields.rest();
+  auto& tick = entry.tick.emplace();
+  tick.schedule = bytes.get_short();
+  tick.at = written_time(Time{Duration{bytes.get<std::int64_t>()}});
+  tick.number = bytes.get<std::uint64_t>();
+  if (tick.schedule.empty()) in.fail("it names no schedule");
+}
+
 // Fields stand in front, so that a newer entry is known as one whatever follows.
 Entry read_entry(std::string_view bytes) {
   ByteReader in(bytes, "entry");
@@ -64,7 +97,7 @@ Entry read_entry(std::string_view bytes) {
   entry.type = in.get<EntryType>();
   const auto flags = in.get<std::uint8_t>();
   if ((flags & kHasFieldsFlag) != 0) check_fields(entry.fields = in.get_long());
-  if (entry.type < EntryType::push || entry.type > EntryType::ended) in.fail("its type is unknown");
+  if (entry.type < EntryType::push || entry.type > EntryType::resume_ticks) in.fail("its type is unknown");
   if (flags > kAllFlags) in.fail("its flags are unknown");
   entry.kind = in.get_short();
   entry.id = in.get_short();
@@ -77,6 +110,7 @@ Entry read_entry(std::string_view bytes) {
     read_rules(in.get_long(), entry.options);
     take_out_level(entry.fields);
   }
+  if (is_of_schedule(entry.type)) read_fields_of_schedule(entry, in);
   entry.payload = in.rest();
   if (is_payload(entry.type)) {
     if (entry.kind.empty() || entry.id.empty()) in.fail("it names no job");

@@ -15,15 +15,32 @@ namespace ordo::domain {
 /// What an entry of the log asks for. A new type is one value here plus the compiler's list of unhandled
 /// cases.
 enum class EntryType : std::uint8_t {
-  push = 1,     ///< a payload for a job, new or queued
-  revive = 2,   ///< a payload brought back from the dead
-  cancel = 3,   ///< control: end the job
-  run_now = 4,  ///< control: make the queued job due
-  ended = 5,    ///< control: a run that another node executed has ended (domain/lent.h)
+  push = 1,          ///< a payload for a job, new or queued
+  revive = 2,        ///< a payload brought back from the dead
+  cancel = 3,        ///< control: end the job
+  run_now = 4,       ///< control: make the queued job due
+  ended = 5,         ///< control: a run that another node executed has ended (domain/lent.h)
+  tick = 6,          ///< a schedule's payload for a new job, unless that tick was pushed before
+  pause_ticks = 7,   ///< control: the schedule `id` pushes nothing more
+  resume_ticks = 8,  ///< control: it goes on, from now on
 };
 
 /// It brings a payload of a job.
-constexpr bool is_payload(EntryType type) { return type == EntryType::push || type == EntryType::revive; }
+constexpr bool is_payload(EntryType type) {
+  return type == EntryType::push || type == EntryType::revive || type == EntryType::tick;
+}
+
+/// Who does not know these types needs a newer version, and must not read on.
+inline constexpr std::uint16_t kLevelOfTicks = 4;
+
+/// What an entry of a schedule says beside its job (domain/tick_book.h).
+struct Tick {
+  std::string_view schedule;
+  Time at{};
+  std::uint64_t number = 0;  ///< of all ticks of the schedule, those that were passed over among them
+
+  bool operator==(const Tick&) const = default;
+};
 
 /// One durable record of a shard's log as it is written and read. Views point into the encoded bytes,
 /// or, before encoding, into the caller's strings.
@@ -36,7 +53,8 @@ struct Entry {
   std::optional<Time> run_at;   ///< absent: the store's time at append; of a run_now: when it was asked for
   JobOptions options;
   std::string_view payload;
-  std::string_view fields;  ///< optional ones that this version does not know (domain/fields.h)
+  std::string_view fields;     ///< optional ones that this version does not know (domain/fields.h)
+  std::optional<Tick> tick{};  ///< of a tick
 
   bool operator==(const Entry&) const = default;
 };

@@ -14,7 +14,8 @@ namespace {
 constexpr FieldTag kIsEntry = 2, kState = 3, kEntryFields = 4;      // of a dead payload
 constexpr FieldTag kUnreadable = 2, kByWindow = 3, kOldestDue = 4;  // of counts: std::uint64_t
 constexpr FieldTag kByLock = 8, kByLimit = 9, kByRate = 10, kRate = 11, kByKey = 12, kLimitUse = 13,
-                   kLockUse = 14;  // likewise
+                   kLockUse = 14;    // likewise
+constexpr FieldTag kSchedules = 16;  // of counts
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
 constexpr std::uint8_t kVersion = 1;
@@ -213,7 +214,9 @@ Counts read_counts(std::string_view bytes) {
     if (tag == kByKey) counts.blocked_by_key = number_of<std::uint64_t>(value);
     if (tag == kLimitUse) counts.limits.push_back(read_limit_use(value));
     if (tag == kLockUse) counts.locks.push_back(read_lock_use(value));
-    return (tag >= kUnreadable && tag <= kOldestDue) || (tag >= kByLock && tag <= kLockUse);
+    if (tag == kSchedules) counts.schedules = read_schedule_records(value);
+    return (tag >= kUnreadable && tag <= kOldestDue) || (tag >= kByLock && tag <= kLockUse) ||
+           tag == kSchedules;
   });
   if (version < kVersion || version > kLent) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
@@ -326,6 +329,7 @@ std::string encode(const Counts& counts) {
   if (counts.blocked_by_rate != 0) fields += number_field(kByRate, counts.blocked_by_rate);
   for (const auto& rate : counts.rates) fields += field(kRate, encode_rate(rate));
   if (counts.blocked_by_window != 0) fields += number_field(kByWindow, counts.blocked_by_window);
+  if (!counts.schedules.empty()) fields += field(kSchedules, encode(counts.schedules));
   put_version(out, version, with_newer(fields, {}));
   for (const auto value : {counts.due, counts.scheduled, counts.retrying, counts.running, counts.awaiting,
                            counts.processed, counts.failed}) {

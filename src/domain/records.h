@@ -12,6 +12,7 @@
 #include "domain/entry.h"
 #include "domain/lent.h"
 #include "domain/shard_id.h"
+#include "domain/tick_book.h"
 
 namespace ordo::domain {
 
@@ -125,7 +126,8 @@ struct Counts {
   std::vector<LockUse> locks;
   /// When the buckets of its queue's rates are full again: (name, time) of those that were not.
   std::vector<std::pair<std::string, Time>> rates;
-  std::string fields;  ///< optional ones that this version does not know
+  ScheduleRecords schedules;  ///< whose jobs the shard has
+  std::string fields;         ///< optional ones that this version does not know
 
   std::uint64_t queued() const { return due + scheduled + retrying; }
   bool operator==(const Counts&) const = default;

@@ -10,14 +10,17 @@ Entry settled(Entry entry, Time at) {
   switch (entry.type) {
     case EntryType::push:
     case EntryType::revive:
+    case EntryType::tick:
       if (!entry.score) entry.score = score_of(at);
       if (!entry.run_at) entry.run_at = at;
       break;
     case EntryType::run_now:
+    case EntryType::resume_ticks:
       if (!entry.run_at) entry.run_at = at;
       break;
     case EntryType::cancel:
     case EntryType::ended:
+    case EntryType::pause_ticks:
       break;
   }
   return entry;
@@ -64,6 +67,10 @@ void add_references(std::vector<Seq>& numbers, Seq first, const JobState& state)
   for (const auto& [seq, score] : state.scores) numbers.push_back(seq);
 }
 
+void add_references(std::vector<Seq>& numbers, const ScheduleRecords& schedules) {
+  for (const auto& [name, record] : schedules) numbers.push_back(record.through);
+}
+
 JobState renumbered(JobState state, const Numbering& numbering) {
   state.through = numbering.up_to(state.through);
   std::vector<std::pair<Seq, double>> scores;
@@ -72,6 +79,11 @@ JobState renumbered(JobState state, const Numbering& numbering) {
   }
   state.scores = std::move(scores);
   return state;
+}
+
+ScheduleRecords renumbered(ScheduleRecords schedules, const Numbering& numbering) {
+  for (auto& [name, record] : schedules) record.through = numbering.up_to(record.through);
+  return schedules;
 }
 
 }  // namespace ordo::domain

@@ -49,7 +49,10 @@ class Numbering {
 /// Adds the numbers that a job's state speaks of; `first` is the one it is stored under.
 void add_references(std::vector<Seq>& numbers, Seq first, const JobState& state);
 
+void add_references(std::vector<Seq>& numbers, const ScheduleRecords& schedules);
+
 /// The state in a log where entries have the new numbers.
 JobState renumbered(JobState state, const Numbering& numbering);
+ScheduleRecords renumbered(ScheduleRecords schedules, const Numbering& numbering);
 
 }  // namespace ordo::domain

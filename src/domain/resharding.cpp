@@ -30,7 +30,8 @@ Resharding::Resharding(std::uint32_t shards, std::vector<Facts> facts) : arrival
         for (const auto& [seq, score] : job.pieces) spoken_of.push_back(seq);
       }
     }
-    has_facts_ = has_facts_ || !each.states.empty() || !each.lent.empty() || !each.lost.empty();
+    add_references(spoken_of, each.schedules);
+    has_facts_ = has_facts_ || !spoken_of.empty();
     old_.push_back({std::move(each), Numbering(std::move(spoken_of))});
   }
 }
@@ -136,6 +137,17 @@ void Resharding::carry_lent(const Old& old, std::vector<Facts>& all) const {
   }
 }
 
+// Of two that a changed key has left in two shards, the one that ticked later goes on.
+void Resharding::carry_schedules(Old& old, std::vector<Facts>& all) const {
+  const auto shards = static_cast<std::uint32_t>(arrivals_.size());
+  for (auto& [name, record] : old.facts.schedules) {
+    const auto shard = shard_of(record.key, shards);
+    record.through = arrivals_[shard].up_to(old.places.up_to(record.through));
+    const auto [there, is_new] = all[shard].schedules.try_emplace(name, record);
+    if (!is_new && there->second.last < record.last) there->second = record;
+  }
+}
+
 std::vector<Resharding::Facts> Resharding::facts() {
   std::vector<Facts> all(arrivals_.size());
   for (auto& old : old_) {
@@ -152,6 +164,7 @@ std::vector<Resharding::Facts> Resharding::facts() {
         all[shard_at(*place)].lost.emplace_back(arrivals_[shard_at(*place)].up_to(*place), std::move(bytes));
     }
     carry_lent(old, all);
+    carry_schedules(old, all);
   }
   has_facts_ = false;
   arrivals_.assign(arrivals_.size(), {});

@@ -25,6 +25,7 @@ class Resharding {
     std::vector<std::pair<Seq, JobState>> states;
     std::vector<LentRun> lent;
     std::vector<std::pair<Seq, std::string>> lost;  ///< states that cannot be read, as they are
+    ScheduleRecords schedules;                      ///< each goes where its jobs go
   };
   struct Copy {
     std::uint32_t shard = 0;
@@ -72,6 +73,7 @@ class Resharding {
   static std::optional<std::uint32_t> shard_of_job(const Old& old, const LentRun::Job& job);
   JobState renumbered(const Old& old, const Arrivals& arrivals, JobState state) const;
   void carry_lent(const Old& old, std::vector<Facts>& all) const;
+  void carry_schedules(Old& old, std::vector<Facts>& all) const;
 
   std::vector<Old> old_;
   std::vector<Arrivals> arrivals_;

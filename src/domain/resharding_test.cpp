@@ -40,6 +40,30 @@ TEST(Resharding, brings_each_entry_to_the_shard_of_its_key) {
   }
 }
 
+TEST(Resharding, a_schedule_goes_where_its_jobs_go) {
+  const auto key = key_in(0, 2, 0);
+  const ScheduleRecord record{.key = key,
+                              .text = 7,
+                              .last = Time{seconds{9}},
+                              .through = 12,
+                              .paused = true,
+                              .ticks = 5,
+                              .pushed = 4};
+  Resharding resharding(5, {{.schedules = {{"nightly", record}}}, {}});
+  const auto to = shard_of(key, 5);
+  Seq number = 100;
+  for (const Seq seq : {10, 11, 14}) {
+    const auto copies = resharding.pass(0, seq, push_of("id", key));
+    resharding.arrived(copies.at(0).shard, number++);
+  }
+  EXPECT_TRUE(resharding.has_passed_all(0));
+  const auto facts = resharding.facts();
+  auto expected = record;
+  expected.through = 101;  // the last of its entries up to 12
+  EXPECT_EQ(facts.at(to).schedules, (ScheduleRecords{{"nightly", expected}}));
+  for (std::uint32_t i = 0; i < 5; ++i) EXPECT_EQ(facts.at(i).schedules.size(), i == to ? 1U : 0U);
+}
+
 TEST(Resharding, a_control_for_every_key_goes_to_those_that_its_shard_knew) {
   Resharding resharding(8, {{}, {}});
   Entry cancel = push_of("7", "");

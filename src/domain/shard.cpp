@@ -42,6 +42,7 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   lasting_.unreadable = counts.unreadable;
   lasting_.copied = counts.copied;
   lasting_.fields = counts.fields;
+  ticks_.load(counts.schedules);
   for (const auto& run : counts.lent) restored_.expect(runs_.restore(run), run);
   fence_ = std::max(takeover.token, counts.fence != 0 ? counts.fence + 1 : 0);
   table_.reserve(
@@ -195,6 +196,7 @@ Counts Shard::counts(Time now) {
   std::ranges::sort(counts.running_now);
   counts.lent = runs_.list_lent();
   if (fence_ != takeover_.token) counts.fence = fence_;
+  counts.schedules = ticks_.records();
   return counts;
 }
 

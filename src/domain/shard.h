@@ -25,6 +25,7 @@
 #include "domain/records.h"
 #include "domain/restored.h"
 #include "domain/run_table.h"
+#include "domain/tick_book.h"
 
 namespace ordo::domain {
 
@@ -185,6 +186,14 @@ class Shard {
   /// Every change collected last is durable.
   void committed(Time now);
 
+  // --- schedules, whose ticks are in its log (domain/tick_book.h) ---
+
+  const TickBook& schedules() const { return ticks_; }
+  /// See TickBook; written with the next delta.
+  void state_schedule(std::string_view name, std::string_view key, std::uint64_t text, Time now);
+  void pass_ticks(std::string_view schedule, Time last, std::uint64_t ticks);
+  void forget_schedule(std::string_view name);
+
   /// Switches a kind on or off for take().
   void serve(std::string_view kind, bool on);
 
@@ -287,6 +296,7 @@ class Shard {
   void cancel_queued(Job& job, Time now);
   void cancel_running(Job& job, Seq control);
   void run_now(Job& job, const LoggedEntry& logged, Time now);
+  void apply_tick(const LoggedEntry& logged, Time now);
 
   // What cannot be read (shard_unreadable.cpp)
   bool loses(const LoggedEntry& logged);
@@ -365,6 +375,7 @@ class Shard {
   RunTable runs_;
   ChangeLog changes_;
   Restored restored_;
+  TickBook ticks_;
   std::map<std::pair<Time, Seq>, Job*> expiring_;  // queued ones, by expiry and arrival
   std::map<Seq, Job*> expired_;                    // those whose payloads are wanted, by arrival
   std::vector<Seq> wanted_;                        // on their way

@@ -16,6 +16,14 @@ void Shard::apply(const LoggedEntry& logged, Time now) {
     case EntryType::ended:
       apply_end(logged, now);
       break;
+    case EntryType::tick:
+      apply_tick(logged, now);
+      break;
+    case EntryType::pause_ticks:
+    case EntryType::resume_ticks:
+      ticks_.control(logged.entry, logged.at);
+      changes_.erase(logged.seq);
+      break;
   }
   through_ = logged.seq;
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "domain/schedule.h"
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
@@ -64,7 +65,10 @@ class History {
   }
 
   void one_step() {
-    switch (random_.below(16)) {
+    switch (random_.below(17)) {
+      case 16:
+        if (random_.below(3) == 0) schedule();
+        break;
       case 15:
         if (random_.below(2) == 0) harness_.expire();
         break;
@@ -126,6 +130,37 @@ class History {
     if (random_.below(2) == 0) target.key = random_.below(2) == 0 ? target.id : pick("k", 3);
     if (random_.below(4) == 0) target.kind = "other";
     harness_.control_one(random_.below(2) == 0 ? EntryType::cancel : EntryType::run_now, target);
+  }
+
+  // Ticks come late, twice, and in the order of the log alone.
+  void schedule() {
+    const PeriodicOptions schedule{
+        .name = pick("s", 2), .queue = "q", .every = seconds{1}, .key = pick("k", 2)};
+    const auto at = std::chrono::floor<seconds>(harness_.now()) - seconds{random_.below(4)};
+    Entry entry;
+    entry.id = entry.key = schedule.name;
+    switch (random_.below(8)) {
+      case 0:
+        entry.type = EntryType::pause_ticks;
+        return harness_.append(entry);
+      case 1:
+        entry.type = EntryType::resume_ticks;
+        entry.run_at = at;
+        return harness_.append(entry);
+      case 2:
+        harness_.shard().state_schedule(schedule.name, schedule.key, 1 + random_.below(2), harness_.now());
+        return;
+      case 3:
+        return harness_.shard().pass_ticks(schedule.name, at, 1);
+      default: {
+        const auto bytes = encode_tick(schedule, at, random_.below(2));
+        const auto tick = *decode_entry(bytes);
+        const auto jobs = harness_.shard().jobs();
+        const bool is_new = ticks_.emplace(schedule.name, at).second;
+        harness_.append(tick);
+        EXPECT_TRUE(is_new || harness_.shard().jobs() == jobs) << "pushed twice: " << tick.id;
+      }
+    }
   }
 
   bool take() {
@@ -222,6 +257,7 @@ class History {
     const auto rebuilt = harness_.make({.now = harness_.now()}, budget);
     const auto expected = rebuilt->snapshot(Shard::View::rebuilt);
     const auto live = harness_.shard().snapshot(Shard::View::rebuilt);
+    EXPECT_EQ(harness_.shard().schedules().records(), rebuilt->schedules().records());
     ASSERT_EQ(live.size(), expected.size());
     for (std::size_t i = 0; i < live.size(); ++i) {
       const auto ours = harness_.warmed(live[i]), theirs = harness_.warmed(expected[i]);
@@ -270,6 +306,7 @@ class History {
   std::vector<Run> runs_;
   std::vector<Lent> lent_;
   std::set<std::string> keys_;
+  std::set<std::pair<std::string, Time>> ticks_;  // that were appended
 };
 
 TEST(ShardProperty, ARebuiltShardEqualsTheLivingOne) {

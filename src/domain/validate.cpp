@@ -14,6 +14,7 @@
 #include "base/window_text.h"
 #include "domain/gates.h"
 #include "domain/option_bounds.h"
+#include "domain/schedule.h"
 #include "domain/window.h"
 
 namespace ordo {
@@ -224,6 +225,22 @@ void validate(const NodeOptions& node) {
   fields.whole("node_number", node.node_number, 0, std::int64_t{node.node_count} - 1);
 }
 
+void validate(const PeriodicOptions& schedule) {
+  const Fields fields("schedule '" + schedule.name.substr(0, 80) + "'");
+  if (!is_name(schedule.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
+  if (schedule.queue.empty()) fields.refuse("queue", "is not given: name the queue that gets its jobs");
+  if (!is_name(schedule.queue)) fields.refuse("queue", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
+  std::string why;
+  if (!domain::Ticks::of(schedule, why)) fields.refuse("it", why);
+  if (schedule.kind.size() > kLongestKind) fields.refuse("kind", "has over 255 bytes");
+  if (schedule.key.size() > kLongestJobName) fields.refuse("key", "has over 255 bytes");
+  if (schedule.payload.size() > kMostPeriodicPayload) {
+    fields.refuse("payload", "has " + std::to_string(schedule.payload.size()) + " bytes, at most " +
+                                 std::to_string(kMostPeriodicPayload) +
+                                 " fit; store it elsewhere and push its place");
+  }
+}
+
 }  // namespace
 
 void validate(const Config& config) {
@@ -249,6 +266,18 @@ void validate(const Config& config) {
     if (!names.insert(queue.name).second)
       Fields("queue '" + queue.name + "'").refuse("name", "is there twice");
   }
+  names.clear();
+  for (const auto& schedule : config.periodic) {
+    validate(schedule);
+    if (!names.insert(schedule.name).second)
+      Fields("schedule '" + schedule.name + "'").refuse("name", "is there twice");
+  }
+  const Fields fields("config");
+  if (config.periodic.size() > kMostSchedules)
+    fields.refuse("periodic",
+                  "has " + std::to_string(config.periodic.size()) + " schedules, at most 1000 fit");
+  if (domain::encode(config.periodic).size() > kMostPeriodicBytes)
+    fields.refuse("periodic", "has over 256 KiB in all; store payloads elsewhere and push their places");
 }
 
 }  // namespace ordo

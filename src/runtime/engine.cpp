@@ -44,6 +44,7 @@ Duration Engine::tick() {
   borrower_.tell_ends();
   queues_.tell_pauses([this](const ServedQueue& queue) { return host_.runs_of(queue); });
   runner_.look_at_timeouts();
+  ticker_.tick();
   writer_.flush();
   let_go();
   const bool goes_on = !host_.wake_admitted().empty();
@@ -116,6 +117,7 @@ void Engine::look_at_cluster(ClusterView view) {
   if (view.losses != scope_.lease.losses()) return;  // seen before the leases lapsed
   scope_.cluster = std::move(view);
   host_.forget_groups();
+  ticker_.look();
   for (const auto& [id, dead] : scope_.cluster.dead) static_cast<void>(host_.owned(id));
   lender_.take_back();
   borrower_.look(std::exchange(scope_.cluster.borrowed, {}));
@@ -184,7 +186,7 @@ Duration Engine::next_tick() const {
   if (runs_.size() + lender_.size() > 0 && scope_.lease.valid()) wait = std::min(wait, scope_.lease.left());
   for (const auto next : {host_.next_due(), runs_.next_look(), borrower_.next_telling(),
                           lender_.next_lending(), leases_.next_look(), scope_.until(codes_.next_look()),
-                          dispatcher_.next_overdue(), writer_.next_retry()}) {
+                          dispatcher_.next_overdue(), writer_.next_retry(), ticker_.next()}) {
     wait = std::min(wait, next);
   }
   return wait;

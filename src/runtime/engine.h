@@ -17,6 +17,7 @@
 #include "runtime/queue_table.h"
 #include "runtime/runner.h"
 #include "runtime/shard_host.h"
+#include "runtime/ticker.h"
 #include "runtime/writer.h"
 
 namespace ordo::runtime {
@@ -95,6 +96,7 @@ class Engine {
   Runner runner_{scope_, codes_, host_, runs_, borrower_, lender_};
   Dispatcher dispatcher_;
   Writer writer_{scope_, host_};
+  Ticker ticker_{scope_, queues_, host_};
 };
 
 }  // namespace ordo::runtime

@@ -77,6 +77,8 @@ struct Member {
   std::vector<Room> rooms;
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> kinds;  ///< by queue
   std::set<std::pair<std::string, std::string>> unable;  ///< of these, what it cannot start just now
+  Time started{};
+  std::string schedules;  ///< that it states (domain/schedule.h); empty: none
 };
 
 /// The nodes as the keeper saw them in one look, and the runs that are lent to this one, by the shards that

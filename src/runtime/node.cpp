@@ -11,6 +11,7 @@
 #include "base/finally.h"
 #include "base/random.h"
 #include "domain/fields.h"
+#include "domain/schedule.h"
 
 namespace ordo::runtime {
 namespace {
@@ -69,6 +70,7 @@ PartsPlan Node::parts_plan(std::string id) const {
   parts.facts.pid = getpid();
   parts.facts.started = clock_.wall();
   parts.facts.level = domain::format_level();
+  parts.facts.schedules = domain::encode(plan_.periodic);
   return parts;
 }
 

@@ -26,7 +26,8 @@ namespace ordo::runtime {
 /// What a node runs and whom it tells.
 struct NodePlan {
   NodeOptions options;
-  std::vector<QueueOptions> queues;  ///< those with workers, in the listed order
+  std::vector<QueueOptions> queues;       ///< those with workers, in the listed order
+  std::vector<PeriodicOptions> periodic;  ///< that it states as long as it lives
   std::map<std::pair<std::string, std::string>, Worker*> workers;  ///< by queue and kind
   std::vector<NamedLimit> limits;                                  ///< those that queues name
   Performer perform;

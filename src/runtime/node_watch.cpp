@@ -30,6 +30,8 @@ std::vector<std::string> NodeWatch::look(ClusterLook& look, Duration asked, cons
     member.rooms = std::move(facts.rooms);
     for (auto& [queue, kind] : facts.kinds) member.kinds[queue].insert(std::move(kind));
     member.unable.insert(facts.unable.begin(), facts.unable.end());
+    member.started = facts.started;
+    member.schedules = std::move(facts.schedules);
     if (!member.alive) continue;
     look.knows_all = look.knows_all && !member.is_unknown;
     groups.insert(groups.end(), facts.groups.begin(), facts.groups.end());

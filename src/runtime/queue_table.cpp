@@ -9,8 +9,8 @@ namespace ordo::runtime {
 
 ServedQueue& QueueTable::serve(const QueueOptions& options, std::size_t pool) {
   auto& queue = queues_[options.name];
-  queue =
-      std::make_unique<ServedQueue>(ServedQueue{options, pool, static_cast<std::uint32_t>(queues_.size())});
+  queue = std::make_unique<ServedQueue>(
+      ServedQueue{.options = options, .pool = pool, .place = static_cast<std::uint32_t>(queues_.size())});
   queue->is_gated = domain::has_gates(options);
   return *queue;
 }
@@ -18,6 +18,12 @@ ServedQueue& QueueTable::serve(const QueueOptions& options, std::size_t pool) {
 ServedQueue* QueueTable::find(std::uint32_t number) const {
   const auto found = by_number_.find(number);
   return found == by_number_.end() ? nullptr : found->second;
+}
+
+const ServedQueue* QueueTable::find(const std::string& name) const {
+  const auto found = queues_.find(name);
+  return found == queues_.end() || find(found->second->number) != found->second.get() ? nullptr
+                                                                                      : found->second.get();
 }
 
 std::vector<const ServedQueue*> QueueTable::define(const store::QueueList& list) {
@@ -28,6 +34,7 @@ std::vector<const ServedQueue*> QueueTable::define(const store::QueueList& list)
     if (found == queues_.end()) continue;
     auto& queue = *found->second;
     by_number_[definition.number] = &queue;
+    queue.number = definition.number;
     queue.options.shards = definition.shards;
     pauses_ = true;
     if (queue.set_paused(definition.paused)) changed.push_back(&queue);

@@ -20,8 +20,9 @@ namespace ordo::runtime {
 struct ServedQueue {
   QueueOptions options;
   std::size_t pool = 0;
-  std::uint32_t place = 0;  ///< in the listed order
-  bool is_gated = false;    ///< its runs hold slots or locks: none waits for a thread with them
+  std::uint32_t place = 0;   ///< in the listed order
+  bool is_gated = false;     ///< its runs hold slots or locks: none waits for a thread with them
+  std::uint32_t number = 0;  ///< in the store
   std::set<std::string, std::less<>> full;  ///< kinds that this node can start no more runs of just now
 
   enum class Phase : std::uint8_t { running, pausing, paused };
@@ -45,6 +46,8 @@ class QueueTable {
   ServedQueue& serve(const QueueOptions& options, std::size_t pool);
   /// Null: no queue of this node has that number.
   ServedQueue* find(std::uint32_t number) const;
+  /// Null: it serves none of that name, or the store has none.
+  const ServedQueue* find(const std::string& name) const;
 
   /// As they stand in the store now. Those that are paused and were not before, or the other way round.
   std::vector<const ServedQueue*> define(const store::QueueList& list);

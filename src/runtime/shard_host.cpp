@@ -290,16 +290,17 @@ void ShardHost::wake_due() {
   }
 }
 
-// A clock that was set wrong for a moment ends no job: it has to be so for a minute.
-bool ShardHost::trusts_the_clock() {
+// A clock that was set wrong for a moment ends no job, and pushes none: it has to be so for a minute.
+bool ShardHost::compare_clocks() {
   const auto steady = scope_.steady();
   const auto ahead = scope_.now.time_since_epoch() - steady;
-  if (ahead - std::exchange(clock_ahead_, ahead).value_or(ahead) > kLeap) expires_from_ = steady + kLeap;
-  return steady >= expires_from_;
+  if (ahead - std::exchange(clock_ahead_, ahead).value_or(ahead) > kLeap) trusts_from_ = steady + kLeap;
+  return steady >= trusts_from_;
 }
 
 void ShardHost::expire() {
-  if (!trusts_the_clock()) return;
+  trusts_the_clock_ = compare_clocks();
+  if (!trusts_the_clock_) return;
   for (auto& [id, shard] : awake_) {
     if (!shard->ready || shard->needs != 0 || shard->is_in_append) continue;
     shard->machine.expire(scope_.now);

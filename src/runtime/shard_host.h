@@ -98,6 +98,8 @@ class ShardHost {
   std::set<domain::ShardId> wake_admitted();
   /// What has expired in those that are awake ends.
   void expire();
+  /// The store's time has not run away from the steady clock within the last minute: as of the last expire().
+  bool trusts_the_clock() const { return trusts_the_clock_; }
   /// Payloads of expired jobs, as asked for with kExpired.
   void provide_expired(const Fetched& fetched);
   /// After much of the log was read all are woken, to write how far.
@@ -132,7 +134,7 @@ class ShardHost {
   void forget_timer(OwnedShard& shard);
   void restore(OwnedShard& shard, const LoadedShard& loaded);
   void give_to_newer(OwnedShard& shard, std::uint16_t needs);
-  bool trusts_the_clock();
+  bool compare_clocks();
 
   EngineScope& scope_;
   const QueueTable& queues_;
@@ -155,7 +157,8 @@ class ShardHost {
   std::uint64_t rows_read_ = 0;
   std::uint64_t rows_at_wake_ = 0;       // when all were awake last
   std::optional<Duration> clock_ahead_;  // of the steady one: the store's, when it was looked at last
-  Duration expires_from_{};              // on the steady clock
+  Duration trusts_from_{};               // on the steady clock
+  bool trusts_the_clock_ = true;
 };
 
 }  // namespace ordo::runtime

@@ -180,6 +180,54 @@ TEST(Config, names_the_nearest_key_for_an_unknown_one) {
             std::string::npos);
 }
 
+TEST(Config, reads_every_key_of_a_schedule) {
+  const auto of = [](const std::string& keys) {
+    return parse_config("[periodic.nightly]\nqueue = 'orders'\n" + keys).periodic.at(0);
+  };
+  const PeriodicOptions expected{.name = "nightly",
+                                 .queue = "orders",
+                                 .cron = "0 5 * * mon-fri",
+                                 .tz = "Europe/Moscow",
+                                 .payload = R"({"a":1})",
+                                 .kind = "sum",
+                                 .key = "k",
+                                 .priority = -7,
+                                 .missed = Missed::all};
+  EXPECT_EQ(of("cron = '0 5 * * mon-fri'\ntz = 'Europe/Moscow'\npayload = '{ \"a\": 1 }'\nkind = 'sum'\n"
+               "key = 'k'\npriority = -7\nmissed = 'all'"),
+            expected);
+  EXPECT_EQ(of("every = '15m'\nmissed = 'skip'").every, minutes{15});
+  EXPECT_EQ(of("every = '15m'\nmissed = 'once'").missed, Missed::once);
+  const auto payload = [&](const std::string& written) {
+    return of("every = '1h'\npayload = " + written).payload;
+  };
+  EXPECT_EQ(payload("'plain text'"), "plain text");
+  EXPECT_EQ(payload("''"), "");
+  EXPECT_EQ(payload("42"), "42");
+  EXPECT_EQ(payload("true"), "true");
+  EXPECT_EQ(payload("[1, 2.5, 'a\"b']"), R"([1,2.5,"a\"b"])");
+  EXPECT_EQ(payload("{ b = { c = [] }, a = false }"), R"({"b":{"c":[]},"a":false})");
+  EXPECT_EQ(payload("{ \"$base64\" = 'AAE=' }"), std::string("\0\1", 2));
+}
+
+TEST(Config, refuses_schedules_that_cannot_be_kept) {
+  const auto error = [](const std::string& keys) { return error_of("[periodic.nightly]\n" + keys); };
+  EXPECT_EQ(error("every = '1h'"), "ordo.toml:1: [periodic.nightly] needs queue: the one that gets its jobs");
+  EXPECT_NE(error("queue = 'q'").find("needs cron"), std::string::npos);
+  EXPECT_NE(error("queue = 'q'\ncron = '* *'").find("has 2 fields"), std::string::npos);
+  EXPECT_NE(error("queue = 'q'\nevery = '1h'\npayload = 2026-01-01").find("write it as text"),
+            std::string::npos);
+  EXPECT_NE(error_of("[periodic.Nightly]\nqueue = 'q'").find("cannot name a schedule"), std::string::npos);
+  Config config;
+  config.periodic.push_back({.name = "a", .queue = "q", .every = hours{1}});
+  validate(config);
+  config.periodic[0].payload.assign(16'385, 'x');
+  EXPECT_NE(error_of([&] { validate(config); }).find("16384"), std::string::npos);
+  config.periodic[0].payload.clear();
+  config.periodic.push_back(config.periodic[0]);
+  EXPECT_NE(error_of([&] { validate(config); }).find("twice"), std::string::npos);
+}
+
 TEST(Config, refuses_keys_of_later_versions) {
   EXPECT_EQ(error_of("[queue.orders]\nurl = 'https://x'"),
             "ordo.toml:2: 'url' in [queue.orders] is not supported yet; leave it out");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <map>
 #include <span>
 #include <type_traits>
@@ -19,6 +20,7 @@
 #include "base/shorten.h"
 #include "base/window_text.h"
 #include "domain/option_bounds.h"
+#include "domain/schedule.h"
 #include "server/config_paths.h"
 #include "server/config_reading.h"
 
@@ -37,7 +39,7 @@ struct Key {
 
 using Later = std::span<const std::string_view>;
 
-constexpr std::string_view kLaterTop[] = {"limits", "listen",  "lock",  "locks",  "log", "periodic",
+constexpr std::string_view kLaterTop[] = {"limits", "listen",  "lock",  "locks",  "log",
                                           "source", "sources", "token", "tokens", "web"};
 constexpr std::string_view kLaterNode[] = {"listen", "max_memory", "read_only", "token", "tokens"};
 constexpr std::string_view kLaterLimit[] = {"scope"};
@@ -423,6 +425,31 @@ const std::vector<Key<NamedLimit>>& limit_keys() {
   return keys;
 }
 
+const std::vector<Key<PeriodicOptions>>& periodic_keys() {
+  static const std::vector<Key<PeriodicOptions>> keys = {
+      {"queue", [](PeriodicOptions& schedule, const Reading& value) { schedule.queue = value.text(); }},
+      {"cron", [](PeriodicOptions& schedule, const Reading& value) { schedule.cron = value.text(); }},
+      {"every",
+       [](PeriodicOptions& schedule, const Reading& value) { schedule.every = value.duration(kLeastEvery); }},
+      {"tz", [](PeriodicOptions& schedule, const Reading& value) { schedule.tz = value.text(); }},
+      {"payload",
+       [](PeriodicOptions& schedule, const Reading& value) { schedule.payload = value.payload(); }},
+      {"kind", [](PeriodicOptions& schedule, const Reading& value) { schedule.kind = value.text(); }},
+      {"key", [](PeriodicOptions& schedule, const Reading& value) { schedule.key = value.text(); }},
+      {"priority",
+       [](PeriodicOptions& schedule, const Reading& value) {
+         using Limits = std::numeric_limits<std::int32_t>;
+         schedule.priority = static_cast<std::int32_t>(value.whole(Limits::min(), Limits::max()));
+       }},
+      {"missed",
+       [](PeriodicOptions& schedule, const Reading& value) {
+         schedule.missed =
+             value.choice<Missed>({{"skip", Missed::skip}, {"once", Missed::once}, {"all", Missed::all}});
+       }},
+  };
+  return keys;
+}
+
 void read_limits(Config& config, const Reading& value) {
   for (const Member& member : value.table()) {
     const std::string section = fmt::format("[limit.{}]", member.name);
@@ -430,6 +457,31 @@ void read_limits(Config& config, const Reading& value) {
     if (limit == config.limits.end()) limit = config.limits.insert(limit, NamedLimit{.name = member.name});
     read_members(*limit, Reading(section, member.line, member.value, value.origin()).table(), limit_keys(),
                  kLaterLimit, section, value.origin());
+  }
+}
+
+// Names and bounds are those of validate(); here a mistake is told with its line.
+void read_periodic(Config& config, const Reading& value) {
+  const Origin& origin = value.origin();
+  for (const Member& member : value.table(R"([periodic.nightly])")) {
+    if (!is_name(member.name)) {
+      fail_at(origin, member.line,
+              fmt::format("'{}' cannot name a schedule; use 1 to 64 of a-z, 0-9, '_' and '-'",
+                          shortened(member.name)));
+    }
+    const std::string section = fmt::format("[periodic.{}]", member.name);
+    const Reading reading(section, member.line, member.value, origin);
+    const Table& table = reading.table();
+    auto schedule = std::ranges::find(config.periodic, member.name, &PeriodicOptions::name);
+    if (schedule == config.periodic.end())
+      schedule = config.periodic.insert(schedule, PeriodicOptions{.name = member.name});
+    read_members(*schedule, table, periodic_keys(), {}, section, origin);
+    if (!origin.is_file) continue;
+    if (schedule->queue.empty()) reading.fail(section + " needs queue: the one that gets its jobs");
+    if (schedule->every && has_member(table, "tz"))
+      reading.fail(section + ": tz has no effect with every, which counts from 1970 on; leave it out");
+    std::string why;
+    if (!domain::Ticks::of(*schedule, why)) reading.fail(section + " " + why);
   }
 }
 
@@ -498,6 +550,7 @@ const std::vector<Key<Config>>& top_keys() {
        }},
       {"queue", read_queues},
       {"limit", read_limits},
+      {"periodic", read_periodic},
   };
   return keys;
 }

@@ -143,6 +143,44 @@ std::vector<Duration> Reading::durations() const {
   return durations;
 }
 
+namespace {
+
+void append_json(std::string& out, const Value& value) {
+  const auto append_all = [&](const auto& items, char first, char last, const auto& append) {
+    out += first;
+    for (const auto& item : items) {
+      if (&item != &items.front()) out += ',';
+      append(item);
+    }
+    out += last;
+  };
+  if (const auto* text = std::get_if<std::string>(&value.data)) append_json_string(out, *text);
+  if (const auto* number = std::get_if<std::int64_t>(&value.data)) out += std::to_string(*number);
+  if (const auto* real = std::get_if<double>(&value.data)) append_json_number(out, *real);
+  if (const auto* flag = std::get_if<bool>(&value.data)) out += *flag ? "true" : "false";
+  if (const auto* list = std::get_if<List>(&value.data))
+    append_all(*list, '[', ']', [&](const Value& item) { append_json(out, item); });
+  if (const auto* table = std::get_if<Table>(&value.data)) {
+    append_all(*table, '{', '}', [&](const Member& member) {
+      append_json_string(out, member.name);
+      out += ':';
+      append_json(out, member.value);
+    });
+  }
+}
+
+}  // namespace
+
+std::string Reading::payload() const {
+  if (std::holds_alternative<std::monostate>(value_.data))
+    fail(name_ + " is a date or a time; write it as text");
+  if (const auto* text = std::get_if<std::string>(&value_.data))
+    return minify_json(*text) ? payload_from_json(*text) : *text;
+  std::string json;
+  append_json(json, value_);
+  return payload_from_json(json);
+}
+
 bool Reading::flag() const {
   const auto* flag = std::get_if<bool>(&value_.data);
   if (flag == nullptr) fail(name_ + " needs true or false");

@@ -37,6 +37,9 @@ class Reading {
   std::chrono::seconds clock() const;
   /// Days of the week, as Window has them: ["mon", "wed-fri"].
   std::uint8_t days() const;
+  /// Bytes to store: JSON given as text is stored without white space, other text as it is, and a TOML table,
+  /// list, number or flag as JSON.
+  std::string payload() const;
   /// The items of a list. `example`: how one is written.
   std::vector<Reading> list(std::string_view example) const;
   /// `example`: how one is written, for who wrote a value.

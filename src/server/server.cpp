@@ -86,6 +86,7 @@ class Server::Impl {
     handle();
     runtime::NodePlan plan;
     plan.options = config_.node;
+    plan.periodic = config_.periodic;
     for (const auto& queue : config_.queues) {
       if (workers_.serves(queue.name)) plan.queues.push_back(queue);
     }

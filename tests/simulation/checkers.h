@@ -1,10 +1,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "domain/schedule.h"
 #include "runtime/engine.h"
 #include "simulation/history.h"
 
@@ -61,17 +63,43 @@ class GateChecker {
   History& history_;
 };
 
+/// Each tick of a schedule is pushed once, or passed over and counted.
+class TickChecker {
+ public:
+  explicit TickChecker(History& history) : history_(history) {}
+  void add(PeriodicOptions schedule);
+  void started(const SeenRun& run);
+  void erased(const SeenEntry& entry, bool has_ended, const store::Delta& delta);
+  void committed(const store::Delta& delta);
+  /// All have a tick of that time or later behind them.
+  bool are_past(Time time) const;
+  /// Everything has come to its end.
+  void look_at_the_end() const;
+
+ private:
+  struct Watched {
+    PeriodicOptions options;
+    domain::Ticks ticks;
+    std::optional<domain::ScheduleRecord> record;  // as written last
+    std::map<Time, Seq> started;                   // by tick: the entry
+    std::set<Time> ended;
+  };
+  History& history_;
+  std::map<std::string, Watched> schedules_;
+};
+
 /// Nothing leaves the log without a reason: a run that ended well, a death, a cancel, an equal payload that
 /// stays.
 class LossChecker {
  public:
-  explicit LossChecker(History& history) : history_(history) {}
+  LossChecker(History& history, TickChecker& ticks) : history_(history), ticks_(ticks) {}
   void committed(const store::Delta& delta);
 
  private:
   void note_lent(const store::Delta& delta);
   bool may_end(const SeenRun& run, const store::Delta& delta) const;
   bool has_expired(const SeenEntry& entry) const;
+  bool has_ended(const SeenEntry& entry, const store::Delta& delta) const;
   bool is_justified(const SeenEntry& entry, const store::Delta& delta) const;
   bool ended_by_run(const SeenEntry& entry, const store::Delta& delta) const;
   bool is_duplicate(const SeenEntry& entry, const store::Delta& delta) const;
@@ -81,6 +109,7 @@ class LossChecker {
   void settle_runs(const store::Delta& delta);
 
   History& history_;
+  TickChecker& ticks_;
   std::vector<domain::DeadPayload> dead_;  // of the delta looked at
   std::set<Seq> erased_;
 };
@@ -133,7 +162,8 @@ struct Checkers {
         order(history),
         start(history),
         gates(history),
-        loss(history),
+        ticks(history),
+        loss(history, ticks),
         fence(history),
         counts(history),
         rebuild(history) {}
@@ -141,6 +171,7 @@ struct Checkers {
   OrderChecker order;
   StartChecker start;
   GateChecker gates;
+  TickChecker ticks;
   LossChecker loss;
   FenceChecker fence;
   CountsChecker counts;

@@ -24,6 +24,7 @@ void LossChecker::committed(const store::Delta& delta) {
       history_.world().fail("entry {} is erased twice", seq);
       return;
     }
+    if (found->second.is_tick()) ticks_.erased(found->second, has_ended(found->second, delta), delta);
     if (found->second.is_payload() && !is_justified(found->second, delta)) {
       const auto& name = found->second.name;
       history_.world().fail("lost: entry {} ({}/{}/{} '{}') is erased without a reason", seq, name.kind,
@@ -34,6 +35,7 @@ void LossChecker::committed(const store::Delta& delta) {
   for (const Seq seq : delta.erase) {
     if (!history_.entries.at(seq).is_payload()) look_at_control(history_.entries.at(seq));
   }
+  ticks_.committed(delta);
   look_at_attempts(delta);
   settle_runs(delta);
 }
@@ -80,10 +82,13 @@ bool LossChecker::may_end(const SeenRun& run, const store::Delta& delta) const {
                   : run.shard == delta.shard && run.token == delta.lease.token;
 }
 
-bool LossChecker::is_justified(const SeenEntry& entry, const store::Delta& delta) const {
-  if (ended_by_run(entry, delta) || died(entry, delta) || is_duplicate(entry, delta)) return true;
-  if (has_expired(entry)) return true;
+bool LossChecker::has_ended(const SeenEntry& entry, const store::Delta& delta) const {
+  if (ended_by_run(entry, delta) || died(entry, delta) || has_expired(entry)) return true;
   return history_.is_cancelled(entry.name, entry.shard, entry.seq, ~Seq{0});
+}
+
+bool LossChecker::is_justified(const SeenEntry& entry, const store::Delta& delta) const {
+  return has_ended(entry, delta) || is_duplicate(entry, delta);
 }
 
 // It is dropped. Of what was pushed for the job and is still there nothing may last longer, as far as its
@@ -249,6 +254,8 @@ void RebuildChecker::look(const runtime::OwnedShard& shard) {
     }
   }
   rebuilt.ready(now);
+  if (rebuilt.schedules().records() != shard.machine.schedules().records())
+    history_.world().fail("rebuild of shard {}.{} has other schedules", shard.id.queue, shard.id.index);
   const auto expected = rebuilt.snapshot(Shard::View::rebuilt);
   const auto live = shard.machine.snapshot(Shard::View::rebuilt);
   ++history_.totals.rebuilds;

@@ -49,6 +49,10 @@ void History::read_log() {
     seen.payload = entry.payload;
     seen.run_at = entry.run_at;
     seen.options = entry.options;
+    if (entry.tick) {
+      seen.schedule = entry.tick->schedule;
+      seen.tick = entry.tick->at;
+    }
     world_.say("log {} shard {}.{} type {} {}/{}/{} '{}'", seen.seq, seen.shard.queue, seen.shard.index,
                static_cast<int>(seen.type), seen.name.kind, seen.name.key, seen.name.id, seen.payload);
     if (seen.is_payload()) ++totals.pushed;
@@ -107,7 +111,8 @@ void History::removed(std::uint32_t queue) {
 History::Keys History::payloads_of(std::uint32_t queue) const {
   Keys keys;
   for (const auto& [seq, entry] : entries) {
-    if (entry.live && entry.is_payload() && entry.shard.queue == queue) keys[entry.name.key].push_back(seq);
+    if (entry.live && domain::is_payload(entry.type) && entry.shard.queue == queue)
+      keys[entry.name.key].push_back(seq);
   }
   return keys;
 }

@@ -36,11 +36,15 @@ struct SeenEntry {
   std::string payload;
   std::optional<Time> run_at;
   domain::JobOptions options;
+  std::string schedule;  ///< of a tick
+  Time tick{};
   bool live = true;     ///< still in the log
   Seq origin = 0;       ///< its number before its queue was resharded
   bool copied = false;  ///< by a reshard
 
-  bool is_payload() const { return domain::is_payload(type); }
+  bool is_tick() const { return type == domain::EntryType::tick; }
+  /// That of a tick may come twice: whether there is a job of it is TickChecker's business.
+  bool is_payload() const { return domain::is_payload(type) && !is_tick(); }
 };
 
 /// Where a job stands among those of its key that never started (rules: priority), if that is beyond doubt.
@@ -146,7 +150,8 @@ class History {
     std::uint64_t pushed = 0, runs = 0, commits = 0, stale = 0, unknown = 0, crashes = 0, pauses = 0,
                   jumps = 0, partitions = 0, stops = 0, joins = 0, rebuilds = 0, takeovers = 0, died = 0,
                   lost_leases = 0, cancels = 0, revived = 0, orders = 0, lent = 0, kept = 0, set_aside = 0,
-                  recalled = 0, reshards = 0, unreadable = 0, newer = 0, pieces = 0, not_started = 0;
+                  recalled = 0, reshards = 0, unreadable = 0, newer = 0, pieces = 0, not_started = 0,
+                  ticks = 0, passed = 0, refused = 0;
   } totals;
 
  private:

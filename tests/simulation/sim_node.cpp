@@ -54,6 +54,7 @@ void SimNode::build() {
   parts.limits = {{.name = "shared", .limit = Decimal(static_cast<int>(kNamedLimit))}};
   parts.facts.started = clock_.wall();
   parts.facts.level = plan_.level;
+  parts.facts.schedules = plan_.schedules;
   for (const auto& name : plan_.kinds) parts.workers[name] = &no_worker;
   Random random(world_.random.next());
   parts_ = std::make_unique<runtime::NodeParts>(plan_.options, std::move(parts), *store_, clock_, random,
@@ -352,6 +353,7 @@ void SimNode::saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment&
   checkers_.overlap.started(*run);
   checkers_.order.started(*run, chosen);
   checkers_.start.started(*run, assignment, chosen);
+  checkers_.ticks.started(*run);
   for (const auto& job : run->jobs) {
     for (const auto seq : job.seqs) {
       if (history_.finished.contains(seq))

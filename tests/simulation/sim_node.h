@@ -20,6 +20,7 @@ struct NodePlan {
   StoreFaults faults;
   std::size_t prefetch = 1;
   bool compares = true;          ///< with rebuilds: all payloads are in memory
+  std::string schedules;         ///< that it states
   std::uint16_t level = 1;       ///< of the stored formats that it knows
   bool dies_with_lease = false;  ///< as `ordo work` does when runs outlive the leases
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "domain/fields.h"
+#include "domain/schedule.h"
 
 namespace ordo::simulation {
 
@@ -10,8 +11,10 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-Simulation::Simulation(std::uint64_t seed, bool print) : world_(seed, print) {
+Simulation::Simulation(std::uint64_t seed, bool print)
+    : world_(seed, print), schedule_dice_(seed * 0x9E3779B97F4A7C15ULL + 1) {
   choose_queues();
+  if (seed / 24 % 7 == 6 && seed % 7 != 2) choose_schedules();
   auto& random = world_.random;
   if (world_.chance(3)) faults_.fail_one_in = 10 + random.below(100);
   if (world_.chance(2))
@@ -92,6 +95,36 @@ void Simulation::choose_queues() {
   }
 }
 
+void Simulation::choose_schedules() {
+  auto& dice = schedule_dice_;
+  for (auto left = 1 + dice.below(3); left > 0; --left) {
+    auto& schedule = schedules_.emplace_back();
+    schedule.name = "s" + std::to_string(left);
+    schedule.queue = queues_[dice.below(queues_.size())].name;
+    schedule.every = seconds{1 + dice.below(9)};
+    schedule.key = dice.below(2) == 0 ? "" : "k" + std::to_string(dice.below(3));
+    schedule.missed = static_cast<Missed>(dice.below(3));
+    checkers_.ticks.add(schedule);
+  }
+}
+
+// They would tick for ever. Whoever reads the wish obeys.
+bool Simulation::pause_schedules() {
+  if (is_resharded() || !checkers_.ticks.are_past(calm_at_)) return false;
+  const auto list = store_.queues();
+  for (const auto& schedule : schedules_) {
+    const auto& queue = *list.find(schedule.queue);
+    domain::Entry entry;
+    entry.type = domain::EntryType::pause_ticks;
+    entry.id = schedule.name;
+    entry.key = domain::key_of(schedule);
+    store_.append({{{queue.number, domain::shard_of(entry.key, queue.shards)}, domain::encode(entry)}},
+                  [](const std::exception_ptr&) {});
+  }
+  history_.read_log();
+  return true;
+}
+
 NodePlan Simulation::plan_node() {
   NodePlan plan;
   plan.id = "node-" + std::to_string(++started_);
@@ -105,6 +138,9 @@ NodePlan Simulation::plan_node() {
     plan.level = static_cast<std::uint16_t>(domain::format_level() + 1);
     plan.faults.newer = true;
   }
+  // Some have an older config.
+  if (!schedules_.empty() && (world_.calm || schedule_dice_.below(3) > 0))
+    plan.schedules = domain::encode(schedules_);
   plan.prefetch = world_.chance(4) ? 3 : 1;
   // Times that are read anew are not those that were read before.
   plan.compares = node_options_.payload_cache >= 1U << 20 && !faults_.times_go_back;
@@ -276,6 +312,7 @@ void Simulation::bury_the_dead() {
 void Simulation::calm_down() {
   world_.say("calm");
   world_.calm = true;
+  calm_at_ = store_.now();
   faults_ = {.piece_bytes = faults_.piece_bytes,
              .forgets_leases = faults_.forgets_leases,
              .times_go_back = faults_.times_go_back};
@@ -329,7 +366,7 @@ void Simulation::settle() {
     bury_the_dead();
     if (nodes_.empty()) start_node();
     finish_reshards();
-    if (resumed || !clients_are_done()) continue;
+    if (resumed || !clients_are_done() || !pause_schedules()) continue;
     resumed = true;
     for (const auto& queue : queues_) store_.set_paused(queue.name, false);
     for (auto& node : nodes_) node->woken();
@@ -338,6 +375,7 @@ void Simulation::settle() {
       start_node();
     }
   }
+  checkers_.ticks.look_at_the_end();
   for (const auto& row : store_.shards()) {
     const auto facts = store_.load(std::vector{row.shard});
     for (const auto& state : facts.at(0).states) {

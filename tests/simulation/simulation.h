@@ -51,6 +51,11 @@ class Simulation {
   NodeOptions node_options_;
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::vector<std::unique_ptr<SimClient>> clients_;
+  std::vector<PeriodicOptions> schedules_;
+  Time calm_at_{};
+  Random schedule_dice_;  // of their own: kept seeds stay what they are
+  void choose_schedules();
+  bool pause_schedules();
   std::unique_ptr<SimReshard> reshard_;
   int reshards_ = 0;
   bool reshards_sometimes_ = false;

@@ -82,6 +82,9 @@ class SimulationTest : public ::testing::Test {
     sum.newer += more.newer;
     sum.pieces += more.pieces;
     sum.not_started += more.not_started;
+    sum.ticks += more.ticks;
+    sum.passed += more.passed;
+    sum.refused += more.refused;
   }
 };
 
@@ -108,6 +111,7 @@ TEST_F(SimulationTest, ManySeeds) {
       "taken back\n"
       "%llu entries that nobody can read, %llu that take a newer node\n"
       "%llu reads that ended in an append, %llu runs that could not be started\n"
+      "%llu ticks of schedules, %llu passed over, %llu entries of ticks refused\n"
       "%llu reshards; %llu rebuilds and %llu orders compared\n",
       static_cast<unsigned long long>(sum.pushed), static_cast<unsigned long long>(sum.runs),
       static_cast<unsigned long long>(sum.commits), static_cast<unsigned long long>(sum.stale),
@@ -120,8 +124,10 @@ TEST_F(SimulationTest, ManySeeds) {
       static_cast<unsigned long long>(sum.kept), static_cast<unsigned long long>(sum.set_aside),
       static_cast<unsigned long long>(sum.recalled), static_cast<unsigned long long>(sum.unreadable),
       static_cast<unsigned long long>(sum.newer), static_cast<unsigned long long>(sum.pieces),
-      static_cast<unsigned long long>(sum.not_started), static_cast<unsigned long long>(sum.reshards),
-      static_cast<unsigned long long>(sum.rebuilds), static_cast<unsigned long long>(sum.orders));
+      static_cast<unsigned long long>(sum.not_started), static_cast<unsigned long long>(sum.ticks),
+      static_cast<unsigned long long>(sum.passed), static_cast<unsigned long long>(sum.refused),
+      static_cast<unsigned long long>(sum.reshards), static_cast<unsigned long long>(sum.rebuilds),
+      static_cast<unsigned long long>(sum.orders));
 }
 
 TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {
