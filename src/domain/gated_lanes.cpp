@@ -330,6 +330,10 @@ Job* GatedLanes::best(Time now, const Admission& admission) {
 // for a lock, and what can never start.
 Job* GatedLanes::best_in_line(Time now, const Admission& admission) {
   blocked_by_limit_ = blocked_by_rate_ = 0;
+  const auto hold = [&](std::optional<HeadRank> rank) {
+    // Of what is asked for others, or for suspects alone, another may be first.
+    if (admission.normal && admission.kinds == nullptr) gates_.hold_line(group_, *this, rank);
+  };
   for (auto next = open_.begin(); next != open_.end();) {
     Lane* lane = *next++;
     if (lane->claim->never || !admits(*lane, admission)) continue;
@@ -345,10 +349,10 @@ Job* GatedLanes::best_in_line(Time now, const Admission& admission) {
         group_.lines, [&](const auto& line) { return line.first != this && line.second < rank; });
     const auto refusal = gates_.ask(*lane->claim, now, lane);
     if (!is_held && !refusal) {
-      gates_.hold_line(group_, *this, std::nullopt);
+      hold(std::nullopt);
       return &job;
     }
-    gates_.hold_line(group_, *this, rank);
+    hold(rank);
     const bool by_rate = refusal && refusal->by->type == Limiter::Type::rate;
     (by_rate ? blocked_by_rate_ : blocked_by_limit_) = jobs_ - locked_;
     if (refusal) {
@@ -357,7 +361,7 @@ Job* GatedLanes::best_in_line(Time now, const Admission& admission) {
     }
     return nullptr;
   }
-  gates_.hold_line(group_, *this, std::nullopt);
+  hold(std::nullopt);
   return nullptr;
 }
 

@@ -323,12 +323,13 @@ void Gates::keep_no_room(const void* who) {
 void Gates::hold_line(Group& group, const GatedLanes& lanes, std::optional<HeadRank> rank) {
   const auto known = group.lines.find(&lanes);
   if (!rank && known == group.lines.end()) return;
-  if (rank && known != group.lines.end() && known->second == *rank) return;
+  const bool lets_pass = !rank || (known != group.lines.end() && known->second < *rank);
   if (rank) {
     group.lines[&lanes] = *rank;
   } else {
     group.lines.erase(known);
   }
+  if (!lets_pass) return;
   for (auto& [other, held] : group.lines) {
     if (other != &lanes) woken_.insert(other->shard());
   }

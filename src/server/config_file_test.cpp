@@ -231,7 +231,7 @@ TEST(Config, refuses_schedules_that_cannot_be_kept) {
 TEST(Config, refuses_keys_of_later_versions) {
   EXPECT_EQ(error_of("[queue.orders]\nurl = 'https://x'"),
             "ordo.toml:2: 'url' in [queue.orders] is not supported yet; leave it out");
-  for (const std::string key : {"limits", "lock", "unique"}) {
+  for (const std::string key : {"throttler", "max_payload", "unique"}) {
     EXPECT_NE(error_of("[queue.a]\n" + key + " = 1").find("not supported yet"), std::string::npos) << key;
   }
   EXPECT_NE(error_of("[node]\nlisten = 'auto'").find("not supported yet"), std::string::npos);
