@@ -154,8 +154,9 @@ void Reshard::own_old_shards() {
     parts_[0].counts.processed += counts.processed;
     parts_[0].counts.failed += counts.failed;
     parts_[0].counts.unreadable += counts.unreadable;
-    // All shards of such a queue are on one node: one of them tells it of all rates.
-    for (auto& rate : counts.rates) parts_[0].counts.rates.push_back(std::move(rate));
+    // All shards of such a queue are on one node, and tell the same of its rates.
+    auto& rates = parts_[0].counts.rates;
+    if (counts.rates.size() > rates.size()) rates = std::move(counts.rates);
     expected_ += counts.queued() + counts.running;
     fence = std::max(fence, counts.fence);
     auto& there = old[facts.shard.index];

@@ -232,6 +232,10 @@ Lane* GatedLanes::first_open(const Admission& admission) {
 
 // Turns that were had meanwhile, in other shards, too, put a lane behind.
 Lane* GatedLanes::first_of(ClosedLanes& closed, const Admission& admission) {
+  // Room that is kept for one of them refuses those before it.
+  for (auto* lane : passed_) {
+    if (lane->at == &closed && closed.by->kept_for == lane && admits(*lane, admission)) return lane;
+  }
   for (auto next = closed.lanes.begin(); next != closed.lanes.end();) {
     Lane* lane = *next++;
     if (!admits(*lane, admission)) continue;
@@ -306,6 +310,12 @@ Job* GatedLanes::best(Time now, const Admission& admission) {
   sweep();
   unlock_some();
   reopen(now);
+  if (admission.normal && admission.kinds == nullptr) {
+    const auto passed = passed_;
+    for (auto* lane : passed) {
+      if (!admits(*lane, admission)) forget_passed(*lane);
+    }
+  }
   if (jobs_ == 0) {
     if (group_.rules.on_block == OnBlock::strict) gates_.hold_line(group_, *this, std::nullopt);
     return nullptr;

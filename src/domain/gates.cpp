@@ -20,6 +20,10 @@ std::unique_ptr<Limiter> make_slots(std::string name, Decimal limit, const Queue
   return limiter;
 }
 
+void empty(Limiter& rate, Time at) {
+  if (rate.rate.per <= kForgotten) rate.full_at = std::max(rate.full_at, time_after(at, rate.depth()));
+}
+
 std::unique_ptr<Limiter> make_rate(std::string name, const RateLimit& rate, bool by_turns) {
   auto limiter = std::make_unique<Limiter>();
   limiter->type = Limiter::Type::rate;
@@ -203,6 +207,7 @@ Partition& Gates::partition_of(Group& group, const std::string& value) {
   if (rules.rate && rules.rate->each == RateEach::partition) {
     partition.rate = make_rate(rules.name, *rules.rate, false);
     partition.rate->partition = value;
+    if (group.empty_at != Time::min()) empty(*partition.rate, group.empty_at);
   }
   return partition;
 }
@@ -285,6 +290,7 @@ void Gates::release(Demand& demand) {
 }
 
 void Gates::note_due(Claim& claim, int change) {
+  if (claim.never) return;
   for (auto* limiter : claim.limiters) {
     if (limiter->type != Limiter::Type::share) continue;
     limiter->due = change > 0 ? limiter->due + 1 : limiter->due - 1;
@@ -297,9 +303,11 @@ void Gates::shares_changed(Group& group) {
   for (auto& [value, share] : group.shares) changed(*share);
 }
 
+// For one at a time: two that keep room in each other's limiters would wait for ever.
 void Gates::keep_room(const Claim& claim, const void* who) {
+  if (std::ranges::any_of(kept_, [&](const Limiter* limiter) { return limiter->kept_for != who; })) return;
   for (auto* limiter : claim.limiters) {
-    if (limiter->type == Limiter::Type::rate || limiter->kept_for != nullptr) continue;
+    if (limiter->type == Limiter::Type::rate || limiter->kept_for == who) continue;
     if (!limiter->refuses(claim.weight, now_, who)) continue;
     limiter->kept_for = who;
     limiter->kept = std::min(claim.weight, limiter->limit);
@@ -397,9 +405,8 @@ void Gates::restore_rates(Group& group, const std::vector<std::pair<std::string,
 }
 
 void Gates::empty_rates(Group& group, Time now) {
-  each_rate(group, [&](const std::string&, Limiter& rate) {
-    if (rate.rate.per <= kForgotten) rate.full_at = std::max(rate.full_at, time_after(now, rate.depth()));
-  });
+  group.empty_at = std::max(group.empty_at, now);  // of values that come up later
+  each_rate(group, [&](const std::string&, Limiter& rate) { empty(rate, now); });
 }
 
 bool Gates::is_to_be_written(const Claim& claim) {

@@ -76,7 +76,8 @@ struct Group {
   std::map<std::string, std::unique_ptr<Limiter>, std::less<>> shares;  ///< "": of all values without one
   std::vector<Limiter*> named;
   std::map<std::string, Partition, std::less<>> partitions;
-  std::size_t swept = 0;  ///< so many of these were left when the idle ones went last
+  Time empty_at = Time::min();  ///< short rates were, for all that is known: an owner crashed then
+  std::size_t swept = 0;        ///< so many of these were left when the idle ones went last
   std::map<std::tuple<std::string, Amount, bool, bool>, Claim> claims;
   using DemandKey = std::tuple<std::optional<std::string>, std::optional<std::string>, Amount, bool>;
   std::map<DemandKey, Demand> demands;

@@ -253,7 +253,10 @@ void JobOrder::each_admitted(const Admission& admission, Visit visit) {
 
 Job* JobOrder::best(Time now, const Admission& admission) {
   promote(now);
-  if (has_closed_lanes(now)) return nullptr;
+  if (has_closed_lanes(now)) {
+    keep_no_room();
+    return nullptr;
+  }
   while (true) {
     Job* best = nullptr;
     each_admitted(admission, [&](DueJobs& lane) {

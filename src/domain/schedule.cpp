@@ -63,7 +63,7 @@ std::uint64_t Ticks::count(Time from, Time until) const {
 // They are looked for in a span that is doubled until it has enough.
 std::vector<Time> Ticks::newest(Time from, Time until, std::size_t most) const {
   for (auto span = kShortSpan;; span += span) {
-    const bool is_all = until - from <= span;
+    const bool is_all = saturating_sub(until, from) <= span;
     std::vector<Time> found;
     for (auto at = next(is_all ? from : until - span); at <= until; at = next(at)) found.push_back(at);
     if (found.size() < most && !is_all) continue;

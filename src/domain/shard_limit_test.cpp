@@ -23,6 +23,20 @@ QueueOptions limited(Decimal limit) {
   return options;
 }
 
+QueueOptions by_region(Decimal limit) {
+  auto options = limited(limit);
+  options.partition = "/region";
+  return options;
+}
+Harness::Push from(const std::string& region) { return {.payload = R"({"region":")" + region + "\"}"}; }
+
+QueueOptions with_shares(bool borrow) {
+  auto options = by_region(100);
+  options.shares = {{"east", 40}, {"north", 30}, {"west", 30}};
+  options.borrow = borrow;
+  return options;
+}
+
 void push_some(Harness& shard, int from, int to, Harness::Push like = {}) {
   for (int i = from; i <= to; ++i) {
     like.id = std::to_string(i);
@@ -140,6 +154,83 @@ TEST(ShardLimit, who_was_passed_over_for_a_while_gets_the_room_that_is_freed) {
   EXPECT_THAT(shard.start_all(), ElementsAre("7"));
 }
 
+TEST(ShardLimit, room_that_is_kept_for_one_is_not_lost_to_those_before_it) {
+  auto options = limited(1);
+  options.reserve_after = seconds{0};
+  options.order = DueOrder::priority;
+  Harness shard(options);
+  shard.push({.id = "x1", .kind = "x", .priority = 1});
+  EXPECT_THAT(shard.start_all(), ElementsAre("x1"));
+  shard.push({.id = "y1", .kind = "y", .priority = 100});
+  EXPECT_THAT(shard.start_all(), IsEmpty());
+  shard.push({.id = "x2", .kind = "x", .priority = 1});
+  shard.finish("x1");
+  EXPECT_THAT(shard.start_all(), ElementsAre("x2"));
+  shard.push({.id = "x3", .kind = "x", .priority = 1});
+  EXPECT_THAT(shard.start_all(), IsEmpty());
+  shard.finish("x2");
+  EXPECT_THAT(shard.start_all(), ElementsAre("y1"));
+  shard.finish("y1");
+  EXPECT_THAT(shard.start_all(), ElementsAre("x3"));
+}
+
+TEST(ShardLimit, two_do_not_keep_room_from_each_other) {
+  Gates gates(
+      std::vector<NamedLimit>{{.name = "a", .limit = Decimal(10)}, {.name = "b", .limit = Decimal(10)}});
+  auto both = plain();
+  both.limits = {"a", "b"};
+  both.reserve_after = seconds{0};
+  both.order = DueOrder::priority;
+  auto light_a = both, light_b = both;
+  light_a.name = "light_a";
+  light_a.limits = {"a"};
+  light_b.name = "light_b";
+  light_b.limits = {"b"};
+  Harness heavy(both, gates, {1, 0}), of_a(light_a, gates, {2, 0}), of_b(light_b, gates, {3, 0});
+  push_some(of_a, 1, 6);
+  EXPECT_EQ(of_a.start_all().size(), 6U);
+  heavy.push({.id = "A", .priority = 2, .weight = 8});
+  EXPECT_THAT(heavy.start_all(), IsEmpty());
+  push_some(of_a, 11, 11);
+  EXPECT_EQ(of_a.start_all().size(), 1U);
+  of_a.finish("1");
+  EXPECT_THAT(heavy.start_all(), IsEmpty());
+  push_some(of_b, 1, 5);
+  EXPECT_EQ(of_b.start_all().size(), 5U);
+  heavy.push({.id = "B", .priority = 1, .weight = 7});
+  EXPECT_THAT(heavy.start_all(), IsEmpty());
+  for (const int id : {2, 3, 4, 5, 6, 11}) {
+    of_a.finish(std::to_string(id));
+    EXPECT_THAT(heavy.start_all(), IsEmpty());
+  }
+  for (int id = 1; id <= 5; ++id) {
+    of_b.finish(std::to_string(id));
+    for (const auto& started : heavy.start_all()) heavy.finish(started);
+  }
+  while (!heavy.start_all().empty()) heavy.finish("B");
+  EXPECT_EQ(heavy.counts().due + heavy.counts().running, 0U) << "both have run";
+}
+
+TEST(ShardLimit, after_a_crash_the_rates_of_all_partitions_start_empty) {
+  auto options = by_region(100);
+  options.rate = RateLimit{.limit = 1, .per = seconds{10}, .each = RateEach::partition};
+  Harness shard(options);
+  push_some(shard, 1, 1, from("p"));
+  EXPECT_EQ(shard.start_all().size(), 1U);
+  shard.crash();
+  EXPECT_FALSE(shard.take_marked({}));
+  shard.advance(seconds{10});
+  EXPECT_TRUE(shard.take_marked({}));
+}
+
+TEST(ShardLimit, what_can_never_start_does_not_keep_others_from_borrowing) {
+  auto options = with_shares(true);
+  Harness shard(options);
+  shard.push({.id = "never", .payload = R"({"region":"north"})", .weight = 101});
+  push_some(shard, 1, 200, from("east"));
+  EXPECT_EQ(shard.start_all().size(), 100U);
+}
+
 TEST(ShardLimit, room_is_not_kept_for_what_may_not_start) {
   auto options = limited(2);
   options.reserve_after = seconds{0};
@@ -216,13 +307,6 @@ TEST(ShardLimit, a_push_may_change_the_weight_of_a_waiting_job) {
 // --------------------------------------------------------------------------------------------------
 // partitions
 
-QueueOptions by_region(Decimal limit) {
-  auto options = limited(limit);
-  options.partition = "/region";
-  return options;
-}
-Harness::Push from(const std::string& region) { return {.payload = R"({"region":")" + region + "\"}"}; }
-
 TEST(ShardLimit, a_blocked_partition_never_hides_the_jobs_behind_it) {
   auto options = by_region(100);
   options.partition_limit = Decimal(2);
@@ -267,13 +351,6 @@ TEST(ShardLimit, a_payload_that_dies_leaves_its_partition_to_the_job) {
     EXPECT_EQ(shard.start_all().size(), 1U) << "both are of a";
     shard.rebuild();
   }
-}
-
-QueueOptions with_shares(bool borrow) {
-  auto options = by_region(100);
-  options.shares = {{"east", 40}, {"north", 30}, {"west", 30}};
-  options.borrow = borrow;
-  return options;
 }
 
 TEST(ShardLimit, shares_are_hard_unless_they_borrow) {

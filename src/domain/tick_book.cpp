@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/saturate.h"
+#include "base/time_text.h"
 #include "domain/fields.h"
 
 namespace ordo::domain {
@@ -48,11 +49,13 @@ ScheduleRecords read_schedule_records(std::string_view bytes) {
     record.key = in.get_short();
     record.text = in.get<std::uint64_t>();
     record.last = Time{Duration{in.get<std::int64_t>()}};
+    if (record.last != Time::min()) record.last = written_time(record.last);
     record.through = in.get<Seq>();
     record.paused = in.get<std::uint8_t>() != 0;
     record.ticks = in.get<std::uint64_t>();
     record.pushed = in.get<std::uint64_t>();
     record.ticked = Time{Duration{in.get<std::int64_t>()}};
+    if (record.ticked != Time::min()) record.ticked = written_time(record.ticked);
     return true;
   });
   return records;

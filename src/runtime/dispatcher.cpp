@@ -138,8 +138,8 @@ void Dispatcher::look(OwnedShard& shard) {
   auto& scheduler = *choices_[queue.pool].scheduler;
   if (shard.machine.mixes_priorities() && shard.machine.running() > 0)
     choices_[queue.pool].mixed.insert(shard.id);
-  if (queue.is_gated && !shard.may_start()) shard.machine.keep_no_room();
   const bool waits_for_its_run = shard.thread >= 0 && shard.machine.running() > 0;
+  if (queue.is_gated && (!shard.may_start() || waits_for_its_run)) shard.machine.keep_no_room();
   const auto due = shard.may_start() && !waits_for_its_run
                        ? shard.machine.due_since(scope_.now, admission(queue))
                        : std::nullopt;

@@ -68,7 +68,13 @@ void Ticker::look_at(Schedule& schedule, const OwnedShard& shard) {
   const auto key = domain::key_of(options);
   const auto now = scope_.now;
   const auto* known = shard.machine.schedules().find(options.name);
-  if (known == nullptr || known->text != schedule.text || known->key != key) {
+  const bool is_known =
+      known != nullptr && known->last != Time::min() && known->text == schedule.text && known->key == key;
+  if (!is_known) {
+    if (!host_.trusts_the_clock()) {
+      next_ = std::min(next_, now + kStartLook);
+      return;
+    }
     host_.owned(shard.id)->machine.state_schedule(options.name, key, schedule.text, now);
     schedule.start_epoch = shard.epoch;
     schedule.start_batch = shard.batch + 1;

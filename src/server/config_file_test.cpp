@@ -167,7 +167,7 @@ TEST(Config, wants_units_on_durations) {
 
 TEST(Config, names_the_nearest_key_for_an_unknown_one) {
   EXPECT_EQ(error_of("\n[queue.orders]\nshard = 3"),
-            "ordo.toml:3: unknown key 'shard' in [queue.orders]; did you mean 'shards'?");
+            "ordo.toml:3: unknown key 'shard' in [queue.orders]; did you mean 'shards' or 'shares'?");
   EXPECT_EQ(error_of("stroe = 'x'"),
             "ordo.toml:1: unknown key 'stroe' in the top level; did you mean 'store'?");
   EXPECT_EQ(error_of("[nodes]\nthreads = 1"),

@@ -50,7 +50,7 @@ class CommandLine(Project):
     def test_a_wrong_config_is_refused_with_its_line(self):
         self.write("ordo.toml", "\n[queue.orders]\nshard = 3\n")
         self.assertEqual(self.ordo("stats", code=2).stderr,
-                         "ordo: ordo.toml:3: unknown key 'shard' in [queue.orders]; did you mean 'shards'?\n")
+                         "ordo: ordo.toml:3: unknown key 'shard' in [queue.orders]; did you mean 'shards' or 'shares'?\n")
         self.write("ordo.toml", "[queue.orders]\nshards = 0\n")
         self.assertIn("ordo.toml:2: ", self.ordo("stats", code=2).stderr)
 
