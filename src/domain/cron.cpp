@@ -8,14 +8,14 @@
 #include <span>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "base/saturate.h"
 #include "base/shorten.h"
 #include "domain/zone.h"
 
 namespace ordo::domain {
 namespace {
+
+std::string quoted(std::string_view text) { return "'" + std::string(shortened(text)) + "'"; }
 
 using cctz::civil_day;
 using cctz::civil_month;
@@ -88,10 +88,11 @@ struct Cron::Parser {
     return false;
   }
   bool refuse(const FieldKind& kind, std::string_view part) const {
-    return refuse(fmt::format(
-        "'{}' is nothing that its {} can be; they are {} to {}{}", shortened(part), kind.name, kind.least,
-        kind.most,
-        kind.names.empty() ? "" : fmt::format(", or {} to {}", kind.names.front(), kind.names.back())));
+    auto what = quoted(part) + " is nothing that its " + std::string(kind.name) + " can be; they are " +
+                std::to_string(kind.least) + " to " + std::to_string(kind.most);
+    if (!kind.names.empty())
+      what += ", or " + std::string(kind.names.front()) + " to " + std::string(kind.names.back());
+    return refuse(std::move(what));
   }
 
   static std::optional<int> number(const FieldKind& kind, std::string_view text) {
@@ -119,16 +120,17 @@ struct Cron::Parser {
     int step = 1;
     if (has_step) {
       const auto read = number({"step", 1, kind.most, {}}, rest);
-      if (!read) return refuse(fmt::format("'{}' has no step of 1 to {}", shortened(part), kind.most));
+      if (!read) return refuse(quoted(part) + " has no step of 1 to " + std::to_string(kind.most));
       step = *read;
     }
     if (!first || !last) return refuse(kind, part);
     if (*first > *last) {
       // A week goes round: fri-mon.
       if (&kind != &kOfWeekdays) {
-        return refuse(
-            fmt::format("the range '{}' of its {} goes backwards; write it as two, like {}-{},{}-{}",
-                        shortened(part), kind.name, *first, kind.most, kind.least, *last));
+        return refuse("the range " + quoted(part) + " of its " + std::string(kind.name) +
+                      " goes backwards; write it as two, like " + std::to_string(*first) + "-" +
+                      std::to_string(kind.most) + "," + std::to_string(kind.least) + "-" +
+                      std::to_string(*last));
       }
       *last += 7;
     }
@@ -189,17 +191,17 @@ struct Cron::Parser {
       const auto* const known = std::ranges::find(kNicknames, words.front(), &Nickname::name);
       if (known == std::end(kNicknames)) {
         return refuse(
-            fmt::format("'{}' is not known; there are @yearly, @monthly, @weekly, @daily and @hourly, "
-                        "and `every` for an interval",
-                        shortened(text)));
+            quoted(text) +
+            " is not known; there are @yearly, @monthly, @weekly, @daily and @hourly, and `every` for "
+            "an interval");
       }
       words = words_of(known->text);
     }
     if (words.size() != 5 && words.size() != 6) {
       return refuse(
-          fmt::format("'{}' has {} fields; it takes 5 (minute, hour, day of the month, month, day of the "
-                      "week), or 6 with the second in front",
-                      shortened(text), words.size()));
+          quoted(text) + " has " + std::to_string(words.size()) +
+          " fields; it takes 5 (minute, hour, day of the month, month, day of the week), or 6 with the "
+          "second in front");
     }
     const auto at = words.begin() + (words.size() == 6 ? 1 : 0);
     if (words.size() == 5) fields.seconds = 1;
@@ -217,17 +219,15 @@ std::optional<Cron> Cron::parse(std::string_view text, const std::string& tz, st
   Cron cron;
   const auto zone = load_zone(tz);
   if (!zone) {
-    why = fmt::format(
-        "the time zone '{}' is not known here; names are those of the IANA, like Europe/Moscow, and come "
-        "with "
-        "the package tzdata",
-        shortened(tz));
+    why = "the time zone " + quoted(tz) +
+          " is not known here; names are those of the IANA, like Europe/Moscow, and come with the package "
+          "tzdata";
     return std::nullopt;
   }
   cron.zone_ = *zone;
   if (!Parser{why}.read(text, cron.fields_)) return std::nullopt;
   if (cron.next(Time{}) != Time::max()) return cron;
-  why = fmt::format("'{}' never ticks within ten years", shortened(text));
+  why = quoted(text) + " never ticks within ten years";
   return std::nullopt;
 }
 

@@ -60,7 +60,7 @@ class Limits(Project):
         self.assertEqual(max(map(len, self.beside())), 3)
 
     def test_partitions_weights_and_critical_jobs(self):
-        self.config(queue='limit = 10\npartition = "/region"\npartition_limit = 2', node="threads = 20")
+        self.config(queue='shards = 1\nlimit = 10\npartition = "/region"\npartition_limit = 2', node="threads = 20")
         self.push_regions(east=30, north=1)
         self.push_lines([{"id": "heavy", "payload": {"region": "south"}, "weight": 1.5}, {"id": "heavy2", "payload": {"region": "south"}, "weight": "0.75"},
                          {"id": "urgent", "payload": {"region": "east"}, "critical": True}, {"id": "own", "payload": 1, "partition": "east"}])
