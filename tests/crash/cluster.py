@@ -55,6 +55,7 @@ class Cluster:
         self.server = None
         if store == "sqlite:":
             store = f"sqlite:{self.folder}/ordo.db"
+        self.file = self.folder / pathlib.Path(store.removeprefix("sqlite:").split("?")[0]) if store.startswith("sqlite:") else None
         direct = store
         kinds = {**servers.STORES, **(servers.FAILING_OVER if fails_over else {})}
         if store in kinds:
@@ -99,6 +100,8 @@ class Cluster:
                 env={**self.environment, "ORDO_CRASH_NODE": name, "ORDO_CRASH_LOG": str(self.events)})
         node = Node(name, process, log, is_thread)
         self.nodes.append(node)
+        if self.file:  # who only looks at a store that is not there yet is refused
+            self.until("it has made its store", lambda: self.file.exists() or process.poll() is not None)
         return node
 
     def send(self, node, what):
