@@ -81,6 +81,7 @@ class Admin::Impl {
 
   void rebuild_some(const store::QueueDefinition& queue, const std::vector<store::ShardId>& shards,
                     const Rebuild& what, const std::function<void(const Rebuilt&)>& visit);
+  std::set<std::string> living_nodes();
   std::set<store::ShardId> owned_now();
   std::map<std::string, PeriodicOptions> stated_schedules();
   PeriodicOptions schedule(std::string_view name);

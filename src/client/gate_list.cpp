@@ -76,10 +76,7 @@ std::vector<LockView> Admin::Impl::locks(const std::optional<std::string>& queue
 void Admin::Impl::each_counts(
     const std::function<void(const store::QueueDefinition&, const domain::Counts&)>& visit) {
   auto& store = handle_->store();
-  std::set<std::string> alive;
-  for (const auto& node : store.nodes()) {
-    if (!node.gone) alive.insert(node.id);
-  }
+  const auto alive = living_nodes();
   std::map<std::uint32_t, store::QueueDefinition> queues;
   for (auto& queue : store.queues().queues) {
     if (!queue.is_hidden()) queues.emplace(queue.number, std::move(queue));

@@ -150,11 +150,16 @@ void Admin::Impl::rebuild_some(const store::QueueDefinition& queue, const std::v
 }
 
 // Those with a living owner: what it said last runs there, at most a second ago.
-std::set<store::ShardId> Admin::Impl::owned_now() {
+std::set<std::string> Admin::Impl::living_nodes() {
   std::set<std::string> alive;
   for (const auto& node : handle_->store().nodes()) {
     if (!node.gone) alive.insert(node.id);
   }
+  return alive;
+}
+
+std::set<store::ShardId> Admin::Impl::owned_now() {
+  const auto alive = living_nodes();
   std::set<store::ShardId> owned;
   for (const auto& row : handle_->store().shards()) {
     if (alive.contains(row.owner)) owned.insert(row.shard);

@@ -243,8 +243,8 @@ Lane* GatedLanes::first_of(ClosedLanes& closed, const Admission& admission) {
       return lane;
     closed.lanes.erase(lane);
     lane->turn = lane->claim->partition->turn;
-    next = closed.lanes.insert(lane).first;
-    if (next != closed.lanes.begin()) next = closed.lanes.begin();
+    closed.lanes.insert(lane);
+    next = closed.lanes.begin();
   }
   return nullptr;
 }

@@ -99,13 +99,13 @@ class GatedLanes {
     }
     locked_times_.each(visit);
   }
-  /// Calls `visit(const Limiter*, const Claim&, jobs)` for each closed lane until it answers false; null:
+  /// Calls `visit(const Limiter*, jobs)` for each closed lane until it answers false; null:
   /// nothing ever opens it.
   template <class Visit>
   void each_closed(Visit visit) const {
     for (const auto& [key, closed] : closed_) {
       for (const auto* lane : closed->lanes) {
-        if (!visit(key.first, *lane->claim, lane->jobs.size())) return;
+        if (!visit(key.first, lane->jobs.size())) return;
       }
     }
   }

@@ -90,8 +90,7 @@ Group& Gates::group_of(const QueueOptions& queue) {
       group.named.push_back(rate->second.get());
   }
   if (has_locks(queue)) {
-    const auto& name = queue.lock_name.empty() ? queue.name : queue.lock_name;
-    const auto [space, is_new] = locks_.try_emplace(name);
+    const auto [space, is_new] = locks_.try_emplace(lock_name_of(queue));
     space->second.slots = is_new ? queue.lock_slots : std::min(space->second.slots, queue.lock_slots);
     group.locks = &space->second;
   }

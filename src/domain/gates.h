@@ -156,8 +156,6 @@ class Gates {
       }
     }
   }
-  const std::map<std::string, LockSpace, std::less<>>& locks() const { return locks_; }
-
   /// The rates of a queue that are not full at `now`, for the records of its shards: (name, full at). At most
   /// kMostRates, those that are full last.
   static constexpr std::size_t kMostRates = 1000;
@@ -191,6 +189,10 @@ class Gates {
   Time now_ = Time::min();  // of the last question
 };
 
+/// The name of its locks.
+inline const std::string& lock_name_of(const QueueOptions& queue) {
+  return queue.lock_name.empty() ? queue.name : queue.lock_name;
+}
 /// Some of its jobs have locks.
 bool has_locks(const QueueOptions& queue);
 /// Its jobs are held to limits or locks.

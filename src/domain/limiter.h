@@ -54,6 +54,8 @@ struct Limiter {
   void refund();
   /// Between two starts.
   Duration interval() const { return Duration{(rate.per.count() + rate.limit - 1) / rate.limit}; }
+  /// Of a rate: not before. Time::min(): it was never charged.
+  Time next_start() const;
   /// From empty to full.
   Duration depth() const { return interval() * (rate.burst == 0 ? rate.limit : rate.burst); }
 };

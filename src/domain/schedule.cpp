@@ -6,6 +6,7 @@
 #include <ordo/error.hpp>
 
 #include "base/bytes.h"
+#include "base/fnv.h"
 #include "base/saturate.h"
 #include "base/time_text.h"
 #include "domain/entry.h"
@@ -97,13 +98,9 @@ std::string job_id_of(std::string_view schedule, Time tick) {
   return std::string(schedule) + "@" + format_time(tick);
 }
 
-// FNV-1a.
 std::uint64_t text_of(const PeriodicOptions& schedule) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  const auto add = [&](std::string_view text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-    hash = (hash ^ 0xFF) * 1099511628211ULL;
-  };
+  auto hash = fnv1a({});
+  const auto add = [&](std::string_view text) { hash = fnv1a("\xFF", fnv1a(text, hash)); };
   if (schedule.every) {
     add(std::to_string(schedule.every->count()));
   } else {

@@ -5,9 +5,9 @@
 #include <tuple>
 
 #include "base/assert.h"
+#include "base/fnv.h"
 #include "base/json_pointer.h"
 #include "base/name.h"
-#include "base/time_text.h"
 #include "domain/gates.h"
 #include "domain/shard.h"
 
@@ -19,9 +19,7 @@ constexpr std::size_t kListedJobs = 1000;  // whose use of limits is told
 // What is longer is known by its beginning and a number made of all of it.
 std::string within_bounds(std::string_view name) {
   if (name.size() <= kLongestJobName) return std::string(name);
-  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return std::string(name.substr(0, 200)) + '#' + std::to_string(hash);
+  return std::string(name.substr(0, 200)) + '#' + std::to_string(fnv1a(name));
 }
 
 std::optional<std::string> lock_by(const std::string& rule, const Entry& entry) {
@@ -164,8 +162,7 @@ void Shard::list_limits(Counts& counts) const {
     use.partition = limiter.partition;
     use.is_rate = is_rate;
     use.limit = is_rate ? std::int64_t{limiter.rate.limit} * Decimal::kOne : limiter.limit;
-    if (is_rate && limiter.full_at != Time::min())
-      use.free_at = time_after(limiter.full_at, limiter.interval() - limiter.depth());
+    if (is_rate && limiter.full_at != Time::min()) use.free_at = limiter.next_start();
     return &use;
   };
   auto left = kListedJobs;
@@ -179,7 +176,7 @@ void Shard::list_limits(Counts& counts) const {
       }
     }
   });
-  order_.gated()->each_closed([&](const Limiter* limiter, const Claim&, std::size_t jobs) {
+  order_.gated()->each_closed([&](const Limiter* limiter, std::size_t jobs) {
     auto* use = limiter == nullptr ? nullptr : use_of(*limiter);
     if (use != nullptr) use->waiting += jobs;
     return uses.size() < kMostUses;
@@ -190,8 +187,7 @@ void Shard::list_limits(Counts& counts) const {
 }
 
 void Shard::list_locks(Counts& counts) const {
-  const auto& queue = kinds_.queue();
-  const auto& name = queue.lock_name.empty() ? queue.name : queue.lock_name;
+  const auto& name = lock_name_of(kinds_.queue());
   std::map<std::string_view, LockUse> uses;
   const auto use_of = [&](std::string_view key) -> LockUse* {
     if (uses.size() >= kMostUses && !uses.contains(key)) return nullptr;
