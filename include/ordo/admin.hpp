@@ -37,6 +37,8 @@ struct QueueStats {
   /// How many seconds the longest waiting of the other due ones has been due, by priority: ten at most, those
   /// that wait longest.
   std::map<std::int32_t, double> oldest_due{};
+  std::uint64_t ready = 0;            ///< due ones that only wait for a thread
+  std::uint64_t without_code = 0;     ///< ... that no living node has the code for
   std::uint64_t waits_for_newer = 0;  ///< shards that no living node can own: a newer version wrote to them
 };
 
@@ -125,6 +127,20 @@ struct DeadView {
   std::optional<std::string> lock{};
 };
 
+/// What a job waits for, or a response that waits for a job.
+struct WaitView {
+  std::string key{};
+  std::string job_kind{}, job_key{}, job_id{};  ///< empty: a response that nobody waits for yet
+  Time since{};
+  Time deadline{};  ///< of the wait; of such a response: until then it is kept
+};
+
+/// A dead job that was not brought back: `existing` has its unique key.
+struct SkippedRetry {
+  std::string id{};
+  std::string existing{};
+};
+
 /// Where a reshard stands.
 struct ReshardProgress {
   enum class Step : std::uint8_t {
@@ -154,6 +170,7 @@ struct LimitView {
   std::optional<RateLimit> rate{};  ///< it is one
   std::uint64_t waiting = 0;        ///< due jobs that it refuses, where it is the first to do so
   std::optional<Time> free_at{};    ///< of a rate: when it lets the next one start; nothing: at once
+  bool is_set = false;              ///< by set_limit(), above the configs
 };
 
 /// One lock that is held or waited for.
@@ -189,6 +206,15 @@ class Admin {
   /// What limits, rates and shares stand at, of this program's config and of all running nodes: their owners
   /// tell it within a second. Of each shard a hundred that are used or waited for.
   std::vector<LimitView> limits();
+  /// Sets the limit or the rate (or both) of a queue or of a named limit, above what configs say, until
+  /// unset_limit(): nodes obey within a second or two, what runs goes on. It says nothing of the other one;
+  /// shares are parts of the new limit, a rate for each partition value keeps its `each`. False: no config of
+  /// a running node, nor this program's, has such a limit or rate under that name, and nothing was done.
+  /// Throws Error{invalid_argument} for values that a config would refuse.
+  bool set_limit(std::string_view name, const std::optional<Decimal>& limit,
+                 const std::optional<RateLimit>& rate);
+  /// Configs count again. False: nothing was set.
+  bool unset_limit(std::string_view name);
   /// The same for locks that are held or waited for: those of the jobs of one queue, or all.
   std::vector<LockView> locks(const std::optional<std::string>& queue = {});
 
@@ -217,12 +243,17 @@ class Admin {
   bool cancel(std::string_view queue, const JobName& job);
   bool run_now(std::string_view queue, const JobName& job);
 
+  /// What jobs of the queue wait for, and responses that nobody waits for yet, by key.
+  std::vector<WaitView> waits(std::string_view queue);
+
   /// Dead payloads of the given ids (empty: all), one after the other of each job, the jobs in the order of
   /// their first deaths. `visit` returns false to stop.
   void dead(std::string_view queue, const std::vector<std::string>& ids,
             const std::function<bool(const DeadView&)>& visit);
   /// Bring back or delete the payloads of the given ids (nothing: all). Return how many payloads.
-  std::size_t retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
+  /// `skipped` hears of dead jobs whose unique key another job has by now: they stay dead.
+  std::size_t retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
+                         const std::function<void(const SkippedRetry&)>& skipped = {});
   std::size_t delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
 
   /// The schedules that nodes or this config state, in alphabetical order. What has changed within the last

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include <ordo/codec.hpp>
+#include <ordo/error.hpp>
 #include <ordo/job.hpp>
 #include <ordo/options.hpp>
 
@@ -19,6 +21,45 @@ namespace ordo {
 /// twice, after the first. What it throws comes out of the push. The first added is the outermost.
 using ClientMiddleware = std::function<void(const std::string& queue, std::vector<NewJob>& jobs,
                                             const std::function<void()>& next)>;
+
+/// What became of one job of a push.
+struct Pushed {
+  enum class What : std::uint8_t {
+    pushed,    ///< it is stored
+    merged,    ///< its payload is, in the job that has its unique key
+    ignored,   ///< nothing: a job has its unique key
+    rejected,  ///< likewise, and that is an error
+  };
+  What what = What::pushed;
+  std::string id{};           ///< of the job that has its payload, or its unique key
+  std::string kind{}, key{};  ///< of that job
+
+  bool is_stored() const { return what <= What::merged; }
+};
+
+/// Thrown by a push whose unique key another job has (OnConflict::reject).
+class NotUnique final : public Error {
+ public:
+  NotUnique(const std::string& message, Pushed existing)
+      : Error(ErrorKind::conflict, message), existing_(std::move(existing)) {}
+
+  const Pushed& existing() const noexcept { return existing_; }
+
+ private:
+  Pushed existing_;
+};
+
+/// What became of a response.
+enum class Responded : std::uint8_t {
+  accepted,   ///< a job waits for it, and has it now
+  buffered,   ///< nobody waits for it yet: it is kept for `response_ttl` of the queue
+  duplicate,  ///< it was taken before
+  late,       ///< the wait is over, or has another response already
+  unknown,    ///< nobody waits for it, and nothing is kept: `response_ttl` is 0
+};
+
+/// "accepted", "buffered", … as shown by the CLI.
+std::string_view to_string(Responded responded);
 
 /// Puts jobs into queues.
 ///
@@ -67,6 +108,21 @@ class Client {
     job.payload = Codec<T>::encode(value);
     return push(queue, std::move(job));
   }
+
+  /// As push_many(), and tells of each job what became of it; one whose unique key another has is `rejected`
+  /// instead of thrown. Jobs without a unique key are stored as by push_many(), those with one each by
+  /// itself: all others are stored although one is rejected.
+  std::vector<Pushed> push_each(std::string_view queue, std::vector<NewJob> jobs);
+
+  /// Answers the job that waits for `key` in `queue` (Outcome::wait; docs/responses.md).
+  ///
+  /// `accepted` and `buffered` are durable when it returns, and `accepted` wins over any timeout. A response
+  /// is known again by its message id, or, without one, by its body: `duplicate` is handled once. Key and
+  /// message id: at most 255 bytes; body: at most 1 MiB. Blocks for the store, and while the queue is
+  /// resharded for up to 30 s. Throws Error{invalid_argument} as push() does; Error{unavailable}: it may or
+  /// may not be taken; the same message again is taken once.
+  Responded respond(std::string_view queue, std::string_view key, std::string_view body,
+                    std::string_view message_id = {});
 
   /// Add before the first push.
   void use(ClientMiddleware middleware);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,10 +35,13 @@ struct Event {
   std::string queue{};  ///< empty for node events
   std::string kind{};
   std::string id{};         ///< of the job; node events: of the node
-  std::uint32_t shard = 0;  ///< of shard_moved
+  std::string key{};        ///< of the job
+  std::uint32_t shard = 0;  ///< of the job, and of shard_moved
   Time at{};
-  Duration took{};      ///< of the run, for finished, failed and dead
-  std::string error{};  ///< for failed and dead
+  Duration took{};                 ///< of the run, for finished, failed and dead
+  std::string error{};             ///< for failed and dead
+  std::int64_t attempt = 0;        ///< for started, finished and failed: 1 is the first
+  std::optional<Time> retry_at{};  ///< for failed: when it runs again; nothing: it was cancelled
 };
 
 /// Which events a subscriber wants; empty lists: all.

@@ -61,7 +61,8 @@ struct NewJob {
   std::optional<Decimal> weight{};  ///< what it takes of limits, > 0; default: its queue's (docs/limits.md)
   std::optional<std::string> partition{};  ///< instead of what stands at its queue's pointer; 255 bytes
   std::optional<bool> critical{};          ///< neither blocked by limits nor counted in them
-  std::optional<std::string> lock{};  ///< the key of its lock; default: by its queue's rule; 1..255 bytes
+  std::optional<std::string> lock{};    ///< the key of its lock; default: by its queue's rule; 1..255 bytes
+  std::optional<std::string> unique{};  ///< its unique key; default: by its queue's rule; 1..255 bytes
 };
 
 /// Where a job is in its life.
@@ -76,6 +77,33 @@ enum class JobStatus : std::uint8_t {
 
 /// "due", "scheduled", … as shown by the CLI.
 std::string_view to_string(JobStatus status);
+
+/// What can hold a job up.
+enum class Gate : std::uint8_t {
+  time,      ///< run_at, or the end of its back-off
+  pause,     ///< of its queue
+  code,      ///< no living node has the code of its kind, or can start it
+  group,     ///< the shards that share limits or locks with its own are not on one node yet
+  window,    ///< of its queue, its kind or its own
+  key,       ///< another job of its key runs, or is before it
+  lock,      ///< others have it
+  limit,     ///< has no room
+  rate,      ///< lets the next one start later
+  response,  ///< from outside
+};
+
+/// "time", "pause", … as shown by the CLI.
+std::string_view to_string(Gate gate);
+
+/// One reason why a job does not run just now (docs/jobs.md).
+struct WaitsFor {
+  Gate what = Gate::time;
+  std::string name{};                  ///< of the limit, lock, key, kind, queue or response; or empty
+  std::vector<std::string> held_by{};  ///< ids of jobs that have it: three at most
+  std::optional<Time> until{};         ///< not before; nothing: until somebody does something
+
+  bool operator==(const WaitsFor&) const = default;
+};
 
 /// A job as the admin tools show it: a snapshot, never a handle.
 struct JobView {
@@ -101,6 +129,9 @@ struct JobView {
   /// Of a queued one: run_at, or when its windows open, as this program's config has those of the queue;
   /// none: never.
   std::optional<Time> starts_at{};
+  /// Everything that holds it up, as the nodes told it last (within a second); empty: nothing, it waits for a
+  /// thread at most. Of running and dead ones: empty.
+  std::vector<WaitsFor> waits_for{};
 };
 
 }  // namespace ordo

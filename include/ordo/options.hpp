@@ -83,6 +83,18 @@ enum class Oversize : std::uint8_t {
   alone,   ///< it runs while nothing else does
 };
 
+/// How long a job that waits for a response keeps its slots of limits.
+enum class SlotHold : std::uint8_t {
+  response,  ///< until the response is handled
+  dispatch,  ///< until the run that sent the request has returned; handling the response takes none
+};
+
+/// Likewise its lock.
+enum class LockSpan : std::uint8_t {
+  run,       ///< each run has it: one that handles a response gets it before jobs that have not started
+  response,  ///< from the first run until the response is handled
+};
+
 /// What a job that a limit refuses does to those behind it.
 enum class OnBlock : std::uint8_t {
   skip,    ///< they pass it, and after `reserve_after` freed room is kept for it
@@ -111,6 +123,33 @@ struct NamedLimit {
   bool operator==(const NamedLimit&) const = default;
 };
 
+/// How long a job keeps others of its unique key from being pushed.
+enum class UniqueScope : std::uint8_t {
+  queued,             ///< until it starts for the first time
+  queued_or_running,  ///< until it is gone: through its retries, until it ends or dies
+  period,             ///< for `period` from its push on, whatever becomes of it
+};
+
+/// What becomes of a push whose unique key a job has already.
+enum class OnConflict : std::uint8_t {
+  reject,    ///< it is refused with the id of that job (NotUnique)
+  ignore,    ///< nothing is stored, and that job's id is answered
+  replace,   ///< that job goes, and this one comes in its place; scope `queued`, as of the next two
+  merge,     ///< its payload goes to that job
+  debounce,  ///< as `replace`, but the start is put off by `period` in all at most
+  throttle,  ///< as `ignore`, with scope `period`
+};
+
+/// Of the jobs of a kind with equal unique keys one is there at a time (docs/unique.md).
+struct Unique {
+  std::string by = "payload";  ///< "payload", "id", "key", or a JSON pointer into the payload
+  UniqueScope scope = UniqueScope::queued;
+  Duration period = std::chrono::hours{1};  ///< 1 ms to 7 days
+  OnConflict on_conflict = OnConflict::reject;
+
+  bool operator==(const Unique&) const = default;
+};
+
 /// What runs jobs of one kind outside this process. At most one of the two is set.
 struct Execution {
   std::vector<std::string> command{};  ///< a program and its arguments (docs/command-workers.md)
@@ -134,6 +173,7 @@ struct KindOptions {
   std::optional<OnExpire> on_expire{};
   std::optional<Decimal> weight{};
   std::optional<std::string> lock{};
+  std::optional<Unique> unique{};
 };
 
 /// The rules of one queue. The names are those of the config file (docs/config.md).
@@ -169,6 +209,7 @@ struct QueueOptions {
   std::optional<Decimal> limit{};  ///< sum of the weights of running jobs on all nodes, >= 1
   Decimal weight = 1;              ///< of each job, > 0
   Oversize oversize = Oversize::reject;
+  SlotHold hold = SlotHold::response;
   std::string partition{};  ///< JSON pointer into the first payload that has it; empty: all are one
   std::optional<Decimal> partition_limit{};       ///< as `limit`, of each value
   std::map<std::string, std::uint32_t> shares{};  ///< percent of `limit` by value; 100 in all at most
@@ -181,8 +222,13 @@ struct QueueOptions {
   /// Jobs of equal lock never run at the same time: "payload", "id", "key", or a JSON pointer into the first
   /// payload that has it; empty: none.
   std::string lock{};
-  std::string lock_name{};           ///< queues of equal names share their locks; empty: the queue's own
-  std::uint32_t lock_slots = 1;      ///< so many of equal lock may run, >= 1; of several queues' the least
+  std::string lock_name{};       ///< queues of equal names share their locks; empty: the queue's own
+  std::uint32_t lock_slots = 1;  ///< so many of equal lock may run, >= 1; of several queues' the least
+  LockSpan lock_span = LockSpan::run;
+  /// Checked by who pushes, so every program that pushes is to state it. Ticks of schedules pass it.
+  std::optional<Unique> unique{};
+  /// So long a response is kept that nobody waits for yet; 0: it is refused.
+  Duration response_ttl = std::chrono::hours{1};
   Execution execution{};             ///< of the kind named like the queue
   std::vector<KindOptions> kinds{};  ///< further kinds
 };
@@ -224,6 +270,9 @@ struct NodeOptions {
   std::uint64_t payload_cache = 256ULL << 20;  ///< bytes of waiting payloads kept in memory
   LogFormat log = LogFormat::text;
   LogLevel log_level = LogLevel::info;
+  LogLevel start_job = LogLevel::debug;   ///< of the line that a job starts
+  LogLevel done_job = LogLevel::debug;    ///< that it has ended well, or was cancelled
+  LogLevel fail_job = LogLevel::warning;  ///< that it has failed and runs again
 
   /// Instead of `scheduler`: the index of the shard to serve next, or nothing to serve none. Not empty when
   /// called.

@@ -12,6 +12,7 @@
 #include <ordo/execution.hpp>
 #include <ordo/job.hpp>
 #include <ordo/json.hpp>
+#include <ordo/log.hpp>
 #include <ordo/options.hpp>
 #include <ordo/server.hpp>
 #include <ordo/time.hpp>

@@ -2,7 +2,9 @@
 
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,7 @@
 #include <ordo/admin.hpp>
 #include <ordo/client.hpp>
 #include <ordo/events.hpp>
+#include <ordo/log.hpp>
 #include <ordo/options.hpp>
 #include <ordo/worker.hpp>
 
@@ -28,8 +31,21 @@ struct ServerHooks {
   std::function<void()> on_lease_lost{};
 };
 
-/// One line of the node's log: already formatted without time and level.
-using LogSink = std::function<void(LogLevel level, std::string_view message)>;
+/// The code of a queue's kinds; an empty kind stands for the one named like the queue.
+using KindWorkers = std::map<std::string, std::unique_ptr<Worker>, std::less<>>;
+
+/// What Server::change_queues() is to change.
+struct QueueChange {
+  struct Queue {
+    QueueOptions options{};
+    KindWorkers workers{};  ///< empty: those that it has
+  };
+  std::vector<Queue> serve{};         ///< new queues, and other rules or code for those that are served
+  std::vector<std::string> remove{};  ///< served no more
+  std::vector<NamedLimit> limits{};   ///< further ones; those that there are stay as they are
+  std::vector<std::string> order{};   ///< in which queues are listed from now on; others come behind them
+  std::optional<std::vector<PeriodicOptions>> periodic{};  ///< stated from now on
+};
 
 /// A node: runs the jobs of the queues it has workers for.
 ///
@@ -57,6 +73,30 @@ class Server {
   /// defaults. Throws Error{invalid_argument} for a second worker of the same kind, a bad name, or after
   /// start().
   void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind = {});
+
+  /// Serves one more queue, at any time until stop(): defines it in the store and takes part in its work, as
+  /// if the config had named it and its workers had been added. Returns when this node knows it; its first
+  /// job may start a moment later. Waits for the store. Not in the callback of a push.
+  ///
+  /// Throws Error{invalid_argument} for a queue that is served, a bad option, or one that the store has with
+  /// another number of shards; Error{unavailable} without the store. Nothing is changed then.
+  void add_queue(QueueOptions options, KindWorkers workers);
+  void add_queue(QueueOptions options, std::unique_ptr<Worker> worker);
+
+  /// Serves it no more: takes none of its jobs from now on, gives its shards away and returns when its
+  /// running jobs have ended and its workers are destroyed (or the server has stopped). The queue and its
+  /// jobs stay in the store. False: it is not served. Throws Error{invalid_argument} in a run of this server
+  /// and in the callback of a push.
+  bool remove_queue(std::string_view name);
+
+  /// Changes all of that at once, or nothing: throws as add_queue() does. Does not wait for running jobs,
+  /// which go on by the rules and with the code that they were started with. A queue's shards are
+  /// taken over anew, by the new rules: nothing of it starts here for that moment. Before start(): the
+  /// config.
+  void change_queues(QueueChange change);
+
+  /// Whether it has workers of that queue.
+  bool serves(std::string_view queue) const;
 
   /// Workers of other queues that are added later are left out. Empty: none is left out.
   void only(std::vector<std::string> queues);

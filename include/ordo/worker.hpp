@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -17,6 +19,15 @@
 
 namespace ordo {
 
+/// What somebody outside has answered to a job that waits for it (docs/responses.md).
+struct Response {
+  std::string key{};         ///< what the job waited for
+  std::string body{};        ///< opaque bytes
+  std::string message_id{};  ///< as it was sent; empty: none was
+
+  bool operator==(const Response&) const = default;
+};
+
 /// One job as a run receives it.
 struct BatchJob {
   std::string id{};
@@ -25,15 +36,22 @@ struct BatchJob {
   std::int32_t retry_count = -1;    ///< -1 on the first attempt
   std::uint64_t fence =
       0;  ///< rises with every owner of the shard: pass it on to systems that can compare it
+  std::optional<Response> response{};  ///< this run is its on_response, and it has no other job
 };
 
 /// What became of one job of a run.
 struct Outcome {
-  enum class Kind : std::uint8_t { done, failed, snoozed, discarded, put_back };
+  enum class Kind : std::uint8_t { done, failed, snoozed, discarded, put_back, waiting };
   Kind kind = Kind::done;
-  std::string text{};  ///< of failed: the error; of discarded: why; of put_back: why it could not start here
+  /// Of failed: the error; of discarded: why; of put_back: why it could not start here; of waiting: the key.
+  std::string text{};
   FailureKind failure = FailureKind::handler;
-  Duration snooze{};
+  Duration snooze{};      ///< of waiting: the timeout
+  std::string wait_id{};  ///< of waiting, Ordo's own: the wait's id
+  Time deadline{};        ///< likewise: when it ends
+  /// Of any: nothing more of the job's partition value starts for so long after this end, or of its queue
+  /// where that has no partition; at most 24 h. Only in a queue that has limits or locks; critical jobs pass.
+  Duration penalty{};
 
   static Outcome done() { return {}; }
   static Outcome fail(std::string error, FailureKind kind = FailureKind::handler) {
@@ -41,6 +59,12 @@ struct Outcome {
   }
   static Outcome snoozed_for(Duration time) { return {Kind::snoozed, {}, {}, time}; }
   static Outcome discard(std::string why) { return {Kind::discarded, std::move(why), {}, {}}; }
+  /// The job waits for the response to `key` (Client::respond), without a thread, for at most `timeout` and
+  /// what is left of the attempt's own. Then Worker::on_response runs; without a response the attempt has
+  /// failed, of kind timeout. One job of a queue waits for a key at a time; a second one fails.
+  static Outcome wait(std::string key, Duration timeout = Duration::max()) {
+    return {Kind::waiting, std::move(key), {}, timeout};
+  }
   static Outcome put_back() { return {Kind::put_back, {}, {}, {}}; }
   /// The run never started, for a reason of this node's and not of the job's (a program that is missing, no
   /// more processes): no attempt is counted, and the job waits where it was. This node takes no more of the
@@ -79,6 +103,19 @@ class Batch {
   /// The last report of a job counts. Throws std::out_of_range.
   void report(std::size_t job, Outcome outcome);
 
+  /// What the jobs call has had enough ("429, not before T"): nothing more of their partition values starts
+  /// until then, as if each of their outcomes had that penalty (Outcome::penalty). The longest counts.
+  void limit_penalty(Time until);
+  void limit_penalty(Duration time) { penalty_ = std::max(penalty_, time); }
+
+  /// Registers that the job is going to wait for `key` (1..255 bytes), and returns once that is durable: a
+  /// response that comes from then on, while the run still goes on or before its next attempt, is kept for
+  /// the job. To be called before the request is sent. Blocks for the store. Throws
+  /// Error{invalid_argument}: another job waits for the key; Error{unavailable}: the store gave no answer.
+  void expect(std::size_t job, std::string_view key);
+  using Expect = std::function<void(std::size_t job, std::string_view key)>;
+  void set_expect(Expect expect) { expect_ = std::move(expect); }  ///< Ordo's own
+
   /// Asked when the run should end early: timeout, cancel, node stop, lost lease. A worker that ignores it
   /// keeps its keys blocked until it returns.
   const std::stop_token& stop() const { return stop_; }
@@ -103,6 +140,8 @@ class Batch {
   Duration timeout_;
   unsigned thread_;
   std::stop_token stop_;
+  Expect expect_;
+  Duration penalty_{};
 };
 
 /// The code of one kind of jobs. One object serves all threads of the pool: perform must be thread-safe.
@@ -112,6 +151,12 @@ class Worker {
 
   /// Runs a batch. Throwing fails the jobs that have no result yet.
   virtual void perform(Batch& batch) = 0;
+
+  /// Runs when the response has come that the one job of the batch waited for; reports like perform. A
+  /// failure is tried again by the rules of the kind, with the same response and a count of its own; when
+  /// that is exhausted, the attempt has failed (response_error), and perform is retried as ever. Default:
+  /// throws.
+  virtual void on_response(Batch& batch, const Response& response);
 
   /// The error text kept for an exception out of perform. Default: its message.
   virtual std::string format_error(std::exception_ptr error);
@@ -179,5 +224,8 @@ std::unique_ptr<Worker> make_worker(Function function) {
 
 /// Makes a worker of a function `void(Batch&)`.
 std::unique_ptr<Worker> make_worker(std::function<void(Batch&)> function);
+/// ... and of one for responses.
+std::unique_ptr<Worker> make_worker(std::function<void(Batch&)> perform,
+                                    std::function<void(Batch&, const Response&)> on_response);
 
 }  // namespace ordo

@@ -93,6 +93,7 @@ void add_job_commands(CLI::App& app, Context& context);
 void add_limit_commands(CLI::App& app, Context& context);
 void add_dead(CLI::App& app, Context& context);
 void add_periodic(CLI::App& app, Context& context);
+void add_response_commands(CLI::App& app, Context& context);
 void add_init(CLI::App& app, Context& context);
 void add_copy(CLI::App& app, Context& context);
 void add_reshard(CLI::App& app, Context& context);

@@ -144,16 +144,31 @@ int change_dead(Context& context, const DeadValues& values) {
   const auto ids = values.all ? std::nullopt : std::optional(values.ids);
   const bool retry = values.verb == "retry";
   const auto missing = not_there(admin, values);
+  std::vector<SkippedRetry> skipped;
+  const auto note = [&](const SkippedRetry& job) { skipped.push_back(job); };
   const std::size_t count =
-      retry ? admin.retry_dead(values.queue, ids) : admin.delete_dead(values.queue, ids);
+      retry ? admin.retry_dead(values.queue, ids, note) : admin.delete_dead(values.queue, ids);
   if (values.json) {
     print(fmt::format("{{\"{}\":{}}}\n", retry ? "retried" : "deleted", count));
   } else {
     print(fmt::format("{} {} {}\n", count, count == 1 ? "payload" : "payloads",
                       retry ? "brought back" : "deleted"));
   }
-  if (missing.empty()) return 0;
+  if (missing.empty() && skipped.empty()) return 0;
   std::vector<std::string> named;
+  if (missing.empty()) {
+    constexpr std::size_t kNamed = 10;
+    for (const auto& [id, existing] : skipped) {
+      if (named.size() < kNamed) {
+        named.push_back(
+            fmt::format("'{}', as '{}' is there", name_in_message(id), name_in_message(existing)));
+      }
+    }
+    print_error(fmt::format("dead retry: {} in {} stayed dead, as other jobs have their unique keys: {}{}",
+                            skipped.size(), values.queue, fmt::join(named, "; "),
+                            skipped.size() > kNamed ? "; and more" : ""));
+    return 1;
+  }
   std::ranges::transform(missing, std::back_inserter(named), shortened);
   print_error(fmt::format("dead {}: no dead job in {} has the id '{}'", values.verb, values.queue,
                           fmt::join(named, "', '")));

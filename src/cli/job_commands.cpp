@@ -88,17 +88,37 @@ Table jobs_table() {
                 {"KIND"},
                 {"STATE"},
                 {"RUN AT"},
-                {"STARTS AT"},
+                {"WAITS FOR"},
                 {"RETRY", Side::right},
                 {"CRASHES", Side::right},
                 {"PAYLOADS", Side::right},
                 {"ERROR"}});
 }
 
-// Where a window says something else than run_at.
-std::string start_of(const JobView& job) {
-  if (state_word(job.state) != "queued" || job.starts_at == job.run_at) return {};
-  return job.starts_at ? format_time(*job.starts_at) : "never";
+// "lock a (held by 41, 40)", "window until 2035-03-09T07:05:00Z", "window, never".
+std::string text_of(const WaitsFor& reason) {
+  std::string text(to_string(reason.what));
+  constexpr std::size_t kWidest = 80;
+  if (!reason.name.empty()) text += ' ' + printable(reason.name, kWidest);
+  if (!reason.held_by.empty()) {
+    text += " (held by ";
+    for (const auto& id : reason.held_by)
+      text += (&id != reason.held_by.data() ? ", " : "") + printable(id, kWidest);
+    text += ')';
+  }
+  if (reason.until) text += " until " + format_time(*reason.until);
+  if (reason.what == Gate::window && !reason.until) text += ", never";
+  return text;
+}
+
+// What its row says in other columns needs no second word.
+std::string reasons_of(const JobView& job) {
+  std::string text;
+  for (const auto& reason : job.waits_for) {
+    if (reason.what == Gate::time) continue;
+    text += (text.empty() ? "" : "; ") + text_of(reason);
+  }
+  return text;
 }
 
 std::vector<Cell> row_of(const JobView& job) {
@@ -107,7 +127,7 @@ std::vector<Cell> row_of(const JobView& job) {
           {job.kind},
           {std::string(to_string(job.state)), tone_of(job.state)},
           {format_time(job.run_at)},
-          {start_of(job), Tone::warning},
+          {reasons_of(job), Tone::warning},
           {fmt::to_string(job.retry_count)},
           {fmt::to_string(job.crashes)},
           {fmt::to_string(job.payloads.size())},
@@ -137,7 +157,7 @@ std::string job_sheet(const JobView& job) {
   if (job.partition) line("partition", *job.partition);
   if (job.critical) line("critical", *job.critical ? "yes" : "no");
   if (job.lock) line("lock", *job.lock);
-  if (const auto starts = start_of(job); !starts.empty()) line("starts at", starts);
+  for (const auto& reason : job.waits_for) line("waits for", text_of(reason));
   for (const Payload& payload : job.payloads) {
     line("payload", fmt::format("{}  (score {})", printable(payload_to_json(payload.bytes), kWidest),
                                 json_number(payload.score)));

@@ -143,6 +143,7 @@ constexpr JobKey kJobKeys[] = {
        job.critical = value.as_bool();
      }},
     {"lock", [](NewJob& job, const JsonValue& value) { job.lock = name_of("lock", value); }},
+    {"unique", [](NewJob& job, const JsonValue& value) { job.unique = name_of("unique", value); }},
 };
 
 std::string unknown_key(const std::string& key) {

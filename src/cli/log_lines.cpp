@@ -43,18 +43,33 @@ std::string stamp_of(Time at) {
 
 }  // namespace
 
-std::string log_line(LogFormat format, Time at, LogLevel level, std::string_view message) {
-  if (format == LogFormat::json) {
-    return fmt::format(R"({{"time":"{}","level":"{}","message":{}}})", stamp_of(at), name_of(level),
-                       printable_json(json_string(redact(message))));
+std::string log_line(LogFormat format, Time at, const LogLine& line) {
+  const auto level = name_of(line.level);
+  if (format == LogFormat::text) {
+    return fmt::format("{} {:<7} {}", stamp_of(at), level, printable(redact(line.message)));
   }
-  return fmt::format("{} {:<7} {}", stamp_of(at), name_of(level), printable(redact(message)));
+  const auto text_of = [](std::string_view text) { return printable_json(json_string(redact(text))); };
+  std::string json =
+      fmt::format(R"({{"time":"{}","level":"{}","message":{})", stamp_of(at), level, text_of(line.message));
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) json += fmt::format(R"(,"{}":{})", name, text_of(value));
+  };
+  add("queue", line.queue);
+  add("kind", line.kind);
+  add("id", line.id);
+  add("key", line.key);
+  if (line.shard) json += fmt::format(R"(,"shard":{})", *line.shard);
+  add("node", line.node);
+  if (line.attempt > 0) json += fmt::format(R"(,"attempt":{})", line.attempt);
+  if (line.retry_at) add("retry_at", format_time(*line.retry_at));
+  add("error", line.error);
+  return json + "}";
 }
 
-void Log::operator()(LogLevel level, std::string_view message) const {
-  if (level < least_ || level == LogLevel::off) return;
-  const std::string line = log_line(format_, system_clock().wall(), level, message) + '\n';
-  std::string_view rest = line;
+void Log::operator()(const LogLine& line) const {
+  if (line.level < least_ || line.level == LogLevel::off) return;
+  const std::string text = log_line(format_, system_clock().wall(), line) + '\n';
+  std::string_view rest = text;
   while (!rest.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
     if (written < 0 && errno != EINTR) return;  // nobody reads the log: no reason to stop working

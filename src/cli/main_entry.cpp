@@ -69,6 +69,7 @@ void build(CLI::App& app, Context& context) {
   add_limit_commands(app, context);
   add_dead(app, context);
   add_periodic(app, context);
+  add_response_commands(app, context);
   add_init(app, context);
   add_copy(app, context);
   add_reshard(app, context);

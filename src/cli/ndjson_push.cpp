@@ -112,8 +112,13 @@ void NdjsonPush::submit() {
 void NdjsonPush::submit_parts(std::size_t begin, std::size_t end) {
   const auto at = [&](std::size_t index) { return batch_.begin() + static_cast<std::ptrdiff_t>(index); };
   try {
-    client_.push_many(queue_, {at(begin), at(end)});
-    result_.pushed += end - begin;
+    const auto results = client_.push_each(queue_, {at(begin), at(end)});
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      result_.pushed += results[i].is_stored() ? 1 : 0;
+      if (results[i].what != Pushed::What::rejected || result_.rejected++ > 0) continue;
+      result_.rejected_line = batch_lines_.at(begin + i);
+      result_.existing = results[i].id;
+    }
   } catch (const Error& error) {
     if (end - begin == 1 || error.kind() != ErrorKind::invalid_argument)
       return stop(batch_lines_[begin], error.what());

@@ -21,6 +21,9 @@ struct NdjsonResult {
   std::uint64_t line = 0;    ///< that stopped it; 0: none
   bool interrupted = false;  ///< before that line, which nothing is wrong with
   std::string error;
+  std::uint64_t rejected = 0;       ///< whose unique keys other jobs have; they stop nothing
+  std::uint64_t rejected_line = 0;  ///< of the first of them
+  std::string existing;             ///< the job that has its key
 };
 
 /// Pushes a file of jobs, one JSON object a line, in commits of 1,000 lines, one after the other; of

@@ -40,6 +40,7 @@ struct PushValues {
   std::optional<std::string> partition;
   bool critical = false;
   std::optional<std::string> lock;
+  std::optional<std::string> unique;
   std::optional<std::string> ndjson;
   bool json = false;
 };
@@ -61,6 +62,7 @@ NewJob job_of(const PushValues& values) {
   check_name("--kind", values.kind);
   check_name("--partition", values.partition);
   check_name("--lock", values.lock);
+  check_name("--unique", values.unique);
   if (values.id && values.id->empty()) refuse_arguments("push: --id is empty; leave it out to get a new one");
   if (values.score && !std::isfinite(*values.score))
     refuse_arguments("push: --score must be a finite number");
@@ -78,20 +80,31 @@ NewJob job_of(const PushValues& values) {
   job.partition = values.partition;
   if (values.critical) job.critical = true;
   job.lock = values.lock;
+  job.unique = values.unique;
   if (values.payload) job.payload = payload_from_json(*values.payload);
   if (values.payload_file) job.payload = read_whole(*values.payload_file, kLongestPayload);
   return job;
 }
 
 int push_one(Context& context, const PushValues& values) {
-  NewJob job = job_of(values);
-  const std::string id = context.open_client().push(values.queue, std::move(job));
+  std::vector<NewJob> jobs;
+  jobs.push_back(job_of(values));
+  const auto results = context.open_client().push_each(values.queue, std::move(jobs));
+  if (results.empty()) refuse_arguments("push: a client middleware has left no job");
+  const auto& pushed = results.front();
   if (values.json) {
-    print_json(fmt::format("{{\"pushed\":1,\"id\":{}}}\n", name_json(id)));
-  } else {
-    print((is_terminal(STDOUT_FILENO) ? printable(id) : id) + "\n");  // a script reads the id as it is
+    const auto* const format =
+        pushed.is_stored() ? "{{\"pushed\":1,\"id\":{}}}\n" : "{{\"pushed\":0,\"existing\":{}}}\n";
+    print_json(fmt::format(fmt::runtime(format), name_json(pushed.id)));
+  } else if (pushed.what != Pushed::What::rejected) {
+    print((is_terminal(STDOUT_FILENO) ? printable(pushed.id) : pushed.id) +
+          "\n");  // a script reads the id as it is
   }
-  return 0;
+  if (pushed.what != Pushed::What::rejected) return 0;
+  print_error(
+      fmt::format("cannot push to queue '{}': job '{}' has the unique key already; nothing was stored",
+                  values.queue, name_in_message(pushed.id)));
+  return 1;
 }
 
 int push_file(Context& context, const PushValues& values) {
@@ -118,6 +131,13 @@ int push_file(Context& context, const PushValues& values) {
     print_error(fmt::format("pushed {}; line {}: {}", result.pushed, result.line, result.error));
     return 1;
   }
+  if (result.rejected > 0) {
+    print_error(
+        fmt::format("pushed {}; rejected {}, as other jobs have their unique keys, the first in line {}: "
+                    "job '{}' is there",
+                    result.pushed, result.rejected, result.rejected_line, name_in_message(result.existing)));
+    return 1;
+  }
   print(values.json ? fmt::format("{{\"pushed\":{}}}\n", result.pushed)
                     : fmt::format("pushed {}\n", result.pushed));
   return 0;
@@ -129,7 +149,7 @@ void refuse_contradictions(const PushValues& values) {
   const bool one = values.id || values.payload || values.payload_file || values.key || values.kind ||
                    values.score || values.at || values.priority || values.timeout || values.expires ||
                    !values.windows.empty() || values.weight || values.partition || values.critical ||
-                   values.lock;
+                   values.lock || values.unique;
   if (values.ndjson && one) refuse_arguments("push: with --ndjson the options of a job stand in its line");
 }
 
@@ -167,6 +187,8 @@ void add_push(CLI::App& app, Context& context) {
   push->add_flag("--critical", values->critical, "Neither blocked by limits nor counted in them");
   option("--lock", values->lock, "KEY",
          "Jobs of a lock never run at the same time; default: by the queue's rule");
+  option("--unique", values->unique, "KEY",
+         "Of equal keys one job is there at a time; default: by the queue's rule");
   option("--ndjson", values->ndjson, "FILE",
          "Jobs, one JSON object a line with these keys, run_at for --at; - for stdin");
   push->add_flag("--json", values->json, "Print the result as JSON");

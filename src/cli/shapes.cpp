@@ -59,6 +59,7 @@ ObjectText counts_text(const QueueStats& stats) {
   for (const auto& [priority, age] : stats.oldest_due) oldest_due.real(fmt::to_string(priority), age);
   object.number("blocked_by_window", stats.blocked_by_window).number("blocked_by_key", stats.blocked_by_key);
   object.number("blocked_by_limit", stats.blocked_by_limit).number("blocked_by_rate", stats.blocked_by_rate);
+  object.number("without_code", stats.without_code).number("ready", stats.ready);
   object.raw("oldest_due", oldest_due.end());
   object.real("lag", stats.lag);
   object.number("processed", stats.processed).number("failed", stats.failed);
@@ -84,6 +85,13 @@ std::string_view state_word(JobStatus status) {
 
 namespace {
 
+void append_waits_for(std::string& out, const WaitsFor& reason) {
+  ObjectText object;
+  object.text("what", to_string(reason.what)).name("name", reason.name);
+  object.raw("held_by", array_of(reason.held_by, append_name));
+  out += (reason.until ? object.time("until", *reason.until) : object.raw("until", "null")).end();
+}
+
 ObjectText job_text(const JobView& job) {
   ObjectText object;
   object.text("queue", job.queue).name("kind", job.kind).name("key", job.key).name("id", job.id);
@@ -102,6 +110,7 @@ ObjectText job_text(const JobView& job) {
       object.raw("starts_at", "null");
     }
   }
+  object.raw("waits_for", array_of(job.waits_for, append_waits_for));
   object.number("retry_count", job.retry_count).number("crashes", job.crashes);
   return object.text_or_null("error", job.error);
 }
@@ -145,7 +154,7 @@ std::string limit_json(const LimitView& limit) {
   } else {
     object.raw("used", limit.used.text()).raw("limit", limit.limit.text());
   }
-  object.number("waiting", limit.waiting);
+  object.number("waiting", limit.waiting).flag("set", limit.is_set);
   if (limit.free_at) {
     object.time("next_free", *limit.free_at);
   } else {
@@ -161,6 +170,19 @@ std::string lock_json(const LockView& lock) {
                out += ObjectText().text("queue", holder.queue).raw("id", name_json(holder.id)).end();
              }));
   return object.number("waiting", lock.waiting).end();
+}
+
+std::string wait_json(const WaitView& wait) {
+  ObjectText object;
+  object.name("key", wait.key);
+  if (wait.job_id.empty()) {
+    object.raw("job", "null");
+  } else {
+    ObjectText job;
+    object.raw("job",
+               job.name("kind", wait.job_kind).name("key", wait.job_key).name("id", wait.job_id).end());
+  }
+  return object.time("since", wait.since).time("deadline", wait.deadline).end();
 }
 
 std::string queue_json(const QueueView& queue) {

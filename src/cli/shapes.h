@@ -26,6 +26,7 @@ std::string whole_job_json(const JobView& job);
 std::string queue_json(const QueueView& queue);
 std::string limit_json(const LimitView& limit);
 std::string lock_json(const LockView& lock);
+std::string wait_json(const WaitView& wait);
 std::string node_json(const NodeView& node);
 std::string periodic_json(const PeriodicView& schedule);
 std::string stats_json(const Stats& stats);

@@ -22,7 +22,12 @@ TEST(Shapes, of_a_job) {
       job_json(job),
       R"({"queue":"orders","kind":"orders","key":"k","id":"4\"2","state":"queued",)"
       R"("payloads":[{"v":1},"",{"$base64":"/w=="}],"scores":[1,1.5,1e+21],)"
-      R"("run_at":"2025-03-09T07:05:00.5Z","starts_at":null,"retry_count":2,"crashes":1,"error":"bad\nthing"})");
+      R"("run_at":"2025-03-09T07:05:00.5Z","starts_at":null,"waits_for":[],"retry_count":2,"crashes":1,)"
+      R"("error":"bad\nthing"})");
+  job.waits_for = {{Gate::lock, "7", {"41", "42"}}, {Gate::window, "", {}, kAt}};
+  EXPECT_THAT(job_json(job),
+              HasSubstr(R"("waits_for":[{"what":"lock","name":"7","held_by":["41","42"],"until":null},)"
+                        R"({"what":"window","name":"","held_by":[],"until":"2025-03-09T07:05:00.5Z"}])"));
   job.starts_at = kAt;
   EXPECT_THAT(job_json(job), HasSubstr(R"("starts_at":"2025-03-09T07:05:00.5Z")"));
   job.state = JobStatus::running;
@@ -58,11 +63,11 @@ TEST(Shapes, of_stats) {
       stats_json(stats),
       R"({"total":{"length":3,"due":0,"scheduled":0,"retrying":0,"running":0,"awaiting":0,"dead":0,)"
       R"("blocked_by_lock":0,"blocked_by_window":0,)"
-      R"("blocked_by_key":0,"blocked_by_limit":0,"blocked_by_rate":0,"oldest_due":{},"lag":1.5,"processed":0,"failed":0,)"
+      R"("blocked_by_key":0,"blocked_by_limit":0,"blocked_by_rate":0,"without_code":0,"ready":0,"oldest_due":{},"lag":1.5,"processed":0,"failed":0,)"
       R"("unreadable":0,"waits_for_newer":0},)"
       R"("by_queue":{"orders":{"length":3,"due":1,)"
       R"("scheduled":2,"retrying":0,"running":0,"awaiting":0,"dead":0,"blocked_by_lock":0,"blocked_by_window":4,)"
-      R"("blocked_by_key":0,"blocked_by_limit":0,"blocked_by_rate":0,)"
+      R"("blocked_by_key":0,"blocked_by_limit":0,"blocked_by_rate":0,"without_code":0,"ready":0,)"
       R"("oldest_due":{"-1":0.5,"100":2},"lag":1.5,)"
       R"("processed":0,"failed":0,"unreadable":0,"waits_for_newer":0,"paused":true}}})"
       "\n");

@@ -22,7 +22,7 @@ namespace {
 sigset_t signals_of_node() {
   sigset_t set;
   ::sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGTSTP, SIGTTIN}) ::sigaddset(&set, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGTSTP, SIGTTIN, SIGHUP}) ::sigaddset(&set, signal);
   return set;
 }
 
@@ -49,6 +49,7 @@ SignalThread::~SignalThread() {
   static_cast<void>(::write(the_end_, &one, sizeof one));
   thread_.join();
   if (stopper_.joinable()) stopper_.join();
+  if (reloader_.joinable()) reloader_.join();
   ::close(events_);
   ::close(the_end_);
 }
@@ -65,9 +66,35 @@ void SignalThread::run() {
   }
 }
 
+// What comes meanwhile means the config as it is by then.
+void SignalThread::reload() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(reloads_, true)) {
+      reloads_again_ = true;
+      return;
+    }
+  }
+  const auto all = [this] {
+    while (true) {
+      actions_.reload();
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(reloads_again_, false)) continue;
+      reloads_ = false;
+      return;
+    }
+  };
+  try {
+    reloader_ = start_thread(all);
+  } catch (const Error&) {
+    all();
+  }
+}
+
 void SignalThread::take(int signal) {
   if (signal == SIGTSTP) return actions_.quiet();
   if (signal == SIGTTIN) return actions_.traces();
+  if (signal == SIGHUP) return reload();
   if (!stopping_.exchange(true)) {
     try {
       stopper_ = start_thread([this] { actions_.stop(); });

@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -35,7 +35,8 @@ constexpr const char* kWorkExamples =
     "\n"
     "Signals: TERM or INT stops when running jobs have ended (at most shutdown_timeout); INT again stops at "
     "once;\n"
-    "TSTP takes no more jobs; TTIN writes the stacks of all threads to the log.\n";
+    "TSTP takes no more jobs; HUP reads the config again; TTIN writes the stacks of all threads to the "
+    "log.\n";
 
 void check_queues(const Config& config, const WorkValues& values) {
   if (!values.libraries.empty()) return;  // they may bring queues that the config does not name
@@ -58,27 +59,46 @@ void log_traces(const Log& log) {
 }
 
 /// What a drain leaves, as the last line says it.
-std::string left_line(const Stats& stats, const std::vector<std::string>& served) {
+std::string left_line(const Stats& stats, const std::set<std::string>& served) {
   std::uint64_t scheduled = 0;
+  std::uint64_t retrying = 0;
   std::uint64_t awaiting = 0;
   std::uint64_t paused = 0;
+  std::uint64_t unserved = 0;
   std::uint64_t dead = 0;
   for (const auto& [name, queue] : stats.by_queue) {
-    if (std::ranges::find(served, name) == served.end()) continue;
+    if (!served.contains(name)) {
+      unserved += queue.length + queue.running + queue.awaiting;
+      continue;
+    }
     dead += queue.dead;
     if (queue.paused) {
       paused += queue.length + queue.awaiting;
     } else {
+      unserved += queue.without_code;
       scheduled += queue.scheduled;
+      retrying += queue.retrying;
       awaiting += queue.awaiting;
     }
   }
-  return fmt::format("{} scheduled, {} awaiting, {} paused, {} dead", scheduled, awaiting, paused, dead);
+  return fmt::format("{} scheduled, {} retrying, {} awaiting, {} paused, {} unserved, {} dead", scheduled,
+                     retrying, awaiting, paused, unserved, dead);
 }
 
-std::vector<std::string> queues_of_node(Admin& admin, const std::string& node) {
-  for (NodeView& view : admin.nodes()) {
-    if (view.id == node) return std::move(view.queues);
+/// HUP. Whatever is wrong with the config is told, and the node goes on as it is.
+void reload(Context& context, ConfiguredWorkers& workers, const Log& log) {
+  try {
+    const auto changes = workers.reload(context.config());
+    if (changes.empty()) log(LogLevel::info, "the config was read again: nothing has changed");
+    for (const std::string& change : changes) log(LogLevel::info, "the config was read again: " + change);
+  } catch (const std::exception& error) {
+    log(LogLevel::error, std::string("the config was read again: ") + error.what());
+  }
+}
+
+std::set<std::string> queues_of_node(Admin& admin, const std::string& node) {
+  for (const NodeView& view : admin.nodes()) {
+    if (view.id == node) return {view.queues.begin(), view.queues.end()};
   }
   return {};
 }
@@ -100,7 +120,8 @@ ServerHooks hooks_of_work(const Log& log) {
 }
 
 /// Runs the server to its end. Returns the exit code.
-int serve(Server& server, Context& context, const WorkValues& values, const Log& log) {
+int serve(Server& server, ConfiguredWorkers& workers, Context& context, const WorkValues& values,
+          const Log& log) {
   server.start();
   context.tried = true;
   SignalThread signals({.stop =
@@ -119,7 +140,8 @@ int serve(Server& server, Context& context, const WorkValues& values, const Log&
                               log(LogLevel::info, "quiet: no more jobs are taken");
                               server.quiet();
                             },
-                        .traces = [&] { log_traces(log); }});
+                        .traces = [&] { log_traces(log); },
+                        .reload = [&] { reload(context, workers, log); }});
   if (!values.drain) {
     server.wait();
     server.stop(Server::Stop::graceful);
@@ -144,14 +166,14 @@ int run_work(Context& context, const WorkValues& values) {
   server.set_log(log);
   server.set_hooks(hooks_of_work(log));
   server.only(values.queues);
-  add_configured_workers(server, config, {.log = log});
+  ConfiguredWorkers workers(server, config, {.log = log, .only = values.queues});
   for (const std::string& library : values.libraries) load_library(server, library);
   if (context.load) context.load(server);
   if (server.worker_count() == 0) {
     refuse_arguments(
         "work: there is no worker; give a queue of the config a command or library, or use -r LIBRARY");
   }
-  return serve(server, context, values, log);
+  return serve(server, workers, context, values, log);
 }
 
 }  // namespace

@@ -154,6 +154,11 @@ Stats Admin::stats() { return impl().stats(); }
 std::vector<QueueView> Admin::queues() { return impl().queues(); }
 std::vector<NodeView> Admin::nodes() { return impl().nodes(); }
 std::vector<LimitView> Admin::limits() { return impl().limits(); }
+bool Admin::set_limit(std::string_view name, const std::optional<Decimal>& limit,
+                      const std::optional<RateLimit>& rate) {
+  return impl().set_limit(name, limit, rate);
+}
+bool Admin::unset_limit(std::string_view name) { return impl().unset_limit(name); }
 std::vector<LockView> Admin::locks(const std::optional<std::string>& queue) { return impl().locks(queue); }
 std::vector<Finding> Admin::examine() { return impl().examine(); }
 bool Admin::quiet_node(const std::string& id) { return impl().request(id, store::NodeRequest::quiet); }
@@ -174,8 +179,9 @@ void Admin::dead(std::string_view queue, const std::vector<std::string>& ids,
                  const std::function<bool(const DeadView&)>& visit) {
   impl().dead(queue, ids, visit);
 }
-std::size_t Admin::retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids) {
-  return impl().retry_dead(queue, ids);
+std::size_t Admin::retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
+                              const std::function<void(const SkippedRetry&)>& skipped) {
+  return impl().retry_dead(queue, ids, skipped);
 }
 std::size_t Admin::delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids) {
   return impl().delete_dead(queue, ids);

@@ -11,7 +11,9 @@
 #include <ordo/admin.hpp>
 
 #include "client/store_handle.h"
+#include "client/waits_for.h"
 #include "domain/entry.h"
+#include "domain/limit_change.h"
 #include "domain/shard.h"
 
 namespace ordo {
@@ -27,6 +29,13 @@ class Admin::Impl {
   std::set<std::uint32_t> not_paused_yet(const store::QueueList& list);
   std::vector<NodeView> nodes();
   std::vector<LimitView> limits();
+  bool set_limit(std::string_view name, const std::optional<Decimal>& limit,
+                 const std::optional<RateLimit>& rate);
+  bool unset_limit(std::string_view name);
+  /// As often as it takes to change what nobody else changes meanwhile.
+  void change_limit(
+      std::string_view name,
+      const std::function<std::optional<domain::LimitChange>(std::optional<domain::LimitChange>)>& change);
   std::vector<LockView> locks(const std::optional<std::string>& queue);
   void each_counts(const std::function<void(const store::QueueDefinition&, const domain::Counts&)>& visit);
   std::vector<std::pair<std::vector<std::string>, std::string>> groups(
@@ -44,8 +53,11 @@ class Admin::Impl {
   void dead_jobs(std::string_view queue, const JobFilter& filter, const std::function<bool(JobView)>& visit);
   void dead(std::string_view queue, const std::vector<std::string>& ids,
             const std::function<bool(const DeadView&)>& visit);
-  std::size_t retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
+  using Skipped = std::function<void(const SkippedRetry&)>;
+  std::size_t retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
+                         const Skipped& skipped = {});
   std::size_t delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
+  std::vector<WaitView> waits(std::string_view queue);
   void set_paused(std::string_view queue, bool paused);
   bool remove(std::string_view queue, RemoveJobs jobs);
   std::vector<PeriodicView> periodic();
@@ -75,6 +87,7 @@ class Admin::Impl {
   struct Tally {
     Stats stats;
     std::set<std::string> unread;  ///< queues with controls that no owner has carried out yet
+    std::map<std::string, std::uint64_t> unserved;  ///< due and retrying jobs of kinds without code
   };
   /// Of the queues that `counts_in` admits; nothing of the others is read.
   Tally tally(const std::function<bool(const store::QueueDefinition&)>& counts_in);
@@ -82,18 +95,25 @@ class Admin::Impl {
   void rebuild_some(const store::QueueDefinition& queue, const std::vector<store::ShardId>& shards,
                     const Rebuild& what, const std::function<void(const Rebuilt&)>& visit);
   std::set<std::string> living_nodes();
+  QueueGates gates_of(const store::QueueDefinition& queue);
+  /// The group's shards are not all on one living node.
+  bool is_scattered(const std::map<std::string, std::string, std::less<>>& groups, const std::string& group,
+                    const std::set<std::string>& alive);
   std::set<store::ShardId> owned_now();
   std::map<std::string, PeriodicOptions> stated_schedules();
   PeriodicOptions schedule(std::string_view name);
   struct Listed;
   /// The first of the jobs that fit, in the order of their starts, without payloads; none of the dead.
   std::vector<Listed> list(const store::QueueDefinition& queue, const JobFilter& filter);
-  void show_payloads(std::span<Listed> jobs);
+  void find_ahead(const store::QueueDefinition& queue, std::span<Listed> jobs);
+  void show_payloads(std::span<Listed> jobs, QueueGates& gates);
   void each_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
                  const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
                                           const domain::DeadPayload&)>& visit);
   std::size_t change_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
-                          bool revive);
+                          bool revive, const Skipped& skipped);
+  bool revive_unique(const store::QueueDefinition& queue, std::uint64_t no, const domain::DeadPayload& dead,
+                     const Skipped& skipped);
 
   std::shared_ptr<StoreHandle> handle_;
 };

@@ -94,8 +94,6 @@ std::vector<store::ShardId> taken_by(const std::exception_ptr& error) {
   }
 }
 
-const std::string& key_of(const NewJob& job) { return job.key.empty() ? job.id : job.key; }
-
 /// Nothing: it was found.
 std::optional<ErrorKind> look_for(StoreHandle& handle, const std::string& queue,
                                   store::QueueDefinition& found) {
@@ -108,6 +106,28 @@ std::optional<ErrorKind> look_for(StoreHandle& handle, const std::string& queue,
 }
 
 }  // namespace
+
+const std::string& key_of(const NewJob& job) { return job.key.empty() ? job.id : job.key; }
+
+domain::Entry entry_of(const std::string& queue, const NewJob& job) {
+  domain::Entry entry;
+  entry.id = job.id;
+  entry.kind = job.kind.empty() ? std::string_view(queue) : job.kind;
+  entry.key = key_of(job);
+  entry.score = job.score;
+  entry.run_at = job.run_at;
+  entry.options.priority = job.priority;
+  entry.options.timeout = job.timeout;
+  entry.options.expires = job.expires;
+  entry.options.windows = job.windows;
+  domain::copy_gate_options(job, entry.options);
+  entry.payload = job.payload;
+  return entry;
+}
+
+store::NewEntry new_entry(const store::QueueDefinition& queue, const domain::Entry& entry) {
+  return {{queue.number, domain::shard_of(entry.key, queue.shards)}, domain::encode(entry)};
+}
 
 // Throws what is wrong with the jobs, and an unknown queue.
 Client::Impl::PushPtr Client::Impl::prepare(const std::string& queue, std::vector<NewJob> jobs) {
@@ -190,19 +210,7 @@ void Client::Impl::send(PushPtr push) {
 void Client::Impl::submit(const PushPtr& push, const store::QueueDefinition& definition) {
   std::vector<store::NewEntry> entries;
   entries.reserve(push->jobs.size());
-  for (const auto& job : push->jobs) {
-    domain::Entry entry;
-    entry.id = job.id;
-    entry.kind = job.kind.empty() ? std::string_view(push->queue) : job.kind;
-    entry.key = key_of(job);
-    entry.score = job.score;
-    entry.run_at = job.run_at;
-    entry.options = {job.priority, job.timeout, job.expires, job.windows};
-    domain::copy_gate_options(job, entry.options);
-    entry.payload = job.payload;
-    entries.push_back(
-        {{definition.number, domain::shard_of(entry.key, definition.shards)}, domain::encode(entry)});
-  }
+  for (const auto& job : push->jobs) entries.push_back(new_entry(definition, entry_of(push->queue, job)));
   handle_->store_to_append().append(std::move(entries), [this, push, number = definition.number,
                                                          shards =
                                                              definition.shards](std::exception_ptr error) {
@@ -323,11 +331,11 @@ Client::Impl::~Impl() {
   }
 }
 
-std::vector<std::string> Client::Impl::through_middlewares(
-    const std::string& queue, std::vector<NewJob> jobs,
-    const std::function<std::vector<std::string>(std::vector<NewJob>)>& last) {
+template <class Result>
+Result Client::Impl::through_middlewares(const std::string& queue, std::vector<NewJob> jobs,
+                                         const std::function<Result(std::vector<NewJob>)>& last) {
   if (middlewares_.empty()) return last(std::move(jobs));
-  std::optional<std::vector<std::string>> ids;
+  std::optional<Result> result;
   std::size_t reached = 0;
   std::function<void(std::size_t)> call = [&](std::size_t index) {
     if (index < reached) {
@@ -338,34 +346,55 @@ std::vector<std::string> Client::Impl::through_middlewares(
     }
     reached = index + 1;
     if (index == middlewares_.size()) {
-      ids = last(jobs);
+      result = last(jobs);
     } else {
       middlewares_[index](queue, jobs, [&] { call(index + 1); });
     }
   };
   call(0);
-  if (!ids) refuse_push(queue, "a client middleware did not call on");
-  return *std::move(ids);
+  if (!result) refuse_push(queue, "a client middleware did not call on");
+  return *std::move(result);
+}
+
+void Client::Impl::send_and_wait(PushPtr push) {
+  std::promise<void> stored;
+  push->done = [&](std::exception_ptr error) {
+    if (error) {
+      stored.set_exception(error);
+    } else {
+      stored.set_value();
+    }
+  };
+  send(std::move(push));
+  stored.get_future().get();
+}
+
+std::vector<Pushed> Client::Impl::push_each(std::string_view queue, std::vector<NewJob> jobs) {
+  refuse_in_callback("Client::push()");
+  const std::string name(queue);
+  return through_middlewares<std::vector<Pushed>>(name, std::move(jobs), [&](std::vector<NewJob> last) {
+    if (has_unique(name, last)) return push_some_unique(name, std::move(last));
+    const auto push = prepare(name, std::move(last));
+    std::vector<Pushed> pushed;
+    for (const auto& job : push->jobs)
+      pushed.push_back({Pushed::What::pushed, job.id, job.kind.empty() ? name : job.kind, key_of(job)});
+    send_and_wait(push);
+    return pushed;
+  });
 }
 
 std::vector<std::string> Client::Impl::push(std::string_view queue, std::vector<NewJob> jobs) {
-  refuse_in_callback("Client::push()");
-  const std::string name(queue);
-  return through_middlewares(name, std::move(jobs), [&](std::vector<NewJob> last) {
-    const auto push = prepare(name, std::move(last));
-    auto ids = ids_of(*push);
-    std::promise<void> stored;
-    push->done = [&](std::exception_ptr error) {
-      if (error) {
-        stored.set_exception(error);
-      } else {
-        stored.set_value();
-      }
-    };
-    send(push);
-    stored.get_future().get();
-    return ids;
-  });
+  std::vector<std::string> ids;
+  for (auto& pushed : push_each(queue, std::move(jobs))) {
+    if (pushed.what == Pushed::What::rejected) {
+      const auto text = "cannot push to queue '" + std::string(queue) + "': job '" +
+                        name_in_message(pushed.id) +
+                        "' has the unique key already; nothing was stored for it";
+      throw NotUnique(text, std::move(pushed));
+    }
+    ids.push_back(std::move(pushed.id));
+  }
+  return ids;
 }
 
 std::vector<std::string> Client::Impl::push_async(std::string_view queue, std::vector<NewJob> jobs,
@@ -373,7 +402,9 @@ std::vector<std::string> Client::Impl::push_async(std::string_view queue, std::v
   const std::string name(queue);
   check_queue_name(name);
   if (!done) refuse_push(name, "push_async() needs a function to tell the end to");
-  return through_middlewares(name, std::move(jobs), [&](std::vector<NewJob> last) {
+  return through_middlewares<std::vector<std::string>>(name, std::move(jobs), [&](std::vector<NewJob> last) {
+    if (has_unique(name, last))
+      refuse_push(name, "a job with a unique key waits for the store's answer: push it with push()");
     const auto push = prepare(name, std::move(last));
     auto ids = ids_of(*push);
     const auto bytes = push->bytes;
@@ -441,6 +472,10 @@ std::vector<std::string> Client::push_many(std::string_view queue, std::vector<N
 std::vector<std::string> Client::push_async(std::string_view queue, std::vector<NewJob> jobs,
                                             std::function<void(std::exception_ptr)> done) {
   return impl().push_async(queue, std::move(jobs), std::move(done));
+}
+
+std::vector<Pushed> Client::push_each(std::string_view queue, std::vector<NewJob> jobs) {
+  return impl().push_each(queue, std::move(jobs));
 }
 
 void Client::use(ClientMiddleware middleware) {

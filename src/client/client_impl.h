@@ -17,6 +17,11 @@
 
 namespace ordo {
 
+const std::string& key_of(const NewJob& job);
+/// What a push appends for the job, which has its id. Points into both.
+domain::Entry entry_of(const std::string& queue, const NewJob& job);
+store::NewEntry new_entry(const store::QueueDefinition& queue, const domain::Entry& entry);
+
 class Client::Impl {
  public:
   explicit Impl(std::shared_ptr<StoreHandle> handle) : handle_(std::move(handle)) {}
@@ -27,6 +32,9 @@ class Client::Impl {
   std::vector<std::string> push(std::string_view queue, std::vector<NewJob> jobs);
   std::vector<std::string> push_async(std::string_view queue, std::vector<NewJob> jobs,
                                       std::function<void(std::exception_ptr)> done);
+  std::vector<Pushed> push_each(std::string_view queue, std::vector<NewJob> jobs);
+  Responded respond(std::string_view queue, std::string_view key, std::string_view body,
+                    std::string_view message_id);
   void use(ClientMiddleware middleware) { middlewares_.push_back(std::move(middleware)); }
   StoreHandle& handle() { return *handle_; }
 
@@ -61,9 +69,19 @@ class Client::Impl {
   void ended(const PushPtr& push, std::uint32_t number, std::exception_ptr error);
   void send_again(const std::stop_token& stop);
   bool look_again(const std::string& queue);
-  std::vector<std::string> through_middlewares(
-      const std::string& queue, std::vector<NewJob> jobs,
-      const std::function<std::vector<std::string>(std::vector<NewJob>)>& last);
+  template <class Result>
+  Result through_middlewares(const std::string& queue, std::vector<NewJob> jobs,
+                             const std::function<Result(std::vector<NewJob>)>& last);
+  void send_and_wait(PushPtr push);
+
+  // Unique keys (unique_push.cpp)
+  struct UniqueJob;
+  bool has_unique(const std::string& queue, const std::vector<NewJob>& jobs);
+  std::vector<Pushed> push_some_unique(const std::string& queue, std::vector<NewJob> jobs);
+  std::vector<Pushed> push_unique(const std::string& queue, std::vector<UniqueJob> jobs);
+  store::RowStep step_of(const std::string& queue, const store::QueueDefinition& definition,
+                         const UniqueJob& job);
+  store::QueueDefinition open_route(const std::string& queue, bool was_refused);
 
   std::shared_ptr<StoreHandle> handle_;
   std::vector<ClientMiddleware> middlewares_;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "client/admin_impl.h"
+#include "client/client_impl.h"
 #include "client/page_sizes.h"
 #include "domain/records.h"
 
@@ -154,7 +155,8 @@ void Admin::Impl::dead(std::string_view queue, const std::vector<std::string>& i
 }
 
 std::size_t Admin::Impl::change_dead(std::string_view name,
-                                     const std::optional<std::vector<std::string>>& ids, bool revive) {
+                                     const std::optional<std::vector<std::string>>& ids, bool revive,
+                                     const Skipped& skipped) {
   if (handle_->existing_queue(name)) handle_->open_queue(name);
   std::size_t changed = 0;
   std::uint32_t number = 0;
@@ -173,6 +175,11 @@ std::size_t Admin::Impl::change_dead(std::string_view name,
       [&](const store::QueueDefinition& queue, const store::DeadRow& row, const domain::DeadPayload& dead) {
         if (revive && !domain::decode_dead(row.bytes)) return true;  // for a version that can read it
         number = queue.number;
+        if (revive && !dead.options.unique.empty()) {
+          flush();  // in their order
+          changed += revive_unique(queue, row.no, dead, skipped) ? 1 : 0;
+          return true;
+        }
         nos.push_back(row.no);
         if (revive && dead.is_entry) {
           // As it stood in the log; who can read it knows, after a reshard, too, where its key belongs.
@@ -190,14 +197,42 @@ std::size_t Admin::Impl::change_dead(std::string_view name,
   return changed;
 }
 
+// It comes back before it goes from the dead: who dies in between can bring it back twice, but never loses
+// it, and not while its first return has the key. Of several keys it has its first one again.
+bool Admin::Impl::revive_unique(const store::QueueDefinition& queue, std::uint64_t no,
+                                const domain::DeadPayload& dead, const Skipped& skipped) {
+  using What = store::RowResult::What;
+  auto& store = handle_->store();
+  auto entry = domain::revival(dead);
+  entry.options.unique.resize(1);
+  auto& hold = entry.options.unique.front();
+  hold.token = handle_->new_id();
+  hold.first = store.now();
+  const auto bytes = domain::row_of(hold, dead.kind, dead.key, dead.id);
+  while (true) {
+    const store::RowStep step{{hold.row, bytes, true, Time::max()}, std::nullopt, {new_entry(queue, entry)}};
+    const auto result = store.step_rows(store::Store::unique_rows(queue.name), {step}).front();
+    if (result.what == What::refused) throw still_closed(queue.name);
+    if (result.what == What::done) {
+      store.erase_dead(queue.number, {&no, 1});
+      return true;
+    }
+    if (!result.there) continue;  // it is free by now
+    const auto holder = domain::decode_unique_row(*result.there).or_empty();
+    if (skipped) skipped({dead.id, holder.id});
+    return false;
+  }
+}
+
 std::size_t Admin::Impl::retry_dead(std::string_view queue,
-                                    const std::optional<std::vector<std::string>>& ids) {
-  return change_dead(queue, ids, true);
+                                    const std::optional<std::vector<std::string>>& ids,
+                                    const Skipped& skipped) {
+  return change_dead(queue, ids, true, skipped);
 }
 
 std::size_t Admin::Impl::delete_dead(std::string_view queue,
                                      const std::optional<std::vector<std::string>>& ids) {
-  return change_dead(queue, ids, false);
+  return change_dead(queue, ids, false, {});
 }
 
 }  // namespace ordo

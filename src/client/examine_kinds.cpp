@@ -1,11 +1,11 @@
 // Jobs that no living node has the code for: they wait in silence, if nobody says so.
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "client/admin_impl.h"
+#include "client/coded.h"
 #include "runtime/node_facts.h"
 
 namespace ordo {
@@ -16,11 +16,11 @@ constexpr std::uint64_t kMostJobs = 100'000;  // of a queue that is looked throu
 }  // namespace
 
 void Admin::Impl::examine_kinds(std::vector<Finding>& findings) {
-  std::set<std::pair<std::string, std::string>> coded;
+  Coded coded;
   for (const auto& node : handle_->store().nodes()) {
     if (node.gone) continue;
     const auto facts = runtime::decode_node_facts(node.facts).or_empty();
-    coded.insert(facts.kinds.begin(), facts.kinds.end());
+    coded.add(facts);
     for (const auto& [queue, kind] : facts.unable) {
       findings.push_back(
           {Finding::Level::bad,
@@ -32,16 +32,12 @@ void Admin::Impl::examine_kinds(std::vector<Finding>& findings) {
            "nodes that can run it are lent the jobs"});
     }
   }
-  const auto is_served = [&](const std::string& queue) {
-    const auto first = coded.lower_bound({queue, ""});
-    return first != coded.end() && first->first == queue;
-  };
   const auto now = handle_->store().now();
   for (const auto& [queue, counts] : stats().by_queue) {
     const auto definition = handle_->existing_queue(queue);
     const auto waiting = counts.due + counts.retrying;
     if (!definition || waiting == 0) continue;
-    if (!is_served(queue)) {
+    if (!coded.has_any(queue)) {
       findings.push_back(
           {Finding::Level::warning,
            fmt::format("{} {} in queue '{}' {}: no living node serves it", waiting,
@@ -52,8 +48,9 @@ void Admin::Impl::examine_kinds(std::vector<Finding>& findings) {
     if (counts.length > kMostJobs) continue;
     std::map<std::string, std::uint64_t> without;
     const auto see = [&, &name = queue](const domain::Job& job, const std::string& kind) {
-      const bool waits = job.place != domain::Place::running && (job.run_at <= now || job.retry_count() >= 0);
-      if (waits && !coded.contains({name, kind})) ++without[kind];
+      const bool waits = job.place != domain::Place::running && job.place != domain::Place::awaiting &&
+                         (job.run_at <= now || job.retry_count() >= 0);
+      if (waits && !coded.has(name, kind)) ++without[kind];
     };
     Rebuild all{.owned = owned_now()};
     for (std::uint32_t i = 0; i < definition->shards; ++i) all.shards.push_back({definition->number, i});

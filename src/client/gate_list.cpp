@@ -5,7 +5,12 @@
 #include <tuple>
 
 #include "client/admin_impl.h"
+#include "domain/gates.h"
+#include "domain/limit_change.h"
+#include "domain/placement.h"
 #include "domain/records.h"
+#include "runtime/node_facts.h"
+#include "store/limit_rows.h"
 
 namespace ordo {
 namespace {
@@ -18,20 +23,32 @@ void add_stated(std::map<LimitKey, LimitView>& views, const std::string& name,
   if (rate) views[{name, {}, true}] = {.name = name, .rate = rate};
 }
 
-}  // namespace
-
-// A run counts with the shard that started it, so the shards of one limit add up.
-std::vector<LimitView> Admin::Impl::limits() {
-  std::map<LimitKey, LimitView> views;
-  for (const auto& limit : handle_->config().limits) add_stated(views, limit.name, limit.limit, limit.rate);
-  for (const auto& queue : handle_->config().queues) {
-    const bool is_of_queue = queue.rate && queue.rate->each == RateEach::queue;
-    add_stated(views, queue.name, queue.limit, is_of_queue ? queue.rate : std::nullopt);
-    add_stated(views, queue.name + " critical", queue.critical_limit, std::nullopt);
+/// Also where nothing is used, so that no owner tells of it.
+void apply(const domain::LimitChange& change, LimitView& view) {
+  view.is_set = view.rate ? change.rate.has_value() : change.limit.has_value();
+  if (!view.is_set) return;
+  if (view.rate) {
+    view.rate = change.rate;
+  } else if (view.partition.empty()) {
+    view.limit = *change.limit;
   }
-  each_counts([&](const store::QueueDefinition&, const domain::Counts& counts) {
+}
+
+/// A run counts with the shard that started it, so the shards of one limit add up.
+class LimitList {
+ public:
+  explicit LimitList(const Config& config) {
+    for (const auto& limit : config.limits) add_stated(views_, limit.name, limit.limit, limit.rate);
+    for (const auto& queue : config.queues) {
+      const bool is_of_queue = queue.rate && queue.rate->each == RateEach::queue;
+      add_stated(views_, queue.name, queue.limit, is_of_queue ? queue.rate : std::nullopt);
+      add_stated(views_, queue.name + " critical", queue.critical_limit, std::nullopt);
+    }
+  }
+
+  void add(const domain::Counts& counts) {
     for (const auto& use : counts.limits) {
-      auto& view = views[{use.name, use.partition, use.is_rate}];
+      auto& view = views_[{use.name, use.partition, use.is_rate}];
       view.name = use.name;
       view.partition = use.partition;
       view.waiting += use.waiting;
@@ -44,32 +61,159 @@ std::vector<LimitView> Admin::Impl::limits() {
       if (use.free_at != Time::max())
         view.free_at = std::max(view.free_at.value_or(use.free_at), use.free_at);
     }
-  });
-  const auto now = handle_->store().now();
-  std::vector<LimitView> list;
-  for (auto& [key, view] : views) {
-    if (view.free_at && *view.free_at <= now) view.free_at.reset();
-    list.push_back(std::move(view));
   }
-  return list;
+
+  std::vector<LimitView> take(store::Store& store) {
+    const auto now = store.now();
+    const auto changes = store::limits_set(store);
+    std::vector<LimitView> list;
+    for (auto& [key, view] : views_) {
+      if (view.free_at && *view.free_at <= now) view.free_at.reset();
+      const auto change = changes.find(view.name);
+      if (change != changes.end() && change->second) apply(*change->second, view);
+      list.push_back(std::move(view));
+    }
+    return list;
+  }
+
+ private:
+  std::map<LimitKey, LimitView> views_;
+};
+
+class LockList {
+ public:
+  void add(const std::string& queue, const domain::Counts& counts) {
+    for (const auto& use : counts.locks) {
+      auto& view = views_[{use.name, use.key}];
+      view.name = use.name;
+      view.key = use.key;
+      view.waiting += use.waiting;
+      for (const auto& id : use.held_by) view.held_by.push_back({queue, id});
+    }
+  }
+
+  std::vector<LockView> take() {
+    std::vector<LockView> list;
+    for (auto& [key, view] : views_) list.push_back(std::move(view));
+    return list;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, LockView> views_;
+};
+
+}  // namespace
+
+std::vector<LimitView> Admin::Impl::limits() {
+  LimitList list(handle_->config());
+  each_counts([&](const auto&, const domain::Counts& counts) { list.add(counts); });
+  return list.take(handle_->store());
+}
+
+bool Admin::Impl::set_limit(std::string_view name, const std::optional<Decimal>& limit,
+                            const std::optional<RateLimit>& rate) {
+  Config probe;
+  probe.limits.push_back({std::string(name), limit, rate});
+  validate(probe);
+  const auto known = limits();
+  const auto is_stated = [&](bool is_rate) {
+    return std::ranges::any_of(
+        known, [&](const LimitView& view) { return view.name == name && view.rate.has_value() == is_rate; });
+  };
+  if ((limit && !is_stated(false)) || (rate && !is_stated(true))) return false;
+  change_limit(name, [&](std::optional<domain::LimitChange> change) {
+    if (!change) change.emplace().name = name;
+    if (limit) change->limit = limit;
+    if (rate) change->rate = rate;
+    return change;
+  });
+  return true;
+}
+
+bool Admin::Impl::unset_limit(std::string_view name) {
+  bool was_set = false;
+  change_limit(name, [&](const std::optional<domain::LimitChange>& change) {
+    was_set = change.has_value();
+    return std::optional<domain::LimitChange>{};
+  });
+  return was_set;
+}
+
+void Admin::Impl::change_limit(
+    std::string_view name,
+    const std::function<std::optional<domain::LimitChange>(std::optional<domain::LimitChange>)>& change) {
+  auto& store = handle_->store();
+  while (true) {
+    const auto seen = store.wait_row(store::Store::kLimitRows, name);
+    std::optional<domain::LimitChange> before;
+    if (seen) {
+      const auto read = domain::decode_limit_change(std::string(name), *seen);
+      if (read.needs() != 0)
+        throw Error(ErrorKind::unsupported,
+                    "cannot change the limit of '" + std::string(name) + "': " + read.why());
+      if (read) before = *read;
+    }
+    const auto after = change(before);
+    if (!after && !seen) return;
+    store::WaitRow row{std::string(name), after ? encode(*after) : std::string{}, after.has_value()};
+    if (!after) row.until = Time::min();
+    const auto result = store.step_rows(store::Store::kLimitRows, {{std::move(row), seen, {}}}).front();
+    if (result.what == store::RowResult::What::done) return;
+  }
 }
 
 std::vector<LockView> Admin::Impl::locks(const std::optional<std::string>& queue) {
   if (queue) handle_->existing_queue(*queue);
-  std::map<std::pair<std::string, std::string>, LockView> views;
+  LockList list;
   each_counts([&](const store::QueueDefinition& definition, const domain::Counts& counts) {
-    if (queue && definition.name != *queue) return;
-    for (const auto& use : counts.locks) {
-      auto& view = views[{use.name, use.key}];
-      view.name = use.name;
-      view.key = use.key;
-      view.waiting += use.waiting;
-      for (const auto& id : use.held_by) view.held_by.push_back({definition.name, id});
-    }
+    if (!queue || definition.name == *queue) list.add(definition.name, counts);
   });
-  std::vector<LockView> list;
-  for (auto& [key, view] : views) list.push_back(std::move(view));
-  return list;
+  return list.take();
+}
+
+QueueGates Admin::Impl::gates_of(const store::QueueDefinition& queue) {
+  const auto* options = handle_->options(queue.name);
+  QueueOptions rules = options != nullptr ? *options : QueueOptions{};
+  rules.name = queue.name;
+  QueueGates gates(std::move(rules));
+  gates.now = handle_->store().now();
+  gates.paused = queue.paused;
+  std::vector<std::pair<std::string, std::string>> told;
+  std::set<std::string> alive;
+  for (const auto& node : handle_->store().nodes()) {
+    if (node.gone) continue;
+    alive.insert(node.id);
+    const auto facts = runtime::decode_node_facts(node.facts).or_empty();
+    told.insert(told.end(), facts.groups.begin(), facts.groups.end());
+    gates.coded.add(facts);
+  }
+  const auto linked = domain::link_queues(told);
+  const auto group = linked.find(queue.name);
+  if (group != linked.end() && is_scattered(linked, group->second, alive)) gates.gathers = group->second;
+  if (options != nullptr && !domain::has_gates(*options)) return gates;
+  LimitList limits(handle_->config());
+  LockList locks;
+  each_counts([&](const store::QueueDefinition& definition, const domain::Counts& counts) {
+    limits.add(counts);
+    locks.add(definition.name, counts);
+  });
+  gates.limits = limits.take(handle_->store());
+  gates.locks = locks.take();
+  return gates;
+}
+
+bool Admin::Impl::is_scattered(const std::map<std::string, std::string, std::less<>>& groups,
+                               const std::string& group, const std::set<std::string>& alive) {
+  std::set<std::uint32_t> numbers;
+  for (const auto& queue : handle_->store().queues().queues) {
+    const auto found = groups.find(queue.name);
+    if (found != groups.end() && found->second == group) numbers.insert(queue.number);
+  }
+  std::set<std::string> owners;
+  for (const auto& row : handle_->store().shards()) {
+    if (numbers.contains(row.shard.queue)) owners.insert(alive.contains(row.owner) ? row.owner : "");
+  }
+  return owners.size() > 1 || owners.contains("");
 }
 
 // Of the shards that have a living owner: what ran elsewhere is over.

@@ -71,6 +71,12 @@ IdleOwner::IdleOwner(store::Store& store, Words words, Clock& clock, Duration le
 IdleOwner::~IdleOwner() {
   pace_->end();
   try {
+    Unclean crashed;  // before it, which leave() does not know
+    for (const auto& [shard, grant] : grants_) {
+      if (grant.crashed) crashed.emplace(shard, true);
+    }
+    std::erase_if(grants_, [](const auto& entry) { return !entry.second.crashed; });
+    if (!crashed.empty()) give_back(crashed);
     store_.leave(id_, {});
     store_.wake();
   } catch (const Error&) {
@@ -193,11 +199,14 @@ IdleOwner::Grants IdleOwner::claim(const std::vector<store::NodeRow>& nodes,
 
 void IdleOwner::give_back(const Unclean& unclean) {
   std::vector<store::Release> ends;
-  for (const auto& [shard, grant] : grants_) {
+  for (auto& [shard, grant] : grants_) {
     const auto known = unclean.find(shard);
-    ends.push_back({shard, grant.lease, known == unclean.end(), known != unclean.end() && known->second});
+    const bool has_crashed = known != unclean.end() && known->second;
+    grant.crashed = grant.crashed || has_crashed;  // should this fail, its end says so once more
+    ends.push_back({shard, grant.lease, known == unclean.end(), has_crashed});
   }
   store_.release(ends);
+  grants_.clear();
 }
 
 }  // namespace ordo

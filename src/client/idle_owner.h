@@ -29,7 +29,8 @@ std::unique_ptr<Pace> real_pace();
 
 /// Who owns shards to copy or to reshard them: a node that runs nothing. Beats renew its leases.
 ///
-/// For one thread; the store must outlive it. Its end without give_back() leaves the shards as a crash does.
+/// For one thread; the store must outlive it. Its end without give_back() leaves the shards uncleanly, and as
+/// crashed if it got them so.
 class IdleOwner {
  public:
   /// How messages speak of it.

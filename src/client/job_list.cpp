@@ -30,8 +30,22 @@ std::size_t with_spare(std::size_t limit) {
 
 JobStatus status_of(const domain::Job& job, Time now) {
   if (job.place == domain::Place::running) return JobStatus::running;
+  if (job.place == domain::Place::awaiting) return JobStatus::awaiting;
   if (job.run_at <= now) return JobStatus::due;
   return job.retry_count() >= 0 ? JobStatus::retrying : JobStatus::scheduled;
+}
+
+JobGates asked_by(const domain::Shard& machine, const domain::Job& job) {
+  JobGates asks;
+  if (const auto* ahead = machine.ahead_of(job)) asks.behind = ahead->id();
+  if (job.extra) asks.keys = {job.extra->options.partition, job.extra->options.lock};
+  if (job.place != domain::Place::awaiting) return asks;
+  auto& waits = *job.waits();
+  asks.response_again = waits.awaits.retry_at;
+  if (waits.answered() != nullptr) return asks;
+  asks.response = waits.awaits.key;
+  asks.response_until = waits.awaits.deadline;
+  return asks;
 }
 
 /// Which of the jobs of an id is meant?
@@ -67,7 +81,8 @@ class StartOrder {
 
   Place place_of(const domain::Job& job, std::uint32_t shard) const {
     const auto arrival = job.arrival();
-    if (job.place == domain::Place::running) return {0, Time{}, 0, job.run_at, 0, shard, arrival};
+    if (job.place == domain::Place::running || job.place == domain::Place::awaiting)
+      return {0, Time{}, 0, job.run_at, 0, shard, arrival};
     if (job.run_at > now_) return {2, Time{}, 0, job.run_at, job.priority, shard, arrival};
     if (order_ == DueOrder::priority) return {1, Time{}, job.priority, job.run_at, 0, shard, arrival};
     const auto since = job.run_at.time_since_epoch();
@@ -100,6 +115,7 @@ struct Admin::Impl::Listed {
   std::vector<domain::Seq> entries;  // its payloads, and their scores
   std::vector<double> scores;
   JobView view;
+  JobGates asks;
 };
 
 std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition& queue,
@@ -128,7 +144,7 @@ std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition&
       std::ranges::pop_heap(best, before);
       best.pop_back();
     }
-    auto& listed = best.emplace_back(Listed{std::move(place), shard, {}, {}, {}});
+    auto& listed = best.emplace_back(Listed{std::move(place), shard, {}, {}, {}, asked_by(machine, job)});
     for (const auto& piece : job.payloads.pieces()) {
       listed.entries.push_back(piece.seq);
       listed.scores.push_back(piece.score);
@@ -161,11 +177,36 @@ std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition&
         [&](const domain::Job& job, const std::string& kind) { see(rebuilt, job, kind); });
   });
   std::ranges::sort_heap(best, before);
+  if (!filter.id.empty() || !filter.kind.empty()) find_ahead(queue, best);
   return best;
 }
 
+// Others of their keys were left out as the shards were built again.
+void Admin::Impl::find_ahead(const store::QueueDefinition& queue, std::span<Listed> jobs) {
+  using Name = std::tuple<std::string_view, std::string_view, std::string_view>;
+  std::map<Name, Listed*> due;
+  std::set<std::string_view> keys;
+  std::set<store::ShardId> shards;
+  for (auto& job : jobs) {
+    if (job.view.state != JobStatus::due && job.view.state != JobStatus::retrying) continue;
+    due.emplace(Name{job.view.kind, job.view.key, job.view.id}, &job);
+    keys.insert(job.view.key);
+    shards.insert(job.shard);
+  }
+  if (due.empty()) return;
+  Rebuild what{.shards = {shards.begin(), shards.end()}, .owned = owned_now()};
+  what.wanted = [&](const domain::Entry& entry) { return keys.contains(entry.key); };
+  each_rebuilt(queue, what, [&](const Rebuilt& rebuilt) {
+    rebuilt.machine.each_job([&](const domain::Job& job, const std::string& kind) {
+      const auto* ahead = rebuilt.machine.ahead_of(job);
+      const auto found = due.find({kind, job.key(), job.id()});
+      if (found != due.end() && ahead != nullptr) found->second->asks.behind = ahead->id();
+    });
+  });
+}
+
 // Those of which nothing is in the store any more have ended since; they get none.
-void Admin::Impl::show_payloads(std::span<Listed> jobs) {
+void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates) {
   struct Wanted {
     std::size_t job;
     double score;
@@ -186,6 +227,7 @@ void Admin::Impl::show_payloads(std::span<Listed> jobs) {
       entries.erase(found);
       const auto entry = domain::decode_entry(chunk.body(row));
       if (!entry) continue;
+      jobs[job].asks.keys.add(gates.rules_of(jobs[job].view.kind), {}, *entry);
       domain::Piece piece{row.seq, score, {entry->payload, budget}};
       if (sets[job]) {
         sets[job]->add(std::move(piece));
@@ -232,16 +274,18 @@ void Admin::Impl::jobs(std::string_view name, const JobFilter& filter,
   if (!queue) return;
   if (names_live(filter)) {
     auto found = list(*queue, filter);
+    auto gates = gates_of(*queue);
     for (std::size_t first = 0, end = 0; first < found.size() && goes_on && left.limit > 0; first = end) {
       const auto last = first + std::min(found.size() - first, left.limit);
       for (std::size_t payloads = 0; end < last && payloads < kPayloadsAtOnce; ++end) {
         payloads += found[end].entries.size();
       }
       const auto page = std::span(found).subspan(first, end - first);
-      show_payloads(page);
+      show_payloads(page, gates);
       for (auto& job : page) {
         if (job.view.payloads.empty() || !goes_on) continue;
         --left.limit;
+        job.view.waits_for = waits_for(job.view, job.asks, gates.rules_of(job.view.kind), gates);
         goes_on = visit(std::exchange(job.view, {}));
       }
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <ordo/client.hpp>
 #include <ordo/events.hpp>
 #include <ordo/job.hpp>
 
@@ -43,6 +44,48 @@ std::string_view to_string(JobStatus status) {
       return "awaiting";
     case JobStatus::dead:
       return "dead";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Gate gate) {
+  switch (gate) {
+    case Gate::time:
+      return "time";
+    case Gate::pause:
+      return "pause";
+    case Gate::code:
+      return "code";
+    case Gate::group:
+      return "group";
+    case Gate::window:
+      return "window";
+    case Gate::key:
+      return "key";
+    case Gate::lock:
+      return "lock";
+    case Gate::limit:
+      return "limit";
+    case Gate::rate:
+      return "rate";
+    case Gate::response:
+      return "response";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Responded responded) {
+  switch (responded) {
+    case Responded::accepted:
+      return "accepted";
+    case Responded::buffered:
+      return "buffered";
+    case Responded::duplicate:
+      return "duplicate";
+    case Responded::late:
+      return "late";
+    case Responded::unknown:
+      return "unknown";
   }
   return "unknown";
 }

@@ -149,7 +149,6 @@ void Admin::Impl::rebuild_some(const store::QueueDefinition& queue, const std::v
   for (auto& [id, growing] : shards) visit({id, *growing.machine, growing.behind_newer});
 }
 
-// Those with a living owner: what it said last runs there, at most a second ago.
 std::set<std::string> Admin::Impl::living_nodes() {
   std::set<std::string> alive;
   for (const auto& node : handle_->store().nodes()) {
@@ -158,6 +157,7 @@ std::set<std::string> Admin::Impl::living_nodes() {
   return alive;
 }
 
+// Those with a living owner: what it said last runs there, at most a second ago.
 std::set<store::ShardId> Admin::Impl::owned_now() {
   const auto alive = living_nodes();
   std::set<store::ShardId> owned;

@@ -20,6 +20,8 @@
 #include "client/reshard.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -143,6 +145,7 @@ void Reshard::own_old_shards() {
     fence = std::max(fence, grant.lease.token);
   }
   std::vector<domain::Resharding::Facts> old(old_.shards);
+  std::map<std::string, Time> rates;
   for (const auto& facts : store_.load(old_shards_)) {
     auto read = domain::decode_counts(facts.counts);
     if (read.needs() != 0) refuse_newer(name_, read.why());
@@ -154,9 +157,12 @@ void Reshard::own_old_shards() {
     parts_[0].counts.processed += counts.processed;
     parts_[0].counts.failed += counts.failed;
     parts_[0].counts.unreadable += counts.unreadable;
-    // All shards of such a queue are on one node, and tell the same of its rates.
-    auto& rates = parts_[0].counts.rates;
-    if (counts.rates.size() > rates.size()) rates = std::move(counts.rates);
+    // All shards of such a queue were on one node; one that slept tells of an earlier time.
+    for (const auto& [name, at] : counts.rates) {
+      auto& latest = rates.try_emplace(name, at).first->second;
+      latest = std::max(latest, at);
+    }
+    std::ranges::move(counts.rows_to_free, std::back_inserter(parts_[0].counts.rows_to_free));
     expected_ += counts.queued() + counts.running;
     fence = std::max(fence, counts.fence);
     auto& there = old[facts.shard.index];
@@ -172,6 +178,7 @@ void Reshard::own_old_shards() {
       }
     }
   }
+  parts_[0].counts.rates.assign(rates.begin(), rates.end());
   for (auto& part : parts_) {
     if (fence > part.grant.lease.token) part.counts.fence = fence;
   }

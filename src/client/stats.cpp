@@ -4,6 +4,7 @@
 #include <set>
 
 #include "client/admin_impl.h"
+#include "client/coded.h"
 #include "client/page_sizes.h"
 #include "runtime/node_facts.h"
 
@@ -55,6 +56,14 @@ void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, T
   if (counts.queued() > 0) sum.lag = std::max(sum.lag, seconds_since(counts.oldest, now));
 }
 
+// Every due job is counted at the first gate that refuses it. Parts may be a second older than the whole.
+std::uint64_t ready_of(const QueueStats& queue) {
+  if (queue.paused) return 0;
+  const auto refused = queue.without_code + queue.blocked_by_window + queue.blocked_by_key +
+                       queue.blocked_by_lock + queue.blocked_by_limit + queue.blocked_by_rate;
+  return queue.due - std::min(queue.due, refused);
+}
+
 void add_to_total(QueueStats& total, const QueueStats& queue) {
   total.length += queue.length;
   total.due += queue.due;
@@ -71,6 +80,8 @@ void add_to_total(QueueStats& total, const QueueStats& queue) {
   total.blocked_by_key += queue.blocked_by_key;
   total.blocked_by_limit += queue.blocked_by_limit;
   total.blocked_by_rate += queue.blocked_by_rate;
+  total.ready += queue.ready;
+  total.without_code += queue.without_code;
   total.waits_for_newer += queue.waits_for_newer;
   total.lag = std::max(total.lag, queue.lag);
   for (const auto& [priority, age] : queue.oldest_due) {
@@ -86,14 +97,17 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
   auto& store = handle_->store();
   auto list = store.queues();
   std::erase_if(list.queues, [&](const auto& queue) { return !counts_in(queue); });
-  std::set<std::uint32_t> wanted;
-  for (const auto& queue : list.queues) wanted.insert(queue.number);
+  std::map<std::uint32_t, std::string> wanted;
+  for (const auto& queue : list.queues) wanted.emplace(queue.number, queue.name);
   std::set<std::string> alive;
+  Coded coded;
   std::set<store::ShardId> newer;  // what a newer version wrote is in them
   for (const auto& node : store.nodes()) {
     if (node.gone) continue;
     alive.insert(node.id);
-    for (const auto& each : runtime::decode_node_facts(node.facts).or_empty().newer) newer.insert(each.shard);
+    const auto facts = runtime::decode_node_facts(node.facts).or_empty();
+    for (const auto& each : facts.newer) newer.insert(each.shard);
+    coded.add(facts);
   }
   const auto now = store.now();
   std::map<store::ShardId, domain::Counts> counts;
@@ -101,6 +115,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
   std::map<std::uint32_t, std::vector<store::ShardId>> stale_split;
   const auto tail = store.open_log();
   std::set<std::uint32_t> unread;
+  std::map<std::uint32_t, domain::UnservedKind> without_code;
   std::set<store::ShardId> owned;
   for (const auto& row : store.shards()) {
     if (!wanted.contains(row.shard.queue)) continue;
@@ -132,6 +147,9 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
       const auto entry = domain::decode_entry(chunk.body(row));
       if (entry && domain::is_payload(entry->type)) {
         add_payload(counts[row.shard], *entry, row.at, now);
+        if (!coded.has(wanted.at(row.shard.queue), std::string(entry->kind)) &&
+            entry->run_at.value_or(row.at) <= now)
+          ++without_code[row.shard.queue].due;
       } else if (entry.needs() != 0) {
         newer.insert(row.shard);
         ++counts[row.shard].due;
@@ -171,8 +189,18 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
          at != counts.end() && at->first.queue == queue.number; ++at) {
       const auto& [shard, own] = *at;
       add_to(sum, own, dead[shard], now);
+      for (const auto& kind : own.unserved) {
+        if (coded.has(queue.name, kind.kind)) continue;
+        without_code[queue.number].due += kind.due;
+        without_code[queue.number].retrying += kind.retrying;
+      }
       if (newer.contains(shard) && !owned.contains(shard)) ++sum.waits_for_newer;
     }
+    const auto& without = without_code[queue.number];
+    sum.without_code = coded.has_any(queue.name) ? without.due : sum.due;
+    sum.ready = ready_of(sum);
+    // Of a queue that the one who asks has just begun to serve, no node may have said so yet.
+    tally.unserved[queue.name] = coded.has_any(queue.name) ? without.due + without.retrying : 0;
   }
   for (const auto& name : order) {
     add_to_total(tally.stats.total, by_name[name]);
@@ -192,13 +220,16 @@ Stats Admin::Impl::stats() {
   return stats;
 }
 
-// What waits for a window waits for its time, as what is scheduled.
+// What waits for a window waits for its time, as what is scheduled; what nobody has the code for, for a node.
 // What waits in other queues may be millions of jobs, which every look would read.
 bool Admin::Impl::drained(const std::function<bool(const std::string&)>& served) {
   const auto now = tally([&](const auto& queue) { return served(queue.name) && !queue.paused; });
   return std::none_of(now.stats.by_queue.begin(), now.stats.by_queue.end(), [&](const auto& entry) {
     const auto& [name, queue] = entry;
-    return queue.due + queue.running + queue.retrying > queue.blocked_by_window || now.unread.contains(name);
+    const auto unserved = now.unserved.find(name);
+    if (unserved == now.unserved.end()) return false;  // it is not looked at
+    const auto left = queue.blocked_by_window + unserved->second;
+    return queue.due + queue.running + queue.retrying > left || now.unread.contains(name);
   });
 }
 

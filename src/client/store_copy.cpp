@@ -61,9 +61,9 @@ CopyResult StoreCopy::run() {
   if (result.verified()) close_round();
   IdleOwner::Unclean unclean_from, unclean_to;
   for (const auto& part : parts_) {
-    if (part.from.clean) continue;
-    unclean_from.emplace(part.from.shard, part.from.crashed);
-    unclean_to.emplace(part.to.shard, part.from.crashed);
+    const bool is_clean = part.from.clean && part.to.clean;
+    if (!part.from.clean) unclean_from.emplace(part.from.shard, part.from.crashed);
+    if (!is_clean) unclean_to.emplace(part.to.shard, part.from.crashed || part.to.crashed);
   }
   from_owner_.give_back(unclean_from);
   to_owner_.give_back(unclean_to);
@@ -217,6 +217,7 @@ void StoreCopy::open_round() {
 }
 
 void StoreCopy::close_round() {
+  copy_rows();
   check_owners();
   std::vector<store::Delta> deltas;
   for (auto& part : parts_) {

@@ -90,6 +90,9 @@ class StoreCopy {
   void write_states();
   void write_states_of(Part& part, const domain::Numbering& numbers);
   void copy_dead();
+  void copy_rows();
+  void copy_kept_responses(const std::string& from, const std::string& to);
+  void copy_rows_of(const std::string& from, const std::string& to);
   void each_dead(Side side, const std::function<void(Part&, const store::DeadRow&)>& visit,
                  const std::function<void()>& after_page);
 

@@ -1,6 +1,7 @@
 // What a copy moves: entries, job states, dead payloads.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include <ordo/error.hpp>
@@ -8,10 +9,13 @@
 #include "client/checksum.h"
 #include "client/page_sizes.h"
 #include "client/store_copy.h"
+#include "domain/wait_record.h"
 #include "store/blocking.h"
 
 namespace ordo {
 namespace {
+
+constexpr std::size_t kRowsAtOnce = 64;  // of waits: the responses in them may be of 1 MiB
 
 std::uint64_t checksum_of(const std::string& bytes) { return Checksum::of(bytes); }
 
@@ -205,6 +209,7 @@ void StoreCopy::write_states() {
     if (mixed.contains(&part)) {  // what others pushed is to be counted, too
       const auto& counts = part.from_counts;
       part.to_counts = {.processed = counts.processed, .failed = counts.failed};
+      part.to_counts.rows_to_free = counts.rows_to_free;
       part.to_position = 0;
     }
     part.to_counts.schedules = std::move(schedules);
@@ -249,6 +254,67 @@ void StoreCopy::copy_dead() {
         page.clear();
         commit(std::move(deltas));
       });
+}
+
+// In the first round as they are in FROM now, those of waits and of unique keys; what is only remembered
+// there is forgotten. Later TO's own jobs have rows, and FROM's may be of jobs that have ended in TO since:
+// responses that nobody waited for come along, and nothing is taken away.
+void StoreCopy::copy_rows() {
+  auto part = parts_.begin();
+  for (const auto& queue : queues_) {
+    const auto first = part;
+    part += queue.from.shards;
+    if (std::all_of(first, part, [](const Part& each) { return each.is_whole(); })) {
+      copy_rows_of(queue.from.name, queue.to.name);
+      copy_rows_of(store::Store::unique_rows(queue.from.name), store::Store::unique_rows(queue.to.name));
+    } else {
+      copy_kept_responses(queue.from.name, queue.to.name);
+    }
+  }
+}
+
+void StoreCopy::copy_kept_responses(const std::string& from, const std::string& to) {
+  std::string after;
+  for (auto rows = from_.wait_rows(from, after, kRowsAtOnce); !rows.empty();
+       rows = from_.wait_rows(from, after, kRowsAtOnce)) {
+    for (const auto& row : rows) {
+      const auto record = domain::decode_wait_record(row.bytes);
+      if (record && record->wait.empty() && !to_.wait_row(to, row.key))
+        static_cast<void>(to_.step_rows(to, {{row, {}, {}}}));
+    }
+    after = rows.back().key;
+  }
+}
+
+void StoreCopy::copy_rows_of(const std::string& from, const std::string& to) {
+  const auto each = [](store::Store& store, const std::string& name, const auto& visit) {
+    std::string after;
+    for (auto rows = store.wait_rows(name, after, kRowsAtOnce); !rows.empty();
+         rows = store.wait_rows(name, after, kRowsAtOnce)) {
+      for (const auto& row : rows) visit(row);
+      after = rows.back().key;
+    }
+  };
+  const auto put = [&](const store::WaitRow& row) {
+    const auto seen = to_.wait_row(to, row.key);
+    if (seen == row.bytes) return;
+    if (to_.step_rows(to, {{row, seen, {}}}).front().what != store::RowResult::What::done) {
+      throw Error(ErrorKind::unavailable,
+                  "cannot copy: somebody changes the waits or unique keys of queue '" + to +
+                      "' in TO; stop who uses it, then go on");
+    }
+  };
+  std::set<std::string> keys;
+  each(from_, from, [&](const store::WaitRow& row) {
+    keys.insert(row.key);
+    put(row);
+  });
+  each(to_, to, [&](store::WaitRow row) {
+    if (keys.contains(row.key)) return;
+    const auto seen = std::exchange(row.bytes, {});
+    row.until = Time::min();
+    static_cast<void>(to_.step_rows(to, {{row, seen, {}}}));
+  });
 }
 
 void StoreCopy::each_dead(Side side, const std::function<void(Part&, const store::DeadRow&)>& visit,

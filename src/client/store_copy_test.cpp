@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "client/store_copy_harness.h"
+#include "domain/wait_record.h"
 #include "runtime/node_facts.h"
 
 namespace ordo::store_copy_test {
@@ -207,6 +208,37 @@ TEST(StoreCopy, a_second_time_brings_what_came_since) {
                                               ::testing::Contains(HasSubstr("/later "))));
   owners.release();
   EXPECT_EQ(copy(stores.from, stores.to).appended, 0U);
+}
+
+store::WaitRow wait_row(const std::string& key, const std::string& wait) {
+  domain::WaitRecord record;
+  record.state = wait.empty() ? domain::WaitRecord::State::buffered : domain::WaitRecord::State::expected;
+  record.wait = wait;
+  record.id = key;
+  return {key, encode(record), true, Time::max()};
+}
+
+// By then TO's own jobs wait, and what waits in FROM may have ended in TO.
+TEST(StoreCopy, a_second_time_leaves_the_waits_of_to_alone) {
+  Stores stores(4);
+  const auto put = [](store::Store& store, const store::WaitRow& row) {
+    ASSERT_TRUE(store.put_wait_row("orders", row, store.wait_row("orders", row.key)));
+  };
+  put(stores.from, wait_row("both", "w1"));
+  put(stores.from, wait_row("over", "w2"));
+  copy(stores.from, stores.to);
+  ASSERT_TRUE(stores.to.wait_row("orders", "over"));
+  put(stores.to, wait_row("both", "w3"));
+  put(stores.to, wait_row("own", "w4"));
+  store::WaitRow over = wait_row("over", "");
+  over.until = Time::min();
+  stores.to.step_rows("orders", {{over, stores.to.wait_row("orders", "over"), {}}});
+  put(stores.from, wait_row("response", ""));
+  copy(stores.from, stores.to);
+  EXPECT_EQ(stores.to.wait_row("orders", "both"), wait_row("both", "w3").bytes);
+  EXPECT_EQ(stores.to.wait_row("orders", "own"), wait_row("own", "w4").bytes);
+  EXPECT_FALSE(stores.to.wait_row("orders", "over"));
+  EXPECT_TRUE(stores.to.wait_row("orders", "response"));
 }
 
 TEST(StoreCopy, refuses_content_of_others) {

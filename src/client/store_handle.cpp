@@ -19,8 +19,18 @@ StoreHandle::StoreHandle(Config config, Clock& clock, store::Missing missing)
       }()) {}
 
 StoreHandle::StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Store> store)
-    : config_(std::move(config)), clock_(clock), store_(std::move(store)), random_(Random::from_system()) {
-  for (const auto& queue : config_.queues) options_.emplace(queue.name, &queue);
+    : clock_(clock), store_(std::move(store)), random_(Random::from_system()) {
+  change(std::move(config));
+}
+
+StoreHandle::Rules::Rules(Config of) : config(std::move(of)) {
+  for (const auto& queue : config.queues) options.emplace(queue.name, &queue);
+}
+
+void StoreHandle::change(Config config) {
+  const std::lock_guard lock(mutex_);
+  rules_.push_back(std::make_unique<const Rules>(std::move(config)));
+  now_ = rules_.back().get();
 }
 
 StoreHandle::~StoreHandle() {
@@ -39,8 +49,9 @@ void StoreHandle::check_process() const {
 }
 
 const QueueOptions* StoreHandle::options(std::string_view queue) const {
-  const auto found = options_.find(queue);
-  return found == options_.end() ? nullptr : found->second;
+  const auto& options = now_.load()->options;
+  const auto found = options.find(queue);
+  return found == options.end() ? nullptr : found->second;
 }
 
 std::optional<store::QueueDefinition> StoreHandle::existing_queue(std::string_view name) {
@@ -81,7 +92,7 @@ Error still_closed(std::string_view queue) {
 void StoreHandle::unknown(std::string_view name, const store::QueueList& list) const {
   check_queue_name(name);
   std::vector<std::string> names;
-  for (const auto& queue : config_.queues) names.push_back(queue.name);
+  for (const auto& queue : config().queues) names.push_back(queue.name);
   for (const auto& queue : list.queues) {
     if (queue.is_hidden()) continue;
     if (std::find(names.begin(), names.end(), queue.name) == names.end()) names.push_back(queue.name);

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include <ordo/error.hpp>
 #include <ordo/options.hpp>
@@ -44,7 +46,9 @@ class StoreHandle {
   /// To be told later, from anywhere.
   store::Store& store_to_append() { return *store_; }
   Clock& clock() { return clock_; }
-  const Config& config() const { return config_; }
+  const Config& config() const { return now_.load()->config; }
+  /// Other queues than before, in use from now on. What was given out of the config before stays there.
+  void change(Config config);
   /// As Config::find(), for any number of queues.
   const QueueOptions* options(std::string_view queue) const;
 
@@ -61,9 +65,15 @@ class StoreHandle {
  private:
   [[noreturn]] void unknown(std::string_view name, const store::QueueList& list) const;
 
+  struct Rules {
+    explicit Rules(Config of);
+    const Config config;
+    std::unordered_map<std::string_view, const QueueOptions*> options;  // of the config
+  };
+
   const std::uint64_t forks_ = forks();
-  const Config config_;
-  std::unordered_map<std::string_view, const QueueOptions*> options_;  // of config_
+  std::vector<std::unique_ptr<const Rules>> rules_;  // all there were: calls may have some of them still
+  std::atomic<const Rules*> now_;
   Clock& clock_;
   std::shared_ptr<store::Store> store_;
   std::mutex mutex_;

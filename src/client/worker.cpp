@@ -2,22 +2,31 @@
 
 #include <ordo/worker.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 #include <typeinfo>
 
 #include <ordo/error.hpp>
+
+#include "base/clock.h"
 
 namespace ordo {
 namespace {
 
 class FunctionWorker final : public Worker {
  public:
-  explicit FunctionWorker(std::function<void(Batch&)> function) : function_(std::move(function)) {}
+  using OnResponse = std::function<void(Batch&, const Response&)>;
+  explicit FunctionWorker(std::function<void(Batch&)> function, OnResponse on_response = {})
+      : function_(std::move(function)), on_response_(std::move(on_response)) {}
 
   void perform(Batch& batch) override { function_(batch); }
+  void on_response(Batch& batch, const Response& response) override {
+    on_response_ ? on_response_(batch, response) : Worker::on_response(batch, response);
+  }
 
  private:
   std::function<void(Batch&)> function_;
+  OnResponse on_response_;
 };
 
 }  // namespace
@@ -32,11 +41,35 @@ void Batch::report(std::size_t job, Outcome outcome) {
   in_time_[job] = !stop_.stop_requested();
 }
 
+void Batch::limit_penalty(Time until) {
+  const auto now = system_clock().wall();
+  limit_penalty(until <= now ? Duration{0} : until - now);
+}
+
+void Batch::expect(std::size_t job, std::string_view key) {
+  if (job >= jobs_.size()) {
+    throw std::out_of_range("the batch has no job " + std::to_string(job) + ", only " +
+                            std::to_string(jobs_.size()));
+  }
+  if (!expect_) {
+    throw Error(ErrorKind::unsupported,
+                "cannot expect a response to '" + std::string(key) + "': the batch is in no run of a node");
+  }
+  expect_(job, key);
+}
+
 std::vector<Outcome> Batch::take_outcomes(const Outcome& missing) {
   std::vector<Outcome> outcomes(jobs_.size(), missing);
   for (auto& [job, outcome] : reports_) outcomes[job] = std::move(outcome);
+  for (auto& outcome : outcomes) outcome.penalty = std::max(outcome.penalty, penalty_);
   reports_.clear();
   return outcomes;
+}
+
+void Worker::on_response(Batch& batch, const Response& response) {
+  throw Error(ErrorKind::unsupported, "the worker of '" + batch.kind() +
+                                          "' has no on_response, which the response to '" + response.key +
+                                          "' is for: give it one");
 }
 
 std::string Worker::format_error(std::exception_ptr error) {
@@ -53,6 +86,12 @@ std::string Worker::format_error(std::exception_ptr error) {
 std::unique_ptr<Worker> make_worker(std::function<void(Batch&)> function) {
   if (!function) throw Error(ErrorKind::invalid_argument, "make_worker() needs a function");
   return std::make_unique<FunctionWorker>(std::move(function));
+}
+
+std::unique_ptr<Worker> make_worker(std::function<void(Batch&)> perform,
+                                    std::function<void(Batch&, const Response&)> on_response) {
+  if (!perform || !on_response) throw Error(ErrorKind::invalid_argument, "make_worker() needs its functions");
+  return std::make_unique<FunctionWorker>(std::move(perform), std::move(on_response));
 }
 
 }  // namespace ordo

@@ -8,6 +8,7 @@
 #include "domain/fields.h"
 #include "domain/lent.h"
 #include "domain/plain_push.h"
+#include "domain/wait_note.h"
 
 namespace ordo::domain {
 namespace {
@@ -20,6 +21,8 @@ void take_out_level(std::string_view& fields) {
   constexpr std::string_view kStart("\1\2\0\0\0", 5);
   if (fields.starts_with(kStart)) fields.remove_prefix(kStart.size() + sizeof(std::uint16_t));
 }
+// The field kNeeds with kLevelOfWaits.
+constexpr std::string_view kNeedsWaits("\1\2\0\0\0\3\0", 7);
 
 // Behind the field kNeeds of a tick.
 constexpr FieldTag kTick = 2;
@@ -53,6 +56,7 @@ std::string encode(const Entry& entry) {
 #endif
   if (!rules.empty()) needs = number_field(kNeeds, level_of(entry.options));
   if (is_of_schedule(entry.type)) needs += fields_of_schedule(entry);
+  if (is_of_wait(entry.type)) needs += kNeedsWaits;
   if (!needs.empty()) fields = needs += fields;
   out.put(entry.type);
   out.put(static_cast<std::uint8_t>(
@@ -97,7 +101,7 @@ Entry read_entry(std::string_view bytes) {
   entry.type = in.get<EntryType>();
   const auto flags = in.get<std::uint8_t>();
   if ((flags & kHasFieldsFlag) != 0) check_fields(entry.fields = in.get_long());
-  if (entry.type < EntryType::push || entry.type > EntryType::resume_ticks) in.fail("its type is unknown");
+  if (entry.type < EntryType::push || entry.type > EntryType::freed) in.fail("its type is unknown");
   if (flags > kAllFlags) in.fail("its flags are unknown");
   entry.kind = in.get_short();
   entry.id = in.get_short();
@@ -112,7 +116,9 @@ Entry read_entry(std::string_view bytes) {
   }
   if (is_of_schedule(entry.type)) read_fields_of_schedule(entry, in);
   entry.payload = in.rest();
-  if (is_payload(entry.type)) {
+  if (is_of_wait(entry.type) && entry.fields.starts_with(kNeedsWaits))
+    entry.fields.remove_prefix(kNeedsWaits.size());
+  if (is_payload(entry.type) || is_of_wait(entry.type) || entry.type == EntryType::freed) {
     if (entry.kind.empty() || entry.id.empty()) in.fail("it names no job");
     if (entry.key.empty()) entry.key = entry.id;
     if (entry.score && !std::isfinite(*entry.score)) in.fail("its score is no number");
@@ -125,6 +131,10 @@ Entry read_entry(std::string_view bytes) {
 Decoded<Entry> decode_entry(std::string_view bytes) {
   if (is_plain_push(bytes)) return decode_plain_push(bytes);
   auto entry = read_record<Entry>([&] { return read_entry(bytes); });
+  if (entry && is_of_wait(entry->type)) {
+    const auto note = decode_wait_note(entry->payload);
+    if (!note) return Unreadable{note.why(), note.needs()};
+  }
   if (!entry || entry->type != EntryType::ended) return entry;
   const auto end = decode_lent_end(entry->payload);
   if (end) return entry;

@@ -23,7 +23,17 @@ enum class EntryType : std::uint8_t {
   tick = 6,          ///< a schedule's payload for a new job, unless that tick was pushed before
   pause_ticks = 7,   ///< control: the schedule `id` pushes nothing more
   resume_ticks = 8,  ///< control: it goes on, from now on
+  expected = 9,      ///< a run is about to register that its job waits for a key (domain/wait_note.h)
+  response = 10,     ///< what the job waits for has come (domain/wait_note.h)
+  freed = 11,        ///< control: the unique row of this token (its payload) is free (domain/unique.h)
 };
+
+/// It speaks of what a job waits for. Who does not know it would take it for damaged, so its entry needs
+/// this level of the formats (domain/fields.h).
+constexpr bool is_of_wait(EntryType type) {
+  return type == EntryType::expected || type == EntryType::response;
+}
+inline constexpr std::uint16_t kLevelOfWaits = 3;
 
 /// It brings a payload of a job.
 constexpr bool is_payload(EntryType type) {

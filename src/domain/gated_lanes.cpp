@@ -444,6 +444,12 @@ void GatedLanes::changed(Limiter& limiter) {
   }
 }
 
+void GatedLanes::all_changed() {
+  for (const auto& [key, closed] : closed_) {
+    if (!closed->lanes.empty()) again_.insert(closed.get());
+  }
+}
+
 // A clock that went back has all of them asked again.
 void GatedLanes::reopen(Time now) {
   const bool went_back = now < std::exchange(asked_at_, now);

@@ -124,6 +124,7 @@ class GatedLanes {
 
   // --- what the gates tell ---
   void changed(Limiter& limiter);
+  void all_changed();
   void freed(Lock& lock);
 
  private:

@@ -1,15 +1,19 @@
 #include "domain/gates.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 
 #include "base/assert.h"
 #include "base/time_text.h"
+#include "domain/awaiting.h"
 #include "domain/gated_lanes.h"
 
 namespace ordo::domain {
 namespace {
 
 constexpr Duration kForgotten = std::chrono::minutes{1};  // the longest rate that a crash may reset
+constexpr std::string_view kPenaltyOf = "penalty:";
 
 std::unique_ptr<Limiter> make_slots(std::string name, Decimal limit, const QueueOptions* rules) {
   auto limiter = std::make_unique<Limiter>();
@@ -66,8 +70,10 @@ Gates::Gates(std::span<const NamedLimit> named) {
 }
 
 void Gates::add(const NamedLimit& limit) {
-  if (limit.limit) named_slots_[limit.name] = make_slots(limit.name, *limit.limit, nullptr);
-  if (limit.rate) named_rates_[limit.name] = make_rate(limit.name, *limit.rate, true);
+  named_[limit.name] = limit;
+  if (limit.limit)
+    named_slots_[limit.name] = make_slots(limit.name, limit_of(limit.name, *limit.limit), nullptr);
+  if (limit.rate) named_rates_[limit.name] = make_rate(limit.name, rate_of(limit.name, *limit.rate), true);
 }
 
 Group& Gates::group_of(const QueueOptions& queue) {
@@ -95,22 +101,81 @@ Group& Gates::group_of(const QueueOptions& queue) {
     group.locks = &space->second;
   }
   if (queue.limit && !queue.shares.empty()) {
-    std::uint32_t left = 100;
-    const auto add = [&](const std::string& value, std::uint32_t percent) {
+    const auto add = [&](const std::string& value) {
       auto share = make_slots(queue.name, Decimal{}, &queue);
       share->type = Limiter::Type::share;
-      share->partition = value;
+      share->partition = value.empty() ? kUnlisted : value;
       share->by_turns = value.empty();
-      share->limit = percent == 0 ? 0 : part_of(*queue.limit, percent);
       group.shares.emplace(value, std::move(share));
     };
-    for (const auto& [value, percent] : queue.shares) {
-      add(value, percent);
-      left -= std::min(left, percent);
-    }
-    add("", left);
+    for (const auto& [value, percent] : queue.shares) add(value);
+    add("");
   }
+  apply_changes(group);
   return group;
+}
+
+// --------------------------------------------------------------------------------------------------- changes
+
+Decimal Gates::limit_of(const std::string& name, Decimal stated) const {
+  const auto change = changes_.find(name);
+  return change == changes_.end() ? stated : change->second.limit.value_or(stated);
+}
+
+RateLimit Gates::rate_of(const std::string& name, const RateLimit& stated) const {
+  const auto change = changes_.find(name);
+  return change == changes_.end() ? stated : change->second.rate.value_or(stated);
+}
+
+void Gates::apply_changes(Group& group) {
+  const auto& rules = group.rules;
+  if (group.slots) group.slots->limit = limit_of(rules.name, *rules.limit).millionths();
+  std::uint32_t left = 100;
+  for (const auto& [value, percent] : rules.shares) left -= std::min(left, percent);
+  for (auto& [value, share] : group.shares) {
+    const auto stated = rules.shares.find(value);
+    const auto percent = stated == rules.shares.end() ? left : stated->second;
+    share->limit = percent == 0 ? 0 : part_of(limit_of(rules.name, *rules.limit), percent);
+  }
+  if (group.rate) group.rate->rate = rate_of(rules.name, *rules.rate);
+  for (auto& [value, partition] : group.partitions) {
+    if (partition.rate) partition.rate->rate = rate_of(rules.name, *rules.rate);
+  }
+  for (auto& [key, claim] : group.claims) look_at_room(claim);
+}
+
+void Gates::set(std::map<std::string, LimitChange, std::less<>> changes) {
+  changes_ = std::move(changes);
+  for (const auto& [name, limit] : named_) {
+    if (limit.limit) named_slots_.at(name)->limit = limit_of(name, *limit.limit).millionths();
+    if (limit.rate) named_rates_.at(name)->rate = rate_of(name, *limit.rate);
+  }
+  for (auto& [name, group] : groups_) apply_changes(*group);
+}
+
+void Gates::forget(const std::string& queue) {
+  const auto gone = groups_.extract(queue);
+  if (gone.empty()) return;
+  auto& group = *gone.mapped();
+  const auto let_go = [&](const std::unique_ptr<Limiter>& limiter) { kept_.erase(limiter.get()); };
+  for (const auto* own : {&group.slots, &group.rate, &group.critical}) let_go(*own);
+  for (const auto& [value, share] : group.shares) let_go(share);
+  for (const auto& [value, partition] : group.partitions) {
+    let_go(partition.slots);
+    let_go(partition.rate);
+    let_go(partition.penalty);
+  }
+  if (group.locks == nullptr) return;
+  std::optional<std::uint32_t> slots;  // of the queues that share them still
+  for (const auto& [name, other] : groups_) {
+    if (other->locks == group.locks)
+      slots = std::min(slots.value_or(other->rules.lock_slots), other->rules.lock_slots);
+  }
+  if (slots) {
+    group.locks->slots = *slots;
+  } else {
+    locks_.erase(lock_name_of(group.rules));
+  }
 }
 
 // --------------------------------------------------------------------------------------------------- demands
@@ -156,16 +221,13 @@ Claim& Gates::claim_of(Group& group, const std::string& value, Amount weight, bo
   ++claim.partition->claims;
   claim.weight = weight;
   claim.critical = critical;
-  claim.wants_unknown_lock = claim.never = wants_unknown_lock;
+  claim.wants_unknown_lock = wants_unknown_lock;
   const auto hold_to = [&](Limiter* limiter) {
-    if (limiter == nullptr) return;
-    claim.limiters.push_back(limiter);
-    const bool is_rate = limiter->type == Limiter::Type::rate;
-    const bool may_pass = limiter->alone || (limiter->type == Limiter::Type::share && group.rules.borrow);
-    claim.never = claim.never || (!is_rate && weight > limiter->limit && !may_pass);
+    if (limiter != nullptr) claim.limiters.push_back(limiter);
   };
   if (critical) {
     hold_to(group.critical.get());
+    look_at_room(claim);
     return claim;
   }
   hold_to(group.slots.get());
@@ -182,7 +244,18 @@ Claim& Gates::claim_of(Group& group, const std::string& value, Amount weight, bo
   for (auto* limiter : group.named) {
     if (limiter->type == Limiter::Type::rate) hold_to(limiter);
   }
+  hold_to(claim.partition->penalty.get());
+  look_at_room(claim);
   return claim;
+}
+
+void Gates::look_at_room(Claim& claim) {
+  const bool borrows = claim.group->rules.borrow;
+  claim.never = claim.wants_unknown_lock || std::ranges::any_of(claim.limiters, [&](const auto* limiter) {
+                  const bool is_share = limiter->type == Limiter::Type::share;
+                  const bool may_pass = limiter->alone || (is_share && borrows);
+                  return limiter->type != Limiter::Type::rate && claim.weight > limiter->limit && !may_pass;
+                });
 }
 
 void Gates::drop(Claim& claim) {
@@ -204,7 +277,7 @@ Partition& Gates::partition_of(Group& group, const std::string& value) {
     partition.slots->by_turns = false;
   }
   if (rules.rate && rules.rate->each == RateEach::partition) {
-    partition.rate = make_rate(rules.name, *rules.rate, false);
+    partition.rate = make_rate(rules.name, rate_of(rules.name, *rules.rate), false);
     partition.rate->partition = value;
     if (group.empty_at != Time::min()) empty(*partition.rate, group.empty_at);
   }
@@ -213,8 +286,9 @@ Partition& Gates::partition_of(Group& group, const std::string& value) {
 
 // A value that nobody asks for is forgotten once its bucket is full again.
 void Gates::sweep(Group& group) {
+  const auto is_over = [&](const auto& rate) { return !rate || rate->full_at <= now_; };
   std::erase_if(group.partitions, [&](const auto& entry) {
-    return entry.second.claims == 0 && (!entry.second.rate || entry.second.rate->full_at <= now_);
+    return entry.second.claims == 0 && is_over(entry.second.rate) && is_over(entry.second.penalty);
   });
   group.swept = group.partitions.size();
 }
@@ -281,11 +355,50 @@ void Gates::refund(Claim& claim) {
 void Gates::release(Demand& demand) {
   ORDO_ASSERT(demand.lock->holders > 0);
   --demand.lock->holders;
-  const auto waiters = std::exchange(demand.lock->waiters, {});
+  lock_freed(demand);
+}
+
+void Gates::passes_on(Demand& demand) {
+  --demand.lock->called;
+  lock_freed(demand);
+}
+
+void Gates::lock_freed(Demand& demand) {
+  auto& lock = *demand.lock;
+  while (!lock.line.empty() && demand.has_lock_free()) {
+    const auto [in, job] = lock.line.begin()->second;
+    lock.line.erase(lock.line.begin());
+    ++lock.called;
+    in->called(*job);
+    woken_.insert(in->shard());
+  }
+  if (!demand.has_lock_free()) return;
+  woken_.merge(std::exchange(lock.watchers, {}));
+  const auto waiters = std::exchange(lock.waiters, {});
   for (auto* lanes : waiters) {
-    lanes->freed(*demand.lock);
+    lanes->freed(lock);
     wake(*lanes);
   }
+}
+
+std::uint64_t Gates::line_up(Demand& demand, Awaiting& in, Job& job) {
+  const auto ticket = ++demand.lock->tickets;
+  demand.lock->line.emplace(ticket, std::pair{&in, &job});
+  return ticket;
+}
+
+void Gates::penalize(Group& group, Partition& partition, Time until) {
+  if (!partition.penalty) {
+    partition.penalty = make_rate(group.rules.name + " penalty", RateLimit{.limit = 1}, false);
+    partition.penalty->partition = partition.value;
+    partition.penalty->is_penalty = true;
+    const auto first =
+        group.claims.lower_bound({partition.value, std::numeric_limits<Amount>::min(), false, false});
+    for (auto at = first; at != group.claims.end() && at->second.partition == &partition; ++at) {
+      if (!at->second.critical) at->second.limiters.push_back(partition.penalty.get());
+    }
+  }
+  partition.penalty->full_at = std::max(partition.penalty->full_at, until);
 }
 
 void Gates::note_due(Claim& claim, int change) {
@@ -370,17 +483,24 @@ void Gates::each_rate(const Group& group, Visit visit) const {
 }
 
 std::vector<std::pair<std::string, Time>> Gates::rates_of(const Group& group, Time now) const {
-  std::vector<std::pair<std::string, Time>> rates;
+  using Rates = std::vector<std::pair<std::string, Time>>;
+  Rates shared, of_values;
   each_rate(group, [&](std::string name, const Limiter& limiter) {
-    if (limiter.full_at > now) rates.emplace_back(std::move(name), limiter.full_at);
+    if (limiter.full_at > now)
+      (limiter.partition.empty() ? shared : of_values).emplace_back(std::move(name), limiter.full_at);
   });
-  if (rates.size() > kMostRates) {
-    std::ranges::nth_element(rates, rates.begin() + kMostRates, std::ranges::greater{},
-                             &std::pair<std::string, Time>::second);
-    rates.resize(kMostRates);
-    std::ranges::sort(rates);
+  for (const auto& [value, partition] : group.partitions) {
+    if (partition.penalty && partition.penalty->full_at > now)
+      of_values.emplace_back(std::string(kPenaltyOf) + value, partition.penalty->full_at);
   }
-  return rates;
+  if (of_values.size() > kMostRates) {
+    std::ranges::nth_element(of_values, of_values.begin() + kMostRates, std::ranges::greater{},
+                             &std::pair<std::string, Time>::second);
+    of_values.resize(kMostRates);
+    std::ranges::sort(of_values);
+  }
+  std::ranges::move(of_values, std::back_inserter(shared));
+  return shared;
 }
 
 void Gates::restore_rates(Group& group, const std::vector<std::pair<std::string, Time>>& rates, Time now) {
@@ -390,7 +510,10 @@ void Gates::restore_rates(Group& group, const std::vector<std::pair<std::string,
   };
   std::map<std::string, Time, std::less<>> known;
   for (const auto& [name, at] : rates) {
-    if (!name.starts_with(kOfPartition)) {
+    if (name.starts_with(kPenaltyOf)) {
+      const auto until = std::min(at, time_after(now, kMostPenalty));
+      if (until > now) penalize(group, partition_of(group, name.substr(kPenaltyOf.size())), until);
+    } else if (!name.starts_with(kOfPartition)) {
       auto& latest = known.try_emplace(name, at).first->second;
       latest = std::max(latest, at);
     } else if (at > now) {

@@ -14,13 +14,19 @@
 
 #include <ordo/options.hpp>
 
+#include "domain/limit_change.h"
 #include "domain/limiter.h"
 #include "domain/shard_id.h"
 
 namespace ordo::domain {
 
+class Awaiting;
 class GatedLanes;
+class Job;
 struct Group;
+
+/// Stands for the values that have no share of their own, which have one together.
+inline constexpr std::string_view kUnlisted = "*";
 
 /// One value of a queue's partition, or the queue where it has none.
 struct Partition {
@@ -28,6 +34,7 @@ struct Partition {
   std::uint64_t turn = 0;  ///< when one of its jobs was started last: whose turn it is where values compete
   std::size_t claims = 0;
   std::unique_ptr<Limiter> slots, rate;  ///< its own; null: none
+  std::unique_ptr<Limiter> penalty;      ///< null: it never had one
 };
 
 /// What a job is held to besides its lock. Jobs with the same stand in one lane.
@@ -48,6 +55,11 @@ struct Lock {
   std::uint32_t holders = 0;
   std::size_t users = 0;
   std::set<GatedLanes*> waiters;
+  /// Responses that are to be handled stand in a line before all who wait: by ticket.
+  std::map<std::uint64_t, std::pair<Awaiting*, Job*>> line;
+  std::uint64_t tickets = 0;
+  std::set<ShardId> watchers;  ///< of responses that only other nodes may start: to be woken
+  std::uint32_t called = 0;    ///< whose turn has come, and who have not started
 };
 
 /// The locks of one name.
@@ -65,7 +77,7 @@ struct Demand {
   const LockSpace* space = nullptr;  ///< of `lock`
   std::size_t users = 0;
 
-  bool has_lock_free() const { return lock == nullptr || lock->holders < space->slots; }
+  bool has_lock_free() const { return lock == nullptr || lock->holders + lock->called < space->slots; }
 };
 
 /// The limits and locks of one queue, and who asks for them.
@@ -97,6 +109,12 @@ class Gates {
 
   /// The rules that were stated first count.
   Group& group_of(const QueueOptions& queue);
+  /// What stands above the rules from now on, instead of what did before. Nothing for what has no such limit.
+  /// What runs goes on; the lanes that wait are to ask again.
+  void set(std::map<std::string, LimitChange, std::less<>> changes);
+
+  /// No shard of the queue is left here: its rules may be others when one comes again.
+  void forget(const std::string& queue);
 
   /// Each intern() is undone by a drop().
   Demand* intern(Group& group, std::optional<std::string> partition, std::optional<std::string> lock,
@@ -121,6 +139,15 @@ class Gates {
 
   void hold(Demand& demand) { ++demand.lock->holders; }
   void release(Demand& demand);
+  /// A response needs the lock, which is taken: Awaiting::called() when it is its turn.
+  static std::uint64_t line_up(Demand& demand, Awaiting& in, Job& job);
+  static void leave_line(Demand& demand, std::uint64_t ticket) { demand.lock->line.erase(ticket); }
+  /// The one that was called has started, or it may not just now.
+  static void starts(Demand& demand) { --demand.lock->called; }
+  void passes_on(Demand& demand);
+
+  /// Nothing more of its partition value starts until then, but critical jobs.
+  void penalize(const Claim& claim, Time until) { penalize(*claim.group, *claim.partition, until); }
 
   /// So many jobs of that claim more, or less, are due.
   void note_due(Claim& claim, int change);
@@ -153,11 +180,12 @@ class Gates {
       for (const auto& [value, partition] : group->partitions) {
         see(partition.slots);
         see(partition.rate);
+        see(partition.penalty);
       }
     }
   }
-  /// The rates of a queue that are not full at `now`, for the records of its shards: (name, full at). At most
-  /// kMostRates, those that are full last.
+  /// The rates of a queue that are not full at `now`, and its penalties, for the records of its shards:
+  /// (name, full at). Of partition values at most kMostRates, those that are full last.
   static constexpr std::size_t kMostRates = 1000;
   std::vector<std::pair<std::string, Time>> rates_of(const Group& group, Time now) const;
   /// What an earlier owner wrote of them.
@@ -172,15 +200,23 @@ class Gates {
   Claim& claim_of(Group& group, const std::string& value, Amount weight, bool critical,
                   bool wants_unknown_lock);
   Partition& partition_of(Group& group, const std::string& value);
+  void penalize(Group& group, Partition& partition, Time until);
   void sweep(Group& group);
+  Decimal limit_of(const std::string& name, Decimal stated) const;
+  RateLimit rate_of(const std::string& name, const RateLimit& stated) const;
+  void apply_changes(Group& group);
+  static void look_at_room(Claim& claim);
   void changed(Limiter& limiter);
   void wake(GatedLanes& lanes);
+  void lock_freed(Demand& demand);
   bool may_borrow(const Claim& claim, const Limiter& share) const;
   void shares_changed(Group& group);
   template <class Visit>
   void each_rate(const Group& group, Visit visit) const;
 
+  std::map<std::string, NamedLimit, std::less<>> named_;
   std::map<std::string, std::unique_ptr<Limiter>, std::less<>> named_slots_, named_rates_;
+  std::map<std::string, LimitChange, std::less<>> changes_;
   std::map<std::string, LockSpace, std::less<>> locks_;
   std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;
   std::set<Limiter*> kept_;  // that keep room for somebody

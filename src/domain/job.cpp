@@ -31,6 +31,18 @@ JobExtra& Job::more() {
   return *extra;
 }
 
+OpenWait* JobWaits::find(std::string_view wait) {
+  const auto found = std::ranges::find(open, wait, &OpenWait::wait);
+  return found == open.end() ? nullptr : &*found;
+}
+
+OpenWait* JobWaits::answered() {
+  if (!awaits) return nullptr;
+  const auto found = std::ranges::find_if(
+      open, [&](const OpenWait& each) { return each.response != 0 && each.key == awaits.key; });
+  return found == open.end() ? nullptr : &*found;
+}
+
 JobState state_of(const Job& job) {
   const auto& extra = *job.extra;
   JobState state;
@@ -51,6 +63,7 @@ JobState state_of(const Job& job) {
   }
   state.error_kind = extra.error_kind;
   state.error = extra.error;
+  if (extra.waits) state.awaits = extra.waits->awaits;
   if (extra.foreign) state.fields = extra.foreign->state_fields;
   return state;
 }

@@ -35,6 +35,7 @@ enum class Place : std::uint8_t {
   parked,    ///< due, but its key is taken; in its key's line
   locked,    ///< due and first of its key's line, but its lock is taken
   running,   ///< owned by a run
+  awaiting,  ///< has run, and waits for a response; has its key (domain/awaiting.h)
   settling,  ///< went back from a run; may start again once the commit that says so is durable
   ending,    ///< has ended; gone once the commit that says so is durable
 };
@@ -63,6 +64,29 @@ struct OwnWindows {
   std::optional<Span> span{};    ///< in which these and the kind's are open next; nothing: never
 };
 
+/// A wait that a job has opened.
+struct OpenWait {
+  std::string wait, key;
+  Seq expected = 0;  ///< its entry; 0: not read yet
+  Seq response = 0;  ///< likewise; 0: none has come
+  std::string message_id{};
+  CachedBytes body{};  ///< of the response
+};
+
+/// What a job waits for, and might.
+struct JobWaits {
+  Await awaits;
+  bool is_closing = false;    ///< its time is over, and the store is asked to say so
+  std::uint64_t ticket = 0;   ///< in the line for its lock, which its response needs; 0: it is in none
+  bool is_called = false;     ///< its turn has come: the lock is free for it, as long as it may start
+  std::uint64_t unlocks = 0;  ///< its lock is free once the commit that was next then is durable; 0: no
+  std::vector<OpenWait> open;
+
+  OpenWait* find(std::string_view wait);
+  /// The response that it waits for; null: none has come.
+  OpenWait* answered();
+};
+
 /// What most waiting jobs never have.
 struct JobExtra {
   JobOptions options;
@@ -82,7 +106,12 @@ struct JobExtra {
   std::unique_ptr<OwnWindows> windows;  ///< those of the options, ready to be asked
   Time opens = Time::max();             ///< of a closed one: when; max(): not within ten years
   std::unique_ptr<Foreign> foreign;
+  std::unique_ptr<JobWaits> waits;
 
+  JobWaits& wait() {
+    if (!waits) waits = std::make_unique<JobWaits>();
+    return *waits;
+  }
   Foreign& more() {
     if (!foreign) foreign = std::make_unique<Foreign>();
     return *foreign;
@@ -125,6 +154,7 @@ class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_si
   Seq arrival() const { return payloads.arrival(); }
   std::int32_t retry_count() const { return extra ? extra->retry_count : -1; }
   Seq through() const { return extra ? extra->through : payloads.last(); }
+  JobWaits* waits() const { return extra ? extra->waits.get() : nullptr; }
   bool is(std::uint16_t other_kind, std::string_view other_id) const {
     return kind == other_kind && id() == other_id;
   }

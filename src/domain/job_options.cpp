@@ -11,7 +11,10 @@
 namespace ordo::domain {
 namespace {
 
-constexpr FieldTag kExpires = 2, kWindow = 3, kWeight = 4, kPartition = 5, kCritical = 6, kLock = 7;
+constexpr FieldTag kExpires = 2, kWindow = 3, kWeight = 4, kPartition = 5, kCritical = 6, kLock = 7,
+                   kUnique = 8;
+
+constexpr std::size_t kMostHolds = 1000;  // of one job
 
 std::string encode(const Window& window) {
   std::string bytes;
@@ -44,10 +47,12 @@ std::string encode_rules(const JobOptions& options) {
   if (options.partition) bytes += field(kPartition, *options.partition);
   if (options.critical) bytes += number_field(kCritical, static_cast<std::uint8_t>(*options.critical));
   if (options.lock) bytes += field(kLock, *options.lock);
+  for (const auto& hold : options.unique) bytes += field(kUnique, encode(hold));
   return bytes;
 }
 
 std::uint16_t level_of(const JobOptions& options) {
+  if (!options.unique.empty()) return 4;
   if (has_gate_options(options)) return 3;
   return options.expires || !options.windows.empty() ? 2 : 0;
 }
@@ -67,7 +72,9 @@ void read_rules(std::string_view bytes, JobOptions& options) {
     if (tag == kPartition) options.partition = value.substr(0, kLongestJobName);
     if (tag == kCritical) options.critical = number_of<std::uint8_t>(value) != 0;
     if (tag == kLock) options.lock = value.substr(0, kLongestJobName);
-    return tag >= kExpires && tag <= kLock;
+    if (tag == kUnique && options.unique.size() < kMostHolds)
+      options.unique.push_back(read_unique_hold(value));
+    return tag >= kExpires && tag <= kUnique;
   });
   if (!unknown.empty()) ByteReader(bytes, "rules of a job").fail("they are unknown");
 }

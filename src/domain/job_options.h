@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,8 @@
 #include <ordo/decimal.hpp>
 #include <ordo/job.hpp>
 #include <ordo/time.hpp>
+
+#include "domain/unique.h"
 
 namespace ordo::domain {
 
@@ -23,6 +26,7 @@ struct JobOptions {
   std::optional<std::string> partition;  ///< of several the first counts, as for `lock` (shard_gates.cpp)
   std::optional<bool> critical;
   std::optional<std::string> lock;
+  std::vector<UniqueHold> unique;  ///< what it has of unique rows
 
   void merge_later(const JobOptions& later) {
     if (later.priority) priority = later.priority;
@@ -32,13 +36,16 @@ struct JobOptions {
     if (!partition) partition = later.partition;
     if (later.critical) critical = later.critical;
     if (!lock) lock = later.lock;
+    for (const auto& hold : later.unique) {
+      if (std::ranges::find(unique, hold.token, &UniqueHold::token) == unique.end()) unique.push_back(hold);
+    }
   }
   bool operator==(const JobOptions&) const = default;
 };
 
 /// Options say when the job must not start. Who does not know them would start it all the same, so a record
 /// that has them needs a level of the formats (domain/fields.h): 2 for windows and expiry, 3 for what limits
-/// and locks ask for. 0: it has none.
+/// and locks ask for, 4 for unique rows, which somebody has to take away. 0: it has none.
 std::uint16_t level_of(const JobOptions& options);
 /// What a job says of limits and locks, from one description of it to another.
 template <class From, class To>

@@ -37,7 +37,10 @@ void JobOrder::place(Job& job, Time now) {
   }
   job.place = Place::later;
   later_.insert(later_.end(), job);
-  if (job.retry_count() >= 0) ++retrying_;
+  if (job.retry_count() >= 0) {
+    ++retrying_;
+    ++count_of(job).retrying;
+  }
   keep_key(job);
 }
 
@@ -53,7 +56,10 @@ void JobOrder::leave(Job& job) {
   switch (job.place) {
     case Place::later:
       later_.erase(later_.iterator_to(job));
-      if (job.retry_count() >= 0) --retrying_;
+      if (job.retry_count() >= 0) {
+        --retrying_;
+        --count_of(job).retrying;
+      }
       break;
     case Place::closed:
       closed_.erase(&job);
@@ -71,6 +77,7 @@ void JobOrder::leave(Job& job) {
     case Place::settling:
     case Place::nowhere:
     case Place::running:
+    case Place::awaiting:
     case Place::ending:
       ORDO_ASSERT(false);
   }
@@ -202,8 +209,14 @@ void JobOrder::arrive(Job& job, Time now) {
   insert(job, now);
 }
 
+JobOrder::OfKind& JobOrder::count_of(const Job& job) {
+  if (by_kind_.size() <= job.kind) by_kind_.resize(job.kind + 1U);
+  return by_kind_[job.kind];
+}
+
 void JobOrder::insert(Job& job, Time now) {
   job.place = Place::due;
+  ++count_of(job).due;
   job.risk = risk_of(job, now);
   if (job.demand != nullptr) return gated_->insert(job);
   while (lanes_.size() <= job.kind) {
@@ -218,6 +231,7 @@ void JobOrder::insert(Job& job, Time now) {
 }
 
 void JobOrder::take_out(Job& job) {
+  --count_of(job).due;
   if (job.demand != nullptr) return gated_->erase(job);
   lane(job).erase(job);
   const auto& lanes = *lanes_[job.kind];

@@ -44,6 +44,10 @@ class JobOrder {
   void hold_to(Gates& gates, Group& group, ShardId shard);
   /// Those; null: there are none.
   const GatedLanes* gated() const { return gated_.get(); }
+  /// The limits are others than before.
+  void limits_changed() {
+    if (gated_) gated_->all_changed();
+  }
   /// Nothing of the shard may start just now: limits keep no room for it.
   void keep_no_room() {
     if (gated_) gated_->keep_no_room();
@@ -60,6 +64,8 @@ class JobOrder {
   void place(Job& job, Time now);
   /// It leaves its place; its key stays with it until pass_key().
   void leave(Job& job);
+  /// How freely it may start, by what has crashed.
+  Risk risk_of(const Job& job, Time now) const;
   /// It leaves its place to run, whoever would be first by the rules, and has its key.
   void take_key(Job& job);
   /// The next of its key's line comes up, if this job had the key.
@@ -86,6 +92,11 @@ class JobOrder {
   std::size_t later() const { return later_.size(); }
   std::size_t retrying() const { return retrying_; }  ///< of those
   std::size_t parked() const { return parked_; }      ///< due ones whose key is taken
+  /// Of a kind: those that wait for their retry, and those that would start if it had code, threads and room.
+  struct OfKind {
+    std::size_t retrying = 0, due = 0;
+  };
+  OfKind of_kind(std::uint16_t kind) const { return kind < by_kind_.size() ? by_kind_[kind] : OfKind{}; }
   /// Jobs whose time has come, and that wait for a window; of `due`, which are all whose time has come.
   std::size_t closed(std::size_t due, Time now) { return has_closed_lanes(now) ? due : closed_.size(); }
   /// The earliest run_at of all that have a place here; Time::max(): there is none.
@@ -103,13 +114,13 @@ class JobOrder {
   void keep_key(Job& job);
   void insert(Job& job, Time now);
   WindowClock& windows_of(std::uint16_t kind);
+  OfKind& count_of(const Job& job);
   bool is_bound(const Job& job);
   bool is_in_time(const Job& job, Time now);
   bool has_closed_lanes(Time now);
   bool has_due() const { return !busy_.empty() || (gated_ && !gated_->empty()); }
   void take_out(Job& job);
   void park(Line& line, Job& job);
-  Risk risk_of(const Job& job, Time now) const;
   template <class Visit>
   void each_admitted(const Admission& admission, Visit visit);
 
@@ -125,6 +136,7 @@ class JobOrder {
   std::vector<WindowClock> windows_;  // by kind
   DueTimes parked_times_;
   std::size_t retrying_ = 0, parked_ = 0;
+  std::vector<OfKind> by_kind_;
   Seq witness_through_ = 0;
   bool mixed_priorities_ = false;
 };

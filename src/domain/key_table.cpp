@@ -13,7 +13,9 @@ bool is_waiting(const Job& job) {
   return job.place == Place::later || job.place == Place::closed || job.place == Place::expired;
 }
 
-bool is_active(const Job& job) { return job.place == Place::running || job.place == Place::ending; }
+bool is_active(const Job& job) {
+  return job.place == Place::running || job.place == Place::awaiting || job.place == Place::ending;
+}
 
 }  // namespace
 
@@ -44,7 +46,8 @@ Job* KeyTable::find_running(std::uint16_t kind, std::string_view id, std::string
   const auto slot = slots_.find(key);
   if (slot == slots_.end()) return nullptr;
   Job* job = slot->line() != nullptr ? slot->line()->active : slot->job();
-  return job != nullptr && job->is(kind, id) && job->place == Place::running ? job : nullptr;
+  const bool runs = job != nullptr && (job->place == Place::running || job->place == Place::awaiting);
+  return runs && job->is(kind, id) ? job : nullptr;
 }
 
 std::vector<Job*> KeyTable::find_all(std::uint16_t kind, std::string_view id, std::string_view key) const {

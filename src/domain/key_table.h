@@ -59,7 +59,8 @@ class KeyTable {
 
   /// The queued job of that name: the one a push merges into.
   Job* find_queued(std::uint16_t kind, std::string_view id, std::string_view key) const;
-  /// The job of that name that a run owns: not one that has ended, and waits for that to be durable.
+  /// The job of that name that a run owns, or that awaits a response: not one that has ended, and waits for
+  /// that to be durable.
   Job* find_running(std::uint16_t kind, std::string_view id, std::string_view key) const;
 
   /// Takes the job in. It is queued, and has no place yet.
@@ -81,7 +82,7 @@ class KeyTable {
   std::vector<Job*> find_all(std::uint16_t kind, std::string_view id);
 
   std::size_t size() const { return size_; }
-  /// Of these, those that a run owns, and those that have ended.
+  /// Of these, those that a run owns, that await a response, and that have ended.
   std::size_t active() const { return active_; }
 
   /// Calls `visit(Job&)` for every job, in no order.

@@ -13,6 +13,8 @@ namespace {
 constexpr std::uint8_t kLentVersion = 2;
 constexpr std::uint8_t kWithoutPlaces = 1;  // its runs are whole
 constexpr std::uint8_t kEndVersion = 1;
+constexpr FieldTag kResponse = 20;  // of a run
+constexpr FieldTag kPenalty = 2;    // of an end: the place of its job, and how long
 constexpr std::uint8_t kStop = 1, kGoing = 2, kFields = 4;
 
 void put(ByteWriter& out, const LentName& name) {
@@ -42,9 +44,12 @@ std::string encode(const std::vector<LentRun>& runs) {
     out.put_short(run.node);
     out.put(run.session);
     out.put(run.fence);
+    auto fields = run.fields;
+    if (run.response != 0)
+      fields = number_field(kNeeds, kLevelOfWaits) + fields + number_field(kResponse, run.response);
     out.put(static_cast<std::uint8_t>((run.stop ? kStop : 0) | (run.going ? kGoing : 0) |
-                                      (run.fields.empty() ? 0 : kFields)));
-    if (!run.fields.empty()) out.put_long(run.fields);
+                                      (fields.empty() ? 0 : kFields)));
+    if (!fields.empty()) out.put_long(fields);
     out.put(run.risk);
     out.put_short(run.kind);
     out.put(run.timeout.count());
@@ -77,7 +82,12 @@ std::vector<LentRun> read_lent(std::string_view bytes) {
     const auto flags = in.get<std::uint8_t>();
     run.stop = (flags & kStop) != 0;
     run.going = (flags & kGoing) != 0;
-    if ((flags & kFields) != 0) run.fields = take_fields(in.get_long());
+    if ((flags & kFields) != 0) {
+      run.fields = take_fields(in.get_long(), [&](FieldTag tag, std::string_view value) {
+        if (tag == kResponse) run.response = number_of<Seq>(value);
+        return tag == kResponse;
+      });
+    }
     run.risk = in.get<std::uint8_t>();
     if (run.risk >= 3) in.fail("a run's risk is unknown");  // kRisks
     run.kind = in.get_short();
@@ -102,10 +112,29 @@ std::vector<LentRun> read_lent(std::string_view bytes) {
   return runs;
 }
 
+namespace {
+
+std::string penalty_field(std::uint32_t place, Duration penalty) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put(place);
+  out.put(penalty.count());
+  return bytes;
+}
+
+}  // namespace
+
 std::string encode(const LentEnd& end) {
   std::string bytes;
   ByteWriter out(bytes);
-  out.put(kEndVersion);
+  const auto waits = [](const JobEnd& job) { return job.outcome.kind == Outcome::Kind::waiting; };
+  const bool needs = std::ranges::any_of(end.ends, waits);
+  auto fields = needs ? number_field(kNeeds, kLevelOfWaits) : std::string{};
+  for (std::uint32_t place = 0; place < end.ends.size(); ++place) {
+    const auto penalty = end.ends[place].outcome.penalty;
+    if (penalty.count() > 0) fields += field(kPenalty, penalty_field(place, penalty));
+  }
+  put_version(out, kEndVersion, fields);
   put(out, end.name);
   out.put(static_cast<std::uint8_t>(end.declined));
   for (const auto& [outcome, jitter] : end.ends) {
@@ -114,6 +143,9 @@ std::string encode(const LentEnd& end) {
     out.put(outcome.snooze.count());
     out.put(jitter);
     out.put_long(outcome.text);
+    if (outcome.kind != Outcome::Kind::waiting) continue;
+    out.put_short(outcome.wait_id);
+    out.put(outcome.deadline.time_since_epoch().count());
   }
   return bytes;
 }
@@ -124,18 +156,32 @@ LentEnd read_end(std::string_view bytes) {
   ByteReader in(bytes, "end of a lent run");
   LentEnd end;
   std::string unknown;
-  if (get_version(in, unknown) != kEndVersion) in.fail("its version is unknown");
+  std::vector<std::pair<std::uint32_t, Duration>> penalties;
+  const auto take = [&](FieldTag tag, std::string_view value) {
+    if (tag != kPenalty) return false;
+    ByteReader field(value, "penalty of a run");
+    const auto place = field.get<std::uint32_t>();
+    penalties.emplace_back(place, Duration{field.get<std::int64_t>()});
+    return true;
+  };
+  if (get_version(in, unknown, take) != kEndVersion) in.fail("its version is unknown");
   end.name = get_name(in);
   end.declined = in.get<std::uint8_t>() != 0;
   while (!in.at_end()) {
     auto& [outcome, jitter] = end.ends.emplace_back();
     outcome.kind = in.get<Outcome::Kind>();
-    if (outcome.kind > Outcome::Kind::put_back) in.fail("its outcome is unknown");
+    if (outcome.kind > Outcome::Kind::waiting) in.fail("its outcome is unknown");
     outcome.failure = in.get<FailureKind>();
     if (outcome.failure > FailureKind::unreadable) in.fail("its failure is unknown");
     outcome.snooze = Duration{in.get<std::int64_t>()};
     jitter = in.get<double>();
     outcome.text = in.get_long();
+    if (outcome.kind != Outcome::Kind::waiting) continue;
+    outcome.wait_id = in.get_short();
+    outcome.deadline = Time{Duration{in.get<std::int64_t>()}};
+  }
+  for (const auto& [place, penalty] : penalties) {
+    if (place < end.ends.size()) end.ends[place].outcome.penalty = penalty;
   }
   return end;
 }

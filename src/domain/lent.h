@@ -51,6 +51,7 @@ struct LentRun {
   Duration timeout{};
   Time started{};
   std::vector<Job> jobs;  ///< ascending by place
+  Seq response = 0;       ///< the entry of what it handles: its only job's on_response; 0: it performs
   std::string fields;     ///< optional ones that this version does not know (domain/fields.h)
 
   bool operator==(const LentRun&) const = default;

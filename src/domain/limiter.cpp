@@ -8,6 +8,10 @@
 namespace ordo::domain {
 
 std::optional<Time> Limiter::refuses(Amount weight, Time now, const void* who) {
+  if (is_penalty) {
+    full_at = std::min(full_at, time_after(now, kMostPenalty));  // a clock was ahead that day
+    return full_at <= now ? std::nullopt : std::optional(full_at);
+  }
   if (type == Type::rate) {
     // A clock that was put back leaves the bucket empty at most.
     full_at = std::min(full_at, time_after(now, depth()));
@@ -20,13 +24,15 @@ std::optional<Time> Limiter::refuses(Amount weight, Time now, const void* who) {
 }
 
 Time Limiter::next_start() const {
-  return full_at == Time::min() ? full_at : time_after(full_at, interval() - depth());
+  return full_at == Time::min() || is_penalty ? full_at : time_after(full_at, interval() - depth());
 }
 
-void Limiter::charge(Time now) { full_at = time_after(std::max(full_at, now), interval()); }
+void Limiter::charge(Time now) {
+  if (!is_penalty) full_at = time_after(std::max(full_at, now), interval());
+}
 
 void Limiter::refund() {
-  if (full_at != Time::min()) full_at -= interval();
+  if (full_at != Time::min() && !is_penalty) full_at -= interval();
 }
 
 }  // namespace ordo::domain

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -19,6 +20,8 @@ using Amount = std::int64_t;
 /// Where a job stands in the order of its queue, to be compared across shards: priority, slot or time,
 /// arrival.
 using HeadRank = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::uint64_t>;
+
+inline constexpr Duration kMostPenalty = std::chrono::hours{24};
 
 /// One number that starts are held to, and who waits for it.
 struct Limiter {
@@ -45,6 +48,7 @@ struct Limiter {
   // rate: the bucket as the one instant at which it is full again (GCRA)
   RateLimit rate;
   Time full_at = Time::min();
+  bool is_penalty = false;  ///< nothing is charged: it refuses until `full_at`
 
   std::set<GatedLanes*> waiters;
 

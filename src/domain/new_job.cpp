@@ -49,6 +49,9 @@ void check_new_job(const std::string& queue, const NewJob& job) {
   if (job.partition) check_name("partition", *job.partition);
   if (job.lock) check_name("lock", *job.lock);
   if (job.lock && job.lock->empty()) refuse_push(queue, "the lock" + of_job() + " is empty; leave it out");
+  if (job.unique) check_name("unique key", *job.unique);
+  if (job.unique && job.unique->empty())
+    refuse_push(queue, "the unique key" + of_job() + " is empty; leave it out");
   if (job.windows.size() > kMostJobWindows) {
     refuse_push(queue, "job '" + name_in_message(job.id) + "' has " + std::to_string(job.windows.size()) +
                            " windows, at most " + std::to_string(kMostJobWindows) + " fit");

@@ -21,6 +21,7 @@ inline constexpr std::size_t kMostWindows = 32;    // of a queue or a kind
 inline constexpr std::size_t kMostJobWindows = 8;  // of one job
 inline constexpr std::int64_t kMostRate = 1'000'000;
 inline constexpr std::int64_t kMostSlots = 1'000'000;
+inline constexpr Duration kLongestUnique = std::chrono::hours{24 * 7};
 inline constexpr Duration kLongestRate = std::chrono::hours{24 * 31};
 inline constexpr std::size_t kMostSchedules = 1'000;
 inline constexpr std::size_t kMostPeriodicPayload = 16U << 10;  // of one; nodes tell them each other

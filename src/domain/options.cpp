@@ -25,6 +25,7 @@ QueueOptions options_of(const QueueOptions& queue, std::string_view kind) {
   if (own->on_expire) options.on_expire = *own->on_expire;
   if (own->weight) options.weight = *own->weight;
   if (own->lock) options.lock = *own->lock;
+  if (own->unique) options.unique = own->unique;
   return options;
 }
 

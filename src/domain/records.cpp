@@ -14,10 +14,11 @@ namespace {
 constexpr FieldTag kIsEntry = 2, kState = 3, kEntryFields = 4;      // of a dead payload
 constexpr FieldTag kUnreadable = 2, kByWindow = 3, kOldestDue = 4;  // of counts: std::uint64_t
 constexpr FieldTag kByLock = 8, kByLimit = 9, kByRate = 10, kRate = 11, kByKey = 12, kLimitUse = 13,
-                   kLockUse = 14;    // likewise
-constexpr FieldTag kSchedules = 16;  // of counts
+                   kLockUse = 14;                                      // likewise
+constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20;  // of counts
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
+constexpr FieldTag kAwaits = 20;  // of a state
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kCopied = 2;  // counts of a shard that was copied
 constexpr std::uint8_t kLent = 3;    // counts of a shard that has lent runs, copied or not
@@ -49,6 +50,30 @@ JobOptions get_options(ByteReader& in) {
   return options;
 }
 
+std::string encode_await(const Await& awaits) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put_short(awaits.wait);
+  out.put_short(awaits.key);
+  put_time(out, awaits.deadline);
+  out.put(awaits.last);
+  out.put(awaits.retry_count);
+  put_time(out, awaits.retry_at);
+  return bytes;
+}
+
+Await read_await(std::string_view bytes) {
+  ByteReader in(bytes, "job state");
+  Await awaits;
+  awaits.wait = in.get_short();
+  awaits.key = in.get_short();
+  awaits.deadline = get_time(in);
+  awaits.last = in.get<Seq>();
+  awaits.retry_count = in.get<std::int32_t>();
+  awaits.retry_at = get_time(in);
+  return awaits;
+}
+
 FailureKind get_failure_kind(ByteReader& in) {
   const auto kind = in.get<FailureKind>();
   if (kind > FailureKind::unreadable) in.fail("its error kind is unknown");
@@ -74,7 +99,8 @@ JobState read_state(std::string_view bytes) {
   std::optional<std::int64_t> came;
   const auto version = get_version(in, state.fields, [&](FieldTag tag, std::string_view value) {
     if (tag == kCame) came = number_of<std::int64_t>(value);
-    return tag == kCame;
+    if (tag == kAwaits) state.awaits = read_await(value);
+    return tag == kCame || tag == kAwaits;
   });
   if (version != kVersion) in.fail("its version is unknown");
   state.through = in.get<Seq>();
@@ -199,6 +225,24 @@ LockUse read_lock_use(std::string_view bytes) {
   return use;
 }
 
+std::string encode_unserved(const UnservedKind& kind) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put(kind.retrying);
+  out.put(kind.due);
+  out.put_rest(kind.kind);
+  return bytes;
+}
+
+UnservedKind read_unserved(std::string_view bytes) {
+  ByteReader in(bytes, "shard's counts");
+  UnservedKind kind;
+  kind.retrying = in.get<std::uint64_t>();
+  kind.due = in.get<std::uint64_t>();
+  kind.kind = in.rest();
+  return kind;
+}
+
 Counts read_counts(std::string_view bytes) {
   Counts counts;
   if (bytes.empty()) return counts;
@@ -215,8 +259,10 @@ Counts read_counts(std::string_view bytes) {
     if (tag == kLimitUse) counts.limits.push_back(read_limit_use(value));
     if (tag == kLockUse) counts.locks.push_back(read_lock_use(value));
     if (tag == kSchedules) counts.schedules = read_schedule_records(value);
+    if (tag == kRowsToFree) counts.rows_to_free = read_rows_to_free(value);
+    if (tag == kUnserved) counts.unserved.push_back(read_unserved(value));
     return (tag >= kUnreadable && tag <= kOldestDue) || (tag >= kByLock && tag <= kLockUse) ||
-           tag == kSchedules;
+           tag == kSchedules || tag == kUnserved || tag == kRowsToFree;
   });
   if (version < kVersion || version > kLent) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
@@ -239,6 +285,9 @@ std::string encode(const JobState& state) {
   std::string bytes;
   ByteWriter out(bytes);
   auto fields = needs_of(state.options) + std::string(with_newer(state.fields, state.error));
+  // Who does not know it would run the job again.
+  if (state.awaits)
+    fields = number_field(kNeeds, kLevelOfWaits) + fields + field(kAwaits, encode_await(state.awaits));
   if (!state.own_time) fields += number_field(kCame, state.run_at.time_since_epoch().count());
   put_version(out, kVersion, fields);
   out.put(state.through);
@@ -330,6 +379,8 @@ std::string encode(const Counts& counts) {
   for (const auto& rate : counts.rates) fields += field(kRate, encode_rate(rate));
   if (counts.blocked_by_window != 0) fields += number_field(kByWindow, counts.blocked_by_window);
   if (!counts.schedules.empty()) fields += field(kSchedules, encode(counts.schedules));
+  for (const auto& kind : counts.unserved) fields += field(kUnserved, encode_unserved(kind));
+  if (!counts.rows_to_free.empty()) fields += field(kRowsToFree, encode(counts.rows_to_free));
   put_version(out, version, with_newer(fields, {}));
   for (const auto value : {counts.due, counts.scheduled, counts.retrying, counts.running, counts.awaiting,
                            counts.processed, counts.failed}) {

@@ -13,11 +13,25 @@
 #include "domain/lent.h"
 #include "domain/shard_id.h"
 #include "domain/tick_book.h"
+#include "domain/unique.h"
 
 namespace ordo::domain {
 
 /// Whether the job was started after an unclean take-over, and how (rules: poison).
 enum class Mark : std::uint8_t { none = 0, shared = 1, alone = 2 };
+
+/// What a job waits for, that has run and is not over: it has no run, and its key.
+struct Await {
+  std::string wait;  ///< the wait's id (domain/wait_note.h); empty: the job does not wait
+  std::string key;   ///< what it waits for
+  Time deadline{};
+  Seq last = 0;                   ///< its last payload's entry: what comes later stands beside it
+  std::int32_t retry_count = -1;  ///< of on_response
+  Time retry_at{};                ///< on_response runs no earlier
+
+  explicit operator bool() const { return !wait.empty(); }
+  bool operator==(const Await&) const = default;
+};
 
 /// What a job's entries alone would not rebuild. Stored under the job's first entry, written only when it
 /// differs.
@@ -33,7 +47,8 @@ struct JobState {
   JobOptions options;
   std::vector<std::pair<Seq, double>> scores;  ///< payloads whose score is not the one of their entry
   FailureKind error_kind = FailureKind::handler;
-  std::string error;   ///< of the last failed run; empty: none
+  std::string error;  ///< of the last failed run; empty: none
+  Await awaits;
   std::string fields;  ///< optional ones that this version does not know (domain/fields.h)
 
   bool operator==(const JobState&) const = default;
@@ -99,6 +114,15 @@ struct LockUse {
   bool operator==(const LockUse&) const = default;
 };
 
+/// Jobs of a kind that the owner of their shard has no code for.
+struct UnservedKind {
+  std::string kind;
+  std::uint64_t retrying = 0;
+  std::uint64_t due = 0;  ///< those that would start with code, threads and room
+
+  bool operator==(const UnservedKind&) const = default;
+};
+
 /// A shard's counts as its owner last committed them, and what else belongs to the shard as a whole. Jobs,
 /// except where said.
 struct Counts {
@@ -126,8 +150,10 @@ struct Counts {
   std::vector<LockUse> locks;
   /// When the buckets of its queue's rates are full again: (name, time) of those that were not.
   std::vector<std::pair<std::string, Time>> rates;
-  ScheduleRecords schedules;  ///< whose jobs the shard has
-  std::string fields;         ///< optional ones that this version does not know
+  ScheduleRecords schedules;            ///< whose jobs the shard has
+  std::vector<UnservedKind> unserved;   ///< kMostUses at most, those with jobs
+  std::vector<RowToFree> rows_to_free;  ///< unique rows of jobs that are over
+  std::string fields;                   ///< optional ones that this version does not know
 
   std::uint64_t queued() const { return due + scheduled + retrying; }
   bool operator==(const Counts&) const = default;

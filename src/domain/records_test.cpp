@@ -61,7 +61,8 @@ Counts full_counts() {
                           .paused = true,
                           .ticks = 13,
                           .pushed = 14}},
-                        {"poll", {}}}};
+                        {"poll", {}}},
+          .unserved = {{"ship", 1, 2}, {"", 0, 3}}};
 }
 
 TEST(RecordCodecs, keep_every_field) {
@@ -78,6 +79,7 @@ TEST(RecordCodecs, counts_of_a_copied_shard_say_so) {
   auto not_copied = counts;
   not_copied.copied.clear();
   not_copied.schedules.clear();
+  not_copied.unserved.clear();
   EXPECT_EQ(encode(not_copied)[0], 1);  // as earlier versions wrote and read it
 }
 

@@ -21,6 +21,9 @@ Entry settled(Entry entry, Time at) {
     case EntryType::cancel:
     case EntryType::ended:
     case EntryType::pause_ticks:
+    case EntryType::expected:
+    case EntryType::response:
+    case EntryType::freed:
       break;
   }
   return entry;
@@ -65,6 +68,7 @@ void add_references(std::vector<Seq>& numbers, Seq first, const JobState& state)
   numbers.push_back(first);
   numbers.push_back(state.through);
   for (const auto& [seq, score] : state.scores) numbers.push_back(seq);
+  if (state.awaits) numbers.push_back(state.awaits.last);
 }
 
 void add_references(std::vector<Seq>& numbers, const ScheduleRecords& schedules) {
@@ -78,6 +82,7 @@ JobState renumbered(JobState state, const Numbering& numbering) {
     if (const auto number = numbering.of(seq)) scores.emplace_back(*number, score);
   }
   state.scores = std::move(scores);
+  if (state.awaits) state.awaits.last = numbering.of(state.awaits.last).value_or(0);
   return state;
 }
 

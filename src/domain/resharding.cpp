@@ -29,6 +29,7 @@ Resharding::Resharding(std::uint32_t shards, std::vector<Facts> facts) : arrival
       for (const auto& job : run.jobs) {
         for (const auto& [seq, score] : job.pieces) spoken_of.push_back(seq);
       }
+      if (run.response != 0) spoken_of.push_back(run.response);
     }
     add_references(spoken_of, each.schedules);
     has_facts_ = has_facts_ || !spoken_of.empty();
@@ -113,6 +114,10 @@ JobState Resharding::renumbered(const Old& old, const Arrivals& arrivals, JobSta
     if (const auto place = old.places.of(seq)) scores.emplace_back(arrivals.up_to(*place), score);
   }
   state.scores = std::move(scores);
+  if (state.awaits) {
+    const auto last = old.places.of(state.awaits.last);
+    state.awaits.last = last ? arrivals.up_to(*last) : 0;
+  }
   return state;
 }
 
@@ -123,12 +128,14 @@ void Resharding::carry_lent(const Old& old, std::vector<Facts>& all) const {
       const auto shard = shard_of_job(old, job);
       if (!shard) continue;
       for (auto& [seq, score] : job.pieces) seq = arrivals_[*shard].up_to(*old.places.of(seq));
+      const auto response = run.response != 0 ? old.places.of(run.response) : std::nullopt;
       auto& lent = all[*shard].lent;
       auto part = std::ranges::find(lent, run.name, &LentRun::name);
       if (part == lent.end()) {
         lent.push_back(run);
         part = std::prev(lent.end());
         part->jobs.clear();
+        part->response = response ? arrivals_[*shard].up_to(*response) : 0;
       }
       part->stop = part->stop || run.stop;
       const auto behind = std::ranges::upper_bound(part->jobs, job.place, {}, &LentRun::Job::place);

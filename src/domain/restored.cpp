@@ -17,6 +17,7 @@ std::optional<typename Map::mapped_type> take(Map& map, Seq entry) {
 
 void Restored::add(Seq first, JobState state) {
   for (const auto& [entry, score] : state.scores) scores_.emplace(entry, score);
+  if (state.awaits) awaiting_.insert(state.awaits.last);
   states_.emplace(first, std::move(state));
 }
 

@@ -48,6 +48,9 @@ class Restored {
   /// The run and the job in it that are complete with this entry.
   std::optional<std::pair<RunNo, std::size_t>> take_lent_job(Seq entry);
 
+  /// This entry is the last of a job that waits for a response.
+  bool take_awaiting(Seq entry) { return !awaiting_.empty() && awaiting_.erase(entry) > 0; }
+
   // --- jobs that have crashed too often: they die once all of theirs is read ---
   void doom(Job& job) { doomed_.push_back(&job); }
   bool is_doomed(const Job* job) const;
@@ -63,7 +66,7 @@ class Restored {
   std::unordered_map<Seq, double> scores_;
   std::unordered_map<Seq, Lost> lost_;
   std::map<Name, std::string> lost_jobs_;
-  std::unordered_set<Seq> lent_;
+  std::unordered_set<Seq> lent_, awaiting_;
   std::unordered_map<Seq, std::pair<RunNo, std::size_t>> lent_jobs_;  // by their last entry
   std::vector<Job*> doomed_;
 };

@@ -23,6 +23,7 @@ LentRun listed(const ActiveRun& active, const std::string& kind) {
   run.timeout = lent.timeout;
   run.started = active.started;
   run.fields = lent.fields;
+  run.response = active.response;
   for (std::size_t i = 0; i < active.jobs.size(); ++i) {
     const Job& job = *active.jobs[i];
     auto& entry = run.jobs.emplace_back();
@@ -72,6 +73,7 @@ RunNo RunTable::restore(const LentRun& run) {
   active.risk = static_cast<Risk>(run.risk);
   active.started = run.started;
   active.told = true;
+  active.response = run.response;
   active.jobs.resize(run.jobs.size());
   Lending lending{run.name,  run.node,    run.session, run.fence, run.stop,
                   run.going, run.timeout, {},          run.fields};

@@ -33,7 +33,9 @@ struct ActiveRun {
   Risk risk = Risk::normal;
   Time started{};
   bool marking = false;  ///< it waits for the marks of its jobs to be durable
+  bool freeing = false;  ///< it waits for unique rows of its jobs to be free, and is taken anew then
   bool told = false;     ///< watchers, of its start
+  Seq response = 0;      ///< the entry of what its only job waited for, and now handles; 0: it performs
   std::optional<Lending> lent;
 };
 

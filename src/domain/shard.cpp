@@ -29,13 +29,15 @@ Shard::Shard(const QueueOptions& options, PayloadBudget& budget, Gates* gates)
       before_{options.order, std::max<std::int64_t>(options.granularity.count(), 1)},
       table_(before_),
       order_(before_, kinds_, table_),
-      runs_(kinds_) {}
+      runs_(kinds_),
+      awaiting_(kinds_, gates) {}
 
 // ---------------------------------------------------------------------------------------------- take-over
 
 void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states,
                  const Counts& counts) {
   takeover_ = takeover;
+  awaiting_.stand_in(takeover.shard);
   if (!takeover.clean) order_.set_witnesses(takeover.head);
   lasting_.processed = counts.processed;
   lasting_.failed = counts.failed;
@@ -43,6 +45,7 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   lasting_.copied = counts.copied;
   lasting_.fields = counts.fields;
   ticks_.load(counts.schedules);
+  rows_.load(counts.rows_to_free);
   for (const auto& run : counts.lent) restored_.expect(runs_.restore(run), run);
   fence_ = std::max(takeover.token, counts.fence != 0 ? counts.fence + 1 : 0);
   table_.reserve(
@@ -51,15 +54,22 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   if (!has_gates_) return;
   auto& group = gates_->group_of(kinds_.queue());
   gates_->restore_rates(group, counts.rates, takeover.now);
+  handed_rates_ = counts.rates;
   if (!takeover.clean) gates_->empty_rates(group, takeover.now);
 }
 
 void Shard::ready(Time now) {
   give_up_incomplete(now);
   for (Job* job : restored_.finish()) {
-    if (!job->payloads.all_present()) continue;  // it runs alone once more
-    order_.take_key(*job);
-    activate(*job);
+    if (!job->payloads.all_present()) continue;                                  // it runs alone once more
+    if (job->place == Place::ending || job->place == Place::settling) continue;  // a wait of its has ended
+    if (job->place == Place::awaiting) {
+      awaiting_.leave(*job);
+      end_wait(*job);
+    } else {
+      order_.take_key(*job);
+      activate(*job);
+    }
     die_of_crashes(*job, now);
   }
 }
@@ -71,7 +81,7 @@ void Shard::serve(std::string_view kind, bool on) {
 // ------------------------------------------------------------------------------------------------- places
 
 void Shard::place(Job& job, Time now) {
-  set_aside(job, now);
+  set_aside(job, job.run_at, now);
   order_.place(job, now);
   watch_expiry(job);
   protect_front(job);
@@ -90,8 +100,8 @@ void Shard::leave(Job& job) {
 }
 
 // Not one that is due and only stands in line: it may be gone in a moment.
-void Shard::set_aside(Job& job, Time now) {
-  if (!sets_aside_ || job.set_aside || saturating_sub(job.run_at, now) <= kLongWait) return;
+void Shard::set_aside(Job& job, Time until, Time now) {
+  if (!sets_aside_ || job.set_aside || saturating_sub(until, now) <= kLongWait) return;
   job.set_aside = true;
   for (const auto& piece : job.payloads.pieces()) {
     if (keeps_room(piece)) changes_.set_aside(piece.seq);
@@ -148,6 +158,8 @@ void Shard::forget(Job& job) {
 
 void Shard::committed(Time now) {
   auto durable = changes_.take_durable();
+  rows_.committed();
+  for (Job* job : awaiting_.take_unlocked()) free_lock(*job);
   for (Job* job : durable.ended) {
     order_.pass_key(*job, now);
     forget(*job);
@@ -168,6 +180,7 @@ void Shard::committed(Time now) {
 std::optional<Time> Shard::next_due(Time now) {
   auto next = order_.next_due(now);
   if (!expiring_.empty()) next = std::min(next.value_or(Time::max()), expiring_.begin()->first.first);
+  if (const auto wait = awaiting_.next(now)) next = std::min(next.value_or(Time::max()), *wait);
   return next;
 }
 
@@ -187,7 +200,8 @@ Counts Shard::counts(Time now) {
   count_gates(counts, now);
   counts.scheduled = later - retrying;
   counts.retrying = retrying;
-  counts.running = table_.active() - changes_.ending();
+  counts.awaiting = awaiting_.size();
+  counts.running = table_.active() - changes_.ending() - counts.awaiting;
   runs_.each([&](RunNo, const ActiveRun& run) {
     for (const Job* job : run.jobs) {
       if (counts.running_now.size() < kListedRuns) counts.running_now.push_back(job->payloads.last());
@@ -197,6 +211,12 @@ Counts Shard::counts(Time now) {
   counts.lent = runs_.list_lent();
   if (fence_ != takeover_.token) counts.fence = fence_;
   counts.schedules = ticks_.records();
+  for (std::uint16_t kind = 0; kind < kinds_.size() && counts.unserved.size() < kMostUses; ++kind) {
+    const auto jobs = order_.of_kind(kind);
+    const auto& [name, rules, served] = kinds_[kind];
+    if (!served && jobs.due + jobs.retrying > 0) counts.unserved.push_back({name, jobs.retrying, jobs.due});
+  }
+  counts.rows_to_free = rows_.list();
   return counts;
 }
 

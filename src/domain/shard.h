@@ -17,6 +17,7 @@
 #include <ordo/worker.hpp>
 
 #include "domain/admission.h"
+#include "domain/awaiting.h"
 #include "domain/change_log.h"
 #include "domain/entry.h"
 #include "domain/job_order.h"
@@ -26,6 +27,8 @@
 #include "domain/restored.h"
 #include "domain/run_table.h"
 #include "domain/tick_book.h"
+#include "domain/unique.h"
+#include "domain/wait_note.h"
 
 namespace ordo::domain {
 
@@ -66,6 +69,9 @@ struct JobSnapshot {
   std::uint32_t crashes = 0;
   JobOptions options;
   std::string error;
+  std::string awaits;     ///< the key that it waits for; empty: none
+  Time waits_until{};     ///< likewise
+  bool answered = false;  ///< the response is there
 
   bool operator==(const JobSnapshot&) const = default;
 };
@@ -126,20 +132,27 @@ class Shard {
 
   /// The job that is to start next, in the order of the rules; null: none may. Kinds switched off with
   /// serve() are passed over. For start(), and for a look at it; any other call may change it.
-  Job* look(Time now, const Admission& admission) { return order_.best(now, admission); }
+  Job* look(Time now, const Admission& admission) {
+    Job* answered = awaiting_.ready(now, admission);
+    return answered != nullptr ? answered : order_.best(now, admission);
+  }
   /// Starts the job that look() has just given, and what goes with it in one batch. Nothing: the batch waits
   /// for the commit that marks its jobs, and comes out of released() then.
   std::optional<Run> start(Job& first, Time now);
 
-  /// Nothing of it may start just now, whatever its limits admit: they keep no room for it.
-  void keep_no_room() { order_.keep_no_room(); }
+  /// Nothing of it may start just now, whatever its limits admit: nobody waits for it.
+  void keep_no_room() {
+    order_.keep_no_room();
+    awaiting_.let_turns_go();
+  }
 
   /// Another shard of this node has a job whose turn it is before the one that look() gives; where values of
   /// a partition compete for a limit.
   std::optional<ShardId> who_has_the_turn(Time now, const Admission& admission) {
     const Job* first = look(now, admission);
-    return first == nullptr || first->demand == nullptr ? std::nullopt
-                                                        : order_.gated()->who_has_the_turn(*first);
+    return first == nullptr || first->demand == nullptr || first->place == Place::awaiting
+               ? std::nullopt
+               : order_.gated()->who_has_the_turn(*first);
   }
 
   enum class Taken { none, ready, pending };
@@ -183,8 +196,25 @@ class Shard {
   /// A run has ended: one end per job, in the order of the run.
   void ended(RunNo no, const std::vector<JobEnd>& ends, Time now);
 
+  /// What the store was asked to close is closed: `is_answered`: its response is in the log, or in front of
+  /// it. `jitter` as in JobEnd.
+  void wait_closed(const std::string& wait, bool is_answered, double jitter, Time now);
+  /// It could not be asked.
+  void close_again(const std::string& wait) { awaiting_.close_again(wait); }
+
   /// Every change collected last is durable.
   void committed(Time now);
+
+  /// Unique rows that the store is to take away, since the last call. Each is told by row_freed(), or, if its
+  /// job is to start, by an entry `freed`.
+  std::vector<RowToFree> rows_to_free() { return rows_.asked(); }
+  void row_freed(const std::string& bytes) { rows_.freed(bytes); }
+  /// Rows of jobs that are over are there still.
+  bool has_rows() const { return !rows_.empty(); }
+  /// Runs whose jobs are free to start, since the last call: they are to be recalled, and taken anew.
+  std::vector<RunNo> freed_runs() { return std::exchange(freed_runs_, {}); }
+  /// Nothing more is to start: runs that wait for rows to be free are among those.
+  void stop_freeing();
 
   // --- schedules, whose ticks are in its log (domain/tick_book.h) ---
 
@@ -199,12 +229,16 @@ class Shard {
 
   // --- outputs ---
 
-  bool has_changes() const { return !changes_.empty(); }
+  bool has_changes() const { return !changes_.empty() || awaiting_.has_unlocks(); }
   /// About how many rows the next collect() brings, without those to be set aside.
   std::size_t changed_rows() const { return changes_.rows(); }
   /// What is to be written now; one at a time: committed() before the next. At most `set_aside` entries are
   /// set aside, and the others next time.
-  Changes collect(std::size_t set_aside = 0) { return changes_.collect(set_aside); }
+  Changes collect(std::size_t set_aside = 0) {
+    rows_.collect();
+    awaiting_.collect();
+    return changes_.collect(set_aside);
+  }
   /// So many entries are to be set aside: that alone is no change, and has time.
   std::size_t to_set_aside() const { return changes_.to_set_aside(); }
 
@@ -217,10 +251,13 @@ class Shard {
   /// Nodes that had no room for a run they were lent, since the last call.
   std::vector<std::string> declined() { return std::exchange(declined_, {}); }
 
+  /// Waits that the store is to close, since the last call; each is answered by wait_closed().
+  std::vector<WaitToClose> closes() { return awaiting_.closes(); }
+
   /// Runs to be asked to stop, since the last call: their jobs were cancelled. Not those that are lent.
   std::vector<RunNo> stops() { return std::exchange(stops_, {}); }
 
-  /// What happened since the last call; empty unless watch(true).
+  /// What happened since the last call; unless watch(true) failures only.
   std::vector<Event> events() { return std::exchange(events_, {}); }
   void watch(bool on) { watched_ = on; }
 
@@ -236,13 +273,22 @@ class Shard {
   /// Some queued job waits for something else than a time.
   bool has_due(Time now) {
     const auto due = table_.size() - table_.active() - order_.later();
-    return due > order_.closed(due, now);
+    return due > order_.closed(due, now) || awaiting_.has_ready(now);
   }
   /// The span in which the queued job may start next, by its windows and its kind's. Nothing: never.
   std::optional<Span> opening(const Job& job, Time now) { return order_.opening(job, now); }
+  /// The gates were set anew: what waits for them asks again.
+  void limits_changed() { order_.limits_changed(); }
+  /// The job that has the key of one that waits for it; null: it does not wait for that.
+  const Job* ahead_of(const Job& job) const {
+    return job.place == Place::parked ? table_.line_of(job)->front : nullptr;
+  }
   /// The earliest run_at of the jobs that take() may start, whichever is first; none: there is none.
   std::optional<Time> due_since(Time now, const Admission& admission) {
-    return order_.due_since(now, admission);
+    auto since = order_.due_since(now, admission);
+    if (const Job* answered = awaiting_.ready(now, admission))
+      since = std::min(since.value_or(Time::max()), answered->waits()->awaits.retry_at);
+    return since;
   }
 
   Counts counts(Time now);
@@ -307,7 +353,7 @@ class Shard {
   // Places (shard.cpp)
   void place(Job& job, Time now);
   void leave(Job& job);
-  void set_aside(Job& job, Time now);
+  void set_aside(Job& job, Time until, Time now);
   void protect_front(const Job& newcomer);
   void read_options(Job& job);
   void forget(Job& job);
@@ -326,23 +372,54 @@ class Shard {
   void merge_options(Job& job, JobOptions later);
   bool asks_anew(const Job& job, const Entry& entry, Demand*& demand);
   void keep_demand(Job& job);
-  void pass_gates(Job& job, Time now, bool goes_on);
+  void take_slots(Job& job, Time now, bool goes_on);
+  void take_lock(Job& job);
+  void penalize(const Job& job, Duration time, Time now);
   void free_slots(Job& job);
   void free_lock(Job& job);
   void leave_gates(Job& job);
   bool must_be_written(const ActiveRun& run) const;
   void count_gates(Counts& counts, Time now);
-  void list_limits(Counts& counts) const;
+  void list_limits(Counts& counts, Time now) const;
   void list_locks(Counts& counts) const;
 
   // Runs (shard_run.cpp, shard_recall.cpp)
   Run describe(RunNo no);
   Duration left_of_window(const Job& job, Time started);
   BatchJob deliver(const Job& job) const;
+  using FindBytes = std::function<std::optional<std::string_view>(Seq)>;
+  bool provide_response(ActiveRun& run, const FindBytes& find);
   void activate(Job& job);
   void join(ActiveRun& run, Job& job, Time now);
   void recall(Job& job, Time now);
-  void emit(EventType type, const Job& job, Time now, Duration took = {}, std::string error = {});
+  Event& emit(EventType type, const Job& job, Time now, Duration took = {}, std::string error = {});
+
+  // Waits for responses (shard_wait.cpp)
+  void apply_wait(const LoggedEntry& logged);
+  void expect(Job* job, const WaitNote& note, Seq entry);
+  void forget_stale(JobWaits& waits);
+  void drop_wait(const OpenWait& open);
+  void lose_response(Job& job, const ActiveRun& run, Time now);
+  void answer(Job& job, OpenWait& open, WaitNote note, const LoggedEntry& logged);
+  void resume_awaiting(Job& job);
+  void begin_wait(Job& job, const Outcome& outcome, Time now);
+  void wait_on(Job& job);
+  void end_wait(Job& job);
+  void release_waits(Job& job);
+  void cancel_awaiting(Job& job);
+  std::optional<Run> start_response(Job& job, Time now);
+  void await_again(Job& job, Time at);
+  void end_response(Job& job, const ActiveRun& active, const JobEnd& end, Time now);
+  void fail_response(Job& job, const ActiveRun& active, const JobEnd& end, Time now);
+
+  // Unique rows (shard_unique.cpp)
+  static bool waits_for_rows(const Job& job);
+  bool frees_rows(ActiveRun& run);
+  void apply_freed(const LoggedEntry& logged);
+  void look_at_freed(RunNo no);
+  void release_rows(std::string_view kind, std::string_view key, std::string_view id,
+                    const JobOptions& options);
+  void let_go(Job& job);
 
   // Lent runs (shard_lent.cpp)
   void resume_lent(Job& job, RunNo no, std::size_t index);
@@ -373,7 +450,9 @@ class Shard {
   KeyTable table_;
   JobOrder order_;
   RunTable runs_;
+  Awaiting awaiting_;
   ChangeLog changes_;
+  LeavingRows rows_;
   Restored restored_;
   TickBook ticks_;
   std::map<std::pair<Time, Seq>, Job*> expiring_;  // queued ones, by expiry and arrival
@@ -381,6 +460,7 @@ class Shard {
   std::vector<Seq> wanted_;                        // on their way
 
   Takeover takeover_;
+  std::vector<std::pair<std::string, Time>> handed_rates_;  // by the owner before
   Counts lasting_;  // only what is counted for ever, and kept for others
   std::uint64_t fence_ = 0;
   Seq through_ = 0;
@@ -391,6 +471,7 @@ class Shard {
 
   std::vector<Run> released_;
   std::vector<RunNo> stops_;
+  std::vector<RunNo> freed_runs_;
   std::vector<std::string> unreadable_why_;
   std::vector<std::string> declined_;
   std::vector<Event> events_;

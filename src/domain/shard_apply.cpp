@@ -24,6 +24,13 @@ void Shard::apply(const LoggedEntry& logged, Time now) {
       ticks_.control(logged.entry, logged.at);
       changes_.erase(logged.seq);
       break;
+    case EntryType::expected:
+    case EntryType::response:
+      apply_wait(logged);
+      break;
+    case EntryType::freed:
+      apply_freed(logged);
+      break;
   }
   through_ = logged.seq;
 }
@@ -44,8 +51,10 @@ void Shard::apply_payload(const LoggedEntry& logged, Time now) {
   } else {
     merge_into(*job, logged, std::move(piece), now);
   }
+  if (restored_.take_awaiting(logged.seq)) resume_awaiting(*table_.find_queued(*kind, entry.id, entry.key));
   if (const auto lent = restored_.take_lent_job(logged.seq)) {
-    resume_lent(*table_.find_queued(*kind, entry.id, entry.key), lent->first, lent->second);
+    const auto jobs = table_.find_all(*kind, entry.id, entry.key);
+    resume_lent(*jobs.front(), lent->first, lent->second);
   }
 }
 
@@ -54,9 +63,11 @@ Piece Shard::piece_of(const LoggedEntry& logged, const Job* job, Time now) {
   if (const auto score = restored_.take_score(logged.seq)) piece.score = *score;
   // The payloads of a job that may die at the end of the load are needed then, or at the end of its run.
   bool needed = restored_.is_doomed(job) || restored_.is_lent(logged.seq);
+  const auto* waits = job != nullptr ? job->waits() : nullptr;
+  needed = needed || (waits != nullptr && waits->awaits && logged.seq <= waits->awaits.last);
   Time run_at = job != nullptr ? job->run_at : logged.entry.run_at.value_or(logged.at);
   if (const auto* state = restored_.find_state(logged.seq)) {
-    needed = needed || state->mark == Mark::alone;
+    needed = needed || state->mark == Mark::alone || state->awaits;
     if (state->own_time) run_at = state->run_at;
   }
   if (needed || budget_.has_room(logged.entry.payload.size(), run_at <= now)) {
@@ -103,6 +114,7 @@ void Shard::restore_state(Job& job, const JobState& state) {
   extra.error = state.error;
   extra.scores = {state.scores.begin(), state.scores.end()};
   if (!state.fields.empty()) extra.more().state_fields = state.fields;
+  if (state.awaits) extra.wait().awaits = state.awaits;
   if (state.own_time) job.set_time(state.run_at);
   job.held = state.held;
   read_options(job);

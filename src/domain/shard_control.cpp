@@ -8,11 +8,13 @@ namespace ordo::domain {
 void Shard::apply_control(const LoggedEntry& logged, Time now) {
   bool waits = false;
   for (Job* job : targets_of(logged.entry)) {
-    const bool active = job->place == Place::running;
+    const bool active = job->place == Place::running || job->place == Place::awaiting;
     if (logged.entry.type == EntryType::run_now) {
       if (!active) run_now(*job, logged, now);
     } else if (!active) {
       cancel_queued(*job, now);
+    } else if (job->place == Place::awaiting) {
+      cancel_awaiting(*job);
     } else if (job->more().cancel_seq == 0) {
       cancel_running(*job, logged.seq);
       waits = true;
@@ -25,7 +27,16 @@ void Shard::apply_control(const LoggedEntry& logged, Time now) {
 std::vector<Job*> Shard::targets_of(const Entry& control) {
   const auto kind = kinds_.find(control.kind);
   if (!kind) return {};
-  if (!control.key.empty()) return table_.find_all(*kind, control.id, control.key);
+  if (!control.key.empty()) {
+    auto named = table_.find_all(*kind, control.id, control.key);
+    // A push takes the place of the job that has its unique key; one of the same name may run beside it.
+    std::erase_if(named, [&](const Job* job) {
+      if (control.payload.empty()) return false;
+      const auto has_key = [&](const UniqueHold& hold) { return hold.token == control.payload; };
+      return !job->extra || std::ranges::none_of(job->extra->options.unique, has_key);
+    });
+    return named;
+  }
   auto targets = table_.find_all(*kind, control.id);
   std::ranges::sort(targets, {}, &Job::arrival);
   return targets;
@@ -37,6 +48,7 @@ void Shard::cancel_queued(Job& job, Time now) {
   order_.pass_key(job, now);
   for (const auto& piece : job.payloads.pieces()) changes_.erase(piece.seq);
   if (job.extra && job.extra->state_seq != 0) changes_.erase_state(job.extra->state_seq);
+  let_go(job);
   forget(job);
 }
 

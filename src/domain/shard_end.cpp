@@ -1,5 +1,6 @@
 // What the end of a run does to its jobs.
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "base/assert.h"
@@ -17,6 +18,7 @@ void Shard::ended(RunNo no, const std::vector<JobEnd>& ends, Time now) {
   const auto run = runs_.close(no);
   ORDO_ASSERT(!run.marking && run.jobs.size() == ends.size());
   if (run.lent) changes_.note_lent();
+  for (std::size_t i = 0; i < ends.size(); ++i) penalize(*run.jobs[i], ends[i].outcome.penalty, now);
   for (std::size_t i = 0; i < ends.size(); ++i) end_one(*run.jobs[i], run, ends[i], now);
   run_died();
 }
@@ -46,6 +48,14 @@ void Shard::lose_missing(RunNo no, Time now) {
       job->payloads.drop_absent();
       job->set_time(job->run_at);  // the entry that says when it came may be gone
     }
+    if (gone.empty() && run.response != 0 && job->waits() != nullptr) {
+      if (job->extra->cancel_seq != 0) {
+        finish(*job);
+      } else {
+        lose_response(*job, run, now);
+      }
+      continue;
+    }
     go_back(*job, now, job->was_held);
   }
   run_died();
@@ -71,6 +81,11 @@ void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time n
     die_with_lost_state(job);
     return;
   }
+  if (active.response != 0) {
+    // A state that is gone from the store took with it what the job waited for: it runs anew.
+    const bool waits = job.waits() != nullptr && job.waits()->awaits;
+    return waits ? end_response(job, active, end, now) : go_back(job, now, strict());
+  }
   if (job.extra && !outcome.is_not_started()) job.extra->options.expires.reset();
   switch (outcome.kind) {
     case Outcome::Kind::snoozed:
@@ -82,6 +97,9 @@ void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time n
       return;
     case Outcome::Kind::put_back:
       go_back(job, now, outcome.is_not_started() ? job.was_held : strict());
+      return;
+    case Outcome::Kind::waiting:
+      begin_wait(job, outcome, now);
       return;
     case Outcome::Kind::done:
     case Outcome::Kind::discarded:
@@ -117,7 +135,9 @@ void Shard::fail(Job& job, const ActiveRun& active, const JobEnd& end, Time now)
   if (verdict.priority) extra.options.priority = verdict.priority;
   if (verdict.timeout) extra.options.timeout = verdict.timeout;
   read_options(job);
-  if (watched_) emit(EventType::job_failed, job, now, now - active.started, extra.error);
+  auto& told = emit(EventType::job_failed, job, now, now - active.started, extra.error);
+  told.attempt = std::int64_t{extra.retry_count} + 1;
+  told.retry_at = job.run_at;
   go_back(job, now, strict());
 }
 
@@ -173,7 +193,8 @@ void Shard::bury(const Job& job, const Piece& dying, FailureKind kind, const std
     }
   }
   dying_.push_back(std::move(view));
-  if (watched_) emit(EventType::job_dead, job, now, {}, dead.error);
+  if (watched_)
+    emit(EventType::job_dead, job, now, {}, dead.error).attempt = std::int64_t{extra.retry_count} + 1;
   changes_.add_dead(std::move(dead));
 }
 
@@ -185,6 +206,7 @@ void Shard::finish(Job& job) {
 // For good.
 void Shard::leave_run(Job& job) {
   free_slots(job);
+  let_go(job);
   if (job.extra) {
     auto& extra = *job.extra;
     if (extra.state_seq != 0) changes_.erase_state(extra.state_seq);
@@ -208,6 +230,7 @@ void Shard::join_beside(Job& job) {
     merge_options(job, beside->extra->options);
     extra.scores.insert(beside->extra->scores.begin(), beside->extra->scores.end());
     if (beside->extra->state_seq != 0) changes_.erase_state(beside->extra->state_seq);
+    if (auto* waits = beside->waits()) std::ranges::move(waits->open, std::back_inserter(extra.wait().open));
     if (beside->extra->foreign) {
       auto& fields = beside->extra->foreign->entry_fields;
       auto& all = extra.more().entry_fields;
@@ -227,7 +250,8 @@ void Shard::go_back(Job& job, Time now, bool held) {
   free_slots(job);
   join_beside(job);
   job.held = held;
-  set_aside(job, now);
+  end_wait(job);
+  set_aside(job, job.run_at, now);
   leave_bytes(job, now);
   table_.deactivate(job);
   changes_.settle(job);
@@ -236,7 +260,11 @@ void Shard::go_back(Job& job, Time now, bool held) {
 
 // Without room for what it was given to run, the store keeps it.
 void Shard::leave_bytes(Job& job, Time now) {
-  if (!budget_.has_room(0, job.run_at <= now)) job.payloads.forget_bytes();
+  if (budget_.has_room(0, job.run_at <= now)) return;
+  job.payloads.forget_bytes();
+  if (auto* waits = job.waits()) {
+    for (auto& open : waits->open) open.body = {};
+  }
 }
 
 }  // namespace ordo::domain

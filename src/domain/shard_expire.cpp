@@ -42,6 +42,7 @@ void Shard::forget_expiry(Job& job) {
 }
 
 void Shard::expire(Time now) {
+  awaiting_.close_overdue(now);
   for (auto left = kTogether * 4; left > 0 && changes_.rows() < kRowsOfADelta; --left) {
     if (expiring_.empty() || expiring_.begin()->first.first > now) return;
     Job& job = *expiring_.begin()->second;
@@ -98,6 +99,7 @@ void Shard::end_expired(Job& job, Time now) {
   }
   for (const auto& piece : job.payloads.pieces()) changes_.erase(piece.seq);
   if (job.extra->state_seq != 0) changes_.erase_state(job.extra->state_seq);
+  let_go(job);
   forget(job);
 }
 

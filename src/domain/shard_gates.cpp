@@ -1,13 +1,13 @@
 // What a job asks of limits and locks, and when it has them (rules §9, §10). Its slots count until its run
 // has returned, its lock is its own until its end is durable.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 
 #include "base/assert.h"
-#include "base/fnv.h"
-#include "base/json_pointer.h"
-#include "base/name.h"
+#include "base/time_text.h"
+#include "domain/gate_keys.h"
 #include "domain/gates.h"
 #include "domain/shard.h"
 
@@ -16,25 +16,12 @@ namespace {
 
 constexpr std::size_t kListedJobs = 1000;  // whose use of limits is told
 
-// What is longer is known by its beginning and a number made of all of it.
-std::string within_bounds(std::string_view name) {
-  if (name.size() <= kLongestJobName) return std::string(name);
-  return std::string(name.substr(0, 200)) + '#' + std::to_string(fnv1a(name));
-}
-
-std::optional<std::string> lock_by(const std::string& rule, const Entry& entry) {
-  if (rule.empty()) return std::nullopt;
-  if (rule == "payload") return std::string(entry.payload);
-  if (rule == "id") return std::string(entry.id);
-  if (rule == "key") return std::string(entry.key);
-  return name_at(entry.payload, rule);
-}
-
 }  // namespace
 
 Shard::~Shard() {
   order_.clear();
   if (gates_ == nullptr) return;
+  awaiting_.leave_lines();
   table_.each([&](Job& job) { leave_gates(job); });
 }
 
@@ -45,17 +32,12 @@ Demand* Shard::demand_of(const Job& job, const Entry& entry) {
   const auto& rules = kinds_[job.kind].rules;
   const bool asks = has_gates_ || options.lock || job.demand != nullptr;
   if (gates_ == nullptr || !asks) return nullptr;
-  auto partition = job.demand != nullptr ? job.demand->partition : std::nullopt;
-  auto lock = job.demand != nullptr ? job.demand->lock_key : std::nullopt;
-  if (!partition) partition = options.partition;
-  if (!partition && !rules.partition.empty()) partition = name_at(entry.payload, rules.partition);
-  if (partition) partition = within_bounds(*partition);
-  if (!lock) lock = options.lock;
-  if (!lock) lock = lock_by(rules.lock, entry);
-  if (lock) lock = within_bounds(*lock);
+  GateKeys keys;
+  if (job.demand != nullptr) keys = {job.demand->partition, job.demand->lock_key};
+  keys.add(rules, options, entry);
   auto& group = gates_->group_of(kinds_.queue());
   order_.hold_to(*gates_, group, takeover_.shard);
-  return gates_->intern(group, std::move(partition), std::move(lock),
+  return gates_->intern(group, std::move(keys.partition), std::move(keys.lock),
                         options.weight.value_or(rules.weight).millionths(), options.critical.value_or(false));
 }
 
@@ -102,13 +84,22 @@ void Shard::keep_demand(Job& job) {
   options.lock = job.demand->lock_key;
 }
 
-void Shard::pass_gates(Job& job, Time now, bool goes_on) {
+void Shard::take_slots(Job& job, Time now, bool goes_on) {
   if (job.demand == nullptr) return;
   gates_->take(*job.demand->claim, now, goes_on);
   job.is_counted = true;
-  if (job.demand->lock == nullptr || job.has_lock) return;
+}
+
+void Shard::take_lock(Job& job) {
+  if (job.demand == nullptr || job.demand->lock == nullptr || job.has_lock) return;
   gates_->hold(*job.demand);
   job.has_lock = true;
+}
+
+// The end of its run, which follows, writes it.
+void Shard::penalize(const Job& job, Duration time, Time now) {
+  if (time.count() <= 0 || job.demand == nullptr) return;
+  gates_->penalize(*job.demand->claim, time_after(now, std::min(time, kMostPenalty)));
 }
 
 void Shard::free_slots(Job& job) {
@@ -141,21 +132,26 @@ bool Shard::must_be_written(const ActiveRun& run) const {
 void Shard::count_gates(Counts& counts, Time now) {
   counts.blocked_by_key = order_.parked();
   const auto* lanes = order_.gated();
-  if (lanes == nullptr) return;
-  list_limits(counts);
+  if (lanes == nullptr) {  // no job of it has asked for anything here
+    std::ranges::copy_if(handed_rates_, std::back_inserter(counts.rates),
+                         [&](const auto& rate) { return rate.second > now; });
+    return;
+  }
+  counts.rates = gates_->rates_of(gates_->group_of(kinds_.queue()), now);
+  list_limits(counts, now);
   list_locks(counts);
-  counts.blocked_by_lock = lanes->locked();
+  counts.blocked_by_lock = lanes->locked() + awaiting_.locked();
   counts.blocked_by_limit = lanes->blocked(/*by_rate=*/false);
   counts.blocked_by_rate = lanes->blocked(/*by_rate=*/true);
-  counts.rates = gates_->rates_of(gates_->group_of(kinds_.queue()), now);
 }
 
 // What this shard has of each, and how many wait here: readers add them up.
-void Shard::list_limits(Counts& counts) const {
+void Shard::list_limits(Counts& counts, Time now) const {
   std::map<std::pair<bool, const Limiter*>, LimitUse> uses;
   const auto use_of = [&](const Limiter& limiter) -> LimitUse* {
     const bool is_rate = limiter.type == Limiter::Type::rate;
     const std::pair key{is_rate, &limiter};
+    if (limiter.is_penalty && limiter.full_at <= now) return nullptr;  // it is over
     if (uses.size() >= kMostUses && !uses.contains(key)) return nullptr;
     auto& use = uses[key];
     use.name = limiter.name;
@@ -166,16 +162,18 @@ void Shard::list_limits(Counts& counts) const {
     return &use;
   };
   auto left = kListedJobs;
-  runs_.each([&](RunNo, const ActiveRun& run) {
-    for (const Job* job : run.jobs) {
-      if (!job->is_counted || left == 0) continue;
-      --left;
-      for (const auto* limiter : job->demand->claim->limiters) {
-        auto* use = use_of(*limiter);
-        if (use != nullptr && !use->is_rate) use->used += job->demand->claim->weight;
-      }
+  const auto count = [&](const Job& job) {
+    if (!job.is_counted || left == 0) return;
+    --left;
+    for (const auto* limiter : job.demand->claim->limiters) {
+      auto* use = use_of(*limiter);
+      if (use != nullptr && !use->is_rate) use->used += job.demand->claim->weight;
     }
+  };
+  runs_.each([&](RunNo, const ActiveRun& run) {
+    for (const Job* job : run.jobs) count(*job);
   });
+  awaiting_.each(count);
   order_.gated()->each_closed([&](const Limiter* limiter, std::size_t jobs) {
     auto* use = limiter == nullptr ? nullptr : use_of(*limiter);
     if (use != nullptr) use->waiting += jobs;
@@ -197,14 +195,22 @@ void Shard::list_locks(Counts& counts) const {
     return &use;
   };
   auto left = kListedJobs;
-  runs_.each([&](RunNo, const ActiveRun& run) {
-    for (const Job* job : run.jobs) {
-      if (!job->has_lock || left == 0) continue;
-      --left;
-      auto* use = use_of(*job->demand->lock_key);
-      if (use != nullptr && use->held_by.size() < 3) use->held_by.emplace_back(job->id());
+  const auto count = [&](const Job& job) {
+    const bool wants = job.waits() != nullptr && job.waits()->ticket != 0;
+    if ((!job.has_lock && !wants) || left == 0) return;
+    --left;
+    auto* use = use_of(*job.demand->lock_key);
+    if (use == nullptr) return;
+    if (wants) {
+      ++use->waiting;
+    } else if (use->held_by.size() < 3) {
+      use->held_by.emplace_back(job.id());
     }
+  };
+  runs_.each([&](RunNo, const ActiveRun& run) {
+    for (const Job* job : run.jobs) count(*job);
   });
+  awaiting_.each(count);
   order_.gated()->each_locked([&](const Lock& lock, std::size_t jobs) {
     if (auto* use = use_of(lock.key)) use->waiting += jobs;
     return uses.size() < kMostUses;

@@ -31,6 +31,10 @@ inline std::string to_text(const JobSnapshot& job) {
                      std::to_string(job.run_at.time_since_epoch().count()) + " priority " +
                      std::to_string(job.priority) + " retry " + std::to_string(job.retry_count) +
                      " crashes " + std::to_string(job.crashes) + " error '" + job.error + "'";
+  if (!job.awaits.empty()) {
+    text += " awaits " + job.awaits + " until " + format_time(job.waits_until);
+    if (job.answered) text += " answered";
+  }
   if (job.options.expires) text += " expires " + format_time(*job.options.expires);
   for (const auto& window : job.options.windows) text += " window " + format_window(window);
   for (std::size_t i = 0; i < job.pieces.size(); ++i) {
@@ -77,6 +81,8 @@ class Harness {
 
   Time now() const { return now_; }
   void advance(Duration by) { now_ += by; }
+  /// Of the room for payloads.
+  std::uint64_t used_bytes() const { return budget_.used; }
   /// From now on entries are stored as if they had come so much earlier. Who reads them lets the time never
   /// go back, and a later reader does not know of what was erased before it.
   void set_back(Duration by) { behind_ = by; }
@@ -203,6 +209,18 @@ class Harness {
     append(entry);
   }
 
+  /// An entry about a wait of the job.
+  void note(EntryType type, const std::string& kind, const BatchJob& job, const WaitNote& note) {
+    const auto bytes = encode(note);
+    Entry entry;
+    entry.type = type;
+    entry.kind = kind;
+    entry.key = job.key;
+    entry.id = job.id;
+    entry.payload = bytes;
+    append(entry);
+  }
+
   /// Makes the shard's changes durable.
   void commit() {
     Changes changes = shard_->collect(max_set_aside);
@@ -234,6 +252,12 @@ class Harness {
     if (gates_of_node_ != nullptr) takeover.shard = id_;
     shard_.reset();
     shard_ = make(takeover);
+  }
+
+  /// Under other rules.
+  void rebuild_with(QueueOptions options) {
+    options_ = std::move(options);
+    rebuild();
   }
 
   /// A new owner, that finds these runs listed.

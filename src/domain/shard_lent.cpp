@@ -82,12 +82,19 @@ void Shard::take_back(RunNo no, bool is_dead, Time now) {
 // All payloads of a lent job come before those of the job beside it, so it is built like any other and then
 // goes on running. Unless records contradict each other: then its run is given up, as one that is incomplete.
 void Shard::resume_lent(Job& job, RunNo no, std::size_t index) {
+  if (job.place == Place::awaiting) {  // it handles its response there
+    awaiting_.leave(job);
+    take_lock(job);
+    runs_.at(no).jobs[index] = &job;
+    return;
+  }
   const Line* line = table_.line_of(job);
   if ((line != nullptr && line->active != nullptr) || restored_.is_doomed(&job)) return;
   order_.take_key(job);
   job.was_held = job.held;
   activate(job);
-  pass_gates(job, takeover_.now, /*goes_on=*/true);
+  take_slots(job, takeover_.now, /*goes_on=*/true);
+  take_lock(job);
   runs_.at(no).jobs[index] = &job;
 }
 

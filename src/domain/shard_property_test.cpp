@@ -65,9 +65,18 @@ class History {
   }
 
   void one_step() {
-    switch (random_.below(17)) {
-      case 16:
+    switch (random_.below(20)) {
+      case 19:
         if (random_.below(3) == 0) schedule();
+        break;
+      case 16:
+        expect();
+        break;
+      case 17:
+        respond();
+        break;
+      case 18:
+        close_waits();
         break;
       case 15:
         if (random_.below(2) == 0) harness_.expire();
@@ -166,6 +175,11 @@ class History {
   bool take() {
     auto run = harness_.take_marked({.suspects = runs_.empty(), .witnesses = !suspect_runs()});
     if (!run) return false;
+    for (const auto& job : run->jobs) {
+      if (harness_.counts().awaiting == 0) break;
+      for (const auto& other : harness_.shard().snapshot(Shard::View::live))
+        EXPECT_FALSE(other.place == Place::awaiting && other.key == job.key) << "its key awaits " << job.key;
+    }
     for (const auto& job : run->jobs)
       EXPECT_TRUE(keys_.insert(job.key).second) << "two runs of key " << job.key;
     runs_.push_back(std::move(*run));
@@ -176,7 +190,7 @@ class History {
     if (runs_.empty()) return;
     const Run run = std::move(runs_.back());
     runs_.pop_back();
-    lent_.push_back({harness_.lend(run, pick("node", 2)), {}});
+    lent_.push_back({harness_.lend(run, pick("node", 2)), {}, run});
     for (const auto& job : run.jobs) lent_.back().keys.push_back(job.key);
   }
 
@@ -186,6 +200,11 @@ class History {
     const auto at = random_.below(lent_.size());
     const auto run = lent_[at];
     lent_.erase(lent_.begin() + static_cast<std::ptrdiff_t>(at));
+    if (waits(run.source)) {
+      harness_.end_by_place(run.run, wait_ends(run.source));
+      for (const auto& key : run.keys) keys_.erase(key);
+      return;
+    }
     const Outcome outcomes[] = {Outcome::done(), Outcome::fail("no"), Outcome::put_back(),
                                 Outcome::fail("no", FailureKind::crash)};
     harness_.end(run.run, outcomes[random_.below(4)], random_.below(2) == 0);
@@ -224,6 +243,11 @@ class History {
     const auto at = random_.below(runs_.size());
     const Run run = std::move(runs_[at]);
     runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(at));
+    if (waits(run)) {
+      harness_.shard().ended(run.no, wait_ends(run), harness_.now());
+      for (const auto& job : run.jobs) keys_.erase(job.key);
+      return;
+    }
     switch (random_.below(8)) {
       case 0:
         harness_.end(run, Outcome::snoozed_for(seconds{random_.below(4)}));
@@ -244,12 +268,77 @@ class History {
     for (const auto& job : run.jobs) keys_.erase(job.key);
   }
 
+  // --- waits, and the rows that the store has of them ---
+
+  struct Row {
+    enum { open, answered, closed } state = open;
+    std::string kind;
+    BatchJob job;
+    WaitNote note;
+  };
+
+  // The entry is written before the row is.
+  std::string open_wait(const std::string& kind, const BatchJob& job, const std::string& key) {
+    auto& row = rows_["w" + std::to_string(rows_.size())];
+    row.kind = kind;
+    row.job = job;
+    row.note = {"w" + std::to_string(rows_.size() - 1), key, {}, {}};
+    harness_.note(EntryType::expected, kind, job, row.note);
+    if (random_.below(4) == 0) harness_.note(EntryType::expected, kind, job, row.note);  // nobody knew
+    return row.note.wait;
+  }
+
+  void expect() {
+    if (runs_.empty()) return;
+    const auto& run = runs_[random_.below(runs_.size())];
+    open_wait(run.kind, run.jobs[random_.below(run.jobs.size())], pick("r", 2));
+  }
+
+  bool waits(const Run& run) { return !run.jobs.empty() && random_.below(3) == 0; }
+
+  std::vector<JobEnd> wait_ends(const Run& run) {
+    std::vector<JobEnd> ends;
+    for (const auto& job : run.jobs) {
+      auto outcome = Outcome::wait(pick("r", 2));
+      outcome.wait_id = open_wait(run.kind, job, outcome.text);
+      outcome.deadline = harness_.now() + seconds{random_.below(60)};
+      ends.push_back({std::move(outcome), 0});
+    }
+    return ends;
+  }
+
+  void respond() {
+    for (auto& [wait, row] : rows_) {
+      if (row.state != Row::open || random_.below(2) == 0) continue;
+      row.state = Row::answered;
+      row.note.body = "answer to " + wait;
+      harness_.note(EntryType::response, row.kind, row.job, row.note);
+      if (random_.below(4) == 0) harness_.note(EntryType::response, row.kind, row.job, row.note);
+    }
+  }
+
+  // True: a wait was over.
+  bool close_waits() {
+    bool is_over = false;
+    for (const auto& wait : harness_.shard().closes()) {
+      if (random_.below(3) == 0) {
+        harness_.shard().close_again(wait.wait);
+        continue;
+      }
+      auto& row = rows_.at(wait.wait);
+      if (row.state == Row::open) row.state = Row::closed;
+      is_over = is_over || row.state == Row::closed;
+      harness_.shard().wait_closed(wait.wait, row.state == Row::answered, 0, harness_.now());
+    }
+    return is_over;
+  }
+
   void commit() {
     harness_.commit();
     compare(~0ULL);
     if (harness_.budget_limit() != ~0ULL) compare(harness_.budget_limit());
     const auto counts = harness_.counts();
-    EXPECT_EQ(counts.queued() + counts.running, harness_.shard().jobs());
+    EXPECT_EQ(counts.queued() + counts.running + counts.awaiting, harness_.shard().jobs());
   }
 
   void compare(std::uint64_t limit) {
@@ -288,6 +377,7 @@ class History {
       runs_.clear();
       keys_.clear();
       harness_.expire();
+      if (close_waits()) harness_.advance(seconds{6});
       harness_.commit();
     }
     EXPECT_EQ(harness_.log_size(), 0U);
@@ -302,11 +392,13 @@ class History {
   struct Lent {
     LentRun run;
     std::vector<std::string> keys;
+    Run source;
   };
   std::vector<Run> runs_;
   std::vector<Lent> lent_;
   std::set<std::string> keys_;
   std::set<std::pair<std::string, Time>> ticks_;  // that were appended
+  std::map<std::string, Row> rows_;
 };
 
 TEST(ShardProperty, ARebuiltShardEqualsTheLivingOne) {

@@ -13,7 +13,14 @@ void Shard::recall(RunNo no, Time now) {
     ended(no, std::vector<JobEnd>(active.jobs.size(), JobEnd{Outcome::not_started("recalled"), 0}), now);
     return;
   }
-  for (Job* job : runs_.close(no).jobs) recall(*job, now);
+  const auto run = runs_.close(no);
+  for (Job* job : run.jobs) {
+    if (run.response == 0 || (job->extra && job->extra->cancel_seq != 0)) {
+      recall(*job, now);
+    } else {
+      wait_on(*job);
+    }
+  }
 }
 
 void Shard::recall(Job& job, Time now) {
@@ -41,6 +48,7 @@ void Shard::recall(Job& job, Time now) {
 }
 
 bool Shard::is_overtaken(RunNo no, Time now, const Admission& admission) {
+  if (runs_.at(no).response != 0) return false;
   const Job* best = order_.best(now, admission);
   if (best == nullptr) return false;
   return std::ranges::any_of(runs_.at(no).jobs, [&](const Job* job) {

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/saturate.h"
 #include "domain/shard.h"
+#include "domain/wait_note.h"
 
 namespace ordo::domain {
 namespace {
@@ -23,23 +24,27 @@ Shard::Taken Shard::take(Time now, const Admission& admission, Run& run) {
 }
 
 std::optional<Run> Shard::start(Job& first, Time now) {
+  if (first.place == Place::awaiting) return start_response(first, now);
   auto& lane = order_.lane(first);
   auto& active = runs_.open(first.risk, now);
   const RunNo no = runs_.last();
   const auto& rules = kinds_[first.kind].rules;
   const std::size_t limit =
       active.risk == Risk::suspect || rules.finish_by ? 1 : std::max(rules.batch_size, 1U);
+  const bool frees = waits_for_rows(first);  // those would hold up the others
   std::unordered_set<std::string_view> ids;
   std::size_t passed_over = 0;
   for (auto next = lane.from(first); next != lane.end() && active.jobs.size() < limit;) {
     Job& job = *next++;
-    const bool may_start = order_.may_start(job, now) && (limit == 1 || ids.insert(job.id()).second);
+    const bool may_start = waits_for_rows(job) == frees && order_.may_start(job, now) &&
+                           (limit == 1 || ids.insert(job.id()).second);
     if (may_start) {
       join(active, job, now);
     } else if (++passed_over == kPassedOver) {
       break;
     }
   }
+  if (frees_rows(active)) return std::nullopt;
   if (active.risk == Risk::normal && !must_be_written(active)) return describe(no);
   active.marking = true;
   changes_.mark(no);
@@ -56,7 +61,9 @@ void Shard::activate(Job& job) {
 void Shard::join(ActiveRun& active, Job& job, Time now) {
   order_.leave(job);
   activate(job);
-  pass_gates(job, now, /*goes_on=*/false);
+  take_slots(job, now, /*goes_on=*/false);
+  take_lock(job);
+  if (job.waits() != nullptr) job.waits()->awaits = {};  // its last payload was not there to say so
   active.jobs.push_back(&job);
   job.was_held = job.held;
   // Another may sort before this one after a crash: a job that waits for its time, or, as times are read
@@ -104,13 +111,19 @@ Run Shard::describe(RunNo no) {
   for (const Job* job : active.jobs) {
     const auto own = job->extra ? job->extra->options.timeout : std::nullopt;
     run.timeout = std::min(run.timeout, own.value_or(kind.rules.timeout));
-    if (kind.rules.finish_by) run.timeout = std::min(run.timeout, left_of_window(*job, active.started));
+    if (kind.rules.finish_by && active.response == 0)
+      run.timeout = std::min(run.timeout, left_of_window(*job, active.started));
     for (const auto& piece : job->payloads.pieces()) {
       if (!piece.bytes.present()) run.missing.push_back(piece.seq);
     }
   }
+  auto* answered = active.response != 0 ? active.jobs.front()->waits()->answered() : nullptr;
+  if (answered != nullptr && !answered->body.present()) run.missing.push_back(answered->response);
   if (run.missing.empty()) {
     for (const Job* job : active.jobs) run.jobs.push_back(deliver(*job));
+    if (answered != nullptr)
+      run.jobs.front().response =
+          Response{answered->key, std::string(answered->body.view()), answered->message_id};
   } else {
     std::sort(run.missing.begin(), run.missing.end());
   }
@@ -118,6 +131,7 @@ Run Shard::describe(RunNo no) {
 }
 
 bool Shard::may_still_start(Run& run, Time now) {
+  if (runs_.at(run.no).response != 0) return true;
   for (const Job* job : runs_.at(run.no).jobs) {
     const auto span = order_.opening(*job, now);
     if (!span || span->from > now) return false;
@@ -125,6 +139,17 @@ bool Shard::may_still_start(Run& run, Time now) {
       run.timeout = std::min(run.timeout, saturating_sub(span->until, now));
   }
   return true;
+}
+
+// False: it is missing still.
+bool Shard::provide_response(ActiveRun& active, const FindBytes& find) {
+  if (active.response == 0) return true;
+  auto* answered = active.jobs.front()->waits()->answered();
+  if (answered == nullptr || answered->body.present()) return true;
+  if (const auto bytes = find(answered->response)) {
+    if (const auto note = decode_wait_note(*bytes)) answered->body = CachedBytes(note->body, budget_);
+  }
+  return answered->body.present();
 }
 
 bool Shard::provide(RunNo no, std::span<const std::pair<Seq, std::string_view>> payloads) {
@@ -137,7 +162,7 @@ bool Shard::provide(RunNo no, std::span<const std::pair<Seq, std::string_view>> 
     job->payloads.provide(find, budget_);
     complete = complete && job->payloads.all_present();
   }
-  return complete;
+  return provide_response(runs_.at(no), find) && complete;
 }
 
 void Shard::fill(Run& run) {
@@ -152,16 +177,18 @@ void Shard::fill(Run& run) {
   ORDO_ASSERT(run.missing.empty());
 }
 
-void Shard::emit(EventType type, const Job& job, Time now, Duration took, std::string error) {
-  Event event;
+Event& Shard::emit(EventType type, const Job& job, Time now, Duration took, std::string error) {
+  auto& event = events_.emplace_back();
   event.type = type;
   event.queue = kinds_.queue().name;
   event.kind = kinds_[job.kind].name;
   event.id = job.id();
+  event.key = job.key();
   event.at = now;
   event.took = took;
   event.error = std::move(error);
-  events_.push_back(std::move(event));
+  event.attempt = std::int64_t{job.retry_count()} + 2;
+  return event;
 }
 
 }  // namespace ordo::domain

@@ -62,6 +62,7 @@ void Shard::bury(const LoggedEntry& logged, std::string state, const std::string
     changes_.erase_state(logged.seq);
   }
   changes_.erase(logged.seq);
+  release_rows(entry.kind, entry.key, entry.id, entry.options);
   note_unreadable(std::move(dead));
 }
 

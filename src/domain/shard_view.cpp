@@ -25,6 +25,11 @@ JobSnapshot snapshot_of(const Job& job, const std::string& kind) {
     view.options = job.extra->options;
     view.error = job.extra->error;
   }
+  if (auto* waits = job.waits(); waits != nullptr && waits->awaits) {
+    view.awaits = waits->awaits.key;
+    view.waits_until = waits->awaits.deadline;
+    view.answered = waits->answered() != nullptr;
+  }
   return view;
 }
 
@@ -78,13 +83,18 @@ std::vector<JobSnapshot> Shard::snapshot(View view) const {
     if (job.place != Place::ending && !cancelled) jobs.push_back(&job);
   });
   std::sort(jobs.begin(), jobs.end(), [&](const Job* a, const Job* b) {
-    const bool runs_a = a->place == Place::running, runs_b = b->place == Place::running;
+    const auto runs = [](const Job* job) {
+      return job->place == Place::running || job->place == Place::awaiting;
+    };
+    const bool runs_a = runs(a), runs_b = runs(b);
     return runs_a != runs_b ? runs_a : before_(a, b);
   });
   std::vector<JobSnapshot> list;
   for (const Job* job : jobs) {
     auto shot = snapshot_of(*job, kinds_[job->kind].name);
-    if (view == View::rebuilt && !lent.contains(job)) {
+    if (view == View::rebuilt && !lent.contains(job) && !shot.awaits.empty()) {
+      shot.place = Place::awaiting;  // also if it handles its response just now
+    } else if (view == View::rebuilt && !lent.contains(job)) {
       const auto twin = std::find_if(list.begin(), list.end(), [&](const JobSnapshot& other) {
         return other.place == Place::nowhere && other.kind == shot.kind && other.key == shot.key &&
                other.id == shot.id;

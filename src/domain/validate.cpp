@@ -15,6 +15,7 @@
 #include "domain/gates.h"
 #include "domain/option_bounds.h"
 #include "domain/schedule.h"
+#include "domain/unique.h"
 #include "domain/window.h"
 
 namespace ordo {
@@ -129,6 +130,10 @@ void validate_gates(const QueueOptions& rules, const Fields& fields) {
     fields.refuse("lock", "is '" + shortened(rules.lock) +
                               "'; it takes \"payload\", \"id\", \"key\" or a JSON pointer like \"/user/id\"");
   }
+  if (rules.unique) {
+    if (const auto why = domain::why_no_unique(*rules.unique); !why.empty())
+      fields.refuse("unique", "is no rule: " + why);
+  }
 }
 
 void validate_shares(const QueueOptions& queue, const Fields& fields) {
@@ -204,6 +209,7 @@ void validate(const QueueOptions& queue) {
                   "is " + std::to_string(queue.max_dead) + ", out of 1 to " + std::to_string(kMostDead));
   }
   fields.at_least("dead_ttl", queue.dead_ttl, seconds{1});
+  fields.at_least("response_ttl", queue.response_ttl, Duration{0});
   fields.at_least("granularity", queue.granularity, microseconds{1});
   validate(queue.retry, fields);
   validate(queue.execution, fields);

@@ -6,7 +6,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
 #include <stop_token>
 
 #include <ordo/error.hpp>
@@ -27,6 +29,8 @@ constexpr Duration kPatienceAfterTerm = 2s;
 /// A process that closed its stdout or stdin is most often about to end: how it ends is worth waiting for.
 constexpr Duration kMutePatience = 5s;
 constexpr Duration kIdleMutePatience = 250ms;
+constexpr Duration kStopPatience = 1s;  // that the node hears of what its processes have heard
+constexpr Duration kStopLook = 10ms;
 /// Processes that end badly, one after the other without a good answer, until pauses are made between them.
 constexpr unsigned kFreeBadEnds = 10;
 constexpr Duration kFirstPause = 100ms;
@@ -71,6 +75,7 @@ struct CommandWorker::Slot {
   std::mutex busy;  ///< free but for a pool that gives two threads one number
   std::unique_ptr<Process> process;
   std::string line;
+  std::string reply;     ///< to what it said it expects
   bool is_fresh = true;  ///< the process has not answered yet
   Fd wake;               ///< an eventfd, while there is a process
 };
@@ -99,9 +104,10 @@ CommandWorker::~CommandWorker() {
 
 void CommandWorker::log(LogLevel level, int pid, std::string_view source, std::string_view text) const {
   if (!options_.log) return;
-  std::string line = name_ + "[" + std::to_string(pid) + "]";
-  line.append(source).append(": ").append(text);
-  options_.log(level, line);
+  LogLine line{.level = level, .queue = options_.queue, .kind = options_.kind};
+  line.message = name_ + "[" + std::to_string(pid) + "]";
+  line.message.append(source).append(": ").append(text);
+  options_.log(line);
 }
 
 CommandWorker::Slot& CommandWorker::slot_of(unsigned thread) {
@@ -290,6 +296,21 @@ std::size_t CommandWorker::perform_line(Slot& slot, Run& run, std::size_t first)
   return batch.jobs().size();
 }
 
+/// Who stops a service may tell all its processes at once (systemd does): that is no crash. The node hears of
+/// it at the same time, and may take it in a moment later.
+bool CommandWorker::was_stopped_with_node(const Process& process) const {
+  if (!options_.is_stopping || !process.was_told_to_end()) return false;
+  const Duration end = system_clock().steady() + kStopPatience;
+  std::mutex mutex;
+  std::condition_variable nobody;
+  std::unique_lock lock(mutex);
+  while (!options_.is_stopping()) {
+    if (system_clock().steady() >= end) return false;
+    nobody.wait_for(lock, kStopLook);
+  }
+  return true;
+}
+
 /// Sends the request and takes its answer; else what the jobs fail with, and the process is of no more use.
 std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t first, std::size_t end) {
   // What it wrote may be a payload: it is in no log, which shows first lines of errors only.
@@ -302,9 +323,16 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
   if (!slot.process) start(slot);
   slot.process->send(slot.line);
   Duration mute_until = Duration::max();
+  bool has_expected = false;  // so it has read its request
   for (;;) {
     Process& process = *slot.process;
     if (const auto answer = process.next_answer()) {
+      if (const auto reply = answer_expect(*answer, run.batch, first, end)) {
+        slot.reply = *reply;
+        process.send(slot.reply);
+        has_expected = true;
+        continue;
+      }
       const auto error = apply_answer(*answer, run.batch, first, end);
       if (error) return wrong("gave a wrong answer: " + *error, "\n" + shortened(*answer));
       note_good_end(slot);
@@ -313,11 +341,16 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
     if (process.has_overlong_answer()) return wrong("wrote an answer line of more than 16 MiB");
     if (process.has_ended()) {
       // One that ends after its last answer, perhaps on purpose, has not touched this request.
-      if (slot.is_fresh || !process.ignored_request()) {
+      if (slot.is_fresh || has_expected || !process.ignored_request()) {
         auto ending = process.ending();
         if (ending.is_not_started() && take_idle_process(slot)) {
           slot.process->send(slot.line);
           continue;
+        }
+        if (was_stopped_with_node(process)) {
+          log(LogLevel::info, process.pid(), "",
+              process.how_it_ended() + " as the node stops; its jobs are put back");
+          return Outcome::put_back();
         }
         if (ending.failure == FailureKind::crash) note_bad_end(slot, process.how_it_ended());
         return ending;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include <ordo/server.hpp>
+#include <ordo/log.hpp>
 #include <ordo/worker.hpp>
 
 #include "execute/fd.h"
@@ -25,6 +26,7 @@ struct CommandOptions {
   LogSink log{};
   std::shared_ptr<LeaseSignal> lease{};  ///< null: the node's leases do not end the processes
   std::string guard{};                   ///< what to run as guard, see guard_program(); empty: none
+  std::function<bool()> is_stopping{};   ///< the node ends; any thread
 };
 
 /// What can be run as guard: this program if ordo::main() is its main, else `ordo` from PATH, else nothing.
@@ -47,6 +49,7 @@ class CommandWorker final : public Worker {
   CommandWorker& operator=(const CommandWorker&) = delete;
 
   void perform(Batch& batch) override;
+  void on_response(Batch& batch, const Response&) override { perform(batch); }  // it stands in the request
 
  private:
   struct Slot;
@@ -62,6 +65,7 @@ class CommandWorker final : public Worker {
   void look_after_idle_processes(const std::stop_token& stop);
   void perform_in(Slot& slot, Batch& batch);
   std::size_t perform_line(Slot& slot, Run& run, std::size_t first);
+  bool was_stopped_with_node(const Process& process) const;
   std::optional<Outcome> exchange(Slot& slot, Run& run, std::size_t first, std::size_t end);
   void log(LogLevel level, int pid, std::string_view source, std::string_view text) const;
 

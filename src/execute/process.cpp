@@ -218,6 +218,13 @@ void Process::terminate() {
   if (!reaped_) signal(SIGTERM);
 }
 
+// Programs that handle the signal, and shells, end with 128 and its number.
+bool Process::was_told_to_end() const {
+  if (!status_ || start_error_ != 0 || lease_ended_) return false;
+  const int signal = WIFSIGNALED(*status_) ? WTERMSIG(*status_) : WEXITSTATUS(*status_) - 128;
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
 std::string Process::how_it_ended() const {
   if (!status_) return "ended";
   if (WIFSIGNALED(*status_)) return "killed by signal " + signal_name(WTERMSIG(*status_));

@@ -58,6 +58,8 @@ class Process {
 
   /// What becomes of a run whose process has ended: Outcome::not_started() if the command could not be run.
   Outcome ending() const;
+  /// By one of the signals that ask a service to stop, from elsewhere.
+  bool was_told_to_end() const;
   /// "exited with code 3", "killed by signal SEGV".
   std::string how_it_ended() const;
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include <ordo/error.hpp>
+
 #include "base/json.h"
 #include "base/json_tree.h"
 
@@ -41,6 +43,15 @@ void append_job(std::string& line, const BatchJob& job) {
   append_integer(line, job.retry_count);
   line += ",\"fence\":";
   append_integer(line, job.fence);
+  if (job.response) {
+    line += ",\"response\":{\"key\":";
+    append_name(line, job.response->key);
+    line += ",\"body\":";
+    append_payload(line, job.response->body);
+    line += ",\"message_id\":";
+    append_name(line, job.response->message_id);
+    line += '}';
+  }
   line += '}';
 }
 
@@ -61,17 +72,35 @@ Outcome not_understood(const Value& answer) {
   return Outcome::fail("the worker's result for this job is not understood: " + shown);
 }
 
-Outcome snooze_of(const Value& answer, const Value& seconds) {
+/// Nothing: it is no time that an answer may give.
+std::optional<Duration> time_of(const Value& seconds) {
   const auto value = seconds.is_number() ? seconds.as_double() : std::nullopt;
-  if (!value || *value < 0 || *value > kMaxSnoozeSeconds) return not_understood(answer);
-  return Outcome::snoozed_for(Duration{std::llround(*value * 1e6)});
+  if (!value || *value < 0 || *value > kMaxSnoozeSeconds) return std::nullopt;
+  return Duration{std::llround(*value * 1e6)};
 }
 
-Outcome outcome_of(const Value& answer) {
+Outcome snooze_of(const Value& answer, const Value& seconds) {
+  const auto time = time_of(seconds);
+  return time ? Outcome::snoozed_for(*time) : not_understood(answer);
+}
+
+Outcome wait_of(const Value& answer, const Value& key) {
+  const auto timeout = answer.find("timeout");
+  const auto seconds = timeout && timeout->is_number() ? timeout->as_double() : std::nullopt;
+  const bool is_time = !timeout || (seconds && *seconds > 0 && *seconds <= kMaxSnoozeSeconds);
+  if (!key.is_string() || !is_time) return not_understood(answer);
+  return Outcome::wait(key.as_string(), seconds ? Duration{std::llround(*seconds * 1e6)} : Duration::max());
+}
+
+/// Nothing: there is none that can be understood.
+std::optional<Duration> penalty_of(const Value& answer) {
+  const auto seconds = answer.find("penalty");
+  return !seconds || seconds->is_null() ? Duration{0} : time_of(*seconds);
+}
+
+Outcome plain_outcome_of(const Value& answer) {
   if (!answer.is_object()) return not_understood(answer);
-  if (answer.find("wait")) {
-    return Outcome::fail("the worker answered \"wait\": this version of Ordo cannot wait for responses yet");
-  }
+  if (const auto key = answer.find("wait")) return wait_of(answer, *key);
   if (const auto seconds = answer.find("snooze")) return snooze_of(answer, *seconds);
   if (const auto why = answer.find("discard")) return Outcome::discard(text_of(*why));
   const auto ok = answer.find("ok");
@@ -79,6 +108,15 @@ Outcome outcome_of(const Value& answer) {
   if (ok && ok->as_bool()) return Outcome::done();
   if (ok || answer.find("error")) return Outcome::fail(error_of(answer));
   return not_understood(answer);
+}
+
+Outcome outcome_of(const Value& answer) {
+  auto outcome = plain_outcome_of(answer);
+  if (!answer.is_object()) return outcome;
+  const auto penalty = penalty_of(answer);
+  if (!penalty) return not_understood(answer);
+  outcome.penalty = *penalty;
+  return outcome;
 }
 
 /// The job's id as the request line showed it; one that is no text is named by its JSON.
@@ -96,6 +134,13 @@ void apply_results(const Value& results, const std::string& missing, Batch& batc
     const auto answer = by_id.find(shown_id(batch.jobs()[i]));
     batch.report(i, answer != by_id.end() ? outcome_of(results.at(answer->second)) : Outcome::fail(missing));
   }
+}
+
+std::string expected_line(const std::string& error) {
+  if (error.empty()) return "{\"expected\":true}\n";
+  std::string line = "{\"expected\":false,\"error\":";
+  append_json_string(line, error);
+  return line + "}\n";
 }
 
 bool is_plain_success(std::string_view line) { return line == R"({"ok":true})" || line == R"({"ok": true})"; }
@@ -127,6 +172,33 @@ std::size_t append_request(std::string& line, const Batch& batch, std::size_t fi
   return at;
 }
 
+std::optional<std::string> answer_expect(std::string_view line, Batch& batch, std::size_t first,
+                                         std::size_t end) {
+  if (line.find("\"expect\"") == std::string_view::npos) return std::nullopt;
+  const auto document = JsonDocument::parse(line);
+  if (!document) return std::nullopt;
+  const auto keys = document->root().find("expect");
+  if (!keys) return std::nullopt;
+  const auto id = document->root().find("id");
+  auto job = first;
+  if (id) {
+    while (job < end && shown_id(batch.jobs()[job]) != text_of(*id)) ++job;
+    if (job == end) return expected_line("no job of this run has that id");
+  } else if (end - first > 1) {
+    return expected_line("the run has several jobs: say \"id\", too");
+  }
+  if (!keys->is_array() || keys->size() == 0) return expected_line("\"expect\" takes an array of keys");
+  try {
+    for (std::size_t i = 0; i < keys->size(); ++i) {
+      if (!keys->at(i).is_string()) return expected_line("a key is a string");
+      batch.expect(job, keys->at(i).as_string());
+    }
+    return expected_line({});
+  } catch (const Error& error) {
+    return expected_line(error.what());
+  }
+}
+
 std::optional<std::string> apply_answer(std::string_view line, Batch& batch, std::size_t first,
                                         std::size_t end) {
   if (is_plain_success(line)) {
@@ -136,17 +208,21 @@ std::optional<std::string> apply_answer(std::string_view line, Batch& batch, std
   const auto document = JsonDocument::parse(line);
   if (!document) return "it is no valid JSON";
   const auto answer = document->root();
+  const auto penalty = penalty_of(answer);
+  if (!penalty) return "its \"penalty\" is no number of seconds";
   if (const auto results = answer.find("results")) {
     if (!results->is_object()) return "its \"results\" is no object";
     const bool has_error = answer.find("error").has_value();
     apply_results(*results, has_error ? error_of(answer) : "the worker's answer has no result for this job",
                   batch, first, end);
+    batch.limit_penalty(*penalty);
     return std::nullopt;
   }
   const auto ok = answer.find("ok");
   if (!ok || !ok->is_bool()) return "it has neither \"ok\": true or false nor \"results\"";
   const auto outcome = ok->as_bool() ? Outcome::done() : Outcome::fail(error_of(answer));
   for (std::size_t i = first; i < end; ++i) batch.report(i, outcome);
+  batch.limit_penalty(*penalty);
   return std::nullopt;
 }
 

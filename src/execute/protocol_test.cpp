@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <ordo/error.hpp>
 
 #include "base/json_tree.h"
 
@@ -33,6 +36,39 @@ TEST(Request, is_one_line_of_json) {
             R"({"id":"a\"\n","key":"a\"\n","payloads":["",{"$base64":"/w=="}],"scores":[0.5,1763739365.25],)"
             R"("retry_count":-1,"fence":7}]})"
             "\n");
+}
+
+TEST(Request, has_the_response_that_the_run_handles) {
+  auto one = job("42");
+  one.response = Response{"key", R"({ "ok": true })", "m"};
+  EXPECT_EQ(request(batch_of({one})),
+            R"({"queue":"orders","kind":"charge","jobs":[)"
+            R"({"id":"42","key":"42","payloads":[""],"scores":[1],"retry_count":-1,"fence":7,)"
+            R"("response":{"key":"key","body":{"ok":true},"message_id":"m"}}]})"
+            "\n");
+}
+
+TEST(Expect, is_answered_when_it_is_registered) {
+  std::vector<std::pair<std::size_t, std::string>> expected;
+  const auto say = [&](const std::string& line, std::size_t jobs = 2) {
+    Batch batch = batch_of({job("1"), job("2")});
+    batch.set_expect([&](std::size_t of, std::string_view key) {
+      if (key == "taken") throw Error(ErrorKind::invalid_argument, "it is taken");
+      expected.emplace_back(of, key);
+    });
+    return answer_expect(line, batch, 0, jobs);
+  };
+  EXPECT_EQ(say(R"({"expect":["a","b"]})", 1), "{\"expected\":true}\n");
+  EXPECT_EQ(say(R"({"expect":["c"],"id":"2"})"), "{\"expected\":true}\n");
+  using Expected = std::pair<std::size_t, std::string>;
+  EXPECT_EQ(expected, (std::vector{Expected{0, "a"}, Expected{0, "b"}, Expected{1, "c"}}));
+  EXPECT_EQ(say(R"({"expect":["taken"],"id":"2"})"), "{\"expected\":false,\"error\":\"it is taken\"}\n");
+  for (const auto* line :
+       {R"({"expect":["a"]})", R"({"expect":["a"],"id":"3"})", R"({"expect":"a","id":"1"})",
+        R"({"expect":[],"id":"1"})", R"({"expect":[1],"id":"1"})"})
+    EXPECT_TRUE(say(line)->starts_with("{\"expected\":false,\"error\":\"")) << line;
+  for (const auto* line : {R"({"ok":true})", R"({"results":{"1":{"error":"\"expect\""}}})", R"({"expect")"})
+    EXPECT_EQ(say(line), std::nullopt) << line;
 }
 
 TEST(Request, is_cut_where_the_next_job_does_not_fit) {
@@ -65,8 +101,6 @@ TEST(Answer, gives_each_job_its_outcome) {
   const auto not_understood = [](const std::string& text) {
     return Outcome::fail("the worker's result for this job is not understood: " + text);
   };
-  const auto no_wait =
-      Outcome::fail("the worker answered \"wait\": this version of Ordo cannot wait for responses yet");
   const std::vector<Case> cases = {
       {R"({"ok":true})", {done, done}},
       {R"({"ok": true})", {done, done}},
@@ -80,7 +114,10 @@ TEST(Answer, gives_each_job_its_outcome) {
        {Outcome::snoozed_for(30s), Outcome::snoozed_for(250ms)}},
       {R"({"results":{"2":{"discard":"why"},"3":{"ok":true}}})", {missing, Outcome::discard("why")}},
       {R"({"results":{"1":{"ok":false,"error":"x"},"2":{"ok":false}}})", {Outcome::fail("x"), silent}},
-      {R"({"results":{"1":{"wait":"key","timeout":60},"2":{"ok":true}}})", {no_wait, done}},
+      {R"({"results":{"1":{"wait":"key","timeout":0.5},"2":{"wait":"other"}}})",
+       {Outcome::wait("key", 500ms), Outcome::wait("other")}},
+      {R"({"results":{"1":{"wait":7},"2":{"wait":"key","timeout":0}}})",
+       {not_understood(R"({"wait":7})"), not_understood(R"({"wait":"key","timeout":0})")}},
       {R"({"results":{"1":{"ok":true},"1":{"error":"last"},"\u0032":{"ok":true}}})",
        {Outcome::fail("last"), done}},
       {R"({"results":{},"ok":true})", {missing, missing}},
@@ -111,6 +148,24 @@ TEST(Answer, gives_each_job_its_outcome) {
       EXPECT_EQ(outcomes[i].snooze, expected.snooze) << answer;
     }
   }
+}
+
+TEST(Answer, may_say_that_what_the_jobs_call_has_had_enough) {
+  const auto penalties = [](const char* answer) {
+    Batch batch = batch_of({job("1"), job("2")});
+    EXPECT_EQ(apply_answer(answer, batch, 0, 2), std::nullopt) << answer;
+    const auto outcomes = batch.take_outcomes(Outcome::put_back());
+    return std::pair(outcomes[0].penalty, outcomes[1].penalty);
+  };
+  using namespace std::chrono_literals;
+  EXPECT_EQ(penalties(R"({"ok":false,"error":"429","penalty":1.5})"),
+            (std::pair<Duration, Duration>{1500ms, 1500ms}));
+  EXPECT_EQ(penalties(R"({"ok":true,"penalty":null})"), (std::pair<Duration, Duration>{0s, 0s}));
+  EXPECT_EQ(penalties(R"({"results":{"1":{"error":"429","penalty":30},"2":{"ok":true}}})"),
+            (std::pair<Duration, Duration>{30s, 0s}));
+  Batch batch = batch_of({job("1")});
+  EXPECT_EQ(apply_answer(R"({"ok":true,"penalty":"soon"})", batch, 0, 1),
+            "its \"penalty\" is no number of seconds");
 }
 
 TEST(Answer, is_for_the_jobs_of_its_line_only) {

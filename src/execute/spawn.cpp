@@ -4,13 +4,17 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <string_view>
 #include <system_error>
 
 #include <ordo/error.hpp>
@@ -134,6 +138,26 @@ Spawned spawn_worker(const std::vector<std::string>& command, const std::string&
 void signal_leaver(pid_t worker, pid_t group, int signal) {
   const pid_t now = ::getpgid(worker);
   if (now != -1 && now != group) ::kill(now == worker ? -worker : worker, signal);
+}
+
+int error_of_program(const std::string& program) {
+  const auto error_of = [](const std::string& path) {
+    struct stat file {};
+    if (::stat(path.c_str(), &file) != 0) return errno;
+    if (!S_ISREG(file.st_mode)) return EACCES;
+    return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
+  };
+  if (program.find('/') != std::string::npos) return error_of(program);
+  const char* path = std::getenv("PATH");
+  int worst = ENOENT;
+  for (std::string_view rest = path != nullptr ? path : "/bin:/usr/bin"; !rest.empty();) {
+    const auto folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    const int error = error_of((folder.empty() ? "." : std::string(folder)) + "/" + program);
+    if (error == 0) return 0;
+    if (error == EACCES) worst = EACCES;
+  }
+  return worst;
 }
 
 std::string start_error_text(const std::string& program, int error) {

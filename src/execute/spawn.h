@@ -60,6 +60,9 @@ Spawned spawn_worker(const std::vector<std::string>& command, const std::string&
 /// must still be its own.
 void signal_leaver(pid_t worker, pid_t group, int signal);
 
+/// The errno with which `program` could not be started as it is now: not there, or not executable. 0: none.
+int error_of_program(const std::string& program);
+
 /// Why `program` could not be started, from the errno of the attempt.
 std::string start_error_text(const std::string& program, int error);
 

@@ -37,6 +37,11 @@ std::vector<BatchJob> jobs_of(const domain::LentRun& run, const ServedQueue& que
       job.payloads.push_back({std::string(entry->second.payload), score});
     }
   }
+  if (run.response == 0) return jobs;
+  const auto entry = entries.find(run.response);
+  if (entry == entries.end() || entry->second.type != domain::EntryType::response) return {};
+  auto note = *domain::decode_wait_note(entry->second.payload);
+  jobs.front().response = Response{std::move(note.key), std::move(note.body), std::move(note.message_id)};
   return jobs;
 }
 
@@ -119,6 +124,7 @@ void Borrower::start(Borrowed& borrowed) {
   for (const auto& job : run.jobs) {
     for (const auto& [seq, score] : job.pieces) seqs.push_back(seq);
   }
+  if (run.response != 0) seqs.push_back(run.response);
   std::sort(seqs.begin(), seqs.end());
   scope_.hooks.fetch(run.name.shard, run.name.token, run.name.no, std::move(seqs));
 }
@@ -139,17 +145,17 @@ bool Borrower::provide(const Fetched& fetched, domain::RunNo no) {
   auto* local = runs_.find(name_of(name));
   if (local == nullptr || local->control) return true;
   const auto* queue = queues_.find(name.shard.queue);
-  auto jobs = queue != nullptr ? jobs_of(run, *queue, fetched.chunk) : std::vector<BatchJob>{};
+  auto* code = queue != nullptr ? codes_.find(queue->options.name, run.kind) : nullptr;
+  auto jobs = code != nullptr ? jobs_of(run, *queue, fetched.chunk) : std::vector<BatchJob>{};
   if (jobs.empty() || local->stop != StopReason::none) {
     runs_.leave(name_of(name));
     give_back(name);
     return true;
   }
-  auto& code = *codes_.find(queue->options.name, run.kind);
-  runs_.hand_out(*local, code, run.timeout);
+  runs_.hand_out(*local, *code, run.timeout);
   if (run.stop) local->control->ask_to_stop(StopReason::cancelled);
-  runs_.send(*local, {name.shard, name.token, name.no, &queue->options.name, code.worker, run.kind,
-                      std::move(jobs), run.timeout, local->control});
+  runs_.send(*local, {name.shard, name.token, name.no, &queue->options.name, code->worker, run.kind,
+                      std::move(jobs), run.timeout, local->control, scope_.waits.get()});
   return true;
 }
 

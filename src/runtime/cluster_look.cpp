@@ -30,17 +30,6 @@ std::vector<domain::LiveNode> ClusterLook::live() const {
   return live;
 }
 
-std::set<std::pair<std::string, std::string>> ClusterLook::kinds_elsewhere(std::string_view self) const {
-  std::set<std::pair<std::string, std::string>> elsewhere;
-  for (const auto& member : members) {
-    if (!member.alive || member.id == self) continue;
-    for (const auto& [queue, kinds] : member.kinds) {
-      for (const auto& kind : kinds) elsewhere.emplace(queue, kind);
-    }
-  }
-  return elsewhere;
-}
-
 std::vector<std::vector<domain::ShardId>> ClusterLook::grouped() const {
   std::map<std::string_view, std::vector<domain::ShardId>> by_group;
   for (const auto& definition : queues.queues) {

@@ -27,7 +27,6 @@ struct ClusterLook {
   std::set<std::string, std::less<>> dead;                 ///< of these
   std::map<std::string, std::string, std::less<>> groups;  ///< of linked queues, by queue
   std::map<domain::ShardId, std::uint16_t> needs;          ///< of shards that living nodes could not own
-  bool knows_all = true;                                   ///< of the living nodes what they say
 
   /// Asks the store for nodes and shards.
   void read(store::Store& store);
@@ -35,8 +34,6 @@ struct ClusterLook {
   /// Nobody has it, or nobody who lives.
   bool is_free(const store::ShardRow& row) const { return row.owner.empty() || dead.contains(row.owner); }
   std::vector<domain::LiveNode> live() const;
-  /// Kinds, with their queues, that living nodes but `self` have code for.
-  std::set<std::pair<std::string, std::string>> kinds_elsewhere(std::string_view self) const;
   /// The shards of each placement group.
   std::vector<std::vector<domain::ShardId>> grouped() const;
   /// Queues whose new shards a living node fills, or has filled: the old ones are its own alone.

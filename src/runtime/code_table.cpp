@@ -5,12 +5,30 @@
 namespace ordo::runtime {
 
 void CodeTable::add(ServedQueue& queue, const std::string& kind, Worker* worker, std::size_t threads) {
-  codes_[{queue.options.name, kind}] = {&queue, kind, worker, threads};
+  codes_[{queue.options.name, kind}] =
+      std::make_unique<Code>(Code{.queue = &queue, .kind = kind, .worker = worker, .threads = threads});
+  ++changes_;
+}
+
+void CodeTable::leave(const ServedQueue& queue) {
+  const auto first = codes_.lower_bound({queue.options.name, std::string{}});
+  auto last = first;
+  for (; last != codes_.end() && last->first.first == queue.options.name; ++last) {
+    unable_.erase(last->first);
+    last->second->has_left = true;
+    left_.push_back(std::move(last->second));
+  }
+  codes_.erase(first, last);
+  ++changes_;
+}
+
+void CodeTable::forget(const ServedQueue& queue) {
+  std::erase_if(left_, [&](const auto& code) { return code->queue == &queue; });
 }
 
 Code* CodeTable::find(const std::string& queue, const std::string& kind) {
   const auto code = codes_.find({queue, kind});
-  return code == codes_.end() ? nullptr : &code->second;
+  return code == codes_.end() ? nullptr : code->second.get();
 }
 
 void CodeTable::started(Code& code) {
@@ -22,19 +40,22 @@ void CodeTable::started(Code& code) {
 
 void CodeTable::ended(Code& code) {
   --code.runs;
-  if (code.limit.is_limited()) limit_changed(code);
+  if (code.limit.is_limited() && !code.has_left) limit_changed(code);
 }
 
 void CodeTable::could_not_start(Code& code, const std::vector<Outcome>& outcomes) {
+  if (code.has_left) return;
   const bool is_news = code.limit.failed(scope_.steady(), code.runs);
   limit_changed(code);
   if (!is_news) return;
   const std::string& why = std::ranges::find_if(outcomes, &Outcome::is_not_started)->text;
-  scope_.say(LogLevel::error,
-             "runs of kind '" + code.kind + "' of queue '" + code.queue->options.name +
-                 "' cannot be started on this node: " + why.substr(0, why.find('\n')) +
+  LogLine line{.level = LogLevel::error, .queue = code.queue->options.name, .kind = code.kind};
+  line.error = why.substr(0, why.find('\n'));
+  line.message = "runs of kind '" + code.kind + "' of queue '" + line.queue +
+                 "' cannot be started on this node: " + line.error +
                  "; their jobs are put back and run on nodes that can, and it is tried again, at least "
-                 "every 30 s");
+                 "every 30 s";
+  scope_.say(line);
 }
 
 void CodeTable::look() {
@@ -42,12 +63,12 @@ void CodeTable::look() {
   if (steady < next_look_) return;
   next_look_ = Duration::max();
   for (auto& [name, code] : codes_) {
-    const bool is_well = code.limit.look(steady, code.threads);
+    const bool is_well = code->limit.look(steady, code->threads);
     if (is_well) {
       scope_.say(LogLevel::info,
                  "runs of kind '" + name.second + "' of queue '" + name.first + "' start again");
     }
-    limit_changed(code);
+    limit_changed(*code);
   }
 }
 
@@ -64,18 +85,6 @@ void CodeTable::limit_changed(Code& code) {
   } else {
     unable_.erase({queue, code.kind});
   }
-}
-
-bool CodeTable::set_elsewhere(std::set<std::pair<std::string, std::string>> kinds) {
-  if (kinds == elsewhere_) return false;
-  elsewhere_ = std::move(kinds);
-  return true;
-}
-
-// Of a node whose facts cannot be read it is not known what it runs.
-bool CodeTable::is_elsewhere(const std::string& queue, const std::string& kind) const {
-  if (codes_.contains({queue, kind})) return false;
-  return elsewhere_.contains({queue, kind}) || elsewhere_.contains({queue, std::string{}});
 }
 
 }  // namespace ordo::runtime

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -24,18 +25,24 @@ struct Code {
   std::size_t threads = 0;  ///< of its pool
   std::size_t runs = 0;     ///< handed out
   StartLimit limit{};
+  bool has_left = false;  ///< runs of it go on, and no more start
 };
 
-/// Which kinds this node has code for, how many runs of each it can start, and what others have code for.
+/// Which kinds this node has code for, and how many runs of each it can start.
 class CodeTable {
  public:
   explicit CodeTable(const EngineScope& scope) : scope_(scope) {}
 
   void add(ServedQueue& queue, const std::string& kind, Worker* worker, std::size_t threads);
+  /// No more runs of the queue start.
+  void leave(const ServedQueue& queue);
+  /// None goes on any more.
+  void forget(const ServedQueue& queue);
   /// Null: it has none.
   Code* find(const std::string& queue, const std::string& kind);
+  bool has(const std::string& queue, const std::string& kind) const { return codes_.contains({queue, kind}); }
   bool can_start(const ServedQueue& queue, const std::string& kind) const {
-    return codes_.contains({queue.options.name, kind}) && !queue.full.contains(kind);
+    return has(queue.options.name, kind) && !queue.full.contains(kind);
   }
 
   /// A run of it was handed to a thread.
@@ -49,11 +56,6 @@ class CodeTable {
   void look();
   Duration next_look() const { return next_look_; }
 
-  /// Kinds of a queue that other live nodes have code for; an empty kind: maybe all. True: that is news.
-  bool set_elsewhere(std::set<std::pair<std::string, std::string>> kinds);
-  /// A kind that only another live node runs waits for it; one that nobody runs starts here, and fails.
-  bool is_elsewhere(const std::string& queue, const std::string& kind) const;
-
   /// Rises when it can start more or less of a kind than before.
   std::uint64_t changes() const { return changes_; }
   /// Kinds, with their queues, that it has code for and cannot start just now.
@@ -63,10 +65,11 @@ class CodeTable {
   void limit_changed(Code& code);
 
   const EngineScope& scope_;
-  std::map<std::pair<std::string, std::string>, Code> codes_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<Code>> codes_;
+  std::vector<std::unique_ptr<Code>> left_;
   Duration next_look_ = Duration::max();  // steady
   std::uint64_t changes_ = 0;
-  std::set<std::pair<std::string, std::string>> unable_, elsewhere_;
+  std::set<std::pair<std::string, std::string>> unable_;
 };
 
 }  // namespace ordo::runtime

@@ -28,18 +28,6 @@ class CodeTableTest : public testing::Test {
   CodeTable codes{bench.scope};
 };
 
-TEST_F(CodeTableTest, a_kind_without_code_waits_only_for_others_that_have_it) {
-  EXPECT_EQ(codes.find("orders", "ship"), nullptr);
-  EXPECT_FALSE(codes.is_elsewhere("orders", "ship"));
-  EXPECT_TRUE(codes.set_elsewhere({{"orders", "ship"}, {"orders", "refund"}}));
-  EXPECT_FALSE(codes.set_elsewhere({{"orders", "ship"}, {"orders", "refund"}}));
-  EXPECT_TRUE(codes.is_elsewhere("orders", "ship"));
-  EXPECT_FALSE(codes.is_elsewhere("orders", "refund")) << "it is here, too";
-  EXPECT_FALSE(codes.is_elsewhere("orders", "bill"));
-  EXPECT_TRUE(codes.set_elsewhere({{"orders", ""}}));
-  EXPECT_TRUE(codes.is_elsewhere("orders", "bill")) << "of one node it is not known what it runs";
-}
-
 TEST_F(CodeTableTest, a_kind_that_cannot_be_started_is_full_until_time_has_passed) {
   EXPECT_TRUE(codes.can_start(queue, "refund"));
   fail();

@@ -39,6 +39,7 @@ void Dispatcher::deal_threads() {
   dealt_ = host_.changes();
   is_to_move_ = false;
   for (std::size_t pool = 0; pool < choices_.size(); ++pool) {
+    if (sink_.threads(pool) == 0) continue;  // it is closed
     std::vector<OwnedShard*> list;
     for (const auto& [id, shard] : host_.all()) {
       const auto& queue = *shard->queue;
@@ -151,13 +152,23 @@ void Dispatcher::look(OwnedShard& shard) {
   }
 }
 
+void Dispatcher::forget(const ServedQueue& queue) {
+  for (auto& choice : choices_) {
+    for (std::uint32_t i = 0; i < queue.options.shards.value_or(0); ++i)
+      choice.scheduler->remove({queue.number, i});
+  }
+  for (const auto& [id, shard] : host_.all()) {
+    if (id.queue == queue.number) look(*shard);
+  }
+}
+
 // What a start changes is looked at anew. A shard that is not here any more is found out as it is chosen.
 void Dispatcher::dispatch_pool(std::size_t pool) {
   auto& scheduler = *choices_[pool].scheduler;
   const auto free = [&](int thread) { return is_free(pool, thread); };
   while (const auto chosen = scheduler.choose(scope_.now, free)) {
     OwnedShard* shard = host_.owned(chosen->id);
-    if (shard == nullptr) {
+    if (shard == nullptr || shard->queue->pool != pool) {
       scheduler.remove(chosen->id);
       continue;
     }

@@ -31,6 +31,8 @@ class Dispatcher {
   void look();
   /// Of this one.
   void look(OwnedShard& shard);
+  /// It is served no more, or by other rules: what may be chosen of it is looked at anew.
+  void forget(const ServedQueue& queue);
   /// Starts what has room now.
   void dispatch();
   /// How long until what waits in a pool may be overdue.

@@ -15,16 +15,73 @@ Engine::Engine(const NodeOptions& options, store::Store& store, Clock& clock, Ra
     : scope_{options, store, clock, random, lease, std::move(hooks)},
       sink_(sink),
       runs_(scope_, codes_, sink),
-      dispatcher_(scope_, codes_, host_, runs_, runner_, sink) {}
+      dispatcher_(scope_, codes_, host_, runs_, runner_, sink) {
+  watch_events(false);
+}
+
+// ---------------------------------------------------------------------------------------- what it serves
 
 ServedQueue& Engine::serve(const QueueOptions& options, std::size_t pool,
                            std::map<std::string, Worker*> workers) {
-  auto& queue = queues_.serve(options, pool);
+  const ServedQueue* before = nullptr;
+  for (const auto& leaving : leaving_) {
+    if (leaving.queue->options.name == options.name) before = leaving.queue.get();
+  }
+  auto& queue = queues_.serve(options, pool, before);
+  queue.waits_for_rules = std::ranges::any_of(leaving_, [&](const Leaving& leaving) {
+    return leaving.has_shards && leaving.queue->options.name == options.name;
+  });
   for (auto& [kind, worker] : workers) codes_.add(queue, kind, worker, sink_.threads(pool));
   runs_.add_pools(pool + 1);
+  runs_.fit(pool);
   dispatcher_.add_pools(pool + 1);
   board_.add(pool, options.name);
   return queue;
+}
+
+void Engine::stop_serving(const std::string& name, std::function<void()> over) {
+  auto queue = queues_.leave(name);
+  if (queue == nullptr) {
+    if (over) over();
+    return;
+  }
+  codes_.leave(*queue);
+  board_.remove(queue->pool, name);
+  host_.release_all_of(*queue);
+  runner_.recall([&](const Assignment& run) { return run.queue == &queue->options.name; });
+  leaving_.push_back({std::move(queue), std::move(over)});
+}
+
+void Engine::list(const std::vector<std::string>& names) {
+  queues_.list(names);
+  host_.wake_all();
+}
+
+// Its limits are forgotten with its last shard: who serves it next may have others.
+void Engine::look_at_leaving() {
+  for (auto& leaving : leaving_) {
+    const auto& queue = *leaving.queue;
+    if (!leaving.has_shards || host_.has_shards_of(queue)) continue;
+    leaving.has_shards = false;
+    const bool is_last = std::ranges::none_of(leaving_, [&](const Leaving& other) {
+      return other.has_shards && other.queue->options.name == queue.options.name;
+    });
+    if (is_last && queues_.rules_are_free(queue.options.name)) host_.forget_rules(queue.options.name);
+  }
+  std::erase_if(leaving_, [&](Leaving& leaving) {
+    const auto& queue = *leaving.queue;
+    const bool has_pool = queue.pool != 0;
+    if (leaving.has_shards || runs_.has_runs_of(queue)) return false;
+    if (has_pool && runs_.pools()[queue.pool].runs > 0) return false;
+    dispatcher_.forget(queue);
+    codes_.forget(queue);
+    if (has_pool) {
+      sink_.close(queue.pool);
+      runs_.fit(queue.pool);
+    }
+    if (leaving.over) leaving.over();
+    return true;
+  });
 }
 
 Duration Engine::tick() {
@@ -41,19 +98,23 @@ Duration Engine::tick() {
     lender_.lend_what_waits();
     runs_.send_batches();
   }
+  host_.free_rows();
   borrower_.tell_ends();
   queues_.tell_pauses([this](const ServedQueue& queue) { return host_.runs_of(queue); });
   runner_.look_at_timeouts();
   ticker_.tick();
   writer_.flush();
   let_go();
+  if (!leaving_.empty()) look_at_leaving();
+  log_.look();
   const bool goes_on = !host_.wake_admitted().empty();
   host_.put_to_sleep([this](OwnedShard& shard) {
     dispatcher_.look(shard);
     return writer_.wakes_at(shard);
   });
   put_up();
-  return goes_on ? Duration{0} : next_tick();
+  const bool woke_others = !host_.wake_admitted().empty();  // by a turn that was let go just now
+  return goes_on || woke_others ? Duration{0} : next_tick();
 }
 
 void Engine::look_at_leases() {
@@ -77,7 +138,6 @@ void Engine::read(News news) {
         runner_.recall([&](const Assignment& run) { return run.queue == &changed->options.name; });
     }
   }
-  if (news.elsewhere && codes_.set_elsewhere(std::move(*news.elsewhere))) host_.forget_kinds();
   // Before what is adopted: the look was older than the grant.
   if (news.cluster) look_at_cluster(std::move(*news.cluster));
   // In their order: what was read for an earlier ownership of a shard comes before its next adoption.
@@ -104,10 +164,14 @@ void Engine::read(News news) {
       return shard != nullptr && shard->releasing_since;
     });
   }
+  for (const auto& closed : news.closed) host_.wait_closed(closed);
+  for (auto& freed : news.freed) host_.row_freed(std::move(freed));
   host_.expire();
+  host_.close_waits();
   for (auto& [id, shard] : host_.awake()) {
     host_.look_at_kinds(*shard);
     runner_.stop_cancelled(*shard);
+    runner_.take_anew(*shard);
     lender_.note_declined(*shard);
     host_.tell_unreadable(*shard);
   }
@@ -128,6 +192,7 @@ void Engine::settle(const CommitEnd& end) {
   const auto settled = writer_.settle(end);
   for (auto* shard : settled.durable) {
     for (auto& dead : shard->machine.deaths()) {
+      for (const auto& job : dead) log_.died(job);
       if (scope_.hooks.died) scope_.hooks.died(shard->queue->options.name, std::move(dead));
     }
     for (auto& run : shard->machine.released()) runner_.launch(*shard, std::move(run));
@@ -157,10 +222,7 @@ void Engine::drop(const std::set<domain::ShardId>& ids) {
 void Engine::let_go() {
   std::vector<domain::ShardId> idle;
   for (auto& [id, shard] : host_.awake()) {
-    if (scope_.watch) {
-      auto events = shard->machine.events();
-      if (!events.empty() && scope_.hooks.events) scope_.hooks.events(std::move(events));
-    }
+    if (auto events = shard->machine.events(); !events.empty()) tell(id, std::move(events));
     if (!shard->releasing_since) continue;
     lender_.keep_runs_of(*shard);
     if (shard->is_free()) idle.push_back(id);
@@ -169,6 +231,14 @@ void Engine::let_go() {
     const auto end = host_.remove(id);
     if (scope_.hooks.released) scope_.hooks.released(*end);
   }
+}
+
+void Engine::tell(domain::ShardId id, std::vector<Event> events) {
+  for (auto& event : events) {
+    event.shard = id.index;
+    log_.tell(event);
+  }
+  if (scope_.watch && scope_.hooks.events) scope_.hooks.events(std::move(events));
 }
 
 void Engine::put_up() {
@@ -184,9 +254,10 @@ void Engine::put_up() {
 Duration Engine::next_tick() const {
   auto wait = std::min<Duration>(scope_.options.poll_interval, kLongestWait);
   if (runs_.size() + lender_.size() > 0 && scope_.lease.valid()) wait = std::min(wait, scope_.lease.left());
-  for (const auto next : {host_.next_due(), runs_.next_look(), borrower_.next_telling(),
-                          lender_.next_lending(), leases_.next_look(), scope_.until(codes_.next_look()),
-                          dispatcher_.next_overdue(), writer_.next_retry(), ticker_.next()}) {
+  for (const auto next :
+       {host_.next_due(), runs_.next_look(), borrower_.next_telling(), lender_.next_lending(),
+        leases_.next_look(), scope_.until(codes_.next_look()), dispatcher_.next_overdue(),
+        writer_.next_retry(), ticker_.next(), host_.next_close(), log_.next()}) {
     wait = std::min(wait, next);
   }
   return wait;

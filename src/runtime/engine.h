@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "runtime/lender.h"
 #include "runtime/local_runs.h"
 #include "runtime/queue_table.h"
+#include "runtime/run_log.h"
 #include "runtime/runner.h"
 #include "runtime/shard_host.h"
 #include "runtime/ticker.h"
@@ -33,10 +36,21 @@ class Engine {
   Engine(const NodeOptions& options, store::Store& store, Clock& clock, Random random, LeaseClock& lease,
          RunSink& sink, EngineHooks hooks);
 
-  /// Before the first tick. `workers` has the code of the kinds this node runs.
+  // --- what it serves: before the first tick, or on the engine's thread ---
+
   /// A limit that queues share, before they are served.
   void add_limit(const NamedLimit& limit) { host_.add_limit(limit); }
+  /// What stands above them from now on. Engine's thread.
+  void set_limits(std::map<std::string, domain::LimitChange, std::less<>> changes) {
+    host_.set_limits(std::move(changes));
+  }
+  /// `workers` has the code of the kinds this node runs. One of that name that is served no more may have
+  /// runs still: it has its own threads and code until they end.
   ServedQueue& serve(const QueueOptions& options, std::size_t pool, std::map<std::string, Worker*> workers);
+  /// Starts no more of it and gives its shards away. `over`: none of its runs goes on.
+  void stop_serving(const std::string& name, std::function<void()> over);
+  /// The order in which queues are listed.
+  void list(const std::vector<std::string>& names);
 
   Inbox& inbox() { return *scope_.inbox; }
 
@@ -70,7 +84,11 @@ class Engine {
   std::vector<Room> rooms() const { return board_.rooms(); }
   /// Any thread.
   EngineFacts facts() const { return board_.facts(); }
-  void watch_events(bool on) { scope_.watch = on; }
+  void watch_events(bool on) { scope_.watch = on || log_.wants_starts_and_ends(); }
+  /// As the store has it; on the engine's thread.
+  std::string name_of(std::uint32_t queue) const { return queues_.name_of(queue); }
+  /// Nothing is told any more: what the log has held back is said.
+  void close_log() { log_.flush(); }
 
  private:
   void look_at_leases();
@@ -80,10 +98,20 @@ class Engine {
   void lose(domain::ShardId id, store::Lease lease);
   void drop(const std::set<domain::ShardId>& ids);
   void let_go();
+  void look_at_leaving();
+  void tell(domain::ShardId id, std::vector<Event> events);
   void put_up();
   Duration next_tick() const;
 
+  /// A queue that is served no more.
+  struct Leaving {
+    std::unique_ptr<ServedQueue> queue;
+    std::function<void()> over;
+    bool has_shards = true;
+  };
+
   EngineScope scope_;
+  RunLog log_{scope_};
   RunSink& sink_;
   EngineBoard board_;
   QueueTable queues_{scope_};
@@ -97,6 +125,7 @@ class Engine {
   Dispatcher dispatcher_;
   Writer writer_{scope_, host_};
   Ticker ticker_{scope_, queues_, host_};
+  std::vector<Leaving> leaving_;
 };
 
 }  // namespace ordo::runtime

@@ -32,6 +32,11 @@ class EngineBoard {
     rooms_[pool].queues.push_back(queue);
   }
 
+  void remove(std::size_t pool, const std::string& queue) {
+    const std::lock_guard lock(mutex_);
+    std::erase(rooms_[pool].queues, queue);
+  }
+
   /// `threads` of a pool number.
   template <class Threads>
   void put_rooms(Threads threads) {

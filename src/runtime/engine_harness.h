@@ -70,6 +70,17 @@ class LateStore final : public store::memory::MemoryStore {
     return MemoryStore::fetch(shard, there);
   }
 
+  std::optional<std::string> wait_row(std::string_view queue, std::string_view key) override {
+    if (!wait_failure.empty()) throw Error(ErrorKind::unavailable, wait_failure);
+    return MemoryStore::wait_row(queue, key);
+  }
+
+  std::vector<store::RowResult> step_rows(std::string_view rows, std::vector<store::RowStep> steps) override {
+    if (!wait_failure.empty()) throw Error(ErrorKind::unavailable, wait_failure);
+    return MemoryStore::step_rows(rows, std::move(steps));
+  }
+
+  std::string wait_failure;   ///< of all that looks at a wait or a unique row
   std::set<store::Seq> lost;  ///< entries that it cannot find any more
   std::string fetch_failure;
   bool late = false;
@@ -124,7 +135,7 @@ struct RoomBench {
     EngineHooks hooks;
     hooks.events = [this](std::vector<Event> news) { events.insert(events.end(), news.begin(), news.end()); };
     hooks.refused = [this](const auto& end) { refused.push_back(end); };
-    hooks.log = [this](LogLevel, const std::string& line) { log.push_back(line); };
+    hooks.log = [this](LogLevel, std::string_view line) { log.emplace_back(line); };
     hooks.lease_ending = [this](std::size_t runs) { log.push_back(std::to_string(runs) + " are stopped"); };
     hooks.lease_lost = [this] { log.emplace_back("lost"); };
     return hooks;
@@ -273,12 +284,18 @@ class EngineBench {
     hooks.fetch = [this](auto shard, auto epoch, auto run, auto seqs) {
       fetcher->request(shard, epoch, run, std::move(seqs));
     };
+    hooks.free_row = [this](auto shard, auto epoch, const auto& name, auto row) {
+      fetcher->free(shard, epoch, name, std::move(row));
+    };
+    hooks.close_wait = [this](auto shard, auto epoch, const auto& name, auto wait) {
+      fetcher->close(shard, epoch, name, std::move(wait));
+    };
     hooks.events = [this](std::vector<Event> news) { events.insert(events.end(), news.begin(), news.end()); };
     hooks.lost = [this](auto shard, auto) { lost.push_back(shard); };
     hooks.released = [this](const auto& end) { released.push_back(end); };
     hooks.refused = [this](const auto& end) { refused.push_back(end); };
     hooks.newer = [this](auto shard, auto) { newer.push_back(shard); };
-    hooks.log = [this](LogLevel, const std::string& line) { log.push_back(line); };
+    hooks.log = [this](LogLevel, std::string_view line) { log.emplace_back(line); };
     return hooks;
   }
 

@@ -58,7 +58,6 @@ class EngineLend : public testing::Test {
     store.commit({delta}, [](const auto&, const auto&) {});
     store.kill_node("dead");
     bench->tell_definitions();
-    bench->engine->inbox().post([](News& news) { news.elsewhere.emplace().emplace("orders", "refund"); });
     const std::vector taken{store::Claim{shard(), "dead", grant.lease.token, 0}};
     bench->follower->add(store.acquire("me", 7, taken), bench->lease->losses());
     bench->tick();
@@ -147,7 +146,6 @@ TEST_F(EngineLend, a_quiet_node_lends_its_suspects) {
 TEST_F(EngineLend, a_shard_with_its_own_thread_lends_what_cannot_run_here_one_by_one) {
   start(Affinity::shard);
   bench->start();
-  bench->engine->inbox().post([](News& news) { news.elsewhere.emplace().emplace("orders", "refund"); });
   for (const auto* id : {"1", "2"}) push("refund", id);
   bench->tick();
   meet();

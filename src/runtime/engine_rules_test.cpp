@@ -168,7 +168,8 @@ TEST(Engine, a_payload_that_is_gone_from_the_store_dies_and_one_that_cannot_be_r
   ASSERT_EQ(dead.size(), 1U);
   EXPECT_THAT(domain::decode_dead(dead[0].bytes)->error, HasSubstr("gone from the store"));
   EXPECT_EQ(bench.engine->find(shards[0])->machine.jobs(), 0U);
-  EXPECT_THAT(bench.log, ElementsAre(HasSubstr("gone from the store")));
+  EXPECT_THAT(bench.log,
+              ElementsAre(HasSubstr("gone from the store"), HasSubstr("job '1' of queue 'orders' has died")));
 }
 
 class DeadSet {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <ordo/events.hpp>
+#include <ordo/log.hpp>
 #include <ordo/options.hpp>
 
 #include "base/clock.h"
@@ -21,6 +22,12 @@ namespace ordo::runtime {
 struct EngineHooks {
   std::function<void(domain::ShardId, std::uint64_t epoch, domain::RunNo, std::vector<store::Seq>)> fetch{};
   std::function<void(std::vector<Event>)> events{};
+  /// The store is to close a wait of a job in this shard; the answer is News::closed.
+  std::function<void(domain::ShardId, std::uint64_t epoch, const std::string& queue, domain::WaitToClose)>
+      close_wait{};
+  /// The store is to take a row of a unique key away; the answer is News::freed.
+  std::function<void(domain::ShardId, std::uint64_t epoch, const std::string& queue, domain::RowToFree)>
+      free_row{};
   /// Payloads that died in one run, and are of one kind, after it is durable.
   std::function<void(const std::string& queue, std::vector<JobView>)> died{};
   /// This node does not own the shard any more.
@@ -37,7 +44,7 @@ struct EngineHooks {
   std::function<void()> read_on{};
   /// A grant that could not be used: nothing of the shard was read, and it may be given back.
   std::function<void(const store::Release&)> refused{};
-  std::function<void(LogLevel, const std::string&)> log{};
+  LogSink log{};
   /// What stands in the shard takes a newer node: it is given back. Told before it is.
   std::function<void(domain::ShardId, std::uint16_t needs)> newer{};
   /// What the node tells of itself in its row has changed (facts()).
@@ -56,13 +63,17 @@ struct EngineScope {
   Time now{};             ///< the store's, as it was when the tick began
   ClusterView cluster{};  ///< as it was seen last
   bool watch = false;     ///< somebody listens to events
+  std::shared_ptr<WaitDesk> waits = std::make_shared<WaitDesk>(store, random);
 
   Duration steady() const { return clock.steady(); }
   /// How long until then; zero: it has come.
   Duration until(Duration when) const { return std::max(when - clock.steady(), Duration{0}); }
 
-  void say(LogLevel level, const std::string& line) const {
-    if (hooks.log) hooks.log(level, line);
+  void say(const LogLine& line) const {
+    if (hooks.log) hooks.log(line);
+  }
+  void say(LogLevel level, const std::string& text) const {
+    if (hooks.log) hooks.log(level, text);
   }
   void failed(Trouble& trouble, const std::string& error) const {
     if (const auto line = trouble.failed(error, now, clock.steady())) say(LogLevel::error, *line);

@@ -3,18 +3,25 @@
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <stop_token>
 #include <utility>
 #include <vector>
 
+#include <ordo/error.hpp>
+
 #include "runtime/inbox.h"
 #include "store/store.h"
+#include "store/unique.h"
+#include "store/waits.h"
 
 namespace ordo::runtime {
 
-/// Reads payloads again that were not kept in memory. request() is thread-safe, tick() belongs to one thread.
+/// Asks the store what the engine must not wait for: payloads that were not kept in memory, to close waits,
+/// and to take rows of unique keys away. request(), close() and free() are thread-safe, tick() belongs to one
+/// thread.
 class Fetcher {
  public:
   Fetcher(store::Store& store, Inbox& inbox) : store_(store), inbox_(inbox) {}
@@ -27,19 +34,43 @@ class Fetcher {
     changed_.notify_one();
   }
 
+  void close(domain::ShardId shard, std::uint64_t epoch, const std::string& queue, domain::WaitToClose wait) {
+    {
+      const std::lock_guard lock(mutex_);
+      closes_.push_back({shard, epoch, queue, std::move(wait)});
+    }
+    changed_.notify_one();
+  }
+
+  void free(domain::ShardId shard, std::uint64_t epoch, const std::string& queue, domain::RowToFree row) {
+    {
+      const std::lock_guard lock(mutex_);
+      frees_[queue].push_back({shard, epoch, std::move(row), false});
+    }
+    changed_.notify_one();
+  }
+
   /// Until there is a request. False: asked to stop.
   bool wait(std::stop_token stop) {
     std::unique_lock lock(mutex_);
-    return changed_.wait(lock, stop, [&] { return !requests_.empty(); });
+    return changed_.wait(lock, stop,
+                         [&] { return !requests_.empty() || !closes_.empty() || !frees_.empty(); });
   }
 
   /// Answers every request; what runs of one shard wait for at the same time is read at once. Throws what the
   /// store or memory throws, after the answers to those requests said so.
   void tick() {
     std::vector<Request> requests;
+    std::vector<Close> closes;
+    std::map<std::string, std::vector<RowFreed>> frees;
     {
       const std::lock_guard lock(mutex_);
       requests.swap(requests_);
+      const auto some =
+          closes_.begin() + static_cast<std::ptrdiff_t>(std::min(closes_.size(), kClosesAtOnce));
+      closes.assign(std::make_move_iterator(closes_.begin()), std::make_move_iterator(some));
+      closes_.erase(closes_.begin(), some);
+      take_some(frees);
     }
     std::exception_ptr failure;
     for (auto& request : join(std::move(requests))) {
@@ -52,11 +83,37 @@ class Fetcher {
       }
       inbox_.post([&](News& news) { news.fetched.push_back(std::move(answer)); });
     }
+    bool is_away = false;
+    for (auto& each : closes) {
+      WaitClosed answer{each.shard, each.epoch, each.wait.wait};
+      answer.failed = is_away;
+      try {
+        if (!is_away)
+          answer.is_answered = store::close_wait(store_, each.queue, each.wait.key, each.wait.wait);
+      } catch (const Error& error) {  // a row that is not as it should be is no reason to end or to pause
+        answer.failed = true;
+        is_away = error.kind() == ErrorKind::unavailable;
+        if (is_away) failure = std::current_exception();
+      }
+      inbox_.post([&](News& news) { news.closed.push_back(std::move(answer)); });
+    }
+    for (auto& [queue, rows] : frees) {
+      try {
+        std::vector<std::pair<domain::ShardId, domain::RowToFree>> asked;
+        for (const auto& each : rows) asked.emplace_back(each.shard, each.row);
+        store::free_rows(store_, queue, asked);
+      } catch (const Error& error) {
+        for (auto& each : rows) each.failed = true;
+        if (error.kind() == ErrorKind::unavailable) failure = std::current_exception();
+      }
+      inbox_.post([&](News& news) { std::ranges::move(rows, std::back_inserter(news.freed)); });
+    }
     if (failure) std::rethrow_exception(failure);
   }
 
  private:
-  static constexpr std::size_t kTogether = 256;  // payloads; one run may need more
+  static constexpr std::size_t kTogether = 256;                       // payloads; one run may need more
+  static constexpr std::size_t kClosesAtOnce = 64, kRowsAtOnce = 64;  // payloads are asked for between them
 
   struct Request {
     domain::ShardId shard;
@@ -64,6 +121,30 @@ class Fetcher {
     std::vector<domain::RunNo> runs;
     std::vector<store::Seq> seqs;  // ascending
   };
+
+  struct Close {
+    domain::ShardId shard;
+    std::uint64_t epoch = 0;
+    std::string queue;
+    domain::WaitToClose wait;
+  };
+
+  // Those that starts wait for come first.
+  void take_some(std::map<std::string, std::vector<RowFreed>>& frees) {
+    auto left = kRowsAtOnce;
+    for (const bool starts : {true, false}) {
+      for (auto& [queue, rows] : frees_) {
+        const auto some = std::stable_partition(rows.begin(), rows.end(), [&](const RowFreed& each) {
+          return each.row.starts != starts || left == 0 || left-- == 0;
+        });
+        if (some == rows.end()) continue;
+        auto& taken = frees[queue];
+        taken.insert(taken.end(), std::make_move_iterator(some), std::make_move_iterator(rows.end()));
+        rows.erase(some, rows.end());
+      }
+    }
+    std::erase_if(frees_, [](const auto& of) { return of.second.empty(); });
+  }
 
   static std::vector<Request> join(std::vector<Request> requests) {
     std::vector<Request> joined;
@@ -90,6 +171,8 @@ class Fetcher {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::vector<Request> requests_;
+  std::vector<Close> closes_;
+  std::map<std::string, std::vector<RowFreed>> frees_;  // by queue
 };
 
 }  // namespace ordo::runtime

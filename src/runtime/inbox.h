@@ -13,6 +13,7 @@
 #include <ordo/time.hpp>
 
 #include "domain/entry.h"
+#include "domain/unique.h"
 #include "runtime/node_facts.h"
 #include "runtime/run.h"
 #include "store/store.h"
@@ -43,6 +44,23 @@ struct EndTold {
   domain::LentName run;
   domain::ShardId at;
   std::string failure;  ///< as in CommitEnd
+};
+
+/// A wait that the store was to close.
+struct WaitClosed {
+  domain::ShardId shard;
+  std::uint64_t epoch = 0;
+  std::string wait;
+  bool is_answered = false;  ///< a response came first
+  bool failed = false;       ///< the store gave no answer
+};
+
+/// A row of a unique key that the store was to take away.
+struct RowFreed {
+  domain::ShardId shard;
+  std::uint64_t epoch = 0;
+  domain::RowToFree row;
+  bool failed = false;  ///< the store gave no answer
 };
 
 /// Bytes of payloads that runs of one shard were missing.
@@ -101,14 +119,14 @@ struct News {
   std::vector<std::variant<LoadedShard, store::LogChunk, AllRead>>
       log;  ///< as it was read; the order matters
   std::vector<domain::ShardId> release;
-  std::optional<store::QueueList> definitions;  ///< as seen last, like the two that follow
-  /// Kinds of a queue that another live node runs: they wait for it, if this one does not.
-  std::optional<std::set<std::pair<std::string, std::string>>> elsewhere;
+  std::optional<store::QueueList> definitions;  ///< as seen last, like the one that follows
   std::optional<ClusterView> cluster;
   std::vector<RunEnd> ends;
   std::vector<CommitEnd> commits;
   std::vector<EndTold> told;
   std::vector<Fetched> fetched;
+  std::vector<WaitClosed> closed;
+  std::vector<RowFreed> freed;
   std::vector<std::function<void()>> calls;  ///< to be made on the engine's thread
 };
 

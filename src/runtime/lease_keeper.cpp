@@ -7,6 +7,8 @@
 
 #include <ordo/error.hpp>
 
+#include "store/limit_rows.h"
+
 namespace ordo::runtime {
 namespace {
 
@@ -44,10 +46,10 @@ PlacementHooks LeaseKeeper::placement_hooks() {
   return hooks;
 }
 
-void LeaseKeeper::join() {
+void define_queues(store::Store& store, const std::vector<store::QueueWish>& wishes) {
   std::size_t place = 0;
-  for (const auto& definition : store_.define_all(served_)) {
-    const auto& [queue, shards, takes_any] = served_[place++];
+  for (const auto& definition : store.define_all(wishes)) {
+    const auto& [queue, shards, takes_any] = wishes[place++];
     if (definition.shards != shards && !takes_any) {
       throw Error(
           ErrorKind::invalid_argument,
@@ -56,13 +58,38 @@ void LeaseKeeper::join() {
                       queue, definition.shards, shards));
     }
   }
+}
+
+void LeaseKeeper::join() {
+  define_queues(store_, served_);
   heartbeat_.join(facts_);
   standing_ = heartbeat_.standing();
   store_.wake();  // the other nodes are to see it
 }
 
+void LeaseKeeper::restate(const NodeFacts& facts, std::vector<store::QueueWish> queues) {
+  const std::lock_guard lock(mutex_);
+  restated_.emplace(facts, std::move(queues));
+}
+
+bool LeaseKeeper::take_restated() {
+  const std::lock_guard lock(mutex_);
+  if (!restated_) return false;
+  auto& [facts, queues] = *restated_;
+  facts_.kinds = std::move(facts.kinds);
+  facts_.groups = std::move(facts.groups);
+  facts_.threads = facts.threads;
+  facts_.schedules = std::move(facts.schedules);
+  served_ = std::move(queues);
+  definitions_are_told_ = false;
+  restated_.reset();
+  wakes_ = true;
+  return true;
+}
+
 Duration LeaseKeeper::tick() {
-  if (has_other_facts()) heartbeat_.say(facts_);
+  const bool is_restated = take_restated();
+  if (has_other_facts() || is_restated) heartbeat_.say(facts_);
   const auto standing = heartbeat_.standing();
   if (std::exchange(standing_, standing) != standing) {
     placement_.drop_all();
@@ -107,7 +134,7 @@ bool LeaseKeeper::has_other_rooms() {
 
 // False: a queue that was removed meanwhile was made again, empty; look once more.
 bool LeaseKeeper::look_at_definitions(const store::QueueList& list) {
-  if (list.version == definitions_version_) return true;
+  if (list.version == definitions_version_ && definitions_are_told_) return true;
   const auto known = list.by_name();
   std::vector<store::QueueWish> missing;
   for (const auto& queue : served_) {
@@ -118,8 +145,25 @@ bool LeaseKeeper::look_at_definitions(const store::QueueList& list) {
     return false;
   }
   definitions_version_ = list.version;
+  definitions_are_told_ = true;
   hooks_.definitions(list);
   return true;
+}
+
+// Before what is claimed by this look is told of: limits are in force when its shards are.
+void LeaseKeeper::look_at_limits() {
+  LimitChanges limits;
+  for (const auto& [name, change] : store::limits_set(store_)) {
+    const auto before = limits_.find(name);
+    if (change) {
+      limits.emplace(name, *change);
+    } else if (before != limits_.end()) {
+      limits.insert(*before);  // what cannot be read is no reason to be laxer than before
+    }
+  }
+  if (limits == limits_) return;
+  limits_ = limits;
+  hooks_.limits(std::move(limits));
 }
 
 void LeaseKeeper::look() {
@@ -127,6 +171,7 @@ void LeaseKeeper::look() {
   do {
     look.queues = store_.queues();
   } while (!look_at_definitions(look.queues));
+  look_at_limits();
   const auto asked = clock_.steady();
   look.read(store_);
   // Perhaps all nodes were frozen together, and none has had the time to renew.
@@ -135,14 +180,9 @@ void LeaseKeeper::look() {
   for (const auto& node : watch_.look(look, asked, heartbeat_.node_id(), facts_)) {
     if (hooks_.node_down) hooks_.node_down(node);
   }
-  auto elsewhere = look.kinds_elsewhere(heartbeat_.node_id());
-  if (!look.knows_all) {
-    for (const auto& queue : served_) elsewhere.emplace(queue.name, "");
-  }
   const auto live = look.live();
   newer_.look(live, look.needs);
   tell_of_cluster(look);
-  hooks_.kinds_elsewhere(std::move(elsewhere));
   look_at_request(look.nodes);
   forget_the_dead(look);
   placement_.place(look, live, !watch_.has_others());

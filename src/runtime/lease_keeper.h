@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,6 +27,8 @@
 namespace ordo::runtime {
 
 /// What a lease keeper tells the rest of the node. Called on its thread.
+using LimitChanges = std::map<std::string, domain::LimitChange, std::less<>>;
+
 struct KeeperHooks {
   /// `losses`: how often the leases had been lost when it was claimed.
   std::function<void(std::vector<store::Grant>, std::uint64_t losses)> granted{};
@@ -33,7 +37,8 @@ struct KeeperHooks {
   std::function<void(domain::ShardId, store::Lease)> gone{};
   std::function<bool()> may_claim{};
   std::function<void(const store::QueueList&)> definitions{};
-  std::function<void(std::set<std::pair<std::string, std::string>>)> kinds_elsewhere{};
+  /// What was set of limits is something else than before.
+  std::function<void(LimitChanges)> limits{};
   /// Puts what the engine knows into what the node says of itself.
   std::function<void(NodeFacts&)> complete{};
   std::function<void(const std::string& node)> node_down{};
@@ -49,6 +54,10 @@ struct KeeperHooks {
 
 /// What a node that serves the queue wants of the store.
 store::QueueWish wish_of(const QueueOptions& queue);
+
+/// Makes the queues that are not there. Throws Error{invalid_argument} for one that has another number of
+/// shards than is wished for, and what the store throws.
+void define_queues(store::Store& store, const std::vector<store::QueueWish>& wishes);
 
 /// Looks at the cluster: defines queues, says of this node what has changed, and brings what is seen to those
 /// who act on it. Its leases last as long as its heartbeat renews them.
@@ -73,6 +82,10 @@ class LeaseKeeper {
   /// What stands in the shard takes a newer node: it is left to such nodes. True: that is news.
   bool leave_to_newer(domain::ShardId shard, std::uint16_t needs) { return newer_.leave(shard, needs); }
 
+  /// The node serves other queues: `facts` says which kinds, groups, threads and schedules it has now. The
+  /// next tick tells the others.
+  void restate(const NodeFacts& facts, std::vector<store::QueueWish> queues);
+
   /// Others are to look at the store: a run was lent.
   void wake_others() { wakes_ = true; }
 
@@ -86,9 +99,11 @@ class LeaseKeeper {
 
  private:
   PlacementHooks placement_hooks();
+  bool take_restated();
   bool has_other_facts();
   bool has_other_rooms();
   bool look_at_definitions(const store::QueueList& list);
+  void look_at_limits();
   void look();
   void tell_of_cluster(ClusterLook& look);
   void look_at_request(const std::vector<store::NodeRow>& nodes);
@@ -111,8 +126,12 @@ class LeaseKeeper {
   std::vector<Room> rooms_;  // as the engine told last
   Duration asked_rooms_at_{};
   std::uint64_t definitions_version_ = 0;
+  LimitChanges limits_;
+  bool definitions_are_told_ = true;  // to those that serve now
   store::NodeRequest request_ = store::NodeRequest::none;
   std::atomic<bool> wakes_{false}, quiet_{false};
+  std::mutex mutex_;
+  std::optional<std::pair<NodeFacts, std::vector<store::QueueWish>>> restated_;
 };
 
 }  // namespace ordo::runtime

@@ -106,7 +106,6 @@ class Node {
     };
     hooks.node_down = [this](const auto&) { ++deaths_; };
     hooks.definitions = [](const auto&) {};
-    hooks.kinds_elsewhere = [](const auto&) {};
     hooks.may_claim = [] { return true; };
     return hooks;
   }
@@ -179,7 +178,6 @@ TEST_F(LeaseKeeperTest, many_queues_take_no_more_calls_of_the_store_than_one) {
     KeeperHooks hooks;
     hooks.granted = [&](const std::vector<store::Grant>& grants, auto) { granted += grants.size(); };
     hooks.definitions = [](const auto&) {};
-    hooks.kinds_elsewhere = [](const auto&) {};
     hooks.may_claim = [] { return true; };
     NodeFacts facts;
     for (const auto& queue : served) facts.kinds.emplace_back(queue.name, queue.name);

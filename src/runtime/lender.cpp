@@ -142,10 +142,12 @@ bool Lender::has_other_for(const ServedQueue& queue) const {
   });
 }
 
-// When this node stops, and nobody is there to take the shard, its runs are waited for.
+// When this node stops or serves the queue no more, and nobody is there to take the shard, its runs are
+// waited for.
 void Lender::keep_runs_of(OwnedShard& shard) {
   if (scope_.steady() - *shard.releasing_since < kLendAfter) return;
-  if (host_.is_releasing() && !has_other_for(*shard.queue)) return;
+  const bool comes_back = !host_.is_releasing() && queues_.serves(shard.queue->options.name);
+  if (!comes_back && !has_other_for(*shard.queue)) return;
   const auto may_stay = [&](const RunName& name, const LocalRun& run) {
     return name.shard == shard.id && name.epoch == shard.epoch && run.control && !run.borrowed &&
            run.risk != domain::Risk::suspect;

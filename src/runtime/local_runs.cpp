@@ -20,6 +20,18 @@ void LocalRuns::add_pools(std::size_t count) {
   }
 }
 
+void LocalRuns::fit(std::size_t pool) {
+  if (pools_[pool].runs == 0) pools_[pool].by_thread.assign(sink_.threads(pool), 0);
+}
+
+bool LocalRuns::has_runs_of(const ServedQueue& queue) const {
+  const auto is_of = [&](const auto& entry) {
+    const auto* code = entry.second.code;
+    return code != nullptr && code->queue == &queue;
+  };
+  return std::ranges::any_of(runs_, is_of) || std::ranges::any_of(zombie_runs_, is_of);
+}
+
 LocalRun& LocalRuns::enter(const RunName& name, std::size_t pool, int thread, domain::Risk risk) {
   auto& run = runs_[name];
   run.pool = pool;
@@ -165,7 +177,7 @@ void LocalRuns::look_at_room(std::size_t pool) {
 // Jobs that wait for a thread while runs are short will have one in no time.
 void LocalRuns::note_fullness(PoolLoad& load) const {
   const auto threads = load.by_thread.size();
-  const bool full = quiet_ || (load.room_in_all <= threads && load.runs >= threads);
+  const bool full = quiet_ || (threads > 0 && load.room_in_all <= threads && load.runs >= threads);
   if (!full) load.full_since.reset();
   if (full && !load.full_since) load.full_since = scope_.steady();
 }

@@ -61,6 +61,8 @@ class LocalRuns {
 
   /// So many at least.
   void add_pools(std::size_t count);
+  /// It has other threads than before, and no runs.
+  void fit(std::size_t pool);
   std::vector<PoolLoad>& pools() { return pools_; }
   const std::vector<PoolLoad>& pools() const { return pools_; }
   MarkedRuns& marks() { return marks_; }
@@ -115,6 +117,8 @@ class LocalRuns {
   /// So many threads of the pool have nothing of this node's own to do.
   std::uint32_t idle_threads(std::size_t pool) const;
 
+  /// A thread executes code of it.
+  bool has_runs_of(const ServedQueue& queue) const;
   /// With the zombies.
   std::size_t size() const { return runs_.size() + zombie_runs_.size(); }
   std::size_t zombies() const { return zombies_; }  // any thread

@@ -24,10 +24,19 @@ std::string host_name() {
   return name;
 }
 
-NodePlan with_bounds(NodePlan plan) {
+NodePlan with_bounds(NodePlan plan, const std::string& id) {
   constexpr Duration kLongestPoll = std::chrono::hours{1};
   plan.options.poll_interval = std::min<Duration>(plan.options.poll_interval, kLongestPoll);
+  plan.log = [log = std::move(plan.log), id](LogLine line) {
+    line.node = id;
+    if (log) log(line);
+  };
   return plan;
+}
+
+std::string new_id(Clock& clock) {
+  auto random = Random::from_system();
+  return make_ulid(clock.wall().time_since_epoch().count() / 1000, random);
 }
 
 constexpr Duration kReleaseGrace = std::chrono::seconds{5};  // for the last commits
@@ -36,7 +45,10 @@ constexpr Duration kPokeInterval = std::chrono::milliseconds{100};
 }  // namespace
 
 Node::Node(NodePlan plan, store::Store& store, Clock& clock)
-    : plan_(with_bounds(std::move(plan))),
+    : Node(std::move(plan), store, clock, new_id(clock)) {}
+
+Node::Node(NodePlan plan, store::Store& store, Clock& clock, std::string id)
+    : plan_(with_bounds(std::move(plan), id)),
       store_(store),
       clock_(clock),
       threads_([this](const char* what) { fail(fmt::format("the node's {} thread failed", what)); },
@@ -44,7 +56,6 @@ Node::Node(NodePlan plan, store::Store& store, Clock& clock)
       calls_(plan_.subscribers, plan_.workers, plan_.on_lease_lost, plan_.log, threads_),
       pools_(pool_sizes(plan_.options, plan_.queues)) {
   auto random = Random::from_system();
-  auto id = make_ulid(clock_.wall().time_since_epoch().count() / 1000, random);
   parts_ = std::make_unique<NodeParts>(plan_.options, parts_plan(std::move(id)), store_, clock_, random,
                                        pools_, parts_hooks());
   parts_->engine().watch_events(calls_.has_subscribers());
@@ -58,14 +69,13 @@ Node::Node(NodePlan plan, store::Store& store, Clock& clock)
     parts_->heartbeat().leave();
     throw;
   }
+  plan_.workers.clear();  // who is served by which is to be known in one place
 }
 
 PartsPlan Node::parts_plan(std::string id) const {
-  PartsPlan parts{.id = std::move(id),
-                  .facts = {},
-                  .queues = plan_.queues,
-                  .workers = plan_.workers,
-                  .limits = plan_.limits};
+  PartsPlan parts{
+      .id = std::move(id), .facts = {}, .queues = plan_.queues, .workers = {}, .limits = plan_.limits};
+  for (const auto& [kind, worker] : plan_.workers) parts.workers[kind] = worker.get();
   parts.facts.host = host_name();
   parts.facts.pid = getpid();
   parts.facts.started = clock_.wall();
@@ -95,8 +105,8 @@ void Node::start_threads() {
     if (queues.size() < kNamed) queues.push_back(queue.name);
   }
   const auto more = plan_.queues.size() - queues.size();
-  plan_.log(LogLevel::info, fmt::format("node {} serves {}{}", id(), fmt::join(queues, ", "),
-                                        more == 0 ? "" : fmt::format(" and {} more queues", more)));
+  say(LogLevel::info, fmt::format("node {} serves {}{}", id(), fmt::join(queues, ", "),
+                                  more == 0 ? "" : fmt::format(" and {} more queues", more)));
   threads_.start("engine", [this](const auto& stop) { engine_loop(stop); });
   threads_.start("follower", [this](const auto& stop) { follower_loop(stop); });
   threads_.start("heartbeat", [this](const auto& stop) { heartbeat_loop(stop); });
@@ -105,16 +115,51 @@ void Node::start_threads() {
   threads_.start("notifier", [this](const auto& stop) { calls_.run(stop); });  // the last: see NodeThreads
 }
 
+void Node::prepare(NodeChange& change) {
+  std::vector<store::QueueWish> wishes;
+  for (const auto& queue : change.serve) wishes.push_back(wish_of(queue.options));
+  if (!wishes.empty()) define_queues(store_, wishes);
+  for (auto& [options, workers, pool] : change.serve) {
+    if (!options.threads) continue;
+    pool = std::make_shared<std::unique_ptr<Pool>>(
+        std::make_unique<Pool>(*options.threads, parts_->engine().inbox(), clock_, plan_.perform));
+  }
+}
+
+void Node::change(NodeChange change) {
+  ServedChange news{.serve = {},
+                    .leave = std::move(change.leave),
+                    .limits = std::move(change.limits),
+                    .order = std::move(change.order),
+                    .schedules = {}};
+  if (change.periodic) news.schedules = domain::encode(*change.periodic);
+  for (auto& [options, workers, pool] : change.serve) {
+    auto& queue = news.serve.emplace_back();
+    if (pool) queue.pool = [this, pool] { return pools_.add(std::move(*pool)); };
+    for (const auto& [kind, worker] : workers) queue.workers[kind] = worker.get();
+    calls_.serve(options.name, std::move(workers));
+    queue.options = std::move(options);
+  }
+  std::map<std::string, std::uint64_t> left;
+  for (const auto& queue : news.leave) left.emplace(queue, calls_.times_served(queue));
+  news.over = [this, over = std::move(change.over), left = std::move(left)](const std::string& queue) {
+    if (const auto gone = left.find(queue); gone != left.end()) calls_.forget(queue, gone->second);
+    if (over) over(queue);
+  };
+  parts_->change(std::move(news));
+}
+
 // ----------------------------------------------------------------------------------------------- the threads
 
 // A store that does not answer is waited for; what was asked of it is asked again.
 bool Node::guard_store(const char* what, const std::stop_token& stop, const std::function<void()>& step) {
   try {
     step();
+    if (const auto line = outage_.succeeded(what, clock_.steady())) say(LogLevel::info, *line);
     return true;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::unavailable) throw;
-    plan_.log(LogLevel::error, std::string("cannot ") + what + ", trying again: " + error.what());
+    if (const auto line = outage_.failed(what, error.what(), clock_.steady())) say(LogLevel::error, *line);
   }
   pause_behind_error(stop);
   return false;
@@ -153,6 +198,7 @@ void Node::engine_loop(const std::stop_token& stop) {
     end_runs_without_engine();
     leave_soon();
   }
+  engine.close_log();
   end_.note([](State& state) { state.engine_over = true; });
 }
 
@@ -215,7 +261,7 @@ void Node::fetcher_loop(const std::stop_token& stop) {
 void Node::fail(const std::string& what) {
   const auto error = std::current_exception();
   if (!end_.fail(error)) return;
-  plan_.log(LogLevel::error, what + ", the node stops: " + text_of(error));
+  say(LogLevel::error, what + ", the node stops: " + text_of(error));
   let_go();
   parts_->ask_runs_to_stop();
   if (plan_.on_failure) plan_.on_failure(error);
@@ -256,13 +302,13 @@ std::size_t Node::stop(Duration patience, Duration grace) {
   if (!state.runs_are_over()) return std::max<std::size_t>(state.runs, 1);
   end_.wait(kReleaseGrace, &State::is_idle);
   leave();
+  say(LogLevel::info, "node " + id() + " has stopped");
   // A handler of the user's that does not return, or that stops the node itself, ends with the node.
   if (threads_.stop(kReleaseGrace)) {
     threads_.join();
     pools_.end();
   } else if (const auto dropped = calls_.close(); dropped > 0 || !is_own_thread()) {
-    plan_.log(
-        LogLevel::error,
+    say(LogLevel::error,
         fmt::format("a call of the program's code has not returned; {} events or deaths are told to nobody",
                     dropped));
   }

@@ -4,12 +4,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <ordo/error.hpp>
 #include <ordo/events.hpp>
+#include <ordo/log.hpp>
 #include <ordo/options.hpp>
 #include <ordo/worker.hpp>
 
@@ -18,6 +20,7 @@
 #include "runtime/node_end.h"
 #include "runtime/node_parts.h"
 #include "runtime/node_threads.h"
+#include "runtime/outage.h"
 #include "runtime/pools.h"
 #include "runtime/user_calls.h"
 
@@ -28,14 +31,29 @@ struct NodePlan {
   NodeOptions options;
   std::vector<QueueOptions> queues;       ///< those with workers, in the listed order
   std::vector<PeriodicOptions> periodic;  ///< that it states as long as it lives
-  std::map<std::pair<std::string, std::string>, Worker*> workers;  ///< by queue and kind
-  std::vector<NamedLimit> limits;                                  ///< those that queues name
+  UserCalls::Workers workers;
+  std::vector<NamedLimit> limits;  ///< those that queues name
   Performer perform;
   std::vector<std::pair<EventFilter, EventHandler>> subscribers;
-  std::function<void(LogLevel, const std::string&)> log;
+  LogSink log;
   std::function<void()> on_lease_lost;
   std::function<void(Duration)> on_lease_renewed;
   std::function<void(const std::exception_ptr&)> on_failure;  ///< called once, on the thread that failed
+};
+
+/// What a node is to serve from now on: see ServedChange.
+struct NodeChange {
+  struct Queue {
+    QueueOptions options;
+    std::map<std::string, std::shared_ptr<Worker>> workers;  ///< by kind
+    std::shared_ptr<std::unique_ptr<Pool>> pool;             ///< of its own; prepare() makes it
+  };
+  std::vector<Queue> serve;
+  std::vector<std::string> leave;
+  std::vector<NamedLimit> limits;
+  std::vector<std::string> order;
+  std::optional<std::vector<PeriodicOptions>> periodic;
+  std::function<void(const std::string& queue)> over;  ///< must not block
 };
 
 /// One node: gives its parts and pools their threads, and ends them. Decides nothing.
@@ -53,6 +71,11 @@ class Node {
 
   const std::string& id() const { return parts_->id(); }
 
+  /// What may fail of a change, before it. Throws Error: invalid_argument for a queue that the store has with
+  /// other shards, unavailable without the store or threads.
+  void prepare(NodeChange& change);
+  /// One at a time.
+  void change(NodeChange change);
   /// Takes no more jobs.
   void quiet() { parts_->quiet(); }
 
@@ -76,7 +99,9 @@ class Node {
   bool is_own_thread() const { return threads_.is_own(); }
 
  private:
+  Node(NodePlan plan, store::Store& store, Clock& clock, std::string id);
   PartsPlan parts_plan(std::string id) const;
+  void say(LogLevel level, const std::string& text) const { plan_.log(level, text); }
   PartsHooks parts_hooks();
   void start_threads();
   void engine_loop(const std::stop_token& stop);
@@ -100,6 +125,7 @@ class Node {
   Clock& clock_;
   NodeEnd end_;
   Bell keeper_bell_;
+  Outage outage_;
   NodeThreads threads_;
   UserCalls calls_;
   Pools pools_;

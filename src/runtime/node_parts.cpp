@@ -1,6 +1,14 @@
 // Wires the parts of a node together; decides nothing.
 #include "runtime/node_parts.h"
 
+#include <algorithm>
+#include <memory>
+#include <ranges>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/redact.h"
@@ -29,6 +37,19 @@ std::vector<store::QueueWish> wishes_of(const std::vector<QueueOptions>& queues)
   return wishes;
 }
 
+/// Where the workers of a queue stand, beside each other.
+auto range_of(PartsPlan::Workers& workers, const std::string& queue) {
+  const auto first = workers.lower_bound({queue, ""});
+  auto last = first;
+  while (last != workers.end() && last->first.first == queue) ++last;
+  return std::ranges::subrange(first, last);
+}
+
+void forget_workers(PartsPlan::Workers& workers, const std::string& queue) {
+  const auto [first, last] = range_of(workers, queue);
+  workers.erase(first, last);
+}
+
 }  // namespace
 
 std::vector<std::size_t> pool_sizes(const NodeOptions& options, const std::vector<QueueOptions>& queues) {
@@ -45,20 +66,19 @@ NodeParts::NodeParts(const NodeOptions& options, PartsPlan plan, store::Store& s
       options_(options),
       store_(store),
       hooks_(std::move(hooks)),
+      plan_(std::move(plan)),
       lease_(clock, options.lease),
       engine_(options, store, clock, Random(random.next()), lease_, sink, engine_hooks()),
       follower_(store, engine_.inbox()),
       fetcher_(store, engine_.inbox()),
       heartbeat_(options, id_, store, clock, Random(random.next()), lease_, heartbeat_hooks()),
-      keeper_(options, facts_of(options, plan), wishes_of(plan.queues), store, clock, Random(random.next()),
+      keeper_(options, facts_of(options, plan_), wishes_of(plan_.queues), store, clock, Random(random.next()),
               lease_, heartbeat_, keeper_hooks()) {
-  for (const auto& limit : plan.limits) engine_.add_limit(limit);
+  for (const auto& limit : plan_.limits) engine_.add_limit(limit);
   std::size_t own_pools = 0;
-  for (const auto& queue : plan.queues) {
+  for (const auto& queue : plan_.queues) {
     std::map<std::string, Worker*> workers;
-    for (const auto& [name, worker] : plan.workers) {
-      if (name.first == queue.name) workers[name.second] = worker;
-    }
+    for (const auto& [name, worker] : range_of(plan_.workers, queue.name)) workers[name.second] = worker;
     engine_.serve(queue, queue.threads ? ++own_pools : 0, std::move(workers));
   }
 }
@@ -69,12 +89,19 @@ EngineHooks NodeParts::engine_hooks() {
     fetcher_.request(shard, epoch, run, std::move(seqs));
     poke(Part::fetcher);
   };
+  hooks.close_wait = [this](auto shard, auto epoch, const auto& queue, auto wait) {
+    fetcher_.close(shard, epoch, queue, std::move(wait));
+    poke(Part::fetcher);
+  };
+  hooks.free_row = [this](auto shard, auto epoch, const auto& queue, auto row) {
+    fetcher_.free(shard, epoch, queue, std::move(row));
+    poke(Part::fetcher);
+  };
   hooks.events = hooks_.events;
   hooks.died = hooks_.died;
   hooks.lost = [this](auto shard, auto lease) {
-    say(LogLevel::warning,
-        fmt::format("the lease of shard {} of queue number {} is lost; its runs are stopped", shard.index,
-                    shard.queue));
+    say(LogLevel::warning, fmt::format("the lease of shard {} of queue '{}' is lost; its runs are stopped",
+                                       shard.index, engine_.name_of(shard.queue)));
     follower_.remove(shard, lease);
     keeper_.lost(shard, lease);
     poke(Part::keeper);
@@ -95,9 +122,9 @@ EngineHooks NodeParts::engine_hooks() {
   hooks.newer = [this](auto shard, std::uint16_t needs) {
     if (keeper_.leave_to_newer(shard, needs)) {
       say(LogLevel::warning,
-          fmt::format("shard {} of queue number {} waits for a newer node: what stands in it has format {}, "
+          fmt::format("shard {} of queue '{}' waits for a newer node: what stands in it has format {}, "
                       "this version of Ordo knows {}",
-                      shard.index, shard.queue, needs, domain::format_level()));
+                      shard.index, engine_.name_of(shard.queue), needs, domain::format_level()));
     }
     poke(Part::keeper);
   };
@@ -143,8 +170,10 @@ KeeperHooks NodeParts::keeper_hooks() {
   hooks.definitions = [this](const store::QueueList& list) {
     post([&](News& news) { news.definitions = list; });
   };
-  hooks.kinds_elsewhere = [this](auto kinds) {
-    post([&](News& news) { news.elsewhere = std::move(kinds); });
+  hooks.limits = [this](LimitChanges limits) {
+    post([&](News& news) {
+      news.calls.push_back([this, limits = std::move(limits)] { engine_.set_limits(limits); });
+    });
   };
   hooks.may_claim = [this] { return !lease_.lost() && engine_.zombies() == 0; };
   hooks.node_down = [this](const std::string& node) {
@@ -170,6 +199,49 @@ KeeperHooks NodeParts::keeper_hooks() {
     told.commit_error_since = known.commits.since;
   };
   return hooks;
+}
+
+// The engine knows a queue before the keeper claims shards of it, and has let go of one before others are to
+// claim them.
+void NodeParts::change(ServedChange change) {
+  const std::set<std::string_view> left(change.leave.begin(), change.leave.end());
+  std::erase_if(plan_.queues, [&](const auto& queue) { return left.contains(queue.name); });
+  for (const auto& name : change.leave) forget_workers(plan_.workers, name);
+  std::unordered_map<std::string, std::size_t> places;
+  for (const auto& queue : plan_.queues) places.emplace(queue.name, places.size());
+  for (const auto& [options, workers, pool] : change.serve) {
+    const auto [place, is_new] = places.emplace(options.name, plan_.queues.size());
+    if (is_new) plan_.queues.emplace_back();
+    plan_.queues[place->second] = options;
+    const auto& name = options.name;
+    forget_workers(plan_.workers, name);
+    for (const auto& [kind, worker] : workers) plan_.workers[{name, kind}] = worker;
+  }
+  if (change.schedules) plan_.facts.schedules = *change.schedules;
+  const auto news = std::make_shared<ServedChange>(std::move(change));
+  post([&](News& told) {
+    told.calls.emplace_back(
+        [this, news, facts = facts_of(options_, plan_), wishes = wishes_of(plan_.queues)]() mutable {
+          change_engine(*news);
+          keeper_.restate(facts, std::move(wishes));
+          poke(Part::keeper);
+        });
+  });
+}
+
+void NodeParts::change_engine(ServedChange& news) {
+  const auto stop_serving = [&](const std::string& name) {
+    engine_.stop_serving(name, [over = news.over, name] {
+      if (over) over(name);
+    });
+  };
+  for (const auto& limit : news.limits) engine_.add_limit(limit);
+  for (const auto& name : news.leave) stop_serving(name);
+  for (auto& [options, workers, pool] : news.serve) {
+    stop_serving(options.name);
+    engine_.serve(options, pool ? pool() : 0, std::move(workers));
+  }
+  engine_.list(news.order);
 }
 
 void NodeParts::quiet() {

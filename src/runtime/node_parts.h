@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <ordo/events.hpp>
+#include <ordo/log.hpp>
 #include <ordo/options.hpp>
 #include <ordo/worker.hpp>
 
@@ -27,18 +29,36 @@ enum class Part : std::uint8_t { engine, fetcher, keeper };
 
 /// What a node is.
 struct PartsPlan {
+  using Workers = std::map<std::pair<std::string, std::string>, Worker*>;
+
   std::string id;
   NodeFacts facts;                   ///< of its process; what it serves is added
   std::vector<QueueOptions> queues;  ///< those with workers, in the listed order
-  std::map<std::pair<std::string, std::string>, Worker*> workers;  ///< by queue and kind
-  std::vector<NamedLimit> limits{};                                ///< those that queues name
+  Workers workers;                   ///< by queue and kind
+  std::vector<NamedLimit> limits{};  ///< those that queues name
+};
+
+/// What a node serves from now on.
+struct ServedChange {
+  struct Queue {
+    QueueOptions options;
+    std::map<std::string, Worker*> workers;  ///< by kind
+    std::function<std::size_t()> pool{};  ///< makes one of its own known to the sink, on the engine's thread
+  };
+  std::vector<Queue> serve;              ///< new ones, and those that have other rules or code now
+  std::vector<std::string> leave;        ///< served no more
+  std::vector<NamedLimit> limits;        ///< that no queue has named yet
+  std::vector<std::string> order;        ///< in which the config lists all that are served then
+  std::optional<std::string> schedules;  ///< other ones (domain/schedule.h)
+  /// The runs that a queue had before it left or changed are over. On the engine's thread.
+  std::function<void(const std::string& queue)> over{};
 };
 
 /// Whom the parts tell, beside each other. Called on their threads; must not block.
 struct PartsHooks {
   /// It has something to do. The engine and the fetcher are woken by what they wait on, the keeper is not.
   std::function<void(Part)> poke{};
-  std::function<void(LogLevel, const std::string&)> log{};
+  LogSink log{};
   std::function<void(std::vector<Event>)> events{};
   std::function<void(const std::string& queue, std::vector<JobView>)> died{};  ///< see EngineHooks
   std::function<void()> lease_lost{};                                          ///< likewise
@@ -67,6 +87,8 @@ class NodeParts {
 
   // --- any thread ---
 
+  /// One at a time. The queues are in the store.
+  void change(ServedChange change);
   /// Takes no more jobs.
   void quiet();
   /// Claims and starts nothing, and gives every shard back. `done`: the engine is at it; on its thread.
@@ -77,6 +99,7 @@ class NodeParts {
   EngineHooks engine_hooks();
   HeartbeatHooks heartbeat_hooks();
   KeeperHooks keeper_hooks();
+  void change_engine(ServedChange& news);
   template <class Write>
   void post(Write write);
   void poke(Part part) const;
@@ -87,6 +110,7 @@ class NodeParts {
   const NodeOptions& options_;
   store::Store& store_;
   const PartsHooks hooks_;
+  PartsPlan plan_;  // what it serves now
   LeaseClock lease_;
   Engine engine_;
   Follower follower_;

@@ -108,8 +108,8 @@ TEST(Node, gives_its_shards_back_whichever_of_its_threads_has_failed) {
     plan.options.lease = 1s;
     plan.options.payload_cache = 0;
     plan.queues.emplace_back().name = "orders";
-    plan.workers[{"orders", "orders"}] = &work;
-    plan.log = [](LogLevel, const std::string&) {};
+    plan.workers[{"orders", "orders"}] = std::shared_ptr<Worker>(&work, [](Worker*) {});
+    plan.log = [](LogLevel, std::string_view) {};
     Node node(std::move(plan), store, system_clock());
     EXPECT_TRUE(store.wait_until_left());
     EXPECT_THROW(node.check(), std::bad_alloc);
@@ -123,7 +123,7 @@ TEST(Node, renews_its_leases_while_the_store_is_asked_for_other_things) {
   NodePlan plan;
   plan.options.lease = 300ms;
   plan.queues.emplace_back().name = "orders";
-  plan.log = [](LogLevel, const std::string&) {};
+  plan.log = [](LogLevel, std::string_view) {};
   Node node(std::move(plan), store, system_clock());
   EXPECT_TRUE(store.wait_for_a_look());
   EXPECT_EQ(node.stop(0s), 0U);

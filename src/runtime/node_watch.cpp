@@ -33,7 +33,6 @@ std::vector<std::string> NodeWatch::look(ClusterLook& look, Duration asked, cons
     member.started = facts.started;
     member.schedules = std::move(facts.schedules);
     if (!member.alive) continue;
-    look.knows_all = look.knows_all && !member.is_unknown;
     groups.insert(groups.end(), facts.groups.begin(), facts.groups.end());
     for (const auto& [shard, needs] : facts.newer) look.needs[shard] = std::max(look.needs[shard], needs);
   }

@@ -44,7 +44,7 @@ struct OwnedShard {
   bool ungathered = false;        ///< others of its placement group are not here yet: nothing starts
   bool is_early = false;          ///< see starts_at
   bool is_in_append = false;      ///< what is read last of its log is not all of an append
-  bool waits_for_others = false;  ///< it has kinds that only other nodes run
+  bool waits_for_others = false;  ///< it has kinds that this node has no code for
   std::uint16_t needs = 0;        ///< level of the formats that what is read next takes: nothing more is read
   Duration starts_at{};  ///< steady; before that, runs that nobody lists any more may go on elsewhere
 
@@ -58,7 +58,7 @@ struct OwnedShard {
 
   /// Nothing of it runs here, and all that is known of it is written.
   bool is_free() const {
-    const bool is_written = !in_flight && !machine.has_changes();
+    const bool is_written = !in_flight && !machine.has_changes() && !machine.has_rows();
     return machine.running() == machine.lent() && (is_written || !ready);
   }
 

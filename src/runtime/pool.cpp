@@ -184,7 +184,10 @@ void Pool::execute(std::size_t thread, Assignment& run) {
   } else {
     Batch batch(*run.queue, run.kind, std::move(run.jobs), run.timeout, static_cast<unsigned>(thread),
                 run.control->stop.get_token());
+    RunWaits waits(run.waits, batch,
+                   [&] { return std::max(run.timeout - (clock_.steady() - started), Duration{0}); });
     end.outcomes = perform_batch(perform_, *run.worker, batch);
+    waits.settle(end.outcomes);
     end.in_time = batch.reported_in_time();
     const auto took = (clock_.steady() - started).count();
     usual_us_.store((usual_us_.load(std::memory_order_relaxed) * 7 + took) / 8, std::memory_order_relaxed);
@@ -192,6 +195,15 @@ void Pool::execute(std::size_t thread, Assignment& run) {
   started_us_[thread].store(0, std::memory_order_relaxed);
   inbox_.post([&](News& news) { news.ends.push_back(std::move(end)); });
   busy_.fetch_sub(1);
+}
+
+void call_worker(Worker& worker, Batch& batch) {
+  const auto& first = batch.jobs().front();
+  if (first.response) {
+    worker.on_response(batch, *first.response);
+  } else {
+    worker.perform(batch);
+  }
 }
 
 std::vector<Outcome> perform_batch(const Performer& perform, Worker& worker, Batch& batch) {

@@ -19,6 +19,9 @@ namespace ordo::runtime {
 /// Runs one assignment's code; middlewares included. Throws what the worker throws.
 using Performer = std::function<void(Worker&, Batch&)>;
 
+/// What a run calls: on_response if its job has a response, else perform.
+void call_worker(Worker& worker, Batch& batch);
+
 /// Runs a batch: one outcome per job, whatever is thrown. Error texts are in their stored form.
 std::vector<Outcome> perform_batch(const Performer& perform, Worker& worker, Batch& batch);
 

@@ -16,13 +16,16 @@
 
 namespace ordo::runtime {
 
-/// A queue as this node serves it. Lives as long as the node.
+/// A queue as this node serves it. Lives as long as runs of it may go on.
 struct ServedQueue {
   QueueOptions options;
   std::size_t pool = 0;
   std::uint32_t place = 0;   ///< in the listed order
   bool is_gated = false;     ///< its runs hold slots or locks: none waits for a thread with them
   std::uint32_t number = 0;  ///< in the store
+  bool is_leaving = false;   ///< it is served no more: its code starts nothing
+  /// It was served by other rules a moment ago: no shard of it is adopted while these hold for one.
+  bool waits_for_rules = false;
   std::set<std::string, std::less<>> full;  ///< kinds that this node can start no more runs of just now
 
   enum class Phase : std::uint8_t { running, pausing, paused };
@@ -43,11 +46,22 @@ class QueueTable {
  public:
   explicit QueueTable(const EngineScope& scope) : scope_(scope) {}
 
-  ServedQueue& serve(const QueueOptions& options, std::size_t pool);
+  /// `before`: it stands for that one from now on.
+  ServedQueue& serve(const QueueOptions& options, std::size_t pool, const ServedQueue* before = nullptr);
+  /// It is not served any more; null: it was not.
+  std::unique_ptr<ServedQueue> leave(const std::string& name);
+  /// The order in which they are listed; others come behind these.
+  void list(const std::vector<std::string>& names);
+  bool serves(const std::string& name) const { return queues_.contains(name); }
+  /// No shard has the rules of an earlier queue of that name any more. True: or of any.
+  bool rules_are_free(const std::string& name);
   /// Null: no queue of this node has that number.
   ServedQueue* find(std::uint32_t number) const;
   /// Null: it serves none of that name, or the store has none.
   const ServedQueue* find(const std::string& name) const;
+
+  /// As the store has it; its number, if it is not known.
+  std::string name_of(std::uint32_t number) const;
 
   /// As they stand in the store now. Those that are paused and were not before, or the other way round.
   std::vector<const ServedQueue*> define(const store::QueueList& list);
@@ -65,6 +79,8 @@ class QueueTable {
   const EngineScope& scope_;
   std::map<std::string, std::unique_ptr<ServedQueue>> queues_;
   std::unordered_map<std::uint32_t, ServedQueue*> by_number_;
+  std::unordered_map<std::uint32_t, std::string> names_;  // of all in the store
+  std::uint32_t last_place_ = 0;
   bool pauses_ = false;  // a queue is to be told of, or pausing
   std::vector<std::string> paused_;
 };

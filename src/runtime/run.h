@@ -12,6 +12,7 @@
 
 #include "domain/shard.h"
 #include "domain/shard_id.h"
+#include "runtime/wait_desk.h"
 
 namespace ordo::runtime {
 
@@ -53,6 +54,7 @@ struct Assignment {
   std::vector<BatchJob> jobs;
   Duration timeout{};
   std::shared_ptr<RunControl> control;
+  WaitDesk* waits = nullptr;  ///< lives as long as the node
 };
 
 /// A run that has come back.
@@ -85,6 +87,9 @@ class RunSink {
   virtual std::vector<RunName> recall_overdue(std::size_t pool) = 0;
   /// How long until that may find something; max: nothing waits.
   virtual Duration overdue_in(std::size_t pool) const = 0;
+
+  /// Nothing of the pool goes on, and nothing is submitted to it any more: it has no threads from now on.
+  virtual void close(std::size_t) {}
 };
 
 }  // namespace ordo::runtime

@@ -14,6 +14,7 @@ void correct_outcomes(const LocalRun& run, RunEnd& end) {
     if (i < end.in_time.size() && end.in_time[i]) continue;
     auto& outcome = end.outcomes[i];
     const bool ended_well = outcome.kind == Outcome::Kind::done || outcome.kind == Outcome::Kind::discarded;
+    const auto penalty = outcome.penalty;
     if (outcome.is_not_started()) continue;
     if (reason == StopReason::timeout) {
       const auto seconds = std::chrono::duration<double>(run.timeout).count();
@@ -22,6 +23,7 @@ void correct_outcomes(const LocalRun& run, RunEnd& end) {
     } else if (reason != StopReason::none && reason != StopReason::cancelled && !ended_well) {
       outcome = Outcome::put_back();
     }
+    outcome.penalty = penalty;
   }
 }
 
@@ -43,7 +45,7 @@ void Runner::launch(OwnedShard& shard, domain::Run run) {
   const auto name = name_of(shard, run.no);
   if (lender_.has(name)) return lender_.go_on(shard, std::move(run));
   auto& local = *runs_.find(name);
-  const bool is_held = shard.queue->is_paused() || local.stop != StopReason::none;
+  const bool is_held = shard.queue->is_paused() || shard.queue->is_leaving || local.stop != StopReason::none;
   if (is_held || !shard.machine.may_still_start(run, scope_.now)) {
     take_back({name});
   } else if (!run.missing.empty()) {
@@ -55,13 +57,7 @@ void Runner::launch(OwnedShard& shard, domain::Run run) {
 
 void Runner::send(OwnedShard& shard, domain::Run run, LocalRun& local) {
   auto* code = codes_.find(shard.queue->options.name, run.kind);
-  if (code == nullptr) {
-    const auto text = "no worker for kind '" + run.kind + "' of queue '" + shard.queue->options.name +
-                      "' on any live node; start a node that has one";
-    runs_.leave(name_of(shard, run.no));
-    host_.ended(shard, run.no, std::vector<Outcome>(run.jobs.size(), Outcome::fail(text)));
-    return;
-  }
+  ORDO_ASSERT(code != nullptr);
   runs_.hand_out(local, *code, run.timeout);
   if (scope_.lease.ending()) local.control->ask_to_stop(StopReason::lease_lost);
   Assignment assignment{shard.id,
@@ -72,7 +68,8 @@ void Runner::send(OwnedShard& shard, domain::Run run, LocalRun& local) {
                         std::move(run.kind),
                         std::move(run.jobs),
                         run.timeout,
-                        local.control};
+                        local.control,
+                        scope_.waits.get()};
   for (auto& job : assignment.jobs) job.fence = shard.machine.fence();
   shard.last_sent = run.no;
   shard.last_control = local.control;
@@ -162,6 +159,14 @@ void Runner::take_back(const std::vector<RunName>& names) {
       shard->machine.recall(name.no, scope_.now);
       if (shard->last_sent == name.no) shard->last_control.reset();
     }
+  }
+}
+
+void Runner::take_anew(OwnedShard& shard) {
+  if (shard.releasing_since) shard.machine.stop_freeing();
+  for (const auto no : shard.machine.freed_runs()) {
+    forget(name_of(shard, no));
+    shard.machine.recall(no, scope_.now);
   }
 }
 

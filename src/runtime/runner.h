@@ -37,6 +37,8 @@ class Runner {
     recall([](const Assignment&) { return true; });
   }
   void take_back(const std::vector<RunName>& names);
+  /// Runs whose jobs had rows of unique keys, and are free to start: they are due again.
+  void take_anew(OwnedShard& shard);
   /// A cancelled run is asked to stop, or not started at all.
   void stop_cancelled(OwnedShard& shard);
   /// Asks every run to stop.

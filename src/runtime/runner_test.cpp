@@ -82,7 +82,7 @@ TEST_F(RunnerTest, a_run_of_a_shard_that_is_lost_goes_on_as_a_zombie) {
   EXPECT_EQ(rooms_.runs->zombies(), 0U);
 }
 
-TEST_F(RunnerTest, a_kind_without_code_fails_and_says_what_is_missing) {
+TEST_F(RunnerTest, a_kind_without_code_waits_and_has_no_attempt) {
   domain::Entry entry;
   entry.kind = "other";
   entry.id = "2";
@@ -91,7 +91,9 @@ TEST_F(RunnerTest, a_kind_without_code_fails_and_says_what_is_missing) {
   rooms_.host.look_at_kinds(rooms_.owned("a"));
   rooms_.dispatch();
   EXPECT_EQ(rooms_.handed(), "1 ");
-  EXPECT_EQ(counts().failed, 1U);
+  EXPECT_EQ(counts().failed, 0U);
+  EXPECT_EQ(counts().due, 1U);
+  EXPECT_THAT(counts().unserved, testing::ElementsAre(domain::UnservedKind{"other", 0, 1}));
 }
 
 TEST_F(RunnerTest, a_cancelled_run_is_asked_to_stop_or_not_started_at_all) {

@@ -12,6 +12,7 @@ namespace ordo::runtime {
 namespace {
 
 constexpr std::uint64_t kPositionsEvery = 10'000;  // entries: how far all have read is looked at
+constexpr Duration kCloseAgain = std::chrono::seconds{1};
 constexpr Duration kStep = std::chrono::seconds{1};
 constexpr Duration kLeap = std::chrono::minutes{1};
 constexpr std::size_t kShownWhy = 200;  // of what cannot be read, in the log
@@ -31,11 +32,11 @@ void ShardHost::adopt(LoadedShard loaded) {
   if (loaded.losses != scope_.lease.losses()) return;  // the lease it was granted under has ended since
   const auto& hooks = scope_.hooks;
   ServedQueue* queue = queues_.find(grant.shard.queue);
-  if (queue == nullptr) {
-    scope_.say(LogLevel::error,
-               fmt::format("shard {} of queue number {} was granted, but no queue of this node has "
-                           "that number; it is given back",
-                           grant.shard.index, grant.shard.queue));
+  // It was claimed before the queue was removed from this node, or in the middle of a change.
+  if (queue == nullptr || queue->waits_for_rules) {
+    scope_.say(LogLevel::debug, fmt::format("shard {} of queue '{}' was granted and is given back: this node "
+                                            "does not serve it now",
+                                            grant.shard.index, queues_.name_of(grant.shard.queue)));
     if (hooks.refused) hooks.refused(grant.unused());
     return;
   }
@@ -110,6 +111,17 @@ void ShardHost::release_all() {
   for (auto& [id, shard] : shards_) release(*shard);
 }
 
+void ShardHost::release_all_of(const ServedQueue& queue) {
+  wake_all_of(queue);
+  for (auto& [id, shard] : shards_) {
+    if (shard->queue == &queue) release(*shard);
+  }
+}
+
+bool ShardHost::has_shards_of(const ServedQueue& queue) const {
+  return std::ranges::any_of(shards_, [&](const auto& entry) { return entry.second->queue == &queue; });
+}
+
 void ShardHost::release(OwnedShard& shard) {
   shard.release_from(scope_.steady());
   is_gathered_ = false;
@@ -153,6 +165,14 @@ void ShardHost::apply(const store::LogChunk& chunk) {
 void ShardHost::ended(OwnedShard& shard, domain::RunNo no, std::vector<Outcome> outcomes) {
   std::vector<domain::JobEnd> ends;
   ends.reserve(outcomes.size());
+  const auto& queue = *shard.queue;
+  const bool asks_for_rest =
+      std::ranges::any_of(outcomes, [](const Outcome& outcome) { return outcome.penalty > Duration{0}; });
+  if (asks_for_rest && !queue.is_gated && told_of_penalties_.insert(queue.options.name).second) {
+    scope_.say(LogLevel::warning, "queue '" + queue.options.name +
+                                      "': a run asked for a penalty, which only a queue with limits or locks "
+                                      "can keep; it is ignored");
+  }
   for (auto& outcome : outcomes) ends.push_back({std::move(outcome), scope_.random.unit()});
   shard.later_ends.emplace_back(no, std::move(ends));
   shard.take_ends(scope_.store.max_delta_rows(), scope_.now);
@@ -182,14 +202,20 @@ void ShardHost::gather() {
   ungathered_ = std::move(ungathered);
 }
 
+void ShardHost::set_limits(std::map<std::string, domain::LimitChange, std::less<>> changes) {
+  gates_.set(std::move(changes));
+  for (auto& [id, shard] : shards_) shard->machine.limits_changed();
+  wake_all();
+}
+
 void ShardHost::look_at_kinds(OwnedShard& shard) {
   if (shard.kinds_seen == shard.machine.kind_count()) return;
   shard.waits_for_others = false;
   const auto kinds = shard.machine.kinds();
   for (const auto& kind : kinds) {
-    const bool waits = codes_.is_elsewhere(shard.queue->options.name, kind);
-    shard.machine.serve(kind, !waits);
-    shard.waits_for_others = shard.waits_for_others || waits;
+    const bool has_code = codes_.has(shard.queue->options.name, kind);
+    shard.machine.serve(kind, has_code);
+    shard.waits_for_others = shard.waits_for_others || !has_code;
   }
   shard.kinds_seen = kinds.size();
   if (shard.waits_for_others) {
@@ -197,11 +223,6 @@ void ShardHost::look_at_kinds(OwnedShard& shard) {
   } else {
     wait_for_others_.erase(shard.id);
   }
-}
-
-void ShardHost::forget_kinds() {
-  for (auto& [id, shard] : shards_) shard->kinds_seen = 0;
-  wake_all();
 }
 
 void ShardHost::tell_unreadable(OwnedShard& shard) const {
@@ -307,6 +328,57 @@ void ShardHost::expire() {
     auto wanted = shard->machine.wanted();
     if (!wanted.empty()) scope_.hooks.fetch(id, shard->epoch, kExpired, std::move(wanted));
   }
+}
+
+void ShardHost::close_waits() {
+  const auto steady = scope_.steady();
+  for (; !close_again_.empty() && close_again_.front().at <= steady; close_again_.pop_front()) {
+    const auto& again = close_again_.front();
+    if (auto* shard = owned(again.shard, again.epoch)) shard->machine.close_again(again.wait);
+  }
+  for (auto& [id, shard] : awake_) {
+    for (auto& wait : shard->machine.closes())
+      scope_.hooks.close_wait(id, shard->epoch, shard->queue->options.name, std::move(wait));
+  }
+}
+
+void ShardHost::wait_closed(const WaitClosed& closed) {
+  OwnedShard* shard = owned(closed.shard, closed.epoch);
+  if (shard == nullptr) return;
+  if (closed.failed) {
+    close_again_.push_back({scope_.steady() + kCloseAgain, closed.shard, closed.epoch, closed.wait});
+  } else {
+    shard->machine.wait_closed(closed.wait, closed.is_answered, scope_.random.unit(), scope_.now);
+  }
+}
+
+void ShardHost::free_rows() {
+  const auto steady = scope_.steady();
+  for (; !free_again_.empty() && free_again_.front().first <= steady; free_again_.pop_front()) {
+    auto& again = free_again_.front().second;
+    if (const auto* shard = owned(again.shard, again.epoch))
+      scope_.hooks.free_row(again.shard, again.epoch, shard->queue->options.name, std::move(again.row));
+  }
+  for (auto& [id, shard] : awake_) {
+    for (auto& row : shard->machine.rows_to_free())
+      scope_.hooks.free_row(id, shard->epoch, shard->queue->options.name, std::move(row));
+  }
+}
+
+void ShardHost::row_freed(RowFreed freed) {
+  OwnedShard* shard = owned(freed.shard, freed.epoch);
+  if (shard == nullptr) return;
+  if (freed.failed) {
+    free_again_.emplace_back(scope_.steady() + kCloseAgain, std::move(freed));
+  } else if (!freed.row.starts) {
+    shard->machine.row_freed(freed.row.bytes);
+  }
+}
+
+Duration ShardHost::next_close() const {
+  auto next = close_again_.empty() ? Duration::max() : scope_.until(close_again_.front().at);
+  if (!free_again_.empty()) next = std::min(next, scope_.until(free_again_.front().first));
+  return next;
 }
 
 void ShardHost::provide_expired(const Fetched& fetched) {

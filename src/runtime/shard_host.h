@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -36,6 +38,7 @@ class ShardHost {
 
   /// Queues share it; before one of them is adopted.
   void add_limit(const NamedLimit& limit) { gates_.add(limit); }
+  void set_limits(std::map<std::string, domain::LimitChange, std::less<>> changes);
 
   void adopt(LoadedShard loaded);
   /// Entries, and shards whose log is read up to their acquisition. Leases that are over are the caller's.
@@ -51,14 +54,18 @@ class ShardHost {
   /// It is to be given back as soon as nothing of it runs.
   void release(OwnedShard& shard);
 
+  /// The same for all of a queue.
+  void release_all_of(const ServedQueue& queue);
+  bool has_shards_of(const ServedQueue& queue) const;
+  /// Its limits and locks may be others when a shard of the queue is adopted next. It has none here.
+  void forget_rules(const std::string& queue) { gates_.forget(queue); }
+
   /// A placement group starts nothing while a shard of it is elsewhere.
   void gather();
   /// The nodes were looked at anew: the groups may be others.
   void forget_groups() { is_gathered_ = false; }
-  /// Serves the kinds that came up in it, but for those that wait for another node.
+  /// Serves the kinds that came up in it and that this node has the code for; the others wait for a node.
   void look_at_kinds(OwnedShard& shard);
-  /// All of them anew.
-  void forget_kinds();
   /// Says what went to the dead since the last call because it could not be read.
   void tell_unreadable(OwnedShard& shard) const;
 
@@ -102,6 +109,14 @@ class ShardHost {
   bool trusts_the_clock() const { return trusts_the_clock_; }
   /// Payloads of expired jobs, as asked for with kExpired.
   void provide_expired(const Fetched& fetched);
+  /// Asks the store to close what has timed out or is not waited for any more.
+  void close_waits();
+  void wait_closed(const WaitClosed& closed);
+  /// Asks the store to take rows of unique keys away.
+  void free_rows();
+  void row_freed(RowFreed freed);
+  /// How long until the store is asked again.
+  Duration next_close() const;
   /// After much of the log was read all are woken, to write how far.
   void wake_for_positions();
   /// All that are awake, until `wakes_at` says of each: Time::max(), until it is asked for; one whose time
@@ -155,10 +170,19 @@ class ShardHost {
   bool is_releasing_ = false;
   domain::Seq read_through_ = 0;
   std::uint64_t rows_read_ = 0;
-  std::uint64_t rows_at_wake_ = 0;       // when all were awake last
-  std::optional<Duration> clock_ahead_;  // of the steady one: the store's, when it was looked at last
-  Duration trusts_from_{};               // on the steady clock
+  std::set<std::string> told_of_penalties_;  // queues that cannot keep them
+  std::uint64_t rows_at_wake_ = 0;           // when all were awake last
+  std::optional<Duration> clock_ahead_;      // of the steady one: the store's, when it was looked at last
+  Duration trusts_from_{};                   // on the steady clock
   bool trusts_the_clock_ = true;
+  struct CloseAgain {
+    Duration at{};  // steady
+    domain::ShardId shard;
+    std::uint64_t epoch = 0;
+    std::string wait;
+  };
+  std::deque<CloseAgain> close_again_;
+  std::deque<std::pair<Duration, RowFreed>> free_again_;  // by when, steady
 };
 
 }  // namespace ordo::runtime

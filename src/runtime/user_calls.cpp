@@ -1,15 +1,8 @@
 #include "runtime/user_calls.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 namespace ordo::runtime {
-namespace {
-
-constexpr std::size_t kShownError = 200;  // of what a job died of, in the log
-
-}  // namespace
 
 UserCalls::UserCalls(std::vector<std::pair<EventFilter, EventHandler>> subscribers, Workers workers,
                      std::function<void()> on_lease_lost, Log log, NodeThreads& threads)
@@ -31,18 +24,37 @@ void UserCalls::publish(std::vector<Event> events) {
 }
 
 void UserCalls::died(const std::string& queue, std::vector<JobView> dead) {
-  for (const auto& job : dead) {
-    log_(LogLevel::error, fmt::format("job '{}' of queue '{}' has died: {}", job.id, queue,
-                                      job.error.substr(0, std::min(job.error.find('\n'), kShownError))));
+  std::shared_ptr<Worker> worker;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = workers_.find({queue, dead.front().kind});
+    if (known == workers_.end()) return;
+    worker = known->second;
   }
-  const auto worker = workers_.find({queue, dead.front().kind});
-  if (worker == workers_.end()) return;
-  notifier_.post(Notifier::Of::deaths, [this, worker = worker->second, dead = std::move(dead)]() mutable {
+  notifier_.post(Notifier::Of::deaths, [this, worker, dead = std::move(dead)]() mutable {
     for (auto& job : dead) {
       call([&] { job.error = worker->load_error(job.error); });
     }
     call([&] { worker->retries_exhausted(dead); });
   });
+}
+
+void UserCalls::serve(const std::string& queue, std::map<std::string, std::shared_ptr<Worker>> workers) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(workers_, [&](const auto& entry) { return entry.first.first == queue; });
+  for (auto& [kind, worker] : workers) workers_[{queue, kind}] = std::move(worker);
+  ++served_[queue];
+}
+
+std::uint64_t UserCalls::times_served(const std::string& queue) {
+  const std::lock_guard lock(mutex_);
+  return served_[queue];
+}
+
+void UserCalls::forget(const std::string& queue, std::uint64_t times_served) {
+  const std::lock_guard lock(mutex_);
+  if (served_[queue] != times_served) return;
+  std::erase_if(workers_, [&](const auto& entry) { return entry.first.first == queue; });
 }
 
 void UserCalls::lease_lost() {

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include <ordo/events.hpp>
+#include <ordo/log.hpp>
 #include <ordo/options.hpp>
 #include <ordo/worker.hpp>
 
@@ -22,8 +25,9 @@ namespace ordo::runtime {
 /// wants to know that the leases are lost. Called on threads of its own; what it throws goes to the log.
 class UserCalls {
  public:
-  using Log = std::function<void(LogLevel, const std::string&)>;
-  using Workers = std::map<std::pair<std::string, std::string>, Worker*>;  ///< by queue and kind
+  using Log = LogSink;
+  using Workers =
+      std::map<std::pair<std::string, std::string>, std::shared_ptr<Worker>>;  ///< by queue and kind
 
   UserCalls(std::vector<std::pair<EventFilter, EventHandler>> subscribers, Workers workers,
             std::function<void()> on_lease_lost, Log log, NodeThreads& threads);
@@ -34,6 +38,12 @@ class UserCalls {
   void publish(std::vector<Event> events);
   void died(const std::string& queue, std::vector<JobView> dead);
   void lease_lost();
+  /// From now on these are the workers of the queue, by kind.
+  void serve(const std::string& queue, std::map<std::string, std::shared_ptr<Worker>> workers);
+  /// How often serve() was called for it.
+  std::uint64_t times_served(const std::string& queue);
+  /// It is served no more, unless it is again since.
+  void forget(const std::string& queue, std::uint64_t times_served);
 
   /// Makes the calls of events and deaths, until it is asked to stop and all are made.
   void run(const std::stop_token& stop);
@@ -44,7 +54,9 @@ class UserCalls {
   void call(const std::function<void()>& code);
 
   const std::vector<std::pair<EventFilter, EventHandler>> subscribers_;
-  const Workers workers_;
+  std::mutex mutex_;
+  Workers workers_;
+  std::map<std::string, std::uint64_t> served_;  // how often, by queue
   const std::function<void()> on_lease_lost_;
   const Log log_;
   NodeThreads& threads_;

@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <mutex>
@@ -21,91 +19,26 @@
 #include <ordo/server.hpp>
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "base/shorten.h"
 #include "domain/records.h"
 #include "execute/process.h"
+#include "server/bench_ground.h"
 #include "store/open.h"
 #include "store/raw_bench.h"
 
 namespace ordo {
 namespace {
 
-constexpr std::size_t kPayload = 100;
-constexpr std::size_t kBatch = 1000;
-constexpr std::uint64_t kCallsUnderWay = 16;
+using namespace bench;
+
+constexpr std::size_t kRows = 1000;  // of a commit of the plain store
 constexpr std::size_t kNodes = 3;
 constexpr std::size_t kMany = 1000;  // queues, or shards of one
 
-constexpr const char* kQueue = "ordo-bench";
-constexpr const char* kBacklog = "ordo-bench-backlog";
-
-constexpr std::array kNames = {"takeover",     "memory",       "raw",         "blank",  "blank_nodes",
-                               "blank_queues", "blank_shards", "merged",      "push_1", "push_16",
-                               "push_64",      "latency",      "blank_behind"};
-
-/// The queues of one measurement: kQueue, and more beside it.
-struct Layout {
-  std::size_t queues = 1;
-  std::optional<std::uint32_t> shards = {};
-
-  std::string queue(std::size_t no) const { return kQueue + (no == 0 ? "" : "-" + std::to_string(no)); }
-};
-
-/// A store for one measurement: a file in a folder of its own, gone afterwards; or a server, on which the
-/// queues of the benchmark are removed before and after.
-class Ground {
- public:
-  explicit Ground(const BenchOptions& options, Layout layout = {}) : url_(options.store), layout_(layout) {
-    if (!url_.empty()) {
-      remove_queues();
-      return;
-    }
-    const auto base = options.folder.empty() ? std::filesystem::temp_directory_path()
-                                             : std::filesystem::path(options.folder);
-    std::string name = (base / "ordo-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw Error(ErrorKind::unavailable, "cannot make a folder for the benchmark in " + base.string());
-    }
-    folder_ = name;
-    url_ = "sqlite:" + name + "/bench.db";
-  }
-  ~Ground() {
-    std::error_code ignored;
-    if (!folder_.empty()) {
-      std::filesystem::remove_all(folder_, ignored);
-    } else {
-      remove_queues();
-    }
-  }
-  Ground(const Ground&) = delete;
-  Ground& operator=(const Ground&) = delete;
-
-  const std::string& url() const { return url_; }
-
-  Config config(const BenchOptions& options) const {
-    Config config;
-    config.store = url_;
-    config.node.threads = options.threads;
-    for (std::size_t i = 0; i < layout_.queues; ++i) {
-      config.queues.push_back({.name = layout_.queue(i)});
-      config.queues.back().shards = layout_.shards;
-    }
-    config.queues.push_back({.name = kBacklog});
-    return config;
-  }
-
- private:
-  void remove_queues() {
-    const auto store = store::open(url_, system_clock());
-    for (std::size_t i = 0; i < layout_.queues; ++i) store->remove(layout_.queue(i));
-    store->remove(kBacklog);
-  }
-
-  std::filesystem::path folder_;
-  std::string url_;
-  Layout layout_;
-};
+constexpr std::array kNames = {"takeover",     "memory",       "raw",     "blank",   "blank_nodes",
+                               "blank_queues", "blank_shards", "limited", "locked",  "blocked_behind",
+                               "waits",        "merged",       "push_1",  "push_16", "push_64",
+                               "latency",      "blank_behind"};
 
 /// Names the store to child processes by their environment: it may hold a password, and everybody can read
 /// the arguments of a process.
@@ -131,64 +64,6 @@ class StoreOfChildren {
   std::optional<std::string> before_;
 };
 
-/// Counts ended runs and lets one thread wait for a number of them.
-class Counter {
- public:
-  void add(std::uint64_t count) {
-    if (count_.fetch_add(count) + count < wanted_.load()) return;
-    const std::lock_guard lock(mutex_);
-    changed_.notify_all();
-  }
-  void wait_for(std::uint64_t wanted) {
-    wanted_ = wanted;
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return count_.load() >= wanted; });
-  }
-
- private:
-  std::atomic<std::uint64_t> count_{0};
-  std::atomic<std::uint64_t> wanted_{~0ULL};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-};
-
-class Stopwatch {
- public:
-  double seconds() const { return std::chrono::duration<double>(system_clock().steady() - start_).count(); }
-
- private:
-  Duration start_ = system_clock().steady();
-};
-
-std::string payload_of(std::uint64_t i) {
-  auto text = std::to_string(i);
-  text.resize(kPayload, '.');
-  return text;
-}
-
-/// Pushes jobs in calls of kBatch, kCallsUnderWay at a time: little memory is left behind. With `queues` each
-/// call goes to the next one.
-void push_bulk(Client& client, const std::vector<std::string>& queues, std::uint64_t jobs, std::uint64_t ids,
-               std::optional<Duration> delay = {}) {
-  const auto batch_size = std::clamp<std::uint64_t>(jobs / queues.size(), 1, kBatch);
-  Counter stored;
-  std::uint64_t calls = 0;
-  std::exception_ptr failure;
-  for (std::uint64_t i = 0; i < jobs;) {
-    std::vector<NewJob> batch;
-    for (; batch.size() < batch_size && i < jobs; ++i) {
-      batch.push_back({.id = std::to_string(i % ids), .payload = payload_of(i), .delay = delay});
-    }
-    client.push_async(queues[calls % queues.size()], std::move(batch), [&](std::exception_ptr error) {
-      if (error) failure = error;
-      stored.add(1);
-    });
-    if (++calls > kCallsUnderWay) stored.wait_for(calls - kCallsUnderWay);
-  }
-  stored.wait_for(calls);
-  if (failure) std::rethrow_exception(failure);
-}
-
 class Measurement {
  public:
   Measurement(const BenchOptions& options, const std::function<void(const BenchFigure&)>& done)
@@ -199,7 +74,7 @@ class Measurement {
     const double raw =
         measure("raw", "the plain store: rows appended and deleted in equal commits", "rows/s", [&] {
           const Ground ground(options_);
-          return store::raw_append_delete_rate(ground.url(), options_.jobs, kPayload, kBatch);
+          return store::raw_append_delete_rate(ground.url(), options_.jobs, kPayload, kRows);
         });
     const double blank = measure(
         "blank", "blank jobs pushed in bulk and run to the end", "jobs/s", [&] { return job_lives(0); },
@@ -213,6 +88,9 @@ class Measurement {
     measure(
         "blank_shards", "the same in one queue of " + std::to_string(kMany) + " shards", "jobs/s",
         [&] { return job_lives(0, 1, {.shards = kMany}); }, "blank", blank);
+    gated(blank);
+    measure("waits", "waits for responses, opened and answered by 16 threads", "waits/s",
+            [&] { return waiting(); });
     measure("merged", "pushes that merge, 10 an id", "pushes/s", [&] { return merging(); });
     for (const unsigned threads : {1U, 16U, 64U}) {
       measure("push_" + std::to_string(threads), "pushes one at a time, threads: " + std::to_string(threads),
@@ -266,18 +144,106 @@ class Measurement {
       server.add(kBacklog, make_worker([](Batch&) {}));
     }
     auto client = servers.front()->client();
-    if (backlog > 0) push_bulk(client, {kBacklog}, backlog, backlog, std::chrono::hours{1});
+    if (backlog > 0) push_bulk(client, {{kBacklog}, backlog, backlog, std::chrono::hours{1}});
     for (auto& server : servers) server->start();
     if (backlog > 0) wait_until_read(ground);
     wait_until_owned(ground, nodes);
     sync();  // what the system still writes of earlier work is not measured
     const Stopwatch watch;
-    push_bulk(client, queues, options_.jobs, options_.jobs);
+    push_bulk(client, {queues, options_.jobs, options_.jobs});
     ran.wait_for(options_.jobs);
     wait_until_processed(ground, options_.jobs);
     const auto seconds = watch.seconds();
     for (auto& server : servers) server->stop(Server::Stop::now);
     return static_cast<double>(options_.jobs) / seconds;
+  }
+
+  /// What limits and locks cost, and what a million blocked jobs cost the others.
+  void gated(double blank) {
+    const auto limit = [](QueueOptions& queue) {
+      queue.limit = 5;
+      queue.partition = "/none";
+    };
+    const auto lock = [&](QueueOptions& queue) {
+      limit(queue);
+      queue.lock = "id";
+    };
+    const double limited = measure(
+        "limited", "blank jobs under a limit of 5, in 100 partitions", "jobs/s",
+        [&] { return gated_lives(0, limit); }, "blank", blank);
+    measure(
+        "locked", "the same with a lock each", "jobs/s", [&] { return gated_lives(0, lock); }, "blank",
+        blank);
+    if (options_.backlog == 0) return;
+    measure(
+        "blocked_behind", "the first with " + std::to_string(options_.backlog) + " due in a closed partition",
+        "jobs/s", [&] { return gated_lives(options_.backlog, limit); }, "limited", limited);
+  }
+
+  double gated_lives(std::uint64_t blocked, const std::function<void(QueueOptions&)>& rules) {
+    const Ground ground(options_, {.rules = rules});
+    Server server(ground.config(options_));
+    Counter ran;
+    server.add(kQueue, make_worker([&](Batch& batch) {
+                 if (batch.jobs().front().id == "closes") batch.limit_penalty(std::chrono::hours{1});
+                 ran.add(batch.jobs().size());
+               }));
+    server.add(kBacklog, make_worker([](Batch&) {}));
+    auto client = server.client();
+    server.start();
+    wait_until_owned(ground, 1);
+    std::uint64_t before = 0;
+    if (blocked > 0) {
+      client.push(kQueue, {.id = "closes", .partition = "closed"});
+      wait_until_processed(ground, ++before);
+      push_bulk(client, {{kQueue}, blocked, blocked, {}, [](NewJob& job, std::uint64_t no) {
+                           job.id = "blocked-" + std::to_string(no);
+                           job.partition = "closed";
+                         }});
+      wait_for(ground, &domain::Counts::blocked_by_rate, blocked);
+    }
+    sync();
+    const Stopwatch watch;
+    push_bulk(client, {{kQueue}, options_.jobs, options_.jobs, {}, [](NewJob& job, std::uint64_t no) {
+                         job.partition = std::to_string(no % 100);
+                       }});
+    ran.wait_for(before + options_.jobs);
+    wait_until_processed(ground, before + options_.jobs);
+    const auto seconds = watch.seconds();
+    server.stop(Server::Stop::now);
+    return static_cast<double>(options_.jobs) / seconds;
+  }
+
+  double waiting() {
+    const Ground ground(options_);
+    Server server(ground.config(options_));
+    server.add(kQueue, make_worker(
+                           [](Batch& batch) {
+                             for (std::size_t i = 0; i < batch.jobs().size(); ++i)
+                               batch.report(i, Outcome::wait(batch.jobs()[i].id));
+                           },
+                           [](Batch&, const Response&) {}));
+    server.add(kBacklog, make_worker([](Batch&) {}));
+    auto client = server.client();
+    server.start();
+    wait_until_owned(ground, 1);
+    const auto jobs = options_.jobs;
+    const Stopwatch watch;
+    push_bulk(client, {{kQueue}, jobs, jobs});
+    wait_for(ground, &domain::Counts::awaiting, jobs);
+    {
+      constexpr std::uint64_t kThreads = 16;
+      std::vector<std::jthread> responders;
+      for (std::uint64_t t = 0; t < kThreads; ++t) {
+        responders.emplace_back([&, t] {
+          for (auto i = t; i < jobs; i += kThreads) client.respond(kQueue, std::to_string(i), "1");
+        });
+      }
+    }
+    wait_until_processed(ground, jobs);
+    const auto seconds = watch.seconds();
+    server.stop(Server::Stop::now);
+    return static_cast<double>(jobs) / seconds;
   }
 
   double merging() {
@@ -288,7 +254,7 @@ class Measurement {
     server.start();
     const auto pushes = options_.jobs;
     const Stopwatch watch;
-    push_bulk(client, {kQueue}, pushes, std::max<std::uint64_t>(pushes / 10, 1));
+    push_bulk(client, {{kQueue}, pushes, std::max<std::uint64_t>(pushes / 10, 1)});
     server.drain();
     const auto seconds = watch.seconds();
     server.stop(Server::Stop::now);
@@ -369,7 +335,7 @@ class Measurement {
     config.node.payload_cache = 0;  // so that what is left is the waiting jobs alone
     {
       Client client(config);
-      push_bulk(client, {kBacklog}, options_.backlog, options_.backlog, std::chrono::hours{1});
+      push_bulk(client, {{kBacklog}, options_.backlog, options_.backlog, std::chrono::hours{1}});
     }
     const double before = resident_bytes();
     Server server(config);

@@ -54,6 +54,9 @@ TEST(Config, reads_every_key_of_a_node) {
   EXPECT_EQ(node_of("lease = '1s'").lease, seconds{1});
   EXPECT_EQ(node_of("log = 'json'").log, LogFormat::json);
   EXPECT_EQ(node_of("log_level = 'off'").log_level, LogLevel::off);
+  EXPECT_EQ(node_of("start_job = 'info'").start_job, LogLevel::info);
+  EXPECT_EQ(node_of("done_job = 'off'").done_job, LogLevel::off);
+  EXPECT_EQ(node_of("fail_job = 'error'").fail_job, LogLevel::error);
   EXPECT_EQ(node_of("scheduler = 'strict'").scheduler, SchedulerKind::strict);
   EXPECT_EQ(node_of("scheduler = 'weighted'").scheduler, SchedulerKind::weighted);
   EXPECT_EQ(node_of("splitter = 'auto'").splitter, SplitterKind::automatic);
@@ -228,10 +231,24 @@ TEST(Config, refuses_schedules_that_cannot_be_kept) {
   EXPECT_NE(error_of([&] { validate(config); }).find("twice"), std::string::npos);
 }
 
+TEST(Config, reads_what_is_unique) {
+  const auto config = parse_config(
+      "[queue.a]\nunique = { by = '/n', scope = 'period', period = '5m', on_conflict = 'ignore' }\n"
+      "[queue.a.kind.b]\nunique = { by = 'id', on_conflict = 'throttle' }");
+  EXPECT_EQ(config.queues[0].unique,
+            (Unique{"/n", UniqueScope::period, std::chrono::minutes{5}, OnConflict::ignore}));
+  EXPECT_EQ(config.queues[0].kinds[0].unique,
+            (Unique{"id", UniqueScope::period, std::chrono::hours{1}, OnConflict::throttle}));
+  EXPECT_NE(error_of("[queue.a]\nunique = { by = 'n' }").find("JSON pointer"), std::string::npos);
+  EXPECT_NE(error_of("[queue.a]\nunique = { scope = 'period', on_conflict = 'merge' }").find("queued"),
+            std::string::npos);
+  EXPECT_NE(error_of("[queue.a]\nunique = 1").find("unique"), std::string::npos);
+}
+
 TEST(Config, refuses_keys_of_later_versions) {
   EXPECT_EQ(error_of("[queue.orders]\nurl = 'https://x'"),
             "ordo.toml:2: 'url' in [queue.orders] is not supported yet; leave it out");
-  for (const std::string key : {"throttler", "max_payload", "unique"}) {
+  for (const std::string key : {"throttler", "max_payload"}) {
     EXPECT_NE(error_of("[queue.a]\n" + key + " = 1").find("not supported yet"), std::string::npos) << key;
   }
   EXPECT_NE(error_of("[node]\nlisten = 'auto'").find("not supported yet"), std::string::npos);

@@ -8,7 +8,6 @@
 #include <cctype>
 #include <limits>
 #include <map>
-#include <span>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
@@ -18,11 +17,11 @@
 
 #include "base/nearest.h"
 #include "base/shorten.h"
-#include "base/window_text.h"
 #include "domain/option_bounds.h"
 #include "domain/schedule.h"
+#include "server/config_key.h"
 #include "server/config_paths.h"
-#include "server/config_reading.h"
+#include "server/config_tables.h"
 
 namespace ordo::server {
 namespace {
@@ -31,127 +30,13 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-template <class Options>
-struct Key {
-  std::string_view name;
-  void (*set)(Options&, const Reading&);
-};
-
-using Later = std::span<const std::string_view>;
-
 constexpr std::string_view kLaterTop[] = {"limits", "listen",  "lock",  "locks",  "log",
                                           "source", "sources", "token", "tokens", "web"};
 constexpr std::string_view kLaterNode[] = {"listen", "max_memory", "read_only", "token", "tokens"};
 constexpr std::string_view kLaterLimit[] = {"scope"};
-constexpr std::string_view kLaterQueue[] = {
-    "concurrency", "critical",  "hold",  "lock_span", "max_memory", "max_payload",  "periodic", "priority",
-    "process",     "processes", "scope", "span",      "throttler",  "response_ttl", "unique",   "url"};
-
-/// Calls the setter of each member's key; refuses unknown keys.
-template <class Options>
-void read_members(Options& options, const Table& table, const std::vector<Key<Options>>& keys, Later later,
-                  const std::string& section, const Origin& origin) {
-  for (const Member& member : table) {
-    const auto key = std::ranges::find(keys, member.name, &Key<Options>::name);
-    if (key != keys.end()) {
-      key->set(options, Reading(member.name, member.line, member.value, origin));
-      continue;
-    }
-    if (std::ranges::find(later, member.name) != later.end()) {
-      fail_at(origin, member.line,
-              fmt::format("'{}' in {} is not supported yet; leave it out", shortened(member.name), section));
-    }
-    std::vector<std::string> known;
-    for (const auto& other : keys) known.emplace_back(other.name);
-    fail_at(origin, member.line,
-            fmt::format("unknown key '{}' in {}; {}", shortened(member.name), section,
-                        nearest_hint(member.name, known)));
-  }
-}
-
-const std::vector<Key<RetryPolicy>>& retry_keys() {
-  using Strategy = RetryPolicy::Strategy;
-  static const std::vector<Key<RetryPolicy>> keys = {
-      {"strategy",
-       [](RetryPolicy& retry, const Reading& value) {
-         retry.strategy = value.choice<Strategy>({{"default", Strategy::standard},
-                                                  {"none", Strategy::none},
-                                                  {"fixed", Strategy::fixed},
-                                                  {"linear", Strategy::linear},
-                                                  {"exponential", Strategy::exponential},
-                                                  {"list", Strategy::list}});
-       }},
-      {"delay",
-       [](RetryPolicy& retry, const Reading& value) { retry.delay = value.duration(Duration::zero()); }},
-      {"factor", [](RetryPolicy& retry, const Reading& value) { retry.factor = value.real(1, kMostFactor); }},
-      {"cap", [](RetryPolicy& retry, const Reading& value) { retry.cap = value.duration(Duration::zero()); }},
-      {"jitter", [](RetryPolicy& retry, const Reading& value) { retry.jitter = value.real(0, 1); }},
-      {"delays", [](RetryPolicy& retry, const Reading& value) { retry.delays = value.durations(); }},
-  };
-  return keys;
-}
-
-bool has_member(const Table& table, std::string_view name) {
-  return std::ranges::find(table, name, &Member::name) != table.end();
-}
-
-void refuse_what_has_no_effect(RetryPolicy::Strategy strategy, const Table& table, const Origin& origin) {
-  using Strategy = RetryPolicy::Strategy;
-  struct Keys {
-    std::string_view name;
-    std::vector<std::string_view> taken;
-  };
-  static const std::map<Strategy, Keys> keys = {
-      {Strategy::standard, {"default", {}}},
-      {Strategy::none, {"none", {}}},
-      {Strategy::fixed, {"fixed", {"delay", "cap", "jitter"}}},
-      {Strategy::linear, {"linear", {"delay", "cap", "jitter"}}},
-      {Strategy::exponential, {"exponential", {"delay", "factor", "cap", "jitter"}}},
-      {Strategy::list, {"list", {"delays", "cap", "jitter"}}}};
-  const auto& [name, taken] = keys.at(strategy);
-  for (const Member& member : table) {
-    if (member.name == "strategy" || std::ranges::find(taken, member.name) != taken.end()) continue;
-    fail_at(origin, member.line,
-            fmt::format("{} has no effect with retry strategy \"{}\", which takes {}; leave it out, or use "
-                        "another strategy",
-                        member.name, name,
-                        taken.empty() ? "nothing else" : fmt::to_string(fmt::join(taken, ", "))));
-  }
-}
-
-void read_retry(RetryPolicy& retry, const Reading& value) {
-  const Table& table = value.table("retry = { strategy = \"none\" }");
-  if (value.origin().is_file && !has_member(table, "strategy")) {
-    value.fail("retry needs a strategy, like retry = { strategy = \"fixed\", delay = \"10s\" }");
-  }
-  read_members(retry, table, retry_keys(), {}, "retry", value.origin());
-  if (value.origin().is_file) refuse_what_has_no_effect(retry.strategy, table, value.origin());
-  if (retry.strategy == RetryPolicy::Strategy::list && retry.delays.empty()) {
-    value.fail(R"(retry strategy "list" needs delays, like delays = ["10s", "1m", "1h"])");
-  }
-}
-
-const std::vector<Key<Window>>& window_keys() {
-  static const std::vector<Key<Window>> keys = {
-      {"start", [](Window& window, const Reading& value) { window.start = value.clock(); }},
-      {"end", [](Window& window, const Reading& value) { window.end = value.clock(); }},
-      {"days", [](Window& window, const Reading& value) { window.days = value.days(); }},
-      {"tz", [](Window& window, const Reading& value) { window.tz = value.text(); }},
-  };
-  return keys;
-}
-
-std::vector<Window> read_windows(const Reading& value) {
-  std::vector<Window> windows;
-  for (const auto& one : value.list(R"([{ start = "05:00", end = "07:00", tz = "Europe/Moscow" }])")) {
-    const Table& table = one.table(R"({ start = "05:00", end = "07:00" })");
-    if (!has_member(table, "start") || !has_member(table, "end")) value.fail("a window needs start and end");
-    read_members(windows.emplace_back(), table, window_keys(), {}, "a window", value.origin());
-    if (const auto why = why_no_window(windows.back()); !why.empty())
-      one.fail("the window cannot be kept: " + why);
-  }
-  return windows;
-}
+constexpr std::string_view kLaterQueue[] = {"concurrency", "critical", "max_memory", "max_payload",
+                                            "periodic",    "priority", "process",    "processes",
+                                            "scope",       "span",     "throttler",  "url"};
 
 /// The keys that a queue and a kind share.
 template <class Options>
@@ -199,6 +84,7 @@ std::vector<Key<Options>> shared_keys() {
        }},
       {"weight", [](Options& options, const Reading& value) { options.weight = value.decimal(Decimal{}); }},
       {"lock", [](Options& options, const Reading& value) { options.lock = value.text(); }},
+      {"unique", [](Options& options, const Reading& value) { options.unique = read_unique(value); }},
       {"command",
        [](Options& options, const Reading& value) {
          options.execution = {value.command(), {}};
@@ -221,30 +107,13 @@ void refuse_two_executions(const Table& table, const std::string& section, const
 
 void read_kind(KindOptions& kind, const Table& table, const std::string& section, const Origin& origin) {
   static const auto keys = shared_keys<KindOptions>();
-  static const std::vector<std::string_view> of_queue = {"shards",
-                                                         "affinity",
-                                                         "key_order",
-                                                         "threads",
-                                                         "scheduler_weight",
-                                                         "group",
-                                                         "max_dead",
-                                                         "dead_ttl",
-                                                         "order",
-                                                         "granularity",
-                                                         "kind",
-                                                         "limit",
-                                                         "limits",
-                                                         "oversize",
-                                                         "partition",
-                                                         "partition_limit",
-                                                         "shares",
-                                                         "borrow",
-                                                         "rate",
-                                                         "on_block",
-                                                         "reserve_after",
-                                                         "critical_limit",
-                                                         "lock_name",
-                                                         "lock_slots"};
+  static const std::vector<std::string_view> of_queue = {
+      "shards",    "affinity",        "key_order",      "threads",   "scheduler_weight",
+      "group",     "max_dead",        "dead_ttl",       "order",     "granularity",
+      "kind",      "limit",           "limits",         "oversize",  "hold",
+      "partition", "partition_limit", "shares",         "borrow",    "rate",
+      "on_block",  "reserve_after",   "critical_limit", "lock_name", "lock_slots",
+      "lock_span", "response_ttl"};
   for (const Member& member : table) {
     if (std::ranges::find(of_queue, member.name) == of_queue.end()) continue;
     fail_at(origin, member.line,
@@ -273,42 +142,6 @@ void read_kinds(QueueOptions& queue, const Reading& value) {
   }
 }
 
-const std::vector<Key<RateLimit>>& rate_keys() {
-  static const std::vector<Key<RateLimit>> keys = {
-      {"limit",
-       [](RateLimit& rate, const Reading& value) {
-         rate.limit = static_cast<std::uint32_t>(value.whole(1, kMostRate));
-       }},
-      {"per", [](RateLimit& rate, const Reading& value) { rate.per = value.duration(milliseconds{1}); }},
-      {"burst",
-       [](RateLimit& rate, const Reading& value) {
-         rate.burst = static_cast<std::uint32_t>(value.whole(1, kMostRate));
-       }},
-      {"each",
-       [](RateLimit& rate, const Reading& value) {
-         rate.each = value.choice<RateEach>({{"queue", RateEach::queue}, {"partition", RateEach::partition}});
-       }},
-  };
-  return keys;
-}
-
-RateLimit read_rate(const Reading& value) {
-  const Table& table = value.table(R"({ limit = 50, per = "1s" })");
-  if (!has_member(table, "limit")) value.fail("a rate needs a limit, like { limit = 50, per = \"1s\" }");
-  RateLimit rate;
-  read_members(rate, table, rate_keys(), {}, "a rate", value.origin());
-  return rate;
-}
-
-std::map<std::string, std::uint32_t> read_shares(const Reading& value) {
-  std::map<std::string, std::uint32_t> shares;
-  for (const Member& member : value.table("{ east = 60, west = 40 }")) {
-    const Reading percent(member.name, member.line, member.value, value.origin());
-    shares[member.name] = static_cast<std::uint32_t>(percent.whole(1, 100));
-  }
-  return shares;
-}
-
 // Limits and locks, of the queue as a whole.
 std::vector<Key<QueueOptions>> gate_keys() {
   return {
@@ -316,6 +149,11 @@ std::vector<Key<QueueOptions>> gate_keys() {
       {"oversize",
        [](QueueOptions& queue, const Reading& value) {
          queue.oversize = value.choice<Oversize>({{"reject", Oversize::reject}, {"alone", Oversize::alone}});
+       }},
+      {"hold",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.hold =
+             value.choice<SlotHold>({{"response", SlotHold::response}, {"dispatch", SlotHold::dispatch}});
        }},
       {"partition", [](QueueOptions& queue, const Reading& value) { queue.partition = value.text(); }},
       {"partition_limit",
@@ -340,6 +178,10 @@ std::vector<Key<QueueOptions>> gate_keys() {
       {"lock_slots",
        [](QueueOptions& queue, const Reading& value) {
          queue.lock_slots = static_cast<std::uint32_t>(value.whole(1, kMostSlots));
+       }},
+      {"lock_span",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.lock_span = value.choice<LockSpan>({{"run", LockSpan::run}, {"response", LockSpan::response}});
        }},
   };
 }
@@ -386,6 +228,8 @@ std::vector<Key<QueueOptions>> make_queue_keys() {
        }},
       {"granularity", [](QueueOptions& queue,
                          const Reading& value) { queue.granularity = value.duration(microseconds{1}); }},
+      {"response_ttl", [](QueueOptions& queue,
+                          const Reading& value) { queue.response_ttl = value.duration(Duration::zero()); }},
       {"kind", read_kinds},
   };
   keys.insert(keys.end(), own.begin(), own.end());
@@ -485,6 +329,14 @@ void read_periodic(Config& config, const Reading& value) {
   }
 }
 
+LogLevel level_of(const Reading& value) {
+  return value.choice<LogLevel>({{"debug", LogLevel::debug},
+                                 {"info", LogLevel::info},
+                                 {"warning", LogLevel::warning},
+                                 {"error", LogLevel::error},
+                                 {"off", LogLevel::off}});
+}
+
 const std::vector<Key<NodeOptions>>& node_keys() {
   static const std::vector<Key<NodeOptions>> keys = {
       {"threads",
@@ -502,14 +354,10 @@ const std::vector<Key<NodeOptions>>& node_keys() {
        [](NodeOptions& node, const Reading& value) {
          node.log = value.choice<LogFormat>({{"text", LogFormat::text}, {"json", LogFormat::json}});
        }},
-      {"log_level",
-       [](NodeOptions& node, const Reading& value) {
-         node.log_level = value.choice<LogLevel>({{"debug", LogLevel::debug},
-                                                  {"info", LogLevel::info},
-                                                  {"warning", LogLevel::warning},
-                                                  {"error", LogLevel::error},
-                                                  {"off", LogLevel::off}});
-       }},
+      {"log_level", [](NodeOptions& node, const Reading& value) { node.log_level = level_of(value); }},
+      {"start_job", [](NodeOptions& node, const Reading& value) { node.start_job = level_of(value); }},
+      {"done_job", [](NodeOptions& node, const Reading& value) { node.done_job = level_of(value); }},
+      {"fail_job", [](NodeOptions& node, const Reading& value) { node.fail_job = level_of(value); }},
       {"scheduler",
        [](NodeOptions& node, const Reading& value) {
          node.scheduler = value.choice<SchedulerKind>({{"lag", SchedulerKind::lag},

@@ -12,6 +12,7 @@
 #include "base/finally.h"
 #include "base/fork.h"
 #include "base/redact.h"
+#include "base/start_thread.h"
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
 #include "client/store_callback.h"
@@ -32,7 +33,7 @@ void run_through(const std::vector<ServerMiddleware>& middlewares, Worker& worke
     if (index < reached) throw std::logic_error("a server middleware called on twice");
     reached = index + 1;
     if (index == middlewares.size()) {
-      worker.perform(batch);
+      runtime::call_worker(worker, batch);
     } else {
       middlewares[index](batch, [&] { call(index + 1); });
     }
@@ -49,8 +50,61 @@ class Server::Impl {
 
   void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
     check_not_started("Server::add(\"" + std::string(queue) + "\")");
-    const bool wanted = only_.empty() || std::find(only_.begin(), only_.end(), queue) != only_.end();
-    if (wanted) workers_.add(config_, queue, std::move(worker), kind);
+    if (is_wanted(queue)) workers_.add(config_, queue, std::move(worker), kind);
+  }
+
+  bool is_wanted(std::string_view queue) const {
+    return only_.empty() || std::find(only_.begin(), only_.end(), queue) != only_.end();
+  }
+
+  // ------------------------------------------------------------------------------- queues at run time
+
+  void add_queue(QueueOptions options, KindWorkers workers) {
+    const std::string call = "Server::add_queue(\"" + options.name + "\")";
+    if (workers.empty()) throw Error(ErrorKind::invalid_argument, call + " needs a worker");
+    QueueChange change;
+    change.serve.push_back({std::move(options), std::move(workers)});
+    this->change(std::move(change), call, Known::refused);
+  }
+
+  bool remove_queue(std::string_view name) {
+    const std::string call = "Server::remove_queue(\"" + std::string(name) + "\")";
+    refuse_in_callback(call);
+    refuse_in_run(call);
+    std::uint64_t number = 0;
+    {
+      const std::lock_guard one(changing_);
+      if (!serves(name)) return false;
+      QueueChange change;
+      change.remove.emplace_back(name);
+      number = change_queues(std::move(change), call, Known::changed);
+    }  // what runs still may change queues, too
+    std::unique_lock lock(mutex_);
+    const auto is_over = [&] {
+      return phase_ == Phase::stopped || node_ == nullptr || node_->failed() ||
+             std::ranges::none_of(retired_, [&](const Retired& old) { return old.change == number; });
+    };
+    while (!changed_.wait_for(lock, kDrainLook, is_over)) {
+    }
+    return true;
+  }
+
+  enum class Known : std::uint8_t { refused, changed };
+
+  void change(QueueChange change, const std::string& call, Known known) {
+    refuse_in_callback(call);
+    const std::lock_guard one(changing_);
+    change_queues(std::move(change), call, known);
+  }
+
+  bool serves(std::string_view queue) {
+    const std::lock_guard lock(mutex_);
+    return workers_.serves(queue);
+  }
+
+  std::size_t worker_count() {
+    const std::lock_guard lock(mutex_);
+    return workers_.size();
   }
 
   /// Throws unless the server is still being set up.
@@ -91,17 +145,18 @@ class Server::Impl {
       if (workers_.serves(queue.name)) plan.queues.push_back(queue);
     }
     plan.workers = workers_.all();
+    for (const auto& queue : plan.queues) tell_kinds_without_code(queue);
     plan.limits = config_.limits;
     plan.perform = [this](Worker& worker, Batch& batch) {
       const InRun here(this);
       if (middlewares_.empty()) {
-        worker.perform(batch);
+        runtime::call_worker(worker, batch);
       } else {
         run_through(middlewares_, worker, batch);
       }
     };
     plan.subscribers = subscribers_;
-    plan.log = [this](LogLevel level, const std::string& message) { say(level, message); };
+    plan.log = [this](const LogLine& line) { say(line); };
     plan.on_failure = [this](const std::exception_ptr& error) {
       if (hooks_.last_words) call_hook("last_words", [&] { hooks_.last_words(error); });
     };
@@ -181,7 +236,7 @@ class Server::Impl {
     Admin::Impl admin(handle());
     const auto is_stopping = [&] { return phase_ == Phase::stopping || phase_ == Phase::stopped; };
     while (true) {
-      const bool busy = !admin.drained([this](const std::string& queue) { return workers_.serves(queue); });
+      const bool busy = !admin.drained([this](const std::string& queue) { return serves(queue); });
       std::unique_lock lock(mutex_);
       node.check();
       if (is_stopping() || node.stopping() || node.asked_to_stop()) return false;
@@ -251,13 +306,33 @@ class Server::Impl {
     }
   }
 
+  void say(LogLevel level, const std::string& message) { say(LogLine{.level = level, .message = message}); }
   /// A log that throws loses its line, and nothing else.
-  void say(LogLevel level, const std::string& message) {
+  void say(LogLine line) {
     if (!log_) return;
     try {
-      log_(level, redact(message));
+      line.message = redact(line.message);
+      line.error = redact(line.error);
+      log_(line);
     } catch (...) {
     }
+  }
+
+  /// Jobs of the kind named like the queue may never come; others were meant to have code somewhere.
+  void tell_kinds_without_code(const QueueOptions& queue) {
+    std::vector<std::string> kinds;
+    const auto known = workers_.of(queue.name);
+    for (const auto& kind : queue.kinds) {
+      if (!known.contains(kind.kind)) kinds.push_back("'" + kind.kind + "'");
+    }
+    const auto level = kinds.empty() ? LogLevel::info : LogLevel::warning;
+    if (!known.contains(queue.name)) kinds.push_back("'" + queue.name + "'");
+    if (kinds.empty()) return;
+    std::string list = kinds.front();
+    for (std::size_t i = 1; i < kinds.size(); ++i) list += ", " + kinds[i];
+    LogLine line{.level = level, .queue = queue.name};
+    line.message = "queue '" + queue.name + "' has no code here for jobs of kind " + list;
+    say(std::move(line));
   }
 
   enum class Phase { fresh, starting, running, stopping, stopped };
@@ -276,9 +351,23 @@ class Server::Impl {
     const Impl* before_;
   };
 
+  /// Workers of a queue that was removed, or has others now.
+  struct Retired {
+    std::uint64_t change = 0;
+    std::string queue;
+    std::vector<std::shared_ptr<Worker>> workers;
+    bool is_over = false;  // none of them runs
+  };
+
+  std::uint64_t change_queues(QueueChange change, const std::string& call, Known known);
+  Config config_with(const QueueChange& change, const std::string& call, Known known);
+  runtime::NodeChange node_change(QueueChange change, const Config& next, std::uint64_t number);
+  void put_in_force(const runtime::NodeChange& change, const Config& next);
+  void reap();
+
   const std::uint64_t forks_ = forks();
-  Config config_;
-  WorkerTable workers_;
+  Config config_;        // its queues, limits and schedules: under mutex_ from start() on
+  WorkerTable workers_;  // likewise
   std::vector<std::string> only_;
   std::vector<ServerMiddleware> middlewares_;
   std::vector<std::pair<EventFilter, EventHandler>> subscribers_;
@@ -292,10 +381,155 @@ class Server::Impl {
   Phase phase_ = Phase::fresh;
   std::thread::id acting_;  // who starts or stops
   std::size_t stuck_ = 0;   // batches that went on when it stopped
+  std::mutex changing_;     // before mutex_: one change at a time
+  std::uint64_t changes_ = 0;
+  std::vector<Retired> retired_;
   std::unique_ptr<runtime::Node> node_;
+  std::jthread reaper_;  // destroys what has retired
 };
 
 thread_local const Server::Impl* Server::Impl::InRun::of = nullptr;
+
+// ------------------------------------------------------------------------------------- queues at run time
+
+/// What the config is with the change. Throws Error{invalid_argument}.
+Config Server::Impl::config_with(const QueueChange& change, const std::string& call, Known known) {
+  const auto refuse_queue = [&](const std::string& name, const char* why) {
+    throw Error(ErrorKind::invalid_argument, call + ": queue '" + name + "' " + why);
+  };
+  const std::lock_guard lock(mutex_);
+  Config next = config_;
+  for (const auto& queue : change.serve) {
+    const auto& name = queue.options.name;
+    const bool is_served = workers_.serves(name);
+    if (is_served && known == Known::refused) refuse_queue(name, "is served already");
+    if (!is_served && queue.workers.empty()) refuse_queue(name, "is new and needs a worker");
+    const auto same = std::ranges::find(next.queues, name, &QueueOptions::name);
+    if (same == next.queues.end()) {
+      next.queues.push_back(queue.options);
+    } else {
+      *same = queue.options;
+    }
+    for (const auto& [kind, worker] : queue.workers) {
+      if (!worker) refuse_queue(name, "needs a worker that is there");
+      if (kind.size() > 255) refuse_queue(name, "has a kind of more than 255 bytes");
+      if (kind == name && queue.workers.contains("")) refuse_queue(name, "has two workers of its own kind");
+    }
+  }
+  for (const auto& name : change.remove) {
+    if (!workers_.serves(name)) refuse_queue(name, "is not served");
+    const auto is_it = [&](const QueueChange::Queue& queue) { return queue.options.name == name; };
+    if (std::ranges::any_of(change.serve, is_it)) refuse_queue(name, "cannot be removed and served at once");
+    std::erase_if(next.queues, [&](const QueueOptions& queue) { return queue.name == name; });
+  }
+  for (const auto& limit : change.limits) {
+    const auto same = std::ranges::find(next.limits, limit.name, &NamedLimit::name);
+    if (same != next.limits.end() && *same != limit) {
+      throw Error(ErrorKind::invalid_argument,
+                  call + ": limit '" + limit.name + "' is in force; start anew to change it");
+    }
+    if (same == next.limits.end()) next.limits.push_back(limit);
+  }
+  if (change.periodic) next.periodic = *change.periodic;
+  std::map<std::string_view, std::size_t> places;
+  for (const auto& name : change.order) places.emplace(name, places.size());
+  std::ranges::stable_sort(next.queues, {}, [&](const QueueOptions& queue) {
+    const auto place = places.find(queue.name);
+    return place == places.end() ? places.size() : place->second;
+  });
+  return next;
+}
+
+runtime::NodeChange Server::Impl::node_change(QueueChange change, const Config& next, std::uint64_t number) {
+  runtime::NodeChange news{.serve = {},
+                           .leave = std::move(change.remove),
+                           .limits = {},
+                           .order = {},
+                           .periodic = std::move(change.periodic),
+                           .over = {}};
+  const std::lock_guard lock(mutex_);
+  for (auto& limit : change.limits) {
+    if (std::ranges::find(config_.limits, limit.name, &NamedLimit::name) == config_.limits.end())
+      news.limits.push_back(std::move(limit));
+  }
+  for (auto& [options, workers] : change.serve) {
+    auto& queue = news.serve.emplace_back();
+    if (workers.empty()) queue.workers = workers_.of(options.name);
+    for (auto& [kind, worker] : workers)
+      queue.workers[kind.empty() ? options.name : kind] = std::shared_ptr<Worker>(std::move(worker));
+    queue.options = std::move(options);
+  }
+  for (const auto& queue : next.queues) news.order.push_back(queue.name);
+  news.over = [this, number](const std::string& queue) {
+    const std::lock_guard told(mutex_);
+    for (auto& retired : retired_) {
+      if (retired.change == number && retired.queue == queue) retired.is_over = true;
+    }
+    changed_.notify_all();
+  };
+  return news;
+}
+
+void Server::Impl::put_in_force(const runtime::NodeChange& change, const Config& next) {
+  const auto retire = [&](const std::string& queue, std::vector<std::shared_ptr<Worker>> before) {
+    if (!before.empty()) retired_.push_back({changes_, queue, std::move(before)});
+  };
+  const std::lock_guard lock(mutex_);
+  for (const auto& queue : change.serve) {
+    retire(queue.options.name, workers_.replace(queue.options.name, queue.workers));
+  }
+  for (const auto& name : change.leave) retire(name, workers_.replace(name, {}));
+  config_.queues = next.queues;
+  config_.limits = next.limits;
+  config_.periodic = next.periodic;
+}
+
+// What may fail comes before anything is changed. Under changing_.
+std::uint64_t Server::Impl::change_queues(QueueChange change, const std::string& call, Known known) {
+  bool is_fresh = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_fresh = phase_ == Phase::fresh;
+    if (!is_fresh && phase_ != Phase::running)
+      refuse(call, "while the server starts or stops", "do it before");
+  }
+  std::erase_if(change.serve, [&](const auto& queue) { return !is_wanted(queue.options.name); });
+  const Config next = config_with(change, call, known);
+  validate(next);
+  const auto number = ++changes_;
+  auto news = node_change(std::move(change), next, number);
+  if (is_fresh) {
+    put_in_force(news, next);
+    const std::lock_guard lock(mutex_);
+    retired_.clear();
+    return number;
+  }
+  if (!reaper_.joinable()) reaper_ = start_thread([this] { reap(); });
+  node_->prepare(news);
+  put_in_force(news, next);
+  handle()->change(next);
+  for (const auto& queue : news.serve) tell_kinds_without_code(queue.options);
+  node_->change(std::move(news));
+  return number;
+}
+
+// Its own thread: a worker may wait for its processes when it goes.
+void Server::Impl::reap() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const auto over = [&] { return std::ranges::find(retired_, true, &Retired::is_over); };
+    changed_.wait(lock, [&] { return phase_ == Phase::stopped || over() != retired_.end(); });
+    const auto found = over();
+    if (found == retired_.end()) return;
+    auto workers = std::move(found->workers);
+    const auto name = std::pair(found->change, found->queue);
+    lock.unlock();
+    workers.clear();
+    lock.lock();
+    std::erase_if(retired_, [&](const Retired& one) { return std::pair(one.change, one.queue) == name; });
+    changed_.notify_all();
+  }
+}
 
 Server::Server(Config config) : impl_(std::make_unique<Impl>(std::move(config))) {}
 Server::~Server() {
@@ -320,6 +554,19 @@ Server::Impl& Server::impl() {
 void Server::add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
   impl().add(queue, std::move(worker), kind);
 }
+void Server::add_queue(QueueOptions options, KindWorkers workers) {
+  impl().add_queue(std::move(options), std::move(workers));
+}
+void Server::add_queue(QueueOptions options, std::unique_ptr<Worker> worker) {
+  KindWorkers workers;
+  workers.emplace("", std::move(worker));
+  impl().add_queue(std::move(options), std::move(workers));
+}
+bool Server::remove_queue(std::string_view name) { return impl().remove_queue(name); }
+void Server::change_queues(QueueChange change) {
+  impl().change(std::move(change), "Server::change_queues()", Impl::Known::changed);
+}
+bool Server::serves(std::string_view queue) const { return impl_->serves(queue); }
 void Server::only(std::vector<std::string> queues) {
   impl().check_not_started("Server::only()");
   impl().only_ = std::move(queues);
@@ -357,6 +604,6 @@ void Server::wait() { impl().wait(); }
 Client Server::client() { return Client(std::make_shared<Client::Impl>(impl().handle())); }
 Admin Server::admin() { return Admin(std::make_shared<Admin::Impl>(impl().handle())); }
 std::string Server::node_id() const { return impl_->node_id(); }
-std::size_t Server::worker_count() const { return impl_->workers_.size(); }
+std::size_t Server::worker_count() const { return impl_->worker_count(); }
 
 }  // namespace ordo

@@ -89,8 +89,12 @@ class InlineSink final : public runtime::RunSink {
     run.control->started_us = started_.count();
     Batch batch(*run.queue, run.kind, std::move(run.jobs), run.timeout, thread,
                 run.control->stop.get_token());
-    const runtime::Performer perform = [](Worker& worker, Batch& jobs) { worker.perform(jobs); };
+    runtime::RunWaits waits(run.waits, batch, [this] { return timeout_ - (clock_.steady() - started_); });
+    const runtime::Performer perform = [](Worker& worker, Batch& jobs) {
+      runtime::call_worker(worker, jobs);
+    };
     runtime::RunEnd end{run.shard, run.epoch, run.no, runtime::perform_batch(perform, *run.worker, batch)};
+    waits.settle(end.outcomes);
     end.in_time = batch.reported_in_time();
     control_ = nullptr;
     inbox.post([&](runtime::News& news) { news.ends.push_back(std::move(end)); });
@@ -173,7 +177,8 @@ class Bench::Impl {
     handle_ = std::make_shared<StoreHandle>(config_, clock_, store_);
     client_ = std::make_unique<Client::Impl>(handle_);
     runtime::PartsPlan plan{
-        .id = kNode, .facts = {kNode}, .queues = {}, .workers = workers_.all(), .limits = config_.limits};
+        .id = kNode, .facts = {kNode}, .queues = {}, .workers = {}, .limits = config_.limits};
+    for (const auto& [kind, worker] : workers_.all()) plan.workers[kind] = worker.get();
     plan.facts.started = clock_.wall();
     for (const auto& queue : config_.queues) {
       if (workers_.serves(queue.name)) plan.queues.push_back(queue);

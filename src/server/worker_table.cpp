@@ -30,10 +30,25 @@ bool WorkerTable::serves(std::string_view queue) const {
   return first != workers_.end() && first->first.first == queue;
 }
 
-std::map<std::pair<std::string, std::string>, Worker*> WorkerTable::all() const {
-  std::map<std::pair<std::string, std::string>, Worker*> workers;
-  for (const auto& [name, worker] : workers_) workers[name] = worker.get();
+std::map<std::string, std::shared_ptr<Worker>> WorkerTable::of(std::string_view queue) const {
+  std::map<std::string, std::shared_ptr<Worker>> workers;
+  for (auto at = workers_.lower_bound({std::string(queue), ""}); at != workers_.end(); ++at) {
+    if (at->first.first != queue) break;
+    workers[at->first.second] = at->second;
+  }
   return workers;
+}
+
+std::vector<std::shared_ptr<Worker>> WorkerTable::replace(
+    const std::string& queue, const std::map<std::string, std::shared_ptr<Worker>>& workers) {
+  std::vector<std::shared_ptr<Worker>> before;
+  for (const auto& [kind, worker] : of(queue)) {
+    before.push_back(worker);
+    workers_.erase({queue, kind});
+  }
+  for (const auto& [kind, worker] : workers) workers_[{queue, kind}] = worker;
+  if (!named_.empty()) named_.insert(queue);
+  return before;
 }
 
 }  // namespace ordo

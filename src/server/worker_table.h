@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <ordo/options.hpp>
 #include <ordo/worker.hpp>
@@ -20,12 +21,17 @@ class WorkerTable {
   void add(Config& config, std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind);
 
   bool serves(std::string_view queue) const;
-  std::map<std::pair<std::string, std::string>, Worker*> all() const;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<Worker>> all() const { return workers_; }
+  /// Those of one queue, by kind.
+  std::map<std::string, std::shared_ptr<Worker>> of(std::string_view queue) const;
+  /// From now on these are its workers, by kind. Returns those before.
+  std::vector<std::shared_ptr<Worker>> replace(const std::string& queue,
+                                               const std::map<std::string, std::shared_ptr<Worker>>& workers);
   std::size_t size() const { return workers_.size(); }
 
  private:
   std::set<std::string> named_;  // queues of the config
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<Worker>> workers_;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<Worker>> workers_;
 };
 
 }  // namespace ordo

@@ -7,8 +7,12 @@
 namespace ordo::store {
 
 void append_and_wait(Store& store, std::vector<NewEntry> entries) {
+  store.append_durably(std::move(entries));
+}
+
+void Store::append_durably(std::vector<NewEntry> entries) {
   Answer<bool> answer;
-  store.append(std::move(entries), [&](std::exception_ptr error) {
+  append(std::move(entries), [&](std::exception_ptr error) {
     if (error != nullptr) {
       answer.fail(std::move(error));
     } else {

@@ -50,6 +50,18 @@ void check_node(std::string_view id) {
                                                std::string(id) + "'");
 }
 
+void check_wait_key(std::string_view key) {
+  if (!key.empty() && key.size() <= kMaxNameBytes) return;
+  throw Error(ErrorKind::invalid_argument, "what a job waits for has a key of 1 to " +
+                                               std::to_string(kMaxNameBytes) + " bytes, not " +
+                                               std::to_string(key.size()));
+}
+
+Error unknown_queue_of_wait(std::string_view queue) {
+  return Error(ErrorKind::invalid_argument, "cannot write a wait of queue '" + std::string(queue) +
+                                                "': there is no such queue (was it removed?)");
+}
+
 void check_revive(std::size_t nos, std::size_t entries) {
   if (nos == entries) return;
   throw Error(ErrorKind::invalid_argument,

@@ -237,6 +237,35 @@ struct Grant {
   Release unused() const { return {shard, lease, clean, crashed}; }
 };
 
+/// A row of a queue, beside its logs.
+struct WaitRow {
+  std::string key;
+  std::string bytes;
+  bool listed = false;       ///< wait_rows() gives it; the others are only remembered
+  Time until = Time::max();  ///< not there any more from then on
+
+  bool operator==(const WaitRow&) const = default;
+};
+
+/// A row that is to be written if it still is as it was seen, and what is then appended in the same step.
+struct RowStep {
+  WaitRow row;                      ///< `until` = Time::min(): it is taken away
+  std::optional<std::string> seen;  ///< nothing: it is not there
+  std::vector<NewEntry> entries{};
+};
+
+struct RowResult {
+  enum class What : std::uint8_t {
+    done,      ///< all of it, and durable
+    conflict,  ///< the row is another: nothing has changed
+    refused,   ///< the queue of an entry does not exist or is closed: nothing has changed
+  };
+  What what = What::done;
+  std::optional<std::string> there{};  ///< of a conflict: the row's bytes; nothing: there is none
+
+  bool operator==(const RowResult&) const = default;
+};
+
 using Completion = std::function<void(std::exception_ptr)>;
 using CommitCompletion = std::function<void(std::vector<CommitResult>, std::exception_ptr)>;
 
@@ -283,6 +312,10 @@ class Store {
   /// does not exist (removed) or is closed, or above 256 MiB; in a Redis Cluster with PartlyRefused
   /// (limits.h) when others have taken theirs.
   virtual void append(std::vector<NewEntry> entries, Completion done) = 0;
+
+  /// The same, and returns when they are durable. Throws what append() completes with. Not for a completion's
+  /// thread.
+  virtual void append_durably(std::vector<NewEntry> entries);
 
   virtual std::unique_ptr<LogReader> open_log() = 0;
 
@@ -335,9 +368,9 @@ class Store {
   /// for who pushes in a transaction. False: no such queue. Bumps the version and wakes.
   virtual bool close(std::string_view name) = 0;
 
-  /// One step: the queue `name`, which is closed, is removed with everything that is stored for it, and the
-  /// one with the number `by` gets its name, and is paused if it was. False: there is none of the two, or the
-  /// first is not closed; nothing has changed. Bumps the version and wakes.
+  /// One step: the queue `name`, which is closed, is removed with everything that is stored for it but its
+  /// wait rows, and the one with the number `by` gets its name, and is paused if it was. False: there is none
+  /// of the two, or the first is not closed; nothing has changed. Bumps the version and wakes.
   virtual bool replace(std::string_view name, std::uint32_t by) = 0;
 
   // --- nodes and leases ---
@@ -382,6 +415,38 @@ class Store {
   /// each. Returns how many were revived. Wakes. Refused as append() is.
   virtual std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
                              std::vector<NewEntry> entries) = 0;
+
+  // --- waits ---
+
+  /// What a queue holds beside its shards, by key (1..255 bytes); a reshard leaves it alone. Nothing: there
+  /// is no such row, or its time is over.
+  virtual std::optional<std::string> wait_row(std::string_view queue, std::string_view key) = 0;
+
+  /// One step: writes the row if its bytes still are `seen` (nothing: it is not there), durable when it
+  /// returns. `until`: from then on it is not there. False: they are others, and nothing has changed. Throws
+  /// Error{invalid_argument} when there is no such queue.
+  virtual bool put_wait_row(std::string_view queue, const WaitRow& row,
+                            const std::optional<std::string>& seen) = 0;
+
+  /// The listed ones behind `after`, ascending by their bytes, at most `max_rows`.
+  virtual std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
+                                         std::size_t max_rows) = 0;
+
+  /// Under this name stand the limits that were set while nodes run (domain/limit_change.h), by the name of
+  /// the limit. No queue of a user's has it.
+  static constexpr std::string_view kLimitRows = "!limits";
+
+  // --- unique keys ---
+
+  /// Rows of a queue that are no waits have this name: wait_row() and wait_rows() read them by it. They are
+  /// removed with the queue, as those of waits are.
+  static std::string unique_rows(std::string_view queue) { return std::string(queue) + kUniqueEnd; }
+  static constexpr char kUniqueEnd = '!';  ///< no queue of a user's has it in its name
+
+  /// One step after the other, each whole or not at all. Wakes all who wait. Throws Error{unavailable}: any
+  /// of them may have happened; Error{unsupported}: the row and its entries are in different slots of a Redis
+  /// Cluster, and no step was done. Not for a completion's thread.
+  virtual std::vector<RowResult> step_rows(std::string_view rows, std::vector<RowStep> steps) = 0;
 
   /// The store's clock, UTC. Called often: answers from what is known, without asking a server each time.
   virtual Time now() = 0;

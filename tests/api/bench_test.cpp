@@ -267,7 +267,7 @@ TEST(ApiBench, a_run_that_passes_its_timeout_is_asked_to_stop_and_keeps_what_it_
   EXPECT_THAT(bench.jobs("orders"), IsEmpty());
 }
 
-TEST(ApiBench, serves_several_kinds_and_fails_unknown_ones) {
+TEST(ApiBench, serves_several_kinds_and_lets_unknown_ones_wait) {
   std::vector<std::string> seen;
   Bench bench(config_of({orders(1, 0)}));
   bench.add("orders", make_worker([&](Batch&) { seen.emplace_back("orders"); }));
@@ -278,8 +278,10 @@ TEST(ApiBench, serves_several_kinds_and_fails_unknown_ones) {
   bench.push("orders", {.id = "1", .kind = "fax"});
   bench.drain();
   EXPECT_THAT(seen, ElementsAre("mail", "orders"));
-  ASSERT_THAT(bench.dead("orders"), SizeIs(1));
-  EXPECT_EQ(bench.dead("orders")[0].kind, "fax");
+  EXPECT_THAT(bench.dead("orders"), IsEmpty());
+  const auto waiting = bench.jobs("orders");
+  ASSERT_THAT(waiting, SizeIs(1));
+  EXPECT_THAT(waiting[0].waits_for, ElementsAre(WaitsFor{ordo::Gate::code, "fax"}));
 }
 
 TEST(ApiBench, keeps_running_after_a_long_time) {

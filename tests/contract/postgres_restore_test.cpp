@@ -1,6 +1,10 @@
 // A server that goes back under a store that runs: what this store read since is not there any more, and the
 // ids of transactions are given out again (stores.md §2.4).
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include <ordo/error.hpp>
 
 #include "contract/postgres_fixture.h"
@@ -115,6 +119,30 @@ TEST_F(PostgresRestore, a_restart_that_loses_nothing_ends_no_lease) {
   append(store_, "b");
   EXPECT_EQ(rest(*log), Texts{"b"});
   EXPECT_EQ(commit(grant, 1, seqs_), CommitResult::applied);
+}
+
+// What a reader sees while a new connection asks how far the server is was taken for the future of a server
+// that had gone back.
+TEST_F(PostgresRestore, connections_that_are_made_while_others_read_end_no_lease) {
+  const auto grant = own(store_, "n1");
+  const auto log = store_.open_log();
+  log->add(shard_, 0, grant.lease);
+  std::atomic<int> at_work = 8;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int look = 0; look < 20; ++look) store_.open_log()->read(1);
+      --at_work;
+    });
+  }
+  LostLeases lost;
+  while (at_work > 0) {
+    append(store_, "a");
+    const auto chunk = log->read(10);
+    lost.insert(lost.end(), chunk.lost.begin(), chunk.lost.end());
+  }
+  EXPECT_EQ(lost, LostLeases{});
+  EXPECT_EQ(commit(grant, 1, {}), CommitResult::applied);
 }
 
 }  // namespace

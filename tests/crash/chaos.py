@@ -10,6 +10,9 @@ and its connections are not cut. Being cut off excuses no node by itself; a serv
 could not be heard may keep it from renewing, as a stall of the machine does. Of a Redis Cluster one member is
 killed or silent at a time, until its replica has taken over or it is back, and slots move between the masters.
 
+Two of the queues ask for everything (limited.py): a limit with weights and partitions, one that they share, and locks;
+some of their jobs wait for responses, which others send with `ordo respond` (responder.py), and are killed, too.
+
 Now and then a queue gets another number of shards (`ordo reshard`, killed in the middle and run again), whatever
 else is done meanwhile. That excuses nobody.
 
@@ -26,16 +29,19 @@ import sys
 import threading
 import time
 
+import limited
 from checker import Checker, read_events
 from cluster import PLUGIN, Cluster, servers
 from producer import Producer, SqlProducer, XaddProducer
+from responder import Responder
+from server_faults import ServerFaults
 
 LEASE_MS = 3000
 QUEUE = 'max_crashes = 1000\nretry = { strategy = "fixed", delay = "50ms" }'
 FULL = 500             # jobs waiting: producers hold back
 PATIENCE_S = 600       # for everything to be done after the last fault, on a busy machine, too
 RESHARD_S = 300        # for all its attempts, under faults
-FAIL_OVER_S = 120      # until who failed follows
+LOCKED_S = 30          # until the last has told that a node stood still in the lock of the file
 END_S = 150            # for a node after TERM: by its own rules it takes up to 45
 FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, "kill worker": 10,
           "kill all": 2, "reshard": 10}
@@ -48,35 +54,36 @@ CLUSTER_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 25, "black hole": 4
                   "move slot": 40, "fail over": 8}
 
 
-class Chaos:
+class Chaos(ServerFaults):
     def __init__(self, seed, nodes=3, store="sqlite:"):
-        self.seed, self.random, self.store = seed, random.Random(seed), store
-        self.cluster = Cluster(store, LEASE_MS, QUEUE, fails_over=True)
-        self.is_cluster = store == "redis-cluster:"
-        self.faults = CLUSTER_FAULTS if self.is_cluster else SENTINEL_FAULTS if store == "redis-sentinel:" else \
+        super().__init__(Cluster(store, LEASE_MS, QUEUE, fails_over=True, limited=limited.CONFIG, shards=limited.QUEUES), seed)
+        self.seed, self.store = seed, store
+        self.faults = CLUSTER_FAULTS if self.cluster.is_redis_cluster else SENTINEL_FAULTS if store == "redis-sentinel:" else \
             PAIR_FAULTS if store in servers.FAILING_OVER else \
             SERVER_FAULTS if self.cluster.server else FAULTS
         # A store behind a connection notices a death only after a lease: less often, or nothing ever runs.
         self.gap_s = 0.7 if self.cluster.server else 0.5
-        self.is_down = False        # the server, or a member of the cluster
-        self.is_silent = False      # a proxy
-        self.moves = []             # slots that are on their way
         self.counts = collections.Counter()
-        self.problems = []
         self.last_step = time.monotonic()
-        self.later = []             # (when, what to do)
         self.busy = {}              # node: what is being done to it
+        self.went_on = 0            # when the last node that was stopped did
         self.deadlines = {}         # node: when it must have ended after TERM
         self.killed_in_lock = self.lost_leases = self.not_joined = 0
         self.always = iter([kind for kind in ("reshard", "fail over") if kind in self.faults])  # also in a short run
         self.resharding = None      # the process
         self.resharded_at = 0       # when the config said so
-        self.stopping, self.full = threading.Event(), threading.Event()
+        self.stopping, self.full, self.limited_full, self.done = (threading.Event() for _ in range(4))
         self.producers = [Producer(self.cluster, number, seed, self.stopping, self.full)
                           for number in range(3)]
-        for start, kind in {"redis": XaddProducer, "postgres": SqlProducer}.items():
+        asking = [limited.LimitedProducer(self.cluster, 4, seed, self.stopping, self.limited_full)]
+        for start, kind, asking_kind in (("redis", XaddProducer, limited.LimitedXaddProducer),
+                                         ("postgres", SqlProducer, limited.LimitedSqlProducer)):
             if store.startswith(start) and store != "redis-sentinel:":  # a producer with one address
                 self.producers.append(kind(self.cluster, 3, seed, self.stopping, self.full))
+                asking.append(asking_kind(self.cluster, 5, seed, self.stopping, self.limited_full))
+        self.producers += asking
+        self.responders = [Responder(self.cluster, number, 2, seed, self.done, [each.early for each in asking])
+                           for number in range(2)]
         for _ in range(nodes):
             self.start_node()
         self.pushes = {}
@@ -85,13 +92,10 @@ class Chaos:
         is_thread = PLUGIN.exists() and self.random.random() < 0.5
         self.cluster.start(is_thread)
 
-    def after(self, seconds, action):
-        self.later.append((time.monotonic() + seconds, action))
-
     def run(self, seconds):
         self.last_step = time.monotonic()
-        for producer in self.producers:
-            producer.thread.start()
+        for caller in [*self.producers, *self.responders]:
+            caller.thread.start()
         end = time.monotonic() + seconds
         next_fault = time.monotonic() + 1
         watch = threading.Thread(target=self.watch_backlog, daemon=True)
@@ -113,9 +117,12 @@ class Chaos:
     def watch_backlog(self):
         while not self.stopping.is_set():
             try:
-                (self.full.set if self.cluster.unfinished() > FULL else self.full.clear)()
+                left = self.cluster.unfinished_by_queue()
+                (self.full.set if sum(left.values()) > FULL else self.full.clear)()
+                is_full = sum(left.get(queue, 0) for queue in limited.QUEUES) > limited.FULL
+                (self.limited_full.set if is_full else self.limited_full.clear)()
             except Exception as error:  # told by finish
-                if self.cluster.server:
+                if self.cluster.server or self.is_locked(str(error)):
                     continue  # it may have been killed under the question; finish asks again
                 self.problems.append(f"stats: {error!r}")
             self.stopping.wait(1)
@@ -125,10 +132,7 @@ class Chaos:
         if now - self.last_step > 0.5:
             self.cluster.note("stall", since=int(self.last_step * 1e9))  # of the whole machine
         self.last_step = now
-        due = [action for when, action in self.later if when <= now]
-        self.later = [(when, action) for when, action in self.later if when > now]
-        for action in due:
-            action()
+        self.do_what_is_due(now)
         for node in list(self.cluster.nodes):
             if node.process.poll() is not None:
                 self.ended(node)
@@ -141,7 +145,7 @@ class Chaos:
         kind = next(self.always, None)
         kind = kind or self.random.choices(list(self.faults), list(self.faults.values()))[0]
         if kind == "kill producer":
-            self.random.choice(self.producers).doom = 0.003 * 150 ** self.random.random()
+            self.random.choice([*self.producers, *self.responders]).doom = 0.003 * 150 ** self.random.random()
             hit = False  # counted there
         elif kind == "kill all":
             hit = True
@@ -179,6 +183,7 @@ class Chaos:
     def go_on(self, node):
         if node not in self.cluster.nodes or node.process.poll() is not None:
             return
+        self.went_on = time.monotonic()
         if self.random.random() < 0.15:
             self.counts["kill of a stopped node"] += 1
             self.kill(node)
@@ -222,116 +227,6 @@ class Chaos:
         if self.resharding:
             self.counts["cut in a reshard"] += self.cut_connections()
 
-    def cut_connections(self):
-        """All or one; now and then none comes back for a while. Being cut alone excuses nobody. In a cluster it may
-        be a replica that is cut off: nothing is confirmed until it is back."""
-        if not self.cluster.server.proxies:
-            return False
-        self.cluster.note("cut")
-        all_of_them, which = self.random.random() < 0.4, self.random.random()
-        refuse_s = self.random.uniform(0.1, 1) if self.random.random() < 0.3 else 0
-
-        def choose(connections):
-            if all_of_them or not connections:
-                return connections
-            return [connections[int(which * len(connections))]]
-        since = time.monotonic_ns()
-        proxies = self.cluster.server.proxies
-        for proxy in proxies if all_of_them else [proxies[int(which * len(proxies))]]:
-            proxy.cut(choose, refuse_s)
-
-        def over():
-            if self.is_cluster and not self.cluster.server.ready():
-                self.after(0.05, over)
-            else:
-                self.cluster.note("stall", since=since)
-        if refuse_s or self.is_cluster:
-            self.after(max(refuse_s, 0.05), over)
-        return True
-
-    def black_hole(self):
-        """Connections stay open and nothing passes: mostly for less than a lease, now and then for longer."""
-        if self.is_silent or (self.is_cluster and self.is_down):
-            return False
-        self.cluster.note("black hole")
-        self.is_silent = True
-        seconds, since = self.random.choice((0.2, 0.5, 1.4)) * LEASE_MS / 1000, time.monotonic_ns()
-        self.random.choice(self.cluster.server.proxies).be_silent(seconds)
-
-        def over():
-            self.is_silent = False
-            self.cluster.note("stall", since=since)
-        self.after(seconds, over)
-        return True
-
-    def restart_server(self):
-        """kill -9 of it, or of its replica, and after up to a second it is started on what is on its disk; a member of a
-        cluster also when its replica has had the time to take over."""
-        if self.is_down or self.moves:
-            return False
-        self.cluster.note("restart")
-        self.is_down, since = True, time.monotonic_ns()
-        server = self.cluster.server
-        killed = self.random.choice(server.members)
-        killed.kill()
-
-        def until_it_answers():
-            if killed.process.poll() is not None:
-                self.problems.append(f"the server ended: {killed.log_text()[-2000:]}")
-            elif server.ready():
-                self.is_down = False
-                self.cluster.note("stall", since=since)
-            else:
-                self.after(0.05, until_it_answers)
-
-        def start():
-            killed.launch()
-            until_it_answers()
-        self.after(self.random.uniform(0, 6 if self.is_cluster else 1), start)
-        return True
-
-    def fail_over(self):
-        """Who took the place of another died stays there; the other follows it."""
-        server = self.cluster.server
-        if self.is_down or self.moves or not server.ready():
-            return False
-        self.cluster.note("fail over")
-        self.is_down, since, end = True, time.monotonic_ns(), time.monotonic() + FAIL_OVER_S
-        steps = server.fail_over(self.random)
-
-        def go_on():
-            if next(steps, "over") == "over":
-                self.is_down = False
-                self.cluster.note("stall", since=since)
-            elif time.monotonic() > end:
-                self.problems.append(f"nobody takes over: {server.log_text()}")
-            else:
-                self.after(0.05, go_on)
-        go_on()
-        return True
-
-    def move_slot(self):
-        """Of a shard or the registry. For a moment its keys are on both sides: commits to it wait, no longer than
-        a lease."""
-        server = self.cluster.server
-        if self.is_down or self.moves or not server.ready():
-            return False
-        registry = server.master_of(server.slot_of("ordo"))
-        queues = [text.split(":") for text in registry.ask("HVALS", "ordo:{ordo}:queues")]
-        places = ["ordo", *(f"{number}:{shard}" for number, shards, _ in queues for shard in range(int(shards)))]
-        slot = server.slot_of(self.random.choice(places))
-        source = server.master_of(slot)
-        self.cluster.note("move")
-        move = server.begin_move(slot, self.random.choice([other for other in server.masters() if other is not source]))
-        server.move_keys(move, self.random.randint(0, 3))
-        self.moves.append(move)
-
-        def finish():
-            server.end_move(move)
-            self.moves.remove(move)
-        self.after(self.random.uniform(0, 0.8), finish)
-        return True
-
     def reshard(self):
         """One at a time, until it is done: now and then it is killed and run again."""
         if self.resharding:
@@ -361,6 +256,7 @@ class Chaos:
                 return
             told = process.communicate()[0]
             if process.returncode == 0:
+                self.cluster.note("resharded", queue=queue)
                 self.cluster.shards[queue] = shards
                 self.cluster.write_configs()
                 self.resharding, self.resharded_at = None, time.monotonic()
@@ -377,7 +273,12 @@ class Chaos:
         if "could not renew its leases" in told or "has lost a shard" in told:
             return True
         is_away = any(why in told for why in ("cannot ", "no connection", "does not answer"))
-        return self.cluster.server and is_away and "reads differently" not in told
+        return self.is_locked(told) or (self.cluster.server and is_away and "reads differently" not in told)
+
+    def is_locked(self, told):
+        """Whoever opens a file first after a kill recovers it, in SQLite's own lock: there a node was stopped."""
+        is_stopped = "stopped" in self.busy.values() or time.monotonic() - self.went_on < LOCKED_S
+        return is_stopped and "another program holds the file's lock" in told
 
     def ended(self, node):
         """A node is gone that the chaos has not killed."""
@@ -412,10 +313,11 @@ class Chaos:
         return node.since <= since and "shards in the store and" in node.log_text()
 
     def could_not_join(self, node):
-        """It was started while the server could not be reached: it says so, and to start it again is for others."""
+        """It was started while the store could not be reached: it says so, and to start it again is for others."""
         last = node.log_text().strip().rpartition("\n")[2]
         is_told = last.startswith(("ordo: cannot ", "ordo: no connection")) or "does not answer" in last
-        return self.cluster.server and is_told and not self.cluster.seen("start", node=node.name)
+        is_told = is_told and (self.cluster.server or self.is_locked(last))
+        return is_told and not self.cluster.seen("start", node=node.name)
 
     # The end ------------------------------------------------------------------------------------------------
 
@@ -432,12 +334,18 @@ class Chaos:
                 file.write(json.dumps(push) + "\n")
         self.last_step = time.monotonic()
         end = time.monotonic() + PATIENCE_S
-        while not self.problems and (self.later or self.cluster.unfinished()):
+        while not (self.problems or any(responder.error for responder in self.responders)) and \
+                (self.later or self.cluster.unfinished()):
             self.step()
             if time.monotonic() > end:
                 stats = self.cluster.json("stats")["by_queue"]
                 self.problems.append(f"not done after {PATIENCE_S} s: {stats}, {self.cluster.json('nodes')}")
             threading.Event().wait(0.05)
+        self.done.set()
+        for responder in self.responders:
+            responder.thread.join(END_S)
+            if responder.error or responder.thread.is_alive():
+                self.problems.append(responder.error or f"{responder.name} does not end")
         self.end_nodes()
 
     def end_nodes(self):
@@ -457,7 +365,8 @@ class Chaos:
         checker = Checker(self.pushes)
         self.problems += checker.check(read_events(self.cluster.folder), is_complete=not self.problems)
         if not self.problems:
-            checker.look_at_dead(self.dead(), self.producers[-1].spoilt)
+            spoilt = {text: sent for producer in self.producers for text, sent in producer.spoilt.items()}
+            checker.look_at_dead(self.dead(), spoilt)
             self.problems += checker.problems
         self.look_at_counts()
         acked = collections.Counter()
@@ -466,9 +375,11 @@ class Chaos:
         self.problems += [f"nothing was pushed with {way}" for way, count in acked.items() if not count]
         found = ", ".join(f"{count} {name}" for name, count in sorted(checker.counts.items()))
         self.counts["kill producer"] = sum(producer.killed for producer in self.producers)
+        self.counts["kill responder"] = sum(responder.killed for responder in self.responders)
         if self.cluster.server:
             self.counts["cut at a closed log"] = sum(proxy.tripped for proxy in self.cluster.server.proxies)
-        names = [*self.faults, "kill of a stopped node", "kill of a reshard", "cut in a reshard", "cut at a closed log"]
+        names = [*self.faults, "kill responder", "kill of a stopped node", "kill of a reshard", "cut in a reshard",
+                 "cut at a closed log"]
         faults = ", ".join(f"{name} {self.counts[name]}" for name in names)
         lines = [f"seed {self.seed}: faults: {faults}; nodes that left because their leases were lost "
                  f"{self.lost_leases}, that could not join {self.not_joined}, "
@@ -485,11 +396,13 @@ class Chaos:
         """A job that ended was counted in the commit of its end: once, whoever else tried."""
         if self.problems:
             return
-        fifo = self.cluster.json("stats")["by_queue"]["fifo"]
-        sent = [push for push in self.pushes.values() if push["queue"] == "fifo"]
-        least, most = sum(push["acked"] for push in sent), sum(push["attempts"] for push in sent)
-        if not least <= fifo["processed"] <= most:
-            self.problems.append(f"counts: {fifo['processed']} processed; {least} acknowledged, {most} sent")
+        told = self.cluster.json("stats")["by_queue"]
+        for queue in ("fifo", *limited.QUEUES):
+            sent = [push for push in self.pushes.values() if push["queue"] == queue]
+            least, most = sum(push["acked"] for push in sent), sum(push["attempts"] for push in sent)
+            if not least <= told[queue]["processed"] <= most:
+                self.problems.append(f"counts of {queue}: {told[queue]['processed']} processed; "
+                                     f"{least} acknowledged, {most} sent")
 
     def dead(self):
         """(error kind, payload) of each that died."""

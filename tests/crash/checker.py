@@ -7,6 +7,7 @@ the run of a node is followed by the run of its successor in the log, its owner 
   {"e":"start","run","node","pid","thread","queue","key","id","n":[numbers of the payloads],"retry","fence"}
            fence: rises with every owner of the shard, and when a run is taken back from a node that lapsed
   {"e":"end"|"fail"|"stopped","run"}      stopped: it was asked to, and is put back
+  {"e":"wait","run"}                      its job waits for a response from now on: see response_checker.py
   {"e":"kill"|"stop"|"cont"|"term","node"}
   {"e":"exit","node"}                     it left by itself: its leases were lost
   {"e":"put back","node"}                 it could not renew in time and stopped its runs: the node's own word
@@ -16,15 +17,17 @@ the run of a node is followed by the run of its successor in the log, its owner 
                                           server was away or could not be reached: others may have waited
   {"e":"cut"|"restart"|"black hole"|"move"}  connections to the server were cut, it was killed, nothing passed,
                                           a slot moves: excuses nobody
-  {"e":"reshard","queue","shards"}        the queue gets so many shards: excuses nobody
+  {"e":"reshard"|"resharded","queue"}     the queue gets another number of shards, from here to there: excuses nobody
 Each has "t", the monotonic time in ns.
 
 A run that ended and runs again has a cause: between its start and the moment when its end should long have been
 durable, its node was killed, stopped, left or lost a lease, its worker was killed, or the store was away; or the
-push was sent again, once for each repeat. A clean stop (term) is no cause.
+push was sent again, once for each repeat. A clean stop (term) is no cause. So has a run that begins anew though the one before
+has ended with a wait; if it could not be registered because connections were cut or the queue was resharded, it was put back.
 
 A push is (queue, key, n): the numbers of a key rise in the order they were pushed in. In the queue "fifo"
-each has a job of its own, in "merge" those of a key are payloads of one job.
+each has a job of its own, as in those of limited.py, in "merge" those of a key are payloads of one job. What limits and locks
+promise is judged by limit_checker.py.
 
 `python3 checker.py FOLDER` judges a kept run again.
 """
@@ -33,9 +36,12 @@ import json
 import pathlib
 import sys
 
+from limit_checker import PUT_BACK_NS, LimitChecker
+from response_checker import ResponseChecker
+
 AFTER_STOP_NS = 1_000_000_000
-PUT_BACK_NS = 100_000_000  # between the word and the deed, and two clocks
 DURABLE_NS = 6_000_000_000  # two leases: an end that nothing disturbs is durable by then
+DISTURBING = ("cut", "restart", "black hole", "move", "fail over")
 
 
 class Run:
@@ -43,6 +49,8 @@ class Run:
         self.name, self.node, self.pid, self.thread = line["run"], line["node"], line["pid"], line["thread"]
         self.queue, self.key, self.id = line["queue"], line["key"], line["id"]
         self.numbers, self.retry, self.fence = line["n"], line["retry"], line["fence"]
+        self.response = line.get("response")
+        self.outcome, self.ended, self.may_time_out = None, None, False
         self.position, self.time = position, line["t"]
 
     def __str__(self):
@@ -68,6 +76,7 @@ class Key:
         self.delivered = set()  # numbers that were in a run
         self.gone = set()       # of these, what a later run did not have: it had ended
         self.ended = {}         # number: the last run that ended with it, and when
+        self.waiting = {}       # the same of one that ended with a wait
 
 
 class Checker:
@@ -85,6 +94,7 @@ class Checker:
         self.completed = set()                          # pushes
         self.failures = collections.Counter()           # (queue, id)
         self.runs_by_id = collections.defaultdict(list)
+        self.runs_of_job = collections.defaultdict(list)  # (queue, id): those of its owners
         self.killed_workers = set()
         self.put_backs = []                             # (node, when)
         self.losses = collections.defaultdict(list)     # node: when it left, put runs back or lost a lease
@@ -93,35 +103,64 @@ class Checker:
         self.last_of = {}                               # pid: its last run
         self.ended_runs = set()
         self.blamed = set()                             # killed workers that explain a failure without a start
+        self.troubles = []                              # what may keep a wait from being registered
+        self.responses = ResponseChecker(self.problem, self.counts)
 
     def check(self, events, is_complete=True):
         """The problems. Unless the run is complete, nothing is called lost."""
         events = list(events)
+        self.look_ahead(events)
+        for position, line in enumerate(events, 1):
+            what = line["e"]
+            if what == "start":
+                self.start(Run(line, position))
+            elif what in ("end", "fail", "stopped", "wait"):
+                self.end(what, self.runs[line["run"]], position, line)
+            elif what in ("kill", "stop", "term", "exit", "cont"):
+                self.fault(what, line)
+            elif what == "expect":
+                self.responses.waits(self.runs[line["run"]])
+            elif what == "respond":
+                self.responses.sent(line)
+            elif what == "answer":
+                self.responses.answered(line)
+        if is_complete:
+            self.look_for_lost()
+        LimitChecker(self).judge()
+        self.responses.judge(is_complete)
+        return self.problems
+
+    def fault(self, what, line):
+        faults = self.faults[line["node"]]
+        if what in ("kill", "exit", "cont"):  # nobody waits any longer for one that stands still
+            for stop in faults:
+                if stop.kind == "stop" and stop.until is None:
+                    stop.until = line["t"]
+        if what in ("kill", "stop", "term"):
+            faults.append(Fault(what, line))
+        if what == "stop":
+            self.stalls.append(faults[-1])
+
+    def look_ahead(self, events):
+        """What explains something that may stand before it in the log."""
         self.left = {line["node"] for line in events if line["e"] == "exit"}
         self.put_backs = [(line["node"], line["t"]) for line in events if line["e"] == "put back"]
+        resharding = {}
         for line in events:
             if line["e"] in ("exit", "put back", "lost"):
                 self.losses[line["node"]].append(line["t"])
             elif line["e"] == "kill_worker":
                 self.worker_kills[line["pid"]].append(line["t"])
+            elif line["e"] in DISTURBING:
+                self.troubles.append(Fault(line["e"], line, line["t"]))
+            elif line["e"] == "reshard" and line["queue"] not in resharding:
+                resharding[line["queue"]] = Fault("reshard", line)
+                self.troubles.append(resharding[line["queue"]])
+            elif line["e"] == "resharded":
+                resharding.pop(line["queue"]).until = line["t"]
         self.killed_workers = {line["pid"] for line in events if line["e"] == "kill_worker"}
         self.stalls = [Fault("stall", {"t": line["since"]}, line["t"])
                        for line in events if line["e"] == "stall"]
-        for position, line in enumerate(events, 1):
-            what = line["e"]
-            if what == "start":
-                self.start(Run(line, position))
-            elif what in ("end", "fail", "stopped"):
-                self.end(what, self.runs[line["run"]], position, line["t"])
-            elif what in ("kill", "stop", "term"):
-                self.faults[line["node"]].append(Fault(what, line))
-                if what == "stop":
-                    self.stalls.append(self.faults[line["node"]][-1])
-            elif what == "cont":
-                self.faults[line["node"]][-1].until = line["t"]
-        if is_complete:
-            self.look_for_lost()
-        return self.problems
 
     def problem(self, text):
         self.problems.append(text)
@@ -150,9 +189,9 @@ class Checker:
                 until = max(until, stall.until + DURABLE_NS)
         until = min(until, repeated + AFTER_STOP_NS)
         for fault in self.faults[run.node]:
+            # A worker may start a run that it has read before its guard sees that the node was killed.
             if fault.kind in ("kill", "stop") and fault.since <= until and fault.touches(run.time):
-                if fault.kind == "stop" or fault.since >= run.time:
-                    return fault.kind
+                return fault.kind
         if any(run.time - PUT_BACK_NS <= when <= until + PUT_BACK_NS for when in self.losses[run.node]):
             return "lost lease"
         if not run.thread and any(run.time <= when <= until for when in self.worker_kills[run.pid]):
@@ -172,6 +211,7 @@ class Checker:
         self.runs[run.name] = run
         self.runs_by_id[run.queue, run.id].append(run)
         self.last_of[run.pid] = run
+        self.responses.began(run)
         self.counts["runs"] += 1
         for n in run.numbers:
             if not self.pushes.get((run.queue, run.key, n), {}).get("attempts"):
@@ -183,6 +223,7 @@ class Checker:
         for other in key.open:
             self.look_at_overlap(run, other)
         key.open = [run]
+        self.runs_of_job[run.queue, run.id].append(run)
         self.look_at_order(run, key)
         self.look_at_repeats(run, key)
         self.look_at_retries(run)
@@ -232,9 +273,11 @@ class Checker:
     def look_at_repeats(self, run, key):
         causes = set()
         for n in run.numbers:
+            if n in key.waiting:
+                self.look_at_wait(run, n, key)
             if n not in key.ended:
                 continue
-            last, ended = key.ended[n]
+            last, ended = key.ended.pop(n)
             push = (run.queue, run.key, n)
             cause = self.cause_of_repeat(last, ended, run.time)
             if cause is None and push in self.pushes:
@@ -248,9 +291,23 @@ class Checker:
         for cause in causes - {None}:
             self.counts[f"repeats ({cause})"] += 1
 
+    def look_at_wait(self, run, n, key):
+        """Its job waits, as far as is known: what comes is its response."""
+        if run.response:
+            return
+        last, ended = key.waiting.pop(n)
+        if last.may_time_out and run.retry == last.retry + 1 and not self.lost_its_worker(last):
+            self.counts["waits that timed out"] += 1
+            self.responses.timed_out(run)
+        elif not (self.cause_of_repeat(last, ended, run.time) or self.was_disturbed(last, ended)):
+            self.problem(f"repeat: {run} runs {n} again, with which {last} waits for a response, and nothing explains it")
+
+    def was_disturbed(self, run, ended):
+        return any(trouble.since <= ended + DURABLE_NS and trouble.touches(run.time) for trouble in self.troubles)
+
     def look_at_retries(self, run):
         """The death of a node is no failure."""
-        if run.queue != "fifo":
+        if run.queue == "merge":
             return
         failures = self.failures[run.queue, run.id]
         failures += sum(self.lost_its_worker(other) for other in self.runs_by_id[run.queue, run.id][:-1])
@@ -270,9 +327,13 @@ class Checker:
 
     # Ends ---------------------------------------------------------------------------------------------------
 
-    def end(self, what, run, position, when):
+    def end(self, what, run, position, line):
+        when = run.ended = line["t"]
+        run.outcome, run.may_time_out = what, line.get("may_time_out", False)
         self.ended_runs.add(run)
-        if what == "fail":
+        if what == "wait":
+            self.responses.waits(run)
+        if run.may_time_out or (what == "fail" and not run.response):  # on_response counts its own
             self.failures[run.queue, run.id] += 1
         top = self.tops[run.queue, run.key]
         if top.fence > run.fence:
@@ -285,9 +346,12 @@ class Checker:
         if run not in key.open:
             self.problem(f"overlap: {run} goes on at line {position} though another of its key has started")
         key.open = [other for other in key.open if other is not run]
-        if what == "end":
+        if what == "wait":
+            key.waiting.update(dict.fromkeys(run.numbers, (run, when)))
+        elif what == "end":
             for n in run.numbers:
                 key.ended[n] = (run, when)
+                key.waiting.pop(n, None)
                 self.completed.add((run.queue, run.key, n))
 
     def look_for_lost(self):

@@ -16,17 +16,17 @@ class Log:
         self.time += SECOND // 1000
         self.events.append({"e": what, **more, "t": self.time})
 
-    def push(self, *numbers, queue="fifo", key="k", acked=True, attempts=1):
+    def push(self, *numbers, queue="fifo", key="k", acked=True, attempts=1, **more):
         for n in numbers:
-            self.pushes[queue, key, n] = {"acked": acked, "attempts": attempts}
+            self.pushes[queue, key, n] = {"acked": acked, "attempts": attempts, **more}
 
-    def start(self, run, *numbers, node="a", fence=1, queue="fifo", key="k", retry=-1, thread=False, pid=7):
-        job_id = f"{key}-{numbers[0]}" if queue == "fifo" else key
+    def start(self, run, *numbers, node="a", fence=1, queue="fifo", key="k", retry=-1, thread=False, pid=7, **more):
+        job_id = key if queue == "merge" else f"{key}-{numbers[0]}"
         self.note("start", run=run, node=node, pid=pid, thread=thread, queue=queue, key=key, id=job_id,
-                  n=list(numbers), retry=retry, fence=fence)
+                  n=list(numbers), retry=retry, fence=fence, **more)
 
-    def end(self, run, what="end"):
-        self.note(what, run=run)
+    def end(self, run, what="end", **more):
+        self.note(what, run=run, **more)
 
     def run(self, run, *numbers, **more):
         self.start(run, *numbers, **more)
@@ -36,7 +36,7 @@ class Log:
         self.note(what, node=node)
 
 
-class Rules(unittest.TestCase):
+class Judged(unittest.TestCase):
     def setUp(self):
         self.log = Log()
 
@@ -50,6 +50,8 @@ class Rules(unittest.TestCase):
         problems = Checker(self.log.pushes, dead).check(self.log.events)
         self.assertEqual([problem.partition(":")[0] for problem in problems], list(rules), problems)
 
+
+class Rules(Judged):
     def test_nothing_is_wrong(self):
         self.log.push(1, 2, 3)
         self.log.push(1, 2, 3, queue="merge", key="m")
@@ -184,6 +186,15 @@ class Rules(unittest.TestCase):
         self.log.push(1)
         self.log.fault("stop")
         self.log.fault("cont")
+        self.log.time += 10 * SECOND
+        self.log.start("r1", 1)
+        self.log.run("r2", 1, node="b", fence=2)
+        self.broken("overlap")
+
+    def test_nor_is_one_that_a_kill_ended(self):
+        self.log.push(1)
+        self.log.fault("stop", node="c")
+        self.log.fault("kill", node="c")
         self.log.time += 10 * SECOND
         self.log.start("r1", 1)
         self.log.run("r2", 1, node="b", fence=2)
@@ -352,10 +363,14 @@ class Rules(unittest.TestCase):
                 self.log = Log()
                 self.repeat(fault, after=True, seconds=20)
                 self.broken("repeat")
-                if cause != "stop":
+                if cause not in ("stop", "kill"):
                     self.log = Log()
                     self.repeat(fault, after=False, seconds=2)
                     self.broken("repeat")
+
+    def test_what_the_worker_of_a_killed_node_still_starts_runs_again(self):
+        self.repeat(lambda: self.log.fault("kill"), after=False)
+        self.holds(**{"repeated_runs": 1, "repeats_(kill)": 1})
 
     def test_a_clean_stop_is_no_cause_of_a_repeat(self):
         self.repeat(lambda: self.log.fault("term"), after=True)

@@ -50,12 +50,15 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, store="sqlite:", lease_ms=2000, queue="", fails_over=False):
+    """`limited`: the config of more queues, which has a place for their shards, their worker and their other keys."""
+
+    def __init__(self, store="sqlite:", lease_ms=2000, queue="", fails_over=False, limited=None, shards=None):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-crash-"))
-        self.server = None
+        self.server, self.lease_ms, self.is_redis_cluster = None, lease_ms, store == "redis-cluster:"
         if store == "sqlite:":
             store = f"sqlite:{self.folder}/ordo.db"
-        self.file = self.folder / pathlib.Path(store.removeprefix("sqlite:").split("?")[0]) if store.startswith("sqlite:") else None
+        path = store.removeprefix("sqlite:").split("?")[0]
+        self.file = self.folder / path if store.startswith("sqlite:") else None
         direct = store
         kinds = {**servers.STORES, **(servers.FAILING_OVER if fails_over else {})}
         if store in kinds:
@@ -72,17 +75,18 @@ class Cluster:
         self.environment.update(TMPDIR=str(self.folder), TZ="UTC",
                                 ORDO_CONFIG=str(self.folder / "command.toml"))
         command = "command = " + json.dumps([sys.executable, "-B", str(WORKER)])
-        same = {"lease_ms": lease_ms, "queue": queue}
+        same = {"lease_ms": lease_ms, "queue": queue, "command": command}
+        self.config = CONFIG + (limited or "")
         self.configs = {"command": {"store": json.dumps(store), "worker": command, **same},
                         "thread": {"store": json.dumps(store), "worker": "", **same},
                         "direct": {"store": json.dumps(direct), "worker": "", **same}}
-        self.shards = {"fifo": 5, "merge": 5}
+        self.shards = {"fifo": 5, "merge": 5, **(shards or {})}
         self.write_configs()
 
     def write_configs(self):
         """Whoever reads one just now reads the old one or the new one."""
         for name, values in self.configs.items():
-            (self.folder / "next.toml").write_text(CONFIG.format(**values, **self.shards))
+            (self.folder / "next.toml").write_text(self.config.format(**values, **self.shards))
             (self.folder / "next.toml").replace(self.folder / f"{name}.toml")
 
     # Nodes --------------------------------------------------------------------------------------------------
@@ -148,9 +152,12 @@ class Cluster:
         self.ordo("push", queue, "--id", job_id or key, "--key", key, "--score", str(n),
                   "--payload", json.dumps({"n": n, "ms": 0, "fail": 0, **payload}))
 
+    def unfinished_by_queue(self):
+        return {name: queue["length"] + queue["running"] + queue["awaiting"]
+                for name, queue in self.json("stats")["by_queue"].items()}
+
     def unfinished(self):
-        total = self.json("stats")["total"]
-        return total["length"] + total["running"] + total["awaiting"]
+        return sum(self.unfinished_by_queue().values())
 
     def reshard(self, queue, shards):
         """Begins it, over the connection of the nodes."""

@@ -14,31 +14,58 @@ KEYS = 6       # of each queue
 COMMIT = 1000  # lines of `ordo push`
 
 
-class Producer:
-    """Runs in a thread until `stopping` is set. Holds back while `full` is."""
-    way = "ordo push"
+class Caller:
+    """Calls `ordo` from a thread of its own, in its words, until `stopping` is set."""
 
-    def __init__(self, cluster, number, seed, stopping, full):
-        self.cluster, self.number, self.stopping, self.full = cluster, number, stopping, full
-        self.random = random.Random(f"{seed}-producer-{number}")
-        self.pushes = {}  # (queue, key, n): what the checker wants to know
-        self.spoilt = {}  # what nobody can read: the same
-        self.last = {}    # (queue, key): the last number
-        self.doom = None  # the next push is killed (kill -9) so many seconds after its start
+    def __init__(self, name, cluster, seed, stopping):
+        self.name, self.cluster, self.stopping = name, cluster, stopping
+        self.random = random.Random(f"{seed}-{name}")
+        self.doom = None  # the next call is killed (kill -9) so many seconds after its start
         self.killed = 0
         self.error = None
-        self.thread = threading.Thread(target=self.run, name=f"producer {number}", daemon=True)
+        self.thread = threading.Thread(target=self.run, name=name, daemon=True)
 
     def run(self):
         try:
             while not self.stopping.is_set():
-                if self.full.is_set():
-                    self.stopping.wait(0.05)
-                    continue
-                self.push(self.batch())
-                self.stopping.wait(self.random.expovariate(1 / 0.03))
+                self.step()
         except Exception as error:  # told by the chaos
-            self.error = f"producer {self.number}: {error!r}"
+            self.error = f"{self.name}: {error!r}"
+
+    def command(self, words, stdin=b""):
+        with subprocess.Popen(words, cwd=self.cluster.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=self.cluster.environment) as process:
+            doom, self.doom = self.doom, None
+            if doom is not None:
+                threading.Timer(doom, process.kill).start()
+            out, err = process.communicate(stdin)  # one that was killed reads no more
+        self.killed += process.returncode == -9
+        return process.returncode, out, err
+
+    @staticmethod
+    def is_away(err):
+        """Whom it called could not be reached: it says so."""
+        return any(known in err for known in (b"cannot", b"no connection", b"does not answer"))
+
+
+class Producer(Caller):
+    """Holds back while `full` is set."""
+    way = "ordo push"
+    gap_s = 0.03
+
+    def __init__(self, cluster, number, seed, stopping, full):
+        super().__init__(f"producer {number}", cluster, seed, stopping)
+        self.number, self.full = number, full
+        self.pushes = {}  # (queue, key, n): what the checker wants to know
+        self.spoilt = {}  # what nobody can read: the same
+        self.last = {}    # (queue, key): the last number
+
+    def step(self):
+        if self.full.is_set():
+            self.stopping.wait(0.05)
+            return
+        self.push(self.batch())
+        self.stopping.wait(self.random.expovariate(1 / self.gap_s))
 
     def batch(self):
         kind = self.random.random()
@@ -87,7 +114,9 @@ class Producer:
         if single:
             job = jobs[0]
             arguments = ["--id", job["id"], "--key", job["key"], "--score", str(job["score"]),
-                         "--payload", json.dumps(job["payload"])]
+                         "--payload", json.dumps(job["payload"]), *["--critical"] * job.get("critical", False)]
+            for option in ("weight", "partition", "lock"):
+                arguments += [f"--{option}", job[option]] if option in job else []
         code, out, err = self.command([ORDO, "push", queue, *arguments, "--json"], b"" if single else lines)
         if code == 0:
             pushed = json.loads(out)["pushed"]
@@ -98,32 +127,26 @@ class Producer:
         else:
             told = re.search(rb"pushed (\d+); line", err)
             pushed = int(told.group(1)) if told else 0
-            if not any(known in err for known in (b"cannot", b"no connection", b"does not answer")):
+            if not self.is_away(err):
                 raise AssertionError(f"a push failed: {err.decode(errors='replace')}")
         for job in jobs[:pushed]:
             self.pushes[queue, job["key"], job["payload"]["n"]]["acked"] = True
         return pushed
-
-    def command(self, words, stdin):
-        with subprocess.Popen(words, cwd=self.cluster.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, env=self.cluster.environment) as process:
-            doom, self.doom = self.doom, None
-            if doom is not None:
-                threading.Timer(doom, process.kill).start()
-            out, err = process.communicate(stdin)  # one that was killed reads no more
-        self.killed += process.returncode == -9
-        return process.returncode, out, err
 
 
 class SqlProducer(Producer):
     """Pushes in transactions of its own, of which some stay open for a while, and some are rolled back."""
     way = "SQL"
     AWAY = (b"connection", b"starting up", b"recovery mode", b"shutting down", b"read-only transaction", b"during recovery")
+    are_queues_there = False  # a node makes them
 
-    def run(self):
-        while not self.stopping.is_set() and not {"fifo", "merge"} <= self.cluster.json("stats")["by_queue"].keys():
+    def step(self):
+        if not self.are_queues_there:
+            code, out, _ = self.command([ORDO, "stats", "--json"])
+            self.are_queues_there = code == 0 and self.cluster.shards.keys() <= json.loads(out)["by_queue"].keys()
             self.stopping.wait(0.1)
-        super().run()
+            return
+        super().step()
 
     def send(self, queue, jobs):
         """One transaction: all or none. What is rolled back was never sent."""
@@ -150,6 +173,7 @@ class XaddProducer(Producer):
     """Pushes as other programs do: one XADD with plain fields for each job, which ?wait=1 becomes a WAIT for. Now and then
     it adds what is no entry of Ordo's."""
     way = "XADD"
+    FIELDS = ("id", "key", "score", "weight", "partition", "lock", "critical")
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -162,14 +186,14 @@ class XaddProducer(Producer):
         for done, job in enumerate(jobs):
             if self.random.random() < 0.02:
                 self.spoil(queue, job["key"])
-            fields = [str(part) for name in ("id", "key", "score") for part in (name, job[name])]
+            fields = [part for name in self.FIELDS if name in job for part in (name, str(job[name]).lower())]
             push = self.pushes[queue, job["key"], job["payload"]["n"]]
             if not self.xadd(queue, job["key"], [*fields, "payload", json.dumps(job["payload"])], push):
                 return done
         return len(jobs)
 
     def spoil(self, queue, key):
-        text = f"x{len(self.spoilt)}"
+        text = f"x{self.number}-{len(self.spoilt)}"
         self.spoilt[text] = {"attempts": 0, "acked": False}
         self.xadd(queue, key, ["e", text], self.spoilt[text])
 

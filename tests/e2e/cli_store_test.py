@@ -8,8 +8,8 @@ import unittest
 
 from project import ORDO, Project
 
-JOB_KEYS = ["queue", "kind", "key", "id", "state", "payloads", "scores", "run_at", "starts_at", "retry_count", "crashes", "error"]
-COUNTS = ["length", "due", "scheduled", "retrying", "running", "awaiting", "dead", "blocked_by_lock", "blocked_by_window", "blocked_by_key", "blocked_by_limit", "blocked_by_rate", "oldest_due", "lag",
+JOB_KEYS = ["queue", "kind", "key", "id", "state", "payloads", "scores", "run_at", "starts_at", "waits_for", "retry_count", "crashes", "error"]
+COUNTS = ["length", "due", "scheduled", "retrying", "running", "awaiting", "dead", "blocked_by_lock", "blocked_by_window", "blocked_by_key", "blocked_by_limit", "blocked_by_rate", "without_code", "ready", "oldest_due", "lag",
           "processed", "failed", "unreadable", "waits_for_newer"]
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z"
 
@@ -38,6 +38,8 @@ class Push(Project):
         self.assertEqual(job, {"queue": "orders", "kind": "charge", "key": "k", "id": "42", "state": "queued",
                                "payloads": [{"v": 1.0, "t": "é x"}], "scores": [-7.5],
                                "run_at": "2035-03-09T07:05:00.5Z", "starts_at": "2035-03-09T07:05:00.5Z",
+                               "waits_for": [{"what": "code", "name": "charge", "held_by": [], "until": None},
+                                             {"what": "time", "name": "", "held_by": [], "until": "2035-03-09T07:05:00.5Z"}],
                                "retry_count": -1, "crashes": 0, "error": None})
         self.assertIn('[{"v":1.0,"t":"\\u00e9 x"}]', self.ordo("jobs", "orders", "--json").stdout)
 
@@ -156,7 +158,7 @@ class Lists(Project):
         self.assertIs(self.stats()["paused"], True)
         self.assertEqual(self.json("queues")[0], {"name": "orders", "shards": 5, "state": "paused"})
         self.assertEqual(self.drain().stdout.splitlines()[-1],
-                         "drained; left: 0 scheduled, 0 awaiting, 1 paused, 0 dead")
+                         "drained; left: 0 scheduled, 0 retrying, 0 awaiting, 1 paused, 0 unserved, 0 dead")
         self.ordo("resume", "orders")
         self.drain()
         self.assertEqual(self.stats()["processed"], 1)

@@ -12,7 +12,7 @@ class CommandLine(Project):
     def test_help_teaches(self):
         text = self.ordo("--help").stdout
         for command in ["work", "push", "stats", "queues", "jobs", "job", "dead", "pause", "resume", "remove", "nodes",
-                        "doctor", "copy", "init", "completion", "bench", "periodic"]:
+                        "doctor", "copy", "init", "completion", "bench", "periodic", "respond", "waits"]:
             self.assertIn(f"\n  {command} ", text)
             self.assertIn(f"  ordo {command}", self.ordo(command, "--help").stdout)
         self.assertRegex(self.ordo("--version").stdout, r"^ordo \d+\.\d+\.\d+\n$")

@@ -1,6 +1,7 @@
 """`ordo work` with a worker in Python: what is delivered, merged, retried and killed (rules 1 to 3 and 6)."""
 import contextlib
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -185,7 +186,7 @@ class Drain(Project):
         self.push("paused", queue="later")
         self.ordo("pause", "later")
         self.assertEqual(self.drain().stdout.splitlines()[-1],
-                         "drained; left: 1 scheduled, 0 awaiting, 1 paused, 1 dead")
+                         "drained; left: 1 scheduled, 0 retrying, 0 awaiting, 1 paused, 0 unserved, 1 dead")
 
     def test_waits_for_retries(self):
         self.config(queue='retry = { strategy = "fixed", delay = "500ms" }\n')
@@ -250,6 +251,55 @@ class Signals(Project):
         self.drain()
         self.assertEqual(self.runs(), [("a", [""], -1)] * 2)
         self.assertEqual((self.stats()["processed"], self.stats()["length"]), (1, 0))
+
+    def begin_group(self, job):
+        """As begin(), with the node as leader of a process group of its own, and the processes below it."""
+        self.config()
+        self.answer("pathlib.Path('pid').write_text(str(os.getpid()))\npathlib.Path('started').touch()\n" + job)
+        self.push("a")
+        node = self.start(within=["setsid"])
+        self.until("the run has started", (self.folder / "started").exists)
+        return node, int((self.folder / "pid").read_text())
+
+    def test_a_signal_to_the_group_lets_the_run_end(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number):
+                self.write("started", "")
+                (self.folder / "started").unlink()
+                node, _ = self.begin_group("""while not os.path.exists('go'):
+    time.sleep(0.02)
+return {'ok': True}""")
+                processed = self.stats()["processed"]
+                os.killpg(node.pid, number)
+                if number == signal.SIGHUP:
+                    self.until("it has read its config", lambda: "the config was read again" in self.log())
+                    node.terminate()
+                self.until("it stops", lambda: self.log().rstrip().splitlines()[-1].endswith("stopping: no more jobs are taken"))
+                self.write("go", "")
+                self.assertEqual(self.end_of(node), 0)
+                self.assertEqual(self.stats()["processed"], processed + 1)
+                self.assertEqual(self.json("jobs", "orders"), [])
+                (self.folder / "go").unlink()
+
+    def test_a_signal_to_all_processes_is_no_crash(self):
+        """As systemd stops a service: each process of it is told, those of the workers too."""
+        node, worker = self.begin_group("time.sleep(600)")
+        os.kill(worker, signal.SIGTERM)
+        node.terminate()
+        self.assertEqual(self.end_of(node), 0)
+        [job] = self.json("jobs", "orders")
+        self.assertEqual((job["id"], job["retry_count"], job["crashes"]), ("a", -1, 0), self.log())
+        self.assertEqual(self.stats()["failed"], 0)
+        self.assertIn("killed by signal TERM as the node stops; its jobs are put back", self.log())
+
+    def test_a_worker_that_is_killed_alone_has_crashed(self):
+        node, worker = self.begin_group("time.sleep(600)")
+        os.kill(worker, signal.SIGTERM)
+        self.until("it is told", lambda: "the worker process was killed by signal TERM" in self.log())
+        [job] = self.json("jobs", "orders")
+        self.assertEqual((job["retry_count"], job["crashes"]), (0, 1))
+        node.terminate()
+        self.assertEqual(self.end_of(node), 0)
 
     def test_tstp_takes_no_more(self):
         node = self.begin("return {'ok': True}")
@@ -336,8 +386,60 @@ class Signals(Project):
         node.terminate()
         self.end_of(node)
         lines = [json.loads(line) for line in self.log().splitlines()]
-        self.assertTrue(all(list(line) == ["time", "level", "message"] for line in lines))
-        self.assertTrue(any('hel"lo' in line["message"] for line in lines))
+        self.assertTrue(all(list(line)[:3] == ["time", "level", "message"] for line in lines))
+        said = [line for line in lines if 'hel"lo' in line["message"]]
+        self.assertEqual([(line["queue"], line["kind"]) for line in said], [("orders", "orders")])
+        self.assertEqual(len({line["node"] for line in lines if "node" in line}), 1)
+
+    def test_a_failure_is_told_with_its_fields(self):
+        self.config(node='log = "json"', queue='retry = { strategy = "fixed", delay = "1h" }\n')
+        self.answer("return {'ok': False, 'error': 'no room\\nfor it'}")
+        node = self.start()
+        self.push_lines([{"id": "42", "key": "k"}])
+
+        def told():
+            lines = [json.loads(line) for line in self.log().splitlines()]
+            return [line for line in lines if line.get("id") == "42"]
+        [line] = self.until("it is told", told)
+        self.assertEqual({key: line[key] for key in ("level", "queue", "kind", "key", "attempt", "error")},
+                         {"level": "warning", "queue": "orders", "kind": "orders", "key": "k", "attempt": 1, "error": "no room"})
+        self.assertEqual(line["retry_at"], self.json("jobs", "orders")[0]["run_at"])
+        self.assertIn("job '42' of queue 'orders' (key 'k') has failed at attempt 1, runs again at ", line["message"])
+        self.assertIn(line["shard"], range(5))
+        self.assertEqual([line["node"]], [node["id"] for node in self.json("nodes")])
+        node.terminate()
+        self.end_of(node)
+
+    def test_starts_and_ends_are_told_if_wanted(self):
+        self.config(node='start_job = "info"\ndone_job = "info"')
+        self.push("a")
+        told = self.drain().stderr
+        self.assertRegex(told, r"info    job 'a' of queue 'orders' has started, attempt 1\n")
+        self.assertRegex(told, r"info    job 'a' of queue 'orders' is done, after \d+\.\d+ s\n")
+        self.push("b")
+        self.assertIn("debug   job 'b' of queue 'orders' is done", self.drain("-o", "node.log_level=debug", "-o", "node.done_job=debug").stderr)
+        self.ordo("work", "-o", "node.done_job=loud", code=2)
+
+    def test_repeats_of_an_error_are_one_line(self):
+        self.config(queue="max_retries = 0\nbatch_size = 100\nshards = 1\n")
+        self.answer(FAIL)
+        self.push_lines([{"id": str(n)} for n in range(100)])
+        told = [line for line in self.drain().stderr.splitlines() if " has died: no" in line]
+        self.assertLess(len(told), 20, told)
+        counts = [int(line.rsplit("(and ", 1)[1].split()[0]) for line in told if "(and " in line]
+        self.assertEqual(len(told) + sum(counts), 100, told)
+
+    def test_the_start_tells_what_cannot_run(self):
+        self.config(more='[queue.orders.kind.ghost]\n[queue.mail]\ncommand = ["no-such-program"]\n')
+        told = self.drain().stderr
+        self.assertIn("warning queue 'orders' has no code here for jobs of kind 'ghost'\n", told)
+        self.assertRegex(told, "error   jobs of kind 'mail' of queue 'mail' will not run on this node: .*no-such-program")
+
+    def test_a_drain_counts_what_it_does_not_serve(self):
+        self.config(more='[queue.mail]\ncommand = ["python3", "-B", "worker.py"]\n')
+        self.push_lines([{"id": "1"}, {"id": "2"}])
+        self.assertEqual(self.drain("--queue", "mail").stdout.splitlines()[-1],
+                         "drained; left: 0 scheduled, 0 retrying, 0 awaiting, 0 paused, 2 unserved, 0 dead")
 
     def test_the_node_is_listed_while_it_lives(self):
         node = self.begin("return {'ok': True}")

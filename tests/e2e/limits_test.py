@@ -45,6 +45,26 @@ class Limits(Project):
     def push_regions(self, **jobs):
         self.push_lines([{"id": f"{region}{i}", "payload": {"region": region}} for region, count in jobs.items() for i in range(count)])
 
+    def test_a_limit_is_set_while_nodes_run(self):
+        self.config(queue="limit = 2", node="threads = 6")
+        self.push_lines([{"id": str(i), "payload": 1} for i in range(10)])
+        self.start()
+        self.until_stats(running=2, blocked_by_limit=8)
+        self.assertIn("orders: set", self.ordo("limits", "set", "orders", "limit=4").stdout)
+        self.until_stats(running=4, blocked_by_limit=6)
+        [limit] = [each for each in self.json("limits") if each["name"] == "orders"]
+        self.assertEqual((limit["limit"], limit["set"], limit["used"]), (4, True, 4))
+        self.assertIn("the configs count", self.ordo("limits", "unset", "orders").stdout)
+        [limit] = [each for each in self.json("limits") if each["name"] == "orders"]
+        self.assertFalse(limit["set"])
+        self.assertIn("nothing was set", self.ordo("limits", "unset", "orders", code=1).stderr)
+        self.assertIn("no config states that", self.ordo("limits", "set", "nobody", "limit=4", code=1).stderr)
+        self.assertIn("no config states that", self.ordo("limits", "set", "orders", "rate=4/1s", code=1).stderr)
+        self.assertIn("at least 1", self.ordo("limits", "set", "orders", "limit=0.5", code=1).stderr)
+        self.assertIn("cannot be set", self.ordo("limits", "set", "orders", "weight=5", code=2).stderr)
+        self.let_go()
+        self.until_stats(processed=10)
+
     def test_no_more_run_than_the_limit_on_all_nodes_together(self):
         self.config(queue="limit = 3", node="threads = 4")
         self.push_lines([{"id": str(i), "payload": 1} for i in range(12)])
@@ -55,6 +75,7 @@ class Limits(Project):
         self.assertEqual((limit["used"], limit["limit"], limit["waiting"]), (3, 3, 9))
         self.assertIn("9 wait for a limit", self.ordo("stats").stdout)
         self.assertRegex(self.ordo("limits").stdout, r"orders +3 +3 +9")
+        self.until("the workers have begun", lambda: len(self.running()) == 3)
         self.let_go()
         self.until_stats(processed=12)
         self.assertEqual(max(map(len, self.beside())), 3)
@@ -136,6 +157,36 @@ class Limits(Project):
         self.assertRegex(self.ordo("locks").stdout, r"accounts +7 +\S+/\d+ +3000")
         self.ordo("remove", "orders", "--with-jobs")
         self.let_go()
+
+    def test_a_run_that_was_told_to_wait_closes_its_partition_for_all(self):
+        self.answer("""
+if request["jobs"][0]["id"] == "east0":
+    return {"ok": False, "error": "429", "penalty": 600}
+return {"ok": True}""".strip())
+        self.config(queue='limit = 10\npartition = "/region"', node='lease = "2s"')
+        self.push_regions(east=1)
+        node = self.start()
+        self.until_stats(failed=1)
+        self.push_regions(east=2, west=1)
+        self.until_stats(processed=1, blocked_by_rate=1)
+        [penalty] = [each for each in self.json("limits") if each["name"] == "orders penalty"]
+        self.assertEqual((penalty["partition"], penalty["waiting"]), ("east", 1))
+        [job] = self.json("jobs", "orders", "--id", "east1")
+        self.assertEqual([(each["what"], each["name"]) for each in job["waits_for"]], [("rate", "orders penalty: east")])
+        node.kill()
+        node.wait()
+        self.push_regions(west=2)
+        self.start()
+        self.until_stats(processed=3, blocked_by_rate=1)
+
+    def test_a_penalty_that_nobody_can_keep_is_said(self):
+        self.answer("return {'ok': True, 'penalty': 600}")
+        self.config()
+        for job_id in "12":
+            self.push(job_id)
+        self.start()
+        self.until_stats(processed=2)
+        self.assertEqual(self.log().count("a run asked for a penalty"), 1, self.log())
 
     def test_what_could_never_start_is_refused(self):
         self.config(queue="limit = 2")

@@ -66,6 +66,7 @@ class PluginTest(unittest.TestCase):
         self.assertEqual(lines_of("orders"), ["shipped order 42 of Ann over 9 (2 payloads)"])
         self.assertEqual(lines_of("batches"), ["sent letter-0 to ann@example.com", "sent letter-2 to full@example.com",
                                                "3 processed, 1 failed, 1 scheduled"])
+        self.assertEqual(lines_of("queues"), ["mail 1", "orders 2", "mail is gone"])
         self.assertEqual(lines_of("bench"), ["passed"])
         lines = lines_of("around_runs")
         self.assertEqual([line for line in lines if "died" not in line],

@@ -77,6 +77,9 @@ class Project(unittest.TestCase):
             if node.poll() is None:
                 node.kill()
             node.communicate()
+        told = self._outcome.result
+        if any(test is self for test, _ in told.failures + told.errors) and (self.folder / "node.log").exists():
+            print(f"the nodes of {self.id()} said last:\n{self.log()[-4000:]}", file=sys.stderr)
 
     def write(self, name, text):
         (self.folder / name).write_text(text)

@@ -78,7 +78,8 @@ command = ["python3", "-B", "worker.py"]
         node.send_signal(signal.SIGSTOP)  # it lives, and gives nothing back
         with subprocess.Popen([ORDO, "reshard", "orders", "8"], cwd=self.folder, env=self.environment(),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            self.until("it waits", lambda: any("is being resharded" in each["what"] for each in self.json("doctor")))
+            self.until("it waits", lambda: 8 in [each["shards"] for each in self.json("nodes")])
+            self.assertIn("queue 'orders' is being resharded", [each["what"] for each in self.json("doctor")])
             process.send_signal(signal.SIGINT)
             self.assertEqual(self.end_of(process), 130)
             self.assertIn(b"run `ordo reshard orders 8` again", process.stderr.read())

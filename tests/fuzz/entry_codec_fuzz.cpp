@@ -47,7 +47,8 @@ void run_shard(std::string_view bytes) {
   const auto state = decode_state(bytes);
   std::vector<std::pair<Seq, JobState>> states;
   if (state) states.emplace_back(1, *state);
-  shard.load({.head = 3, .now = now, .shard = {1, 0}, .token = 1}, std::move(states), std::move(counts).or_empty());
+  shard.load({.head = 3, .now = now, .shard = {1, 0}, .token = 1}, std::move(states),
+             std::move(counts).or_empty());
   if (!state) shard.lose_state(1, std::string(bytes), state.why());
   for (const Seq seq : {Seq{1}, Seq{2}}) {
     const auto entry = decode_entry(bytes);

@@ -9,6 +9,8 @@
 #include "domain/schedule.h"
 #include "runtime/engine.h"
 #include "simulation/history.h"
+#include "simulation/response_checker.h"
+#include "simulation/unique_checker.h"
 
 namespace ordo::simulation {
 
@@ -166,7 +168,9 @@ struct Checkers {
         loss(history, ticks),
         fence(history),
         counts(history),
-        rebuild(history) {}
+        rebuild(history),
+        responses(history),
+        unique(history) {}
   OverlapChecker overlap;
   OrderChecker order;
   StartChecker start;
@@ -176,6 +180,8 @@ struct Checkers {
   FenceChecker fence;
   CountsChecker counts;
   RebuildChecker rebuild;
+  ResponseChecker responses;
+  UniqueChecker unique;
 };
 
 }  // namespace ordo::simulation

@@ -40,21 +40,20 @@ void LossChecker::committed(const store::Delta& delta) {
   settle_runs(delta);
 }
 
-// What never started has no attempt, and dies for no failure; but for those that nobody has the code for. A
-// reshard copies what others have written.
+// What never started has no attempt, and dies for no failure. A reshard copies what others have written.
 void LossChecker::look_at_attempts(const store::Delta& delta) const {
   const auto list = history_.store().queues();
   const auto queue = std::ranges::find(list.queues, delta.shard.queue, &store::QueueDefinition::number);
   if (queue == list.queues.end() || queue->is_hidden()) return;
   for (const auto& row : delta.states) {
     const auto state = *domain::decode_state(read_by_newer(RecordType::state, row.bytes));
-    if (state.error.starts_with("no worker") || history_.was_started(row.seq)) continue;
+    if (history_.was_started(row.seq)) continue;
     if (history_.entries.at(row.seq).copied || state.retry_count < 0) continue;
     history_.world().fail("attempt: entry {} has retry_count {} and was never started", row.seq,
                           state.retry_count);
   }
   for (const auto& dead : dead_) {
-    if (dead.error_kind != FailureKind::handler || dead.error.starts_with("no worker")) continue;
+    if (dead.error_kind != FailureKind::handler) continue;
     const bool ran = std::ranges::any_of(erased_, [&](Seq seq) {
       const auto& entry = history_.entries.at(seq);
       return entry.name == JobName{dead.kind, dead.key, dead.id} && history_.was_started(seq);
@@ -136,7 +135,8 @@ bool LossChecker::died(const SeenEntry& entry, const store::Delta& delta) const 
     if (dead.payload == entry.payload) return true;
     if (all) return false;
     // No run said so: the node may have died between its taking the run and the start.
-    if (dead.error.starts_with("no worker") || dead.error.starts_with("its node died")) return true;
+    if (dead.error.starts_with("its node died")) return true;
+    if (dead.error.starts_with("no response to")) return true;  // its last run may be another owner's
     // The one that was delivered dies, the others of its run are finished with it.
     bool ran = false;
     for (const auto& run : history_.runs) {
@@ -216,7 +216,7 @@ void CountsChecker::look() {
       if (seq > row.position) ++tail;
     }
     const auto counts = *domain::decode_counts(row.counts);
-    if (counts.queued() + counts.running + tail >= jobs.size()) continue;
+    if (counts.queued() + counts.running + counts.awaiting + tail >= jobs.size()) continue;
     history_.world().fail(
         "counts: shard {}.{} has {} jobs; its counts say {} queued, {} running, and {} came later",
         row.shard.queue, row.shard.index, jobs.size(), counts.queued(), counts.running, tail);
@@ -280,7 +280,6 @@ void RebuildChecker::look_at_keys(const runtime::OwnedShard& shard,
     const auto chosen = history_.not_begun.find(seq);
     if (chosen == history_.not_begun.end() || chosen->second != shard.lease.token) continue;
     if (!state.held || running.contains(seq) || history_.was_started(seq)) continue;
-    if (state.error.starts_with("no worker")) continue;  // an attempt, though nothing ran
     history_.world().fail("entry {} of shard {}.{} was never started and has its key", seq, shard.id.queue,
                           shard.id.index);
   }

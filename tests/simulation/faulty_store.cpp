@@ -6,6 +6,7 @@
 #include <ordo/error.hpp>
 
 #include "simulation/versions.h"
+#include "store/blocking.h"
 
 namespace ordo::simulation {
 
@@ -89,6 +90,42 @@ void FaultyStore::append(std::vector<store::NewEntry> entries, store::Completion
       [refusal, done = std::move(done)](bool failed) {
         done(failed ? std::make_exception_ptr(Error(ErrorKind::unavailable, "append")) : *refusal);
       });
+}
+
+void FaultyStore::append_durably(std::vector<store::NewEntry> entries) {
+  ask("append", [&] {
+    store::append_and_wait(inner_, entries);
+    changed();
+  });
+}
+
+std::optional<std::string> FaultyStore::wait_row(std::string_view queue, std::string_view key) {
+  return ask("read a wait", [&] { return inner_.wait_row(queue, key); });
+}
+
+bool FaultyStore::put_wait_row(std::string_view queue, const store::WaitRow& row,
+                               const std::optional<std::string>& seen) {
+  return ask("write a wait", [&] {
+    const bool is_written = inner_.put_wait_row(queue, row, seen);
+    if (is_written) checkers_.responses.written(std::string(queue), row);
+    return is_written;
+  });
+}
+
+std::vector<store::WaitRow> FaultyStore::wait_rows(std::string_view queue, std::string_view after,
+                                                   std::size_t max_rows) {
+  return ask("list waits", [&] { return inner_.wait_rows(queue, after, max_rows); });
+}
+
+std::vector<store::RowResult> FaultyStore::step_rows(std::string_view rows,
+                                                     std::vector<store::RowStep> steps) {
+  return ask("write unique rows", [&] {
+    auto results = inner_.step_rows(rows, steps);
+    changed();
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      checkers_.unique.stepped(std::string(rows), steps[i], results[i]);
+    return results;
+  });
 }
 
 // Whoever looked at this process before saw it alive. New shards that are being filled may be thrown away
@@ -255,6 +292,7 @@ std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& de
     if (!is_new) continue;
     checkers_.fence.committed(who_, delta);
     checkers_.loss.committed(delta);
+    checkers_.responses.committed(delta);
   }
   return results;
 }

@@ -67,6 +67,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   }
 
   void append(std::vector<store::NewEntry> entries, store::Completion done) override;
+  void append_durably(std::vector<store::NewEntry> entries) override;
   std::unique_ptr<store::LogReader> open_log() override;
   store::LogChunk fetch(ShardId shard, std::span<const Seq> seqs) override;
   void wake() override;
@@ -95,6 +96,12 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) override;
   std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
                      std::vector<store::NewEntry> entries) override;
+  std::optional<std::string> wait_row(std::string_view queue, std::string_view key) override;
+  bool put_wait_row(std::string_view queue, const store::WaitRow& row,
+                    const std::optional<std::string>& seen) override;
+  std::vector<store::WaitRow> wait_rows(std::string_view queue, std::string_view after,
+                                        std::size_t max_rows) override;
+  std::vector<store::RowResult> step_rows(std::string_view rows, std::vector<store::RowStep> steps) override;
   Time now() override;
   std::vector<Finding> examine() override { return inner_.examine(); }
 

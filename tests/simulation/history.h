@@ -83,6 +83,7 @@ struct SeenRun {
   bool returned = false;
   bool cut = false;        ///< counts as ended: its node was stopped, has died, or lost its lease
   bool crashed = false;    ///< its node has died
+  bool responds = false;   ///< it handles a response
   bool lent = false;       ///< listed as lent: any owner may hear of its end
   std::vector<Seq> fresh;  ///< entries that it started first
 
@@ -151,7 +152,8 @@ class History {
                   jumps = 0, partitions = 0, stops = 0, joins = 0, rebuilds = 0, takeovers = 0, died = 0,
                   lost_leases = 0, cancels = 0, revived = 0, orders = 0, lent = 0, kept = 0, set_aside = 0,
                   recalled = 0, reshards = 0, unreadable = 0, newer = 0, pieces = 0, not_started = 0,
-                  ticks = 0, passed = 0, refused = 0;
+                  ticks = 0, passed = 0, refused = 0, waits = 0, responses = 0, handled = 0, unique = 0,
+                  conflicts = 0, exchanged = 0, rows_freed = 0;
   } totals;
 
  private:

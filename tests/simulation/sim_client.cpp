@@ -3,6 +3,7 @@
 #include <ordo/error.hpp>
 
 #include "simulation/versions.h"
+#include "store/waits.h"
 
 namespace ordo::simulation {
 
@@ -46,6 +47,7 @@ void SimClient::step() {
 void SimClient::act() {
   const auto at = world_.random.below(queues_.size());
   const auto& queue = queues_[at];
+  if (responds) return respond(queue);
   switch (world_.random.below(24)) {
     case 0:
     case 1:
@@ -71,6 +73,7 @@ void SimClient::act() {
 }
 
 void SimClient::push(const QueueOptions& queue) {
+  if (is_unique && unique_.below(2) == 0) return push_unique(queue);
   std::vector<Wish> wishes;
   for (auto count = 1 + world_.random.below(4); count > 0; --count) {
     const auto id = "i" + std::to_string(world_.random.below(8));
@@ -96,6 +99,62 @@ void SimClient::push(const QueueOptions& queue) {
     wishes.push_back({queue.name, key, std::move(bytes)});
   }
   send(std::move(wishes));
+}
+
+// What another has the key of is refused, or changed by chance. A step of unknown outcome is asked again:
+// then it finds itself.
+void SimClient::push_unique(const QueueOptions& queue) {
+  const auto number = unique_.below(4);
+  const auto scope = number % 2 == 0 ? UniqueScope::queued : UniqueScope::queued_or_running;
+  const auto what = unique_.below(3);  // with who is there: nothing, merge, replace
+  const auto id = "i" + std::to_string(unique_.below(8));
+  const auto key = unique_.below(2) == 0 ? id : "k" + std::to_string(unique_.below(3));
+  const auto payload = name_ + "-" + std::to_string(++payloads_);
+  const domain::UniqueHold hold{
+      "u" + std::to_string(number), name_ + "/" + std::to_string(++tokens_), scope, {}};
+  const auto own = domain::row_of(hold, queue.name, key, id);
+  std::optional<std::string> there;
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    const auto definition = *history_.store().queues().find(queue.name);
+    const auto entry_to = [&](const domain::Entry& entry) {
+      return store::NewEntry{{definition.number, domain::shard_of(entry.key, definition.shards)},
+                             domain::encode(entry)};
+    };
+    domain::Entry entry;
+    entry.kind = queue.name;
+    entry.key = key;
+    entry.id = id;
+    entry.payload = payload;
+    store::RowStep step{{hold.row, own, true, Time::max()}, there, {}};
+    const auto holder = there ? domain::decode_unique_row(*there).or_empty() : domain::UniqueRow{};
+    if (there && what == 1) {
+      entry.kind = holder.kind;
+      entry.key = holder.key;
+      entry.id = holder.id;
+      step.row.bytes = *there;
+    } else {
+      entry.options.unique = {hold};
+      domain::Entry cancel;
+      cancel.type = EntryType::cancel;
+      cancel.kind = holder.kind;
+      cancel.key = holder.key;
+      cancel.id = holder.id;
+      if (there) step.entries.push_back(entry_to(cancel));
+      if (there) ++history_.totals.cancels;
+    }
+    step.entries.push_back(entry_to(entry));
+    store::RowResult result;
+    try {
+      result = store_->step_rows(store::Store::unique_rows(queue.name), {step}).front();
+    } catch (const Error&) {
+      if (there && what == 1) throw;  // it may be merged already
+      continue;
+    }
+    if (result.what == store::RowResult::What::done || result.there == own) return;
+    if (result.what == store::RowResult::What::refused) continue;
+    there = result.there;
+    if (there && (what == 0 || scope != UniqueScope::queued)) return;
+  }
 }
 
 // The clock of a simulation starts at 22:13:20.
@@ -165,12 +224,30 @@ void SimClient::send(std::vector<Wish> wishes) {
   });
 }
 
+// A message of unknown outcome is sent again, or lost.
+void SimClient::respond(const QueueOptions& queue) {
+  const auto waits = history_.store().wait_rows(queue.name, "", 100);
+  const auto key = waits.empty() || world_.chance(8) ? "r-i" + std::to_string(world_.random.below(8))
+                                                     : waits[world_.random.below(waits.size())].key;
+  const auto message = "m" + std::to_string(world_.chance(8) ? messages_ : ++messages_) + " to " + key;
+  for (int attempts = 3; attempts > 0; --attempts) {
+    try {
+      const auto result = store::respond(*store_, queue.name, key, {message, "body"}, seconds{2});
+      world_.say("{} answers {} of {} with {}: {}", name_, key, queue.name, message, to_string(result));
+      return;
+    } catch (const Error&) {
+      if (world_.chance(3)) throw;
+    }
+  }
+}
+
 void SimClient::change_dead(const QueueOptions& queue, bool revive) {
   const auto number = history_.store().queues().find(queue.name)->number;
   std::vector<std::uint64_t> nos;
   std::vector<store::NewEntry> entries;
   for (const auto& row : store_->dead(number, 0, 5)) {
-    const auto dead = *domain::decode_dead(row.bytes);
+    auto dead = *domain::decode_dead(row.bytes);
+    dead.options.unique.clear();
     nos.push_back(row.no);
     entries.push_back({row.shard, dead.is_entry ? dead.payload : domain::encode(domain::revival(dead))});
   }

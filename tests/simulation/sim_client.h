@@ -26,6 +26,8 @@ class SimClient {
 
   std::function<void()> on_change;
   bool is_hostile = false;  ///< it puts bytes into the logs that are no entries
+  bool responds = false;    ///< all that it does
+  bool is_unique = false;   ///< some of what it pushes is
   bool has_rules = false;   ///< some of its jobs expire or have a window
   bool is_newer = false;    ///< it is of the next version: some of what it pushes older nodes must not guess
 
@@ -38,9 +40,11 @@ class SimClient {
   void step();
   void act();
   void push(const QueueOptions& queue);
+  void push_unique(const QueueOptions& queue);
   std::string garbage(std::string bytes);
   void control(const QueueOptions& queue, domain::EntryType type);
   void send(std::vector<Wish> wishes);
+  void respond(const QueueOptions& queue);
   void change_dead(const QueueOptions& queue, bool revive);
 
   const std::string name_;
@@ -53,8 +57,11 @@ class SimClient {
   int payloads_ = 0;
   int controls_ = 0;
   int pushes_ = 0;
+  int messages_ = 0;
   Random junk_{7};
   Random rules_{11};  // of its own, too
+  Random unique_{19};
+  int tokens_ = 0;
   bool dead_ = false;
   Actor* actor_;
 };

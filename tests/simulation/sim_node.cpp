@@ -83,7 +83,7 @@ runtime::PartsHooks SimNode::parts_hooks() {
     using runtime::Part;
     poke(part == Part::engine ? engine_actor_ : part == Part::fetcher ? fetcher_actor_ : keeper_actor_);
   };
-  hooks.log = [this](LogLevel, const std::string& line) { world_.say("{}: {}", id(), line); };
+  hooks.log = [this](LogLevel, std::string_view line) { world_.say("{}: {}", id(), line); };
   hooks.lease_lost = [this] {
     ++history_.totals.lost_leases;
     if (plan_.dies_with_lease) dying_ = true;
@@ -317,6 +317,8 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
   for (const auto& job : assignment.jobs) {
     SeenJob seen{{assignment.kind, job.key, job.id}, {}, {}, {}, false};
     for (const auto& shot : shots) {
+      if (shot.place == domain::Place::awaiting && shot.key == job.key)
+        world_.fail("{} starts {} while {} has its key, and waits", id(), job.id, shot.id);
       if (shot.place != domain::Place::running || shot.kind != seen.name.kind || shot.id != job.id ||
           shot.key != job.key)
         continue;
@@ -350,9 +352,14 @@ void SimNode::look_at_group(ShardId shard) {
 }
 
 void SimNode::saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment& assignment, Time chosen) {
+  run->responds = assignment.jobs.front().response.has_value();
   checkers_.overlap.started(*run);
-  checkers_.order.started(*run, chosen);
-  checkers_.start.started(*run, assignment, chosen);
+  if (!run->responds) {
+    checkers_.order.started(*run, chosen);
+    checkers_.start.started(*run, assignment, chosen);
+  }
+  checkers_.responses.started(*run, assignment);
+  checkers_.unique.started(*run);
   checkers_.ticks.started(*run);
   for (const auto& job : run->jobs) {
     for (const auto seq : job.seqs) {

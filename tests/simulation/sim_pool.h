@@ -19,6 +19,7 @@ struct WorkPlan {
   Duration longest{};           ///< of a run
   bool ends_well = false;       ///< all of them, at once
   bool kills = false;           ///< some take their node with them
+  bool waits = false;           ///< some wait for responses
   bool loses_programs = false;  ///< now and then a node cannot start those of one kind
 };
 
@@ -72,12 +73,15 @@ class SimPool final : public runtime::RunSink {
   bool is_missing(const runtime::Assignment& assignment);
   void end(std::unique_ptr<Run> run);
   Outcome outcome(const Run& run);
+  Outcome outcome_of(const Run& run, const BatchJob& job);
 
   World& world_;
   Clock& clock_;
   History& history_;
   const WorkPlan& plan_;
   std::size_t prefetch_;
+  std::size_t ending_ = 0;
+  Random waits_{17};  // chances of its own: kept seeds stay
   std::vector<std::vector<Thread>> threads_;
   std::vector<std::deque<std::unique_ptr<Run>>> waiting_;
   std::map<std::pair<std::size_t, std::string>, Duration> missing_until_;  // of programs, by queue and kind

@@ -11,6 +11,12 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+// From here on some jobs wait for responses: the seeds that found something stay what they were.
+constexpr std::uint64_t kFirstSeedOfWaits = 10'000'000;
+
+// Likewise, and some jobs are unique.
+constexpr std::uint64_t kFirstSeedOfUnique = 20'000'000;
+
 Simulation::Simulation(std::uint64_t seed, bool print)
     : world_(seed, print), schedule_dice_(seed * 0x9E3779B97F4A7C15ULL + 1) {
   choose_queues();
@@ -40,10 +46,14 @@ Simulation::Simulation(std::uint64_t seed, bool print)
   has_newer_ = seed % 7 == 2 && !reshards_sometimes_;
   if (seed % 10 == 2) faults_.piece_bytes = 1 + seed / 10 % 500;
   work_.loses_programs = seed % 11 == 5;
+  const bool is_unique = seed >= kFirstSeedOfUnique;
+  work_.waits = seed >= kFirstSeedOfWaits && !has_newer_ && !are_hostile_ && (!is_unique || seed % 2 == 0);
   if (seed % 9 == 4) queues_.front().windows = {SimClient::all_but(seed / 9 % 60, 5 + seed / 540 % 15)};
   if (seed % 9 == 5) queues_.front().on_expire = OnExpire::drop;
   if (seed % 6 == 5) queues_.front().limit = Decimal(1 + static_cast<int>(seed / 6 % 4));
   if (seed % 8 == 6) queues_.front().lock = "payload";
+  if (seed % 5 == 2) queues_.front().lock_span = LockSpan::response;
+  if (seed % 4 == 3) queues_.front().hold = SlotHold::dispatch;
   for (auto& queue : queues_) {
     if (seed % 13 == 7) queue.limits = {"shared"};
     if (seed % 17 == 7) queue.rate = RateLimit{.limit = 20, .per = seconds{1}, .burst = 3};
@@ -57,11 +67,19 @@ Simulation::Simulation(std::uint64_t seed, bool print)
     client->is_hostile = are_hostile_;
     client->has_rules = seed % 3 == 1;
     client->is_newer = has_newer_ && i == 1;
+    client->is_unique = is_unique && !has_newer_;
     client->on_change = [this] {
       for (auto& node : nodes_) node->woken();
     };
     clients_.push_back(std::move(client));
   }
+  if (!work_.waits) return;
+  auto client = std::make_unique<SimClient>("responder", world_, history_, checkers_, faults_, queues_, 40);
+  client->responds = true;
+  client->on_change = [this] {
+    for (auto& node : nodes_) node->woken();
+  };
+  clients_.push_back(std::move(client));
 }
 
 Simulation::~Simulation() = default;
@@ -351,14 +369,15 @@ bool Simulation::counts_are_zero() {
   const auto rows = store_.shards();
   return std::all_of(rows.begin(), rows.end(), [](const auto& row) {
     const auto counts = *domain::decode_counts(row.counts);
-    return counts.queued() + counts.running == 0;
+    return counts.queued() + counts.running + counts.awaiting == 0;
   });
 }
 
 void Simulation::settle() {
   const auto give_up = world_.now() + minutes{10};
   bool resumed = false;
-  while (!(resumed && !is_resharded() && store_is_empty() && counts_are_zero())) {
+  while (!(resumed && !is_resharded() && store_is_empty() && counts_are_zero() &&
+           checkers_.unique.are_all_free())) {
     if (!world_.step() || world_.now() > give_up) {
       world_.fail("it does not come to an end");
     }
@@ -376,6 +395,8 @@ void Simulation::settle() {
     }
   }
   checkers_.ticks.look_at_the_end();
+  checkers_.responses.ended();
+  checkers_.unique.ended();
   for (const auto& row : store_.shards()) {
     const auto facts = store_.load(std::vector{row.shard});
     for (const auto& state : facts.at(0).states) {

@@ -85,6 +85,13 @@ class SimulationTest : public ::testing::Test {
     sum.ticks += more.ticks;
     sum.passed += more.passed;
     sum.refused += more.refused;
+    sum.waits += more.waits;
+    sum.responses += more.responses;
+    sum.handled += more.handled;
+    sum.unique += more.unique;
+    sum.conflicts += more.conflicts;
+    sum.exchanged += more.exchanged;
+    sum.rows_freed += more.rows_freed;
   }
 };
 
@@ -112,6 +119,8 @@ TEST_F(SimulationTest, ManySeeds) {
       "%llu entries that nobody can read, %llu that take a newer node\n"
       "%llu reads that ended in an append, %llu runs that could not be started\n"
       "%llu ticks of schedules, %llu passed over, %llu entries of ticks refused\n"
+      "%llu waits, %llu responses accepted, %llu runs of on_response\n"
+      "%llu unique jobs, %llu conflicts, %llu merged or replaced, %llu rows freed\n"
       "%llu reshards; %llu rebuilds and %llu orders compared\n",
       static_cast<unsigned long long>(sum.pushed), static_cast<unsigned long long>(sum.runs),
       static_cast<unsigned long long>(sum.commits), static_cast<unsigned long long>(sum.stale),
@@ -126,8 +135,11 @@ TEST_F(SimulationTest, ManySeeds) {
       static_cast<unsigned long long>(sum.newer), static_cast<unsigned long long>(sum.pieces),
       static_cast<unsigned long long>(sum.not_started), static_cast<unsigned long long>(sum.ticks),
       static_cast<unsigned long long>(sum.passed), static_cast<unsigned long long>(sum.refused),
-      static_cast<unsigned long long>(sum.reshards), static_cast<unsigned long long>(sum.rebuilds),
-      static_cast<unsigned long long>(sum.orders));
+      static_cast<unsigned long long>(sum.waits), static_cast<unsigned long long>(sum.responses),
+      static_cast<unsigned long long>(sum.handled), static_cast<unsigned long long>(sum.unique),
+      static_cast<unsigned long long>(sum.conflicts), static_cast<unsigned long long>(sum.exchanged),
+      static_cast<unsigned long long>(sum.rows_freed), static_cast<unsigned long long>(sum.reshards),
+      static_cast<unsigned long long>(sum.rebuilds), static_cast<unsigned long long>(sum.orders));
 }
 
 TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {

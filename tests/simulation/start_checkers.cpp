@@ -176,7 +176,8 @@ void GateChecker::started(const SeenRun& run) {
   std::map<std::string, int> locks;
   for (const auto& other : history_.runs) {
     if (other->returned || other->crashed || other->cut) continue;
-    const auto jobs = static_cast<std::int64_t>(other->jobs.size());
+    const bool is_free = other->responds && history_.options(other->shard).hold == SlotHold::dispatch;
+    const auto jobs = is_free ? 0 : static_cast<std::int64_t>(other->jobs.size());
     if (!history_.options(other->shard).limits.empty()) of_named += jobs;
     if (!history_.same_queue(other->shard, run.shard)) continue;
     of_queue += jobs;

@@ -225,6 +225,9 @@ bool MemoryStore::remove(std::string_view name) {
   const std::lock_guard lock(mutex_);
   const auto* queue = find_queue(name);
   if (queue == nullptr) return false;
+  std::erase_if(waits_, [&](const auto& entry) {
+    return entry.first.first == name || entry.first.first == unique_rows(name);
+  });
   drop(queue->number);
   ++queues_.version;
   changed();
@@ -433,6 +436,79 @@ std::size_t MemoryStore::revive(std::uint32_t queue, std::span<const std::uint64
   const auto count = revived.size();
   append_all(std::move(revived));
   return count;
+}
+
+// ------------------------------------------------------------------------------------------------------
+// waits
+
+void MemoryStore::trim_waits() {
+  const auto now = clock_.wall();
+  std::erase_if(waits_, [&](const auto& entry) { return entry.second.until <= now; });
+}
+
+std::optional<std::string> MemoryStore::wait_row(std::string_view queue, std::string_view key) {
+  check_wait_key(key);
+  const std::lock_guard lock(mutex_);
+  trim_waits();
+  const auto found = waits_.find({std::string(queue), std::string(key)});
+  return found == waits_.end() ? std::nullopt : std::optional(found->second.bytes);
+}
+
+bool MemoryStore::put_wait_row(std::string_view queue, const WaitRow& row,
+                               const std::optional<std::string>& seen) {
+  check_wait_key(row.key);
+  const std::lock_guard lock(mutex_);
+  if (find_queue(queue) == nullptr) throw unknown_queue_of_wait(queue);
+  trim_waits();
+  const std::pair name{std::string(queue), row.key};
+  const auto found = waits_.find(name);
+  const bool is_seen = found == waits_.end() ? !seen : found->second.bytes == seen;
+  if (is_seen) waits_[name] = row;
+  return is_seen;
+}
+
+std::vector<WaitRow> MemoryStore::wait_rows(std::string_view queue, std::string_view after,
+                                            std::size_t max_rows) {
+  const std::lock_guard lock(mutex_);
+  trim_waits();
+  std::vector<WaitRow> rows;
+  for (const auto& [name, row] : waits_) {
+    if (rows.size() < max_rows && name.first == queue && row.key > after && row.listed) rows.push_back(row);
+  }
+  return rows;
+}
+
+// ------------------------------------------------------------------------------------------------ unique
+// keys
+
+std::vector<RowResult> MemoryStore::step_rows(std::string_view rows, std::vector<RowStep> steps) {
+  using What = RowResult::What;
+  for (const auto& step : steps) check_wait_key(step.row.key);
+  const std::lock_guard lock(mutex_);
+  std::vector<RowResult> results;
+  for (auto& step : steps) {
+    trim_waits();
+    const std::pair name{std::string(rows), step.row.key};
+    const auto found = waits_.find(name);
+    const auto there = found == waits_.end() ? std::nullopt : std::optional(found->second.bytes);
+    if (there != step.seen) {
+      results.push_back({What::conflict, there});
+    } else if (!can_append(step.entries)) {
+      results.push_back({What::refused, {}});
+    } else {
+      waits_[name] = std::move(step.row);
+      append_all(std::move(step.entries));
+      results.push_back({What::done, {}});
+    }
+  }
+  trim_waits();
+  return results;
+}
+
+bool MemoryStore::can_append(std::span<const NewEntry> entries) const {
+  return std::ranges::all_of(entries, [&](const NewEntry& entry) {
+    return shards_.contains(entry.shard) && !is_closed(entry.shard.queue);
+  });
 }
 
 }  // namespace ordo::store::memory

@@ -49,6 +49,13 @@ class MemoryStore : public Store {
   std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
                      std::vector<NewEntry> entries) override;
 
+  std::optional<std::string> wait_row(std::string_view queue, std::string_view key) override;
+  bool put_wait_row(std::string_view queue, const WaitRow& row,
+                    const std::optional<std::string>& seen) override;
+  std::vector<RowResult> step_rows(std::string_view rows, std::vector<RowStep> steps) override;
+  std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
+                                 std::size_t max_rows) override;
+
   Time now() override { return clock_.wall(); }
   std::vector<Finding> examine() override {
     return {{Finding::Level::warning, "the store is the memory of this process", "name a store that lasts"}};
@@ -86,11 +93,13 @@ class MemoryStore : public Store {
   std::uint64_t now_us() { return static_cast<std::uint64_t>(clock_.wall().time_since_epoch().count()); }
 
   // All below need mutex_.
+  bool can_append(std::span<const NewEntry> entries) const;
   void check_append(std::span<const NewEntry> entries) const;
   bool is_closed(std::uint32_t queue) const;
   void drop(std::uint32_t queue);
   void append_all(std::vector<NewEntry> entries);
   CommitResult apply(Delta& delta);
+  void trim_waits();
   void trim_dead(const Delta& delta, Shard& shard);
   bool take_dead(std::uint32_t queue, std::uint64_t no);
   bool is_still_so(const Claim& claim, const Shard& shard) const;
@@ -113,6 +122,7 @@ class MemoryStore : public Store {
   std::map<std::uint64_t, DeadRow> dead_;
   std::uint64_t last_dead_ = 0;
   std::map<std::string, NodeRow> nodes_;
+  std::map<std::pair<std::string, std::string>, WaitRow> waits_;  // by queue and key
 };
 
 }  // namespace ordo::store::memory

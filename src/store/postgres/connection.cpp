@@ -303,11 +303,12 @@ std::vector<Result> Connection::finish_pipeline() {
     fail(task_, error->handle());
   }
   if (!std::exchange(is_confirmed_, true)) {
-    throw DatabaseError(ErrorKind::unavailable,
-                        "cannot " + task_ + " " + place_ +
-                            ": no standby has confirmed it, as an administrator ended the wait; it may be lost with this "
-                            "server; check the standbys (pg_stat_replication)",
-                        "");
+    throw DatabaseError(
+        ErrorKind::unavailable,
+        "cannot " + task_ + " " + place_ +
+            ": no standby has confirmed it, as an administrator ended the wait; it may be lost with this "
+            "server; check the standbys (pg_stat_replication)",
+        "");
   }
   constexpr std::ptrdiff_t kBegin = 2, kCommit = 1;
   if (is_whole_ && std::ssize(results) >= kBegin + kCommit) {

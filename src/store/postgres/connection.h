@@ -139,8 +139,8 @@ class Connection {
   void begin_pipeline(Duration patience = kAnswer);
   void send(std::string_view task, const char* sql, const Parameters& parameters);
   /// Ends the transaction, waits, and returns one result per statement. Throws the first error: then none of
-  /// the statements has had an effect, unless the connection is lost, or a standby that commits are to wait for
-  /// has not confirmed this one: nobody knows then.
+  /// the statements has had an effect, unless the connection is lost, or a standby that commits are to wait
+  /// for has not confirmed this one: nobody knows then.
   std::vector<Result> finish_pipeline();
 
   /// False: the server has closed it, or it is out of step. Asks the kernel, not the server.

@@ -12,9 +12,10 @@ std::unique_ptr<Connection> Connector::connect() {
   auto connection = std::make_unique<Connection>(url_);
   const std::lock_guard lock(mutex_);
   if (!incarnation_) bring_up_to_date(*connection);
+  const auto seen = end_.load();  // first: what others see in the meantime is newer than this answer
   const auto now = incarnation_of(*connection);
   if (!now) return connection;
-  if (incarnation_ && has_gone_back(*now)) {
+  if (incarnation_ && has_gone_back(*now, seen)) {
     bring_up_to_date(*connection);
     end_leases(*connection);
     end_ = 0;
@@ -44,10 +45,10 @@ SELECT (SELECT system_identifier FROM pg_control_system()),
 
 // Ids that came since a start would hide how far back it went; the checkpoint of the start does not move on
 // for minutes.
-bool Connector::has_gone_back(const Incarnation& now) const {
+bool Connector::has_gone_back(const Incarnation& now, std::int64_t seen) const {
   const auto& before = *incarnation_;
   const auto first_free = now.started == before.started ? now.end : std::min(now.end, now.checkpoint);
-  return now.system != before.system || now.timeline != before.timeline || first_free < end_;
+  return now.system != before.system || now.timeline != before.timeline || first_free < seen;
 }
 
 // The shards stay this node's, for runs of theirs may go on here: it takes them anew once these are over.

@@ -40,7 +40,7 @@ class Connector {
   };
 
   static std::optional<Incarnation> incarnation_of(Connection& connection);
-  bool has_gone_back(const Incarnation& now) const;
+  bool has_gone_back(const Incarnation& now, std::int64_t seen) const;
   void end_leases(Connection& connection);
 
   const std::string url_;

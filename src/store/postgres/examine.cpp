@@ -71,8 +71,7 @@ Finding long_transactions(Connection& connection) {
       "the oldest open transaction has lasted " + std::to_string(minutes.number(0, 0)) + " minutes";
   constexpr std::int64_t kLong = 60;
   if (minutes.number(0, 0) < kLong) return {Level::good, text, ""};
-  return {Level::warning, text,
-          "end it: it keeps dead rows from being removed"};
+  return {Level::warning, text, "end it: it keeps dead rows from being removed"};
 }
 
 Finding wake_up(Connection& connection) {

@@ -34,7 +34,9 @@ std::span<const Migration> migrations() {
   static const std::array kStep3 = {kPush3, kFunctionSettings3};
   static const std::array kStep4 = {kLog4, kDefine4, kFunctionSettings3};
   static const std::array kStep5 = {kNodes5, kHeads5, kLog5, kFunctionSettings3};
-  static const std::array<Migration, 5> kAll = {kStep1, kStep2, kStep3, kStep4, kStep5};
+  static const std::array kStep6 = {kWaits6, kFunctionSettings3};
+  static const std::array kStep7 = {kUnique7, kFunctionSettings3};
+  static const std::array<Migration, 7> kAll = {kStep1, kStep2, kStep3, kStep4, kStep5, kStep6, kStep7};
   return kAll;
 }
 

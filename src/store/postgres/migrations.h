@@ -35,4 +35,10 @@ extern const char* const kNodes5;
 extern const char* const kHeads5;
 extern const char* const kLog5;
 
+// Of step 6; likewise.
+extern const char* const kWaits6;
+
+// Of step 7; likewise.
+extern const char* const kUnique7;
+
 }  // namespace ordo::store::postgres

@@ -223,7 +223,15 @@ bool PostgresStore::set_paused(std::string_view name, bool paused) {
 }
 
 bool PostgresStore::remove(std::string_view name) {
-  const auto row = ask_long("remove a queue of", "SELECT ordo_remove($1)", Parameters().text(name));
+  const auto row = ask_long("remove a queue of",
+                            "WITH gone AS (DELETE FROM ordo_wait WHERE queue IN ($1, $1 || '!'))"
+                            " SELECT ordo_remove($1)",
+                            Parameters().text(name));
+  // What was written while it was still there.
+  ask("remove a queue of",
+      "DELETE FROM ordo_wait WHERE queue IN ($1, $1 || '!')"
+      " AND NOT EXISTS (SELECT FROM ordo_queue WHERE name = $1)",
+      Parameters().text(name));
   context_.wakers.wake_all();
   return row.flag(0, 0);
 }
@@ -459,6 +467,87 @@ std::size_t PostgresStore::revive(std::uint32_t queue, std::span<const std::uint
   }
   context_.wakers.wake_all();
   return static_cast<std::size_t>(revived);
+}
+
+// ------------------------------------------------------------------------------------------------------
+// waits
+
+std::optional<std::string> PostgresStore::wait_row(std::string_view queue, std::string_view key) {
+  check_wait_key(key);
+  const auto rows = ask("read a wait of",
+                        "SELECT body FROM ordo_wait WHERE queue = $1 AND key = $2 AND until > ordo_now($3)",
+                        Parameters().text(queue).bytes(key).maybe(given_now()));
+  return rows.rows() == 0 ? std::nullopt : std::optional(std::string(rows.bytes(0, 0)));
+}
+
+bool PostgresStore::put_wait_row(std::string_view queue, const WaitRow& row,
+                                 const std::optional<std::string>& seen) {
+  check_wait_key(row.key);
+  Parameters parameters;
+  parameters.text(queue).bytes(row.key).flag(row.listed).number(row.until.time_since_epoch().count());
+  parameters.bytes(row.bytes);
+  const char* const sql = seen ? "SELECT ordo_put_wait($1, $2, $3, $4, $5, $6, $7)"
+                               : "SELECT ordo_put_wait($1, $2, $3, $4, $5, NULL, $6)";
+  if (seen) parameters.bytes(*seen);
+  const auto written = ask("write a wait of", sql, parameters.maybe(given_now())).number(0, 0);
+  if (written < 0) throw unknown_queue_of_wait(queue);
+  return written == 1;
+}
+
+std::vector<WaitRow> PostgresStore::wait_rows(std::string_view queue, std::string_view after,
+                                              std::size_t max_rows) {
+  const auto rows =
+      ask("read the waits of",
+          "SELECT key, until, body FROM ordo_wait"
+          " WHERE queue = $1 AND key > $2 AND listed AND until > ordo_now($3)"
+          " ORDER BY key LIMIT $4",
+          Parameters().text(queue).bytes(after).maybe(given_now()).number(std::uint64_t{max_rows}));
+  std::vector<WaitRow> waits;
+  for (int row = 0; row < rows.rows(); ++row) {
+    waits.push_back({.key = std::string(rows.bytes(row, 0)),
+                     .bytes = std::string(rows.bytes(row, 2)),
+                     .listed = true,
+                     .until = Time{Duration{rows.number(row, 1)}}});
+  }
+  return waits;
+}
+
+// ------------------------------------------------------------------------------------------------ unique
+// keys
+
+// A statement for each, which commits by itself: of two that have the same two rows to write, none waits for
+// the other's.
+std::vector<RowResult> PostgresStore::step_rows(std::string_view rows, std::vector<RowStep> steps) {
+  using What = RowResult::What;
+  std::vector<RowResult> results;
+  for (const auto& [row, seen, entries] : steps) {
+    check_wait_key(row.key);
+    std::vector<std::int64_t> shards;
+    std::vector<std::string_view> bodies;
+    const bool can_be = std::ranges::all_of(entries, [](const auto& entry) { return can_pack(entry.shard); });
+    for (const auto& entry : entries) {
+      shards.push_back(can_be ? pack(entry.shard) : 0);
+      bodies.push_back(entry.bytes);
+    }
+    if (!can_be) {
+      results.push_back({What::refused, {}});
+      continue;
+    }
+    Parameters parameters;
+    parameters.number(context_.store).maybe(given_now()).text(rows).bytes(row.key);
+    parameters.flag(row.listed).number(row.until.time_since_epoch().count()).bytes(row.bytes);
+    parameters.flag(seen.has_value()).bytes(seen.value_or(""));
+    parameters.numbers(shards).byte_strings(std::span<const std::string_view>(bodies));
+    const auto answer = ask("write a unique row of",
+                            "SELECT r, t FROM ordo_step_row($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+                            " AS a(r, t)",
+                            parameters);
+    RowResult result{static_cast<What>(answer.number(0, 0)), {}};
+    if (!answer.is_null(0, 1)) result.there = std::string(answer.bytes(0, 1));
+    results.push_back(std::move(result));
+  }
+  context_.wakers.wake_all();
+  return results;
 }
 
 }  // namespace ordo::store::postgres

@@ -62,11 +62,11 @@ std::string push(pg_conn* connection, std::string_view queue, const NewJob& job)
   const std::string name(queue);
   check_queue_name(name);
   check_new_job(name, job);
-  if (job.expires || !job.windows.empty() || domain::has_gate_options(job)) {
-    refuse_push(
-        name,
-        "expires, windows and what limits and locks ask for do not go through SQL; push the job with a "
-        "Client");
+  if (job.expires || !job.windows.empty() || domain::has_gate_options(job) || job.unique) {
+    refuse_push(name,
+                "expires, windows, unique keys and what limits and locks ask for do not go through SQL; push "
+                "the job with a "
+                "Client");
   }
   std::array<Argument, 10> arguments = {name, job.payload, job.id, job.key, job.kind, number(job.score)};
   if (job.run_at) arguments[6] = micros(written_time(*job.run_at).time_since_epoch());

@@ -14,6 +14,10 @@ std::string shard_key(ShardId shard, std::string_view part) {
   return key.append(part);
 }
 
+std::string waits_key(std::string_view queue, std::string_view part) {
+  return fmt::format("ordo:{{q:{}}}:{}", queue, part);
+}
+
 std::string id_of(Seq seq) { return std::to_string(seq >> kSeqBits) + "-" + std::to_string(seq & kSeqMask); }
 
 namespace {

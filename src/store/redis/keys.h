@@ -22,6 +22,10 @@ inline constexpr std::string_view kWakeKey = "ordo:{ordo}:wake";          // str
 /// the dead by time), aside (sorted set of entries that were set aside).
 std::string shard_key(ShardId shard, std::string_view part);
 
+/// Of a queue by its name: waits (hash: key → bytes), listed (sorted set of those to be listed), ages (sorted
+/// set of those that are to go, by µs). One slot for all of them.
+std::string waits_key(std::string_view queue, std::string_view part);
+
 // A stream's id is "<ms>-<n>": the server's time, and a number within the millisecond. As a Seq it is
 // ms << 22 | n, which lasts until 2109. A clock that went back would count n up without end: behind half of
 // its range the next millisecond is begun early.

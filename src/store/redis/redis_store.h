@@ -61,6 +61,13 @@ class RedisStore final : public Store {
   std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
                      std::vector<NewEntry> entries) override;
 
+  std::optional<std::string> wait_row(std::string_view queue, std::string_view key) override;
+  bool put_wait_row(std::string_view queue, const WaitRow& row,
+                    const std::optional<std::string>& seen) override;
+  std::vector<RowResult> step_rows(std::string_view rows, std::vector<RowStep> steps) override;
+  std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
+                                 std::size_t max_rows) override;
+
   Time now() override;
   std::vector<Finding> examine() override;
 
@@ -76,6 +83,7 @@ class RedisStore final : public Store {
   Reply ask_registry(const char* task, CommandText command);
   void define_some(std::span<const QueueWish> queues, std::vector<QueueDefinition>& definitions);
   void add_shards(std::map<Slot, CommandText>& commands, std::uint32_t number, std::uint32_t shards) const;
+  void remove_waits(std::string_view queue);
   void remove_shards(std::uint32_t number, std::uint32_t shards);
   void remove_left_shards();
   std::size_t revive_elsewhere(ShardId from, std::uint64_t count, NewEntry entry);

@@ -188,8 +188,11 @@ bool RedisStore::remove(std::string_view name) {
   const auto* queue = list.find(name);
   if (queue == nullptr) return false;
   remove_shards(queue->number, queue->shards);
+  remove_waits(name);
   const auto command = registry_command(forget_queue_script(), name, queue->number);
-  return ask_registry("remove a queue", command).integer == 1;
+  const bool was_there = ask_registry("remove a queue", command).integer == 1;
+  remove_waits(name);  // what was written while it was still there
+  return was_there;
 }
 
 // The definition first: what is appended until the last log has its other name is still read from there. A

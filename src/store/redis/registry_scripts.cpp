@@ -85,8 +85,8 @@ return {number, shards, flags}
 }
 
 // ARGV: name of a closed queue, number of the one that takes its place. Answers what the first was: number,
-// shards, flags; or nothing: there are not both. What stands under the first number is then nobody's: `left:N`
-// in the counters says so until it is removed.
+// shards, flags; or nothing: there are not both. What stands under the first number is then nobody's:
+// `left:N` in the counters says so until it is removed.
 const Script& replace_script() {
   static const Script script = registry(R"lua(
 local number, shards, flags = definition(ARGV[1])

@@ -12,24 +12,10 @@
 #include "base/assert.h"
 
 namespace ordo::store::redis {
-namespace {
-
-std::string sha_of(std::string_view text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-  unsigned size = 0;
-  const int done = EVP_Digest(text.data(), text.size(), bytes.data(), &size, EVP_sha1(), nullptr);
-  ORDO_ASSERT(done == 1);
-  std::string hex;
-  for (unsigned i = 0; i < size; ++i) {
-    hex.push_back("0123456789abcdef"[bytes[i] >> 4]);
-    hex.push_back("0123456789abcdef"[bytes[i] & 15]);
-  }
-  return hex;
-}
 
 // Shared by what writes entries: the members of one append follow each other without a gap, and all but the
 // last say how many follow. The next millisecond is begun early when this one is half used up.
-constexpr const char* kEntries = R"lua(
+const char* const kEntriesLua = R"lua(
 local call = redis.call
 local function add_entry(log, place, bytes, more)
   local id = '*'
@@ -46,7 +32,37 @@ local function add_entry(log, place, bytes, more)
     call('XSETID', log, string.format('%.0f', tonumber(place.ms) + 1) .. '-0')
   end
 end
+-- The first of the logs, from this place in KEYS on, that does not exist.
+local function missing_log(first)
+  for i = first, #KEYS do
+    if call('EXISTS', KEYS[i]) == 0 then return i end
+  end
+end
+-- To each of them, from this place in ARGV on: how many entries, then their bytes.
+local function add_entries(first, at)
+  for i = first, #KEYS do
+    local place = {}
+    local count = tonumber(ARGV[at])
+    for j = 1, count do add_entry(KEYS[i], place, ARGV[at + j], count - j) end
+    at = at + count + 1
+  end
+end
 )lua";
+
+namespace {
+
+std::string sha_of(std::string_view text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+  unsigned size = 0;
+  const int done = EVP_Digest(text.data(), text.size(), bytes.data(), &size, EVP_sha1(), nullptr);
+  ORDO_ASSERT(done == 1);
+  std::string hex;
+  for (unsigned i = 0; i < size; ++i) {
+    hex.push_back("0123456789abcdef"[bytes[i] >> 4]);
+    hex.push_back("0123456789abcdef"[bytes[i] & 15]);
+  }
+  return hex;
+}
 
 // Entries that were set aside are members of a sorted set without scores, in the order of their numbers.
 constexpr const char* kAside = R"lua(
@@ -57,7 +73,7 @@ local function aside_name(id)
 end
 )lua";
 
-std::string with_entries(const char* text) { return std::string(kEntries) + text; }
+std::string with_entries(const char* text) { return std::string(kEntriesLua) + text; }
 
 }  // namespace
 
@@ -74,16 +90,9 @@ void call(CommandText& commands, const Script& script, std::size_t keys, std::si
 // that does not exist: then nothing was written.
 const Script& append_script() {
   static const Script script(with_entries(R"lua(
-for i = 1, #KEYS do
-  if call('EXISTS', KEYS[i]) == 0 then return i end
-end
-local at = 1
-for i = 1, #KEYS do
-  local place = {}
-  local count = tonumber(ARGV[at])
-  for j = 1, count do add_entry(KEYS[i], place, ARGV[at + j], count - j) end
-  at = at + count + 1
-end
+local missing = missing_log(1)
+if missing then return missing end
+add_entries(1, 1)
 return 0
 )lua"));
   return script;
@@ -346,7 +355,7 @@ return taken
 // KEYS: log, dead, ages, meta. ARGV, per payload: count, bytes of the entry. Answers how many were revived,
 // or -1: there is no such log, and nothing was written.
 const Script& revive_script() {
-  static const Script script(std::string(kEntries) + kTakeDead + R"lua(
+  static const Script script(std::string(kEntriesLua) + kTakeDead + R"lua(
 if call('EXISTS', KEYS[1]) == 0 then return -1 end
 local revived = {}
 for at = 1, #ARGV, 2 do
@@ -361,12 +370,13 @@ return #revived
 
 std::span<const Script* const> all_scripts() {
   static const std::array scripts = {
-      &append_script(),       &commit_script(),     &revive_script(), &erase_dead_script(),
-      &create_script(),       &acquire_script(),    &free_script(),   &release_script(),
-      &catch_up_script(),     &find_queue_script(), &pause_script(),  &name_queue_script(),
-      &forget_queue_script(), &join_script(),       &renew_script(),  &request_script(),
-      &leave_script(),        &nodes_script(),      &close_script(),  &replace_script(),
-      &left_script(),         &close_log_script(),
+      &append_script(),       &commit_script(),     &revive_script(),   &erase_dead_script(),
+      &create_script(),       &acquire_script(),    &free_script(),     &release_script(),
+      &catch_up_script(),     &find_queue_script(), &pause_script(),    &name_queue_script(),
+      &forget_queue_script(), &join_script(),       &renew_script(),    &request_script(),
+      &leave_script(),        &nodes_script(),      &close_script(),    &replace_script(),
+      &left_script(),         &close_log_script(),  &wait_row_script(), &put_wait_script(),
+      &step_row_script(),
   };
   return scripts;
 }

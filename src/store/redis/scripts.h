@@ -16,6 +16,8 @@ struct Script {
 };
 
 // What each takes and answers stands above its text (scripts.cpp).
+/// Lua: add_entry(log, place, bytes, more), for scripts that append.
+extern const char* const kEntriesLua;
 const Script& append_script();
 const Script& commit_script();
 const Script& revive_script();
@@ -26,6 +28,11 @@ const Script& free_script();
 const Script& release_script();
 const Script& catch_up_script();
 const Script& renumber_script();
+
+// Those of waits (waits.cpp).
+const Script& wait_row_script();
+const Script& put_wait_script();
+const Script& step_row_script();
 
 // Those of the registry (registry_scripts.cpp). Their keys are always the same.
 const Script& find_queue_script();

@@ -93,6 +93,7 @@ void drop_queue(Connection& connection, std::uint32_t queue) {
 bool remove_queue(Writer& writer, std::string_view name) {
   const auto queue = find_queue_row(writer.connection(), name);
   if (!queue) return false;
+  Statement(writer.connection(), "DELETE FROM wait WHERE queue IN (?1, ?1 || '!')").bind(name).run();
   drop_queue(writer.connection(), queue->number);
   writer.definitions_changed();
   return true;

@@ -39,6 +39,13 @@ ALTER TABLE node ADD COLUMN request INTEGER NOT NULL DEFAULT 0;
     R"sql(
 ALTER TABLE queue ADD COLUMN closed INTEGER NOT NULL DEFAULT 0;
 )sql",
+    R"sql(
+-- What a queue, by name, holds beside its shards. `until`: µs UTC; not there any more from then on.
+CREATE TABLE wait(queue TEXT NOT NULL, key BLOB NOT NULL, listed INTEGER NOT NULL, until INTEGER NOT NULL,
+                  body BLOB NOT NULL, PRIMARY KEY(queue, key)) STRICT;
+CREATE INDEX wait_listed ON wait(queue, key) WHERE listed;
+CREATE INDEX wait_until ON wait(until) WHERE until < 9223372036854775807;
+)sql",
 };
 
 std::int64_t stored_version(Connection& connection) { return connection.number("PRAGMA user_version"); }

@@ -13,6 +13,7 @@
 #include "store/sqlite/location.h"
 #include "store/sqlite/registry.h"
 #include "store/sqlite/schema.h"
+#include "store/sqlite/waits.h"
 
 namespace ordo::store::sqlite {
 namespace {
@@ -282,6 +283,31 @@ std::size_t SqliteStore::revive(std::uint32_t queue, std::span<const std::uint64
                                 std::vector<NewEntry> entries) {
   check_revive(nos.size(), entries.size());
   return write([&](Writer& writer) { return revive_rows(writer, queue, nos, entries); }, Growth::grows);
+}
+
+// ------------------------------------------------------------------------------------------------------
+// waits
+
+std::optional<std::string> SqliteStore::wait_row(std::string_view queue, std::string_view key) {
+  check_wait_key(key);
+  return readers_.with([&](Reader& reader) { return read_wait(reader.connection(), queue, key, now()); });
+}
+
+bool SqliteStore::put_wait_row(std::string_view queue, const WaitRow& row,
+                               const std::optional<std::string>& seen) {
+  check_wait_key(row.key);
+  return write([&](Writer& writer) { return put_wait(writer, queue, row, seen); }, Growth::grows);
+}
+
+std::vector<WaitRow> SqliteStore::wait_rows(std::string_view queue, std::string_view after,
+                                            std::size_t max_rows) {
+  return readers_.with(
+      [&](Reader& reader) { return list_waits(reader.connection(), queue, after, max_rows, now()); });
+}
+
+std::vector<RowResult> SqliteStore::step_rows(std::string_view rows, std::vector<RowStep> steps) {
+  for (const auto& step : steps) check_wait_key(step.row.key);
+  return write([&](Writer& writer) { return sqlite::step_rows(writer, rows, steps); }, Growth::grows);
 }
 
 std::vector<Finding> SqliteStore::examine() {

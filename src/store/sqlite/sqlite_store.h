@@ -60,6 +60,13 @@ class SqliteStore final : public Store {
   /// False: one was deleted or replaced, and every call fails.
   bool has_its_files() const { return files_.are_there(); }
 
+  std::optional<std::string> wait_row(std::string_view queue, std::string_view key) override;
+  bool put_wait_row(std::string_view queue, const WaitRow& row,
+                    const std::optional<std::string>& seen) override;
+  std::vector<RowResult> step_rows(std::string_view rows, std::vector<RowStep> steps) override;
+  std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
+                                 std::size_t max_rows) override;
+
   Time now() override { return clock_.wall(); }
   std::vector<Finding> examine() override;
 

@@ -1,0 +1,101 @@
+// ordo respond and waits.
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/time_text.h"
+#include "cli/command.h"
+#include "cli/line_reader.h"
+#include "cli/output.h"
+#include "cli/shapes.h"
+#include "cli/terminal_text.h"
+
+namespace ordo::cli {
+namespace {
+
+struct RespondValues {
+  std::string queue;
+  std::string key;
+  std::optional<std::string> body;
+  std::optional<std::string> body_file;
+  std::string message_id;
+  bool json = false;
+};
+
+struct WaitsValues {
+  std::string queue;
+  bool json = false;
+};
+
+constexpr std::uint64_t kLongestBody = 64ULL << 20;  // to be refused by the client, with its reason
+
+constexpr const char* kRespondExamples =
+    "  ordo respond calls 42 --body '{\"ok\":true}'\n"
+    "  ordo respond calls 42 --body-file answer.bin --message-id 7f3a\n";
+
+constexpr const char* kWaitsExamples =
+    "  ordo waits calls\n"
+    "  ordo waits calls --json\n";
+
+int run_respond(Context& context, const RespondValues& values) {
+  if (values.body.has_value() == values.body_file.has_value())
+    refuse_arguments("respond: give the response with --body or --body-file, one of the two");
+  const auto body =
+      values.body ? payload_from_json(*values.body) : read_whole(*values.body_file, kLongestBody);
+  const auto responded = context.open_client().respond(values.queue, values.key, body, values.message_id);
+  const auto word = to_string(responded);
+  print(values.json ? fmt::format("{{\"response\":\"{}\"}}\n", word) : fmt::format("{}\n", word));
+  if (responded == Responded::late) {
+    print_error(fmt::format("respond: the wait for '{}' in queue '{}' is over, or has another response",
+                            printable(values.key), values.queue));
+    return 1;
+  }
+  if (responded == Responded::unknown) {
+    print_error(fmt::format("respond: nobody waits for '{}' in queue '{}', whose response_ttl is 0",
+                            printable(values.key), values.queue));
+    return 1;
+  }
+  return 0;
+}
+
+int run_waits(Context& context, const WaitsValues& values) {
+  const auto waits = context.open_admin().waits(values.queue);
+  if (values.json) {
+    print_json(json_array(waits, wait_json));
+    return 0;
+  }
+  Table table({{"KEY"}, {"JOB"}, {"SINCE"}, {"DEADLINE"}});
+  for (const WaitView& wait : waits) {
+    const auto job = wait.job_id.empty() ? Cell{"no job yet", Tone::warning} : Cell{wait.job_id};
+    table.add({{wait.key}, job, {format_time(wait.since)}, {format_time(wait.deadline)}});
+  }
+  print(table.text(colours_of_stdout()));
+  return 0;
+}
+
+}  // namespace
+
+void add_response_commands(CLI::App& app, Context& context) {
+  auto respond_values = std::make_shared<RespondValues>();
+  CLI::App* respond = add_command(app, context, "respond", "Answer the job that waits for a key",
+                                  kRespondExamples, respond_values, run_respond);
+  add_queue_argument(respond, respond_values->queue, "Queue of the job");
+  add_argument(respond, "KEY", respond_values->key, "What the job waits for")->required();
+  respond->add_option("--body", respond_values->body, "The response, stored without white space")
+      ->type_name("JSON");
+  respond->add_option("--body-file", respond_values->body_file, "Raw bytes; - for stdin")->type_name("FILE");
+  respond
+      ->add_option("--message-id", respond_values->message_id,
+                   "Names the message: the same one is taken once. Default: its body does")
+      ->type_name("ID");
+  respond->add_flag("--json", respond_values->json, "Print the result as JSON");
+
+  auto waits_values = std::make_shared<WaitsValues>();
+  CLI::App* waits = add_command(app, context, "waits", "List what jobs of a queue wait for", kWaitsExamples,
+                                waits_values, run_waits);
+  add_queue_argument(waits, waits_values->queue, "Queue to look at");
+  waits->add_flag("--json", waits_values->json, "Print the list as JSON");
+}
+
+}  // namespace ordo::cli

@@ -1,0 +1,114 @@
+#include "client/waits_for.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "domain/gates.h"
+
+namespace ordo {
+namespace {
+
+constexpr std::size_t kNamedHolders = 3;
+
+bool is_share(const LimitView& limit, const QueueOptions& rules) {
+  return limit.name == rules.name &&
+         (limit.partition == domain::kUnlisted || rules.shares.contains(limit.partition));
+}
+
+bool concerns(const LimitView& limit, const std::string& partition, bool critical,
+              const QueueOptions& rules) {
+  if (critical) return limit.name == rules.name + " critical";
+  const bool is_own = limit.name == rules.name || limit.name == rules.name + " penalty";
+  if (!is_own) return std::ranges::find(rules.limits, limit.name) != rules.limits.end();
+  if (limit.name != rules.name) return limit.partition == partition;
+  if (limit.partition == domain::kUnlisted) return !rules.shares.contains(partition);
+  return limit.partition.empty() || limit.partition == partition;
+}
+
+bool refuses(const LimitView& limit, Decimal weight, const QueueOptions& rules) {
+  if (limit.rate) return limit.free_at.has_value();
+  const bool is_full = limit.used.millionths() + weight.millionths() > limit.limit.millionths();
+  // Others may pass their share, or one alone the whole: only the owner knows whether this one may.
+  const bool may_pass = (rules.borrow && is_share(limit, rules)) || rules.oversize == Oversize::alone;
+  return is_full && (!may_pass || limit.waiting > 0);
+}
+
+class Reasons {
+ public:
+  void add(Gate what, std::string name, std::optional<Time> until = {},
+           std::vector<std::string> held_by = {}) {
+    list_.push_back({what, std::move(name), std::move(held_by), until});
+  }
+  std::vector<WaitsFor> take() { return std::move(list_); }
+
+ private:
+  std::vector<WaitsFor> list_;
+};
+
+void add_lock(Reasons& reasons, const JobView& job, const std::string& key, const QueueOptions& rules,
+              const QueueGates& gates) {
+  const bool is_known = domain::has_locks(rules) || !rules.lock_name.empty();
+  if (!is_known) return reasons.add(Gate::lock, key);  // nobody can have it: its queue has no locks
+  const auto& name = domain::lock_name_of(rules);
+  const auto held = std::ranges::find_if(
+      gates.locks, [&](const LockView& lock) { return lock.name == name && lock.key == key; });
+  if (held == gates.locks.end() || held->held_by.empty()) return;
+  if (held->held_by.size() < rules.lock_slots && held->waiting == 0) return;
+  const auto is_own = [&](const auto& holder) { return holder.queue == job.queue && holder.id == job.id; };
+  if (std::ranges::any_of(held->held_by, is_own)) return;
+  std::vector<std::string> holders;
+  const auto most = std::min(held->held_by.size(), kNamedHolders);
+  for (const auto& holder : std::span(held->held_by).first(most)) holders.push_back(holder.id);
+  reasons.add(Gate::lock, key, {}, std::move(holders));
+}
+
+void add_limits(Reasons& reasons, const JobView& job, const JobGates& asks, const QueueOptions& rules,
+                const QueueGates& gates) {
+  const auto weight = job.weight.value_or(rules.weight);
+  for (const bool is_rate : {false, true}) {
+    for (const auto& limit : gates.limits) {
+      if (limit.rate.has_value() != is_rate) continue;
+      if (!concerns(limit, asks.keys.partition.value_or(""), job.critical.value_or(false), rules)) continue;
+      if (!refuses(limit, weight, rules)) continue;
+      const auto name = limit.partition.empty() ? limit.name : limit.name + ": " + limit.partition;
+      reasons.add(is_rate ? Gate::rate : Gate::limit, name, limit.free_at);
+    }
+  }
+}
+
+}  // namespace
+
+const QueueOptions& QueueGates::rules_of(const std::string& kind) {
+  const auto known = rules_.find(kind);
+  return known != rules_.end() ? known->second
+                               : rules_.emplace(kind, options_of(options_, kind)).first->second;
+}
+
+std::vector<WaitsFor> waits_for(const JobView& job, const JobGates& asks, const QueueOptions& rules,
+                                const QueueGates& gates) {
+  Reasons reasons;
+  if (job.state == JobStatus::running || job.state == JobStatus::dead) return {};
+  if (!asks.response.empty()) {
+    reasons.add(Gate::response, asks.response, asks.response_until);
+    return reasons.take();
+  }
+  if (gates.paused) reasons.add(Gate::pause, job.queue);
+  if (!gates.coded.has(job.queue, job.kind)) reasons.add(Gate::code, job.kind);
+  if (!gates.gathers.empty()) reasons.add(Gate::group, gates.gathers);
+  const auto next = job.state == JobStatus::awaiting ? asks.response_again : job.run_at;
+  if (next > gates.now) reasons.add(Gate::time, {}, next);
+  if (job.state == JobStatus::awaiting) {  // it is not admitted anew
+    if (asks.keys.lock && rules.lock_span == LockSpan::run)
+      add_lock(reasons, job, *asks.keys.lock, rules, gates);
+    return reasons.take();
+  }
+  if (!job.starts_at || *job.starts_at > std::max(gates.now, job.run_at))
+    reasons.add(Gate::window, {}, job.starts_at);
+  if (!asks.behind.empty()) reasons.add(Gate::key, job.key, {}, {asks.behind});
+  if (asks.keys.lock) add_lock(reasons, job, *asks.keys.lock, rules, gates);
+  add_limits(reasons, job, asks, rules, gates);
+  return reasons.take();
+}
+
+}  // namespace ordo

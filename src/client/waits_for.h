@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ordo/admin.hpp>
+
+#include "client/coded.h"
+#include "domain/gate_keys.h"
+
+namespace ordo {
+
+/// What nodes and owners have told of the gates of one queue: at most a second old.
+class QueueGates {
+ public:
+  /// `options`: its rules, as far as this program's config has them.
+  explicit QueueGates(QueueOptions options) : options_(std::move(options)) {}
+
+  Time now{};
+  bool paused = false;
+  Coded coded;
+  std::string gathers;            ///< its placement group, while that is not on one node; else empty
+  std::vector<LimitView> limits;  ///< of all queues
+  std::vector<LockView> locks;    ///< likewise
+
+  /// Those of a kind of its.
+  const QueueOptions& rules_of(const std::string& kind);
+
+ private:
+  QueueOptions options_;
+  std::map<std::string, QueueOptions> rules_;
+};
+
+/// What a job asks of them.
+struct JobGates {
+  domain::GateKeys keys;
+  std::string behind;    ///< the id of the job that has its key; empty: nobody has, or it is not due
+  std::string response;  ///< an awaiting one waits for the response to this key; empty: that has come
+  Time response_until{};
+  Time response_again{};  ///< when it is handled once more
+};
+
+/// All that holds the job up: in the order in which a job is counted by the first of them (docs/stats.md).
+/// `rules` are those of its kind.
+std::vector<WaitsFor> waits_for(const JobView& job, const JobGates& asks, const QueueOptions& rules,
+                                const QueueGates& gates);
+
+}  // namespace ordo

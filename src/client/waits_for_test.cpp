@@ -1,0 +1,154 @@
+#include "client/waits_for.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ordo {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr Time kNow{seconds{1000}};
+
+QueueOptions options() {
+  QueueOptions options;
+  options.name = "orders";
+  return options;
+}
+
+LimitView slots(const std::string& name, Decimal used, Decimal limit, std::uint64_t waiting = 0) {
+  return {.name = name, .used = used, .limit = limit, .waiting = waiting};
+}
+
+/// A due job of a queue of which all gates are open.
+class WaitsForTest : public testing::Test {
+ protected:
+  explicit WaitsForTest() : gates_(options()) {
+    gates_.now = kNow;
+    runtime::NodeFacts facts;
+    facts.kinds = {{"orders", "orders"}};
+    gates_.coded.add(facts);
+    job_.queue = job_.kind = "orders";
+    job_.key = job_.id = "42";
+    job_.run_at = kNow - seconds{5};
+    job_.starts_at = job_.run_at;
+  }
+
+  std::vector<WaitsFor> reasons() { return waits_for(job_, asks_, rules_, gates_); }
+
+  QueueOptions rules_ = options();
+  QueueGates gates_;
+  JobView job_;
+  JobGates asks_;
+};
+
+TEST_F(WaitsForTest, nothing_holds_up_what_may_start_or_runs) {
+  EXPECT_THAT(reasons(), IsEmpty());
+  gates_.paused = true;
+  job_.state = JobStatus::running;
+  EXPECT_THAT(reasons(), IsEmpty());
+  job_.state = JobStatus::dead;
+  EXPECT_THAT(reasons(), IsEmpty());
+}
+
+TEST_F(WaitsForTest, all_that_refuse_are_named_in_the_order_of_the_counts) {
+  gates_.paused = true;
+  gates_.coded = {};
+  gates_.gathers = "mails";
+  job_.run_at = kNow + seconds{5};
+  job_.starts_at = kNow + seconds{60};
+  asks_.behind = "41";
+  const std::vector<WaitsFor> all{{Gate::pause, "orders"},
+                                  {Gate::code, "orders"},
+                                  {Gate::group, "mails"},
+                                  {Gate::time, "", {}, job_.run_at},
+                                  {Gate::window, "", {}, job_.starts_at},
+                                  {Gate::key, "42", {"41"}}};
+  EXPECT_EQ(reasons(), all);
+}
+
+TEST_F(WaitsForTest, a_window_that_never_opens_has_no_time) {
+  job_.starts_at.reset();
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::window}));
+}
+
+TEST_F(WaitsForTest, a_lock_names_its_holders_three_at_most) {
+  rules_.lock = "id";
+  asks_.keys.lock = "7";
+  gates_.locks = {{"orders", "8", {{"orders", "1"}}, 0}, {"mails", "7", {{"mails", "2"}}, 0}};
+  EXPECT_THAT(reasons(), IsEmpty());
+  gates_.locks.push_back({"orders", "7", {{"orders", "3"}}, 0});
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::lock, "7", {"3"}}));
+  rules_.lock_slots = 5;
+  EXPECT_THAT(reasons(), IsEmpty());
+  gates_.locks.back() = {
+      "orders", "7", {{"orders", "3"}, {"orders", "4"}, {"orders", "5"}, {"orders", "6"}}, 1};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::lock, "7", {"3", "4", "5"}}));
+}
+
+TEST_F(WaitsForTest, a_lock_that_its_queue_does_not_know_is_held_by_nobody) {
+  asks_.keys.lock = "7";
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::lock, "7"}));
+}
+
+TEST_F(WaitsForTest, a_limit_counts_the_weight_of_the_job) {
+  rules_.limits = {"crm"};
+  gates_.limits = {slots("orders", 3, 4), slots("crm", 1, 1), slots("mails", 1, 1)};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "crm"}));
+  job_.weight = Decimal{2};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders"}, WaitsFor{Gate::limit, "crm"}));
+  job_.critical = true;
+  EXPECT_THAT(reasons(), IsEmpty());
+  gates_.limits.push_back(slots("orders critical", 1, 1));
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders critical"}));
+}
+
+TEST_F(WaitsForTest, a_partition_has_limits_of_its_own) {
+  asks_.keys.partition = "east";
+  rules_.shares = {{"north", 10}};
+  auto east = slots("orders", 1, 1), west = east, others = east;
+  east.partition = "east";
+  west.partition = "west";
+  others.partition = "*";
+  gates_.limits = {east, west, others};
+  EXPECT_THAT(reasons(),
+              ElementsAre(WaitsFor{Gate::limit, "orders: east"}, WaitsFor{Gate::limit, "orders: *"}));
+  asks_.keys.partition = "north";
+  EXPECT_THAT(reasons(), IsEmpty());
+}
+
+TEST_F(WaitsForTest, a_share_that_may_be_passed_refuses_only_if_its_owner_says_so) {
+  rules_.shares = {{"east", 10}};
+  rules_.borrow = true;
+  asks_.keys.partition = "east";
+  auto east = slots("orders", 1, 1);
+  east.partition = "east";
+  gates_.limits = {east};
+  EXPECT_THAT(reasons(), IsEmpty());
+  gates_.limits[0].waiting = 1;
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders: east"}));
+}
+
+TEST_F(WaitsForTest, a_rate_says_when_it_lets_the_next_one_start) {
+  LimitView rate{.name = "orders", .rate = RateLimit{.limit = 1}};
+  gates_.limits = {rate};
+  EXPECT_THAT(reasons(), IsEmpty());
+  gates_.limits[0].free_at = kNow + seconds{1};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::rate, "orders", {}, kNow + seconds{1}}));
+}
+
+TEST_F(WaitsForTest, an_awaiting_job_waits_for_its_response_and_then_for_its_turn) {
+  job_.state = JobStatus::awaiting;
+  asks_.response = "call-42";
+  asks_.response_until = kNow + seconds{60};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::response, "call-42", {}, kNow + seconds{60}}));
+  asks_.response.clear();
+  EXPECT_THAT(reasons(), IsEmpty());
+  asks_.response_again = kNow + seconds{3};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::time, "", {}, kNow + seconds{3}}));
+}
+
+}  // namespace
+}  // namespace ordo

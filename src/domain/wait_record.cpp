@@ -1,0 +1,152 @@
+#include "domain/wait_record.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/fnv.h"
+#include "base/saturate.h"
+#include "base/time_text.h"
+#include "domain/fields.h"
+
+namespace ordo::domain {
+namespace {
+
+using State = WaitRecord::State;
+
+constexpr std::uint8_t kRecordVersion = 1;
+constexpr std::size_t kMostTaken = 16;
+// What nobody has closed so long after its time belongs to a job that is gone.
+constexpr Duration kForgotten = std::chrono::hours{1};
+
+// A message is known again by its id, or, without one, by its body.
+std::string fingerprint_of(const Message& message) {
+  return message.id.empty() ? "b" + fnv1a_128(message.body) : "m" + message.id;
+}
+
+void note_taken(WaitRecord& record, std::string fingerprint) {
+  record.taken.push_back(std::move(fingerprint));
+  if (record.taken.size() > kMostTaken) record.taken.erase(record.taken.begin());
+}
+
+bool is_of(const WaitRecord& record, const Waiter& waiter) {
+  return record.kind == waiter.kind && record.key == waiter.key && record.id == waiter.id;
+}
+
+WaitRecord read_record_of_wait(std::string_view bytes) {
+  ByteReader in(bytes, "wait");
+  WaitRecord record;
+  if (get_version(in, record.fields) != kRecordVersion) in.fail("its version is unknown");
+  record.state = in.get<State>();
+  if (record.state < State::expected || record.state > State::buffered) in.fail("its state is unknown");
+  record.wait = in.get_short();
+  record.kind = in.get_short();
+  record.key = in.get_short();
+  record.id = in.get_short();
+  record.fence = in.get<std::uint64_t>();
+  record.since = written_time(Time{Duration{in.get<std::int64_t>()}});
+  record.deadline = written_time(Time{Duration{in.get<std::int64_t>()}});
+  record.delivered = in.get<std::uint8_t>() != 0;
+  record.message_id = in.get_short();
+  for (auto left = in.get<std::uint8_t>(); left > 0; --left) record.taken.emplace_back(in.get_long());
+  record.body = in.rest();
+  return record;
+}
+
+}  // namespace
+
+std::string encode(const WaitRecord& record) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  put_version(out, kRecordVersion, record.fields);
+  out.put(record.state);
+  out.put_short(record.wait);
+  out.put_short(record.kind);
+  out.put_short(record.key);
+  out.put_short(record.id);
+  out.put(record.fence);
+  out.put(record.since.time_since_epoch().count());
+  out.put(record.deadline.time_since_epoch().count());
+  out.put(static_cast<std::uint8_t>(record.delivered));
+  out.put_short(record.message_id);
+  out.put(static_cast<std::uint8_t>(record.taken.size()));
+  for (const auto& fingerprint : record.taken) out.put_long(fingerprint);
+  out.put_rest(record.body);
+  return bytes;
+}
+
+Decoded<WaitRecord> decode_wait_record(std::string_view bytes) {
+  return read_record<WaitRecord>([&] { return read_record_of_wait(bytes); });
+}
+
+bool is_listed(const WaitRecord& record) {
+  return record.state == State::expected || record.state == State::buffered || !record.delivered;
+}
+
+Time kept_until(const WaitRecord& record, Duration response_ttl) {
+  if (record.state == State::buffered) return time_after(record.since, response_ttl);
+  return is_listed(record) ? Time::max() : time_after(record.since, kRemember);
+}
+
+Row expect(const Row& row, const Waiter& waiter, Time now) {
+  WaitRecord next;
+  if (row) {
+    const bool is_own = is_of(*row, waiter);
+    const bool is_open = row->state == State::expected && saturating_sub(now, row->deadline) <= kForgotten;
+    if (is_open && (!is_own || row->fence > waiter.fence)) return std::nullopt;
+    next = *row;
+  }
+  next.wait = waiter.wait;
+  next.kind = waiter.kind;
+  next.key = waiter.key;
+  next.id = waiter.id;
+  next.fence = waiter.fence;
+  next.since = now;
+  next.deadline = waiter.deadline;
+  if (row && row->state == State::buffered) {
+    next.state = State::answered;
+    next.delivered = false;
+    return next;
+  }
+  // Without an id a message is known again by its body, and two waits for a key may have equal answers.
+  std::erase_if(next.taken, [](const std::string& fingerprint) { return fingerprint.starts_with('b'); });
+  next.state = State::expected;
+  next.message_id.clear();
+  next.body.clear();
+  return next;
+}
+
+Verdict respond(const Row& row, const Message& message, Duration response_ttl, Time now) {
+  auto fingerprint = fingerprint_of(message);
+  if (row && std::ranges::find(row->taken, fingerprint) != row->taken.end())
+    return {Responded::duplicate, std::nullopt};
+  if (row && row->state != State::expected) return {Responded::late, std::nullopt};
+  if (!row && response_ttl <= Duration{0}) return {Responded::unknown, std::nullopt};
+  WaitRecord next = row.value_or(WaitRecord{});
+  next.state = row ? State::answered : State::buffered;
+  next.delivered = !row;
+  next.since = now;
+  next.message_id = message.id;
+  next.body = message.body;
+  note_taken(next, std::move(fingerprint));
+  return {row ? Responded::accepted : Responded::buffered, std::move(next)};
+}
+
+Close close(const Row& row, std::string_view wait, Time now) {
+  if (!row || row->wait != wait) return {};
+  if (row->state == State::answered) return {true, std::nullopt};
+  if (row->state != State::expected) return {};
+  auto next = *row;
+  next.state = State::closed;
+  next.since = now;
+  return {false, std::move(next)};
+}
+
+WaitRecord delivered(WaitRecord record, Time now) {
+  record.delivered = true;
+  record.since = now;
+  record.message_id.clear();
+  record.body.clear();
+  return record;
+}
+
+}  // namespace ordo::domain

@@ -1,0 +1,123 @@
+// Jobs that wait for responses, in the hands of a node.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/engine_harness.h"
+#include "runtime/pool.h"
+#include "store/waits.h"
+
+namespace ordo::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::SizeIs;
+
+QueueOptions queue() {
+  QueueOptions options;
+  options.name = "orders";
+  options.shards = 1;
+  options.max_retries = 0;
+  return options;
+}
+
+class EngineWait : public EngineBench {
+ public:
+  EngineWait() : EngineBench({queue()}) {
+    start();
+    push("orders", "1", 0, {}, "1");
+    tick();
+  }
+  /// The next run ends with a wait, registered as by a thread.
+  void wait(Duration timeout = 60s, const std::string& key = "bank") {
+    auto run = begin();
+    end(run, run.waits->settle({*run.queue, run.kind}, run.jobs.front(), Outcome::wait(key, timeout), 1h));
+    tick();
+    tick();
+  }
+  Responded respond(const std::string& body) {
+    return store::respond(store, "orders", "bank", {body, body}, 1h);
+  }
+  domain::Counts counts() { return machine("orders").counts(clock.wall()); }
+  void pass(Duration time) {
+    clock.now += time;
+    for (int i = 0; i < 3; ++i) tick();
+  }
+};
+
+TEST(EngineWait, AResponseIsHandledByARunOfItsOwn) {
+  EngineWait bench;
+  bench.wait();
+  EXPECT_EQ(bench.counts().awaiting, 1U);
+  EXPECT_EQ(bench.engine->runs(), 0U);
+  EXPECT_EQ(bench.respond("yes"), Responded::accepted);
+  bench.tick();
+  const auto run = bench.begin();
+  EXPECT_EQ(run.jobs.front().response, (Response{"bank", "yes", "yes"}));
+  bench.end(run);
+  bench.tick();
+  bench.tick();
+  EXPECT_EQ(bench.counts().awaiting + bench.counts().running, 0U);
+}
+
+TEST(EngineWait, WithoutOneTheStoreIsToldThatItIsOver) {
+  EngineWait bench;
+  bench.wait();
+  bench.pass(61s);
+  EXPECT_EQ(bench.counts().awaiting, 0U);
+  const auto dead = bench.store.dead(bench.number("orders"), 0, 10);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_EQ(domain::decode_dead(dead[0].bytes)->error_kind, FailureKind::timeout);
+  EXPECT_EQ(bench.respond("yes"), Responded::late);
+}
+
+TEST(EngineWait, AStoreThatDoesNotAnswerIsAskedAgain) {
+  EngineWait bench;
+  bench.wait();
+  bench.store.wait_failure = "no";
+  bench.pass(61s);
+  EXPECT_EQ(bench.counts().awaiting, 1U);
+  bench.store.wait_failure.clear();
+  EXPECT_EQ(bench.respond("yes"), Responded::accepted) << "until the store says so nothing is over";
+  bench.pass(2s);
+  EXPECT_EQ(bench.counts().awaiting + bench.counts().running, 1U);
+  EXPECT_TRUE(bench.begin().jobs.front().response);
+}
+
+TEST(EngineWait, ARunThatCannotRegisterItsWaitIsPutBackOrFails) {
+  EngineWait bench;
+  const auto run = bench.begin();
+  const auto settle = [&](const std::string& key) {
+    return run.waits->settle({*run.queue, run.kind}, run.jobs.front(), Outcome::wait(key, 60s), 1h);
+  };
+  bench.store.wait_failure = "no";
+  EXPECT_EQ(settle("bank").kind, Outcome::Kind::put_back);
+  bench.store.wait_failure.clear();
+  EXPECT_EQ(settle("").kind, Outcome::Kind::failed);
+  store::expect_response(bench.store, "orders", "bank",
+                         {"w", "orders", "other", "other", 1, bench.clock.wall() + 1h});
+  const auto outcome = settle("bank");
+  EXPECT_EQ(outcome.kind, Outcome::Kind::failed);
+  EXPECT_THAT(outcome.text, ::testing::HasSubstr("another job waits for it"));
+}
+
+TEST(RunWaits, WhatARunHasExpectedItWaitsForWithoutAskingAgain) {
+  StandingClock clock;
+  store::memory::MemoryStore store(clock);
+  store.define("orders", 1);
+  WaitDesk desk(store, Random(1));
+  Batch batch("orders", "orders", {{.id = "1", .key = "1"}}, 60s, 0, {});
+  RunWaits waits(&desk, batch, [] { return 10s; });
+  EXPECT_THROW(batch.expect(1, "bank"), std::out_of_range);
+  batch.expect(0, "bank");
+  batch.expect(0, "bank");
+  const auto row = store.wait_row("orders", "bank");
+  std::vector<Outcome> outcomes{Outcome::wait("bank", 1h)};
+  waits.settle(outcomes);
+  EXPECT_EQ(store.wait_row("orders", "bank"), row);
+  EXPECT_EQ(outcomes[0].wait_id, domain::decode_wait_record(*row)->wait);
+  EXPECT_EQ(outcomes[0].deadline, clock.wall() + 10s) << "no longer than the attempt";
+  EXPECT_THROW(batch.expect(0, "bank"), Error) << "the run is over";
+}
+
+}  // namespace
+}  // namespace ordo::runtime

@@ -1,0 +1,186 @@
+#include "server/config_tables.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/window_text.h"
+#include "domain/option_bounds.h"
+#include "domain/unique.h"
+#include "server/config_key.h"
+
+namespace ordo::server {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+const std::vector<Key<RetryPolicy>>& retry_keys() {
+  using Strategy = RetryPolicy::Strategy;
+  static const std::vector<Key<RetryPolicy>> keys = {
+      {"strategy",
+       [](RetryPolicy& retry, const Reading& value) {
+         retry.strategy = value.choice<Strategy>({{"default", Strategy::standard},
+                                                  {"none", Strategy::none},
+                                                  {"fixed", Strategy::fixed},
+                                                  {"linear", Strategy::linear},
+                                                  {"exponential", Strategy::exponential},
+                                                  {"list", Strategy::list}});
+       }},
+      {"delay",
+       [](RetryPolicy& retry, const Reading& value) { retry.delay = value.duration(Duration::zero()); }},
+      {"factor", [](RetryPolicy& retry, const Reading& value) { retry.factor = value.real(1, kMostFactor); }},
+      {"cap", [](RetryPolicy& retry, const Reading& value) { retry.cap = value.duration(Duration::zero()); }},
+      {"jitter", [](RetryPolicy& retry, const Reading& value) { retry.jitter = value.real(0, 1); }},
+      {"delays", [](RetryPolicy& retry, const Reading& value) { retry.delays = value.durations(); }},
+  };
+  return keys;
+}
+
+void refuse_what_has_no_effect(RetryPolicy::Strategy strategy, const Table& table, const Origin& origin) {
+  using Strategy = RetryPolicy::Strategy;
+  struct Keys {
+    std::string_view name;
+    std::vector<std::string_view> taken;
+  };
+  static const std::map<Strategy, Keys> keys = {
+      {Strategy::standard, {"default", {}}},
+      {Strategy::none, {"none", {}}},
+      {Strategy::fixed, {"fixed", {"delay", "cap", "jitter"}}},
+      {Strategy::linear, {"linear", {"delay", "cap", "jitter"}}},
+      {Strategy::exponential, {"exponential", {"delay", "factor", "cap", "jitter"}}},
+      {Strategy::list, {"list", {"delays", "cap", "jitter"}}}};
+  const auto& [name, taken] = keys.at(strategy);
+  for (const Member& member : table) {
+    if (member.name == "strategy" || std::ranges::find(taken, member.name) != taken.end()) continue;
+    fail_at(origin, member.line,
+            fmt::format("{} has no effect with retry strategy \"{}\", which takes {}; leave it out, or use "
+                        "another strategy",
+                        member.name, name,
+                        taken.empty() ? "nothing else" : fmt::to_string(fmt::join(taken, ", "))));
+  }
+}
+
+}  // namespace
+
+void read_retry(RetryPolicy& retry, const Reading& value) {
+  const Table& table = value.table("retry = { strategy = \"none\" }");
+  if (value.origin().is_file && !has_member(table, "strategy")) {
+    value.fail("retry needs a strategy, like retry = { strategy = \"fixed\", delay = \"10s\" }");
+  }
+  read_members(retry, table, retry_keys(), {}, "retry", value.origin());
+  if (value.origin().is_file) refuse_what_has_no_effect(retry.strategy, table, value.origin());
+  if (retry.strategy == RetryPolicy::Strategy::list && retry.delays.empty()) {
+    value.fail(R"(retry strategy "list" needs delays, like delays = ["10s", "1m", "1h"])");
+  }
+}
+
+namespace {
+
+const std::vector<Key<Window>>& window_keys() {
+  static const std::vector<Key<Window>> keys = {
+      {"start", [](Window& window, const Reading& value) { window.start = value.clock(); }},
+      {"end", [](Window& window, const Reading& value) { window.end = value.clock(); }},
+      {"days", [](Window& window, const Reading& value) { window.days = value.days(); }},
+      {"tz", [](Window& window, const Reading& value) { window.tz = value.text(); }},
+  };
+  return keys;
+}
+
+}  // namespace
+
+std::vector<Window> read_windows(const Reading& value) {
+  std::vector<Window> windows;
+  for (const auto& one : value.list(R"([{ start = "05:00", end = "07:00", tz = "Europe/Moscow" }])")) {
+    const Table& table = one.table(R"({ start = "05:00", end = "07:00" })");
+    if (!has_member(table, "start") || !has_member(table, "end")) value.fail("a window needs start and end");
+    read_members(windows.emplace_back(), table, window_keys(), {}, "a window", value.origin());
+    if (const auto why = why_no_window(windows.back()); !why.empty())
+      one.fail("the window cannot be kept: " + why);
+  }
+  return windows;
+}
+
+namespace {
+
+const std::vector<Key<Unique>>& unique_keys() {
+  static const std::vector<Key<Unique>> keys = {
+      {"by", [](Unique& unique, const Reading& value) { unique.by = value.text(); }},
+      {"scope",
+       [](Unique& unique, const Reading& value) {
+         unique.scope = value.choice<UniqueScope>({{"queued", UniqueScope::queued},
+                                                   {"queued_or_running", UniqueScope::queued_or_running},
+                                                   {"period", UniqueScope::period}});
+       }},
+      {"period",
+       [](Unique& unique, const Reading& value) { unique.period = value.duration(milliseconds{1}); }},
+      {"on_conflict",
+       [](Unique& unique, const Reading& value) {
+         unique.on_conflict = value.choice<OnConflict>({{"reject", OnConflict::reject},
+                                                        {"ignore", OnConflict::ignore},
+                                                        {"replace", OnConflict::replace},
+                                                        {"merge", OnConflict::merge},
+                                                        {"debounce", OnConflict::debounce},
+                                                        {"throttle", OnConflict::throttle}});
+       }},
+  };
+  return keys;
+}
+
+}  // namespace
+
+Unique read_unique(const Reading& value) {
+  const Table& table = value.table(R"({ by = "id", scope = "queued_or_running" })");
+  Unique unique;
+  read_members(unique, table, unique_keys(), {}, "unique", value.origin());
+  if (unique.on_conflict == OnConflict::throttle) {
+    if (has_member(table, "scope") && unique.scope != UniqueScope::period)
+      value.fail("on_conflict = \"throttle\" is for a period: write scope = \"period\", or leave it out");
+    unique.scope = UniqueScope::period;
+  }
+  if (const auto why = domain::why_no_unique(unique); !why.empty()) value.fail("it is no rule: " + why);
+  return unique;
+}
+
+namespace {
+
+const std::vector<Key<RateLimit>>& rate_keys() {
+  static const std::vector<Key<RateLimit>> keys = {
+      {"limit",
+       [](RateLimit& rate, const Reading& value) {
+         rate.limit = static_cast<std::uint32_t>(value.whole(1, kMostRate));
+       }},
+      {"per", [](RateLimit& rate, const Reading& value) { rate.per = value.duration(milliseconds{1}); }},
+      {"burst",
+       [](RateLimit& rate, const Reading& value) {
+         rate.burst = static_cast<std::uint32_t>(value.whole(1, kMostRate));
+       }},
+      {"each",
+       [](RateLimit& rate, const Reading& value) {
+         rate.each = value.choice<RateEach>({{"queue", RateEach::queue}, {"partition", RateEach::partition}});
+       }},
+  };
+  return keys;
+}
+
+}  // namespace
+
+RateLimit read_rate(const Reading& value) {
+  const Table& table = value.table(R"({ limit = 50, per = "1s" })");
+  if (!has_member(table, "limit")) value.fail("a rate needs a limit, like { limit = 50, per = \"1s\" }");
+  RateLimit rate;
+  read_members(rate, table, rate_keys(), {}, "a rate", value.origin());
+  return rate;
+}
+
+std::map<std::string, std::uint32_t> read_shares(const Reading& value) {
+  std::map<std::string, std::uint32_t> shares;
+  for (const Member& member : value.table("{ east = 60, west = 40 }")) {
+    const Reading percent(member.name, member.line, member.value, value.origin());
+    shares[member.name] = static_cast<std::uint32_t>(percent.whole(1, 100));
+  }
+  return shares;
+}
+
+}  // namespace ordo::server

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "domain/wait_record.h"
+#include "store/store.h"
+
+// What jobs wait for, on every store. A verb changes the row of a key by compare-and-set, and appends to the
+// log of the job's shard; the two are steps of their own, in an order in which a crash between them loses
+// nothing, as they may be in different places of a store:
+//
+// - expect: the `expected` entry, then the row. So the owner of the shard knows of every row that may be
+// open.
+// - respond: the row, which says that the response is not delivered; the `response` entry; the row again.
+//   Whoever comes to a row that is not delivered delivers it first: who sends it again, who waits, who
+//   closes. An entry that comes twice is taken once.
+// - close: the row alone.
+//
+// All of them may be repeated. They throw Error{unavailable} when the store gives no answer, or while the
+// queue is resharded; Error{invalid_argument}: no such queue, or a key that is none.
+namespace ordo::store {
+
+/// The job waits for `key` from now on. False: another job does.
+bool expect_response(Store& store, const std::string& queue, const std::string& key,
+                     const domain::Waiter& waiter);
+
+Responded respond(Store& store, const std::string& queue, const std::string& key,
+                  const domain::Message& message, Duration response_ttl);
+
+/// True: a response came before, and is in the log. False: none will ever come.
+bool close_wait(Store& store, const std::string& queue, const std::string& key, std::string_view wait);
+
+}  // namespace ordo::store

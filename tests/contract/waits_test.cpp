@@ -1,0 +1,246 @@
+// Rows of waits, and the three verbs over them.
+#include "store/waits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "contract/backends.h"
+#include "domain/entry.h"
+#include "domain/wait_note.h"
+#include "store/blocking.h"
+
+namespace ordo::store {
+namespace {
+
+using namespace std::chrono_literals;
+using domain::EntryType;
+using domain::WaitNote;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class Waits : public StoreContract {
+ protected:
+  void SetUp() override {
+    StoreContract::SetUp();
+    queue_ = define("calls", 3);
+  }
+
+  bool put(const std::string& key, const std::string& bytes, const std::optional<std::string>& seen = {},
+           bool listed = true, Time until = Time::max()) {
+    return store().put_wait_row("calls", {key, bytes, listed, until}, seen);
+  }
+
+  std::vector<std::string> listed(const std::string& after = {}, std::size_t most = 100) {
+    std::vector<std::string> keys;
+    for (const auto& row : second().wait_rows("calls", after, most))
+      keys.push_back(row.key + "=" + row.bytes);
+    return keys;
+  }
+
+  domain::Waiter waiter(const std::string& wait, const std::string& id = "42", std::uint64_t fence = 1) {
+    return {wait, "calls", id, id, fence, store().now() + 1h};
+  }
+
+  /// The notes in the logs of the queue.
+  std::vector<WaitNote> notes(EntryType type) {
+    std::vector<WaitNote> found;
+    for (std::uint32_t i = 0; i < queue_.shards; ++i) {
+      for (const auto& bytes : read_all({queue_.number, i})) {
+        const auto entry = domain::decode_entry(bytes);
+        EXPECT_TRUE(entry);
+        EXPECT_EQ(domain::shard_of(entry->key, queue_.shards), i);
+        if (entry && entry->type == type) found.push_back(*domain::decode_wait_note(entry->payload));
+      }
+    }
+    return found;
+  }
+
+  Responded respond(const std::string& key, const std::string& body, const std::string& message = {},
+                    Duration ttl = 1h) {
+    return store::respond(second(), "calls", key, {message, body}, ttl);
+  }
+
+  QueueDefinition queue_;
+};
+
+// ------------------------------------------------------------------------------------------- the rows
+
+TEST_P(Waits, ARowIsWrittenIfItIsStillAsItWasSeen) {
+  EXPECT_EQ(store().wait_row("calls", "k"), std::nullopt);
+  EXPECT_FALSE(put("k", "b", "a")) << "it is not there";
+  EXPECT_TRUE(put("k", "a"));
+  EXPECT_FALSE(put("k", "b")) << "it is there";
+  EXPECT_EQ(second().wait_row("calls", "k"), "a");
+  EXPECT_FALSE(put("k", "c", "b"));
+  EXPECT_TRUE(put("k", "b", "a"));
+  EXPECT_EQ(second().wait_row("calls", "k"), "b");
+}
+
+TEST_P(Waits, KeysAndBytesAreAnyBytes) {
+  const std::string key("\0\xFF' \n", 5), bytes("\xFE\0{}", 4);
+  EXPECT_TRUE(put(key, bytes));
+  EXPECT_EQ(store().wait_row("calls", key), bytes);
+  EXPECT_TRUE(put(key, "", bytes));
+  EXPECT_EQ(store().wait_row("calls", key), "");
+  EXPECT_TRUE(put(key, bytes, ""));
+  EXPECT_THAT(listed(), ElementsAre(key + "=" + bytes));
+  EXPECT_THROW(put("", "a"), Error);
+  EXPECT_THROW(put(std::string(256, 'k'), "a"), Error);
+  EXPECT_TRUE(put(std::string(255, 'k'), "a"));
+}
+
+TEST_P(Waits, TheListedOnesComeByKeyAPageAtATime) {
+  for (const auto* key : {"c", "a", "d", "b"}) put(key, "1");
+  put("e", "1", {}, false);
+  EXPECT_THAT(listed(), ElementsAre("a=1", "b=1", "c=1", "d=1"));
+  EXPECT_THAT(listed("", 2), ElementsAre("a=1", "b=1"));
+  EXPECT_THAT(listed("b", 2), ElementsAre("c=1", "d=1"));
+  EXPECT_TRUE(put("b", "2", "1", false));
+  EXPECT_TRUE(put("e", "2", "1", true));
+  EXPECT_THAT(listed(), ElementsAre("a=1", "c=1", "d=1", "e=2"));
+}
+
+TEST_P(Waits, WhoseTimeIsOverIsNotThere) {
+  const auto past = store().now() - 1s, ahead = store().now() + 1h;
+  EXPECT_TRUE(put("k", "a", {}, true, past));
+  EXPECT_EQ(store().wait_row("calls", "k"), std::nullopt);
+  EXPECT_THAT(listed(), IsEmpty());
+  EXPECT_FALSE(put("k", "b", "a"));
+  EXPECT_TRUE(put("k", "b", {}, true, ahead));
+  EXPECT_EQ(store().wait_row("calls", "k"), "b");
+  const auto rows = store().wait_rows("calls", "", 10);
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].until, ahead);
+  EXPECT_TRUE(put("k", "c", "b"));
+  EXPECT_EQ(store().wait_rows("calls", "", 10).at(0).until, Time::max());
+}
+
+TEST_P(Waits, QueuesHaveTheirOwnAndTakeThemAlong) {
+  define("other");
+  put("k", "a");
+  EXPECT_EQ(store().wait_row("other", "k"), std::nullopt);
+  EXPECT_THROW(store().put_wait_row("nobody", {"k", "a"}, {}), Error);
+  EXPECT_TRUE(store().remove("calls"));
+  define("calls");
+  EXPECT_EQ(store().wait_row("calls", "k"), std::nullopt);
+  EXPECT_THAT(listed(), IsEmpty());
+}
+
+TEST_P(Waits, AReshardLeavesThemAlone) {
+  put("k", "a");
+  const auto next = define(QueueDefinition::hidden_name("calls"), 5);
+  ASSERT_TRUE(store().close("calls"));
+  ASSERT_TRUE(store().replace("calls", next.number));
+  EXPECT_EQ(second().wait_row("calls", "k"), "a");
+  EXPECT_THAT(listed(), ElementsAre("k=a"));
+}
+
+// ------------------------------------------------------------------------------------------- the verbs
+
+TEST_P(Waits, AResponseGoesToTheLogOfTheJobThatWaits) {
+  EXPECT_TRUE(expect_response(store(), "calls", "bank", waiter("w1")));
+  EXPECT_THAT(notes(EntryType::expected), ElementsAre(WaitNote{"w1", "bank", "", ""}));
+  EXPECT_EQ(respond("bank", "yes", "m"), Responded::accepted);
+  EXPECT_THAT(notes(EntryType::response), ElementsAre(WaitNote{"w1", "bank", "m", "yes"}));
+  EXPECT_EQ(respond("bank", "yes", "m"), Responded::duplicate);
+  EXPECT_EQ(respond("bank", "no", "m2"), Responded::late) << "one response wins";
+  EXPECT_THAT(notes(EntryType::response), SizeIs(1));
+  EXPECT_TRUE(close_wait(store(), "calls", "bank", "w1")) << "it came first";
+  EXPECT_THAT(listed(), IsEmpty());
+}
+
+TEST_P(Waits, AnEarlyResponseIsKeptForWhoComes) {
+  EXPECT_EQ(respond("bank", "yes"), Responded::buffered);
+  EXPECT_EQ(respond("bank", "yes"), Responded::duplicate);
+  EXPECT_EQ(respond("bank", "other"), Responded::late) << "one is kept";
+  EXPECT_THAT(listed(), SizeIs(1));
+  EXPECT_TRUE(expect_response(store(), "calls", "bank", waiter("w1")));
+  EXPECT_THAT(notes(EntryType::response), ElementsAre(WaitNote{"w1", "bank", "", "yes"}));
+  EXPECT_EQ(respond("bank", "yes"), Responded::duplicate);
+  EXPECT_EQ(respond("none", "yes", "m", Duration{0}), Responded::unknown);
+  EXPECT_EQ(store().wait_row("calls", "none"), std::nullopt);
+}
+
+TEST_P(Waits, WhatIsClosedTakesNoResponse) {
+  expect_response(store(), "calls", "bank", waiter("w1"));
+  EXPECT_FALSE(close_wait(store(), "calls", "bank", "w1"));
+  EXPECT_FALSE(close_wait(second(), "calls", "bank", "w1")) << "asked again";
+  EXPECT_EQ(respond("bank", "yes", "m"), Responded::late);
+  EXPECT_EQ(respond("bank", "yes", "m"), Responded::late);
+  EXPECT_THAT(notes(EntryType::response), IsEmpty());
+  EXPECT_TRUE(expect_response(store(), "calls", "bank", waiter("w2"))) << "the next attempt";
+  EXPECT_FALSE(close_wait(store(), "calls", "bank", "w1")) << "that is not this wait";
+  EXPECT_EQ(respond("bank", "yes", "m"), Responded::accepted);
+}
+
+TEST_P(Waits, OneJobWaitsForAKeyAtATime) {
+  EXPECT_TRUE(expect_response(store(), "calls", "bank", waiter("w1", "1", 5)));
+  EXPECT_FALSE(expect_response(store(), "calls", "bank", waiter("w2", "2")));
+  EXPECT_TRUE(expect_response(store(), "calls", "bank", waiter("w3", "1", 6))) << "its own next run";
+  EXPECT_FALSE(expect_response(store(), "calls", "bank", waiter("w4", "1", 5))) << "a run that is over";
+  EXPECT_FALSE(close_wait(store(), "calls", "bank", "w1")) << "it was replaced";
+  EXPECT_EQ(respond("bank", "yes"), Responded::accepted);
+  EXPECT_TRUE(expect_response(store(), "calls", "bank", waiter("w5", "2"))) << "free since it was answered";
+}
+
+// A crash between two steps: the row says that the response is on its way.
+TEST_P(Waits, WhoeverComesNextDeliversWhatIsOnItsWay) {
+  const auto leave_undelivered = [&](const std::string& wait) {
+    expect_response(store(), "calls", "bank", waiter(wait));
+    const auto seen = store().wait_row("calls", "bank");
+    const auto row = *domain::decode_wait_record(*seen);
+    const auto verdict = domain::respond(row, {"m" + wait, "to " + wait}, 1h, store().now());
+    ASSERT_TRUE(store().put_wait_row("calls", {"bank", domain::encode(*verdict.row), true}, seen));
+  };
+  leave_undelivered("w1");
+  EXPECT_EQ(respond("bank", "to w1", "mw1"), Responded::duplicate);
+  EXPECT_THAT(notes(EntryType::response), ElementsAre(WaitNote{"w1", "bank", "mw1", "to w1"}));
+  leave_undelivered("w2");
+  EXPECT_TRUE(close_wait(store(), "calls", "bank", "w2"));
+  EXPECT_THAT(notes(EntryType::response), SizeIs(2));
+  leave_undelivered("w3");
+  EXPECT_TRUE(expect_response(store(), "calls", "bank", waiter("w4")));
+  EXPECT_THAT(notes(EntryType::response), SizeIs(3));
+}
+
+TEST_P(Waits, ExactlyOneOfResponseAndTimeoutWins) {
+  constexpr int kRaces = 20;
+  for (int i = 0; i < kRaces; ++i) {
+    const auto key = "k" + std::to_string(i), wait = "w" + std::to_string(i);
+    ASSERT_TRUE(expect_response(store(), "calls", key, waiter(wait, key)));
+    std::optional<Responded> responded, other;
+    std::thread first([&] { responded = respond(key, "a", "m1"); });
+    std::thread again([&] { other = store::respond(store(), "calls", key, {"m2", "b"}, 1h); });
+    const bool is_answered = close_wait(store(), "calls", key, wait);
+    first.join();
+    again.join();
+    const auto wins = (responded == Responded::accepted) + (other == Responded::accepted);
+    EXPECT_EQ(wins, is_answered ? 1 : 0) << i;
+    std::set<std::string> delivered;  // an entry may come twice, and is taken once
+    for (const auto& note : notes(EntryType::response)) {
+      if (note.wait == wait) delivered.insert(note.message_id);
+    }
+    EXPECT_EQ(delivered.size(), is_answered ? 1U : 0U) << i;
+  }
+}
+
+TEST_P(Waits, WhileTheQueueIsReshardedNothingIsLost) {
+  expect_response(store(), "calls", "bank", waiter("w1"));
+  const auto next = define(QueueDefinition::hidden_name("calls"), 5);
+  ASSERT_TRUE(store().close("calls"));
+  EXPECT_THROW(respond("bank", "yes", "m"), Error);
+  ASSERT_TRUE(store().replace("calls", next.number));
+  queue_ = *store().queues().find("calls");
+  EXPECT_EQ(respond("bank", "yes", "m"), Responded::duplicate) << "it was taken, and is brought now";
+  EXPECT_THAT(notes(EntryType::response), ElementsAre(WaitNote{"w1", "bank", "m", "yes"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(on, Waits, every_store(), backend_name);
+
+}  // namespace
+}  // namespace ordo::store

@@ -1,0 +1,60 @@
+#include "simulation/unique_checker.h"
+
+#include <algorithm>
+
+namespace ordo::simulation {
+
+using What = store::RowResult::What;
+
+void UniqueChecker::stepped(const std::string& rows, const store::RowStep& step,
+                            const store::RowResult& result) {
+  auto& totals = history_.totals;
+  if (result.what == What::conflict && !step.entries.empty() && result.there) ++totals.conflicts;
+  if (result.what != What::done) return;
+  if (step.row.until == Time::min()) {
+    ++totals.rows_freed;
+    return;
+  }
+  ++(step.seen ? totals.exchanged : totals.unique);
+  const auto holder = *domain::decode_unique_row(step.row.bytes);
+  if (holder.scope != UniqueScope::queued_or_running) return;
+  for (const auto& [seq, entry] : history_.entries) {
+    if (!entry.live || !entry.is_payload() ||
+        store::Store::unique_rows(history_.options(entry.shard).name) != rows)
+      continue;
+    for (const auto& hold : entry.options.unique) {
+      if (hold.row != step.row.key || hold.token == holder.token || hold.scope != holder.scope) continue;
+      history_.world().fail("unique: {} is pushed with key {} while {} (entry {}) is there", holder.id,
+                            hold.row, entry.name.id, seq);
+    }
+  }
+}
+
+void UniqueChecker::started(const SeenRun& run) {
+  const auto rows = store::Store::unique_rows(history_.options(run.shard).name);
+  for (const auto& job : run.jobs) {
+    for (const auto seq : job.seqs) {
+      const auto entry = history_.entries.find(seq);
+      if (entry == history_.entries.end()) continue;
+      for (const auto& hold : entry->second.options.unique) {
+        if (hold.scope != UniqueScope::queued) continue;
+        const auto row = history_.store().wait_row(rows, hold.row);
+        if (row && domain::decode_unique_row(*row)->token == hold.token)
+          history_.world().fail("unique: {} starts while it has key {}", job.name.id, hold.row);
+      }
+    }
+  }
+}
+
+bool UniqueChecker::are_all_free() const {
+  const auto list = history_.store().queues();
+  return std::ranges::all_of(list.queues, [&](const auto& queue) {
+    return history_.store().wait_rows(store::Store::unique_rows(queue.name), "", 1).empty();
+  });
+}
+
+void UniqueChecker::ended() const {
+  if (!are_all_free()) history_.world().fail("unique: a row is left over");
+}
+
+}  // namespace ordo::simulation

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "domain/unique.h"
+#include "simulation/history.h"
+#include "store/store.h"
+
+namespace ordo::simulation {
+
+/// Of the jobs of a unique key one is there at a time; one of scope `queued` starts when its row is not its
+/// own any more, with all that came before; no row outlives its job.
+class UniqueChecker {
+ public:
+  explicit UniqueChecker(History& history) : history_(history) {}
+
+  /// Somebody asked for a row.
+  void stepped(const std::string& rows, const store::RowStep& step, const store::RowResult& result);
+  /// A run was handed over.
+  void started(const SeenRun& run);
+  /// No row is left that keeps others away.
+  bool are_all_free() const;
+  void ended() const;
+
+ private:
+  History& history_;
+};
+
+}  // namespace ordo::simulation
