@@ -70,10 +70,12 @@ class Copy(Project):
         self.ordo("pause", "bulk")
 
     def listed(self, store, *queues):
-        """All that the commands say of a store."""
+        """All that the commands say of a store, but for what a job waits for now: a retry comes due meanwhile."""
         listing = {}
         for queue in queues or ("orders", "mails", "bulk"):
             jobs = self.json("jobs", queue, "--limit", "1000000", "--store", store)
+            for job in jobs:
+                del job["waits_for"]
             listing[queue] = sorted(map(json.dumps, jobs))
             listing[queue + " dead"] = self.json("dead", queue, "--store", store)
         return listing
