@@ -127,6 +127,25 @@ struct DeadView {
   std::optional<std::string> lock{};
 };
 
+/// Which payloads of the dead set are meant: those that all of it fits. What is not set fits every one.
+struct DeadFilter {
+  std::optional<std::vector<std::string>> ids{};  ///< of jobs; an empty list: none
+  std::string kind{};                             ///< empty: any
+  std::string key{};
+  std::string error{};                      ///< stands in the text of the error, letter for letter
+  std::optional<FailureKind> error_kind{};  ///< why they died
+  std::optional<std::int32_t> retry_count{};
+  std::optional<Time> since{};  ///< died then or later
+  std::optional<Time> until{};  ///< died before
+};
+
+/// How much of the dead set a filter fits.
+struct DeadCount {
+  std::uint64_t payloads = 0;
+  std::uint64_t jobs = 0;
+  Time until{};  ///< as DeadFilter::until it means just these: the moment behind the last death
+};
+
 /// What a job waits for, or a response that waits for a job.
 struct WaitView {
   std::string key{};
@@ -246,15 +265,18 @@ class Admin {
   /// What jobs of the queue wait for, and responses that nobody waits for yet, by key.
   std::vector<WaitView> waits(std::string_view queue);
 
-  /// Dead payloads of the given ids (empty: all), one after the other of each job, the jobs in the order of
-  /// their first deaths. `visit` returns false to stop.
-  void dead(std::string_view queue, const std::vector<std::string>& ids,
+  /// Dead payloads that fit, one after the other of each job, the jobs in the order of their first deaths.
+  /// `visit` returns false to stop.
+  void dead(std::string_view queue, const DeadFilter& filter,
             const std::function<bool(const DeadView&)>& visit);
-  /// Bring back or delete the payloads of the given ids (nothing: all). Return how many payloads.
+  /// How many there are. Reads the dead set in pages; needs 8 bytes for each payload that fits.
+  DeadCount count_dead(std::string_view queue, const DeadFilter& filter = {});
+  /// Bring back or delete the payloads that fit, in pages: what is done when an error ends it stays done.
+  /// Return how many payloads. What dies meanwhile is meant, too, unless `until` says otherwise.
   /// `skipped` hears of dead jobs whose unique key another job has by now: they stay dead.
-  std::size_t retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
+  std::size_t retry_dead(std::string_view queue, const DeadFilter& filter,
                          const std::function<void(const SkippedRetry&)>& skipped = {});
-  std::size_t delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
+  std::size_t delete_dead(std::string_view queue, const DeadFilter& filter);
 
   /// The schedules that nodes or this config state, in alphabetical order. What has changed within the last
   /// second may be missing.

@@ -13,6 +13,7 @@
 #include "base/nearest.h"
 #include "base/shorten.h"
 #include "base/time_text.h"
+#include "cli/choice.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/shapes.h"
@@ -25,18 +26,27 @@ struct DeadValues {
   std::string verb = "list";
   std::vector<std::string> ids;
   bool all = false;
+  Choice choice;
+  Consent consent;
   bool json = false;
 };
 
 constexpr const char* kDeadExamples =
     "  ordo dead orders list\n"
     "  ordo dead orders retry 42 43      # or --all\n"
+    "  ordo dead orders retry --error 'no route' --since -1h --count\n"
     "  ordo dead orders export > dead.ndjson && ordo push orders --ndjson dead.ndjson\n";
+
+DeadFilter filter_of(const DeadValues& values) {
+  auto filter = dead_filter_of(values.choice);
+  if (!values.ids.empty()) filter.ids = values.ids;
+  return filter;
+}
 
 /// What a job shows beside its payloads is that of its last death.
 void each_job(Admin& admin, const DeadValues& values, const std::function<void(const JobView&)>& visit) {
   std::optional<JobView> last;
-  admin.dead(values.queue, values.ids, [&](const DeadView& dead) {
+  admin.dead(values.queue, filter_of(values), [&](const DeadView& dead) {
     const bool is_more = last && last->id == dead.id && last->kind == dead.kind && last->key == dead.key;
     if (last && !is_more) visit(*last);
     if (!is_more) last.emplace();
@@ -68,7 +78,7 @@ void each_job(Admin& admin, const DeadValues& values, const std::function<void(c
 std::vector<std::string> not_there(Admin& admin, const DeadValues& values) {
   std::set<std::string> missing(values.ids.begin(), values.ids.end());
   if (missing.empty()) return {};
-  admin.dead(values.queue, values.ids, [&](const DeadView& dead) {
+  admin.dead(values.queue, {.ids = values.ids}, [&](const DeadView& dead) {
     missing.erase(dead.id);
     return !missing.empty();
   });
@@ -135,40 +145,72 @@ void refuse_brackets(const Context& context) {
   }
 }
 
-int change_dead(Context& context, const DeadValues& values) {
-  if (values.ids.empty() && !values.all) {
-    refuse_arguments(fmt::format("dead: {} which jobs? Give their ids, or --all", values.verb));
+void refuse_unclear(const DeadValues& values) {
+  if (values.ids.empty() && !values.all && !values.choice.is_made()) {
+    refuse_arguments(
+        fmt::format("dead: {} which jobs? Give their ids, a filter like --error, or --all", values.verb));
   }
   if (!values.ids.empty() && values.all) refuse_arguments("dead: give ids or --all, not both");
+}
+
+std::string text_of(const DeadCount& count) {
+  return fmt::format("{} {} of {} {} in the dead set {}", count.payloads,
+                     count.payloads == 1 ? "payload" : "payloads", count.jobs,
+                     count.jobs == 1 ? "job" : "jobs", count.payloads == 1 ? "fits" : "fit");
+}
+
+void print_count(const DeadCount& count, bool json) {
+  if (json) {
+    print(fmt::format("{{\"payloads\":{},\"jobs\":{}}}\n", count.payloads, count.jobs));
+  } else {
+    print(text_of(count) + '\n');
+  }
+}
+
+int tell_skipped(const DeadValues& values, const std::vector<SkippedRetry>& skipped) {
+  constexpr std::size_t kNamed = 10;
+  std::vector<std::string> named;
+  for (const auto& [id, existing] : skipped) {
+    if (named.size() == kNamed) break;
+    named.push_back(fmt::format("'{}', as '{}' is there", name_in_message(id), name_in_message(existing)));
+  }
+  print_error(fmt::format("dead retry: {} in {} stayed dead, as other jobs have their unique keys: {}{}",
+                          skipped.size(), values.queue, fmt::join(named, "; "),
+                          skipped.size() > kNamed ? "; and more" : ""));
+  return 1;
+}
+
+int change_dead(Context& context, const DeadValues& values) {
+  refuse_unclear(values);
+  auto filter = filter_of(values);
   Admin admin = context.open_admin();
-  const auto ids = values.all ? std::nullopt : std::optional(values.ids);
   const bool retry = values.verb == "retry";
+  if (values.consent.only_count) {
+    print_count(admin.count_dead(values.queue, filter), values.json);
+    return 0;
+  }
+  // Scripts give ids and --all without more ado.
+  if (values.choice.is_made() || (values.all && can_ask())) {
+    const auto count = admin.count_dead(values.queue, filter);
+    const auto refused = count.payloads == 0
+                             ? std::nullopt
+                             : refusal(context, "dead " + values.verb, text_of(count), values.consent);
+    if (refused) return *refused;
+    filter.until = count.until;
+  }
   const auto missing = not_there(admin, values);
   std::vector<SkippedRetry> skipped;
   const auto note = [&](const SkippedRetry& job) { skipped.push_back(job); };
   const std::size_t count =
-      retry ? admin.retry_dead(values.queue, ids, note) : admin.delete_dead(values.queue, ids);
+      retry ? admin.retry_dead(values.queue, filter, note) : admin.delete_dead(values.queue, filter);
   if (values.json) {
     print(fmt::format("{{\"{}\":{}}}\n", retry ? "retried" : "deleted", count));
   } else {
     print(fmt::format("{} {} {}\n", count, count == 1 ? "payload" : "payloads",
                       retry ? "brought back" : "deleted"));
   }
-  if (missing.empty() && skipped.empty()) return 0;
+  if (missing.empty()) return skipped.empty() ? 0 : tell_skipped(values, skipped);
   std::vector<std::string> named;
-  if (missing.empty()) {
-    constexpr std::size_t kNamed = 10;
-    for (const auto& [id, existing] : skipped) {
-      if (named.size() < kNamed) {
-        named.push_back(
-            fmt::format("'{}', as '{}' is there", name_in_message(id), name_in_message(existing)));
-      }
-    }
-    print_error(fmt::format("dead retry: {} in {} stayed dead, as other jobs have their unique keys: {}{}",
-                            skipped.size(), values.queue, fmt::join(named, "; "),
-                            skipped.size() > kNamed ? "; and more" : ""));
-    return 1;
-  }
   std::ranges::transform(missing, std::back_inserter(named), shortened);
   print_error(fmt::format("dead {}: no dead job in {} has the id '{}'", values.verb, values.queue,
                           fmt::join(named, "', '")));
@@ -183,9 +225,10 @@ int run_dead(Context& context, const DeadValues& values) {
   }
   refuse_brackets(context);
   if (values.verb == "retry" || values.verb == "delete") return change_dead(context, values);
+  const auto filter = filter_of(values);
   Admin admin = context.open_admin();
   if (values.verb == "export") {
-    admin.dead(values.queue, values.ids, [](const DeadView& dead) {
+    admin.dead(values.queue, filter, [](const DeadView& dead) {
       print_export_line(dead);
       return true;
     });
@@ -206,6 +249,8 @@ void add_dead(CLI::App& app, Context& context) {
   add_argument(dead, "VERB", values->verb, "list (default), retry, delete or export");
   add_argument(dead, "IDS", values->ids, "Ids of jobs; list and export: all if none are given");
   dead->add_flag("--all", values->all, "Retry or delete all of them");
+  add_choice(dead, values->choice, "Died");
+  add_consent(dead, values->consent);
   dead->add_flag("--json", values->json, "Print one JSON array; retry and delete: the count");
 }
 

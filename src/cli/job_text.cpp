@@ -36,19 +36,27 @@ std::optional<double> parse_real(std::string_view text) {
 
 std::string text_of(std::string_view key, const JsonValue& value) {
   if (!value.is_string())
-    refuse(fmt::format("\"{}\" needs a text in quotes, not {}", key, value.text().substr(0, 40)));
+    refuse(fmt::format("\"{}\" needs a text in quotes, not {}", key, shortened(value.text())));
   return value.as_string();
 }
 
 /// Text, or {"$base64":"…"}.
 std::string name_of(std::string_view key, const JsonValue& value) {
-  if (value.is_object()) return name_from_json(value.text());
-  return text_of(key, value);
+  if (!value.is_object()) return text_of(key, value);
+  try {
+    return name_from_json(value.text());
+  } catch (const Error&) {
+    refuse(fmt::format(R"("{}" needs a text in quotes, or {{"$base64":"…"}} with padded base64, not {})", key,
+                       shortened(value.text())));
+  }
 }
 
 double real_of(std::string_view key, const JsonValue& value) {
   const auto real = value.is_number() ? value.as_double() : std::nullopt;
-  if (!real || !std::isfinite(*real)) refuse(fmt::format("\"{}\" needs a finite number", key));
+  if (!real || !std::isfinite(*real)) {
+    refuse(fmt::format("\"{}\" needs a number between -1.8e308 and 1.8e308, not {}", key,
+                       shortened(value.text())));
+  }
   return *real;
 }
 
@@ -56,7 +64,8 @@ std::int32_t priority_of(const JsonValue& value) {
   using Limits = std::numeric_limits<std::int32_t>;
   const auto number = value.is_number() ? value.as_int() : std::nullopt;
   if (!number || *number < Limits::min() || *number > Limits::max()) {
-    refuse("\"priority\" needs a whole number of 32 bits; lower runs first");
+    refuse(fmt::format("\"priority\" needs a whole number from {} to {}, not {}; lower runs first",
+                       Limits::min(), Limits::max(), shortened(value.text())));
   }
   return static_cast<std::int32_t>(*number);
 }
@@ -178,13 +187,20 @@ Time expiry_of(std::string_view text) {
   return parse_time(text, system_clock().wall());
 }
 
+Time moment_of(std::string_view text) {
+  if (!text.starts_with('-') || parse_real(text)) return expiry_of(text);
+  return time_after(system_clock().wall(), -parse_duration(text.substr(1)));
+}
+
 NewJob parse_job(std::string_view json) {
   const auto document = JsonDocument::parse(json);
   if (!document) {
     std::string rest;
     std::size_t error_at = 0;
     append_minified(rest, json, &error_at);
-    refuse(fmt::format("this is no JSON: column {} is wrong", error_at + 1));
+    refuse(error_at < json.size()
+               ? fmt::format("this is no JSON: byte {} of {} is wrong", error_at + 1, json.size())
+               : fmt::format("this is no JSON: it ends too early, after byte {}", json.size()));
   }
   const JsonValue object = document->root();
   if (!object.is_object()) refuse(R"(a job is a JSON object, like {"id":"42","payload":{"v":1}})");

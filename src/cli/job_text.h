@@ -12,6 +12,8 @@ void set_start(NewJob& job, std::string_view text);
 
 /// When a job expires, written likewise. Throws Error{invalid_argument}.
 Time expiry_of(std::string_view text);
+/// A moment to look at, written likewise, or as "-1h" for an hour ago. Throws Error{invalid_argument}.
+Time moment_of(std::string_view text);
 /// A number above 0 with at most six digits behind the point. Throws Error{invalid_argument}.
 Decimal weight_of(std::string_view text);
 

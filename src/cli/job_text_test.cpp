@@ -56,6 +56,26 @@ TEST(JobText, reads_times_in_three_ways) {
   EXPECT_NE(refusal_of(R"({"run_at":1e300})"), "");
 }
 
+TEST(JobText, names_the_limit_or_the_byte_that_is_wrong) {
+  EXPECT_EQ(
+      refusal_of(R"({"priority":2147483648})"),
+      "\"priority\" needs a whole number from -2147483648 to 2147483647, not 2147483648; lower runs first");
+  EXPECT_EQ(refusal_of(R"({"score":1e400})"),
+            "\"score\" needs a number between -1.8e308 and 1.8e308, not 1e400");
+  EXPECT_EQ(refusal_of(R"({"id":"é",})"), "this is no JSON: byte 12 of 12 is wrong");
+  EXPECT_EQ(refusal_of(R"({"key":{"$base64":"?"}})"),
+            R"("key" needs a text in quotes, or {"$base64":"…"} with padded base64, not {"$base64":"?"})");
+}
+
+TEST(JobText, reads_moments_that_are_over) {
+  EXPECT_EQ(moment_of("1741503900"), Time{std::chrono::seconds{1741503900}});
+  EXPECT_EQ(moment_of("-5"), Time{std::chrono::seconds{-5}});
+  EXPECT_EQ(moment_of("2025-03-09T07:05:00Z"), Time{std::chrono::seconds{1741503900}});
+  const auto two_hours = moment_of("+1h") - moment_of("-1h");
+  EXPECT_GT(two_hours, std::chrono::minutes{110});
+  EXPECT_THROW(moment_of("-1x"), Error);
+}
+
 TEST(JobText, refuses_what_is_no_job) {
   EXPECT_EQ(refusal_of(R"({"id":"1","pay":1})"), "unknown key \"pay\"; did you mean 'payload'?");
   EXPECT_EQ(refusal_of(R"({"id":42})"), "\"id\" needs a text in quotes, not 42");

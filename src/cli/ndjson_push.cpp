@@ -32,8 +32,8 @@ std::string text_of_exception(const std::exception_ptr& error) {
 NdjsonPush::NdjsonPush(Client& client, std::string queue, std::function<void(std::uint64_t)> progress)
     : client_(client), queue_(std::move(queue)), progress_(std::move(progress)) {}
 
-NdjsonResult NdjsonPush::run(LineReader& lines) {
-  read(lines);
+NdjsonResult NdjsonPush::run(LineReader& lines, std::uint64_t from_line) {
+  read(lines, from_line);
   settle();
   if (is_interrupted_ && result_.line == 0) {
     result_.interrupted = true;
@@ -42,11 +42,13 @@ NdjsonResult NdjsonPush::run(LineReader& lines) {
   return result_;
 }
 
-void NdjsonPush::read(LineReader& lines) {
+void NdjsonPush::read(LineReader& lines, std::uint64_t from_line) {
   try {
     for (line_ = 1; const auto line = lines.next(); ++line_) {
       is_interrupted_ = is_asked_to_stop_();  // then it may be a part of a line
-      if (is_interrupted_ || !add(*line)) return;
+      if (is_interrupted_) return;
+      if (line_ < from_line) continue;
+      if (!take(*line)) return;
       if (!lines.would_wait()) continue;
       if (!batch_.empty()) submit();  // nothing waits for a producer that pauses
       if (!settle()) return;
@@ -62,13 +64,21 @@ void NdjsonPush::read(LineReader& lines) {
 }
 
 /// False: no more lines are wanted.
-bool NdjsonPush::add(std::string_view line) {
+bool NdjsonPush::take(std::string_view line) {
   if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return true;
-  NewJob job = parse_job(line);
+  NewJob job;
+  try {
+    job = parse_job(line);
+  } catch (const Error& error) {
+    if (!aside_) throw;
+    put_aside({line_, line, error.what()});
+    return true;
+  }
   batch_bytes_ += sizeof(NewJob) + job.payload.size() + job.id.size() + job.key.size() + job.kind.size();
   batch_lines_.push_back(line_);
   batch_.push_back(std::move(job));
+  if (aside_) batch_texts_.emplace_back(line);
   if (batch_bytes_ < kBytesPerCommit && batch_.size() < (is_under_way() ? kMostLines : kLinesPerCommit))
     return true;
   submit();
@@ -106,6 +116,7 @@ void NdjsonPush::submit() {
   }
   batch_.clear();
   batch_lines_.clear();
+  batch_texts_.clear();
   batch_bytes_ = 0;
 }
 
@@ -120,12 +131,21 @@ void NdjsonPush::submit_parts(std::size_t begin, std::size_t end) {
       result_.existing = results[i].id;
     }
   } catch (const Error& error) {
-    if (end - begin == 1 || error.kind() != ErrorKind::invalid_argument)
-      return stop(batch_lines_[begin], error.what());
+    const bool is_bad = error.kind() == ErrorKind::invalid_argument;
+    if (end - begin == 1 && is_bad && aside_)
+      return put_aside({batch_lines_[begin], batch_texts_[begin], error.what()});
+    if (end - begin == 1 || !is_bad) return stop(batch_lines_[begin], error.what());
     const auto middle = begin + (end - begin) / 2;
     submit_parts(begin, middle);
     if (result_.line == 0) submit_parts(middle, end);
   }
+}
+
+void NdjsonPush::put_aside(const BadLine& bad) {
+  aside_(bad);
+  if (result_.bad++ > 0) return;
+  result_.bad_line = bad.line;
+  result_.bad_reason = bad.reason;
 }
 
 void NdjsonPush::stop(std::uint64_t line, std::string error) {

@@ -24,14 +24,24 @@ struct NdjsonResult {
   std::uint64_t rejected = 0;       ///< whose unique keys other jobs have; they stop nothing
   std::uint64_t rejected_line = 0;  ///< of the first of them
   std::string existing;             ///< the job that has its key
+  std::uint64_t bad = 0;            ///< lines that were set aside
+  std::uint64_t bad_line = 0;       ///< the first of them
+  std::string bad_reason;
+};
+
+/// What becomes of a line that is no job, or that no store would take.
+struct BadLine {
+  std::uint64_t line = 0;
+  std::string_view text;
+  std::string_view reason;
 };
 
 /// Pushes a file of jobs, one JSON object a line, in commits of 1,000 lines, one after the other; of
 /// more while the store is slower than the file.
 ///
-/// Stops at the first line that is no job or cannot be pushed; the lines before it are pushed, and of each
-/// key none is stored behind one that is not. `progress` is called now and then with the number of jobs that
-/// are durable.
+/// Stops at the first line that is no job or cannot be pushed, unless such lines are to be set aside; the
+/// lines before it are pushed, and of each key none is stored behind one that is not. `progress` is called
+/// now and then with the number of jobs that are durable.
 class NdjsonPush {
  public:
   NdjsonPush(Client& client, std::string queue, std::function<void(std::uint64_t)> progress);
@@ -39,21 +49,28 @@ class NdjsonPush {
   /// Asked before each line: true ends it, and nothing more is sent.
   void stop_when(std::function<bool()> asked) { is_asked_to_stop_ = std::move(asked); }
 
-  NdjsonResult run(LineReader& lines);
+  /// Bad lines stop nothing, and go there. Not those that a store has refused: what is wrong with it may be
+  /// wrong with all lines.
+  void set_aside(std::function<void(const BadLine&)> aside) { aside_ = std::move(aside); }
+
+  /// From that line on; those before it are skipped.
+  NdjsonResult run(LineReader& lines, std::uint64_t from_line = 1);
 
  private:
-  void read(LineReader& lines);
-  bool add(std::string_view line);
+  void read(LineReader& lines, std::uint64_t from_line);
+  bool take(std::string_view line);
   bool is_under_way() const;
   bool settle();
   void submit();
   void submit_parts(std::size_t begin, std::size_t end);
   void stop(std::uint64_t line, std::string error);
+  void put_aside(const BadLine& bad);
 
   Client& client_;
   std::string queue_;
   std::function<void(std::uint64_t)> progress_;
   std::function<bool()> is_asked_to_stop_ = [] { return false; };
+  std::function<void(const BadLine&)> aside_;
   NdjsonResult result_;
   bool is_interrupted_ = false;
   std::future<std::exception_ptr> under_way_;
@@ -62,6 +79,7 @@ class NdjsonPush {
   std::uint64_t line_ = 0;
   std::vector<std::uint64_t> batch_lines_;
   std::vector<NewJob> batch_;
+  std::vector<std::string> batch_texts_;  ///< of its lines, if bad ones are set aside
   std::size_t batch_bytes_ = 0;
 };
 

@@ -37,6 +37,17 @@ void print_error(std::string what) {
 
 bool is_terminal(int fd) { return isatty(fd) == 1; }
 
+void print_question(std::string_view what) {
+  std::fflush(stdout);
+  const std::string text = printable(what);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void print_note(std::string_view what) {
+  print_question(what);
+  std::fputc('\n', stderr);
+}
+
 Colours colours_of_stdout() {
   const char* no_color = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");

@@ -33,6 +33,11 @@ class JsonArrayPrinter {
 /// "ordo: what" on stderr, in one printable line without passwords.
 void print_error(std::string what);
 
+/// A printable line on stderr that is no error.
+void print_note(std::string_view what);
+/// The same without an end of the line, for who answers behind it.
+void print_question(std::string_view what);
+
 /// Colours only for people: a terminal, and no NO_COLOR.
 Colours colours_of_stdout();
 

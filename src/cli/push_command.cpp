@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <fstream>
 #include <optional>
 
 #include <fmt/format.h>
@@ -42,13 +44,16 @@ struct PushValues {
   std::optional<std::string> lock;
   std::optional<std::string> unique;
   std::optional<std::string> ndjson;
+  std::optional<std::uint64_t> from_line;
+  std::optional<std::string> skip_bad;
   bool json = false;
 };
 
 constexpr const char* kPushExamples =
     "  ordo push orders --id 42 --payload '{\"total\":7}'\n"
     "  ordo push orders --id 42 --payload-file order.bin --key customer-1 --at +10s\n"
-    "  ordo push orders --ndjson jobs.ndjson     # one {\"id\":\"42\",\"payload\":{...}} a line\n";
+    "  ordo push orders --ndjson jobs.ndjson     # one {\"id\":\"42\",\"payload\":{...}} a line\n"
+    "  ordo push orders --ndjson jobs.ndjson --from-line 1501 --skip-bad bad.ndjson\n";
 
 void check_name(const char* option, const std::optional<std::string>& name) {
   if (!name || name->size() <= kLongestJobName) return;
@@ -107,10 +112,72 @@ int push_one(Context& context, const PushValues& values) {
   return 1;
 }
 
+/// Bad lines, each as a JSON line with what is wrong with it. They are added to those that an earlier call of
+/// the same push has left there.
+class BadLines {
+ public:
+  explicit BadLines(const std::string& path) : path_(path), file_(path, std::ios::binary | std::ios::app) {
+    if (!file_) refuse_arguments(fmt::format("cannot write {}; is the path right?", shortened(path)));
+  }
+
+  void add(const BadLine& bad) {
+    std::string line = fmt::format("{{\"line\":{},\"error\":", bad.line);
+    append_json_string(line, bad.reason);
+    line += ",\"text\":";
+    append_name(line, bad.text);
+    file_ << line << "}\n" << std::flush;
+    if (!file_) throw Error(ErrorKind::unavailable, fmt::format("cannot write {}", shortened(path_)));
+  }
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
+/// The exit code, after what went wrong was told.
+int end_of_push(const PushValues& values, const NdjsonResult& result) {
+  const auto bad = result.bad == 0
+                       ? std::string()
+                       : fmt::format("; set aside {} in {}, the first is line {}: {}", result.bad,
+                                     shortened(*values.skip_bad), result.bad_line, result.bad_reason);
+  if (result.interrupted) {
+    end_interrupted(fmt::format(
+        "push: interrupted; pushed {}, all that stands before line {}{}: go on with --from-line {}",
+        result.pushed, result.line, result.bad == 0 ? "" : " and is not set aside", result.line));
+  }
+  if (result.line > 0) {
+    print_error(fmt::format("pushed {}; line {}: {}; go on with --from-line {}{}", result.pushed, result.line,
+                            result.error, result.line, bad));
+    return 1;
+  }
+  if (result.rejected > 0) {
+    print_error(fmt::format(
+        "pushed {}; rejected {}, as other jobs have their unique keys, the first in line {}: "
+        "job '{}' is there{}",
+        result.pushed, result.rejected, result.rejected_line, name_in_message(result.existing), bad));
+    return 1;
+  }
+  if (result.bad > 0) {
+    print_error(fmt::format("pushed {}{}", result.pushed, bad));
+    return 1;
+  }
+  print(values.json ? fmt::format("{{\"pushed\":{}}}\n", result.pushed)
+                    : fmt::format("pushed {}\n", result.pushed));
+  return 0;
+}
+
+/// Of a queue that nobody knows every line would be a bad one.
+bool is_known_queue(Context& context, const std::string& name) {
+  const auto queues = context.open_admin().queues();
+  return std::ranges::find(queues, name, &QueueView::name) != queues.end();
+}
+
 int push_file(Context& context, const PushValues& values) {
   const Interrupt interrupt([] {});
   Input input(*values.ndjson, interrupt.fd());
   LineReader lines(input);
+  std::optional<BadLines> bad_lines;
+  if (values.skip_bad) bad_lines.emplace(*values.skip_bad);
   Client client = context.open_client();
   NdjsonResult result;
   {
@@ -120,27 +187,11 @@ int push_file(Context& context, const PushValues& values) {
     };
     NdjsonPush push(client, values.queue, show);
     push.stop_when([&] { return interrupt.has_come(); });
-    result = push.run(lines);
+    if (bad_lines && is_known_queue(context, values.queue))
+      push.set_aside([&](const BadLine& bad) { bad_lines->add(bad); });
+    result = push.run(lines, values.from_line.value_or(1));
   }
-  if (result.interrupted) {
-    end_interrupted(
-        fmt::format("push: interrupted; pushed {}, all that stands before line {}: go on from there",
-                    result.pushed, result.line));
-  }
-  if (result.line > 0) {
-    print_error(fmt::format("pushed {}; line {}: {}", result.pushed, result.line, result.error));
-    return 1;
-  }
-  if (result.rejected > 0) {
-    print_error(
-        fmt::format("pushed {}; rejected {}, as other jobs have their unique keys, the first in line {}: "
-                    "job '{}' is there",
-                    result.pushed, result.rejected, result.rejected_line, name_in_message(result.existing)));
-    return 1;
-  }
-  print(values.json ? fmt::format("{{\"pushed\":{}}}\n", result.pushed)
-                    : fmt::format("pushed {}\n", result.pushed));
-  return 0;
+  return end_of_push(values, result);
 }
 
 void refuse_contradictions(const PushValues& values) {
@@ -150,6 +201,8 @@ void refuse_contradictions(const PushValues& values) {
                    values.score || values.at || values.priority || values.timeout || values.expires ||
                    !values.windows.empty() || values.weight || values.partition || values.critical ||
                    values.lock || values.unique;
+  if (!values.ndjson && (values.from_line || values.skip_bad))
+    refuse_arguments("push: --from-line and --skip-bad are for --ndjson");
   if (values.ndjson && one) refuse_arguments("push: with --ndjson the options of a job stand in its line");
 }
 
@@ -191,6 +244,13 @@ void add_push(CLI::App& app, Context& context) {
          "Of equal keys one job is there at a time; default: by the queue's rule");
   option("--ndjson", values->ndjson, "FILE",
          "Jobs, one JSON object a line with these keys, run_at for --at; - for stdin");
+  push->add_option("--from-line", values->from_line,
+                   "Begin there, as the push that was stopped said; default: 1")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1.0, 1e18));
+  option("--skip-bad", values->skip_bad, "FILE",
+         "Add bad lines to it, with number and reason, instead of stopping; exit 1 at the end if there were "
+         "any");
   push->add_flag("--json", values->json, "Print the result as JSON");
 }
 

@@ -175,16 +175,19 @@ bool Admin::cancel(std::string_view queue, const JobName& job) {
 bool Admin::run_now(std::string_view queue, const JobName& job) {
   return impl().control(queue, job, domain::EntryType::run_now);
 }
-void Admin::dead(std::string_view queue, const std::vector<std::string>& ids,
+void Admin::dead(std::string_view queue, const DeadFilter& filter,
                  const std::function<bool(const DeadView&)>& visit) {
-  impl().dead(queue, ids, visit);
+  impl().dead(queue, filter, visit);
 }
-std::size_t Admin::retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
+DeadCount Admin::count_dead(std::string_view queue, const DeadFilter& filter) {
+  return impl().count_dead(queue, filter);
+}
+std::size_t Admin::retry_dead(std::string_view queue, const DeadFilter& filter,
                               const std::function<void(const SkippedRetry&)>& skipped) {
-  return impl().retry_dead(queue, ids, skipped);
+  return impl().change_dead(queue, filter, true, skipped);
 }
-std::size_t Admin::delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids) {
-  return impl().delete_dead(queue, ids);
+std::size_t Admin::delete_dead(std::string_view queue, const DeadFilter& filter) {
+  return impl().change_dead(queue, filter, false, {});
 }
 std::vector<PeriodicView> Admin::periodic() { return impl().periodic(); }
 std::string Admin::run_periodic(std::string_view schedule) { return impl().run_periodic(schedule); }

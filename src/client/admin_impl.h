@@ -51,12 +51,12 @@ class Admin::Impl {
   std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter);
   bool control(std::string_view queue, const JobName& job, domain::EntryType type);
   void dead_jobs(std::string_view queue, const JobFilter& filter, const std::function<bool(JobView)>& visit);
-  void dead(std::string_view queue, const std::vector<std::string>& ids,
+  void dead(std::string_view queue, const DeadFilter& filter,
             const std::function<bool(const DeadView&)>& visit);
+  DeadCount count_dead(std::string_view queue, const DeadFilter& filter);
   using Skipped = std::function<void(const SkippedRetry&)>;
-  std::size_t retry_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
-                         const Skipped& skipped = {});
-  std::size_t delete_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids);
+  std::size_t change_dead(std::string_view queue, const DeadFilter& filter, bool revive,
+                          const Skipped& skipped);
   std::vector<WaitView> waits(std::string_view queue);
   void set_paused(std::string_view queue, bool paused);
   bool remove(std::string_view queue, RemoveJobs jobs);
@@ -107,11 +107,9 @@ class Admin::Impl {
   std::vector<Listed> list(const store::QueueDefinition& queue, const JobFilter& filter);
   void find_ahead(const store::QueueDefinition& queue, std::span<Listed> jobs);
   void show_payloads(std::span<Listed> jobs, QueueGates& gates);
-  void each_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
+  void each_dead(std::string_view queue, const DeadFilter& filter,
                  const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
                                           const domain::DeadPayload&)>& visit);
-  std::size_t change_dead(std::string_view queue, const std::optional<std::vector<std::string>>& ids,
-                          bool revive, const Skipped& skipped);
   bool revive_unique(const store::QueueDefinition& queue, std::uint64_t no, const domain::DeadPayload& dead,
                      const Skipped& skipped);
 

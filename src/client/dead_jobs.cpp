@@ -5,6 +5,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/fnv.h"
+#include "base/time_text.h"
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
 #include "client/page_sizes.h"
@@ -28,6 +30,34 @@ domain::DeadPayload payload_of(const store::DeadRow& row) {
   return dead;
 }
 
+/// Kind, key and id, so that no two jobs have the same.
+std::string names_of(const domain::DeadPayload& dead) {
+  std::string names;
+  for (const auto& name : {dead.kind, dead.key}) names += std::to_string(name.size()) + ':' + name;
+  return names + dead.id;
+}
+
+/// A filter as each row is held to it.
+class DeadChoice {
+ public:
+  explicit DeadChoice(const DeadFilter& filter) : filter_(filter) {
+    if (filter.ids) ids_.insert(filter.ids->begin(), filter.ids->end());
+  }
+
+  bool admits(const store::DeadRow& row, const domain::DeadPayload& dead) const {
+    return (!filter_.ids || ids_.contains(dead.id)) && (filter_.kind.empty() || filter_.kind == dead.kind) &&
+           (filter_.key.empty() || filter_.key == dead.key) &&
+           (!filter_.error_kind || *filter_.error_kind == dead.error_kind) &&
+           (!filter_.retry_count || *filter_.retry_count == dead.retry_count) &&
+           (!filter_.since || row.at >= *filter_.since) && (!filter_.until || row.at < *filter_.until) &&
+           dead.error.find(filter_.error) != std::string::npos;
+  }
+
+ private:
+  const DeadFilter& filter_;
+  std::set<std::string> ids_;
+};
+
 }  // namespace
 
 void Admin::Impl::dead_jobs(std::string_view name, const JobFilter& filter,
@@ -35,10 +65,9 @@ void Admin::Impl::dead_jobs(std::string_view name, const JobFilter& filter,
   std::optional<JobView> job;
   std::size_t told = 0;
   bool goes_on = filter.limit > 0;
-  const auto ids = filter.id.empty() ? std::vector<std::string>{} : std::vector{filter.id};
-  dead(name, ids, [&](const DeadView& row) {
-    if (!filter.kind.empty() && row.kind != filter.kind) return true;
-    if (!filter.key.empty() && row.key != filter.key) return true;
+  DeadFilter fitting{.kind = filter.kind, .key = filter.key};
+  if (!filter.id.empty()) fitting.ids = {filter.id};
+  dead(name, fitting, [&](const DeadView& row) {
     if (job && (job->id != row.id || job->kind != row.kind || job->key != row.key)) {
       goes_on = visit(*std::exchange(job, {})) && ++told < filter.limit;
       if (!goes_on) return false;
@@ -66,12 +95,12 @@ void Admin::Impl::dead_jobs(std::string_view name, const JobFilter& filter,
   if (job && goes_on) visit(*std::move(job));
 }
 
-void Admin::Impl::each_dead(std::string_view name, const std::optional<std::vector<std::string>>& ids,
+void Admin::Impl::each_dead(std::string_view name, const DeadFilter& filter,
                             const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
                                                      const domain::DeadPayload&)>& visit) {
   const auto queue = handle_->existing_queue(name);
   if (!queue) return;
-  const std::set<std::string> wanted = ids ? std::set(ids->begin(), ids->end()) : std::set<std::string>{};
+  const DeadChoice choice(filter);
   std::uint64_t after = 0;
   std::size_t page = kDeadPerPage;
   while (true) {
@@ -81,7 +110,7 @@ void Admin::Impl::each_dead(std::string_view name, const std::optional<std::vect
       after = row.no;
       bytes += row.bytes.size();
       const auto payload = payload_of(row);
-      if (ids && !wanted.contains(payload.id)) continue;
+      if (!choice.admits(row, payload)) continue;
       if (!visit(*queue, row, payload)) return;
     }
     if (rows.size() < page) return;
@@ -91,7 +120,7 @@ void Admin::Impl::each_dead(std::string_view name, const std::optional<std::vect
 
 // Grouped: one look at all rows tells which belong together. Those beyond a budget are read again when it is
 // their turn.
-void Admin::Impl::dead(std::string_view queue, const std::vector<std::string>& ids,
+void Admin::Impl::dead(std::string_view queue, const DeadFilter& filter,
                        const std::function<bool(const DeadView&)>& visit) {
   struct Row {
     std::uint64_t no = 0;
@@ -118,12 +147,9 @@ void Admin::Impl::dead(std::string_view queue, const std::vector<std::string>& i
   std::unordered_map<std::string, std::size_t> places;  // by the job's names
   std::size_t kept = 0;
   std::uint32_t number = 0;
-  const auto wanted = ids.empty() ? std::nullopt : std::optional(ids);
-  each_dead(queue, wanted, [&](const auto& definition, const auto& row, const auto& payload) {
+  each_dead(queue, filter, [&](const auto& definition, const auto& row, const auto& payload) {
     number = definition.number;
-    std::string names;
-    for (const auto& name : {payload.kind, payload.key}) names += std::to_string(name.size()) + ':' + name;
-    const auto [place, is_new] = places.try_emplace(names + payload.id, jobs.size());
+    const auto [place, is_new] = places.try_emplace(names_of(payload), jobs.size());
     if (is_new) jobs.emplace_back();
     auto& added = jobs[place->second].emplace_back(Row{row.no, {}});
     kept += sizeof(DeadView) + row.bytes.size();
@@ -154,8 +180,22 @@ void Admin::Impl::dead(std::string_view queue, const std::vector<std::string>& i
   }
 }
 
-std::size_t Admin::Impl::change_dead(std::string_view name,
-                                     const std::optional<std::vector<std::string>>& ids, bool revive,
+// Of their names 64 bits each: two jobs that are taken for one are rarer than a count that is old.
+DeadCount Admin::Impl::count_dead(std::string_view queue, const DeadFilter& filter) {
+  DeadCount count;
+  std::vector<std::uint64_t> jobs;
+  each_dead(queue, filter, [&](const auto&, const auto& row, const auto& dead) {
+    jobs.push_back(fnv1a(names_of(dead)));
+    count.until = std::max(count.until, time_after(row.at, Duration{1}));
+    return true;
+  });
+  count.payloads = jobs.size();
+  std::ranges::sort(jobs);
+  count.jobs = static_cast<std::uint64_t>(std::ranges::unique(jobs).begin() - jobs.begin());
+  return count;
+}
+
+std::size_t Admin::Impl::change_dead(std::string_view name, const DeadFilter& filter, bool revive,
                                      const Skipped& skipped) {
   if (handle_->existing_queue(name)) handle_->open_queue(name);
   std::size_t changed = 0;
@@ -171,7 +211,7 @@ std::size_t Admin::Impl::change_dead(std::string_view name,
     bytes = 0;
   };
   each_dead(
-      name, ids,
+      name, filter,
       [&](const store::QueueDefinition& queue, const store::DeadRow& row, const domain::DeadPayload& dead) {
         if (revive && !domain::decode_dead(row.bytes)) return true;  // for a version that can read it
         number = queue.number;
@@ -222,17 +262,6 @@ bool Admin::Impl::revive_unique(const store::QueueDefinition& queue, std::uint64
     if (skipped) skipped({dead.id, holder.id});
     return false;
   }
-}
-
-std::size_t Admin::Impl::retry_dead(std::string_view queue,
-                                    const std::optional<std::vector<std::string>>& ids,
-                                    const Skipped& skipped) {
-  return change_dead(queue, ids, true, skipped);
-}
-
-std::size_t Admin::Impl::delete_dead(std::string_view queue,
-                                     const std::optional<std::vector<std::string>>& ids) {
-  return change_dead(queue, ids, false, {});
 }
 
 }  // namespace ordo

@@ -37,7 +37,7 @@ TEST(RetryDead, brings_large_payloads_back_in_pieces) {
   store::commit_and_wait(*store, {delta});
 
   Admin::Impl admin(std::make_shared<StoreHandle>(Config{}, system_clock(), store));
-  EXPECT_EQ(admin.retry_dead("orders", std::nullopt), 20U);
+  EXPECT_EQ(admin.change_dead("orders", {}, true, {}), 20U);
   EXPECT_LE(store->most_at_once, kAppendBytes + (1U << 20));
 }
 

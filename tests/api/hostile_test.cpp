@@ -242,9 +242,9 @@ TEST_P(Hostile, names_that_nothing_has_change_nothing) {
     EXPECT_THAT(admin_.jobs("orders", {.id = name}), IsEmpty());
     EXPECT_THAT(admin_.jobs("orders", {.kind = name}), IsEmpty());
     EXPECT_THAT(admin_.jobs("orders", {.key = name}), IsEmpty());
-    EXPECT_EQ(admin_.retry_dead("orders", {{name}}), 0U);
-    EXPECT_EQ(admin_.delete_dead("orders", {{name}}), 0U);
-    admin_.dead("orders", {name}, [](const DeadView&) { return ADD_FAILURE(), true; });
+    EXPECT_EQ(admin_.retry_dead("orders", {.ids = {{name}}}), 0U);
+    EXPECT_EQ(admin_.delete_dead("orders", {.ids = {{name}}}), 0U);
+    admin_.dead("orders", {.ids = {{name}}}, [](const DeadView&) { return ADD_FAILURE(), true; });
     EXPECT_FALSE(admin_.quiet_node(name));
     EXPECT_FALSE(admin_.stop_node(name));
   }

@@ -95,7 +95,7 @@ class Push(Project):
             push.send_signal(signal.SIGINT)
             self.assertEqual(self.end_of(push), 130)
             self.assertEqual(push.stdout.read(), b"")
-            self.assertEqual(push.stderr.read(), b"ordo: push: interrupted; pushed 2, all that stands before line 3: go on from there\n")
+            self.assertEqual(push.stderr.read(), b"ordo: push: interrupted; pushed 2, all that stands before line 3: go on with --from-line 3\n")
         self.assertEqual(self.stats()["length"], 2)
 
     def test_a_time_in_milliseconds_is_refused_with_a_hint(self):

@@ -1,0 +1,114 @@
+// Which jobs a command means, and whether many of them may be changed.
+#include "cli/choice.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/nearest.h"
+#include "cli/command.h"
+#include "cli/job_text.h"
+#include "cli/output.h"
+
+namespace ordo::cli {
+namespace {
+
+constexpr int kNotAgreed = 1;
+constexpr int kNeedsYes = 2;
+
+constexpr std::array kErrorKinds = {
+    FailureKind::handler,    FailureKind::timeout,   FailureKind::crash,   FailureKind::response_error,
+    FailureKind::lease_lost, FailureKind::cancelled, FailureKind::expired, FailureKind::unreadable};
+
+FailureKind error_kind_of(const std::string& text) {
+  std::vector<std::string> names;
+  for (const auto kind : kErrorKinds) {
+    if (to_string(kind) == text) return kind;
+    names.emplace_back(to_string(kind));
+  }
+  refuse_arguments(fmt::format("--error-kind: nothing is named '{}'; use one of {}", shortened(text),
+                               fmt::join(names, ", ")));
+}
+
+/// As a shell reads it back.
+std::string quoted(const std::string& argument) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
+  };
+  if (!argument.empty() && std::ranges::all_of(argument, is_plain)) return argument;
+  std::string text = "'";
+  for (const char c : argument) {
+    if (c == '\'') {
+      text += "'\\''";
+    } else {
+      text += c;
+    }
+  }
+  return text + '\'';
+}
+
+std::string command_line(const Context& context) {
+  std::string line = "ordo";
+  for (const auto& argument : context.arguments) line += ' ' + quoted(argument);
+  return line;
+}
+
+}  // namespace
+
+void add_choice(CLI::App* command, Choice& choice, const std::string& time) {
+  const auto option = [&](const std::string& name, auto& value, const std::string& type,
+                          const std::string& what) {
+    command->add_option(name, value, what)->type_name(type);
+  };
+  option("--kind", choice.kind, "KIND", "Only of this kind");
+  option("--key", choice.key, "KEY", "Only of this key");
+  option("--error", choice.error, "TEXT", "Only with this text in the error");
+  option("--error-kind", choice.error_kind, "KIND", "Only after a handler, timeout, crash, expired, …");
+  option("--retry-count", choice.retry_count, "NUMBER", "Only with this count of retries; -1: none yet");
+  option("--since", choice.since, "TIME",
+         time + " then or later: RFC 3339, Unix seconds, or -1h for an hour ago");
+  option("--until", choice.until, "TIME", time + " before that");
+}
+
+DeadFilter dead_filter_of(const Choice& choice) {
+  DeadFilter filter{.kind = choice.kind, .key = choice.key, .error = choice.error};
+  if (choice.error_kind) filter.error_kind = error_kind_of(*choice.error_kind);
+  filter.retry_count = choice.retry_count;
+  if (choice.since) filter.since = moment_of(*choice.since);
+  if (choice.until) filter.until = moment_of(*choice.until);
+  return filter;
+}
+
+void add_consent(CLI::App* command, Consent& consent) {
+  command->add_flag("--yes", consent.yes, "Do not ask whether that many may be changed");
+  command->add_flag("--count", consent.only_count, "Only say how many fit");
+}
+
+bool can_ask() { return is_terminal(STDIN_FILENO) && is_terminal(STDERR_FILENO); }
+
+std::optional<int> refusal(const Context& context, std::string_view command, const std::string& what,
+                           const Consent& consent) {
+  if (consent.yes) {
+    print_note(what);
+    return std::nullopt;
+  }
+  if (!can_ask()) {
+    print_error(fmt::format("{}: {}, and nothing was done; to do it: {} --yes", command, what,
+                            command_line(context)));
+    return kNeedsYes;
+  }
+  print_question(fmt::format("{}: {}. Go on? [y/N] ", command, what));
+  const int answer = std::getchar();
+  if (answer == 'y' || answer == 'Y') return std::nullopt;
+  print_error("nothing was done");
+  return kNotAgreed;
+}
+
+}  // namespace ordo::cli

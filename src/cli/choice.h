@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include <ordo/admin.hpp>
+
+namespace ordo::cli {
+
+struct Context;
+
+/// The options by which commands choose jobs: --kind, --key, --error and the like.
+struct Choice {
+  std::string kind;
+  std::string key;
+  std::string error;
+  std::optional<std::string> error_kind;
+  std::optional<std::int32_t> retry_count;
+  std::optional<std::string> since;
+  std::optional<std::string> until;
+
+  /// One of them was given.
+  bool is_made() const {
+    return !kind.empty() || !key.empty() || !error.empty() || error_kind || retry_count || since || until;
+  }
+};
+
+/// `time` names what --since and --until speak of. `choice` outlives the command.
+void add_choice(CLI::App* command, Choice& choice, const std::string& time);
+
+/// Throws Error{invalid_argument}.
+DeadFilter dead_filter_of(const Choice& choice);
+
+/// The options of a command that changes what was chosen.
+struct Consent {
+  bool yes = false;
+  bool only_count = false;
+};
+
+void add_consent(CLI::App* command, Consent& consent);
+
+/// Tells how many are meant, and asks before they are changed: on a terminal whoever sits there, elsewhere
+/// --yes must have been given. Nothing: it may be done; else the exit code. `what`: "12 payloads of 5 jobs".
+std::optional<int> refusal(const Context& context, std::string_view command, const std::string& what,
+                           const Consent& consent);
+
+/// There is somebody to ask.
+bool can_ask();
+
+}  // namespace ordo::cli
