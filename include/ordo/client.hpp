@@ -13,6 +13,7 @@
 #include <ordo/error.hpp>
 #include <ordo/job.hpp>
 #include <ordo/options.hpp>
+#include <ordo/token.hpp>
 
 namespace ordo {
 
@@ -56,6 +57,8 @@ enum class Responded : std::uint8_t {
   duplicate,  ///< it was taken before
   late,       ///< the wait is over, or has another response already
   unknown,    ///< nobody waits for it, and nothing is kept: `response_ttl` is 0
+  refused,    ///< its token is none of this store's, or too old: nothing is kept
+  full,       ///< nobody waits for it yet, and the queue keeps as many such as it may: it is not kept
 };
 
 /// "accepted", "buffered", … as shown by the CLI.
@@ -123,6 +126,11 @@ class Client {
   /// may not be taken; the same message again is taken once.
   Responded respond(std::string_view queue, std::string_view key, std::string_view body,
                     std::string_view message_id = {});
+
+  /// Answers the wait that the token was given for (Batch::expect), which anybody may have sent: `refused`
+  /// costs no look at waits, and no answer tells more than this one. Never `buffered`: when the attempt, the
+  /// job or its queue is over, it is `late`. All else as above.
+  Responded respond(const ResponseToken& token, std::string_view body, std::string_view message_id = {});
 
   /// Add before the first push.
   void use(ClientMiddleware middleware);

@@ -16,5 +16,6 @@
 #include <ordo/options.hpp>
 #include <ordo/server.hpp>
 #include <ordo/time.hpp>
+#include <ordo/token.hpp>
 #include <ordo/version.hpp>
 #include <ordo/worker.hpp>

@@ -16,6 +16,7 @@
 #include <ordo/codec.hpp>
 #include <ordo/job.hpp>
 #include <ordo/time.hpp>
+#include <ordo/token.hpp>
 
 namespace ordo {
 
@@ -111,9 +112,14 @@ class Batch {
   /// Registers that the job is going to wait for `key` (1..255 bytes), and returns once that is durable: a
   /// response that comes from then on, while the run still goes on or before its next attempt, is kept for
   /// the job. To be called before the request is sent. Blocks for the store. Throws
-  /// Error{invalid_argument}: another job waits for the key; Error{unavailable}: the store gave no answer.
-  void expect(std::size_t job, std::string_view key);
-  using Expect = std::function<void(std::size_t job, std::string_view key)>;
+  /// Error{invalid_argument}: another job waits for the key; Error{unavailable}: the store gave no answer;
+  /// said again for the same key, it goes on where it was.
+  ///
+  /// The token answers this attempt's wait as the key does, in the hands of strangers, too: it cannot be
+  /// guessed, and who has it learns neither queue nor key (Client::respond). It is over with the attempt: the
+  /// next one gets another.
+  ResponseToken expect(std::size_t job, std::string_view key);
+  using Expect = std::function<ResponseToken(std::size_t job, std::string_view key)>;
   void set_expect(Expect expect) { expect_ = std::move(expect); }  ///< Ordo's own
 
   /// Asked when the run should end early: timeout, cancel, node stop, lost lease. A worker that ignores it

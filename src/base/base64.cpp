@@ -1,5 +1,6 @@
 #include "base/base64.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -52,6 +53,24 @@ std::optional<std::string> decode_base64(std::string_view text) {
   }
   if ((bits & ((1U << count) - 1)) != 0) return std::nullopt;
   return bytes;
+}
+
+std::string base64url(std::string_view bytes) {
+  std::string text;
+  append_base64(text, bytes);
+  text.resize(text.find_last_not_of('=') + 1);
+  std::ranges::replace(text, '+', '-');
+  std::ranges::replace(text, '/', '_');
+  return text;
+}
+
+std::optional<std::string> decode_base64url(std::string_view text) {
+  if (text.find_first_of("+/=") != std::string_view::npos) return std::nullopt;
+  std::string padded(text);
+  std::ranges::replace(padded, '-', '+');
+  std::ranges::replace(padded, '_', '/');
+  while (padded.size() % 4 != 0) padded += '=';
+  return decode_base64(padded);
 }
 
 }  // namespace ordo

@@ -17,6 +17,7 @@ namespace {
 struct RespondValues {
   std::string queue;
   std::string key;
+  std::optional<std::string> token;
   std::optional<std::string> body;
   std::optional<std::string> body_file;
   std::string message_id;
@@ -30,33 +31,68 @@ struct WaitsValues {
 
 constexpr std::uint64_t kLongestBody = 64ULL << 20;  // to be refused by the client, with its reason
 
+constexpr std::uint64_t kLongestTokenLine = 4096;
+
 constexpr const char* kRespondExamples =
     "  ordo respond calls 42 --body '{\"ok\":true}'\n"
-    "  ordo respond calls 42 --body-file answer.bin --message-id 7f3a\n";
+    "  ordo respond calls 42 --body-file answer.bin --message-id 7f3a\n"
+    "  ordo respond --token AQEC… --body '{\"ok\":true}'\n";
 
 constexpr const char* kWaitsExamples =
     "  ordo waits calls\n"
     "  ordo waits calls --json\n";
 
+// What a token leads to is told to nobody who has the token alone, and the token to no log.
+std::string why_not(Responded responded, const RespondValues& values) {
+  const auto place = values.token
+                         ? std::string()
+                         : fmt::format(" for '{}' in queue '{}'", printable(values.key), values.queue);
+  switch (responded) {
+    case Responded::late:
+      return fmt::format("the wait{} is over, or has another response", place);
+    case Responded::unknown:
+      return fmt::format("nobody waits{}, whose response_ttl is 0", place);
+    case Responded::refused:
+      return "that token is none of this store's, or too old";
+    case Responded::full:
+      return fmt::format("nobody waits{}, and as many responses as may be are kept for keys nobody waits for",
+                         place);
+    case Responded::accepted:
+    case Responded::buffered:
+    case Responded::duplicate:
+      break;
+  }
+  return {};
+}
+
+ResponseToken token_of(const std::string& argument) {
+  if (argument != "-") return {argument};
+  auto text = read_whole(argument, kLongestTokenLine);
+  text.resize(text.find_last_not_of(" \t\r\n") + 1);
+  return {std::move(text)};
+}
+
+Responded respond(Client client, const RespondValues& values, const std::string& body) {
+  return values.token ? client.respond(token_of(*values.token), body, values.message_id)
+                      : client.respond(values.queue, values.key, body, values.message_id);
+}
+
 int run_respond(Context& context, const RespondValues& values) {
+  if (values.token ? !values.queue.empty() : values.queue.empty() || values.key.empty())
+    refuse_arguments("respond: say who waits with QUEUE KEY or with --token, one of the two");
+  if (values.token == "-" && values.body_file == "-")
+    refuse_arguments("respond: stdin has the token or the body, not both");
   if (values.body.has_value() == values.body_file.has_value())
     refuse_arguments("respond: give the response with --body or --body-file, one of the two");
   const auto body =
       values.body ? payload_from_json(*values.body) : read_whole(*values.body_file, kLongestBody);
-  const auto responded = context.open_client().respond(values.queue, values.key, body, values.message_id);
+  const auto responded = respond(context.open_client(), values, body);
   const auto word = to_string(responded);
   print(values.json ? fmt::format("{{\"response\":\"{}\"}}\n", word) : fmt::format("{}\n", word));
-  if (responded == Responded::late) {
-    print_error(fmt::format("respond: the wait for '{}' in queue '{}' is over, or has another response",
-                            printable(values.key), values.queue));
-    return 1;
-  }
-  if (responded == Responded::unknown) {
-    print_error(fmt::format("respond: nobody waits for '{}' in queue '{}', whose response_ttl is 0",
-                            printable(values.key), values.queue));
-    return 1;
-  }
-  return 0;
+  const auto why = why_not(responded, values);
+  if (why.empty()) return 0;
+  print_error("respond: " + why);
+  return 1;
 }
 
 int run_waits(Context& context, const WaitsValues& values) {
@@ -81,7 +117,12 @@ void add_response_commands(CLI::App& app, Context& context) {
   CLI::App* respond = add_command(app, context, "respond", "Answer the job that waits for a key",
                                   kRespondExamples, respond_values, run_respond);
   add_queue_argument(respond, respond_values->queue, "Queue of the job");
-  add_argument(respond, "KEY", respond_values->key, "What the job waits for")->required();
+  respond->get_option("QUEUE")->required(false);
+  add_argument(respond, "KEY", respond_values->key, "What the job waits for");
+  respond
+      ->add_option("--token", respond_values->token,
+                   "The token of the wait, instead of QUEUE and KEY; - reads it from stdin")
+      ->type_name("T");
   respond->add_option("--body", respond_values->body, "The response, stored without white space")
       ->type_name("JSON");
   respond->add_option("--body-file", respond_values->body_file, "Raw bytes; - for stdin")->type_name("FILE");

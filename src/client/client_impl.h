@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,8 @@
 
 #include "client/store_handle.h"
 #include "domain/entry.h"
+#include "domain/wait_record.h"
+#include "store/tokens.h"
 
 namespace ordo {
 
@@ -24,7 +27,8 @@ store::NewEntry new_entry(const store::QueueDefinition& queue, const domain::Ent
 
 class Client::Impl {
  public:
-  explicit Impl(std::shared_ptr<StoreHandle> handle) : handle_(std::move(handle)) {}
+  explicit Impl(std::shared_ptr<StoreHandle> handle)
+      : handle_(std::move(handle)), tokens_(handle_->store_to_append()) {}
   ~Impl();  ///< waits for the pushes that are under way
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -35,6 +39,7 @@ class Client::Impl {
   std::vector<Pushed> push_each(std::string_view queue, std::vector<NewJob> jobs);
   Responded respond(std::string_view queue, std::string_view key, std::string_view body,
                     std::string_view message_id);
+  Responded respond(const ResponseToken& token, std::string_view body, std::string_view message_id);
   void use(ClientMiddleware middleware) { middlewares_.push_back(std::move(middleware)); }
   StoreHandle& handle() { return *handle_; }
 
@@ -73,6 +78,7 @@ class Client::Impl {
   Result through_middlewares(const std::string& queue, std::vector<NewJob> jobs,
                              const std::function<Result(std::vector<NewJob>)>& last);
   void send_and_wait(PushPtr push);
+  Responded respond(const std::string& queue, const std::function<Responded()>& once);
 
   // Unique keys (unique_push.cpp)
   struct UniqueJob;
@@ -84,6 +90,7 @@ class Client::Impl {
   store::QueueDefinition open_route(const std::string& queue, bool was_refused);
 
   std::shared_ptr<StoreHandle> handle_;
+  store::Tokens tokens_;
   std::vector<ClientMiddleware> middlewares_;
   std::mutex mutex_;
   std::condition_variable_any room_;

@@ -86,6 +86,10 @@ std::string_view to_string(Responded responded) {
       return "late";
     case Responded::unknown:
       return "unknown";
+    case Responded::refused:
+      return "refused";
+    case Responded::full:
+      return "full";
   }
   return "unknown";
 }

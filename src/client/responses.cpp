@@ -1,4 +1,6 @@
 // Responses from outside, and what waits for them.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <ordo/error.hpp>
@@ -14,43 +16,75 @@ namespace {
 constexpr std::size_t kWaitsAtOnce = 64;
 constexpr int kReshards = 3;  // of the queue, that a response outlasts
 
-[[noreturn]] void refuse(std::string_view queue, const std::string& why) {
-  throw Error(ErrorKind::invalid_argument,
-              fmt::format("cannot take a response for queue '{}': {}", queue, why));
+[[noreturn]] void refuse(const std::string& of, const std::string& why) {
+  throw Error(ErrorKind::invalid_argument, "cannot take a response" + of + ": " + why);
+}
+
+domain::Message checked_message(const std::string& of, std::string_view body, std::string_view message_id) {
+  if (message_id.size() > kLongestJobName)
+    refuse(of,
+           fmt::format("its message id has at most {} bytes, not {}", kLongestJobName, message_id.size()));
+  if (body.size() > kLongestPayload)
+    refuse(of, fmt::format("its body has at most {} bytes, not {}", kLongestPayload, body.size()));
+  return {std::string(message_id), std::string(body)};
 }
 
 }  // namespace
 
-Responded Client::Impl::respond(std::string_view queue, std::string_view key, std::string_view body,
-                                std::string_view message_id) {
-  refuse_in_callback("Client::respond()");
-  if (key.empty() || key.size() > kLongestJobName)
-    refuse(queue, fmt::format("its key has 1 to {} bytes, not {}", kLongestJobName, key.size()));
-  if (message_id.size() > kLongestJobName)
-    refuse(queue,
-           fmt::format("its message id has at most {} bytes, not {}", kLongestJobName, message_id.size()));
-  if (body.size() > kLongestPayload)
-    refuse(queue, fmt::format("its body has at most {} bytes, not {}", kLongestPayload, body.size()));
-  const std::string name(queue);
-  const auto* options = handle_->options(name);
-  const auto ttl = (options != nullptr ? *options : QueueOptions{}).response_ttl;
-  const domain::Message message{std::string(message_id), std::string(body)};
+// Again, if it failed while the queue got other shards.
+Responded Client::Impl::respond(const std::string& queue, const std::function<Responded()>& once) {
   for (int attempt = 0;; ++attempt) {
-    auto before = handle_->queue(name);
-    if (before.closed) before = handle_->open_queue(name);
+    auto before = handle_->queue(queue);
+    if (before.closed) before = handle_->open_queue(queue);
     try {
-      return store::respond(handle_->store(), name, std::string(key), message, ttl);
+      return once();
     } catch (const Error& error) {
-      const auto after = handle_->queue(name);
+      const auto after = handle_->queue(queue);
       const bool is_resharded = after.closed || after.number != before.number;
       if (error.kind() != ErrorKind::unavailable || !is_resharded || attempt == kReshards) throw;
     }
   }
 }
 
+Responded Client::Impl::respond(std::string_view queue, std::string_view key, std::string_view body,
+                                std::string_view message_id) {
+  refuse_in_callback("Client::respond()");
+  const auto of = fmt::format(" for queue '{}'", queue);
+  if (key.empty() || key.size() > kLongestJobName)
+    refuse(of, fmt::format("its key has 1 to {} bytes, not {}", kLongestJobName, key.size()));
+  const auto message = checked_message(of, body, message_id);
+  const std::string name(queue);
+  const auto* options = handle_->options(name);
+  const auto ttl = (options != nullptr ? *options : QueueOptions{}).response_ttl;
+  return respond(name,
+                 [&] { return store::respond(handle_->store(), name, std::string(key), message, ttl); });
+}
+
+Responded Client::Impl::respond(const ResponseToken& token, std::string_view body,
+                                std::string_view message_id) {
+  refuse_in_callback("Client::respond()");
+  const auto message = checked_message({}, body, message_id);
+  handle_->check_process();
+  const auto claim = tokens_.check(token.text);
+  if (!claim) return Responded::refused;
+  auto& store = handle_->store();
+  const auto list = store.queues();
+  const auto queue = std::ranges::find(list.queues, claim->queue,
+                                       [](const auto& each) { return domain::token_queue(each.name); });
+  if (queue == list.queues.end()) return Responded::late;
+  const auto wait = store::find_wait(store, queue->name, *claim);
+  if (!wait) return Responded::late;
+  return respond(queue->name,
+                 [&] { return store::respond_to(store, queue->name, wait->key, wait->wait, message); });
+}
+
 Responded Client::respond(std::string_view queue, std::string_view key, std::string_view body,
                           std::string_view message_id) {
   return impl().respond(queue, key, body, message_id);
+}
+
+Responded Client::respond(const ResponseToken& token, std::string_view body, std::string_view message_id) {
+  return impl().respond(token, body, message_id);
 }
 
 std::vector<WaitView> Admin::Impl::waits(std::string_view queue) {

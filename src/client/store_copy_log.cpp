@@ -9,8 +9,10 @@
 #include "client/checksum.h"
 #include "client/page_sizes.h"
 #include "client/store_copy.h"
+#include "domain/response_token.h"
 #include "domain/wait_record.h"
 #include "store/blocking.h"
+#include "store/tokens.h"
 
 namespace ordo {
 namespace {
@@ -260,6 +262,7 @@ void StoreCopy::copy_dead() {
 // there is forgotten. Later TO's own jobs have rows, and FROM's may be of jobs that have ended in TO since:
 // responses that nobody waited for come along, and nothing is taken away.
 void StoreCopy::copy_rows() {
+  copy_secrets();
   auto part = parts_.begin();
   for (const auto& queue : queues_) {
     const auto first = part;
@@ -270,6 +273,20 @@ void StoreCopy::copy_rows() {
     } else {
       copy_kept_responses(queue.from.name, queue.to.name);
     }
+  }
+}
+
+// So tokens that were made in FROM are good in TO, and those that TO has made itself.
+void StoreCopy::copy_secrets() {
+  for (auto row : from_.wait_rows(store::kSecretRows, {}, kRowsAtOnce)) {
+    const auto own = to_.wait_row(store::kSecretRows, row.key);
+    if (own) {
+      const auto secrets = domain::decode_token_secrets(*own),
+                 added = domain::decode_token_secrets(row.bytes);
+      if (!secrets || !added) continue;
+      row.bytes = encode(domain::joined(*secrets, *added));
+    }
+    if (own != row.bytes) static_cast<void>(to_.step_rows(store::kSecretRows, {{row, own, {}}}));
   }
 }
 

@@ -46,7 +46,7 @@ void Batch::limit_penalty(Time until) {
   limit_penalty(until <= now ? Duration{0} : until - now);
 }
 
-void Batch::expect(std::size_t job, std::string_view key) {
+ResponseToken Batch::expect(std::size_t job, std::string_view key) {
   if (job >= jobs_.size()) {
     throw std::out_of_range("the batch has no job " + std::to_string(job) + ", only " +
                             std::to_string(jobs_.size()));
@@ -55,7 +55,7 @@ void Batch::expect(std::size_t job, std::string_view key) {
     throw Error(ErrorKind::unsupported,
                 "cannot expect a response to '" + std::string(key) + "': the batch is in no run of a node");
   }
-  expect_(job, key);
+  return expect_(job, key);
 }
 
 std::vector<Outcome> Batch::take_outcomes(const Outcome& missing) {

@@ -131,6 +131,14 @@ Verdict respond(const Row& row, const Message& message, Duration response_ttl, T
   return {row ? Responded::accepted : Responded::buffered, std::move(next)};
 }
 
+Verdict respond_to(const Row& row, std::string_view wait, const Message& message, Time now) {
+  if (row && row->wait == wait) return respond(row, message, Duration{0}, now);
+  // Another wait has the key by now; what names a message outlasts the wait that it was for.
+  const bool is_known = row && !message.id.empty() &&
+                        std::ranges::find(row->taken, fingerprint_of(message)) != row->taken.end();
+  return {is_known ? Responded::duplicate : Responded::late, std::nullopt};
+}
+
 Close close(const Row& row, std::string_view wait, Time now) {
   if (!row || row->wait != wait) return {};
   if (row->state == State::answered) return {true, std::nullopt};

@@ -71,6 +71,9 @@ struct Verdict {
 };
 Verdict respond(const Row& row, const Message& message, Duration response_ttl, Time now);
 
+/// The same by who knows the wait alone: it is kept for no other.
+Verdict respond_to(const Row& row, std::string_view wait, const Message& message, Time now);
+
 struct Close {
   bool is_answered = false;  ///< its response came first
   Row row;                   ///< as in Verdict

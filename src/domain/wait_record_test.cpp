@@ -62,6 +62,22 @@ TEST(WaitRecord, RespondByState) {
   EXPECT_EQ(respond({}, {"m", "x"}, 0s, kNow).result, Responded::unknown);
 }
 
+TEST(WaitRecord, RespondToAWaitByState) {
+  const auto said = [](const Row& row, const char* wait, const Message& message) {
+    const auto verdict = respond_to(row, wait, message, kNow);
+    EXPECT_EQ(verdict.row.has_value(), verdict.result == Responded::accepted);
+    return verdict.result;
+  };
+  EXPECT_EQ(said(open_wait(), "w1", {"m", "x"}), Responded::accepted);
+  EXPECT_EQ(said(open_wait(), "w0", {"m", "x"}), Responded::late);
+  EXPECT_EQ(said(answered(), "w1", {"m", "x"}), Responded::duplicate);
+  EXPECT_EQ(said(answered(), "w1", {"other", "x"}), Responded::late);
+  EXPECT_EQ(said(answered(), "w0", {"m", "x"}), Responded::duplicate);
+  EXPECT_EQ(said(closed(), "w1", {"m", "x"}), Responded::late);
+  EXPECT_EQ(said(buffered(), "w1", {"other", "x"}), Responded::late);
+  EXPECT_EQ(said({}, "w1", {"m", "x"}), Responded::late);
+}
+
 TEST(WaitRecord, ExpectByState) {
   EXPECT_EQ(expect({}, waiter(), kNow)->state, State::expected);
   EXPECT_EQ(expect(closed(), waiter("w2"), kNow)->wait, "w2");

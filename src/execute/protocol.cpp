@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <unordered_map>
+#include <vector>
 
 #include <ordo/error.hpp>
 
@@ -136,10 +137,24 @@ void apply_results(const Value& results, const std::string& missing, Batch& batc
   }
 }
 
-std::string expected_line(const std::string& error) {
-  if (error.empty()) return "{\"expected\":true}\n";
+std::string not_expected_line(const std::string& error) {
   std::string line = "{\"expected\":false,\"error\":";
   append_json_string(line, error);
+  return line + "}\n";
+}
+
+/// `tokens`: one of each key, in their order.
+std::string expected_line(const std::vector<ResponseToken>& tokens) {
+  std::string line = "{\"expected\":true,\"token\":";
+  append_json_string(line, tokens.front().text);
+  if (tokens.size() > 1) {
+    line += ",\"tokens\":[";
+    for (const auto& token : tokens) {
+      if (&token != tokens.data()) line += ',';
+      append_json_string(line, token.text);
+    }
+    line += ']';
+  }
   return line + "}\n";
 }
 
@@ -183,19 +198,20 @@ std::optional<std::string> answer_expect(std::string_view line, Batch& batch, st
   auto job = first;
   if (id) {
     while (job < end && shown_id(batch.jobs()[job]) != text_of(*id)) ++job;
-    if (job == end) return expected_line("no job of this run has that id");
+    if (job == end) return not_expected_line("no job of this run has that id");
   } else if (end - first > 1) {
-    return expected_line("the run has several jobs: say \"id\", too");
+    return not_expected_line("the run has several jobs: say \"id\", too");
   }
-  if (!keys->is_array() || keys->size() == 0) return expected_line("\"expect\" takes an array of keys");
+  if (!keys->is_array() || keys->size() == 0) return not_expected_line("\"expect\" takes an array of keys");
   try {
+    std::vector<ResponseToken> tokens;
     for (std::size_t i = 0; i < keys->size(); ++i) {
-      if (!keys->at(i).is_string()) return expected_line("a key is a string");
-      batch.expect(job, keys->at(i).as_string());
+      if (!keys->at(i).is_string()) return not_expected_line("a key is a string");
+      tokens.push_back(batch.expect(job, keys->at(i).as_string()));
     }
-    return expected_line({});
+    return expected_line(tokens);
   } catch (const Error& error) {
-    return expected_line(error.what());
+    return not_expected_line(error.what());
   }
 }
 

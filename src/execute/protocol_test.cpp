@@ -55,11 +55,13 @@ TEST(Expect, is_answered_when_it_is_registered) {
     batch.set_expect([&](std::size_t of, std::string_view key) {
       if (key == "taken") throw Error(ErrorKind::invalid_argument, "it is taken");
       expected.emplace_back(of, key);
+      return ResponseToken{"T-" + std::string(key)};
     });
     return answer_expect(line, batch, 0, jobs);
   };
-  EXPECT_EQ(say(R"({"expect":["a","b"]})", 1), "{\"expected\":true}\n");
-  EXPECT_EQ(say(R"({"expect":["c"],"id":"2"})"), "{\"expected\":true}\n");
+  EXPECT_EQ(say(R"({"expect":["a","b"]})", 1),
+            "{\"expected\":true,\"token\":\"T-a\",\"tokens\":[\"T-a\",\"T-b\"]}\n");
+  EXPECT_EQ(say(R"({"expect":["c"],"id":"2"})"), "{\"expected\":true,\"token\":\"T-c\"}\n");
   using Expected = std::pair<std::size_t, std::string>;
   EXPECT_EQ(expected, (std::vector{Expected{0, "a"}, Expected{0, "b"}, Expected{1, "c"}}));
   EXPECT_EQ(say(R"({"expect":["taken"],"id":"2"})"), "{\"expected\":false,\"error\":\"it is taken\"}\n");

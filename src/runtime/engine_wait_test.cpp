@@ -108,8 +108,10 @@ TEST(RunWaits, WhatARunHasExpectedItWaitsForWithoutAskingAgain) {
   Batch batch("orders", "orders", {{.id = "1", .key = "1"}}, 60s, 0, {});
   RunWaits waits(&desk, batch, [] { return 10s; });
   EXPECT_THROW(batch.expect(1, "bank"), std::out_of_range);
-  batch.expect(0, "bank");
-  batch.expect(0, "bank");
+  const auto token = batch.expect(0, "bank");
+  EXPECT_EQ(batch.expect(0, "bank"), token);
+  EXPECT_NE(batch.expect(0, "other"), token);
+  EXPECT_TRUE(store::Tokens(store).check(token.text));
   const auto row = store.wait_row("orders", "bank");
   std::vector<Outcome> outcomes{Outcome::wait("bank", 1h)};
   waits.settle(outcomes);

@@ -47,17 +47,21 @@ Outcome WaitDesk::settle(const Run& run, const BatchJob& job, Outcome outcome, D
 RunWaits::RunWaits(WaitDesk* desk, Batch& batch, std::function<Duration()> left)
     : desk_(desk), batch_(batch), left_(std::move(left)) {
   if (desk_ == nullptr) return;
-  batch_.set_expect([this](std::size_t job, std::string_view key) {
-    if (known_.size() >= kMostKeys && !known_.contains({job, std::string(key)})) {
-      throw Error(ErrorKind::invalid_argument,
-                  "a run may expect " + std::to_string(kMostKeys) + " keys, and has done so");
-    }
-    auto& known = known_[{job, std::string(key)}];
-    if (known.empty()) {
-      known = desk_->expect({batch_.queue(), batch_.kind()}, batch_.jobs().at(job), std::string(key),
-                            time_after(desk_->now(), left_()));
-    }
-  });
+  batch_.set_expect([this](std::size_t job, std::string_view key) { return expect(job, std::string(key)); });
+}
+
+ResponseToken RunWaits::expect(std::size_t job, const std::string& key) {
+  if (known_.size() >= kMostKeys && !known_.contains({job, key})) {
+    throw Error(ErrorKind::invalid_argument,
+                "a run may expect " + std::to_string(kMostKeys) + " keys, and has done so");
+  }
+  auto& known = known_[{job, key}];
+  if (known.wait.empty()) {
+    known.deadline = time_after(desk_->now(), left_());
+    known.wait = desk_->expect({batch_.queue(), batch_.kind()}, batch_.jobs().at(job), key, known.deadline);
+  }
+  if (known.token.text.empty()) known.token = desk_->token(batch_.queue(), key, known.wait, known.deadline);
+  return known.token;
 }
 
 void RunWaits::settle(std::vector<Outcome>& outcomes) {
@@ -70,7 +74,7 @@ void RunWaits::settle(std::vector<Outcome>& outcomes) {
     }
     const auto known = known_.find({i, outcome.text});
     outcome = desk_->settle({batch_.queue(), batch_.kind()}, batch_.jobs()[i], std::move(outcome), left_(),
-                            known == known_.end() ? std::string{} : known->second);
+                            known == known_.end() ? std::string{} : known->second.wait);
   }
   batch_.set_expect({});
 }

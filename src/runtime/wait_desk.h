@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "store/store.h"
+#include "store/tokens.h"
 
 namespace ordo::runtime {
 
@@ -18,7 +19,7 @@ namespace ordo::runtime {
 /// Thread-safe.
 class WaitDesk {
  public:
-  WaitDesk(store::Store& store, Random random) : store_(store), random_(random) {}
+  WaitDesk(store::Store& store, Random random) : store_(store), tokens_(store), random_(random) {}
 
   struct Run {
     const std::string& queue;
@@ -27,6 +28,11 @@ class WaitDesk {
   /// The id of the wait. Throws Error{invalid_argument}: another job waits for the key, or it is none; else
   /// as the store does.
   std::string expect(const Run& run, const BatchJob& job, const std::string& key, Time deadline);
+  /// What answers the wait with this id. Throws as the store does.
+  ResponseToken token(const std::string& queue, const std::string& key, const std::string& wait,
+                      Time deadline) {
+    return {tokens_.make(queue, key, wait, deadline)};
+  }
 
   /// An outcome that waits, once it is registered; else what comes of it: a failure, or, when the store does
   /// not answer, the job is put back. `left`: of the attempt's time. `known`: what the run has expected.
@@ -39,6 +45,7 @@ class WaitDesk {
   std::string new_id();
 
   store::Store& store_;
+  store::Tokens tokens_;
   std::mutex mutex_;
   Random random_;
 };
@@ -53,10 +60,18 @@ class RunWaits {
   void settle(std::vector<Outcome>& outcomes);
 
  private:
+  struct Expected {
+    std::string wait;
+    Time deadline{};
+    ResponseToken token{};  ///< empty: none could be made yet
+  };
+
+  ResponseToken expect(std::size_t job, const std::string& key);
+
   WaitDesk* const desk_;
   Batch& batch_;
   const std::function<Duration()> left_;
-  std::map<std::pair<std::size_t, std::string>, std::string> known_;  // ids by job and key
+  std::map<std::pair<std::size_t, std::string>, Expected> known_;  // by job and key
 };
 
 }  // namespace ordo::runtime

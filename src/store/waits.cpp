@@ -123,6 +123,19 @@ Responded respond(Store& store, const std::string& queue, const std::string& key
   at.give_up();
 }
 
+Responded respond_to(Store& store, const std::string& queue, const std::string& key, std::string_view wait,
+                     const domain::Message& message) {
+  Key at(store, queue, key);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const auto verdict = domain::respond_to(at.look(), wait, message, store.now());
+    if (!verdict.row) return verdict.result;
+    if (!at.write(*verdict.row)) continue;
+    at.deliver();
+    return verdict.result;
+  }
+  at.give_up();
+}
+
 bool close_wait(Store& store, const std::string& queue, const std::string& key, std::string_view wait) {
   Key at(store, queue, key);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {

@@ -28,6 +28,10 @@ bool expect_response(Store& store, const std::string& queue, const std::string& 
 Responded respond(Store& store, const std::string& queue, const std::string& key,
                   const domain::Message& message, Duration response_ttl);
 
+/// The same by who knows the wait alone, of the key or of another that has it by now.
+Responded respond_to(Store& store, const std::string& queue, const std::string& key, std::string_view wait,
+                     const domain::Message& message);
+
 /// True: a response came before, and is in the log. False: none will ever come.
 bool close_wait(Store& store, const std::string& queue, const std::string& key, std::string_view wait);
 

@@ -12,6 +12,7 @@
 #include "domain/entry.h"
 #include "domain/wait_note.h"
 #include "store/blocking.h"
+#include "store/tokens.h"
 
 namespace ordo::store {
 namespace {
@@ -240,6 +241,73 @@ TEST_P(Waits, WhileTheQueueIsReshardedNothingIsLost) {
   EXPECT_THAT(notes(EntryType::response), ElementsAre(WaitNote{"w1", "bank", "m", "yes"}));
 }
 
+// ---------------------------------------------------------------------------------------------- by token
+
+/// Waits, and what the token of that wait leads to for somebody else.
+class WaitsByToken : public Waits {
+ protected:
+  std::string expect(const std::string& wait, std::uint64_t fence) {
+    EXPECT_TRUE(expect_response(store(), "calls", "bank", waiter(wait, "42", fence)));
+    return tokens_.make("calls", "bank", wait, store().now() + 1h);
+  }
+
+  Responded respond_to(const std::string& token, const std::string& body, const std::string& message = {}) {
+    const auto claim = others_.check(token);
+    EXPECT_TRUE(claim);
+    const auto wait = find_wait(second(), "calls", *claim);
+    EXPECT_TRUE(wait);
+    return store::respond_to(second(), "calls", wait->key, wait->wait, {message, body});
+  }
+
+  Tokens tokens_{store()}, others_{second()};
+};
+
+TEST_P(WaitsByToken, ATokenAnswersItsWaitOnce) {
+  const auto token = expect("w1", 1);
+  EXPECT_EQ(respond_to(token, "yes", "m"), Responded::accepted);
+  EXPECT_THAT(notes(EntryType::response), ElementsAre(WaitNote{"w1", "bank", "m", "yes"}));
+  EXPECT_EQ(respond_to(token, "yes", "m"), Responded::duplicate);
+  EXPECT_EQ(respond_to(token, "no", "m2"), Responded::late);
+}
+
+TEST_P(WaitsByToken, EachAttemptHasItsOwn) {
+  const auto first = expect("w1", 1), second = expect("w2", 2);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(respond_to(first, "old", "m1"), Responded::late);
+  EXPECT_EQ(respond_to(second, "new", "m2"), Responded::accepted);
+  EXPECT_EQ(respond_to(first, "new", "m2"), Responded::duplicate) << "the message is known by its id";
+  EXPECT_EQ(respond_to(first, "new"), Responded::late);
+  EXPECT_THAT(notes(EntryType::response), ElementsAre(WaitNote{"w2", "bank", "m2", "new"}));
+}
+
+TEST_P(WaitsByToken, WhatIsOverTakesAndKeepsNothing) {
+  const auto token = expect("w1", 1);
+  EXPECT_FALSE(close_wait(store(), "calls", "bank", "w1"));
+  EXPECT_EQ(respond_to(token, "yes"), Responded::late);
+  auto seen = store().wait_row("calls", "bank");
+  store().step_rows("calls", {{{"bank", {}, false, Time::min()}, seen, {}}});
+  EXPECT_EQ(respond_to(token, "yes"), Responded::late);
+  EXPECT_THAT(listed(), IsEmpty());
+  EXPECT_EQ(store().wait_row("calls", "bank"), std::nullopt);
+}
+
+TEST_P(WaitsByToken, TheyAreRemovedWithTheQueue) {
+  const auto token = expect("w1", 1);
+  ASSERT_TRUE(store().remove("calls"));
+  const auto claim = others_.check(token);
+  ASSERT_TRUE(claim) << "the secret is the store's";
+  EXPECT_EQ(find_wait(second(), "calls", *claim), std::nullopt);
+}
+
+TEST_P(WaitsByToken, AllWhoNeedASecretAtOnceGetTheSame) {
+  std::string other;
+  std::thread first([&] { other = others_.make("calls", "bank", "w1", store().now() + 1h); });
+  const auto token = tokens_.make("calls", "bank", "w1", store().now() + 1h);
+  first.join();
+  EXPECT_EQ(token, other);
+}
+
+INSTANTIATE_TEST_SUITE_P(on, WaitsByToken, every_store(), backend_name);
 INSTANTIATE_TEST_SUITE_P(on, Waits, every_store(), backend_name);
 
 }  // namespace

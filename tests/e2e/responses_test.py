@@ -1,4 +1,5 @@
 """Jobs that wait for a response from outside, as a user sees them (docs/responses.md)."""
+import json
 import os
 import pathlib
 import re
@@ -134,8 +135,47 @@ class Responses(Project):
         self.assertEqual(self.respond("1", '"quick"'), "accepted")
         (self.folder / "hold").unlink()
         self.until("it is done", lambda: self.stats()["processed"] == 1)
-        self.assertEqual((self.folder / "expected.json").read_text(), '{"expected": true}')
+        self.assertIs(self.expected()["expected"], True)
         self.assertEqual([response["body"] for response in self.responses()], ["quick"])
+
+    def expected(self):
+        return json.loads((self.folder / "expected.json").read_text())
+
+    def test_a_token_answers_it(self):
+        self.wait(body=EXPECTS)
+        self.waiting("1")
+        token = self.expected()["token"]
+        self.assertRegex(token, "^[A-Za-z0-9_-]{60}$")
+        forged = token[:-1] + ("A" if token[-1] != "A" else "B")
+        for bad in (forged, "x", "A" * 60, "A" * 100000, os.fsdecode(b"\xff"), " ", ""):
+            refused = self.ordo("respond", "--token", bad, "--body", "1", code=1)
+            self.assertEqual(refused.stdout, "refused\n")
+            self.assertEqual(refused.stderr, "ordo: respond: that token is none of this store's, or too old\n")
+        self.assertEqual([wait["key"] for wait in self.json("waits", "orders")], ["call-1"])
+        self.assertNotIn(token[6:], self.ordo("waits", "orders").stdout + self.ordo("waits", "orders", "--json").stdout)
+        respond = ("respond", "--token", token, "--body", '{"ok": true}', "--message-id", "m1")
+        self.assertEqual(self.ordo(*respond).stdout, "accepted\n")
+        self.assertEqual(self.ordo(*respond, "--json").stdout, '{"response":"duplicate"}\n')
+        late = self.ordo("respond", "--token", token, "--body", "2", code=1)
+        self.assertEqual((late.stdout, late.stderr), ("late\n", "ordo: respond: the wait is over, or has another response\n"))
+        self.all_done()
+        self.assertEqual(self.responses(), [{"key": "call-1", "body": {"ok": True}, "message_id": "m1"}])
+        self.assertEqual(self.ordo("respond", "--token", token, "--body", "2", code=1).stdout, "late\n")
+        self.assertEqual(self.json("waits", "orders"), [], "nothing is kept for a token")
+
+    def test_each_attempt_has_a_token_of_its_own(self):
+        once = 'pathlib.Path("again").touch()\nreturn {"ok": False, "error": "no"}\n'
+        self.wait(queue='retry = { strategy = "fixed", delay = "1ms" }\n', body=EXPECTS.replace(
+            'while pathlib', 'if not pathlib.Path("again").exists():\n' +
+            '    pathlib.Path("expected.json").rename("first.json")\n' +
+            "".join("    " + line + "\n" for line in once.splitlines()) + "while pathlib"))
+        self.waiting("1")
+        first, second = json.loads((self.folder / "first.json").read_text())["token"], self.expected()["token"]
+        self.assertNotEqual(first, second)
+        self.assertEqual(self.ordo("respond", "--token", first, "--body", "1", code=1).stdout, "late\n")
+        self.assertEqual(self.ordo("respond", "--token", "-", "--body", "2", stdin=second.encode() + b"\n").stdout, "accepted\n")
+        self.all_done()
+        self.assertEqual([response["body"] for response in self.responses()], [2])
 
     def test_a_job_that_waits_has_its_key(self):
         self.wait()
@@ -227,6 +267,8 @@ class Responses(Project):
         self.wait()
         self.make_store()
         self.assertIn("one of the two", self.ordo("respond", "orders", "k", code=2).stderr)
+        for both in (("orders", "k", "--token", "T"), ("orders",), ()):
+            self.assertIn("one of the two", self.ordo("respond", *both, "--body", "1", code=2).stderr)
         self.assertIn("JSON", self.ordo("respond", "orders", "k", "--body", "{", code=2).stderr)
         self.assertIn("255 bytes", self.ordo("respond", "orders", "k" * 256, "--body", "1", code=1).stderr)
         self.assertIn("no queue", self.ordo("respond", "nobody", "k", "--body", "1", code=1).stderr)
@@ -239,21 +281,23 @@ class Documented(Project):
         return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", (DOCS / "responses.md").read_text())
 
     def test_the_examples_do_as_they_say(self):
-        [config] = [block for block in self.blocks("toml") if "[queue.calls]" in block]
-        [program] = self.blocks("python")
+        configs, programs = self.blocks("toml"), self.blocks("python")
+        shells = [block for block in self.blocks("") if "ordo respond" in block]
+        self.assertEqual((len(configs), len(programs), len(shells)), (2, 2, 2))
         url = self.server.direct if self.server else "sqlite:ordo.db"
-        self.write("ordo.toml", f'store = "{url}"\n' + config)
-        self.write("calls.py", program)
-        [shell] = [block for block in self.blocks("") if "ordo respond" in block]
-        push, answers = shell.strip().splitlines()[0], shell.strip().splitlines()[1:]
-        self.assertTrue(push.startswith("ordo push"), push)
-        self.shell(push)
+        self.write("ordo.toml", f'store = "{url}"\n' + "\n".join(configs))
+        self.write("calls.py", programs[0])
+        self.write("approvals.py", programs[1])
         self.start()
-        self.until("it waits", lambda: self.stats("calls")["awaiting"] == 1)
-        for line in answers:
-            command, _, says = line.partition("# ")
-            self.assertEqual(self.shell(command).splitlines()[0].split()[0], says.split()[0].rstrip(","), line)
-        self.until("it is done", lambda: self.stats("calls")["processed"] == 1)
+        for queue, shell in zip(("calls", "approvals"), shells):
+            push, *answers = shell.strip().splitlines()
+            self.assertTrue(push.startswith("ordo push " + queue), push)
+            self.shell(push)
+            self.until("it waits", lambda queue=queue: self.stats(queue)["awaiting"] == 1)
+            for line in answers:
+                command, _, says = line.partition("# ")
+                self.assertEqual(self.shell(command).splitlines()[0].split()[0], says.split()[0].rstrip(","), line)
+            self.until("it is done", lambda queue=queue: self.stats(queue)["processed"] == 1)
 
     @unittest.skipUnless(Project.store == "sqlite:", "it has a store of its own")
     def test_the_roundtrip_of_webhooks(self):
@@ -270,7 +314,9 @@ class Documented(Project):
     def shell(self, command):
         words = shlex.split(command)
         self.assertEqual(words[0], "ordo")
-        return self.ordo(*words[1:]).stdout or "\n"
+        stdin = (self.folder / words.pop()).read_bytes() if "<" in words else b""
+        code = 1 if "AAAA" in words else 0
+        return self.ordo(*(word for word in words[1:] if word != "<"), stdin=stdin, code=code).stdout or "\n"
 
 
 if __name__ == "__main__":
