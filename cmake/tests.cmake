@@ -215,6 +215,6 @@ endif()
 
 # A sanitized library cannot be loaded by a plain consumer.
 if("install" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE AND EXISTS ${PROJECT_SOURCE_DIR}/include/ordo/ordo.hpp)
-  ordo_test_entry(install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/install_test.sh LABELS install TIMEOUT 300
+  ordo_test_entry(install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/install_test.sh LABELS install TIMEOUT 1800
     ENVIRONMENT CMAKE_COMMAND=${CMAKE_COMMAND} CXX=${CMAKE_CXX_COMPILER})
 endif()

@@ -13,7 +13,7 @@ PLUGIN = (glob.glob(os.path.join(BUILD, "libexample_plugin.so")) + [""])[0]
 
 def run(*arguments, cwd, code=0, program=ORDO):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ORDO_")}
-    ended = subprocess.run([program, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run([program, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=240)
     if ended.returncode != code:
         raise AssertionError(f"{arguments}: exit {ended.returncode}, wanted {code}\n{ended.stdout}\n{ended.stderr}")
     return ended.stdout if code == 0 else ended.stderr

@@ -15,7 +15,7 @@ DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 
 
 def run(*words):
-    subprocess.run(words, check=True, capture_output=True, timeout=30)
+    subprocess.run(words, check=True, capture_output=True, timeout=240)
 
 
 class Namespace:

@@ -19,7 +19,10 @@ import time
 from proxy import Proxy
 
 
-def wait_until(what, holds, seconds=60):
+PATIENCE_S = 240  # until it is given up, on however busy a machine; nothing takes so long
+
+
+def wait_until(what, holds, seconds=PATIENCE_S):
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
@@ -27,16 +30,24 @@ def wait_until(what, holds, seconds=60):
         time.sleep(0.01)
 
 
+ports = []  # what marks them as taken, as long as this process lives
+
+
 def free_port():
-    """Outside of what the kernel gives to outgoing connections: it stays free while its server is down."""
+    """Outside of what the kernel gives to outgoing connections, and no other test's: it stays free while its server is
+    not there yet, or down."""
     while True:
         port = random.SystemRandom().randrange(11_000, 32_000)
-        with socket.socket() as probe:
-            try:
+        mark = socket.socket(socket.AF_UNIX)
+        try:
+            mark.bind(f"\0ordo-test-port-{port}")
+            with socket.socket() as probe:
                 probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
+        except OSError:
+            mark.close()
+            continue
+        ports.append(mark)
+        return port
 
 
 def is_alive(pid):
@@ -86,7 +97,7 @@ class Server:
 
     def start(self):
         self.launch()
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE_S
         while not self.ready():
             if time.monotonic() > end or self.process.poll() is not None:
                 raise AssertionError(f"the server does not start: {self.log_text()[-2000:]}")
@@ -156,12 +167,12 @@ class Redis(Server):
     def cli(self, commands):
         """What redis-cli prints when it reads `commands`."""
         return subprocess.run(["redis-cli", "-s", str(self.path)], input=commands, capture_output=True,
-                              text=True, check=True, timeout=120).stdout
+                              text=True, check=True, timeout=PATIENCE_S).stdout
 
     def ask(self, *words):
         """The reply to one command: text, a number, None or a list of these."""
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(10)
+            connection.settimeout(60)
             connection.connect(str(self.path))
             parts = [str(word).encode() for word in words]
             sign_on = f"AUTH {self.password}\r\n".encode() if self.password else b""
@@ -552,7 +563,7 @@ class Postgres(Server):
             user = pwd.getpwnam("postgres")
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             self.folder.parent.chmod(0o711)  # it must get there
-        if self.make(of).wait(120) != 0:
+        if self.make(of).wait(PATIENCE_S) != 0:
             raise AssertionError("the data cannot be made")
 
     def make(self, of=None):
@@ -585,7 +596,7 @@ class Postgres(Server):
         """What psql prints when it reads `statements`: values without decoration."""
         return subprocess.run([f"{self.programs}/psql", "-XqtA", "-v", "ON_ERROR_STOP=1", self.direct],
                               input=statements, capture_output=True, text=True, check=True,
-                              timeout=120).stdout
+                              timeout=PATIENCE_S).stdout
 
     # Of a standby.
 

@@ -21,7 +21,7 @@ ORDO = os.environ.get("ORDO_BIN", "build/release/ordo")
 JOBS, DEAD, LARGE = 3_000_000, 500_000, 3_000
 LARGE_BYTES = 1_000_000
 PATIENCE_S = 1800
-BASE_S = 30
+BASE_S = 60
 
 WORKER = """
 import sys
