@@ -15,8 +15,11 @@ def time_of(text):
     return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=datetime.timezone.utc)
 
 
+SHORT = "lease = '2s'"  # where a node is killed, and runs may be repeated
+
+
 class Periodic(Project):
-    def schedule(self, settings, more="", node="lease = '2s'"):
+    def schedule(self, settings, more="", node=""):
         self.config(queue="shards = 1\n", node=node, more=f"[periodic.beat]\nqueue = 'orders'\n{settings}\n{more}")
 
     def ticks(self):
@@ -78,7 +81,7 @@ class Periodic(Project):
         self.ordo("periodic", "run", code=2)
 
     def test_a_pause_outlives_its_nodes(self):
-        self.schedule("every = '1s'\nmissed = 'all'")
+        self.schedule("every = '1s'\nmissed = 'all'", node=SHORT)
         node = self.start()
         self.until_ticks(1)
         self.ordo("periodic", "pause", "beat")
@@ -96,11 +99,11 @@ class Periodic(Project):
         self.assertEqual(shown["missed_ticks"], 0)
 
     def test_owners_are_killed_and_no_tick_is_lost_or_doubled(self):
-        self.schedule("every = '1s'\nmissed = 'all'")
+        self.schedule("every = '1s'\nmissed = 'all'", node=SHORT)
         self.start()
         self.start()
-        for kills in range(3):
-            self.until_ticks(2 + 3 * kills)
+        for _ in range(3):
+            self.until_ticks(len(self.ticks()) + 2)
             owner = self.owner()["pid"]
             os.kill(owner, signal.SIGKILL)
             self.start()
@@ -132,11 +135,11 @@ class Periodic(Project):
             self.assertEqual(self.shown(name)["missed_ticks"], 0)
 
     def test_what_another_node_states_is_in_force_for_the_owner(self):
-        self.config(queue="shards = 1\n", node="lease = '2s'")
+        self.config(queue="shards = 1\n")
         self.start()
         self.push("first")
-        self.until("a node works", lambda: len(self.runs()) == 1)
-        self.config(queue="shards = 1\n", node="lease = '2s'",
+        self.until("a node works", self.runs)
+        self.config(queue="shards = 1\n",
                     more="[queue.other]\ncommand = ['python3', '-B', 'worker.py']\n[periodic.beat]\nqueue = 'orders'\nevery = '1s'\n")
         other = self.start("--queue", "other")
         self.until_ticks(2)
@@ -145,8 +148,7 @@ class Periodic(Project):
         self.until("nobody states it", lambda: not self.shown()["stated"])
 
     def test_reshard_keeps_what_was_pushed(self):
-        self.schedule("every = '1s'\nmissed = 'all'")
-        self.config(queue="", node="lease = '2s'", more="[periodic.beat]\nqueue = 'orders'\nevery = '1s'\nmissed = 'all'\n"
+        self.config(more="[periodic.beat]\nqueue = 'orders'\nevery = '1s'\nmissed = 'all'\n"
                     "[periodic.still]\nqueue = 'orders'\nevery = '365d'\n")
         self.start()
         self.until_ticks(2)

@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -165,6 +166,10 @@ command = ["python3", "-B", "worker.py"]
     def stats(self, queue="orders"):
         return self.json("stats")["by_queue"][queue]
 
+    def until_stats(self, queue="orders", **wanted):
+        """All of it at one look: counts that belong together need not come together in two."""
+        self.until(f"the nodes tell {wanted} of {queue}", lambda: wanted.items() <= self.stats(queue).items())
+
     def start(self, *arguments, within=()):
         """A node that goes on; its log is in node.log. `within`: a command that starts it somewhere else."""
         with open(self.folder / "node.log", "ab") as log:
@@ -174,6 +179,18 @@ command = ["python3", "-B", "worker.py"]
         if "sqlite:ordo.db" in (self.folder / "ordo.toml").read_text():
             self.until("it has made its store", lambda: (self.folder / "ordo.db").exists() or node.poll() is not None)
         return node
+
+    def freeze(self, node):
+        """Stops it while it has no lock of a file: one that stands still in there is killed by whoever comes next."""
+        while True:
+            node.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, node.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            process = pathlib.Path(f"/proc/{node.pid}")
+            files = [fd.name for fd in (process / "fd").iterdir() if os.readlink(fd).endswith(".db-lock")]
+            if not any("OFDLCK" in (process / "fdinfo" / fd).read_text() for fd in files):
+                break
+            node.send_signal(signal.SIGCONT)
+            time.sleep(0.01)
 
     def owner(self):
         """Who owns the only shard, by the nodes' own rows: they are written after its jobs may have started."""

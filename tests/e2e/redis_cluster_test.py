@@ -29,7 +29,7 @@ class Cluster(Project):
         self.acknowledged = 0
         self.errors = []
 
-    def cluster(self, lease="5s", **more):
+    def cluster(self, lease="60s", **more):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-e2e-cluster-"))
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         self.server = servers.RedisCluster(folder / "server", **more)
@@ -145,7 +145,7 @@ class Cluster(Project):
 
     def test_a_replica_takes_over(self):
         """With ?wait=1. Whoever the leases lie with dies first, then whoever has a shard."""
-        self.cluster(lease="15s", fails_over=True)
+        self.cluster(fails_over=True)
         nodes = self.begin()
         for place in self.places()[:2]:
             slot = self.server.slot_of(place)

@@ -52,7 +52,7 @@ class Reload(Project):
         node = self.begin(more="[queue.old]\n" + COMMAND)
         self.config(more="[queue.mail]\n" + COMMAND + "threads = 2\n")
         self.reload(node, "queue 'mail' is served from now on")
-        self.assertIn("queue 'old' is served no more", self.log())
+        self.until("it says the other line, too", lambda: "queue 'old' is served no more" in self.log())
         self.push("1", queue="mail")
         self.until("it runs", lambda: self.ran("1"))
         self.until("the nodes tell", lambda: self.queues() == [["mail", "orders"]])

@@ -14,7 +14,7 @@ import time
 import unittest
 import zlib
 
-from project import ORDO, Project
+from project import ORDO, PATIENCE_S, Project
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "crash"))
 import servers  # noqa: E402  (a real server a test)
@@ -60,7 +60,7 @@ class Reshard(OnServers):
         self.write("ordo.toml", f"""store = "{store}"
 [node]
 threads = 2
-lease = "2s"
+lease = "60s"
 [queue.orders]
 command = ["python3", "-B", "worker.py"]
 {f"shards = {shards}" if shards else ""}
@@ -75,7 +75,7 @@ command = ["python3", "-B", "worker.py"]
         self.open("sqlite:ordo.db")
         node = self.start("-o", "node.lease=1h")
         self.until("it owns the shards", lambda: sum(each["shards"] for each in self.json("nodes")) == 5)
-        node.send_signal(signal.SIGSTOP)  # it lives, and gives nothing back
+        self.freeze(node)  # it lives, and gives nothing back
         with subprocess.Popen([ORDO, "reshard", "orders", "8"], cwd=self.folder, env=self.environment(),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             self.until("it waits", lambda: 8 in [each["shards"] for each in self.json("nodes")])
@@ -101,10 +101,11 @@ command = ["python3", "-B", "worker.py"]
                 pushed[job["key"]].append(job["id"])
 
     def reshard_killed(self, shards, seed):
-        """Starts it over and over until one is not killed."""
+        """Starts it over and over until one is not killed. The next one waits for the lease of one that was."""
         rng = random.Random(seed)
+        command = [ORDO, "reshard", "orders", str(shards), "-o", "node.lease=2s"]
         for kills in range(3):
-            process = subprocess.Popen([ORDO, "reshard", "orders", str(shards)], cwd=self.folder, env=self.environment(),
+            process = subprocess.Popen(command, cwd=self.folder, env=self.environment(),
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             try:
                 _, error = process.communicate(timeout=rng.uniform(0.05, 0.6))
@@ -125,13 +126,13 @@ command = ["python3", "-B", "worker.py"]
         producer = threading.Thread(target=self.produce, args=(stop, pushed))
         producer.start()
         try:
-            self.until("jobs run", lambda: self.stats()["processed"] > 50, seconds=120)
+            self.until("jobs run", lambda: self.stats()["processed"] > 50)
             kills = self.reshard_killed(8, seed)
             result = self.json("reshard", "orders", "8")
             self.assertEqual(result["to"], 8)
             self.assertEqual(self.shards(), 8)
             before = self.stats()["processed"]
-            self.until("they run on", lambda: self.stats()["processed"] > before + 50, seconds=120)
+            self.until("they run on", lambda: self.stats()["processed"] > before + 50)
             result = self.json("reshard", "orders", "3")
             self.assertEqual((result["from"], result["to"]), (8, 3))
             self.assertGreaterEqual(result["entries"], LATE)
@@ -140,9 +141,8 @@ command = ["python3", "-B", "worker.py"]
             producer.join()
         total = sum(map(len, pushed.values()))
         print(f"{kills} kills, {total} jobs", flush=True)
-        self.until("all have run", lambda: self.stats()["processed"] == total, seconds=120)
-        stats = self.stats()
-        self.assertEqual((stats["scheduled"], stats["length"], stats["failed"]), (LATE, LATE, 0))
+        self.until_stats(processed=total, scheduled=LATE, length=LATE)
+        self.assertEqual(self.stats()["failed"], 0)
         ran = collections.defaultdict(list)
         for request in self.requests():
             for job in request["jobs"]:
@@ -291,15 +291,14 @@ command = ["python3", "-B", "worker.py"]
         others = [f"o{n}" for n in range(20)]
         self.push_lines([{"id": job} for job in others])
         self.until("other keys go on", lambda: set(others) <= set(self.lines("ends")))
-        self.until("the counts say so", lambda: (self.stats()["running"], self.stats()["length"]) == (1, 1))
+        self.until_stats(running=1, length=1)
         self.reshard(2)
         self.assertEqual(sorted(self.starts()), sorted(["long", *others]), "its key stays taken, and it runs once")
         self.assertNotIn("long", self.lines("ends"))
         self.write("open", "")
-        self.until("all have ended", lambda: self.stats()["processed"] == 22)
+        self.until_stats(processed=22, length=0, running=0)
         self.assertEqual(self.lines("ends")[-2:], ["long", "next"])
-        stats = self.stats()
-        self.assertEqual((stats["processed"], stats["failed"], stats["length"], stats["running"]), (22, 0, 0, 0))
+        self.assertEqual(self.stats()["failed"], 0)
         self.assertEqual(self.json("jobs", "orders"), [])
         self.assertEqual([node.poll() for node in nodes], [None, None])
 
@@ -345,7 +344,7 @@ command = ["python3", "-B", "worker.py"]
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def end(self, process):
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 0, error)
 
     def test_a_borrower_that_dies_meanwhile_loses_no_job(self):
@@ -387,7 +386,7 @@ command = ["python3", "-B", "worker.py"]
         self.started("behind")
         self.until("nothing is left", lambda: self.json("jobs", "orders") == [])
         self.assertNotIn("long", self.lines("ends"))
-        self.until("the counts say so", lambda: (self.stats()["processed"], self.stats()["failed"]) == (1, 1))
+        self.until_stats(processed=1, failed=1)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ class Responses(Project):
         """A node runs, and these jobs wait."""
         self.push_lines([{"id": job_id, "payload": {"n": 1}} for job_id in ids])
         node = self.start()
-        self.until("they wait", lambda: self.stats()["awaiting"] == len(ids))
+        self.until_stats(awaiting=len(ids), running=0)
         return node
 
     def respond(self, job_id, body, *arguments, code=0):
@@ -68,7 +68,6 @@ class Responses(Project):
     def test_a_response_ends_the_job(self):
         self.wait()
         self.waiting("1", "2")
-        self.assertEqual(self.stats()["running"], 0)
         self.assertEqual({job["state"] for job in self.json("jobs", "orders")}, {"awaiting"})
         self.assertEqual({job["id"] for job in self.json("jobs", "orders", "--state", "awaiting")}, {"1", "2"})
         waits = self.json("waits", "orders")
@@ -226,7 +225,7 @@ class Responses(Project):
         self.wait(queue="max_retries = 0\n", body=WAITS.replace('"call-" + job["id"]', '"same"'))
         self.push_lines([{"id": "1"}, {"id": "2"}])
         self.start()
-        self.until("one is dead", lambda: self.stats()["dead"] == 1 and self.stats()["awaiting"] == 1)
+        self.until_stats(dead=1, awaiting=1)
         [dead] = self.json("dead", "orders", "list")
         self.assertIn("another job waits for it", dead["error"])
 

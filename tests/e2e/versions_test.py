@@ -29,7 +29,7 @@ class Versions(Project):
     def setUp(self):
         super().setUp()
         self.answer(ANSWER.strip())
-        self.config(queue=f"shards = {SHARDS}\nretry = {{ strategy = 'fixed', delay = '1s' }}\n", node="lease = '5s'\n")
+        self.rules(lease="5s")
 
     def node_of(self, binary):
         """A node; its log is in a file of its own."""
@@ -54,6 +54,10 @@ class Versions(Project):
 
     def ran(self):
         return [job["id"] for request in self.requests() for job in request["jobs"]]
+
+    def rules(self, lease, delay="1s"):
+        self.config(queue=f"shards = {SHARDS}\nretry = {{ strategy = 'fixed', delay = '{delay}' }}\n",
+                    node=f"lease = '{lease}'\n")
 
     def findings(self):
         done = subprocess.run([OLDER, "doctor"], cwd=self.folder, env=self.environment(), capture_output=True,
@@ -88,6 +92,7 @@ class Versions(Project):
         self.assertEqual((stats["dead"], stats["unreadable"], stats["waits_for_newer"]), (0, 0, 0), stats)
 
     def test_what_an_older_node_must_not_guess_waits_for_a_newer_one_and_nothing_else_does(self):
+        self.rules(lease="60s")
         older = self.node_of(OLDER)
         key = self.key_in(0)
         self.push_by(OLDER, {"id": "before", "key": key})
@@ -111,6 +116,7 @@ class Versions(Project):
         self.assertEqual(self.stats()["dead"], 0)
 
     def test_a_newer_state_waits_for_a_newer_node_too(self):
+        self.rules(lease="5s", delay="1h")  # it is still to come when its node is killed
         newer = self.node_of(NEWER)
         key = self.key_in(1)
         self.push_by(OLDER, {"id": "1", "key": key, "payload": "fail new!"})  # its state is the newer record
@@ -121,6 +127,8 @@ class Versions(Project):
         self.push_by(OLDER, {"id": "2", "key": self.key_in(2)})
         self.until("others go on", lambda: "2" in self.ran())
         self.node_of(NEWER)
+        subprocess.run([NEWER, "job", "orders", "1", "run-now"], cwd=self.folder, env=self.environment(), check=True,
+                       capture_output=True, timeout=project.PATIENCE_S)
         self.until("all have ended", lambda: self.stats()["processed"] == 2)
         self.assertEqual([job for job in self.ran() if job == "1"], ["1", "1"], "its retry is the second run")
         self.assertEqual(self.stats()["dead"], 0)
