@@ -1,6 +1,6 @@
 """The death of a node: who takes over when, what becomes of its workers, and a job that kills its nodes."""
+import itertools
 import os
-import time
 import unittest
 
 from cluster import PLUGIN, Cluster
@@ -34,13 +34,33 @@ class Death(unittest.TestCase):
     def wait_for_empty(self, cluster):
         cluster.until("everything is done", lambda: cluster.unfinished() == 0)
 
-    def owner_and_other(self, cluster, is_thread=False, ms=0):
-        """Two nodes, the first of which has just begun a run of so many ms."""
+    def ends(self, cluster):
+        return [end["run"] for end in cluster.seen("end")]
+
+    def stop_in_a_run(self, cluster, is_thread=False, **payload):
+        """Two nodes, the first of which was stopped in the middle of a run, and the start of that."""
         nodes = [cluster.start(is_thread), cluster.start(is_thread)]
         cluster.until("both are members", lambda: len(cluster.json("nodes")) == 2)
-        cluster.push("fifo", "long", 1, ms=ms)
-        owner = cluster.until("it runs", lambda: self.starts(cluster))[0]["node"]
-        return sorted(nodes, key=lambda node: node.name != owner)
+        for n in itertools.count():
+            key = f"long{n}"
+            cluster.push("fifo", key, 1, **payload)
+            run = cluster.until("it runs", lambda key=key: self.starts(cluster, key))[0]
+            stopped, other = sorted(nodes, key=lambda node: node.name != run["node"])
+            cluster.send(stopped, "stop")
+            if run["run"] not in self.ends(cluster):
+                return stopped, other, run
+            cluster.send(stopped, "cont")  # the machine was too busy for us: once more
+
+    def processed_once(self, cluster):
+        """Each job was counted once, however often it has run."""
+        self.wait_for_empty(cluster)
+        jobs = {start["key"] for start in cluster.seen("start")}
+        self.assertEqual(cluster.json("stats")["total"]["processed"], len(jobs))
+
+    def lapses(self, cluster):
+        """How often a node could not renew in time: behind a connection that is taken for a death (docs/retry.md)."""
+        logs = [log.read_text(errors="replace") for log in cluster.folder.glob("n*.log")]
+        return sum(text.count("the leases could not be renewed") for text in logs)
 
     def test_the_next_node_takes_over(self):
         cluster = self.cluster(LEASE_MS)
@@ -61,7 +81,7 @@ class Death(unittest.TestCase):
         self.passed = True
 
     def test_the_workers_of_a_killed_node_die(self):
-        cluster = self.cluster(LEASE_MS)
+        cluster = self.cluster(3_600_000)  # nobody takes over
         for n in range(3):
             cluster.push("fifo", f"long{n}", 1, ms=600_000)
         node = cluster.start()
@@ -74,31 +94,27 @@ class Death(unittest.TestCase):
 
     def test_the_workers_of_a_stopped_node_die_and_another_node_runs_their_jobs(self):
         cluster = self.cluster(2000)
-        stopped, other = self.owner_and_other(cluster, ms=6000)
-        pid = self.starts(cluster)[0]["pid"]
-        cluster.send(stopped, "stop")
-        again = cluster.until("it runs on the other node", lambda: self.starts(cluster, node=other.name))[0]
-        self.assertGreater(again["fence"], self.starts(cluster)[0]["fence"])
+        stopped, other, run = self.stop_in_a_run(cluster, ms=600_000, gate="open")
+        again = cluster.until("it runs on the other node", lambda: self.starts(cluster, run["key"], node=other.name))[0]
+        self.assertGreater(again["fence"], run["fence"])
         self.assertEqual(again["retry"], -1)
-        cluster.until("its guard has killed the first", lambda: not is_alive(pid))
+        cluster.until("its guard has killed the first", lambda: not is_alive(run["pid"]))
         cluster.send(stopped, "cont")
-        self.wait_for_empty(cluster)
-        self.assertEqual([end["node"] for end in cluster.seen("end")], [other.name])
-        self.assertEqual(cluster.json("stats")["total"]["processed"], 1)
+        (cluster.folder / "open").touch()
+        self.processed_once(cluster)
+        self.assertNotIn(run["run"], self.ends(cluster))
         self.passed = True
 
     @unittest.skipUnless(PLUGIN.exists(), "the recorder is not built")
     def test_a_stopped_owner_cannot_write_after_its_successor(self):
         """Its run is a thread of its own, so it does end, late: with a lower fence, and for nothing."""
         cluster = self.cluster(2000)
-        stopped, other = self.owner_and_other(cluster, True, ms=3000)
-        cluster.send(stopped, "stop")
-        again = cluster.until("it runs on the other node", lambda: self.starts(cluster, node=other.name))[0]
-        self.assertGreater(again["fence"], self.starts(cluster, node=stopped.name)[0]["fence"])
+        stopped, other, run = self.stop_in_a_run(cluster, True, ms=3000)
+        again = cluster.until("it runs on the other node", lambda: self.starts(cluster, run["key"], node=other.name))[0]
+        self.assertGreater(again["fence"], run["fence"])
         cluster.send(stopped, "cont")
-        self.wait_for_empty(cluster)
-        self.assertEqual(cluster.json("stats")["total"]["processed"], 1)
-        self.assertEqual(len(cluster.seen("end", node=other.name)), 1)
+        self.processed_once(cluster)
+        self.assertTrue(set(self.ends(cluster)) - {run["run"]}, "its successor's run has ended")
         self.passed = True
 
     def test_a_job_that_kills_its_node_dies_and_its_neighbours_do_not(self):
@@ -121,7 +137,7 @@ class Death(unittest.TestCase):
                 break
             self.assertEqual(node.process.returncode, -9, node.log_text()[-2000:])
             deaths += 1
-            self.assertLessEqual(deaths, 8, "the poison goes on killing")
+            self.assertLessEqual(deaths, 8 + self.lapses(cluster), "the poison goes on killing")
             cluster.nodes.remove(node)
             crashes = {job["id"]: job["crashes"] for job in cluster.json("jobs", "fifo", "--limit", "100")}
             most = max([most, *(count for job, count in crashes.items() if job != "poison")])
@@ -129,9 +145,11 @@ class Death(unittest.TestCase):
         dead = cluster.json("dead", "fifo", "list")
         self.assertEqual([(job["id"], job["error_kind"], job["crashes"]) for job in dead],
                          [("poison", "crash", 3)])
-        self.assertEqual(deaths, len(self.starts(cluster, "poison")))
-        self.assertLessEqual(deaths, 5)
-        self.assertLessEqual(most, 1, "a neighbour was taken for the poison")
+        lapses = self.lapses(cluster)  # each may have ended a run of the poison before it killed, and excuses one mark
+        self.assertLessEqual(deaths, len(self.starts(cluster, "poison")))
+        self.assertGreaterEqual(deaths + lapses, len(self.starts(cluster, "poison")))
+        self.assertLessEqual(deaths, 5 + lapses)
+        self.assertLessEqual(most, 1 + lapses, "a neighbour was taken for the poison")
         good = {run["key"] for run in cluster.seen("start")} - {"poison"}
         self.assertEqual(len(good), 40)
         self.assertEqual(cluster.json("stats")["by_queue"]["fifo"]["processed"], 40)

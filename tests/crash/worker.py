@@ -1,7 +1,8 @@
 """The worker of the crash suite as a command: notes the start and the end of each run, one line a write.
 
 A payload is {"n": its number, "ms": how long it takes, "fail": 1 (the first attempt fails), "poison": 1
-(kills its node)}. recorder.cpp does the same in a thread of the node.
+(kills its node), "gate": a file (it ends as soon as that is there)}. recorder.cpp does the same in a thread of
+the node, but for the gate.
 
 With "wait" the job waits for a response to its id: "expect" says so in the middle of the run, "wait" at its end. "timeout" is
 how many seconds the first attempt waits; with "flaky" every other run that handles the response fails.
@@ -35,6 +36,15 @@ def is_expected(queue, job, run):
     return json.loads(sys.stdin.readline())["expected"]
 
 
+def work(payloads):
+    end = time.monotonic() + max(payload.get("ms", 0) for payload in payloads) / 1000
+    gates = [payload["gate"] for payload in payloads if "gate" in payload]
+    while gates and not all(map(os.path.exists, gates)) and time.monotonic() < end:
+        time.sleep(0.02)
+    if not gates:
+        time.sleep(max(0, end - time.monotonic()))
+
+
 def perform(queue, job, run):
     payloads, response = job["payloads"], job.get("response")
     is_first, payload = job["retry_count"] < 0, payloads[0]  # who waits has one
@@ -45,7 +55,7 @@ def perform(queue, job, run):
         os.kill(parent_of(os.getppid()), signal.SIGKILL)  # its parent is the guard
     waits = not response and payload.get("wait")
     failed = waits == "expect" and not is_expected(queue, job, run)
-    time.sleep(max(payload.get("ms", 0) for payload in payloads) / 1000)
+    work(payloads)
     if response:
         failed = payload.get("flaky") and random.random() < 0.5
     elif is_first and any(payload.get("fail") for payload in payloads):

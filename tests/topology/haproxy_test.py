@@ -30,6 +30,7 @@ class Balancer:
 defaults
     mode tcp
     timeout connect 2s
+    timeout check 10s
     timeout client {idle}
     timeout server {idle}
 listen store
@@ -61,11 +62,11 @@ listen store
 
 
 class Behind(Topology):
-    def begin(self, check, members, url, idle):
+    def begin(self, check, members, url, idle, lease="5s"):
         balancer = Balancer(self.folder_of_its_own(), check, [member.path for member in members], idle)
         self.addCleanup(balancer.close)
         self.server = types.SimpleNamespace(direct=url(balancer.port))
-        self.config(queue="shards = 4\n", node="threads = 2\nlease = '5s'\n")
+        self.config(queue="shards = 4\n", node=f"threads = 2\nlease = '{lease}'\n")
         nodes = [self.start() for _ in range(2)]
         self.wait_for_nodes(2)
         self.until("both have shards", lambda: all(node["shards"] == 2 for node in self.json("nodes")))
@@ -73,8 +74,8 @@ class Behind(Topology):
 
     def is_cut_when_idle(self, kind, check):
         member = self.started(kind(self.folder_of_its_own() / "server"))
-        balancer, nodes = self.begin(check, [member], member.through, idle="1s")
-        for turn in range(3):
+        balancer, nodes = self.begin(check, [member], member.through, idle="1s", lease="30s")
+        for turn in range(2):
             before = balancer.sessions()
             self.until("idle connections were cut, and made anew", lambda: balancer.sessions() > before + 2)
             self.push(f"{turn}")

@@ -65,7 +65,8 @@ class Programs(Limits):
         self.start()
         self.push_lines([{"id": str(i)} for i in range(20)])
         self.until("it says so", lambda: CANNOT_START in self.log())
-        self.assertEqual(self.stats()["length"], 20)
+        stats = self.stats()
+        self.assertEqual(stats["length"] + stats["running"], 20)
         failing = lambda: [node["cannot_start"] for node in self.json("stats").get("failing_nodes", [])]
         self.until("stats say so", lambda: failing() == [[{"queue": "orders", "kind": "orders"}]])
         self.assertIn("cannot start the program of kind 'orders' in queue 'orders'", self.ordo("stats").stdout)
@@ -126,7 +127,7 @@ class Descriptors(Limits):
         self.push("1")
         self.start(within=("prlimit", "--nofile=128:4096"))
         self.processed(1)
-        self.assertNotIn("warning", self.log())
+        self.assertNotIn("open files", self.log())
 
 
 class Processes(Limits):
@@ -195,12 +196,20 @@ class Memory(Limits):
 
 class Stopped(Limits):
     def test_a_stopped_worker_is_timed_out(self):
-        self.config(queue="max_retries = 1\ntimeout = '2s'\nretry = { strategy = \"fixed\", delay = \"0s\" }\n", node="threads = 1")
-        self.answer("if request['jobs'][0]['retry_count'] < 0:\n    os.kill(os.getpid(), signal.SIGSTOP)\nreturn {'ok': True}")
+        # On a busy machine others may be timed out, too: a shell starts soon, and is tried again.
+        rules = "max_retries = 1000\ntimeout = '2s'\nretry = { strategy = \"fixed\", delay = \"0s\" }\n"
+        self.config_of("ordo.toml", ["sh", "worker.sh"], rules, "threads = 1")
+        self.write("worker.sh", """while read -r line; do
+  [ -e stopped ] || { touch stopped; kill -STOP $$; echo "it went on" >&2; }
+  echo '{"ok":true}'
+done
+""")
         self.push("1")
         self.start()
         self.processed(1)
-        self.assertEqual((self.stats()["failed"], len(self.runs())), (1, 2))
+        self.assertTrue((self.folder / "stopped").exists())
+        self.assertGreaterEqual(self.stats()["failed"], 1)
+        self.assertNotIn("it went on", self.log())
 
     def test_a_stopped_guard_does_not_keep_its_node(self):
         self.config(queue="timeout = '1s'\nmax_retries = 0\n", node="threads = 1")

@@ -4,7 +4,7 @@ import subprocess
 import threading
 import unittest
 
-from topology import Topology
+from topology import PATIENCE_S, Topology
 import servers  # (topology knows where it is)
 
 
@@ -20,7 +20,7 @@ class Shop(threading.Thread):
         try:
             psql = subprocess.Popen([f"{self.server.programs}/psql", "-XqtA", "-v", "ON_ERROR_STOP=1", self.server.direct],
                                     stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            told = psql.communicate(self.script(), timeout=120)[1]
+            told = psql.communicate(self.script(), timeout=PATIENCE_S)[1]
             self.failure = told if psql.returncode else None
         except (OSError, subprocess.SubprocessError) as error:
             self.failure = str(error)

@@ -3,7 +3,7 @@ import json
 import subprocess
 import unittest
 
-from topology import KEYS, ORDO, Topology
+from topology import KEYS, ORDO, PATIENCE_S, Topology
 import servers  # (topology knows where it is)
 from proxy import Proxy
 
@@ -20,7 +20,7 @@ class Cut(Topology):
         proxy.cut_at(f"CUT-{MARKED}-HERE".encode(), reaches_server)
         done = subprocess.run([ORDO, "push", "orders", "--ndjson", "-", "--store", self.server.through(proxy.port)],
                               cwd=self.folder, input="\n".join(map(json.dumps, lines)).encode(), capture_output=True,
-                              check=False, timeout=120, env=self.environment())
+                              check=False, timeout=PATIENCE_S, env=self.environment())
         self.assertEqual(proxy.tripped, 1)
         self.assertEqual(done.returncode, 1, done)
         jobs = {job["id"]: job["payloads"] for job in self.json("jobs", "orders")}

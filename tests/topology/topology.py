@@ -12,7 +12,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
-from project import ORDO, Project  # noqa: E402
+from project import ORDO, PATIENCE_S, Project  # noqa: E402
 import network  # noqa: E402 (project knows where it is)
 
 KEYS = 12
@@ -101,7 +101,7 @@ class Producer:
             for job in jobs:
                 self.tried[job["key"]].append(job["id"])
             done = subprocess.run([ORDO, "push", "orders", "--ndjson", "-"], cwd=self.test.folder, capture_output=True,
-                                  input="\n".join(map(json.dumps, jobs)).encode(), check=False, timeout=120,
+                                  input="\n".join(map(json.dumps, jobs)).encode(), check=False, timeout=PATIENCE_S,
                                   env={**self.test.environment(), **self.settings})
             if done.returncode == 0:
                 for job in jobs:
