@@ -55,8 +55,10 @@ std::string why_not(Responded responded, const RespondValues& values) {
     case Responded::refused:
       return "that token is none of this store's, or too old";
     case Responded::full:
-      return fmt::format("nobody waits{}, and as many responses as may be are kept for keys nobody waits for",
-                         place);
+      return fmt::format(
+          "nobody waits{} yet, and the queue keeps no more than 10,000 such responses, or 64 MiB of them; "
+          "send it again later",
+          place);
     case Responded::accepted:
     case Responded::buffered:
     case Responded::duplicate:

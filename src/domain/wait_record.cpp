@@ -124,6 +124,7 @@ Verdict respond(const Row& row, const Message& message, Duration response_ttl, T
   WaitRecord next = row.value_or(WaitRecord{});
   next.state = row ? State::answered : State::buffered;
   next.delivered = !row;
+  if (!row) next.deadline = time_after(now, response_ttl);
   next.since = now;
   next.message_id = message.id;
   next.body = message.body;

@@ -32,7 +32,7 @@ struct WaitRecord {
   std::string kind, key, id;  ///< of the job
   std::uint64_t fence = 0;    ///< of the run that opened it
   Time since{};               ///< in this state
-  Time deadline{};            ///< of the wait
+  Time deadline{};            ///< of the wait; buffered: so long it is kept
   bool delivered = true;      ///< false: the entry that brings the response to the job may not be in the log
   std::string message_id, body;    ///< of the response, as long as it is needed
   std::vector<std::string> taken;  ///< fingerprints of the last messages that were taken, the newest last

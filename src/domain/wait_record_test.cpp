@@ -126,6 +126,7 @@ TEST(WaitRecord, WhatIsOverIsRememberedForADay) {
   EXPECT_EQ(kept_until(answered(), 1h), kNow + 24h);
   EXPECT_EQ(kept_until(closed(), 1h), kNow + 24h);
   EXPECT_EQ(kept_until(buffered(), 1h), kNow + 1h);
+  EXPECT_EQ(buffered().deadline, kNow + 1h);
   EXPECT_TRUE(answered().body.empty()) << "the log has it";
 }
 

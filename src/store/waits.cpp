@@ -4,6 +4,7 @@
 
 #include "domain/entry.h"
 #include "domain/wait_note.h"
+#include "store/response_buffer.h"
 
 namespace ordo::store {
 namespace {
@@ -25,6 +26,8 @@ class Key {
     }
     give_up();
   }
+
+  const domain::Row& row() const { return row_; }
 
   /// False: somebody else was faster.
   bool write(const domain::WaitRecord& row, Duration response_ttl = {}) {
@@ -92,6 +95,13 @@ class Key {
   domain::Row row_;
 };
 
+/// What the row keeps for whoever comes. One of an older node has no deadline, and was never counted.
+std::optional<domain::Buffered> kept_response(const domain::Row& row) {
+  if (!row || row->state != domain::WaitRecord::State::buffered || row->deadline <= Time{})
+    return std::nullopt;
+  return domain::Buffered{row->deadline, row->body.size()};
+}
+
 }  // namespace
 
 bool expect_response(Store& store, const std::string& queue, const std::string& key,
@@ -99,25 +109,33 @@ bool expect_response(Store& store, const std::string& queue, const std::string& 
   Key at(store, queue, key);
   bool is_told = false;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const auto next = domain::expect(at.look(), waiter, store.now());
+    const auto kept = kept_response(at.look());
+    const auto next = domain::expect(at.row(), waiter, store.now());
     if (!next) return false;
     if (!std::exchange(is_told, true))
       at.append(domain::EntryType::expected, waiter, {waiter.wait, key, {}, {}});
     if (!at.write(*next)) continue;
     if (!next->delivered) at.deliver();
+    if (kept) count_out(store, queue, *kept);
     return true;
   }
   at.give_up();
 }
 
 Responded respond(Store& store, const std::string& queue, const std::string& key,
-                  const domain::Message& message, Duration response_ttl) {
+                  const domain::Message& message, Duration response_ttl, const domain::BufferBounds& bounds) {
   Key at(store, queue, key);
+  std::optional<domain::Buffered> kept;  // counted already
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto verdict = domain::respond(at.look(), message, response_ttl, store.now());
-    if (!verdict.row) return verdict.result;
-    if (!at.write(*verdict.row, response_ttl)) continue;
-    if (!verdict.row->delivered) at.deliver();
+    const auto keeps = kept_response(verdict.row);
+    if (keeps && !kept) {
+      if (!count_in(store, queue, *keeps, response_ttl, bounds)) return Responded::full;
+      kept = keeps;
+    }
+    if (verdict.row && !at.write(*verdict.row, response_ttl)) continue;
+    if (kept && !keeps) count_out(store, queue, *kept);  // meanwhile a job has come, or another response
+    if (verdict.row && !verdict.row->delivered) at.deliver();
     return verdict.result;
   }
   at.give_up();

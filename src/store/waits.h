@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "domain/response_buffer.h"
 #include "domain/wait_record.h"
 #include "store/store.h"
 
@@ -25,8 +26,10 @@ namespace ordo::store {
 bool expect_response(Store& store, const std::string& queue, const std::string& key,
                      const domain::Waiter& waiter);
 
+/// `bounds`: of what the queue keeps for keys that nobody waits for.
 Responded respond(Store& store, const std::string& queue, const std::string& key,
-                  const domain::Message& message, Duration response_ttl);
+                  const domain::Message& message, Duration response_ttl,
+                  const domain::BufferBounds& bounds = {});
 
 /// The same by who knows the wait alone, of the key or of another that has it by now.
 Responded respond_to(Store& store, const std::string& queue, const std::string& key, std::string_view wait,

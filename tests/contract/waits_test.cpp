@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <optional>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "contract/backends.h"
 #include "domain/entry.h"
@@ -239,6 +241,52 @@ TEST_P(Waits, WhileTheQueueIsReshardedNothingIsLost) {
   queue_ = *store().queues().find("calls");
   EXPECT_EQ(respond("bank", "yes", "m"), Responded::duplicate) << "it was taken, and is brought now";
   EXPECT_THAT(notes(EntryType::response), ElementsAre(WaitNote{"w1", "bank", "m", "yes"}));
+}
+
+TEST_P(Waits, AQueueKeepsSoManyResponsesThatNobodyWaitsFor) {
+  const domain::BufferBounds bounds{.most = 2, .most_bytes = 10};
+  const auto early = [&](const std::string& key, const std::string& body = "yes") {
+    return store::respond(second(), "calls", key, {"", body}, 1h, bounds);
+  };
+  EXPECT_EQ(early("a"), Responded::buffered);
+  EXPECT_EQ(early("b", "12345678"), Responded::full) << "bytes";
+  EXPECT_EQ(early("b"), Responded::buffered);
+  EXPECT_EQ(early("c"), Responded::full);
+  EXPECT_EQ(store().wait_row("calls", "c"), std::nullopt);
+  EXPECT_EQ(early("a"), Responded::duplicate);
+  EXPECT_EQ(early("a", "other"), Responded::late);
+  define("other");
+  EXPECT_EQ(store::respond(second(), "other", "c", {"", "yes"}, 1h, bounds), Responded::buffered);
+  EXPECT_TRUE(expect_response(store(), "calls", "c", waiter("w1", "1")));
+  EXPECT_EQ(early("c"), Responded::accepted) << "somebody waits";
+  EXPECT_EQ(early("d"), Responded::full);
+  EXPECT_TRUE(expect_response(store(), "calls", "a", waiter("w2", "2"))) << "and has it";
+  EXPECT_EQ(early("d"), Responded::buffered);
+  EXPECT_EQ(early("e"), Responded::full);
+  ASSERT_TRUE(store().remove("calls"));
+  queue_ = define("calls", 3);
+  EXPECT_EQ(early("e"), Responded::buffered) << "another queue of that name";
+}
+
+TEST_P(Waits, HoweverManyComeAtOnceItKeepsNoMore) {
+  constexpr int kThreads = 4, kEach = 5;
+  const domain::BufferBounds bounds{.most = 7};
+  std::atomic<int> kept = 0, refused = 0;
+  Store* const stores[] = {&store(), &second()};  // not made by two threads at once
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int j = 0; j < kEach; ++j) {
+        const auto key = std::to_string(i) + "/" + std::to_string(j);
+        const auto result = store::respond(*stores[i % 2], "calls", key, {"", "yes"}, 1h, bounds);
+        ++(result == Responded::buffered ? kept : refused);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(kept, 7);
+  EXPECT_EQ(refused, kThreads * kEach - 7);
+  EXPECT_THAT(listed(), SizeIs(7));
 }
 
 // ---------------------------------------------------------------------------------------------- by token

@@ -125,6 +125,22 @@ class Responses(Project):
         self.assertEqual(self.respond("1", "{}", code=1), "unknown")
         self.assertEqual(self.json("waits", "orders"), [])
 
+    def test_no_more_than_a_bound_is_kept_for_nobody(self):
+        self.wait()
+        self.make_store()
+        (self.folder / "body").write_bytes(b"x" * (1 << 20))
+        respond = ("respond", "orders", "--body-file", "body", "--message-id", "m")
+        for key in range(64):
+            self.assertEqual(self.ordo(*respond, str(key)).stdout, "buffered\n")
+        full = self.ordo(*respond, "call-1", code=1)
+        self.assertEqual(full.stdout, "full\n")
+        self.assertIn("nobody waits for 'call-1' in queue 'orders' yet, and the queue keeps no more", full.stderr)
+        self.assertEqual(self.ordo(*respond, "0").stdout, "duplicate\n")
+        self.assertEqual(len(self.json("waits", "orders")), 64)
+        self.waiting("1")
+        self.assertEqual(self.respond("1", "1"), "accepted")
+        self.all_done()
+
     def test_what_is_expected_may_come_during_the_run(self):
         self.wait(body=EXPECTS)
         (self.folder / "hold").touch()

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "domain/response_buffer.h"
+
 namespace ordo::simulation {
 
 using What = store::RowResult::What;
 
 void UniqueChecker::stepped(const std::string& rows, const store::RowStep& step,
                             const store::RowResult& result) {
+  if (step.row.key == domain::kBufferRow) return;
   auto& totals = history_.totals;
   if (result.what == What::conflict && !step.entries.empty() && result.there) ++totals.conflicts;
   if (result.what != What::done) return;
@@ -49,7 +52,8 @@ void UniqueChecker::started(const SeenRun& run) {
 bool UniqueChecker::are_all_free() const {
   const auto list = history_.store().queues();
   return std::ranges::all_of(list.queues, [&](const auto& queue) {
-    return history_.store().wait_rows(store::Store::unique_rows(queue.name), "", 1).empty();
+    const auto rows = history_.store().wait_rows(store::Store::unique_rows(queue.name), "", 2);
+    return std::ranges::all_of(rows, [](const auto& row) { return row.key == domain::kBufferRow; });
   });
 }
 
