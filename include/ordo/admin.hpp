@@ -58,6 +58,14 @@ struct Stats {
   std::vector<FailingNode> failing_nodes{};  ///< none: all is well
 };
 
+/// The counts of one shard, and who has it.
+struct ShardStats {
+  std::string queue{};
+  std::uint32_t shard = 0;
+  std::string owner{};  ///< the id of a living node; empty: none
+  QueueStats counts{};  ///< without what is told by queue only: `ready`, `without_code`, `waits_for_newer`
+};
+
 /// A queue as the store knows it.
 struct QueueView {
   std::string name{};
@@ -98,13 +106,39 @@ struct JobName {
   std::string key{};   ///< empty: any, in all shards
 };
 
+/// What a listing is sorted by. Jobs that are equal in it stand in the order of starts.
+enum class JobSort : std::uint8_t {
+  start,   ///< what runs, then what is due and what will be, in the order in which they would start; the dead
+           ///< by their first deaths
+  run_at,  ///< the dead: by their last deaths
+  id,
+  retry_count,
+};
+
+/// The order of a listing, and where it begins. The dead stand behind all others.
+struct Listing {
+  JobSort sort = JobSort::start;
+  bool descending = false;
+  std::string after{};  ///< what the call for the page before returned; empty: it is the first
+};
+
+/// Which jobs are meant: those that all of it fits.
 struct JobFilter {
   std::vector<JobStatus> states{};  ///< empty: all but the dead
   std::string id{};                 ///< empty: all
   std::string kind{};
   std::string key{};
-  std::size_t limit = 1000;
+  std::size_t limit = 1000;                 ///< of a listing
+  std::string error{};                      ///< stands in the error of the last failed run, letter for letter
+  std::optional<FailureKind> error_kind{};  ///< of that run
+  std::optional<std::int32_t> retry_count{};
+  std::optional<Time> since{};  ///< run_at is then or later; dead: died then or later
+  std::optional<Time> until{};  ///< ... before that
+  Listing listing{};
 };
+
+/// What many jobs can be asked for at once.
+enum class JobChange : std::uint8_t { run_now, cancel };
 
 /// A payload in the dead set.
 struct DeadView {
@@ -218,7 +252,11 @@ class Admin {
   Admin(Admin&&) noexcept;
   Admin& operator=(Admin&&) noexcept;
 
-  Stats stats();
+  /// Of the given queues: names, or beginnings of names with a * behind; none: of all. Nothing of the others
+  /// is read. Throws Error{invalid_argument} for one that fits no queue.
+  Stats stats(const std::vector<std::string>& queues = {});
+  /// The same by shard, in the order of the queues' names.
+  std::vector<ShardStats> shard_stats(const std::vector<std::string>& queues = {});
   std::vector<QueueView> queues();
   std::vector<NodeView> nodes();
 
@@ -247,14 +285,28 @@ class Admin {
   bool quiet_node(const std::string& id);
   bool stop_node(const std::string& id);
 
-  /// Running jobs, then those that are due and those that will be, in the order they would start; then the
-  /// dead, if they are asked for. Rebuilds the queue's shards from the store to say so: reads their whole
-  /// logs, and needs about 200 bytes for each job of a million, or of the largest shard. `visit` returns
-  /// false to stop; payloads are read for a few jobs at a time, as they are visited. What has ended meanwhile
-  /// is left out.
-  void jobs(std::string_view queue, const JobFilter& filter, const std::function<bool(JobView)>& visit);
+  /// Running jobs, then those that are due and those that will be, in the order they would start or in
+  /// another (JobFilter::listing); then the dead, if they are asked for. Rebuilds the queue's shards from the
+  /// store to say so: reads their whole logs, and needs about 200 bytes for each job of a million, or of the
+  /// largest shard. `visit` returns false to stop; payloads are read for a few jobs at a time, as they are
+  /// visited. What has ended meanwhile is left out. Returns where to go on (Listing::after): behind the last
+  /// job that `visit` returned true for.
+  std::string jobs(std::string_view queue, const JobFilter& filter,
+                   const std::function<bool(JobView)>& visit);
   /// The same, with the payloads of all of them at once.
   std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter = {});
+
+  /// All jobs that fit, but not the dead, for who takes them away: shard by shard, and in the order of starts
+  /// within each, so that jobs of a key stay in order. Needs what jobs() needs, whatever their number;
+  /// `limit` and `listing` have no meaning, and the views say nothing of what the jobs wait for.
+  void export_jobs(std::string_view queue, const JobFilter& filter,
+                   const std::function<bool(JobView)>& visit);
+  /// How many jobs fit, the dead left out.
+  std::uint64_t count_jobs(std::string_view queue, const JobFilter& filter);
+  /// Asks the owners to make due, or to remove, all waiting jobs that fit: `filter.states` has some of due,
+  /// scheduled and retrying, else it throws Error{invalid_argument}. A job beside a running one of its name
+  /// is left alone. Returns how many were asked for; what is asked for when an error ends it stays asked for.
+  std::uint64_t change_jobs(std::string_view queue, const JobFilter& filter, JobChange change);
 
   /// End a queued or running job, or make it due now. False: no such job is queued or runs; nothing was done.
   /// Throws Error{invalid_argument} when jobs of several kinds or keys fit, and names them. Looks for the job
@@ -269,6 +321,10 @@ class Admin {
   /// `visit` returns false to stop.
   void dead(std::string_view queue, const DeadFilter& filter,
             const std::function<bool(const DeadView&)>& visit);
+  /// The same by job, with all payloads of each that fit, in any order. What a job shows beside its payloads
+  /// is that of its last death. Returns as jobs() does.
+  std::string dead_jobs(std::string_view queue, const DeadFilter& filter, const Listing& listing,
+                        const std::function<bool(JobView)>& visit);
   /// How many there are. Reads the dead set in pages; needs 8 bytes for each payload that fits.
   DeadCount count_dead(std::string_view queue, const DeadFilter& filter = {});
   /// Bring back or delete the payloads that fit, in pages: what is done when an error ends it stays done.
@@ -288,8 +344,9 @@ class Admin {
   void pause_periodic(std::string_view schedule);
   void resume_periodic(std::string_view schedule);
 
-  void pause(std::string_view queue);
-  void resume(std::string_view queue);
+  /// False: it was so already, and nothing has changed.
+  bool pause(std::string_view queue);
+  bool resume(std::string_view queue);
 
   enum class RemoveJobs { refuse, with_jobs };
   /// False: the queue still has jobs or dead payloads and `refuse` was asked.

@@ -86,6 +86,38 @@ DeadFilter dead_filter_of(const Choice& choice) {
   return filter;
 }
 
+void add_page(CLI::App* command, Page& page, const std::string& most) {
+  command->add_option("--sort", page.sort, "start (default), run_at, id or retry_count")->type_name("WHAT");
+  command->add_flag("--desc", page.descending, "The last ones first");
+  command->add_option("--limit", page.limit, "At most so many; default: " + most)
+      ->type_name("NUMBER")
+      ->check(CLI::Range(0, 1'000'000'000));
+  command
+      ->add_option("--after", page.after,
+                   "Go on behind what was shown, as the end of a list that was cut says")
+      ->type_name("CURSOR");
+}
+
+Listing listing_of(const Page& page) {
+  constexpr std::array<std::pair<std::string_view, JobSort>, 4> kSorts = {
+      {{"start", JobSort::start},
+       {"run_at", JobSort::run_at},
+       {"id", JobSort::id},
+       {"retry_count", JobSort::retry_count}}};
+  const auto* const found =
+      std::ranges::find(kSorts, page.sort, &std::pair<std::string_view, JobSort>::first);
+  if (found == kSorts.end()) {
+    refuse_arguments(fmt::format("--sort: nothing is named '{}'; use start, run_at, id or retry_count",
+                                 shortened(page.sort)));
+  }
+  return {.sort = found->second, .descending = page.descending, .after = page.after};
+}
+
+void tell_more(std::string_view command, std::size_t shown, const std::string& cursor) {
+  print_error(fmt::format("{}: {} shown, and there are more: --limit shows more at once{}", command, shown,
+                          cursor.empty() ? "" : fmt::format("; go on with --after {}", cursor)));
+}
+
 void add_consent(CLI::App* command, Consent& consent) {
   command->add_flag("--yes", consent.yes, "Do not ask whether that many may be changed");
   command->add_flag("--count", consent.only_count, "Only say how many fit");

@@ -35,6 +35,23 @@ void add_choice(CLI::App* command, Choice& choice, const std::string& time);
 /// Throws Error{invalid_argument}.
 DeadFilter dead_filter_of(const Choice& choice);
 
+/// The options by which a listing is sorted, and taken page by page.
+struct Page {
+  std::string sort = "start";
+  bool descending = false;
+  std::string after;
+  std::optional<std::uint32_t> limit;
+};
+
+/// `most` names how many are shown without --limit.
+void add_page(CLI::App* command, Page& page, const std::string& most);
+
+/// Throws Error{invalid_argument}.
+Listing listing_of(const Page& page);
+
+/// On stderr: there are more than the `shown` ones, of which the last stands at the cursor.
+void tell_more(std::string_view command, std::size_t shown, const std::string& cursor);
+
 /// The options of a command that changes what was chosen.
 struct Consent {
   bool yes = false;

@@ -15,6 +15,7 @@
 #include "base/time_text.h"
 #include "cli/choice.h"
 #include "cli/command.h"
+#include "cli/export_line.h"
 #include "cli/output.h"
 #include "cli/shapes.h"
 
@@ -27,6 +28,7 @@ struct DeadValues {
   std::vector<std::string> ids;
   bool all = false;
   Choice choice;
+  Page page;
   Consent consent;
   bool json = false;
 };
@@ -41,37 +43,6 @@ DeadFilter filter_of(const DeadValues& values) {
   auto filter = dead_filter_of(values.choice);
   if (!values.ids.empty()) filter.ids = values.ids;
   return filter;
-}
-
-/// What a job shows beside its payloads is that of its last death.
-void each_job(Admin& admin, const DeadValues& values, const std::function<void(const JobView&)>& visit) {
-  std::optional<JobView> last;
-  admin.dead(values.queue, filter_of(values), [&](const DeadView& dead) {
-    const bool is_more = last && last->id == dead.id && last->kind == dead.kind && last->key == dead.key;
-    if (last && !is_more) visit(*last);
-    if (!is_more) last.emplace();
-    JobView& job = *last;
-    job.queue = values.queue;
-    job.kind = dead.kind;
-    job.key = dead.key;
-    job.id = dead.id;
-    job.state = JobStatus::dead;
-    job.payloads.push_back(dead.payload);
-    job.run_at = dead.died_at;
-    job.retry_count = dead.retry_count;
-    job.crashes = dead.crashes;
-    job.error = dead.error;
-    job.error_kind = dead.error_kind;
-    job.priority = dead.priority;
-    job.timeout = dead.timeout;
-    job.windows = dead.windows;
-    job.weight = dead.weight;
-    job.partition = dead.partition;
-    job.critical = dead.critical;
-    job.lock = dead.lock;
-    return true;
-  });
-  if (last) visit(*last);
 }
 
 /// Of the given ids, those that name no dead job.
@@ -95,44 +66,30 @@ void print_jobs(Admin& admin, const DeadValues& values) {
                {"RETRY", Side::right},
                {"WHY"},
                {"ERROR"}});
-  each_job(admin, values, [&](const JobView& job) {
-    if (values.json) return array.add(whole_job_json(job));
-    table.add({{job.id},
-               {job.key},
-               {job.kind},
-               {format_time(job.run_at)},
-               {fmt::to_string(job.payloads.size())},
-               {fmt::to_string(job.retry_count)},
-               {std::string(to_string(job.error_kind)), Tone::bad},
-               {job.error}});
-  });
+  std::size_t found = 0;
+  const auto cursor =
+      admin.dead_jobs(values.queue, filter_of(values), listing_of(values.page), [&](const JobView& job) {
+        if (values.page.limit && ++found > *values.page.limit) return false;
+        if (values.json) {
+          array.add(whole_job_json(job));
+          return true;
+        }
+        table.add({{job.id},
+                   {job.key},
+                   {job.kind},
+                   {format_time(job.run_at)},
+                   {fmt::to_string(job.payloads.size())},
+                   {fmt::to_string(job.retry_count)},
+                   {std::string(to_string(job.error_kind)), Tone::bad},
+                   {job.error}});
+        return true;
+      });
   if (values.json) {
     array.end();
   } else {
     print(table.text(colours_of_stdout()));
   }
-}
-
-/// As `push --ndjson` reads it back.
-void print_export_line(const DeadView& dead) {
-  std::string line = "{\"id\":";
-  append_name(line, dead.id);
-  line += ",\"key\":";
-  append_name(line, dead.key);
-  line += ",\"kind\":";
-  append_name(line, dead.kind);
-  line += ",\"payload\":";
-  append_payload(line, dead.payload.bytes);
-  line += ",\"score\":" + json_number(dead.payload.score);
-  if (dead.priority) line += fmt::format(",\"priority\":{}", *dead.priority);
-  if (dead.timeout) line += fmt::format(",\"timeout\":\"{}\"", format_duration(*dead.timeout));
-  if (dead.weight) line += ",\"weight\":" + dead.weight->text();
-  if (dead.partition) line += ",\"partition\":" + name_json(*dead.partition);
-  if (dead.critical) line += fmt::format(",\"critical\":{}", *dead.critical);
-  if (dead.lock) line += ",\"lock\":" + name_json(*dead.lock);
-  if (!dead.windows.empty()) line += ",\"windows\":" + windows_json(dead.windows);
-  line += "}\n";
-  print_json(line);
+  if (values.page.limit && found > *values.page.limit) tell_more("dead", *values.page.limit, cursor);
 }
 
 /// CLI11 takes an argument "[a,b]" of a list apart, into ids that nobody has named.
@@ -226,10 +183,11 @@ int run_dead(Context& context, const DeadValues& values) {
   refuse_brackets(context);
   if (values.verb == "retry" || values.verb == "delete") return change_dead(context, values);
   const auto filter = filter_of(values);
+  static_cast<void>(listing_of(values.page));
   Admin admin = context.open_admin();
   if (values.verb == "export") {
     admin.dead(values.queue, filter, [](const DeadView& dead) {
-      print_export_line(dead);
+      print_json(export_line(dead));
       return true;
     });
     return 0;
@@ -250,6 +208,7 @@ void add_dead(CLI::App& app, Context& context) {
   add_argument(dead, "IDS", values->ids, "Ids of jobs; list and export: all if none are given");
   dead->add_flag("--all", values->all, "Retry or delete all of them");
   add_choice(dead, values->choice, "Died");
+  add_page(dead, values->page, "all");
   add_consent(dead, values->consent);
   dead->add_flag("--json", values->json, "Print one JSON array; retry and delete: the count");
 }

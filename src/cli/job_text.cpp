@@ -12,6 +12,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/json_tree.h"
@@ -43,12 +44,11 @@ std::string text_of(std::string_view key, const JsonValue& value) {
 /// Text, or {"$base64":"…"}.
 std::string name_of(std::string_view key, const JsonValue& value) {
   if (!value.is_object()) return text_of(key, value);
-  try {
-    return name_from_json(value.text());
-  } catch (const Error&) {
-    refuse(fmt::format(R"("{}" needs a text in quotes, or {{"$base64":"…"}} with padded base64, not {})", key,
-                       shortened(value.text())));
+  if (value.size() == 1 && value.key_at(0) == "$base64" && value.at(0).is_string()) {
+    if (auto bytes = decode_base64(value.at(0).as_string())) return *std::move(bytes);
   }
+  refuse(fmt::format(R"("{}" needs a text in quotes, or {{"$base64":"…"}} with padded base64, not {})", key,
+                     shortened(value.text())));
 }
 
 double real_of(std::string_view key, const JsonValue& value) {

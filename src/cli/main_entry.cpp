@@ -65,7 +65,8 @@ void build(CLI::App& app, Context& context) {
   add_stats(app, context);
   add_doctor(app, context);
   add_queue_commands(app, context);
-  add_job_commands(app, context);
+  add_jobs(app, context);
+  add_job(app, context);
   add_limit_commands(app, context);
   add_dead(app, context);
   add_periodic(app, context);

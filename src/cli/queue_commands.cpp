@@ -100,14 +100,17 @@ int run_nodes(Context& context, const NodesValues& values) {
 }
 
 int run_pause(Context& context, const QueueValues& values) {
-  context.open_admin().pause(values.queue);
-  print_line(fmt::format("requested: {} takes no new job until it is resumed", values.queue));
+  const bool is_new = context.open_admin().pause(values.queue);
+  print_line(fmt::format(
+      fmt::runtime(is_new ? "requested: {} takes no new job until it is resumed" : "{} was paused already"),
+      values.queue));
   return 0;
 }
 
 int run_resume(Context& context, const QueueValues& values) {
-  context.open_admin().resume(values.queue);
-  print_line(fmt::format("requested: {} takes jobs", values.queue));
+  const bool is_new = context.open_admin().resume(values.queue);
+  print_line(
+      fmt::format(fmt::runtime(is_new ? "requested: {} takes jobs" : "{} was not paused"), values.queue));
   return 0;
 }
 

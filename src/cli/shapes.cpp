@@ -256,6 +256,16 @@ std::string failing_json(const FailingNode& node) {
 
 }  // namespace
 
+std::string shard_json(const ShardStats& shard) {
+  const auto& counts = shard.counts;
+  ObjectText object;
+  object.text("queue", shard.queue).number("shard", shard.shard).text_or_null("owner", shard.owner);
+  object.number("length", counts.length).number("due", counts.due).number("scheduled", counts.scheduled);
+  object.number("retrying", counts.retrying).number("running", counts.running);
+  object.number("awaiting", counts.awaiting).number("dead", counts.dead).real("lag", counts.lag);
+  return object.number("processed", counts.processed).number("failed", counts.failed).end();
+}
+
 std::string stats_json(const Stats& stats) {
   ObjectText queues;
   for (const auto& [name, counts] : stats.by_queue) {

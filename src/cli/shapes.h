@@ -30,6 +30,7 @@ std::string wait_json(const WaitView& wait);
 std::string node_json(const NodeView& node);
 std::string periodic_json(const PeriodicView& schedule);
 std::string stats_json(const Stats& stats);
+std::string shard_json(const ShardStats& shard);
 
 /// One array of what `shape` makes of each item, an item a line.
 template <class Item, class Shape>

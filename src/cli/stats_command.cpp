@@ -19,12 +19,16 @@ namespace ordo::cli {
 namespace {
 
 struct StatsValues {
+  std::vector<std::string> queues;
+  bool shards = false;
   bool json = false;
   bool watch = false;
 };
 
 constexpr const char* kStatsExamples =
     "  ordo stats\n"
+    "  ordo stats orders 'mail-*'\n"
+    "  ordo stats --shards orders\n"
     "  ordo stats --json | python3 -m json.tool\n"
     "  ordo stats --watch      # until Ctrl-C\n";
 
@@ -143,7 +147,7 @@ int watch_stats(Context& context, const StatsValues& values) {
   Admin admin = context.open_admin();
   const bool redraw = is_terminal(STDOUT_FILENO) && !values.json;
   do {
-    const Stats stats = admin.stats();
+    const Stats stats = admin.stats(values.queues);
     if (redraw) {
       print("\033[H\033[2J" + stats_table(stats));
     } else {
@@ -154,9 +158,39 @@ int watch_stats(Context& context, const StatsValues& values) {
   return 0;
 }
 
+int list_shards(Context& context, const StatsValues& values) {
+  const auto shards = context.open_admin().shard_stats(values.queues);
+  if (values.json) {
+    print_json(json_array(shards, shard_json));
+    return 0;
+  }
+  Table table({{"QUEUE"},
+               {"SHARD", Side::right},
+               {"LENGTH", Side::right},
+               {"DUE", Side::right},
+               {"RUNNING", Side::right},
+               {"DEAD", Side::right},
+               {"LAG", Side::right},
+               {"OWNER"}});
+  for (const auto& [queue, shard, owner, counts] : shards) {
+    table.add({{queue},
+               {fmt::to_string(shard)},
+               count_cell(counts.length, Tone::plain),
+               count_cell(counts.due, Tone::plain),
+               count_cell(counts.running, Tone::good),
+               count_cell(counts.dead, Tone::bad),
+               {fmt::format("{:.1f}s", counts.lag), counts.lag > 0 ? Tone::plain : Tone::dim},
+               {owner.empty() ? "none" : owner, owner.empty() ? Tone::warning : Tone::plain}});
+  }
+  print(table.text(colours_of_stdout()));
+  return 0;
+}
+
 int run_stats(Context& context, const StatsValues& values) {
+  if (values.watch && values.shards) refuse_arguments("stats: give --watch or --shards, not both");
   if (values.watch) return watch_stats(context, values);
-  const Stats stats = context.open_admin().stats();
+  if (values.shards) return list_shards(context, values);
+  const Stats stats = context.open_admin().stats(values.queues);
   show(stats, values, stats_table(stats));
   return 0;
 }
@@ -167,7 +201,9 @@ void add_stats(CLI::App& app, Context& context) {
   auto values = std::make_shared<StatsValues>();
   CLI::App* stats = add_command(app, context, "stats", "Show how many jobs wait, run, died and were done",
                                 kStatsExamples, values, run_stats);
-  stats->add_flag("--json", values->json, "Print one JSON object");
+  add_argument(stats, "QUEUES", values->queues, "Only of these: names, or beginnings with a *; default: all");
+  stats->add_flag("--shards", values->shards, "One line for each shard, with its owner");
+  stats->add_flag("--json", values->json, "Print one JSON object; --shards: one array");
   stats->add_flag("--watch", values->watch, "Show them every second until Ctrl-C");
 }
 

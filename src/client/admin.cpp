@@ -108,9 +108,10 @@ std::vector<std::pair<std::vector<std::string>, std::string>> Admin::Impl::group
   return groups;
 }
 
-void Admin::Impl::set_paused(std::string_view queue, bool paused) {
-  handle_->queue(queue);
+bool Admin::Impl::set_paused(std::string_view queue, bool paused) {
+  if (handle_->queue(queue).paused == paused) return false;
   handle_->store().set_paused(queue, paused);
+  return true;
 }
 
 bool Admin::Impl::remove(std::string_view name, RemoveJobs jobs) {
@@ -150,7 +151,10 @@ Admin::Impl& Admin::impl() {
 Admin::Admin(Admin&&) noexcept = default;
 Admin& Admin::operator=(Admin&&) noexcept = default;
 
-Stats Admin::stats() { return impl().stats(); }
+Stats Admin::stats(const std::vector<std::string>& queues) { return impl().stats(queues); }
+std::vector<ShardStats> Admin::shard_stats(const std::vector<std::string>& queues) {
+  return impl().shard_stats(queues);
+}
 std::vector<QueueView> Admin::queues() { return impl().queues(); }
 std::vector<NodeView> Admin::nodes() { return impl().nodes(); }
 std::vector<LimitView> Admin::limits() { return impl().limits(); }
@@ -166,8 +170,20 @@ bool Admin::stop_node(const std::string& id) { return impl().request(id, store::
 std::vector<JobView> Admin::jobs(std::string_view queue, const JobFilter& filter) {
   return impl().jobs(queue, filter);
 }
-void Admin::jobs(std::string_view queue, const JobFilter& filter, const std::function<bool(JobView)>& visit) {
-  impl().jobs(queue, filter, visit);
+std::string Admin::jobs(std::string_view queue, const JobFilter& filter,
+                        const std::function<bool(JobView)>& visit) {
+  return impl().jobs(queue, filter, visit);
+}
+void Admin::export_jobs(std::string_view queue, const JobFilter& filter,
+                        const std::function<bool(JobView)>& visit) {
+  impl().export_jobs(queue, filter, visit);
+}
+std::uint64_t Admin::count_jobs(std::string_view queue, const JobFilter& filter) {
+  return impl().count_jobs(queue, filter);
+}
+std::uint64_t Admin::change_jobs(std::string_view queue, const JobFilter& filter, JobChange change) {
+  return impl().control_all(
+      queue, filter, change == JobChange::cancel ? domain::EntryType::cancel : domain::EntryType::run_now);
 }
 bool Admin::cancel(std::string_view queue, const JobName& job) {
   return impl().control(queue, job, domain::EntryType::cancel);
@@ -177,7 +193,11 @@ bool Admin::run_now(std::string_view queue, const JobName& job) {
 }
 void Admin::dead(std::string_view queue, const DeadFilter& filter,
                  const std::function<bool(const DeadView&)>& visit) {
-  impl().dead(queue, filter, visit);
+  impl().dead(queue, filter, {}, [&](const DeadView& dead, const auto&) { return visit(dead); });
+}
+std::string Admin::dead_jobs(std::string_view queue, const DeadFilter& filter, const Listing& listing,
+                             const std::function<bool(JobView)>& visit) {
+  return impl().dead_jobs(queue, filter, listing, visit);
 }
 DeadCount Admin::count_dead(std::string_view queue, const DeadFilter& filter) {
   return impl().count_dead(queue, filter);
@@ -197,8 +217,8 @@ void Admin::pause_periodic(std::string_view schedule) {
 void Admin::resume_periodic(std::string_view schedule) {
   impl().control_periodic(schedule, domain::EntryType::resume_ticks);
 }
-void Admin::pause(std::string_view queue) { impl().set_paused(queue, true); }
-void Admin::resume(std::string_view queue) { impl().set_paused(queue, false); }
+bool Admin::pause(std::string_view queue) { return impl().set_paused(queue, true); }
+bool Admin::resume(std::string_view queue) { return impl().set_paused(queue, false); }
 bool Admin::remove(std::string_view queue, RemoveJobs jobs) { return impl().remove(queue, jobs); }
 ReshardResult Admin::reshard(std::string_view queue, std::uint32_t shards,
                              const std::function<void(const ReshardProgress&)>& progress) {

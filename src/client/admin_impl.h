@@ -18,11 +18,15 @@
 
 namespace ordo {
 
+class ListOrder;
+struct ListPlace;
+
 class Admin::Impl {
  public:
   explicit Impl(std::shared_ptr<StoreHandle> handle) : handle_(std::move(handle)) {}
 
-  Stats stats();
+  Stats stats(const std::vector<std::string>& queues = {});
+  std::vector<ShardStats> shard_stats(const std::vector<std::string>& queues);
   /// Nothing of the queues that `served` admits is due, running, in back-off, or asked for and not yet read.
   bool drained(const std::function<bool(const std::string&)>& served);
   std::vector<QueueView> queues();
@@ -47,18 +51,25 @@ class Admin::Impl {
   bool request(const std::string& node, store::NodeRequest request) {
     return handle_->store().request(node, request);
   }
-  void jobs(std::string_view queue, const JobFilter& filter, const std::function<bool(JobView)>& visit);
+  std::string jobs(std::string_view queue, const JobFilter& filter,
+                   const std::function<bool(JobView)>& visit);
   std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter);
   bool control(std::string_view queue, const JobName& job, domain::EntryType type);
-  void dead_jobs(std::string_view queue, const JobFilter& filter, const std::function<bool(JobView)>& visit);
-  void dead(std::string_view queue, const DeadFilter& filter,
-            const std::function<bool(const DeadView&)>& visit);
+  std::uint64_t control_all(std::string_view queue, const JobFilter& filter, domain::EntryType type);
+  std::uint64_t count_jobs(std::string_view queue, const JobFilter& filter);
+  void export_jobs(std::string_view queue, const JobFilter& filter,
+                   const std::function<bool(JobView)>& visit);
+  std::string dead_jobs(std::string_view queue, const DeadFilter& filter, const Listing& listing,
+                        const std::function<bool(JobView)>& visit);
+  /// `visit` gets the place of the row's job, too.
+  void dead(std::string_view queue, const DeadFilter& filter, const Listing& listing,
+            const std::function<bool(const DeadView&, const ListPlace&)>& visit);
   DeadCount count_dead(std::string_view queue, const DeadFilter& filter);
   using Skipped = std::function<void(const SkippedRetry&)>;
   std::size_t change_dead(std::string_view queue, const DeadFilter& filter, bool revive,
                           const Skipped& skipped);
   std::vector<WaitView> waits(std::string_view queue);
-  void set_paused(std::string_view queue, bool paused);
+  bool set_paused(std::string_view queue, bool paused);
   bool remove(std::string_view queue, RemoveJobs jobs);
   std::vector<PeriodicView> periodic();
   std::string run_periodic(std::string_view schedule);
@@ -86,11 +97,16 @@ class Admin::Impl {
  private:
   struct Tally {
     Stats stats;
-    std::set<std::string> unread;  ///< queues with controls that no owner has carried out yet
+    std::vector<ShardStats> shards;  ///< if they are asked for
+    std::set<std::string> unread;    ///< queues with controls that no owner has carried out yet
     std::map<std::string, std::uint64_t> unserved;  ///< due and retrying jobs of kinds without code
   };
+  enum class ByShard { no, yes };
   /// Of the queues that `counts_in` admits; nothing of the others is read.
-  Tally tally(const std::function<bool(const store::QueueDefinition&)>& counts_in);
+  Tally tally(const std::function<bool(const store::QueueDefinition&)>& counts_in,
+              ByShard by_shard = ByShard::no);
+  /// Whether a queue's name is one of these, as Admin::stats() takes them. Throws for one that fits no queue.
+  std::function<bool(std::string_view)> chosen(const std::vector<std::string>& queues);
 
   void rebuild_some(const store::QueueDefinition& queue, const std::vector<store::ShardId>& shards,
                     const Rebuild& what, const std::function<void(const Rebuilt&)>& visit);
@@ -102,9 +118,17 @@ class Admin::Impl {
   std::set<store::ShardId> owned_now();
   std::map<std::string, PeriodicOptions> stated_schedules();
   PeriodicOptions schedule(std::string_view name);
+  struct FittingJob;
   struct Listed;
-  /// The first of the jobs that fit, in the order of their starts, without payloads; none of the dead.
-  std::vector<Listed> list(const store::QueueDefinition& queue, const JobFilter& filter);
+  /// Those shards of a queue, and of them those jobs, that can have some that fit.
+  Rebuild rebuild_for(const store::QueueDefinition& queue, const JobFilter& filter);
+  static void each_fitting(const Rebuilt& rebuilt, const JobFilter& filter, Time now,
+                           const std::function<void(const FittingJob&)>& visit);
+  static Listed listed(const store::QueueDefinition& queue, const Rebuilt& rebuilt, const FittingJob& fitting,
+                       Time now);
+  /// The first of the jobs that fit, in their order, without payloads; none of the dead.
+  std::vector<Listed> list(const store::QueueDefinition& queue, const JobFilter& filter,
+                           const ListOrder& order, Time now);
   void find_ahead(const store::QueueDefinition& queue, std::span<Listed> jobs);
   void show_payloads(std::span<Listed> jobs, QueueGates& gates);
   void each_dead(std::string_view queue, const DeadFilter& filter,

@@ -38,7 +38,7 @@ class DeadSet : public testing::Test {
 
   std::vector<std::string> payloads(const DeadFilter& filter) {
     std::vector<std::string> found;
-    admin_.dead("orders", filter, [&](const DeadView& view) {
+    admin_.dead("orders", filter, {}, [&](const DeadView& view, const ListPlace&) {
       found.push_back(view.payload.bytes);
       return true;
     });

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 
@@ -9,6 +10,7 @@
 #include "base/time_text.h"
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
+#include "client/list_order.h"
 #include "client/page_sizes.h"
 #include "domain/records.h"
 
@@ -60,19 +62,23 @@ class DeadChoice {
 
 }  // namespace
 
-void Admin::Impl::dead_jobs(std::string_view name, const JobFilter& filter,
-                            const std::function<bool(JobView)>& visit) {
+std::string Admin::Impl::dead_jobs(std::string_view name, const DeadFilter& filter, const Listing& listing,
+                                   const std::function<bool(JobView)>& visit) {
+  const ListOrder order(listing, nullptr, Time{});
   std::optional<JobView> job;
-  std::size_t told = 0;
-  bool goes_on = filter.limit > 0;
-  DeadFilter fitting{.kind = filter.kind, .key = filter.key};
-  if (!filter.id.empty()) fitting.ids = {filter.id};
-  dead(name, fitting, [&](const DeadView& row) {
-    if (job && (job->id != row.id || job->kind != row.kind || job->key != row.key)) {
-      goes_on = visit(*std::exchange(job, {})) && ++told < filter.limit;
-      if (!goes_on) return false;
-    }
+  ListPlace place;  // of the job
+  std::string shown;
+  const auto tell = [&] {
+    if (!visit(*std::exchange(job, {}))) return false;
+    shown = order.cursor(place);
+    return true;
+  };
+  bool goes_on = true;
+  dead(name, filter, listing, [&](const DeadView& row, const ListPlace& its_place) {
+    if (job && place != its_place) goes_on = tell();
+    if (!goes_on) return false;
     if (!job) {
+      place = its_place;
       job.emplace();
       job->queue = name;
       job->kind = row.kind;
@@ -92,7 +98,8 @@ void Admin::Impl::dead_jobs(std::string_view name, const JobFilter& filter,
     domain::copy_gate_options(row, *job);
     return true;
   });
-  if (job && goes_on) visit(*std::move(job));
+  if (job && goes_on) tell();
+  return shown;
 }
 
 void Admin::Impl::each_dead(std::string_view name, const DeadFilter& filter,
@@ -120,8 +127,9 @@ void Admin::Impl::each_dead(std::string_view name, const DeadFilter& filter,
 
 // Grouped: one look at all rows tells which belong together. Those beyond a budget are read again when it is
 // their turn.
-void Admin::Impl::dead(std::string_view queue, const DeadFilter& filter,
-                       const std::function<bool(const DeadView&)>& visit) {
+void Admin::Impl::dead(std::string_view queue, const DeadFilter& filter, const Listing& listing,
+                       const std::function<bool(const DeadView&, const ListPlace&)>& visit) {
+  const ListOrder order(listing, nullptr, Time{});
   struct Row {
     std::uint64_t no = 0;
     std::unique_ptr<DeadView> view;
@@ -144,6 +152,7 @@ void Admin::Impl::dead(std::string_view queue, const DeadFilter& filter,
     return view;
   };
   std::vector<std::vector<Row>> jobs;
+  std::vector<ListPlace> sorted;                        // if not by what their rows say
   std::unordered_map<std::string, std::size_t> places;  // by the job's names
   std::size_t kept = 0;
   std::uint32_t number = 0;
@@ -151,12 +160,25 @@ void Admin::Impl::dead(std::string_view queue, const DeadFilter& filter,
     number = definition.number;
     const auto [place, is_new] = places.try_emplace(names_of(payload), jobs.size());
     if (is_new) jobs.emplace_back();
+    if (listing.sort != JobSort::start) {
+      sorted.resize(jobs.size());
+      const auto first = is_new ? row.no : jobs[place->second].front().no;
+      sorted[place->second] = order.place_of_dead(payload.id, row.at, payload.retry_count, first);
+    }
     auto& added = jobs[place->second].emplace_back(Row{row.no, {}});
     kept += sizeof(DeadView) + row.bytes.size();
     if (kept <= kDeadBytes) added.view = std::make_unique<DeadView>(view_of_row(row, payload));
     return true;
   });
   places.clear();
+  const auto place_of = [&](std::uint32_t job) {
+    return sorted.empty() ? order.place_of_dead({}, {}, 0, jobs[job].front().no) : sorted[job];
+  };
+  std::vector<std::uint32_t> turns(jobs.size());
+  std::iota(turns.begin(), turns.end(), 0U);
+  if (!order.is_of_starts()) {
+    std::ranges::sort(turns, [&](auto a, auto b) { return order.before(place_of(a), place_of(b)); });
+  }
   std::map<std::uint64_t, DeadView> page;  // rows that were read together: mostly they follow each other
   std::uint64_t last = 0;
   const auto read_again = [&](std::uint64_t no) -> const DeadView* {
@@ -171,10 +193,12 @@ void Admin::Impl::dead(std::string_view queue, const DeadFilter& filter,
     const auto found = page.find(no);
     return found == page.end() ? nullptr : &found->second;  // none: it has been brought back meanwhile
   };
-  for (auto& job : jobs) {
-    for (auto& row : job) {
+  for (const auto turn : turns) {
+    const auto place = place_of(turn);
+    if (!order.shows(place)) continue;
+    for (auto& row : jobs[turn]) {
       const DeadView* view = row.view ? row.view.get() : read_again(row.no);
-      if (view != nullptr && !visit(*view)) return;
+      if (view != nullptr && !visit(*view, place)) return;
       row.view.reset();
     }
   }

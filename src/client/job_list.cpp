@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "client/admin_impl.h"
+#include "client/job_view.h"
 #include "client/page_sizes.h"
 #include "domain/payload_set.h"
 #include "store/blocking.h"
@@ -19,7 +20,6 @@ namespace ordo {
 namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-constexpr std::size_t kPayloadsAtOnce = 16;  // of 1 MiB, unless allowed more
 
 /// So many are looked out for a limit: some may have ended before they are shown.
 std::size_t with_spare(std::size_t limit) {
@@ -48,54 +48,6 @@ JobGates asked_by(const domain::Shard& machine, const domain::Job& job) {
   return asks;
 }
 
-/// Which of the jobs of an id is meant?
-Error several(std::string_view queue, const std::string& id,
-              const std::set<std::pair<std::string, std::string>>& kinds_and_keys) {
-  constexpr std::size_t kNamed = 10;
-  std::string names;
-  std::size_t left = kinds_and_keys.size();
-  for (const auto& [kind, key] : kinds_and_keys) {
-    if (kinds_and_keys.size() - left == kNamed) break;
-    names += fmt::format("{}kind '{}' key '{}'", names.empty() ? "" : ", ", name_in_message(kind),
-                         name_in_message(key));
-    --left;
-  }
-  if (left > 0) names += fmt::format(" and {} more", left);
-  return Error(
-      ErrorKind::invalid_argument,
-      fmt::format("{} jobs of queue '{}' have the id '{}': {}; nothing was done; name the kind and the key",
-                  kinds_and_keys.size(), queue, name_in_message(id), names));
-}
-
-/// The order of starts over the shards of a queue: what runs, then what is due, then the rest as it becomes
-/// due.
-class StartOrder {
- public:
-  using Place = std::tuple<int, Time, std::int32_t, Time, std::int32_t, std::uint32_t, domain::Seq>;
-
-  StartOrder(const QueueOptions* options, Time now) : now_(now) {
-    if (options == nullptr) return;
-    order_ = options->order;
-    granularity_ = std::max(options->granularity, Duration{1});
-  }
-
-  Place place_of(const domain::Job& job, std::uint32_t shard) const {
-    const auto arrival = job.arrival();
-    if (job.place == domain::Place::running || job.place == domain::Place::awaiting)
-      return {0, Time{}, 0, job.run_at, 0, shard, arrival};
-    if (job.run_at > now_) return {2, Time{}, 0, job.run_at, job.priority, shard, arrival};
-    if (order_ == DueOrder::priority) return {1, Time{}, job.priority, job.run_at, 0, shard, arrival};
-    const auto since = job.run_at.time_since_epoch();
-    const Time slot{since - ((since % granularity_) + granularity_) % granularity_};
-    return {1, slot, job.priority, job.run_at, 0, shard, arrival};
-  }
-
- private:
-  DueOrder order_ = QueueOptions{}.order;
-  Duration granularity_ = QueueOptions{}.granularity;
-  Time now_;
-};
-
 bool fits(std::string_view wanted, std::string_view name) { return wanted.empty() || wanted == name; }
 
 bool names_job(const JobFilter& filter, const domain::Entry& entry) {
@@ -107,74 +59,90 @@ bool names_live(const JobFilter& filter) {
          std::ranges::any_of(filter.states, [](JobStatus state) { return state != JobStatus::dead; });
 }
 
+bool admits(const JobFilter& filter, const domain::Job& job, const std::string& kind, JobStatus state) {
+  static const domain::JobExtra kNone;
+  const auto& extra = job.extra ? *job.extra : kNone;
+  return (filter.states.empty() || std::ranges::find(filter.states, state) != filter.states.end()) &&
+         fits(filter.id, job.id()) && fits(filter.kind, kind) && fits(filter.key, job.key()) &&
+         extra.error.find(filter.error) != std::string::npos &&
+         (!filter.error_kind || (!extra.error.empty() && *filter.error_kind == extra.error_kind)) &&
+         (!filter.retry_count || *filter.retry_count == extra.retry_count) &&
+         (!filter.since || job.run_at >= *filter.since) && (!filter.until || job.run_at < *filter.until);
+}
+
 }  // namespace
 
-struct Admin::Impl::Listed {
-  StartOrder::Place place;
-  store::ShardId shard;
-  std::vector<domain::Seq> entries;  // its payloads, and their scores
-  std::vector<double> scores;
-  JobView view;
-  JobGates asks;
-};
-
-std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition& queue,
-                                                   const JobFilter& filter) {
+Admin::Impl::Rebuild Admin::Impl::rebuild_for(const store::QueueDefinition& queue, const JobFilter& filter) {
   Rebuild what{.owned = owned_now()};
   for (std::uint32_t i = 0; i < queue.shards; ++i) {
     const bool wanted = filter.key.empty() || domain::shard_of(filter.key, queue.shards) == i;
     if (wanted) what.shards.push_back({queue.number, i});
   }
   if (!filter.id.empty() || !filter.kind.empty() || !filter.key.empty()) {
-    what.wanted = [&](const domain::Entry& entry) { return names_job(filter, entry); };
+    what.wanted = [&filter](const domain::Entry& entry) { return names_job(filter, entry); };
   }
-  const auto now = handle_->store().now();
-  const StartOrder order(handle_->options(queue.name), now);
-  std::vector<Listed> best;  // a heap: on top is the one that starts last
-  const auto before = [](const Listed& a, const Listed& b) { return a.place < b.place; };
-  const auto most = with_spare(filter.limit);
-  const auto see = [&](const Rebuilt& rebuilt, const domain::Job& job, const std::string& kind) {
-    auto& [shard, machine, behind_newer] = rebuilt;
+  return what;
+}
+
+void Admin::Impl::each_fitting(const Rebuilt& rebuilt, const JobFilter& filter, Time now,
+                               const std::function<void(const FittingJob&)>& visit) {
+  rebuilt.machine.each_job([&](const domain::Job& job, const std::string& kind) {
     const auto state = status_of(job, now);
-    if (!filter.states.empty() && std::ranges::find(filter.states, state) == filter.states.end()) return;
-    if (!fits(filter.id, job.id()) || !fits(filter.kind, kind) || !fits(filter.key, job.key())) return;
-    auto place = order.place_of(job, shard.index);
-    if (best.size() >= most) {
-      if (best.empty() || best.front().place <= place) return;
-      std::ranges::pop_heap(best, before);
-      best.pop_back();
-    }
-    auto& listed = best.emplace_back(Listed{std::move(place), shard, {}, {}, {}, asked_by(machine, job)});
-    for (const auto& piece : job.payloads.pieces()) {
-      listed.entries.push_back(piece.seq);
-      listed.scores.push_back(piece.score);
-    }
-    auto& view = listed.view;
-    view.queue = queue.name;
-    view.kind = kind;
-    view.key = job.key();
-    view.id = job.id();
-    view.state = state;
-    view.run_at = job.run_at;
-    if (job.extra) {
-      view.retry_count = job.extra->retry_count;
-      view.crashes = job.extra->crashes;
-      view.error = job.extra->error;
-      view.error_kind = job.extra->error_kind;
-      view.priority = job.extra->options.priority;
-      view.timeout = job.extra->options.timeout;
-      view.expires = job.extra->options.expires;
-      view.windows = job.extra->options.windows;
-      domain::copy_gate_options(job.extra->options, view);
-    }
-    const auto may_start = std::max(now, job.run_at);
-    if (const auto span = machine.opening(job, may_start))
-      view.starts_at = span->from <= may_start ? job.run_at : span->from;
-    std::ranges::push_heap(best, before);
-  };
-  each_rebuilt(queue, what, [&](const Rebuilt& rebuilt) {
-    rebuilt.machine.each_job(
-        [&](const domain::Job& job, const std::string& kind) { see(rebuilt, job, kind); });
+    if (admits(filter, job, kind, state)) visit({&job, kind, state});
+  });
+}
+
+Admin::Impl::Listed Admin::Impl::listed(const store::QueueDefinition& queue, const Rebuilt& rebuilt,
+                                        const FittingJob& fitting, Time now) {
+  const auto& job = *fitting.job;
+  Listed listed{.shard = rebuilt.id, .asks = asked_by(rebuilt.machine, job)};
+  for (const auto& piece : job.payloads.pieces()) {
+    listed.entries.push_back(piece.seq);
+    listed.scores.push_back(piece.score);
+  }
+  auto& view = listed.view;
+  view.queue = queue.name;
+  view.kind = fitting.kind;
+  view.key = job.key();
+  view.id = job.id();
+  view.state = fitting.state;
+  view.run_at = job.run_at;
+  if (job.extra) {
+    view.retry_count = job.extra->retry_count;
+    view.crashes = job.extra->crashes;
+    view.error = job.extra->error;
+    view.error_kind = job.extra->error_kind;
+    view.priority = job.extra->options.priority;
+    view.timeout = job.extra->options.timeout;
+    view.expires = job.extra->options.expires;
+    view.windows = job.extra->options.windows;
+    domain::copy_gate_options(job.extra->options, view);
+  }
+  const auto may_start = std::max(now, job.run_at);
+  if (const auto span = rebuilt.machine.opening(job, may_start))
+    view.starts_at = span->from <= may_start ? job.run_at : span->from;
+  return listed;
+}
+
+std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition& queue,
+                                                   const JobFilter& filter, const ListOrder& order,
+                                                   Time now) {
+  std::vector<Listed> best;  // a heap: on top is the one that stands last
+  const auto before = [&](const Listed& a, const Listed& b) { return order.before(a.place, b.place); };
+  const auto most = with_spare(filter.limit);
+  each_rebuilt(queue, rebuild_for(queue, filter), [&](const Rebuilt& rebuilt) {
+    each_fitting(rebuilt, filter, now, [&](const FittingJob& each) {
+      auto place = order.place_of(*each.job, rebuilt.id.index);
+      if (!order.shows(place)) return;
+      if (best.size() >= most) {
+        if (best.empty() || !order.before(place, best.front().place)) return;
+        std::ranges::pop_heap(best, before);
+        best.pop_back();
+      }
+      best.push_back(listed(queue, rebuilt, each, now));
+      best.back().place = std::move(place);
+      std::ranges::push_heap(best, before);
+    });
   });
   std::ranges::sort_heap(best, before);
   if (!filter.id.empty() || !filter.kind.empty()) find_ahead(queue, best);
@@ -266,14 +234,17 @@ void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates) {
   }
 }
 
-void Admin::Impl::jobs(std::string_view name, const JobFilter& filter,
-                       const std::function<bool(JobView)>& visit) {
+std::string Admin::Impl::jobs(std::string_view name, const JobFilter& filter,
+                              const std::function<bool(JobView)>& visit) {
   auto left = filter;
   bool goes_on = true;
+  std::optional<ListPlace> shown;
   const auto queue = handle_->existing_queue(name);
-  if (!queue) return;
-  if (names_live(filter)) {
-    auto found = list(*queue, filter);
+  if (!queue) return {};
+  const auto now = handle_->store().now();
+  const ListOrder order(filter.listing, handle_->options(queue->name), now);
+  if (names_live(filter) && !order.shows_dead_only()) {
+    auto found = list(*queue, filter, order, now);
     auto gates = gates_of(*queue);
     for (std::size_t first = 0, end = 0; first < found.size() && goes_on && left.limit > 0; first = end) {
       const auto last = first + std::min(found.size() - first, left.limit);
@@ -287,11 +258,25 @@ void Admin::Impl::jobs(std::string_view name, const JobFilter& filter,
         --left.limit;
         job.view.waits_for = waits_for(job.view, job.asks, gates.rules_of(job.view.kind), gates);
         goes_on = visit(std::exchange(job.view, {}));
+        if (goes_on) shown = job.place;
       }
     }
   }
   const bool names_dead = std::ranges::find(filter.states, JobStatus::dead) != filter.states.end();
-  if (names_dead && goes_on && left.limit > 0) dead_jobs(name, left, visit);
+  const auto cursor = shown ? order.cursor(*shown) : std::string();
+  if (!names_dead || !goes_on || left.limit == 0) return cursor;
+  DeadFilter dead{.kind = filter.kind,
+                  .key = filter.key,
+                  .error = filter.error,
+                  .error_kind = filter.error_kind,
+                  .retry_count = filter.retry_count,
+                  .since = filter.since,
+                  .until = filter.until};
+  if (!filter.id.empty()) dead.ids = {filter.id};
+  const auto last = dead_jobs(name, dead, filter.listing, [&](JobView job) {
+    return left.limit > 0 && (--left.limit, visit(std::move(job)));
+  });
+  return last.empty() ? cursor : last;
 }
 
 std::vector<JobView> Admin::Impl::jobs(std::string_view queue, const JobFilter& filter) {
@@ -301,24 +286,6 @@ std::vector<JobView> Admin::Impl::jobs(std::string_view queue, const JobFilter& 
     return true;
   });
   return views;
-}
-
-bool Admin::Impl::control(std::string_view name, const JobName& job, domain::EntryType type) {
-  if (job.id.empty()) throw Error(ErrorKind::invalid_argument, "a job needs an id");
-  const auto queue = handle_->open_queue(name);
-  std::set<std::pair<std::string, std::string>> fitting;  // (kind, key)
-  for (const auto& found : list(queue, {.id = job.id, .kind = job.kind, .key = job.key, .limit = kNoLimit})) {
-    fitting.emplace(found.view.kind, found.view.key);
-  }
-  if (fitting.empty()) return false;
-  if (fitting.size() > 1) throw several(name, job.id, fitting);
-  domain::Entry entry;
-  entry.type = type;
-  entry.id = job.id;
-  std::tie(entry.kind, entry.key) = *fitting.begin();
-  store::append_and_wait(
-      handle_->store(), {{{queue.number, domain::shard_of(entry.key, queue.shards)}, domain::encode(entry)}});
-  return true;
 }
 
 }  // namespace ordo

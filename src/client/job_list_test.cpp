@@ -11,10 +11,12 @@ namespace ordo {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Le;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 class FetchingStore final : public store::memory::MemoryStore {
  public:
@@ -32,7 +34,7 @@ class FetchingStore final : public store::memory::MemoryStore {
   std::function<void()> before_fetch;
 };
 
-class Listing : public testing::Test {
+class JobList : public testing::Test {
  protected:
   store::Seq push(const std::string& id, const std::string& payload, domain::Entry entry = {}) {
     entry.id = id;
@@ -64,7 +66,7 @@ class Listing : public testing::Test {
   Admin::Impl admin_{std::make_shared<StoreHandle>(Config{}, system_clock(), store_)};
 };
 
-TEST_F(Listing, reads_the_payloads_of_what_it_shows_alone) {
+TEST_F(JobList, reads_the_payloads_of_what_it_shows_alone) {
   for (int i = 0; i < 50; ++i) {
     push("j" + std::to_string(i), "payload", {.run_at = store_->now() - hours{i}});
   }
@@ -76,7 +78,7 @@ TEST_F(Listing, reads_the_payloads_of_what_it_shows_alone) {
   EXPECT_EQ(store_->fetched, 3U) << "who looks for a job needs no payload";
 }
 
-TEST_F(Listing, holds_the_payloads_of_few_jobs_at_a_time) {
+TEST_F(JobList, holds_the_payloads_of_few_jobs_at_a_time) {
   for (int i = 0; i < 100; ++i) push("j" + std::to_string(i), std::string(100'000, 'a'));
   std::size_t seen = 0;
   admin_.jobs("orders", {}, [&](const JobView& job) {
@@ -88,7 +90,7 @@ TEST_F(Listing, holds_the_payloads_of_few_jobs_at_a_time) {
   EXPECT_THAT(store_->fetched, Le(80U));
 }
 
-TEST_F(Listing, joins_equal_payloads_and_keeps_their_order) {
+TEST_F(JobList, joins_equal_payloads_and_keeps_their_order) {
   push("j", "b", {.score = 2});
   push("j", "a", {.score = 3});
   push("j", "b", {.score = 5});
@@ -98,7 +100,7 @@ TEST_F(Listing, joins_equal_payloads_and_keeps_their_order) {
   EXPECT_THAT(jobs[0].payloads, ElementsAre(Payload{"a", 1}, Payload{"b", 2}));
 }
 
-TEST_F(Listing, shows_the_states_that_are_asked_for) {
+TEST_F(JobList, shows_the_states_that_are_asked_for) {
   push("due", "");
   push("later", "", {.run_at = store_->now() + hours{1}});
   EXPECT_THAT(ids({.states = {JobStatus::due}}), ElementsAre("due"));
@@ -107,7 +109,7 @@ TEST_F(Listing, shows_the_states_that_are_asked_for) {
   EXPECT_THAT(ids({.limit = 0}), IsEmpty());
 }
 
-TEST_F(Listing, finds_an_id_under_every_key_and_what_controls_did_to_it) {
+TEST_F(JobList, finds_an_id_under_every_key_and_what_controls_did_to_it) {
   push("j", "", {.key = "a"});
   push("j", "", {.key = "b"});
   push("other", "", {.key = "a"});
@@ -119,7 +121,7 @@ TEST_F(Listing, finds_an_id_under_every_key_and_what_controls_did_to_it) {
   EXPECT_EQ(left[0].key, "b");
 }
 
-TEST_F(Listing, leaves_out_what_ended_meanwhile) {
+TEST_F(JobList, leaves_out_what_ended_meanwhile) {
   const auto seq = push("gone", "");
   push("stays", "");
   const store::ShardId shard{queue_.number, domain::shard_of("gone", queue_.shards)};
@@ -127,14 +129,14 @@ TEST_F(Listing, leaves_out_what_ended_meanwhile) {
   EXPECT_THAT(ids({}), ElementsAre("stays"));
 }
 
-TEST_F(Listing, shows_as_many_as_asked_for_though_some_end_meanwhile) {
+TEST_F(JobList, shows_as_many_as_asked_for_though_some_end_meanwhile) {
   const auto seq = push("ends", "x", {.key = "a"});
   for (const auto* id : {"1", "2", "3"}) push(id, "x", {.key = "a"});
   end_before_fetch({queue_.number, domain::shard_of("a", queue_.shards)}, seq);
   EXPECT_THAT(ids({.limit = 2}), ElementsAre("1", "2"));
 }
 
-TEST_F(Listing, keeps_no_bytes_of_what_it_cannot_read) {
+TEST_F(JobList, keeps_no_bytes_of_what_it_cannot_read) {
   const store::ShardId shard{queue_.number, 0};
   store::append_and_wait(*store_, {{shard, "\x7f" + std::string(1000, 'x')}});
   admin_.each_rebuilt(queue_, {.shards = {shard}}, [&](const Admin::Impl::Rebuilt& rebuilt) {
@@ -144,7 +146,7 @@ TEST_F(Listing, keeps_no_bytes_of_what_it_cannot_read) {
   });
 }
 
-TEST_F(Listing, has_no_more_shards_in_memory_than_it_was_told) {
+TEST_F(JobList, has_no_more_shards_in_memory_than_it_was_told) {
   for (int i = 0; i < 90; ++i) push("j" + std::to_string(i), "");
   std::vector<std::uint32_t> visited;
   std::size_t jobs = 0;
@@ -156,6 +158,99 @@ TEST_F(Listing, has_no_more_shards_in_memory_than_it_was_told) {
   });
   EXPECT_THAT(visited, ElementsAre(0, 1, 2)) << "each once";
   EXPECT_EQ(jobs, 90U);
+}
+
+TEST_F(JobList, pages_go_on_behind_the_last_job_in_every_order) {
+  for (int i = 0; i < 40; ++i) {
+    const auto shift = hours{(i * 7) % 40 - 20};  // due and later ones
+    push("j" + std::to_string(i), "payload", {.run_at = store_->now() + shift});
+  }
+  for (const auto sort : {JobSort::start, JobSort::run_at, JobSort::id, JobSort::retry_count}) {
+    for (const bool descending : {false, true}) {
+      const auto whole = ids({.listing = {.sort = sort, .descending = descending}});
+      EXPECT_EQ(whole.size(), 40U);
+      std::vector<std::string> paged;
+      for (std::string after;;) {
+        const auto before = paged.size();
+        const JobFilter filter{.limit = 7,
+                               .listing = {.sort = sort, .descending = descending, .after = after}};
+        after = admin_.jobs("orders", filter, [&](const JobView& job) {
+          paged.push_back(job.id);
+          return true;
+        });
+        if (paged.size() == before) break;
+      }
+      EXPECT_EQ(paged, whole) << static_cast<int>(sort) << descending;
+    }
+  }
+}
+
+TEST_F(JobList, is_sorted_by_what_is_asked_for) {
+  const auto now = store_->now();
+  push("b", "", {.run_at = now + hours{1}});
+  push("c", "", {.run_at = now - hours{1}});
+  push("a", "", {.run_at = now + hours{2}});
+  EXPECT_THAT(ids({}), ElementsAre("c", "b", "a"));
+  EXPECT_THAT(ids({.listing = {.sort = JobSort::id}}), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(ids({.listing = {.sort = JobSort::id, .descending = true}}), ElementsAre("c", "b", "a"));
+  EXPECT_THAT(ids({.listing = {.sort = JobSort::run_at, .descending = true}}), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(ids({.since = now, .until = now + hours{2}}), ElementsAre("b"));
+  EXPECT_THAT(ids({.error = "no"}), ElementsAre());
+  EXPECT_THAT(ids({.retry_count = -1}), SizeIs(3));
+  EXPECT_THAT(ids({.retry_count = 0}), ElementsAre());
+}
+
+TEST_F(JobList, refuses_a_cursor_of_something_else) {
+  push("a", "");
+  const auto cursor = admin_.jobs("orders", {}, [](const JobView&) { return true; });
+  EXPECT_EQ(admin_.jobs("orders", {}, [](const JobView&) { return false; }), "") << "it was not taken";
+  for (const std::string after : {"nonsense", "AAAA", "é"}) {
+    EXPECT_THROW(ids({.listing = {.after = after}}), Error) << after;
+  }
+  EXPECT_THROW(ids({.listing = {.sort = JobSort::id, .after = cursor}}), Error);
+  EXPECT_THROW(ids({.listing = {.descending = true, .after = cursor}}), Error);
+  EXPECT_THAT(ids({.listing = {.after = cursor}}), ElementsAre());
+}
+
+TEST_F(JobList, an_export_has_all_jobs_a_key_in_order) {
+  for (int i = 0; i < 100; ++i) {
+    const auto n = std::to_string(i);
+    push("j" + n, n, {.key = "k" + std::to_string(i % 5), .run_at = store_->now() - hours{1} + seconds{i}});
+  }
+  push("j7", "more", {.key = "k2"});
+  std::map<std::string, std::vector<std::string>> by_key;
+  admin_.export_jobs("orders", {.limit = 3}, [&](const JobView& job) {
+    for (const auto& payload : job.payloads) by_key[job.key].push_back(payload.bytes);
+    return true;
+  });
+  std::size_t all = 0;
+  for (auto& [key, payloads] : by_key) {
+    all += payloads.size();
+    std::erase(payloads, "more");
+    EXPECT_TRUE(std::ranges::is_sorted(payloads, {}, [](const auto& text) { return std::stoi(text); }))
+        << key;
+  }
+  EXPECT_EQ(all, 101U);
+  std::size_t told = 0;
+  admin_.export_jobs("orders", {}, [&](const JobView&) { return ++told < 3; });
+  EXPECT_EQ(told, 3U);
+}
+
+TEST_F(JobList, many_are_asked_for_at_once) {
+  push("due", "");
+  push("later", "", {.run_at = store_->now() + hours{1}});
+  push("kind", "", {.kind = "other", .run_at = store_->now() + hours{1}});
+  const JobFilter scheduled{.states = {JobStatus::scheduled}, .kind = "orders"};
+  EXPECT_EQ(admin_.count_jobs("orders", scheduled), 1U);
+  EXPECT_EQ(admin_.control_all("orders", scheduled, domain::EntryType::run_now), 1U);
+  EXPECT_THAT(ids({.states = {JobStatus::due}}), UnorderedElementsAre("due", "later"));
+  EXPECT_EQ(admin_.control_all("orders", {.states = {JobStatus::due, JobStatus::scheduled}},
+                               domain::EntryType::cancel),
+            3U);
+  EXPECT_THAT(ids({}), ElementsAre());
+  EXPECT_THROW(admin_.control_all("orders", {}, domain::EntryType::cancel), Error);
+  EXPECT_THROW(admin_.control_all("orders", {.states = {JobStatus::running}}, domain::EntryType::cancel),
+               Error);
 }
 
 }  // namespace

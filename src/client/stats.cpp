@@ -3,6 +3,12 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
+#include <ordo/error.hpp>
+
+#include "base/nearest.h"
+#include "base/shorten.h"
 #include "client/admin_impl.h"
 #include "client/coded.h"
 #include "client/page_sizes.h"
@@ -93,7 +99,8 @@ void add_to_total(QueueStats& total, const QueueStats& queue) {
 
 }  // namespace
 
-Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::QueueDefinition&)>& counts_in) {
+Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::QueueDefinition&)>& counts_in,
+                                      ByShard by_shard) {
   auto& store = handle_->store();
   auto list = store.queues();
   std::erase_if(list.queues, [&](const auto& queue) { return !counts_in(queue); });
@@ -112,6 +119,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
   const auto now = store.now();
   std::map<store::ShardId, domain::Counts> counts;
   std::map<store::ShardId, std::uint64_t> dead;
+  std::map<store::ShardId, std::string> owners;
   std::map<std::uint32_t, std::vector<store::ShardId>> stale_split;
   const auto tail = store.open_log();
   std::set<std::uint32_t> unread;
@@ -126,6 +134,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
     auto& own = counts[row.shard] = std::move(stored).or_empty();
     dead[row.shard] = row.dead;
     if (has_owner) owned.insert(row.shard);
+    if (has_owner && by_shard == ByShard::yes) owners.emplace(row.shard, row.owner);
     if (!is_known) {
       stale_split[row.shard.queue].push_back(row.shard);
       continue;
@@ -189,6 +198,11 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
          at != counts.end() && at->first.queue == queue.number; ++at) {
       const auto& [shard, own] = *at;
       add_to(sum, own, dead[shard], now);
+      if (by_shard == ByShard::yes) {
+        auto& view = tally.shards.emplace_back(ShardStats{queue.name, shard.index, owners[shard]});
+        add_to(view.counts, own, dead[shard], now);
+        view.counts.paused = queue.paused;
+      }
       for (const auto& kind : own.unserved) {
         if (coded.has(queue.name, kind.kind)) continue;
         without_code[queue.number].due += kind.due;
@@ -209,8 +223,36 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
   return tally;
 }
 
-Stats Admin::Impl::stats() {
-  auto stats = tally([](const auto&) { return true; }).stats;
+std::function<bool(std::string_view)> Admin::Impl::chosen(const std::vector<std::string>& queues) {
+  if (queues.empty()) return [](std::string_view) { return true; };
+  const auto fits = [](std::string_view wanted, std::string_view name) {
+    return wanted.ends_with('*') ? name.starts_with(wanted.substr(0, wanted.size() - 1)) : name == wanted;
+  };
+  std::vector<std::string> known;
+  for (const auto& queue : this->queues()) known.push_back(queue.name);
+  for (const auto& wanted : queues) {
+    if (std::ranges::any_of(known, [&](const auto& name) { return fits(wanted, name); })) continue;
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("there is no queue '{}' in the config or the store; {}", shortened(wanted),
+                            nearest_hint(wanted, known)));
+  }
+  return [=](std::string_view name) {
+    return std::ranges::any_of(queues, [&](const auto& wanted) { return fits(wanted, name); });
+  };
+}
+
+std::vector<ShardStats> Admin::Impl::shard_stats(const std::vector<std::string>& queues) {
+  const auto is_chosen = chosen(queues);
+  auto shards = tally([&](const auto& queue) { return is_chosen(queue.name); }, ByShard::yes).shards;
+  std::ranges::sort(shards, {},
+                    [](const auto& each) { return std::pair(std::string_view(each.queue), each.shard); });
+  return shards;
+}
+
+Stats Admin::Impl::stats(const std::vector<std::string>& queues) {
+  const auto is_chosen = chosen(queues);
+  auto stats = tally([&](const auto& queue) { return is_chosen(queue.name); }).stats;
+  std::erase_if(stats.by_queue, [&](const auto& each) { return !is_chosen(each.first); });
   for (const auto& node : handle_->store().nodes()) {
     auto facts = runtime::decode_node_facts(node.facts).or_empty();
     if (node.gone || (facts.commit_error.empty() && facts.unable.empty())) continue;

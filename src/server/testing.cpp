@@ -234,7 +234,7 @@ std::vector<JobView> Bench::jobs(std::string_view queue) { return impl_->admin()
 
 std::vector<DeadView> Bench::dead(std::string_view queue) {
   std::vector<DeadView> dead;
-  impl_->admin().dead(queue, {}, [&](const DeadView& view) {
+  impl_->admin().dead(queue, {}, {}, [&](const DeadView& view, const auto&) {
     dead.push_back(view);
     return true;
   });

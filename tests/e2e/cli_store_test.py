@@ -105,8 +105,9 @@ class Push(Project):
         self.push_lines([{"id": str(i)} for i in range(1001)])
         listed = self.ordo("jobs", "orders", "--json")
         self.assertEqual(len(json.loads(listed.stdout)), 1000)
-        self.assertIn("the first 1000, and there are more", listed.stderr)
-        for all_of_them in (["--limit", "1001"], ["--limit", "7"], ["--id", "5"]):
+        self.assertIn("1000 shown, and there are more", listed.stderr)
+        self.assertIn("7 shown, and there are more", self.ordo("jobs", "orders", "--limit", "7").stderr)
+        for all_of_them in (["--limit", "1001"], ["--id", "5"]):
             self.assertEqual(self.ordo("jobs", "orders", *all_of_them).stderr, "")
 
     def test_a_dead_job_keeps_what_it_was_pushed_with(self):

@@ -1,0 +1,95 @@
+// ordo job: look at one job, cancel it, make it due.
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "base/shorten.h"
+#include "cli/command.h"
+#include "cli/job_rows.h"
+#include "cli/output.h"
+#include "cli/shapes.h"
+
+namespace ordo::cli {
+namespace {
+
+struct JobValues {
+  std::string queue;
+  std::string id;
+  std::string verb = "show";
+  std::string kind;
+  std::string key;
+  bool json = false;
+};
+
+constexpr std::array kStates = {JobStatus::due,     JobStatus::scheduled, JobStatus::retrying,
+                                JobStatus::running, JobStatus::awaiting,  JobStatus::dead};
+
+constexpr const char* kJobExamples =
+    "  ordo job orders 42 show\n"
+    "  ordo job orders 42 run-now      # start it without waiting for its time\n"
+    "  ordo job orders 42 cancel\n";
+
+int show_job(Context& context, const JobValues& values) {
+  Admin admin = context.open_admin();
+  const JobFilter filter{
+      .states = {kStates.begin(), kStates.end()}, .id = values.id, .kind = values.kind, .key = values.key};
+  JsonArrayPrinter array;
+  std::size_t found = 0;
+  admin.jobs(values.queue, filter, [&](const JobView& job) {
+    if (values.json) {
+      array.add(whole_job_json(job));
+    } else {
+      print((found > 0 ? "\n" : "") + job_sheet(job));
+    }
+    ++found;
+    return true;
+  });
+  if (values.json) array.end();
+  if (found > 0) return 0;
+  print_error(fmt::format("no job '{}' in {}: it has ended, or was never pushed", shortened(values.id),
+                          values.queue));
+  return 1;
+}
+
+int run_job(Context& context, const JobValues& values) {
+  const std::vector<std::string> verbs = {"show", "cancel", "run-now"};
+  if (std::ranges::find(verbs, values.verb) == verbs.end()) {
+    refuse_arguments(fmt::format("job: nothing is named '{}'; {}", shortened(values.verb),
+                                 nearest_hint(values.verb, verbs)));
+  }
+  if (values.verb == "show") return show_job(context, values);
+  Admin admin = context.open_admin();
+  const JobName name{.id = values.id, .kind = values.kind, .key = values.key};
+  const bool is_there =
+      values.verb == "cancel" ? admin.cancel(values.queue, name) : admin.run_now(values.queue, name);
+  if (!is_there) {
+    print_error(
+        fmt::format("{}: no job '{}' is queued or runs in {}: it has ended or died, or was never pushed; "
+                    "nothing was done",
+                    values.verb, shortened(values.id), values.queue));
+    return 1;
+  }
+  print(values.json ? "{\"requested\":1}\n" : "requested\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_job(CLI::App& app, Context& context) {
+  auto one = std::make_shared<JobValues>();
+  CLI::App* job = add_command(app, context, "job", "Show one job, cancel it, or make it due now",
+                              kJobExamples, one, run_job);
+  add_queue_argument(job, one->queue, "Name of the queue");
+  add_argument(job, "ID", one->id, "Id of the job")->required();
+  add_argument(job, "VERB", one->verb, "show (default), cancel or run-now");
+  job->add_option("--kind", one->kind, "Only of this kind")->type_name("KIND");
+  job->add_option("--key", one->key, "Only of this key; default: of any, in all shards")->type_name("KEY");
+  job->add_flag("--json", one->json, "Print JSON");
+}
+
+}  // namespace ordo::cli

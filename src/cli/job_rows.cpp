@@ -1,0 +1,115 @@
+// Jobs as people read them.
+#include "cli/job_rows.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/time_text.h"
+#include "base/window_text.h"
+#include "cli/output.h"
+
+namespace ordo::cli {
+namespace {
+
+Tone tone_of(JobStatus status) {
+  switch (status) {
+    case JobStatus::due:
+    case JobStatus::scheduled:
+    case JobStatus::awaiting:
+      return Tone::plain;
+    case JobStatus::retrying:
+      return Tone::warning;
+    case JobStatus::running:
+      return Tone::good;
+    case JobStatus::dead:
+      return Tone::bad;
+  }
+  return Tone::plain;
+}
+
+// "lock a (held by 41, 40)", "window until 2035-03-09T07:05:00Z", "window, never".
+std::string text_of(const WaitsFor& reason) {
+  std::string text(to_string(reason.what));
+  constexpr std::size_t kWidest = 80;
+  if (!reason.name.empty()) text += ' ' + printable(reason.name, kWidest);
+  if (!reason.held_by.empty()) {
+    text += " (held by ";
+    for (const auto& id : reason.held_by)
+      text += (&id != reason.held_by.data() ? ", " : "") + printable(id, kWidest);
+    text += ')';
+  }
+  if (reason.until) text += " until " + format_time(*reason.until);
+  if (reason.what == Gate::window && !reason.until) text += ", never";
+  return text;
+}
+
+// What its row says in other columns needs no second word.
+std::string reasons_of(const JobView& job) {
+  std::string text;
+  for (const auto& reason : job.waits_for) {
+    if (reason.what == Gate::time) continue;
+    text += (text.empty() ? "" : "; ") + text_of(reason);
+  }
+  return text;
+}
+
+}  // namespace
+
+Table jobs_table() {
+  return Table({{"ID"},
+                {"KEY"},
+                {"KIND"},
+                {"STATE"},
+                {"RUN AT"},
+                {"WAITS FOR"},
+                {"RETRY", Side::right},
+                {"CRASHES", Side::right},
+                {"PAYLOADS", Side::right},
+                {"ERROR"}});
+}
+
+std::vector<Cell> job_row(const JobView& job) {
+  return {{job.id},
+          {job.key},
+          {job.kind},
+          {std::string(to_string(job.state)), tone_of(job.state)},
+          {format_time(job.run_at)},
+          {reasons_of(job), Tone::warning},
+          {fmt::to_string(job.retry_count)},
+          {fmt::to_string(job.crashes)},
+          {fmt::to_string(job.payloads.size())},
+          {job.error}};
+}
+
+std::string job_sheet(const JobView& job) {
+  std::string sheet;
+  const auto line = [&](std::string_view name, std::string_view value) {
+    sheet += fmt::format("{:<12} {}\n", name, value);
+  };
+  constexpr std::size_t kWidest = 2000;
+  line("id", printable(job.id, kWidest));
+  line("key", printable(job.key, kWidest));
+  line("kind", printable(job.kind, kWidest));
+  line("state", to_string(job.state));
+  line(job.state == JobStatus::dead ? "died at" : "run at", format_time(job.run_at));
+  line("retry count", fmt::to_string(job.retry_count));
+  line("crashes", fmt::to_string(job.crashes));
+  if (!job.error.empty()) line("error", printable(job.error, kWidest));
+  if (job.state == JobStatus::dead || !job.error.empty()) line("error kind", to_string(job.error_kind));
+  if (job.priority) line("priority", fmt::to_string(*job.priority));
+  if (job.timeout) line("timeout", format_duration(*job.timeout));
+  if (job.expires) line("expires", format_time(*job.expires));
+  for (const auto& window : job.windows) line("window", format_window(window));
+  if (job.weight) line("weight", job.weight->text());
+  if (job.partition) line("partition", *job.partition);
+  if (job.critical) line("critical", *job.critical ? "yes" : "no");
+  if (job.lock) line("lock", *job.lock);
+  for (const auto& reason : job.waits_for) line("waits for", text_of(reason));
+  for (const Payload& payload : job.payloads) {
+    line("payload", fmt::format("{}  (score {})", printable(payload_to_json(payload.bytes), kWidest),
+                                json_number(payload.score)));
+  }
+  return sheet;
+}
+
+}  // namespace ordo::cli

@@ -1,0 +1,168 @@
+// ordo jobs: list the jobs of a queue, export them, or change many at once.
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/nearest.h"
+#include "cli/choice.h"
+#include "cli/command.h"
+#include "cli/export_line.h"
+#include "cli/job_rows.h"
+#include "cli/output.h"
+#include "cli/shapes.h"
+
+namespace ordo::cli {
+namespace {
+
+struct JobsValues {
+  std::string queue;
+  std::string verb = "list";
+  std::string state;
+  std::string id;
+  Choice choice;
+  Page page;
+  Consent consent;
+  bool json = false;
+};
+
+constexpr const char* kQueued = "queued";  // due, scheduled and retrying
+
+constexpr std::array kStates = {JobStatus::due,     JobStatus::scheduled, JobStatus::retrying,
+                                JobStatus::running, JobStatus::awaiting,  JobStatus::dead};
+
+constexpr const char* kJobsExamples =
+    "  ordo jobs orders\n"
+    "  ordo jobs orders --state retrying --error 'no route' --json\n"
+    "  ordo jobs orders --id 42\n"
+    "  ordo jobs orders --sort run_at --desc --limit 20\n"
+    "  ordo jobs orders export > jobs.ndjson && ordo push orders --ndjson jobs.ndjson\n"
+    "  ordo jobs orders run-now --state retrying --count     # and then --yes\n";
+
+/// None for no state at all.
+std::vector<JobStatus> statuses_of(const std::string& state) {
+  if (state.empty()) return {};
+  if (state == kQueued) return {JobStatus::due, JobStatus::scheduled, JobStatus::retrying};
+  std::vector<std::string> known = {kQueued};
+  for (const JobStatus status : kStates) {
+    if (to_string(status) == state) return {status};
+    known.emplace_back(to_string(status));
+  }
+  refuse_arguments(
+      fmt::format("jobs: no state is named '{}'; use one of {}", shortened(state), fmt::join(known, ", ")));
+}
+
+JobFilter filter_of(const JobsValues& values) {
+  const auto chosen = dead_filter_of(values.choice);
+  return {.states = statuses_of(values.state),
+          .id = values.id,
+          .kind = chosen.kind,
+          .key = chosen.key,
+          .error = chosen.error,
+          .error_kind = chosen.error_kind,
+          .retry_count = chosen.retry_count,
+          .since = chosen.since,
+          .until = chosen.until,
+          .listing = listing_of(values.page)};
+}
+
+int list_jobs(Context& context, const JobsValues& values) {
+  auto filter = filter_of(values);
+  const std::size_t most = values.page.limit.value_or(filter.limit);
+  filter.limit = most + 1;  // is there one more?
+  std::size_t found = 0;
+  Admin admin = context.open_admin();
+  Table table = jobs_table();
+  JsonArrayPrinter array;
+  const auto cursor = admin.jobs(values.queue, filter, [&](const JobView& job) {
+    if (++found > most) return false;
+    if (values.json) {
+      array.add(job_json(job));
+    } else {
+      table.add(job_row(job));
+    }
+    return true;
+  });
+  if (values.json) {
+    array.end();
+  } else {
+    print(table.text(colours_of_stdout()));
+  }
+  if (found > most) tell_more("jobs", most, cursor);
+  return 0;
+}
+
+int export_all(Context& context, const JobsValues& values) {
+  const auto filter = filter_of(values);
+  if (std::ranges::find(filter.states, JobStatus::dead) != filter.states.end())
+    refuse_arguments(fmt::format("jobs: the dead are exported by: ordo dead {} export", values.queue));
+  context.open_admin().export_jobs(values.queue, filter, [](const JobView& job) {
+    print_json(export_lines(job));
+    return true;
+  });
+  return 0;
+}
+
+int change_many(Context& context, const JobsValues& values, JobChange change) {
+  const auto filter = filter_of(values);
+  const auto waits = [](JobStatus state) {
+    return state == JobStatus::due || state == JobStatus::scheduled || state == JobStatus::retrying;
+  };
+  if (filter.states.empty() || !std::ranges::all_of(filter.states, waits)) {
+    refuse_arguments(fmt::format(
+        "jobs: {} which jobs? Give --state due, scheduled, retrying or queued (all three)", values.verb));
+  }
+  Admin admin = context.open_admin();
+  if (!values.consent.yes || values.consent.only_count) {
+    const auto count = admin.count_jobs(values.queue, filter);
+    const auto what =
+        fmt::format("{} {} {}", count, count == 1 ? "job" : "jobs", count == 1 ? "fits" : "fit");
+    if (values.consent.only_count) {
+      print(values.json ? fmt::format("{{\"jobs\":{}}}\n", count) : what + '\n');
+      return 0;
+    }
+    const auto refused =
+        count == 0 ? std::nullopt : refusal(context, "jobs " + values.verb, what, values.consent);
+    if (refused) return *refused;
+  }
+  const auto changed = admin.change_jobs(values.queue, filter, change);
+  print(values.json
+            ? fmt::format("{{\"requested\":{}}}\n", changed)
+            : fmt::format("requested: {} of {} {}\n", values.verb, changed, changed == 1 ? "job" : "jobs"));
+  return 0;
+}
+
+int run_jobs(Context& context, const JobsValues& values) {
+  if (values.verb == "list") return list_jobs(context, values);
+  if (values.verb == "export") return export_all(context, values);
+  if (values.verb == "run-now") return change_many(context, values, JobChange::run_now);
+  if (values.verb == "cancel") return change_many(context, values, JobChange::cancel);
+  refuse_arguments(fmt::format("jobs: nothing is named '{}'; {}", shortened(values.verb),
+                               nearest_hint(values.verb, {"list", "export", "run-now", "cancel"})));
+}
+
+}  // namespace
+
+void add_jobs(CLI::App& app, Context& context) {
+  auto values = std::make_shared<JobsValues>();
+  CLI::App* jobs = add_command(
+      app, context, "jobs", "List the jobs of a queue in the order they would start, export or change them",
+      kJobsExamples, values, run_jobs);
+  add_queue_argument(jobs, values->queue, "Name of the queue");
+  add_argument(jobs, "VERB", values->verb, "list (default), export, run-now or cancel");
+  jobs->add_option("--state", values->state,
+                   "queued, or due, scheduled, retrying; running, awaiting, dead; default: all but dead")
+      ->type_name("STATE");
+  jobs->add_option("--id", values->id, "Only jobs with this id")->type_name("ID");
+  add_choice(jobs, values->choice, "To start (dead: died)");
+  add_page(jobs, values->page, "1000");
+  add_consent(jobs, values->consent);
+  jobs->add_flag("--json", values->json, "Print one JSON array; run-now and cancel: the count");
+}
+
+}  // namespace ordo::cli

@@ -1,0 +1,111 @@
+// Wishes about jobs: of one, which its name must tell from others, and of all that fit a filter.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include <ordo/error.hpp>
+
+#include "base/json.h"
+#include "client/job_view.h"
+#include "client/page_sizes.h"
+#include "store/blocking.h"
+
+namespace ordo {
+namespace {
+
+using NameSet = std::set<std::pair<std::string, std::string>>;
+
+/// Which of the jobs of an id is meant?
+Error several(std::string_view queue, const std::string& id, const NameSet& kinds_and_keys) {
+  constexpr std::size_t kNamed = 10;
+  std::string names;
+  std::size_t left = kinds_and_keys.size();
+  for (const auto& [kind, key] : kinds_and_keys) {
+    if (kinds_and_keys.size() - left == kNamed) break;
+    names += fmt::format("{}kind '{}' key '{}'", names.empty() ? "" : ", ", name_in_message(kind),
+                         name_in_message(key));
+    --left;
+  }
+  if (left > 0) names += fmt::format(" and {} more", left);
+  return Error(
+      ErrorKind::invalid_argument,
+      fmt::format("{} jobs of queue '{}' have the id '{}': {}; nothing was done; name the kind and the key",
+                  kinds_and_keys.size(), queue, name_in_message(id), names));
+}
+
+bool is_waiting(JobStatus state) {
+  return state == JobStatus::due || state == JobStatus::scheduled || state == JobStatus::retrying;
+}
+
+}  // namespace
+
+bool Admin::Impl::control(std::string_view name, const JobName& job, domain::EntryType type) {
+  if (job.id.empty()) throw Error(ErrorKind::invalid_argument, "a job needs an id");
+  const auto queue = handle_->open_queue(name);
+  NameSet found;  // (kind, key)
+  const JobFilter filter{.id = job.id, .kind = job.kind, .key = job.key};
+  const auto now = handle_->store().now();
+  each_rebuilt(queue, rebuild_for(queue, filter), [&](const Rebuilt& rebuilt) {
+    each_fitting(rebuilt, filter, now,
+                 [&](const FittingJob& each) { found.emplace(each.kind, each.job->key()); });
+  });
+  if (found.empty()) return false;
+  if (found.size() > 1) throw several(name, job.id, found);
+  domain::Entry entry;
+  entry.type = type;
+  entry.id = job.id;
+  std::tie(entry.kind, entry.key) = *found.begin();
+  store::append_and_wait(
+      handle_->store(), {{{queue.number, domain::shard_of(entry.key, queue.shards)}, domain::encode(entry)}});
+  return true;
+}
+
+std::uint64_t Admin::Impl::count_jobs(std::string_view name, const JobFilter& filter) {
+  std::uint64_t count = 0;
+  const auto queue = handle_->existing_queue(name);
+  if (!queue) return count;
+  const auto now = handle_->store().now();
+  each_rebuilt(*queue, rebuild_for(*queue, filter), [&](const Rebuilt& rebuilt) {
+    each_fitting(rebuilt, filter, now, [&](const FittingJob&) { ++count; });
+  });
+  return count;
+}
+
+// A control names its job, and one of the same name may run beside the one that waits: it is left alone then.
+std::uint64_t Admin::Impl::control_all(std::string_view name, const JobFilter& filter,
+                                       domain::EntryType type) {
+  constexpr std::size_t kTogether = 1000;
+  if (!std::ranges::all_of(filter.states, is_waiting) || filter.states.empty()) {
+    throw Error(ErrorKind::invalid_argument,
+                "many jobs at once are due, scheduled or retrying ones: say which of these");
+  }
+  if (!handle_->existing_queue(name)) return 0;
+  const auto queue = handle_->open_queue(name);
+  const auto now = handle_->store().now();
+  std::uint64_t changed = 0;
+  each_rebuilt(queue, rebuild_for(queue, filter), [&](const Rebuilt& rebuilt) {
+    using Name = std::tuple<std::string, std::string, std::string>;
+    std::set<Name> active;
+    rebuilt.machine.each_job([&](const domain::Job& job, const std::string& kind) {
+      const bool is_active = job.place == domain::Place::running || job.place == domain::Place::awaiting;
+      if (is_active) active.emplace(kind, job.key(), job.id());
+    });
+    std::vector<store::NewEntry> entries;
+    each_fitting(rebuilt, filter, now, [&](const FittingJob& each) {
+      if (!active.empty() && active.contains(Name{each.kind, each.job->key(), each.job->id()})) return;
+      domain::Entry entry;
+      entry.type = type;
+      entry.kind = each.kind;
+      entry.key = each.job->key();
+      entry.id = each.job->id();
+      entries.push_back({rebuilt.id, domain::encode(entry)});
+      ++changed;
+      if (entries.size() == kTogether) store::append_and_wait(handle_->store(), std::exchange(entries, {}));
+    });
+    if (!entries.empty()) store::append_and_wait(handle_->store(), std::move(entries));
+  });
+  return changed;
+}
+
+}  // namespace ordo

@@ -1,0 +1,38 @@
+// All jobs of a queue, for who takes them away.
+#include <algorithm>
+
+#include "client/job_view.h"
+
+namespace ordo {
+
+// Shard by shard, in the order of starts in each: what has a key stays in order, and no more than a shard's
+// jobs are in memory.
+void Admin::Impl::export_jobs(std::string_view name, const JobFilter& filter,
+                              const std::function<bool(JobView)>& visit) {
+  const auto queue = handle_->existing_queue(name);
+  if (!queue) return;
+  const auto now = handle_->store().now();
+  const ListOrder order({}, handle_->options(queue->name), now);
+  auto gates = gates_of(*queue);
+  bool goes_on = true;
+  each_rebuilt(*queue, rebuild_for(*queue, filter), [&](const Rebuilt& rebuilt) {
+    std::vector<FittingJob> fitting;
+    if (goes_on) each_fitting(rebuilt, filter, now, [&](const FittingJob& each) { fitting.push_back(each); });
+    std::ranges::sort(fitting, [&](const FittingJob& a, const FittingJob& b) {
+      return order.before(order.place_of(*a.job, 0), order.place_of(*b.job, 0));
+    });
+    for (std::size_t next = 0; next < fitting.size() && goes_on;) {
+      std::vector<Listed> page;
+      for (std::size_t payloads = 0; next < fitting.size() && payloads < kPayloadsAtOnce; ++next) {
+        page.push_back(listed(*queue, rebuilt, fitting[next], now));
+        payloads += page.back().entries.size();
+      }
+      show_payloads(page, gates);
+      for (auto& job : page) {
+        if (goes_on && !job.view.payloads.empty()) goes_on = visit(std::move(job.view));
+      }
+    }
+  });
+}
+
+}  // namespace ordo

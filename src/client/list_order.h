@@ -1,0 +1,65 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include <ordo/admin.hpp>
+
+#include "domain/job.h"
+
+namespace ordo {
+
+/// Where a job stands in a listing: by what it is sorted by, and then in the order of starts. No two of a
+/// queue stand at the same.
+struct ListPlace {
+  std::string name{};         ///< sorted by id
+  std::int64_t number = 0;    ///< sorted by run_at or retry_count
+  std::uint8_t group = 0;     ///< what runs, what is due, what will be, the dead
+  Time slot{};                ///< of due ones
+  std::int32_t priority = 0;  ///< likewise
+  Time run_at{};
+  std::int32_t later_priority = 0;
+  std::uint32_t shard = 0;
+  std::uint64_t arrival = 0;
+
+  auto operator<=>(const ListPlace&) const = default;
+};
+
+/// The order of starts over the shards of a queue (what runs, then what is due, then the rest as it becomes
+/// due), or another; and the part of it that stands behind a cursor.
+class ListOrder {
+ public:
+  /// Throws Error{invalid_argument} when the cursor is none of such a listing.
+  ListOrder(const Listing& listing, const QueueOptions* options, Time now);
+
+  ListPlace place_of(const domain::Job& job, std::uint32_t shard) const;
+  /// Of a dead job: when it died last, and its first row.
+  ListPlace place_of_dead(std::string_view id, Time died_at, std::int32_t retry_count,
+                          std::uint64_t first) const;
+
+  bool before(const ListPlace& a, const ListPlace& b) const { return is_descending_ ? b < a : a < b; }
+  /// It stands behind the cursor. The dead stand behind all others.
+  bool shows(const ListPlace& place) const;
+  bool shows_dead_only() const { return after_ && after_->group == kDead; }
+  bool is_of_starts() const { return sort_ == JobSort::start && !is_descending_; }
+
+  std::string cursor(const ListPlace& place) const;
+
+ private:
+  static constexpr std::uint8_t kDead = 3;
+  void read_cursor(const std::string& text);
+  void sort(ListPlace& place, std::string_view id, Time run_at, std::int32_t retry_count) const;
+
+  JobSort sort_;
+  bool is_descending_;
+  DueOrder order_ = QueueOptions{}.order;
+  Duration granularity_ = QueueOptions{}.granularity;
+  Time now_;  ///< of the first page: what becomes due meanwhile keeps its place
+  std::optional<ListPlace> after_;
+};
+
+}  // namespace ordo
