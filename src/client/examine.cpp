@@ -7,6 +7,8 @@
 
 #include "base/time_text.h"
 #include "client/admin_impl.h"
+#include "client/idle_owner.h"
+#include "client/reshard.h"
 #include "domain/records.h"
 #include "runtime/node_facts.h"
 
@@ -61,7 +63,7 @@ void Admin::Impl::examine_queues(std::vector<Finding>& findings) {
     const bool is_owned = std::ranges::any_of(
         shards, [&](const auto& row) { return row.shard.queue == next->number && !row.owner.empty(); });
     const auto command = fmt::format("`ordo reshard {} {}`", queue.name, next->shards);
-    if (is_owned) {
+    if (is_owned || IdleOwner::is_at_work(Reshard::kTask, handle_->store())) {
       findings.push_back({Finding::Level::warning, "queue '" + queue.name + "' is being resharded",
                           "if " + command + " does not run any more, run it again"});
     } else {

@@ -41,6 +41,10 @@ TEST_F(Doctor, tells_of_a_reshard_that_goes_on_and_of_one_that_was_stopped) {
   EXPECT_EQ(found()[0].level, Finding::Level::warning);
   const store::Release end{shard, grants.at(0).lease};
   store_->release(std::span(&end, 1));
+  store_->join("reshard-1", "");  // one that has just begun owns nothing yet
+  ASSERT_EQ(found().size(), 1u);
+  EXPECT_EQ(found()[0].level, Finding::Level::warning);
+  store_->leave("reshard-1");
   ASSERT_EQ(found().size(), 1u);
   EXPECT_EQ(found()[0].level, Finding::Level::bad);
   EXPECT_THAT(found()[0].advice, HasSubstr("`ordo reshard orders 8` again"));

@@ -84,6 +84,12 @@ IdleOwner::~IdleOwner() {
   }
 }
 
+bool IdleOwner::is_at_work(const std::string& task, store::Store& store) {
+  return std::ranges::any_of(store.nodes(), [&](const store::NodeRow& node) {
+    return !node.gone && node.id.starts_with(task + "-");
+  });
+}
+
 bool IdleOwner::renew() {
   const auto before = clock_.steady();
   try {

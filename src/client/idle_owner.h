@@ -47,6 +47,8 @@ class IdleOwner {
   IdleOwner(store::Store& store, Words words, Clock& clock, Duration lease, LentRuns lent_runs,
             std::unique_ptr<Pace> pace = real_pace(), Random random = Random::from_system());
   ~IdleOwner();
+  /// One that does this task is at work in the store, or has been a lease ago.
+  static bool is_at_work(const std::string& task, store::Store& store);
   IdleOwner(const IdleOwner&) = delete;
   IdleOwner& operator=(const IdleOwner&) = delete;
 

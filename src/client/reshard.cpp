@@ -68,7 +68,7 @@ Reshard::Reshard(store::Store& store, Clock& clock, Duration lease, std::string 
       progress_(std::move(progress)),
       owner_(
           store,
-          {"reshard", "the new shards of queue '" + name_ + "'", "let that `ordo reshard` end, or stop it"},
+          {kTask, "the new shards of queue '" + name_ + "'", "let that `ordo reshard` end, or stop it"},
           clock, lease, IdleOwner::LentRuns::go_on, std::move(pace), random) {}
 
 ReshardResult Reshard::run(std::uint32_t shards) {

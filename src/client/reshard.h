@@ -25,6 +25,7 @@ namespace ordo {
 class Reshard {
  public:
   using Progress = std::function<void(const ReshardProgress&)>;
+  static constexpr const char* kTask = "reshard";  ///< what an IdleOwner calls it
 
   Reshard(store::Store& store, Clock& clock, Duration lease, std::string queue, Progress progress,
           std::unique_ptr<Pace> pace = real_pace(), Random random = Random::from_system());

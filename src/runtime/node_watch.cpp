@@ -46,7 +46,11 @@ std::vector<std::string> NodeWatch::look(ClusterLook& look, Duration asked, cons
     member.stopping = member.is_unknown = true;
   }
   std::ranges::sort(look.members, {}, &Member::id);
-  std::erase_if(seen_, [&](const auto& entry) { return !present.contains(entry.first); });
+  // What a node that has left said of its lease still counts for what turns out to be in use by it.
+  std::erase_if(seen_, [&](const auto& entry) {
+    const auto& [id, seen] = entry;
+    return !present.contains(id) && asked - seen.since >= seen.lease;
+  });
   std::erase_if(dead_, [&](const auto& id) { return !present.contains(id); });
   look.dead = dead_;
   members_ = look.members.size();

@@ -76,6 +76,23 @@ TEST_F(NodeWatchTest, an_owner_without_a_row_is_given_the_time_of_a_lease_and_no
   EXPECT_THAT(look(), ElementsAre("ghost"));
 }
 
+// A run that was lent to a node which then left shows in its shard's record a moment after the node's row is gone.
+TEST_F(NodeWatchTest, an_owner_whose_row_is_gone_is_given_the_lease_that_it_had) {
+  rows_.push_back({.id = "you", .renewals = 5, .facts = saying(10s)});
+  look();
+  rows_.pop_back();
+  clock_.now += 1s;
+  look();
+  in_use_ = {"you"};
+  clock_.now += 8s;
+  EXPECT_THAT(look(), IsEmpty());
+  clock_.now += 1s;
+  EXPECT_THAT(look(), ElementsAre("you"));
+  in_use_ = {};
+  look();
+  EXPECT_THAT(seen_.dead, IsEmpty());
+}
+
 TEST_F(NodeWatchTest, this_node_lives) {
   look();
   clock_.now += 1h;
