@@ -221,6 +221,7 @@ struct LimitView {
   Decimal used{};           ///< sum of the weights of running jobs; of a rate: nothing
   Decimal limit{};          ///< likewise
   std::optional<RateLimit> rate{};  ///< it is one
+  bool is_penalty = false;          ///< "Q penalty": a run said that nothing more may start until `free_at`
   std::uint64_t waiting = 0;        ///< due jobs that it refuses, where it is the first to do so
   std::optional<Time> free_at{};    ///< of a rate: when it lets the next one start; nothing: at once
   bool is_set = false;              ///< by set_limit(), above the configs

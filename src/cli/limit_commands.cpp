@@ -25,6 +25,7 @@ struct LocksValues {
 };
 
 std::string limit_text(const LimitView& limit) {
+  if (limit.is_penalty) return "closed";
   return limit.rate ? fmt::format("{} per {}", limit.rate->limit, format_duration(limit.rate->per))
                     : limit.limit.text();
 }

@@ -146,7 +146,9 @@ std::string whole_job_json(const JobView& job) {
 std::string limit_json(const LimitView& limit) {
   ObjectText object;
   object.text("name", limit.name).raw("partition", name_json(limit.partition));
-  if (limit.rate) {
+  if (limit.is_penalty) {
+    object.flag("closed", true);
+  } else if (limit.rate) {
     ObjectText rate;
     rate.number("limit", limit.rate->limit).text("per", format_duration(limit.rate->per));
     rate.number("burst", limit.rate->burst == 0 ? limit.rate->limit : limit.rate->burst);

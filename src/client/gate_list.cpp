@@ -42,7 +42,7 @@ class LimitList {
     for (const auto& queue : config.queues) {
       const bool is_of_queue = queue.rate && queue.rate->each == RateEach::queue;
       add_stated(views_, queue.name, queue.limit, is_of_queue ? queue.rate : std::nullopt);
-      add_stated(views_, queue.name + " critical", queue.critical_limit, std::nullopt);
+      add_stated(views_, domain::critical_name(queue.name), queue.critical_limit, std::nullopt);
     }
   }
 
@@ -57,6 +57,7 @@ class LimitList {
         view.used = Decimal::of_millionths(view.used.millionths() + use.used);
         continue;
       }
+      view.is_penalty = view.name.ends_with(domain::kPenaltyEnd);
       if (!view.rate) view.rate = RateLimit{.limit = static_cast<std::uint32_t>(use.limit / Decimal::kOne)};
       if (use.free_at != Time::max())
         view.free_at = std::max(view.free_at.value_or(use.free_at), use.free_at);
@@ -69,6 +70,7 @@ class LimitList {
     std::vector<LimitView> list;
     for (auto& [key, view] : views_) {
       if (view.free_at && *view.free_at <= now) view.free_at.reset();
+      if (view.is_penalty && !view.free_at) continue;  // it is over
       const auto change = changes.find(view.name);
       if (change != changes.end() && change->second) apply(*change->second, view);
       list.push_back(std::move(view));
@@ -196,6 +198,8 @@ QueueGates Admin::Impl::gates_of(const store::QueueDefinition& queue) {
   each_counts([&](const store::QueueDefinition& definition, const domain::Counts& counts) {
     limits.add(counts);
     locks.add(definition.name, counts);
+    if (definition.name == queue.name)
+      gates.blocked.insert(gates.blocked.end(), counts.blocked.begin(), counts.blocked.end());
   });
   gates.limits = limits.take(handle_->store());
   gates.locks = locks.take();

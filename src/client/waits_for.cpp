@@ -18,8 +18,8 @@ bool is_share(const LimitView& limit, const QueueOptions& rules) {
 
 bool concerns(const LimitView& limit, const std::string& partition, bool critical,
               const QueueOptions& rules) {
-  if (critical) return limit.name == rules.name + " critical";
-  const bool is_own = limit.name == rules.name || limit.name == rules.name + " penalty";
+  if (critical) return limit.name == domain::critical_name(rules.name);
+  const bool is_own = limit.name == rules.name || limit.name == domain::penalty_name(rules.name);
   if (!is_own) return std::ranges::find(rules.limits, limit.name) != rules.limits.end();
   if (limit.name != rules.name) return limit.partition == partition;
   if (limit.partition == domain::kUnlisted) return !rules.shares.contains(partition);
@@ -63,17 +63,45 @@ void add_lock(Reasons& reasons, const JobView& job, const std::string& key, cons
   reasons.add(Gate::lock, key, {}, std::move(holders));
 }
 
+std::string shown_name(const std::string& name, const std::string& partition) {
+  return partition.empty() ? name : name + ": " + partition;
+}
+
+/// What its owner tells of jobs that ask the same; null: nothing.
+const domain::BlockedJobs* blocked_with(const JobView& job, const JobGates& asks, Decimal weight,
+                                        const QueueGates& gates) {
+  const bool is_due = job.run_at <= gates.now;
+  const auto found = std::ranges::find_if(gates.blocked, [&](const domain::BlockedJobs& jobs) {
+    return !jobs.by.empty() && jobs.partition == asks.keys.partition.value_or("") &&
+           jobs.weight == weight.millionths() && jobs.critical == job.critical.value_or(false);
+  });
+  return is_due && found != gates.blocked.end() ? &*found : nullptr;
+}
+
+/// What only the owner knows: a share that may be passed, room that is kept, a line that is held.
+void add_blocked(Reasons& reasons, const JobView& job, const domain::BlockedJobs& blocked) {
+  std::optional<Time> until;
+  if (blocked.by_rate && blocked.until != Time::max()) until = blocked.until;
+  std::vector<std::string> holder;
+  if (!blocked.behind.empty() && blocked.behind != job.id) holder.push_back(blocked.behind);
+  reasons.add(blocked.by_rate ? Gate::rate : Gate::limit, shown_name(blocked.by, blocked.by_partition), until,
+              std::move(holder));
+}
+
 void add_limits(Reasons& reasons, const JobView& job, const JobGates& asks, const QueueOptions& rules,
                 const QueueGates& gates) {
   const auto weight = job.weight.value_or(rules.weight);
+  const auto* blocked = blocked_with(job, asks, weight, gates);
   for (const bool is_rate : {false, true}) {
+    bool is_named = blocked == nullptr || blocked->by_rate != is_rate;
     for (const auto& limit : gates.limits) {
       if (limit.rate.has_value() != is_rate) continue;
       if (!concerns(limit, asks.keys.partition.value_or(""), job.critical.value_or(false), rules)) continue;
       if (!refuses(limit, weight, rules)) continue;
-      const auto name = limit.partition.empty() ? limit.name : limit.name + ": " + limit.partition;
-      reasons.add(is_rate ? Gate::rate : Gate::limit, name, limit.free_at);
+      is_named = is_named || (limit.name == blocked->by && limit.partition == blocked->by_partition);
+      reasons.add(is_rate ? Gate::rate : Gate::limit, shown_name(limit.name, limit.partition), limit.free_at);
     }
+    if (!is_named) add_blocked(reasons, job, *blocked);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "client/coded.h"
 #include "domain/gate_keys.h"
+#include "domain/records.h"
 
 namespace ordo {
 
@@ -24,6 +25,7 @@ class QueueGates {
   std::string gathers;            ///< its placement group, while that is not on one node; else empty
   std::vector<LimitView> limits;  ///< of all queues
   std::vector<LockView> locks;    ///< likewise
+  std::vector<domain::BlockedJobs> blocked;  ///< of its own shards
 
   /// Those of a kind of its.
   const QueueOptions& rules_of(const std::string& kind);

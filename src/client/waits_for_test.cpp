@@ -131,6 +131,40 @@ TEST_F(WaitsForTest, a_share_that_may_be_passed_refuses_only_if_its_owner_says_s
   EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders: east"}));
 }
 
+TEST_F(WaitsForTest, what_only_the_owner_knows_is_told_for_jobs_that_ask_the_same) {
+  asks_.keys.partition = "east";
+  gates_.limits = {slots("orders", 1, 4)};
+  domain::BlockedJobs jobs{
+      .partition = "east", .weight = Decimal(1).millionths(), .by = "orders", .behind = "41"};
+  gates_.blocked = {jobs};
+  const WaitsFor behind{Gate::limit, "orders", {"41"}};
+  EXPECT_THAT(reasons(), ElementsAre(behind));
+  job_.id = "41";
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders"})) << "it holds the line itself";
+  job_.weight = Decimal{2};
+  EXPECT_THAT(reasons(), IsEmpty());
+  job_.weight.reset();
+  asks_.keys.partition = "west";
+  EXPECT_THAT(reasons(), IsEmpty());
+  asks_.keys.partition = "east";
+  job_.critical = true;
+  EXPECT_THAT(reasons(), IsEmpty());
+  job_.critical.reset();
+  gates_.limits = {slots("orders", 4, 4)};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders"})) << "told once";
+  gates_.blocked[0] = {.partition = "east",
+                       .weight = jobs.weight,
+                       .by = "orders",
+                       .by_partition = "east",
+                       .by_rate = true,
+                       .until = kNow + seconds{3}};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders"},
+                                     WaitsFor{Gate::rate, "orders: east", {}, kNow + seconds{3}}));
+  job_.run_at = kNow + seconds{1};
+  EXPECT_THAT(reasons(),
+              ElementsAre(WaitsFor{Gate::time, "", {}, job_.run_at}, WaitsFor{Gate::limit, "orders"}));
+}
+
 TEST_F(WaitsForTest, a_rate_says_when_it_lets_the_next_one_start) {
   LimitView rate{.name = "orders", .rate = RateLimit{.limit = 1}};
   gates_.limits = {rate};

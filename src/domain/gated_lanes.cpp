@@ -311,8 +311,8 @@ Job* GatedLanes::best(Time now, const Admission& admission) {
   unlock_some();
   reopen(now);
   if (admission.normal && admission.kinds == nullptr) {
-    const auto passed = passed_;
-    for (auto* lane : passed) {
+    for (auto next = passed_.begin(); next != passed_.end();) {
+      Lane* lane = *next++;
       if (!admits(*lane, admission)) forget_passed(*lane);
     }
   }
@@ -340,9 +340,9 @@ Job* GatedLanes::best(Time now, const Admission& admission) {
 // for a lock, and what can never start.
 Job* GatedLanes::best_in_line(Time now, const Admission& admission) {
   blocked_by_limit_ = blocked_by_rate_ = 0;
-  const auto hold = [&](std::optional<HeadRank> rank) {
+  const auto hold = [&](std::optional<LineHolder> holder) {
     // Of what is asked for others, or for suspects alone, another may be first.
-    if (admission.normal && admission.kinds == nullptr) gates_.hold_line(group_, *this, rank);
+    if (admission.normal && admission.kinds == nullptr) gates_.hold_line(group_, *this, std::move(holder));
   };
   for (auto next = open_.begin(); next != open_.end();) {
     Lane* lane = *next++;
@@ -356,14 +356,21 @@ Job* GatedLanes::best_in_line(Time now, const Admission& admission) {
     }
     const auto rank = before_.rank(job);
     const bool is_held = std::ranges::any_of(
-        group_.lines, [&](const auto& line) { return line.first != this && line.second < rank; });
+        group_.lines, [&](const auto& line) { return line.first != this && line.second.rank < rank; });
     const auto refusal = gates_.ask(*lane->claim, now, lane);
     if (!is_held && !refusal) {
       hold(std::nullopt);
       return &job;
     }
-    hold(rank);
     const bool by_rate = refusal && refusal->by->type == Limiter::Type::rate;
+    LineHolder holder{.rank = rank, .id = std::string(job.id())};
+    if (refusal) {
+      holder.by = refusal->by->name;
+      holder.by_partition = refusal->by->partition;
+      holder.by_rate = by_rate;
+      holder.until = refusal->until;
+    }
+    hold(std::move(holder));
     (by_rate ? blocked_by_rate_ : blocked_by_limit_) = jobs_ - locked_;
     if (refusal) {
       refusal->by->waiters.insert(this);
@@ -373,6 +380,15 @@ Job* GatedLanes::best_in_line(Time now, const Admission& admission) {
   }
   hold(std::nullopt);
   return nullptr;
+}
+
+// In all shards of the queue; null: nobody does, or no line is kept.
+const LineHolder* GatedLanes::line_holder() const {
+  const LineHolder* first = nullptr;
+  for (const auto& [lanes, holder] : group_.lines) {
+    if (first == nullptr || holder.rank < first->rank) first = &holder;
+  }
+  return first;
 }
 
 // ---------------------------------------------------------------------------------------------- closed lanes

@@ -99,14 +99,26 @@ class GatedLanes {
     }
     locked_times_.each(visit);
   }
-  /// Calls `visit(const Limiter*, jobs)` for each closed lane until it answers false; null:
-  /// nothing ever opens it.
+  /// Due jobs that are refused, of one claim.
+  struct Refused {
+    const Claim& claim;
+    std::size_t jobs;
+    const Limiter* by;       ///< null: nothing ever admits them, or `line` says it
+    Time until;              ///< as Gates::Refusal has it
+    const LineHolder* line;  ///< of a strict queue: who holds it; else null
+  };
+  /// Calls `visit(Refused)` for each closed lane until it answers false.
   template <class Visit>
-  void each_closed(Visit visit) const {
+  void each_refused(Visit visit) const {
     for (const auto& [key, closed] : closed_) {
       for (const auto* lane : closed->lanes) {
-        if (!visit(key.first, lane->jobs.size())) return;
+        if (!visit(Refused{*lane->claim, lane->jobs.size(), key.first, closed->until, nullptr})) return;
       }
+    }
+    const auto* holder = line_holder();
+    if (holder == nullptr) return;
+    for (const auto* lane : open_) {
+      if (!visit(Refused{*lane->claim, lane->jobs.size(), nullptr, Time::max(), holder})) return;
     }
   }
   /// The same with `visit(const Lock&, jobs)` for each lock that jobs wait for.
@@ -153,6 +165,7 @@ class GatedLanes {
   void unlock_some();
   void reopen(Time now);
   Job* best_in_line(Time now, const Admission& admission);
+  const LineHolder* line_holder() const;
   void sweep();
 
   DueBefore before_;

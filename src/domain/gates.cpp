@@ -84,7 +84,7 @@ Group& Gates::group_of(const QueueOptions& queue) {
   group.rules = queue;
   if (queue.limit) group.slots = make_slots(queue.name, *queue.limit, &queue);
   if (queue.critical_limit)
-    group.critical = make_slots(queue.name + " critical", *queue.critical_limit, &queue);
+    group.critical = make_slots(critical_name(queue.name), *queue.critical_limit, &queue);
   if (queue.rate && queue.rate->each == RateEach::queue)
     group.rate = make_rate(queue.name, *queue.rate, !queue.partition.empty());
   for (const auto& name : queue.limits) {
@@ -252,9 +252,7 @@ Claim& Gates::claim_of(Group& group, const std::string& value, Amount weight, bo
 void Gates::look_at_room(Claim& claim) {
   const bool borrows = claim.group->rules.borrow;
   claim.never = claim.wants_unknown_lock || std::ranges::any_of(claim.limiters, [&](const auto* limiter) {
-                  const bool is_share = limiter->type == Limiter::Type::share;
-                  const bool may_pass = limiter->alone || (is_share && borrows);
-                  return limiter->type != Limiter::Type::rate && claim.weight > limiter->limit && !may_pass;
+                  return limiter->has_no_room_for(claim.weight, borrows);
                 });
 }
 
@@ -291,6 +289,8 @@ void Gates::sweep(Group& group) {
     return entry.second.claims == 0 && is_over(entry.second.rate) && is_over(entry.second.penalty);
   });
   group.swept = group.partitions.size();
+  group.was_penalized = std::ranges::any_of(
+      group.partitions, [](const auto& entry) { return entry.second.penalty != nullptr; });
 }
 
 // -------------------------------------------------------------------------------------------------- the
@@ -389,7 +389,7 @@ std::uint64_t Gates::line_up(Demand& demand, Awaiting& in, Job& job) {
 
 void Gates::penalize(Group& group, Partition& partition, Time until) {
   if (!partition.penalty) {
-    partition.penalty = make_rate(group.rules.name + " penalty", RateLimit{.limit = 1}, false);
+    partition.penalty = make_rate(penalty_name(group.rules.name), RateLimit{.limit = 1}, false);
     partition.penalty->partition = partition.value;
     partition.penalty->is_penalty = true;
     const auto first =
@@ -399,6 +399,7 @@ void Gates::penalize(Group& group, Partition& partition, Time until) {
     }
   }
   partition.penalty->full_at = std::max(partition.penalty->full_at, until);
+  group.was_penalized = true;
 }
 
 void Gates::note_due(Claim& claim, int change) {
@@ -440,12 +441,12 @@ void Gates::keep_no_room(const void* who) {
   }
 }
 
-void Gates::hold_line(Group& group, const GatedLanes& lanes, std::optional<HeadRank> rank) {
+void Gates::hold_line(Group& group, const GatedLanes& lanes, std::optional<LineHolder> holder) {
   const auto known = group.lines.find(&lanes);
-  if (!rank && known == group.lines.end()) return;
-  const bool lets_pass = !rank || (known != group.lines.end() && known->second < *rank);
-  if (rank) {
-    group.lines[&lanes] = *rank;
+  if (!holder && known == group.lines.end()) return;
+  const bool lets_pass = !holder || (known != group.lines.end() && known->second.rank < holder->rank);
+  if (holder) {
+    group.lines[&lanes] = *std::move(holder);
   } else {
     group.lines.erase(known);
   }
@@ -474,8 +475,8 @@ void Gates::forget(GatedLanes& lanes) {
 template <class Visit>
 void Gates::each_rate(const Group& group, Visit visit) const {
   if (group.rate) visit("queue", *group.rate);
-  for (const auto& [value, partition] : group.partitions) {
-    if (partition.rate) visit("partition:" + value, *partition.rate);
+  if (group.rules.rate && group.rules.rate->each == RateEach::partition) {
+    for (const auto& [value, partition] : group.partitions) visit("partition:" + value, *partition.rate);
   }
   for (auto* limiter : group.named) {
     if (limiter->type == Limiter::Type::rate) visit("limit:" + limiter->name, *limiter);
@@ -489,9 +490,11 @@ std::vector<std::pair<std::string, Time>> Gates::rates_of(const Group& group, Ti
     if (limiter.full_at > now)
       (limiter.partition.empty() ? shared : of_values).emplace_back(std::move(name), limiter.full_at);
   });
-  for (const auto& [value, partition] : group.partitions) {
-    if (partition.penalty && partition.penalty->full_at > now)
-      of_values.emplace_back(std::string(kPenaltyOf) + value, partition.penalty->full_at);
+  if (group.was_penalized) {
+    for (const auto& [value, partition] : group.partitions) {
+      if (partition.penalty && partition.penalty->full_at > now)
+        of_values.emplace_back(std::string(kPenaltyOf) + value, partition.penalty->full_at);
+    }
   }
   if (of_values.size() > kMostRates) {
     std::ranges::nth_element(of_values, of_values.begin() + kMostRates, std::ranges::greater{},

@@ -28,6 +28,11 @@ struct Group;
 /// Stands for the values that have no share of their own, which have one together.
 inline constexpr std::string_view kUnlisted = "*";
 
+/// The names of what a queue has beside its limit and its rate; no queue has such a name.
+inline constexpr std::string_view kPenaltyEnd = " penalty", kCriticalEnd = " critical";
+inline std::string penalty_name(std::string_view queue) { return std::string(queue).append(kPenaltyEnd); }
+inline std::string critical_name(std::string_view queue) { return std::string(queue).append(kCriticalEnd); }
+
 /// One value of a queue's partition, or the queue where it has none.
 struct Partition {
   std::string value;
@@ -80,6 +85,15 @@ struct Demand {
   bool has_lock_free() const { return lock == nullptr || lock->holders + lock->called < space->slots; }
 };
 
+/// The first job of a strict queue that is refused in a shard, and what refuses it. Empty strings: it is only
+/// behind that of another shard.
+struct LineHolder {
+  HeadRank rank;
+  std::string id, by, by_partition;
+  bool by_rate = false;
+  Time until = Time::max();
+};
+
 /// The limits and locks of one queue, and who asks for them.
 struct Group {
   QueueOptions rules;
@@ -88,12 +102,13 @@ struct Group {
   std::map<std::string, std::unique_ptr<Limiter>, std::less<>> shares;  ///< "": of all values without one
   std::vector<Limiter*> named;
   std::map<std::string, Partition, std::less<>> partitions;
+  bool was_penalized = false;   ///< some partition has a penalty
   Time empty_at = Time::min();  ///< short rates were, for all that is known: an owner crashed then
   std::size_t swept = 0;        ///< so many of these were left when the idle ones went last
   std::map<std::tuple<std::string, Amount, bool, bool>, Claim> claims;
   using DemandKey = std::tuple<std::optional<std::string>, std::optional<std::string>, Amount, bool>;
   std::map<DemandKey, Demand> demands;
-  std::map<const GatedLanes*, HeadRank> lines;  ///< on_block = strict: the jobs that hold the line
+  std::map<const GatedLanes*, LineHolder> lines;  ///< on_block = strict: the jobs that hold the line
 };
 
 /// The limits and locks of the queues whose shards this node owns (rules §9, §10): how much of them is used,
@@ -157,7 +172,7 @@ class Gates {
   void keep_no_room(const void* who);
 
   /// The job that holds the line of a strict queue, for these lanes; nothing: none does.
-  void hold_line(Group& group, const GatedLanes& lanes, std::optional<HeadRank> rank);
+  void hold_line(Group& group, const GatedLanes& lanes, std::optional<LineHolder> holder);
 
   /// Shards that may have something to start, since the last call.
   std::set<ShardId> take_woken() { return std::exchange(woken_, {}); }

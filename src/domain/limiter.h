@@ -54,6 +54,11 @@ struct Limiter {
 
   /// Nothing: admitted. Else not before; Time::max(): not before something is freed.
   std::optional<Time> refuses(Amount weight, Time now, const void* who);
+  /// Whatever is freed. `borrows`: shares may be passed.
+  bool has_no_room_for(Amount weight, bool borrows) const {
+    const bool may_pass = alone || (type == Type::share && borrows);
+    return type != Type::rate && weight > limit && !may_pass;
+  }
   void charge(Time now);
   void refund();
   /// Between two starts.

@@ -14,8 +14,8 @@ namespace {
 constexpr FieldTag kIsEntry = 2, kState = 3, kEntryFields = 4;      // of a dead payload
 constexpr FieldTag kUnreadable = 2, kByWindow = 3, kOldestDue = 4;  // of counts: std::uint64_t
 constexpr FieldTag kByLock = 8, kByLimit = 9, kByRate = 10, kRate = 11, kByKey = 12, kLimitUse = 13,
-                   kLockUse = 14;                                      // likewise
-constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20;  // of counts
+                   kLockUse = 14;                                                     // likewise
+constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20, kBlocked = 21;  // of counts
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
 constexpr FieldTag kAwaits = 20;  // of a state
@@ -225,6 +225,34 @@ LockUse read_lock_use(std::string_view bytes) {
   return use;
 }
 
+std::string encode_blocked(const BlockedJobs& jobs) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put_short(jobs.partition);
+  out.put(jobs.weight);
+  out.put(static_cast<std::uint8_t>((jobs.critical ? 1 : 0) | (jobs.by_rate ? 2 : 0)));
+  out.put_short(jobs.by);
+  out.put_short(jobs.by_partition);
+  put_time(out, jobs.until);
+  out.put_rest(jobs.behind);
+  return bytes;
+}
+
+BlockedJobs read_blocked(std::string_view bytes) {
+  ByteReader in(bytes, "shard's counts");
+  BlockedJobs jobs;
+  jobs.partition = in.get_short();
+  jobs.weight = in.get<std::int64_t>();
+  const auto flags = in.get<std::uint8_t>();
+  jobs.critical = (flags & 1) != 0;
+  jobs.by_rate = (flags & 2) != 0;
+  jobs.by = in.get_short();
+  jobs.by_partition = in.get_short();
+  jobs.until = get_time(in);
+  jobs.behind = in.rest();
+  return jobs;
+}
+
 std::string encode_unserved(const UnservedKind& kind) {
   std::string bytes;
   ByteWriter out(bytes);
@@ -261,8 +289,9 @@ Counts read_counts(std::string_view bytes) {
     if (tag == kSchedules) counts.schedules = read_schedule_records(value);
     if (tag == kRowsToFree) counts.rows_to_free = read_rows_to_free(value);
     if (tag == kUnserved) counts.unserved.push_back(read_unserved(value));
+    if (tag == kBlocked) counts.blocked.push_back(read_blocked(value));
     return (tag >= kUnreadable && tag <= kOldestDue) || (tag >= kByLock && tag <= kLockUse) ||
-           tag == kSchedules || tag == kUnserved || tag == kRowsToFree;
+           tag == kSchedules || tag == kUnserved || tag == kRowsToFree || tag == kBlocked;
   });
   if (version < kVersion || version > kLent) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
@@ -373,6 +402,7 @@ std::string encode(const Counts& counts) {
   if (counts.blocked_by_key != 0) fields += number_field(kByKey, counts.blocked_by_key);
   for (const auto& use : counts.limits) fields += field(kLimitUse, encode_use(use));
   for (const auto& use : counts.locks) fields += field(kLockUse, encode_use(use));
+  for (const auto& jobs : counts.blocked) fields += field(kBlocked, encode_blocked(jobs));
   if (counts.blocked_by_lock != 0) fields += number_field(kByLock, counts.blocked_by_lock);
   if (counts.blocked_by_limit != 0) fields += number_field(kByLimit, counts.blocked_by_limit);
   if (counts.blocked_by_rate != 0) fields += number_field(kByRate, counts.blocked_by_rate);

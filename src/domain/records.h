@@ -104,7 +104,21 @@ struct LimitUse {
   bool operator==(const LimitUse&) const = default;
 };
 
-/// The same of one lock.
+/// Due jobs that ask the same of limits and are refused, and by what.
+struct BlockedJobs {
+  std::string partition;
+  std::int64_t weight = 0;  ///< in millionths
+  bool critical = false;
+  std::string by;  ///< name of the limit or rate that refuses first; empty: nothing ever admits them
+  std::string by_partition;  ///< as LimitUse has it
+  bool by_rate = false;
+  Time until = Time::max();  ///< of a rate
+  std::string behind;        ///< the job that holds the line of its queue; empty: none does
+
+  bool operator==(const BlockedJobs&) const = default;
+};
+
+/// As LimitUse, of one lock.
 struct LockUse {
   std::string name;  ///< of the lock: the queue's, or the one that queues share
   std::string key;
@@ -146,8 +160,9 @@ struct Counts {
   std::map<std::int32_t, Time> oldest_due;
   std::uint64_t blocked_by_key = 0, blocked_by_lock = 0, blocked_by_limit = 0,
                 blocked_by_rate = 0;  ///< likewise
-  std::vector<LimitUse> limits;       ///< kMostUses at most, as of `locks`
+  std::vector<LimitUse> limits;       ///< kMostUses at most, as of the two that follow
   std::vector<LockUse> locks;
+  std::vector<BlockedJobs> blocked;
   /// When the buckets of its queue's rates are full again: (name, time) of those that were not.
   std::vector<std::pair<std::string, Time>> rates;
   ScheduleRecords schedules;            ///< whose jobs the shard has

@@ -184,7 +184,7 @@ std::optional<Time> Shard::next_due(Time now) {
   return next;
 }
 
-Counts Shard::counts(Time now) {
+Counts Shard::counts(Time now, const Counts* told) {
   Counts counts = lasting_;
   std::size_t later = order_.later(), retrying = order_.retrying();
   counts.oldest = order_.oldest(now);
@@ -197,7 +197,7 @@ Counts Shard::counts(Time now) {
   counts.due = table_.size() - table_.active() - later;
   counts.blocked_by_window = order_.closed(counts.due, now);
   counts.oldest_due = order_.oldest_due(now, kMostPriorities);
-  count_gates(counts, now);
+  count_gates(counts, now, told);
   counts.scheduled = later - retrying;
   counts.retrying = retrying;
   counts.awaiting = awaiting_.size();

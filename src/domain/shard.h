@@ -291,7 +291,8 @@ class Shard {
     return since;
   }
 
-  Counts counts(Time now);
+  /// `told`: what it lists of the use of limits and locks is taken over, and not looked for.
+  Counts counts(Time now, const Counts* told = nullptr);
   Seq through() const { return through_; }
   std::size_t running() const { return runs_.size(); }  ///< with those that are lent
   /// What workers see: rises with every owner, and when a lent run is taken back.
@@ -379,8 +380,8 @@ class Shard {
   void free_lock(Job& job);
   void leave_gates(Job& job);
   bool must_be_written(const ActiveRun& run) const;
-  void count_gates(Counts& counts, Time now);
-  void list_limits(Counts& counts, Time now) const;
+  void count_gates(Counts& counts, Time now, const Counts* told);
+  void list_limits(Counts& counts, const Group& group, Time now) const;
   void list_locks(Counts& counts) const;
 
   // Runs (shard_run.cpp, shard_recall.cpp)

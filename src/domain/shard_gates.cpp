@@ -16,6 +16,41 @@ namespace {
 
 constexpr std::size_t kListedJobs = 1000;  // whose use of limits is told
 
+// Null: it asks for a lock that its queue does not know, or only the first of its line is held to it.
+const Limiter* refuser_of(const GatedLanes::Refused& refused) {
+  if (refused.by != nullptr) return refused.by;
+  const auto& claim = refused.claim;
+  for (const auto* limiter : claim.limiters) {
+    if (refused.line != nullptr && !claim.never) {
+      const auto& line = *refused.line;
+      const bool is_rate = limiter->type == Limiter::Type::rate;
+      if (limiter->name == line.by && limiter->partition == line.by_partition && is_rate == line.by_rate)
+        return limiter;
+    } else if (limiter->has_no_room_for(claim.weight, claim.group->rules.borrow)) {
+      return limiter;
+    }
+  }
+  return nullptr;
+}
+
+BlockedJobs blocked_of(const GatedLanes::Refused& refused, const Limiter* by) {
+  const auto& claim = refused.claim;
+  BlockedJobs jobs{.partition = claim.partition->value, .weight = claim.weight, .critical = claim.critical};
+  if (refused.line != nullptr && !claim.never) {
+    jobs.by = refused.line->by;
+    jobs.by_partition = refused.line->by_partition;
+    jobs.by_rate = refused.line->by_rate;
+    jobs.until = refused.line->until;
+    jobs.behind = refused.line->id;
+  } else if (by != nullptr) {
+    jobs.by = by->name;
+    jobs.by_partition = by->partition;
+    jobs.by_rate = by->type == Limiter::Type::rate;
+    jobs.until = refused.until;
+  }
+  return jobs;
+}
+
 }  // namespace
 
 Shard::~Shard() {
@@ -129,7 +164,7 @@ bool Shard::must_be_written(const ActiveRun& run) const {
   return false;
 }
 
-void Shard::count_gates(Counts& counts, Time now) {
+void Shard::count_gates(Counts& counts, Time now, const Counts* told) {
   counts.blocked_by_key = order_.parked();
   const auto* lanes = order_.gated();
   if (lanes == nullptr) {  // no job of it has asked for anything here
@@ -137,16 +172,23 @@ void Shard::count_gates(Counts& counts, Time now) {
                          [&](const auto& rate) { return rate.second > now; });
     return;
   }
-  counts.rates = gates_->rates_of(gates_->group_of(kinds_.queue()), now);
-  list_limits(counts, now);
-  list_locks(counts);
+  const auto& group = gates_->group_of(kinds_.queue());
+  counts.rates = gates_->rates_of(group, now);
+  if (told != nullptr) {
+    counts.limits = told->limits;
+    counts.locks = told->locks;
+    counts.blocked = told->blocked;
+  } else {
+    list_limits(counts, group, now);
+    list_locks(counts);
+  }
   counts.blocked_by_lock = lanes->locked() + awaiting_.locked();
   counts.blocked_by_limit = lanes->blocked(/*by_rate=*/false);
   counts.blocked_by_rate = lanes->blocked(/*by_rate=*/true);
 }
 
 // What this shard has of each, and how many wait here: readers add them up.
-void Shard::list_limits(Counts& counts, Time now) const {
+void Shard::list_limits(Counts& counts, const Group& group, Time now) const {
   std::map<std::pair<bool, const Limiter*>, LimitUse> uses;
   const auto use_of = [&](const Limiter& limiter) -> LimitUse* {
     const bool is_rate = limiter.type == Limiter::Type::rate;
@@ -174,11 +216,18 @@ void Shard::list_limits(Counts& counts, Time now) const {
     for (const Job* job : run.jobs) count(*job);
   });
   awaiting_.each(count);
-  order_.gated()->each_closed([&](const Limiter* limiter, std::size_t jobs) {
-    auto* use = limiter == nullptr ? nullptr : use_of(*limiter);
-    if (use != nullptr) use->waiting += jobs;
-    return uses.size() < kMostUses;
+  order_.gated()->each_refused([&](const GatedLanes::Refused& refused) {
+    const auto* by = refuser_of(refused);
+    auto* use = by == nullptr ? nullptr : use_of(*by);
+    if (use != nullptr) use->waiting += refused.jobs;
+    if (counts.blocked.size() < kMostUses) counts.blocked.push_back(blocked_of(refused, by));
+    return uses.size() < kMostUses || counts.blocked.size() < kMostUses;
   });
+  if (group.was_penalized) {
+    for (const auto& [value, partition] : group.partitions) {
+      if (partition.penalty) use_of(*partition.penalty);
+    }
+  }
   for (auto& [key, use] : uses) counts.limits.push_back(std::move(use));
   std::ranges::sort(counts.limits, {},
                     [](const LimitUse& use) { return std::tie(use.name, use.partition, use.is_rate); });

@@ -81,6 +81,7 @@ struct OwnedShard {
   bool lends = false;                     ///< it lends runs
   domain::Counts written;                 ///< counts of the last delta
   Time written_at{};
+  Time listed_at = Time::min();           ///< when these told last who uses limits and locks
   Time trimmed_at{};                      ///< its dead payloads, ...
   std::uint64_t trimmed_look = 0;         ///< ... by the counts of that look
   std::uint64_t read_since_written = 0;   ///< entries that a reader of the counts would look through, ...

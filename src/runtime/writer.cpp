@@ -74,7 +74,10 @@ store::Delta Writer::delta_of(OwnedShard& shard) {
     shard.trimmed_at = now;
     shard.trimmed_look = scope_.cluster.look;
   }
-  const auto lent_before = std::exchange(shard.written, shard.machine.counts(now)).lent;
+  const bool is_listed = now >= shard.listed_at && saturating_sub(now, shard.listed_at) < kCountsInterval;
+  if (!is_listed) shard.listed_at = now;
+  auto counts = shard.machine.counts(now, is_listed ? &shard.written : nullptr);
+  const auto lent_before = std::exchange(shard.written, std::move(counts)).lent;
   shard.lends = !shard.written.lent.empty() && shard.written.lent != lent_before;
   shard.written_at = now;
   shard.read_since_written = 0;

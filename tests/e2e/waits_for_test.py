@@ -69,6 +69,38 @@ class WaitsFor(Project):
         for job in self.json("jobs", "orders"):
             self.assertRegex(job["waits_for"][0]["until"], r"^20..-..-..T")
 
+    def test_what_only_the_owner_can_know_is_named_too(self):
+        self.config(queue='limit = 4\npartition = "/region"\nshares = { east = 25 , west = 75 }\nborrow = true', node="threads = 8")
+        self.push_lines([{"id": "w1", "payload": {"region": "west"}, "weight": 3}, {"id": "e1", "payload": {"region": "east"}}])
+        self.start()
+        self.until("both run", lambda: self.stats()["running"] == 2)
+        self.push_lines([{"id": "e2", "payload": {"region": "east"}}, {"id": "s1", "payload": {"region": "south"}}])
+        self.until_reasons("e2", ("limit", "orders", []), ("limit", "orders: east", []))
+        self.until_reasons("s1", ("limit", "orders", []))
+        self.write("go", "")
+        self.until("they have run", lambda: self.stats()["processed"] == 4)
+
+    def test_a_value_that_no_share_is_left_for_waits_for_the_rest(self):
+        self.config(queue='limit = 4\npartition = "/region"\nshares = { east = 100 }')
+        self.push_lines([{"id": "s1", "payload": {"region": "south"}}])
+        self.start()
+        self.until_reasons("s1", ("limit", "orders: *", []))
+        self.until("it is counted", lambda: [(each["partition"], each["waiting"]) for each in self.json("limits")
+                                             if each["waiting"]] == [("*", 1)])
+
+    def test_those_behind_a_line_are_told_who_holds_it(self):
+        self.config(queue='limit = 4\non_block = "strict"\nshards = 3', node="threads = 8")
+        self.push_lines([{"id": "1", "weight": 3}])
+        self.start()
+        self.until("it runs", lambda: self.stats()["running"] == 1)
+        self.push_lines([{"id": "heavy", "weight": 2}])
+        self.until_reasons("heavy", ("limit", "orders", []))
+        self.push_lines([{"id": f"light{n}"} for n in range(9)])
+        for n in range(9):
+            self.until_reasons(f"light{n}", ("limit", "orders", ["heavy"]))
+        self.write("go", "")
+        self.until("they have run", lambda: self.stats()["processed"] == 11)
+
 
 if __name__ == "__main__":
     unittest.main()
