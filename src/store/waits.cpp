@@ -40,19 +40,18 @@ class Key {
     return true;
   }
 
-  /// Brings the response of the row, which is not delivered, to its job.
-  void deliver() {
-    append(domain::EntryType::response, *row_, {row_->wait, key_, row_->message_id, row_->body});
-    write(domain::delivered(*row_, store_.now()));
-  }
-
-  /// To the log of the job.
+  /// An entry for the log of the job.
   template <class Names>
-  void append(domain::EntryType type, const Names& job, const domain::WaitNote& note) {
+  NewEntry entry(domain::EntryType type, const Names& job, const domain::WaitNote& note) {
     const auto list = store_.queues();
+    return entry_in(list, type, job, note);
+  }
+  template <class Names>
+  NewEntry entry_in(const QueueList& list, domain::EntryType type, const Names& job,
+                    const domain::WaitNote& note) const {
     const auto* definition = list.find(queue_);
     if (definition == nullptr) fail(ErrorKind::invalid_argument, "there is no such queue");
-    if (definition->closed) fail(ErrorKind::unavailable, "it is being resharded; try again");
+    if (definition->closed) fail_as_closed();
     const auto payload = domain::encode(note);
     domain::Entry entry;
     entry.type = type;
@@ -60,18 +59,62 @@ class Key {
     entry.key = job.key;
     entry.id = job.id;
     entry.payload = payload;
+    return {{definition->number, domain::shard_of(job.key, definition->shards)}, domain::encode(entry)};
+  }
+  NewEntry response_of(const domain::WaitRecord& row) {
+    return entry(domain::EntryType::response, row, {row.wait, key_, row.message_id, row.body});
+  }
+
+  /// The row, and in the same step what goes to the log of its job. False: somebody else was faster. Nothing:
+  /// this store has them in different places, or the queue takes nothing more.
+  std::optional<bool> write_with(const domain::WaitRecord& row, std::vector<NewEntry> entries) {
     try {
-      store_.append_durably(
-          {{{definition->number, domain::shard_of(job.key, definition->shards)}, domain::encode(entry)}});
+      const auto result = store_.step_rows(queue_, {step_of(row, seen_, std::move(entries))}).front();
+      if (result.what == RowResult::What::refused) return std::nullopt;
+      return result.what == RowResult::What::done;
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::invalid_argument)
-        fail(ErrorKind::unavailable, "it is being resharded; try again");
+      if (error.kind() != ErrorKind::unsupported) throw;
+      return std::nullopt;
+    }
+  }
+  RowStep step_of(const domain::WaitRecord& row, std::optional<std::string> seen,
+                  std::vector<NewEntry> entries) const {
+    return {{key_, domain::encode(row), domain::is_listed(row), domain::kept_until(row, {})},
+            std::move(seen),
+            std::move(entries)};
+  }
+
+  /// Brings the response of the row, which is not delivered, to its job.
+  void deliver() {
+    append(response_of(*row_));
+    write(domain::delivered(*row_, store_.now()));
+  }
+
+  /// Writes the row, and brings its response to its job if it has one to bring. False: somebody else was
+  /// faster.
+  bool bring(const domain::WaitRecord& row, Duration response_ttl = {}) {
+    if (row.delivered) return write(row, response_ttl);
+    if (const auto done = write_with(domain::delivered(row, store_.now()), {response_of(row)})) return *done;
+    if (!write(row, response_ttl)) return false;
+    deliver();
+    return true;
+  }
+
+  /// To the log of the job.
+  void append(NewEntry entry) {
+    try {
+      store_.append_durably({std::move(entry)});
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::invalid_argument) fail_as_closed();
       throw;
     }
   }
 
   [[noreturn]] void give_up() const {
     fail(ErrorKind::unavailable, "others change it all the time; try again");
+  }
+  [[noreturn]] void fail_as_closed() const {
+    fail(ErrorKind::unavailable, "it is being resharded; try again");
   }
 
  private:
@@ -102,6 +145,21 @@ std::optional<domain::Buffered> kept_response(const domain::Row& row) {
   return domain::Buffered{row->deadline, row->body.size()};
 }
 
+/// Those of which nobody has heard before.
+std::vector<RowResult> expect_if_new(Store& store, const std::string& queue, std::span<const Wanted> wanted) {
+  const auto list = store.queues();
+  const auto now = store.now();
+  std::vector<RowStep> steps;
+  for (const auto& [key, waiter] : wanted) {
+    const Key at(store, queue, key);
+    const auto row = domain::expect(std::nullopt, waiter, now);
+    steps.push_back(
+        at.step_of(*row, std::nullopt,
+                   {at.entry_in(list, domain::EntryType::expected, waiter, {waiter.wait, key, {}, {}})}));
+  }
+  return store.step_rows(queue, std::move(steps));
+}
+
 }  // namespace
 
 bool expect_response(Store& store, const std::string& queue, const std::string& key,
@@ -112,10 +170,17 @@ bool expect_response(Store& store, const std::string& queue, const std::string& 
     const auto kept = kept_response(at.look());
     const auto next = domain::expect(at.row(), waiter, store.now());
     if (!next) return false;
-    if (!std::exchange(is_told, true))
-      at.append(domain::EntryType::expected, waiter, {waiter.wait, key, {}, {}});
-    if (!at.write(*next)) continue;
-    if (!next->delivered) at.deliver();
+    auto expected = at.entry(domain::EntryType::expected, waiter, {waiter.wait, key, {}, {}});
+    std::vector entries{expected};
+    if (!next->delivered) entries.push_back(at.response_of(*next));
+    const auto row = next->delivered ? *next : domain::delivered(*next, store.now());
+    auto done = at.write_with(row, std::move(entries));
+    if (!done) {
+      if (!std::exchange(is_told, true)) at.append(std::move(expected));
+      done = at.write(*next);
+      if (*done && !next->delivered) at.deliver();
+    }
+    if (!*done) continue;
     if (kept) count_out(store, queue, *kept);
     return true;
   }
@@ -133,9 +198,8 @@ Responded respond(Store& store, const std::string& queue, const std::string& key
       if (!count_in(store, queue, *keeps, response_ttl, bounds)) return Responded::full;
       kept = keeps;
     }
-    if (verdict.row && !at.write(*verdict.row, response_ttl)) continue;
+    if (verdict.row && !at.bring(*verdict.row, response_ttl)) continue;
     if (kept && !keeps) count_out(store, queue, *kept);  // meanwhile a job has come, or another response
-    if (verdict.row && !verdict.row->delivered) at.deliver();
     return verdict.result;
   }
   at.give_up();
@@ -146,12 +210,33 @@ Responded respond_to(Store& store, const std::string& queue, const std::string& 
   Key at(store, queue, key);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto verdict = domain::respond_to(at.look(), wait, message, store.now());
-    if (!verdict.row) return verdict.result;
-    if (!at.write(*verdict.row)) continue;
-    at.deliver();
-    return verdict.result;
+    if (!verdict.row || at.bring(*verdict.row)) return verdict.result;
   }
   at.give_up();
+}
+
+std::vector<Expectation> expect_responses(Store& store, const std::string& queue,
+                                          std::span<const Wanted> wanted) {
+  std::vector<Expectation> answers(wanted.size());
+  std::vector<RowResult> firsts;
+  try {
+    firsts = expect_if_new(store, queue, wanted);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::unavailable) {
+      for (auto& answer : answers) answer.failure = std::current_exception();
+      return answers;
+    }  // else one of them is to blame, or the store cannot do it so
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto& [key, waiter] = wanted[i];
+    try {
+      answers[i].is_ours = (i < firsts.size() && firsts[i].what == RowResult::What::done) ||
+                           expect_response(store, queue, key, waiter);
+    } catch (const Error&) {
+      answers[i].failure = std::current_exception();
+    }
+  }
+  return answers;
 }
 
 bool close_wait(Store& store, const std::string& queue, const std::string& key, std::string_view wait) {

@@ -1,15 +1,18 @@
 #pragma once
 
+#include <exception>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "domain/response_buffer.h"
 #include "domain/wait_record.h"
 #include "store/store.h"
 
 // What jobs wait for, on every store. A verb changes the row of a key by compare-and-set, and appends to the
-// log of the job's shard; the two are steps of their own, in an order in which a crash between them loses
-// nothing, as they may be in different places of a store:
+// log of the job's shard, both in one step. Where they are in different places of a store (a Redis Cluster)
+// the two are steps of their own, in an order in which a crash between them loses nothing:
 //
 // - expect: the `expected` entry, then the row. So the owner of the shard knows of every row that may be
 // open.
@@ -25,6 +28,18 @@ namespace ordo::store {
 /// The job waits for `key` from now on. False: another job does.
 bool expect_response(Store& store, const std::string& queue, const std::string& key,
                      const domain::Waiter& waiter);
+
+struct Wanted {
+  std::string key;
+  domain::Waiter waiter;
+};
+struct Expectation {
+  bool is_ours = false;          ///< as expect_response() answers
+  std::exception_ptr failure{};  ///< what it would have thrown
+};
+/// The same for many of a queue, in about the time of one. Throws nothing of the store's.
+std::vector<Expectation> expect_responses(Store& store, const std::string& queue,
+                                          std::span<const Wanted> wanted);
 
 /// `bounds`: of what the queue keeps for keys that nobody waits for.
 Responded respond(Store& store, const std::string& queue, const std::string& key,

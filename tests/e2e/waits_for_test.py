@@ -69,17 +69,6 @@ class WaitsFor(Project):
         for job in self.json("jobs", "orders"):
             self.assertRegex(job["waits_for"][0]["until"], r"^20..-..-..T")
 
-    def test_what_only_the_owner_can_know_is_named_too(self):
-        self.config(queue='limit = 4\npartition = "/region"\nshares = { east = 25 , west = 75 }\nborrow = true', node="threads = 8")
-        self.push_lines([{"id": "w1", "payload": {"region": "west"}, "weight": 3}, {"id": "e1", "payload": {"region": "east"}}])
-        self.start()
-        self.until("both run", lambda: self.stats()["running"] == 2)
-        self.push_lines([{"id": "e2", "payload": {"region": "east"}}, {"id": "s1", "payload": {"region": "south"}}])
-        self.until_reasons("e2", ("limit", "orders", []), ("limit", "orders: east", []))
-        self.until_reasons("s1", ("limit", "orders", []))
-        self.write("go", "")
-        self.until("they have run", lambda: self.stats()["processed"] == 4)
-
     def test_a_value_that_no_share_is_left_for_waits_for_the_rest(self):
         self.config(queue='limit = 4\npartition = "/region"\nshares = { east = 100 }')
         self.push_lines([{"id": "s1", "payload": {"region": "south"}}])

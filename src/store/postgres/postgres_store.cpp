@@ -538,7 +538,7 @@ std::vector<RowResult> PostgresStore::step_rows(std::string_view rows, std::vect
     parameters.flag(row.listed).number(row.until.time_since_epoch().count()).bytes(row.bytes);
     parameters.flag(seen.has_value()).bytes(seen.value_or(""));
     parameters.numbers(shards).byte_strings(std::span<const std::string_view>(bodies));
-    const auto answer = ask("write a unique row of",
+    const auto answer = ask("write a row beside the logs of",
                             "SELECT r, t FROM ordo_step_row($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
                             " AS a(r, t)",
                             parameters);

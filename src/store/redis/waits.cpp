@@ -160,10 +160,9 @@ std::vector<std::pair<ShardId, std::vector<std::string_view>>> by_log(const std:
   return logs;
 }
 
-CommandText step_command(std::string_view rows, const RowStep& step) {
+void add_step(CommandText& command, std::string_view rows, const RowStep& step) {
   const auto& [row, seen, entries] = step;
   const auto logs = by_log(entries);
-  CommandText command;
   call(command, step_row_script(), 3 + logs.size(), 6 + logs.size() + entries.size());
   for (const auto* part : {"waits", "listed", "ages"}) command.word(std::string_view(waits_key(rows, part)));
   for (const auto& [shard, bodies] : logs) command.word(std::string_view(shard_key(shard, "log")));
@@ -180,7 +179,6 @@ CommandText step_command(std::string_view rows, const RowStep& step) {
     command.word(bodies.size());
     for (const auto body : bodies) command.word(body);
   }
-  return command;
 }
 
 }  // namespace
@@ -197,9 +195,11 @@ std::vector<RowResult> RedisStore::step_rows(std::string_view rows, std::vector<
           "of their own; use a single server, with Sentinel or without, or another store");
     }
   }
+  if (steps.empty()) return {};
+  CommandText commands;
+  for (const auto& step : steps) add_step(commands, rows, step);
   std::vector<RowResult> results;
-  for (const auto& step : steps) {
-    const auto reply = pipeline_.ask("write a unique row", slot, step_command(rows, step)).at(0);
+  for (const auto& reply : pipeline_.ask("write a row beside the logs", slot, std::move(commands))) {
     RowResult result{static_cast<RowResult::What>(reply.at(0).integer), {}};
     if (reply.items.size() > 1 && !reply.at(1).is_nil()) result.there = reply.at(1).text;
     results.push_back(std::move(result));

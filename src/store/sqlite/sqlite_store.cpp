@@ -296,7 +296,8 @@ std::optional<std::string> SqliteStore::wait_row(std::string_view queue, std::st
 bool SqliteStore::put_wait_row(std::string_view queue, const WaitRow& row,
                                const std::optional<std::string>& seen) {
   check_wait_key(row.key);
-  return write([&](Writer& writer) { return put_wait(writer, queue, row, seen); }, Growth::grows);
+  return write([&](Writer& writer) { return writer.waits().put(queue, row, seen, writer.now()); },
+               Growth::grows);
 }
 
 std::vector<WaitRow> SqliteStore::wait_rows(std::string_view queue, std::string_view after,
@@ -307,7 +308,7 @@ std::vector<WaitRow> SqliteStore::wait_rows(std::string_view queue, std::string_
 
 std::vector<RowResult> SqliteStore::step_rows(std::string_view rows, std::vector<RowStep> steps) {
   for (const auto& step : steps) check_wait_key(step.row.key);
-  return write([&](Writer& writer) { return sqlite::step_rows(writer, rows, steps); }, Growth::grows);
+  return write([&](Writer& writer) { return writer.waits().step(writer, rows, steps); }, Growth::grows);
 }
 
 std::vector<Finding> SqliteStore::examine() {

@@ -1,6 +1,9 @@
 #include "store/sqlite/waits.h"
 
+#include <algorithm>
+
 #include "store/limits.h"
+#include "store/sqlite/writer.h"
 
 namespace ordo::store::sqlite {
 namespace {
@@ -16,57 +19,56 @@ std::optional<std::string> read_wait(Connection& connection, std::string_view qu
   return std::string(row.bytes(0));
 }
 
-namespace {
+WaitTable::WaitTable(Connection& connection)
+    : known_(connection, "SELECT 1 FROM queue WHERE name=?1"),
+      // The second bound is that of the index: without it all rows would be looked at.
+      sweep_(connection,
+             "DELETE FROM wait WHERE rowid IN"
+             " (SELECT rowid FROM wait WHERE until<=?1 AND until<9223372036854775807 LIMIT ?2)"),
+      forget_(connection, "DELETE FROM wait WHERE queue=?1 AND key=?2 AND until<=?3"),
+      look_(connection, "SELECT body FROM wait WHERE queue=?1 AND key=?2"),
+      insert_(connection,
+              "INSERT INTO wait(queue, key, listed, until, body) VALUES(?1, ?2, ?3, ?4, ?5)"
+              " ON CONFLICT DO NOTHING"),
+      update_(connection,
+              "UPDATE wait SET listed=?3, until=?4, body=?5 WHERE queue=?1 AND key=?2 AND body=?6"),
+      put_(connection,
+           "INSERT OR REPLACE INTO wait(queue, key, listed, until, body) VALUES(?1, ?2, ?3, ?4, ?5)"),
+      drop_(connection, "DELETE FROM wait WHERE queue=?1 AND key=?2") {}
 
 // Whoever writes takes some of those away whose time is over, so that their number stays in bounds.
-void sweep(Connection& connection, std::string_view queue, std::string_view key, std::int64_t now) {
-  // The second bound is that of the index: without it all rows would be looked at.
-  Statement(connection,
-            "DELETE FROM wait WHERE rowid IN"
-            " (SELECT rowid FROM wait WHERE until<=?1 AND until<9223372036854775807 LIMIT 20)")
-      .bind(now)
-      .run();
-  Statement(connection, "DELETE FROM wait WHERE queue=?1 AND key=?2 AND until<=?3")
-      .bind(queue, Blob{key}, now)
-      .run();
+void WaitTable::sweep(std::size_t writes, Time now) {
+  constexpr std::size_t kEach = 20, kMost = 2000;
+  sweep_.bind(us_of(now), std::min(kEach * writes, kMost)).run();
 }
 
-}  // namespace
+void WaitTable::forget_if_over(std::string_view queue, std::string_view key, Time now) {
+  forget_.bind(queue, Blob{key}, us_of(now)).run();
+}
 
-bool put_wait(Writer& writer, std::string_view queue, const WaitRow& row,
-              const std::optional<std::string>& seen) {
-  auto& connection = writer.connection();
-  Statement known(connection, "SELECT 1 FROM queue WHERE name=?1");
-  if (!known.bind(queue).step()) throw unknown_queue_of_wait(queue);
-  known.reset();
-  sweep(connection, queue, row.key, us_of(writer.now()));
+bool WaitTable::put(std::string_view queue, const WaitRow& row, const std::optional<std::string>& seen,
+                    Time now) {
+  if (!known_.bind(queue).step()) throw unknown_queue_of_wait(queue);
+  known_.reset();
+  sweep(1, now);
+  forget_if_over(queue, row.key, now);
   const auto listed = std::int64_t{row.listed};
-  if (!seen) {
-    return Statement(connection,
-                     "INSERT INTO wait(queue, key, listed, until, body) VALUES(?1, ?2, ?3, ?4, ?5)"
-                     " ON CONFLICT DO NOTHING")
-               .bind(queue, Blob{row.key}, listed, us_of(row.until), Blob{row.bytes})
-               .run() == 1;
-  }
-  return Statement(connection,
-                   "UPDATE wait SET listed=?3, until=?4, body=?5 WHERE queue=?1 AND key=?2 AND body=?6")
-             .bind(queue, Blob{row.key}, listed, us_of(row.until), Blob{row.bytes}, Blob{*seen})
-             .run() == 1;
+  if (!seen) return insert_.bind(queue, Blob{row.key}, listed, us_of(row.until), Blob{row.bytes}).run() == 1;
+  return update_.bind(queue, Blob{row.key}, listed, us_of(row.until), Blob{row.bytes}, Blob{*seen}).run() ==
+         1;
 }
 
-std::vector<RowResult> step_rows(Writer& writer, std::string_view rows, std::span<const RowStep> steps) {
+std::vector<RowResult> WaitTable::step(Writer& writer, std::string_view rows,
+                                       std::span<const RowStep> steps) {
   using What = RowResult::What;
-  auto& connection = writer.connection();
-  Statement look(connection, "SELECT body FROM wait WHERE queue=?1 AND key=?2");
-  Statement put(connection,
-                "INSERT OR REPLACE INTO wait(queue, key, listed, until, body) VALUES(?1, ?2, ?3, ?4, ?5)");
-  Statement drop(connection, "DELETE FROM wait WHERE queue=?1 AND key=?2");
+  const auto now = writer.now();
+  sweep(steps.size(), now);
   std::vector<RowResult> results;
   for (const auto& [row, seen, entries] : steps) {
-    sweep(connection, rows, row.key, us_of(writer.now()));
+    forget_if_over(rows, row.key, now);
     std::optional<std::string> there;
-    if (look.bind(rows, Blob{row.key}).step()) there = look.bytes(0);
-    look.reset();
+    if (look_.bind(rows, Blob{row.key}).step()) there = look_.bytes(0);
+    look_.reset();
     if (there != seen) {
       results.push_back({What::conflict, std::move(there)});
       continue;
@@ -76,9 +78,9 @@ std::vector<RowResult> step_rows(Writer& writer, std::string_view rows, std::spa
       continue;
     }
     if (row.until == Time::min()) {
-      drop.bind(rows, Blob{row.key}).run();
+      drop_.bind(rows, Blob{row.key}).run();
     } else {
-      put.bind(rows, Blob{row.key}, std::int64_t{row.listed}, us_of(row.until), Blob{row.bytes}).run();
+      put_.bind(rows, Blob{row.key}, std::int64_t{row.listed}, us_of(row.until), Blob{row.bytes}).run();
     }
     writer.append(entries);
     results.push_back({What::done, {}});

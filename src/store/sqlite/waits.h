@@ -1,24 +1,36 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "store/sqlite/connection.h"
-#include "store/sqlite/writer.h"
 #include "store/store.h"
 
-// The rows of waits. put_wait() runs inside the writer's transaction.
 namespace ordo::store::sqlite {
+
+class Writer;
+
+/// The rows of waits, as the writer's transactions change them. See Store for what its verbs mean.
+class WaitTable {
+ public:
+  /// The schema of the connection is current.
+  explicit WaitTable(Connection& connection);
+
+  bool put(std::string_view queue, const WaitRow& row, const std::optional<std::string>& seen, Time now);
+  std::vector<RowResult> step(Writer& writer, std::string_view rows, std::span<const RowStep> steps);
+
+ private:
+  void sweep(std::size_t writes, Time now);
+  void forget_if_over(std::string_view queue, std::string_view key, Time now);
+
+  Statement known_, sweep_, forget_, look_, insert_, update_, put_, drop_;
+};
 
 std::optional<std::string> read_wait(Connection& connection, std::string_view queue, std::string_view key,
                                      Time now);
-bool put_wait(Writer& writer, std::string_view queue, const WaitRow& row,
-              const std::optional<std::string>& seen);
-/// See Store::step_rows().
-std::vector<RowResult> step_rows(Writer& writer, std::string_view rows, std::span<const RowStep> steps);
-
 std::vector<WaitRow> list_waits(Connection& connection, std::string_view queue, std::string_view after,
                                 std::size_t max_rows, Time now);
 

@@ -26,6 +26,7 @@ int remember_wal_pages(void* pages, sqlite3*, const char*, int count) {
 Writer::Writer(Connection& connection, Clock& clock)
     : connection_(connection),
       clock_(clock),
+      waits_(connection),
       begin_(connection, "BEGIN IMMEDIATE"),
       commit_(connection, "COMMIT"),
       counters_row_(connection, "SELECT head, at, queue, version FROM counter"),

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "store/sqlite/connection.h"
+#include "store/sqlite/waits.h"
 #include "store/store.h"
 
 namespace ordo::store::sqlite {
@@ -63,6 +64,7 @@ class Writer {
   int wal_pages() const { return wal_pages_; }
 
   Connection& connection() { return connection_; }
+  WaitTable& waits() { return waits_; }
   Time now() { return clock_.wall(); }
 
  private:
@@ -86,6 +88,7 @@ class Writer {
 
   Connection& connection_;
   Clock& clock_;
+  WaitTable waits_;
   Counters counters_;
   Counters stored_counters_;
   struct Queue {
