@@ -1,4 +1,6 @@
 // Jobs that wait for responses, in the hands of a node.
+#include <future>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +12,7 @@ namespace ordo::runtime {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 QueueOptions queue() {
@@ -87,7 +90,11 @@ TEST(EngineWait, ARunThatCannotRegisterItsWaitIsPutBackOrFails) {
   EngineWait bench;
   const auto run = bench.begin();
   const auto settle = [&](const std::string& key) {
-    return run.waits->settle({*run.queue, run.kind}, run.jobs.front(), Outcome::wait(key, 60s), 1h);
+    WaitDesk::Ended ended{*run.queue, {Outcome::wait(key, 60s)}, {}};
+    ended.waits.emplace_back(
+        0, run.waits->want({*run.queue, run.kind}, run.jobs.front(), ended.outcomes[0], 1h));
+    run.waits->settle(ended);
+    return ended.outcomes[0];
   };
   bench.store.wait_failure = "no";
   EXPECT_EQ(settle("bank").kind, Outcome::Kind::put_back);
@@ -113,12 +120,42 @@ TEST(RunWaits, WhatARunHasExpectedItWaitsForWithoutAskingAgain) {
   EXPECT_NE(batch.expect(0, "other"), token);
   EXPECT_TRUE(store::Tokens(store).check(token.text));
   const auto row = store.wait_row("orders", "bank");
-  std::vector<Outcome> outcomes{Outcome::wait("bank", 1h)};
-  waits.settle(outcomes);
+  const auto ended = waits.end({Outcome::wait("bank", 1h)});
+  EXPECT_THAT(ended.waits, IsEmpty());
   EXPECT_EQ(store.wait_row("orders", "bank"), row);
-  EXPECT_EQ(outcomes[0].wait_id, domain::decode_wait_record(*row)->wait);
-  EXPECT_EQ(outcomes[0].deadline, clock.wall() + 10s) << "no longer than the attempt";
+  EXPECT_EQ(ended.outcomes[0].wait_id, domain::decode_wait_record(*row)->wait);
+  EXPECT_EQ(ended.outcomes[0].deadline, clock.wall() + 10s) << "no longer than the attempt";
   EXPECT_THROW(batch.expect(0, "bank"), Error) << "the run is over";
+}
+
+TEST(WaitDesk, ManyRunsAreRegisteredAtOnceAndEachIsTold) {
+  StandingClock clock;
+  store::memory::MemoryStore store(clock);
+  for (const auto* queue : {"orders", "mails"}) store.define(queue, 2);
+  constexpr std::size_t kRuns = 1000;
+  std::vector<std::promise<Outcome>> told(kRuns);
+  WaitDesk desk(store, Random(1));
+  for (std::size_t i = 0; i < kRuns; ++i) {
+    const auto id = std::to_string(i);
+    Batch batch(i % 2 == 0 ? "orders" : "mails", "kind", {{.id = id, .key = id}}, 60s, 0, {});
+    RunWaits waits(&desk, batch, [] { return 1h; });
+    auto ended = waits.end({Outcome::wait(i < 4 ? "same" : id, 60s)});
+    ended.done = [&told, i](const std::vector<Outcome>& outcomes) { told[i].set_value(outcomes.at(0)); };
+    desk.settle_later(std::move(ended));
+  }
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < kRuns; ++i) {
+    const auto outcome = told[i].get_future().get();
+    if (outcome.kind == Outcome::Kind::failed) {
+      ++refused;
+      EXPECT_LT(i, 4U);
+      continue;
+    }
+    const auto row = store.wait_row(i % 2 == 0 ? "orders" : "mails", i < 4 ? "same" : std::to_string(i));
+    ASSERT_TRUE(row);
+    EXPECT_EQ(domain::decode_wait_record(*row)->wait, outcome.wait_id);
+  }
+  EXPECT_EQ(refused, 2U) << "one of each queue has the key that two wait for";
 }
 
 }  // namespace

@@ -179,21 +179,30 @@ void Pool::execute(std::size_t thread, Assignment& run) {
   started_us_[thread].store(std::max<std::int64_t>(started.count(), 1), std::memory_order_relaxed);
   run.control->started_us.store(std::max<std::int64_t>(started.count(), 1), std::memory_order_release);
   RunEnd end{run.shard, run.epoch, run.no, {}};
+  WaitDesk::Ended ended;
   if (run.control->stop.stop_requested()) {
-    end.outcomes.assign(run.jobs.size(), Outcome::put_back());
+    ended.outcomes.assign(run.jobs.size(), Outcome::put_back());
   } else {
     Batch batch(*run.queue, run.kind, std::move(run.jobs), run.timeout, static_cast<unsigned>(thread),
                 run.control->stop.get_token());
     RunWaits waits(run.waits, batch,
                    [&] { return std::max(run.timeout - (clock_.steady() - started), Duration{0}); });
-    end.outcomes = perform_batch(perform_, *run.worker, batch);
-    waits.settle(end.outcomes);
+    ended = waits.end(perform_batch(perform_, *run.worker, batch));
     end.in_time = batch.reported_in_time();
     const auto took = (clock_.steady() - started).count();
     usual_us_.store((usual_us_.load(std::memory_order_relaxed) * 7 + took) / 8, std::memory_order_relaxed);
   }
   started_us_[thread].store(0, std::memory_order_relaxed);
-  inbox_.post([&](News& news) { news.ends.push_back(std::move(end)); });
+  auto tell = [&inbox = inbox_, end = std::move(end)](std::vector<Outcome> outcomes) mutable {
+    end.outcomes = std::move(outcomes);
+    inbox.post([&](News& news) { news.ends.push_back(std::move(end)); });
+  };
+  if (ended.waits.empty()) {
+    tell(std::move(ended.outcomes));
+  } else {
+    ended.done = std::move(tell);
+    run.waits->settle_later(std::move(ended));
+  }
   busy_.fetch_sub(1);
 }
 

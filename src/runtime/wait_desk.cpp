@@ -4,6 +4,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/start_thread.h"
 #include "base/time_text.h"
 #include "store/waits.h"
 
@@ -12,6 +13,20 @@ namespace {
 
 constexpr std::size_t kMostKeys =
     100;  // each takes the store's time, and the thread's of whoever owns the job
+
+constexpr std::size_t kMostAtOnce = 256;  // waits, in one step of the store
+
+Error taken(const std::string& queue, const std::string& key) {
+  return Error(ErrorKind::invalid_argument, "cannot wait for '" + key + "' in queue '" + queue +
+                                                "': another job waits for it, or a later run of this one;"
+                                                " wait for a key that is the job's own");
+}
+
+Outcome instead_of(const Outcome& outcome, const Error& error) {
+  auto instead = error.kind() == ErrorKind::unavailable ? Outcome::put_back() : Outcome::fail(error.what());
+  instead.penalty = outcome.penalty;
+  return instead;
+}
 
 }  // namespace
 
@@ -23,24 +38,75 @@ std::string WaitDesk::new_id() {
 
 std::string WaitDesk::expect(const Run& run, const BatchJob& job, const std::string& key, Time deadline) {
   domain::Waiter waiter{new_id(), run.kind, job.key, job.id, job.fence, deadline};
-  if (!store::expect_response(store_, run.queue, key, waiter)) {
-    throw Error(ErrorKind::invalid_argument, "cannot wait for '" + key + "' in queue '" + run.queue +
-                                                 "': another job waits for it, or a later run of this one;"
-                                                 " wait for a key that is the job's own");
-  }
+  if (!store::expect_response(store_, run.queue, key, waiter)) throw taken(run.queue, key);
   return waiter.wait;
 }
 
-Outcome WaitDesk::settle(const Run& run, const BatchJob& job, Outcome outcome, Duration left,
-                         const std::string& known) {
-  try {
-    outcome.deadline = time_after(store_.now(), std::max(std::min(outcome.snooze, left), Duration{0}));
-    outcome.wait_id = known.empty() ? expect(run, job, outcome.text, outcome.deadline) : known;
-    return outcome;
-  } catch (const Error& error) {
-    auto instead = error.kind() == ErrorKind::unavailable ? Outcome::put_back() : Outcome::fail(error.what());
-    instead.penalty = outcome.penalty;
-    return instead;
+store::Wanted WaitDesk::want(const Run& run, const BatchJob& job, Outcome& outcome, Duration left) {
+  outcome.deadline = time_after(store_.now(), std::max(std::min(outcome.snooze, left), Duration{0}));
+  return {outcome.text, {new_id(), run.kind, job.key, job.id, job.fence, outcome.deadline}};
+}
+
+void WaitDesk::settle(Ended& run) { settle_all({&run, 1}); }
+
+void WaitDesk::settle_later(Ended run) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!thread_.joinable()) {
+      try {
+        thread_ = start_thread([this](const std::stop_token& stop) { loop(stop); });
+      } catch (const Error&) {
+        // The system has no thread for it: this one waits.
+      }
+    }
+    if (thread_.joinable()) return ended_.push(std::move(run));
+  }
+  settle(run);
+  run.done(std::move(run.outcomes));
+}
+
+void WaitDesk::loop(const std::stop_token& stop) {
+  std::vector<Ended> runs;
+  while (true) {
+    std::size_t waits = 0;
+    ended_.take(stop, runs, {}, [&](const Ended& run) {
+      if (waits > 0 && waits + run.waits.size() > kMostAtOnce) return false;
+      waits += run.waits.size();
+      return true;
+    });
+    if (runs.empty()) return;
+    settle_all(runs);
+    for (auto& run : runs) run.done(std::move(run.outcomes));
+    runs.clear();
+  }
+}
+
+void WaitDesk::settle_all(std::span<Ended> runs) {
+  struct Asked {
+    std::vector<store::Wanted> wanted;
+    std::vector<Outcome*> outcomes;
+  };
+  std::map<std::string, Asked> by_queue;
+  for (auto& run : runs) {
+    auto& asked = by_queue[run.queue];
+    for (auto& [at, wanted] : run.waits) {
+      asked.outcomes.push_back(&run.outcomes.at(at));
+      asked.wanted.push_back(std::move(wanted));
+    }
+  }
+  for (const auto& [queue, asked] : by_queue) {
+    const auto answers = store::expect_responses(store_, queue, asked.wanted);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      auto& outcome = *asked.outcomes[i];
+      const auto& [key, waiter] = asked.wanted[i];
+      try {
+        if (answers[i].failure) std::rethrow_exception(answers[i].failure);
+        if (!answers[i].is_ours) throw taken(queue, key);
+        outcome.wait_id = waiter.wait;
+      } catch (const Error& error) {
+        outcome = instead_of(outcome, error);
+      }
+    }
   }
 }
 
@@ -64,19 +130,25 @@ ResponseToken RunWaits::expect(std::size_t job, const std::string& key) {
   return known.token;
 }
 
-void RunWaits::settle(std::vector<Outcome>& outcomes) {
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    auto& outcome = outcomes[i];
+WaitDesk::Ended RunWaits::end(std::vector<Outcome> outcomes) {
+  WaitDesk::Ended run{batch_.queue(), std::move(outcomes), {}};
+  for (std::size_t i = 0; i < run.outcomes.size(); ++i) {
+    auto& outcome = run.outcomes[i];
     if (outcome.kind != Outcome::Kind::waiting) continue;
     if (desk_ == nullptr) {
       outcome = Outcome::fail("there is no store here that a wait could be registered in");
       continue;
     }
+    auto wanted = desk_->want({batch_.queue(), batch_.kind()}, batch_.jobs()[i], outcome, left_());
     const auto known = known_.find({i, outcome.text});
-    outcome = desk_->settle({batch_.queue(), batch_.kind()}, batch_.jobs()[i], std::move(outcome), left_(),
-                            known == known_.end() ? std::string{} : known->second.wait);
+    if (known != known_.end() && !known->second.wait.empty()) {
+      outcome.wait_id = known->second.wait;
+    } else {
+      run.waits.emplace_back(i, std::move(wanted));
+    }
   }
   batch_.set_expect({});
+  return run;
 }
 
 }  // namespace ordo::runtime

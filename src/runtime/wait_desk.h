@@ -1,22 +1,27 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
+#include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <ordo/worker.hpp>
 
 #include "base/random.h"
+#include "store/group_queue.h"
 #include "store/store.h"
 #include "store/tokens.h"
+#include "store/waits.h"
 
 namespace ordo::runtime {
 
-/// Registers what the jobs of runs wait for, on the threads that execute them. Blocks for the store.
-/// Thread-safe.
+/// Registers what the jobs of runs wait for. Blocks for the store, but for settle_later(). Thread-safe.
 class WaitDesk {
  public:
   WaitDesk(store::Store& store, Random random) : store_(store), tokens_(store), random_(random) {}
@@ -34,20 +39,37 @@ class WaitDesk {
     return {tokens_.make(queue, key, wait, deadline)};
   }
 
-  /// An outcome that waits, once it is registered; else what comes of it: a failure, or, when the store does
-  /// not answer, the job is put back. `left`: of the attempt's time. `known`: what the run has expected.
-  Outcome settle(const Run& run, const BatchJob& job, Outcome outcome, Duration left,
-                 const std::string& known = {});
+  /// The outcomes of a run, and those of them that wait and are not registered.
+  struct Ended {
+    std::string queue;
+    std::vector<Outcome> outcomes;
+    std::vector<std::pair<std::size_t, store::Wanted>> waits;  ///< by outcome
+    std::function<void(std::vector<Outcome>)> done{};
+  };
+  /// Registers them. What cannot wait becomes what comes of it: a failure, or, when the store does not
+  /// answer, the job is put back.
+  void settle(Ended& run);
+  /// The same on a thread of the desk, for many runs at once; then that calls `done`, which must not throw. A
+  /// run that ends with a wait holds no thread of its pool for the store.
+  void settle_later(Ended run);
+
+  /// What the job of that run wants if it is to wait. `outcome` learns until when; `left`: of the attempt's
+  /// time.
+  store::Wanted want(const Run& run, const BatchJob& job, Outcome& outcome, Duration left);
 
   Time now() { return store_.now(); }
 
  private:
   std::string new_id();
+  void settle_all(std::span<Ended> runs);
+  void loop(const std::stop_token& stop);
 
   store::Store& store_;
   store::Tokens tokens_;
   std::mutex mutex_;
   Random random_;
+  store::GroupQueue<Ended> ended_;
+  std::jthread thread_;  // once there is something for it; it uses all of the above
 };
 
 /// The waits of one run, while it is executed on a thread.
@@ -57,7 +79,8 @@ class RunWaits {
   /// wait.
   RunWaits(WaitDesk* desk, Batch& batch, std::function<Duration()> left);
 
-  void settle(std::vector<Outcome>& outcomes);
+  /// The run has ended with these: what waits without having been expected is to be registered.
+  WaitDesk::Ended end(std::vector<Outcome> outcomes);
 
  private:
   struct Expected {

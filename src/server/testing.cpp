@@ -93,8 +93,9 @@ class InlineSink final : public runtime::RunSink {
     const runtime::Performer perform = [](Worker& worker, Batch& jobs) {
       runtime::call_worker(worker, jobs);
     };
-    runtime::RunEnd end{run.shard, run.epoch, run.no, runtime::perform_batch(perform, *run.worker, batch)};
-    waits.settle(end.outcomes);
+    auto ended = waits.end(runtime::perform_batch(perform, *run.worker, batch));
+    if (run.waits != nullptr) run.waits->settle(ended);
+    runtime::RunEnd end{run.shard, run.epoch, run.no, std::move(ended.outcomes)};
     end.in_time = batch.reported_in_time();
     control_ = nullptr;
     inbox.post([&](runtime::News& news) { news.ends.push_back(std::move(end)); });
