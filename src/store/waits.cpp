@@ -42,11 +42,6 @@ class Key {
 
   /// An entry for the log of the job.
   template <class Names>
-  NewEntry entry(domain::EntryType type, const Names& job, const domain::WaitNote& note) {
-    const auto list = store_.queues();
-    return entry_in(list, type, job, note);
-  }
-  template <class Names>
   NewEntry entry_in(const QueueList& list, domain::EntryType type, const Names& job,
                     const domain::WaitNote& note) const {
     const auto* definition = list.find(queue_);
@@ -61,8 +56,8 @@ class Key {
     entry.payload = payload;
     return {{definition->number, domain::shard_of(job.key, definition->shards)}, domain::encode(entry)};
   }
-  NewEntry response_of(const domain::WaitRecord& row) {
-    return entry(domain::EntryType::response, row, {row.wait, key_, row.message_id, row.body});
+  NewEntry response_in(const QueueList& list, const domain::WaitRecord& row) const {
+    return entry_in(list, domain::EntryType::response, row, {row.wait, key_, row.message_id, row.body});
   }
 
   /// The row, and in the same step what goes to the log of its job. False: somebody else was faster. Nothing:
@@ -86,7 +81,7 @@ class Key {
 
   /// Brings the response of the row, which is not delivered, to its job.
   void deliver() {
-    append(response_of(*row_));
+    append(response_in(store_.queues(), *row_));
     write(domain::delivered(*row_, store_.now()));
   }
 
@@ -94,7 +89,12 @@ class Key {
   /// faster.
   bool bring(const domain::WaitRecord& row, Duration response_ttl = {}) {
     if (row.delivered) return write(row, response_ttl);
-    if (const auto done = write_with(domain::delivered(row, store_.now()), {response_of(row)})) return *done;
+    const auto list = store_.queues();
+    const auto* definition = list.find(queue_);
+    if (definition != nullptr && !definition->closed) {
+      const auto done = write_with(domain::delivered(row, store_.now()), {response_in(list, row)});
+      if (done) return *done;
+    }
     if (!write(row, response_ttl)) return false;
     deliver();
     return true;
@@ -170,9 +170,10 @@ bool expect_response(Store& store, const std::string& queue, const std::string& 
     const auto kept = kept_response(at.look());
     const auto next = domain::expect(at.row(), waiter, store.now());
     if (!next) return false;
-    auto expected = at.entry(domain::EntryType::expected, waiter, {waiter.wait, key, {}, {}});
+    const auto list = store.queues();
+    auto expected = at.entry_in(list, domain::EntryType::expected, waiter, {waiter.wait, key, {}, {}});
     std::vector entries{expected};
-    if (!next->delivered) entries.push_back(at.response_of(*next));
+    if (!next->delivered) entries.push_back(at.response_in(list, *next));
     const auto row = next->delivered ? *next : domain::delivered(*next, store.now());
     auto done = at.write_with(row, std::move(entries));
     if (!done) {
