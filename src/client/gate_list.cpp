@@ -198,8 +198,10 @@ QueueGates Admin::Impl::gates_of(const store::QueueDefinition& queue) {
   each_counts([&](const store::QueueDefinition& definition, const domain::Counts& counts) {
     limits.add(counts);
     locks.add(definition.name, counts);
-    if (definition.name == queue.name)
-      gates.blocked.insert(gates.blocked.end(), counts.blocked.begin(), counts.blocked.end());
+    if (definition.name != queue.name) return;
+    for (const auto& jobs : counts.blocked) {
+      if (!jobs.by.empty()) gates.blocked.try_emplace({jobs.partition, jobs.weight, jobs.critical}, jobs);
+    }
   });
   gates.limits = limits.take(handle_->store());
   gates.locks = locks.take();

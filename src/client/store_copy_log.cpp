@@ -278,15 +278,21 @@ void StoreCopy::copy_rows() {
 
 // So tokens that were made in FROM are good in TO, and those that TO has made itself.
 void StoreCopy::copy_secrets() {
-  for (auto row : from_.wait_rows(store::kSecretRows, {}, kRowsAtOnce)) {
+  const auto add = [this](store::WaitRow row) {
     const auto own = to_.wait_row(store::kSecretRows, row.key);
     if (own) {
       const auto secrets = domain::decode_token_secrets(*own),
                  added = domain::decode_token_secrets(row.bytes);
-      if (!secrets || !added) continue;
+      if (!secrets || !added) return true;
       row.bytes = encode(domain::joined(*secrets, *added));
     }
-    if (own != row.bytes) static_cast<void>(to_.step_rows(store::kSecretRows, {{row, own, {}}}));
+    if (own == row.bytes) return true;
+    return to_.step_rows(store::kSecretRows, {{std::move(row), own, {}}}).at(0).what ==
+           store::RowResult::What::done;
+  };
+  for (const auto& row : from_.wait_rows(store::kSecretRows, {}, kRowsAtOnce)) {
+    while (!add(row)) {  // TO has made its first token just now
+    }
   }
 }
 

@@ -70,12 +70,10 @@ std::string shown_name(const std::string& name, const std::string& partition) {
 /// What its owner tells of jobs that ask the same; null: nothing.
 const domain::BlockedJobs* blocked_with(const JobView& job, const JobGates& asks, Decimal weight,
                                         const QueueGates& gates) {
-  const bool is_due = job.run_at <= gates.now;
-  const auto found = std::ranges::find_if(gates.blocked, [&](const domain::BlockedJobs& jobs) {
-    return !jobs.by.empty() && jobs.partition == asks.keys.partition.value_or("") &&
-           jobs.weight == weight.millionths() && jobs.critical == job.critical.value_or(false);
-  });
-  return is_due && found != gates.blocked.end() ? &*found : nullptr;
+  if (job.run_at > gates.now) return nullptr;
+  const auto found = gates.blocked.find(
+      {asks.keys.partition.value_or(""), weight.millionths(), job.critical.value_or(false)});
+  return found != gates.blocked.end() ? &found->second : nullptr;
 }
 
 /// What only the owner knows: a share that may be passed, room that is kept, a line that is held.

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,7 +27,8 @@ class QueueGates {
   std::string gathers;            ///< its placement group, while that is not on one node; else empty
   std::vector<LimitView> limits;  ///< of all queues
   std::vector<LockView> locks;    ///< likewise
-  std::vector<domain::BlockedJobs> blocked;  ///< of its own shards
+  /// What of its own shards is refused: by partition value, weight and whether it is critical.
+  std::map<std::tuple<std::string, std::int64_t, bool>, domain::BlockedJobs> blocked;
 
   /// Those of a kind of its.
   const QueueOptions& rules_of(const std::string& kind);

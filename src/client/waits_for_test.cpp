@@ -136,7 +136,8 @@ TEST_F(WaitsForTest, what_only_the_owner_knows_is_told_for_jobs_that_ask_the_sam
   gates_.limits = {slots("orders", 1, 4)};
   domain::BlockedJobs jobs{
       .partition = "east", .weight = Decimal(1).millionths(), .by = "orders", .behind = "41"};
-  gates_.blocked = {jobs};
+  const std::tuple asked{std::string("east"), jobs.weight, false};
+  gates_.blocked = {{asked, jobs}};
   const WaitsFor behind{Gate::limit, "orders", {"41"}};
   EXPECT_THAT(reasons(), ElementsAre(behind));
   job_.id = "41";
@@ -152,12 +153,12 @@ TEST_F(WaitsForTest, what_only_the_owner_knows_is_told_for_jobs_that_ask_the_sam
   job_.critical.reset();
   gates_.limits = {slots("orders", 4, 4)};
   EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders"})) << "told once";
-  gates_.blocked[0] = {.partition = "east",
-                       .weight = jobs.weight,
-                       .by = "orders",
-                       .by_partition = "east",
-                       .by_rate = true,
-                       .until = kNow + seconds{3}};
+  gates_.blocked[asked] = {.partition = "east",
+                           .weight = jobs.weight,
+                           .by = "orders",
+                           .by_partition = "east",
+                           .by_rate = true,
+                           .until = kNow + seconds{3}};
   EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders"},
                                      WaitsFor{Gate::rate, "orders: east", {}, kNow + seconds{3}}));
   job_.run_at = kNow + seconds{1};

@@ -59,7 +59,7 @@ std::uint32_t secret_at(Time now) {
 
 bool is_secret_known(std::uint32_t number, Time now) {
   const auto current = secret_at(now);
-  return number <= current && current - number <= 1;
+  return number <= current + 1 && current <= number + 1;
 }
 
 Time secret_known_until(std::uint32_t number) { return Time{(std::int64_t{number} + 2) * kSecretPeriod}; }

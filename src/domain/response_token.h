@@ -48,7 +48,7 @@ inline constexpr Duration kSecretPeriod = std::chrono::hours{24 * 90};
 
 /// The number of the secret that makes codes now.
 std::uint32_t secret_at(Time now);
-/// It makes codes now, or did in the period before.
+/// It makes codes now, or did in the period before; or in the one to come, for who has an earlier clock.
 bool is_secret_known(std::uint32_t number, Time now);
 Time secret_known_until(std::uint32_t number);
 std::string secret_row_key(std::uint32_t number);

@@ -221,10 +221,12 @@ void Shard::list_limits(Counts& counts, const Group& group, Time now) const {
     auto* use = by == nullptr ? nullptr : use_of(*by);
     if (use != nullptr) use->waiting += refused.jobs;
     if (counts.blocked.size() < kMostUses) counts.blocked.push_back(blocked_of(refused, by));
-    return uses.size() < kMostUses || counts.blocked.size() < kMostUses;
+    const bool has_room = counts.blocked.size() < kMostUses;
+    return refused.line != nullptr ? has_room : has_room || uses.size() < kMostUses;
   });
   if (group.was_penalized) {
     for (const auto& [value, partition] : group.partitions) {
+      if (uses.size() >= kMostUses) break;
       if (partition.penalty) use_of(*partition.penalty);
     }
   }

@@ -67,6 +67,8 @@ class Engine {
   void release_all();
   /// The leases are gone: nothing of the shards is written any more.
   void drop_all();
+  /// No run is executed any more: waits that the last ones ended with are registered. Any thread.
+  void end_waits() { scope_.waits->end(); }
   /// After tick() has thrown: every run is asked to stop, or not started, and nothing else is touched.
   void abandon();
 

@@ -23,6 +23,15 @@ QueueOptions queue() {
   return options;
 }
 
+/// What the end of the run comes to, registered as by a thread.
+Outcome settled(const Assignment& run, Outcome outcome) {
+  WaitDesk::Ended ended{*run.queue, {std::move(outcome)}, {}};
+  ended.waits.emplace_back(0,
+                           run.waits->want({*run.queue, run.kind}, run.jobs.front(), ended.outcomes[0], 1h));
+  run.waits->settle(ended);
+  return ended.outcomes[0];
+}
+
 class EngineWait : public EngineBench {
  public:
   EngineWait() : EngineBench({queue()}) {
@@ -30,10 +39,10 @@ class EngineWait : public EngineBench {
     push("orders", "1", 0, {}, "1");
     tick();
   }
-  /// The next run ends with a wait, registered as by a thread.
+  /// The next run ends with a wait.
   void wait(Duration timeout = 60s, const std::string& key = "bank") {
     auto run = begin();
-    end(run, run.waits->settle({*run.queue, run.kind}, run.jobs.front(), Outcome::wait(key, timeout), 1h));
+    end(run, settled(run, Outcome::wait(key, timeout)));
     tick();
     tick();
   }
@@ -89,13 +98,7 @@ TEST(EngineWait, AStoreThatDoesNotAnswerIsAskedAgain) {
 TEST(EngineWait, ARunThatCannotRegisterItsWaitIsPutBackOrFails) {
   EngineWait bench;
   const auto run = bench.begin();
-  const auto settle = [&](const std::string& key) {
-    WaitDesk::Ended ended{*run.queue, {Outcome::wait(key, 60s)}, {}};
-    ended.waits.emplace_back(
-        0, run.waits->want({*run.queue, run.kind}, run.jobs.front(), ended.outcomes[0], 1h));
-    run.waits->settle(ended);
-    return ended.outcomes[0];
-  };
+  const auto settle = [&](const std::string& key) { return settled(run, Outcome::wait(key, 60s)); };
   bench.store.wait_failure = "no";
   EXPECT_EQ(settle("bank").kind, Outcome::Kind::put_back);
   bench.store.wait_failure.clear();

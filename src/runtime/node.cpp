@@ -307,6 +307,7 @@ std::size_t Node::stop(Duration patience, Duration grace) {
   if (threads_.stop(kReleaseGrace)) {
     threads_.join();
     pools_.end();
+    parts_->engine().end_waits();
   } else if (const auto dropped = calls_.close(); dropped > 0 || !is_own_thread()) {
     say(LogLevel::error,
         fmt::format("a call of the program's code has not returned; {} events or deaths are told to nobody",
@@ -325,6 +326,7 @@ Node::~Node() {
   }
   threads_.join();
   pools_.end();
+  parts_->engine().end_waits();
 }
 
 void Node::leave_soon() {

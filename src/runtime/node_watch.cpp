@@ -49,7 +49,7 @@ std::vector<std::string> NodeWatch::look(ClusterLook& look, Duration asked, cons
   // What a node that has left said of its lease still counts for what turns out to be in use by it.
   std::erase_if(seen_, [&](const auto& entry) {
     const auto& [id, seen] = entry;
-    return !present.contains(id) && asked - seen.since >= seen.lease;
+    return !present.contains(id) && asked - seen.had >= seen.lease;
   });
   std::erase_if(dead_, [&](const auto& id) { return !present.contains(id); });
   look.dead = dead_;
@@ -58,16 +58,19 @@ std::vector<std::string> NodeWatch::look(ClusterLook& look, Duration asked, cons
 }
 
 // A count is known to stand still from the answer that showed it first to the question that showed it last.
-// It stands still, too, while there is none. True: it has died.
+// Of a row that is not there any more nobody knows when it stood still last. True: it has died.
 bool NodeWatch::watch(const std::string& id, const store::NodeRow* row, Duration lease, Duration asked) {
   const auto now = clock_.steady();
-  const auto [found, is_new] = seen_.try_emplace(id, Seen{row != nullptr ? row->renewals : 0, now, lease});
+  const auto [found, is_new] =
+      seen_.try_emplace(id, Seen{row != nullptr ? row->renewals : 0, now, now, lease});
   auto& seen = found->second;
   if (row != nullptr) {
-    if (seen.renewals != row->renewals) seen = {row->renewals, now, lease};
+    if (seen.renewals != row->renewals) seen = {row->renewals, now, now, lease};
     seen.lease = lease;
+    seen.had = now;
   }
-  const bool is_dead = (row != nullptr && row->gone) || asked - seen.since >= seen.lease;
+  const auto still = asked - (row != nullptr ? seen.since : seen.had);
+  const bool is_dead = (row != nullptr && row->gone) || still >= seen.lease;
   if (is_dead) return dead_.insert(id).second;
   dead_.erase(id);
   return false;

@@ -33,6 +33,7 @@ class NodeWatch {
   struct Seen {
     std::uint64_t renewals = 0;
     Duration since{};  // steady
+    Duration had{};    // steady: when there was a row last
     Duration lease{};  // its own
   };
   bool watch(const std::string& id, const store::NodeRow* row, Duration lease, Duration asked);

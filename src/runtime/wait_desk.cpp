@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostKeys =
     100;  // each takes the store's time, and the thread's of whoever owns the job
 
-constexpr std::size_t kMostAtOnce = 256;  // waits, in one step of the store
+constexpr std::size_t kMostAtOnce = 64;  // waits, in one step of the store
 
 Error taken(const std::string& queue, const std::string& key) {
   return Error(ErrorKind::invalid_argument, "cannot wait for '" + key + "' in queue '" + queue +
@@ -50,19 +50,33 @@ store::Wanted WaitDesk::want(const Run& run, const BatchJob& job, Outcome& outco
 void WaitDesk::settle(Ended& run) { settle_all({&run, 1}); }
 
 void WaitDesk::settle_later(Ended run) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!thread_.joinable()) {
-      try {
-        thread_ = start_thread([this](const std::stop_token& stop) { loop(stop); });
-      } catch (const Error&) {
-        // The system has no thread for it: this one waits.
-      }
-    }
-    if (thread_.joinable()) return ended_.push(std::move(run));
-  }
+  if (leave(run)) return;
   settle(run);
   run.done(std::move(run.outcomes));
+}
+
+bool WaitDesk::leave(Ended& run) {
+  const std::lock_guard lock(mutex_);
+  if (is_over_ || left_ >= kMostAtOnce) return false;
+  if (!thread_.joinable()) {
+    try {
+      thread_ = start_thread([this](const std::stop_token& stop) { loop(stop); });
+    } catch (const Error&) {
+      return false;  // the system has no thread for it
+    }
+  }
+  left_ += run.waits.size();
+  ended_.push(std::move(run));
+  return true;
+}
+
+void WaitDesk::end() {
+  std::jthread thread;
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    thread.swap(thread_);
+  }
 }
 
 void WaitDesk::loop(const std::stop_token& stop) {
@@ -78,6 +92,8 @@ void WaitDesk::loop(const std::stop_token& stop) {
     settle_all(runs);
     for (auto& run : runs) run.done(std::move(run.outcomes));
     runs.clear();
+    const std::lock_guard lock(mutex_);
+    left_ -= waits;
   }
 }
 

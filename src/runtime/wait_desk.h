@@ -49,9 +49,12 @@ class WaitDesk {
   /// Registers them. What cannot wait becomes what comes of it: a failure, or, when the store does not
   /// answer, the job is put back.
   void settle(Ended& run);
-  /// The same on a thread of the desk, for many runs at once; then that calls `done`, which must not throw. A
-  /// run that ends with a wait holds no thread of its pool for the store.
+  /// The same on a thread of the desk, for many runs at once; then that calls `done`, which must not throw.
+  /// So a run that ends with a wait holds no thread of its pool for the store. While that thread has enough
+  /// to do, the calling one does it.
   void settle_later(Ended run);
+  /// What was left to that thread is done, and there is none any more.
+  void end();
 
   /// What the job of that run wants if it is to wait. `outcome` learns until when; `left`: of the attempt's
   /// time.
@@ -61,6 +64,7 @@ class WaitDesk {
 
  private:
   std::string new_id();
+  bool leave(Ended& run);
   void settle_all(std::span<Ended> runs);
   void loop(const std::stop_token& stop);
 
@@ -69,6 +73,8 @@ class WaitDesk {
   std::mutex mutex_;
   Random random_;
   store::GroupQueue<Ended> ended_;
+  std::size_t left_ = 0;  // waits that its thread has
+  bool is_over_ = false;
   std::jthread thread_;  // once there is something for it; it uses all of the above
 };
 

@@ -20,6 +20,8 @@ using domain::TokenSecrets;
 constexpr std::size_t kSecretBytes = 32;  // of the library: a Random can be foretold
 // A secret that was copied here, or that a restored store has lost, is noticed so late.
 constexpr Duration kTrusted = std::chrono::minutes{1};
+constexpr Duration kMissing =
+    std::chrono::seconds{1};  // that there is no secret: guesses cost no more
 
 std::string new_secret() {
   std::string secret(kSecretBytes, '\0');
@@ -76,29 +78,30 @@ std::optional<TokenClaim> Tokens::check(std::string_view token) {
   return std::nullopt;
 }
 
-std::optional<TokenSecrets> Tokens::remembered(std::uint32_t number) {
+std::optional<Tokens::Known> Tokens::remembered(std::uint32_t number) {
   const auto now = store_.now();
   const std::lock_guard lock(mutex_);
   const auto known = known_.find(number);
   if (known == known_.end()) return std::nullopt;
   const auto age = now - known->second.read;
-  if (age < Duration{0} || age >= kTrusted) return std::nullopt;
-  return known->second.secrets;
+  if (age < Duration{0} || age >= (known->second.secrets ? kTrusted : kMissing)) return std::nullopt;
+  return known->second;
 }
 
-TokenSecrets Tokens::remember(std::uint32_t number, TokenSecrets secrets) {
+void Tokens::remember(std::uint32_t number, std::optional<TokenSecrets> secrets) {
   const auto now = store_.now();
   const std::lock_guard lock(mutex_);
   std::erase_if(known_, [&](const auto& each) { return !domain::is_secret_known(each.first, now); });
-  known_[number] = {secrets, now};
-  return secrets;
+  known_[number] = {std::move(secrets), now};
 }
 
 std::optional<TokenSecrets> Tokens::find(std::uint32_t number) {
-  if (auto secrets = remembered(number)) return secrets;
+  if (auto known = remembered(number)) return std::move(known->secrets);
   const auto row = store_.wait_row(kSecretRows, domain::secret_row_key(number));
-  if (!row) return std::nullopt;
-  return remember(number, readable(domain::decode_token_secrets(*row), "the secrets of tokens"));
+  std::optional<TokenSecrets> secrets;
+  if (row) secrets = readable(domain::decode_token_secrets(*row), "the secrets of tokens");
+  remember(number, secrets);
+  return secrets;
 }
 
 TokenSecrets Tokens::find_or_make(std::uint32_t number) {
@@ -108,7 +111,8 @@ TokenSecrets Tokens::find_or_make(std::uint32_t number) {
   const auto result = store_.step_rows(kSecretRows, {{row, {}, {}}}).at(0);
   // Another was faster, and everybody has to have the same.
   if (result.there) made = readable(domain::decode_token_secrets(*result.there), "the secrets of tokens");
-  return remember(number, std::move(made));
+  remember(number, made);
+  return made;
 }
 
 std::optional<domain::TokenRow> find_wait(Store& store, const std::string& queue, const TokenClaim& claim) {

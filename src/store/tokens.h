@@ -32,18 +32,18 @@ class Tokens {
 
  private:
   struct Known {
-    domain::TokenSecrets secrets;
+    std::optional<domain::TokenSecrets> secrets;  ///< nothing: there were none
     Time read{};
   };
 
-  std::optional<domain::TokenSecrets> remembered(std::uint32_t number);
-  domain::TokenSecrets remember(std::uint32_t number, domain::TokenSecrets secrets);
+  std::optional<Known> remembered(std::uint32_t number);
+  void remember(std::uint32_t number, std::optional<domain::TokenSecrets> secrets);
   std::optional<domain::TokenSecrets> find(std::uint32_t number);
   domain::TokenSecrets find_or_make(std::uint32_t number);
 
   Store& store_;
   std::mutex mutex_;
-  std::map<std::uint32_t, Known> known_;  // by number, two at most
+  std::map<std::uint32_t, Known> known_;  // by number, three at most
 };
 
 /// Where a token of this queue leads; nothing: its wait is over for long. Throws as the store does.

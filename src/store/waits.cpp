@@ -4,6 +4,7 @@
 
 #include "domain/entry.h"
 #include "domain/wait_note.h"
+#include "store/limits.h"
 #include "store/response_buffer.h"
 
 namespace ordo::store {
@@ -145,20 +146,102 @@ std::optional<domain::Buffered> kept_response(const domain::Row& row) {
   return domain::Buffered{row->deadline, row->body.size()};
 }
 
-/// Those of which nobody has heard before.
-std::vector<RowResult> expect_if_new(Store& store, const std::string& queue, std::span<const Wanted> wanted) {
-  const auto list = store.queues();
-  const auto now = store.now();
-  std::vector<RowStep> steps;
-  for (const auto& [key, waiter] : wanted) {
-    const Key at(store, queue, key);
-    const auto row = domain::expect(std::nullopt, waiter, now);
-    steps.push_back(
-        at.step_of(*row, std::nullopt,
-                   {at.entry_in(list, domain::EntryType::expected, waiter, {waiter.wait, key, {}, {}})}));
+/// What was done is done: else the count leaves with its time.
+void forget_count(Store& store, const std::string& queue, const domain::Buffered& kept) {
+  try {
+    count_out(store, queue, kept);
+  } catch (const Error&) {
+    // as above
   }
-  return store.step_rows(queue, std::move(steps));
 }
+
+/// Some of many that are expected together.
+class Together {
+ public:
+  Together(Store& store, const std::string& queue, std::span<const Wanted> wanted)
+      : store_(store), queue_(queue), wanted_(wanted), answers_(wanted.size()) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      try {
+        check_wait_key(wanted[i].key);
+        open_.push_back({.at = i});
+      } catch (const Error&) {
+        answers_[i].failure = std::current_exception();
+      }
+    }
+  }
+
+  /// Takes those that are as they were seen, in one step; at first as if nobody had heard of their keys.
+  void step() {
+    const auto list = store_.queues();
+    const auto now = store_.now();
+    std::vector<Open> stepped, left;
+    std::vector<RowStep> steps;
+    for (auto& each : open_) {
+      const auto& [key, waiter] = wanted_[each.at];
+      const Key at(store_, queue_, key);
+      const auto next = domain::expect(each.row, waiter, now);
+      const bool is_known = each.row && (each.row->wait == waiter.wait || !each.row->delivered);
+      const bool is_plain =
+          !each.is_unreadable && next && next->delivered && !is_known && !kept_response(each.row);
+      if (!is_plain) {
+        left.push_back(std::move(each));
+        continue;
+      }
+      steps.push_back(
+          at.step_of(*next, each.seen,
+                     {at.entry_in(list, domain::EntryType::expected, waiter, {waiter.wait, key, {}, {}})}));
+      stepped.push_back(std::move(each));
+    }
+    auto results = steps.empty() ? std::vector<RowResult>{} : store_.step_rows(queue_, std::move(steps));
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      auto& each = stepped[i];
+      answers_[each.at].is_ours = results[i].what == RowResult::What::done;
+      if (answers_[each.at].is_ours) continue;
+      each.see(std::move(results[i].there));
+      left.push_back(std::move(each));
+    }
+    open_ = std::move(left);
+  }
+
+  /// The others one by one; all of them alike once the store is away.
+  std::vector<Expectation> finish(std::exception_ptr away) {
+    for (const auto& each : open_) {
+      auto& answer = answers_[each.at];
+      answer.failure = away;
+      if (away) continue;
+      try {
+        answer.is_ours = expect_response(store_, queue_, wanted_[each.at].key, wanted_[each.at].waiter);
+      } catch (const Error& error) {
+        answer.failure = std::current_exception();
+        if (error.kind() == ErrorKind::unavailable) away = answer.failure;
+      }
+    }
+    return std::move(answers_);
+  }
+
+ private:
+  struct Open {
+    std::size_t at = 0;  // in what is wanted
+    std::optional<std::string> seen{};
+    domain::Row row{};
+    bool is_unreadable = false;
+
+    void see(std::optional<std::string> bytes) {
+      seen = std::move(bytes);
+      row.reset();
+      if (!seen) return;
+      auto record = domain::decode_wait_record(*seen);
+      is_unreadable = !record;
+      if (record) row = *std::move(record);
+    }
+  };
+
+  Store& store_;
+  const std::string& queue_;
+  const std::span<const Wanted> wanted_;
+  std::vector<Expectation> answers_;
+  std::vector<Open> open_;
+};
 
 }  // namespace
 
@@ -168,6 +251,7 @@ bool expect_response(Store& store, const std::string& queue, const std::string& 
   bool is_told = false;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto kept = kept_response(at.look());
+    if (at.row() && at.row()->wait == waiter.wait) return true;  // a step whose answer was lost
     const auto next = domain::expect(at.row(), waiter, store.now());
     if (!next) return false;
     const auto list = store.queues();
@@ -182,7 +266,7 @@ bool expect_response(Store& store, const std::string& queue, const std::string& 
       if (*done && !next->delivered) at.deliver();
     }
     if (!*done) continue;
-    if (kept) count_out(store, queue, *kept);
+    if (kept) forget_count(store, queue, *kept);
     return true;
   }
   at.give_up();
@@ -200,7 +284,7 @@ Responded respond(Store& store, const std::string& queue, const std::string& key
       kept = keeps;
     }
     if (verdict.row && !at.bring(*verdict.row, response_ttl)) continue;
-    if (kept && !keeps) count_out(store, queue, *kept);  // meanwhile a job has come, or another response
+    if (kept && !keeps) forget_count(store, queue, *kept);  // meanwhile a job has come, or another response
     return verdict.result;
   }
   at.give_up();
@@ -218,26 +302,15 @@ Responded respond_to(Store& store, const std::string& queue, const std::string& 
 
 std::vector<Expectation> expect_responses(Store& store, const std::string& queue,
                                           std::span<const Wanted> wanted) {
-  std::vector<Expectation> answers(wanted.size());
-  std::vector<RowResult> firsts;
+  constexpr int kRounds = 2;  // keys that nobody has heard of, and those that were waited for before
+  Together all(store, queue, wanted);
+  std::exception_ptr away;
   try {
-    firsts = expect_if_new(store, queue, wanted);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::unavailable) {
-      for (auto& answer : answers) answer.failure = std::current_exception();
-      return answers;
-    }  // else one of them is to blame, or the store cannot do it so
+    for (int round = 0; round < kRounds; ++round) all.step();
+  } catch (const Error& error) {  // or the store cannot do it so, or one of them is to blame
+    if (error.kind() == ErrorKind::unavailable) away = std::current_exception();
   }
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const auto& [key, waiter] = wanted[i];
-    try {
-      answers[i].is_ours = (i < firsts.size() && firsts[i].what == RowResult::What::done) ||
-                           expect_response(store, queue, key, waiter);
-    } catch (const Error&) {
-      answers[i].failure = std::current_exception();
-    }
-  }
-  return answers;
+  return all.finish(away);
 }
 
 bool close_wait(Store& store, const std::string& queue, const std::string& key, std::string_view wait) {

@@ -186,8 +186,11 @@ Outcome SimPool::outcome_of(const Run& run, const BatchJob& job) {
   const auto& assignment = run.assignment;
   const auto& queue = history_.options(assignment.shard).name;
   const auto timeout = milliseconds{1 + waits_.below(8000)};
-  return assignment.waits->settle({queue, assignment.kind}, job, Outcome::wait("r-" + job.id, timeout),
-                                  std::chrono::seconds{10});
+  runtime::WaitDesk::Ended ended{queue, {Outcome::wait("r-" + job.id, timeout)}, {}};
+  ended.waits.emplace_back(
+      0, assignment.waits->want({queue, assignment.kind}, job, ended.outcomes[0], std::chrono::seconds{10}));
+  assignment.waits->settle(ended);
+  return ended.outcomes[0];
 }
 
 void SimPool::end(std::unique_ptr<Run> run) {

@@ -519,9 +519,9 @@ std::vector<WaitRow> PostgresStore::wait_rows(std::string_view queue, std::strin
 // the other's.
 std::vector<RowResult> PostgresStore::step_rows(std::string_view rows, std::vector<RowStep> steps) {
   using What = RowResult::What;
+  for (const auto& step : steps) check_wait_key(step.row.key);
   std::vector<RowResult> results;
   for (const auto& [row, seen, entries] : steps) {
-    check_wait_key(row.key);
     std::vector<std::int64_t> shards;
     std::vector<std::string_view> bodies;
     const bool can_be = std::ranges::all_of(entries, [](const auto& entry) { return can_pack(entry.shard); });
