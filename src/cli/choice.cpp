@@ -62,10 +62,17 @@ std::string command_line(const Context& context) {
 
 }  // namespace
 
+const CLI::Validator& not_empty() {
+  static const CLI::Validator validator(
+      [](const std::string& text) { return text.empty() ? std::string("must not be empty") : std::string(); },
+      "", "not_empty");
+  return validator;
+}
+
 void add_choice(CLI::App* command, Choice& choice, const std::string& time) {
   const auto option = [&](const std::string& name, auto& value, const std::string& type,
                           const std::string& what) {
-    command->add_option(name, value, what)->type_name(type);
+    command->add_option(name, value, what)->type_name(type)->check(not_empty());
   };
   option("--kind", choice.kind, "KIND", "Only of this kind");
   option("--key", choice.key, "KEY", "Only of this key");
@@ -96,6 +103,22 @@ void add_page(CLI::App* command, Page& page, const std::string& most) {
       ->add_option("--after", page.after,
                    "Go on behind what was shown, as the end of a list that was cut says")
       ->type_name("CURSOR");
+}
+
+void refuse_page(const Page& page, std::string_view command, std::string_view verb) {
+  const Page none;
+  const bool is_given = page.limit || !page.after.empty() || page.descending || page.sort != none.sort;
+  if (is_given)
+    refuse_arguments(
+        fmt::format("{0}: --limit, --sort, --desc and --after are of lists; {0} {1} takes all "
+                    "that fit its filters",
+                    command, verb));
+}
+
+void refuse_consent(const Consent& consent, std::string_view command, std::string_view verb) {
+  if (consent.yes || consent.only_count)
+    refuse_arguments(
+        fmt::format("{0}: --yes and --count are of what changes jobs; {0} {1} changes none", command, verb));
 }
 
 Listing listing_of(const Page& page) {

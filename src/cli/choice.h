@@ -29,6 +29,9 @@ struct Choice {
   }
 };
 
+/// No text at all, as of a variable of a shell that is not set, chooses nothing and is refused.
+const CLI::Validator& not_empty();
+
 /// `time` names what --since and --until speak of. `choice` outlives the command.
 void add_choice(CLI::App* command, Choice& choice, const std::string& time);
 
@@ -42,6 +45,9 @@ struct Page {
   std::string after;
   std::optional<std::uint32_t> limit;
 };
+
+/// Those that a verb has no use for were given: refused, as whoever gave them expects them to count.
+void refuse_page(const Page& page, std::string_view command, std::string_view verb);
 
 /// `most` names how many are shown without --limit.
 void add_page(CLI::App* command, Page& page, const std::string& most);
@@ -59,6 +65,8 @@ struct Consent {
 };
 
 void add_consent(CLI::App* command, Consent& consent);
+/// As refuse_page().
+void refuse_consent(const Consent& consent, std::string_view command, std::string_view verb);
 
 /// Tells how many are meant, and asks before they are changed: on a terminal whoever sits there, elsewhere
 /// --yes must have been given. Nothing: it may be done; else the exit code. `what`: "12 payloads of 5 jobs".

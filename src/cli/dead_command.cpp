@@ -181,7 +181,10 @@ int run_dead(Context& context, const DeadValues& values) {
                                  nearest_hint(values.verb, verbs)));
   }
   refuse_brackets(context);
-  if (values.verb == "retry" || values.verb == "delete") return change_dead(context, values);
+  const bool changes = values.verb == "retry" || values.verb == "delete";
+  if (values.verb != "list") refuse_page(values.page, "dead", values.verb);
+  if (!changes) refuse_consent(values.consent, "dead", values.verb);
+  if (changes) return change_dead(context, values);
   const auto filter = filter_of(values);
   static_cast<void>(listing_of(values.page));
   Admin admin = context.open_admin();

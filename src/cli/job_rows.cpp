@@ -101,9 +101,9 @@ std::string job_sheet(const JobView& job) {
   if (job.expires) line("expires", format_time(*job.expires));
   for (const auto& window : job.windows) line("window", format_window(window));
   if (job.weight) line("weight", job.weight->text());
-  if (job.partition) line("partition", *job.partition);
+  if (job.partition) line("partition", printable(*job.partition, kWidest));
   if (job.critical) line("critical", *job.critical ? "yes" : "no");
-  if (job.lock) line("lock", *job.lock);
+  if (job.lock) line("lock", printable(*job.lock, kWidest));
   for (const auto& reason : job.waits_for) line("waits for", text_of(reason));
   for (const Payload& payload : job.payloads) {
     line("payload", fmt::format("{}  (score {})", printable(payload_to_json(payload.bytes), kWidest),

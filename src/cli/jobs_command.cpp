@@ -118,6 +118,7 @@ int change_many(Context& context, const JobsValues& values, JobChange change) {
         "jobs: {} which jobs? Give --state due, scheduled, retrying or queued (all three)", values.verb));
   }
   Admin admin = context.open_admin();
+  bool has_some = true;
   if (!values.consent.yes || values.consent.only_count) {
     const auto count = admin.count_jobs(values.queue, filter);
     const auto what =
@@ -129,8 +130,9 @@ int change_many(Context& context, const JobsValues& values, JobChange change) {
     const auto refused =
         count == 0 ? std::nullopt : refusal(context, "jobs " + values.verb, what, values.consent);
     if (refused) return *refused;
+    has_some = count > 0;  // what fits by now was asked about by nobody
   }
-  const auto changed = admin.change_jobs(values.queue, filter, change);
+  const auto changed = has_some ? admin.change_jobs(values.queue, filter, change) : 0;
   print(values.json
             ? fmt::format("{{\"requested\":{}}}\n", changed)
             : fmt::format("requested: {} of {} {}\n", values.verb, changed, changed == 1 ? "job" : "jobs"));
@@ -138,6 +140,9 @@ int change_many(Context& context, const JobsValues& values, JobChange change) {
 }
 
 int run_jobs(Context& context, const JobsValues& values) {
+  const bool changes = values.verb == "run-now" || values.verb == "cancel";
+  if (values.verb != "list") refuse_page(values.page, "jobs", values.verb);
+  if (!changes) refuse_consent(values.consent, "jobs", values.verb);
   if (values.verb == "list") return list_jobs(context, values);
   if (values.verb == "export") return export_all(context, values);
   if (values.verb == "run-now") return change_many(context, values, JobChange::run_now);
@@ -158,7 +163,7 @@ void add_jobs(CLI::App& app, Context& context) {
   jobs->add_option("--state", values->state,
                    "queued, or due, scheduled, retrying; running, awaiting, dead; default: all but dead")
       ->type_name("STATE");
-  jobs->add_option("--id", values->id, "Only jobs with this id")->type_name("ID");
+  jobs->add_option("--id", values->id, "Only jobs with this id")->type_name("ID")->check(not_empty());
   add_choice(jobs, values->choice, "To start (dead: died)");
   add_page(jobs, values->page, "1000");
   add_consent(jobs, values->consent);

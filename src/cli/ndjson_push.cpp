@@ -1,5 +1,6 @@
 #include "cli/ndjson_push.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <future>
@@ -37,7 +38,7 @@ NdjsonResult NdjsonPush::run(LineReader& lines, std::uint64_t from_line) {
   settle();
   if (is_interrupted_ && result_.line == 0) {
     result_.interrupted = true;
-    result_.line = batch_lines_.empty() ? line_ : batch_lines_.front();
+    result_.line = batch_lines_.empty() ? std::max(line_, from_line) : batch_lines_.front();
   }
   return result_;
 }
@@ -56,7 +57,7 @@ void NdjsonPush::read(LineReader& lines, std::uint64_t from_line) {
   } catch (const Error& error) {  // the line cannot be read or is no job: those before it are pushed
     if (!batch_.empty()) submit();
     settle();
-    stop(line_, error.what());
+    stop(std::max(line_, from_line), error.what());
     return;
   }
   is_interrupted_ = is_asked_to_stop_();
@@ -132,12 +133,20 @@ void NdjsonPush::submit_parts(std::size_t begin, std::size_t end) {
     }
   } catch (const Error& error) {
     const bool is_bad = error.kind() == ErrorKind::invalid_argument;
-    if (end - begin == 1 && is_bad && aside_)
-      return put_aside({batch_lines_[begin], batch_texts_[begin], error.what()});
+    if (end - begin == 1 && is_bad && aside_) return leave_out(begin, error.what());
     if (end - begin == 1 || !is_bad) return stop(batch_lines_[begin], error.what());
     const auto middle = begin + (end - begin) / 2;
     submit_parts(begin, middle);
     if (result_.line == 0) submit_parts(middle, end);
+  }
+}
+
+// Those before it are pushed: where it cannot be set aside, it is the one to go on from.
+void NdjsonPush::leave_out(std::size_t place, const std::string& why) {
+  try {
+    put_aside({batch_lines_[place], batch_texts_[place], why});
+  } catch (const Error& error) {
+    stop(batch_lines_[place], error.what());
   }
 }
 

@@ -65,6 +65,7 @@ class NdjsonPush {
   void submit_parts(std::size_t begin, std::size_t end);
   void stop(std::uint64_t line, std::string error);
   void put_aside(const BadLine& bad);
+  void leave_out(std::size_t place, const std::string& why);
 
   Client& client_;
   std::string queue_;

@@ -1,5 +1,8 @@
 // All jobs of a queue, for who takes them away.
 #include <algorithm>
+#include <string>
+
+#include <ordo/error.hpp>
 
 #include "client/job_view.h"
 
@@ -16,6 +19,12 @@ void Admin::Impl::export_jobs(std::string_view name, const JobFilter& filter,
   auto gates = gates_of(*queue);
   bool goes_on = true;
   each_rebuilt(*queue, rebuild_for(*queue, filter), [&](const Rebuilt& rebuilt) {
+    if (rebuilt.behind_newer > 0) {
+      throw Error(ErrorKind::unsupported,
+                  "cannot export queue '" + std::string(name) + "': in shard " +
+                      std::to_string(rebuilt.id.index) +
+                      " a newer version of Ordo has written what this one cannot read; export with that one");
+    }
     std::vector<FittingJob> fitting;
     if (goes_on) each_fitting(rebuilt, filter, now, [&](const FittingJob& each) { fitting.push_back(each); });
     std::ranges::sort(fitting, [&](const FittingJob& a, const FittingJob& b) {

@@ -54,6 +54,13 @@ class Dead(Project):
         self.assertEqual(self.errors(), ["no money"])
         self.assertEqual(self.ordo("dead", "orders", "retry", "--kind", "none").stdout, "0 payloads brought back\n")
 
+    def test_what_looks_as_if_it_chose_is_refused(self):
+        for arguments in [["delete", "--error", "route", "--limit", "1", "--yes"], ["delete", "--all", "--sort", "id"],
+                          ["delete", "--error", "route", "--until", "", "--yes"], ["retry", "--kind", "", "--yes"], ["list", "--count"]]:
+            with self.subTest(arguments=arguments):
+                self.ordo("dead", "orders", *arguments, code=2)
+        self.assertEqual(self.stats()["dead"], 4)
+
     def test_scripts_give_ids_and_all_as_ever(self):
         self.assertEqual(self.ordo("dead", "orders", "retry", "1").stdout, "2 payloads brought back\n")
         done = self.ordo("dead", "orders", "delete", "--all")

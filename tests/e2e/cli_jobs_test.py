@@ -152,7 +152,11 @@ class ManyAtOnce(Jobs):
 
     def test_what_is_not_clear_is_refused(self):
         self.push_some()
-        for arguments in [["cancel"], ["cancel", "--state", "running"], ["run-now", "--state", "dead"], ["remove"]]:
+        for arguments in [["cancel"], ["cancel", "--state", "running"], ["run-now", "--state", "dead"], ["remove"],
+                          # what looks as if it chose, and chooses nothing
+                          ["cancel", "--state", "queued", "--limit", "1", "--yes"], ["export", "--limit", "1"],
+                          ["cancel", "--state", "queued", "--id", "", "--yes"], ["cancel", "--state", "queued", "--key", "", "--yes"],
+                          ["cancel", "--state", "queued", "--until", "", "--yes"], ["--count"], ["list", "--yes"]]:
             self.ordo("jobs", "orders", *arguments, code=2)
         self.assertEqual(self.ordo("jobs", "orders", "cancel", "--state", "due", "--kind", "none").stdout, "requested: cancel of 0 jobs\n")
         self.assertEqual(len(self.ids()), 4)
