@@ -1,9 +1,11 @@
 """Many jobs pushed from a file: where it stopped, how it goes on, what was wrong (docs/cli.md)."""
 import json
 import re
+import signal
+import subprocess
 import unittest
 
-from project import Project
+from project import ORDO, Project
 
 
 class PushOfMany(Project):
@@ -27,6 +29,15 @@ class PushOfMany(Project):
         self.assertEqual(self.ordo("push", "orders", "--ndjson", "jobs.ndjson", "--from-line", line).stdout, "pushed 2\n")
         self.assertEqual(self.ids(), ["1", "2", "3", "4"])
         self.assertEqual(self.ordo("push", "orders", "--ndjson", "jobs.ndjson", "--from-line", "9").stdout, "pushed 0\n")
+
+    def test_one_that_is_interrupted_before_its_first_line_names_that_line(self):
+        with subprocess.Popen([ORDO, "push", "orders", "--ndjson", "-", "--from-line", "1000000"], cwd=self.folder,
+                              env=self.environment(), stdin=subprocess.PIPE, stderr=subprocess.PIPE) as push:
+            push.stdin.write(b"{}\n" * 50_000)  # more than a pipe holds: it is reading
+            push.stdin.flush()
+            push.send_signal(signal.SIGINT)
+            self.assertEqual(self.end_of(push), 130)
+            self.assertIn(b"go on with --from-line 1000000", push.stderr.read())
 
     def test_bad_lines_are_set_aside(self):
         self.lines({"id": "1"}, '{"idd":1}', {"id": "2"}, {"id": "x" * 256}, {"id": "3", "payload": "y" * (1 << 20)}, {"id": "4"})
