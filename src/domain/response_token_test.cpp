@@ -49,7 +49,8 @@ TEST(ResponseToken, ASecretMakesTokensForAPeriodAndIsKnownForAnother) {
   EXPECT_EQ(secret_at(start), 1000U);
   EXPECT_EQ(secret_at(start - 1us), 999U);
   EXPECT_EQ(secret_at(Time{-1h}), 0U);
-  for (const auto& [number, is_known] : {std::pair{998U, false}, {999U, true}, {1000U, true}, {1001U, false}})
+  for (const auto& [number, is_known] :
+       {std::pair{998U, false}, {999U, true}, {1000U, true}, {1001U, true}, {1002U, false}})
     EXPECT_EQ(is_secret_known(number, start), is_known) << number;
   EXPECT_EQ(secret_known_until(1000), start + 2 * kSecretPeriod);
   EXPECT_NE(secret_row_key(1000), secret_row_key(1001));

@@ -192,6 +192,42 @@ TEST_P(Waits, OneJobWaitsForAKeyAtATime) {
 }
 
 // A crash between two steps: the row says that the response is on its way.
+TEST_P(Waits, ManyAreExpectedTogetherAndEachIsAnsweredForItself) {
+  const auto expect = [&](const std::vector<Wanted>& wanted) {
+    return expect_responses(store(), "calls", wanted);
+  };
+  for (const auto& answer : expect({{"a", waiter("wa", "1")}, {"b", waiter("wb", "2")}})) {
+    EXPECT_EQ(answer.failure, nullptr);
+    EXPECT_TRUE(answer.is_ours);
+  }
+  EXPECT_EQ(respond("a", "first"), Responded::accepted);
+  EXPECT_EQ(respond("early", "kept"), Responded::buffered);
+  const auto answers = expect({{"a", waiter("wa2", "1", 2)},  // the next attempt of its job
+                               {"b", waiter("wx", "3")},      // another's
+                               {"", waiter("wy", "4")},
+                               {"early", waiter("wz", "5")},
+                               {"c", waiter("wc", "6")},
+                               {"c", waiter("wd", "7")}});
+  std::vector<bool> ours;
+  for (const auto& answer : answers) ours.push_back(answer.is_ours);
+  EXPECT_THAT(ours, ElementsAre(true, false, false, true, true, false));
+  EXPECT_NE(answers[2].failure, nullptr);
+  EXPECT_THAT(notes(EntryType::expected), SizeIs(5)) << "of those that were taken";
+  EXPECT_THAT(notes(EntryType::response), SizeIs(2));
+  EXPECT_EQ(respond("a", "second"), Responded::accepted);
+  EXPECT_EQ(respond("c", "yes"), Responded::accepted);
+}
+
+TEST_P(Waits, AStepWhoseAnswerWasLostOpensNothingAgain) {
+  EXPECT_TRUE(expect_response(store(), "calls", "bank", waiter("w")));
+  EXPECT_EQ(respond("bank", "yes"), Responded::accepted);
+  EXPECT_TRUE(expect_response(store(), "calls", "bank", waiter("w")));
+  const std::vector<Wanted> again{{"bank", waiter("w")}};
+  EXPECT_TRUE(expect_responses(store(), "calls", again).at(0).is_ours);
+  EXPECT_EQ(respond("bank", "another"), Responded::late);
+  EXPECT_THAT(notes(EntryType::response), SizeIs(1));
+}
+
 TEST_P(Waits, WhoeverComesNextDeliversWhatIsOnItsWay) {
   const auto leave_undelivered = [&](const std::string& wait) {
     expect_response(store(), "calls", "bank", waiter(wait));

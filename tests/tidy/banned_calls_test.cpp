@@ -92,7 +92,6 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/client/responses.cpp", "tries again where a reshard has moved the queue meanwhile"},
     {"catch", "src/client/worker.cpp", "the text of what the user's perform threw"},
     {"catch", "src/cli/main_entry.cpp", "the CLI's main: every error becomes a message and an exit code"},
-    {"catch", "src/cli/job_text.cpp", "says which key's bytes are no name"},
     {"catch", "src/cli/ndjson_push.cpp", "names the line that cannot be pushed; those before it stay pushed"},
     {"catch", "src/store/sqlite/committer.cpp",
      "the committer's loop: an error belongs to those who wait for it"},
