@@ -95,6 +95,14 @@ void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job, Time 
   }
 }
 
+// Later owners do not know that it has started: its time may be over.
+bool OrderChecker::may_have_expired(const SeenJob& holder) const {
+  return std::ranges::all_of(holder.seqs, [&](Seq seq) {
+    const auto& entry = history_.entries.at(seq);
+    return !entry.live || (entry.options.expires && *entry.options.expires <= history_.world().latest_wall());
+  });
+}
+
 // The owner of the holder was lost before it could write that the key is taken, and the holder may have moved
 // since: a later owner's state says so, or what was merged into it.
 bool OrderChecker::may_come_first(const SeenRun& run, const SeenJob& job, const SeenJob& holder,
@@ -112,6 +120,7 @@ bool OrderChecker::may_come_first(const SeenRun& run, const SeenJob& job, const 
     sort.priority = state->options.priority.value_or(sort.priority);
     known = std::max(known, state->through);
   }
+  if (may_have_expired(holder)) return true;
   for (auto at = history_.entries.upper_bound(known);
        at != history_.entries.end() && at->first <= run.through; ++at) {
     const auto& entry = at->second;
