@@ -13,6 +13,7 @@
 
 #include "base/nearest.h"
 #include "cli/command.h"
+#include "cli/completion.h"
 #include "cli/job_text.h"
 #include "cli/output.h"
 
@@ -37,26 +38,18 @@ FailureKind error_kind_of(const std::string& text) {
 }
 
 /// As a shell reads it back.
-std::string quoted(const std::string& argument) {
+std::string shell_word(const std::string& argument) {
   const auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
   };
   if (!argument.empty() && std::ranges::all_of(argument, is_plain)) return argument;
-  std::string text = "'";
-  for (const char c : argument) {
-    if (c == '\'') {
-      text += "'\\''";
-    } else {
-      text += c;
-    }
-  }
-  return text + '\'';
+  return single_quoted(argument);
 }
 
 std::string command_line(const Context& context) {
   std::string line = "ordo";
-  for (const auto& argument : context.arguments) line += ' ' + quoted(argument);
+  for (const auto& argument : context.arguments) line += ' ' + shell_word(argument);
   return line;
 }
 

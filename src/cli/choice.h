@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,10 @@
 namespace ordo::cli {
 
 struct Context;
+
+/// All that a job can be in.
+inline constexpr std::array kJobStates = {JobStatus::due,     JobStatus::scheduled, JobStatus::retrying,
+                                          JobStatus::running, JobStatus::awaiting,  JobStatus::dead};
 
 /// The options by which commands choose jobs: --kind, --key, --error and the like.
 struct Choice {

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 namespace ordo::cli {
-namespace {
 
-/// In single quotes, for any of the shells.
-std::string quoted(const std::string& text) {
+std::string single_quoted(const std::string& text) {
   std::string all = "'";
   for (const char c : text) {
     if (c == '\'') {
@@ -17,6 +15,8 @@ std::string quoted(const std::string& text) {
   }
   return all + "'";
 }
+
+namespace {
 
 std::string words_of(const CompletionCommand& command, const std::vector<CompletionOption>& everywhere) {
   std::vector<std::string> words = command.verbs;
@@ -43,10 +43,10 @@ std::string bash_completion(const std::vector<CompletionCommand>& commands,
                       fmt::join(names_of(commands), " | "));
   text += "  case $command in\n";
   for (const CompletionCommand& command : commands) {
-    text += fmt::format("    {}) words={} ;;\n", command.name, quoted(words_of(command, everywhere)));
+    text += fmt::format("    {}) words={} ;;\n", command.name, single_quoted(words_of(command, everywhere)));
   }
   const CompletionCommand none{.name = "", .what = "", .verbs = names_of(commands), .options = {}};
-  text += fmt::format("    *) words={} ;;\n  esac\n", quoted(words_of(none, everywhere)));
+  text += fmt::format("    *) words={} ;;\n  esac\n", single_quoted(words_of(none, everywhere)));
   text += "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n}\n";
   return text + "complete -o default -F _ordo ordo\n";
 }
@@ -55,7 +55,7 @@ std::string zsh_completion(const std::vector<CompletionCommand>& commands,
                            const std::vector<CompletionOption>& everywhere) {
   std::string text = "#compdef ordo\n_ordo() {\n  local word command\n  local -a names choices\n  names=(\n";
   for (const CompletionCommand& command : commands) {
-    text += fmt::format("    {}\n", quoted(command.name + ":" + command.what));
+    text += fmt::format("    {}\n", single_quoted(command.name + ":" + command.what));
   }
   text += fmt::format(
       "  )\n  for word in ${{words[2,CURRENT-1]}}; do\n    case $word in\n      {}) command=$word; break "
@@ -79,12 +79,12 @@ std::string fish_completion(const std::vector<CompletionCommand>& commands,
     for (const std::string& name : option.names) {
       text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
     }
-    text += (option.takes_value ? " -r" : "") + fmt::format(" -d {}\n", quoted(option.what));
+    text += (option.takes_value ? " -r" : "") + fmt::format(" -d {}\n", single_quoted(option.what));
   };
   for (const CompletionOption& option : everywhere) add_option(option, "");
   for (const CompletionCommand& command : commands) {
     text += fmt::format("complete -c ordo -n __fish_use_subcommand -f -a {} -d {}\n", command.name,
-                        quoted(command.what));
+                        single_quoted(command.what));
     const std::string condition = fmt::format(" -n '__fish_seen_subcommand_from {}'", command.name);
     for (const std::string& verb : command.verbs)
       text += fmt::format("complete -c ordo{} -a {}\n", condition, verb);

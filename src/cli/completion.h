@@ -5,6 +5,9 @@
 
 namespace ordo::cli {
 
+/// In single quotes, for any of the shells.
+std::string single_quoted(const std::string& text);
+
 struct CompletionOption {
   std::vector<std::string> names;  ///< "--store", "-o"
   bool takes_value = false;

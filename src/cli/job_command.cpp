@@ -9,6 +9,7 @@
 
 #include "base/nearest.h"
 #include "base/shorten.h"
+#include "cli/choice.h"
 #include "cli/command.h"
 #include "cli/job_rows.h"
 #include "cli/output.h"
@@ -26,9 +27,6 @@ struct JobValues {
   bool json = false;
 };
 
-constexpr std::array kStates = {JobStatus::due,     JobStatus::scheduled, JobStatus::retrying,
-                                JobStatus::running, JobStatus::awaiting,  JobStatus::dead};
-
 constexpr const char* kJobExamples =
     "  ordo job orders 42 show\n"
     "  ordo job orders 42 run-now      # start it without waiting for its time\n"
@@ -36,8 +34,10 @@ constexpr const char* kJobExamples =
 
 int show_job(Context& context, const JobValues& values) {
   Admin admin = context.open_admin();
-  const JobFilter filter{
-      .states = {kStates.begin(), kStates.end()}, .id = values.id, .kind = values.kind, .key = values.key};
+  const JobFilter filter{.states = {kJobStates.begin(), kJobStates.end()},
+                         .id = values.id,
+                         .kind = values.kind,
+                         .key = values.key};
   JsonArrayPrinter array;
   std::size_t found = 0;
   admin.jobs(values.queue, filter, [&](const JobView& job) {

@@ -33,9 +33,6 @@ struct JobsValues {
 
 constexpr const char* kQueued = "queued";  // due, scheduled and retrying
 
-constexpr std::array kStates = {JobStatus::due,     JobStatus::scheduled, JobStatus::retrying,
-                                JobStatus::running, JobStatus::awaiting,  JobStatus::dead};
-
 constexpr const char* kJobsExamples =
     "  ordo jobs orders\n"
     "  ordo jobs orders --state retrying --error 'no route' --json\n"
@@ -49,7 +46,7 @@ std::vector<JobStatus> statuses_of(const std::string& state) {
   if (state.empty()) return {};
   if (state == kQueued) return {JobStatus::due, JobStatus::scheduled, JobStatus::retrying};
   std::vector<std::string> known = {kQueued};
-  for (const JobStatus status : kStates) {
+  for (const JobStatus status : kJobStates) {
     if (to_string(status) == state) return {status};
     known.emplace_back(to_string(status));
   }

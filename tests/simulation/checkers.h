@@ -34,7 +34,7 @@ class OrderChecker {
  private:
   void look_at_waiting(const SeenRun& run, const SeenJob& job, Time now);
   void look_at_holders(const SeenRun& run, const SeenJob& job, Time now);
-  bool may_have_expired(const SeenJob& holder) const;
+  bool may_have_expired(const SeenJob& holder, const std::optional<domain::JobState>& state) const;
   bool may_come_first(const SeenRun& run, const SeenJob& job, const SeenJob& holder, Time now) const;
 
   History& history_;

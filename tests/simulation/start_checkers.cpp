@@ -95,11 +95,16 @@ void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job, Time 
   }
 }
 
-// Later owners do not know that it has started: its time may be over.
-bool OrderChecker::may_have_expired(const SeenJob& holder) const {
+// Who finds it with an expiry does not know that it has started.
+bool OrderChecker::may_have_expired(const SeenJob& holder,
+                                    const std::optional<domain::JobState>& state) const {
+  const auto is_over = [&](const std::optional<Time>& expires) {
+    return expires && *expires <= history_.world().latest_wall();
+  };
+  if (state) return is_over(state->options.expires);
   return std::ranges::all_of(holder.seqs, [&](Seq seq) {
     const auto& entry = history_.entries.at(seq);
-    return !entry.live || (entry.options.expires && *entry.options.expires <= history_.world().latest_wall());
+    return !entry.live || is_over(entry.options.expires);
   });
 }
 
@@ -113,14 +118,15 @@ bool OrderChecker::may_come_first(const SeenRun& run, const SeenJob& job, const 
   // The state stands with the first payload that has not died.
   Seq known = *std::find_if(holder.seqs.begin(), holder.seqs.end(),
                             [&](Seq seq) { return history_.entries.at(seq).live; });
-  if (const auto state = history_.state_of(run.shard, known)) {
+  const auto state = history_.state_of(run.shard, known);
+  if (may_have_expired(holder, state)) return true;
+  if (state) {
     if (state->held) return false;
     if (state->own_time) sort.run_at = state->run_at;
     sort.slot = slot_of(sort.run_at, options.granularity);
     sort.priority = state->options.priority.value_or(sort.priority);
     known = std::max(known, state->through);
   }
-  if (may_have_expired(holder)) return true;
   for (auto at = history_.entries.upper_bound(known);
        at != history_.entries.end() && at->first <= run.through; ++at) {
     const auto& entry = at->second;
