@@ -87,8 +87,10 @@ void add_job(CLI::App& app, Context& context) {
   add_queue_argument(job, one->queue, "Name of the queue");
   add_argument(job, "ID", one->id, "Id of the job")->required();
   add_argument(job, "VERB", one->verb, "show (default), cancel or run-now");
-  job->add_option("--kind", one->kind, "Only of this kind")->type_name("KIND");
-  job->add_option("--key", one->key, "Only of this key; default: of any, in all shards")->type_name("KEY");
+  job->add_option("--kind", one->kind, "Only of this kind")->type_name("KIND")->check(not_empty());
+  job->add_option("--key", one->key, "Only of this key; default: of any, in all shards")
+      ->type_name("KEY")
+      ->check(not_empty());
   job->add_flag("--json", one->json, "Print JSON");
 }
 

@@ -129,6 +129,17 @@ int fail(int code, const Context& context, std::string what) {
   return code;
 }
 
+/// CLI11 would take the next argument for the value.
+void refuse_missing_values(const std::vector<std::string>& arguments) {
+  for (const auto& argument : arguments) {
+    if (argument == "--") return;
+    if (argument.size() > 3 && argument.starts_with("--") && argument.ends_with('=') &&
+        argument.find('=') == argument.size() - 1)
+      refuse_arguments(fmt::format("'{}' has no value; an empty one is given as {} ''", shortened(argument),
+                                   shortened(argument.substr(0, argument.size() - 1))));
+  }
+}
+
 int run(int argc, char** argv, const std::function<void(Server&)>& load) {
   Context context;
   context.arguments.assign(argv + 1, argv + std::max(argc, 1));
@@ -136,6 +147,7 @@ int run(int argc, char** argv, const std::function<void(Server&)>& load) {
   CLI::App app("Background jobs that run in order per key.");
   try {
     build(app, context);
+    refuse_missing_values(context.arguments);
     app.parse(argc, argv);
     if (!context.run) {
       fmt::print(stderr, "{}", app.help());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -177,6 +178,9 @@ int push_file(Context& context, const PushValues& values) {
   Input input(*values.ndjson, interrupt.fd());
   LineReader lines(input);
   std::optional<BadLines> bad_lines;
+  std::error_code unknown;
+  if (values.skip_bad && std::filesystem::equivalent(*values.ndjson, *values.skip_bad, unknown))
+    refuse_arguments("push: --skip-bad names the file that is read; name another one");
   if (values.skip_bad) bad_lines.emplace(*values.skip_bad);
   Client client = context.open_client();
   NdjsonResult result;

@@ -88,6 +88,7 @@ int run_respond(Context& context, const RespondValues& values) {
     refuse_arguments("respond: give the response with --body or --body-file, one of the two");
   const auto body =
       values.body ? payload_from_json(*values.body) : read_whole(*values.body_file, kLongestBody);
+  static_cast<void>(context.open_admin());  // a store that is not there is not made
   const auto responded = respond(context.open_client(), values, body);
   const auto word = to_string(responded);
   print(values.json ? fmt::format("{{\"response\":\"{}\"}}\n", word) : fmt::format("{}\n", word));

@@ -65,6 +65,7 @@ void GatedLanes::insert(Job& job) {
   if (!job.demand->has_lock_free()) return lock(job);
   job.place = Place::due;
   auto& lane = lane_for(job);
+  if (lane.claim->critical) ++critical_;
   const bool leads = lane.jobs.empty() || before_(job, lane.jobs.first());
   if (leads && !lane.jobs.empty()) delist(lane);
   lane.jobs.insert(job);
@@ -95,6 +96,7 @@ void GatedLanes::erase(Job& job) {
   // It may go without having had its lock: the next one's turn.
   if (waiting_.contains(job.demand->lock)) freed(*job.demand->lock);
   auto& lane = lane_for(job);
+  if (lane.claim->critical) --critical_;
   const bool leads = &lane.jobs.first() == &job;
   if (leads) {
     delist(lane);
@@ -256,7 +258,8 @@ Lane* GatedLanes::choose(const Admission& admission) {
   for (auto* closed : again_) {
     Lane* lane = first_of(*closed, admission);
     if (lane == nullptr) continue;
-    const bool compete = best != nullptr && best->at != nullptr && best->at->by == closed->by;
+    const bool compete =
+        closed->by != nullptr && best != nullptr && best->at != nullptr && best->at->by == closed->by;
     const bool is_first = compete ? LaneByTurn{by_head, closed->by->by_turns}(lane, best)
                                   : best == nullptr || by_head(lane, best);
     if (is_first) best = lane;
@@ -337,9 +340,10 @@ Job* GatedLanes::best(Time now, const Admission& admission) {
 }
 
 // Who is first and refused holds up all behind it, in the other shards of the queue, too; but for what waits
-// for a lock, and what can never start.
+// for a lock, what can never start, and critical jobs, which limits do not count.
 Job* GatedLanes::best_in_line(Time now, const Admission& admission) {
   blocked_by_limit_ = blocked_by_rate_ = 0;
+  bool has_holder = false;
   const auto hold = [&](std::optional<LineHolder> holder) {
     // Of what is asked for others, or for suspects alone, another may be first.
     if (admission.normal && admission.kinds == nullptr) gates_.hold_line(group_, *this, std::move(holder));
@@ -354,6 +358,13 @@ Job* GatedLanes::best_in_line(Time now, const Admission& admission) {
       next = open_.begin();
       continue;
     }
+    if (lane->claim->critical) {
+      const auto refusal = gates_.ask(*lane->claim, now, lane);
+      if (!refusal) return &job;
+      wait_for(*refusal, *lane);
+      continue;
+    }
+    if (has_holder) continue;
     const auto rank = before_.rank(job);
     const bool is_held = std::ranges::any_of(
         group_.lines, [&](const auto& line) { return line.first != this && line.second.rank < rank; });
@@ -371,15 +382,18 @@ Job* GatedLanes::best_in_line(Time now, const Admission& admission) {
       holder.until = refusal->until;
     }
     hold(std::move(holder));
-    (by_rate ? blocked_by_rate_ : blocked_by_limit_) = jobs_ - locked_;
-    if (refusal) {
-      refusal->by->waiters.insert(this);
-      wait_until(closed_at(refusal->by, lane->claim->weight), refusal->until);
-    }
-    return nullptr;
+    (by_rate ? blocked_by_rate_ : blocked_by_limit_) = jobs_ - locked_ - critical_;
+    if (refusal) wait_for(*refusal, *lane);
+    if (critical_ == 0) return nullptr;
+    has_holder = true;
   }
-  hold(std::nullopt);
+  if (!has_holder) hold(std::nullopt);
   return nullptr;
+}
+
+void GatedLanes::wait_for(const Gates::Refusal& refusal, const Lane& lane) {
+  refusal.by->waiters.insert(this);
+  wait_until(closed_at(refusal.by, lane.claim->weight), refusal.until);
 }
 
 // In all shards of the queue; null: nobody does, or no line is kept.

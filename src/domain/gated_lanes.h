@@ -118,6 +118,7 @@ class GatedLanes {
     const auto* holder = line_holder();
     if (holder == nullptr) return;
     for (const auto* lane : open_) {
+      if (lane->claim->critical) continue;
       if (!visit(Refused{*lane->claim, lane->jobs.size(), nullptr, Time::max(), holder})) return;
     }
   }
@@ -165,6 +166,7 @@ class GatedLanes {
   void unlock_some();
   void reopen(Time now);
   Job* best_in_line(Time now, const Admission& admission);
+  void wait_for(const Gates::Refusal& refusal, const Lane& lane);
   const LineHolder* line_holder() const;
   void sweep();
 
@@ -186,6 +188,7 @@ class GatedLanes {
   std::vector<Lock*> freed_;
   std::set<Lane*> passed_;  // for which room may be kept
   DueTimes locked_times_;
+  std::size_t critical_ = 0;  // that stand in lanes
   std::size_t jobs_ = 0, locked_ = 0, blocked_by_limit_ = 0, blocked_by_rate_ = 0;
   Time asked_at_ = Time::min();
 };

@@ -96,5 +96,17 @@ TEST(LimitChange, is_read_as_it_was_written) {
   EXPECT_FALSE(decode_limit_change("a", "what nobody can read"));
 }
 
+TEST_F(ShardLimitSet, jobs_of_several_weights_that_had_no_room_at_all_may_have_it_again) {
+  auto options = plain();
+  options.limit = 10;
+  start(options);
+  set(options.name, Decimal{1});
+  push(1, 1, {.weight = 3});
+  push(2, 2, {.weight = 2});
+  EXPECT_THAT(shard_->start_all(), IsEmpty());
+  unset();
+  EXPECT_THAT(shard_->start_all(), ElementsAre("1", "2"));
+}
+
 }  // namespace
 }  // namespace ordo::domain

@@ -156,7 +156,8 @@ class ManyAtOnce(Jobs):
                           # what looks as if it chose, and chooses nothing
                           ["cancel", "--state", "queued", "--limit", "1", "--yes"], ["export", "--limit", "1"],
                           ["cancel", "--state", "queued", "--id", "", "--yes"], ["cancel", "--state", "queued", "--key", "", "--yes"],
-                          ["cancel", "--state", "queued", "--until", "", "--yes"], ["--count"], ["list", "--yes"]]:
+                          ["cancel", "--state", "queued", "--until", "", "--yes"], ["--count"], ["list", "--yes"],
+                          ["cancel", "--state", "queued", "--key=", "--yes"]]:
             self.ordo("jobs", "orders", *arguments, code=2)
         self.assertEqual(self.ordo("jobs", "orders", "cancel", "--state", "due", "--kind", "none").stdout, "requested: cancel of 0 jobs\n")
         self.assertEqual(len(self.ids()), 4)

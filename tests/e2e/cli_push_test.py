@@ -39,6 +39,11 @@ class PushOfMany(Project):
             self.assertEqual(self.end_of(push), 130)
             self.assertIn(b"go on with --from-line 1000000", push.stderr.read())
 
+    def test_bad_lines_do_not_go_where_they_come_from(self):
+        self.lines({"id": "1"}, "{")
+        self.assertIn("name another one", self.ordo("push", "orders", "--ndjson", "jobs.ndjson", "--skip-bad", "./jobs.ndjson", code=2).stderr)
+        self.assertEqual(self.ids(), [])
+
     def test_bad_lines_are_set_aside(self):
         self.lines({"id": "1"}, '{"idd":1}', {"id": "2"}, {"id": "x" * 256}, {"id": "3", "payload": "y" * (1 << 20)}, {"id": "4"})
         told = self.ordo("push", "orders", "--ndjson", "jobs.ndjson", "--skip-bad", "bad.ndjson", code=1)

@@ -65,6 +65,11 @@ class Responses(Project):
                 self.assertEqual(self.respond(wait["job"]["id"], "1", "--message-id", os.urandom(8).hex()), "accepted")
         return self.unfinished() == 0
 
+    def test_an_answer_makes_no_store(self):
+        for arguments in [["orders", "k"], ["--token", "A" * 60]]:
+            self.assertIn("no store at", self.ordo("respond", *arguments, "--body", "1", "--store", "sqlite:nowhere.db", code=2).stderr)
+        self.assertFalse((self.folder / "nowhere.db").exists())
+
     def test_a_response_ends_the_job(self):
         self.wait()
         self.waiting("1", "2")

@@ -246,7 +246,8 @@ std::optional<SortKey> History::clean_sort(const JobName& name, ShardId shard, S
     if (is_cancelled(name, shard, seq, through)) continue;
     if (was_started(seq) || state_of(shard, seq)) return std::nullopt;
     if (!entry.options.windows.empty()) return std::nullopt;
-    if (entry.options.expires && *entry.options.expires <= store_.now()) return std::nullopt;
+    // By any clock: it may have been chosen before one that went back.
+    if (entry.options.expires && *entry.options.expires <= world_.latest_wall()) return std::nullopt;
     if (!key) {
       key.emplace();
       key->run_at = entry.run_at.value_or(entry.at);
