@@ -119,11 +119,17 @@ std::vector<store::WaitRow> FaultyStore::wait_rows(std::string_view queue, std::
 
 std::vector<store::RowResult> FaultyStore::step_rows(std::string_view rows,
                                                      std::vector<store::RowStep> steps) {
-  return ask("write unique rows", [&] {
+  return ask("write rows beside the logs", [&] {
     auto results = inner_.step_rows(rows, steps);
     changed();
-    for (std::size_t i = 0; i < steps.size(); ++i)
-      checkers_.unique.stepped(std::string(rows), steps[i], results[i]);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const bool is_wait = !rows.ends_with(store::Store::kUniqueEnd) && !rows.starts_with('!');
+      if (!is_wait) {
+        checkers_.unique.stepped(std::string(rows), steps[i], results[i]);
+      } else if (results[i].what == store::RowResult::What::done) {
+        checkers_.responses.stepped(std::string(rows), steps[i]);
+      }
+    }
     return results;
   });
 }

@@ -2,12 +2,27 @@
 
 #include <algorithm>
 
+#include "domain/entry.h"
 #include "domain/records.h"
+#include "domain/wait_note.h"
 #include "domain/wait_record.h"
 
 namespace ordo::simulation {
 
 using State = domain::WaitRecord::State;
+
+void ResponseChecker::stepped(const std::string& queue, const store::RowStep& step) {
+  auto row = step.row;
+  for (const auto& each : step.entries) {
+    const auto entry = domain::decode_entry(each.bytes);
+    if (!entry || entry->type != domain::EntryType::response) continue;
+    auto record = *domain::decode_wait_record(row.bytes);
+    record.delivered = false;
+    record.message_id = domain::decode_wait_note(entry->payload)->message_id;
+    row.bytes = domain::encode(record);
+  }
+  written(queue, row);
+}
 
 void ResponseChecker::written(const std::string& queue, const store::WaitRow& row) {
   const auto record = *domain::decode_wait_record(row.bytes);

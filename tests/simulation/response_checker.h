@@ -17,6 +17,8 @@ class ResponseChecker {
 
   /// A row was written.
   void written(const std::string& queue, const store::WaitRow& row);
+  /// The same with what it put into the log: then the row itself says no more which response came.
+  void stepped(const std::string& queue, const store::RowStep& step);
   /// Some jobs may have died without a run that anybody saw: their nodes died first.
   void committed(const store::Delta& delta);
   /// A run was handed over.
