@@ -1,7 +1,6 @@
 // ordo job: look at one job, cancel it, make it due.
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // ordo jobs: list the jobs of a queue, export them, or change many at once.
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -105,6 +104,13 @@ int export_all(Context& context, const JobsValues& values) {
   return 0;
 }
 
+int tell_requested(const JobsValues& values, std::uint64_t changed) {
+  print(values.json
+            ? fmt::format("{{\"requested\":{}}}\n", changed)
+            : fmt::format("requested: {} of {} {}\n", values.verb, changed, changed == 1 ? "job" : "jobs"));
+  return 0;
+}
+
 int change_many(Context& context, const JobsValues& values, JobChange change) {
   const auto filter = filter_of(values);
   const auto waits = [](JobStatus state) {
@@ -115,7 +121,6 @@ int change_many(Context& context, const JobsValues& values, JobChange change) {
         "jobs: {} which jobs? Give --state due, scheduled, retrying or queued (all three)", values.verb));
   }
   Admin admin = context.open_admin();
-  bool has_some = true;
   if (!values.consent.yes || values.consent.only_count) {
     const auto count = admin.count_jobs(values.queue, filter);
     const auto what =
@@ -124,16 +129,10 @@ int change_many(Context& context, const JobsValues& values, JobChange change) {
       print(values.json ? fmt::format("{{\"jobs\":{}}}\n", count) : what + '\n');
       return 0;
     }
-    const auto refused =
-        count == 0 ? std::nullopt : refusal(context, "jobs " + values.verb, what, values.consent);
-    if (refused) return *refused;
-    has_some = count > 0;  // what fits by now was asked about by nobody
+    if (count == 0) return tell_requested(values, 0);  // what fits by now was asked about by nobody
+    if (const auto refused = refusal(context, "jobs " + values.verb, what, values.consent)) return *refused;
   }
-  const auto changed = has_some ? admin.change_jobs(values.queue, filter, change) : 0;
-  print(values.json
-            ? fmt::format("{{\"requested\":{}}}\n", changed)
-            : fmt::format("requested: {} of {} {}\n", values.verb, changed, changed == 1 ? "job" : "jobs"));
-  return 0;
+  return tell_requested(values, admin.change_jobs(values.queue, filter, change));
 }
 
 int run_jobs(Context& context, const JobsValues& values) {
