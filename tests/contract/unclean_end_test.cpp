@@ -46,7 +46,8 @@ class UncleanEnds : public StoreContract {
     for (int i = 0; i < 20; ++i) {
       domain::Entry entry;
       entry.kind = "orders";
-      entry.id = entry.key = std::to_string(i);
+      const std::string id = std::to_string(i);
+      entry.id = entry.key = id;
       append({queue.number, domain::shard_of(entry.key, queue.shards)}, {domain::encode(entry)});
     }
     end_cleanly({queue.number, 0});
