@@ -162,6 +162,8 @@ void Shard::die(Job& job, FailureKind kind, const std::string& error, Time now) 
     return;
   }
   keep_demand(job);
+  // Its attempts are over. And whoever rebuilds the job drops what is said of it before its first payload.
+  release_waits(job);
   changes_.erase(job.payloads.remove(index).seq);
   extra.retry_count = -1;
   if (kind == FailureKind::crash) extra.crashes = 0;

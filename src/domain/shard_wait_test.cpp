@@ -132,6 +132,28 @@ TEST_F(ShardWait, AResponseThatComesDuringTheBackOffIsKeptForTheNextAttempt) {
   EXPECT_EQ(harness.take_marked({})->jobs[0].response->body, "yes");
 }
 
+TEST_F(ShardWait, WhatAttemptsOfADeadPayloadHaveOpenedIsNotForTheNextOne) {
+  harness.push({.id = "42", .payload = "first"});
+  const auto run = *harness.take();
+  harness.note(EntryType::expected, run.kind, run.jobs[0], {"w1", "bank", {}, {}});
+  harness.end(run, Outcome::fail("no"));
+  harness.commit();
+  respond();
+  harness.push({.id = "42", .payload = "second"});
+  harness.advance(5s);
+  harness.end(*harness.take(), Outcome::fail("no"));  // the last of its attempts
+  harness.commit();
+  EXPECT_EQ(harness.take_dead().size(), 1U);
+  EXPECT_EQ(harness.log_size(), 1U) << "only the second payload stays";
+  wait_from(*harness.take_marked({}), 60s, "w2", "bank");
+  harness.commit();
+  EXPECT_FALSE(harness.take()) << "it asked anew";
+  harness.crash();
+  EXPECT_FALSE(harness.take()) << "the next owner knows as much";
+  respond("w2", "new");
+  EXPECT_EQ(harness.take_marked({})->jobs[0].response->body, "new");
+}
+
 TEST_F(ShardWait, OnlyTheStoreEndsAWait) {
   wait();
   harness.advance(60s);
