@@ -205,8 +205,10 @@ void GateChecker::started(const SeenRun& run) {
                             run.shard.queue, run.shard.index, used, limit, what);
     }
   };
-  if (rules.limit) look(of_queue, rules.limit->millionths() / Decimal::kOne, "of its queue");
-  if (!rules.limits.empty()) look(of_named, kNamedLimit, "of all queues");
+  // A response is not admitted anew (rules: waiting): it may be handled again, when its end was not durable,
+  // beside what has got the slot that was free by then.
+  if (rules.limit && !run.responds) look(of_queue, rules.limit->millionths() / Decimal::kOne, "of its queue");
+  if (!rules.limits.empty() && !run.responds) look(of_named, kNamedLimit, "of all queues");
   for (const auto& [key, holders] : locks) look(holders, 1, ("of lock " + key).c_str());
 }
 
