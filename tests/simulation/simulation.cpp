@@ -11,12 +11,6 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// From here on some jobs wait for responses: the seeds that found something stay what they were.
-constexpr std::uint64_t kFirstSeedOfWaits = 10'000'000;
-
-// Likewise, and some jobs are unique.
-constexpr std::uint64_t kFirstSeedOfUnique = 20'000'000;
-
 Simulation::Simulation(std::uint64_t seed, bool print)
     : world_(seed, print), schedule_dice_(seed * 0x9E3779B97F4A7C15ULL + 1) {
   choose_queues();

@@ -10,6 +10,11 @@
 
 namespace ordo::simulation {
 
+// From here on some jobs wait for responses: the seeds that found something stay what they were.
+constexpr std::uint64_t kFirstSeedOfWaits = 10'000'000;
+// Likewise, and some jobs are unique.
+constexpr std::uint64_t kFirstSeedOfUnique = 20'000'000;
+
 /// A cluster in one thread: nodes and producers that live and die by chance, then quiet, then everything must
 /// be done.
 class Simulation {
