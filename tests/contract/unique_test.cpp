@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <optional>
 #include <thread>
@@ -116,12 +117,13 @@ TEST_P(UniqueRows, AQueueThatIsGoneOrClosedRefusesTheStepAlone) {
 TEST_P(UniqueRows, OfManyOneHasTheKey) {
   constexpr int kThreads = 4, kKeys = 25;
   std::atomic<int> won = 0;
+  std::array stores{&store(), &second()};
   std::vector<std::jthread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       for (int key = 0; key < kKeys; ++key) {
         auto each = step("k" + std::to_string(key), std::to_string(thread), {}, {entry(std::to_string(key))});
-        auto& at = thread % 2 == 0 ? store() : second();
+        auto& at = *stores.at(thread % 2);
         if (at.step_rows("orders!", {std::move(each)}).at(0).what == What::done) ++won;
       }
     });

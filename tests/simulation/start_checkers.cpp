@@ -118,6 +118,7 @@ bool OrderChecker::may_come_first(const SeenRun& run, const SeenJob& job, const 
   // The state stands with the first payload that has not died.
   Seq known = *std::find_if(holder.seqs.begin(), holder.seqs.end(),
                             [&](Seq seq) { return history_.entries.at(seq).live; });
+  sort.arrival = known;  // a reshard gives it another, with a time of its own
   const auto state = history_.state_of(run.shard, known);
   if (may_have_expired(holder, state)) return true;
   if (state) {
