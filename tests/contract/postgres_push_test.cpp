@@ -141,7 +141,7 @@ TEST_F(PostgresPush, needs_no_right_but_that) {
   EXPECT_THROW(shop.run("SELECT ordo_push('orders', 'x')"), std::runtime_error) << "it is not everybody's";
   for (const std::string type : {"text", "bytea"}) {
     session().run("GRANT EXECUTE ON FUNCTION ordo_push(text, " + type +
-                  ", text, text, text, float8, timestamptz, interval, int, interval) TO shop");
+                  ", text, text, text, float8, timestamptz, interval, int, interval, jsonb) TO shop");
   }
   // What stands in its own schema is not found instead.
   shop.run("CREATE TEMP TABLE ordo_entry(shard bigint, seq bigint, at bigint, body bytea)");
@@ -149,7 +149,9 @@ TEST_F(PostgresPush, needs_no_right_but_that) {
       "CREATE TEMP TABLE ordo_queue(number bigint, name text, shards int, paused boolean, closed boolean)");
   shop.run("BEGIN");
   EXPECT_EQ(shop.run("SELECT ordo_push('orders', 'x', id => '1')"), "1");
-  EXPECT_EQ(shop.run("SELECT ordo_push('orders', '\\x00'::bytea, id => '2')"), "2");
+  EXPECT_EQ(shop.run("SELECT ordo_push('orders', '\\x00'::bytea, id => '2',"
+                     " options => '{\"lock\": \"l\", \"unique\": {\"key\": \"7\"}}')"),
+            "2");
   shop.run("COMMIT");
   EXPECT_EQ(pushed().size(), 2u);
   EXPECT_THROW(shop.run("SELECT ordo_put('orders', 0, 'x')"), std::runtime_error);

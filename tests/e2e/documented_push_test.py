@@ -1,4 +1,5 @@
 """What docs/redis.md and docs/postgres.md say of pushing without Ordo, done as it stands there."""
+import json
 import os
 import pathlib
 import re
@@ -62,7 +63,7 @@ class OnPostgres(DocumentedPush):
         self.stats()  # makes the tables
         self.server.psql(re.search(r"`(SELECT ordo_define\([^`]+)`", (DOCS / "postgres.md").read_text())[1])
         self.server.psql("CREATE TABLE orders(id int, status text); INSERT INTO orders VALUES (42, 'new');")
-        self.transaction = example("postgres.md", "sql", "SELECT ordo_push")
+        self.transaction = example("postgres.md", "sql", "UPDATE orders")
         self.assertEqual(self.transaction.count("COMMIT;"), 1)
 
     def test_rolled_back_it_never_was(self):
@@ -74,6 +75,30 @@ class OnPostgres(DocumentedPush):
         self.assertEqual(self.server.psql(self.transaction), "42\n")
         self.assertEqual(self.server.psql("SELECT status FROM orders"), "paid\n")
         self.assertEqual(self.ran(), [("42", "42", [{"status": "paid"}])])
+
+    def test_options(self):
+        self.config(queue="limit = 1")
+        self.assertEqual(self.server.psql(example("postgres.md", "sql", "partition")), "43\n")
+        job = self.json("job", "orders", "43")[0]
+        self.assertEqual((job["id"], job["weight"], job["partition"]), ("43", 0.5, "east"))
+        self.assertEqual(self.ran(), [("43", "43", [{"status": "late"}])])
+
+    def test_a_unique_key(self):
+        pushes = example("postgres.md", "sql", "monday")
+        self.assertEqual(self.server.psql(pushes), "monday\n" * 2)
+        self.config(queue='unique = { by = "id", scope = "queued_or_running" }')
+        said = self.ordo("push", "orders", "--id", "wednesday", "--unique", "7", "--json", code=1).stdout
+        self.assertEqual(json.loads(said), {"pushed": 0, "existing": "monday"})
+        self.assertEqual([job[0] for job in self.ran()], ["monday"])
+        self.until("the key is free", lambda: self.server.psql("SELECT count(*) FROM ordo_wait") == "0\n")
+        self.ordo("push", "orders", "--id", "7")
+        self.assertIn('job "7" has the unique key already', self.refused(pushes))
+
+    def refused(self, statement):
+        """What the server says of it."""
+        with self.assertRaises(subprocess.CalledProcessError) as failure:
+            self.server.psql(statement)
+        return failure.exception.stderr
 
     def test_of_one_transaction_they_keep_their_order(self):
         self.server.psql("BEGIN; SELECT ordo_push('orders', i::text, 'o' || i, key => 'k') FROM generate_series(1, 30) i;"

@@ -41,4 +41,10 @@ extern const char* const kWaits6;
 // Of step 7; likewise.
 extern const char* const kUnique7;
 
+// Of step 8; the settings are made again, with some of its own.
+extern const char* const kRules8;
+extern const char* const kUniquePush8;
+extern const char* const kPush8;
+extern const char* const kPushSettings8;
+
 }  // namespace ordo::store::postgres

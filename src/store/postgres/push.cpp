@@ -12,8 +12,10 @@
 
 #include <ordo/error.hpp>
 
+#include "base/base64.h"
+#include "base/json.h"
 #include "base/time_text.h"
-#include "domain/job_options.h"
+#include "base/window_text.h"
 #include "domain/new_job.h"
 
 namespace ordo::postgres {
@@ -26,8 +28,9 @@ constexpr const char* kPush =
     " convert_from($4::bytea, 'UTF8'), convert_from($5::bytea, 'UTF8'), $6::float8,"
     " 'epoch'::timestamptz + $7::bigint / 1000000 * interval '1 second'"
     "                      + $7::bigint % 1000000 * interval '1 microsecond',"
-    " $8::bigint * interval '1 microsecond', $9::int, $10::bigint * interval '1 microsecond'), 'UTF8')";
-constexpr std::array<int, 10> kFormats = {1, 1, 1, 1, 1, 0, 0, 0, 0, 0};
+    " $8::bigint * interval '1 microsecond', $9::int, $10::bigint * interval '1 microsecond',"
+    " convert_from($11::bytea, 'UTF8')::jsonb), 'UTF8')";
+constexpr std::array<int, 11> kFormats = {1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1};
 constexpr int kBytes = 1;
 
 // PostgreSQL knows the times after any delay of these, from wherever in the years 0 to 9999. What is then
@@ -43,6 +46,42 @@ Argument number(std::optional<double> value) {
   if (!value) return std::nullopt;
   std::array<char, 32> text{};
   return std::string(text.data(), std::to_chars(text.data(), text.data() + text.size(), *value).ptr);
+}
+
+// jsonb knows no zero bytes in a text.
+std::string name_of(const std::string& bytes) {
+  if (bytes.find('\0') == std::string::npos) return name_json(bytes);
+  std::string json = R"({"$base64":")";
+  append_base64(json, bytes);
+  return json + "\"}";
+}
+
+std::string text_of(const Window& window) {
+  std::string days;
+  for (const auto& day : day_names(window.days)) days += (days.empty() ? "" : ",") + json_string(day);
+  return R"({"start":")" + format_clock(window.start) + R"(","end":")" + format_clock(window.end) +
+         R"(","days":[)" + days + R"(],"tz":)" + json_string(window.tz) + '}';
+}
+
+// What has no argument of its own; nothing: the job has none of it.
+Argument options_of(const NewJob& job) {
+  std::string json;
+  const auto add = [&](const char* name, const std::string& value) {
+    json += (json.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + value;
+  };
+  if (job.expires) {
+    const auto at =
+        *job.expires == Time::max() ? Duration::max() : written_time(*job.expires).time_since_epoch();
+    add("expires", at == Duration::max() ? "\"infinity\"" : std::to_string(at.count()) + "e-6");
+  }
+  std::string windows;
+  for (const auto& window : job.windows) windows += (windows.empty() ? "" : ",") + text_of(window);
+  if (!windows.empty()) add("windows", '[' + windows + ']');
+  if (job.weight) add("weight", job.weight->text());
+  if (job.partition) add("partition", name_of(*job.partition));
+  if (job.critical) add("critical", *job.critical ? "true" : "false");
+  if (job.lock) add("lock", name_of(*job.lock));
+  return json.empty() ? std::nullopt : Argument(json + '}');
 }
 
 [[noreturn]] void fail(std::string_view queue, const PGresult* result, const PGconn* connection) {
@@ -62,25 +101,25 @@ std::string push(pg_conn* connection, std::string_view queue, const NewJob& job)
   const std::string name(queue);
   check_queue_name(name);
   check_new_job(name, job);
-  if (job.expires || !job.windows.empty() || domain::has_gate_options(job) || job.unique) {
+  if (job.unique) {
     refuse_push(name,
-                "expires, windows, unique keys and what limits and locks ask for do not go through SQL; push "
-                "the job with a "
-                "Client");
+                "a unique key needs its rule, which this call does not take; call ordo_push with the option "
+                "unique, or push the job with a Client");
   }
-  std::array<Argument, 10> arguments = {name, job.payload, job.id, job.key, job.kind, number(job.score)};
+  std::array<Argument, 11> arguments = {name, job.payload, job.id, job.key, job.kind, number(job.score)};
   if (job.run_at) arguments[6] = micros(written_time(*job.run_at).time_since_epoch());
   if (job.delay) arguments[7] = micros(std::clamp(*job.delay, kLeastDelay, kMostDelay));
   if (job.priority) arguments[8] = std::to_string(*job.priority);
   if (job.timeout) arguments[9] = micros(written_timeout(*job.timeout));
-  std::array<const char*, 10> values{};
-  std::array<int, 10> lengths{};
+  arguments[10] = options_of(job);
+  std::array<const char*, 11> values{};
+  std::array<int, 11> lengths{};
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     values[i] = arguments[i] ? arguments[i]->c_str() : nullptr;
     lengths[i] = arguments[i] ? static_cast<int>(arguments[i]->size()) : 0;
   }
   const std::unique_ptr<PGresult, void (*)(PGresult*)> result(
-      PQexecParams(connection, kPush, 10, nullptr, values.data(), lengths.data(), kFormats.data(), kBytes),
+      PQexecParams(connection, kPush, 11, nullptr, values.data(), lengths.data(), kFormats.data(), kBytes),
       PQclear);
   if (PQresultStatus(result.get()) != PGRES_TUPLES_OK) fail(queue, result.get(), connection);
   return {PQgetvalue(result.get(), 0, 0), static_cast<std::size_t>(PQgetlength(result.get(), 0, 0))};
