@@ -74,26 +74,6 @@ std::string_view to_string(Gate gate) {
   return "unknown";
 }
 
-std::string_view to_string(Responded responded) {
-  switch (responded) {
-    case Responded::accepted:
-      return "accepted";
-    case Responded::buffered:
-      return "buffered";
-    case Responded::duplicate:
-      return "duplicate";
-    case Responded::late:
-      return "late";
-    case Responded::unknown:
-      return "unknown";
-    case Responded::refused:
-      return "refused";
-    case Responded::full:
-      return "full";
-  }
-  return "unknown";
-}
-
 std::string_view to_string(EventType type) {
   switch (type) {
     case EventType::job_started:

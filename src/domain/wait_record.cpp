@@ -159,3 +159,27 @@ WaitRecord delivered(WaitRecord record, Time now) {
 }
 
 }  // namespace ordo::domain
+
+namespace ordo {
+
+std::string_view to_string(Responded responded) {
+  switch (responded) {
+    case Responded::accepted:
+      return "accepted";
+    case Responded::buffered:
+      return "buffered";
+    case Responded::duplicate:
+      return "duplicate";
+    case Responded::late:
+      return "late";
+    case Responded::unknown:
+      return "unknown";
+    case Responded::refused:
+      return "refused";
+    case Responded::full:
+      return "full";
+  }
+  return "unknown";
+}
+
+}  // namespace ordo

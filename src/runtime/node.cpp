@@ -41,6 +41,7 @@ std::string new_id(Clock& clock) {
 
 constexpr Duration kReleaseGrace = std::chrono::seconds{5};  // for the last commits
 constexpr Duration kPokeInterval = std::chrono::milliseconds{100};
+constexpr Duration kInboxInterval = std::chrono::seconds{1};
 
 }  // namespace
 
@@ -112,6 +113,7 @@ void Node::start_threads() {
   threads_.start("heartbeat", [this](const auto& stop) { heartbeat_loop(stop); });
   threads_.start("keeper", [this](const auto& stop) { keeper_loop(stop); });
   threads_.start("fetcher", [this](const auto& stop) { fetcher_loop(stop); });
+  if (store_.has_inbox()) threads_.start("responses", [this](const auto& stop) { responses_loop(stop); });
   threads_.start("notifier", [this](const auto& stop) { calls_.run(stop); });  // the last: see NodeThreads
 }
 
@@ -251,6 +253,15 @@ void Node::keeper_loop(const std::stop_token& stop) {
 void Node::fetcher_loop(const std::stop_token& stop) {
   while (parts_->fetcher().wait(stop)) {
     guard("read payloads again", stop, [&] { parts_->fetcher().tick(); });
+  }
+}
+
+void Node::responses_loop(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    bool is_more = false;
+    if (!guard("take responses from transactions", stop, [&] { is_more = parts_->responses().tick(); }))
+      continue;
+    if (!is_more) NodeThreads::pause(stop, kInboxInterval);
   }
 }
 

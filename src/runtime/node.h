@@ -58,7 +58,8 @@ struct NodeChange {
 
 /// One node: gives its parts and pools their threads, and ends them. Decides nothing.
 ///
-/// Threads: engine, follower, keeper, heartbeat, fetcher, notifier, and those of the pools.
+/// Threads: engine, follower, keeper, heartbeat, fetcher, notifier, responses where the store has an inbox of
+/// them, and those of the pools.
 class Node {
  public:
   static constexpr Duration kStopGrace = std::chrono::seconds{3};  ///< for runs that were asked to stop
@@ -109,6 +110,7 @@ class Node {
   void keeper_loop(const std::stop_token& stop);
   void heartbeat_loop(const std::stop_token& stop);
   void fetcher_loop(const std::stop_token& stop);
+  void responses_loop(const std::stop_token& stop);
   bool guard_store(const char* what, const std::stop_token& stop, const std::function<void()>& step);
   bool guard(const char* what, const std::stop_token& stop, const std::function<void()>& step);
   void pause_behind_error(const std::stop_token& stop) const;

@@ -71,6 +71,7 @@ NodeParts::NodeParts(const NodeOptions& options, PartsPlan plan, store::Store& s
       engine_(options, store, clock, Random(random.next()), lease_, sink, engine_hooks()),
       follower_(store, engine_.inbox()),
       fetcher_(store, engine_.inbox()),
+      responses_(store, id_, hooks_.log),
       heartbeat_(options, id_, store, clock, Random(random.next()), lease_, heartbeat_hooks()),
       keeper_(options, facts_of(options, plan_), wishes_of(plan_.queues), store, clock, Random(random.next()),
               lease_, heartbeat_, keeper_hooks()) {
@@ -80,6 +81,7 @@ NodeParts::NodeParts(const NodeOptions& options, PartsPlan plan, store::Store& s
     std::map<std::string, Worker*> workers;
     for (const auto& [name, worker] : range_of(plan_.workers, queue.name)) workers[name.second] = worker;
     engine_.serve(queue, queue.threads ? ++own_pools : 0, std::move(workers));
+    responses_.serve(queue);
   }
 }
 
@@ -213,6 +215,7 @@ void NodeParts::change(ServedChange change) {
     const auto [place, is_new] = places.emplace(options.name, plan_.queues.size());
     if (is_new) plan_.queues.emplace_back();
     plan_.queues[place->second] = options;
+    responses_.serve(options);
     const auto& name = options.name;
     forget_workers(plan_.workers, name);
     for (const auto& [kind, worker] : workers) plan_.workers[{name, kind}] = worker;

@@ -21,6 +21,7 @@
 #include "runtime/follower.h"
 #include "runtime/heartbeat.h"
 #include "runtime/lease_keeper.h"
+#include "runtime/response_inbox.h"
 
 namespace ordo::runtime {
 
@@ -84,6 +85,7 @@ class NodeParts {
   Fetcher& fetcher() { return fetcher_; }
   Heartbeat& heartbeat() { return heartbeat_; }
   LeaseKeeper& keeper() { return keeper_; }
+  ResponseInbox& responses() { return responses_; }
 
   // --- any thread ---
 
@@ -115,6 +117,7 @@ class NodeParts {
   Engine engine_;
   Follower follower_;
   Fetcher fetcher_;
+  ResponseInbox responses_;
   Heartbeat heartbeat_;
   LeaseKeeper keeper_;
 };

@@ -237,6 +237,17 @@ struct Grant {
   Release unused() const { return {shard, lease, clean, crashed}; }
 };
 
+/// A response that a transaction of a user's has left in the store (PostgreSQL).
+struct InboxRow {
+  std::int64_t number = 0;  ///< their order
+  std::string queue;
+  std::string key;
+  std::string message_id;  ///< each has one
+  std::string body;
+
+  bool operator==(const InboxRow&) const = default;
+};
+
 /// A row of a queue, beside its logs.
 struct WaitRow {
   std::string key;
@@ -447,6 +458,16 @@ class Store {
   /// of them may have happened; Error{unsupported}: the row and its entries are in different slots of a Redis
   /// Cluster, and no step was done. Not for a completion's thread.
   virtual std::vector<RowResult> step_rows(std::string_view rows, std::vector<RowStep> steps) = 0;
+
+  // --- responses that transactions leave ---
+
+  /// Whether there can be any; without, nobody needs to look.
+  virtual bool has_inbox() const { return false; }
+  /// Those for the queues whose first shard `node` owns, in their order, at most `max_rows`. So one node has
+  /// them, but for a moment of a change in which two may.
+  virtual std::vector<InboxRow> inbox(std::string_view /*node*/, std::size_t /*max_rows*/) { return {}; }
+  /// They are answered, and need not be kept.
+  virtual void take_out(std::span<const std::int64_t> /*numbers*/) {}
 
   /// The store's clock, UTC. Called often: answers from what is known, without asking a server each time.
   virtual Time now() = 0;

@@ -77,6 +77,7 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/execute/protocol.cpp", "tells a worker program why its job cannot wait for a key"},
     {"catch", "src/runtime/wait_desk.cpp",
      "a wait that cannot be opened is the run's failure, or not its fault"},
+    {"catch", "src/store/response_inbox.cpp", "those before it are given, and need not be kept"},
     {"catch", "src/store/waits.cpp", "a log that was closed meanwhile is there again in a moment"},
     {"catch", "src/runtime/pool.cpp", "around the user's perform and error hooks"},
     {"catch", "src/runtime/node.cpp", "the loops of the node's threads"},

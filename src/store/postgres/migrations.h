@@ -47,4 +47,7 @@ extern const char* const kUniquePush8;
 extern const char* const kPush8;
 extern const char* const kPushSettings8;
 
+// Of step 9; likewise.
+extern const char* const kInbox9;
+
 }  // namespace ordo::store::postgres

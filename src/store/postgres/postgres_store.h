@@ -63,6 +63,10 @@ class PostgresStore final : public Store {
   std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                  std::size_t max_rows) override;
 
+  bool has_inbox() const override { return true; }
+  std::vector<InboxRow> inbox(std::string_view node, std::size_t max_rows) override;
+  void take_out(std::span<const std::int64_t> numbers) override;
+
   Time now() override;
   std::vector<Finding> examine() override;
 
