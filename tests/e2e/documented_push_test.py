@@ -53,6 +53,37 @@ class OnRedis(DocumentedPush):
         self.assertEqual(ran[0], ("42", "customer-7", [{"v": 1}]))
         self.assertEqual(ran[1][1:], ("заказ", [{"$base64": "AA=="}]))
 
+    def unique(self, *, job="42", unique="7"):
+        """What the documented command says: the id of the job that has the key, and 1 if it was pushed."""
+        (self.folder / "unique.lua").write_text(example("redis.md", "lua", "FNV-1a"))
+        command = example("redis.md", "sh", "unique.lua").replace("redis-cli", f"redis-cli -s {self.server.path}")
+        command = command.replace(" 42 42 7 1 01HZX3K9", f" 42 {job} {unique} 1 token-{job}")
+        done = subprocess.run(command, shell=True, cwd=self.folder, check=True, capture_output=True, text=True,
+                              timeout=PATIENCE_S)
+        return done.stdout.split("\n")[:2]
+
+    def test_unique(self):
+        self.config(queue='unique = { by = "id", scope = "queued_or_running" }')
+        self.assertEqual(self.unique(), ["42", "1"])
+        self.assertEqual(self.unique(job="43"), ["42", "0"])
+        for key, there in (("7", ["42"]), ("8", [])):
+            said = self.ordo("push", "orders", "--id", f"by-{key}", "--unique", key, "--json", code=len(there)).stdout
+            self.assertEqual([json.loads(said)["existing"]] if there else [], there)
+        self.assertEqual(self.unique(job="44", unique="8"), ["by-8", "0"])
+        self.assertEqual(self.unique(job="45", unique="ключ"), ["45", "1"])
+        self.ordo("push", "orders", "--id", "46", "--unique", "ключ", code=1)
+        self.assertEqual(sorted(self.ran()), [("42", "42", [{"v": 1}]), ("45", "42", [{"v": 1}]), ("by-8", "by-8", [""])])
+        self.until("the keys are free", lambda: self.server.ask("HLEN", "ordo:{q:orders!}:waits") == 0)
+        self.assertEqual(self.unique(job="43"), ["43", "1"])
+
+    def test_a_field_unique_is_a_dead_job(self):
+        command = example("redis.md", "", "XADD").replace(" id 42", " id 42 unique 7")
+        self.assertRegex(self.server.cli(command), r"^\d+-\d+\n$")
+        self.assertEqual(self.ran(), [])
+        dead = self.json("dead", "orders", "list")[0]
+        self.assertEqual(dead["error_kind"], "unreadable")
+        self.assertIn("the field 'unique' is unknown", dead["error"])
+
 
 class OnPostgres(DocumentedPush):
     store = "postgres:"
