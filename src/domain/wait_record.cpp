@@ -14,7 +14,8 @@ namespace {
 using State = WaitRecord::State;
 
 constexpr std::uint8_t kRecordVersion = 1;
-constexpr std::size_t kMostTaken = 16;
+constexpr FieldTag kAnswered = 2;
+constexpr std::size_t kMostTaken = 16, kMostAnswered = 16;
 // What nobody has closed so long after its time belongs to a job that is gone.
 constexpr Duration kForgotten = std::chrono::hours{1};
 
@@ -28,14 +29,35 @@ void note_taken(WaitRecord& record, std::string fingerprint) {
   if (record.taken.size() > kMostTaken) record.taken.erase(record.taken.begin());
 }
 
+void note_answered(WaitRecord& record, const std::string& wait) {
+  record.answered.push_back(wait);
+  if (record.answered.size() > kMostAnswered) record.answered.erase(record.answered.begin());
+}
+
 bool is_of(const WaitRecord& record, const Waiter& waiter) {
   return record.kind == waiter.kind && record.key == waiter.key && record.id == waiter.id;
+}
+
+std::string fields_of(const WaitRecord& record) {
+  if (record.answered.empty()) return record.fields;
+  std::string ids;
+  ByteWriter out(ids);
+  for (const auto& wait : record.answered) out.put_short(wait);
+  return record.fields + field(kAnswered, ids);
+}
+
+bool take_field(WaitRecord& record, FieldTag tag, std::string_view bytes) {
+  if (tag != kAnswered) return false;
+  ByteReader in(bytes, "answered waits");
+  while (!in.at_end()) record.answered.emplace_back(in.get_short());
+  return true;
 }
 
 WaitRecord read_record_of_wait(std::string_view bytes) {
   ByteReader in(bytes, "wait");
   WaitRecord record;
-  if (get_version(in, record.fields) != kRecordVersion) in.fail("its version is unknown");
+  const auto take = [&](FieldTag tag, std::string_view field) { return take_field(record, tag, field); };
+  if (get_version(in, record.fields, take) != kRecordVersion) in.fail("its version is unknown");
   record.state = in.get<State>();
   if (record.state < State::expected || record.state > State::buffered) in.fail("its state is unknown");
   record.wait = in.get_short();
@@ -57,7 +79,7 @@ WaitRecord read_record_of_wait(std::string_view bytes) {
 std::string encode(const WaitRecord& record) {
   std::string bytes;
   ByteWriter out(bytes);
-  put_version(out, kRecordVersion, record.fields);
+  put_version(out, kRecordVersion, fields_of(record));
   out.put(record.state);
   out.put_short(record.wait);
   out.put_short(record.kind);
@@ -94,6 +116,7 @@ Row expect(const Row& row, const Waiter& waiter, Time now) {
     const bool is_open = row->state == State::expected && saturating_sub(now, row->deadline) <= kForgotten;
     if (is_open && (!is_own || row->fence > waiter.fence)) return std::nullopt;
     next = *row;
+    if (row->state == State::answered && row->wait != waiter.wait) note_answered(next, row->wait);
   }
   next.wait = waiter.wait;
   next.kind = waiter.kind;
@@ -141,7 +164,8 @@ Verdict respond_to(const Row& row, std::string_view wait, const Message& message
 }
 
 Close close(const Row& row, std::string_view wait, Time now) {
-  if (!row || row->wait != wait) return {};
+  if (!row) return {};
+  if (row->wait != wait) return {std::ranges::find(row->answered, wait) != row->answered.end(), std::nullopt};
   if (row->state == State::answered) return {true, std::nullopt};
   if (row->state != State::expected) return {};
   auto next = *row;

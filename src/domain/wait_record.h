@@ -36,7 +36,10 @@ struct WaitRecord {
   bool delivered = true;      ///< false: the entry that brings the response to the job may not be in the log
   std::string message_id, body;    ///< of the response, as long as it is needed
   std::vector<std::string> taken;  ///< fingerprints of the last messages that were taken, the newest last
-  std::string fields{};            ///< optional ones that this version does not know
+  /// The last waits that had a response before another wait got the key: who has not read it yet may still
+  /// ask for them to be closed.
+  std::vector<std::string> answered{};
+  std::string fields{};  ///< optional ones that this version does not know
 
   bool operator==(const WaitRecord&) const = default;
 };

@@ -107,6 +107,21 @@ TEST(WaitRecord, CloseByState) {
   EXPECT_FALSE(close(answered(), "w0", kNow).is_answered);
 }
 
+TEST(WaitRecord, AWaitStaysAnsweredWhenAnotherJobGetsItsKey) {
+  auto row = *expect(answered(), waiter("w2", "43"), kNow);
+  row = *decode_wait_record(encode(row));
+  EXPECT_EQ(row.answered, std::vector<std::string>{"w1"});
+  EXPECT_TRUE(close(row, "w1", kNow).is_answered) << "its response is in the log";
+  EXPECT_FALSE(close(row, "w0", kNow).is_answered);
+  row = *expect(close(row, "w2", kNow).row, waiter("w3"), kNow);
+  EXPECT_TRUE(close(row, "w1", kNow).is_answered);
+  EXPECT_FALSE(close(row, "w2", kNow).is_answered) << "it was closed";
+  for (int i = 0; i < 100; ++i)
+    row =
+        *expect(*respond(row, {std::to_string(i), ""}, 1h, kNow).row, waiter("n" + std::to_string(i)), kNow);
+  EXPECT_LE(row.answered.size(), 16U) << "bounded";
+}
+
 TEST(WaitRecord, AMessageIsKnownByItsIdForAsLongAsTheKeyIsRemembered) {
   auto row = *expect(answered(), waiter("w2"), kNow);
   EXPECT_EQ(respond(row, {"m", "yes"}, 1h, kNow).result, Responded::duplicate);
