@@ -197,6 +197,8 @@ struct QueueOptions {
   std::uint32_t scheduler_weight = 1;  ///< 1..1000: its part of the starts under SchedulerKind::weighted
   Duration timeout = std::chrono::hours{24};
   RetryPolicy retry{};
+  /// Bytes of a payload that a Client of this program takes, 1..8 MiB; pushes by SQL and XADD take 1 MiB.
+  std::uint64_t max_payload = 1U << 20;
   std::uint64_t max_dead = 10'000;  ///< payloads in the dead set of the queue
   Duration dead_ttl = std::chrono::hours{24 * 180};
   DueOrder order = DueOrder::time;

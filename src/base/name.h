@@ -16,7 +16,9 @@ inline bool is_name(std::string_view name) {
 
 /// Of the ids, keys and kinds of jobs.
 inline constexpr std::size_t kLongestJobName = 255;
-/// Of a payload that is pushed, in bytes.
+/// Of a payload that is pushed, in bytes, unless its queue says otherwise.
 inline constexpr std::size_t kLongestPayload = 1U << 20;
+/// What a queue may say: one still fits into a line for its worker, however it is written there.
+inline constexpr std::size_t kLongestPayloadOfAll = 8U << 20;
 
 }  // namespace ordo

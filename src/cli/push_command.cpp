@@ -88,7 +88,7 @@ NewJob job_of(const PushValues& values) {
   job.lock = values.lock;
   job.unique = values.unique;
   if (values.payload) job.payload = payload_from_json(*values.payload);
-  if (values.payload_file) job.payload = read_whole(*values.payload_file, kLongestPayload);
+  if (values.payload_file) job.payload = read_whole(*values.payload_file, kLongestPayloadOfAll);
   return job;
 }
 

@@ -139,16 +139,16 @@ Client::Impl::PushPtr Client::Impl::prepare(const std::string& queue, std::vecto
     refuse_push(queue, std::to_string(jobs.size()) + " jobs in one call, at most " +
                            std::to_string(kMaxJobs) + " fit");
   }
+  const auto* rules = handle_->options(queue);
   for (auto& job : jobs) {
-    check_new_job(queue, job);
+    check_new_job(queue, job, rules != nullptr ? rules->max_payload : kLongestPayload);
     if (job.id.empty()) job.id = handle_->new_id();
     if (job.delay) job.run_at = time_after(handle_->clock().wall(), *std::exchange(job.delay, std::nullopt));
     if (job.run_at) job.run_at = written_time(*job.run_at);
     if (job.timeout) job.timeout = std::min(*job.timeout, kLongestDuration);
     if (job.expires && *job.expires != Time::max()) job.expires = written_time(*job.expires);
-    if (const auto* rules = handle_->options(queue)) check_weight(queue, job, *rules);
-    if (job.expires || !job.windows.empty())
-      check_start(queue, job, handle_->options(queue), handle_->clock().wall());
+    if (rules != nullptr) check_weight(queue, job, *rules);
+    if (job.expires || !job.windows.empty()) check_start(queue, job, rules, handle_->clock().wall());
     push->bytes += job.id.size() + job.key.size() + job.kind.size() + job.payload.size() + 16;
   }
   if (push->bytes > kMaxBytes) {

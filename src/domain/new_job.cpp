@@ -22,7 +22,7 @@ void refuse_push(const std::string& queue, const std::string& why) {
               "cannot push to queue '" + queue + "': " + why + "; nothing was stored");
 }
 
-void check_new_job(const std::string& queue, const NewJob& job) {
+void check_new_job(const std::string& queue, const NewJob& job, std::uint64_t max_payload) {
   const auto check_name = [&](const char* what, const std::string& name) {
     if (name.size() > kLongestJobName) {
       refuse_push(queue, std::string("the ") + what + " has " + std::to_string(name.size()) +
@@ -33,10 +33,10 @@ void check_new_job(const std::string& queue, const NewJob& job) {
   check_name("key", job.key);
   check_name("kind", job.kind);
   const auto of_job = [&] { return " of job '" + name_in_message(job.id) + "'"; };
-  if (job.payload.size() > kLongestPayload) {
+  if (job.payload.size() > max_payload) {
     refuse_push(queue, "the payload" + of_job() + " has " + std::to_string(job.payload.size()) +
-                           " bytes, at most " + std::to_string(kLongestPayload) +
-                           " fit; store it elsewhere and push its place");
+                           " bytes, at most " + std::to_string(max_payload) +
+                           " fit; store it elsewhere and push its place, or set max_payload of the queue");
   }
   if (job.score && !std::isfinite(*job.score))
     refuse_push(queue, "the score" + of_job() + " is not a finite number");

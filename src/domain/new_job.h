@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include <ordo/job.hpp>
+
+#include "base/name.h"
 
 namespace ordo {
 
@@ -11,8 +14,8 @@ namespace ordo {
 void check_queue_name(std::string_view name);
 
 /// Throws Error{invalid_argument} for what is out of the bounds of a job that is pushed. Times and timeouts
-/// that are too far are not: they are brought within theirs.
-void check_new_job(const std::string& queue, const NewJob& job);
+/// that are too far are not: they are brought within theirs. `max_payload`: bytes that its queue takes.
+void check_new_job(const std::string& queue, const NewJob& job, std::uint64_t max_payload = kLongestPayload);
 
 /// Throws Error{invalid_argument}: nothing of a push was stored.
 [[noreturn]] void refuse_push(const std::string& queue, const std::string& why);

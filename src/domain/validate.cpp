@@ -204,6 +204,10 @@ void validate(const QueueOptions& queue) {
   fields.whole("threads", queue.threads.value_or(1), 1, kMostThreads);
   fields.whole("scheduler_weight", queue.scheduler_weight, 1, kMostWeight);
   fields.at_least("timeout", queue.timeout, milliseconds{1});
+  if (queue.max_payload < 1 || queue.max_payload > kLongestPayloadOfAll) {
+    fields.refuse("max_payload", "is " + std::to_string(queue.max_payload) + ", out of 1 to " +
+                                     std::to_string(kLongestPayloadOfAll));
+  }
   if (queue.max_dead < 1 || queue.max_dead > static_cast<std::uint64_t>(kMostDead)) {
     fields.refuse("max_dead",
                   "is " + std::to_string(queue.max_dead) + ", out of 1 to " + std::to_string(kMostDead));

@@ -68,6 +68,7 @@ const std::vector<Field<QueueOptions>>& queue_fields() {
       field("scheduler_weight", &Q::scheduler_weight),
       field("timeout", &Q::timeout),
       {"retry", [](const Q& a, const Q& b) { return equal(a.retry, b.retry); }},
+      field("max_payload", &Q::max_payload),
       field("max_dead", &Q::max_dead),
       field("dead_ttl", &Q::dead_ttl),
       field("order", &Q::order),

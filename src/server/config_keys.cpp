@@ -34,7 +34,7 @@ constexpr std::string_view kLaterTop[] = {"limits", "listen",  "lock",  "locks",
                                           "source", "sources", "token", "tokens", "web"};
 constexpr std::string_view kLaterNode[] = {"listen", "max_memory", "read_only", "token", "tokens"};
 constexpr std::string_view kLaterLimit[] = {"scope"};
-constexpr std::string_view kLaterQueue[] = {"concurrency", "critical", "max_memory", "max_payload",
+constexpr std::string_view kLaterQueue[] = {"concurrency", "critical", "max_memory",
                                             "periodic",    "priority", "process",    "processes",
                                             "scope",       "span",     "throttler",  "url"};
 
@@ -109,7 +109,7 @@ void read_kind(KindOptions& kind, const Table& table, const std::string& section
   static const auto keys = shared_keys<KindOptions>();
   static const std::vector<std::string_view> of_queue = {
       "shards",    "affinity",        "key_order",      "threads",   "scheduler_weight",
-      "group",     "max_dead",        "dead_ttl",       "order",     "granularity",
+      "group",     "max_payload", "max_dead",        "dead_ttl",       "order",     "granularity",
       "kind",      "limit",           "limits",         "oversize",  "hold",
       "partition", "partition_limit", "shares",         "borrow",    "rate",
       "on_block",  "reserve_after",   "critical_limit", "lock_name", "lock_slots",
@@ -215,6 +215,10 @@ std::vector<Key<QueueOptions>> make_queue_keys() {
       {"scheduler_weight",
        [](QueueOptions& queue, const Reading& value) {
          queue.scheduler_weight = static_cast<std::uint32_t>(value.whole(1, kMostWeight));
+       }},
+      {"max_payload",
+       [](QueueOptions& queue, const Reading& value) {
+         queue.max_payload = static_cast<std::uint64_t>(value.whole(1, kLongestPayloadOfAll));
        }},
       {"max_dead",
        [](QueueOptions& queue, const Reading& value) {
