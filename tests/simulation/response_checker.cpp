@@ -59,10 +59,12 @@ std::size_t ResponseChecker::runs_of(const std::string& queue, const JobName& jo
 void ResponseChecker::committed(const store::Delta& delta) {
   for (const auto& row : delta.dead) {
     const auto dead = *domain::decode_dead(row.bytes);
-    if (dead.error_kind != FailureKind::crash && dead.error_kind != FailureKind::expired) continue;
+    const bool in_no_run = dead.error_kind == FailureKind::crash || dead.error_kind == FailureKind::expired;
+    if (!in_no_run && dead.error_kind != FailureKind::timeout) continue;
     const auto& queue = history_.options(delta.shard).name;
     const JobName job{dead.kind, dead.key, dead.id};
     buried_[{queue, job}] = runs_of(queue, job);
+    if (!in_no_run) continue;  // a wait that was answered before was not over in time
     for (auto& [id, wait] : waits_) {
       if (wait.queue == queue && wait.job == job && !wait.message.empty()) wait.buried = true;
     }
