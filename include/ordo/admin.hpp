@@ -29,11 +29,12 @@ struct QueueStats {
   std::uint64_t processed = 0;        ///< jobs that ended well, for ever
   std::uint64_t failed = 0;           ///< failed runs, for ever
   bool paused = false;
-  std::uint64_t unreadable = 0;         ///< what could not be read and went to the dead for that, for ever
-  std::uint64_t blocked_by_window = 0;  ///< due ones that wait for a window to open
-  std::uint64_t blocked_by_key = 0;     ///< ... whose key is taken
-  std::uint64_t blocked_by_limit = 0;   ///< ... that a limit, or a limit's share, has no room for
-  std::uint64_t blocked_by_rate = 0;    ///< ... that a rate lets start later
+  std::uint64_t unreadable = 0;            ///< what could not be read and went to the dead for that, for ever
+  std::uint64_t blocked_by_window = 0;     ///< due ones that wait for a window to open
+  std::uint64_t blocked_by_key = 0;        ///< ... whose key is taken
+  std::uint64_t blocked_by_limit = 0;      ///< ... that a limit, or a limit's share, has no room for
+  std::uint64_t blocked_by_rate = 0;       ///< ... that a rate lets start later
+  std::uint64_t blocked_by_throttler = 0;  ///< ... that their queue's throttler has refused
   /// How many seconds the longest waiting of the other due ones has been due, by priority: ten at most, those
   /// that wait longest.
   std::map<std::int32_t, double> oldest_due{};

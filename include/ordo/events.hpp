@@ -24,6 +24,7 @@ enum class EventType : std::uint8_t {
   node_up,
   node_down,
   shard_moved,
+  throttler_failed,
 };
 
 /// "job_started", … as filters and logs name it.
@@ -39,7 +40,7 @@ struct Event {
   std::uint32_t shard = 0;  ///< of the job, and of shard_moved
   Time at{};
   Duration took{};                 ///< of the run, for finished, failed and dead
-  std::string error{};             ///< for failed and dead
+  std::string error{};             ///< for failed, dead and throttler_failed
   std::int64_t attempt = 0;        ///< for started, finished and failed: 1 is the first
   std::optional<Time> retry_at{};  ///< for failed: when it runs again; nothing: it was cancelled
 };

@@ -80,16 +80,17 @@ std::string_view to_string(JobStatus status);
 
 /// What can hold a job up.
 enum class Gate : std::uint8_t {
-  time,      ///< run_at, or the end of its back-off
-  pause,     ///< of its queue
-  code,      ///< no living node has the code of its kind, or can start it
-  group,     ///< the shards that share limits or locks with its own are not on one node yet
-  window,    ///< of its queue, its kind or its own
-  key,       ///< another job of its key runs, or is before it
-  lock,      ///< others have it
-  limit,     ///< has no room
-  rate,      ///< lets the next one start later
-  response,  ///< from outside
+  time,       ///< run_at, or the end of its back-off
+  pause,      ///< of its queue
+  code,       ///< no living node has the code of its kind, or can start it
+  group,      ///< the shards that share limits or locks with its own are not on one node yet
+  window,     ///< of its queue, its kind or its own
+  key,        ///< another job of its key runs, or is before it
+  lock,       ///< others have it
+  limit,      ///< has no room
+  rate,       ///< lets the next one start later
+  response,   ///< from outside
+  throttler,  ///< of its queue has refused it
 };
 
 /// "time", "pause", … as shown by the CLI.

@@ -9,6 +9,7 @@
 
 #include <ordo/decimal.hpp>
 #include <ordo/job.hpp>
+#include <ordo/throttler.hpp>
 #include <ordo/time.hpp>
 
 namespace ordo {
@@ -221,6 +222,9 @@ struct QueueOptions {
   OnBlock on_block = OnBlock::skip;
   Duration reserve_after = std::chrono::seconds{60};
   std::optional<Decimal> critical_limit{};  ///< as `limit`, of critical jobs, which no other limit counts
+  /// Asked before each start. While a living node has one for this queue, nodes without any do not own its
+  /// shards: if no node that has it can own them, the queue waits.
+  Throttler throttler{};
   /// Jobs of equal lock never run at the same time: "payload", "id", "key", or a JSON pointer into the first
   /// payload that has it; empty: none.
   std::string lock{};

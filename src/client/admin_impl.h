@@ -41,7 +41,8 @@ class Admin::Impl {
       std::string_view name,
       const std::function<std::optional<domain::LimitChange>(std::optional<domain::LimitChange>)>& change);
   std::vector<LockView> locks(const std::optional<std::string>& queue);
-  void each_counts(const std::function<void(const store::QueueDefinition&, const domain::Counts&)>& visit);
+  using SeeCounts = std::function<void(const store::QueueDefinition&, store::ShardId, const domain::Counts&)>;
+  void each_counts(const SeeCounts& visit);
   std::vector<std::pair<std::vector<std::string>, std::string>> groups(
       const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
   std::vector<Finding> examine();

@@ -45,9 +45,11 @@ std::vector<Finding> Admin::Impl::examine() {
   examine_records(findings);
   for (const auto& [queues, owner] : groups(handle_->store().nodes(), handle_->store().shards())) {
     if (!owner.empty()) continue;
-    findings.push_back({Finding::Level::warning,
-                        fmt::format("the placement group of {} is on no node", fmt::join(queues, ", ")),
-                        "its jobs wait; start a node that has workers for all of these queues"});
+    findings.push_back(
+        {Finding::Level::warning,
+         fmt::format("the placement group of {} is on no node", fmt::join(queues, ", ")),
+         "its jobs wait; start a node that has workers for all of these queues, and their throttlers if "
+         "living nodes have some"});
   }
   return findings;
 }

@@ -108,7 +108,7 @@ class LockList {
 
 std::vector<LimitView> Admin::Impl::limits() {
   LimitList list(handle_->config());
-  each_counts([&](const auto&, const domain::Counts& counts) { list.add(counts); });
+  each_counts([&](const auto&, auto, const domain::Counts& counts) { list.add(counts); });
   return list.take(handle_->store());
 }
 
@@ -167,7 +167,7 @@ void Admin::Impl::change_limit(
 std::vector<LockView> Admin::Impl::locks(const std::optional<std::string>& queue) {
   if (queue) handle_->existing_queue(*queue);
   LockList list;
-  each_counts([&](const store::QueueDefinition& definition, const domain::Counts& counts) {
+  each_counts([&](const store::QueueDefinition& definition, auto, const domain::Counts& counts) {
     if (!queue || definition.name == *queue) list.add(definition.name, counts);
   });
   return list.take();
@@ -182,27 +182,32 @@ QueueGates Admin::Impl::gates_of(const store::QueueDefinition& queue) {
   gates.paused = queue.paused;
   std::vector<std::pair<std::string, std::string>> told;
   std::set<std::string> alive;
+  bool is_throttled = false;  // by a node's own code, which no config has
   for (const auto& node : handle_->store().nodes()) {
     if (node.gone) continue;
     alive.insert(node.id);
     const auto facts = runtime::decode_node_facts(node.facts).or_empty();
     told.insert(told.end(), facts.groups.begin(), facts.groups.end());
     gates.coded.add(facts);
+    is_throttled = is_throttled || std::ranges::find(facts.throttled, queue.name) != facts.throttled.end();
   }
   const auto linked = domain::link_queues(told);
   const auto group = linked.find(queue.name);
   if (group != linked.end() && is_scattered(linked, group->second, alive)) gates.gathers = group->second;
-  if (options != nullptr && !domain::has_gates(*options)) return gates;
+  if (options != nullptr && !domain::has_gates(*options) && !is_throttled) return gates;
   LimitList limits(handle_->config());
   LockList locks;
-  each_counts([&](const store::QueueDefinition& definition, const domain::Counts& counts) {
-    limits.add(counts);
-    locks.add(definition.name, counts);
-    if (definition.name != queue.name) return;
-    for (const auto& jobs : counts.blocked) {
-      if (!jobs.by.empty()) gates.blocked.try_emplace({jobs.partition, jobs.weight, jobs.critical}, jobs);
-    }
-  });
+  each_counts(
+      [&](const store::QueueDefinition& definition, store::ShardId shard, const domain::Counts& counts) {
+        limits.add(counts);
+        locks.add(definition.name, counts);
+        if (definition.name != queue.name) return;
+        for (const auto& job : counts.throttled)
+          gates.throttled.emplace(std::pair{shard, job.arrival}, job.until);
+        for (const auto& jobs : counts.blocked) {
+          if (!jobs.by.empty()) gates.blocked.try_emplace({jobs.partition, jobs.weight, jobs.critical}, jobs);
+        }
+      });
   gates.limits = limits.take(handle_->store());
   gates.locks = locks.take();
   return gates;
@@ -223,8 +228,7 @@ bool Admin::Impl::is_scattered(const std::map<std::string, std::string, std::les
 }
 
 // Of the shards that have a living owner: what ran elsewhere is over.
-void Admin::Impl::each_counts(
-    const std::function<void(const store::QueueDefinition&, const domain::Counts&)>& visit) {
+void Admin::Impl::each_counts(const SeeCounts& visit) {
   auto& store = handle_->store();
   const auto alive = living_nodes();
   std::map<std::uint32_t, store::QueueDefinition> queues;
@@ -234,7 +238,7 @@ void Admin::Impl::each_counts(
   for (const auto& row : store.shards()) {
     const auto queue = queues.find(row.shard.queue);
     if (queue != queues.end() && alive.contains(row.owner))
-      visit(queue->second, domain::decode_counts(row.counts).or_empty());
+      visit(queue->second, row.shard, domain::decode_counts(row.counts).or_empty());
   }
 }
 

@@ -96,6 +96,7 @@ Admin::Impl::Listed Admin::Impl::listed(const store::QueueDefinition& queue, con
                                         const FittingJob& fitting, Time now) {
   const auto& job = *fitting.job;
   Listed listed{.shard = rebuilt.id, .asks = asked_by(rebuilt.machine, job)};
+  listed.asks.place = {rebuilt.id, job.arrival()};
   for (const auto& piece : job.payloads.pieces()) {
     listed.entries.push_back(piece.seq);
     listed.scores.push_back(piece.score);

@@ -70,6 +70,8 @@ std::string_view to_string(Gate gate) {
       return "rate";
     case Gate::response:
       return "response";
+    case Gate::throttler:
+      return "throttler";
   }
   return "unknown";
 }
@@ -98,6 +100,8 @@ std::string_view to_string(EventType type) {
       return "node_down";
     case EventType::shard_moved:
       return "shard_moved";
+    case EventType::throttler_failed:
+      return "throttler_failed";
   }
   return "unknown";
 }

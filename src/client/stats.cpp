@@ -53,6 +53,7 @@ void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, T
   sum.blocked_by_lock += counts.blocked_by_lock;
   sum.blocked_by_limit += counts.blocked_by_limit;
   sum.blocked_by_rate += counts.blocked_by_rate;
+  sum.blocked_by_throttler += counts.blocked_by_throttler;
   sum.dead += dead;
   for (const auto& [priority, since] : counts.oldest_due) {
     auto& age = sum.oldest_due[priority];
@@ -66,7 +67,8 @@ void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, T
 std::uint64_t ready_of(const QueueStats& queue) {
   if (queue.paused) return 0;
   const auto refused = queue.without_code + queue.blocked_by_window + queue.blocked_by_key +
-                       queue.blocked_by_lock + queue.blocked_by_limit + queue.blocked_by_rate;
+                       queue.blocked_by_lock + queue.blocked_by_limit + queue.blocked_by_rate +
+                       queue.blocked_by_throttler;
   return queue.due - std::min(queue.due, refused);
 }
 
@@ -86,6 +88,7 @@ void add_to_total(QueueStats& total, const QueueStats& queue) {
   total.blocked_by_key += queue.blocked_by_key;
   total.blocked_by_limit += queue.blocked_by_limit;
   total.blocked_by_rate += queue.blocked_by_rate;
+  total.blocked_by_throttler += queue.blocked_by_throttler;
   total.ready += queue.ready;
   total.without_code += queue.without_code;
   total.waits_for_newer += queue.waits_for_newer;

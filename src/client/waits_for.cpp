@@ -134,6 +134,10 @@ std::vector<WaitsFor> waits_for(const JobView& job, const JobGates& asks, const 
   if (!asks.behind.empty()) reasons.add(Gate::key, job.key, {}, {asks.behind});
   if (asks.keys.lock) add_lock(reasons, job, *asks.keys.lock, rules, gates);
   add_limits(reasons, job, asks, rules, gates);
+  if (const auto refused = gates.throttled.find(asks.place); refused != gates.throttled.end()) {
+    const bool is_known = refused->second != Time::max();
+    reasons.add(Gate::throttler, job.queue, is_known ? std::optional(refused->second) : std::nullopt);
+  }
   return reasons.take();
 }
 

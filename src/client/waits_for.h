@@ -29,6 +29,8 @@ class QueueGates {
   std::vector<LockView> locks;    ///< likewise
   /// What of its own shards is refused: by partition value, weight and whether it is critical.
   std::map<std::tuple<std::string, std::int64_t, bool>, domain::BlockedJobs> blocked;
+  /// Its own jobs that its throttler has refused, by shard and first entry: until when, or Time::max().
+  std::map<std::pair<domain::ShardId, domain::Seq>, Time> throttled;
 
   /// Those of a kind of its.
   const QueueOptions& rules_of(const std::string& kind);
@@ -41,6 +43,7 @@ class QueueGates {
 /// What a job asks of them.
 struct JobGates {
   domain::GateKeys keys;
+  std::pair<domain::ShardId, domain::Seq> place{};  ///< its shard and first entry
   std::string behind;    ///< the id of the job that has its key; empty: nobody has, or it is not due
   std::string response;  ///< an awaiting one waits for the response to this key; empty: that has come
   Time response_until{};

@@ -174,6 +174,16 @@ TEST_F(WaitsForTest, a_rate_says_when_it_lets_the_next_one_start) {
   EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::rate, "orders", {}, kNow + seconds{1}}));
 }
 
+TEST_F(WaitsForTest, a_throttler_has_refused_it) {
+  asks_.place = {{1, 2}, 7};
+  gates_.throttled = {{{{1, 2}, 6}, Time::max()}};
+  EXPECT_THAT(reasons(), IsEmpty()) << "it was another job";
+  gates_.throttled[asks_.place] = Time::max();
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::throttler, "orders"}));
+  gates_.throttled[asks_.place] = kNow + seconds{5};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::throttler, "orders", {}, kNow + seconds{5}}));
+}
+
 TEST_F(WaitsForTest, an_awaiting_job_waits_for_its_response_and_then_for_its_turn) {
   job_.state = JobStatus::awaiting;
   asks_.response = "call-42";

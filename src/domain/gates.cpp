@@ -8,6 +8,7 @@
 #include "base/time_text.h"
 #include "domain/awaiting.h"
 #include "domain/gated_lanes.h"
+#include "domain/throttle.h"
 
 namespace ordo::domain {
 namespace {
@@ -52,7 +53,7 @@ bool has_locks(const QueueOptions& queue) {
 
 bool has_gates(const QueueOptions& queue) {
   return queue.limit || queue.partition_limit || queue.rate || !queue.limits.empty() ||
-         queue.critical_limit || has_locks(queue);
+         queue.critical_limit || queue.throttler || has_locks(queue);
 }
 
 std::vector<std::string> groups_of(const QueueOptions& queue) {
@@ -64,6 +65,9 @@ std::vector<std::string> groups_of(const QueueOptions& queue) {
   if (!queue.lock_name.empty()) groups.push_back("lock:" + queue.lock_name);
   return groups;
 }
+
+Group::Group() = default;
+Group::~Group() = default;
 
 Gates::Gates(std::span<const NamedLimit> named) {
   for (const auto& limit : named) add(limit);
@@ -111,6 +115,7 @@ Group& Gates::group_of(const QueueOptions& queue) {
     for (const auto& [value, percent] : queue.shares) add(value);
     add("");
   }
+  if (queue.throttler) group.throttle = std::make_unique<Throttle>(queue.throttler, round_);
   apply_changes(group);
   return group;
 }
@@ -342,6 +347,12 @@ void Gates::free(Claim& claim) {
     changed(*limiter);
   }
   if (has_share) shares_changed(*claim.group);
+}
+
+void Gates::run_ended(Group& group, const Job& job) {
+  if (!group.throttle) return;
+  group.throttle->ended(job);
+  woken_.merge(group.throttle->take_skipped());
 }
 
 void Gates::refund(Claim& claim) {

@@ -23,6 +23,7 @@ namespace ordo::domain {
 class Awaiting;
 class GatedLanes;
 class Job;
+class Throttle;
 struct Group;
 
 /// Stands for the values that have no share of their own, which have one together.
@@ -109,6 +110,10 @@ struct Group {
   using DemandKey = std::tuple<std::optional<std::string>, std::optional<std::string>, Amount, bool>;
   std::map<DemandKey, Demand> demands;
   std::map<const GatedLanes*, LineHolder> lines;  ///< on_block = strict: the jobs that hold the line
+  std::unique_ptr<Throttle> throttle;             ///< null: it has none
+
+  Group();
+  ~Group();
 };
 
 /// The limits and locks of the queues whose shards this node owns (rules §9, §10): how much of them is used,
@@ -174,6 +179,13 @@ class Gates {
   /// The job that holds the line of a strict queue, for these lanes; nothing: none does.
   void hold_line(Group& group, const GatedLanes& lanes, std::optional<LineHolder> holder);
 
+  /// The throttlers may be asked again.
+  void begin_round() { ++round_; }
+  /// The throttler of its queue does not see it running any more.
+  void run_ended(Group& group, const Job& job);
+  /// The throttler of its queue is to be asked for jobs of it in the next round.
+  void wake(ShardId shard) { woken_.insert(shard); }
+
   /// Shards that may have something to start, since the last call.
   std::set<ShardId> take_woken() { return std::exchange(woken_, {}); }
   /// They ask no more.
@@ -236,7 +248,7 @@ class Gates {
   std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;
   std::set<Limiter*> kept_;  // that keep room for somebody
   std::set<ShardId> woken_;
-  std::uint64_t turns_ = 0;
+  std::uint64_t turns_ = 0, round_ = 0;
   Time now_ = Time::min();  // of the last question
 };
 

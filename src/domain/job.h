@@ -30,6 +30,8 @@ enum class Place : std::uint8_t {
   nowhere,
   later,     ///< run_at ahead; in the shard's `later` order
   closed,    ///< its time has come, but not a window of its own; by openings
+  skipped,   ///< due, but the throttler of its queue let others go before it; has its key
+  deferred,  ///< likewise, but it is to start later, and leaves its key to others
   expired,   ///< to die once its payloads are read
   due,       ///< may start; in the `due` order of its kind and class
   parked,    ///< due, but its key is taken; in its key's line
@@ -105,6 +107,7 @@ struct JobExtra {
   std::map<Seq, double> scores;         ///< of payloads whose score is not their entry's
   std::unique_ptr<OwnWindows> windows;  ///< those of the options, ready to be asked
   Time opens = Time::max();             ///< of a closed one: when; max(): not within ten years
+  std::uint64_t skipped_at = 0;         ///< see RefusedJobs, as what `opens` says of one that is refused
   std::unique_ptr<Foreign> foreign;
   std::unique_ptr<JobWaits> waits;
 

@@ -4,11 +4,13 @@
 #include <array>
 
 #include "base/assert.h"
+#include "domain/throttle.h"
 
 namespace ordo::domain {
 
 void JobOrder::clear() {
   gated_.reset();
+  refused_.clear();
   later_.clear();
   for (auto& lanes : lanes_) {
     for (auto& lane : *lanes) lane.clear();
@@ -18,6 +20,8 @@ void JobOrder::clear() {
 void JobOrder::hold_to(Gates& gates, Group& group, ShardId shard) {
   if (gated_) return;
   gated_ = std::make_unique<GatedLanes>(before_, kinds_, gates, group, shard);
+  throttle_ = group.throttle.get();
+  shard_ = shard;
   if (mixed_priorities_) gated_->mix();
 }
 
@@ -63,6 +67,10 @@ void JobOrder::leave(Job& job) {
       break;
     case Place::closed:
       closed_.erase(&job);
+      break;
+    case Place::skipped:
+    case Place::deferred:
+      refused_.erase(job);
       break;
     case Place::due:
     case Place::locked:
@@ -122,6 +130,35 @@ void JobOrder::promote(Time now) {
     leave(job);
     place(job, now);
   }
+  while (Job* job = refused_.next(now)) {
+    leave(*job);
+    place(*job, now);
+  }
+}
+
+// ------------------------------------------------------------------------------------------ the throttler
+
+void JobOrder::skip(Job& job, Time now) {
+  leave(job);
+  refused_.skip(job, now, throttle_->ends());
+  throttle_->note_skipped(shard_);
+}
+
+void JobOrder::defer(Job& job, Time until, Time now) {
+  leave(job);
+  if (!job.held) pass_key(job, now);
+  refused_.defer(job, until);
+}
+
+// Once all others were asked for: so the throttler goes on where the round before ended.
+bool JobOrder::ask_again(Time now) {
+  if (throttle_ == nullptr || refused_.skipped_before(throttle_->ends()) == nullptr) return false;
+  if (throttle_->has_latecomers()) return false;
+  while (Job* job = refused_.skipped_before(throttle_->ends())) {
+    leave(*job);
+    place(*job, now);
+  }
+  return true;
 }
 
 // -------------------------------------------------------------------------------------------------- windows
@@ -197,7 +234,8 @@ void JobOrder::arrive(Job& job, Time now) {
   Line* line = keys_.line_of(job);
   if (line != nullptr && line->front != &job && line->front != nullptr) {
     const Job& front = *line->front;
-    const bool waits = front.place == Place::due || front.place == Place::locked;
+    const bool waits =
+        front.place == Place::due || front.place == Place::locked || front.place == Place::skipped;
     const bool displaces = waits && !front.held && (job.held || before_(job, front));
     if (!displaces) {
       park(*line, job);
@@ -240,8 +278,10 @@ void JobOrder::take_out(Job& job) {
 
 // Behind the front of its key; from its lane or from nowhere.
 void JobOrder::park(Line& line, Job& job) {
+  const bool waits_for_time = job.place == Place::later || job.place == Place::closed;
+  const bool is_refused = job.place == Place::skipped || job.place == Place::deferred;
   if (job.place == Place::due || job.place == Place::locked) take_out(job);
-  if (job.place == Place::later || job.place == Place::closed) leave(job);
+  if (waits_for_time || is_refused) leave(job);
   job.place = Place::parked;
   line.parked.insert(&job);
   ++parked_;
@@ -278,6 +318,7 @@ Job* JobOrder::best(Time now, const Admission& admission) {
     });
     Job* gated = gated_ ? gated_->best(now, admission) : nullptr;
     if (gated != nullptr && (best == nullptr || before_(*gated, *best))) best = gated;
+    if (best == nullptr && ask_again(now)) continue;
     if (best == nullptr || is_in_time(*best, now)) return best;
     // The clock went back, or its window has closed.
     leave(*best);
@@ -298,6 +339,7 @@ std::optional<Time> JobOrder::due_since(Time now, const Admission& admission) {
 std::optional<Time> JobOrder::next_due(Time now) {
   auto next = later_.empty() ? Time::max() : later_.begin()->run_at;
   if (!closed_.empty()) next = std::min(next, (*closed_.begin())->extra->opens);
+  next = std::min(next, refused_.next_time());
   if (gated_) next = std::min(next, gated_->next_opening().value_or(Time::max()));
   if (has_closed_lanes(now)) {
     const auto opening = windows_of(0).at(now);
@@ -308,7 +350,7 @@ std::optional<Time> JobOrder::next_due(Time now) {
 
 // What is closed is due at its opening.
 Time JobOrder::oldest(Time now) {
-  Time oldest = parked_times_.oldest();
+  Time oldest = std::min(parked_times_.oldest(), refused_.times().oldest());
   for (const auto kind : busy_) {
     for (const auto& lane : *lanes_[kind]) {
       if (!lane.empty()) oldest = std::min(oldest, lane.oldest());
@@ -334,6 +376,7 @@ std::map<std::int32_t, Time> JobOrder::oldest_due(Time now, std::size_t most) {
     since = std::min(since, std::max(run_at, opened));
   };
   parked_times_.each(see);
+  refused_.times().each(see);
   if (gated_) gated_->each_oldest(see);
   for (const auto kind : busy_) {
     for (const auto& lane : *lanes_[kind]) lane.each_oldest(see);

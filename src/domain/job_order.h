@@ -20,13 +20,15 @@
 #include "domain/job.h"
 #include "domain/key_table.h"
 #include "domain/kind_table.h"
+#include "domain/refused_jobs.h"
 #include "domain/window.h"
 
 namespace ordo::domain {
 
 /// Who is next: every queued job's one place, but for those that settle (change_log.h). It is *later*, by
 /// time, or *due*, in the lane of its kind and risk, or due and *parked* behind the job that has its key, or
-/// *closed*, until a window of its own opens. The only code that moves a job between them. Owns no jobs.
+/// *closed*, until a window of its own opens, or refused by the throttler (refused_jobs.h). The only code
+/// that moves a job between them. Owns no jobs.
 ///
 /// Where all kinds have the queue's windows, these close the lanes as they are, and a million jobs cost
 /// nothing; else each job is held to its windows singly, so that a closed one leaves its key to others.
@@ -74,6 +76,11 @@ class JobOrder {
   // --- the choice ---
   /// The job that starts first of those that may; none: none may. What has become due is looked for.
   Job* best(Time now, const Admission& admission);
+  /// The throttler has refused the job that best() gave, or one that may start beside it.
+  void skip(Job& job, Time now);
+  void defer(Job& job, Time until, Time now);
+  /// Those.
+  const RefusedJobs& refused() const { return refused_; }
   /// The lane it stands in.
   DueJobs& lane(const Job& job) {
     return job.demand != nullptr ? gated_->lane_of(job)
@@ -99,6 +106,8 @@ class JobOrder {
   OfKind of_kind(std::uint16_t kind) const { return kind < by_kind_.size() ? by_kind_[kind] : OfKind{}; }
   /// Jobs whose time has come, and that wait for a window; of `due`, which are all whose time has come.
   std::size_t closed(std::size_t due, Time now) { return has_closed_lanes(now) ? due : closed_.size(); }
+  /// ... and that the throttler has refused; not where windows close all.
+  std::size_t refused(Time now) { return has_closed_lanes(now) ? 0 : refused_.size(); }
   /// The earliest run_at of all that have a place here; Time::max(): there is none.
   Time oldest(Time now);
   /// Of those that are due and not closed, the earliest by priority: run_at, or when its window opened. The
@@ -112,6 +121,7 @@ class JobOrder {
   void arrive(Job& job, Time now);
   void shut(Job& job, const std::optional<Span>& opening, Time now);
   void keep_key(Job& job);
+  bool ask_again(Time now);
   void insert(Job& job, Time now);
   WindowClock& windows_of(std::uint16_t kind);
   OfKind& count_of(const Job& job);
@@ -130,6 +140,9 @@ class JobOrder {
   std::vector<std::unique_ptr<Lanes>> lanes_;       // by kind
   boost::container::flat_set<std::uint16_t> busy_;  // kinds that have due jobs in these
   std::unique_ptr<GatedLanes> gated_;
+  Throttle* throttle_ = nullptr;  // null: its queue has none
+  ShardId shard_;
+  RefusedJobs refused_;
   LaterSet later_;
   std::set<Job*, OpensBefore> closed_;
   Time shut_at_ = Time::min();        // the latest time that a window was found closed

@@ -10,7 +10,8 @@ namespace {
 
 // It leaves its key to others.
 bool is_waiting(const Job& job) {
-  return job.place == Place::later || job.place == Place::closed || job.place == Place::expired;
+  return job.place == Place::later || job.place == Place::closed || job.place == Place::deferred ||
+         job.place == Place::expired;
 }
 
 bool is_active(const Job& job) {

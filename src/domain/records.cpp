@@ -14,8 +14,9 @@ namespace {
 constexpr FieldTag kIsEntry = 2, kState = 3, kEntryFields = 4;      // of a dead payload
 constexpr FieldTag kUnreadable = 2, kByWindow = 3, kOldestDue = 4;  // of counts: std::uint64_t
 constexpr FieldTag kByLock = 8, kByLimit = 9, kByRate = 10, kRate = 11, kByKey = 12, kLimitUse = 13,
-                   kLockUse = 14;                                                     // likewise
-constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20, kBlocked = 21;  // of counts
+                   kLockUse = 14;  // likewise
+constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20, kBlocked = 21, kByThrottler = 22,
+                   kThrottled = 23;  // of counts
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
 constexpr FieldTag kAwaits = 20;  // of a state
@@ -253,6 +254,22 @@ BlockedJobs read_blocked(std::string_view bytes) {
   return jobs;
 }
 
+std::string encode_refused(const RefusedJob& job) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put(job.arrival);
+  put_time(out, job.until);
+  return bytes;
+}
+
+RefusedJob read_refused(std::string_view bytes) {
+  ByteReader in(bytes, "shard's counts");
+  RefusedJob job;
+  job.arrival = in.get<Seq>();
+  job.until = get_time(in);
+  return job;
+}
+
 std::string encode_unserved(const UnservedKind& kind) {
   std::string bytes;
   ByteWriter out(bytes);
@@ -290,8 +307,10 @@ Counts read_counts(std::string_view bytes) {
     if (tag == kRowsToFree) counts.rows_to_free = read_rows_to_free(value);
     if (tag == kUnserved) counts.unserved.push_back(read_unserved(value));
     if (tag == kBlocked) counts.blocked.push_back(read_blocked(value));
+    if (tag == kByThrottler) counts.blocked_by_throttler = number_of<std::uint64_t>(value);
+    if (tag == kThrottled) counts.throttled.push_back(read_refused(value));
     return (tag >= kUnreadable && tag <= kOldestDue) || (tag >= kByLock && tag <= kLockUse) ||
-           tag == kSchedules || tag == kUnserved || tag == kRowsToFree || tag == kBlocked;
+           tag == kSchedules || tag == kRowsToFree || (tag >= kUnserved && tag <= kThrottled);
   });
   if (version < kVersion || version > kLent) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
@@ -407,6 +426,8 @@ std::string encode(const Counts& counts) {
   if (counts.blocked_by_limit != 0) fields += number_field(kByLimit, counts.blocked_by_limit);
   if (counts.blocked_by_rate != 0) fields += number_field(kByRate, counts.blocked_by_rate);
   for (const auto& rate : counts.rates) fields += field(kRate, encode_rate(rate));
+  if (counts.blocked_by_throttler != 0) fields += number_field(kByThrottler, counts.blocked_by_throttler);
+  for (const auto& job : counts.throttled) fields += field(kThrottled, encode_refused(job));
   if (counts.blocked_by_window != 0) fields += number_field(kByWindow, counts.blocked_by_window);
   if (!counts.schedules.empty()) fields += field(kSchedules, encode(counts.schedules));
   for (const auto& kind : counts.unserved) fields += field(kUnserved, encode_unserved(kind));

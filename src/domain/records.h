@@ -137,6 +137,14 @@ struct UnservedKind {
   bool operator==(const UnservedKind&) const = default;
 };
 
+/// A job that the throttler of its queue has refused.
+struct RefusedJob {
+  Seq arrival = 0;           ///< its first entry
+  Time until = Time::max();  ///< when it is asked for again; max(): soon
+
+  bool operator==(const RefusedJob&) const = default;
+};
+
 /// A shard's counts as its owner last committed them, and what else belongs to the shard as a whole. Jobs,
 /// except where said.
 struct Counts {
@@ -158,11 +166,12 @@ struct Counts {
   /// Since when the longest waiting of the others is due, by priority: those of kMostPriorities that wait
   /// longest.
   std::map<std::int32_t, Time> oldest_due;
-  std::uint64_t blocked_by_key = 0, blocked_by_lock = 0, blocked_by_limit = 0,
-                blocked_by_rate = 0;  ///< likewise
-  std::vector<LimitUse> limits;       ///< kMostUses at most, as of the two that follow
+  std::uint64_t blocked_by_key = 0, blocked_by_lock = 0, blocked_by_limit = 0, blocked_by_rate = 0,
+                blocked_by_throttler = 0;  ///< likewise
+  std::vector<LimitUse> limits;            ///< kMostUses at most, as of the two that follow
   std::vector<LockUse> locks;
   std::vector<BlockedJobs> blocked;
+  std::vector<RefusedJob> throttled;  ///< kMostUses at most
   /// When the buckets of its queue's rates are full again: (name, time) of those that were not.
   std::vector<std::pair<std::string, Time>> rates;
   ScheduleRecords schedules;            ///< whose jobs the shard has

@@ -52,7 +52,9 @@ Counts full_counts() {
           .processed = 6,
           .failed = 7,
           .oldest = Time{Duration{8}},
+          .blocked_by_throttler = 15,
           .blocked = {{"east", 2'500'000, true, "orders", "*", true, Time{Duration{9}}, "41"}, {}},
+          .throttled = {{16, Time{Duration{17}}}, {18}},
           .schedules = {{"nightly",
                          {.key = "k",
                           .text = 9,
@@ -79,7 +81,9 @@ TEST(RecordCodecs, counts_of_a_copied_shard_say_so) {
   EXPECT_EQ(*decode_counts(encode(counts)), counts);
   auto not_copied = counts;
   not_copied.copied.clear();
+  not_copied.blocked_by_throttler = 0;
   not_copied.blocked.clear();
+  not_copied.throttled.clear();
   not_copied.schedules.clear();
   not_copied.unserved.clear();
   EXPECT_EQ(encode(not_copied)[0], 1);  // as earlier versions wrote and read it

@@ -156,7 +156,7 @@ class Shard {
   }
 
   enum class Taken { none, ready, pending };
-  /// look() and start().
+  /// look() and start(), once its queue's throttler has admitted it.
   Taken take(Time now, const Admission& admission, Run& run);
 
   /// What waited for its marks or its payloads may start still: the windows of its jobs are open. What
@@ -383,6 +383,13 @@ class Shard {
   void count_gates(Counts& counts, Time now, const Counts* told);
   void list_limits(Counts& counts, const Group& group, Time now) const;
   void list_locks(Counts& counts) const;
+
+  // The throttler (shard_throttle.cpp)
+  Job* next_admitted(Time now, const Admission& admission);
+  bool throttler_admits(Job& job, Time now);
+  void obey(Job& job, const ThrottleAnswer& answer, Time now);
+  ThrottledJob throttled(const Job& job, Time since) const;
+  void list_throttled(Counts& counts) const;
 
   // Runs (shard_run.cpp, shard_recall.cpp)
   Run describe(RunNo no);

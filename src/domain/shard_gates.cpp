@@ -10,6 +10,7 @@
 #include "domain/gate_keys.h"
 #include "domain/gates.h"
 #include "domain/shard.h"
+#include "domain/throttle.h"
 
 namespace ordo::domain {
 namespace {
@@ -121,8 +122,10 @@ void Shard::keep_demand(Job& job) {
 
 void Shard::take_slots(Job& job, Time now, bool goes_on) {
   if (job.demand == nullptr) return;
-  gates_->take(*job.demand->claim, now, goes_on);
+  auto& claim = *job.demand->claim;
+  gates_->take(claim, now, goes_on);
   job.is_counted = true;
+  if (claim.group->throttle) claim.group->throttle->started(job, throttled(job, now));
 }
 
 void Shard::take_lock(Job& job) {
@@ -140,6 +143,7 @@ void Shard::penalize(const Job& job, Duration time, Time now) {
 void Shard::free_slots(Job& job) {
   if (!job.is_counted) return;
   job.is_counted = false;
+  gates_->run_ended(*job.demand->claim->group, job);
   gates_->free(*job.demand->claim);
 }
 
@@ -166,6 +170,7 @@ bool Shard::must_be_written(const ActiveRun& run) const {
 
 void Shard::count_gates(Counts& counts, Time now, const Counts* told) {
   counts.blocked_by_key = order_.parked();
+  counts.blocked_by_throttler = order_.refused(now);
   const auto* lanes = order_.gated();
   if (lanes == nullptr) {  // no job of it has asked for anything here
     std::ranges::copy_if(handed_rates_, std::back_inserter(counts.rates),
@@ -178,9 +183,11 @@ void Shard::count_gates(Counts& counts, Time now, const Counts* told) {
     counts.limits = told->limits;
     counts.locks = told->locks;
     counts.blocked = told->blocked;
+    counts.throttled = told->throttled;
   } else {
     list_limits(counts, group, now);
     list_locks(counts);
+    list_throttled(counts);
   }
   counts.blocked_by_lock = lanes->locked() + awaiting_.locked();
   counts.blocked_by_limit = lanes->blocked(/*by_rate=*/false);

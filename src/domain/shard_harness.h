@@ -342,6 +342,8 @@ class Harness {
   std::vector<DeadPayload> take_dead() { return std::exchange(dead_, {}); }
   std::vector<RunNo> stops() { return shard_->stops(); }
   Counts counts() { return shard_->counts(now_); }
+  /// Throttlers may be asked again.
+  void begin_round() { (gates_of_node_ != nullptr ? *gates_of_node_ : gates_.back()).begin_round(); }
   std::size_t log_size() const { return log_.size(); }
   std::size_t states_size() const { return states_.size(); }
   std::uint64_t budget_limit() const { return budget_.limit; }

@@ -15,7 +15,7 @@ constexpr std::size_t kPassedOver = 256;  // jobs that a batch cannot take, befo
 }  // namespace
 
 Shard::Taken Shard::take(Time now, const Admission& admission, Run& run) {
-  Job* first = look(now, admission);
+  Job* first = next_admitted(now, admission);
   if (first == nullptr) return Taken::none;
   auto started = start(*first, now);
   if (!started) return Taken::pending;
@@ -37,7 +37,8 @@ std::optional<Run> Shard::start(Job& first, Time now) {
   for (auto next = lane.from(first); next != lane.end() && active.jobs.size() < limit;) {
     Job& job = *next++;
     const bool may_start = waits_for_rows(job) == frees && order_.may_start(job, now) &&
-                           (limit == 1 || ids.insert(job.id()).second);
+                           (limit == 1 || ids.insert(job.id()).second) &&
+                           (&job == &first || throttler_admits(job, now));
     if (may_start) {
       join(active, job, now);
     } else if (++passed_over == kPassedOver) {

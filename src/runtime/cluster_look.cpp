@@ -19,13 +19,20 @@ void ClusterLook::read(store::Store& store) {
   }
 }
 
+// What a throttler of one node holds back, nobody without it may start.
 std::vector<domain::LiveNode> ClusterLook::live() const {
+  std::set<std::string_view> throttled;
+  for (const auto& member : members) {
+    if (member.alive) throttled.insert(member.throttled.begin(), member.throttled.end());
+  }
   std::vector<domain::LiveNode> live;
   for (const auto& member : members) {
     if (!member.alive) continue;
     auto& node = live.emplace_back(domain::LiveNode{member.id, {}, member.level});
     if (member.stopping) continue;
-    for (const auto& [queue, kinds] : member.kinds) node.queues.insert(queue);
+    for (const auto& [queue, kinds] : member.kinds) {
+      if (!throttled.contains(queue) || member.throttled.contains(queue)) node.queues.insert(queue);
+    }
   }
   return live;
 }

@@ -101,7 +101,8 @@ bool Dispatcher::start_marked(domain::Risk risk) {
   if (runs_.marks().has_room_for(risk) && has_room(longest->queue->pool, *longest)) {
     domain::Run run;
     const auto taken = host_.owned(longest->id)->machine.take(scope_.now, only(*longest->queue), run);
-    runner_.took(longest->queue->pool, *longest, taken, std::move(run));
+    if (taken != domain::Shard::Taken::none)
+      runner_.took(longest->queue->pool, *longest, taken, std::move(run));
     look(*longest);
   }
   return true;

@@ -86,6 +86,7 @@ void Engine::look_at_leaving() {
 
 Duration Engine::tick() {
   scope_.now = scope_.store.now();
+  host_.begin_round();
   look_at_leases();
   read(scope_.inbox->take());
   host_.gather();

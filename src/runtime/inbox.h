@@ -96,7 +96,8 @@ struct Member {
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> kinds;  ///< by queue
   std::set<std::pair<std::string, std::string>> unable;  ///< of these, what it cannot start just now
   Time started{};
-  std::string schedules;  ///< that it states (domain/schedule.h); empty: none
+  std::string schedules;                         ///< that it states (domain/schedule.h); empty: none
+  std::set<std::string, std::less<>> throttled;  ///< queues that it has a throttler for
 };
 
 /// The nodes as the keeper saw them in one look, and the runs that are lent to this one, by the shards that

@@ -78,6 +78,7 @@ bool LeaseKeeper::take_restated() {
   auto& [facts, queues] = *restated_;
   facts_.kinds = std::move(facts.kinds);
   facts_.groups = std::move(facts.groups);
+  facts_.throttled = std::move(facts.throttled);
   facts_.threads = facts.threads;
   facts_.schedules = std::move(facts.schedules);
   served_ = std::move(queues);

@@ -27,13 +27,14 @@ class HandClock final : public Clock {
 /// A keeper whose engine lets go of a shard as soon as it is asked to.
 class Node {
  public:
-  Node(const std::string& id, store::Store& store, Clock& clock, Duration lease, std::uint16_t level)
+  Node(const std::string& id, store::Store& store, Clock& clock, Duration lease, std::uint16_t level,
+       std::vector<std::string> throttled = {})
       : level_(level),
         options_(with(lease)),
         lease_(clock, options_.lease),
         heartbeat_(options_, id, store, clock, Random(2), lease_, {}),
-        keeper_(options_, facts(level), {{"orders", 4}}, store, clock, Random(1), lease_, heartbeat_,
-                hooks()) {
+        keeper_(options_, facts(level, std::move(throttled)), {{"orders", 4}}, store, clock, Random(1),
+                lease_, heartbeat_, hooks()) {
     keeper_.join();
   }
 
@@ -77,8 +78,10 @@ class Node {
     options.lease = lease;
     return options;
   }
-  static NodeFacts facts(std::uint16_t level) {
+  static NodeFacts facts(std::uint16_t level, std::vector<std::string> throttled) {
     NodeFacts facts;
+    facts.throttled = std::move(throttled);
+    for (const auto& queue : facts.throttled) facts.groups.emplace_back(queue, "queue:" + queue);
     facts.level = level;
     facts.kinds = {{"orders", "orders"}};
     return facts;
@@ -281,6 +284,22 @@ TEST_F(LeaseKeeperTest, a_shard_that_takes_a_newer_node_waits_for_one) {
   run({one.get(), two.get(), three.get()}, 5min);
   EXPECT_TRUE(three->has(shard)) << "it does not go to and fro";
   EXPECT_EQ(three->granted[shard], 1);
+}
+
+TEST_F(LeaseKeeperTest, a_queue_with_a_throttler_goes_to_who_has_it_as_long_as_that_lives) {
+  const auto plain = start("n1");
+  run({plain.get()}, 1s);
+  EXPECT_EQ(plain->shards(), 4U);
+  const auto throttled =
+      std::make_unique<Node>("n2", store_, clock_, 10s, 1, std::vector<std::string>{"orders"});
+  run({plain.get(), throttled.get()}, 2s);
+  EXPECT_EQ(plain->shards(), 0U);
+  EXPECT_EQ(throttled->shards(), 4U);
+  run({plain.get(), throttled.get()}, 1min);
+  EXPECT_EQ(throttled->shards(), 4U);
+  throttled->stop();
+  run({plain.get()}, 2s);
+  EXPECT_EQ(plain->shards(), 4U);
 }
 
 TEST_F(LeaseKeeperTest, a_node_whose_facts_cannot_be_read_keeps_what_it_owns) {

@@ -7,7 +7,7 @@ namespace ordo::runtime {
 namespace {
 
 constexpr std::uint8_t kVersion = 2;
-constexpr domain::FieldTag kLevel = 2, kNewer = 3, kSchedules = 16;
+constexpr domain::FieldTag kLevel = 2, kNewer = 3, kSchedules = 16, kThrottledQueue = 17;
 
 std::string encode(const std::vector<NewerShard>& newer) {
   std::string bytes;
@@ -39,6 +39,7 @@ std::string encode(const NodeFacts& facts) {
   std::string fields;
   if (facts.level != 1) fields += domain::number_field(kLevel, facts.level);
   if (!facts.newer.empty()) fields += domain::field(kNewer, encode(facts.newer));
+  for (const auto& queue : facts.throttled) fields += domain::field(kThrottledQueue, queue);
   if (!facts.schedules.empty()) fields += domain::field(kSchedules, facts.schedules);
   domain::put_version(out, kVersion, fields);
   out.put_long(facts.host);
@@ -88,7 +89,8 @@ NodeFacts read_node_facts(std::string_view bytes) {
     if (tag == kLevel) facts.level = domain::number_of<std::uint16_t>(value);
     if (tag == kNewer) facts.newer = newer_shards(value);
     if (tag == kSchedules) facts.schedules = value;
-    return tag == kLevel || tag == kNewer || tag == kSchedules;
+    if (tag == kThrottledQueue) facts.throttled.emplace_back(value);
+    return tag == kLevel || tag == kNewer || tag == kSchedules || tag == kThrottledQueue;
   });
   if (version != 1 && version != kVersion) in.fail("its version is unknown");
   facts.host = in.get_long();

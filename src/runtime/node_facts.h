@@ -52,9 +52,10 @@ struct NodeFacts {
   /// As long as it may take itself for the owner of its shards after its last renewal. Of a node that does
   /// not say (an older version) a minute is believed: more than anybody has needed.
   Duration lease_to_wait_for() const { return lease > Duration{} ? lease : std::chrono::minutes{1}; }
-  std::uint16_t level = 1;        ///< of the formats that it knows
-  std::vector<NewerShard> newer;  ///< shards that it had to give back
-  std::string schedules;          ///< that its config states (domain/schedule.h)
+  std::uint16_t level = 1;             ///< of the formats that it knows
+  std::vector<NewerShard> newer;       ///< shards that it had to give back
+  std::string schedules;               ///< that its config states (domain/schedule.h)
+  std::vector<std::string> throttled;  ///< queues that it has a throttler for
 
   bool operator==(const NodeFacts&) const = default;
 };

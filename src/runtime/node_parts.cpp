@@ -26,6 +26,7 @@ NodeFacts facts_of(const NodeOptions& options, const PartsPlan& plan) {
   for (const auto& queue : plan.queues) {
     if (queue.threads) facts.threads += *queue.threads;
     for (auto& group : domain::groups_of(queue)) facts.groups.emplace_back(queue.name, std::move(group));
+    if (queue.throttler) facts.throttled.push_back(queue.name);
   }
   for (const auto& [kind, worker] : plan.workers) facts.kinds.push_back(kind);
   return facts;

@@ -32,6 +32,7 @@ std::vector<std::string> NodeWatch::look(ClusterLook& look, Duration asked, cons
     member.unable.insert(facts.unable.begin(), facts.unable.end());
     member.started = facts.started;
     member.schedules = std::move(facts.schedules);
+    member.throttled.insert(facts.throttled.begin(), facts.throttled.end());
     if (!member.alive) continue;
     groups.insert(groups.end(), facts.groups.begin(), facts.groups.end());
     for (const auto& [shard, needs] : facts.newer) look.needs[shard] = std::max(look.needs[shard], needs);

@@ -68,8 +68,17 @@ void RunLog::tell(const Event& event) {
     scope_.say(line);
   } else if (event.type == EventType::job_failed && !event.retry_at && is_read(options.done_job)) {
     auto line = line_of(options.done_job, event);
-    line.message = fmt::format("{} was cancelled, after {}", name_of(line), text_of_took(event.took));
+    line.message = event.took == Duration{} && event.error != "cancelled"
+                       ? fmt::format("{} was {}", name_of(line), first_line(event.error))
+                       : fmt::format("{} was cancelled, after {}", name_of(line), text_of_took(event.took));
     scope_.say(line);
+  } else if (event.type == EventType::throttler_failed && is_read(LogLevel::error)) {
+    auto line = line_of(LogLevel::error, event);
+    line.attempt = 0;
+    line.error = first_line(event.error);
+    line.message = fmt::format("nothing of queue '{}' starts in this round: asked for {}, {}", event.queue,
+                               name_of(line), line.error);
+    tell_repeated(std::move(line));
   } else if (event.type == EventType::job_failed && event.retry_at && is_read(options.fail_job)) {
     auto line = line_of(options.fail_job, event);
     line.error = first_line(event.error);

@@ -152,5 +152,18 @@ TEST(RunLog, is_bounded_where_all_errors_differ) {
   EXPECT_EQ(bench.said().size(), 1U);
 }
 
+TEST(RunLog, tells_of_a_throttler_that_throws_and_of_what_one_has_cancelled) {
+  LogBench bench(NodeOptions{.done_job = LogLevel::info});
+  bench.runs.tell(LogBench::event_of(EventType::throttler_failed, "42", "the throttler threw: no map"));
+  auto cancelled = LogBench::event_of(EventType::job_failed, "43", "cancelled by the throttler: sanctioned");
+  cancelled.retry_at.reset();
+  bench.runs.tell(cancelled);
+  EXPECT_THAT(
+      bench.said(),
+      ElementsAre("nothing of queue 'orders' starts in this round: asked for job '42' of queue 'orders', "
+                  "the throttler threw: no map",
+                  "job '43' of queue 'orders' was cancelled by the throttler: sanctioned"));
+}
+
 }  // namespace
 }  // namespace ordo::runtime

@@ -38,6 +38,8 @@ class ShardHost {
 
   /// Queues share it; before one of them is adopted.
   void add_limit(const NamedLimit& limit) { gates_.add(limit); }
+  /// Throttlers may be asked again.
+  void begin_round() { gates_.begin_round(); }
   void set_limits(std::map<std::string, domain::LimitChange, std::less<>> changes);
 
   void adopt(LoadedShard loaded);

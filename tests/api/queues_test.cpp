@@ -35,19 +35,6 @@ std::function<void(Batch&)> tell_ids(Told<>& told) {
   };
 }
 
-/// Until the condition holds; a look each few ms.
-template <class Condition>
-void until(const Condition& condition) {
-  std::mutex mutex;
-  std::condition_variable nobody;
-  std::unique_lock lock(mutex);
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) throw std::runtime_error("it does not come");
-    nobody.wait_for(lock, 5ms);
-  }
-}
-
 TEST(Queues, are_added_while_the_server_runs) {
   Told<> told;
   Server server(config_of({{.name = "orders"}}));

@@ -81,6 +81,19 @@ class Gate {
   bool open_ = false;
 };
 
+/// Until the condition holds; a look each few ms.
+template <class Condition>
+void until(const Condition& condition) {
+  std::mutex mutex;
+  std::condition_variable nobody;
+  std::unique_lock lock(mutex);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) throw std::runtime_error("it does not come");
+    nobody.wait_for(lock, 5ms);
+  }
+}
+
 /// A store in a folder that goes with the object.
 class TemporaryStore {
  public:

@@ -67,6 +67,8 @@ class PluginTest(unittest.TestCase):
         self.assertEqual(lines_of("batches"), ["sent letter-0 to ann@example.com", "sent letter-2 to full@example.com",
                                                "3 processed, 1 failed, 1 scheduled"])
         self.assertEqual(lines_of("queues"), ["mail 1", "orders 2", "mail is gone"])
+        self.assertEqual(sorted(lines_of("throttler")),
+                         ["3: cancelled by the throttler: the customer has left", "called for 1", "called for 2"])
         self.assertEqual(lines_of("bench"), ["passed"])
         lines = lines_of("around_runs")
         self.assertEqual([line for line in lines if "died" not in line],

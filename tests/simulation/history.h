@@ -62,6 +62,7 @@ constexpr Duration kMostBack = std::chrono::milliseconds{90};
 
 /// What runs at a time of the queues that share one limit.
 inline constexpr std::int64_t kNamedLimit = 2;
+inline constexpr std::size_t kThrottled = 2;  // jobs of a queue that its throttler lets run
 
 struct SeenJob {
   JobName name;
@@ -112,6 +113,7 @@ class History {
   void replaced(std::uint32_t queue, std::uint32_t by);
 
   std::map<Seq, SeenEntry> entries;
+  std::set<std::pair<std::string, std::string>> put_off;  ///< jobs that a throttler has deferred: (queue, id)
   std::vector<std::unique_ptr<SeenRun>> runs;
 
   /// The run as the store lists it.

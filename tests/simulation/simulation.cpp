@@ -1,7 +1,9 @@
 #include "simulation/simulation.h"
 
 #include <algorithm>
+#include <stdexcept>
 
+#include "base/fnv.h"
 #include "domain/fields.h"
 #include "domain/schedule.h"
 
@@ -10,6 +12,19 @@ namespace ordo::simulation {
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
+
+namespace {
+
+/// Lets kThrottled jobs run, and the others wait in each of the ways.
+ThrottleAnswer throttle(const ThrottleQuestion& question) {
+  const auto dice =
+      fnv1a(question.candidate.id) + static_cast<std::uint64_t>(question.now.time_since_epoch() / seconds{1});
+  if (dice % 11 == 3) throw std::runtime_error("the dice say so");
+  if (question.running.size() >= kThrottled || dice % 5 == 2) return ThrottleAnswer::skip();
+  return dice % 7 == 4 ? ThrottleAnswer::defer(question.now + milliseconds{700}) : ThrottleAnswer::run();
+}
+
+}  // namespace
 
 Simulation::Simulation(std::uint64_t seed, bool print)
     : world_(seed, print), schedule_dice_(seed * 0x9E3779B97F4A7C15ULL + 1) {
@@ -53,6 +68,13 @@ Simulation::Simulation(std::uint64_t seed, bool print)
     if (seed % 17 == 7) queue.rate = RateLimit{.limit = 20, .per = seconds{1}, .burst = 3};
     if (seed % 6 == 5 && seed / 24 % 3 == 1) queue.on_block = OnBlock::strict;
   }
+  if (seed >= kFirstSeedOfThrottlers && seed % 2 == 0)
+    queues_.front().throttler = [this](const ThrottleQuestion& question) {
+      auto answer = throttle(question);
+      if (answer.what == ThrottleAnswer::What::defer)
+        history_.put_off.emplace(question.queue, question.candidate.id);
+      return answer;
+    };
   for (const auto& queue : queues_) store_.define(queue.name, *queue.shards);
   for (auto count = 1 + random.below(3); count > 0; --count) start_node();
   for (auto i = 1 + random.below(2); i > 0; --i) {

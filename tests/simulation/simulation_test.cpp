@@ -162,6 +162,11 @@ TEST_F(SimulationTest, SomeSeedsOfUniqueJobs) {
   run_many(kFirstSeedOfUnique, kDefaultSeeds / 4);
 }
 
+TEST_F(SimulationTest, SomeSeedsOfThrottlers) {
+  if (is_asked()) GTEST_SKIP() << "other seeds are asked for";
+  run_many(kFirstSeedOfThrottlers, kDefaultSeeds / 4);
+}
+
 TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     Simulation first(seed, false), second(seed, false);

@@ -55,6 +55,7 @@ void OrderChecker::look_at_waiting(const SeenRun& run, const SeenJob& job, Time 
     ++history_.totals.orders;
     if (!sorts_before(history_.options(run.shard), *sort, *job.sort)) continue;
     if (history_.may_turn(*sort, *job.sort)) continue;
+    if (history_.put_off.contains({history_.options(run.shard).name, name.id})) continue;
     history_.world().fail(
         "order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) is due and comes first by {} us",
         run.node, text(job.name), job.sort->arrival, run.shard.queue, run.shard.index, text(name),
@@ -87,6 +88,8 @@ void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job, Time 
       if (options.key_order == KeyOrder::exclusive && holder.settled) continue;
       ++history_.totals.orders;
       if (other->token != run.token && may_come_first(run, job, holder, now)) continue;
+      // Likewise, and the throttler has put it off: it left its key to others then.
+      if (other->token != run.token && history_.put_off.contains({options.name, holder.name.id})) continue;
       history_.world().fail(
           "order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) has started and has the key",
           run.node, text(job.name), job.seqs.front(), run.shard.queue, run.shard.index, text(holder.name),
@@ -210,6 +213,7 @@ void GateChecker::started(const SeenRun& run) {
   // beside what has got the slot that was free by then.
   if (rules.limit && !run.responds) look(of_queue, rules.limit->millionths() / Decimal::kOne, "of its queue");
   if (!rules.limits.empty() && !run.responds) look(of_named, kNamedLimit, "of all queues");
+  if (rules.throttler && !run.responds) look(of_queue, kThrottled, "that its throttler admits");
   for (const auto& [key, holders] : locks) look(holders, 1, ("of lock " + key).c_str());
 }
 

@@ -67,6 +67,7 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/server/config_reading.cpp", "adds the line to what is wrong with a duration"},
     {"catch", "src/domain/fields.h", "makes a value of why stored bytes are no record"},
     {"catch", "src/domain/retry.cpp", "around the user's retry function"},
+    {"catch", "src/domain/throttle.cpp", "around the user's throttler"},
     {"catch", "tests/simulation/", "plays the service loops of nodes and clients"},
     {"catch", "include/ordo/worker.hpp", "around the user's perform, job by job"},
     {"catch", "src/store/redis/registry.cpp", "a node joins although what a reshard left cannot be removed"},
