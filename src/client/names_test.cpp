@@ -21,7 +21,7 @@ void expect_distinct_names(int count) {
 TEST(Names, every_value_has_its_own) {
   expect_distinct_names<FailureKind>(8);
   expect_distinct_names<JobStatus>(6);
-  expect_distinct_names<EventType>(11);
+  expect_distinct_names<EventType>(12);
 }
 
 TEST(EventFilter, empty_lists_admit_all) {
