@@ -64,6 +64,14 @@ class PushOfMany(Project):
         self.assertEqual(json.loads((self.folder / "bad.ndjson").read_text())["text"], {"$base64": "/w=="})
         self.assertEqual(self.ids(), ["1"])
 
+    def test_a_queue_says_how_long_its_payloads_may_be(self):
+        (self.folder / "long").write_bytes(b"x" * (3 << 20))
+        told = self.ordo("push", "orders", "--payload-file", "long", code=1)
+        self.assertIn("has 3145728 bytes, at most 1048576 fit", told.stderr)
+        self.assertEqual(self.ids(), [])
+        self.ordo("-o", "queue.orders.max_payload=4000000", "push", "orders", "--id", "1", "--payload-file", "long")
+        self.assertEqual(self.ids(), ["1"])
+
     def test_what_is_wrong_with_every_line_is_no_bad_line(self):
         self.lines({"id": "1"}, {"id": "2"})
         self.assertIn("ordrs", self.ordo("push", "ordrs", "--ndjson", "jobs.ndjson", "--skip-bad", "bad.ndjson", code=1).stderr)

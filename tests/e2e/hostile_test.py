@@ -93,7 +93,7 @@ class OnTheCommandLine(Hostile):
     def test_files_are_read_within_bounds(self):
         with open(self.folder / "huge", "wb") as huge:
             huge.truncate(6 << 30)
-        self.assertIn("more than 1048576 bytes", self.refused("push", "orders", "--payload-file", "huge"))
+        self.assertIn("more than 8388608 bytes", self.refused("push", "orders", "--payload-file", "huge"))
         self.refused("push", "orders", "--payload-file", "/dev/zero")
         self.assertIn("more than 4 MiB", self.refused("--config", "/dev/zero", "stats"))
         os.mkfifo(self.folder / "pipe")
