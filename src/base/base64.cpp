@@ -55,6 +55,12 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return bytes;
 }
 
+void append_base64_json(std::string& out, std::string_view bytes) {
+  out += "{\"$base64\":\"";
+  append_base64(out, bytes);
+  out += "\"}";
+}
+
 std::string base64url(std::string_view bytes) {
   std::string text;
   append_base64(text, bytes);

@@ -296,9 +296,7 @@ void append_payload(std::string& out, std::string_view bytes) {
     if (base64_form(std::string_view(out).substr(before)).empty()) return;
     out.resize(before);
   }
-  out += "{\"$base64\":\"";
-  append_base64(out, bytes);
-  out += "\"}";
+  append_base64_json(out, bytes);
 }
 
 std::string payload_to_json(std::string_view bytes) {
@@ -329,9 +327,7 @@ void append_name(std::string& out, std::string_view bytes) {
     append_json_string(out, bytes);
     return;
   }
-  out += "{\"$base64\":\"";
-  append_base64(out, bytes);
-  out += "\"}";
+  append_base64_json(out, bytes);
 }
 
 std::string name_json(std::string_view bytes) {

@@ -17,9 +17,7 @@ void append_exactly(std::string& line, const std::string& bytes) {
     line += json;
     return;
   }
-  line += "{\"$base64\":\"";
-  append_base64(line, bytes);
-  line += "\"}";
+  append_base64_json(line, bytes);
 }
 
 template <class Job>

@@ -15,7 +15,7 @@ using State = WaitRecord::State;
 
 constexpr std::uint8_t kRecordVersion = 1;
 constexpr FieldTag kAnswered = 2;
-constexpr std::size_t kMostTaken = 16, kMostAnswered = 16;
+constexpr std::size_t kMostRemembered = 16;  // messages, and waits
 // What nobody has closed so long after its time belongs to a job that is gone.
 constexpr Duration kForgotten = std::chrono::hours{1};
 
@@ -24,14 +24,9 @@ std::string fingerprint_of(const Message& message) {
   return message.id.empty() ? "b" + fnv1a_128(message.body) : "m" + message.id;
 }
 
-void note_taken(WaitRecord& record, std::string fingerprint) {
-  record.taken.push_back(std::move(fingerprint));
-  if (record.taken.size() > kMostTaken) record.taken.erase(record.taken.begin());
-}
-
-void note_answered(WaitRecord& record, const std::string& wait) {
-  record.answered.push_back(wait);
-  if (record.answered.size() > kMostAnswered) record.answered.erase(record.answered.begin());
+void remember(std::vector<std::string>& all, std::string last) {
+  all.push_back(std::move(last));
+  if (all.size() > kMostRemembered) all.erase(all.begin());
 }
 
 bool is_of(const WaitRecord& record, const Waiter& waiter) {
@@ -116,7 +111,7 @@ Row expect(const Row& row, const Waiter& waiter, Time now) {
     const bool is_open = row->state == State::expected && saturating_sub(now, row->deadline) <= kForgotten;
     if (is_open && (!is_own || row->fence > waiter.fence)) return std::nullopt;
     next = *row;
-    if (row->state == State::answered && row->wait != waiter.wait) note_answered(next, row->wait);
+    if (row->state == State::answered && row->wait != waiter.wait) remember(next.answered, row->wait);
   }
   next.wait = waiter.wait;
   next.kind = waiter.kind;
@@ -151,7 +146,7 @@ Verdict respond(const Row& row, const Message& message, Duration response_ttl, T
   next.since = now;
   next.message_id = message.id;
   next.body = message.body;
-  note_taken(next, std::move(fingerprint));
+  remember(next.taken, std::move(fingerprint));
   return {row ? Responded::accepted : Responded::buffered, std::move(next)};
 }
 

@@ -21,13 +21,18 @@ bool sorts_before(const QueueOptions& options, const SortKey& a, const SortKey& 
          std::tie(b.slot, b.priority, b.run_at, b.arrival);
 }
 
+std::set<std::uint32_t> History::hidden() const {
+  std::set<std::uint32_t> numbers;
+  for (const auto& queue : store_.queues().queues) {
+    if (queue.is_hidden()) numbers.insert(queue.number);
+  }
+  return numbers;
+}
+
 void History::read_log() {
   std::vector<ShardId> all;
   for (const auto& row : store_.shards()) all.push_back(row.shard);
-  std::set<std::uint32_t> hidden;
-  for (const auto& queue : store_.queues().queues) {
-    if (queue.is_hidden()) hidden.insert(queue.number);
-  }
+  const auto hidden = this->hidden();
   const auto raw = store::read_log(store_, all, seen_);
   const auto chunk = read_by_newer(raw);
   for (std::size_t i = 0; i < chunk.rows.size(); ++i) {

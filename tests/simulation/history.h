@@ -103,6 +103,8 @@ class History {
   /// Which queue it is, also of one that is resharded or was replaced.
   std::size_t queue_of(ShardId shard) const;
   bool same_queue(ShardId a, ShardId b) const { return queue_of(a) == queue_of(b); }
+  /// The numbers of what queues are to become while they are resharded.
+  std::set<std::uint32_t> hidden() const;
   const QueueOptions& options(ShardId shard) const { return queues_.at(queue_of(shard)); }
   World& world() const { return world_; }
   store::memory::MemoryStore& store() const { return store_; }

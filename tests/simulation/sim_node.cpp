@@ -339,10 +339,7 @@ void SimNode::look_at_group(ShardId shard) {
   if (!leases().valid()) return;
   const auto& group = history_.options(shard).group;
   if (group.empty()) return;
-  std::set<std::uint32_t> hidden;
-  for (const auto& queue : history_.store().queues().queues) {
-    if (queue.is_hidden()) hidden.insert(queue.number);
-  }
+  const auto hidden = history_.hidden();
   for (const auto& row : history_.store().shards()) {
     if (history_.options(row.shard).group != group || row.owner == id()) continue;
     if (hidden.contains(row.shard.queue)) continue;

@@ -211,9 +211,11 @@ void GateChecker::started(const SeenRun& run) {
   };
   // A response is not admitted anew (rules: waiting): it may be handled again, when its end was not durable,
   // beside what has got the slot that was free by then.
-  if (rules.limit && !run.responds) look(of_queue, rules.limit->millionths() / Decimal::kOne, "of its queue");
-  if (!rules.limits.empty() && !run.responds) look(of_named, kNamedLimit, "of all queues");
-  if (rules.throttler && !run.responds) look(of_queue, kThrottled, "that its throttler admits");
+  if (!run.responds) {
+    if (rules.limit) look(of_queue, rules.limit->millionths() / Decimal::kOne, "of its queue");
+    if (!rules.limits.empty()) look(of_named, kNamedLimit, "of all queues");
+    if (rules.throttler) look(of_queue, kThrottled, "that its throttler admits");
+  }
   for (const auto& [key, holders] : locks) look(holders, 1, ("of lock " + key).c_str());
 }
 

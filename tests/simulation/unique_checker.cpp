@@ -1,7 +1,6 @@
 #include "simulation/unique_checker.h"
 
 #include <algorithm>
-#include <set>
 
 #include "domain/response_buffer.h"
 
@@ -22,10 +21,7 @@ void UniqueChecker::stepped(const std::string& rows, const store::RowStep& step,
   ++(step.seen ? totals.exchanged : totals.unique);
   const auto holder = *domain::decode_unique_row(step.row.bytes);
   if (holder.scope != UniqueScope::queued_or_running) return;
-  std::set<std::uint32_t> hidden;  // a reshard that was given up leaves its copies there
-  for (const auto& queue : history_.store().queues().queues) {
-    if (queue.is_hidden()) hidden.insert(queue.number);
-  }
+  const auto hidden = history_.hidden();  // a reshard that was given up leaves its copies there
   for (const auto& [seq, entry] : history_.entries) {
     if (hidden.contains(entry.shard.queue)) continue;
     if (!entry.live || !entry.is_payload() ||

@@ -51,9 +51,9 @@ Argument number(std::optional<double> value) {
 // jsonb knows no zero bytes in a text.
 std::string name_of(const std::string& bytes) {
   if (bytes.find('\0') == std::string::npos) return name_json(bytes);
-  std::string json = R"({"$base64":")";
-  append_base64(json, bytes);
-  return json + "\"}";
+  std::string json;
+  append_base64_json(json, bytes);
+  return json;
 }
 
 std::string text_of(const Window& window) {
