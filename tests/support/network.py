@@ -1,6 +1,9 @@
 """Networks of our own: each host is a network namespace, so what is lost on the way is lost as on a real one, without
 a word to anybody. Where namespaces may not be made, each host has a proxy of its own instead, which falls silent.
 
+A network can be slow, too, and lose some of what is sent: packets are dropped at both ends of each host's wire, and TCP sends
+them again; the delay is that of the proxies which lead to the servers.
+
 Servers stay on their unix sockets, which all namespaces see: whoever judges asks them there.
 """
 import ctypes
@@ -12,6 +15,9 @@ from proxy import Proxy
 
 CLONE_NEWNET = 0x40000000
 DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
+
+# Words of a classic BPF program, which every kernel knows, as `tc` wants them; netem is not everywhere.
+LOAD_RANDOM, DROP, PASS = "32 0 0 4294963256", "6 0 0 2", "6 0 0 0"
 
 
 def run(*words):
@@ -63,6 +69,7 @@ class Network:
     def __init__(self, is_real=None):
         self.numbers = itertools.count(2)
         self.middle, self.hosts, self.proxies = None, [], {}
+        self.delay_s = 0
         if is_real is not False:
             try:
                 self.middle = Namespace()
@@ -88,7 +95,16 @@ class Network:
         """The port of ADDRESS that leads to the unix socket."""
         if path not in self.proxies:
             self.proxies[path] = self.middle.call(lambda: Proxy(path, self.ADDRESS))
+            self.proxies[path].worsen(self.delay_s)
         return self.proxies[path].port
+
+    def worsen(self, delay_s, loss):
+        """For the hosts that are there: so long is the way to a server and back, and this part of it does not arrive."""
+        self.delay_s = delay_s / 2
+        for proxy in self.proxies.values():
+            proxy.worsen(self.delay_s)
+        for host in self.hosts:
+            host.worsen(self.delay_s, loss)
 
     def close(self):
         for host in self.hosts:
@@ -131,6 +147,19 @@ class Host:
         number = {"disabled": "0", "forwarding": "3"}[state]
         run(*self.network.middle.prefix, "bridge", "link", "set", "dev", self.port, "state", number)
 
+    def worsen(self, _, loss):
+        for within, device in ((self.network.middle, self.port), (self.namespace, "eth0")):
+            run(*within.prefix, "tc", "qdisc", "replace", "dev", device, "clsact")
+            run(*within.prefix, "tc", "filter", "replace", "dev", device, "egress", "handle", "1", "pref", "1", "bpf", "da",
+                "bytecode", f"4,{LOAD_RANDOM},53 0 1 {2**32 - int(loss * 2**32)},{DROP},{PASS}")
+
+    @property
+    def lost(self):
+        """How often it had to send something again."""
+        tcp = [line.split() for line in subprocess.check_output([*self.prefix, "cat", "/proc/self/net/snmp"], text=True).splitlines()
+               if line.startswith("Tcp:")]
+        return int(dict(zip(*tcp))["RetransSegs"])
+
     def close(self):
         self.namespace.close()
 
@@ -140,10 +169,11 @@ class ProxiedHost:
     prefix = ()
 
     def __init__(self, _network, _number):
-        self.proxies = {}
+        self.proxies, self.badness = {}, (0, 0)
 
     def url(self, server):
         proxy = self.proxies.setdefault(server.path, None) or Proxy(server.path)
+        proxy.worsen(*self.badness)
         self.proxies[server.path] = proxy
         return server.through(proxy.port)
 
@@ -154,6 +184,15 @@ class ProxiedHost:
     def join(self):
         for proxy in self.proxies.values():
             proxy.be_silent(0)
+
+    def worsen(self, delay_s, loss):
+        self.badness = (delay_s, loss)
+        for proxy in self.proxies.values():
+            proxy.worsen(delay_s, loss)
+
+    @property
+    def lost(self):
+        return sum(proxy.lost for proxy in self.proxies.values())
 
     def close(self):
         for proxy in self.proxies.values():

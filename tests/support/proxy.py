@@ -1,5 +1,8 @@
-"""A proxy before a server: its connections can be cut, or stay open while nothing passes."""
+"""A proxy before a server: its connections can be cut, be slow, or stay open while nothing passes."""
 import collections
+import heapq
+import itertools
+import random
 import select
 import selectors
 import socket
@@ -8,19 +11,25 @@ import threading
 import time
 
 
+UNDER_WAY = 64   # pieces of a slow connection
+RESENT_S = 0.2   # at first; twice as long each time
+
+
 class End:
     """One side of a connection through the proxy."""
 
     def __init__(self, connection):
         self.socket, self.other = connection, None
         self.unsent = b""
-        self.is_over = False  # the other side has closed: so will this, once all is sent
+        self.late = collections.deque()  # (when, what) is still on its way to it
+        self.is_ending = False  # the other side has closed: nothing more is read there
+        self.is_over = False  # and this will close, too, once all is sent
         self.is_dropped = False
 
     def events(self):
         if self.is_dropped:
             return 0
-        reads = not self.other.unsent and not self.other.is_over
+        reads = not self.other.unsent and not self.other.is_ending and len(self.other.late) < UNDER_WAY
         return selectors.EVENT_READ * reads | selectors.EVENT_WRITE * bool(self.unsent)
 
 
@@ -38,6 +47,8 @@ class Proxy:
         self.silent_until = 0        # nothing passes, in no direction; nobody is told
         self.orphans = []            # ends of clients that nobody reads
         self.wires, self.tripped = collections.deque(), 0
+        self.delay_s, self.loss, self.lost = 0, 0, 0
+        self.due, self.tickets = [], itertools.count()  # ends to which something is under way: (when, ticket, end)
         self.is_closed = False
         self.bell, self.ear = socket.socketpair()
         self.selector = selectors.DefaultSelector()
@@ -62,6 +73,7 @@ class Proxy:
             for end in ends:
                 self.orphans.append(end.socket)
                 for side in (end, end.other):
+                    side.is_dropped = True
                     self.ends.pop(side, None)
                     if side.socket in self.selector.get_map():
                         self.selector.unregister(side.socket)
@@ -73,6 +85,11 @@ class Proxy:
         """Like a network that has lost its way: connections stay open, new ones are taken, nothing passes."""
         self.silent_until = time.monotonic() + seconds
         self.bell.send(b"!")
+
+    def worsen(self, delay_s, loss=0):
+        """From now on each piece is so long under way, in either direction. As one that is lost it comes as late as if it
+        had been sent again, and what was sent behind it waits."""
+        self.delay_s, self.loss = delay_s, loss
 
     def drop_flows(self):
         """Like a router that has forgotten them: connections stay open, nothing passes; new ones are served."""
@@ -100,7 +117,9 @@ class Proxy:
                 select.select([self.ear], [], [], silent_s)  # the kernel takes what comes meanwhile
                 self.hear()
                 continue
-            for key, events in self.selector.select(1):
+            self.arrive()
+            wait_s = self.due[0][0] - time.monotonic() if self.due else 1
+            for key, events in self.selector.select(max(0, min(wait_s, 1))):
                 if key.fileobj is self.listener:
                     self.accept()
                 elif key.fileobj is self.ear:
@@ -149,13 +168,14 @@ class Proxy:
             if events & selectors.EVENT_WRITE:
                 end.unsent = end.unsent[end.socket.send(end.unsent):]
             elif events & selectors.EVENT_READ:
-                end.other.unsent = end.socket.recv(1 << 16)
-                end.other.is_over = not end.other.unsent
-                if self.wires and end in self.ends and self.wires[0][0] in end.other.unsent:
+                text = end.socket.recv(1 << 16)
+                if self.wires and end in self.ends and self.wires[0][0] in text:
                     if self.wires.popleft()[1]:
-                        end.other.socket.send(end.other.unsent)
+                        end.other.socket.send(text)
                     self.tripped += 1
                     return self.end(end, hard=True)
+                end.other.is_ending = not text
+                self.hand_on(text, end.other)
         except BlockingIOError:
             pass
         except OSError:
@@ -164,6 +184,33 @@ class Proxy:
             return self.end(end)
         for side in (end, end.other):
             self.watch(side)
+
+    def hand_on(self, text, end):
+        """Empty: its other side has closed."""
+        if not (self.delay_s or self.loss or end.late):
+            end.unsent, end.is_over = text, not text
+            return
+        when, again_s = time.monotonic() + self.delay_s, RESENT_S
+        while random.random() < self.loss:
+            self.lost += 1
+            when, again_s = when + again_s, 2 * again_s
+        when = max(when, end.late[-1][0]) if end.late else when
+        end.late.append((when, text))
+        heapq.heappush(self.due, (when, next(self.tickets), end))
+
+    def arrive(self):
+        """What is slow, and was long enough under way."""
+        while self.due and self.due[0][0] <= time.monotonic():
+            end = heapq.heappop(self.due)[2]
+            if min(end.socket.fileno(), end.other.socket.fileno()) < 0 or end.is_dropped:
+                continue
+            text = end.late.popleft()[1]
+            end.unsent, end.is_over = end.unsent + text, not text
+            if end.is_over and not end.unsent:
+                self.end(end)
+                continue
+            for side in (end, end.other):
+                self.watch(side)
 
     def watch(self, end):
         events, known = end.events(), end.socket in self.selector.get_map()

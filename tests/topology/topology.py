@@ -52,9 +52,9 @@ class Topology(Project):
 
     # The judge ----------------------------------------------------------------------------------------------
 
-    def produce(self, pause_s=0.0, **more):
+    def produce(self, pause_s=0.0, within=(), **more):
         """Pushes until finish(); what fails is not pushed again."""
-        self.producer = Producer(self, pause_s, more)
+        self.producer = Producer(self, pause_s, within, more)
         self.addCleanup(self.producer.stop)
         return self.producer
 
@@ -85,8 +85,8 @@ class Topology(Project):
 class Producer:
     """`ordo push` again and again, ten jobs each, with other keys and ids each time."""
 
-    def __init__(self, test, pause_s, settings):
-        self.test, self.pause_s, self.settings = test, pause_s, settings
+    def __init__(self, test, pause_s, within, settings):
+        self.test, self.pause_s, self.within, self.settings = test, pause_s, within, settings
         self.pushed, self.tried = collections.defaultdict(list), collections.defaultdict(list)
         self.acknowledged, self.errors = 0, []
         self.is_over = threading.Event()
@@ -100,7 +100,7 @@ class Producer:
             number += 10
             for job in jobs:
                 self.tried[job["key"]].append(job["id"])
-            done = subprocess.run([ORDO, "push", "orders", "--ndjson", "-"], cwd=self.test.folder, capture_output=True,
+            done = subprocess.run([*self.within, ORDO, "push", "orders", "--ndjson", "-"], cwd=self.test.folder, capture_output=True,
                                   input="\n".join(map(json.dumps, jobs)).encode(), check=False, timeout=PATIENCE_S,
                                   env={**self.test.environment(), **self.settings})
             if done.returncode == 0:
