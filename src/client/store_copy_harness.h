@@ -406,6 +406,16 @@ class Failing final : public store::Store {
     change([&] { results = inner_.step_rows(rows, steps); });
     return results;
   }
+  std::string ask(const std::string& node, std::string bytes) override {
+    return inner_.ask(node, std::move(bytes));
+  }
+  std::vector<store::Question> questions(const std::string& node) override { return inner_.questions(node); }
+  void answer(const std::string& node, const std::string& id, std::string bytes) override {
+    inner_.answer(node, id, std::move(bytes));
+  }
+  std::optional<std::string> take_answer(const std::string& node, const std::string& id) override {
+    return inner_.take_answer(node, id);
+  }
   Time now() override { return inner_.now(); }
   std::vector<Finding> examine() override { return inner_.examine(); }
 

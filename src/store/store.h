@@ -277,6 +277,19 @@ struct RowResult {
   bool operator==(const RowResult&) const = default;
 };
 
+/// What somebody asks a node. The store knows nothing of the bytes.
+struct Question {
+  std::string id;
+  std::string bytes;
+
+  bool operator==(const Question&) const = default;
+};
+inline constexpr std::size_t kMostQuestionBytes = 16u << 10;
+inline constexpr std::size_t kMostAnswerBytes = 256u << 10;
+inline constexpr std::size_t kMostQuestions = 32;
+/// So long questions and answers are kept: nobody waits longer than half of it.
+inline constexpr Duration kQuestionLife = std::chrono::seconds{4};
+
 using Completion = std::function<void(std::exception_ptr)>;
 using CommitCompletion = std::function<void(std::vector<CommitResult>, std::exception_ptr)>;
 
@@ -468,6 +481,24 @@ class Store {
   virtual std::vector<InboxRow> inbox(std::string_view /*node*/, std::size_t /*max_rows*/) { return {}; }
   /// They are answered, and need not be kept.
   virtual void take_out(std::span<const std::int64_t> /*numbers*/) {}
+
+  // --- questions to nodes ---
+  // Nothing of them outlasts kQuestionLife or has to outlast a crash, and nobody may wait for a disk, a lock
+  // or another server because of them. Each may be lost.
+
+  /// Asks the node, and wakes it. Returns the question's id: of one node's, they rise with time. Throws
+  /// Error{invalid_argument} above kMostQuestionBytes.
+  virtual std::string ask(const std::string& node, std::string bytes) = 0;
+
+  /// Those that nobody has answered, the oldest first, kMostQuestions at most. A node looks for them whenever
+  /// its reader says that it was woken; if nothing was asked meanwhile, that costs about nothing.
+  virtual std::vector<Question> questions(const std::string& node) = 0;
+
+  /// Once. Throws Error{invalid_argument} above kMostAnswerBytes.
+  virtual void answer(const std::string& node, const std::string& id, std::string bytes) = 0;
+
+  /// The answer, which is gone soon after.
+  virtual std::optional<std::string> take_answer(const std::string& node, const std::string& id) = 0;
 
   /// The store's clock, UTC. Called often: answers from what is known, without asking a server each time.
   virtual Time now() = 0;

@@ -102,6 +102,16 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   std::vector<store::WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                         std::size_t max_rows) override;
   std::vector<store::RowResult> step_rows(std::string_view rows, std::vector<store::RowStep> steps) override;
+  std::string ask(const std::string& node, std::string bytes) override {
+    return inner_.ask(node, std::move(bytes));
+  }
+  std::vector<store::Question> questions(const std::string& node) override { return inner_.questions(node); }
+  void answer(const std::string& node, const std::string& id, std::string bytes) override {
+    inner_.answer(node, id, std::move(bytes));
+  }
+  std::optional<std::string> take_answer(const std::string& node, const std::string& id) override {
+    return inner_.take_answer(node, id);
+  }
   Time now() override;
   std::vector<Finding> examine() override { return inner_.examine(); }
 

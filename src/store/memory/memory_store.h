@@ -56,6 +56,11 @@ class MemoryStore : public Store {
   std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                  std::size_t max_rows) override;
 
+  std::string ask(const std::string& node, std::string bytes) override;
+  std::vector<Question> questions(const std::string& node) override;
+  void answer(const std::string& node, const std::string& id, std::string bytes) override;
+  std::optional<std::string> take_answer(const std::string& node, const std::string& id) override;
+
   Time now() override { return clock_.wall(); }
   std::vector<Finding> examine() override {
     return {{Finding::Level::warning, "the store is the memory of this process", "name a store that lasts"}};
@@ -100,6 +105,7 @@ class MemoryStore : public Store {
   void append_all(std::vector<NewEntry> entries);
   CommitResult apply(Delta& delta);
   void trim_waits();
+  void trim_asked();
   void trim_dead(const Delta& delta, Shard& shard);
   bool take_dead(std::uint32_t queue, std::uint64_t no);
   bool is_still_so(const Claim& claim, const Shard& shard) const;
@@ -123,6 +129,13 @@ class MemoryStore : public Store {
   std::uint64_t last_dead_ = 0;
   std::map<std::string, NodeRow> nodes_;
   std::map<std::pair<std::string, std::string>, WaitRow> waits_;  // by queue and key
+  struct Asked {
+    std::string node;
+    std::string question;
+    std::optional<std::string> answer;
+    Time until{};
+  };
+  std::map<std::string, Asked> asked_;  // by the question's id
 };
 
 }  // namespace ordo::store::memory

@@ -67,6 +67,11 @@ class PostgresStore final : public Store {
   std::vector<InboxRow> inbox(std::string_view node, std::size_t max_rows) override;
   void take_out(std::span<const std::int64_t> numbers) override;
 
+  std::string ask(const std::string& node, std::string bytes) override;
+  std::vector<Question> questions(const std::string& node) override;
+  void answer(const std::string& node, const std::string& id, std::string bytes) override;
+  std::optional<std::string> take_answer(const std::string& node, const std::string& id) override;
+
   Time now() override;
   std::vector<Finding> examine() override;
 

@@ -18,6 +18,11 @@ inline constexpr std::string_view kFactsKey = "ordo:{ordo}:facts";        // has
 inline constexpr std::string_view kRequestsKey = "ordo:{ordo}:requests";  // hash: id → NodeRequest
 inline constexpr std::string_view kWakeKey = "ordo:{ordo}:wake";          // stream of one entry
 
+// A node's questions: a list of ids; and each question and each answer by itself, for a few seconds.
+std::string questions_key(std::string_view node);
+std::string question_key(std::string_view node, std::string_view id);
+std::string answer_key(std::string_view node, std::string_view id);
+
 /// log (stream; of a closed queue: closed), meta (hash), states (hash), dead (stream), ages (sorted set of
 /// the dead by time), aside (sorted set of entries that were set aside).
 std::string shard_key(ShardId shard, std::string_view part);

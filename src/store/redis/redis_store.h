@@ -68,6 +68,11 @@ class RedisStore final : public Store {
   std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                  std::size_t max_rows) override;
 
+  std::string ask(const std::string& node, std::string bytes) override;
+  std::vector<Question> questions(const std::string& node) override;
+  void answer(const std::string& node, const std::string& id, std::string bytes) override;
+  std::optional<std::string> take_answer(const std::string& node, const std::string& id) override;
+
   Time now() override;
   std::vector<Finding> examine() override;
 

@@ -376,7 +376,7 @@ std::span<const Script* const> all_scripts() {
       &forget_queue_script(), &join_script(),       &renew_script(),    &request_script(),
       &leave_script(),        &nodes_script(),      &close_script(),    &replace_script(),
       &left_script(),         &close_log_script(),  &wait_row_script(), &put_wait_script(),
-      &step_row_script(),
+      &step_row_script(),     &answer_script(),
   };
   return scripts;
 }

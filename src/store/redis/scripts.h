@@ -33,6 +33,7 @@ const Script& renumber_script();
 const Script& wait_row_script();
 const Script& put_wait_script();
 const Script& step_row_script();
+const Script& answer_script();
 
 // Those of the registry (registry_scripts.cpp). Their keys are always the same.
 const Script& find_queue_script();

@@ -150,7 +150,8 @@ std::vector<WaitRow> RedisStore::wait_rows(std::string_view queue, std::string_v
 namespace {
 
 /// The bodies of the entries, by their logs in the order of their first ones.
-std::vector<std::pair<ShardId, std::vector<std::string_view>>> by_log(const std::vector<NewEntry>& entries) {
+std::vector<std::pair<ShardId, std::vector<std::string_view>>> bodies_by_log(
+    const std::vector<NewEntry>& entries) {
   std::vector<std::pair<ShardId, std::vector<std::string_view>>> logs;
   for (const auto& entry : entries) {
     auto log = std::ranges::find(logs, entry.shard, [](const auto& each) { return each.first; });
@@ -162,7 +163,7 @@ std::vector<std::pair<ShardId, std::vector<std::string_view>>> by_log(const std:
 
 void add_step(CommandText& command, std::string_view rows, const RowStep& step) {
   const auto& [row, seen, entries] = step;
-  const auto logs = by_log(entries);
+  const auto logs = bodies_by_log(entries);
   call(command, step_row_script(), 3 + logs.size(), 6 + logs.size() + entries.size());
   for (const auto* part : {"waits", "listed", "ages"}) command.word(std::string_view(waits_key(rows, part)));
   for (const auto& [shard, bodies] : logs) command.word(std::string_view(shard_key(shard, "log")));

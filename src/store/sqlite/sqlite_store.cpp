@@ -8,9 +8,11 @@
 #include "store/answer.h"
 #include "store/global_reader.h"
 #include "store/limits.h"
+#include "store/question_id.h"
 #include "store/sqlite/dead.h"
 #include "store/sqlite/examine.h"
 #include "store/sqlite/location.h"
+#include "store/sqlite/questions.h"
 #include "store/sqlite/registry.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/waits.h"
@@ -106,6 +108,23 @@ class CallRequest final : public Request {
   Answer<Result>& answer_;
 };
 
+// Nobody waits for it.
+class LaterRequest final : public Request {
+ public:
+  LaterRequest(std::function<void(Writer&)> body, std::function<void()> then)
+      : body_(std::move(body)), then_(std::move(then)) {}
+
+  void run(Writer& writer) override { body_(writer); }
+  void finish(std::exception_ptr error) override {
+    if (error == nullptr && then_) then_();
+  }
+  bool grows() const override { return true; }
+
+ private:
+  std::function<void(Writer&)> body_;
+  std::function<void()> then_;
+};
+
 /// The database's path. SQLite would make the file for everybody to read.
 std::string made(const Location& location) {
   auto path = locate(location.path);
@@ -135,6 +154,10 @@ auto SqliteStore::write(Body body, Growth growth) {
   Answer<typename CallRequest<Body>::Result> answer;
   committer_.submit(std::make_unique<CallRequest<Body>>(body, growth == Growth::grows, answer));
   return answer.wait();
+}
+
+void SqliteStore::write_later(std::function<void(Writer&)> body, std::function<void()> then) {
+  committer_.submit(std::make_unique<LaterRequest>(std::move(body), std::move(then)));
 }
 
 // ----------------------------------------------------------------------------------------------------------
@@ -239,6 +262,10 @@ bool SqliteStore::request(const std::string& node, NodeRequest request) {
 
 void SqliteStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
   check_node(node);
+  {
+    const std::lock_guard lock(asked_mutex_);
+    looked_at_.erase(node);
+  }
   write([&](Writer& writer) { return forget_node(writer, node_locks_, node, seen_renewals); });
   // Only when that is durable: a node with a row and without a file looks dead. And not beside a join.
   write([&](Writer& writer) {
@@ -309,6 +336,44 @@ std::vector<WaitRow> SqliteStore::wait_rows(std::string_view queue, std::string_
 std::vector<RowResult> SqliteStore::step_rows(std::string_view rows, std::vector<RowStep> steps) {
   for (const auto& step : steps) check_wait_key(step.row.key);
   return write([&](Writer& writer) { return writer.waits().step(writer, rows, steps); }, Growth::grows);
+}
+
+// --------------------------------------------------------------------------------------------------
+// questions
+
+std::string SqliteStore::ask(const std::string& node, std::string bytes) {
+  check_question(node, bytes);
+  auto id = question_id(now());
+  write_later([node, question = Question{id, std::move(bytes)}](
+                  Writer& writer) { put_question(writer, node, question); },
+              [this] { wake_.ask(); });
+  return id;
+}
+
+std::vector<Question> SqliteStore::questions(const std::string& node) {
+  const auto asked = wake_.questions();
+  {
+    const std::lock_guard lock(asked_mutex_);
+    const auto before = looked_at_.find(node);
+    if (before != looked_at_.end() && before->second == asked) return {};
+  }
+  auto questions =
+      readers_.with([&](Reader& reader) { return read_questions(reader.connection(), node, now()); });
+  const std::lock_guard lock(asked_mutex_);
+  looked_at_[node] = asked;
+  return questions;
+}
+
+void SqliteStore::answer(const std::string& node, const std::string& id, std::string bytes) {
+  check_answer(bytes);
+  write_later([node, id, bytes = std::move(bytes)](Writer& writer) { put_answer(writer, node, id, bytes); });
+}
+
+std::optional<std::string> SqliteStore::take_answer(const std::string& node, const std::string& id) {
+  auto answer =
+      readers_.with([&](Reader& reader) { return read_answer(reader.connection(), node, id, now()); });
+  if (answer) write_later([node, id](Writer& writer) { drop_answer(writer, node, id); });
+  return answer;
 }
 
 std::vector<Finding> SqliteStore::examine() {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -67,6 +71,11 @@ class SqliteStore final : public Store {
   std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                  std::size_t max_rows) override;
 
+  std::string ask(const std::string& node, std::string bytes) override;
+  std::vector<Question> questions(const std::string& node) override;
+  void answer(const std::string& node, const std::string& id, std::string bytes) override;
+  std::optional<std::string> take_answer(const std::string& node, const std::string& id) override;
+
   Time now() override { return clock_.wall(); }
   std::vector<Finding> examine() override;
 
@@ -76,12 +85,16 @@ class SqliteStore final : public Store {
   /// What `body(Writer&)` returns, run in a transaction, once that is durable. Blocks.
   template <class Body>
   auto write(Body body, Growth growth = Growth::none);
+  /// The same for what may be lost: nobody waits. `then` runs on the committer's thread, once it is written.
+  void write_later(std::function<void(Writer&)> body, std::function<void()> then = {});
 
   Clock& clock_;
   Connection connection_;  // the committer's
   OpenFiles files_;
   WakeWord wake_;
   NodeLocks node_locks_;
+  std::mutex asked_mutex_;
+  std::map<std::string, std::uint64_t> looked_at_;  // by node: how many questions there had been
   ReaderPool readers_;
   Committer committer_;  // last: its thread completes requests until it is gone
 };

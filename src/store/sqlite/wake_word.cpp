@@ -14,6 +14,21 @@ void WakeWord::wake() {
   futex_wake(word());
 }
 
+// In a part of the page that versions before left zero.
+std::atomic<std::uint64_t>& WakeWord::asked() const {
+  using Counter = std::atomic<std::uint64_t>;
+  static_assert(Counter::is_always_lock_free && sizeof(Counter) == 8);
+  constexpr std::size_t kPlace = 64;
+  return *reinterpret_cast<Counter*>(static_cast<char*>(page_.data()) + kPlace);
+}
+
+std::uint64_t WakeWord::questions() const { return asked().load(); }
+
+void WakeWord::ask() {
+  asked().fetch_add(1);
+  wake();
+}
+
 void WakeWord::wait(std::uint64_t seen, Duration at_most) {
   const auto word_seen = static_cast<std::uint32_t>(seen);
   if (word().load() != word_seen) return;
