@@ -3,6 +3,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -14,12 +16,13 @@
 #include "client/waits_for.h"
 #include "domain/entry.h"
 #include "domain/limit_change.h"
+#include "domain/listing.h"
 #include "domain/shard.h"
 
 namespace ordo {
 
-class ListOrder;
-struct ListPlace;
+using domain::ListOrder;
+using domain::ListPlace;
 
 class Admin::Impl {
  public:
@@ -119,8 +122,9 @@ class Admin::Impl {
   std::set<store::ShardId> owned_now();
   std::map<std::string, PeriodicOptions> stated_schedules();
   PeriodicOptions schedule(std::string_view name);
-  struct FittingJob;
-  struct Listed;
+  using FittingJob = domain::FittingJob;
+  using Listed = domain::ListedJob;
+  static std::vector<store::ShardId> shards_for(const store::QueueDefinition& queue, const JobFilter& filter);
   /// Those shards of a queue, and of them those jobs, that can have some that fit.
   Rebuild rebuild_for(const store::QueueDefinition& queue, const JobFilter& filter);
   static void each_fitting(const Rebuilt& rebuilt, const JobFilter& filter, Time now,
@@ -130,6 +134,17 @@ class Admin::Impl {
   /// The first of the jobs that fit, in their order, without payloads; none of the dead.
   std::vector<Listed> list(const store::QueueDefinition& queue, const JobFilter& filter,
                            const ListOrder& order, Time now);
+  enum class Owners { asked, not_asked };
+  std::vector<Listed> list(const store::QueueDefinition& queue, const JobFilter& filter,
+                           const ListOrder& order, Time now, Owners owners);
+  /// What the owners of shards have answered.
+  struct Told {
+    std::set<store::ShardId> shards;   ///< those that have, in time
+    std::optional<ListPlace> through;  ///< jobs behind this place may be missing
+  };
+  /// Asks those that live for the jobs of their shards, which go to `listing`.
+  Told ask_owners(const std::vector<store::ShardId>& shards, const domain::ListingWish& wish,
+                  domain::JobListing& listing);
   void find_ahead(const store::QueueDefinition& queue, std::span<Listed> jobs);
   void show_payloads(std::span<Listed> jobs, QueueGates& gates);
   void each_dead(std::string_view queue, const DeadFilter& filter,
@@ -139,6 +154,8 @@ class Admin::Impl {
                      const Skipped& skipped);
 
   std::shared_ptr<StoreHandle> handle_;
+  std::mutex silent_mutex_;
+  std::map<std::string, std::uint64_t> silent_;  // nodes that gave no answer, and their renewals then
 };
 
 }  // namespace ordo

@@ -10,7 +10,6 @@
 #include "base/time_text.h"
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
-#include "client/list_order.h"
 #include "client/page_sizes.h"
 #include "domain/records.h"
 

@@ -7,7 +7,7 @@
 #include <ordo/error.hpp>
 
 #include "base/json.h"
-#include "client/job_view.h"
+#include "client/admin_impl.h"
 #include "client/page_sizes.h"
 #include "store/blocking.h"
 

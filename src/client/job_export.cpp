@@ -4,7 +4,8 @@
 
 #include <ordo/error.hpp>
 
-#include "client/job_view.h"
+#include "client/admin_impl.h"
+#include "client/page_sizes.h"
 
 namespace ordo {
 

@@ -11,7 +11,6 @@
 
 #include "base/json.h"
 #include "client/admin_impl.h"
-#include "client/job_view.h"
 #include "client/page_sizes.h"
 #include "domain/payload_set.h"
 #include "store/blocking.h"
@@ -21,32 +20,16 @@ namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
+constexpr std::size_t kSpare = 16;
+
 /// So many are looked out for a limit: some may have ended before they are shown.
 std::size_t with_spare(std::size_t limit) {
-  constexpr std::size_t kSpare = 16;
   if (limit == 0) return 0;
   return limit < (kNoLimit - kSpare) / 2 ? 2 * limit + kSpare : kNoLimit;
 }
 
-JobStatus status_of(const domain::Job& job, Time now) {
-  if (job.place == domain::Place::running) return JobStatus::running;
-  if (job.place == domain::Place::awaiting) return JobStatus::awaiting;
-  if (job.run_at <= now) return JobStatus::due;
-  return job.retry_count() >= 0 ? JobStatus::retrying : JobStatus::scheduled;
-}
-
-JobGates asked_by(const domain::Shard& machine, const domain::Job& job) {
-  JobGates asks;
-  if (const auto* ahead = machine.ahead_of(job)) asks.behind = ahead->id();
-  if (job.extra) asks.keys = {job.extra->options.partition, job.extra->options.lock};
-  if (job.place != domain::Place::awaiting) return asks;
-  auto& waits = *job.waits();
-  asks.response_again = waits.awaits.retry_at;
-  if (waits.answered() != nullptr) return asks;
-  asks.response = waits.awaits.key;
-  asks.response_until = waits.awaits.deadline;
-  return asks;
-}
+/// So many will do, too.
+std::size_t with_few_more(std::size_t limit) { return std::min(with_spare(limit), limit + kSpare); }
 
 bool fits(std::string_view wanted, std::string_view name) { return wanted.empty() || wanted == name; }
 
@@ -59,25 +42,20 @@ bool names_live(const JobFilter& filter) {
          std::ranges::any_of(filter.states, [](JobStatus state) { return state != JobStatus::dead; });
 }
 
-bool admits(const JobFilter& filter, const domain::Job& job, const std::string& kind, JobStatus state) {
-  static const domain::JobExtra kNone;
-  const auto& extra = job.extra ? *job.extra : kNone;
-  return (filter.states.empty() || std::ranges::find(filter.states, state) != filter.states.end()) &&
-         fits(filter.id, job.id()) && fits(filter.kind, kind) && fits(filter.key, job.key()) &&
-         extra.error.find(filter.error) != std::string::npos &&
-         (!filter.error_kind || (!extra.error.empty() && *filter.error_kind == extra.error_kind)) &&
-         (!filter.retry_count || *filter.retry_count == extra.retry_count) &&
-         (!filter.since || job.run_at >= *filter.since) && (!filter.until || job.run_at < *filter.until);
-}
-
 }  // namespace
 
-Admin::Impl::Rebuild Admin::Impl::rebuild_for(const store::QueueDefinition& queue, const JobFilter& filter) {
-  Rebuild what{.owned = owned_now()};
+std::vector<store::ShardId> Admin::Impl::shards_for(const store::QueueDefinition& queue,
+                                                    const JobFilter& filter) {
+  std::vector<store::ShardId> shards;
   for (std::uint32_t i = 0; i < queue.shards; ++i) {
     const bool wanted = filter.key.empty() || domain::shard_of(filter.key, queue.shards) == i;
-    if (wanted) what.shards.push_back({queue.number, i});
+    if (wanted) shards.push_back({queue.number, i});
   }
+  return shards;
+}
+
+Admin::Impl::Rebuild Admin::Impl::rebuild_for(const store::QueueDefinition& queue, const JobFilter& filter) {
+  Rebuild what{.shards = shards_for(queue, filter), .owned = owned_now()};
   if (!filter.id.empty() || !filter.kind.empty() || !filter.key.empty()) {
     what.wanted = [&filter](const domain::Entry& entry) { return names_job(filter, entry); };
   }
@@ -86,68 +64,47 @@ Admin::Impl::Rebuild Admin::Impl::rebuild_for(const store::QueueDefinition& queu
 
 void Admin::Impl::each_fitting(const Rebuilt& rebuilt, const JobFilter& filter, Time now,
                                const std::function<void(const FittingJob&)>& visit) {
-  rebuilt.machine.each_job([&](const domain::Job& job, const std::string& kind) {
-    const auto state = status_of(job, now);
-    if (admits(filter, job, kind, state)) visit({&job, kind, state});
-  });
+  domain::each_fitting(rebuilt.machine, filter, now, visit);
 }
 
 Admin::Impl::Listed Admin::Impl::listed(const store::QueueDefinition& queue, const Rebuilt& rebuilt,
                                         const FittingJob& fitting, Time now) {
-  const auto& job = *fitting.job;
-  Listed listed{.shard = rebuilt.id, .asks = asked_by(rebuilt.machine, job)};
-  listed.asks.place = {rebuilt.id, job.arrival()};
-  for (const auto& piece : job.payloads.pieces()) {
-    listed.entries.push_back(piece.seq);
-    listed.scores.push_back(piece.score);
-  }
-  auto& view = listed.view;
-  view.queue = queue.name;
-  view.kind = fitting.kind;
-  view.key = job.key();
-  view.id = job.id();
-  view.state = fitting.state;
-  view.run_at = job.run_at;
-  if (job.extra) {
-    view.retry_count = job.extra->retry_count;
-    view.crashes = job.extra->crashes;
-    view.error = job.extra->error;
-    view.error_kind = job.extra->error_kind;
-    view.priority = job.extra->options.priority;
-    view.timeout = job.extra->options.timeout;
-    view.expires = job.extra->options.expires;
-    view.windows = job.extra->options.windows;
-    domain::copy_gate_options(job.extra->options, view);
-  }
-  const auto may_start = std::max(now, job.run_at);
-  if (const auto span = rebuilt.machine.opening(job, may_start))
-    view.starts_at = span->from <= may_start ? job.run_at : span->from;
-  return listed;
+  auto job = domain::listed(rebuilt.machine, rebuilt.id, fitting, now);
+  job.view.queue = queue.name;
+  return job;
 }
 
 std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition& queue,
                                                    const JobFilter& filter, const ListOrder& order,
                                                    Time now) {
-  std::vector<Listed> best;  // a heap: on top is the one that stands last
-  const auto before = [&](const Listed& a, const Listed& b) { return order.before(a.place, b.place); };
-  const auto most = with_spare(filter.limit);
-  each_rebuilt(queue, rebuild_for(queue, filter), [&](const Rebuilt& rebuilt) {
-    each_fitting(rebuilt, filter, now, [&](const FittingJob& each) {
-      auto place = order.place_of(*each.job, rebuilt.id.index);
-      if (!order.shows(place)) return;
-      if (best.size() >= most) {
-        if (best.empty() || !order.before(place, best.front().place)) return;
-        std::ranges::pop_heap(best, before);
-        best.pop_back();
-      }
-      best.push_back(listed(queue, rebuilt, each, now));
-      best.back().place = std::move(place);
-      std::ranges::push_heap(best, before);
-    });
-  });
-  std::ranges::sort_heap(best, before);
-  if (!filter.id.empty() || !filter.kind.empty()) find_ahead(queue, best);
-  return best;
+  return list(queue, filter, order, now, Owners::asked);
+}
+
+std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition& queue,
+                                                   const JobFilter& filter, const ListOrder& order, Time now,
+                                                   Owners owners) {
+  const domain::ListingWish wish{filter, order, now, with_spare(filter.limit)};
+  domain::JobListing listing(wish);
+  auto left = shards_for(queue, filter);
+  const auto told = owners == Owners::asked ? ask_owners(left, wish, listing) : Told{};
+  std::erase_if(left, [&](store::ShardId shard) { return told.shards.contains(shard); });
+  if (!left.empty()) {
+    auto what = rebuild_for(queue, filter);
+    what.shards = std::move(left);
+    each_rebuilt(queue, what, [&](const Rebuilt& rebuilt) { listing.look(rebuilt.machine, rebuilt.id); });
+  }
+  auto jobs = listing.take();
+  if (told.through) {
+    std::erase_if(jobs, [&](const Listed& job) { return order.before(*told.through, job.place); });
+    if (jobs.size() < with_few_more(filter.limit)) return list(queue, filter, order, now, Owners::not_asked);
+  }
+  for (auto& job : jobs) job.view.queue = queue.name;
+  if (filter.id.empty() && filter.kind.empty()) return jobs;
+  const auto rebuilt =
+      std::ranges::stable_partition(jobs, [&](const Listed& job) { return told.shards.contains(job.shard); });
+  find_ahead(queue, rebuilt);
+  std::ranges::sort(jobs, [&](const Listed& a, const Listed& b) { return order.before(a.place, b.place); });
+  return jobs;
 }
 
 // Others of their keys were left out as the shards were built again.

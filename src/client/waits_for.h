@@ -10,7 +10,7 @@
 #include <ordo/admin.hpp>
 
 #include "client/coded.h"
-#include "domain/gate_keys.h"
+#include "domain/listing.h"
 #include "domain/records.h"
 
 namespace ordo {
@@ -40,15 +40,7 @@ class QueueGates {
   std::map<std::string, QueueOptions> rules_;
 };
 
-/// What a job asks of them.
-struct JobGates {
-  domain::GateKeys keys;
-  std::pair<domain::ShardId, domain::Seq> place{};  ///< its shard and first entry
-  std::string behind;    ///< the id of the job that has its key; empty: nobody has, or it is not due
-  std::string response;  ///< an awaiting one waits for the response to this key; empty: that has come
-  Time response_until{};
-  Time response_again{};  ///< when it is handled once more
-};
+using domain::JobGates;
 
 /// All that holds the job up: in the order in which a job is counted by the first of them (docs/stats.md).
 /// `rules` are those of its kind.

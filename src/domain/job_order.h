@@ -74,6 +74,8 @@ class JobOrder {
   void pass_key(Job& job, Time now);
 
   // --- the choice ---
+  /// What has become due takes its place among the due ones.
+  void promote(Time now);
   /// The job that starts first of those that may; none: none may. What has become due is looked for.
   Job* best(Time now, const Admission& admission);
   /// The throttler has refused the job that best() gave, or one that may start beside it.
@@ -117,7 +119,6 @@ class JobOrder {
  private:
   using Lanes = std::array<DueJobs, kRisks>;
 
-  void promote(Time now);
   void arrive(Job& job, Time now);
   void shut(Job& job, const std::optional<Span>& opening, Time now);
   void keep_key(Job& job);

@@ -88,14 +88,25 @@ class KeyTable {
   /// Calls `visit(Job&)` for every job, in no order.
   template <class Visit>
   void each(Visit visit) const {
-    for (const auto slot : slots_) {
-      if (const Line* line = slot.line()) {
-        if (line->active != nullptr) visit(*line->active);
-        for (Job* job : line->queued) visit(*job);
-      } else {
-        visit(*slot.job());
-      }
-    }
+    for (const auto slot : slots_) each_of(slot, visit);
+  }
+
+  /// The same for those of the key, or of the id; for all where there is no other way to find them.
+  template <class Visit>
+  void each_named(std::string_view id, std::string_view key, Visit visit) const {
+    if (!key.empty()) return each_of_key(key, visit);
+    if (id.empty() || !finds_ids()) return each(visit);
+    each_of_key(id, visit);
+    if (!by_id_) return;
+    const auto [first, last] = by_id_->equal_range(id);
+    for (auto job = first; job != last; ++job) visit(**job);
+  }
+  /// How many that looks at.
+  std::size_t looks_for(std::string_view id, std::string_view key) const {
+    if (key.empty() && (id.empty() || !finds_ids())) return size_;
+    const auto slot = slots_.find(key.empty() ? id : key);
+    if (slot == slots_.end()) return 1;
+    return slot->line() != nullptr ? slot->line()->size() : 1;
   }
 
  private:
@@ -134,6 +145,22 @@ class KeyTable {
     bool operator()(std::string_view a, const Job* b) const { return a < b->id(); }
     bool operator()(const Job* a, std::string_view b) const { return a->id() < b; }
   };
+
+  bool finds_ids() const { return keyed_ == 0 || by_id_.has_value(); }
+  template <class Visit>
+  void each_of_key(std::string_view key, Visit visit) const {
+    const auto slot = slots_.find(key);
+    if (slot != slots_.end()) each_of(*slot, visit);
+  }
+  template <class Visit>
+  void each_of(const Slot& slot, Visit visit) const {
+    if (const Line* line = slot.line()) {
+      if (line->active != nullptr) visit(*line->active);
+      for (Job* job : line->queued) visit(*job);
+    } else {
+      visit(*slot.job());
+    }
+  }
 
   DueBefore before_;
   std::size_t size_ = 0, active_ = 0;

@@ -326,6 +326,17 @@ class Shard {
       if (job.place != Place::ending) visit(job, kinds_[job.kind].name);
     });
   }
+  /// The same for those of a key, or of an id; where both are empty, or nobody has looked for ids so far
+  /// (KeyTable::find_all()), for others, too. At most about `looks_for` jobs are looked at.
+  template <class Visit>
+  void each_named(std::string_view id, std::string_view key, Visit visit) const {
+    table_.each_named(id, key, [&](const Job& job) {
+      if (job.place != Place::ending) visit(job, kinds_[job.kind].name);
+    });
+  }
+  std::size_t looks_for(std::string_view id, std::string_view key) const { return table_.looks_for(id, key); }
+  /// Those whose time has come are due. look() does so, too.
+  void bring_up_due(Time now) { order_.promote(now); }
 
  private:
   // Applying the log (shard_apply.cpp, shard_control.cpp)

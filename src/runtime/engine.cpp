@@ -104,6 +104,7 @@ Duration Engine::tick() {
   queues_.tell_pauses([this](const ServedQueue& queue) { return host_.runs_of(queue); });
   runner_.look_at_timeouts();
   ticker_.tick();
+  questions_.tick();
   writer_.flush();
   let_go();
   if (!leaving_.empty()) look_at_leaving();
@@ -115,7 +116,7 @@ Duration Engine::tick() {
   });
   put_up();
   const bool woke_others = !host_.wake_admitted().empty();  // by a turn that was let go just now
-  return goes_on || woke_others ? Duration{0} : next_tick();
+  return goes_on || woke_others || questions_.is_busy() ? Duration{0} : next_tick();
 }
 
 void Engine::look_at_leases() {
@@ -149,6 +150,7 @@ void Engine::read(News news) {
       for (const auto& [id, lease] : chunk->lost) lose(id, lease);
     }
     if (const auto* all = std::get_if<AllRead>(&piece)) lender_.all_read(*all);
+    if (auto* asked = std::get_if<std::vector<store::Question>>(&piece)) questions_.take(std::move(*asked));
   }
   host_.wake_due();
   host_.wake_for_positions();

@@ -16,6 +16,7 @@
 #include "runtime/lease_watch.h"
 #include "runtime/lender.h"
 #include "runtime/local_runs.h"
+#include "runtime/question_desk.h"
 #include "runtime/queue_table.h"
 #include "runtime/run_log.h"
 #include "runtime/runner.h"
@@ -127,6 +128,7 @@ class Engine {
   Dispatcher dispatcher_;
   Writer writer_{scope_, host_};
   Ticker ticker_{scope_, queues_, host_};
+  QuestionDesk questions_{scope_, host_};
   std::vector<Leaving> leaving_;
 };
 

@@ -58,6 +58,7 @@ class LateStore final : public store::memory::MemoryStore {
       answers_.emplace_back([=] { done(error); });
     });
   }
+  using MemoryStore::answer;
   /// Everything that was asked while `late` was set.
   void answer() {
     for (auto& answer : std::exchange(answers_, {})) answer();
@@ -168,7 +169,7 @@ class EngineBench {
     sink = std::make_unique<HeldRuns>(std::move(threads));
     lease = std::make_unique<LeaseClock>(clock, options.lease);
     engine = std::make_unique<Engine>(options, store, clock, Random(1), *lease, *sink, hooks());
-    follower = std::make_unique<Follower>(store, engine->inbox());
+    follower = std::make_unique<Follower>(store, engine->inbox(), "me");
     fetcher = std::make_unique<Fetcher>(store, engine->inbox());
     std::size_t pools = 0;
     for (const auto& queue : queues_) {
@@ -283,6 +284,9 @@ class EngineBench {
     EngineHooks hooks;
     hooks.fetch = [this](auto shard, auto epoch, auto run, auto seqs) {
       fetcher->request(shard, epoch, run, std::move(seqs));
+    };
+    hooks.answer = [this](const auto& question, auto bytes) {
+      fetcher->answer("me", question, std::move(bytes));
     };
     hooks.free_row = [this](auto shard, auto epoch, const auto& name, auto row) {
       fetcher->free(shard, epoch, name, std::move(row));

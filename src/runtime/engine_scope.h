@@ -47,6 +47,8 @@ struct EngineHooks {
   LogSink log{};
   /// What stands in the shard takes a newer node: it is given back. Told before it is.
   std::function<void(domain::ShardId, std::uint16_t needs)> newer{};
+  /// The answer to a question to this node.
+  std::function<void(const std::string& question, std::string bytes)> answer{};
   /// What the node tells of itself in its row has changed (facts()).
   std::function<void()> facts_changed{};
 };

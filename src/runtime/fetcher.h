@@ -20,8 +20,8 @@
 namespace ordo::runtime {
 
 /// Asks the store what the engine must not wait for: payloads that were not kept in memory, to close waits,
-/// and to take rows of unique keys away. request(), close() and free() are thread-safe, tick() belongs to one
-/// thread.
+/// to take rows of unique keys away, and to keep answers. tick() belongs to one thread, the rest is
+/// thread-safe.
 class Fetcher {
  public:
   Fetcher(store::Store& store, Inbox& inbox) : store_(store), inbox_(inbox) {}
@@ -50,11 +50,21 @@ class Fetcher {
     changed_.notify_one();
   }
 
+  /// To a question of the node; may be lost.
+  void answer(const std::string& node, const std::string& question, std::string bytes) {
+    {
+      const std::lock_guard lock(mutex_);
+      answers_.push_back({node, question, std::move(bytes)});
+    }
+    changed_.notify_one();
+  }
+
   /// Until there is a request. False: asked to stop.
   bool wait(std::stop_token stop) {
     std::unique_lock lock(mutex_);
-    return changed_.wait(lock, stop,
-                         [&] { return !requests_.empty() || !closes_.empty() || !frees_.empty(); });
+    return changed_.wait(lock, stop, [&] {
+      return !requests_.empty() || !closes_.empty() || !frees_.empty() || !answers_.empty();
+    });
   }
 
   /// Answers every request; what runs of one shard wait for at the same time is read at once. Throws what the
@@ -63,9 +73,11 @@ class Fetcher {
     std::vector<Request> requests;
     std::vector<Close> closes;
     std::map<std::string, std::vector<RowFreed>> frees;
+    std::vector<Answer> answers;
     {
       const std::lock_guard lock(mutex_);
       requests.swap(requests_);
+      answers.swap(answers_);
       const auto some =
           closes_.begin() + static_cast<std::ptrdiff_t>(std::min(closes_.size(), kClosesAtOnce));
       closes.assign(std::make_move_iterator(closes_.begin()), std::make_move_iterator(some));
@@ -108,6 +120,13 @@ class Fetcher {
       }
       inbox_.post([&](News& news) { std::ranges::move(rows, std::back_inserter(news.freed)); });
     }
+    for (auto& [node, question, bytes] : answers) {
+      try {
+        store_.answer(node, question, std::move(bytes));
+      } catch (const Error&) {
+        // Whoever asked does without it.
+      }
+    }
     if (failure) std::rethrow_exception(failure);
   }
 
@@ -127,6 +146,10 @@ class Fetcher {
     std::uint64_t epoch = 0;
     std::string queue;
     domain::WaitToClose wait;
+  };
+
+  struct Answer {
+    std::string node, question, bytes;
   };
 
   // Those that starts wait for come first.
@@ -172,6 +195,7 @@ class Fetcher {
   std::condition_variable_any changed_;
   std::vector<Request> requests_;
   std::vector<Close> closes_;
+  std::vector<Answer> answers_;
   std::map<std::string, std::vector<RowFreed>> frees_;  // by queue
 };
 

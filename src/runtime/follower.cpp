@@ -56,11 +56,31 @@ Follower::Found Follower::tick() {
   const bool woken = chunk.woken, at_end = chunk.at_end;
   const bool is_empty = chunk.rows.empty() && chunk.caught_up.empty() && chunk.lost.empty();
   if (!is_empty || !at_end) inbox_.post_chunk(std::move(chunk));
+  was_woken_ = was_woken_ || woken;
   if (failure) std::rethrow_exception(failure);
   if (at_end && has_all && std::exchange(told_look_, look) != look)
     inbox_.post([&](News& news) { news.log.emplace_back(AllRead{look}); });
-  if (!is_empty || !at_end || !has_all) return Found::something;
+  if (at_end && !asked_.empty())
+    inbox_.post([&](News& news) { news.log.emplace_back(std::exchange(asked_, {})); });
+  if (was_woken_) look_for_questions();
+  if (!is_empty || !at_end || !has_all || !asked_.empty()) return Found::something;
   return woken ? Found::a_wake : Found::nothing;
+}
+
+// That they cannot be read is no reason not to read the logs.
+void Follower::look_for_questions() {
+  was_woken_ = false;
+  if (node_.empty()) return;
+  std::set<std::string> found;
+  try {
+    for (auto& question : store_.questions(node_)) {
+      found.insert(question.id);
+      if (!seen_.contains(question.id)) asked_.push_back(std::move(question));
+    }
+  } catch (const Error&) {
+    return;
+  }
+  seen_ = std::move(found);
 }
 
 bool Follower::has_added() {

@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,7 +22,9 @@ namespace ordo::runtime {
 /// tick() and wait() belong to one thread; the rest is thread-safe.
 class Follower {
  public:
-  Follower(store::Store& store, Inbox& inbox) : store_(store), inbox_(inbox), log_(store.open_log()) {}
+  /// `node`: whose questions it looks for; empty: nobody's.
+  Follower(store::Store& store, Inbox& inbox, std::string node = {})
+      : store_(store), inbox_(inbox), node_(std::move(node)), log_(store.open_log()) {}
 
   /// Shards to read from now on. `losses`: how often the node had lost its leases when it was granted them.
   void add(std::vector<store::Grant> grants, std::uint64_t losses);
@@ -33,6 +37,8 @@ class Follower {
   /// The nodes were looked at: the engine is to hear when the logs were read to where they end now.
   void looked(std::uint64_t look) { look_ = look; }
 
+  /// Of one tick. Questions to the node are looked for when the store has woken it, and told of behind the
+  /// first read after that which came to the end: so what was pushed before is in the answers.
   enum class Found {
     something,  ///< there may be more: tick again
     a_wake,     ///< nothing to read, but a definition or a lease may have changed
@@ -50,6 +56,7 @@ class Follower {
   void forget_added(domain::ShardId shard, store::Lease lease);
   std::exception_ptr adopt();
   std::size_t adopt(const std::vector<store::Grant>& grants);
+  void look_for_questions();
 
   static constexpr std::size_t kRows = 8192;
   static constexpr std::size_t kAtOnce = 16;        // shards that are loaded at first, ...
@@ -58,6 +65,7 @@ class Follower {
 
   store::Store& store_;
   Inbox& inbox_;
+  const std::string node_;
   std::unique_ptr<store::LogReader> log_;
 
   std::atomic<std::uint64_t> look_{0};
@@ -72,6 +80,9 @@ class Follower {
   // Of the ticking thread.
   std::map<domain::ShardId, store::Lease> read_;
   std::size_t at_once_ = kAtOnce;
+  bool was_woken_ = false;              // and has not looked for questions since
+  std::set<std::string> seen_;          // by the look before, and not answered by then
+  std::vector<store::Question> asked_;  // to be told of once the logs are read to where they ended then
 };
 
 }  // namespace ordo::runtime

@@ -117,7 +117,7 @@ struct ClusterView {
 
 /// What other threads tell the engine. One list per sender; taken all at once.
 struct News {
-  std::vector<std::variant<LoadedShard, store::LogChunk, AllRead>>
+  std::vector<std::variant<LoadedShard, store::LogChunk, AllRead, std::vector<store::Question>>>
       log;  ///< as it was read; the order matters
   std::vector<domain::ShardId> release;
   std::optional<store::QueueList> definitions;  ///< as seen last, like the one that follows

@@ -11,6 +11,7 @@
 #include "base/finally.h"
 #include "base/random.h"
 #include "domain/fields.h"
+#include "domain/job_question.h"
 #include "domain/schedule.h"
 
 namespace ordo::runtime {
@@ -82,6 +83,7 @@ PartsPlan Node::parts_plan(std::string id) const {
   parts.facts.started = clock_.wall();
   parts.facts.level = domain::format_level();
   parts.facts.schedules = domain::encode(plan_.periodic);
+  parts.facts.answers = domain::kAnswersQuestions;
   return parts;
 }
 

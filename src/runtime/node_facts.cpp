@@ -7,7 +7,7 @@ namespace ordo::runtime {
 namespace {
 
 constexpr std::uint8_t kVersion = 2;
-constexpr domain::FieldTag kLevel = 2, kNewer = 3, kSchedules = 16, kThrottledQueue = 17;
+constexpr domain::FieldTag kLevel = 2, kNewer = 3, kSchedules = 16, kThrottledQueue = 17, kAnswers = 18;
 
 std::string encode(const std::vector<NewerShard>& newer) {
   std::string bytes;
@@ -41,6 +41,7 @@ std::string encode(const NodeFacts& facts) {
   if (!facts.newer.empty()) fields += domain::field(kNewer, encode(facts.newer));
   for (const auto& queue : facts.throttled) fields += domain::field(kThrottledQueue, queue);
   if (!facts.schedules.empty()) fields += domain::field(kSchedules, facts.schedules);
+  if (facts.answers != 0) fields += domain::number_field(kAnswers, facts.answers);
   domain::put_version(out, kVersion, fields);
   out.put_long(facts.host);
   out.put(facts.pid);
@@ -90,7 +91,8 @@ NodeFacts read_node_facts(std::string_view bytes) {
     if (tag == kNewer) facts.newer = newer_shards(value);
     if (tag == kSchedules) facts.schedules = value;
     if (tag == kThrottledQueue) facts.throttled.emplace_back(value);
-    return tag == kLevel || tag == kNewer || tag == kSchedules || tag == kThrottledQueue;
+    if (tag == kAnswers) facts.answers = domain::number_of<std::uint8_t>(value);
+    return tag == kLevel || tag == kNewer || tag == kSchedules || tag == kThrottledQueue || tag == kAnswers;
   });
   if (version != 1 && version != kVersion) in.fail("its version is unknown");
   facts.host = in.get_long();

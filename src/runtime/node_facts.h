@@ -56,6 +56,7 @@ struct NodeFacts {
   std::vector<NewerShard> newer;       ///< shards that it had to give back
   std::string schedules;               ///< that its config states (domain/schedule.h)
   std::vector<std::string> throttled;  ///< queues that it has a throttler for
+  std::uint8_t answers = 0;            ///< which questions (domain/job_question.h); 0: none
 
   bool operator==(const NodeFacts&) const = default;
 };

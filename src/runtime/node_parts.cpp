@@ -70,7 +70,7 @@ NodeParts::NodeParts(const NodeOptions& options, PartsPlan plan, store::Store& s
       plan_(std::move(plan)),
       lease_(clock, options.lease),
       engine_(options, store, clock, Random(random.next()), lease_, sink, engine_hooks()),
-      follower_(store, engine_.inbox()),
+      follower_(store, engine_.inbox(), id_),
       fetcher_(store, engine_.inbox()),
       responses_(store, id_, hooks_.log),
       heartbeat_(options, id_, store, clock, Random(random.next()), lease_, heartbeat_hooks()),
@@ -98,6 +98,10 @@ EngineHooks NodeParts::engine_hooks() {
   };
   hooks.free_row = [this](auto shard, auto epoch, const auto& queue, auto row) {
     fetcher_.free(shard, epoch, queue, std::move(row));
+    poke(Part::fetcher);
+  };
+  hooks.answer = [this](const auto& question, auto bytes) {
+    fetcher_.answer(id_, question, std::move(bytes));
     poke(Part::fetcher);
   };
   hooks.events = hooks_.events;

@@ -88,6 +88,7 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/runtime/follower.cpp", "what cannot be loaded keeps nothing from being read; thrown on"},
     {"catch", "src/runtime/fetcher.h", "answers the run that asked, then throws on"},
     {"catch", "src/server/server.cpp", "around the user's hooks"},
+    {"catch", "src/client/ask_owners.cpp", "an owner that cannot be asked is done without"},
     {"catch", "src/client/idle_owner.cpp",
      "the loop that renews a copy's leases, and its end without a store"},
     {"catch", "src/client/client.cpp", "looks at why the store refused a push, on a thread of its own"},

@@ -9,9 +9,10 @@
 
 #include <ordo/admin.hpp>
 
+#include "base/bytes.h"
 #include "domain/job.h"
 
-namespace ordo {
+namespace ordo::domain {
 
 /// Where a job stands in a listing: by what it is sorted by, and then in the order of starts. No two of a
 /// queue stand at the same.
@@ -29,14 +30,20 @@ struct ListPlace {
   auto operator<=>(const ListPlace&) const = default;
 };
 
+void put_place(ByteWriter& out, const ListPlace& place);
+/// Throws Error{corrupt}.
+ListPlace get_place(ByteReader& in);
+
 /// The order of starts over the shards of a queue (what runs, then what is due, then the rest as it becomes
 /// due), or another; and the part of it that stands behind a cursor.
 class ListOrder {
  public:
+  /// That of starts, at no time.
+  ListOrder() = default;
   /// Throws Error{invalid_argument} when the cursor is none of such a listing.
   ListOrder(const Listing& listing, const QueueOptions* options, Time now);
 
-  ListPlace place_of(const domain::Job& job, std::uint32_t shard) const;
+  ListPlace place_of(const Job& job, std::uint32_t shard) const;
   /// Of a dead job: when it died last, and its first row.
   ListPlace place_of_dead(std::string_view id, Time died_at, std::int32_t retry_count,
                           std::uint64_t first) const;
@@ -49,17 +56,21 @@ class ListOrder {
 
   std::string cursor(const ListPlace& place) const;
 
+  /// For who lists in another process. read() throws Error{corrupt}.
+  void write(ByteWriter& out) const;
+  static ListOrder read(ByteReader& in);
+
  private:
   static constexpr std::uint8_t kDead = 3;
   void read_cursor(const std::string& text);
   void sort(ListPlace& place, std::string_view id, Time run_at, std::int32_t retry_count) const;
 
-  JobSort sort_;
-  bool is_descending_;
+  JobSort sort_ = JobSort::start;
+  bool is_descending_ = false;
   DueOrder order_ = QueueOptions{}.order;
   Duration granularity_ = QueueOptions{}.granularity;
-  Time now_;  ///< of the first page: what becomes due meanwhile keeps its place
+  Time now_{};  ///< of the first page: what becomes due meanwhile keeps its place
   std::optional<ListPlace> after_;
 };
 
-}  // namespace ordo
+}  // namespace ordo::domain

@@ -1,23 +1,46 @@
-#include "client/list_order.h"
+#include "domain/list_order.h"
 
 #include <algorithm>
 
 #include <ordo/error.hpp>
 
 #include "base/base64.h"
-#include "base/bytes.h"
 #include "base/shorten.h"
 #include "domain/fields.h"
 
-namespace ordo {
+namespace ordo::domain {
 namespace {
 
 constexpr std::uint8_t kCursorVersion = 1;
 
-void put_time(ByteWriter& out, Time time) { out.put(time.time_since_epoch().count()); }
-Time get_time(ByteReader& in) { return Time{Duration{in.get<std::int64_t>()}}; }
+void put_list_time(ByteWriter& out, Time time) { out.put(time.time_since_epoch().count()); }
+Time get_list_time(ByteReader& in) { return Time{Duration{in.get<std::int64_t>()}}; }
 
 }  // namespace
+
+void put_place(ByteWriter& out, const ListPlace& place) {
+  out.put(place.number);
+  out.put(place.group);
+  put_list_time(out, place.slot);
+  out.put(place.priority);
+  put_list_time(out, place.run_at);
+  out.put(place.later_priority);
+  out.put(place.shard);
+  out.put(place.arrival);
+}
+
+ListPlace get_place(ByteReader& in) {
+  ListPlace place;
+  place.number = in.get<std::int64_t>();
+  place.group = in.get<std::uint8_t>();
+  place.slot = get_list_time(in);
+  place.priority = in.get<std::int32_t>();
+  place.run_at = get_list_time(in);
+  place.later_priority = in.get<std::int32_t>();
+  place.shard = in.get<std::uint32_t>();
+  place.arrival = in.get<std::uint64_t>();
+  return place;
+}
 
 ListOrder::ListOrder(const Listing& listing, const QueueOptions* options, Time now)
     : sort_(listing.sort), is_descending_(listing.descending), now_(now) {
@@ -43,10 +66,10 @@ void ListOrder::sort(ListPlace& place, std::string_view id, Time run_at, std::in
   }
 }
 
-ListPlace ListOrder::place_of(const domain::Job& job, std::uint32_t shard) const {
+ListPlace ListOrder::place_of(const Job& job, std::uint32_t shard) const {
   ListPlace place{.run_at = job.run_at, .shard = shard, .arrival = job.arrival()};
   sort(place, job.id(), job.run_at, job.retry_count());
-  if (job.place == domain::Place::running || job.place == domain::Place::awaiting) return place;
+  if (job.place == Place::running || job.place == Place::awaiting) return place;
   place.group = job.run_at > now_ ? 2 : 1;
   if (place.group == 2) {
     place.later_priority = job.priority;
@@ -78,15 +101,8 @@ std::string ListOrder::cursor(const ListPlace& place) const {
   out.put(kCursorVersion);
   out.put(sort_);
   out.put(is_descending_);
-  put_time(out, now_);
-  out.put(place.number);
-  out.put(place.group);
-  put_time(out, place.slot);
-  out.put(place.priority);
-  put_time(out, place.run_at);
-  out.put(place.later_priority);
-  out.put(place.shard);
-  out.put(place.arrival);
+  put_list_time(out, now_);
+  put_place(out, place);
   out.put_rest(place.name);
   std::string text;
   append_base64(text, bytes);
@@ -99,22 +115,14 @@ void ListOrder::read_cursor(const std::string& text) {
   };
   const auto bytes = decode_base64(text);
   if (!bytes) return refuse("is no cursor of such a listing");
-  const auto place = domain::read_record<ListPlace>([&] {
+  const auto place = read_record<ListPlace>([&] {
     ByteReader in(*bytes, "cursor");
     in.check_version(kCursorVersion);
     const bool is_same = in.get<JobSort>() == sort_;
     const bool is_same_way = in.get<std::uint8_t>() == (is_descending_ ? 1 : 0);
     if (!is_same || !is_same_way) in.fail("it is of another order");
-    now_ = get_time(in);
-    ListPlace read;
-    read.number = in.get<std::int64_t>();
-    read.group = in.get<std::uint8_t>();
-    read.slot = get_time(in);
-    read.priority = in.get<std::int32_t>();
-    read.run_at = get_time(in);
-    read.later_priority = in.get<std::int32_t>();
-    read.shard = in.get<std::uint32_t>();
-    read.arrival = in.get<std::uint64_t>();
+    now_ = get_list_time(in);
+    auto read = get_place(in);
     read.name = in.rest();
     return read;
   });
@@ -122,4 +130,33 @@ void ListOrder::read_cursor(const std::string& text) {
   after_ = *place;
 }
 
-}  // namespace ordo
+void ListOrder::write(ByteWriter& out) const {
+  out.put(sort_);
+  out.put(static_cast<std::uint8_t>(is_descending_));
+  out.put(order_);
+  out.put(granularity_.count());
+  put_list_time(out, now_);
+  out.put(static_cast<std::uint8_t>(after_.has_value()));
+  if (!after_) return;
+  put_place(out, *after_);
+  out.put_long(after_->name);
+}
+
+ListOrder ListOrder::read(ByteReader& in) {
+  ListOrder order;
+  order.sort_ = in.get<JobSort>();
+  if (order.sort_ > JobSort::retry_count) in.fail("its order is unknown");
+  order.is_descending_ = in.get<std::uint8_t>() != 0;
+  order.order_ = in.get<DueOrder>();
+  if (order.order_ > DueOrder::priority) in.fail("its order is unknown");
+  order.granularity_ = Duration{in.get<std::int64_t>()};
+  constexpr Duration kLongest = std::chrono::hours{24 * 366 * 100};  // sums of two must not overflow
+  if (order.granularity_ < Duration{1} || order.granularity_ > kLongest) in.fail("its order is unknown");
+  order.now_ = get_list_time(in);
+  if (in.get<std::uint8_t>() == 0) return order;
+  order.after_ = get_place(in);
+  order.after_->name = in.get_long();
+  return order;
+}
+
+}  // namespace ordo::domain

@@ -1,0 +1,119 @@
+// Listings of jobs: which of a shard's are shown, where they stand, and what is said of them.
+#include "domain/listing.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ordo::domain {
+namespace {
+
+JobStatus status_of(const Job& job, Time now) {
+  if (job.place == Place::running) return JobStatus::running;
+  if (job.place == Place::awaiting) return JobStatus::awaiting;
+  if (job.run_at <= now) return JobStatus::due;
+  return job.retry_count() >= 0 ? JobStatus::retrying : JobStatus::scheduled;
+}
+
+JobGates asked_by(const Shard& machine, const Job& job) {
+  JobGates asks;
+  if (const auto* ahead = machine.ahead_of(job)) asks.behind = ahead->id();
+  if (job.extra) asks.keys = {job.extra->options.partition, job.extra->options.lock};
+  if (job.place != Place::awaiting) return asks;
+  auto& waits = *job.waits();
+  asks.response_again = waits.awaits.retry_at;
+  if (waits.answered() != nullptr) return asks;
+  asks.response = waits.awaits.key;
+  asks.response_until = waits.awaits.deadline;
+  return asks;
+}
+
+bool is_wanted(std::string_view wanted, std::string_view name) { return wanted.empty() || wanted == name; }
+
+bool fits(const JobFilter& filter, const Job& job, const std::string& kind, JobStatus state) {
+  static const JobExtra kNone;
+  const auto& extra = job.extra ? *job.extra : kNone;
+  return (filter.states.empty() || std::ranges::find(filter.states, state) != filter.states.end()) &&
+         is_wanted(filter.id, job.id()) && is_wanted(filter.kind, kind) && is_wanted(filter.key, job.key()) &&
+         extra.error.find(filter.error) != std::string::npos &&
+         (!filter.error_kind || (!extra.error.empty() && *filter.error_kind == extra.error_kind)) &&
+         (!filter.retry_count || *filter.retry_count == extra.retry_count) &&
+         (!filter.since || job.run_at >= *filter.since) && (!filter.until || job.run_at < *filter.until);
+}
+
+}  // namespace
+
+void each_fitting(const Shard& machine, const JobFilter& filter, Time now,
+                  const std::function<void(const FittingJob&)>& visit) {
+  machine.each_named(filter.id, filter.key, [&](const Job& job, const std::string& kind) {
+    const auto state = status_of(job, now);
+    if (fits(filter, job, kind, state)) visit({&job, kind, state});
+  });
+}
+
+ListedJob listed(Shard& machine, ShardId shard, const FittingJob& fitting, Time now) {
+  const auto& job = *fitting.job;
+  ListedJob listed{.shard = shard, .asks = asked_by(machine, job)};
+  listed.asks.place = {shard, job.arrival()};
+  for (const auto& piece : job.payloads.pieces()) {
+    listed.entries.push_back(piece.seq);
+    listed.scores.push_back(piece.score);
+  }
+  auto& view = listed.view;
+  view.kind = fitting.kind;
+  view.key = job.key();
+  view.id = job.id();
+  view.state = fitting.state;
+  view.run_at = job.run_at;
+  if (job.extra) {
+    view.retry_count = job.extra->retry_count;
+    view.crashes = job.extra->crashes;
+    view.error = job.extra->error;
+    view.error_kind = job.extra->error_kind;
+    view.priority = job.extra->options.priority;
+    view.timeout = job.extra->options.timeout;
+    view.expires = job.extra->options.expires;
+    view.windows = job.extra->options.windows;
+    copy_gate_options(job.extra->options, view);
+  }
+  const auto may_start = std::max(now, job.run_at);
+  if (const auto span = machine.opening(job, may_start))
+    view.starts_at = span->from <= may_start ? job.run_at : span->from;
+  return listed;
+}
+
+bool JobListing::has_room_for(const ListPlace& place) {
+  if (best_.size() < wish_.most) return true;
+  return !best_.empty() && wish_.order.before(place, best_.front().place);
+}
+
+void JobListing::add(ListedJob job) {
+  if (!has_room_for(job.place)) return;
+  const auto before = [&](const ListedJob& a, const ListedJob& b) {
+    return wish_.order.before(a.place, b.place);
+  };
+  if (best_.size() >= wish_.most) {
+    std::ranges::pop_heap(best_, before);
+    best_.pop_back();
+  }
+  best_.push_back(std::move(job));
+  std::ranges::push_heap(best_, before);
+}
+
+void JobListing::look(Shard& machine, ShardId shard) {
+  machine.bring_up_due(wish_.now);
+  each_fitting(machine, wish_.filter, wish_.now, [&](const FittingJob& each) {
+    auto place = wish_.order.place_of(*each.job, shard.index);
+    if (!wish_.order.shows(place) || !has_room_for(place)) return;
+    auto job = listed(machine, shard, each, wish_.now);
+    job.place = std::move(place);
+    add(std::move(job));
+  });
+}
+
+std::vector<ListedJob> JobListing::take() {
+  std::ranges::sort_heap(
+      best_, [&](const ListedJob& a, const ListedJob& b) { return wish_.order.before(a.place, b.place); });
+  return std::exchange(best_, {});
+}
+
+}  // namespace ordo::domain

@@ -1,0 +1,57 @@
+#include "runtime/question_desk.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace ordo::runtime {
+
+void QuestionDesk::take(std::vector<store::Question> questions) {
+  for (auto& [id, bytes] : questions) {
+    const bool is_known = std::ranges::any_of(open_, [&](const Open& open) { return open.id == id; });
+    if (is_known || open_.size() >= store::kMostQuestions) continue;
+    auto question = domain::decode_job_question(bytes);
+    if (question) {
+      auto asked = *std::move(question);
+      // Other clocks make nothing due here.
+      asked.wish.now = std::clamp(asked.wish.now, scope_.now - std::chrono::hours{1}, scope_.now);
+      open_.emplace_back(std::move(id), std::move(asked));
+    } else if (scope_.hooks.answer) {
+      scope_.hooks.answer(id, encode(domain::JobAnswer{}, store::kMostAnswerBytes));
+    }
+  }
+}
+
+void QuestionDesk::tick() {
+  for (std::size_t looks = 0; !open_.empty() && answer_on(open_.front(), looks);) {
+    finish(open_.front());
+    open_.pop_front();
+  }
+}
+
+// False: the rest is for the next tick.
+bool QuestionDesk::answer_on(Open& open, std::size_t& looks) {
+  const auto& [shards, wish] = open.question;
+  for (; open.next < shards.size(); ++open.next) {
+    ++looks;
+    OwnedShard* shard = host_.owned(shards[open.next]);
+    const bool is_readable = shard != nullptr && shard->ready && !shard->is_in_append && shard->needs == 0;
+    if (!is_readable || !scope_.lease.valid()) continue;
+    const auto cost = shard->machine.looks_for(wish.filter.id, wish.filter.key);
+    if (cost > kMostLooks) continue;
+    if (looks + cost > kMostLooks + 1) return false;
+    looks += cost;
+    open.listing.look(shard->machine, shard->id);
+    open.answer.shards.push_back(shard->id);
+  }
+  return true;
+}
+
+void QuestionDesk::finish(Open& open) {
+  open.answer.jobs = open.listing.take();
+  scope_.say(LogLevel::debug, fmt::format("answered a question: {} jobs of {} shards",
+                                          open.answer.jobs.size(), open.answer.shards.size()));
+  if (scope_.hooks.answer) scope_.hooks.answer(open.id, encode(open.answer, store::kMostAnswerBytes));
+}
+
+}  // namespace ordo::runtime
