@@ -168,10 +168,6 @@ class Processes(Limits):
 
 
 class Memory(Limits):
-    def environment(self):
-        # jemalloc 5.3 itself may fault when it gets no memory for the arena or the cache of another thread (docs/command-workers.md).
-        return {**super().environment(), "MALLOC_CONF": "narenas:1,tcache:false"}
-
     def test_too_little_is_an_error_and_never_a_fault(self):
         self.config_of("ordo.toml", ["python3", "-B", "worker.py"], "", "threads = 5")
         self.push_lines([{"id": str(i), "payload": "x" * 10_000} for i in range(3000)])
