@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "client/admin_impl.h"
 #include "domain/records.h"
 #include "store/blocking.h"
@@ -30,7 +32,13 @@ class FetchingStore final : public store::memory::MemoryStore {
     return chunk;
   }
 
+  std::vector<store::ShardFacts> load(std::span<const store::ShardId> shards) override {
+    loaded.insert(shards.begin(), shards.end());
+    return MemoryStore::load(shards);
+  }
+
   std::size_t fetched = 0, most_at_once = 0;
+  std::set<store::ShardId> loaded;
   std::function<void()> before_fetch;
 };
 
@@ -119,6 +127,16 @@ TEST_F(JobList, finds_an_id_under_every_key_and_what_controls_did_to_it) {
   const auto left = admin_.jobs("orders", JobFilter{.id = "j"});
   ASSERT_THAT(left, SizeIs(1));
   EXPECT_EQ(left[0].key, "b");
+}
+
+TEST_F(JobList, looks_into_the_shard_of_a_key_alone) {
+  for (const auto* key : {"a", "b", "c", "d", "e"}) push("j", "", {.key = key});
+  EXPECT_THAT(ids({.id = "j"}), SizeIs(5));
+  EXPECT_THAT(store_->loaded, SizeIs(queue_.shards)) << "an id may have any key";
+  store_->loaded.clear();
+  EXPECT_THAT(ids({.id = "j", .key = "b"}), ElementsAre("j"));
+  EXPECT_THAT(store_->loaded,
+              ElementsAre(store::ShardId{queue_.number, domain::shard_of("b", queue_.shards)}));
 }
 
 TEST_F(JobList, leaves_out_what_ended_meanwhile) {

@@ -369,7 +369,7 @@ class Failing final : public store::Store {
   }
   store::QueueList queues() override { return inner_.queues(); }
   void join(const std::string& node, const std::string& facts) override { inner_.join(node, facts); }
-  bool renew(const std::string& node) override { return inner_.renew(node); }
+  bool renew(const std::string& node, Duration patience) override { return inner_.renew(node, patience); }
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override {
     inner_.leave(node, seen_renewals);
   }
