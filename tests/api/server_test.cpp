@@ -103,24 +103,28 @@ TEST(ApiServer, tells_events_to_those_who_want_them) {
 TEST(ApiServer, calls_hooks_and_deaths) {
   class Mortal final : public Worker {
    public:
-    explicit Mortal(Told<>& told) : told_(told) {}
+    Mortal(Told<>& told, std::string name) : told_(told), name_(std::move(name)) {}
     void perform(Batch&) override { throw std::runtime_error("no"); }
     void retries_exhausted(const std::vector<JobView>& dead) override {
-      told_.tell(dead.at(0).id + " " + dead[0].error);
+      told_.tell(name_ + ": " + dead.at(0).id + " " + dead[0].error);
     }
 
    private:
     Told<>& told_;
+    const std::string name_;
   };
   Told<> told;
   Server server(config_of({{.name = "orders", .max_retries = 0}}));
   server.set_hooks({.on_start = [&] { told.tell("start"); }, .on_stop = [&] { told.tell("stop"); }});
-  server.add("orders", std::make_unique<Mortal>(told));
+  server.add("orders", std::make_unique<Mortal>(told, "orders"));
+  server.add("orders", std::make_unique<Mortal>(told, "bill"), "bill");
   server.start();
   server.client().push("orders", {.id = "1"});
   told.wait(2);
+  server.client().push("orders", {.kind = "bill", .id = "2"});
+  told.wait(3);
   server.stop();
-  EXPECT_THAT(told.now(), ElementsAre("start", "1 no", "stop"));
+  EXPECT_THAT(told.now(), ElementsAre("start", "orders: 1 no", "bill: 2 no", "stop"));
 }
 
 TEST(ApiServer, retries_on_time) {
