@@ -71,7 +71,7 @@ void Heartbeat::renew() {
   {
     asking_since_us_ = before.count();
     const Finally over([&] { asking_since_us_ = 0; });
-    known = store_.renew(node_id_);
+    known = store_.renew(node_id_, options_.lease / 4);  // so that another attempt fits behind it
     if (known) tell();
   }
   const auto now = clock_.steady();

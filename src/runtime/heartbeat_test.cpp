@@ -20,16 +20,18 @@ class RenewingStore final : public store::memory::MemoryStore {
  public:
   explicit RenewingStore(StandingClock& clock) : MemoryStore(clock), clock_(clock) {}
 
-  bool renew(const std::string& node) override {
+  bool renew(const std::string& node, Duration patience) override {
     ++renewals;
     clock_.now += time;
     if (const auto call = std::exchange(meanwhile, {})) call();
+    waits_for = patience;
     if (fails) throw Error(ErrorKind::unavailable, "down");
-    return MemoryStore::renew(node);
+    return MemoryStore::renew(node, patience);
   }
 
   int renewals = 0;
   Duration time{};
+  Duration waits_for{};
   bool fails = false;
   std::function<void()> meanwhile;
 
@@ -78,6 +80,15 @@ TEST_F(HeartbeatTest, renews_when_a_third_of_the_lease_has_passed) {
   EXPECT_EQ(heartbeat_.tick(), 1s);
   EXPECT_EQ(store_.renewals, 1);
   EXPECT_TRUE(lease_.valid());
+}
+
+// Or a connection that has died in silence would cost the runs: they are stopped when a fifth is left.
+TEST_F(HeartbeatTest, a_renewal_is_given_up_early_enough_for_another) {
+  clock_.now += 1s;
+  heartbeat_.tick();
+  const auto left_for_another = options_.lease * 4 / 5 - heartbeat_.interval() - store_.waits_for;
+  EXPECT_GT(left_for_another, options_.lease / 10) << "the pause behind a failed one";
+  EXPECT_GE(store_.waits_for, options_.lease / 5) << "what a store under load may need";
 }
 
 // From before it was sent: the others count from when they see it.

@@ -20,11 +20,11 @@ class SlowLooks final : public store::memory::MemoryStore {
  public:
   using MemoryStore::MemoryStore;
 
-  bool renew(const std::string& node) override {
+  bool renew(const std::string& node, Duration patience) override {
     const std::lock_guard lock(mutex_);
     ++renewals_;
     changed_.notify_all();
-    return MemoryStore::renew(node);
+    return MemoryStore::renew(node, patience);
   }
   std::vector<store::ShardRow> shards() override {
     std::unique_lock lock(mutex_);
@@ -65,7 +65,9 @@ class Broken final : public store::memory::MemoryStore {
     if (looks_++ > 0) use(Verb::shards);
     return MemoryStore::shards();
   }
-  bool renew(const std::string& node) override { return use(Verb::renew), MemoryStore::renew(node); }
+  bool renew(const std::string& node, Duration patience) override {
+    return use(Verb::renew), MemoryStore::renew(node, patience);
+  }
   void leave(const std::string& node, std::optional<std::uint64_t> seen) override {
     MemoryStore::leave(node, seen);
     const std::lock_guard lock(mutex_);

@@ -404,8 +404,10 @@ class Store {
   /// was forgotten and joins again never shows a count that others have seen of it.
   virtual void join(const std::string& node, const std::string& facts) = 0;
 
-  /// Moves the node's counter. False: the node is not registered any more (its leases may be taken).
-  virtual bool renew(const std::string& node) = 0;
+  /// Moves the node's counter. False: the node is not registered any more (its leases may be taken). Later
+  /// than `patience` the answer would be of no use: a store that has connections to spare gives this one up
+  /// then and throws Error{unavailable}, so that the next renewal has another one.
+  virtual bool renew(const std::string& node, Duration patience = std::chrono::seconds{5}) = 0;
 
   /// Forgets the node and frees what it still holds (as an unclean end, unless released before). With
   /// `seen_renewals` only while its counter still stands there: it may have come back to life.

@@ -45,7 +45,7 @@ class PostgresSilence : public PostgresFixture {
       FAIL() << "it answered";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::unavailable);
-      EXPECT_NE(std::string(error.what()).find("no answer within 5 s"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("no answer within 5s"), std::string::npos) << error.what();
     }
     EXPECT_LT(system_clock().steady() - start, kAtMost);
   }
@@ -69,6 +69,21 @@ TEST_F(PostgresSilence, every_call_ends_in_time_and_the_next_has_a_connection_of
   append("b");
   EXPECT_EQ(rest(*log), Texts{"b"});
   EXPECT_EQ(commit(grant, 1, seqs_), CommitResult::applied);
+}
+
+// The lease does not wait for as long as other calls may.
+TEST_F(PostgresSilence, a_renewal_waits_for_as_long_as_it_is_told_and_the_next_is_answered) {
+  own();
+  EXPECT_TRUE(store_->renew("n1"));
+  silence();
+  try {
+    store_->renew("n1", 500ms);
+    FAIL() << "it answered";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unavailable);
+    EXPECT_NE(std::string(error.what()).find("no answer within 500ms"), std::string::npos) << error.what();
+  }
+  EXPECT_TRUE(store_->renew("n1", kAtMost));
 }
 
 TEST_F(PostgresSilence, a_sleeping_reader_notices_it) {

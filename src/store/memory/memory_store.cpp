@@ -284,7 +284,7 @@ void MemoryStore::join(const std::string& node, const std::string& facts) {
   row.renewals = std::max(row.renewals + 1, now_us());
 }
 
-bool MemoryStore::renew(const std::string& node) {
+bool MemoryStore::renew(const std::string& node, Duration) {
   const std::lock_guard lock(mutex_);
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return false;

@@ -35,7 +35,7 @@ class MemoryStore : public Store {
   bool replace(std::string_view name, std::uint32_t by) override;
 
   void join(const std::string& node, const std::string& facts) override;
-  bool renew(const std::string& node) override;
+  bool renew(const std::string& node, Duration patience) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<NodeRow> nodes() override;
   bool request(const std::string& node, NodeRequest request) override;

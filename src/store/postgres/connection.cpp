@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/time_text.h"
 
 namespace ordo::store::postgres {
 namespace {
@@ -166,10 +167,9 @@ void Connection::fail(std::string_view task, const PGresult* result) const {
 // Whatever waits is over at once: closing asks nobody.
 void Connection::give_up() {
   shutdown(socket(), SHUT_RDWR);
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(patience_).count();
   throw DatabaseError(ErrorKind::unavailable,
-                      "cannot " + task_ + " " + place_ + ": no answer within " + std::to_string(seconds) +
-                          " s; it, the network or a proxy is stuck, or a pooler has no session free",
+                      "cannot " + task_ + " " + place_ + ": no answer within " + format_duration(patience_) +
+                          "; it, the network or a proxy is stuck, or a pooler has no session free",
                       "");
 }
 
@@ -257,7 +257,9 @@ void Connection::begin_pipeline(Duration patience) {
   send("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", {});
   send(
       "SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),"
-      " set_config('idle_in_transaction_session_timeout', '0', true)",
+      " set_config('idle_in_transaction_session_timeout', '0', true),"
+      " set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), "
+      "'on'), true)",
       Parameters().text(std::to_string(ms - ms / 10)).text(std::to_string(ms * 3 / 10)));
 }
 

@@ -111,7 +111,7 @@ class Result {
 /// time.
 ///
 /// Every transaction is begun with what Ordo relies on, as a role, a database or a pooler's session before
-/// may have set it otherwise: read committed, read write, no time limits but those of the call.
+/// may have set it otherwise: read committed, read write, durable, no time limits but those of the call.
 class Connection {
  public:
   /// `url` is all that libpq understands: postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full&…

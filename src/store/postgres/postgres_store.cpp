@@ -84,9 +84,10 @@ std::optional<std::int64_t> PostgresStore::given_now() {
 
 Time PostgresStore::now() { return time_ == TimeSource::server ? context_.clock.now() : clock_.wall(); }
 
-Result PostgresStore::ask(std::string_view task, const char* sql, const Parameters& parameters) {
+Result PostgresStore::ask(std::string_view task, const char* sql, const Parameters& parameters,
+                          Duration patience) {
   ORDO_ASSERT(!committer_.is_own_thread());  // a completion must not block
-  return pool_.with([&](Connection& connection) { return connection.run(task, sql, parameters); });
+  return pool_.with([&](Connection& connection) { return connection.run(task, sql, parameters, patience); });
 }
 
 Result PostgresStore::ask_long(std::string_view task, const char* sql, const Parameters& parameters) {
@@ -303,8 +304,9 @@ void PostgresStore::join(const std::string& node, const std::string& facts) {
       Parameters().text(node).bytes(facts).maybe(given_now()));
 }
 
-bool PostgresStore::renew(const std::string& node) {
-  return ask("renew a node in", "SELECT ordo_renew($1)", Parameters().text(node)).flag(0, 0);
+bool PostgresStore::renew(const std::string& node, Duration patience) {
+  return ask("renew a node in", "SELECT ordo_renew($1)", Parameters().text(node), std::min(patience, kAnswer))
+      .flag(0, 0);
 }
 
 void PostgresStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {

@@ -41,7 +41,7 @@ class PostgresStore final : public Store {
   bool replace(std::string_view name, std::uint32_t by) override;
 
   void join(const std::string& node, const std::string& facts) override;
-  bool renew(const std::string& node) override;
+  bool renew(const std::string& node, Duration patience) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<NodeRow> nodes() override;
   bool request(const std::string& node, NodeRequest request) override;
@@ -78,7 +78,8 @@ class PostgresStore final : public Store {
  private:
   std::optional<std::int64_t> given_now();
   /// One statement on a connection of the pool. Not for completions.
-  Result ask(std::string_view task, const char* sql, const Parameters& parameters = {});
+  Result ask(std::string_view task, const char* sql, const Parameters& parameters = {},
+             Duration patience = kAnswer);
   /// For what may take its time.
   Result ask_long(std::string_view task, const char* sql, const Parameters& parameters = {});
 

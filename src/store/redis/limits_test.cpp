@@ -24,7 +24,7 @@ TEST_F(RedisStoreTest, a_full_server_takes_nothing_more_and_can_be_emptied) {  /
                 append_and_wait(store, {{.shard = shard, .bytes = "b"}, {.shard = shard, .bytes = "c"}});
               }),
               HasSubstr("maxmemory"));
-  EXPECT_TRUE(store.renew("n1"));
+  EXPECT_TRUE(store.renew("n1", std::chrono::seconds{5}));
   store.join("n2", "");
   store.leave("n2", {});
   store.set_paused("orders", true);

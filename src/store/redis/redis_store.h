@@ -47,7 +47,7 @@ class RedisStore final : public Store {
   bool replace(std::string_view name, std::uint32_t by) override;
 
   void join(const std::string& node, const std::string& facts) override;
-  bool renew(const std::string& node) override;
+  bool renew(const std::string& node, Duration patience) override;
   bool request(const std::string& node, NodeRequest request) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<NodeRow> nodes() override;

@@ -243,7 +243,7 @@ void RedisStore::join(const std::string& node, const std::string& facts) {
   }
 }
 
-bool RedisStore::renew(const std::string& node) {
+bool RedisStore::renew(const std::string& node, Duration) {
   return ask_registry("renew", registry_command(renew_script(), std::string_view(node))).integer == 1;
 }
 

@@ -133,7 +133,7 @@ TEST_F(FullDisk, lets_the_owner_erase_and_takes_pushes_again_afterwards) {
   }
   fill_with_something_else();
   EXPECT_TRUE(append().has_value());
-  EXPECT_TRUE(store_->renew("n1"));
+  EXPECT_TRUE(store_->renew("n1", std::chrono::seconds{5}));
   EXPECT_TRUE(erase_all());
   std::filesystem::remove(disk_.file("log"));
   EXPECT_EQ(append(), std::nullopt);

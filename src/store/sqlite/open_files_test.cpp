@@ -55,7 +55,7 @@ TEST(OpenFiles, a_deleted_file_ends_reading_and_writing) {
     const auto path = directory.file() + suffix;
     fs::remove(path);
     expect_replaced(path, [&] { append_and_wait(store, {{.shard = shard, .bytes = "y"}}); });
-    expect_replaced(path, [&] { store.renew("n1"); });
+    expect_replaced(path, [&] { store.renew("n1", std::chrono::seconds{5}); });
     expect_replaced(path, [&] { read_log(store, std::span(&shard, 1)); });
     expect_replaced(path, [&] { store.shards(); });
   }

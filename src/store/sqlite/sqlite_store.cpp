@@ -252,7 +252,7 @@ void SqliteStore::join(const std::string& node, const std::string& facts) {
   });
 }
 
-bool SqliteStore::renew(const std::string& node) {
+bool SqliteStore::renew(const std::string& node, Duration) {
   return write([&](Writer& writer) { return renew_node(writer, node); });
 }
 

@@ -194,7 +194,7 @@ TEST(SqliteStore, keeps_the_wal_bounded_though_others_read) {
   for (int i = 0; i < 150; ++i) {  // 150 MB
     EXPECT_EQ(log->read(20'000).rows.size(), i == 0 ? 0u : 1000u);
     append_and_wait(store, entries);
-    store.renew("n1");  // after the checkpoint, which a read at the same time could put off
+    store.renew("n1", 5s);  // after the checkpoint, which a read at the same time could put off
     largest = std::max(largest, std::filesystem::file_size(directory.file("jobs.db-wal")));
   }
   EXPECT_LT(largest, 50u << 20);
@@ -220,7 +220,7 @@ TEST(SqliteStore, uses_the_wal_again_a_second_after_a_reader_that_stayed) {  // 
   const std::vector<NewEntry> entries(1000, {.shard = shard, .bytes = std::string(1000, 'x')});
   const auto append = [&](int megabytes) {
     for (int i = 0; i < megabytes; ++i) append_and_wait(store, entries);
-    store.renew("n1");  // behind the checkpoint of the last append
+    store.renew("n1", 5s);  // behind the checkpoint of the last append
     return std::filesystem::file_size(directory.file("jobs.db-wal")) >> 20;
   };
   sqlite3* reader = nullptr;
