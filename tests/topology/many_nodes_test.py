@@ -6,7 +6,7 @@ import unittest
 from topology import Topology
 import servers  # (topology knows where it is)
 
-NODES, SHARDS, KILLED = 100, 200, 33
+NODES, SHARDS, KILLED = 200, 400, 66
 
 # A shell is small enough to have one for each node.
 WORKER = """#!/bin/sh
