@@ -43,6 +43,16 @@ struct QueueStats {
   std::uint64_t waits_for_newer = 0;  ///< shards that no living node can own: a newer version wrote to them
 };
 
+/// A run that was asked to stop, and goes on for more than 10 s: until it returns it keeps its key, its lock
+/// and its thread.
+struct StuckRun {
+  std::string queue{}, kind{};
+  std::string key{}, id{};  ///< of its first job
+  Time since{};             ///< the store's, as it was asked
+
+  bool operator==(const StuckRun&) const = default;
+};
+
 /// A living node that cannot do its work, as it says itself.
 struct FailingNode {
   std::string id{};
@@ -50,6 +60,7 @@ struct FailingNode {
   Time commit_error_since{};   ///< of no meaning without one
   /// (queue, kind): those whose program cannot be started there just now. No attempt is counted.
   std::vector<std::pair<std::string, std::string>> cannot_start{};
+  std::vector<StuckRun> stuck_runs{};  ///< 16 at most, the oldest
 };
 
 struct Stats {

@@ -254,7 +254,16 @@ std::string failing_json(const FailingNode& node) {
   const auto kinds = array_of(node.cannot_start, [](std::string& out, const auto& each) {
     out += ObjectText().text("queue", each.first).name("kind", each.second).end();
   });
-  return object.raw("cannot_start", kinds).end();
+  const auto stuck = array_of(node.stuck_runs, [](std::string& out, const StuckRun& run) {
+    out += ObjectText()
+               .text("queue", run.queue)
+               .name("kind", run.kind)
+               .name("key", run.key)
+               .name("id", run.id)
+               .time("since", run.since)
+               .end();
+  });
+  return object.raw("cannot_start", kinds).raw("stuck_runs", stuck).end();
 }
 
 }  // namespace

@@ -73,13 +73,16 @@ TEST(Shapes, of_stats) {
       "\n");
   stats.by_queue.clear();
   stats.failing_nodes = {{.id = "a", .commit_error = "disk full", .commit_error_since = kAt},
-                         {.id = "b", .cannot_start = {{"orders", "charge"}, {"orders", "\xff"}}}};
+                         {.id = "b",
+                          .cannot_start = {{"orders", "charge"}, {"orders", "\xff"}},
+                          .stuck_runs = {{"orders", "charge", "k", "\xff", kAt}}}};
   const auto text = stats_json(stats);
   EXPECT_EQ(
       text.substr(text.find(R"("failing_nodes")")),
       R"("failing_nodes":[{"id":"a","commit_error":"disk full","commit_error_since":"2025-03-09T07:05:00.5Z",)"
-      R"("cannot_start":[]},{"id":"b","commit_error":null,"commit_error_since":null,)"
-      R"("cannot_start":[{"queue":"orders","kind":"charge"},{"queue":"orders","kind":{"$base64":"/w=="}}]}]})"
+      R"("cannot_start":[],"stuck_runs":[]},{"id":"b","commit_error":null,"commit_error_since":null,)"
+      R"("cannot_start":[{"queue":"orders","kind":"charge"},{"queue":"orders","kind":{"$base64":"/w=="}}],)"
+      R"("stuck_runs":[{"queue":"orders","kind":"charge","key":"k","id":{"$base64":"/w=="},"since":"2025-03-09T07:05:00.5Z"}]}]})"
       "\n");
 }
 

@@ -89,6 +89,13 @@ std::string failures_of(const Stats& stats) {
               node.id, kind, queue)) +
           '\n';
     }
+    for (const auto& run : node.stuck_runs) {
+      text +=
+          printable(fmt::format(
+              "node {} runs job '{}' of kind '{}' in queue '{}', which was to stop at {}, and keeps key '{}'",
+              node.id, run.id, run.kind, run.queue, format_time(run.since), run.key)) +
+          '\n';
+    }
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/json.h"
 #include "base/time_text.h"
 #include "client/admin_impl.h"
 #include "client/idle_owner.h"
@@ -34,7 +35,16 @@ std::vector<Finding> Admin::Impl::examine() {
   }
   for (const auto& row : handle_->store().nodes()) {
     const auto facts = runtime::decode_node_facts(row.facts).or_empty();
-    if (row.gone || facts.commit_error.empty()) continue;
+    if (row.gone) continue;
+    for (const auto& run : facts.stuck) {
+      findings.push_back(
+          {Finding::Level::warning,
+           fmt::format("node {} runs job '{}' of queue '{}', which was to stop at {}", row.id,
+                       name_in_message(run.id), run.queue, format_time(run.since)),
+           "its key, its lock and its thread are taken until the worker returns: let it look at its stop "
+           "request, or start the node again"});
+    }
+    if (facts.commit_error.empty()) continue;
     findings.push_back({Finding::Level::bad,
                         fmt::format("node {} cannot write what has ended since {}: {}", row.id,
                                     format_time(facts.commit_error_since), facts.commit_error),

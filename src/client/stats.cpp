@@ -258,9 +258,9 @@ Stats Admin::Impl::stats(const std::vector<std::string>& queues) {
   std::erase_if(stats.by_queue, [&](const auto& each) { return !is_chosen(each.first); });
   for (const auto& node : handle_->store().nodes()) {
     auto facts = runtime::decode_node_facts(node.facts).or_empty();
-    if (node.gone || (facts.commit_error.empty() && facts.unable.empty())) continue;
-    stats.failing_nodes.push_back(
-        {node.id, std::move(facts.commit_error), facts.commit_error_since, std::move(facts.unable)});
+    if (node.gone || (facts.commit_error.empty() && facts.unable.empty() && facts.stuck.empty())) continue;
+    stats.failing_nodes.push_back({node.id, std::move(facts.commit_error), facts.commit_error_since,
+                                   std::move(facts.unable), std::move(facts.stuck)});
   }
   return stats;
 }

@@ -250,7 +250,7 @@ void Engine::put_up() {
   board_.put_rooms([&](std::size_t pool) { return is_closed ? 0 : runs_.idle_threads(pool); });
   const auto& unable = codes_.unable();
   const bool is_news =
-      board_.put_facts({writer_.trouble(), {unable.begin(), unable.end()}, queues_.paused()});
+      board_.put_facts({writer_.trouble(), {unable.begin(), unable.end()}, queues_.paused(), runs_.stuck()});
   if (is_news && scope_.hooks.facts_changed) scope_.hooks.facts_changed();
 }
 

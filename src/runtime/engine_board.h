@@ -18,6 +18,7 @@ struct EngineFacts {
   /// Kinds, with their queues, that it has code for and cannot start just now.
   std::vector<std::pair<std::string, std::string>> unable;
   std::vector<std::string> paused;  ///< queues of which nothing runs here, and nothing starts
+  std::vector<StuckRun> stuck;
 
   bool operator==(const EngineFacts&) const = default;
 };
@@ -48,7 +49,7 @@ class EngineBoard {
     const std::lock_guard lock(mutex_);
     if (facts == facts_) return false;
     const bool is_news = facts.commits.error != facts_.commits.error || facts.unable != facts_.unable ||
-                         facts.paused != facts_.paused;
+                         facts.paused != facts_.paused || facts.stuck != facts_.stuck;
     facts_ = std::move(facts);
     return is_news;
   }

@@ -110,6 +110,18 @@ TEST_F(HeartbeatTest, what_is_news_is_said_at_once_and_only_once) {
   EXPECT_EQ(heartbeat_.tick(), 1s);
 }
 
+TEST_F(HeartbeatTest, all_that_is_said_can_be_read) {
+  auto told = facts("a");
+  told.throttled = {"calls", "letters"};
+  told.answers = 1;
+  told.stuck = {{"orders", "ship", std::string("k\0", 2), "42", Time{5s}},
+                {"orders", "ship", "", "43", Time{6s}}};
+  heartbeat_.say(told);
+  EXPECT_EQ(row().throttled, told.throttled);
+  EXPECT_EQ(row().answers, 1);
+  EXPECT_EQ(row().stuck, told.stuck);
+}
+
 TEST_F(HeartbeatTest, what_could_not_be_said_goes_with_the_next_renewal) {
   store_.fails = true;
   EXPECT_THROW(heartbeat_.say(facts("a")), Error);

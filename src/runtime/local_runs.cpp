@@ -69,6 +69,7 @@ void LocalRuns::free_place(const LocalRun& run) {
   --pool.runs;
   if (run.code != nullptr) codes_.ended(*run.code);
   if (run.borrowed) --pool.borrowed;
+  if (run.control) stuck_.ended(*run.control);
   if (run.thread >= 0) --pool.by_thread[static_cast<std::size_t>(run.thread)];
   marks_.ended(run.risk);
 }
@@ -100,6 +101,10 @@ void LocalRuns::hand_out(LocalRun& run, Code& code, Duration timeout) {
 }
 
 void LocalRuns::send(const LocalRun& run, Assignment assignment) {
+  if (!assignment.jobs.empty()) {
+    run.control->key = assignment.jobs[0].key;
+    run.control->id = assignment.jobs[0].id;
+  }
   if (run.thread < 0) {
     pools_[run.pool].batch.push_back(std::move(assignment));
     return;
@@ -148,8 +153,9 @@ void LocalRuns::stop_borrowed(const domain::LentName& name, StopReason reason) {
 
 void LocalRuns::look_at_timeouts(const std::function<void(const RunName&, const LocalRun&)>& started) {
   const auto steady = scope_.steady();
-  if (runs_.empty() || steady < next_look_) return;
+  if (size() == 0 || steady < next_look_) return;
   next_look_ = steady + kTimeoutCheck;
+  for (const auto& [name, run] : zombie_runs_) stuck_.look(*run.control, *run.code);
   for (auto& [name, run] : runs_) {
     if (!run.control) continue;
     const Duration start{run.control->started_us.load(std::memory_order_acquire)};
@@ -163,10 +169,11 @@ void LocalRuns::look_at_timeouts(const std::function<void(const RunName&, const 
     } else {
       run.control->ask_to_stop(StopReason::timeout);
     }
+    stuck_.look(*run.control, *run.code);
   }
 }
 
-Duration LocalRuns::next_look() const { return runs_.empty() ? Duration::max() : scope_.until(next_look_); }
+Duration LocalRuns::next_look() const { return size() == 0 ? Duration::max() : scope_.until(next_look_); }
 
 void LocalRuns::look_at_room(std::size_t pool) {
   auto& load = pools_[pool];

@@ -14,6 +14,7 @@
 #include "runtime/engine_scope.h"
 #include "runtime/marked_runs.h"
 #include "runtime/run.h"
+#include "runtime/stuck_runs.h"
 
 namespace ordo::runtime {
 
@@ -57,7 +58,7 @@ struct PoolLoad {
 class LocalRuns {
  public:
   LocalRuns(const EngineScope& scope, CodeTable& codes, RunSink& sink)
-      : scope_(scope), codes_(codes), sink_(sink) {}
+      : scope_(scope), codes_(codes), sink_(sink), stuck_(scope) {}
 
   /// So many at least.
   void add_pools(std::size_t count);
@@ -122,6 +123,7 @@ class LocalRuns {
   /// With the zombies.
   std::size_t size() const { return runs_.size() + zombie_runs_.size(); }
   std::size_t zombies() const { return zombies_; }  // any thread
+  std::vector<StuckRun> stuck() const { return stuck_.list(); }
 
  private:
   void free_place(const LocalRun& run);
@@ -133,6 +135,7 @@ class LocalRuns {
   std::atomic<std::size_t> zombies_{0};
   std::vector<PoolLoad> pools_;
   MarkedRuns marks_;
+  StuckRuns stuck_;
   bool quiet_ = false;
   Duration next_look_{};  // steady, at timeouts
 };

@@ -10,6 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class LocalRunsTest : public testing::Test {
  protected:
@@ -28,6 +30,7 @@ class LocalRunsTest : public testing::Test {
     assignment.shard = name(no).shard;
     assignment.epoch = name(no).epoch;
     assignment.no = no;
+    assignment.jobs = {{.id = std::to_string(no), .key = "k"}};
     runs.send(run, std::move(assignment));
     runs.send_batches();
     return run.control;
@@ -69,6 +72,52 @@ TEST_F(LocalRunsTest, what_was_handed_out_outlives_its_leases_as_a_zombie) {
   EXPECT_TRUE(runs.leave(name(1)).is_zombie);
   EXPECT_EQ(runs.zombies(), 0u);
   EXPECT_EQ(runs.pools()[0].runs, 0u);
+}
+
+TEST_F(LocalRunsTest, a_run_that_does_not_stop_is_told_of_until_it_returns) {
+  const auto look = [&] { runs.look_at_timeouts({}); };
+  hand_out(enter(1), 1, 5s)->started_us = bench.clock.now.count();
+  hand_out(enter(2), 2)->started_us = bench.clock.now.count();
+  EXPECT_TRUE(runs.cut(name(2))) << "its leases have ended";
+  bench.scope.now = bench.store.now();
+  const auto cut_at = bench.scope.now;
+  look();
+  bench.clock.now += 5s;
+  look();
+  bench.clock.now += 9s;
+  look();
+  EXPECT_THAT(runs.stuck(), ElementsAre(StuckRun{"orders", "orders", "k", "2", cut_at}));
+  bench.clock.now += 1s;
+  EXPECT_EQ(runs.next_look(), 0s);
+  look();
+  EXPECT_THAT(runs.stuck(), SizeIs(2));
+  runs.leave(name(1));
+  EXPECT_THAT(runs.stuck(), ElementsAre(StuckRun{"orders", "orders", "k", "2", cut_at}));
+  look();
+  bench.clock.now += 60s;
+  runs.leave(name(2));
+  EXPECT_THAT(runs.stuck(), IsEmpty());
+  const std::string of = "' of kind 'orders' in queue 'orders' ";
+  EXPECT_THAT(bench.log,
+              ElementsAre("the run of job '2" + of +
+                              "does not stop, although the leases of this node have ended: it keeps its key "
+                              "and its thread until it returns",
+                          "the run of job '1" + of +
+                              "does not stop, although its timeout has passed: it keeps its key and its "
+                              "thread until it returns",
+                          "the run of job '1" + of + "has returned, 10s after it was asked to stop",
+                          "the run of job '2" + of + "has returned, 75s after it was asked to stop"));
+}
+
+TEST_F(LocalRunsTest, a_run_that_stops_in_time_is_not_told_of) {
+  hand_out(enter(1), 1, 5s)->started_us = bench.clock.now.count();
+  bench.clock.now += 5s;
+  runs.look_at_timeouts({});
+  bench.clock.now += 9s;
+  runs.look_at_timeouts({});
+  runs.leave(name(1));
+  EXPECT_THAT(runs.stuck(), IsEmpty());
+  EXPECT_THAT(bench.log, IsEmpty());
 }
 
 TEST_F(LocalRunsTest, a_run_is_asked_to_stop_when_its_time_is_over) {

@@ -7,7 +7,8 @@ namespace ordo::runtime {
 namespace {
 
 constexpr std::uint8_t kVersion = 2;
-constexpr domain::FieldTag kLevel = 2, kNewer = 3, kSchedules = 16, kThrottledQueue = 17, kAnswers = 18;
+constexpr domain::FieldTag kLevel = 2, kNewer = 3, kSchedules = 16, kThrottledQueue = 17, kAnswers = 18,
+                           kStuck = 19;
 
 std::string encode(const std::vector<NewerShard>& newer) {
   std::string bytes;
@@ -31,6 +32,22 @@ std::vector<NewerShard> newer_shards(std::string_view bytes) {
   return newer;
 }
 
+std::string encode(const StuckRun& run) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  for (const auto* text : {&run.queue, &run.kind, &run.key, &run.id}) out.put_long(*text);
+  out.put(run.since.time_since_epoch().count());
+  return bytes;
+}
+
+StuckRun stuck_run(std::string_view bytes) {
+  ByteReader in(bytes, "run that does not stop");
+  StuckRun run;
+  for (auto* text : {&run.queue, &run.kind, &run.key, &run.id}) *text = in.get_long();
+  run.since = Time{Duration{in.get<std::int64_t>()}};
+  return run;
+}
+
 }  // namespace
 
 std::string encode(const NodeFacts& facts) {
@@ -42,6 +59,7 @@ std::string encode(const NodeFacts& facts) {
   for (const auto& queue : facts.throttled) fields += domain::field(kThrottledQueue, queue);
   if (!facts.schedules.empty()) fields += domain::field(kSchedules, facts.schedules);
   if (facts.answers != 0) fields += domain::number_field(kAnswers, facts.answers);
+  for (const auto& run : facts.stuck) fields += domain::field(kStuck, encode(run));
   domain::put_version(out, kVersion, fields);
   out.put_long(facts.host);
   out.put(facts.pid);
@@ -92,7 +110,8 @@ NodeFacts read_node_facts(std::string_view bytes) {
     if (tag == kSchedules) facts.schedules = value;
     if (tag == kThrottledQueue) facts.throttled.emplace_back(value);
     if (tag == kAnswers) facts.answers = domain::number_of<std::uint8_t>(value);
-    return tag == kLevel || tag == kNewer || tag == kSchedules || tag == kThrottledQueue || tag == kAnswers;
+    if (tag == kStuck) facts.stuck.push_back(stuck_run(value));
+    return tag == kLevel || tag == kNewer || (tag >= kSchedules && tag <= kStuck);
   });
   if (version != 1 && version != kVersion) in.fail("its version is unknown");
   facts.host = in.get_long();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <ordo/admin.hpp>
 #include <ordo/time.hpp>
 
 #include "domain/decoded.h"
@@ -57,6 +58,7 @@ struct NodeFacts {
   std::string schedules;               ///< that its config states (domain/schedule.h)
   std::vector<std::string> throttled;  ///< queues that it has a throttler for
   std::uint8_t answers = 0;            ///< which questions (domain/job_question.h); 0: none
+  std::vector<StuckRun> stuck;         ///< runs that do not stop; the first ones
 
   bool operator==(const NodeFacts&) const = default;
 };

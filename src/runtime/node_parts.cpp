@@ -204,6 +204,7 @@ KeeperHooks NodeParts::keeper_hooks() {
     told.paused = std::move(known.paused);
     told.commit_error = redact(known.commits.error);
     told.commit_error_since = known.commits.since;
+    told.stuck = std::move(known.stuck);
   };
   return hooks;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include <ordo/time.hpp>
@@ -24,6 +25,7 @@ struct RunControl {
   std::stop_source stop;
   std::atomic<StopReason> reason{StopReason::none};
   std::atomic<std::int64_t> started_us{0};  ///< steady clock; 0: not yet
+  std::string key, id;                      ///< of its first job; set before it is handed out
 
   /// The first reason counts.
   void ask_to_stop(StopReason why) {
