@@ -139,7 +139,7 @@ TEST_F(AskOwners, who_gives_no_answer_is_asked_again_once_it_has_renewed) {
   });
   EXPECT_THAT(listed(), ElementsAre("a", "b", "c"));
   EXPECT_LE(asked_, 1) << "the question that nobody answered";
-  store_->renew("n1");
+  store_->renew("n1", std::chrono::seconds{5});
   EXPECT_THAT(listed(), ElementsAre("btold by its owner"));
 }
 
