@@ -109,6 +109,14 @@ if("tidy" IN_LIST ORDO_SUITES)
     add_library(ordo_headers_strict OBJECT ${PROJECT_SOURCE_DIR}/tests/headers/strict.cpp)
     target_include_directories(ordo_headers_strict PRIVATE ${PROJECT_SOURCE_DIR}/include)
     target_compile_options(ordo_headers_strict PRIVATE -Wall -Wextra -Wpedantic -Werror)
+    # With types that are not the library's each of them is an error, and not a program that links.
+    foreach(header IN LISTS headers)
+      ordo_test_entry(headers.refuse_glibcxx_debug.${header} TIMEOUT 60 LABELS tidy
+        COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -E -D_GLIBCXX_DEBUG -I ${PROJECT_SOURCE_DIR}/include
+          -o /dev/null ${PROJECT_BINARY_DIR}/generated/alone/${header}.cpp)
+      set_tests_properties(headers.refuse_glibcxx_debug.${header} PROPERTIES
+        PASS_REGULAR_EXPRESSION "error: .*was built without _GLIBCXX_DEBUG")
+    endforeach()
   endif()
 endif()
 

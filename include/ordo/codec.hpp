@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include <ordo/abi.hpp>
+
 namespace ordo {
 
 /// How a type travels as payload bytes. Specialise it for your own types:

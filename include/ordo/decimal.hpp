@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <ordo/abi.hpp>
+
 namespace ordo {
 
 /// A decimal of at most six places, kept exactly: ten times 0.1 are 1. For weights and limits.

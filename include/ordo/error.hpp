@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include <ordo/abi.hpp>
+
 namespace ordo {
 
 /// What kind of failure of the world an Error reports.

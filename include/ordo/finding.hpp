@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include <ordo/abi.hpp>
+
 namespace ordo {
 
 /// One thing that `ordo doctor` looked at.

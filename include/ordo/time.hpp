@@ -2,9 +2,7 @@
 
 #include <chrono>
 
-#if defined(_GLIBCXX_DEBUG) && !defined(ORDO_BUILT_WITH_GLIBCXX_DEBUG)
-#error "the library was built without _GLIBCXX_DEBUG, which changes its types: use _GLIBCXX_ASSERTIONS"
-#endif
+#include <ordo/abi.hpp>
 
 namespace ordo {
 

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include <ordo/abi.hpp>
+
 namespace ordo {
 
 /// Lets whoever has it answer one wait of a job, once, and shows neither its queue nor its key: for a URL

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <ordo/abi.hpp>
+
 namespace ordo {
 
 inline constexpr char kVersion[] = "0.1.0";
