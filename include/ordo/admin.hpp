@@ -66,7 +66,7 @@ struct FailingNode {
 struct Stats {
   QueueStats total{};  ///< its lag is the maximum; `paused` has no meaning
   std::vector<std::pair<std::string, QueueStats>>
-      by_queue;                              ///< every queue of config or store, config order first
+      by_queue{};                            ///< every queue of config or store, config order first
   std::vector<FailingNode> failing_nodes{};  ///< none: all is well
 };
 
