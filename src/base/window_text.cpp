@@ -83,7 +83,7 @@ std::optional<seconds> clock_of(std::string_view text) {
 }
 
 std::string no_clock(std::string_view text) {
-  return "'" + shortened(text) + "' is no time of the day, like 05:00 or 22:30:15";
+  return in_quotes(text) + " is no time of the day, like 05:00 or 22:30:15";
 }
 
 }  // namespace
@@ -132,15 +132,15 @@ std::vector<std::string> day_names(std::uint8_t days) {
 
 std::uint8_t parse_days(std::string_view text) {
   if (const auto days = days_of(text)) return *days;
-  refuse("'" + shortened(text) + "' names no days; take mon, tue, wed, thu, fri, sat, sun, like mon-fri");
+  refuse(in_quotes(text) + " names no days; take mon, tue, wed, thu, fri, sat, sun, like mon-fri");
 }
 
 std::optional<Window> read_window(std::string_view text, std::string& why) {
-  const auto whole = shortened(text);
+  const auto whole = in_quotes(text);
   Window window;
   auto span = next_part(text, ' ');
   if (span.find('-') == std::string_view::npos) {
-    why = "'" + whole + "' is no window, like \"05:00-07:00\" or \"22:00-02:00 Europe/Moscow mon-fri\"";
+    why = whole + " is no window, like \"05:00-07:00\" or \"22:00-02:00 Europe/Moscow mon-fri\"";
     return std::nullopt;
   }
   for (auto* boundary : {&window.start, &window.end}) {
@@ -158,7 +158,7 @@ std::optional<Window> read_window(std::string_view text, std::string& why) {
     if (word.empty()) continue;
     const auto days = days_of(word);
     if (std::exchange(days ? has_days : has_zone, true)) {
-      why = "'" + whole + "' is no window: there is too much of '" + shortened(word) + "'";
+      why = whole + " is no window: there is too much of " + in_quotes(word);
       return std::nullopt;
     }
     if (days) {
@@ -169,7 +169,7 @@ std::optional<Window> read_window(std::string_view text, std::string& why) {
   }
   const auto wrong = why_no_window(window);
   if (wrong.empty()) return window;
-  why = "the window '" + whole + "' cannot be kept: " + wrong;
+  why = "the window " + whole + " cannot be kept: " + wrong;
   return std::nullopt;
 }
 

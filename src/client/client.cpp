@@ -30,12 +30,12 @@ constexpr std::size_t kMaxBytes = 64 << 20;
 /// A job that could never start is refused, as far as that is known here.
 void check_start(const std::string& queue, const NewJob& job, const QueueOptions* options, Time now) {
   const auto start = job.run_at.value_or(now);
-  const auto of_job = "job '" + name_in_message(job.id) + "'";
+  const auto of_job = "job " + in_quotes(job.id);
   for (const auto& window : job.windows) {
     if (domain::Windows::of({window})) continue;
     refuse_push(queue,
-                "a window of " + of_job + " has the time zone '" + shortened(window.tz) +
-                    "', which is not known here; names are those of the IANA, like Europe/Moscow, and "
+                "a window of " + of_job + " has the time zone " + in_quotes(window.tz) +
+                    ", which is not known here; names are those of the IANA, like Europe/Moscow, and "
                     "come with the package tzdata (days are mon, tue, wed, thu, fri, sat and sun, like "
                     "mon-fri or sat,sun)");
   }

@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/name.h"
 #include "client/admin_impl.h"
 #include "domain/gates.h"
 #include "domain/limit_change.h"
@@ -133,6 +134,7 @@ bool Admin::Impl::set_limit(std::string_view name, const std::optional<Decimal>&
 }
 
 bool Admin::Impl::unset_limit(std::string_view name) {
+  if (!is_name(name)) return false;
   bool was_set = false;
   change_limit(name, [&](const std::optional<domain::LimitChange>& change) {
     was_set = change.has_value();

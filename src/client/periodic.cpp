@@ -2,6 +2,7 @@
 #include <ordo/error.hpp>
 
 #include "base/nearest.h"
+#include "base/shorten.h"
 #include "client/admin_impl.h"
 #include "domain/records.h"
 #include "domain/schedule.h"
@@ -73,9 +74,8 @@ PeriodicOptions Admin::Impl::schedule(std::string_view name) {
   if (found != known.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& [other, options] : known) names.push_back(other);
-  throw Error(ErrorKind::invalid_argument, "neither a node nor this config states a schedule '" +
-                                               std::string(name.substr(0, 80)) + "'; " +
-                                               nearest_hint(name, names));
+  throw Error(ErrorKind::invalid_argument, "neither a node nor this config states a schedule " +
+                                               in_quotes(name) + "; " + nearest_hint(name, names));
 }
 
 // Like any push: in order behind what has the same key.

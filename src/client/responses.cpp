@@ -6,6 +6,7 @@
 #include <ordo/error.hpp>
 
 #include "base/name.h"
+#include "base/shorten.h"
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
 #include "store/waits.h"
@@ -49,7 +50,7 @@ Responded Client::Impl::respond(const std::string& queue, const std::function<Re
 Responded Client::Impl::respond(std::string_view queue, std::string_view key, std::string_view body,
                                 std::string_view message_id) {
   refuse_in_callback("Client::respond()");
-  const auto of = fmt::format(" for queue '{}'", queue);
+  const auto of = " for queue " + in_quotes(queue);
   if (key.empty() || key.size() > kLongestJobName)
     refuse(of, fmt::format("its key has 1 to {} bytes, not {}", kLongestJobName, key.size()));
   const auto message = checked_message(of, body, message_id);

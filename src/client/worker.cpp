@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 
+#include "base/shorten.h"
+
 namespace ordo {
 namespace {
 
@@ -53,7 +55,7 @@ ResponseToken Batch::expect(std::size_t job, std::string_view key) {
   }
   if (!expect_) {
     throw Error(ErrorKind::unsupported,
-                "cannot expect a response to '" + std::string(key) + "': the batch is in no run of a node");
+                "cannot expect a response to " + in_quotes(key) + ": the batch is in no run of a node");
   }
   return expect_(job, key);
 }
@@ -67,9 +69,9 @@ std::vector<Outcome> Batch::take_outcomes(const Outcome& missing) {
 }
 
 void Worker::on_response(Batch& batch, const Response& response) {
-  throw Error(ErrorKind::unsupported, "the worker of '" + batch.kind() +
-                                          "' has no on_response, which the response to '" + response.key +
-                                          "' is for: give it one");
+  throw Error(ErrorKind::unsupported, "the worker of " + in_quotes(batch.kind()) +
+                                          " has no on_response, which the response to " +
+                                          in_quotes(response.key) + " is for: give it one");
 }
 
 std::string Worker::format_error(std::exception_ptr error) {

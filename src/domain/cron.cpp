@@ -15,8 +15,6 @@
 namespace ordo::domain {
 namespace {
 
-std::string quoted(std::string_view text) { return "'" + std::string(shortened(text)) + "'"; }
-
 using cctz::civil_day;
 using cctz::civil_month;
 using cctz::civil_second;
@@ -88,7 +86,7 @@ struct Cron::Parser {
     return false;
   }
   bool refuse(const FieldKind& kind, std::string_view part) const {
-    auto what = quoted(part) + " is nothing that its " + std::string(kind.name) + " can be; they are " +
+    auto what = in_quotes(part) + " is nothing that its " + std::string(kind.name) + " can be; they are " +
                 std::to_string(kind.least) + " to " + std::to_string(kind.most);
     if (!kind.names.empty())
       what += ", or " + std::string(kind.names.front()) + " to " + std::string(kind.names.back());
@@ -120,14 +118,14 @@ struct Cron::Parser {
     int step = 1;
     if (has_step) {
       const auto read = number({"step", 1, kind.most, {}}, rest);
-      if (!read) return refuse(quoted(part) + " has no step of 1 to " + std::to_string(kind.most));
+      if (!read) return refuse(in_quotes(part) + " has no step of 1 to " + std::to_string(kind.most));
       step = *read;
     }
     if (!first || !last) return refuse(kind, part);
     if (*first > *last) {
       // A week goes round: fri-mon.
       if (&kind != &kOfWeekdays) {
-        return refuse("the range " + quoted(part) + " of its " + std::string(kind.name) +
+        return refuse("the range " + in_quotes(part) + " of its " + std::string(kind.name) +
                       " goes backwards; write it as two, like " + std::to_string(*first) + "-" +
                       std::to_string(kind.most) + "," + std::to_string(kind.least) + "-" +
                       std::to_string(*last));
@@ -191,7 +189,7 @@ struct Cron::Parser {
       const auto* const known = std::ranges::find(kNicknames, words.front(), &Nickname::name);
       if (known == std::end(kNicknames)) {
         return refuse(
-            quoted(text) +
+            in_quotes(text) +
             " is not known; there are @yearly, @monthly, @weekly, @daily and @hourly, and `every` for "
             "an interval");
       }
@@ -199,7 +197,7 @@ struct Cron::Parser {
     }
     if (words.size() != 5 && words.size() != 6) {
       return refuse(
-          quoted(text) + " has " + std::to_string(words.size()) +
+          in_quotes(text) + " has " + std::to_string(words.size()) +
           " fields; it takes 5 (minute, hour, day of the month, month, day of the week), or 6 with the "
           "second in front");
     }
@@ -219,7 +217,7 @@ std::optional<Cron> Cron::parse(std::string_view text, const std::string& tz, st
   Cron cron;
   const auto zone = load_zone(tz);
   if (!zone) {
-    why = "the time zone " + quoted(tz) +
+    why = "the time zone " + in_quotes(tz) +
           " is not known here; names are those of the IANA, like Europe/Moscow, and come with the package "
           "tzdata";
     return std::nullopt;
@@ -227,7 +225,7 @@ std::optional<Cron> Cron::parse(std::string_view text, const std::string& tz, st
   cron.zone_ = *zone;
   if (!Parser{why}.read(text, cron.fields_)) return std::nullopt;
   if (cron.next(Time{}) != Time::max()) return cron;
-  why = quoted(text) + " never ticks within ten years";
+  why = in_quotes(text) + " never ticks within ten years";
   return std::nullopt;
 }
 

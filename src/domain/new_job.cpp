@@ -4,8 +4,8 @@
 
 #include <ordo/error.hpp>
 
-#include "base/json.h"
 #include "base/name.h"
+#include "base/shorten.h"
 #include "base/window_text.h"
 #include "domain/option_bounds.h"
 
@@ -14,7 +14,7 @@ namespace ordo {
 void check_queue_name(std::string_view name) {
   if (is_name(name)) return;
   throw Error(ErrorKind::invalid_argument,
-              "'" + name_in_message(name) + "' is no queue name; it takes 1 to 64 of a-z, 0-9, _ and -");
+              in_quotes(name) + " is no queue name; it takes 1 to 64 of a-z, 0-9, _ and -");
 }
 
 void refuse_push(const std::string& queue, const std::string& why) {
@@ -32,7 +32,7 @@ void check_new_job(const std::string& queue, const NewJob& job, std::uint64_t ma
   check_name("id", job.id);
   check_name("key", job.key);
   check_name("kind", job.kind);
-  const auto of_job = [&] { return " of job '" + name_in_message(job.id) + "'"; };
+  const auto of_job = [&] { return " of job " + in_quotes(job.id); };
   if (job.payload.size() > max_payload) {
     refuse_push(queue, "the payload" + of_job() + " has " + std::to_string(job.payload.size()) +
                            " bytes, at most " + std::to_string(max_payload) +
@@ -41,7 +41,7 @@ void check_new_job(const std::string& queue, const NewJob& job, std::uint64_t ma
   if (job.score && !std::isfinite(*job.score))
     refuse_push(queue, "the score" + of_job() + " is not a finite number");
   if (job.run_at && job.delay)
-    refuse_push(queue, "job '" + name_in_message(job.id) + "' has both run_at and delay; give one");
+    refuse_push(queue, "job " + in_quotes(job.id) + " has both run_at and delay; give one");
   if (job.timeout && *job.timeout <= Duration{0})
     refuse_push(queue, "the timeout" + of_job() + " is not positive");
   if (job.weight && (*job.weight <= Decimal() || job.weight->millionths() > Decimal::kMost))
@@ -53,7 +53,7 @@ void check_new_job(const std::string& queue, const NewJob& job, std::uint64_t ma
   if (job.unique && job.unique->empty())
     refuse_push(queue, "the unique key" + of_job() + " is empty; leave it out");
   if (job.windows.size() > kMostJobWindows) {
-    refuse_push(queue, "job '" + name_in_message(job.id) + "' has " + std::to_string(job.windows.size()) +
+    refuse_push(queue, "job " + in_quotes(job.id) + " has " + std::to_string(job.windows.size()) +
                            " windows, at most " + std::to_string(kMostJobWindows) + " fit");
   }
   for (const auto& window : job.windows) {

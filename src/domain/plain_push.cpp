@@ -93,7 +93,7 @@ Decoded<Entry> understand(PlainFields fields, std::string_view id, std::string_v
   entry.kind = kind;
   for (const auto& [name, value] : fields) {
     if (take_field(entry, name, value)) continue;
-    return Unreadable{"the field '" + shortened(name) + "' is unknown, or its value '" + shortened(value) +
+    return Unreadable{"the field " + in_quotes(name) + " is unknown, or its value '" + shortened(value) +
                           "' of " + std::to_string(value.size()) + " bytes does not fit",
                       0};
   }

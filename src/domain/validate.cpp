@@ -87,8 +87,8 @@ void validate_start(const QueueOptions& rules, const Fields& fields) {
       fields.refuse("windows", "has one that cannot be kept: " + why);
     if (!domain::Windows::of({window})) {
       fields.refuse("windows",
-                    "names the time zone '" + shortened(window.tz) +
-                        "', which is not known here; names are those of the IANA, like Europe/Moscow, "
+                    "names the time zone " + in_quotes(window.tz) +
+                        ", which is not known here; names are those of the IANA, like Europe/Moscow, "
                         "and come with the package tzdata");
     }
   }
@@ -127,8 +127,8 @@ void validate_gates(const QueueOptions& rules, const Fields& fields) {
     fields.refuse("weight", "is " + rules.weight.text() + ", and more than 0 is needed");
   const bool is_word = rules.lock == "payload" || rules.lock == "id" || rules.lock == "key";
   if (!is_word && !is_json_pointer(rules.lock)) {
-    fields.refuse("lock", "is '" + shortened(rules.lock) +
-                              "'; it takes \"payload\", \"id\", \"key\" or a JSON pointer like \"/user/id\"");
+    fields.refuse("lock", "is " + in_quotes(rules.lock) +
+                              "; it takes \"payload\", \"id\", \"key\" or a JSON pointer like \"/user/id\"");
   }
   if (rules.unique) {
     if (const auto why = domain::why_no_unique(*rules.unique); !why.empty())
@@ -145,7 +145,7 @@ void validate_shares(const QueueOptions& queue, const Fields& fields) {
     fields.refuse("shares", "are parts of a limit among the values of a partition: set both");
   std::uint64_t sum = 0;
   for (const auto& [value, percent] : queue.shares) {
-    fields.whole("shares." + shortened(value), percent, 1, 100);
+    fields.whole("shares." + name_in_message(value), percent, 1, 100);
     sum += percent;
   }
   if (sum > 100) fields.refuse("shares", "are " + std::to_string(sum) + " percent together, at most 100 fit");
@@ -156,8 +156,7 @@ void validate_limits(const QueueOptions& queue, const Fields& fields) {
   validate_limit("partition_limit", queue.partition_limit, fields);
   validate_limit("critical_limit", queue.critical_limit, fields);
   if (!is_json_pointer(queue.partition)) {
-    fields.refuse("partition",
-                  "is '" + shortened(queue.partition) + "'; it takes a JSON pointer, like /region");
+    fields.refuse("partition", "is " + in_quotes(queue.partition) + "; it takes a JSON pointer, like /region");
   }
   validate_shares(queue, fields);
   if (queue.rate) {
@@ -176,7 +175,7 @@ void validate_limits(const QueueOptions& queue, const Fields& fields) {
 void validate_kinds(const QueueOptions& queue) {
   std::set<std::string_view> kinds;
   for (const auto& kind : queue.kinds) {
-    const Fields fields("queue '" + queue.name + "', kind '" + kind.kind + "'");
+    const Fields fields("queue " + in_quotes(queue.name) + ", kind " + in_quotes(kind.kind));
     if (kind.kind.empty() || kind.kind.size() > kLongestKind) fields.refuse("kind", "has 1 to 255 bytes");
     if (kind.kind == queue.name) fields.refuse("kind", "is the queue's own; set its fields in the queue");
     if (!kinds.insert(kind.kind).second) fields.refuse("kind", "is there twice");
@@ -192,7 +191,7 @@ void validate_kinds(const QueueOptions& queue) {
 }
 
 void validate(const QueueOptions& queue) {
-  const Fields fields("queue '" + queue.name.substr(0, 80) + "'");
+  const Fields fields("queue " + in_quotes(queue.name));
   if (!is_name(queue.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   if (!queue.group.empty() && !is_name(queue.group)) {
     fields.refuse("group", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
@@ -236,7 +235,7 @@ void validate(const NodeOptions& node) {
 }
 
 void validate(const PeriodicOptions& schedule) {
-  const Fields fields("schedule '" + schedule.name.substr(0, 80) + "'");
+  const Fields fields("schedule " + in_quotes(schedule.name));
   if (!is_name(schedule.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   if (schedule.queue.empty()) fields.refuse("queue", "is not given: name the queue that gets its jobs");
   if (!is_name(schedule.queue)) fields.refuse("queue", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
@@ -259,7 +258,7 @@ void validate(const Config& config) {
   std::set<std::string_view> names;
   std::set<std::string_view> limits;
   for (const auto& limit : config.limits) {
-    const Fields fields("limit '" + limit.name.substr(0, 80) + "'");
+    const Fields fields("limit " + in_quotes(limit.name));
     if (!is_name(limit.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
     if (!limits.insert(limit.name).second) fields.refuse("name", "is there twice");
     if (!limit.limit && !limit.rate) fields.refuse("limit", "is missing: set limit, rate or both");
@@ -270,17 +269,17 @@ void validate(const Config& config) {
     validate(queue);
     for (const auto& name : queue.limits) {
       if (limits.contains(name)) continue;
-      Fields("queue '" + queue.name + "'")
-          .refuse("limits", "names '" + shortened(name) + "', which is no [limit." + shortened(name) + "]");
+      Fields("queue " + in_quotes(queue.name))
+          .refuse("limits", "names " + in_quotes(name) + ", which is no [limit." + name_in_message(name) + "]");
     }
     if (!names.insert(queue.name).second)
-      Fields("queue '" + queue.name + "'").refuse("name", "is there twice");
+      Fields("queue " + in_quotes(queue.name)).refuse("name", "is there twice");
   }
   names.clear();
   for (const auto& schedule : config.periodic) {
     validate(schedule);
     if (!names.insert(schedule.name).second)
-      Fields("schedule '" + schedule.name + "'").refuse("name", "is there twice");
+      Fields("schedule " + in_quotes(schedule.name)).refuse("name", "is there twice");
   }
   const Fields fields("config");
   if (config.periodic.size() > kMostSchedules)

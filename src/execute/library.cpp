@@ -4,16 +4,24 @@
 
 #include <ordo/error.hpp>
 
+#include "base/json.h"
+#include "base/shorten.h"
+
 namespace ordo::execute {
 namespace {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw Error(ErrorKind::invalid_argument, "cannot load the library \"" + path + "\": " + why);
+  throw Error(ErrorKind::invalid_argument,
+              "cannot load the library \"" + name_in_message(path) + "\": " + why);
 }
 
-std::string last_dl_error() {
+/// Without the file, which it begins with.
+std::string last_dl_error(const std::string& file) {
   const char* text = ::dlerror();
-  return text != nullptr ? text : "unknown reason";
+  if (text == nullptr) return "unknown reason";
+  std::string_view why = text;
+  if (why.starts_with(file + ": ")) why.remove_prefix(file.size() + 2);
+  return shortened(why);
 }
 
 }  // namespace
@@ -23,7 +31,7 @@ void load_library(const std::string& path, Server& server) {
   // The dynamic linker looks for a bare name in the system's folders only.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) refuse(path, last_dl_error());
+  if (library == nullptr) refuse(path, last_dl_error(file));
 
   const auto* abi = static_cast<const int*>(::dlsym(library, "ordo_abi"));
   if (abi == nullptr) {

@@ -11,7 +11,9 @@
 
 #include "base/finally.h"
 #include "base/fork.h"
+#include "base/json.h"
 #include "base/redact.h"
+#include "base/shorten.h"
 #include "base/start_thread.h"
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
@@ -49,7 +51,7 @@ class Server::Impl {
   explicit Impl(Config config) : config_(std::move(config)) { validate(config_); }
 
   void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
-    check_not_started("Server::add(\"" + std::string(queue) + "\")");
+    check_not_started("Server::add(\"" + name_in_message(queue) + "\")");
     if (is_wanted(queue)) workers_.add(config_, queue, std::move(worker), kind);
   }
 
@@ -60,7 +62,7 @@ class Server::Impl {
   // ------------------------------------------------------------------------------- queues at run time
 
   void add_queue(QueueOptions options, KindWorkers workers) {
-    const std::string call = "Server::add_queue(\"" + options.name + "\")";
+    const std::string call = "Server::add_queue(\"" + name_in_message(options.name) + "\")";
     if (workers.empty()) throw Error(ErrorKind::invalid_argument, call + " needs a worker");
     QueueChange change;
     change.serve.push_back({std::move(options), std::move(workers)});
@@ -68,7 +70,7 @@ class Server::Impl {
   }
 
   bool remove_queue(std::string_view name) {
-    const std::string call = "Server::remove_queue(\"" + std::string(name) + "\")";
+    const std::string call = "Server::remove_queue(\"" + name_in_message(name) + "\")";
     refuse_in_callback(call);
     refuse_in_run(call);
     std::uint64_t number = 0;
@@ -323,10 +325,10 @@ class Server::Impl {
     std::vector<std::string> kinds;
     const auto known = workers_.of(queue.name);
     for (const auto& kind : queue.kinds) {
-      if (!known.contains(kind.kind)) kinds.push_back("'" + kind.kind + "'");
+      if (!known.contains(kind.kind)) kinds.push_back(in_quotes(kind.kind));
     }
     const auto level = kinds.empty() ? LogLevel::info : LogLevel::warning;
-    if (!known.contains(queue.name)) kinds.push_back("'" + queue.name + "'");
+    if (!known.contains(queue.name)) kinds.push_back(in_quotes(queue.name));
     if (kinds.empty()) return;
     std::string list = kinds.front();
     for (std::size_t i = 1; i < kinds.size(); ++i) list += ", " + kinds[i];
@@ -395,7 +397,7 @@ thread_local const Server::Impl* Server::Impl::InRun::of = nullptr;
 /// What the config is with the change. Throws Error{invalid_argument}.
 Config Server::Impl::config_with(const QueueChange& change, const std::string& call, Known known) {
   const auto refuse_queue = [&](const std::string& name, const char* why) {
-    throw Error(ErrorKind::invalid_argument, call + ": queue '" + name + "' " + why);
+    throw Error(ErrorKind::invalid_argument, call + ": queue " + in_quotes(name) + " " + why);
   };
   const std::lock_guard lock(mutex_);
   Config next = config_;
@@ -426,7 +428,7 @@ Config Server::Impl::config_with(const QueueChange& change, const std::string& c
     const auto same = std::ranges::find(next.limits, limit.name, &NamedLimit::name);
     if (same != next.limits.end() && *same != limit) {
       throw Error(ErrorKind::invalid_argument,
-                  call + ": limit '" + limit.name + "' is in force; start anew to change it");
+                  call + ": limit " + in_quotes(limit.name) + " is in force; start anew to change it");
     }
     if (same == next.limits.end()) next.limits.push_back(limit);
   }

@@ -4,6 +4,8 @@
 
 #include <ordo/error.hpp>
 
+#include "base/json.h"
+#include "base/shorten.h"
 #include "domain/new_job.h"
 
 namespace ordo {
@@ -12,7 +14,8 @@ void WorkerTable::add(Config& config, std::string_view queue, std::unique_ptr<Wo
                       std::string_view kind) {
   check_queue_name(queue);
   if (!worker)
-    throw Error(ErrorKind::invalid_argument, "Server::add(\"" + std::string(queue) + "\") needs a worker");
+    throw Error(ErrorKind::invalid_argument,
+                "Server::add(\"" + name_in_message(queue) + "\") needs a worker");
   const std::string name(queue), own_kind(kind.empty() ? queue : kind);
   if (own_kind.size() > 255) throw Error(ErrorKind::invalid_argument, "a kind has at most 255 bytes");
   if (named_.empty()) {
@@ -20,8 +23,8 @@ void WorkerTable::add(Config& config, std::string_view queue, std::unique_ptr<Wo
   }
   if (named_.insert(name).second) config.queues.push_back(QueueOptions{.name = name});
   if (!workers_.emplace(std::pair(name, own_kind), std::move(worker)).second) {
-    throw Error(ErrorKind::invalid_argument, "queue '" + name + "' has a worker of kind '" + own_kind +
-                                                 "' already; give the second another kind");
+    throw Error(ErrorKind::invalid_argument, "queue " + in_quotes(name) + " has a worker of kind " +
+                                                 in_quotes(own_kind) + " already; give the second another kind");
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "base/shorten.h"
+
 namespace ordo::store {
 
 void check_definition(std::string_view name, std::uint32_t shards) {
@@ -10,9 +12,8 @@ void check_definition(std::string_view name, std::uint32_t shards) {
                                                  " bytes, not " + std::to_string(name.size()));
   }
   if (shards == 0 || shards > kMaxShards) {
-    throw Error(ErrorKind::invalid_argument, "queue '" + std::string(name) + "' wants " +
-                                                 std::to_string(shards) + " shards: use 1 to " +
-                                                 std::to_string(kMaxShards));
+    throw Error(ErrorKind::invalid_argument, "queue " + in_quotes(name) + " wants " + std::to_string(shards) +
+                                                 " shards: use 1 to " + std::to_string(kMaxShards));
   }
 }
 
@@ -46,8 +47,7 @@ void check_node(std::string_view id) {
   if (!id.empty() && id.size() <= kMaxNodeBytes && id.find_first_not_of(kAllowed) == std::string_view::npos)
     return;
   throw Error(ErrorKind::invalid_argument, "a node's id has 1 to " + std::to_string(kMaxNodeBytes) +
-                                               " letters, digits, '.', '_' or '-', unlike '" +
-                                               std::string(id) + "'");
+                                               " letters, digits, '.', '_' or '-', unlike " + in_quotes(id));
 }
 
 void check_wait_key(std::string_view key) {
@@ -58,8 +58,8 @@ void check_wait_key(std::string_view key) {
 }
 
 Error unknown_queue_of_wait(std::string_view queue) {
-  return Error(ErrorKind::invalid_argument, "cannot write a wait of queue '" + std::string(queue) +
-                                                "': there is no such queue (was it removed?)");
+  return Error(ErrorKind::invalid_argument, "cannot write a wait of queue " + in_quotes(queue) +
+                                                ": there is no such queue (was it removed?)");
 }
 
 void check_revive(std::size_t nos, std::size_t entries) {

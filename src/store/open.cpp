@@ -6,6 +6,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/shorten.h"
 #include "store/memory/memory_store.h"
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/raw_bench.h"
@@ -36,7 +37,8 @@ std::string shown(std::string_view url) {
 }
 
 Error no_raw_bench(std::string_view url) {
-  return Error(ErrorKind::unsupported, "the plain store behind '" + shown(url) + "' cannot be measured");
+  return Error(ErrorKind::unsupported,
+               "the plain store behind " + in_quotes(shown(url)) + " cannot be measured");
 }
 
 void look_for(std::string_view url, Missing missing) {
@@ -44,8 +46,9 @@ void look_for(std::string_view url, Missing missing) {
   const auto path = sqlite::locate(sqlite::parse_location(url.substr(kSqlite.size())).path);
   std::error_code error;
   if (std::filesystem::exists(path, error) || error) return;  // opening it says why it cannot be seen
-  throw Error(ErrorKind::invalid_argument,
-              "no store at '" + path + "': name another, or push a job or start a node, which makes it");
+  throw Error(
+      ErrorKind::invalid_argument,
+      "no store at " + in_quotes(path) + ": name another, or push a job or start a node, which makes it");
 }
 
 }  // namespace
@@ -59,8 +62,8 @@ std::unique_ptr<Store> open(std::string_view url, Clock& clock, Missing missing)
   if (url.starts_with(kRedis)) return std::make_unique<redis::RedisStore>(redis::parse_location(url));
   if (is_postgres(url)) return std::make_unique<postgres::PostgresStore>(std::string(url), clock);
   throw Error(ErrorKind::invalid_argument,
-              "cannot open the store '" + shown(url) +
-                  "': use sqlite:FILE, redis://HOST, postgres://HOST/DATABASE or memory:");
+              "cannot open the store " + in_quotes(shown(url)) +
+                  ": use sqlite:FILE, redis://HOST, postgres://HOST/DATABASE or memory:");
 }
 
 std::shared_ptr<Store> open_shared(std::string_view url, Clock& clock, Missing missing) {

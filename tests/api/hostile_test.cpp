@@ -65,6 +65,15 @@ std::vector<NewJob> kept_jobs() {
   add({.priority = std::numeric_limits<std::int32_t>::max()});
   add({.timeout = Duration{1}});
   add({.timeout = Duration::max()});
+  for (const auto& name : kNames) {
+    add({.partition = name});
+    add({.lock = name});
+  }
+  add({.partition = ""});
+  for (const auto weight : {Decimal::of_millionths(1), Decimal::of_millionths(Decimal::kMost)})
+    add({.weight = weight});
+  for (const auto expires : {Time::max(), far}) add({.expires = expires});
+  add({.windows = std::vector<Window>(8, Window{.end = 24h})});
   return jobs;
 }
 
@@ -83,6 +92,22 @@ std::vector<NewJob> refused_jobs() {
     jobs.push_back({.id = id, .run_at = Time{}, .delay = Duration{0}});
     for (const auto timeout : {Duration{0}, Duration{-1}, Duration::min()})
       jobs.push_back({.id = id, .timeout = timeout});
+    for (const auto weight :
+         {Decimal(), Decimal::of_millionths(-1), Decimal::of_millionths(Decimal::kMost + 1)})
+      jobs.push_back({.id = id, .weight = weight});
+    jobs.push_back({.id = id, .lock = ""});
+    jobs.push_back({.id = id, .unique = ""});
+    jobs.push_back({.id = id, .windows = std::vector<Window>(1000, Window{.end = 24h})});
+    for (const Window& window : {Window{.start = -1s, .end = 1h}, Window{.end = 25h}, Window{.end = 0s},
+                                 Window{.end = 1h, .days = 0}, Window{.end = 1h, .days = 255}})
+      jobs.push_back({.id = id, .windows = {window}});
+    if (id != "42") jobs.push_back({.windows = {{.end = 1h, .tz = id}}});
+  }
+  for (const auto& name : kLongNames) {
+    jobs.push_back({.partition = name});
+    jobs.push_back({.lock = name});
+    jobs.push_back({.unique = name});
+    jobs.push_back({.windows = {{.end = 1h, .tz = name}}});
   }
   return jobs;
 }
@@ -98,16 +123,24 @@ const std::vector<std::string> kBadQueues = {"",
                                              "no-such-queue"};
 
 template <class Call>
-void expect_refused(const Call& call) {
+bool is_refused(const Call& call, std::size_t most = 1000) {
   try {
     call();
-    ADD_FAILURE() << "it was taken";
+    return false;
   } catch (const Error& error) {
     const std::string what = error.what();
-    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument) << what;
-    EXPECT_LT(what.size(), 5000U) << what.substr(0, 1000);
-    EXPECT_TRUE(std::ranges::all_of(what, [](unsigned char c) { return c >= ' ' && c != 0x7f; })) << what;
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument) << what.substr(0, 1000);
+    EXPECT_LT(what.size(), most) << what.substr(0, 1000);
+    EXPECT_TRUE(std::ranges::all_of(what, [](unsigned char c) { return c >= ' ' && c != 0x7f; }))
+        << what.substr(0, 1000);
+    return true;
   }
+}
+
+/// In one line that quotes at most 200 bytes of each thing that was given.
+template <class Call>
+void expect_refused(const Call& call, std::size_t most = 1000) {
+  EXPECT_TRUE(is_refused(call, most)) << "it was taken";
 }
 
 void expect_kept(const NewJob& job, const JobView& view) {
@@ -141,7 +174,8 @@ class Hostile : public ::testing::TestWithParam<bool> {
   }
 
   TemporaryStore file_;
-  Server server_{config_of({{.name = "orders", .shards = 2}}, GetParam() ? file_.url() : "memory:")};
+  Server server_{
+      config_of({{.name = "orders", .shards = 2, .lock = "id"}}, GetParam() ? file_.url() : "memory:")};
   Client client_ = server_.client();
   Admin admin_ = server_.admin();
 };
@@ -224,7 +258,34 @@ TEST_P(Hostile, names_of_queues_are_refused_by_each_call_of_admin) {
     expect_refused([&] { admin_.resume(queue); });
     expect_refused([&] { admin_.remove(queue); });
     expect_refused([&] { admin_.reshard(queue, 3); });
+    expect_refused([&] { admin_.stats({queue}); });
+    expect_refused([&] { admin_.shard_stats({queue}); });
+    expect_refused([&] { admin_.jobs(queue, {}, [](const JobView&) { return true; }); });
+    expect_refused([&] { admin_.export_jobs(queue, {}, [](const JobView&) { return true; }); });
+    expect_refused([&] { admin_.count_jobs(queue, {}); });
+    expect_refused([&] { admin_.change_jobs(queue, {}, JobChange::cancel); });
+    expect_refused([&] { admin_.dead_jobs(queue, {}, {}, [](const JobView&) { return true; }); });
+    expect_refused([&] { admin_.count_dead(queue, {}); });
+    expect_refused([&] { admin_.waits(queue); });
+    expect_refused([&] { admin_.locks(queue); });
+    expect_refused([&] { admin_.run_periodic(queue); });
+    expect_refused([&] { admin_.pause_periodic(queue); });
+    expect_refused([&] { admin_.resume_periodic(queue); });
+    expect_refused([&] { client_.push_each(queue, {{.id = "1"}}); });
+    expect_refused([&] { client_.push_value(queue, std::string("1")); });
+    expect_refused([&] { client_.respond(queue, "key", "body"); });
+    expect_refused([&] { client_.respond(queue, "", "body"); });
+    expect_refused([&] { client_.respond(queue, "key", std::string(kMiB + 1, 'x')); });
+    if (queue == "no-such-queue") continue;
+    expect_refused([&] { admin_.set_limit(queue, Decimal(5), {}); });
+    EXPECT_FALSE(admin_.unset_limit(queue));
   }
+  EXPECT_FALSE(admin_.set_limit("no-such-limit", Decimal(5), {}));
+  for (const auto limit : {Decimal(), Decimal(-1), Decimal::of_millionths(Decimal::kMost + 1)})
+    expect_refused([&] { admin_.set_limit("orders", limit, {}); });
+  for (const auto per : {Duration{0}, Duration::min(), Duration::max()})
+    expect_refused([&] { admin_.set_limit("orders", {}, RateLimit{.per = per}); });
+  expect_refused([&] { admin_.set_limit("orders", {}, {}); });
   EXPECT_EQ(admin_.queues().size(), 1U);
   EXPECT_EQ(jobs().size(), 1U);
 }
@@ -259,15 +320,169 @@ TEST_P(Hostile, names_that_nothing_has_change_nothing) {
   EXPECT_EQ(jobs().size(), 1U);
 }
 
+TEST_P(Hostile, responses_are_kept_for_any_key_or_refused) {
+  client_.push("orders", {.id = "makes the queue"});
+  for (const auto& name : kNames) {
+    EXPECT_EQ(client_.respond("orders", name, name, name), Responded::buffered);
+    EXPECT_EQ(client_.respond("orders", name, name, name), Responded::duplicate);
+    EXPECT_EQ(client_.respond(ResponseToken{name}, "body"), Responded::refused);
+    expect_refused([&] { client_.respond("orders", name, std::string(kMiB + 1, 'x')); });
+  }
+  for (const auto& name : kLongNames) {
+    expect_refused([&] { client_.respond("orders", name, "body"); });
+    expect_refused([&] { client_.respond("orders", "key", "body", name); });
+    expect_refused([&] { client_.respond(ResponseToken{"token"}, "body", name); });
+    EXPECT_EQ(client_.respond(ResponseToken{name}, "body"), Responded::refused);
+  }
+  std::vector<std::string> keys;
+  for (const auto& wait : admin_.waits("orders")) keys.push_back(wait.key);
+  EXPECT_THAT(keys, ::testing::UnorderedElementsAreArray(kNames));
+}
+
+TEST_P(Hostile, cursors_go_on_somewhere_or_are_refused) {
+  client_.push("orders", {.id = "1"});
+  auto cursors = kNames;
+  cursors.insert(cursors.end(), kLongNames.begin(), kLongNames.end());
+  for (const std::size_t size : {1U, 4U, 16U, 100U, 1000U}) cursors.emplace_back(size, 'A');
+  for (const auto& cursor : cursors) {
+    for (const auto sort : {JobSort::start, JobSort::run_at, JobSort::id, JobSort::retry_count}) {
+      const Listing listing{.sort = sort, .after = cursor};
+      is_refused([&] { EXPECT_LE(admin_.jobs("orders", {.listing = listing}).size(), 1U); });
+      is_refused([&] { admin_.dead_jobs("orders", {}, listing, [](const JobView&) { return true; }); });
+    }
+  }
+}
+
 TEST_P(Hostile, jobs_that_differ_in_hostile_names_are_told_apart_in_one_line) {
   for (const auto& name : kNames)
     client_.push("orders", {.id = "same", .key = name, .kind = "k" + name.substr(1)});
-  expect_refused([&] { admin_.cancel("orders", {.id = "same"}); });
+  expect_refused([&] { admin_.cancel("orders", {.id = "same"}); }, 5000);  // ten names of kinds and of keys
   EXPECT_EQ(admin_.jobs("orders", {.id = "same"}).size(), kNames.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, Hostile, ::testing::Bool(),
                          [](const auto& param) { return param.param ? "sqlite" : "memory"; });
+
+// Whatever of a Config is named so.
+TEST(HostileConfig, names_are_taken_by_all_or_refused_by_all) {
+  auto names = kNames;
+  names.insert(names.end(), kLongNames.begin(), kLongNames.end());
+  names.insert(names.end(), kBadQueues.begin(), kBadQueues.end());
+  using Change = void (*)(Config&, const std::string&);
+  const std::map<std::string, Change> changes = {
+      {"store", [](Config& config, const std::string& name) { config.store = "x" + name; }},
+      {"file", [](Config& config, const std::string& name) { config.store = "sqlite:/no/" + name + "/x"; }},
+      {"mode", [](Config& config, const std::string& name) { config.store = "sqlite:/no/x?" + name; }},
+      {"queue", [](Config& config, const std::string& name) { config.queues[0].name = name; }},
+      {"queues twice",
+       [](Config& config, const std::string& name) {
+         config.queues = {{.name = name}, {.name = name}};
+       }},
+      {"kind", [](Config& config, const std::string& name) { config.queues[0].kinds = {{.kind = name}}; }},
+      {"kinds twice",
+       [](Config& config, const std::string& name) {
+         config.queues[0].kinds = {{.kind = name}, {.kind = name}};
+       }},
+      {"batch of a kind",
+       [](Config& config, const std::string& name) {
+         config.queues[0].kinds = {{.kind = name, .batch_size = 0}};
+       }},
+      {"group", [](Config& config, const std::string& name) { config.queues[0].group = name; }},
+      {"lock", [](Config& config, const std::string& name) { config.queues[0].lock = name; }},
+      {"lock_name",
+       [](Config& config, const std::string& name) {
+         config.queues[0].lock = "id";
+         config.queues[0].lock_name = name;
+       }},
+      {"partition", [](Config& config, const std::string& name) { config.queues[0].partition = name; }},
+      {"shares",
+       [](Config& config, const std::string& name) {
+         config.queues[0].limit = Decimal(5);
+         config.queues[0].partition = "/region";
+         config.queues[0].shares = {{name, 101}};
+       }},
+      {"limits", [](Config& config, const std::string& name) { config.queues[0].limits = {name}; }},
+      {"unique",
+       [](Config& config, const std::string& name) { config.queues[0].unique = Unique{.by = name}; }},
+      {"zone",
+       [](Config& config, const std::string& name) { config.queues[0].windows = {{.end = 1h, .tz = name}}; }},
+      {"limit", [](Config& config, const std::string& name) { config.limits = {{.name = name}}; }},
+      {"schedule",
+       [](Config& config, const std::string& name) {
+         config.periodic = {{.name = name, .queue = "orders", .every = 1h}};
+       }},
+      {"queue of a schedule",
+       [](Config& config, const std::string& name) {
+         config.periodic = {{.name = "often", .queue = name, .every = 1h}};
+       }},
+      {"cron",
+       [](Config& config, const std::string& name) {
+         config.periodic = {{.name = "often", .queue = "orders", .cron = name}};
+       }},
+      {"zone of a schedule",
+       [](Config& config, const std::string& name) {
+         config.periodic = {{.name = "often", .queue = "orders", .cron = "* * * * *", .tz = name}};
+       }},
+      {"key of a schedule",
+       [](Config& config, const std::string& name) {
+         config.periodic = {{.name = "often", .queue = "orders", .every = 1h, .kind = name, .key = name}};
+       }},
+  };
+  for (const auto& [what, change] : changes) {
+    SCOPED_TRACE(what);
+    std::size_t refused = 0;
+    for (const auto& name : names) {
+      auto config = config_of({{.name = "orders"}});
+      change(config, name);
+      const bool by_client = is_refused([&] { Client client(config); });
+      EXPECT_EQ(is_refused([&] {
+                  Server server(config);
+                  server.client();
+                }),
+                by_client);
+      refused += by_client ? 1 : 0;
+    }
+    EXPECT_GE(refused, 1U);
+  }
+}
+
+TEST(HostileConfig, names_are_refused_by_each_call_of_a_server) {
+  const auto idle = [] { return make_worker([](Batch&) {}); };
+  auto names = kNames;
+  names.insert(names.end(), kLongNames.begin(), kLongNames.end());
+  names.insert(names.end(), kBadQueues.begin(), kBadQueues.end());
+  Server running(config_of({{.name = "orders"}}));
+  running.add("orders", idle());
+  running.start();
+  for (const auto& name : names) {
+    const bool is_bad = name != "42" && name != "no-such-queue";
+    Server server(config_of({{.name = "orders"}}));
+    EXPECT_EQ(is_refused([&] { server.add(name, idle()); }), is_bad);
+    expect_refused([&] { server.add(name, nullptr); });
+    is_refused([&] { server.add("orders", idle(), name); });
+    expect_refused([&] {
+      server.add("orders", idle(), name);
+      server.add("orders", idle(), name);
+    });
+    expect_refused([&] { running.add(name, idle()); });
+    expect_refused([&] { running.add_queue({.name = name}, KindWorkers()); });
+    expect_refused([&] { running.add_queue({.name = name}, std::unique_ptr<Worker>()); });
+    expect_refused([&] { running.change_queues({.remove = {name}}); });
+    expect_refused([&] { load_library(server, "/no/" + name); });
+    EXPECT_FALSE(running.remove_queue(name));
+    EXPECT_FALSE(running.serves(name));
+    if (!is_bad) continue;
+    expect_refused([&] { running.add_queue({.name = name}, idle()); });
+    if (name.size() > 255) {
+      expect_refused([&] {
+        KindWorkers workers;
+        workers[name] = idle();
+        running.add_queue({.name = "new"}, std::move(workers));
+      });
+    }
+  }
+  EXPECT_EQ(running.worker_count(), 1U);
+}
 
 /// What is text for PostgreSQL.
 bool is_text(const NewJob& job) {
@@ -291,7 +506,7 @@ class HostileTransaction : public ::testing::TestWithParam<std::string> {
   }
 
   const std::string url_ = test::PostgresServer::shared().new_schema();
-  Server server_{config_of({{.name = "orders", .shards = 2}}, url_)};
+  Server server_{config_of({{.name = "orders", .shards = 2, .lock = "id"}}, url_)};
   Client client_ = server_.client();
   Admin admin_ = server_.admin();
   test::PostgresSession session_{url_};
@@ -330,7 +545,7 @@ INSTANTIATE_TEST_SUITE_P(Encodings, HostileTransaction, ::testing::Values("UTF8"
                          [](const auto& param) { return param.param; });
 
 TEST(HostileRun, a_worker_and_the_dead_have_what_was_pushed) {
-  auto options = QueueOptions{.name = "orders", .shards = 1, .max_retries = 0};
+  auto options = QueueOptions{.name = "orders", .shards = 1, .max_retries = 0, .lock = "id"};
   testing::Bench bench(config_of({options}));
   std::map<std::string, NewJob> pushed;
   std::vector<NewJob> ran;

@@ -12,6 +12,7 @@
 #include <ordo/error.hpp>
 
 #include "base/redact.h"
+#include "base/shorten.h"
 
 namespace ordo::store::sqlite {
 namespace {
@@ -32,7 +33,7 @@ constexpr RemoteFileSystem kRemoteFileSystems[] = {
 };
 
 [[noreturn]] void refuse(ErrorKind kind, const std::string& path, const std::string& why) {
-  throw Error(kind, "cannot open the database '" + path + "': " + why);
+  throw Error(kind, "cannot open the database " + in_quotes(path) + ": " + why);
 }
 
 void refuse_remote(const std::filesystem::path& directory, const std::string& path) {
@@ -60,8 +61,8 @@ Location parse_location(std::string_view text) {
     location.mode = 0660;
   } else if (mode != "0600") {
     refuse(ErrorKind::invalid_argument, location.path,
-           "'?" + redact(setting).substr(0, 80) +
-               "' is no setting; ?mode=0600 (the owner alone) and "
+           in_quotes("?" + redact(setting)) +
+               " is no setting; ?mode=0600 (the owner alone) and "
                "?mode=0660 (its group, too) are");
   }
   return location;
