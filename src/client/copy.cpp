@@ -1,6 +1,7 @@
 #include <ordo/copy.hpp>
 
 #include <ordo/error.hpp>
+#include <ordo/options.hpp>
 
 #include "client/store_copy.h"
 #include "store/open.h"
@@ -10,6 +11,7 @@ namespace ordo {
 CopyResult copy_store(const std::string& from, const std::string& to,
                       const std::function<void(const CopyProgress&)>& progress, Duration lease) {
   if (from == to) throw Error(ErrorKind::invalid_argument, "cannot copy a store into itself");
+  validate({.node = {.lease = lease}});
   const auto from_store = store::open(from, system_clock(), store::Missing::refused);
   const auto to_store = store::open(to, system_clock());
   return StoreCopy(*from_store, *to_store, system_clock(), lease, progress).run();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <functional>
 #include <limits>
 #include <string>
@@ -408,10 +409,53 @@ TEST(ConfigBounds, a_file_has_4_mib) {
   EXPECT_EQ(why, "cannot read the config /dev/zero: it has more than 4 MiB");
 }
 
-TEST(ConfigBounds, many_queues_are_read_in_no_time) {
-  std::string text;
-  for (int i = 0; i < 50'000; ++i) text += "[queue.queue-of-many-" + std::to_string(i) + "]\nshards = 1\n";
-  EXPECT_EQ(parse_config(text).queues.size(), 50'000U);
+TEST(ConfigBounds, many_queues_are_read_in_no_more_time_each) {
+  const auto cost = [](std::size_t queues) {
+    std::string text;
+    for (std::size_t i = 0; i < queues; ++i)
+      text += "[queue.queue-of-many-" + std::to_string(i) + "]\nshards = 1\n";
+    const auto start = std::clock();
+    EXPECT_EQ(parse_config(text).queues.size(), queues);
+    return static_cast<double>(std::clock() - start);
+  };
+  const auto few = cost(5'000);
+  EXPECT_LT(cost(50'000), 40 * few);
+}
+
+// What a file may say, a program may, too, and nothing else.
+TEST(ConfigBounds, of_a_file_and_of_a_program_are_the_same) {
+  struct Setting {
+    const char* toml;
+    void (*set)(Config&, std::uint32_t);
+  };
+  const Setting settings[] = {
+      {"[node]\nthreads", [](Config& config, std::uint32_t value) { config.node.threads = value; }},
+      {"shards", [](Config& config, std::uint32_t value) { config.queues[0].shards = value; }},
+      {"batch_size", [](Config& config, std::uint32_t value) { config.queues[0].batch_size = value; }},
+      {"threads", [](Config& config, std::uint32_t value) { config.queues[0].threads = value; }},
+      {"scheduler_weight",
+       [](Config& config, std::uint32_t value) { config.queues[0].scheduler_weight = value; }},
+      {"max_dead", [](Config& config, std::uint32_t value) { config.queues[0].max_dead = value; }},
+      {"max_payload", [](Config& config, std::uint32_t value) { config.queues[0].max_payload = value; }},
+      {"max_crashes",
+       [](Config& config, std::uint32_t value) {
+         config.queues[0].max_crashes = static_cast<std::int32_t>(value);
+       }},
+  };
+  for (const auto& setting : settings) {
+    const std::string_view toml = setting.toml;
+    for (const std::uint32_t value :
+         {0U, 1U, 2U, 1'000U, 1'001U, 10'000U, 10'001U, 65'536U, 65'537U, 100'000U, 100'001U, 1U << 20,
+          8U << 20, (8U << 20) + 1, 1'000'000'000U, 1'000'000'001U, 2'147'483'647U}) {
+      Config config = parse_config("[queue.orders]\n");
+      setting.set(config, value);
+      const auto by_program = error_of([&] { validate(config); });
+      const auto by_file = error_of((toml.starts_with('[') ? "" : "[queue.orders]\n") + std::string(toml) +
+                                    " = " + std::to_string(value));
+      EXPECT_EQ(by_file.empty(), by_program.empty())
+          << toml << " = " << value << ": " << by_file << by_program;
+    }
+  }
 }
 
 TEST(ConfigBounds, a_message_quotes_little_of_what_was_given) {

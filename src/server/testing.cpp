@@ -121,7 +121,9 @@ class Bench::Impl {
       : config_(std::move(config)),
         clock_(start),
         store_(store::open("memory:", clock_)),
-        options_(options_of_bench(config_.node)) {}
+        options_(options_of_bench(config_.node)) {
+    validate(config_);
+  }
 
   void add(std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind) {
     if (handle_) throw Error(ErrorKind::invalid_argument, "add the workers of a Bench before its first job");

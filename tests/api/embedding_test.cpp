@@ -14,6 +14,8 @@
 #include <iterator>
 #include <thread>
 
+#include <ordo/testing.hpp>
+
 #include "support.h"
 
 namespace ordo::api {
@@ -416,6 +418,7 @@ TEST(Embedding, a_config_of_a_program_is_held_to_the_bounds_of_a_file) {
     const auto why = refusal_of([&] { Server server(config); });
     EXPECT_EQ(refusal_of([&] { Client client(config); }), why);
     EXPECT_EQ(refusal_of([&] { Admin admin(config); }), why);
+    EXPECT_EQ(refusal_of([&] { testing::Bench bench(config); }), why);
     return why;
   };
   EXPECT_THAT(refused([](auto& c) { c.node.threads = 0; }),
@@ -435,6 +438,16 @@ TEST(Embedding, a_config_of_a_program_is_held_to_the_bounds_of_a_file) {
               HasSubstr("the queue's own"));
   EXPECT_THAT(refused([](auto& c) { c.queues[0].kinds = {{.kind = "k", .max_crashes = 0}}; }),
               HasSubstr("kind 'k': max_crashes"));
+}
+
+TEST(Embedding, a_copy_holds_no_lease_that_no_node_may_have) {
+  TemporaryStore from, to;
+  { Client(config_of({{.name = "orders"}}, from.url())).push("orders", {.id = "1"}); }
+  for (const Duration lease :
+       {Duration::min(), Duration{0}, Duration{1ms}, Duration{24h * 366}, Duration::max()}) {
+    EXPECT_THAT(refusal_of([&] { copy_store(from.url(), to.url(), {}, lease); }), HasSubstr("lease"));
+  }
+  EXPECT_TRUE(copy_store(from.url(), to.url(), {}, 1s).verified());
 }
 
 volatile std::sig_atomic_t handled_by_library = 0;
