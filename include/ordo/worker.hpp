@@ -10,10 +10,12 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <ordo/codec.hpp>
+#include <ordo/error.hpp>
 #include <ordo/job.hpp>
 #include <ordo/time.hpp>
 #include <ordo/token.hpp>
@@ -193,9 +195,15 @@ struct TypedJob {
 };
 
 /// Makes a worker of a function `Outcome(const TypedJob<T>&)` or `void(const TypedJob<T>&)`; it is called for
-/// each job of a batch in turn. What it throws fails that job alone. T goes through Codec<T>.
+/// each job of a batch in turn. What it throws fails that job alone. Throws Error{invalid_argument} for an
+/// empty one. T goes through Codec<T>.
 template <class T, class Function>
 std::unique_ptr<Worker> make_worker(Function function) {
+  constexpr bool can_be_empty = std::is_pointer_v<Function> || (std::is_constructible_v<bool, Function&> &&
+                                                                !std::is_convertible_v<Function&, bool>);
+  if constexpr (can_be_empty) {
+    if (!function) throw Error(ErrorKind::invalid_argument, "make_worker() needs a function");
+  }
   class Typed final : public Worker {
    public:
     explicit Typed(Function function) : function_(std::move(function)) {}

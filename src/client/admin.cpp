@@ -6,6 +6,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/check_function.h"
 #include "client/admin_impl.h"
 #include "client/reshard.h"
 #include "domain/placement.h"
@@ -172,10 +173,12 @@ std::vector<JobView> Admin::jobs(std::string_view queue, const JobFilter& filter
 }
 std::string Admin::jobs(std::string_view queue, const JobFilter& filter,
                         const std::function<bool(JobView)>& visit) {
+  check_function("Admin::jobs()", visit);
   return impl().jobs(queue, filter, visit);
 }
 void Admin::export_jobs(std::string_view queue, const JobFilter& filter,
                         const std::function<bool(JobView)>& visit) {
+  check_function("Admin::export_jobs()", visit);
   impl().export_jobs(queue, filter, visit);
 }
 std::uint64_t Admin::count_jobs(std::string_view queue, const JobFilter& filter) {
@@ -193,10 +196,12 @@ bool Admin::run_now(std::string_view queue, const JobName& job) {
 }
 void Admin::dead(std::string_view queue, const DeadFilter& filter,
                  const std::function<bool(const DeadView&)>& visit) {
+  check_function("Admin::dead()", visit);
   impl().dead(queue, filter, {}, [&](const DeadView& dead, const auto&) { return visit(dead); });
 }
 std::string Admin::dead_jobs(std::string_view queue, const DeadFilter& filter, const Listing& listing,
                              const std::function<bool(JobView)>& visit) {
+  check_function("Admin::dead_jobs()", visit);
   return impl().dead_jobs(queue, filter, listing, visit);
 }
 DeadCount Admin::count_dead(std::string_view queue, const DeadFilter& filter) {

@@ -8,6 +8,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/check_function.h"
 #include "base/json.h"
 #include "base/shorten.h"
 #include "base/start_thread.h"
@@ -479,7 +480,7 @@ std::vector<Pushed> Client::push_each(std::string_view queue, std::vector<NewJob
 }
 
 void Client::use(ClientMiddleware middleware) {
-  if (!middleware) throw Error(ErrorKind::invalid_argument, "Client::use() needs a function");
+  check_function("Client::use()", middleware);
   impl().use(std::move(middleware));
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 
+#include "base/check_function.h"
 #include "base/shorten.h"
 
 namespace ordo {
@@ -86,7 +87,7 @@ std::string Worker::format_error(std::exception_ptr error) {
 }
 
 std::unique_ptr<Worker> make_worker(std::function<void(Batch&)> function) {
-  if (!function) throw Error(ErrorKind::invalid_argument, "make_worker() needs a function");
+  check_function("make_worker()", function);
   return std::make_unique<FunctionWorker>(std::move(function));
 }
 

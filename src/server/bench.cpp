@@ -19,6 +19,7 @@
 #include <ordo/server.hpp>
 
 #include "base/assert.h"
+#include "base/check_function.h"
 #include "base/shorten.h"
 #include "domain/records.h"
 #include "execute/process.h"
@@ -397,6 +398,7 @@ class Measurement {
 std::vector<std::string> bench_names() { return {kNames.begin(), kNames.end()}; }
 
 void run_bench(const BenchOptions& options, const std::function<void(const BenchFigure&)>& done) {
+  check_function("run_bench()", done);
   for (const auto& name : options.only) {
     if (std::ranges::count(kNames, name) > 0) continue;
     std::string known;

@@ -9,6 +9,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/check_function.h"
 #include "base/finally.h"
 #include "base/fork.h"
 #include "base/json.h"
@@ -279,11 +280,6 @@ class Server::Impl {
     const std::lock_guard lock(mutex_);
     if (!node_) refuse(call, "before start()", "there is no node yet: call start() first");
     return *node_;
-  }
-
-  template <class Function>
-  static void check_function(const std::string& call, const Function& function) {
-    if (!function) throw Error(ErrorKind::invalid_argument, call + " needs a function");
   }
 
   [[noreturn]] static void refuse(const std::string& call, const std::string& when, const std::string& why) {
@@ -575,12 +571,12 @@ void Server::only(std::vector<std::string> queues) {
 }
 void Server::use(ServerMiddleware middleware) {
   impl().check_not_started("Server::use()");
-  Impl::check_function("Server::use()", middleware);
+  check_function("Server::use()", middleware);
   impl().middlewares_.push_back(std::move(middleware));
 }
 void Server::subscribe(EventFilter filter, EventHandler handler) {
   impl().check_not_started("Server::subscribe()");
-  Impl::check_function("Server::subscribe()", handler);
+  check_function("Server::subscribe()", handler);
   impl().subscribers_.emplace_back(std::move(filter), std::move(handler));
 }
 void Server::set_hooks(ServerHooks hooks) {
@@ -593,7 +589,7 @@ void Server::set_log(LogSink sink) {
 }
 void Server::on_lease_renewed(std::function<void(Duration)> listener) {
   impl().check_not_started("Server::on_lease_renewed()");
-  Impl::check_function("Server::on_lease_renewed()", listener);
+  check_function("Server::on_lease_renewed()", listener);
   impl().lease_listeners_.push_back(std::move(listener));
 }
 void Server::start() { impl().start(); }

@@ -14,6 +14,7 @@
 #include <iterator>
 #include <thread>
 
+#include <ordo/bench.hpp>
 #include <ordo/testing.hpp>
 
 #include "support.h"
@@ -340,6 +341,26 @@ TEST(Embedding, functions_that_are_not_there) {
   EXPECT_THAT(refusal_of([&] { client.push_async("orders", {{.id = "1"}}, nullptr); }),
               HasSubstr("function"));
   EXPECT_THAT(refusal_of([&] { client.use(nullptr); }), HasSubstr("needs a function"));
+}
+
+// At once, and not at the first row; tests of a program are told so, too.
+TEST(Embedding, functions_that_are_not_there_for_what_is_visited) {
+  const auto config = config_of({{.name = "orders"}});
+  Admin admin(config);
+  const std::function<bool(JobView)> nothing;
+  EXPECT_THAT(refusal_of([&] { admin.jobs("orders", {}, nothing); }), HasSubstr("needs a function"));
+  EXPECT_THAT(refusal_of([&] { admin.export_jobs("orders", {}, nothing); }), HasSubstr("needs a function"));
+  EXPECT_THAT(refusal_of([&] { admin.dead_jobs("orders", {}, {}, nothing); }), HasSubstr("needs a function"));
+  EXPECT_THAT(refusal_of([&] { admin.dead("orders", {}, nullptr); }), HasSubstr("needs a function"));
+  EXPECT_THAT(refusal_of([] { run_bench({}, nullptr); }), HasSubstr("needs a function"));
+  using Typed = TypedJob<std::string>;
+  EXPECT_THAT(refusal_of([] { make_worker<std::string>(std::function<void(const Typed&)>()); }),
+              HasSubstr("needs a function"));
+  void (*no_code)(const Typed&) = nullptr;
+  EXPECT_THAT(refusal_of([&] { make_worker<std::string>(no_code); }), HasSubstr("needs a function"));
+  EXPECT_EQ(refusal_of([] { make_worker<std::string>([](const Typed&) {}); }), "(none)");
+  testing::Bench bench(config);
+  EXPECT_THAT(refusal_of([&] { bench.add("orders", nullptr); }), HasSubstr("needs a worker"));
 }
 
 TEST(Embedding, what_was_moved_from) {
