@@ -63,13 +63,16 @@ CLI::Option* add_argument(CLI::App* command, const std::string& name, Value& val
   return command->add_option(name, value, what)->type_name("");
 }
 
-inline void add_queue_argument(CLI::App* command, std::string& queue, const std::string& what) {
-  const auto check = [](const std::string& name) {
-    return is_name(name)
-               ? std::string()
-               : "'" + shortened(name) + "' is no queue name; it takes 1 to 64 of a-z, 0-9, _ and -";
+/// A check of arguments that name a `what`, so that others are refused before a store is opened.
+inline auto is_name_of(const std::string& what) {
+  return [what](const std::string& name) {
+    return is_name(name) ? std::string()
+                         : in_quotes(name) + " is no " + what + " name; it takes 1 to 64 of a-z, 0-9, _ and -";
   };
-  add_argument(command, "QUEUE", queue, what)->required()->check(check);
+}
+
+inline void add_queue_argument(CLI::App* command, std::string& queue, const std::string& what) {
+  add_argument(command, "QUEUE", queue, what)->required()->check(is_name_of("queue"));
 }
 
 /// Adds a command whose values live in a `Values`; `run` is called with them when the command was named.

@@ -152,14 +152,14 @@ void add_limit_commands(CLI::App& app, Context& context) {
                                "  ordo limits unset crm\n",
                                limits, run_limits);
   add_argument(list, "VERB", limits->verb, "list (the default), set or unset");
-  add_argument(list, "NAME", limits->name, "Of a queue or of a named limit");
+  add_argument(list, "NAME", limits->name, "Of a queue or of a named limit")->check(is_name_of("limit"));
   add_argument(list, "SETTING", limits->settings, "limit=50, rate=50/1s or, with a burst, rate=50/1s/100");
   list->add_flag("--json", limits->json, "Print one JSON array");
 
   auto locks = std::make_shared<LocksValues>();
   CLI::App* held = add_command(app, context, "locks", "Show the locks that are held or waited for",
                                "  ordo locks\n  ordo locks orders --json\n", locks, run_locks);
-  add_argument(held, "QUEUE", locks->queue, "Those of one queue only");
+  add_argument(held, "QUEUE", locks->queue, "Those of one queue only")->check(is_name_of("queue"));
   held->add_flag("--json", locks->json, "Print one JSON array");
 }
 

@@ -93,7 +93,7 @@ void add_periodic(CLI::App& app, Context& context) {
                   "  ordo periodic pause nightly\n",
                   values, run);
   add_argument(command, "VERB", values->verb, "list (default), run, pause or resume");
-  add_argument(command, "NAME", values->name, "of the schedule");
+  add_argument(command, "NAME", values->name, "of the schedule")->check(is_name_of("schedule"));
   command->add_flag("--json", values->json, "As one JSON array");
 }
 

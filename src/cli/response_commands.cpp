@@ -1,9 +1,11 @@
 // ordo respond and waits.
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/name.h"
 #include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/line_reader.h"
@@ -86,6 +88,11 @@ int run_respond(Context& context, const RespondValues& values) {
     refuse_arguments("respond: stdin has the token or the body, not both");
   if (values.body.has_value() == values.body_file.has_value())
     refuse_arguments("respond: give the response with --body or --body-file, one of the two");
+  for (const auto& [what, name] :
+       {std::pair("key", values.key), std::pair("message id", values.message_id)}) {
+    if (name.size() > kLongestJobName)
+      refuse_arguments(fmt::format("respond: the {} has {} bytes, at most 255 fit", what, name.size()));
+  }
   const auto body =
       values.body ? payload_from_json(*values.body) : read_whole(*values.body_file, kLongestBody);
   static_cast<void>(context.open_admin());  // a store that is not there is not made

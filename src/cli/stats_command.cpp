@@ -210,7 +210,13 @@ void add_stats(CLI::App& app, Context& context) {
   auto values = std::make_shared<StatsValues>();
   CLI::App* stats = add_command(app, context, "stats", "Show how many jobs wait, run, died and were done",
                                 kStatsExamples, values, run_stats);
-  add_argument(stats, "QUEUES", values->queues, "Only of these: names, or beginnings with a *; default: all");
+  const auto check = [](const std::string& name) {
+    const bool is_beginning = name.ends_with('*');
+    const auto beginning = name.substr(0, name.size() - (is_beginning ? 1 : 0));
+    return is_beginning && beginning.empty() ? std::string() : is_name_of("queue")(beginning);
+  };
+  add_argument(stats, "QUEUES", values->queues, "Only of these: names, or beginnings with a *; default: all")
+      ->check(check);
   stats->add_flag("--shards", values->shards, "One line for each shard, with its owner");
   stats->add_flag("--json", values->json, "Print one JSON object; --shards: one array");
   stats->add_flag("--watch", values->watch, "Show them every second until Ctrl-C");

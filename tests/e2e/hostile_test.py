@@ -72,6 +72,35 @@ class OnTheCommandLine(Hostile):
         for command in ["push", "jobs", "pause", "resume", "dead", "remove"]:
             for queue in ["Bad Name", "a\nb", "", "q" * 65, "orders>", "заказ", LONG]:
                 self.refused(command, queue)
+        for name in ["Bad Name", "a\nb", "q" * 65, "orders>", LONG]:
+            for command in [["stats", name], ["stats", "orders", name + "*"], ["locks", name], ["waits", name], ["periodic", "run", name],
+                            ["periodic", "pause", name], ["limits", "set", name, "limit=5"], ["limits", "unset", name],
+                            ["respond", name, "k", "--body", "1"]]:
+                self.assertNotIn("x" * 201, self.refused(*command))
+        for limit in ["", "x", "nan", "-1", "1e3", "0.1.2", LONG]:
+            self.refused("limits", "set", "orders", f"limit={limit}")
+            self.refused("limits", "set", "orders", f"rate={limit}")
+        for option in ["--key=" + "k" * 256, "--message-id=" + LONG, "--body-file=/dev/zero"]:
+            key = [option[6:]] if option.startswith("--key=") else ["k", option]
+            body = [] if "--body-file" in option else ["--body", "1"]
+            self.refused("respond", "orders", *key, *body)
+        self.refused("respond", "orders", "", "--body", "1")
+        self.refused("respond", "--token", "T" * 10_000, "--body", "1", codes=(1,))
+        for text in BAD_JSON:
+            self.refused("respond", "orders", "k", f"--body={text}")
+        for option, values in {"--expires": BAD_TIMES, "--window": ["", "x", "05:00", "25:00-26:00", "05:00-07:00 No/Zone x", LONG],
+                               "--weight": BAD_NUMBERS + ["0", "-1"], "--lock": BAD_NAMES.values(), "--partition": BAD_NAMES.values(),
+                               "--unique": [*BAD_NAMES.values(), ""]}.items():
+            for value in values:
+                if len(value) <= 1 << 16:
+                    self.refused("push", "orders", f"{option}={value}")
+        for option, values in {"--since": BAD_TIMES, "--until": BAD_TIMES, "--retry-count": BAD_WHOLES, "--error-kind": ["", "x", LONG],
+                               "--sort": ["", "x", LONG]}.items():
+            for value in values:
+                self.refused("jobs", "orders", f"{option}={value}")
+                self.refused("dead", "orders", "list", f"{option}={value}")
+        for value in ["", "x", "1.5", "-1", "0", "9" * 30, LONG]:
+            self.refused("push", "orders", "--ndjson", "-", f"--from-line={value}", stdin=b"{}\n")
         for queue in ["Bad Name", LONG]:
             self.refused("job", queue, "42")
             self.refused("reshard", queue, "3")

@@ -290,7 +290,7 @@ class Responses(Project):
         for both in (("orders", "k", "--token", "T"), ("orders",), ()):
             self.assertIn("one of the two", self.ordo("respond", *both, "--body", "1", code=2).stderr)
         self.assertIn("JSON", self.ordo("respond", "orders", "k", "--body", "{", code=2).stderr)
-        self.assertIn("255 bytes", self.ordo("respond", "orders", "k" * 256, "--body", "1", code=1).stderr)
+        self.assertIn("at most 255", self.ordo("respond", "orders", "k" * 256, "--body", "1", code=2).stderr)
         self.assertIn("no queue", self.ordo("respond", "nobody", "k", "--body", "1", code=1).stderr)
 
 
