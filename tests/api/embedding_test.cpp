@@ -237,6 +237,55 @@ TEST(Embedding, a_node_that_fails_says_so_at_once_and_leaves_its_shards_to_other
   EXPECT_THAT(ran.wait(1), ElementsAre("1"));  // long before the lease would have ended
 }
 
+TEST(Embedding, a_node_that_fails_keeps_its_shards_until_its_run_has_returned) {
+  TemporaryStore store;
+  auto config = config_of({{.name = "orders", .shards = 1, .threads = 2}}, store.url());
+  config.node.lease = 1h;
+  auto failing = config;
+  std::atomic<bool> fails{false};
+  failing.node.choose_shard = [&](const auto&) -> std::optional<std::size_t> {
+    if (fails) throw std::runtime_error("no idea");
+    return 0;
+  };
+  Told<> started, words, ran;
+  Gate gate;
+  Server server(failing);
+  server.add("orders", make_worker([&](Batch& batch) {
+               started.tell(batch.jobs().front().id);
+               gate.pass();
+             }));
+  server.set_hooks({.last_words = [&](const std::exception_ptr&) { words.tell(""); }});
+  server.start();
+  server.client().push("orders", {.id = "1"});
+  started.wait(1);
+  fails = true;
+  server.client().push("orders", {.id = "2"});
+  words.wait(1);
+
+  Server other(config);
+  other.add("orders", telling(ran));
+  other.start();
+  other.client().push("orders", {.id = "1"});  // the key of what runs
+  auto admin = other.admin();
+  const auto shards_of = [&](const std::string& id) {
+    for (const auto& node : admin.nodes()) {
+      if (node.id == id) return node.shards;
+    }
+    return std::uint64_t{0};
+  };
+  int looks = 0;
+  until([&] {
+    EXPECT_EQ(shards_of(server.node_id()), 1U);
+    return ++looks == 100;
+  });
+  EXPECT_THAT(ran.now(), IsEmpty());
+  gate.open();
+  EXPECT_THAT(ran.wait(2), UnorderedElementsAre("1", "2"));
+  EXPECT_THAT(started.now(), ElementsAre("1"));
+  EXPECT_TRUE(other.drain());
+  EXPECT_EQ(shards_of(server.node_id()), 0U);
+}
+
 TEST(Embedding, nothing_is_called_any_more_once_stop_has_returned) {
   std::atomic<std::size_t> told{0}, lines{0}, leases{0};
   Server server(config_of({{.name = "orders"}}));
