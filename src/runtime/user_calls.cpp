@@ -1,5 +1,10 @@
 #include "runtime/user_calls.h"
 
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace ordo::runtime {
@@ -13,14 +18,20 @@ UserCalls::UserCalls(std::vector<std::pair<EventFilter, EventHandler>> subscribe
       threads_(threads) {}
 
 void UserCalls::publish(std::vector<Event> events) {
-  if (subscribers_.empty()) return;
-  notifier_.post(Notifier::Of::events, [this, events = std::move(events)] {
+  std::erase_if(events, [this](const Event& event) {
+    return std::ranges::none_of(subscribers_, [&](const auto& each) { return each.first.admits(event); });
+  });
+  if (events.empty()) return;
+  const auto news = events.size();
+  auto tell = [this, events = std::move(events)] {
     for (const auto& event : events) {
+      if (!notifier_.begin()) return;
       for (const auto& subscriber : subscribers_) {
         if (subscriber.first.admits(event)) call([&] { subscriber.second(event); });
       }
     }
-  });
+  };
+  notifier_.post(Notifier::Of::events, std::move(tell), news);
 }
 
 void UserCalls::died(const std::string& queue, std::vector<JobView> dead) {
@@ -32,6 +43,7 @@ void UserCalls::died(const std::string& queue, std::vector<JobView> dead) {
     worker = known->second;
   }
   notifier_.post(Notifier::Of::deaths, [this, worker, dead = std::move(dead)]() mutable {
+    if (!notifier_.begin()) return;
     for (auto& job : dead) {
       call([&] { job.error = worker->load_error(job.error); });
     }
@@ -79,15 +91,19 @@ void UserCalls::run(const std::stop_token& stop) {
   }
 }
 
-// Each alone: what one throws keeps nothing from the others.
+// Each alone: what one throws keeps nothing from the others. Behind close() nobody is called, and nothing is
+// logged of one that returns so late.
 void UserCalls::call(const std::function<void()>& code) {
+  if (notifier_.is_closed()) return;
+  std::string what;
   try {
     code();
+    return;
   } catch (const std::exception& error) {
-    log_(LogLevel::error, std::string("a handler of events or deaths threw: ") + error.what());
+    what = std::string(": ") + error.what();
   } catch (...) {
-    log_(LogLevel::error, "a handler of events or deaths threw");
   }
+  if (!notifier_.is_closed()) log_(LogLevel::error, "a handler of events or deaths threw" + what);
 }
 
 }  // namespace ordo::runtime

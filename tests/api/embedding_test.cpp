@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -27,6 +28,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -305,6 +307,39 @@ TEST(Embedding, nothing_is_called_any_more_once_stop_has_returned) {
   const auto before = std::tuple(told.load(), lines.load(), leases.load());
   server.admin().stats();
   EXPECT_EQ(std::tuple(told.load(), lines.load(), leases.load()), before);
+}
+
+// What it tells behind the one that hangs: nothing, and the log counts it.
+TEST(Embedding, a_handler_that_does_not_return_is_left_alone_and_what_waits_for_it_is_counted) {
+  constexpr std::size_t kJobs = 20;
+  Told<> told, lines;
+  Gate gate;
+  {
+    Server server(config_of({{.name = "orders"}}));
+    server.add("orders", make_worker([](Batch&) {}));
+    server.subscribe({.types = {EventType::job_finished}}, [&](const Event& event) {
+      told.tell(event.id);
+      gate.pass();
+      throw std::runtime_error("too late to be logged");
+    });
+    server.subscribe({.types = {EventType::job_finished}}, [&](const Event&) { told.tell("another"); });
+    server.set_log([&](LogLevel, std::string_view line) { lines.tell(std::string(line)); });
+    server.start();
+    server.client().push_many("orders", std::vector<NewJob>(kJobs));
+    told.wait(1);
+    EXPECT_TRUE(server.drain());
+    server.stop();
+    const auto logged = lines.now();
+    const auto found = std::ranges::find_if(
+        logged, [](const std::string& line) { return line.find("told to nobody") != std::string::npos; });
+    ASSERT_NE(found, logged.end());
+    const auto number = found->find("; ");
+    ASSERT_NE(number, std::string::npos) << *found;
+    EXPECT_EQ(std::stoul(found->substr(number + 2)), kJobs - 1) << *found;
+    gate.open();
+  }  // waits for the handler
+  EXPECT_THAT(told.now(), SizeIs(1));
+  EXPECT_THAT(lines.now(), Not(Contains(HasSubstr("too late"))));
 }
 
 TEST(Embedding, a_handler_of_events_may_stop_the_server) {
