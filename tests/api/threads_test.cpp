@@ -174,6 +174,13 @@ TEST(Threads, every_call_from_several_threads_and_what_it_calls_may_throw) {
         bench.add("orders", make_worker([](Batch&) {}));
         bench.push("orders", {});
         EXPECT_EQ(bench.drain(), 1U);
+        const auto before = bench.now();
+        bench.advance(1s);
+        EXPECT_EQ(bench.now(), before + 1s);
+        bench.set_inline(true);
+        bench.push("orders", {});
+        EXPECT_TRUE(bench.jobs("orders").empty());
+        EXPECT_TRUE(bench.dead("orders").empty());
       },
   });
   EXPECT_THAT(pushed.wait(kRounds), ::testing::Each("stored"));
@@ -195,6 +202,140 @@ TEST(Threads, every_call_from_several_threads_and_what_it_calls_may_throw) {
   draining.join();
   EXPECT_FALSE(server.running());
   EXPECT_EQ(admin.stats().total.running, 0U);
+}
+
+// -------------------------------------------------------------------------- responses, limits, schedules,
+// moves
+
+Config everything(const std::string& store) {
+  QueueOptions orders{.name = "orders", .shards = 2, .limit = Decimal(3), .lock = "key"};
+  QueueOptions kept{.name = "kept", .shards = 2};
+  kept.unique = Unique{.by = "id", .on_conflict = OnConflict::ignore};
+  auto config = config_of({orders,
+                           {.name = "calls", .shards = 2},
+                           {.name = "failing", .shards = 1, .max_retries = 0},
+                           kept,
+                           {.name = "removed", .shards = 1}},
+                          store);
+  config.limits = {{.name = "crm", .limit = Decimal(5)}};
+  config.queues[0].limits = {"crm"};
+  config.periodic = {{.name = "often", .queue = "orders", .every = 24h}};
+  return config;
+}
+
+TEST(Threads, responses_limits_schedules_listings_and_moves_at_once) {
+  TemporaryStore store, elsewhere;
+  const auto config = everything(store.url());
+  validate(config);
+  Told<> ran, answered;
+  Told<ResponseToken> tokens;
+  Server server(config);
+  server.only({"orders", "calls", "failing", "late"});
+  server.add("orders", make_worker([&](Batch& batch) {
+               ran.tell(batch.jobs().front().id);
+               batch.limit_penalty(1us);
+             }));
+  server.add("calls", make_worker(
+                          [&](Batch& batch) {
+                            const auto& key = batch.jobs().front().id;
+                            tokens.tell(batch.expect(0, key));
+                            batch.report(0, Outcome::wait(key));
+                          },
+                          [&](Batch&, const Response& response) { answered.tell(response.key); }));
+  server.add("failing", make_worker([](Batch&) { throw std::runtime_error("no"); }));
+  server.add("removed", make_worker([](Batch&) {}));  // left out
+  server.start();
+  auto client = server.client();
+  auto admin = server.admin();
+  client.push("kept", {.id = "first"});
+  client.push("failing", {.id = "first"});
+  const auto name = [](const char* prefix, int round) { return prefix + std::to_string(round); };
+  const auto visit = [](const JobView&) { return true; };
+
+  at_once({
+      [&](int round) {
+        client.push_value("orders", std::string("value"), {.id = name("value-", round)});
+        EXPECT_EQ(
+            client.push_each("orders", {{.id = name("each-", round)}, {.id = name("other-", round)}}).size(),
+            2U);
+        client.push_each("kept", {{.id = name("kept-", round % 3)}, {.id = "first"}});
+        client.push("failing", {.id = name("f-", round)});
+      },
+      [&](int round) {
+        client.push("calls", {.id = name("call-", round)});
+        client.respond("calls", name("call-", round), "body");
+      },
+      [&](int round) {
+        const auto token = tokens.wait(static_cast<std::size_t>(round) + 1)[static_cast<std::size_t>(round)];
+        const auto responded = client.respond(token, "by token");
+        EXPECT_TRUE(responded == Responded::accepted || responded == Responded::late);
+        EXPECT_EQ(client.respond(ResponseToken{"forged"}, "body"), Responded::refused);
+      },
+      [&](int round) {
+        EXPECT_TRUE(admin.set_limit("crm", Decimal(round + 1), {}));
+        admin.limits();
+        admin.unset_limit("crm");
+        admin.locks();
+        admin.locks("orders");
+        admin.shard_stats();
+        admin.waits("calls");
+      },
+      [&](int) {
+        admin.jobs("kept", {}, visit);
+        admin.export_jobs("kept", {}, visit);
+        admin.count_jobs("kept", {});
+        // The reshard may take the shard away that it looked at.
+        may_be_refused([&] { admin.change_jobs("kept", {.states = {JobStatus::due}}, JobChange::run_now); });
+        admin.dead_jobs("failing", {}, {}, visit);
+        admin.count_dead("failing");
+      },
+      [&](int round) {
+        admin.periodic();
+        if (round == 0) admin.run_periodic("often");
+        admin.pause_periodic("often");
+        admin.resume_periodic("often");
+        EXPECT_FALSE(admin.stop_node("nobody"));
+      },
+      [&](int round) {
+        const auto shards = 2U + static_cast<unsigned>(round) / 8;
+        if (round % 8 == 0) {
+          EXPECT_EQ(admin.reshard("kept", shards + 1).from, shards);
+        }
+        client.push("removed", {.id = "1"});
+        may_be_refused([&] { admin.remove("removed", Admin::RemoveJobs::with_jobs); });
+      },
+      [&](int) {
+        EXPECT_TRUE(server.serves("orders"));
+        EXPECT_FALSE(server.serves("removed"));
+        server.add_queue({.name = "late"}, make_worker([](Batch&) {}));
+        QueueChange change;
+        change.serve.push_back({{.name = "late", .batch_size = 2}, {}});
+        server.change_queues(std::move(change));
+        EXPECT_TRUE(server.remove_queue("late"));
+      },
+      [&](int round) {
+        if (round == 0) {
+          TemporaryStore from;
+          { Client(config_of({{.name = "orders"}}, from.url())).push("orders", {.id = "1"}); }
+          EXPECT_TRUE(copy_store(from.url(), elsewhere.url()).verified());
+        }
+        const auto read = parse_config("[queue.orders]\nshards = 2\ncommand = [\"true\"]\n");
+        validate(read);
+        load_config({.store = "memory:"});
+        auto own = config_of(read.queues);
+        Server other(own);
+        ConfiguredWorkers configured(other, own);
+        EXPECT_EQ(other.worker_count(), 1U);
+      },
+  });
+  EXPECT_THAT(answered.wait(kRounds), ::testing::SizeIs(kRounds));
+  EXPECT_TRUE(server.drain());
+  server.stop();
+  auto ids = ran.now();
+  std::erase_if(ids, [](const std::string& id) { return id.starts_with("often@"); });
+  EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), 3U * kRounds);
+  EXPECT_EQ(admin.jobs("kept").size(), 4U);
+  EXPECT_EQ(admin.count_dead("failing").jobs, kRounds + 1U);
 }
 
 }  // namespace
