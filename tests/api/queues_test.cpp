@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <ctime>
+#include <fstream>
+#include <optional>
 #include <thread>
 
 #include "support.h"
@@ -236,6 +239,49 @@ TEST(Queues, are_added_and_removed_by_many_threads_at_once) {
   EXPECT_TRUE(server.drain());
   const auto ids = told.now();
   EXPECT_EQ(ids.size(), static_cast<std::size_t>(kThreads * kRounds));
+}
+
+/// Calls of the system with which this process has written so far; nothing where it does not say so.
+std::optional<std::uint64_t> writes_so_far() {
+  std::ifstream told("/proc/self/io");
+  std::string name;
+  std::uint64_t count = 0;
+  while (told >> name >> count) {
+    if (name == "syscw:") return count;
+  }
+  return std::nullopt;
+}
+
+// Processor time and writes, so that it does not matter what else the machine does.
+TEST(Queues, ten_thousand_start_in_no_more_time_each_and_are_written_together) {
+  struct Cost {
+    double time = 0;
+    std::optional<std::uint64_t> writes{};
+  };
+  const auto cost = [](std::size_t count) {
+    const TemporaryStore store;
+    std::vector<QueueOptions> queues;
+    for (std::size_t i = 0; i < count; ++i) queues.push_back({.name = "q" + std::to_string(i), .shards = 1});
+    const auto config = config_of(queues, store.url());
+    Told<> told;
+    const auto writes = writes_so_far();
+    const auto start = std::clock();
+    Server server(config);
+    for (const auto& queue : queues) server.add(queue.name, telling(told));
+    server.start();
+    server.client().push("q0", {.id = "first"});
+    server.client().push(queues.back().name, {.id = "last"});
+    told.wait(2);
+    Cost spent{static_cast<double>(std::clock() - start)};
+    if (writes) spent.writes = *writes_so_far() - *writes;
+    server.stop();
+    return spent;
+  };
+  const auto few = cost(1'000), many = cost(10'000);
+  EXPECT_LT(many.time, 40 * few.time);
+  if (many.writes) {
+    EXPECT_LT(*many.writes, 10'000U) << "each queue is written by itself";
+  }
 }
 
 TEST(Queues, are_added_while_the_server_stops) {
