@@ -1,0 +1,185 @@
+// What a program's code may throw, and from where it may call: the rows of the tables of docs/embedding.md
+// that no other test stands for.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+
+#include <ordo/testing.hpp>
+
+#include "support.h"
+
+namespace ordo::api {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+/// Throws where it is told to.
+class ThrowingWorker final : public Worker {
+ public:
+  enum class Where : std::uint8_t { nowhere, format_error, dump_error, retries_exhausted };
+  explicit ThrowingWorker(Where where) : where_(where) {}
+
+  void perform(Batch&) override { throw std::runtime_error("the job failed"); }
+  std::string format_error(std::exception_ptr error) override {
+    check(Where::format_error);
+    return Worker::format_error(std::move(error));
+  }
+  std::string dump_error(const std::string& error) override {
+    check(Where::dump_error);
+    return error;
+  }
+  void retries_exhausted(const std::vector<JobView>&) override { check(Where::retries_exhausted); }
+
+ private:
+  void check(Where where) const {
+    if (where == where_) throw std::runtime_error("thrown by the worker");
+  }
+
+  const Where where_;
+};
+using Where = ThrowingWorker::Where;
+
+Config no_retries() { return config_of({{.name = "orders", .shards = 1, .max_retries = 0}}); }
+
+TEST(Throwing, a_text_of_an_error_that_cannot_be_made_is_said_so) {
+  const std::map<Where, std::string> texts = {
+      {Where::nowhere, "the job failed"},
+      {Where::format_error, "perform failed, and so did the worker's format_error"},
+      {Where::dump_error, "the job failed (and the worker's dump_error failed)"}};
+  for (const auto& [where, text] : texts) {
+    testing::Bench bench(no_retries());
+    bench.add("orders", std::make_unique<ThrowingWorker>(where));
+    bench.push("orders", {.id = "1"});
+    EXPECT_EQ(bench.drain(), 1U);
+    const auto dead = bench.dead("orders");
+    ASSERT_THAT(dead, SizeIs(1));
+    EXPECT_EQ(dead[0].error_kind, FailureKind::handler);
+    EXPECT_EQ(dead[0].error, text);
+  }
+}
+
+TEST(Throwing, deaths_that_cannot_be_told_are_logged_or_come_out_of_a_bench) {
+  Told<> lines, dead;
+  Server server(no_retries());
+  server.add("orders", std::make_unique<ThrowingWorker>(Where::retries_exhausted));
+  server.subscribe({.types = {EventType::job_dead}}, [&](const Event& event) { dead.tell(event.id); });
+  server.set_log([&](LogLevel, std::string_view line) { lines.tell(std::string(line)); });
+  server.start();
+  server.client().push("orders", {.id = "1"});
+  dead.wait(1);
+  server.stop();
+  EXPECT_THAT(lines.now(), Contains(HasSubstr("threw: thrown by the worker")));
+  EXPECT_EQ(server.admin().stats().total.dead, 1U);
+
+  testing::Bench bench(no_retries());
+  bench.add("orders", std::make_unique<ThrowingWorker>(Where::retries_exhausted));
+  bench.push("orders", {.id = "1"});
+  EXPECT_THROW(bench.drain(), std::runtime_error);
+  EXPECT_THAT(bench.dead("orders"), SizeIs(1));
+}
+
+TEST(Throwing, a_server_may_be_stopped_where_deaths_are_told) {
+  class Stopping final : public Worker {
+   public:
+    explicit Stopping(std::function<void()> stop) : stop_(std::move(stop)) {}
+    void perform(Batch&) override { throw std::runtime_error("the job failed"); }
+    void retries_exhausted(const std::vector<JobView>&) override { stop_(); }
+
+   private:
+    std::function<void()> stop_;
+  };
+  Told<> stopped;
+  Server server(no_retries());
+  server.add("orders", std::make_unique<Stopping>([&] {
+               server.stop();
+               stopped.tell("");
+             }));
+  server.start();
+  server.client().push("orders", {.id = "1"});
+  stopped.wait(1);
+  EXPECT_FALSE(server.running());
+  EXPECT_EQ(server.admin().stats().total.dead, 1U);
+}
+
+TEST(Throwing, who_serves_a_shard_fails_the_node_whose_last_words_may_throw) {
+  auto config = config_of({{.name = "orders", .shards = 1}});
+  std::atomic<bool> fails{false};
+  config.node.serves_shard = [&](const std::string&, std::uint32_t) {
+    if (fails) throw std::runtime_error("no idea");
+    return true;
+  };
+  config.node.poll_interval = 10ms;
+  Told<> words, lines;
+  Server server(config);
+  server.add("orders", make_worker([](Batch&) {}));
+  server.set_log([&](LogLevel, std::string_view line) { lines.tell(std::string(line)); });
+  server.set_hooks({.last_words = [&](const std::exception_ptr&) {
+    words.tell("");
+    throw std::runtime_error("not even words");
+  }});
+  server.start();
+  fails = true;
+  words.wait(1);
+  EXPECT_FALSE(server.running());
+  EXPECT_THROW(server.wait(), std::runtime_error);
+  server.stop();
+  EXPECT_THAT(lines.now(), Contains(HasSubstr("the node stops: no idea")));
+  EXPECT_THAT(lines.now(), Contains(HasSubstr("last_words threw: not even words")));
+}
+
+TEST(Throwing, what_a_visit_throws_comes_out_of_its_call) {
+  Server server(no_retries());
+  server.add("orders", std::make_unique<ThrowingWorker>(Where::nowhere));
+  server.start();
+  auto client = server.client();
+  client.push("orders", {.id = "1"});
+  client.push("orders", {.id = "later", .delay = 1h});
+  EXPECT_TRUE(server.drain());
+  auto admin = server.admin();
+  const auto thrown_by = [](const auto& call) {
+    try {
+      call();
+    } catch (const std::logic_error& error) {
+      return std::string(error.what());
+    }
+    return std::string("(none)");
+  };
+  const auto visit = [](const auto&) -> bool { throw std::logic_error("seen enough"); };
+  EXPECT_EQ(thrown_by([&] { admin.jobs("orders", {}, visit); }), "seen enough");
+  EXPECT_EQ(thrown_by([&] { admin.export_jobs("orders", {}, visit); }), "seen enough");
+  EXPECT_EQ(thrown_by([&] { admin.dead("orders", {}, visit); }), "seen enough");
+  EXPECT_EQ(thrown_by([&] { admin.dead_jobs("orders", {}, {}, visit); }), "seen enough");
+  EXPECT_THAT(admin.jobs("orders"), SizeIs(1));
+  EXPECT_EQ(admin.count_dead("orders").jobs, 1U);
+}
+
+TEST(Throwing, a_run_may_quiet_its_server_and_adds_nothing_to_its_bench) {
+  Told<> told;
+  Server server(config_of({{.name = "orders", .shards = 1}}));
+  server.add("orders", make_worker([&](Batch& batch) {
+               server.quiet();
+               told.tell(batch.jobs().front().id);
+             }));
+  server.start();
+  server.client().push("orders", {.id = "1"});
+  EXPECT_THAT(told.wait(1), ElementsAre("1"));
+  server.stop();
+
+  testing::Bench bench(config_of({{.name = "orders"}}));
+  std::string refusal;
+  bench.add("orders", make_worker([&](Batch&) {
+              refusal = refusal_of([&] { bench.add("mail", make_worker([](Batch&) {})); });
+            }));
+  bench.push("orders", {.id = "1"});
+  EXPECT_EQ(bench.drain(), 1U);
+  EXPECT_THAT(refusal, HasSubstr("before its first job"));
+}
+
+}  // namespace
+}  // namespace ordo::api
