@@ -327,6 +327,10 @@ class Admin {
   /// as jobs() does; with its key in one shard only.
   bool cancel(std::string_view queue, const JobName& job);
   bool run_now(std::string_view queue, const JobName& job);
+  /// Gives a waiting job another time, later or earlier; its retries stay as they are. A running one and one
+  /// that waits for a response are left alone. Throws likewise, and Error{invalid_argument} for a time that
+  /// cannot be written.
+  bool reschedule(std::string_view queue, const JobName& job, Time run_at);
 
   /// What jobs of the queue wait for, and responses that nobody waits for yet, by key.
   std::vector<WaitView> waits(std::string_view queue);

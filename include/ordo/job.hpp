@@ -53,6 +53,9 @@ struct NewJob {
   std::optional<double> score{};    ///< default: the store's time at append, Unix seconds; finite
   std::optional<Time> run_at{};     ///< earliest start; default: the store's time at append
   std::optional<Duration> delay{};  ///< instead of run_at: from the caller's now
+  /// A job that it merges into while that waits gets its time, be it later or earlier; without it the job
+  /// keeps the time of its first push.
+  bool replace_time = false;
   std::optional<std::int32_t> priority{};  ///< lower runs first; default 100
   std::optional<Duration> timeout{};       ///< of one attempt; default: the queue's
   /// Not started by then, it ends as expired; default: the queue's `expires` after run_at.

@@ -151,6 +151,11 @@ constexpr JobKey kJobKeys[] = {
        if (!value.is_bool()) refuse("\"critical\" is true or false");
        job.critical = value.as_bool();
      }},
+    {"replace_time",
+     [](NewJob& job, const JsonValue& value) {
+       if (!value.is_bool()) refuse("\"replace_time\" is true or false");
+       job.replace_time = value.as_bool();
+     }},
     {"lock", [](NewJob& job, const JsonValue& value) { job.lock = name_of("lock", value); }},
     {"unique", [](NewJob& job, const JsonValue& value) { job.unique = name_of("unique", value); }},
 };

@@ -42,6 +42,7 @@ struct PushValues {
   std::optional<std::string> weight;
   std::optional<std::string> partition;
   bool critical = false;
+  bool replace_time = false;
   std::optional<std::string> lock;
   std::optional<std::string> unique;
   std::optional<std::string> ndjson;
@@ -85,6 +86,7 @@ NewJob job_of(const PushValues& values) {
   if (values.weight) job.weight = weight_of(*values.weight);
   job.partition = values.partition;
   if (values.critical) job.critical = true;
+  job.replace_time = values.replace_time;
   job.lock = values.lock;
   job.unique = values.unique;
   if (values.payload) job.payload = payload_from_json(*values.payload);
@@ -204,7 +206,7 @@ void refuse_contradictions(const PushValues& values) {
   const bool one = values.id || values.payload || values.payload_file || values.key || values.kind ||
                    values.score || values.at || values.priority || values.timeout || values.expires ||
                    !values.windows.empty() || values.weight || values.partition || values.critical ||
-                   values.lock || values.unique;
+                   values.lock || values.unique || values.replace_time;
   if (!values.ndjson && (values.from_line || values.skip_bad))
     refuse_arguments("push: --from-line and --skip-bad are for --ndjson");
   if (values.ndjson && one) refuse_arguments("push: with --ndjson the options of a job stand in its line");
@@ -232,6 +234,8 @@ void add_push(CLI::App& app, Context& context) {
   option("--kind", values->kind, "KIND", "Names the worker; default: the queue's name");
   option("--score", values->score, "NUMBER", "Orders the payloads of a job; default: now in Unix seconds");
   option("--at", values->at, "TIME", "Start not before: RFC 3339, Unix seconds, or +10s; default: now");
+  push->add_flag("--replace-time", values->replace_time,
+                 "A job that it merges into gets its time, later or earlier");
   option("--priority", values->priority, "NUMBER", "Lower runs first; default: 100");
   option("--timeout", values->timeout, "TIME", "Of one attempt, like 30s; default: the queue's");
   option("--expires", values->expires, "TIME",

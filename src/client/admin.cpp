@@ -194,6 +194,9 @@ bool Admin::cancel(std::string_view queue, const JobName& job) {
 bool Admin::run_now(std::string_view queue, const JobName& job) {
   return impl().control(queue, job, domain::EntryType::run_now);
 }
+bool Admin::reschedule(std::string_view queue, const JobName& job, Time run_at) {
+  return impl().control(queue, job, domain::EntryType::run_now, run_at);
+}
 void Admin::dead(std::string_view queue, const DeadFilter& filter,
                  const std::function<bool(const DeadView&)>& visit) {
   check_function("Admin::dead()", visit);

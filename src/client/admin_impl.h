@@ -58,7 +58,9 @@ class Admin::Impl {
   std::string jobs(std::string_view queue, const JobFilter& filter,
                    const std::function<bool(JobView)>& visit);
   std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter);
-  bool control(std::string_view queue, const JobName& job, domain::EntryType type);
+  /// `new_time`: of a run_now, which then replaces the time of the job.
+  bool control(std::string_view queue, const JobName& job, domain::EntryType type,
+               std::optional<Time> new_time = {});
   std::uint64_t control_all(std::string_view queue, const JobFilter& filter, domain::EntryType type);
   std::uint64_t count_jobs(std::string_view queue, const JobFilter& filter);
   void export_jobs(std::string_view queue, const JobFilter& filter,

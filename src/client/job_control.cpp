@@ -40,7 +40,8 @@ bool is_waiting(JobStatus state) {
 
 }  // namespace
 
-bool Admin::Impl::control(std::string_view name, const JobName& job, domain::EntryType type) {
+bool Admin::Impl::control(std::string_view name, const JobName& job, domain::EntryType type,
+                          std::optional<Time> new_time) {
   if (job.id.empty()) throw Error(ErrorKind::invalid_argument, "a job needs an id");
   const auto queue = handle_->open_queue(name);
   NameSet found;  // (kind, key)
@@ -56,6 +57,10 @@ bool Admin::Impl::control(std::string_view name, const JobName& job, domain::Ent
   entry.type = type;
   entry.id = job.id;
   std::tie(entry.kind, entry.key) = *found.begin();
+  if (new_time) {
+    entry.run_at = written_time(*new_time);
+    entry.options.replaces_time = true;
+  }
   store::append_and_wait(
       handle_->store(), {{{queue.number, domain::shard_of(entry.key, queue.shards)}, domain::encode(entry)}});
   return true;

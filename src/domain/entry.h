@@ -18,7 +18,7 @@ enum class EntryType : std::uint8_t {
   push = 1,          ///< a payload for a job, new or queued
   revive = 2,        ///< a payload brought back from the dead
   cancel = 3,        ///< control: end the job
-  run_now = 4,       ///< control: make the queued job due
+  run_now = 4,       ///< control: make the queued job due, or with `replaces_time` due at another time
   ended = 5,         ///< control: a run that another node executed has ended (domain/lent.h)
   tick = 6,          ///< a schedule's payload for a new job, unless that tick was pushed before
   pause_ticks = 7,   ///< control: the schedule `id` pushes nothing more

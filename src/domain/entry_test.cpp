@@ -37,6 +37,18 @@ Entry full_entry() {
           .payload = std::string_view("a\0b", 3)};
 }
 
+// An older node would leave the job its time.
+TEST(Entry, a_time_that_replaces_another_needs_a_node_that_knows_it) {
+  Entry entry{.kind = "orders", .key = "42", .id = "42", .run_at = Time{std::chrono::seconds{5}}};
+  entry.options.replaces_time = true;
+  const auto bytes = encode(entry);
+  EXPECT_EQ(*decode_entry(bytes), entry);
+  EXPECT_EQ(level_of(entry.options), 5);
+  JobOptions job;
+  job.merge_later(entry.options);
+  EXPECT_EQ(job, JobOptions{}) << "it is said of the entry alone";
+}
+
 TEST(EntryCodec, keeps_every_field) {
   const auto bytes = encode(full_entry());
   EXPECT_EQ(*decode_entry(bytes), full_entry());

@@ -3,9 +3,9 @@
 namespace ordo::domain {
 
 #ifdef ORDO_NEWER_FORMAT
-std::uint16_t format_level() { return 5; }
+std::uint16_t format_level() { return 6; }
 #else
-std::uint16_t format_level() { return 4; }
+std::uint16_t format_level() { return 5; }
 #endif
 
 std::string field(FieldTag tag, std::string_view bytes) {

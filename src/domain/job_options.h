@@ -27,6 +27,8 @@ struct JobOptions {
   std::optional<bool> critical;
   std::optional<std::string> lock;
   std::vector<UniqueHold> unique;  ///< what it has of unique rows
+  /// Of an entry, never of a job: the time of the job that waits becomes the entry's, later or earlier.
+  bool replaces_time = false;
 
   void merge_later(const JobOptions& later) {
     if (later.priority) priority = later.priority;
@@ -45,7 +47,8 @@ struct JobOptions {
 
 /// Options say when the job must not start. Who does not know them would start it all the same, so a record
 /// that has them needs a level of the formats (domain/fields.h): 2 for windows and expiry, 3 for what limits
-/// and locks ask for, 4 for unique rows, which somebody has to take away. 0: it has none.
+/// and locks ask for, 4 for unique rows, which somebody has to take away, 5 for a time that replaces another.
+/// 0: it has none.
 std::uint16_t level_of(const JobOptions& options);
 /// What a job says of limits and locks, from one description of it to another.
 template <class From, class To>

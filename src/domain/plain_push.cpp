@@ -78,6 +78,9 @@ bool take_field(Entry& entry, std::string_view name, std::string_view value) {
   } else if (name == "critical") {
     entry.options.critical = value == "true";
     return value == "true" || value == "false";
+  } else if (name == "replace_time") {
+    entry.options.replaces_time = value == "true";
+    return value == "true" || value == "false";
   } else if (name == "lock") {
     entry.options.lock = value;
     return !value.empty() && value.size() <= kLongestJobName;

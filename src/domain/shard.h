@@ -348,7 +348,11 @@ class Shard {
   void restore_mark(Job& job, Mark mark);
   bool add_piece(Job& job, Piece piece, bool set_aside = false);
   void note_merged(Job& job, const PayloadSet::Merged& merged);
-  void move(Job& job, std::optional<Time> run_at, Time now, Demand* demand = nullptr);
+  struct NewTime {
+    std::optional<Time> run_at;  ///< nothing: it keeps its own
+    bool starts_over = false;    ///< its retries do
+  };
+  void move(Job& job, const NewTime& time, Time now, Demand* demand = nullptr);
   void apply_control(const LoggedEntry& logged, Time now);
   std::vector<Job*> targets_of(const Entry& control);
   void cancel_queued(Job& job, Time now);

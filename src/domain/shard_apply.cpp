@@ -84,6 +84,7 @@ void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piec
   job.set_aside = logged.set_aside;
   if (entry.options != JobOptions{}) {
     job.more().options = entry.options;
+    job.more().options.replaces_time = false;
     read_options(job);
   }
   if (const auto expiry = expiry_of(logged, kind); expiry || job.extra) job.more().options.expires = expiry;
@@ -147,7 +148,8 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   const bool merged_away = add_piece(job, std::move(piece), logged.set_aside);
   if (!entry.fields.empty()) job.more().more().entry_fields.emplace_back(logged.seq, entry.fields);
   if (news && job.extra) job.extra->through = logged.seq;
-  bool moved = revived;
+  const bool has_new_time = revived || (news && entry.options.replaces_time);
+  bool moved = has_new_time;
   if (has_options) {
     merge_options(job, entry.options);
     moved = moved || entry.options.priority.has_value() || !entry.options.windows.empty();
@@ -169,23 +171,21 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   }
   Demand* demand = nullptr;
   moved = asks_anew(job, entry, demand) || moved;
-  if (beside || revived || (merged_away && (has_options || was_expiring)))
+  if (beside || has_new_time || (merged_away && (has_options || was_expiring)))
     changes_.write_state(job);  // its entries alone do not say so
-  const auto run_at = revived ? std::optional(entry.run_at.value_or(logged.at)) : std::nullopt;
-  if (moved) move(job, run_at, now, demand);
+  const auto run_at = has_new_time ? std::optional(entry.run_at.value_or(logged.at)) : std::nullopt;
+  if (moved) move(job, {run_at, revived}, now, demand);
 }
 
-// Its priority, what it asks for or, with `run_at`, its time has changed, and its retries start over.
-void Shard::move(Job& job, std::optional<Time> run_at, Time now, Demand* demand) {
+// Its priority, what it asks for or its time has changed.
+void Shard::move(Job& job, const NewTime& time, Time now, Demand* demand) {
   const bool settling = job.place == Place::settling;
   if (!settling) {
     leave(job);
     if (!job.held) order_.pass_key(job, now);
   }
-  if (run_at) {
-    job.set_time(*run_at);
-    job.more().retry_count = -1;
-  }
+  if (time.run_at) job.set_time(*time.run_at);
+  if (time.starts_over) job.more().retry_count = -1;
   read_options(job);
   if (demand != nullptr) set_demand(job, demand);
   if (!settling) place(job, now);

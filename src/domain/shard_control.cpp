@@ -74,8 +74,9 @@ void Shard::run_now(Job& job, const LoggedEntry& logged, Time now) {
   }
   auto& extra = job.more();
   extra.through = std::max(extra.through, logged.seq);
-  // One that is due keeps its place.
-  if (const Time asked = logged.entry.run_at.value_or(logged.at); asked < job.run_at) job.set_time(asked);
+  // One that is due keeps its place, unless it is told another.
+  const Time asked = logged.entry.run_at.value_or(logged.at);
+  if (asked < job.run_at || logged.entry.options.replaces_time) job.set_time(asked);
   changes_.write_state(job);
   if (!settling) place(job, now);
 }

@@ -63,6 +63,7 @@ class Harness {
     std::optional<std::string> partition{};
     std::optional<bool> critical{};
     std::optional<std::string> lock{};
+    bool replaces_time = false;
   };
 
   explicit Harness(QueueOptions options, Time start = Time{std::chrono::hours{24 * 20000}},
@@ -102,6 +103,7 @@ class Harness {
     entry.options.partition = push.partition;
     entry.options.critical = push.critical;
     entry.options.lock = push.lock;
+    entry.options.replaces_time = push.replaces_time;
     append(entry);
   }
 
@@ -117,6 +119,7 @@ class Harness {
     entry.key = target.key;
     entry.id = target.id;
     entry.run_at = target.run_at;
+    entry.options.replaces_time = target.replaces_time;
     append(entry);
   }
 

@@ -131,6 +131,7 @@ class History {
     if (random_.below(5) == 0) push.priority = static_cast<int>(random_.below(3));
     if (random_.below(9) == 0) push.expires = harness_.now() + seconds{random_.below(20)};
     if (random_.below(9) == 0) push.windows = {random_.below(2) == 0 ? "22:14-13:00" : "12:30-22:15"};
+    push.replaces_time = random_.below(9) == 0;
     harness_.push(push, type);
   }
 
@@ -138,7 +139,12 @@ class History {
     Harness::Push target{.id = pick("i", 6)};
     if (random_.below(2) == 0) target.key = random_.below(2) == 0 ? target.id : pick("k", 3);
     if (random_.below(4) == 0) target.kind = "other";
-    harness_.control_one(random_.below(2) == 0 ? EntryType::cancel : EntryType::run_now, target);
+    const auto type = random_.below(2) == 0 ? EntryType::cancel : EntryType::run_now;
+    if (type == EntryType::run_now && random_.below(2) == 0) {
+      target.run_at = harness_.now() + seconds{random_.below(20)} - seconds{5};
+      target.replaces_time = true;
+    }
+    harness_.control_one(type, target);
   }
 
   // Ticks come late, twice, and in the order of the log alone.

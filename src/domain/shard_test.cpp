@@ -326,6 +326,58 @@ TEST(ShardControl, RevivedPayloadsRunNowWithFreshRetries) {
   EXPECT_EQ(shard.job("1").retry_count, -1);
 }
 
+// rules: merging keeps the time of the first push; a push may say otherwise.
+TEST(ShardMerge, APushMayReplaceTheTimeOfTheJobThatWaits) {
+  Harness shard(plain());
+  const auto at = [&](int in_hours) { return shard.now() + hours{in_hours}; };
+  shard.push({.id = "1", .payload = "a", .run_at = at(5)});
+  shard.push({.id = "1", .payload = "b", .run_at = at(1)});
+  EXPECT_EQ(shard.job("1").run_at, at(5));
+  shard.push({.id = "1", .payload = "a", .run_at = at(1), .replaces_time = true});
+  EXPECT_EQ(shard.job("1").run_at, at(1));
+  shard.push({.id = "1", .payload = "a", .run_at = at(7), .replaces_time = true});
+  EXPECT_EQ(shard.job("1").run_at, at(7)) << "later, too";
+  shard.push({.id = "1", .payload = "c", .run_at = at(2)});
+  EXPECT_EQ(shard.job("1").run_at, at(7)) << "which the next push does not";
+  shard.commit();
+  shard.rebuild();
+  EXPECT_EQ(shard.job("1").run_at, at(7));
+  EXPECT_FALSE(shard.take());
+  shard.push({.id = "1", .payload = "a", .replaces_time = true});
+  EXPECT_TRUE(shard.take()) << "without a time of its own it is due now";
+}
+
+TEST(ShardMerge, ANewTimeLeavesTheRetriesOfAFailedJobAlone) {
+  Harness shard(plain());
+  shard.push({.id = "1"});
+  shard.fail_all();
+  ASSERT_EQ(shard.job("1").retry_count, 0);
+  shard.push({.id = "1", .run_at = shard.now(), .replaces_time = true});
+  EXPECT_EQ(shard.job("1").retry_count, 0);
+  EXPECT_EQ(shard.job("1").run_at, shard.now());
+  shard.commit();
+  shard.rebuild();
+  EXPECT_EQ(shard.job("1").retry_count, 0);
+  EXPECT_TRUE(shard.take());
+}
+
+TEST(ShardControl, AJobIsGivenAnotherTime) {
+  Harness shard(plain());
+  shard.push({.id = "due"});
+  shard.push({.id = "later", .run_at = shard.now() + hours{1}});
+  for (const auto* id : {"due", "later"})
+    shard.control_one(EntryType::run_now,
+                      {.id = id, .run_at = shard.now() + hours{2}, .replaces_time = true});
+  EXPECT_FALSE(shard.take());
+  shard.commit();
+  shard.rebuild();
+  shard.advance(hours{1});
+  EXPECT_FALSE(shard.take());
+  shard.advance(hours{1});
+  EXPECT_TRUE(shard.take());
+  EXPECT_TRUE(shard.take());
+}
+
 TEST(ShardControl, EntriesThatSayTheirTimeKeepIt) {
   Harness shard(plain());
   const auto asked = shard.now() - hours{2};

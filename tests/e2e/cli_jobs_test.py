@@ -122,6 +122,36 @@ class Exports(Jobs):
         self.assertIn("ordo dead orders export", self.ordo("jobs", "orders", "export", "--state", "dead", code=2).stderr)
 
 
+class Times(Jobs):
+    def run_at(self, job):
+        return [row["run_at"] for row in self.json("jobs", "orders", "--id", job)]
+
+    def test_a_waiting_job_is_given_another_time(self):
+        self.push("1", 1, "--at", "2030-01-01T00:00:00Z")
+        self.push("1", 1, "--at", "2029-01-01T00:00:00Z")
+        self.assertEqual(self.run_at("1"), ["2030-01-01T00:00:00Z"], "the first push says when")
+        self.push("1", 1, "--at", "2031-01-01T00:00:00Z", "--replace-time")
+        self.assertEqual(self.run_at("1"), ["2031-01-01T00:00:00Z"])
+        self.push_lines([{"id": "1", "payload": 1, "run_at": "2028-01-01T00:00:00Z", "replace_time": True}])
+        self.assertEqual(self.run_at("1"), ["2028-01-01T00:00:00Z"])
+        told = self.ordo("job", "orders", "1", "reschedule", "--at", "2032-01-01T00:00:00Z")
+        self.assertEqual(told.stdout, "requested\n")
+        self.assertEqual(self.run_at("1"), ["2032-01-01T00:00:00Z"])
+        self.start()
+        self.until("a node has it", lambda: [node["shards"] for node in self.json("nodes")] != [0])
+        self.assertEqual(self.run_at("1"), ["2032-01-01T00:00:00Z"])
+        self.assertEqual(self.json("job", "orders", "1", "reschedule", "--at", "2020-01-01T00:00:00Z", "--json"), {"requested": 1})
+        self.until("it has run", lambda: self.stats()["processed"] == 1)
+
+    def test_a_time_that_is_missing_or_for_something_else_is_refused(self):
+        self.push("1")
+        self.assertIn("Give --at TIME", self.ordo("job", "orders", "1", "reschedule", code=2).stderr)
+        self.assertIn("--at is for reschedule", self.ordo("job", "orders", "1", "cancel", "--at", "+1h", code=2).stderr)
+        self.assertIn("no job '2'", self.ordo("job", "orders", "2", "reschedule", "--at", "+1h", code=1).stderr)
+        for at in ("+106751991d", "nonsense", ""):
+            self.ordo("job", "orders", "1", "reschedule", "--at", at, code=2)
+
+
 class ManyAtOnce(Jobs):
     def test_scheduled_ones_run_now(self):
         self.push_some()
