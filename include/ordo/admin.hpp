@@ -171,6 +171,7 @@ struct DeadView {
   std::optional<std::string> partition{};
   std::optional<bool> critical{};
   std::optional<std::string> lock{};
+  std::optional<std::int32_t> max_retries{};
 };
 
 /// Which payloads of the dead set are meant: those that all of it fits. What is not set fits every one.

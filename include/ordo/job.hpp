@@ -58,6 +58,8 @@ struct NewJob {
   bool replace_time = false;
   std::optional<std::int32_t> priority{};  ///< lower runs first; default 100
   std::optional<Duration> timeout{};       ///< of one attempt; default: the queue's
+  std::optional<std::int32_t>
+      max_retries{};  ///< 0 and more; 0: the first failure kills; default: the queue's
   /// Not started by then, it ends as expired; default: the queue's `expires` after run_at.
   std::optional<Time> expires{};
   std::vector<Window> windows{};    ///< it starts in one of these, and in one of its queue's; empty: always
@@ -130,6 +132,7 @@ struct JobView {
   std::optional<std::string> partition{};
   std::optional<bool> critical{};
   std::optional<std::string> lock{};
+  std::optional<std::int32_t> max_retries{};
   /// Of a queued one: run_at, or when its windows open, as this program's config has those of the queue;
   /// none: never.
   std::optional<Time> starts_at{};

@@ -37,6 +37,7 @@ template <class Job>
 void append_options(std::string& line, const Job& job) {
   if (job.priority) line += fmt::format(",\"priority\":{}", *job.priority);
   if (job.timeout) line += fmt::format(",\"timeout\":\"{}\"", format_duration(*job.timeout));
+  if (job.max_retries) line += fmt::format(",\"max_retries\":{}", *job.max_retries);
   if (!job.windows.empty()) line += ",\"windows\":" + windows_json(job.windows);
   if (job.weight) line += ",\"weight\":" + job.weight->text();
   if (job.partition) line += ",\"partition\":" + name_json(*job.partition);

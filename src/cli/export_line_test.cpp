@@ -26,6 +26,7 @@ JobView hostile() {
   job.partition = std::string("\xC3", 1);
   job.critical = false;
   job.lock = "l";
+  job.max_retries = std::numeric_limits<std::int32_t>::max();
   return job;
 }
 
@@ -52,6 +53,7 @@ TEST(ExportLine, is_read_back_as_it_was) {
     EXPECT_EQ(read.partition, job.partition);
     EXPECT_EQ(read.critical, job.critical);
     EXPECT_EQ(read.lock, job.lock);
+    EXPECT_EQ(read.max_retries, job.max_retries);
   }
 }
 

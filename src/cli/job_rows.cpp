@@ -98,6 +98,7 @@ std::string job_sheet(const JobView& job) {
   if (job.state == JobStatus::dead || !job.error.empty()) line("error kind", to_string(job.error_kind));
   if (job.priority) line("priority", fmt::to_string(*job.priority));
   if (job.timeout) line("timeout", format_duration(*job.timeout));
+  if (job.max_retries) line("max retries", fmt::to_string(*job.max_retries));
   if (job.expires) line("expires", format_time(*job.expires));
   for (const auto& window : job.windows) line("window", format_window(window));
   if (job.weight) line("weight", job.weight->text());

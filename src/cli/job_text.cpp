@@ -70,6 +70,16 @@ std::int32_t priority_of(const JsonValue& value) {
   return static_cast<std::int32_t>(*number);
 }
 
+std::int32_t max_retries_of(const JsonValue& value) {
+  constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
+  const auto number = value.is_number() ? value.as_int() : std::nullopt;
+  if (!number || *number < 0 || *number > kMost) {
+    refuse(fmt::format("\"max_retries\" needs a whole number from 0 to {}, not {}", kMost,
+                       shortened(value.text())));
+  }
+  return static_cast<std::int32_t>(*number);
+}
+
 Duration timeout_of(const JsonValue& value) {
   const Duration timeout = parse_duration(text_of("timeout", value));
   if (timeout <= Duration::zero()) refuse("\"timeout\" must be longer than nothing");
@@ -134,6 +144,7 @@ constexpr JobKey kJobKeys[] = {
        }
      }},
     {"priority", [](NewJob& job, const JsonValue& value) { job.priority = priority_of(value); }},
+    {"max_retries", [](NewJob& job, const JsonValue& value) { job.max_retries = max_retries_of(value); }},
     {"timeout", [](NewJob& job, const JsonValue& value) { job.timeout = timeout_of(value); }},
     {"expires",
      [](NewJob& job, const JsonValue& value) {

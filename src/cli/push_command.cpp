@@ -43,6 +43,7 @@ struct PushValues {
   std::optional<std::string> partition;
   bool critical = false;
   bool replace_time = false;
+  std::optional<std::int32_t> max_retries;
   std::optional<std::string> lock;
   std::optional<std::string> unique;
   std::optional<std::string> ndjson;
@@ -87,6 +88,8 @@ NewJob job_of(const PushValues& values) {
   job.partition = values.partition;
   if (values.critical) job.critical = true;
   job.replace_time = values.replace_time;
+  job.max_retries = values.max_retries;
+  if (job.max_retries.value_or(0) < 0) refuse_arguments("push: --max-retries must be 0 or more");
   job.lock = values.lock;
   job.unique = values.unique;
   if (values.payload) job.payload = payload_from_json(*values.payload);
@@ -206,7 +209,7 @@ void refuse_contradictions(const PushValues& values) {
   const bool one = values.id || values.payload || values.payload_file || values.key || values.kind ||
                    values.score || values.at || values.priority || values.timeout || values.expires ||
                    !values.windows.empty() || values.weight || values.partition || values.critical ||
-                   values.lock || values.unique || values.replace_time;
+                   values.lock || values.unique || values.replace_time || values.max_retries;
   if (!values.ndjson && (values.from_line || values.skip_bad))
     refuse_arguments("push: --from-line and --skip-bad are for --ndjson");
   if (values.ndjson && one) refuse_arguments("push: with --ndjson the options of a job stand in its line");
@@ -238,6 +241,7 @@ void add_push(CLI::App& app, Context& context) {
                  "A job that it merges into gets its time, later or earlier");
   option("--priority", values->priority, "NUMBER", "Lower runs first; default: 100");
   option("--timeout", values->timeout, "TIME", "Of one attempt, like 30s; default: the queue's");
+  option("--max-retries", values->max_retries, "NUMBER", "0: the first failure kills; default: the queue's");
   option("--expires", values->expires, "TIME",
          "Not started by then, it ends as expired: RFC 3339, Unix seconds, or +1h from now");
   option("--window", values->windows, "WINDOW",

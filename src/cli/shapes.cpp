@@ -135,6 +135,7 @@ std::string whole_job_json(const JobView& job) {
     object.text("error_kind", to_string(job.error_kind));
   if (job.priority) object.number("priority", *job.priority);
   if (job.timeout) object.text("timeout", format_duration(*job.timeout));
+  if (job.max_retries) object.number("max_retries", *job.max_retries);
   if (job.expires) object.time("expires", *job.expires);
   if (!job.windows.empty()) object.raw("windows", windows_json(job.windows));
   if (job.weight) object.raw("weight", job.weight->text());

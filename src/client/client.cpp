@@ -122,7 +122,7 @@ domain::Entry entry_of(const std::string& queue, const NewJob& job) {
   entry.options.expires = job.expires;
   entry.options.windows = job.windows;
   entry.options.replaces_time = job.replace_time;
-  domain::copy_gate_options(job, entry.options);
+  domain::copy_more_options(job, entry.options);
   entry.payload = job.payload;
   return entry;
 }

@@ -94,7 +94,7 @@ std::string Admin::Impl::dead_jobs(std::string_view name, const DeadFilter& filt
     job->priority = row.priority;
     job->timeout = row.timeout;
     job->windows = row.windows;
-    domain::copy_gate_options(row, *job);
+    domain::copy_more_options(row, *job);
     return true;
   });
   if (job && goes_on) tell();
@@ -147,7 +147,7 @@ void Admin::Impl::dead(std::string_view queue, const DeadFilter& filter, const L
                   dead.options.priority,
                   dead.options.timeout,
                   dead.options.windows};
-    domain::copy_gate_options(dead.options, view);
+    domain::copy_more_options(dead.options, view);
     return view;
   };
   std::vector<std::vector<Row>> jobs;

@@ -12,7 +12,7 @@ namespace ordo::domain {
 namespace {
 
 constexpr FieldTag kExpires = 2, kWindow = 3, kWeight = 4, kPartition = 5, kCritical = 6, kLock = 7,
-                   kUnique = 8, kReplacesTime = 9;
+                   kUnique = 8, kReplacesTime = 9, kMaxRetries = 10;
 
 constexpr std::size_t kMostHolds = 1000;  // of one job
 
@@ -48,12 +48,13 @@ std::string encode_rules(const JobOptions& options) {
   if (options.critical) bytes += number_field(kCritical, static_cast<std::uint8_t>(*options.critical));
   if (options.lock) bytes += field(kLock, *options.lock);
   for (const auto& hold : options.unique) bytes += field(kUnique, encode(hold));
+  if (options.max_retries) bytes += number_field(kMaxRetries, *options.max_retries);
   if (options.replaces_time) bytes += number_field(kReplacesTime, std::uint8_t{1});
   return bytes;
 }
 
 std::uint16_t level_of(const JobOptions& options) {
-  if (options.replaces_time) return 5;
+  if (options.replaces_time || options.max_retries) return 5;
   if (!options.unique.empty()) return 4;
   if (has_gate_options(options)) return 3;
   return options.expires || !options.windows.empty() ? 2 : 0;
@@ -74,6 +75,7 @@ void read_rules(std::string_view bytes, JobOptions& options) {
     if (tag == kPartition) options.partition = value.substr(0, kLongestJobName);
     if (tag == kCritical) options.critical = number_of<std::uint8_t>(value) != 0;
     if (tag == kLock) options.lock = value.substr(0, kLongestJobName);
+    if (tag == kMaxRetries) options.max_retries = std::max(number_of<std::int32_t>(value), 0);
     if (tag == kReplacesTime) options.replaces_time = number_of<std::uint8_t>(value) != 0;
     if (tag == kUnique && options.unique.size() < kMostHolds)
       options.unique.push_back(read_unique_hold(value));

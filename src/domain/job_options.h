@@ -27,6 +27,7 @@ struct JobOptions {
   std::optional<bool> critical;
   std::optional<std::string> lock;
   std::vector<UniqueHold> unique;  ///< what it has of unique rows
+  std::optional<std::int32_t> max_retries;
   /// Of an entry, never of a job: the time of the job that waits becomes the entry's, later or earlier.
   bool replaces_time = false;
 
@@ -37,6 +38,7 @@ struct JobOptions {
     if (later.weight) weight = later.weight;
     if (!partition) partition = later.partition;
     if (later.critical) critical = later.critical;
+    if (later.max_retries) max_retries = later.max_retries;
     if (!lock) lock = later.lock;
     for (const auto& hold : later.unique) {
       if (std::ranges::find(unique, hold.token, &UniqueHold::token) == unique.end()) unique.push_back(hold);
@@ -47,18 +49,19 @@ struct JobOptions {
 
 /// Options say when the job must not start. Who does not know them would start it all the same, so a record
 /// that has them needs a level of the formats (domain/fields.h): 2 for windows and expiry, 3 for what limits
-/// and locks ask for, 4 for unique rows, which somebody has to take away, 5 for a time that replaces another.
-/// 0: it has none.
+/// and locks ask for, 4 for unique rows, which somebody has to take away, 5 for a time that replaces another
+/// and for its own number of retries. 0: it has none.
 std::uint16_t level_of(const JobOptions& options);
-/// What a job says of limits and locks, from one description of it to another.
+/// What a job says of limits, locks and retries, from one description of it to another.
 template <class From, class To>
-void copy_gate_options(const From& from, To& to) {
+void copy_more_options(const From& from, To& to) {
   to.weight = from.weight;
   to.partition = from.partition;
   to.critical = from.critical;
   to.lock = from.lock;
+  to.max_retries = from.max_retries;
 }
-/// A description has some of that.
+/// A description has some of what it says of limits and locks.
 template <class Description>
 bool has_gate_options(const Description& job) {
   return job.weight || job.partition || job.critical || job.lock;

@@ -91,7 +91,7 @@ void put_view(ByteWriter& out, const JobView& view) {
   JobOptions rules;
   rules.expires = view.expires;
   rules.windows = view.windows;
-  copy_gate_options(view, rules);
+  copy_more_options(view, rules);
   out.put_long(encode_rules(rules));
 }
 
@@ -110,7 +110,7 @@ JobView get_view(ByteReader& in) {
   read_rules(in.get_long(), rules);
   view.expires = rules.expires;
   view.windows = std::move(rules.windows);
-  copy_gate_options(rules, view);
+  copy_more_options(rules, view);
   return view;
 }
 

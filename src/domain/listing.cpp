@@ -73,7 +73,7 @@ ListedJob listed(Shard& machine, ShardId shard, const FittingJob& fitting, Time 
     view.timeout = job.extra->options.timeout;
     view.expires = job.extra->options.expires;
     view.windows = job.extra->options.windows;
-    copy_gate_options(job.extra->options, view);
+    copy_more_options(job.extra->options, view);
   }
   const auto may_start = std::max(now, job.run_at);
   if (const auto span = machine.opening(job, may_start))

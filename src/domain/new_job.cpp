@@ -44,6 +44,8 @@ void check_new_job(const std::string& queue, const NewJob& job, std::uint64_t ma
     refuse_push(queue, "job " + in_quotes(job.id) + " has both run_at and delay; give one");
   if (job.timeout && *job.timeout <= Duration{0})
     refuse_push(queue, "the timeout" + of_job() + " is not positive");
+  if (job.max_retries && *job.max_retries < 0)
+    refuse_push(queue, "the number of retries" + of_job() + " is below 0");
   if (job.weight && (*job.weight <= Decimal() || job.weight->millionths() > Decimal::kMost))
     refuse_push(queue, "the weight" + of_job() + " is " + job.weight->text() + ", and more than 0 is needed");
   if (job.partition) check_name("partition", *job.partition);

@@ -78,6 +78,9 @@ bool take_field(Entry& entry, std::string_view name, std::string_view value) {
   } else if (name == "critical") {
     entry.options.critical = value == "true";
     return value == "true" || value == "false";
+  } else if (name == "max_retries") {
+    entry.options.max_retries = to_number<std::int32_t>(value);
+    return entry.options.max_retries.value_or(-1) >= 0;
   } else if (name == "replace_time") {
     entry.options.replaces_time = value == "true";
     return value == "true" || value == "false";

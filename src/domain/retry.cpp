@@ -67,7 +67,8 @@ Duration retry_in(const RetryPolicy& policy, std::int32_t count, double jitter) 
   return Duration{static_cast<std::int64_t>(us)};
 }
 
-RetryVerdict decide_retry(const QueueOptions& rules, const RetryQuestion& question, double jitter) {
+RetryVerdict decide_retry(const QueueOptions& rules, const RetryQuestion& question, double jitter,
+                          std::optional<std::int32_t> max_retries) {
   const auto& policy = rules.retry;
   RetryVerdict verdict{.dies = true, .retry_at = question.now, .error = question.error};
   RetryAnswer answer;
@@ -79,7 +80,7 @@ RetryVerdict decide_retry(const QueueOptions& rules, const RetryQuestion& questi
     if (policy.strategy == RetryPolicy::Strategy::none) return verdict;
     answer.retry_at = saturating_add(question.now, retry_in(policy, question.attempt, jitter));
   }
-  if (question.attempt >= rules.max_retries) return verdict;
+  if (question.attempt >= max_retries.value_or(rules.max_retries)) return verdict;
 
   verdict.dies = false;
   verdict.retry_at = written_time(std::max(*answer.retry_at, question.now));

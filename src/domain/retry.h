@@ -27,8 +27,10 @@ struct RetryVerdict {
 };
 
 /// Retry or die: the one place that decides (rules: failure). `rules` are those of the job's kind. The
-/// policy's function is asked about every failure, also about the one that kills by `max_retries`.
-RetryVerdict decide_retry(const QueueOptions& rules, const RetryQuestion& question, double jitter);
+/// policy's function is asked about every failure, also about the one that kills by `max_retries`: the job's
+/// own, or those of the rules.
+RetryVerdict decide_retry(const QueueOptions& rules, const RetryQuestion& question, double jitter,
+                          std::optional<std::int32_t> max_retries = {});
 
 /// Which of the failed run's payloads dies: an index into them in (score, arrival) order. `count` >= 1.
 std::size_t dying_payload(std::size_t count, PayloadChoice choice);

@@ -124,7 +124,7 @@ void Shard::fail(Job& job, const ActiveRun& active, const JobEnd& end, Time now)
   const RetryQuestion question{
       kinds_.queue().name, kind.name,         std::string(job.id()),           failure,
       end.outcome.text,    extra.retry_count, saturating_sub(now, job.run_at), now};
-  const auto verdict = decide_retry(kind.rules, question, end.jitter);
+  const auto verdict = decide_retry(kind.rules, question, end.jitter, extra.options.max_retries);
   if (verdict.dies) {
     die(job, failure, verdict.error, now);
     return;

@@ -64,6 +64,7 @@ class Harness {
     std::optional<bool> critical{};
     std::optional<std::string> lock{};
     bool replaces_time = false;
+    std::optional<std::int32_t> max_retries{};
   };
 
   explicit Harness(QueueOptions options, Time start = Time{std::chrono::hours{24 * 20000}},
@@ -104,6 +105,7 @@ class Harness {
     entry.options.critical = push.critical;
     entry.options.lock = push.lock;
     entry.options.replaces_time = push.replaces_time;
+    entry.options.max_retries = push.max_retries;
     append(entry);
   }
 

@@ -361,6 +361,25 @@ TEST(ShardMerge, ANewTimeLeavesTheRetriesOfAFailedJobAlone) {
   EXPECT_TRUE(shard.take());
 }
 
+TEST(ShardRetry, AJobMaySayHowOftenItIsTried) {
+  Harness shard(plain());
+  shard.push({.id = "1", .max_retries = 1});
+  shard.fail_all();
+  shard.commit();
+  shard.rebuild();
+  EXPECT_EQ(shard.job("1").retry_count, 0) << "once more";
+  shard.advance(hours{1});
+  shard.fail_all();
+  shard.commit();
+  EXPECT_EQ(shard.log_size(), 0U);
+  EXPECT_EQ(shard.take_dead().size(), 1U);
+  shard.push({.id = "2"});
+  shard.push({.id = "2", .payload = "b", .max_retries = 0});
+  shard.push({.id = "2", .payload = "c"});
+  shard.fail_all();
+  EXPECT_EQ(shard.take_dead().size(), 1U) << "of several pushes the last that says it counts";
+}
+
 TEST(ShardControl, AJobIsGivenAnotherTime) {
   Harness shard(plain());
   shard.push({.id = "due"});

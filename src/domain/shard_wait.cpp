@@ -239,7 +239,7 @@ void Shard::fail_response(Job& job, const ActiveRun& active, const JobEnd& end, 
   const RetryQuestion question{
       kinds_.queue().name, kind.name,          std::string(job.id()),           failure,
       end.outcome.text,    awaits.retry_count, saturating_sub(now, job.run_at), now};
-  const auto verdict = decide_retry(kind.rules, question, end.jitter);
+  const auto verdict = decide_retry(kind.rules, question, end.jitter, job.more().options.max_retries);
   if (verdict.dies) {
     end_wait(job);
     fail(job, active, {Outcome::fail(verdict.error, FailureKind::response_error), end.jitter}, now);

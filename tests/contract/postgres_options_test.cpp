@@ -106,7 +106,7 @@ TEST_F(PostgresOptions, are_written_as_a_client_would) {
                .priority = 3,
                .expires = written.expires,
                .windows = written.windows};
-    domain::copy_gate_options(written, job);
+    domain::copy_more_options(written, job);
     ordo::postgres::push(psql.handle(), "orders", job);
     domain::Entry entry{.kind = "orders", .key = "k", .id = "sql", .options = written, .payload = "x"};
     entry.options.priority = 3;

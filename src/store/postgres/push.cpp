@@ -101,8 +101,10 @@ std::string push(pg_conn* connection, std::string_view queue, const NewJob& job)
   const std::string name(queue);
   check_queue_name(name);
   check_new_job(name, job);
-  if (job.replace_time) {
-    refuse_push(name, "replace_time is not for pushes inside a transaction; push the job with a Client");
+  if (job.replace_time || job.max_retries) {
+    refuse_push(
+        name,
+        "replace_time and max_retries are not for pushes inside a transaction; push the job with a Client");
   }
   if (job.unique) {
     refuse_push(name,
