@@ -79,7 +79,7 @@ void read_rules(std::string_view bytes, JobOptions& options) {
     if (tag == kReplacesTime) options.replaces_time = number_of<std::uint8_t>(value) != 0;
     if (tag == kUnique && options.unique.size() < kMostHolds)
       options.unique.push_back(read_unique_hold(value));
-    return tag >= kExpires && tag <= kUnique;
+    return tag >= kExpires && tag <= kMaxRetries;
   });
   if (!unknown.empty()) ByteReader(bytes, "rules of a job").fail("they are unknown");
 }
