@@ -115,7 +115,7 @@ Group& Gates::group_of(const QueueOptions& queue) {
     for (const auto& [value, percent] : queue.shares) add(value);
     add("");
   }
-  if (queue.throttler) group.throttle = std::make_unique<Throttle>(queue.throttler, round_);
+  if (queue.throttler) group.throttle = std::make_unique<Throttle>(queue.throttler, rounds_);
   apply_changes(group);
   return group;
 }
@@ -349,10 +349,19 @@ void Gates::free(Claim& claim) {
   if (has_share) shares_changed(*claim.group);
 }
 
+void Gates::begin_round() {
+  ++rounds_.number;
+  woken_.merge(std::exchange(rounds_.go_on, {}));
+}
+
 void Gates::run_ended(Group& group, const Job& job) {
   if (!group.throttle) return;
   group.throttle->ended(job);
   woken_.merge(group.throttle->take_skipped());
+}
+
+void Gates::run_recalled(Group& group, const Job& job) {
+  if (group.throttle) group.throttle->forget(job);
 }
 
 void Gates::refund(Claim& claim) {

@@ -116,6 +116,13 @@ struct Group {
   ~Group();
 };
 
+/// What the throttlers of a node have in common (domain/throttle.h).
+struct ThrottlerRounds {
+  std::uint64_t number = 0;          ///< of the round that goes on
+  std::size_t most_questions = 100;  ///< to each of them in a round
+  std::set<ShardId> go_on;           ///< shards that wait for the next one
+};
+
 /// The limits and locks of the queues whose shards this node owns (rules §9, §10): how much of them is used,
 /// and who waits. All shards of queues that share one are on one node and in one thread, so what is said
 /// here is exact. Not thread-safe; outlives the shards that use it.
@@ -180,10 +187,16 @@ class Gates {
   void hold_line(Group& group, const GatedLanes& lanes, std::optional<LineHolder> holder);
 
   /// The throttlers may be asked again.
-  void begin_round() { ++round_; }
+  void begin_round();
+  /// Some shard waits for that.
+  bool has_next_round() const { return !rounds_.go_on.empty(); }
+  /// For tests: each is asked less often in a round. Before group_of().
+  void ask_throttlers_at_most(std::size_t questions) { rounds_.most_questions = questions; }
   /// The throttler of its queue does not see it running any more.
   void run_ended(Group& group, const Job& job);
-  /// The throttler of its queue is to be asked for jobs of it in the next round.
+  /// ... as it was not started after all: no run has ended.
+  static void run_recalled(Group& group, const Job& job);
+  /// It may have something to start.
   void wake(ShardId shard) { woken_.insert(shard); }
 
   /// Shards that may have something to start, since the last call.
@@ -248,7 +261,8 @@ class Gates {
   std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;
   std::set<Limiter*> kept_;  // that keep room for somebody
   std::set<ShardId> woken_;
-  std::uint64_t turns_ = 0, round_ = 0;
+  std::uint64_t turns_ = 0;
+  ThrottlerRounds rounds_;
   Time now_ = Time::min();  // of the last question
 };
 

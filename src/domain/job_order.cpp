@@ -130,7 +130,7 @@ void JobOrder::promote(Time now) {
     leave(job);
     place(job, now);
   }
-  while (Job* job = refused_.next(now)) {
+  while (Job* job = refused_.next_deferred(now)) {
     leave(*job);
     place(*job, now);
   }
@@ -140,7 +140,7 @@ void JobOrder::promote(Time now) {
 
 void JobOrder::skip(Job& job, Time now) {
   leave(job);
-  refused_.skip(job, now, throttle_->ends());
+  refused_.skip(job, now, throttle_->stamp());
   throttle_->note_skipped(shard_);
 }
 
@@ -150,15 +150,25 @@ void JobOrder::defer(Job& job, Time until, Time now) {
   refused_.defer(job, until);
 }
 
-// Once all others were asked for: so the throttler goes on where the round before ended.
-bool JobOrder::ask_again(Time now) {
-  if (throttle_ == nullptr || refused_.skipped_before(throttle_->ends()) == nullptr) return false;
-  if (throttle_->has_latecomers()) return false;
-  while (Job* job = refused_.skipped_before(throttle_->ends())) {
+// Once all others of those that may start were asked for: so the throttler goes on where the round before
+// ended. No more than it has questions left for.
+bool JobOrder::ask_again(Time now, const Admission& admission) {
+  if (throttle_ == nullptr) return false;
+  const auto admits = [&](std::uint16_t number, Risk risk) {
+    const auto& kind = kinds_[number];
+    return admission.admits(kind.name, kind.served) && admission.admits(risk);
+  };
+  bool comes_back = false;
+  while (Job* job = refused_.first_skipped(admits)) {
+    const auto asked_at = job->extra->asked_at;
+    if (!throttle_->has_ended_since(asked_at) && !RefusedJobs::is_over(*job, now)) break;
+    if (!throttle_->may_ask_again(shard_, asked_at)) break;
     leave(*job);
     place(*job, now);
+    comes_back = true;
   }
-  return true;
+  if (refused_.has_skipped()) throttle_->note_skipped(shard_);
+  return comes_back;
 }
 
 // -------------------------------------------------------------------------------------------------- windows
@@ -307,18 +317,18 @@ void JobOrder::each_admitted(const Admission& admission, Visit visit) {
 
 Job* JobOrder::best(Time now, const Admission& admission) {
   promote(now);
-  if (has_closed_lanes(now)) {
-    keep_no_room();
-    return nullptr;
-  }
   while (true) {
+    if (has_closed_lanes(now)) {
+      keep_no_room();
+      return nullptr;
+    }
     Job* best = nullptr;
     each_admitted(admission, [&](DueJobs& lane) {
       if (best == nullptr || before_(lane.first(), *best)) best = &lane.first();
     });
     Job* gated = gated_ ? gated_->best(now, admission) : nullptr;
     if (gated != nullptr && (best == nullptr || before_(*gated, *best))) best = gated;
-    if (best == nullptr && ask_again(now)) continue;
+    if (best == nullptr && ask_again(now, admission)) continue;
     if (best == nullptr || is_in_time(*best, now)) return best;
     // The clock went back, or its window has closed.
     leave(*best);

@@ -122,7 +122,7 @@ class JobOrder {
   void arrive(Job& job, Time now);
   void shut(Job& job, const std::optional<Span>& opening, Time now);
   void keep_key(Job& job);
-  bool ask_again(Time now);
+  bool ask_again(Time now, const Admission& admission);
   void insert(Job& job, Time now);
   WindowClock& windows_of(std::uint16_t kind);
   OfKind& count_of(const Job& job);

@@ -4,8 +4,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "base/time_text.h"
 #include "domain/due_times.h"
@@ -13,18 +14,19 @@
 
 namespace ordo::domain {
 
-/// Due jobs of one shard that the throttler of their queue has refused, until they are to be asked for again.
-/// Owns none of them.
+/// Due jobs of one shard that the throttler of their queue has refused, until they are to be asked for again:
+/// deferred ones at their time, skipped ones in the order in which they were asked for. Owns none of them.
 class RefusedJobs {
  public:
   static constexpr Duration kAskAgain = std::chrono::seconds{1};  // after a job was skipped
 
-  /// `ends`: so many runs of the queue had ended.
-  void skip(Job& job, Time now, std::uint64_t ends) {
+  /// `asked_at`: see Throttle::stamp().
+  void skip(Job& job, Time now, std::uint64_t asked_at) {
     job.place = Place::skipped;
     job.more().opens = time_after(now, kAskAgain);
-    job.extra->skipped_at = ends;
-    skipped_.insert(&job);
+    job.extra->asked_at = asked_at;
+    skipped_[{job.kind, job.risk}].insert(&job);
+    ++skips_;
     times_.insert(job);
   }
   void defer(Job& job, Time until) {
@@ -34,50 +36,73 @@ class RefusedJobs {
     times_.insert(job);
   }
   void erase(Job& job) {
-    (job.place == Place::skipped ? skipped_ : deferred_).erase(&job);
     times_.erase(job);
+    if (job.place == Place::deferred) {
+      deferred_.erase(&job);
+      return;
+    }
+    --skips_;
+    const auto alike = skipped_.find({job.kind, job.risk});
+    alike->second.erase(&job);
+    if (alike->second.empty()) skipped_.erase(alike);
   }
 
-  /// One whose time has come; null: none. Who was skipped under a clock that has gone back waits no longer.
-  Job* next(Time now) const {
-    if (!deferred_.empty() && (*deferred_.begin())->extra->opens <= now) return *deferred_.begin();
-    if (skipped_.empty()) return nullptr;
-    if ((*skipped_.begin())->extra->opens <= now) return *skipped_.begin();
-    return (*skipped_.rbegin())->extra->opens > time_after(now, kAskAgain) ? *skipped_.rbegin() : nullptr;
+  /// A deferred one whose time has come; null: none.
+  Job* next_deferred(Time now) const {
+    const bool is_any = !deferred_.empty() && (*deferred_.begin())->extra->opens <= now;
+    return is_any ? *deferred_.begin() : nullptr;
   }
-  /// One that was skipped when fewer runs had ended; null: none.
-  Job* skipped_before(std::uint64_t ends) const {
-    const bool is_any = !skipped_.empty() && (*skipped_.begin())->extra->skipped_at < ends;
-    return is_any ? *skipped_.begin() : nullptr;
+  bool has_skipped() const { return skips_ > 0; }
+  /// The skipped one that was asked for longest ago, of the kinds and risks that are admitted; null: none.
+  template <class Admits>
+  Job* first_skipped(Admits admits) const {
+    Job* first = nullptr;
+    for (const auto& [lane, jobs] : skipped_) {
+      if (!admits(lane.first, lane.second)) continue;
+      if (first == nullptr || AskedBefore{}(*jobs.begin(), first)) first = *jobs.begin();
+    }
+    return first;
+  }
+  /// It was skipped a second ago. Under a clock that has gone back it waits no longer.
+  static bool is_over(const Job& skipped, Time now) {
+    return skipped.extra->opens <= now || skipped.extra->opens > time_after(now, kAskAgain);
   }
   /// When the next one's time comes; Time::max(): there is none.
   Time next_time() const {
-    auto next = Time::max();
-    for (const auto* jobs : {&skipped_, &deferred_}) {
-      if (!jobs->empty()) next = std::min(next, (*jobs->begin())->extra->opens);
-    }
+    auto next = deferred_.empty() ? Time::max() : (*deferred_.begin())->extra->opens;
+    for (const auto& [lane, jobs] : skipped_) next = std::min(next, (*jobs.begin())->extra->opens);
     return next;
   }
 
   void clear() {
     skipped_.clear();
     deferred_.clear();
+    skips_ = 0;
   }
-  std::size_t size() const { return skipped_.size() + deferred_.size(); }
+  std::size_t size() const { return skips_ + deferred_.size(); }
   /// Since when they are due.
   const DueTimes& times() const { return times_; }
   /// Calls `visit(const Job&)` for each until it answers false.
   template <class Visit>
   void each(Visit visit) const {
-    for (const auto* jobs : {&deferred_, &skipped_}) {
-      for (const Job* job : *jobs) {
+    for (const Job* job : deferred_) {
+      if (!visit(*job)) return;
+    }
+    for (const auto& [lane, jobs] : skipped_) {
+      for (const Job* job : jobs) {
         if (!visit(*job)) return;
       }
     }
   }
 
  private:
-  std::set<Job*, OpensBefore> skipped_, deferred_;
+  struct AskedBefore {
+    bool operator()(const Job* a, const Job* b) const { return a->extra->asked_at < b->extra->asked_at; }
+  };
+
+  std::map<std::pair<std::uint16_t, Risk>, std::set<Job*, AskedBefore>> skipped_;  // by kind and risk
+  std::size_t skips_ = 0;                                                          // of all these
+  std::set<Job*, OpensBefore> deferred_;
   DueTimes times_;
 };
 

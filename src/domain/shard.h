@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -237,6 +238,7 @@ class Shard {
   Changes collect(std::size_t set_aside = 0) {
     rows_.collect();
     awaiting_.collect();
+    if (std::exchange(waits_for_commit_, false)) gates_->wake(takeover_.shard);
     return changes_.collect(set_aside);
   }
   /// So many entries are to be set aside: that alone is no change, and has time.
@@ -263,6 +265,8 @@ class Shard {
 
   /// Off for a store that has no use for it. Before the first entry.
   void sets_aside(bool on) { sets_aside_ = on; }
+  /// So many rows are enough for a commit: its throttler, who may cancel jobs, is asked again after that.
+  void hold_deltas_to(std::size_t rows) { most_rows_ = rows; }
 
   /// Payloads whose death became durable since the last call, as retries_exhausted() gets them: those of one
   /// run, which are of one kind, together.
@@ -392,6 +396,7 @@ class Shard {
   void take_lock(Job& job);
   void penalize(const Job& job, Duration time, Time now);
   void free_slots(Job& job);
+  void return_slots(Job& job);
   void free_lock(Job& job);
   void leave_gates(Job& job);
   bool must_be_written(const ActiveRun& run) const;
@@ -491,6 +496,8 @@ class Shard {
   std::vector<JobView> dying_;            // of the run that is ending
   bool watched_ = false;
   bool sets_aside_ = true;
+  std::size_t most_rows_ = std::numeric_limits<std::size_t>::max();  // of a commit
+  bool waits_for_commit_ = false;                                    // to ask the throttler
 
   std::vector<Run> released_;
   std::vector<RunNo> stops_;

@@ -147,6 +147,16 @@ void Shard::free_slots(Job& job) {
   gates_->free(*job.demand->claim);
 }
 
+// It was not started after all: its rates get back what they were charged, too.
+void Shard::return_slots(Job& job) {
+  if (!job.is_counted) return;
+  job.is_counted = false;
+  auto& claim = *job.demand->claim;
+  gates_->refund(claim);
+  Gates::run_recalled(*claim.group, job);
+  gates_->free(claim);
+}
+
 void Shard::free_lock(Job& job) {
   if (!job.has_lock) return;
   job.has_lock = false;

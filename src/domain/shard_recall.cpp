@@ -28,8 +28,7 @@ void Shard::recall(Job& job, Time now) {
     finish(job);
     return;
   }
-  if (job.is_counted) gates_->refund(*job.demand->claim);
-  free_slots(job);
+  return_slots(job);
   free_lock(job);
   // That it has started may be written already: nobody takes its key before that is taken back.
   const bool is_written = job.held != job.was_held && !job.extra->dirty;

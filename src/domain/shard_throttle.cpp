@@ -1,4 +1,5 @@
 // A throttler's say before a start (rules §9.7): asked job by job, when all the rest admits one.
+#include "base/time_text.h"
 #include "domain/gates.h"
 #include "domain/shard.h"
 #include "domain/throttle.h"
@@ -31,10 +32,11 @@ bool Shard::throttler_admits(Job& job, Time now) {
   auto* throttle = throttle_of(job);
   if (throttle == nullptr) return true;
   if (throttle->has_failed()) return false;
-  if (!throttle->has_turns_left()) {
-    gates_->wake(takeover_.shard);
+  if (changes_.rows() >= most_rows_) {  // it may cancel, and one commit has no room for that
+    waits_for_commit_ = true;
     return false;
   }
+  if (!throttle->has_turn(takeover_.shard)) return false;
   const auto [answer, error] =
       throttle->ask(kinds_.queue().name, throttled(job, job.run_at), *job.demand->claim, now);
   if (!error.empty()) emit(EventType::throttler_failed, job, now, {}, error);
@@ -52,7 +54,7 @@ void Shard::obey(Job& job, const ThrottleAnswer& answer, Time now) {
     activate(job);
     finish(job);
   } else if (answer.what == ThrottleAnswer::What::defer && answer.until > now) {
-    order_.defer(job, answer.until, now);
+    order_.defer(job, written_time(answer.until), now);
   } else {
     order_.skip(job, now);
   }

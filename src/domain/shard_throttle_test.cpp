@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <map>
+#include <set>
 #include <stdexcept>
 
 #include <gmock/gmock.h>
@@ -187,7 +190,7 @@ TEST_F(ShardThrottle, starts_nothing_in_a_round_in_which_it_throws) {
   EXPECT_THAT(shard.shard().events().at(0).error, HasSubstr("unknown"));
   answer = [](const auto&) { return ThrottleAnswer::run(); };
   shard.advance(seconds{1});
-  EXPECT_THAT(round(shard), ElementsAre("1", "2", "3"));
+  EXPECT_THAT(round(shard), ElementsAre("3", "1", "2")) << "for those it was asked, though in vain";
 }
 
 TEST_F(ShardThrottle, is_asked_a_hundred_times_a_round_and_goes_on_there) {
@@ -200,13 +203,176 @@ TEST_F(ShardThrottle, is_asked_a_hundred_times_a_round_and_goes_on_there) {
   push(shard, 0, 201);
   EXPECT_THAT(round(shard), ElementsAre("0"));
   EXPECT_EQ(take_asked().size(), 100U);
-  EXPECT_THAT(gates.take_woken(), ElementsAre(ShardId{1, 0})) << "the next round may begin at once";
+  EXPECT_THAT(gates.take_woken(), IsEmpty()) << "nobody is asked again in this round";
+  EXPECT_TRUE(gates.has_next_round()) << "the next one may begin at once";
   shard.finish("0");
-  EXPECT_THAT(round(shard), IsEmpty());
-  EXPECT_EQ(take_asked().front(), "100") << "not from the first on, although a run has ended";
   gates.take_woken();
+  gates.begin_round();
+  EXPECT_THAT(gates.take_woken(), ElementsAre(ShardId{1, 0}));
+  EXPECT_THAT(shard.start_all(), IsEmpty());
+  EXPECT_EQ(take_asked().front(), "100") << "not from the first on, although a run has ended";
   EXPECT_THAT(round(shard), ElementsAre("201"));
   EXPECT_EQ(take_asked().front(), "200");
+}
+
+TEST_F(ShardThrottle, asks_for_those_it_was_never_asked_for_before_those_whose_second_is_over) {
+  Harness shard(options());
+  answer = [](const ThrottleQuestion& question) {
+    return question.candidate.id == "150" ? ThrottleAnswer::run() : ThrottleAnswer::skip();
+  };
+  push(shard, 1, 150);
+  EXPECT_THAT(round(shard), IsEmpty());
+  shard.advance(seconds{1});
+  EXPECT_THAT(round(shard), ElementsAre("150"));
+}
+
+TEST_F(ShardThrottle, asks_for_all_in_turn_of_which_there_are_more_than_it_may_be_asked_for) {
+  Gates gates;
+  Harness first(options(), gates, {1, 0}), second(options(), gates, {1, 1});
+  answer = [](const auto&) { return ThrottleAnswer::skip(); };
+  push(first, 1, 250);
+  push(second, 251, 400);
+  for (int i = 0; i < 40; ++i) {
+    gates.begin_round();
+    first.start_all();
+    second.start_all();
+    first.advance(seconds{1});
+    second.advance(seconds{1});
+  }
+  std::map<std::string, int> times;
+  for (const auto& id : asked) ++times[id];
+  EXPECT_EQ(times.size(), 400U);
+  const auto [least, most] =
+      std::ranges::minmax_element(times, {}, [](const auto& entry) { return entry.second; });
+  EXPECT_GE(least->second, 5);
+  EXPECT_LE(most->second, least->second + 1);
+}
+
+TEST_F(ShardThrottle, an_end_brings_back_only_so_many_as_it_may_be_asked_for) {
+  Harness shard(options());
+  answer = [](const ThrottleQuestion& question) {
+    return question.candidate.id == "0" ? ThrottleAnswer::run() : ThrottleAnswer::skip();
+  };
+  push(shard, 0, 250);
+  for (int i = 0; i < 3; ++i) round(shard);
+  EXPECT_EQ(shard.counts().blocked_by_throttler, 250U);
+  shard.finish("0");
+  for (int i = 0; i < 2; ++i) shard.begin_round();
+  EXPECT_TRUE(shard.has_due());
+  EXPECT_EQ(shard.counts().blocked_by_throttler, 150U);
+}
+
+TEST_F(ShardThrottle, a_shard_that_waits_for_late_ones_is_woken_when_these_were_asked_for) {
+  Gates gates;
+  Harness first(options(), gates, {1, 0}), second(options(), gates, {1, 1});
+  answer = [](const ThrottleQuestion& question) {
+    const bool is_alone = question.running.empty() && question.candidate.id.size() == 1;
+    return is_alone ? ThrottleAnswer::run() : ThrottleAnswer::skip();
+  };
+  push(first, 1, 2);
+  push(second, 1001, 1150);
+  EXPECT_THAT(round(first), ElementsAre("1"));
+  EXPECT_THAT(second.start_all(), IsEmpty());
+  first.finish("1");
+  std::vector<std::set<ShardId>> woken;
+  Strings started;
+  for (int i = 0; i < 4 && started.empty(); ++i) {
+    gates.begin_round();
+    woken.push_back(gates.take_woken());
+    if (woken.back().contains({1, 0})) started = first.start_all();
+    if (woken.back().contains({1, 1})) second.start_all();
+  }
+  EXPECT_THAT(started, ElementsAre("2"));
+}
+
+TEST_F(ShardThrottle, cancels_no_more_than_one_commit_has_room_for) {
+  Gates gates;
+  Harness shard(options(), gates, {1, 0});
+  shard.shard().hold_deltas_to(5);
+  answer = [](const auto&) { return ThrottleAnswer::cancel("sanctioned"); };
+  push(shard, 1, 20);
+  EXPECT_THAT(round(shard), IsEmpty());
+  EXPECT_EQ(take_asked().size(), 5U);
+  EXPECT_EQ(shard.shard().changed_rows(), 5U);
+  gates.take_woken();
+  EXPECT_THAT(round(shard), IsEmpty());
+  EXPECT_THAT(take_asked(), IsEmpty());
+  shard.commit();
+  EXPECT_THAT(gates.take_woken(), ElementsAre(ShardId{1, 0}));
+  EXPECT_THAT(round(shard), IsEmpty());
+  EXPECT_EQ(take_asked().size(), 5U);
+}
+
+TEST_F(ShardThrottle, a_run_that_was_never_started_has_not_ended) {
+  Harness shard(options());
+  answer = [](const ThrottleQuestion& question) {
+    return question.candidate.id == "1" ? ThrottleAnswer::run() : ThrottleAnswer::skip();
+  };
+  push(shard, 1, 3);
+  shard.begin_round();
+  const auto run = shard.take();
+  ASSERT_TRUE(run);
+  EXPECT_FALSE(shard.take());
+  EXPECT_THAT(take_asked(), ElementsAre("1", "2", "3"));
+  shard.shard().recall(run->no, shard.now());
+  EXPECT_THAT(round(shard), ElementsAre("1"));
+  EXPECT_THAT(take_asked(), ElementsAre("1"));
+}
+
+TEST_F(ShardThrottle, who_asks_for_some_jobs_only_brings_back_no_others) {
+  Harness shard(options());
+  answer = [](const ThrottleQuestion& question) {
+    return question.candidate.id == "1" ? ThrottleAnswer::run() : ThrottleAnswer::skip();
+  };
+  push(shard, 1, 150);
+  EXPECT_THAT(round(shard), ElementsAre("1"));
+  shard.finish("1");
+  for (int i = 0; i < 3; ++i) shard.begin_round();
+  const std::set<std::string, std::less<>> other{"other"};
+  EXPECT_FALSE(shard.due_since({.normal = false}));
+  EXPECT_FALSE(shard.due_since({.kinds = &other}));
+  take_asked();
+  EXPECT_THAT(round(shard), IsEmpty());
+  EXPECT_EQ(take_asked().front(), "101");
+}
+
+TEST_F(ShardThrottle, who_lends_a_kind_brings_back_those_of_it) {
+  Harness shard(options());
+  answer = [](const auto&) { return ThrottleAnswer::skip(); };
+  shard.push({.id = "1", .kind = "lent"});
+  shard.push({.id = "2"});
+  EXPECT_THAT(round(shard), IsEmpty());
+  shard.advance(seconds{1});
+  take_asked();
+  shard.begin_round();
+  const std::set<std::string, std::less<>> lent{"lent"};
+  EXPECT_FALSE(shard.take_marked({.kinds = &lent}));
+  EXPECT_THAT(take_asked(), ElementsAre("1"));
+}
+
+TEST_F(ShardThrottle, an_end_brings_back_nobody_outside_the_windows) {
+  auto rules = options();
+  rules.windows = {parse_window("00:00-01:00")};
+  Harness shard(rules);
+  answer = [](const ThrottleQuestion& question) {
+    return question.running.empty() ? ThrottleAnswer::run() : ThrottleAnswer::skip();
+  };
+  shard.advance(minutes{60} - milliseconds{500});
+  push(shard, 1, 2);
+  EXPECT_THAT(round(shard), ElementsAre("1"));
+  shard.advance(milliseconds{700});
+  shard.finish("1");
+  EXPECT_THAT(round(shard), IsEmpty());
+  shard.advance(minutes{60 * 23});
+  EXPECT_THAT(round(shard), ElementsAre("2"));
+}
+
+TEST_F(ShardThrottle, one_put_off_for_ever_is_shown_as_that) {
+  Harness shard(options());
+  answer = [](const auto&) { return ThrottleAnswer::defer(Time::max()); };
+  shard.push({.id = "1"});
+  EXPECT_THAT(round(shard), IsEmpty());
+  EXPECT_EQ(shard.counts().throttled.at(0).until, kLastTime);
 }
 
 TEST_F(ShardThrottle, asks_for_each_job_of_a_batch) {

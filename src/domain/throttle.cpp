@@ -7,8 +7,6 @@
 namespace ordo::domain {
 namespace {
 
-constexpr std::size_t kMostQuestions = 100;  // in a round
-
 std::vector<ThrottlerLimit> limits_of(const Claim& claim, Time now) {
   std::vector<ThrottlerLimit> limits;
   for (const auto* limiter : claim.limiters) {
@@ -31,17 +29,17 @@ std::vector<ThrottlerLimit> limits_of(const Claim& claim, Time now) {
 }  // namespace
 
 void Throttle::look_at_round() {
-  if (round_ == current_) return;
-  was_late_ = is_late_ && round_ + 1 == current_;
-  round_ = current_;
-  asked_ = 0;
-  has_failed_ = is_late_ = false;
+  if (round_ == rounds_.number) return;
+  round_ = rounds_.number;
+  asked_ = to_be_asked_ = 0;
+  has_failed_ = false;
 }
 
-bool Throttle::has_turns_left() {
+bool Throttle::has_turn(ShardId shard) {
   look_at_round();
-  if (asked_ < kMostQuestions) return true;
-  is_late_ = true;
+  if (asked_ < rounds_.most_questions) return true;
+  late_through_ = round_ + 1;
+  rounds_.go_on.insert(shard);
   return false;
 }
 
@@ -50,15 +48,26 @@ bool Throttle::has_failed() {
   return has_failed_;
 }
 
-bool Throttle::has_latecomers() {
+bool Throttle::may_ask_again(ShardId shard, std::uint64_t asked_at) {
   look_at_round();
-  return is_late_ || was_late_;
+  if (has_failed_) return false;
+  const bool others_first = round_ <= late_through_;
+  if (asked_at >= pass_ && round_ > pass_through_ && !others_first) pass_ = stamp();
+  const bool has_turn = asked_at < pass_;
+  if (has_turn && !others_first && asked_ + to_be_asked_ < rounds_.most_questions) {
+    ++to_be_asked_;
+    return true;
+  }
+  if (has_turn) pass_through_ = round_ + 1;
+  rounds_.go_on.insert(shard);
+  return false;
 }
 
 Throttle::Verdict Throttle::ask(const std::string& queue, const ThrottledJob& candidate, const Claim& claim,
                                 Time now) {
   look_at_round();
   ++asked_;
+  if (to_be_asked_ > 0) --to_be_asked_;
   const auto limits = limits_of(claim, now);
   std::string error;
   try {
@@ -79,7 +88,7 @@ void Throttle::started(const Job& job, ThrottledJob told) {
   running_jobs_.push_back(&job);
 }
 
-void Throttle::ended(const Job& job) {
+void Throttle::forget(const Job& job) {
   const auto found = running_at_.find(&job);
   ORDO_ASSERT(found != running_at_.end());
   const auto place = found->second;
@@ -91,7 +100,6 @@ void Throttle::ended(const Job& job) {
   }
   running_.pop_back();
   running_jobs_.pop_back();
-  ++ends_;
 }
 
 }  // namespace ordo::domain

@@ -16,20 +16,22 @@
 namespace ordo::domain {
 
 /// The throttler of a queue, as the owner of its shards asks it (rules §9.7, §9.11): what runs of the queue,
-/// how often it was asked in this round, and which shards wait for the next end of a run.
+/// how often it was asked in this round, and which shards wait for the next round or the next end of a run.
+///
+/// In all shards jobs that were not asked for yet come before those that were skipped, and of these each once
+/// in a *pass* before any comes twice.
 class Throttle {
  public:
-  /// `round`: the number of the round that goes on.
-  Throttle(Throttler throttler, const std::uint64_t& round)
-      : throttler_(std::move(throttler)), current_(round) {}
+  Throttle(Throttler throttler, ThrottlerRounds& rounds)
+      : throttler_(std::move(throttler)), rounds_(rounds) {}
 
-  /// False: it was asked often enough in this round. The next one may begin at once, and comes by no shard
-  /// whose jobs are new to it before those that were asked already.
-  bool has_turns_left();
+  /// False: it was asked often enough in this round. The shard goes on in the next one.
+  bool has_turn(ShardId shard);
   /// It has thrown in this round, in which nothing more starts.
   bool has_failed();
-  /// Some shard came too late in this round or the one before: jobs that were skipped wait for it.
-  bool has_latecomers();
+  /// One of the shard that was skipped then may come back, to be asked for. False: the shard is woken when
+  /// it may be so.
+  bool may_ask_again(ShardId shard, std::uint64_t asked_at);
 
   struct Verdict {
     ThrottleAnswer answer;
@@ -38,9 +40,15 @@ class Throttle {
   Verdict ask(const std::string& queue, const ThrottledJob& candidate, const Claim& claim, Time now);
 
   void started(const Job& job, ThrottledJob told);
-  void ended(const Job& job);
-  /// How many have ended: who was skipped before the last one is asked for again.
-  std::uint64_t ends() const { return ends_; }
+  /// It runs no more: it was not started after all, or has ended().
+  void forget(const Job& job);
+  void ended(const Job& job) {
+    forget(job);
+    ended_at_ = stamp();
+  }
+  /// Tells what is asked and what has ended from what was so before.
+  std::uint64_t stamp() { return ++stamps_; }
+  bool has_ended_since(std::uint64_t stamp) const { return stamp < ended_at_; }
   /// The shard has jobs that were skipped.
   void note_skipped(ShardId shard) { skipped_in_.insert(shard); }
   /// To be woken by an end.
@@ -50,15 +58,17 @@ class Throttle {
   void look_at_round();
 
   Throttler throttler_;
-  const std::uint64_t& current_;
+  ThrottlerRounds& rounds_;
   std::uint64_t round_ = 0;
-  std::size_t asked_ = 0;
+  std::size_t asked_ = 0, to_be_asked_ = 0;  // of those that came back
   bool has_failed_ = false;
-  bool is_late_ = false, was_late_ = false;
+  std::uint64_t late_through_ = 0;  // the round in which those come that were too late to be asked for
+  std::uint64_t pass_through_ = 0;  // the round in which those come whose turn it still is in this pass
+  std::uint64_t pass_ = 0;          // who was skipped before that is asked for in it
   std::vector<ThrottledJob> running_;
   std::vector<const Job*> running_jobs_;                    // likewise
   std::unordered_map<const Job*, std::size_t> running_at_;  // places in these
-  std::uint64_t ends_ = 0;
+  std::uint64_t stamps_ = 0, ended_at_ = 0;
   std::set<ShardId> skipped_in_;
 };
 

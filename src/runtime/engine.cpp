@@ -109,14 +109,15 @@ Duration Engine::tick() {
   let_go();
   if (!leaving_.empty()) look_at_leaving();
   log_.look();
-  const bool goes_on = !host_.wake_admitted().empty();
+  const bool woke_some = !host_.wake_admitted().empty();
   host_.put_to_sleep([this](OwnedShard& shard) {
     dispatcher_.look(shard);
     return writer_.wakes_at(shard);
   });
   put_up();
   const bool woke_others = !host_.wake_admitted().empty();  // by a turn that was let go just now
-  return goes_on || woke_others || questions_.is_busy() ? Duration{0} : next_tick();
+  const bool goes_on = woke_some || woke_others || host_.has_next_round() || questions_.is_busy();
+  return goes_on ? Duration{0} : next_tick();
 }
 
 void Engine::look_at_leases() {

@@ -41,6 +41,8 @@ class Engine {
 
   /// A limit that queues share, before they are served.
   void add_limit(const NamedLimit& limit) { host_.add_limit(limit); }
+  /// For tests: in a tick; before serve().
+  void ask_throttlers_at_most(std::size_t questions) { host_.ask_throttlers_at_most(questions); }
   /// What stands above them from now on. Engine's thread.
   void set_limits(std::map<std::string, domain::LimitChange, std::less<>> changes) {
     host_.set_limits(std::move(changes));

@@ -51,6 +51,7 @@ void ShardHost::adopt(LoadedShard loaded) {
   if (is_releasing_) shard->release_from(scope_.steady());
   shard->machine.watch(scope_.watch);
   shard->machine.sets_aside(scope_.store.max_set_aside() > 0);
+  shard->machine.hold_deltas_to(scope_.store.max_delta_rows());
   ++changes_;
   is_gathered_ = false;
   restore(*shard, loaded);

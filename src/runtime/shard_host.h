@@ -40,6 +40,10 @@ class ShardHost {
   void add_limit(const NamedLimit& limit) { gates_.add(limit); }
   /// Throttlers may be asked again.
   void begin_round() { gates_.begin_round(); }
+  /// Some shard waits for that.
+  bool has_next_round() const { return gates_.has_next_round(); }
+  /// See Gates.
+  void ask_throttlers_at_most(std::size_t questions) { gates_.ask_throttlers_at_most(questions); }
   void set_limits(std::map<std::string, domain::LimitChange, std::less<>> changes);
 
   void adopt(LoadedShard loaded);
