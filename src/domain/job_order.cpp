@@ -164,6 +164,8 @@ bool JobOrder::ask_again(Time now, const Admission& admission) {
     if (!throttle_->has_ended_since(asked_at) && !RefusedJobs::is_over(*job, now)) break;
     if (!throttle_->may_ask_again(shard_, asked_at)) break;
     leave(*job);
+    // The clock went back, or its window has closed.
+    if (!job->held && !is_in_time(*job, now)) pass_key(*job, now);
     place(*job, now);
     comes_back = true;
   }

@@ -434,5 +434,20 @@ TEST_F(ShardThrottle, a_clock_that_goes_back_does_not_hold_a_skipped_job_up) {
   EXPECT_THAT(round(shard), ElementsAre("1"));
 }
 
+TEST_F(ShardThrottle, a_skipped_job_whose_time_or_window_is_over_leaves_its_key) {
+  Harness shard(options());
+  answer = [](const auto&) { return ThrottleAnswer::skip(); };
+  shard.push({.id = "1", .key = "k", .run_at = shard.now() - minutes{10}});
+  shard.push({.id = "behind 1", .key = "k"});
+  shard.push({.id = "3", .key = "l", .run_at = shard.now() - minutes{50}, .windows = {"00:00-01:00"}});
+  shard.push({.id = "4", .key = "l", .run_at = shard.now() - minutes{40}});
+  EXPECT_THAT(round(shard), IsEmpty());
+  shard.advance(-minutes{30});
+  answer = [](const auto&) { return ThrottleAnswer::run(); };
+  EXPECT_THAT(round(shard), ElementsAre("4"));
+  shard.push({.id = "2", .key = "k", .run_at = shard.now()});
+  EXPECT_THAT(round(shard), ElementsAre("2"));
+}
+
 }  // namespace
 }  // namespace ordo::domain
