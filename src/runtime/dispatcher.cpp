@@ -78,7 +78,8 @@ void Dispatcher::take_turns() {
   if (turn != domain::Risk::normal && !start_marked(turn)) runs_.marks().end_turn();
 }
 
-// The one that has waited longest, whatever else its queue or its thread could start. False: none waits.
+// The one that has waited longest, whatever else its queue or its thread could start. False: none waits, but
+// those that throttlers refuse.
 bool Dispatcher::start_marked(domain::Risk risk) {
   using domain::Risk;
   const auto only = [&](const ServedQueue& queue) {
@@ -88,24 +89,27 @@ bool Dispatcher::start_marked(domain::Risk risk) {
     marked.witnesses = risk == Risk::witness;
     return marked;
   };
-  OwnedShard* longest = nullptr;
-  Time oldest{};
-  host_.each_waiting([&](OwnedShard& shard) {
-    if (!shard.may_start()) return;
-    const auto due = shard.machine.due_since(scope_.now, only(*shard.queue));
-    if (!due || (longest != nullptr && *due >= oldest)) return;
-    longest = &shard;
-    oldest = *due;
-  });
-  if (longest == nullptr) return false;
-  if (runs_.marks().has_room_for(risk) && has_room(longest->queue->pool, *longest)) {
+  std::set<domain::ShardId> refused;
+  while (true) {
+    OwnedShard* longest = nullptr;
+    Time oldest{};
+    host_.each_waiting([&](OwnedShard& shard) {
+      if (!shard.may_start() || refused.contains(shard.id)) return;
+      const auto due = shard.machine.due_since(scope_.now, only(*shard.queue));
+      if (!due || (longest != nullptr && *due >= oldest)) return;
+      longest = &shard;
+      oldest = *due;
+    });
+    if (longest == nullptr) return false;
+    if (!runs_.marks().has_room_for(risk) || !has_room(longest->queue->pool, *longest)) return true;
     domain::Run run;
     const auto taken = host_.owned(longest->id)->machine.take(scope_.now, only(*longest->queue), run);
     if (taken != domain::Shard::Taken::none)
       runner_.took(longest->queue->pool, *longest, taken, std::move(run));
     look(*longest);
+    if (taken != domain::Shard::Taken::none) return true;
+    refused.insert(longest->id);
   }
-  return true;
 }
 
 // -------------------------------------------------------------------------------------------------- the

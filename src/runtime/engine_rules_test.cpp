@@ -98,6 +98,46 @@ TEST(Engine, suspects_that_come_and_come_let_a_witness_start) {
   EXPECT_LE(std::ranges::find(started, "witness") - started.begin(), 1);
 }
 
+TEST(Engine, a_suspect_that_a_throttler_refuses_holds_up_no_witness) {
+  auto queue = queue_of("orders");
+  queue.throttler = [](const ThrottleQuestion& question) {
+    return question.candidate.id == "suspect" ? ThrottleAnswer::skip() : ThrottleAnswer::run();
+  };
+  EngineBench bench({queue}, [] {
+    NodeOptions options;
+    options.threads = 2;
+    return options;
+  }());
+  inherit(bench, "orders", {"suspect", "w1", "w2", "w3"}, {"suspect"});
+  EXPECT_EQ(bench.handed(), "w1 w2 ");
+  bench.run_one();
+  bench.tick();
+  EXPECT_EQ(bench.handed(), "w2 ") << "it is the suspect's turn";
+  bench.run_one();
+  // The suspect is refused, w3 is chosen, and its mark is durable.
+  for (int i = 0; i < 3; ++i) bench.engine->tick();
+  EXPECT_EQ(bench.handed(), "w3 ");
+}
+
+TEST(Engine, a_throttler_is_asked_for_all_without_a_pause) {
+  auto queue = queue_of("orders");
+  queue.throttler = [](const ThrottleQuestion& question) {
+    return question.candidate.id == "250" ? ThrottleAnswer::run() : ThrottleAnswer::skip();
+  };
+  EngineBench bench({queue});
+  bench.start();
+  for (int i = 1; i <= 250; ++i) bench.push("orders", std::to_string(i), 0, {}, std::to_string(i));
+  while (bench.follower->tick() == Follower::Found::something) {
+  }
+  EXPECT_EQ(bench.engine->tick(), Duration{0});
+  EXPECT_EQ(bench.engine->tick(), Duration{0});
+  bench.engine->tick();
+  EXPECT_EQ(bench.handed(), "250 ");
+  int ticks = 0;
+  while (bench.engine->tick() == Duration{0} && ticks < 10) ++ticks;
+  EXPECT_LT(ticks, 5) << "nobody is asked again before a second is over";
+}
+
 TEST(Engine, what_was_reported_before_a_timeout_counts) {
   auto queue = queue_of("orders");
   queue.batch_size = 3;
