@@ -264,6 +264,16 @@ std::optional<SortKey> History::clean_sort(const JobName& name, ShardId shard, S
   return key;
 }
 
+void History::note_put_off(const std::string& queue, const std::string& id, Time until) {
+  auto& last = put_off_.try_emplace({queue, id}, until).first->second;
+  last = std::max(last, until);
+}
+
+bool History::is_put_off(const std::string& queue, const std::string& id, Time chosen) const {
+  const auto found = put_off_.find({queue, id});
+  return found != put_off_.end() && chosen < found->second;
+}
+
 bool History::may_turn(const SortKey& a, const SortKey& b) const {
   if (!times_go_back) return false;
   if (a.priority != b.priority) return true;

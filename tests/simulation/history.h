@@ -115,8 +115,11 @@ class History {
   void replaced(std::uint32_t queue, std::uint32_t by);
 
   std::map<Seq, SeenEntry> entries;
-  std::set<std::pair<std::string, std::string>> put_off;  ///< jobs that a throttler has deferred: (queue, id)
   std::vector<std::unique_ptr<SeenRun>> runs;
+
+  /// A throttler defers the job: until then others of its key may start.
+  void note_put_off(const std::string& queue, const std::string& id, Time until);
+  bool is_put_off(const std::string& queue, const std::string& id, Time chosen) const;
 
   /// The run as the store lists it.
   std::optional<domain::LentRun> lent_run(const domain::LentName& name) const;
@@ -169,7 +172,8 @@ class History {
   Keys payloads_of(std::uint32_t queue) const;
   void follow(const std::map<Seq, Seq>& moved);
 
-  mutable std::map<std::uint32_t, std::size_t> numbers_;  // of definitions
+  mutable std::map<std::uint32_t, std::size_t> numbers_;         // of definitions
+  std::map<std::pair<std::string, std::string>, Time> put_off_;  // by queue and id
   Seq seen_ = 0;
 };
 

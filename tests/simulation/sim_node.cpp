@@ -60,6 +60,7 @@ void SimNode::build() {
   parts_ = std::make_unique<runtime::NodeParts>(plan_.options, std::move(parts), *store_, clock_, random,
                                                 pool_, parts_hooks());
   pool_.inbox = &engine().inbox();
+  engine().ask_throttlers_at_most(plan_.most_questions);
   engine_actor_ = world_.add(id() + " engine", [this] { tick_engine(); });
   follower_actor_ = world_.add(id() + " follower", [this] { tick_follower(); });
   fetcher_actor_ = world_.add(id() + " fetcher", [this] { tick_fetcher(); });

@@ -19,10 +19,11 @@ struct NodePlan {
   std::vector<std::pair<std::string, std::string>> kinds;  ///< (queue, kind) it has code for
   StoreFaults faults;
   std::size_t prefetch = 1;
-  bool compares = true;          ///< with rebuilds: all payloads are in memory
-  std::string schedules;         ///< that it states
-  std::uint16_t level = 1;       ///< of the stored formats that it knows
-  bool dies_with_lease = false;  ///< as `ordo work` does when runs outlive the leases
+  std::size_t most_questions = 100;  ///< to a throttler in a tick
+  bool compares = true;              ///< with rebuilds: all payloads are in memory
+  std::string schedules;             ///< that it states
+  std::uint16_t level = 1;           ///< of the stored formats that it knows
+  bool dies_with_lease = false;      ///< as `ordo work` does when runs outlive the leases
 };
 
 /// One node: the parts that runtime::Node has, with actors of the world for its threads.

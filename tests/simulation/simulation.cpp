@@ -72,9 +72,10 @@ Simulation::Simulation(std::uint64_t seed, bool print)
     queues_.front().throttler = [this](const ThrottleQuestion& question) {
       auto answer = throttle(question);
       if (answer.what == ThrottleAnswer::What::defer)
-        history_.put_off.emplace(question.queue, question.candidate.id);
+        history_.note_put_off(question.queue, question.candidate.id, answer.until);
       return answer;
     };
+  if (seed >= kFirstSeedOfThrottlers) most_questions_ = 1 + seed / 2 % 5;
   for (const auto& queue : queues_) store_.define(queue.name, *queue.shards);
   for (auto count = 1 + random.below(3); count > 0; --count) start_node();
   for (auto i = 1 + random.below(2); i > 0; --i) {
@@ -176,6 +177,7 @@ NodePlan Simulation::plan_node() {
   if (!schedules_.empty() && (world_.calm || schedule_dice_.below(3) > 0))
     plan.schedules = domain::encode(schedules_);
   plan.prefetch = world_.chance(4) ? 3 : 1;
+  plan.most_questions = most_questions_;
   // Times that are read anew are not those that were read before.
   plan.compares = node_options_.payload_cache >= 1U << 20 && !faults_.times_go_back;
   plan.dies_with_lease = world_.chance(2);

@@ -75,6 +75,7 @@ class Simulation {
   bool is_resharded();
 
   bool mixed_kinds_ = false;
+  std::size_t most_questions_ = 100;
   bool unlike_leases_ = false;
   bool are_hostile_ = false;   ///< producers
   bool has_newer_ = false;     ///< nodes and producers of the next version

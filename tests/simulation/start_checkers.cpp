@@ -55,7 +55,7 @@ void OrderChecker::look_at_waiting(const SeenRun& run, const SeenJob& job, Time 
     ++history_.totals.orders;
     if (!sorts_before(history_.options(run.shard), *sort, *job.sort)) continue;
     if (history_.may_turn(*sort, *job.sort)) continue;
-    if (history_.put_off.contains({history_.options(run.shard).name, name.id})) continue;
+    if (history_.is_put_off(history_.options(run.shard).name, name.id, now)) continue;
     history_.world().fail(
         "order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) is due and comes first by {} us",
         run.node, text(job.name), job.sort->arrival, run.shard.queue, run.shard.index, text(name),
@@ -89,7 +89,7 @@ void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job, Time 
       ++history_.totals.orders;
       if (other->token != run.token && may_come_first(run, job, holder, now)) continue;
       // Likewise, and the throttler has put it off: it left its key to others then.
-      if (other->token != run.token && history_.put_off.contains({options.name, holder.name.id})) continue;
+      if (other->token != run.token && history_.is_put_off(options.name, holder.name.id, now)) continue;
       history_.world().fail(
           "order: {} starts {} (entry {}) of shard {}.{} though {} (entry {}) has started and has the key",
           run.node, text(job.name), job.seqs.front(), run.shard.queue, run.shard.index, text(holder.name),
