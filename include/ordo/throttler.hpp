@@ -56,8 +56,8 @@ struct ThrottleAnswer {
 
   /// It starts.
   static ThrottleAnswer run() { return {.what = What::run}; }
-  /// Others may start before it. It is asked for again when a run of the queue has ended, or after a second;
-  /// until then it keeps its key.
+  /// Others may start before it. It is asked for again when a run of the queue has ended, or after a second,
+  /// but behind all that were not asked for yet; until then it keeps its key.
   static ThrottleAnswer skip() { return {.what = What::skip}; }
   /// As if a window opened then: until then others of its key may start. A new owner of the shard asks anew.
   static ThrottleAnswer defer(Time until) { return {.what = What::defer, .until = until}; }
