@@ -1,9 +1,10 @@
 #include "runtime/response_inbox.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/json.h"
-#include "store/response_inbox.h"
 
 namespace ordo::runtime {
 
@@ -13,13 +14,14 @@ void ResponseInbox::serve(const QueueOptions& queue) {
 }
 
 bool ResponseInbox::tick() {
-  const auto answers = store::drain_inbox(store_, node_, [this](const std::string& queue) {
+  const auto ttl_of = [this](const std::string& queue) {
     const std::lock_guard lock(mutex_);
     const auto ttl = response_ttls_.find(queue);
     return ttl != response_ttls_.end() ? ttl->second : QueueOptions{}.response_ttl;
-  });
-  if (answers.empty()) return false;
-  if (!log_) return true;
+  };
+  const auto answers = store::drain_inbox(store_, node_, ttl_of, held_);
+  const bool goes_on = !std::ranges::all_of(answers, &store::InboxAnswer::waits);
+  if (!log_) return goes_on;
   std::map<Responded, int> counts;
   for (const auto& answer : answers) {
     const auto say = [&](LogLevel level, const std::string& what) {
@@ -30,6 +32,10 @@ bool ResponseInbox::tick() {
                                  name_in_message(answer.key), answer.queue, what);
       log_(line);
     };
+    if (answer.waits) {
+      say(LogLevel::warning, "waits for a node of a newer version, with all others for it: " + answer.error);
+      continue;
+    }
     if (!answer.error.empty()) {
       say(LogLevel::error, "is dropped: " + answer.error);
       continue;
@@ -43,7 +49,7 @@ bool ResponseInbox::tick() {
   for (const auto& [what, count] : counts)
     all += fmt::format("{}{} {}", all.empty() ? "" : ", ", count, to_string(what));
   if (!all.empty()) log_(LogLevel::info, "responses that transactions have left: " + all);
-  return true;
+  return goes_on;
 }
 
 }  // namespace ordo::runtime

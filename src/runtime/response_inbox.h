@@ -8,6 +8,7 @@
 #include <ordo/log.hpp>
 #include <ordo/options.hpp>
 
+#include "store/response_inbox.h"
 #include "store/store.h"
 
 namespace ordo::runtime {
@@ -28,6 +29,7 @@ class ResponseInbox {
   store::Store& store_;
   const std::string node_;
   const LogSink log_;
+  store::HeldResponses held_;
   std::mutex mutex_;
   std::map<std::string, Duration> response_ttls_;  // by queue
 };

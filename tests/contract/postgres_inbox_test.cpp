@@ -5,7 +5,9 @@
 
 #include "contract/postgres_fixture.h"
 #include "domain/entry.h"
+#include "domain/fields.h"
 #include "domain/wait_note.h"
+#include "domain/wait_record.h"
 #include "runtime/response_inbox.h"
 #include "store/waits.h"
 
@@ -120,6 +122,100 @@ TEST_F(PostgresInbox, while_a_queue_is_resharded_they_wait) {
   session().run("UPDATE ordo_queue SET closed = false");
   EXPECT_EQ(left(), Texts{"yes"});
   EXPECT_EQ(round(), Texts{"responses that transactions have left: 1 accepted"});
+}
+
+TEST_F(PostgresInbox, responses_for_one_queue_do_not_hold_up_those_for_another) {
+  own();
+  const ShardId mails{store_->define("mails", 1).number, 0};
+  const Claim claim{.shard = mails};
+  store_->acquire("n1", 1, std::span(&claim, 1));
+  auto psql = session();
+  psql.run("SELECT ordo_respond('orders', 'k' || n, 'orders') FROM generate_series(1, 150) n");
+  psql.run("SELECT ordo_respond('mails', 'k' || n, 'mails') FROM generate_series(1, 2) n");
+  const auto rows = store_->inbox("n1", 100);
+  ASSERT_EQ(rows.size(), 100u);
+  EXPECT_EQ(std::ranges::count(rows, "mails", &InboxRow::queue), 2);
+  const auto is_behind = [](const InboxRow& a, const InboxRow& b) {
+    return a.queue == b.queue && a.number > b.number;
+  };
+  EXPECT_EQ(std::ranges::adjacent_find(rows, is_behind), rows.end());
+  EXPECT_EQ(rows.back().key, "k98");
+}
+
+TEST_F(PostgresInbox, a_wait_that_a_newer_version_wrote_holds_up_no_other) {
+  own();
+  expect("old");
+  domain::WaitRecord record;
+  record.fields =
+      domain::number_field(domain::kNeeds, static_cast<std::uint16_t>(domain::format_level() + 1));
+  ASSERT_TRUE(store_->put_wait_row("orders", {.key = "new", .bytes = domain::encode(record)}, std::nullopt));
+  auto psql = session();
+  psql.run("SELECT ordo_respond('orders', 'new', 'later')");
+  psql.run("SELECT ordo_respond('orders', 'old', 'now')");
+  const auto lines = round();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].find("the response to 'new' of queue 'orders' that a transaction has left waits for a"),
+            0u)
+      << lines[0];
+  EXPECT_EQ(lines[1], "responses that transactions have left: 1 accepted");
+  EXPECT_EQ(given(), Texts{"now"});
+  EXPECT_EQ(left(), Texts{"later"});
+}
+
+TEST_F(PostgresInbox, a_reshard_keeps_them_and_a_removal_does_not) {
+  auto psql = session();
+  psql.run("SELECT ordo_respond('orders', 'k', 'yes')");
+  const auto next = store_->define("orders!", 2).number;
+  EXPECT_TRUE(store_->close("orders"));
+  EXPECT_TRUE(store_->replace("orders", next));
+  queue_ = next;
+  own();
+  EXPECT_EQ(left(), Texts{"yes"});
+  // A transaction that ended behind the removal of its queue left this.
+  psql.run("INSERT INTO ordo_response(queue, key, message_id, body) VALUES ('gone', 'k', 'm', 'b')");
+  EXPECT_EQ(left(), Texts{"yes"});
+  EXPECT_EQ(psql.run("SELECT count(*) FROM ordo_response"), "2") << "a look takes nothing away";
+  EXPECT_TRUE(store_->remove("orders"));
+  EXPECT_EQ(psql.run("SELECT count(*) FROM ordo_response"), "0");
+}
+
+// A look goes through the index, queue by queue, however many rows there are for others.
+TEST_F(PostgresInbox, a_look_costs_what_it_finds) {
+  own();
+  auto psql = session();
+  psql.run(
+      "INSERT INTO ordo_response(queue, key, message_id, body)"
+      " SELECT 'gone', 'k', 'm', 'b' FROM generate_series(1, 20000)");
+  psql.run("SELECT ordo_respond('orders', 'k', 'yes')");
+  psql.run("ANALYZE ordo_response");
+  const auto reads = [&] {
+    return std::stoll(
+        psql.run("SELECT pg_stat_get_xact_tuples_returned(c.oid) + coalesce(sum("
+                 "pg_stat_get_xact_tuples_returned(i.indexrelid)), 0) FROM pg_class c"
+                 " JOIN pg_index i ON i.indrelid = c.oid"
+                 " WHERE c.oid = 'ordo_response'::regclass GROUP BY c.oid"));
+  };
+  psql.run("BEGIN");
+  const auto before = reads();
+  EXPECT_EQ(psql.run("SELECT count(*) FROM ordo_inbox('n1', 100)"), "1");
+  EXPECT_LT(reads() - before, 100);
+  psql.run("COMMIT");
+}
+
+TEST(PostgresInboxSchema, what_an_older_version_left_is_given) {
+  const auto url = schema_of_version(9);
+  test::PostgresSession old(url);
+  old.run("SELECT ordo_define('orders', 1)");
+  old.run("SELECT ordo_respond('orders', 'k', 'yes', 'm')");
+  postgres::PostgresStore store(url, system_clock());
+  store.join("n1", "");
+  const Claim claim{.shard = {1, 0}};
+  store.acquire("n1", 1, std::span(&claim, 1));
+  const auto rows = store.inbox("n1", 100);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].body, "yes");
+  EXPECT_EQ(old.run("SELECT ordo_respond('orders', 'k', 'more', 'n')"), "n");
+  EXPECT_EQ(store.inbox("n1", 100).size(), 2u);
 }
 
 TEST_F(PostgresInbox, what_can_never_be_given_is_refused_or_dropped) {

@@ -38,8 +38,9 @@ std::span<const Migration> migrations() {
   static const std::array kStep7 = {kUnique7, kFunctionSettings3};
   static const std::array kStep8 = {kRules8, kUniquePush8, kPush8, kFunctionSettings3, kPushSettings8};
   static const std::array kStep9 = {kInbox9, kFunctionSettings3};
-  static const std::array<Migration, 9> kAll = {kStep1, kStep2, kStep3, kStep4, kStep5,
-                                                kStep6, kStep7, kStep8, kStep9};
+  static const std::array kStep10 = {kInbox10, kFunctionSettings3};
+  static const std::array<Migration, 10> kAll = {kStep1, kStep2, kStep3, kStep4, kStep5,
+                                                 kStep6, kStep7, kStep8, kStep9, kStep10};
   return kAll;
 }
 

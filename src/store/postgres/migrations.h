@@ -50,4 +50,7 @@ extern const char* const kPushSettings8;
 // Of step 9; likewise.
 extern const char* const kInbox9;
 
+// Of step 10; likewise.
+extern const char* const kInbox10;
+
 }  // namespace ordo::store::postgres

@@ -233,6 +233,9 @@ bool PostgresStore::remove(std::string_view name) {
       "DELETE FROM ordo_wait WHERE queue IN ($1, $1 || '!')"
       " AND NOT EXISTS (SELECT FROM ordo_queue WHERE name = $1)",
       Parameters().text(name));
+  // And of those before it, what transactions have left that ended later.
+  ask_long("remove a queue of",
+           "DELETE FROM ordo_response r WHERE NOT EXISTS (SELECT FROM ordo_queue q WHERE q.name = r.queue)");
   context_.wakers.wake_all();
   return row.flag(0, 0);
 }
