@@ -11,6 +11,7 @@ import threading
 import time
 
 
+FOR_EVER_S = 1e6
 UNDER_WAY = 64   # pieces of a slow connection
 RESENT_S = 0.2   # at first; twice as long each time
 
@@ -44,6 +45,7 @@ class Proxy:
         self.ends = {}               # of clients, as they came
         self.orders = collections.deque()
         self.refuse_until = 0
+        self.heard, self.silent_at = 0, None  # pieces of clients, and with which one silence begins
         self.silent_until = 0        # nothing passes, in no direction; nobody is told
         self.orphans = []            # ends of clients that nobody reads
         self.wires, self.tripped = collections.deque(), 0
@@ -91,6 +93,12 @@ class Proxy:
         had been sent again, and what was sent behind it waits."""
         self.delay_s, self.loss = delay_s, loss
 
+    def be_silent_after(self, pieces):
+        """For ever, once clients have said so much: what they say then nobody hears."""
+        self.silent_at = self.heard + pieces + 1
+        if pieces == 0:
+            self.be_silent(FOR_EVER_S)
+
     def drop_flows(self):
         """Like a router that has forgotten them: connections stay open, nothing passes; new ones are served."""
         self.orders.append((self.drop, 0))
@@ -104,6 +112,8 @@ class Proxy:
         return []
 
     def close(self):
+        if self.is_closed:
+            return
         self.is_closed = True
         self.bell.send(b"!")
         self.thread.join(10)
@@ -169,6 +179,10 @@ class Proxy:
                 end.unsent = end.unsent[end.socket.send(end.unsent):]
             elif events & selectors.EVENT_READ:
                 text = end.socket.recv(1 << 16)
+                self.heard += end in self.ends
+                if self.heard == self.silent_at:
+                    self.silent_until = time.monotonic() + FOR_EVER_S
+                    return None
                 if self.wires and end in self.ends and self.wires[0][0] in text:
                     if self.wires.popleft()[1]:
                         end.other.socket.send(text)
