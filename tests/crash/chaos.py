@@ -6,7 +6,7 @@
 A server is the run's own. It is killed and started again, too, and connections to it are cut, or let nothing
 pass for a time. PostgreSQL has a standby, redis-replica: a replica, and each master of a Redis Cluster one, all of which have
 what was acknowledged; now and then one takes the place of the first, which died. Of redis-sentinel: the sentinels decide that,
-and its connections are not cut. Being cut off excuses no node by itself; a server that was away, refused to be connected or
+and its master is told to cut connections, as nothing stands before it. Being cut off excuses no node by itself; a server that was away, refused to be connected or
 could not be heard may keep it from renewing, as a stall of the machine does. Of a Redis Cluster one member is
 killed or silent at a time, until its replica has taken over or it is back, and slots move between the masters.
 
@@ -48,7 +48,7 @@ FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, 
 # With servers a killed reshard stands in the way for a lease.
 SERVER_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 45, "black hole": 8, "restart server": 12}
 PAIR_FAULTS = {**SERVER_FAULTS, "fail over": 10}
-SENTINEL_FAULTS = {**FAULTS, "reshard": 6, "restart server": 12, "fail over": 10}
+SENTINEL_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 45, "restart server": 12, "fail over": 10}
 # Every write waits for a replica: so each of the first two costs seconds.
 CLUSTER_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 25, "black hole": 4, "restart server": 8,
                   "move slot": 40, "fail over": 8}
@@ -78,7 +78,7 @@ class Chaos(ServerFaults):
         asking = [limited.LimitedProducer(self.cluster, 4, seed, self.stopping, self.limited_full)]
         for start, kind, asking_kind in (("redis", XaddProducer, limited.LimitedXaddProducer),
                                          ("postgres", SqlProducer, limited.LimitedSqlProducer)):
-            if store.startswith(start) and store != "redis-sentinel:":  # a producer with one address
+            if store.startswith(start):
                 self.producers.append(kind(self.cluster, 3, seed, self.stopping, self.full))
                 asking.append(asking_kind(self.cluster, 5, seed, self.stopping, self.limited_full))
         self.producers += asking

@@ -177,8 +177,8 @@ class XaddProducer(Producer):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.connections = {}  # by port
-        self.ports = [proxy.port for proxy in self.cluster.server.proxies]
+        self.connections, self.master = {}, None  # by port; the last one that was found
+        self.ports = [proxy.port for proxy in self.cluster.server.proxies]  # none: sentinels know it
         self.waits = "wait=1" in self.cluster.server.direct
 
     def send(self, queue, jobs):
@@ -219,14 +219,25 @@ class XaddProducer(Producer):
 
     # As a client of a cluster ---------------------------------------------------------------------------------
 
+    def port_of(self, place):
+        if self.ports:
+            return self.ports[binascii.crc_hqx(place.encode(), 0) % len(self.ports)]
+        if self.master is None:
+            try:
+                self.master = self.cluster.server.master().port
+            except StopIteration:
+                raise OSError("the sentinels know no master") from None
+        return self.master
+
     def drop(self):
+        self.master = None
         for connection in self.connections.values():
             connection.close()
         self.connections.clear()
 
     def ask(self, place, *words, waits=False):
         """The reply of whoever has the slot of `place`, confirmed by a replica. Raises OSError."""
-        port, asking = self.ports[binascii.crc_hqx(place.encode(), 0) % len(self.ports)], False
+        port, asking = self.port_of(place), False
         for _ in range(10):
             commands = [["ASKING"]] * asking + [words] + [["WAIT", "1", "1000"]] * waits
             replies = self.exchange(port, commands)

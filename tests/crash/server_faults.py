@@ -28,8 +28,6 @@ class ServerFaults:
     def cut_connections(self):
         """All or one; now and then none comes back for a while. Being cut alone excuses nobody. In a cluster it may
         be a replica that is cut off: nothing is confirmed until it is back."""
-        if not self.cluster.server.proxies:
-            return False
         self.cluster.note("cut")
         all_of_them, which = self.random.random() < 0.4, self.random.random()
         refuse_s = self.random.uniform(0.1, 1) if self.random.random() < 0.3 else 0
@@ -38,6 +36,8 @@ class ServerFaults:
             if all_of_them or not connections:
                 return connections
             return [connections[int(which * len(connections))]]
+        if not self.cluster.server.proxies:
+            return self.cluster.server.cut(choose)
         since = time.monotonic_ns()
         proxies = self.cluster.server.proxies
         for proxy in proxies if all_of_them else [proxies[int(which * len(proxies))]]:

@@ -305,6 +305,19 @@ class SentinelGroup(Server):
         port = int(self.sentinels[0].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.NAME)[1])
         return next(server for server in self.servers if server.port == port)
 
+    def cut(self, choose):
+        """`choose` gets the list of the clients of the master and returns those whose connections are to end. False: there
+        is no master just now."""
+        try:
+            master = self.master()
+            clients = [dict(word.partition("=")[::2] for word in line.split())
+                       for kind in ("normal", "pubsub") for line in master.ask("CLIENT", "LIST", "TYPE", kind).splitlines()]
+            for client in choose([client for client in clients if not client["name"].startswith("sentinel-")]):
+                master.ask("CLIENT", "KILL", "ID", client["id"])
+            return True
+        except (OSError, StopIteration):
+            return False
+
     def kill(self):
         for server in self.sentinels + self.servers:
             server.kill()
