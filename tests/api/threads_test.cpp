@@ -161,6 +161,7 @@ TEST(Threads, every_call_from_several_threads_and_what_it_calls_may_throw) {
       [&](int round) {
         may_be_refused([&] { admin.cancel("failing", {.id = name("f", round % 5), .kind = "held"}); });
         may_be_refused([&] { admin.run_now("failing", {.id = name("f", round % 5), .kind = "failing"}); });
+        may_be_refused([&] { admin.reschedule("failing", {.id = name("f", round % 5), .kind = "failing"}, Time{}); });
         admin.dead("failing", {}, [](const DeadView&) { return true; });
         round % 2 == 0 ? admin.retry_dead("failing", {}) : admin.delete_dead("failing", {});
       },
