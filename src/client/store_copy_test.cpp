@@ -173,7 +173,7 @@ TEST(StoreCopy, waits_for_a_node_that_still_executes_a_lent_run) {
   from.leave("owner", {});
 
   std::jthread lives([&](const std::stop_token& stop) {
-    while (!stop.stop_requested()) from.renew("borrower");
+    while (!stop.stop_requested()) from.renew("borrower", std::chrono::seconds{5});
   });
   EXPECT_THAT(refusal_of(from, stores.to), HasSubstr("node borrower"));
   lives = {};
