@@ -121,7 +121,7 @@ TEST(ApiServer, calls_hooks_and_deaths) {
   server.start();
   server.client().push("orders", {.id = "1"});
   told.wait(2);
-  server.client().push("orders", {.kind = "bill", .id = "2"});
+  server.client().push("orders", {.id = "2", .kind = "bill"});
   told.wait(3);
   server.stop();
   EXPECT_THAT(told.now(), ElementsAre("start", "orders: 1 no", "bill: 2 no", "stop"));

@@ -38,7 +38,7 @@ TEST_P(PostgresSchema, of_an_older_version_keeps_its_jobs_and_goes_on) {
   EXPECT_EQ(row.counts, "counts");
   EXPECT_EQ(row.dead, 1u);
   EXPECT_EQ(store.nodes(), (std::vector<NodeRow>{{.id = "n1", .renewals = 100, .facts = "facts"}}));
-  EXPECT_TRUE(store.renew("n1"));
+  EXPECT_TRUE(store.renew("n1", std::chrono::seconds{5}));
   EXPECT_EQ(store.load(std::span(&shard, 1)).at(0).counts, "counts");
   std::vector<Delta> deltas;
   deltas.push_back({.shard = shard, .lease = {.token = 50, .holder = 7}, .batch = 2, .counts = "more"});

@@ -295,8 +295,9 @@ TEST_F(RedisCluster, the_registry_may_move) {
   log->read(1);
   const auto slot = cluster_slot(kNodesKey);
   std::future<bool> renewed;
-  cluster().move(slot, (cluster().master_of(slot) + 1) % TestCluster::kMasters,
-                 [&] { renewed = std::async(std::launch::async, [&] { return store.renew("n1"); }); });
+  cluster().move(slot, (cluster().master_of(slot) + 1) % TestCluster::kMasters, [&] {
+    renewed = std::async(std::launch::async, [&] { return store.renew("n1", std::chrono::seconds{5}); });
+  });
   EXPECT_TRUE(renewed.get());
   EXPECT_TRUE(store.set_paused("orders", true));
   EXPECT_TRUE(log->read(1).woken);
