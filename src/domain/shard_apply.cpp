@@ -99,8 +99,9 @@ void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piec
   }
   set_demand(job, demand_of(job, entry));
   table_.insert(job);
-  // Its retries start over whatever job it may be joined with after a crash: the state says so.
-  if (entry.type == EntryType::revive) changes_.write_state(job);
+  // Its retries start over whatever job it may be joined with after a crash, and it gives that no other time:
+  // the state says so.
+  if (entry.type == EntryType::revive || entry.options.replaces_time) changes_.write_state(job);
   place(job, now);
 }
 

@@ -69,9 +69,6 @@ TEST_F(PostgresSettings, what_is_acknowledged_is_durable_whatever_a_role_says) {
     test::PostgresSession psql(url);
     EXPECT_EQ(psql.run("SHOW synchronous_commit"), "off");
     EXPECT_THROW(psql.run("UPDATE ordo_queue SET paused = false"), std::runtime_error) << "the test sees it";
-    psql.run("SELECT ordo_push('orders', 'x', id => 'y')");
-    psql.run("SELECT ordo_respond('orders', 'k', 'x')");
-    psql.run("DELETE FROM ordo_entry");
   }
   store_ = std::make_unique<postgres::PostgresStore>(url, system_clock());
   write_everything([&] { session().run("SELECT pg_sleep(0.1)"); });  // longer than its sessions may be idle

@@ -367,9 +367,9 @@ void FaultyStore::join(const std::string& node, const std::string& facts) {
   ask("join", [&] { inner_.join(node, facts); });
 }
 
-bool FaultyStore::renew(const std::string& node, Duration patience) {
+bool FaultyStore::renew(const std::string& node) {
   return ask("renew", [&] {
-    const bool known = inner_.renew(node, patience);
+    const bool known = inner_.renew(node);
     world_.say("{} renews{}", who_, known ? "" : ": it is forgotten");
     return known;
   });

@@ -51,7 +51,7 @@ Simulation::Simulation(std::uint64_t seed, bool print)
   world_.on_time = [this] {
     for (auto& node : nodes_) node->look_at_lease();
   };
-  are_hostile_ = seed % 5 == 1 && (!reshards_sometimes_ || seed >= kFirstSeedOfGarbageInReshards);
+  are_hostile_ = seed % 5 == 1 && !reshards_sometimes_;  // no throws of the dice either
   has_newer_ = seed % 7 == 2 && !reshards_sometimes_;
   if (seed % 10 == 2) faults_.piece_bytes = 1 + seed / 10 % 500;
   work_.loses_programs = seed % 11 == 5;

@@ -16,8 +16,6 @@ constexpr std::uint64_t kFirstSeedOfWaits = 10'000'000;
 constexpr std::uint64_t kFirstSeedOfUnique = 20'000'000;
 // Likewise, and some queues have throttlers.
 constexpr std::uint64_t kFirstSeedOfThrottlers = 30'000'000;
-// Likewise, and queues with entries that nobody can read are resharded, too.
-constexpr std::uint64_t kFirstSeedOfGarbageInReshards = 40'000'000;
 
 /// A cluster in one thread: nodes and producers that live and die by chance, then quiet, then everything must
 /// be done.

@@ -166,11 +166,6 @@ TEST_F(SimulationTest, SomeSeedsOfThrottlers) {
   run_many(kFirstSeedOfThrottlers, kDefaultSeeds / 4);
 }
 
-TEST_F(SimulationTest, SomeSeedsOfReshardsOverGarbage) {
-  if (is_asked()) GTEST_SKIP() << "other seeds are asked for";
-  run_many(kFirstSeedOfGarbageInReshards, kDefaultSeeds / 4);
-}
-
 TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     Simulation first(seed, false), second(seed, false);

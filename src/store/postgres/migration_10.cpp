@@ -8,14 +8,6 @@ namespace ordo::store::postgres {
 const char* const kInbox10 = R"sql(
 CREATE INDEX ordo_response_by_queue ON ordo_response(queue COLLATE "C", id);
 
--- As of every push: what a session may lose is not acknowledged.
-CREATE FUNCTION ordo_keep_response() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM ordo_be_durable();
-  RETURN NULL;
-END $$;
-CREATE TRIGGER ordo_keep_response BEFORE INSERT ON ordo_response FOR EACH STATEMENT EXECUTE FUNCTION ordo_keep_response();
-
 -- What this node is to give: that of the queues whose first shard it owns, and none of those that take nothing just now.
 -- In their order for each queue, the first ones of all before the second ones.
 CREATE OR REPLACE FUNCTION ordo_inbox(p_node text, p_most bigint)
