@@ -367,9 +367,9 @@ void FaultyStore::join(const std::string& node, const std::string& facts) {
   ask("join", [&] { inner_.join(node, facts); });
 }
 
-bool FaultyStore::renew(const std::string& node) {
+bool FaultyStore::renew(const std::string& node, Duration patience) {
   return ask("renew", [&] {
-    const bool known = inner_.renew(node);
+    const bool known = inner_.renew(node, patience);
     world_.say("{} renews{}", who_, known ? "" : ": it is forgotten");
     return known;
   });

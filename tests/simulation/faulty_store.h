@@ -82,7 +82,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   bool close(std::string_view name) override;
   bool replace(std::string_view name, std::uint32_t by) override;
   void join(const std::string& node, const std::string& facts) override;
-  bool renew(const std::string& node) override;
+  bool renew(const std::string& node, Duration patience) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<store::NodeRow> nodes() override;
   bool request(const std::string& node, store::NodeRequest request) override {
