@@ -35,7 +35,8 @@ class AskOwners : public testing::Test {
     domain::Entry entry;
     entry.kind = "orders";
     entry.id = id;
-    entry.payload = "of " + id;
+    const auto payload = "of " + id;
+    entry.payload = payload;
     store::append_and_wait(*store_, {{shard_of(id), domain::encode(entry)}});
     return ++last_;
   }
