@@ -129,7 +129,7 @@ int tell_skipped(const DeadValues& values, const std::vector<SkippedRetry>& skip
   std::vector<std::string> named;
   for (const auto& [id, existing] : skipped) {
     if (named.size() == kNamed) break;
-    named.push_back(fmt::format("'{}', as '{}' is there", name_in_message(id), name_in_message(existing)));
+    named.push_back(fmt::format("{}, as {} is there", in_quotes(id), in_quotes(existing)));
   }
   print_error(fmt::format("dead retry: {} in {} stayed dead, as other jobs have their unique keys: {}{}",
                           skipped.size(), values.queue, fmt::join(named, "; "),

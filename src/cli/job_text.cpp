@@ -60,24 +60,20 @@ double real_of(std::string_view key, const JsonValue& value) {
   return *real;
 }
 
-std::int32_t priority_of(const JsonValue& value) {
-  using Limits = std::numeric_limits<std::int32_t>;
+std::int32_t whole_of(std::string_view key, const JsonValue& value, std::int32_t least,
+                      const char* hint = "") {
+  constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
   const auto number = value.is_number() ? value.as_int() : std::nullopt;
-  if (!number || *number < Limits::min() || *number > Limits::max()) {
-    refuse(fmt::format("\"priority\" needs a whole number from {} to {}, not {}; lower runs first",
-                       Limits::min(), Limits::max(), shortened(value.text())));
+  if (!number || *number < least || *number > kMost) {
+    refuse(fmt::format("\"{}\" needs a whole number from {} to {}, not {}{}", key, least, kMost,
+                       shortened(value.text()), hint));
   }
   return static_cast<std::int32_t>(*number);
 }
 
-std::int32_t max_retries_of(const JsonValue& value) {
-  constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
-  const auto number = value.is_number() ? value.as_int() : std::nullopt;
-  if (!number || *number < 0 || *number > kMost) {
-    refuse(fmt::format("\"max_retries\" needs a whole number from 0 to {}, not {}", kMost,
-                       shortened(value.text())));
-  }
-  return static_cast<std::int32_t>(*number);
+bool flag_of(std::string_view key, const JsonValue& value) {
+  if (!value.is_bool()) refuse(fmt::format("\"{}\" is true or false", key));
+  return value.as_bool();
 }
 
 Duration timeout_of(const JsonValue& value) {
@@ -143,8 +139,13 @@ constexpr JobKey kJobKeys[] = {
          set_start(job, text_of("run_at", value));
        }
      }},
-    {"priority", [](NewJob& job, const JsonValue& value) { job.priority = priority_of(value); }},
-    {"max_retries", [](NewJob& job, const JsonValue& value) { job.max_retries = max_retries_of(value); }},
+    {"priority",
+     [](NewJob& job, const JsonValue& value) {
+       job.priority =
+           whole_of("priority", value, std::numeric_limits<std::int32_t>::min(), "; lower runs first");
+     }},
+    {"max_retries",
+     [](NewJob& job, const JsonValue& value) { job.max_retries = whole_of("max_retries", value, 0); }},
     {"timeout", [](NewJob& job, const JsonValue& value) { job.timeout = timeout_of(value); }},
     {"expires",
      [](NewJob& job, const JsonValue& value) {
@@ -157,16 +158,9 @@ constexpr JobKey kJobKeys[] = {
        job.weight = weight_of(value.is_string() ? value.as_string() : std::string(value.text()));
      }},
     {"partition", [](NewJob& job, const JsonValue& value) { job.partition = name_of("partition", value); }},
-    {"critical",
-     [](NewJob& job, const JsonValue& value) {
-       if (!value.is_bool()) refuse("\"critical\" is true or false");
-       job.critical = value.as_bool();
-     }},
+    {"critical", [](NewJob& job, const JsonValue& value) { job.critical = flag_of("critical", value); }},
     {"replace_time",
-     [](NewJob& job, const JsonValue& value) {
-       if (!value.is_bool()) refuse("\"replace_time\" is true or false");
-       job.replace_time = value.as_bool();
-     }},
+     [](NewJob& job, const JsonValue& value) { job.replace_time = flag_of("replace_time", value); }},
     {"lock", [](NewJob& job, const JsonValue& value) { job.lock = name_of("lock", value); }},
     {"unique", [](NewJob& job, const JsonValue& value) { job.unique = name_of("unique", value); }},
 };

@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/name.h"
+#include "base/shorten.h"
 #include "base/time_text.h"
 #include "base/window_text.h"
 #include "cli/command.h"
@@ -112,9 +113,8 @@ int push_one(Context& context, const PushValues& values) {
           "\n");  // a script reads the id as it is
   }
   if (pushed.what != Pushed::What::rejected) return 0;
-  print_error(
-      fmt::format("cannot push to queue '{}': job '{}' has the unique key already; nothing was stored",
-                  values.queue, name_in_message(pushed.id)));
+  print_error(fmt::format("cannot push to queue '{}': job {} has the unique key already; nothing was stored",
+                          values.queue, in_quotes(pushed.id)));
   return 1;
 }
 
@@ -157,10 +157,10 @@ int end_of_push(const PushValues& values, const NdjsonResult& result) {
     return 1;
   }
   if (result.rejected > 0) {
-    print_error(fmt::format(
-        "pushed {}; rejected {}, as other jobs have their unique keys, the first in line {}: "
-        "job '{}' is there{}",
-        result.pushed, result.rejected, result.rejected_line, name_in_message(result.existing), bad));
+    print_error(
+        fmt::format("pushed {}; rejected {}, as other jobs have their unique keys, the first in line {}: "
+                    "job {} is there{}",
+                    result.pushed, result.rejected, result.rejected_line, in_quotes(result.existing), bad));
     return 1;
   }
   if (result.bad > 0) {

@@ -129,8 +129,6 @@ class Admin::Impl {
   static std::vector<store::ShardId> shards_for(const store::QueueDefinition& queue, const JobFilter& filter);
   /// Those shards of a queue, and of them those jobs, that can have some that fit.
   Rebuild rebuild_for(const store::QueueDefinition& queue, const JobFilter& filter);
-  static void each_fitting(const Rebuilt& rebuilt, const JobFilter& filter, Time now,
-                           const std::function<void(const FittingJob&)>& visit);
   static Listed listed(const store::QueueDefinition& queue, const Rebuilt& rebuilt, const FittingJob& fitting,
                        Time now);
   /// The first of the jobs that fit, in their order, without payloads; none of the dead.

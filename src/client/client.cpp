@@ -63,13 +63,13 @@ void check_start(const std::string& queue, const NewJob& job, const QueueOptions
 void check_weight(const std::string& queue, const NewJob& job, const QueueOptions& options) {
   const auto rules = options_of(options, job.kind.empty() ? queue : job.kind);
   if (job.lock && rules.lock.empty() && !domain::has_locks(options)) {
-    refuse_push(queue, "job '" + name_in_message(job.id) +
-                           "' has a lock, and its queue has none: give [queue." + queue + "] a lock first");
+    refuse_push(queue, "job " + in_quotes(job.id) + " has a lock, and its queue has none: give [queue." +
+                           queue + "] a lock first");
   }
   const auto weight = job.weight.value_or(rules.weight);
   const auto limit = job.critical.value_or(false) ? rules.critical_limit : rules.limit;
   if (!limit || weight <= *limit || rules.oversize == Oversize::alone) return;
-  refuse_push(queue, "job '" + name_in_message(job.id) + "' weighs " + weight.text() + ", and the limit is " +
+  refuse_push(queue, "job " + in_quotes(job.id) + " weighs " + weight.text() + ", and the limit is " +
                          limit->text() +
                          ": it would never start (oversize = \"alone\" lets it run by itself)");
 }
@@ -389,9 +389,8 @@ std::vector<std::string> Client::Impl::push(std::string_view queue, std::vector<
   std::vector<std::string> ids;
   for (auto& pushed : push_each(queue, std::move(jobs))) {
     if (pushed.what == Pushed::What::rejected) {
-      const auto text = "cannot push to queue '" + std::string(queue) + "': job '" +
-                        name_in_message(pushed.id) +
-                        "' has the unique key already; nothing was stored for it";
+      const auto text = "cannot push to queue '" + std::string(queue) + "': job " + in_quotes(pushed.id) +
+                        " has the unique key already; nothing was stored for it";
       throw NotUnique(text, std::move(pushed));
     }
     ids.push_back(std::move(pushed.id));

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/json.h"
+#include "base/shorten.h"
 #include "base/time_text.h"
 #include "client/admin_impl.h"
 #include "client/idle_owner.h"
@@ -39,8 +39,8 @@ std::vector<Finding> Admin::Impl::examine() {
     for (const auto& run : facts.stuck) {
       findings.push_back(
           {Finding::Level::warning,
-           fmt::format("node {} runs job '{}' of queue '{}', which was to stop at {}", row.id,
-                       name_in_message(run.id), run.queue, format_time(run.since)),
+           fmt::format("node {} runs job {} of queue '{}', which was to stop at {}", row.id,
+                       in_quotes(run.id), run.queue, format_time(run.since)),
            "its key, its lock and its thread are taken until the worker returns: let it look at its stop "
            "request, or start the node again"});
     }

@@ -6,7 +6,7 @@
 
 #include <ordo/error.hpp>
 
-#include "base/json.h"
+#include "base/shorten.h"
 #include "client/admin_impl.h"
 #include "client/page_sizes.h"
 #include "store/blocking.h"
@@ -23,15 +23,14 @@ Error several(std::string_view queue, const std::string& id, const NameSet& kind
   std::size_t left = kinds_and_keys.size();
   for (const auto& [kind, key] : kinds_and_keys) {
     if (kinds_and_keys.size() - left == kNamed) break;
-    names += fmt::format("{}kind '{}' key '{}'", names.empty() ? "" : ", ", name_in_message(kind),
-                         name_in_message(key));
+    names += fmt::format("{}kind {} key {}", names.empty() ? "" : ", ", in_quotes(kind), in_quotes(key));
     --left;
   }
   if (left > 0) names += fmt::format(" and {} more", left);
   return Error(
       ErrorKind::invalid_argument,
-      fmt::format("{} jobs of queue '{}' have the id '{}': {}; nothing was done; name the kind and the key",
-                  kinds_and_keys.size(), queue, name_in_message(id), names));
+      fmt::format("{} jobs of queue '{}' have the id {}: {}; nothing was done; name the kind and the key",
+                  kinds_and_keys.size(), queue, in_quotes(id), names));
 }
 
 bool is_waiting(JobStatus state) {
@@ -48,8 +47,8 @@ bool Admin::Impl::control(std::string_view name, const JobName& job, domain::Ent
   const JobFilter filter{.id = job.id, .kind = job.kind, .key = job.key};
   const auto now = handle_->store().now();
   each_rebuilt(queue, rebuild_for(queue, filter), [&](const Rebuilt& rebuilt) {
-    each_fitting(rebuilt, filter, now,
-                 [&](const FittingJob& each) { found.emplace(each.kind, each.job->key()); });
+    domain::each_fitting(rebuilt.machine, filter, now,
+                         [&](const FittingJob& each) { found.emplace(each.kind, each.job->key()); });
   });
   if (found.empty()) return false;
   if (found.size() > 1) throw several(name, job.id, found);
@@ -72,7 +71,7 @@ std::uint64_t Admin::Impl::count_jobs(std::string_view name, const JobFilter& fi
   if (!queue) return count;
   const auto now = handle_->store().now();
   each_rebuilt(*queue, rebuild_for(*queue, filter), [&](const Rebuilt& rebuilt) {
-    each_fitting(rebuilt, filter, now, [&](const FittingJob&) { ++count; });
+    domain::each_fitting(rebuilt.machine, filter, now, [&](const FittingJob&) { ++count; });
   });
   return count;
 }
@@ -97,7 +96,7 @@ std::uint64_t Admin::Impl::control_all(std::string_view name, const JobFilter& f
       if (is_active) active.emplace(kind, job.key(), job.id());
     });
     std::vector<store::NewEntry> entries;
-    each_fitting(rebuilt, filter, now, [&](const FittingJob& each) {
+    domain::each_fitting(rebuilt.machine, filter, now, [&](const FittingJob& each) {
       if (!active.empty() && active.contains(Name{each.kind, each.job->key(), each.job->id()})) return;
       domain::Entry entry;
       entry.type = type;

@@ -27,7 +27,9 @@ void Admin::Impl::export_jobs(std::string_view name, const JobFilter& filter,
                       " a newer version of Ordo has written what this one cannot read; export with that one");
     }
     std::vector<FittingJob> fitting;
-    if (goes_on) each_fitting(rebuilt, filter, now, [&](const FittingJob& each) { fitting.push_back(each); });
+    if (goes_on)
+      domain::each_fitting(rebuilt.machine, filter, now,
+                           [&](const FittingJob& each) { fitting.push_back(each); });
     std::ranges::sort(fitting, [&](const FittingJob& a, const FittingJob& b) {
       return order.before(order.place_of(*a.job, 0), order.place_of(*b.job, 0));
     });

@@ -62,11 +62,6 @@ Admin::Impl::Rebuild Admin::Impl::rebuild_for(const store::QueueDefinition& queu
   return what;
 }
 
-void Admin::Impl::each_fitting(const Rebuilt& rebuilt, const JobFilter& filter, Time now,
-                               const std::function<void(const FittingJob&)>& visit) {
-  domain::each_fitting(rebuilt.machine, filter, now, visit);
-}
-
 Admin::Impl::Listed Admin::Impl::listed(const store::QueueDefinition& queue, const Rebuilt& rebuilt,
                                         const FittingJob& fitting, Time now) {
   auto job = domain::listed(rebuilt.machine, rebuilt.id, fitting, now);

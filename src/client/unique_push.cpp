@@ -6,7 +6,7 @@
 
 #include <ordo/error.hpp>
 
-#include "base/json.h"
+#include "base/shorten.h"
 #include "base/time_text.h"
 #include "client/client_impl.h"
 #include "domain/new_job.h"
@@ -60,8 +60,8 @@ bool Client::Impl::has_unique(const std::string& queue, const std::vector<NewJob
     const auto rule = rule_of(*handle_, queue, job);
     if (job.unique && !rule) {
       refuse_push(queue,
-                  "job '" + name_in_message(job.id) +
-                      "' has a unique key, and this program's config states no rule for it: give [queue." +
+                  "job " + in_quotes(job.id) +
+                      " has a unique key, and this program's config states no rule for it: give [queue." +
                       queue + "] unique");
     }
     return rule.has_value();

@@ -35,7 +35,7 @@ std::string fields_of_schedule(const Entry& entry) {
   std::string bytes;
   ByteWriter out(bytes);
   out.put_short(entry.tick->schedule);
-  out.put(entry.tick->at.time_since_epoch().count());
+  put_time(out, entry.tick->at);
   out.put(entry.tick->number);
   return fields += field(kTick, bytes);
 }
@@ -68,7 +68,7 @@ std::string encode(const Entry& entry) {
   out.put_short(entry.id);
   if (own_key) out.put_short(entry.key);
   if (entry.score) out.put(*entry.score);
-  if (entry.run_at) out.put(entry.run_at->time_since_epoch().count());
+  if (entry.run_at) put_time(out, *entry.run_at);
   if (entry.options.priority) out.put(*entry.options.priority);
   if (entry.options.timeout) out.put(entry.options.timeout->count());
   if (!rules.empty()) out.put_long(rules);
@@ -89,7 +89,7 @@ void read_fields_of_schedule(Entry& entry, ByteReader& in) {
   entry.fields = fields.rest();
   auto& tick = entry.tick.emplace();
   tick.schedule = bytes.get_short();
-  tick.at = written_time(Time{Duration{bytes.get<std::int64_t>()}});
+  tick.at = written_time(get_time(bytes));
   tick.number = bytes.get<std::uint64_t>();
   if (tick.schedule.empty()) in.fail("it names no schedule");
 }
@@ -107,7 +107,7 @@ Entry read_entry(std::string_view bytes) {
   entry.id = in.get_short();
   entry.key = (flags & kHasKey) != 0 ? in.get_short() : entry.id;
   if ((flags & kHasScore) != 0) entry.score = in.get<double>();
-  if ((flags & kHasRunAt) != 0) entry.run_at = written_time(Time{Duration{in.get<std::int64_t>()}});
+  if ((flags & kHasRunAt) != 0) entry.run_at = written_time(get_time(in));
   if ((flags & kHasPriority) != 0) entry.options.priority = in.get<std::int32_t>();
   if ((flags & kHasTimeout) != 0) entry.options.timeout = written_timeout(Duration{in.get<std::int64_t>()});
   if ((flags & kHasRules) != 0) {

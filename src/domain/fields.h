@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <ordo/time.hpp>
+
 #include "base/bytes.h"
 #include "domain/decoded.h"
 
@@ -50,6 +52,10 @@ template <class Number>
 Number number_of(std::string_view bytes) {
   return ByteReader(bytes, "field").get<Number>();
 }
+
+/// A time, as every record has it.
+inline void put_time(ByteWriter& out, Time time) { out.put(time.time_since_epoch().count()); }
+inline Time get_time(ByteReader& in) { return Time{Duration{in.get<std::int64_t>()}}; }
 
 Unreadable newer(std::uint16_t level);
 

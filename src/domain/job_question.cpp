@@ -9,9 +9,6 @@
 namespace ordo::domain {
 namespace {
 
-void put_instant(ByteWriter& out, Time time) { out.put(time.time_since_epoch().count()); }
-Time get_instant(ByteReader& in) { return Time{Duration{in.get<std::int64_t>()}}; }
-
 void put_is(ByteWriter& out, bool is) { out.put(static_cast<std::uint8_t>(is)); }
 bool get_is(ByteReader& in) { return in.get<std::uint8_t>() != 0; }
 
@@ -61,7 +58,7 @@ void put_filter(ByteWriter& out, const JobFilter& filter) {
   put_maybe(out, filter.error_kind, [&](FailureKind kind) { out.put(kind); });
   put_maybe(out, filter.retry_count, [&](std::int32_t count) { out.put(count); });
   for (const auto& time : {filter.since, filter.until}) {
-    put_maybe(out, time, [&](Time at) { put_instant(out, at); });
+    put_maybe(out, time, [&](Time at) { put_time(out, at); });
   }
 }
 
@@ -73,7 +70,7 @@ JobFilter get_filter(ByteReader& in) {
   filter.error_kind = get_maybe(in, [&] { return get_enum(in, FailureKind::unreadable); });
   filter.retry_count = get_maybe(in, [&] { return in.get<std::int32_t>(); });
   for (auto* time : {&filter.since, &filter.until}) {
-    *time = get_maybe(in, [&] { return get_instant(in); });
+    *time = get_maybe(in, [&] { return get_time(in); });
   }
   return filter;
 }
@@ -81,13 +78,13 @@ JobFilter get_filter(ByteReader& in) {
 void put_view(ByteWriter& out, const JobView& view) {
   for (const auto* text : {&view.kind, &view.key, &view.id, &view.error}) out.put_long(*text);
   out.put(view.state);
-  put_instant(out, view.run_at);
+  put_time(out, view.run_at);
   out.put(view.retry_count);
   out.put(view.crashes);
   out.put(view.error_kind);
   put_maybe(out, view.priority, [&](std::int32_t priority) { out.put(priority); });
   put_maybe(out, view.timeout, [&](Duration timeout) { out.put(timeout.count()); });
-  put_maybe(out, view.starts_at, [&](Time at) { put_instant(out, at); });
+  put_maybe(out, view.starts_at, [&](Time at) { put_time(out, at); });
   JobOptions rules;
   rules.expires = view.expires;
   rules.windows = view.windows;
@@ -99,13 +96,13 @@ JobView get_view(ByteReader& in) {
   JobView view;
   for (auto* text : {&view.kind, &view.key, &view.id, &view.error}) *text = in.get_long();
   view.state = get_enum(in, JobStatus::dead);
-  view.run_at = get_instant(in);
+  view.run_at = get_time(in);
   view.retry_count = in.get<std::int32_t>();
   view.crashes = in.get<std::uint32_t>();
   view.error_kind = get_enum(in, FailureKind::unreadable);
   view.priority = get_maybe(in, [&] { return in.get<std::int32_t>(); });
   view.timeout = get_maybe(in, [&] { return Duration{in.get<std::int64_t>()}; });
-  view.starts_at = get_maybe(in, [&] { return get_instant(in); });
+  view.starts_at = get_maybe(in, [&] { return get_time(in); });
   JobOptions rules;
   read_rules(in.get_long(), rules);
   view.expires = rules.expires;
@@ -127,8 +124,8 @@ void put_job(ByteWriter& out, const ListedJob& job) {
   put_view(out, job.view);
   out.put_long(job.asks.behind);
   out.put_long(job.asks.response);
-  put_instant(out, job.asks.response_until);
-  put_instant(out, job.asks.response_again);
+  put_time(out, job.asks.response_until);
+  put_time(out, job.asks.response_again);
 }
 
 ListedJob get_job(ByteReader& in) {
@@ -145,8 +142,8 @@ ListedJob get_job(ByteReader& in) {
   job.asks.place = {job.shard, job.place.arrival};
   job.asks.behind = in.get_long();
   job.asks.response = in.get_long();
-  job.asks.response_until = get_instant(in);
-  job.asks.response_again = get_instant(in);
+  job.asks.response_until = get_time(in);
+  job.asks.response_again = get_time(in);
   return job;
 }
 
@@ -159,7 +156,7 @@ std::string encode(const JobQuestion& question) {
   put_shards(out, question.shards);
   put_filter(out, question.wish.filter);
   question.wish.order.write(out);
-  put_instant(out, question.wish.now);
+  put_time(out, question.wish.now);
   out.put(std::uint64_t{question.wish.most});
   return bytes;
 }
@@ -172,7 +169,7 @@ Decoded<JobQuestion> decode_job_question(std::string_view bytes) {
     question.shards = get_shards(in);
     question.wish.filter = get_filter(in);
     question.wish.order = ListOrder::read(in);
-    question.wish.now = get_instant(in);
+    question.wish.now = get_time(in);
     question.wish.most = in.get<std::uint64_t>();
     if (!in.at_end()) in.fail("it is too long");
     return question;

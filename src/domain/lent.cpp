@@ -53,7 +53,7 @@ std::string encode(const std::vector<LentRun>& runs) {
     out.put(run.risk);
     out.put_short(run.kind);
     out.put(run.timeout.count());
-    out.put(run.started.time_since_epoch().count());
+    put_time(out, run.started);
     out.put(static_cast<std::uint32_t>(run.jobs.size()));
     for (const auto& job : run.jobs) {
       out.put(job.retry_count);
@@ -92,7 +92,7 @@ std::vector<LentRun> read_lent(std::string_view bytes) {
     if (run.risk >= 3) in.fail("a run's risk is unknown");  // kRisks
     run.kind = in.get_short();
     run.timeout = std::max(Duration{in.get<std::int64_t>()}, Duration{0});
-    run.started = written_time(Time{Duration{in.get<std::int64_t>()}});
+    run.started = written_time(get_time(in));
     const auto jobs = in.get<std::uint32_t>();
     if (jobs == 0) in.fail("a run has no jobs");
     for (std::uint32_t place = 0; place < jobs; ++place) {
@@ -145,7 +145,7 @@ std::string encode(const LentEnd& end) {
     out.put_long(outcome.text);
     if (outcome.kind != Outcome::Kind::waiting) continue;
     out.put_short(outcome.wait_id);
-    out.put(outcome.deadline.time_since_epoch().count());
+    put_time(out, outcome.deadline);
   }
   return bytes;
 }
@@ -178,7 +178,7 @@ LentEnd read_end(std::string_view bytes) {
     outcome.text = in.get_long();
     if (outcome.kind != Outcome::Kind::waiting) continue;
     outcome.wait_id = in.get_short();
-    outcome.deadline = Time{Duration{in.get<std::int64_t>()}};
+    outcome.deadline = get_time(in);
   }
   for (const auto& [place, penalty] : penalties) {
     if (place < end.ends.size()) end.ends[place].outcome.penalty = penalty;

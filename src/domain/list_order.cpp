@@ -13,17 +13,14 @@ namespace {
 
 constexpr std::uint8_t kCursorVersion = 1;
 
-void put_list_time(ByteWriter& out, Time time) { out.put(time.time_since_epoch().count()); }
-Time get_list_time(ByteReader& in) { return Time{Duration{in.get<std::int64_t>()}}; }
-
 }  // namespace
 
 void put_place(ByteWriter& out, const ListPlace& place) {
   out.put(place.number);
   out.put(place.group);
-  put_list_time(out, place.slot);
+  put_time(out, place.slot);
   out.put(place.priority);
-  put_list_time(out, place.run_at);
+  put_time(out, place.run_at);
   out.put(place.later_priority);
   out.put(place.shard);
   out.put(place.arrival);
@@ -33,9 +30,9 @@ ListPlace get_place(ByteReader& in) {
   ListPlace place;
   place.number = in.get<std::int64_t>();
   place.group = in.get<std::uint8_t>();
-  place.slot = get_list_time(in);
+  place.slot = get_time(in);
   place.priority = in.get<std::int32_t>();
-  place.run_at = get_list_time(in);
+  place.run_at = get_time(in);
   place.later_priority = in.get<std::int32_t>();
   place.shard = in.get<std::uint32_t>();
   place.arrival = in.get<std::uint64_t>();
@@ -101,7 +98,7 @@ std::string ListOrder::cursor(const ListPlace& place) const {
   out.put(kCursorVersion);
   out.put(sort_);
   out.put(is_descending_);
-  put_list_time(out, now_);
+  put_time(out, now_);
   put_place(out, place);
   out.put_rest(place.name);
   std::string text;
@@ -121,7 +118,7 @@ void ListOrder::read_cursor(const std::string& text) {
     const bool is_same = in.get<JobSort>() == sort_;
     const bool is_same_way = in.get<std::uint8_t>() == (is_descending_ ? 1 : 0);
     if (!is_same || !is_same_way) in.fail("it is of another order");
-    now_ = get_list_time(in);
+    now_ = get_time(in);
     auto read = get_place(in);
     read.name = in.rest();
     return read;
@@ -135,7 +132,7 @@ void ListOrder::write(ByteWriter& out) const {
   out.put(static_cast<std::uint8_t>(is_descending_));
   out.put(order_);
   out.put(granularity_.count());
-  put_list_time(out, now_);
+  put_time(out, now_);
   out.put(static_cast<std::uint8_t>(after_.has_value()));
   if (!after_) return;
   put_place(out, *after_);
@@ -152,7 +149,7 @@ ListOrder ListOrder::read(ByteReader& in) {
   order.granularity_ = Duration{in.get<std::int64_t>()};
   constexpr Duration kLongest = std::chrono::hours{24 * 366 * 100};  // sums of two must not overflow
   if (order.granularity_ < Duration{1} || order.granularity_ > kLongest) in.fail("its order is unknown");
-  order.now_ = get_list_time(in);
+  order.now_ = get_time(in);
   if (in.get<std::uint8_t>() == 0) return order;
   order.after_ = get_place(in);
   order.after_->name = in.get_long();

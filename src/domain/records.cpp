@@ -24,9 +24,6 @@ constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kCopied = 2;  // counts of a shard that was copied
 constexpr std::uint8_t kLent = 3;    // counts of a shard that has lent runs, copied or not
 
-void put_time(ByteWriter& out, Time time) { out.put(time.time_since_epoch().count()); }
-Time get_time(ByteReader& in) { return Time{Duration{in.get<std::int64_t>()}}; }
-
 void put_options(ByteWriter& out, const JobOptions& options) {
   const auto rules = encode_rules(options);
   out.put(static_cast<std::uint8_t>((options.priority ? 1 : 0) | (options.timeout ? 2 : 0) |

@@ -48,7 +48,7 @@ std::string encode(const BufferCount& count) {
   ByteWriter out(bytes);
   put_version(out, kCountVersion, {});
   for (const auto& part : count.parts) {
-    out.put(part.until.time_since_epoch().count());
+    put_time(out, part.until);
     out.put(part.count);
     out.put(part.bytes);
   }
@@ -63,7 +63,7 @@ Decoded<BufferCount> decode_buffer_count(std::string_view bytes) {
     BufferCount count;
     while (!in.at_end()) {
       auto& part = count.parts.emplace_back();
-      part.until = written_time(Time{Duration{in.get<std::int64_t>()}});
+      part.until = written_time(get_time(in));
       part.count = in.get<std::uint64_t>();
       part.bytes = in.get<std::uint64_t>();
     }

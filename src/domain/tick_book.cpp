@@ -29,12 +29,12 @@ std::string encode(const ScheduleRecords& records) {
     out.put_short(name);
     out.put_short(record.key);
     out.put(record.text);
-    out.put(record.last.time_since_epoch().count());
+    put_time(out, record.last);
     out.put(record.through);
     out.put(static_cast<std::uint8_t>(record.paused));
     out.put(record.ticks);
     out.put(record.pushed);
-    out.put(record.ticked.time_since_epoch().count());
+    put_time(out, record.ticked);
     all += field(kRecord, bytes);
   }
   return all;
@@ -48,13 +48,13 @@ ScheduleRecords read_schedule_records(std::string_view bytes) {
     auto& record = records[std::string(in.get_short())];
     record.key = in.get_short();
     record.text = in.get<std::uint64_t>();
-    record.last = Time{Duration{in.get<std::int64_t>()}};
+    record.last = get_time(in);
     if (record.last != Time::min()) record.last = written_time(record.last);
     record.through = in.get<Seq>();
     record.paused = in.get<std::uint8_t>() != 0;
     record.ticks = in.get<std::uint64_t>();
     record.pushed = in.get<std::uint64_t>();
-    record.ticked = Time{Duration{in.get<std::int64_t>()}};
+    record.ticked = get_time(in);
     if (record.ticked != Time::min()) record.ticked = written_time(record.ticked);
     return true;
   });

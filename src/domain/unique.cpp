@@ -28,7 +28,7 @@ std::string encode(const UniqueRow& row) {
   ByteWriter out(bytes);
   out.put(kRowVersion);
   out.put(row.scope);
-  out.put(row.first.time_since_epoch().count());
+  put_time(out, row.first);
   out.put_short(row.token);
   out.put_short(row.kind);
   out.put_short(row.key);
@@ -42,7 +42,7 @@ Decoded<UniqueRow> decode_unique_row(std::string_view bytes) {
     UniqueRow row;
     if (in.get<std::uint8_t>() != kRowVersion) in.fail("its version is unknown");
     row.scope = get_scope(in);
-    row.first = written_time(Time{Duration{in.get<std::int64_t>()}});
+    row.first = written_time(get_time(in));
     row.token = in.get_short();
     row.kind = in.get_short();
     row.key = in.get_short();
@@ -60,7 +60,7 @@ std::string encode(const UniqueHold& hold) {
   std::string bytes;
   ByteWriter out(bytes);
   out.put(hold.scope);
-  out.put(hold.first.time_since_epoch().count());
+  put_time(out, hold.first);
   out.put_short(hold.token);
   out.put_rest(hold.row);
   return bytes;
@@ -70,7 +70,7 @@ UniqueHold read_unique_hold(std::string_view bytes) {
   ByteReader in(bytes, "unique key");
   UniqueHold hold;
   hold.scope = get_scope(in);
-  hold.first = written_time(Time{Duration{in.get<std::int64_t>()}});
+  hold.first = written_time(get_time(in));
   hold.token = in.get_short();
   hold.row = in.rest();
   if (hold.token.empty()) in.fail("nobody has the key");

@@ -60,8 +60,8 @@ WaitRecord read_record_of_wait(std::string_view bytes) {
   record.key = in.get_short();
   record.id = in.get_short();
   record.fence = in.get<std::uint64_t>();
-  record.since = written_time(Time{Duration{in.get<std::int64_t>()}});
-  record.deadline = written_time(Time{Duration{in.get<std::int64_t>()}});
+  record.since = written_time(get_time(in));
+  record.deadline = written_time(get_time(in));
   record.delivered = in.get<std::uint8_t>() != 0;
   record.message_id = in.get_short();
   for (auto left = in.get<std::uint8_t>(); left > 0; --left) record.taken.emplace_back(in.get_long());
@@ -81,8 +81,8 @@ std::string encode(const WaitRecord& record) {
   out.put_short(record.key);
   out.put_short(record.id);
   out.put(record.fence);
-  out.put(record.since.time_since_epoch().count());
-  out.put(record.deadline.time_since_epoch().count());
+  put_time(out, record.since);
+  put_time(out, record.deadline);
   out.put(static_cast<std::uint8_t>(record.delivered));
   out.put_short(record.message_id);
   out.put(static_cast<std::uint8_t>(record.taken.size()));

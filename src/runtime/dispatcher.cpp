@@ -89,27 +89,23 @@ bool Dispatcher::start_marked(domain::Risk risk) {
     marked.witnesses = risk == Risk::witness;
     return marked;
   };
-  std::set<domain::ShardId> refused;
-  while (true) {
-    OwnedShard* longest = nullptr;
-    Time oldest{};
-    host_.each_waiting([&](OwnedShard& shard) {
-      if (!shard.may_start() || refused.contains(shard.id)) return;
-      const auto due = shard.machine.due_since(scope_.now, only(*shard.queue));
-      if (!due || (longest != nullptr && *due >= oldest)) return;
-      longest = &shard;
-      oldest = *due;
-    });
-    if (longest == nullptr) return false;
+  std::vector<std::pair<Time, OwnedShard*>> waiting;
+  host_.each_waiting([&](OwnedShard& shard) {
+    if (!shard.may_start()) return;
+    if (const auto due = shard.machine.due_since(scope_.now, only(*shard.queue)))
+      waiting.emplace_back(*due, &shard);
+  });
+  std::ranges::stable_sort(waiting, {}, &std::pair<Time, OwnedShard*>::first);
+  for (const auto& [due, longest] : waiting) {
     if (!runs_.marks().has_room_for(risk) || !has_room(longest->queue->pool, *longest)) return true;
     domain::Run run;
-    const auto taken = host_.owned(longest->id)->machine.take(scope_.now, only(*longest->queue), run);
+    const auto taken = longest->machine.take(scope_.now, only(*longest->queue), run);
     if (taken != domain::Shard::Taken::none)
       runner_.took(longest->queue->pool, *longest, taken, std::move(run));
     look(*longest);
     if (taken != domain::Shard::Taken::none) return true;
-    refused.insert(longest->id);
   }
+  return false;
 }
 
 // -------------------------------------------------------------------------------------------------- the

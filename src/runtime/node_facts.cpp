@@ -36,7 +36,7 @@ std::string encode(const StuckRun& run) {
   std::string bytes;
   ByteWriter out(bytes);
   for (const auto* text : {&run.queue, &run.kind, &run.key, &run.id}) out.put_long(*text);
-  out.put(run.since.time_since_epoch().count());
+  domain::put_time(out, run.since);
   return bytes;
 }
 
@@ -44,7 +44,7 @@ StuckRun stuck_run(std::string_view bytes) {
   ByteReader in(bytes, "run that does not stop");
   StuckRun run;
   for (auto* text : {&run.queue, &run.kind, &run.key, &run.id}) *text = in.get_long();
-  run.since = Time{Duration{in.get<std::int64_t>()}};
+  run.since = domain::get_time(in);
   return run;
 }
 
@@ -64,7 +64,7 @@ std::string encode(const NodeFacts& facts) {
   out.put_long(facts.host);
   out.put(facts.pid);
   out.put(facts.threads);
-  out.put(facts.started.time_since_epoch().count());
+  domain::put_time(out, facts.started);
   out.put(static_cast<std::uint8_t>(facts.stopping));
   out.put(static_cast<std::uint32_t>(facts.kinds.size()));
   for (const auto& [queue, kind] : facts.kinds) {
@@ -94,7 +94,7 @@ std::string encode(const NodeFacts& facts) {
   out.put(static_cast<std::uint32_t>(facts.paused->size()));
   for (const auto& queue : *facts.paused) out.put_long(queue);
   out.put_long(facts.commit_error);
-  out.put(facts.commit_error_since.time_since_epoch().count());
+  domain::put_time(out, facts.commit_error_since);
   return bytes;
 }
 
@@ -117,7 +117,7 @@ NodeFacts read_node_facts(std::string_view bytes) {
   facts.host = in.get_long();
   facts.pid = in.get<std::int64_t>();
   facts.threads = in.get<std::uint32_t>();
-  facts.started = Time{Duration{in.get<std::int64_t>()}};
+  facts.started = domain::get_time(in);
   facts.stopping = in.get<std::uint8_t>() != 0;
   for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
     std::string queue(in.get_long());
@@ -145,7 +145,7 @@ NodeFacts read_node_facts(std::string_view bytes) {
   auto& paused = facts.paused.emplace();
   for (auto left = in.get<std::uint32_t>(); left > 0; --left) paused.emplace_back(in.get_long());
   facts.commit_error = in.get_long();
-  facts.commit_error_since = Time{Duration{in.get<std::int64_t>()}};
+  facts.commit_error_since = domain::get_time(in);
   return facts;
 }
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json.h"
+#include "base/shorten.h"
 
 namespace ordo::runtime {
 
@@ -28,8 +28,8 @@ bool ResponseInbox::tick() {
       LogLine line;
       line.level = level;
       line.queue = answer.queue;
-      line.message = fmt::format("the response to '{}' of queue '{}' that a transaction has left {}",
-                                 name_in_message(answer.key), answer.queue, what);
+      line.message = fmt::format("the response to {} of queue '{}' that a transaction has left {}",
+                                 in_quotes(answer.key), answer.queue, what);
       log_(line);
     };
     if (answer.waits) {

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/json.h"
+#include "base/shorten.h"
 #include "base/time_text.h"
 
 namespace ordo::runtime {
@@ -26,8 +26,8 @@ const char* text_of(StopReason reason) {
 }
 
 std::string name_of(const StuckRun& run) {
-  return "the run of job '" + name_in_message(run.id) + "' of kind '" + name_in_message(run.kind) +
-         "' in queue '" + run.queue + "'";
+  return "the run of job " + in_quotes(run.id) + " of kind " + in_quotes(run.kind) + " in queue " +
+         in_quotes(run.queue);
 }
 
 LogLine line_of(LogLevel level, const StuckRun& run, std::string message) {
@@ -46,8 +46,9 @@ LogLine line_of(LogLevel level, const StuckRun& run, std::string message) {
 void StuckRuns::look(const RunControl& run, const Code& code) {
   const auto reason = run.reason.load();
   if (reason == StopReason::none) return;
-  auto& asked = asked_[&run];
-  if (asked.facts.since == Time{}) {
+  const auto [found, is_new] = asked_.try_emplace(&run);
+  auto& asked = found->second;
+  if (is_new) {
     asked.steady = scope_.steady();
     asked.facts = {code.queue->options.name, code.kind, run.key, run.id, scope_.now};
   }

@@ -18,6 +18,12 @@ std::string question_id(Time now) {
   return first_question_id(now) + fmt::format("{:016x}", Random::from_system().next());
 }
 
+std::string question_row(std::string_view node, std::string_view id) {
+  return std::string(node) + "/" + std::string(id);
+}
+
+std::string end_of_question_rows(std::string_view node) { return std::string(node) + "0"; }
+
 void check_question(std::string_view node, std::string_view bytes) {
   check_node(node);
   if (bytes.size() > kMostQuestionBytes) {

@@ -51,6 +51,15 @@ logfile = {self.folder}/log
         with contextlib.suppress(FileNotFoundError):
             (self.folder / ".s.PGSQL.6432").unlink()
 
+    def take_a_session(self):
+        """Whoever holds it: until its communicate()."""
+        holder = subprocess.Popen([f"{self.server.programs}/psql", "-Xq", self.url], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        holder.stdin.write("SELECT 1;\n")
+        holder.stdin.flush()
+        holder.stdout.readline()
+        return holder
+
 
 class PostgresTopology(Topology):
     def serve(self):
@@ -124,12 +133,7 @@ class Poolers(PostgresTopology):
     def test_a_push_says_what_it_waits_for_when_all_sessions_are_taken(self):
         self.serve()
         pooler = self.pooler("session", 1)
-        holder = subprocess.Popen([f"{self.server.programs}/psql", "-Xq", pooler.url], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, text=True)
-        self.addCleanup(holder.communicate)
-        holder.stdin.write("SELECT 1;\n")
-        holder.stdin.flush()
-        holder.stdout.readline()
+        self.addCleanup(pooler.take_a_session().communicate)
         start = time.monotonic()
         error = self.ordo("--store", pooler.url, "push", "orders", code=1).stderr
         self.assertLess(time.monotonic() - start, PUSH_S)

@@ -103,12 +103,7 @@ class Silent(Topology):
         self.serve("postgres:")
         pooler = Pooler(self.server, "session", 1)
         self.addCleanup(pooler.kill)
-        holder = subprocess.Popen([f"{self.server.programs}/psql", "-Xq", pooler.url], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, text=True)
-        self.addCleanup(holder.communicate)
-        holder.stdin.write("SELECT 1;\n")
-        holder.stdin.flush()
-        holder.stdout.readline()
+        self.addCleanup(pooler.take_a_session().communicate)
         self.all_say(pooler.url, "a pooler has no session free")
 
 

@@ -7,8 +7,6 @@
 namespace ordo::store::postgres {
 namespace {
 
-std::string ask_row(const std::string& node, const std::string& id) { return node + "/" + id; }
-
 constexpr std::int64_t kLifeUs = std::chrono::duration_cast<std::chrono::microseconds>(kQuestionLife).count();
 
 }  // namespace
@@ -28,20 +26,20 @@ WITH light AS MATERIALIZED (
 INSERT INTO ordo_wait(queue, key, listed, until, body)
   SELECT '!ask', $1, true, now + $4, $2 FROM light
 RETURNING ordo_wake())sql",
-      Parameters().bytes(ask_row(node, id)).bytes(bytes).maybe(given_now()).number(kLifeUs));
+      Parameters().bytes(question_row(node, id)).bytes(bytes).maybe(given_now()).number(kLifeUs));
   context_.wakers.wake_all();
   return id;
 }
 
 std::vector<Question> PostgresStore::questions(const std::string& node) {
-  const auto first = ask_row(node, first_question_id(now() - 2 * kQuestionLife));
+  const auto first = question_row(node, first_question_id(now() - 2 * kQuestionLife));
   const auto rows = ask("look for questions in",
                         "SELECT key, body FROM ordo_wait"
                         " WHERE queue = '!ask' AND key > $1 AND key < $2 AND listed AND until > ordo_now($3)"
                         " ORDER BY key LIMIT $4",
                         Parameters()
                             .bytes(first)
-                            .bytes(node + "0")  // behind all that begin with "node/"
+                            .bytes(end_of_question_rows(node))
                             .maybe(given_now())
                             .number(std::uint64_t{kMostQuestions}));
   std::vector<Question> questions;
@@ -58,11 +56,11 @@ void PostgresStore::answer(const std::string& node, const std::string& id, std::
 WITH light AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true), ordo_now($3) AS now)
 UPDATE ordo_wait w SET listed = false, until = light.now + $4, body = $2
   FROM light WHERE w.queue = '!ask' AND w.key = $1 AND w.listed AND w.until > light.now)sql",
-      Parameters().bytes(ask_row(node, id)).bytes(bytes).maybe(given_now()).number(kLifeUs));
+      Parameters().bytes(question_row(node, id)).bytes(bytes).maybe(given_now()).number(kLifeUs));
 }
 
 std::optional<std::string> PostgresStore::take_answer(const std::string& node, const std::string& id) {
-  const auto key = ask_row(node, id);
+  const auto key = question_row(node, id);
   const auto rows = ask("read an answer in",
                         "SELECT body FROM ordo_wait WHERE queue = '!ask' AND key = $1 AND NOT listed"
                         " AND until > ordo_now($2)",

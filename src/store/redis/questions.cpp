@@ -26,11 +26,11 @@ return 0
 std::string questions_key(std::string_view node) { return "ordo:{ordo}:questions:" + std::string(node); }
 
 std::string question_key(std::string_view node, std::string_view id) {
-  return "ordo:{ordo}:question:" + std::string(node) + "/" + std::string(id);
+  return "ordo:{ordo}:question:" + question_row(node, id);
 }
 
 std::string answer_key(std::string_view node, std::string_view id) {
-  return "ordo:{ordo}:answer:" + std::string(node) + "/" + std::string(id);
+  return "ordo:{ordo}:answer:" + question_row(node, id);
 }
 
 std::string RedisStore::ask(const std::string& node, std::string bytes) {

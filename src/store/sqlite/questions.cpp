@@ -1,12 +1,13 @@
 #include "store/sqlite/questions.h"
 
+#include "store/question_id.h"
+
 namespace ordo::store::sqlite {
 namespace {
 
 constexpr std::string_view kAskRows = "!ask";  // listed: not answered
 
 std::int64_t ask_us(Time time) { return time.time_since_epoch().count(); }
-std::string row_key(const std::string& node, const std::string& id) { return node + "/" + id; }
 
 }  // namespace
 
@@ -18,7 +19,7 @@ void put_question(Writer& writer, const std::string& node, const Question& quest
             " (SELECT rowid FROM wait WHERE until<=?1 AND until<9223372036854775807 LIMIT ?2)")
       .bind(ask_us(writer.now()), kSwept)
       .run();
-  const auto key = row_key(node, question.id);
+  const auto key = question_row(node, question.id);
   Statement(writer.connection(),
             "INSERT OR REPLACE INTO wait(queue, key, listed, until, body) VALUES(?1, ?2, 1, ?3, ?4)")
       .bind(kAskRows, Blob{key}, ask_us(writer.now() + kQuestionLife), Blob{question.bytes})
@@ -26,7 +27,7 @@ void put_question(Writer& writer, const std::string& node, const Question& quest
 }
 
 bool put_answer(Writer& writer, const std::string& node, const std::string& id, const std::string& bytes) {
-  const auto key = row_key(node, id);
+  const auto key = question_row(node, id);
   Statement answer(
       writer.connection(),
       "UPDATE wait SET listed=0, until=?3, body=?4 WHERE queue=?1 AND key=?2 AND listed AND until>?5");
@@ -37,14 +38,14 @@ bool put_answer(Writer& writer, const std::string& node, const std::string& id, 
 }
 
 void drop_answer(Writer& writer, const std::string& node, const std::string& id) {
-  const auto key = row_key(node, id);
+  const auto key = question_row(node, id);
   Statement(writer.connection(), "DELETE FROM wait WHERE queue=?1 AND key=?2")
       .bind(kAskRows, Blob{key})
       .run();
 }
 
 std::vector<Question> read_questions(Connection& connection, const std::string& node, Time now) {
-  const auto first = row_key(node, ""), end = node + "0";  // behind all that begin with "node/"
+  const auto first = question_row(node, ""), end = end_of_question_rows(node);
   Statement open(connection,
                  "SELECT key, body FROM wait WHERE queue=?1 AND key>?2 AND key<?3 AND listed AND until>?4"
                  " ORDER BY key LIMIT ?5");
@@ -57,7 +58,7 @@ std::vector<Question> read_questions(Connection& connection, const std::string& 
 
 std::optional<std::string> read_answer(Connection& connection, const std::string& node, const std::string& id,
                                        Time now) {
-  const auto key = row_key(node, id);
+  const auto key = question_row(node, id);
   Statement answer(connection, "SELECT body FROM wait WHERE queue=?1 AND key=?2 AND NOT listed AND until>?3");
   if (!answer.bind(kAskRows, Blob{key}, ask_us(now)).step()) return std::nullopt;
   return std::string(answer.bytes(0));
