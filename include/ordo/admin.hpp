@@ -386,9 +386,10 @@ class Admin {
   explicit Admin(std::shared_ptr<Impl> impl);
 
  private:
-  Impl& impl();
+  class Place;
+  std::shared_ptr<Impl> impl();
 
-  std::shared_ptr<Impl> impl_;
+  std::shared_ptr<Place> place_;
 };
 
 }  // namespace ordo

@@ -139,9 +139,10 @@ class Client {
   explicit Client(std::shared_ptr<Impl> impl);
 
  private:
-  Impl& impl();
+  class Place;
+  std::shared_ptr<Impl> impl();
 
-  std::shared_ptr<Impl> impl_;
+  std::shared_ptr<Place> place_;
 };
 
 }  // namespace ordo

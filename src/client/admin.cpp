@@ -8,6 +8,7 @@
 
 #include "base/check_function.h"
 #include "client/admin_impl.h"
+#include "client/reopening.h"
 #include "client/reshard.h"
 #include "domain/placement.h"
 #include "domain/records.h"
@@ -139,98 +140,105 @@ ReshardResult Admin::Impl::reshard(std::string_view name, std::uint32_t shards,
 
 // -------------------------------------------------------------------------------------------------------------------
 
+class Admin::Place : public Reopening<Impl> {
+ public:
+  using Reopening::Reopening;
+};
+
 Admin::Admin(Config config)
-    : impl_(std::make_shared<Impl>(
-          std::make_shared<StoreHandle>(std::move(config), system_clock(), store::Missing::refused))) {}
-Admin::Admin(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+    : place_(std::make_shared<Place>(
+          std::make_shared<Impl>(
+              std::make_shared<StoreHandle>(std::move(config), system_clock(), store::Missing::refused)),
+          [](Impl& before) { return std::make_shared<Impl>(before.handle().reopened()); })) {}
+Admin::Admin(std::shared_ptr<Impl> impl) : place_(std::make_shared<Place>(std::move(impl))) {}
 Admin::~Admin() = default;
-Admin::Impl& Admin::impl() {
-  if (!impl_)
+std::shared_ptr<Admin::Impl> Admin::impl() {
+  if (!place_)
     throw Error(ErrorKind::invalid_argument, "this Admin was moved from: use the one it was moved to");
-  return *impl_;
+  return place_->get();
 }
 Admin::Admin(Admin&&) noexcept = default;
 Admin& Admin::operator=(Admin&&) noexcept = default;
 
-Stats Admin::stats(const std::vector<std::string>& queues) { return impl().stats(queues); }
+Stats Admin::stats(const std::vector<std::string>& queues) { return impl()->stats(queues); }
 std::vector<ShardStats> Admin::shard_stats(const std::vector<std::string>& queues) {
-  return impl().shard_stats(queues);
+  return impl()->shard_stats(queues);
 }
-std::vector<QueueView> Admin::queues() { return impl().queues(); }
-std::vector<NodeView> Admin::nodes() { return impl().nodes(); }
-std::vector<LimitView> Admin::limits() { return impl().limits(); }
+std::vector<QueueView> Admin::queues() { return impl()->queues(); }
+std::vector<NodeView> Admin::nodes() { return impl()->nodes(); }
+std::vector<LimitView> Admin::limits() { return impl()->limits(); }
 bool Admin::set_limit(std::string_view name, const std::optional<Decimal>& limit,
                       const std::optional<RateLimit>& rate) {
-  return impl().set_limit(name, limit, rate);
+  return impl()->set_limit(name, limit, rate);
 }
-bool Admin::unset_limit(std::string_view name) { return impl().unset_limit(name); }
-std::vector<LockView> Admin::locks(const std::optional<std::string>& queue) { return impl().locks(queue); }
-std::vector<Finding> Admin::examine() { return impl().examine(); }
-bool Admin::quiet_node(const std::string& id) { return impl().request(id, store::NodeRequest::quiet); }
-bool Admin::stop_node(const std::string& id) { return impl().request(id, store::NodeRequest::stop); }
+bool Admin::unset_limit(std::string_view name) { return impl()->unset_limit(name); }
+std::vector<LockView> Admin::locks(const std::optional<std::string>& queue) { return impl()->locks(queue); }
+std::vector<Finding> Admin::examine() { return impl()->examine(); }
+bool Admin::quiet_node(const std::string& id) { return impl()->request(id, store::NodeRequest::quiet); }
+bool Admin::stop_node(const std::string& id) { return impl()->request(id, store::NodeRequest::stop); }
 std::vector<JobView> Admin::jobs(std::string_view queue, const JobFilter& filter) {
-  return impl().jobs(queue, filter);
+  return impl()->jobs(queue, filter);
 }
 std::string Admin::jobs(std::string_view queue, const JobFilter& filter,
                         const std::function<bool(JobView)>& visit) {
   check_function("Admin::jobs()", visit);
-  return impl().jobs(queue, filter, visit);
+  return impl()->jobs(queue, filter, visit);
 }
 void Admin::export_jobs(std::string_view queue, const JobFilter& filter,
                         const std::function<bool(JobView)>& visit) {
   check_function("Admin::export_jobs()", visit);
-  impl().export_jobs(queue, filter, visit);
+  impl()->export_jobs(queue, filter, visit);
 }
 std::uint64_t Admin::count_jobs(std::string_view queue, const JobFilter& filter) {
-  return impl().count_jobs(queue, filter);
+  return impl()->count_jobs(queue, filter);
 }
 std::uint64_t Admin::change_jobs(std::string_view queue, const JobFilter& filter, JobChange change) {
-  return impl().control_all(
+  return impl()->control_all(
       queue, filter, change == JobChange::cancel ? domain::EntryType::cancel : domain::EntryType::run_now);
 }
 bool Admin::cancel(std::string_view queue, const JobName& job) {
-  return impl().control(queue, job, domain::EntryType::cancel);
+  return impl()->control(queue, job, domain::EntryType::cancel);
 }
 bool Admin::run_now(std::string_view queue, const JobName& job) {
-  return impl().control(queue, job, domain::EntryType::run_now);
+  return impl()->control(queue, job, domain::EntryType::run_now);
 }
 bool Admin::reschedule(std::string_view queue, const JobName& job, Time run_at) {
-  return impl().control(queue, job, domain::EntryType::run_now, run_at);
+  return impl()->control(queue, job, domain::EntryType::run_now, run_at);
 }
 void Admin::dead(std::string_view queue, const DeadFilter& filter,
                  const std::function<bool(const DeadView&)>& visit) {
   check_function("Admin::dead()", visit);
-  impl().dead(queue, filter, {}, [&](const DeadView& dead, const auto&) { return visit(dead); });
+  impl()->dead(queue, filter, {}, [&](const DeadView& dead, const auto&) { return visit(dead); });
 }
 std::string Admin::dead_jobs(std::string_view queue, const DeadFilter& filter, const Listing& listing,
                              const std::function<bool(JobView)>& visit) {
   check_function("Admin::dead_jobs()", visit);
-  return impl().dead_jobs(queue, filter, listing, visit);
+  return impl()->dead_jobs(queue, filter, listing, visit);
 }
 DeadCount Admin::count_dead(std::string_view queue, const DeadFilter& filter) {
-  return impl().count_dead(queue, filter);
+  return impl()->count_dead(queue, filter);
 }
 std::size_t Admin::retry_dead(std::string_view queue, const DeadFilter& filter,
                               const std::function<void(const SkippedRetry&)>& skipped) {
-  return impl().change_dead(queue, filter, true, skipped);
+  return impl()->change_dead(queue, filter, true, skipped);
 }
 std::size_t Admin::delete_dead(std::string_view queue, const DeadFilter& filter) {
-  return impl().change_dead(queue, filter, false, {});
+  return impl()->change_dead(queue, filter, false, {});
 }
-std::vector<PeriodicView> Admin::periodic() { return impl().periodic(); }
-std::string Admin::run_periodic(std::string_view schedule) { return impl().run_periodic(schedule); }
+std::vector<PeriodicView> Admin::periodic() { return impl()->periodic(); }
+std::string Admin::run_periodic(std::string_view schedule) { return impl()->run_periodic(schedule); }
 void Admin::pause_periodic(std::string_view schedule) {
-  impl().control_periodic(schedule, domain::EntryType::pause_ticks);
+  impl()->control_periodic(schedule, domain::EntryType::pause_ticks);
 }
 void Admin::resume_periodic(std::string_view schedule) {
-  impl().control_periodic(schedule, domain::EntryType::resume_ticks);
+  impl()->control_periodic(schedule, domain::EntryType::resume_ticks);
 }
-bool Admin::pause(std::string_view queue) { return impl().set_paused(queue, true); }
-bool Admin::resume(std::string_view queue) { return impl().set_paused(queue, false); }
-bool Admin::remove(std::string_view queue, RemoveJobs jobs) { return impl().remove(queue, jobs); }
+bool Admin::pause(std::string_view queue) { return impl()->set_paused(queue, true); }
+bool Admin::resume(std::string_view queue) { return impl()->set_paused(queue, false); }
+bool Admin::remove(std::string_view queue, RemoveJobs jobs) { return impl()->remove(queue, jobs); }
 ReshardResult Admin::reshard(std::string_view queue, std::uint32_t shards,
                              const std::function<void(const ReshardProgress&)>& progress) {
-  return impl().reshard(queue, shards, progress);
+  return impl()->reshard(queue, shards, progress);
 }
 
 }  // namespace ordo

@@ -28,6 +28,7 @@ class Admin::Impl {
  public:
   explicit Impl(std::shared_ptr<StoreHandle> handle) : handle_(std::move(handle)) {}
 
+  StoreHandle& handle() { return *handle_; }
   Stats stats(const std::vector<std::string>& queues = {});
   std::vector<ShardStats> shard_stats(const std::vector<std::string>& queues);
   /// Nothing of the queues that `served` admits is due, running, in back-off, or asked for and not yet read.
@@ -101,6 +102,10 @@ class Admin::Impl {
                     const std::function<void(const Rebuilt&)>& visit);
 
  private:
+  bool control(const store::QueueDefinition& queue, const JobName& job, domain::EntryType type,
+               std::optional<Time> new_time);
+  void control_all(const store::QueueDefinition& queue, const JobFilter& filter, domain::EntryType type,
+                   std::uint64_t& changed);
   struct Tally {
     Stats stats;
     std::vector<ShardStats> shards;  ///< if they are asked for
@@ -147,9 +152,10 @@ class Admin::Impl {
                   domain::JobListing& listing);
   void find_ahead(const store::QueueDefinition& queue, std::span<Listed> jobs);
   void show_payloads(std::span<Listed> jobs, QueueGates& gates);
-  void each_dead(std::string_view queue, const DeadFilter& filter,
-                 const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
-                                          const domain::DeadPayload&)>& visit);
+  void each_dead(const store::QueueDefinition& queue, const DeadFilter& filter,
+                 const std::function<bool(const store::DeadRow&, const domain::DeadPayload&)>& visit);
+  void change_dead(const store::QueueDefinition& queue, const DeadFilter& filter, bool revive,
+                   const Skipped& skipped, std::size_t& changed);
   bool revive_unique(const store::QueueDefinition& queue, std::uint64_t no, const domain::DeadPayload& dead,
                      const Skipped& skipped);
 

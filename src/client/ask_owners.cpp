@@ -18,8 +18,6 @@ using std::chrono::milliseconds;
 
 constexpr Duration kPatience = std::chrono::seconds{2};
 static_assert(2 * kPatience <= store::kQuestionLife);
-/// Of more, an answer has no room.
-constexpr std::size_t kMostRows = 2500;
 
 struct AskedOwner {
   std::string node;
@@ -61,7 +59,7 @@ void wait_for_answers(store::Store& store, std::vector<AskedOwner>& owners) {
 
 Admin::Impl::Told Admin::Impl::ask_owners(const std::vector<store::ShardId>& shards,
                                           const domain::ListingWish& wish, domain::JobListing& listing) {
-  if (wish.most > kMostRows) return {};
+  if (wish.most > domain::kMostRows) return {};
   auto& store = handle_->store();
   const std::set<store::ShardId> wanted(shards.begin(), shards.end());
   std::map<std::string, std::set<store::ShardId>> owned;
@@ -94,15 +92,15 @@ Admin::Impl::Told Admin::Impl::ask_owners(const std::vector<store::ShardId>& sha
     }
     if (!owner.answer || (owner.answer->is_cut && owner.answer->jobs.empty())) continue;
     auto& answer = *owner.answer;
-    for (const auto shard : answer.shards) {
-      if (owner.shards.contains(shard)) told.shards.insert(shard);
-    }
+    const std::set<store::ShardId> about(answer.shards.begin(), answer.shards.end());
+    std::erase_if(owner.shards, [&](store::ShardId shard) { return !about.contains(shard); });
+    told.shards.insert(owner.shards.begin(), owner.shards.end());
     if (answer.is_cut) {
       const auto& last = answer.jobs.back().place;
       if (!told.through || wish.order.before(last, *told.through)) told.through = last;
     }
     for (auto& job : answer.jobs) {
-      if (told.shards.contains(job.shard)) listing.add(std::move(job));
+      if (owner.shards.contains(job.shard)) listing.add(std::move(job));
     }
   }
   return told;

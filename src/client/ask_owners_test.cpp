@@ -111,6 +111,38 @@ TEST_F(AskOwners, shards_that_they_leave_out_are_rebuilt) {
   EXPECT_THAT(texts, testing::UnorderedElementsAreArray(expected));
 }
 
+TEST_F(AskOwners, nobody_tells_of_what_another_owns) {
+  ASSERT_NE(shard_of("a"), shard_of("d"));
+  runtime::NodeFacts facts;
+  facts.answers = domain::kAnswersQuestions;
+  store_->join("n0", runtime::encode(facts));
+  store_->leave("n1", {});
+  store_->join("n1", runtime::encode(facts));
+  for (const auto& row : store_->shards()) {
+    const store::Claim claim{.shard = row.shard, .seen_token = row.token};
+    const auto granted = store_->acquire(row.shard == shard_of("a") ? "n0" : "n1", 1, std::span(&claim, 1));
+    ASSERT_THAT(granted, SizeIs(1));
+  }
+  node_ = start_thread([this](const std::stop_token& stop) {
+    const auto log = store_->open_log();
+    while (!stop.stop_requested()) {
+      for (const auto* node : {"n0", "n1"}) {
+        for (const auto& [id, bytes] : store_->questions(node)) {
+          ++asked_;
+          const auto mine = domain::decode_job_question(bytes)->shards;
+          store_->answer(node, id,
+                         encode(domain::JobAnswer{mine, {job("a", seqs_[0])}}, store::kMostAnswerBytes));
+        }
+      }
+      log->read(1);
+      log->wait(milliseconds{5});
+    }
+  });
+  EXPECT_THAT(listed(), ElementsAre("atold by its owner")) << "once: its owner says so, too";
+  EXPECT_EQ(asked_, 2);
+  node_ = {};
+}
+
 TEST_F(AskOwners, answers_that_are_none_change_nothing) {
   const std::vector<std::string> none{
       "", "nonsense", std::string(1000, '\xff'), encode(domain::JobAnswer{}, store::kMostAnswerBytes),

@@ -15,6 +15,7 @@
 #include "base/time_text.h"
 #include "base/window_text.h"
 #include "client/client_impl.h"
+#include "client/reopening.h"
 #include "domain/gates.h"
 #include "domain/new_job.h"
 #include "domain/option_bounds.h"
@@ -311,6 +312,12 @@ bool Client::Impl::look_again(const std::string& queue) {
   return route.refused.empty();
 }
 
+std::shared_ptr<Client::Impl> Client::Impl::reopened() {
+  auto next = std::make_shared<Impl>(handle_->reopened());
+  next->middlewares_ = middlewares_;
+  return next;
+}
+
 Client::Impl::~Impl() {
   const auto has_ended = [&] {
     return std::all_of(routes_.begin(), routes_.end(),
@@ -433,55 +440,64 @@ std::vector<std::string> Client::Impl::push_async(std::string_view queue, std::v
   });
 }
 
+class Client::Place : public Reopening<Impl> {
+ public:
+  using Reopening::Reopening;
+};
+
 Client::Client(Config config)
-    : impl_(std::make_shared<Impl>(std::make_shared<StoreHandle>(std::move(config), system_clock()))) {}
-Client::Client(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+    : place_(std::make_shared<Place>(
+          std::make_shared<Impl>(std::make_shared<StoreHandle>(std::move(config), system_clock())),
+          [](Impl& before) { return before.reopened(); })) {}
+Client::Client(std::shared_ptr<Impl> impl) : place_(std::make_shared<Place>(std::move(impl))) {}
 Client::~Client() {
-  if (!impl_) return;
-  if (impl_->handle().is_of_parent()) {
-    new std::shared_ptr<Impl>(std::move(impl_));  // its threads are in the parent: it is left as it is
+  if (!place_) return;
+  auto last = place_->last();
+  if (last->handle().is_of_parent()) {
+    new std::shared_ptr<Impl>(std::move(last));  // its threads are in the parent: it is left as it is
   } else {
-    drop_outside_callback(std::move(impl_));
+    drop_outside_callback(std::move(last));
   }
 }
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&& other) noexcept {
   Client before(std::move(*this));
-  impl_ = std::move(other.impl_);
+  place_ = std::move(other.place_);
   return *this;
 }
 
-Client::Impl& Client::impl() {
-  if (!impl_)
+std::shared_ptr<Client::Impl> Client::impl() {
+  if (!place_)
     throw Error(ErrorKind::invalid_argument, "this Client was moved from: use the one it was moved to");
-  impl_->handle().check_process();
-  return *impl_;
+  auto impl = place_->get();
+  impl->handle().check_process();
+  return impl;
 }
 
 std::string Client::push(std::string_view queue, NewJob job) {
   std::vector<NewJob> jobs;
   jobs.push_back(std::move(job));
-  const auto ids = impl().push(queue, std::move(jobs));
+  const auto ids = impl()->push(queue, std::move(jobs));
   if (ids.empty()) refuse_push(std::string(queue), "a client middleware has left no job");
   return ids.front();
 }
 
 std::vector<std::string> Client::push_many(std::string_view queue, std::vector<NewJob> jobs) {
-  return impl().push(queue, std::move(jobs));
+  return impl()->push(queue, std::move(jobs));
 }
 
 std::vector<std::string> Client::push_async(std::string_view queue, std::vector<NewJob> jobs,
                                             std::function<void(std::exception_ptr)> done) {
-  return impl().push_async(queue, std::move(jobs), std::move(done));
+  return impl()->push_async(queue, std::move(jobs), std::move(done));
 }
 
 std::vector<Pushed> Client::push_each(std::string_view queue, std::vector<NewJob> jobs) {
-  return impl().push_each(queue, std::move(jobs));
+  return impl()->push_each(queue, std::move(jobs));
 }
 
 void Client::use(ClientMiddleware middleware) {
   check_function("Client::use()", middleware);
-  impl().use(std::move(middleware));
+  impl()->use(std::move(middleware));
 }
 
 }  // namespace ordo

@@ -42,6 +42,8 @@ class Client::Impl {
   Responded respond(const ResponseToken& token, std::string_view body, std::string_view message_id);
   void use(ClientMiddleware middleware) { middlewares_.push_back(std::move(middleware)); }
   StoreHandle& handle() { return *handle_; }
+  /// The same client of what has taken the place of its store's files.
+  std::shared_ptr<Impl> reopened();
 
  private:
   /// One call's jobs on their way. They are kept until they are stored: a queue may have got other shards.

@@ -12,6 +12,7 @@
 #include "client/client_impl.h"
 #include "client/page_sizes.h"
 #include "domain/records.h"
+#include "store/limits.h"
 
 namespace ordo {
 namespace {
@@ -101,23 +102,21 @@ std::string Admin::Impl::dead_jobs(std::string_view name, const DeadFilter& filt
   return shown;
 }
 
-void Admin::Impl::each_dead(std::string_view name, const DeadFilter& filter,
-                            const std::function<bool(const store::QueueDefinition&, const store::DeadRow&,
-                                                     const domain::DeadPayload&)>& visit) {
-  const auto queue = handle_->existing_queue(name);
-  if (!queue) return;
+void Admin::Impl::each_dead(
+    const store::QueueDefinition& queue, const DeadFilter& filter,
+    const std::function<bool(const store::DeadRow&, const domain::DeadPayload&)>& visit) {
   const DeadChoice choice(filter);
   std::uint64_t after = 0;
   std::size_t page = kDeadPerPage;
   while (true) {
-    const auto rows = handle_->store().dead(queue->number, after, page);
+    const auto rows = handle_->store().dead(queue.number, after, page);
     std::size_t bytes = 0;
     for (const auto& row : rows) {
       after = row.no;
       bytes += row.bytes.size();
       const auto payload = payload_of(row);
       if (!choice.admits(row, payload)) continue;
-      if (!visit(*queue, row, payload)) return;
+      if (!visit(row, payload)) return;
     }
     if (rows.size() < page) return;
     page = bytes < kSmallPage ? kSmallDeadPerPage : kDeadPerPage;
@@ -126,8 +125,10 @@ void Admin::Impl::each_dead(std::string_view name, const DeadFilter& filter,
 
 // Grouped: one look at all rows tells which belong together. Those beyond a budget are read again when it is
 // their turn.
-void Admin::Impl::dead(std::string_view queue, const DeadFilter& filter, const Listing& listing,
+void Admin::Impl::dead(std::string_view name, const DeadFilter& filter, const Listing& listing,
                        const std::function<bool(const DeadView&, const ListPlace&)>& visit) {
+  const auto queue = handle_->existing_queue(name);
+  if (!queue) return;
   const ListOrder order(listing, nullptr, Time{});
   struct Row {
     std::uint64_t no = 0;
@@ -154,9 +155,7 @@ void Admin::Impl::dead(std::string_view queue, const DeadFilter& filter, const L
   std::vector<ListPlace> sorted;                        // if not by what their rows say
   std::unordered_map<std::string, std::size_t> places;  // by the job's names
   std::size_t kept = 0;
-  std::uint32_t number = 0;
-  each_dead(queue, filter, [&](const auto& definition, const auto& row, const auto& payload) {
-    number = definition.number;
+  each_dead(*queue, filter, [&](const auto& row, const auto& payload) {
     const auto [place, is_new] = places.try_emplace(names_of(payload), jobs.size());
     if (is_new) jobs.emplace_back();
     if (listing.sort != JobSort::start) {
@@ -184,7 +183,7 @@ void Admin::Impl::dead(std::string_view queue, const DeadFilter& filter, const L
     if (!page.contains(no)) {
       page.clear();
       const bool is_near = no > last && no - last <= kDeadPerPage;
-      for (const auto& row : handle_->store().dead(number, no - 1, is_near ? kDeadPerPage : 1)) {
+      for (const auto& row : handle_->store().dead(queue->number, no - 1, is_near ? kDeadPerPage : 1)) {
         page.emplace(row.no, view_of_row(row, payload_of(row)));
       }
     }
@@ -204,10 +203,12 @@ void Admin::Impl::dead(std::string_view queue, const DeadFilter& filter, const L
 }
 
 // Of their names 64 bits each: two jobs that are taken for one are rarer than a count that is old.
-DeadCount Admin::Impl::count_dead(std::string_view queue, const DeadFilter& filter) {
+DeadCount Admin::Impl::count_dead(std::string_view name, const DeadFilter& filter) {
   DeadCount count;
+  const auto queue = handle_->existing_queue(name);
+  if (!queue) return count;
   std::vector<std::uint64_t> jobs;
-  each_dead(queue, filter, [&](const auto&, const auto& row, const auto& dead) {
+  each_dead(*queue, filter, [&](const auto& row, const auto& dead) {
     jobs.push_back(fnv1a(names_of(dead)));
     count.until = std::max(count.until, time_after(row.at, Duration{1}));
     return true;
@@ -220,44 +221,49 @@ DeadCount Admin::Impl::count_dead(std::string_view queue, const DeadFilter& filt
 
 std::size_t Admin::Impl::change_dead(std::string_view name, const DeadFilter& filter, bool revive,
                                      const Skipped& skipped) {
-  if (handle_->existing_queue(name)) handle_->open_queue(name);
   std::size_t changed = 0;
-  std::uint32_t number = 0;
+  if (!handle_->existing_queue(name)) return changed;
+  handle_->until_done(name, [&](const store::QueueDefinition& queue) {
+    change_dead(queue, filter, revive, skipped, changed);
+    return false;
+  });
+  return changed;
+}
+
+void Admin::Impl::change_dead(const store::QueueDefinition& queue, const DeadFilter& filter, bool revive,
+                              const Skipped& skipped, std::size_t& changed) {
   std::vector<std::uint64_t> nos;
   std::vector<store::NewEntry> entries;
   std::size_t bytes = 0;
   const auto flush = [&] {
     if (nos.empty()) return;
     auto& store = handle_->store();
-    changed += revive ? store.revive(number, nos, std::exchange(entries, {})) : store.erase_dead(number, nos);
+    changed += revive ? store.revive(queue.number, nos, std::exchange(entries, {}))
+                      : store.erase_dead(queue.number, nos);
     nos.clear();
     bytes = 0;
   };
-  each_dead(
-      name, filter,
-      [&](const store::QueueDefinition& queue, const store::DeadRow& row, const domain::DeadPayload& dead) {
-        if (revive && !domain::decode_dead(row.bytes)) return true;  // for a version that can read it
-        number = queue.number;
-        if (revive && !dead.options.unique.empty()) {
-          flush();  // in their order
-          changed += revive_unique(queue, row.no, dead, skipped) ? 1 : 0;
-          return true;
-        }
-        nos.push_back(row.no);
-        if (revive && dead.is_entry) {
-          // As it stood in the log; who can read it knows, after a reshard, too, where its key belongs.
-          const auto entry = domain::decode_entry(dead.payload);
-          const auto index = entry ? domain::shard_of(entry->key, queue.shards) : row.shard.index;
-          entries.push_back({{queue.number, index}, dead.payload});
-        } else if (revive) {
-          entries.push_back({row.shard, domain::encode(domain::revival(dead))});
-        }
-        bytes += row.bytes.size();
-        if (nos.size() == kMostDeadChanged || bytes >= kAppendBytes) flush();
-        return true;
-      });
+  each_dead(queue, filter, [&](const store::DeadRow& row, const domain::DeadPayload& dead) {
+    if (revive && !domain::decode_dead(row.bytes)) return true;  // for a version that can read it
+    if (revive && !dead.options.unique.empty()) {
+      flush();  // in their order
+      changed += revive_unique(queue, row.no, dead, skipped) ? 1 : 0;
+      return true;
+    }
+    nos.push_back(row.no);
+    if (revive && dead.is_entry) {
+      // As it stood in the log; who can read it knows, after a reshard, too, where its key belongs.
+      const auto entry = domain::decode_entry(dead.payload);
+      const auto index = entry ? domain::shard_of(entry->key, queue.shards) : row.shard.index;
+      entries.push_back({{queue.number, index}, dead.payload});
+    } else if (revive) {
+      entries.push_back({row.shard, domain::encode(domain::revival(dead))});
+    }
+    bytes += row.bytes.size();
+    if (nos.size() == kMostDeadChanged || bytes >= kAppendBytes) flush();
+    return true;
+  });
   flush();
-  return changed;
 }
 
 // It comes back before it goes from the dead: who dies in between can bring it back twice, but never loses
@@ -275,7 +281,7 @@ bool Admin::Impl::revive_unique(const store::QueueDefinition& queue, std::uint64
   while (true) {
     const store::RowStep step{{hold.row, bytes, true, Time::max()}, std::nullopt, {new_entry(queue, entry)}};
     const auto result = store.step_rows(store::Store::unique_rows(queue.name), {step}).front();
-    if (result.what == What::refused) throw still_closed(queue.name);
+    if (result.what == What::refused) throw store::closed_queue(queue.number);
     if (result.what == What::done) {
       store.erase_dead(queue.number, {&no, 1});
       return true;

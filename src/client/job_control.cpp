@@ -42,7 +42,16 @@ bool is_waiting(JobStatus state) {
 bool Admin::Impl::control(std::string_view name, const JobName& job, domain::EntryType type,
                           std::optional<Time> new_time) {
   if (job.id.empty()) throw Error(ErrorKind::invalid_argument, "a job needs an id");
-  const auto queue = handle_->open_queue(name);
+  bool is_found = false;
+  handle_->until_done(name, [&](const store::QueueDefinition& queue) {
+    is_found = control(queue, job, type, new_time);
+    return is_found;
+  });
+  return is_found;
+}
+
+bool Admin::Impl::control(const store::QueueDefinition& queue, const JobName& job, domain::EntryType type,
+                          std::optional<Time> new_time) {
   NameSet found;  // (kind, key)
   const JobFilter filter{.id = job.id, .kind = job.kind, .key = job.key};
   const auto now = handle_->store().now();
@@ -51,7 +60,7 @@ bool Admin::Impl::control(std::string_view name, const JobName& job, domain::Ent
                          [&](const FittingJob& each) { found.emplace(each.kind, each.job->key()); });
   });
   if (found.empty()) return false;
-  if (found.size() > 1) throw several(name, job.id, found);
+  if (found.size() > 1) throw several(queue.name, job.id, found);
   domain::Entry entry;
   entry.type = type;
   entry.id = job.id;
@@ -79,15 +88,23 @@ std::uint64_t Admin::Impl::count_jobs(std::string_view name, const JobFilter& fi
 // A control names its job, and one of the same name may run beside the one that waits: it is left alone then.
 std::uint64_t Admin::Impl::control_all(std::string_view name, const JobFilter& filter,
                                        domain::EntryType type) {
-  constexpr std::size_t kTogether = 1000;
   if (!std::ranges::all_of(filter.states, is_waiting) || filter.states.empty()) {
     throw Error(ErrorKind::invalid_argument,
                 "many jobs at once are due, scheduled or retrying ones: say which of these");
   }
   if (!handle_->existing_queue(name)) return 0;
-  const auto queue = handle_->open_queue(name);
-  const auto now = handle_->store().now();
   std::uint64_t changed = 0;
+  handle_->until_done(name, [&](const store::QueueDefinition& queue) {
+    control_all(queue, filter, type, changed);
+    return false;
+  });
+  return changed;
+}
+
+void Admin::Impl::control_all(const store::QueueDefinition& queue, const JobFilter& filter,
+                              domain::EntryType type, std::uint64_t& changed) {
+  constexpr std::size_t kTogether = 1000;
+  const auto now = handle_->store().now();
   each_rebuilt(queue, rebuild_for(queue, filter), [&](const Rebuilt& rebuilt) {
     using Name = std::tuple<std::string, std::string, std::string>;
     std::set<Name> active;
@@ -96,6 +113,12 @@ std::uint64_t Admin::Impl::control_all(std::string_view name, const JobFilter& f
       if (is_active) active.emplace(kind, job.key(), job.id());
     });
     std::vector<store::NewEntry> entries;
+    const auto append = [&] {
+      const auto count = entries.size();
+      if (count == 0) return;
+      store::append_and_wait(handle_->store(), std::exchange(entries, {}));
+      changed += count;
+    };
     domain::each_fitting(rebuilt.machine, filter, now, [&](const FittingJob& each) {
       if (!active.empty() && active.contains(Name{each.kind, each.job->key(), each.job->id()})) return;
       domain::Entry entry;
@@ -104,12 +127,10 @@ std::uint64_t Admin::Impl::control_all(std::string_view name, const JobFilter& f
       entry.key = each.job->key();
       entry.id = each.job->id();
       entries.push_back({rebuilt.id, domain::encode(entry)});
-      ++changed;
-      if (entries.size() == kTogether) store::append_and_wait(handle_->store(), std::exchange(entries, {}));
+      if (entries.size() == kTogether) append();
     });
-    if (!entries.empty()) store::append_and_wait(handle_->store(), std::move(entries));
+    append();
   });
-  return changed;
 }
 
 }  // namespace ordo

@@ -86,7 +86,10 @@ std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition&
   if (!left.empty()) {
     auto what = rebuild_for(queue, filter);
     what.shards = std::move(left);
-    each_rebuilt(queue, what, [&](const Rebuilt& rebuilt) { listing.look(rebuilt.machine, rebuilt.id); });
+    each_rebuilt(queue, what, [&](const Rebuilt& rebuilt) {
+      rebuilt.machine.bring_up_due(now);
+      listing.look(rebuilt.machine, rebuilt.id);
+    });
   }
   auto jobs = listing.take();
   if (told.through) {

@@ -66,10 +66,9 @@ Reshard::Reshard(store::Store& store, Clock& clock, Duration lease, std::string 
     : store_(store),
       name_(std::move(queue)),
       progress_(std::move(progress)),
-      owner_(
-          store,
-          {kTask, "the new shards of queue '" + name_ + "'", "let that `ordo reshard` end, or stop it"},
-          clock, lease, IdleOwner::LentRuns::go_on, std::move(pace), random) {}
+      owner_(store,
+             {kTask, "the new shards of queue '" + name_ + "'", "let that `ordo reshard` end, or stop it"},
+             clock, lease, IdleOwner::LentRuns::go_on, std::move(pace), random) {}
 
 ReshardResult Reshard::run(std::uint32_t shards) {
   store::check_definition(name_, shards);

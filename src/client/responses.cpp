@@ -81,11 +81,11 @@ Responded Client::Impl::respond(const ResponseToken& token, std::string_view bod
 
 Responded Client::respond(std::string_view queue, std::string_view key, std::string_view body,
                           std::string_view message_id) {
-  return impl().respond(queue, key, body, message_id);
+  return impl()->respond(queue, key, body, message_id);
 }
 
 Responded Client::respond(const ResponseToken& token, std::string_view body, std::string_view message_id) {
-  return impl().respond(token, body, message_id);
+  return impl()->respond(token, body, message_id);
 }
 
 std::vector<WaitView> Admin::Impl::waits(std::string_view queue) {
@@ -107,6 +107,6 @@ std::vector<WaitView> Admin::Impl::waits(std::string_view queue) {
   }
 }
 
-std::vector<WaitView> Admin::waits(std::string_view queue) { return impl().waits(queue); }
+std::vector<WaitView> Admin::waits(std::string_view queue) { return impl()->waits(queue); }
 
 }  // namespace ordo

@@ -23,6 +23,10 @@ StoreHandle::StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Sto
   change(std::move(config));
 }
 
+std::shared_ptr<StoreHandle> StoreHandle::reopened() const {
+  return std::make_shared<StoreHandle>(config(), clock_, store::Missing::refused);
+}
+
 StoreHandle::Rules::Rules(Config of) : config(std::move(of)) {
   for (const auto& queue : config.queues) options.emplace(queue.name, &queue);
 }
@@ -79,6 +83,12 @@ store::QueueDefinition StoreHandle::open_queue(std::string_view name) {
     log->wait(kReshardLook);
     log->read(1);
   }
+}
+
+bool StoreHandle::is_moved(const store::QueueDefinition& queue) {
+  const auto list = store().queues();
+  const auto* now = list.find(queue.name);
+  return now != nullptr && (now->closed || now->number != queue.number);
 }
 
 Error still_closed(std::string_view queue) {

@@ -21,6 +21,10 @@
 
 namespace ordo {
 
+/// For so long a push waits for a closed queue to be open again, looking this often.
+inline constexpr Duration kReshardPatience = std::chrono::seconds{30};
+inline constexpr Duration kReshardLook = std::chrono::milliseconds{20};
+
 /// An open store with the config it is used by: what Client, Admin and Server share. Thread-safe.
 class StoreHandle {
  public:
@@ -45,6 +49,10 @@ class StoreHandle {
   }
   /// To be told later, from anywhere.
   store::Store& store_to_append() { return *store_; }
+  /// The files of its store are not those that it opened: it fails from now on.
+  bool is_replaced() const { return store_->is_replaced(); }
+  /// The same with the store that is there now. Throws as the constructor does, and when there is none.
+  std::shared_ptr<StoreHandle> reopened() const;
   Clock& clock() { return clock_; }
   const Config& config() const { return now_.load()->config; }
   /// Other queues than before, in use from now on. What was given out of the config before stays there.
@@ -60,9 +68,28 @@ class StoreHandle {
   /// As queue(), and waits while it is being resharded. Throws Error{unavailable} after 30 s of that.
   store::QueueDefinition open_queue(std::string_view name);
 
+  /// `act(queue)` does something in the open queue, and returns false if there may be more to do. As long as
+  /// a reshard takes the queue away meanwhile, it is called again with the one that has its jobs now. Throws
+  /// as open_queue(), or what `act` throws.
+  template <class Act>
+  void until_done(std::string_view name, Act act) {
+    for (const auto began = clock_.steady();;) {
+      const auto queue = open_queue(name);
+      try {
+        if (act(queue) || !is_moved(queue)) return;
+      } catch (const Error& error) {
+        const bool is_late = clock_.steady() - began >= kReshardPatience;
+        if (error.kind() != ErrorKind::invalid_argument || is_late || !is_moved(queue)) throw;
+      }
+    }
+  }
+
   std::string new_id();
 
  private:
+  /// A reshard has closed or replaced it.
+  bool is_moved(const store::QueueDefinition& queue);
+
   [[noreturn]] void unknown(std::string_view name, const store::QueueList& list) const;
 
   struct Rules {
@@ -79,10 +106,6 @@ class StoreHandle {
   std::mutex mutex_;
   Random random_;
 };
-
-/// For so long a push waits for a closed queue to be open again, looking this often.
-inline constexpr Duration kReshardPatience = std::chrono::seconds{30};
-inline constexpr Duration kReshardLook = std::chrono::milliseconds{20};
 
 /// Error{unavailable}: that was too long.
 Error still_closed(std::string_view queue);

@@ -64,8 +64,10 @@ void put_filter(ByteWriter& out, const JobFilter& filter) {
 
 JobFilter get_filter(ByteReader& in) {
   JobFilter filter;
-  for (auto left = in.get<std::uint32_t>(); left > 0; --left)
-    filter.states.push_back(get_enum(in, JobStatus::dead));
+  for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
+    const auto state = get_enum(in, JobStatus::dead);
+    if (std::ranges::find(filter.states, state) == filter.states.end()) filter.states.push_back(state);
+  }
   for (auto* text : {&filter.id, &filter.kind, &filter.key, &filter.error}) *text = in.get_long();
   filter.error_kind = get_maybe(in, [&] { return get_enum(in, FailureKind::unreadable); });
   filter.retry_count = get_maybe(in, [&] { return in.get<std::int32_t>(); });
@@ -167,10 +169,13 @@ Decoded<JobQuestion> decode_job_question(std::string_view bytes) {
     in.check_version(kAnswersQuestions);
     JobQuestion question;
     question.shards = get_shards(in);
+    if (std::ranges::adjacent_find(question.shards, std::ranges::greater_equal{}) != question.shards.end())
+      in.fail("its shards are not in their order");
     question.wish.filter = get_filter(in);
     question.wish.order = ListOrder::read(in);
     question.wish.now = get_time(in);
     question.wish.most = in.get<std::uint64_t>();
+    if (question.wish.most > kMostRows) in.fail("it wants too many rows");
     if (!in.at_end()) in.fail("it is too long");
     return question;
   });

@@ -16,9 +16,12 @@ namespace ordo::domain {
 /// node is not asked.
 inline constexpr std::uint8_t kAnswersQuestions = 1;
 
-/// Which jobs of these shards, of one queue, are listed?
+/// Of more, an answer has no room.
+inline constexpr std::size_t kMostRows = 2500;
+
+/// Which jobs of these shards, of one queue, are listed? kMostRows at most.
 struct JobQuestion {
-  std::vector<ShardId> shards;
+  std::vector<ShardId> shards;  ///< in their order
   ListingWish wish;
 };
 

@@ -105,8 +105,10 @@ class KeyTable {
   std::size_t looks_for(std::string_view id, std::string_view key) const {
     if (key.empty() && (id.empty() || !finds_ids())) return size_;
     const auto slot = slots_.find(key.empty() ? id : key);
-    if (slot == slots_.end()) return 1;
-    return slot->line() != nullptr ? slot->line()->size() : 1;
+    std::size_t looks = slot != slots_.end() && slot->line() != nullptr ? slot->line()->size() : 1;
+    if (!key.empty() || !by_id_) return looks;
+    const auto [first, last] = by_id_->equal_range(id);
+    return looks + static_cast<std::size_t>(std::distance(first, last));
   }
 
  private:

@@ -100,7 +100,6 @@ void JobListing::add(ListedJob job) {
 }
 
 void JobListing::look(Shard& machine, ShardId shard) {
-  machine.bring_up_due(wish_.now);
   each_fitting(machine, wish_.filter, wish_.now, [&](const FittingJob& each) {
     auto place = wish_.order.place_of(*each.job, shard.index);
     if (!wish_.order.shows(place) || !has_room_for(place)) return;

@@ -61,6 +61,7 @@ class JobListing {
  public:
   explicit JobListing(const ListingWish& wish) : wish_(wish) {}
 
+  /// What is due by now must have been brought up.
   void look(Shard& machine, ShardId shard);
   /// One of another listing of the same wish.
   void add(ListedJob job);

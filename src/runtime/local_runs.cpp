@@ -155,7 +155,10 @@ void LocalRuns::look_at_timeouts(const std::function<void(const RunName&, const 
   const auto steady = scope_.steady();
   if (size() == 0 || steady < next_look_) return;
   next_look_ = steady + kTimeoutCheck;
-  for (const auto& [name, run] : zombie_runs_) stuck_.look(*run.control, *run.code);
+  for (const auto& [name, run] : zombie_runs_) {
+    const bool has_started = run.control->started_us.load(std::memory_order_acquire) != 0;
+    if (has_started) stuck_.look(*run.control, *run.code);
+  }
   for (auto& [name, run] : runs_) {
     if (!run.control) continue;
     const Duration start{run.control->started_us.load(std::memory_order_acquire)};

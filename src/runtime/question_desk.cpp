@@ -41,6 +41,7 @@ bool QuestionDesk::answer_on(Open& open, std::size_t& looks) {
     if (cost > kMostLooks) continue;
     if (looks + cost > kMostLooks + 1) return false;
     looks += cost;
+    shard->machine.bring_up_due(scope_.now);  // and not by the time of who asks
     open.listing.look(shard->machine, shard->id);
     open.answer.shards.push_back(shard->id);
   }

@@ -95,6 +95,15 @@ TEST_F(QuestionDeskTest, who_asks_what_nobody_knows_is_told_so) {
   EXPECT_THAT(told.jobs, IsEmpty());
 }
 
+TEST_F(QuestionDeskTest, who_asks_for_too_much_is_told_nothing) {
+  bench_.push("orders", "a");
+  bench_.start();
+  EXPECT_THAT(answer(ask({}, {shard()}, domain::kMostRows)).shards, ElementsAre(shard()));
+  EXPECT_THAT(answer(ask({}, {shard()}, domain::kMostRows + 1)).shards, IsEmpty());
+  EXPECT_THAT(answer(ask({}, {shard(), shard()})).shards, IsEmpty());
+  EXPECT_THAT(answer(ask({}, {shard(1), shard(0)})).shards, IsEmpty());
+}
+
 TEST_F(QuestionDeskTest, a_shard_that_takes_too_long_is_left_out_unless_its_job_is_named) {
   std::vector<store::NewEntry> entries;
   for (std::size_t i = 0; i <= QuestionDesk::kMostLooks; ++i) {
@@ -110,6 +119,27 @@ TEST_F(QuestionDeskTest, a_shard_that_takes_too_long_is_left_out_unless_its_job_
   EXPECT_THAT(answer(ask({}, {shard(0), shard(1)})).shards, ElementsAre(shard(1)));
   EXPECT_THAT(ids(answer(ask({.id = "77"}, {shard(0), shard(1)}))), ElementsAre("77"));
   EXPECT_THAT(ids(answer(ask({.key = "78"}, {shard(0)}))), ElementsAre("78"));
+}
+
+TEST_F(QuestionDeskTest, an_id_under_too_many_keys_is_left_out_too) {
+  std::vector<store::NewEntry> entries;
+  for (std::size_t i = 0; i <= QuestionDesk::kMostLooks; ++i) {
+    domain::Entry entry;
+    const auto key = "k" + std::to_string(i);
+    entry.kind = "orders";
+    entry.id = "same";
+    entry.key = key;
+    entries.push_back({shard(), domain::encode(entry)});
+  }
+  bench_.store.append(std::move(entries), [](const auto&) {});
+  bench_.push("orders", "other", 1);
+  bench_.start();
+  domain::Entry control;  // one without a key: ids are found from now on
+  control.type = domain::EntryType::cancel;
+  control.id = "absent";
+  bench_.append(shard(), control);
+  EXPECT_THAT(answer(ask({.id = "same"}, {shard(0), shard(1)})).shards, ElementsAre(shard(1)));
+  EXPECT_THAT(ids(answer(ask({.key = "k7"}, {shard(0)}))), ElementsAre("same"));
 }
 
 TEST_F(QuestionDeskTest, the_clock_of_who_asks_makes_nothing_due) {

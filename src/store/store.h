@@ -505,6 +505,9 @@ class Store {
   /// The store's clock, UTC. Called often: answers from what is known, without asking a server each time.
   virtual Time now() = 0;
 
+  /// Other files stand in the place of those that it opened, or none: it will never work again. Cheap.
+  virtual bool is_replaced() const { return false; }
+
   /// What the store is, and what of its version, settings, rights and room an operator should know.
   virtual std::vector<Finding> examine() = 0;
 };

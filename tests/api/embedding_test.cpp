@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <future>
 #include <iterator>
+#include <set>
 #include <thread>
 
 #include <ordo/bench.hpp>
@@ -110,23 +111,32 @@ TEST(Embedding, clients_and_servers_of_one_file_share_its_descriptors_until_the_
   EXPECT_EQ(open_descriptors(), before);
 }
 
-TEST(Embedding, a_client_that_opens_a_replaced_file_gets_the_new_one_beside_who_has_the_old) {
+TEST(Embedding, clients_go_on_with_the_file_that_was_put_in_the_place_of_theirs) {
   TemporaryStore store, backup;
-  const auto config = config_of({{.name = "orders"}}, store.url());
+  const auto config = config_of({{.name = "first"}, {.name = "orders"}}, store.url());
   const auto path = [](const TemporaryStore& of) { return of.url().substr(std::strlen("sqlite:")); };
-  Client old(config);
-  old.push("orders", {.id = "1"});
+  Client client(config);
+  Admin admin(config);
+  std::atomic<int> passed = 0;
+  client.use([&](const std::string&, std::vector<NewJob>&, const std::function<void()>& next) {
+    ++passed;
+    next();
+  });
+  client.push("first", {.id = "0"});  // so that "orders" has another number than in the backup
+  client.push("orders", {.id = "1"});
   { Client(config_of({{.name = "orders"}}, backup.url())).push("orders", {.id = "2"}); }
   for (const char* end : {"-wal", "-shm", ""}) std::filesystem::remove(path(store) + end);
+  EXPECT_THROW(client.push("orders", {.id = "3"}), Error) << "it makes no file where none is";
+  EXPECT_FALSE(std::filesystem::exists(path(store)));
   for (const char* end : {"-wal", "-shm", ""}) {
     if (std::filesystem::exists(path(backup) + end))
       std::filesystem::copy(path(backup) + end, path(store) + end);
   }
-  EXPECT_THROW(old.push("orders", {.id = "3"}), Error);
-  Client fresh(config);
-  fresh.push("orders", {.id = "4"});
-  EXPECT_EQ(Admin(config).stats().total.length, 2U);
-  EXPECT_THROW(old.push("orders", {.id = "5"}), Error);
+  client.push("orders", {.id = "4"});
+  const auto jobs = admin.jobs("orders");
+  ASSERT_THAT(jobs, SizeIs(2));
+  EXPECT_THAT((std::set{jobs[0].id, jobs[1].id}), ElementsAre("2", "4"));
+  EXPECT_EQ(passed, 3) << "also the one after it, and not the one without a file";
 }
 
 // Of a Config that a program made: the longest time is kept, or refused by name.

@@ -42,9 +42,11 @@ WITH made AS (
   INSERT INTO ordo_queue(name, shards)
   SELECT name, shards FROM unnest($1, $2) AS wish(name, shards)
    WHERE NOT EXISTS (SELECT FROM ordo_queue q WHERE q.name = wish.name) ORDER BY name COLLATE "C"
-  ON CONFLICT (name) DO NOTHING RETURNING number, shards),
+  ON CONFLICT (name) DO NOTHING RETURNING number, name, shards),
 with_shards AS (
-  INSERT INTO ordo_shard(id) SELECT (number << 16) + i FROM made, generate_series(0, shards - 1) AS i)
+  INSERT INTO ordo_shard(id) SELECT (number << 16) + i FROM made, generate_series(0, shards - 1) AS i),
+-- A queue of that name was removed before, and who responded to it had not ended yet.
+swept AS (DELETE FROM ordo_response r USING made m WHERE r.queue = m.name)
 SELECT ordo_definitions_changed() FROM (SELECT FROM made LIMIT 1) AS any_made)sql";
 
 QueueDefinition definition_of(std::string_view name, const Result& result, int row, int column) {

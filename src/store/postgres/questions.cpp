@@ -7,6 +7,8 @@
 namespace ordo::store::postgres {
 namespace {
 
+/// Whoever reads the logs waits for this meanwhile.
+constexpr Duration kReadersPatience = std::chrono::seconds{1};
 constexpr std::int64_t kLifeUs = std::chrono::duration_cast<std::chrono::microseconds>(kQuestionLife).count();
 
 }  // namespace
@@ -41,7 +43,8 @@ std::vector<Question> PostgresStore::questions(const std::string& node) {
                             .bytes(first)
                             .bytes(end_of_question_rows(node))
                             .maybe(given_now())
-                            .number(std::uint64_t{kMostQuestions}));
+                            .number(std::uint64_t{kMostQuestions}),
+                        kReadersPatience);
   std::vector<Question> questions;
   for (int row = 0; row < rows.rows(); ++row) {
     questions.push_back(

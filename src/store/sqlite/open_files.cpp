@@ -24,6 +24,8 @@ bool OpenFiles::are_there() const {
   return true;
 }
 
+bool OpenFiles::has_database() const { return !have_failed_ && identity_of(paths_[0]) == files_[0]; }
+
 void OpenFiles::check() const {
   for (std::size_t i = 0; i < kSuffixes.size(); ++i) {
     if (identity_of(paths_[i]) != files_[i]) fail(paths_[i]);
@@ -36,10 +38,11 @@ OpenFiles::Identity OpenFiles::identity_of(const std::string& path) {
   return {facts.st_dev, facts.st_ino};
 }
 
-void OpenFiles::fail(const std::string& path) {
+void OpenFiles::fail(const std::string& path) const {
+  have_failed_ = true;
   throw Error(ErrorKind::corrupt, path +
                                       " was deleted or replaced while it was in use; nothing more is written "
-                                      "to the database; start its users again (how to restore a backup: "
+                                      "to the database; start its nodes again (how to restore a backup: "
                                       "docs/sqlite.md)");
 }
 

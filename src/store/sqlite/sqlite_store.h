@@ -63,6 +63,7 @@ class SqliteStore final : public Store {
 
   /// False: one was deleted or replaced, and every call fails.
   bool has_its_files() const { return files_.are_there(); }
+  bool is_replaced() const override { return !files_.has_database(); }
 
   std::optional<std::string> wait_row(std::string_view queue, std::string_view key) override;
   bool put_wait_row(std::string_view queue, const WaitRow& row,

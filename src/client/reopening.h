@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "client/store_callback.h"
+
+namespace ordo {
+
+/// What uses a store, until the files of an SQLite store were deleted or replaced; then another one that has
+/// opened what is there now. Queues have other numbers in it, so nothing that was known is kept. Thread-safe.
+template <class User>
+class Reopening {
+ public:
+  using Reopen = std::function<std::shared_ptr<User>(User& before)>;
+
+  /// Without `reopen` it stays the first one.
+  explicit Reopening(std::shared_ptr<User> first, Reopen reopen = {})
+      : now_(std::move(first)), reopen_(std::move(reopen)) {}
+
+  /// Throws what `reopen` throws; the next call tries again.
+  std::shared_ptr<User> get() {
+    const std::unique_lock lock(mutex_);
+    const bool is_over = reopen_ && !StoreCallback::is_here() && now_->handle().is_replaced();
+    if (!is_over) return now_;
+    auto next = reopen_(*now_);
+    drop_outside_callback(std::exchange(now_, next));
+    return next;
+  }
+
+  /// Nobody else uses this any more.
+  std::shared_ptr<User> last() { return std::move(now_); }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<User> now_;
+  const Reopen reopen_;
+};
+
+}  // namespace ordo
