@@ -113,6 +113,7 @@ TEST_F(AskOwners, shards_that_they_leave_out_are_rebuilt) {
 
 TEST_F(AskOwners, nobody_tells_of_what_another_owns) {
   ASSERT_NE(shard_of("a"), shard_of("d"));
+  const auto d = push("d");
   runtime::NodeFacts facts;
   facts.answers = domain::kAnswersQuestions;
   store_->join("n0", runtime::encode(facts));
@@ -123,22 +124,22 @@ TEST_F(AskOwners, nobody_tells_of_what_another_owns) {
     const auto granted = store_->acquire(row.shard == shard_of("a") ? "n0" : "n1", 1, std::span(&claim, 1));
     ASSERT_THAT(granted, SizeIs(1));
   }
-  node_ = start_thread([this](const std::stop_token& stop) {
+  node_ = start_thread([this, d](const std::stop_token& stop) {
     const auto log = store_->open_log();
     while (!stop.stop_requested()) {
       for (const auto* node : {"n0", "n1"}) {
         for (const auto& [id, bytes] : store_->questions(node)) {
           ++asked_;
-          const auto mine = domain::decode_job_question(bytes)->shards;
-          store_->answer(node, id,
-                         encode(domain::JobAnswer{mine, {job("a", seqs_[0])}}, store::kMostAnswerBytes));
+          domain::JobAnswer answer{domain::decode_job_question(bytes)->shards};
+          answer.jobs = {job("a", seqs_[0]), job("d", d)};
+          store_->answer(node, id, encode(answer, store::kMostAnswerBytes));
         }
       }
       log->read(1);
       log->wait(milliseconds{5});
     }
   });
-  EXPECT_THAT(listed(), ElementsAre("atold by its owner")) << "once: its owner says so, too";
+  EXPECT_THAT(listed(), testing::UnorderedElementsAre("atold by its owner", "dtold by its owner"));
   EXPECT_EQ(asked_, 2);
   node_ = {};
 }
