@@ -15,7 +15,6 @@ namespace ordo {
 namespace {
 
 constexpr std::size_t kWaitsAtOnce = 64;
-constexpr int kReshards = 3;  // of the queue, that a response outlasts
 
 [[noreturn]] void refuse(const std::string& of, const std::string& why) {
   throw Error(ErrorKind::invalid_argument, "cannot take a response" + of + ": " + why);
@@ -32,19 +31,13 @@ domain::Message checked_message(const std::string& of, std::string_view body, st
 
 }  // namespace
 
-// Again, if it failed while the queue got other shards.
 Responded Client::Impl::respond(const std::string& queue, const std::function<Responded()>& once) {
-  for (int attempt = 0;; ++attempt) {
-    auto before = handle_->queue(queue);
-    if (before.closed) before = handle_->open_queue(queue);
-    try {
-      return once();
-    } catch (const Error& error) {
-      const auto after = handle_->queue(queue);
-      const bool is_resharded = after.closed || after.number != before.number;
-      if (error.kind() != ErrorKind::unavailable || !is_resharded || attempt == kReshards) throw;
-    }
-  }
+  Responded responded{};
+  handle_->until_done(queue, [&](const auto&) {
+    responded = once();
+    return true;
+  });
+  return responded;
 }
 
 Responded Client::Impl::respond(std::string_view queue, std::string_view key, std::string_view body,

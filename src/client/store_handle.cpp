@@ -24,7 +24,15 @@ StoreHandle::StoreHandle(Config config, Clock& clock, std::shared_ptr<store::Sto
 }
 
 std::shared_ptr<StoreHandle> StoreHandle::reopened() const {
-  return std::make_shared<StoreHandle>(config(), clock_, store::Missing::refused);
+  try {
+    return std::make_shared<StoreHandle>(config(), clock_, store::Missing::refused);
+  } catch (const Error& error) {
+    throw Error(
+        error.kind(),
+        "the database was deleted or replaced while it was in use; nothing more is written to it, and "
+        "what is there now cannot be opened: " +
+            std::string(error.what()));
+  }
 }
 
 StoreHandle::Rules::Rules(Config of) : config(std::move(of)) {
@@ -75,13 +83,31 @@ store::QueueDefinition StoreHandle::queue(std::string_view name) {
 }
 
 store::QueueDefinition StoreHandle::open_queue(std::string_view name) {
+  auto definition = queue(name);
+  if (!definition.closed) return definition;
   const auto log = store().open_log();
-  for (const auto began = clock_.steady();;) {
-    auto definition = queue(name);
-    if (!definition.closed) return definition;
+  const auto began = clock_.steady();
+  while (definition.closed) {
     if (clock_.steady() - began >= kReshardPatience) throw still_closed(name);
     log->wait(kReshardLook);
     log->read(1);
+    definition = queue(name);
+  }
+  return definition;
+}
+
+void StoreHandle::until_done(std::string_view name,
+                             const std::function<bool(const store::QueueDefinition&)>& act) {
+  for (const auto began = clock_.steady();;) {
+    const auto queue = open_queue(name);
+    try {
+      if (act(queue) || !is_moved(queue)) return;
+    } catch (const Error& error) {
+      const bool may_be_moved =
+          error.kind() == ErrorKind::invalid_argument || error.kind() == ErrorKind::unavailable;
+      const bool is_late = clock_.steady() - began >= kReshardPatience;
+      if (!may_be_moved || is_late || !is_moved(queue)) throw;
+    }
   }
 }
 

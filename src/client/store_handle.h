@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -71,18 +72,7 @@ class StoreHandle {
   /// `act(queue)` does something in the open queue, and returns false if there may be more to do. As long as
   /// a reshard takes the queue away meanwhile, it is called again with the one that has its jobs now. Throws
   /// as open_queue(), or what `act` throws.
-  template <class Act>
-  void until_done(std::string_view name, Act act) {
-    for (const auto began = clock_.steady();;) {
-      const auto queue = open_queue(name);
-      try {
-        if (act(queue) || !is_moved(queue)) return;
-      } catch (const Error& error) {
-        const bool is_late = clock_.steady() - began >= kReshardPatience;
-        if (error.kind() != ErrorKind::invalid_argument || is_late || !is_moved(queue)) throw;
-      }
-    }
-  }
+  void until_done(std::string_view name, const std::function<bool(const store::QueueDefinition&)>& act);
 
   std::string new_id();
 
