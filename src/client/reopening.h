@@ -22,11 +22,11 @@ class Reopening {
 
   /// Throws what `reopen` throws; the next call tries again.
   std::shared_ptr<User> get() {
-    const std::unique_lock lock(mutex_);
-    const bool is_over = reopen_ && !StoreCallback::is_here() && now_->handle().is_replaced();
-    if (!is_over) return now_;
+    std::unique_lock lock(mutex_);
+    if (!is_over()) return now_;
     auto next = reopen_(*now_);
-    drop_outside_callback(std::exchange(now_, next));
+    const auto before = std::exchange(now_, next);
+    lock.unlock();  // it waits for its callbacks, and these may come here
     return next;
   }
 
@@ -34,6 +34,12 @@ class Reopening {
   std::shared_ptr<User> last() { return std::move(now_); }
 
  private:
+  bool is_over() const {
+    if (!reopen_ || StoreCallback::is_here()) return false;
+    const auto& handle = now_->handle();
+    return !handle.is_of_parent() && handle.is_replaced();
+  }
+
   std::mutex mutex_;
   std::shared_ptr<User> now_;
   const Reopen reopen_;

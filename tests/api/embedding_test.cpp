@@ -139,6 +139,33 @@ TEST(Embedding, clients_go_on_with_the_file_that_was_put_in_the_place_of_theirs)
   EXPECT_EQ(passed, 3) << "also the one after it, and not the one without a file";
 }
 
+TEST(Embedding, callbacks_of_pushes_may_push_while_the_file_is_replaced) {
+  TemporaryStore store;
+  const auto config = config_of({{.name = "orders"}}, store.url());
+  const auto path = store.url().substr(std::strlen("sqlite:"));
+  Client client(config);
+  client.push("orders", {.id = "1"});
+  std::promise<void> is_there, told;
+  client.push_async("orders", {{.id = "2"}}, [&](const std::exception_ptr&) {
+    is_there.get_future().wait();  // so that those behind it are under way when the file is another
+    try {
+      client.push_async("orders", {{.id = "3"}}, [](const std::exception_ptr&) {});
+    } catch (const Error&) {  // the queue of the new file is not known yet, and who looks for it would wait
+    }
+    told.set_value();
+  });
+  for (const char* end : {"-wal", "-shm", ""}) std::filesystem::remove(path + end);
+  { Client(config).push("orders", {.id = "other"}); }
+  std::thread pushing([&] { client.push("orders", {.id = "4"}); });
+  is_there.set_value();
+  told.get_future().wait();
+  pushing.join();
+  client.push("orders", {.id = "5"});
+  const auto jobs = Admin(config).jobs("orders");
+  EXPECT_THAT(jobs, ::testing::Contains(::testing::Field(&JobView::id, "5")));
+  EXPECT_THAT(jobs, ::testing::Contains(::testing::Field(&JobView::id, "other")));
+}
+
 // Of a Config that a program made: the longest time is kept, or refused by name.
 TEST(Embedding, the_longest_durations_mean_never_or_are_refused) {
   struct Field {
