@@ -26,6 +26,10 @@ target_include_directories(libordo INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(libordo PRIVATE "$<BUILD_INTERFACE:${archives}>")
+# A new class or function of include/ordo is named there, too; else programs that use it do not link.
+set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+target_link_options(libordo PRIVATE -Wl,--version-script=${exports})
+set_property(TARGET libordo APPEND PROPERTY LINK_DEPENDS ${exports})
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
   add_executable(ordo src/cli/main.cpp)

@@ -108,7 +108,8 @@ if("tidy" IN_LIST ORDO_SUITES)
     # As programs of other makes compile them.
     add_library(ordo_headers_strict OBJECT ${PROJECT_SOURCE_DIR}/tests/headers/strict.cpp)
     target_include_directories(ordo_headers_strict PRIVATE ${PROJECT_SOURCE_DIR}/include)
-    target_compile_options(ordo_headers_strict PRIVATE -Wall -Wextra -Wpedantic -Werror)
+    target_compile_options(ordo_headers_strict PRIVATE
+      -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Werror)
     # With types that are not the library's each of them is an error, and not a program that links.
     foreach(header IN LISTS headers)
       ordo_test_entry(headers.refuse_glibcxx_debug.${header} TIMEOUT 60 LABELS tidy
@@ -155,7 +156,7 @@ endif()
 ordo_suite_sources(e2e sources)
 ordo_suite(e2e SOURCES ${sources} LINK ordo_test_support TIMEOUT 600)
 
-set(ORDO_LONG_SCRIPTS copy redis_cluster replica reshard safe_output)
+set(ORDO_LONG_SCRIPTS copy look_memory redis_cluster replica reshard safe_output)
 foreach(suite IN ITEMS crash e2e topology)
   if(NOT suite IN_LIST ORDO_SUITES)
     continue()
@@ -191,7 +192,7 @@ function(ordo_on_servers suite variable name)
 endfunction()
 # What a user sees is the same on a server. Under the sanitizers the contract suite speaks to the servers.
 if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
-  foreach(name IN ITEMS cli_store cli_dead cli_jobs cli_push cli_work nodes periodic reload responses versions windows limits waits_for)
+  foreach(name IN ITEMS cli_store cli_dead cli_jobs cli_push cli_work nodes periodic reload responses versions windows limits traces waits_for)
     ordo_on_servers(e2e ORDO_E2E_STORE ${name} redis redis-cluster postgres)
   endforeach()
   ordo_on_servers(e2e ORDO_E2E_STORE unique redis postgres)  # a cluster refuses
@@ -199,6 +200,13 @@ endif()
 if("crash" IN_LIST ORDO_SUITES)
   ordo_on_servers(crash ORDO_CRASH_STORE chaos redis redis-sentinel redis-cluster postgres)
   ordo_on_servers(crash ORDO_CRASH_STORE death redis redis-cluster postgres)
+  # Once more, and who takes over lacks the last seconds.
+  foreach(store IN ITEMS redis-replica redis-sentinel redis-cluster postgres)
+    string(REPLACE redis- "" suffix ${store})
+    ordo_test_entry(crash.chaos_behind_${suffix}
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/crash/chaos_test.py
+      LABELS crash TIMEOUT 1800 ENVIRONMENT PYTHONUNBUFFERED=1 ORDO_CRASH_STORE=${store}: ORDO_CRASH_BEHIND=1)
+  endforeach()
 endif()
 
 # The worker of the crash suite in threads of its node; `chaos` is what ./dev chaos needs.

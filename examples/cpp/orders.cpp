@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
                const Order& newest = job.payload();
                if (newest.total < 0)
                  throw std::runtime_error("a negative total");  // fails this job: it is retried
-               std::cout << "shipped order " + job.job.id + " of " + newest.customer + " over " +
+               std::cout << "shipped order " + job.id + " of " + newest.customer + " over " +
                                 std::to_string(newest.total) + " (" + std::to_string(job.payloads.size()) +
                                 " payloads)\n";
              }));

@@ -122,7 +122,7 @@ Result run_ordered(const Stage& stage) {
 
   ordo::Server server(config_of(stage));
   server.add("replica", ordo::make_worker<Instruction>([&](const ordo::TypedJob<Instruction>& job) {
-               apply(folder, stage.blobs, job.job.id, job.payload(), progress);
+               apply(folder, stage.blobs, job.id, job.payload(), progress);
                progress.merged += job.payloads.size() - 1;
                ++progress.runs;
              }));

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <ordo/dead_letter.hpp>
 #include <ordo/finding.hpp>
 #include <ordo/job.hpp>
 #include <ordo/options.hpp>
@@ -40,7 +41,11 @@ struct QueueStats {
   std::map<std::int32_t, double> oldest_due{};
   std::uint64_t ready = 0;            ///< due ones that only wait for a thread
   std::uint64_t without_code = 0;     ///< ... that no living node has the code for
+  std::uint64_t kept = 0;             ///< records of ended jobs and failed attempts
+  std::optional<Time> kept_since{};   ///< the end of the oldest; nothing: there is none
+  std::uint64_t kept_trimmed = 0;     ///< records that went before their time for want of room, for ever
   std::uint64_t waits_for_newer = 0;  ///< shards that no living node can own: a newer version wrote to them
+  std::uint64_t dead_letters = 0;     ///< responses that no job has handled (Admin::dead_letters)
 };
 
 /// A run that was asked to stop, and goes on for more than 10 s: until it returns it keeps its key, its lock
@@ -78,12 +83,22 @@ struct ShardStats {
   QueueStats counts{};  ///< without what is told by queue only: `ready`, `without_code`, `waits_for_newer`
 };
 
+/// What a queue does just now.
+enum class QueueState : std::uint8_t {
+  running,
+  pausing,     ///< it is paused, and some of its jobs still run
+  paused,      ///< nothing of it runs or starts
+  resharding,  ///< also when that was stopped half-way
+};
+
+/// "running", "pausing", … as shown by the CLI.
+[[nodiscard]] std::string_view to_string(QueueState state);
+
 /// A queue as the store knows it.
 struct QueueView {
   std::string name{};
   std::uint32_t shards = 0;
-  std::string
-      state{};  ///< "running", "pausing", "paused", "resharding" (also when that was stopped half-way)
+  QueueState state = QueueState::running;
 };
 
 /// A schedule, and how far it is (docs/periodic.md).
@@ -109,6 +124,8 @@ struct NodeView {
   bool quiet = false;        ///< it takes no more jobs: it was asked to, or stops
   /// The placement groups that are on it, each as its queues in alphabetical order.
   std::vector<std::vector<std::string>> groups{};
+  std::string version{};            ///< of its program; empty: an older one, which does not say
+  std::optional<Duration> clock{};  ///< how far its clock is ahead of the store's, within half a second
 };
 
 /// Names one job, or all jobs with an id.
@@ -149,8 +166,49 @@ struct JobFilter {
   Listing listing{};
 };
 
+/// A failed attempt of a job.
+struct AttemptView {
+  std::optional<Time> started{};  ///< nothing: it is not known
+  Time ended{};
+  std::string node{};
+  FailureKind error_kind = FailureKind::handler;
+  std::string error{};
+};
+
+/// What is kept of a job that has ended, or of a failed attempt (docs/traces.md).
+struct RecordView {
+  std::string queue{};
+  std::string kind{};
+  std::string key{};
+  std::string id{};
+  JobStatus state = JobStatus::done;  ///< done, discarded, cancelled, expired, dead or failed
+  std::optional<Time> pushed{};       ///< when its first payload came; nothing: it is not known
+  std::optional<Time> started{};      ///< its first start, of a failed attempt its own; nothing: never
+  Time ended{};
+  std::string node{};  ///< where its last run was, or who decided
+  std::int32_t retry_count = -1;
+  FailureKind error_kind = FailureKind::handler;
+  std::string error{};              ///< why it failed or died; of discarded and cancelled: why
+  std::vector<Payload> payloads{};  ///< with `keep_payloads`
+  bool is_cut = false;              ///< it had more payloads than there was room for
+};
+
+/// Which records are meant: those that all of it fits.
+struct RecordFilter {
+  std::vector<JobStatus> states{};  ///< empty: all
+  std::string id{};                 ///< empty: all
+  std::string kind{};
+  std::string key{};
+  std::string error{};  ///< stands in its error, letter for letter
+  std::optional<FailureKind> error_kind{};
+  std::optional<Time> since{};  ///< ended then or later
+  std::optional<Time> until{};  ///< ... before that
+  std::size_t limit = 1000;
+  std::string after{};  ///< what the call for the page before returned; empty: it is the first
+};
+
 /// What many jobs can be asked for at once.
-enum class JobChange : std::uint8_t { run_now, cancel };
+enum class JobChange : std::uint8_t { run_now, cancel, kill };
 
 /// A payload in the dead set.
 struct DeadView {
@@ -268,15 +326,15 @@ class Admin {
 
   /// Of the given queues: names, or beginnings of names with a * behind; none: of all. Nothing of the others
   /// is read. Throws Error{invalid_argument} for one that fits no queue.
-  Stats stats(const std::vector<std::string>& queues = {});
+  [[nodiscard]] Stats stats(const std::vector<std::string>& queues = {});
   /// The same by shard, in the order of the queues' names.
-  std::vector<ShardStats> shard_stats(const std::vector<std::string>& queues = {});
-  std::vector<QueueView> queues();
-  std::vector<NodeView> nodes();
+  [[nodiscard]] std::vector<ShardStats> shard_stats(const std::vector<std::string>& queues = {});
+  [[nodiscard]] std::vector<QueueView> queues();
+  [[nodiscard]] std::vector<NodeView> nodes();
 
   /// What limits, rates and shares stand at, of this program's config and of all running nodes: their owners
   /// tell it within a second. Of each shard a hundred that are used or waited for.
-  std::vector<LimitView> limits();
+  [[nodiscard]] std::vector<LimitView> limits();
   /// Sets the limit or the rate (or both) of a queue or of a named limit, above what configs say, until
   /// unset_limit(): nodes obey within a second or two, what runs goes on. It says nothing of the other one;
   /// shares are parts of the new limit, a rate for each partition value keeps its `each`. False: no config of
@@ -287,11 +345,11 @@ class Admin {
   /// Configs count again. False: nothing was set.
   bool unset_limit(std::string_view name);
   /// The same for locks that are held or waited for: those of the jobs of one queue, or all.
-  std::vector<LockView> locks(const std::optional<std::string>& queue = {});
+  [[nodiscard]] std::vector<LockView> locks(const std::optional<std::string>& queue = {});
 
   /// Looks at the store's version, settings, rights and room, at its clock beside this machine's, and at
   /// nodes that do not answer. May read a small store whole.
-  std::vector<Finding> examine();
+  [[nodiscard]] std::vector<Finding> examine();
 
   /// Asks a node, wherever it runs, to take no more jobs; or to stop as at a TERM signal (`ordo work` ends; a
   /// program's own Server returns from wait()). It follows within its next look at the store, at most
@@ -309,7 +367,17 @@ class Admin {
   std::string jobs(std::string_view queue, const JobFilter& filter,
                    const std::function<bool(JobView)>& visit);
   /// The same, with the payloads of all of them at once.
-  std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter = {});
+  [[nodiscard]] std::vector<JobView> jobs(std::string_view queue, const JobFilter& filter = {});
+
+  /// What is kept of jobs that have ended and of failed attempts, newest first: the store is asked. Whoever
+  /// reads jobs() first and then these misses no job. What is past its `keep` is not there, whether it is
+  /// trimmed yet or not. `visit` returns false to stop. Returns as jobs() does.
+  std::string records(std::string_view queue, const RecordFilter& filter,
+                      const std::function<bool(const RecordView&)>& visit);
+
+  /// Takes away what is kept of an id, and its dead payloads; a job of it that lives goes on. How many there
+  /// were. Done when it returns; what an error has cut short is done by another call.
+  std::size_t forget(std::string_view queue, const JobName& job);
 
   /// All jobs that fit, but not the dead, for who takes them away: shard by shard, and in the order of starts
   /// within each, so that jobs of a key stay in order. Needs what jobs() needs, whatever their number;
@@ -317,24 +385,31 @@ class Admin {
   void export_jobs(std::string_view queue, const JobFilter& filter,
                    const std::function<bool(JobView)>& visit);
   /// How many jobs fit, the dead left out.
-  std::uint64_t count_jobs(std::string_view queue, const JobFilter& filter);
-  /// Asks the owners to make due, or to remove, all waiting jobs that fit: `filter.states` has some of due,
-  /// scheduled and retrying, else it throws Error{invalid_argument}. A job beside a running one of its name
-  /// is left alone. Returns how many were asked for; what is asked for when an error ends it stays asked for.
+  [[nodiscard]] std::uint64_t count_jobs(std::string_view queue, const JobFilter& filter);
+  /// Asks the owners to make due, to remove, or to move to the dead set, all waiting jobs that fit:
+  /// `filter.states` has some of due, scheduled and retrying, else it throws Error{invalid_argument}. A job
+  /// beside a running one of its name is left alone. Returns how many were asked for; what is asked for when
+  /// an error ends it stays asked for.
   std::uint64_t change_jobs(std::string_view queue, const JobFilter& filter, JobChange change);
 
   /// End a queued or running job, or make it due now. False: no such job is queued or runs; nothing was done.
-  /// Throws Error{invalid_argument} when jobs of several kinds or keys fit, and names them. Looks for the job
-  /// as jobs() does; with its key in one shard only.
+  /// Throws Error{invalid_argument} when jobs of several kinds or keys fit, and names them, and run_now for
+  /// one that runs or waits for a response. Looks for the job as jobs() does; with its key in one shard only.
   bool cancel(std::string_view queue, const JobName& job);
   bool run_now(std::string_view queue, const JobName& job);
-  /// Gives a waiting job another time, later or earlier; its retries stay as they are. A running one and one
-  /// that waits for a response are left alone. Throws likewise, and Error{invalid_argument} for a time that
-  /// cannot be written.
+  /// Moves a waiting job to the dead set, with all its payloads: it can be brought back from there. What is
+  /// pushed of its id later is another job. Throws as run_now() does, and also where it waits beside one of its
+  /// name that runs or waits for a response.
+  bool kill(std::string_view queue, const JobName& job);
+  /// Gives a waiting job another time, later or earlier; its retries stay as they are. Throws as run_now()
+  /// does, and Error{invalid_argument} for a time that cannot be written.
   bool reschedule(std::string_view queue, const JobName& job, Time run_at);
 
   /// What jobs of the queue wait for, and responses that nobody waits for yet, by key.
   std::vector<WaitView> waits(std::string_view queue);
+  /// Responses that no job of the queue has handled, or will: the last 1,000 of 7 days, the oldest first.
+  /// `visit` returns false to stop.
+  void dead_letters(std::string_view queue, const std::function<bool(const DeadLetter&)>& visit);
 
   /// Dead payloads that fit, one after the other of each job, the jobs in the order of their first deaths.
   /// `visit` returns false to stop.
@@ -348,7 +423,9 @@ class Admin {
   DeadCount count_dead(std::string_view queue, const DeadFilter& filter = {});
   /// Bring back or delete the payloads that fit, in pages: what is done when an error ends it stays done.
   /// Return how many payloads. What dies meanwhile is meant, too, unless `until` says otherwise.
-  /// `skipped` hears of dead jobs whose unique key another job has by now: they stay dead.
+  /// `skipped` hears of dead jobs whose unique key another job has by now: they stay dead. Throw
+  /// Error{invalid_argument}, and do nothing, when jobs of several kinds or keys that fit have one of the
+  /// `ids`.
   std::size_t retry_dead(std::string_view queue, const DeadFilter& filter,
                          const std::function<void(const SkippedRetry&)>& skipped = {});
   std::size_t delete_dead(std::string_view queue, const DeadFilter& filter);

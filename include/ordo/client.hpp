@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -35,7 +36,7 @@ struct Pushed {
   std::string id{};           ///< of the job that has its payload, or its unique key
   std::string kind{}, key{};  ///< of that job
 
-  bool is_stored() const { return what <= What::merged; }
+  [[nodiscard]] bool is_stored() const { return what <= What::merged; }
 };
 
 /// Thrown by a push whose unique key another job has (OnConflict::reject).
@@ -44,7 +45,7 @@ class NotUnique final : public Error {
   NotUnique(const std::string& message, Pushed existing)
       : Error(ErrorKind::conflict, message), existing_(std::move(existing)) {}
 
-  const Pushed& existing() const noexcept { return existing_; }
+  [[nodiscard]] const Pushed& existing() const noexcept { return existing_; }
 
  private:
   Pushed existing_;
@@ -62,7 +63,7 @@ enum class Responded : std::uint8_t {
 };
 
 /// "accepted", "buffered", … as shown by the CLI.
-std::string_view to_string(Responded responded);
+[[nodiscard]] std::string_view to_string(Responded responded);
 
 /// Puts jobs into queues.
 ///
@@ -98,12 +99,21 @@ class Client {
   /// store's thread and must not block. Errors of the arguments are thrown here. Waits while 64 MiB are under
   /// way.
   ///
+  /// Calls with unique keys are pushed one after the other, by a thread of the client; others may overtake
+  /// them. The first of their jobs that is rejected is told as NotUnique; the ids are those of the call, also
+  /// where another job's stays.
+  ///
   /// `done` may itself call push_async, for a queue that this client has pushed to before. All that would
   /// wait for the store there throws Error{invalid_argument} instead and does nothing: push, push_many, a
   /// push_async without room, opening a store, and the calls of Admin and Server that ask the store. A client
   /// that is destroyed there ends a moment later, on a thread of its own. What `done` throws is dropped.
   std::vector<std::string> push_async(std::string_view queue, std::vector<NewJob> jobs,
                                       std::function<void(std::exception_ptr)> done);
+
+  /// The same, for who waits later: the future has the ids once the jobs are durable, or the exception that
+  /// push() would throw. To wait for it in a callback of a push_async is to wait for ever.
+  [[nodiscard]] std::future<std::vector<std::string>> push_async(std::string_view queue,
+                                                                 std::vector<NewJob> jobs);
 
   /// push with a value that goes through Codec<T>.
   template <class T>
@@ -115,7 +125,7 @@ class Client {
   /// As push_many(), and tells of each job what became of it; one whose unique key another has is `rejected`
   /// instead of thrown. Jobs without a unique key are stored as by push_many(), those with one each by
   /// itself: all others are stored although one is rejected.
-  std::vector<Pushed> push_each(std::string_view queue, std::vector<NewJob> jobs);
+  [[nodiscard]] std::vector<Pushed> push_each(std::string_view queue, std::vector<NewJob> jobs);
 
   /// Answers the job that waits for `key` in `queue` (Outcome::wait; docs/responses.md).
   ///

@@ -22,6 +22,12 @@ struct CopyProgress {
   std::uint64_t all = 0;
 };
 
+/// What a verified copy does with the queues of the store that it was made of.
+enum class CopySource : std::uint8_t {
+  pause,  ///< no node starts anything there, until resume(): jobs would run in both stores
+  keep,
+};
+
 /// What a copy brought, as one of the two stores has it.
 struct CopyTotals {
   std::uint64_t entries = 0;    ///< pushed payloads and controls
@@ -50,7 +56,7 @@ struct CopyResult {
 
 /// Copies everything of the store `from` into the store `to`, so that a node started there goes on where one
 /// of `from` would have: same order per key, merging, retries and due times (docs/copy.md). `from` keeps what
-/// it has.
+/// it has; `source` says whether its queues are paused at the end.
 ///
 /// Owns all shards of both stores for its time, as a node does; `lease` as the nodes of both have it. While
 /// it lasts, the queues of `to` are paused. After an end at any moment, however hard, the same call goes on
@@ -61,6 +67,6 @@ struct CopyResult {
 /// content of its own, or nodes worked on one of the stores since an earlier copy.
 CopyResult copy_store(const std::string& from, const std::string& to,
                       const std::function<void(const CopyProgress&)>& progress = {},
-                      Duration lease = std::chrono::seconds{10});
+                      Duration lease = std::chrono::seconds{10}, CopySource source = CopySource::pause);
 
 }  // namespace ordo

@@ -22,7 +22,7 @@ class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
 
-  ErrorKind kind() const noexcept { return kind_; }
+  [[nodiscard]] ErrorKind kind() const noexcept { return kind_; }
 
  private:
   ErrorKind kind_;

@@ -28,7 +28,7 @@ enum class EventType : std::uint8_t {
 };
 
 /// "job_started", … as filters and logs name it.
-std::string_view to_string(EventType type);
+[[nodiscard]] std::string_view to_string(EventType type);
 
 /// Something that happened on this node.
 struct Event {
@@ -50,7 +50,7 @@ struct EventFilter {
   std::vector<EventType> types{};
   std::vector<std::string> queues{};
 
-  bool admits(const Event& event) const;
+  [[nodiscard]] bool admits(const Event& event) const;
 };
 
 /// Called one at a time on a thread of the node; must return soon. What it throws is logged.

@@ -44,7 +44,8 @@ class ConfiguredWorkers {
 void add_configured_workers(Server& server, const Config& config, const ExecutionChoice& choice = {});
 
 /// Opens a shared library and lets its `ordo_load` add workers. It stays loaded until the process ends.
-/// Throws Error{invalid_argument}: no such library, no `ordo_load`, or built for another ABI.
+/// Throws Error{invalid_argument}: no such library, no `ordo_load`, built for another ABI, or what that has
+/// thrown; of the same kind if it was an Error.
 void load_library(Server& server, const std::string& path);
 
 /// Must be the first thing in main() of a program that runs command workers and does not use ordo::main():

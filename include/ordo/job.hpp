@@ -20,11 +20,12 @@ enum class FailureKind : std::uint8_t {
   lease_lost,
   cancelled,
   expired,
-  unreadable,  ///< what is stored of it could not be read; its bytes are kept as they are
+  unreadable,    ///< what is stored of it could not be read; its bytes are kept as they are
+  invalid_push,  ///< another program wrote it into the log, and it is no push (docs/redis.md)
 };
 
 /// "handler", "timeout", … as shown by the CLI.
-std::string_view to_string(FailureKind kind);
+[[nodiscard]] std::string_view to_string(FailureKind kind);
 
 /// One payload of a job: opaque bytes and the real number that orders it among the job's payloads.
 struct Payload {
@@ -78,10 +79,15 @@ enum class JobStatus : std::uint8_t {
   running,
   awaiting,  ///< an external response
   dead,
+  done,  ///< it has ended, as those that follow: of records only (docs/traces.md)
+  discarded,
+  cancelled,
+  expired,
+  failed,  ///< an attempt of it, which need not be its end
 };
 
 /// "due", "scheduled", … as shown by the CLI.
-std::string_view to_string(JobStatus status);
+[[nodiscard]] std::string_view to_string(JobStatus status);
 
 /// What can hold a job up.
 enum class Gate : std::uint8_t {
@@ -99,7 +105,7 @@ enum class Gate : std::uint8_t {
 };
 
 /// "time", "pause", … as shown by the CLI.
-std::string_view to_string(Gate gate);
+[[nodiscard]] std::string_view to_string(Gate gate);
 
 /// One reason why a job does not run just now (docs/jobs.md).
 struct WaitsFor {
@@ -107,6 +113,9 @@ struct WaitsFor {
   std::string name{};                  ///< of the limit, lock, key, kind, queue or response; or empty
   std::vector<std::string> held_by{};  ///< ids of jobs that have it: three at most
   std::optional<Time> until{};         ///< not before; nothing: until somebody does something
+  /// Ids of jobs that have it and whose runs go on although they were asked to stop (StuckRun): three at
+  /// most.
+  std::vector<std::string> stuck{};
 
   bool operator==(const WaitsFor&) const = default;
 };
@@ -139,6 +148,10 @@ struct JobView {
   /// Everything that holds it up, as the nodes told it last (within a second); empty: nothing, it waits for a
   /// thread at most. Of running and dead ones: empty.
   std::vector<WaitsFor> waits_for{};
+  /// Of a running one, as the node that owns its shard answered: where it runs, and since when. Nothing: no
+  /// owner has answered in time.
+  std::string node{};
+  std::optional<Time> started{};
 };
 
 }  // namespace ordo

@@ -175,6 +175,8 @@ struct KindOptions {
   std::optional<Decimal> weight{};
   std::optional<std::string> lock{};
   std::optional<Unique> unique{};
+  std::optional<Duration> keep{};
+  std::optional<bool> keep_payloads{};
 };
 
 /// The rules of one queue. The names are those of the config file (docs/config.md).
@@ -235,8 +237,12 @@ struct QueueOptions {
   std::optional<Unique> unique{};
   /// So long a response is kept that nobody waits for yet; 0: it is refused.
   Duration response_ttl = std::chrono::hours{1};
-  Execution execution{};             ///< of the kind named like the queue
-  std::vector<KindOptions> kinds{};  ///< further kinds
+  /// So long a record of each job that has ended is kept, and of each failed attempt; 0: none is written.
+  Duration keep{};
+  std::uint64_t keep_bytes = 256ULL << 20;  ///< of records of the queue, an even part each shard
+  bool keep_payloads = false;               ///< records hold the payloads, too
+  Execution execution{};                    ///< of the kind named like the queue
+  std::vector<KindOptions> kinds{};         ///< further kinds
 };
 
 /// Which queue a free thread serves.

@@ -7,6 +7,7 @@
 #include <ordo/codec.hpp>
 #include <ordo/config.hpp>
 #include <ordo/copy.hpp>
+#include <ordo/dead_letter.hpp>
 #include <ordo/error.hpp>
 #include <ordo/events.hpp>
 #include <ordo/execution.hpp>

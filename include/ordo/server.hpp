@@ -14,6 +14,7 @@
 #include <ordo/events.hpp>
 #include <ordo/log.hpp>
 #include <ordo/options.hpp>
+#include <ordo/version.hpp>
 #include <ordo/worker.hpp>
 
 namespace ordo {
@@ -97,6 +98,8 @@ class Server {
 
   /// Whether it has workers of that queue.
   bool serves(std::string_view queue) const;
+  /// ... and one of that kind of jobs.
+  bool serves(std::string_view queue, std::string_view kind) const;
 
   /// Workers of other queues that are added later are left out. Empty: none is left out.
   void only(std::vector<std::string> queues);
@@ -129,7 +132,7 @@ class Server {
   /// events, are waited for some seconds more. Returns how many batches go on still.
   std::size_t stop_for(Duration time);
 
-  /// Whether it was started, and has neither been stopped nor failed.
+  /// Whether it was started, and has neither been stopped nor failed. No server runs in the child of a fork.
   bool running() const;
 
   /// Takes no more jobs; keeps its shards and lets runs finish. Throws Error{invalid_argument} before
@@ -148,7 +151,7 @@ class Server {
   Client client();
   Admin admin();
 
-  /// This node's generated id; empty before start().
+  /// This node's generated id; empty before start() and in the child of a fork.
   std::string node_id() const;
 
   /// Workers added so far.
@@ -160,9 +163,5 @@ class Server {
 
   std::unique_ptr<Impl> impl_;
 };
-
-/// The number checked before a shared library's `extern "C" void ordo_load(ordo::Server&)` is called; the
-/// library exports it as `extern "C" const int ordo_abi = ordo::kAbi;`.
-inline constexpr int kAbi = 1;
 
 }  // namespace ordo

@@ -56,25 +56,27 @@ struct Outcome {
   /// where that has no partition; at most 24 h. Only in a queue that has limits or locks; critical jobs pass.
   Duration penalty{};
 
-  static Outcome done() { return {}; }
-  static Outcome fail(std::string error, FailureKind kind = FailureKind::handler) {
+  [[nodiscard]] static Outcome done() { return {}; }
+  [[nodiscard]] static Outcome fail(std::string error, FailureKind kind = FailureKind::handler) {
     return {Kind::failed, std::move(error), kind, {}};
   }
-  static Outcome snoozed_for(Duration time) { return {Kind::snoozed, {}, {}, time}; }
-  static Outcome discard(std::string why) { return {Kind::discarded, std::move(why), {}, {}}; }
+  [[nodiscard]] static Outcome snoozed_for(Duration time) { return {Kind::snoozed, {}, {}, time}; }
+  [[nodiscard]] static Outcome discard(std::string why) { return {Kind::discarded, std::move(why), {}, {}}; }
   /// The job waits for the response to `key` (Client::respond), without a thread, for at most `timeout` and
   /// what is left of the attempt's own. Then Worker::on_response runs; without a response the attempt has
   /// failed, of kind timeout. One job of a queue waits for a key at a time; a second one fails.
-  static Outcome wait(std::string key, Duration timeout = Duration::max()) {
+  [[nodiscard]] static Outcome wait(std::string key, Duration timeout = Duration::max()) {
     return {Kind::waiting, std::move(key), {}, timeout};
   }
-  static Outcome put_back() { return {Kind::put_back, {}, {}, {}}; }
+  [[nodiscard]] static Outcome put_back() { return {Kind::put_back, {}, {}, {}}; }
   /// The run never started, for a reason of this node's and not of the job's (a program that is missing, no
   /// more processes): no attempt is counted, and the job waits where it was. This node takes no more of the
   /// kind than still run, and tries again after pauses of up to 30 s; nodes that can run it are lent the
   /// jobs.
-  static Outcome not_started(std::string why) { return {Kind::put_back, std::move(why), {}, {}}; }
-  bool is_not_started() const { return kind == Kind::put_back && !text.empty(); }
+  [[nodiscard]] static Outcome not_started(std::string why) {
+    return {Kind::put_back, std::move(why), {}, {}};
+  }
+  [[nodiscard]] bool is_not_started() const { return kind == Kind::put_back && !text.empty(); }
 };
 
 /// One run: an ordered list of due jobs of one queue and kind, no two of the same key.
@@ -103,7 +105,7 @@ class Batch {
   void snooze(std::size_t job, Duration time) { report(job, Outcome::snoozed_for(time)); }
   /// Ends the job: counted as processed, in no dead set.
   void discard(std::size_t job, std::string why) { report(job, Outcome::discard(std::move(why))); }
-  /// The last report of a job counts. Throws std::out_of_range.
+  /// The last report of a job counts. Throws std::out_of_range; for an unknown kind Error{invalid_argument}.
   void report(std::size_t job, Outcome outcome);
 
   /// What the jobs call has had enough ("429, not before T"): nothing more of their partition values starts
@@ -183,12 +185,16 @@ class Worker {
 /// not call `next` fails the run.
 using ServerMiddleware = std::function<void(Batch& batch, const std::function<void()>& next)>;
 
-/// One job with typed payloads, for `make_worker`.
+/// One job with typed payloads, for `make_worker`. Lives as long as the run.
 template <class T>
 struct TypedJob {
-  const BatchJob& job;
+  const BatchJob& raw;        ///< as it came, with the bytes and scores of its payloads
   std::vector<T> payloads{};  ///< decoded, in (score, arrival) order
-  std::stop_token stop{};
+  std::stop_token stop{};     ///< Batch::stop()
+  const std::string& id = raw.id;
+  const std::string& key = raw.key;
+  std::int32_t retry_count = raw.retry_count;  ///< -1 on the first attempt
+  std::uint64_t fence = raw.fence;             ///< BatchJob::fence
 
   /// The only payload, or the last one.
   const T& payload() const { return payloads.back(); }
@@ -198,7 +204,7 @@ struct TypedJob {
 /// each job of a batch in turn. What it throws fails that job alone. Throws Error{invalid_argument} for an
 /// empty one. T goes through Codec<T>.
 template <class T, class Function>
-std::unique_ptr<Worker> make_worker(Function function) {
+[[nodiscard]] std::unique_ptr<Worker> make_worker(Function function) {
   constexpr bool can_be_empty = std::is_pointer_v<Function> || (std::is_constructible_v<bool, Function&> &&
                                                                 !std::is_convertible_v<Function&, bool>);
   if constexpr (can_be_empty) {
@@ -237,9 +243,9 @@ std::unique_ptr<Worker> make_worker(Function function) {
 }
 
 /// Makes a worker of a function `void(Batch&)`.
-std::unique_ptr<Worker> make_worker(std::function<void(Batch&)> function);
+[[nodiscard]] std::unique_ptr<Worker> make_worker(std::function<void(Batch&)> function);
 /// ... and of one for responses.
-std::unique_ptr<Worker> make_worker(std::function<void(Batch&)> perform,
-                                    std::function<void(Batch&, const Response&)> on_response);
+[[nodiscard]] std::unique_ptr<Worker> make_worker(std::function<void(Batch&)> perform,
+                                                  std::function<void(Batch&, const Response&)> on_response);
 
 }  // namespace ordo

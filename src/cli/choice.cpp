@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <vector>
 
@@ -24,8 +25,9 @@ constexpr int kNotAgreed = 1;
 constexpr int kNeedsYes = 2;
 
 constexpr std::array kErrorKinds = {
-    FailureKind::handler,    FailureKind::timeout,   FailureKind::crash,   FailureKind::response_error,
-    FailureKind::lease_lost, FailureKind::cancelled, FailureKind::expired, FailureKind::unreadable};
+    FailureKind::handler,        FailureKind::timeout,    FailureKind::crash,
+    FailureKind::response_error, FailureKind::lease_lost, FailureKind::cancelled,
+    FailureKind::expired,        FailureKind::unreadable, FailureKind::invalid_push};
 
 FailureKind error_kind_of(const std::string& text) {
   std::vector<std::string> names;
@@ -62,6 +64,20 @@ const CLI::Validator& not_empty() {
   return validator;
 }
 
+const CLI::Validator& one_at_least() {
+  static const CLI::Validator validator(
+      [](const std::string& text) {
+        const bool is_less = text.starts_with('-') || text.find_first_not_of('0') == std::string::npos;
+        if (is_less) return std::string("1 at least");
+        std::uint64_t number = 0;
+        const auto* const end = text.data() + text.size();
+        const auto [at, error] = std::from_chars(text.data(), end, number);
+        return error == std::errc{} && at == end ? std::string() : std::string("a whole number, 1 at least");
+      },
+      "", "one_at_least");
+  return validator;
+}
+
 void add_choice(CLI::App* command, Choice& choice, const std::string& time) {
   const auto option = [&](const std::string& name, auto& value, const std::string& type,
                           const std::string& what) {
@@ -91,7 +107,7 @@ void add_page(CLI::App* command, Page& page, const std::string& most) {
   command->add_flag("--desc", page.descending, "The last ones first");
   command->add_option("--limit", page.limit, "At most so many; default: " + most)
       ->type_name("NUMBER")
-      ->check(CLI::Range(0, 1'000'000'000));
+      ->check(one_at_least());
   command
       ->add_option("--after", page.after,
                    "Go on behind what was shown, as the end of a list that was cut says")

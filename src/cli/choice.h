@@ -36,6 +36,8 @@ struct Choice {
 
 /// No text at all, as of a variable of a shell that is not set, chooses nothing and is refused.
 const CLI::Validator& not_empty();
+/// Of a count: neither 0 nor less.
+const CLI::Validator& one_at_least();
 
 /// `time` names what --since and --until speak of. `choice` outlives the command.
 void add_choice(CLI::App* command, Choice& choice, const std::string& time);

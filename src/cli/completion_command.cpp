@@ -38,7 +38,7 @@ std::vector<CompletionCommand> commands_of_app(const CLI::App& app) {
                             .what = command->get_description(),
                             .verbs = {},
                             .options = options_of_app(*command)};
-    if (found.name == "job") found.verbs = {"show", "cancel", "run-now"};
+    if (found.name == "job") found.verbs = {"show", "cancel", "kill", "run-now"};
     if (found.name == "dead") found.verbs = {"list", "retry", "delete", "export"};
     if (found.name == "periodic") found.verbs = {"list", "run", "pause", "resume"};
     if (found.name == "completion") found.verbs = {"bash", "zsh", "fish"};

@@ -20,6 +20,7 @@ namespace {
 struct CopyValues {
   std::string from;
   std::string to;
+  bool keep_source = false;
   bool json = false;
 };
 
@@ -84,7 +85,8 @@ CopyResult copy(const Context& context, const CopyValues& values) {
     const bool is_checking = now.step == CopyProgress::Step::checking;
     progress.show(now.done, now.all, now.done, is_checking ? "entries checked" : "entries");
   };
-  return copy_store(values.from, values.to, show, context.config().node.lease);
+  const auto source = values.keep_source ? CopySource::keep : CopySource::pause;
+  return copy_store(values.from, values.to, show, context.config().node.lease, source);
 }
 
 int run_copy(Context& context, const CopyValues& values) {
@@ -103,8 +105,11 @@ int run_copy(Context& context, const CopyValues& values) {
   if (!values.json) {
     print(fmt::format(
         "copied {} entries; let producers push to TO now. What has come into FROM since is copied "
-        "by the same command.\n",
-        result.appended));
+        "by the same command.{}\n",
+        result.appended,
+        values.keep_source ? ""
+                           : " The queues of FROM are paused, so that no node there runs the jobs, too: "
+                             "resume them if it is to go on."));
   }
   return 0;
 }
@@ -120,6 +125,8 @@ void add_copy(CLI::App& app, Context& context) {
       values, run_copy);
   add_argument(command, "FROM", values->from, "URL of the store to copy; it keeps what it has")->required();
   add_argument(command, "TO", values->to, "URL of the store to copy to")->required();
+  command->add_flag("--keep-source", values->keep_source,
+                    "Let nodes go on in FROM: without it, its queues are paused at the end");
   command->add_flag("--json", values->json, "Print the result as JSON");
 }
 

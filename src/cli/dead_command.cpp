@@ -45,18 +45,18 @@ DeadFilter filter_of(const DeadValues& values) {
   return filter;
 }
 
-/// Of the given ids, those that name no dead job.
+/// Of the given ids, those that name no dead job that is meant.
 std::vector<std::string> not_there(Admin& admin, const DeadValues& values) {
   std::set<std::string> missing(values.ids.begin(), values.ids.end());
   if (missing.empty()) return {};
-  admin.dead(values.queue, {.ids = values.ids}, [&](const DeadView& dead) {
+  admin.dead(values.queue, filter_of(values), [&](const DeadView& dead) {
     missing.erase(dead.id);
     return !missing.empty();
   });
   return {missing.begin(), missing.end()};
 }
 
-void print_jobs(Admin& admin, const DeadValues& values) {
+void print_jobs(Admin& admin, const DeadValues& values, const Config& config) {
   JsonArrayPrinter array;
   Table table({{"ID"},
                {"KEY"},
@@ -71,7 +71,7 @@ void print_jobs(Admin& admin, const DeadValues& values) {
       admin.dead_jobs(values.queue, filter_of(values), listing_of(values.page), [&](const JobView& job) {
         if (values.page.limit && ++found > *values.page.limit) return false;
         if (values.json) {
-          array.add(whole_job_json(job));
+          array.add(whole_job_json(job, config));
           return true;
         }
         table.add({{job.id},
@@ -169,8 +169,8 @@ int change_dead(Context& context, const DeadValues& values) {
   if (missing.empty()) return skipped.empty() ? 0 : tell_skipped(values, skipped);
   std::vector<std::string> named;
   std::ranges::transform(missing, std::back_inserter(named), shortened);
-  print_error(fmt::format("dead {}: no dead job in {} has the id '{}'", values.verb, values.queue,
-                          fmt::join(named, "', '")));
+  print_error(fmt::format("dead {}: no dead job in {} {}has the id '{}'", values.verb, values.queue,
+                          values.choice.is_made() ? "that fits the filters " : "", fmt::join(named, "', '")));
   return 1;
 }
 
@@ -195,7 +195,7 @@ int run_dead(Context& context, const DeadValues& values) {
     });
     return 0;
   }
-  print_jobs(admin, values);
+  print_jobs(admin, values, context.config());
   return 0;
 }
 

@@ -124,7 +124,7 @@ extern "C" const int ordo_abi = ordo::kAbi;
 
 /// Does one job. What it throws fails the job, which is then tried again later.
 static void perform(const ordo::TypedJob<ordo::Json>& job) {
-  for (const auto& payload : job.payloads) std::printf("order %s %s\n", job.job.id.c_str(), payload.dump().c_str());
+  for (const auto& payload : job.payloads) std::printf("order %s %s\n", job.id.c_str(), payload.dump().c_str());
 }
 
 extern "C" void ordo_load(ordo::Server& server) { server.add("orders", ordo::make_worker<ordo::Json>(perform)); }

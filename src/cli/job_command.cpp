@@ -13,6 +13,7 @@
 #include "cli/job_rows.h"
 #include "cli/job_text.h"
 #include "cli/output.h"
+#include "cli/record_rows.h"
 #include "cli/shapes.h"
 
 namespace ordo::cli {
@@ -28,38 +29,83 @@ struct JobValues {
   bool json = false;
 };
 
+constexpr std::size_t kShownRecords = 20;
+constexpr std::size_t kReadRecords = 1000;  // with failed attempts
+
 constexpr const char* kJobExamples =
     "  ordo job orders 42 show\n"
     "  ordo job orders 42 run-now      # start it without waiting for its time\n"
     "  ordo job orders 42 reschedule --at +2h\n"
-    "  ordo job orders 42 cancel\n";
+    "  ordo job orders 42 cancel\n"
+    "  ordo job orders 42 kill         # to the dead set, if it waits\n"
+    "  ordo job orders 42 forget       # its records, and what died of it\n";
 
+// Those that live are looked for first: what ends meanwhile is among the records.
 int show_job(Context& context, const JobValues& values) {
   Admin admin = context.open_admin();
   const JobFilter filter{.states = {kJobStates.begin(), kJobStates.end()},
                          .id = values.id,
                          .kind = values.kind,
                          .key = values.key};
+  const Config config = context.config();
+  const auto jobs = admin.jobs(values.queue, filter);
+  std::vector<RecordView> records;
+  admin.records(values.queue,
+                {.id = values.id, .kind = values.kind, .key = values.key, .limit = kReadRecords},
+                [&](const RecordView& record) {
+                  records.push_back(record);
+                  return true;
+                });
+  auto traces = put_together(records);
+  if (traces.ended.size() > kShownRecords) traces.ended.resize(kShownRecords);
   JsonArrayPrinter array;
   std::size_t found = 0;
-  admin.jobs(values.queue, filter, [&](const JobView& job) {
+  const auto show = [&](const std::string& json, const std::string& sheet) {
     if (values.json) {
-      array.add(whole_job_json(job));
+      array.add(json);
     } else {
-      print((found > 0 ? "\n" : "") + job_sheet(job));
+      print((found > 0 ? "\n" : "") + sheet);
     }
     ++found;
-    return true;
-  });
+  };
+  for (const auto& job : jobs) {
+    const auto attempts = attempts_of(job, traces);
+    show(whole_job_json(job, config, attempts), job_sheet(job) + attempts_sheet(attempts));
+  }
+  for (const auto& trace : traces.ended) show(trace_json(trace), record_sheet(trace));
   if (values.json) array.end();
   if (found > 0) return 0;
-  print_error(fmt::format("no job '{}' in {}: it has ended, or was never pushed", shortened(values.id),
-                          values.queue));
+  print_error(
+      fmt::format("no job '{}' in {}: it was never pushed, or has ended and no record of it is kept "
+                  "(any more); `keep` of the queue says for how long they are",
+                  shortened(values.id), values.queue));
   return 1;
 }
 
+int forget_job(Context& context, const JobValues& values) {
+  const auto gone = context.open_admin().forget(values.queue, {values.id, values.kind, values.key});
+  if (gone == 0) {
+    print_error(fmt::format("forget: nothing is kept of '{}' in {}; nothing was done", shortened(values.id),
+                            values.queue));
+    return 1;
+  }
+  print(values.json ? fmt::format("{{\"forgotten\":{}}}\n", gone)
+                    : fmt::format("forgotten: {} {}\n", gone, gone == 1 ? "record" : "records"));
+  return 0;
+}
+
+bool is_dead(Admin& admin, const JobValues& values) {
+  bool is_there = false;
+  admin.dead(values.queue, {.ids = {{values.id}}, .kind = values.kind, .key = values.key},
+             [&](const DeadView&) {
+               is_there = true;
+               return false;
+             });
+  return is_there;
+}
+
 int run_job(Context& context, const JobValues& values) {
-  const std::vector<std::string> verbs = {"show", "cancel", "run-now", "reschedule"};
+  const std::vector<std::string> verbs = {"show", "cancel", "kill", "run-now", "reschedule", "forget"};
   if (std::ranges::find(verbs, values.verb) == verbs.end()) {
     refuse_arguments(fmt::format("job: nothing is named '{}'; {}", shortened(values.verb),
                                  nearest_hint(values.verb, verbs)));
@@ -70,12 +116,19 @@ int run_job(Context& context, const JobValues& values) {
   }
   const auto at = values.at ? moment_of(*values.at) : Time{};
   if (values.verb == "show") return show_job(context, values);
+  if (values.verb == "forget") return forget_job(context, values);
   Admin admin = context.open_admin();
   const JobName name{.id = values.id, .kind = values.kind, .key = values.key};
   const bool is_there = values.at                 ? admin.reschedule(values.queue, name, at)
                         : values.verb == "cancel" ? admin.cancel(values.queue, name)
+                        : values.verb == "kill"   ? admin.kill(values.queue, name)
                                                   : admin.run_now(values.queue, name);
   if (!is_there) {
+    if (values.verb != "cancel" && is_dead(admin, values)) {
+      print_error(fmt::format("{0}: job '{1}' is dead: `ordo dead {2} retry {1}` brings it back", values.verb,
+                              shortened(values.id), values.queue));
+      return 1;
+    }
     print_error(
         fmt::format("{}: no job '{}' is queued or runs in {}: it has ended or died, or was never pushed; "
                     "nothing was done",
@@ -90,11 +143,12 @@ int run_job(Context& context, const JobValues& values) {
 
 void add_job(CLI::App& app, Context& context) {
   auto one = std::make_shared<JobValues>();
-  CLI::App* job = add_command(app, context, "job", "Show one job, cancel it, or give it another time",
-                              kJobExamples, one, run_job);
+  CLI::App* job =
+      add_command(app, context, "job", "Show one job, cancel or kill it, give it another time, or forget it",
+                  kJobExamples, one, run_job);
   add_queue_argument(job, one->queue, "Name of the queue");
   add_argument(job, "ID", one->id, "Id of the job")->required();
-  add_argument(job, "VERB", one->verb, "show (default), cancel, run-now or reschedule");
+  add_argument(job, "VERB", one->verb, "show (default), cancel, kill, run-now, reschedule or forget");
   job->add_option("--at", one->at, "Of reschedule: RFC 3339, Unix seconds, or +2h from now")
       ->type_name("TIME");
   job->add_option("--kind", one->kind, "Only of this kind")->type_name("KIND")->check(not_empty());

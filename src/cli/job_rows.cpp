@@ -11,32 +11,22 @@
 namespace ordo::cli {
 namespace {
 
-Tone tone_of(JobStatus status) {
-  switch (status) {
-    case JobStatus::due:
-    case JobStatus::scheduled:
-    case JobStatus::awaiting:
-      return Tone::plain;
-    case JobStatus::retrying:
-      return Tone::warning;
-    case JobStatus::running:
-      return Tone::good;
-    case JobStatus::dead:
-      return Tone::bad;
-  }
-  return Tone::plain;
+constexpr std::size_t kWidestName = 80;
+
+std::string ids_text(const std::vector<std::string>& ids) {
+  std::string text;
+  for (const auto& id : ids) text += (text.empty() ? "" : ", ") + printable(id, kWidestName);
+  return text;
 }
 
-// "lock a (held by 41, 40)", "window until 2035-03-09T07:05:00Z", "window, never".
+// "lock a (held by 41, 40)", "window until 2035-03-09T07:05:00Z", "window, never", "limit crm (7 does not
+// stop)".
 std::string text_of(const WaitsFor& reason) {
   std::string text(to_string(reason.what));
-  constexpr std::size_t kWidest = 80;
-  if (!reason.name.empty()) text += ' ' + printable(reason.name, kWidest);
-  if (!reason.held_by.empty()) {
-    text += " (held by ";
-    for (const auto& id : reason.held_by)
-      text += (&id != reason.held_by.data() ? ", " : "") + printable(id, kWidest);
-    text += ')';
+  if (!reason.name.empty()) text += ' ' + printable(reason.name, kWidestName);
+  if (!reason.held_by.empty()) text += " (held by " + ids_text(reason.held_by) + ')';
+  if (!reason.stuck.empty()) {
+    text += " (" + ids_text(reason.stuck) + (reason.stuck.size() == 1 ? " does" : " do") + " not stop)";
   }
   if (reason.until) text += " until " + format_time(*reason.until);
   if (reason.what == Gate::window && !reason.until) text += ", never";
@@ -54,6 +44,27 @@ std::string reasons_of(const JobView& job) {
 }
 
 }  // namespace
+
+Tone tone_of(JobStatus status) {
+  switch (status) {
+    case JobStatus::due:
+    case JobStatus::scheduled:
+    case JobStatus::awaiting:
+    case JobStatus::discarded:
+    case JobStatus::cancelled:
+      return Tone::plain;
+    case JobStatus::retrying:
+    case JobStatus::expired:
+    case JobStatus::failed:
+      return Tone::warning;
+    case JobStatus::running:
+    case JobStatus::done:
+      return Tone::good;
+    case JobStatus::dead:
+      return Tone::bad;
+  }
+  return Tone::plain;
+}
 
 Table jobs_table() {
   return Table({{"ID"},

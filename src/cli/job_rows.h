@@ -13,6 +13,8 @@ namespace ordo::cli {
 Table jobs_table();
 std::vector<Cell> job_row(const JobView& job);
 
+Tone tone_of(JobStatus status);
+
 /// All that is known of one, a line each.
 std::string job_sheet(const JobView& job);
 

@@ -1,6 +1,7 @@
 // ordo jobs: list the jobs of a queue, export them, or change many at once.
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "cli/export_line.h"
 #include "cli/job_rows.h"
 #include "cli/output.h"
+#include "cli/record_rows.h"
 #include "cli/shapes.h"
 
 namespace ordo::cli {
@@ -32,10 +34,17 @@ struct JobsValues {
 
 constexpr const char* kQueued = "queued";  // due, scheduled and retrying
 
+constexpr const char* kEnded = "ended";  // done, discarded, cancelled and expired
+
+/// Those of records.
+constexpr std::array kRecordStates = {JobStatus::done, JobStatus::discarded, JobStatus::cancelled,
+                                      JobStatus::expired, JobStatus::failed};
+
 constexpr const char* kJobsExamples =
     "  ordo jobs orders\n"
     "  ordo jobs orders --state retrying --error 'no route' --json\n"
     "  ordo jobs orders --id 42\n"
+    "  ordo jobs orders --state done --since -1h     # records of what has ended, newest first\n"
     "  ordo jobs orders --sort run_at --desc --limit 20\n"
     "  ordo jobs orders export > jobs.ndjson && ordo push orders --ndjson jobs.ndjson\n"
     "  ordo jobs orders run-now --state retrying --count     # and then --yes\n";
@@ -44,8 +53,14 @@ constexpr const char* kJobsExamples =
 std::vector<JobStatus> statuses_of(const std::string& state) {
   if (state.empty()) return {};
   if (state == kQueued) return {JobStatus::due, JobStatus::scheduled, JobStatus::retrying};
-  std::vector<std::string> known = {kQueued};
+  if (state == kEnded)
+    return {JobStatus::done, JobStatus::discarded, JobStatus::cancelled, JobStatus::expired, JobStatus::dead};
+  std::vector<std::string> known = {kQueued, kEnded};
   for (const JobStatus status : kJobStates) {
+    if (to_string(status) == state) return {status};
+    known.emplace_back(to_string(status));
+  }
+  for (const JobStatus status : kRecordStates) {
     if (to_string(status) == state) return {status};
     known.emplace_back(to_string(status));
   }
@@ -67,30 +82,65 @@ JobFilter filter_of(const JobsValues& values) {
           .listing = listing_of(values.page)};
 }
 
-int list_jobs(Context& context, const JobsValues& values) {
-  auto filter = filter_of(values);
-  const std::size_t most = values.page.limit.value_or(filter.limit);
-  filter.limit = most + 1;  // is there one more?
+/// What `ask` shows to its visitor, and that there is more than `most`.
+template <class View, class Json, class Row, class Ask>
+int print_page(bool json, std::size_t most, Table table, const Json& json_of, const Row& row_of,
+               const Ask& ask) {
   std::size_t found = 0;
-  Admin admin = context.open_admin();
-  Table table = jobs_table();
   JsonArrayPrinter array;
-  const auto cursor = admin.jobs(values.queue, filter, [&](const JobView& job) {
+  const std::string cursor = ask([&](const View& view) {
     if (++found > most) return false;
-    if (values.json) {
-      array.add(job_json(job));
+    if (json) {
+      array.add(json_of(view));
     } else {
-      table.add(job_row(job));
+      table.add(row_of(view));
     }
     return true;
   });
-  if (values.json) {
+  if (json) {
     array.end();
   } else {
     print(table.text(colours_of_stdout()));
   }
   if (found > most) tell_more("jobs", most, cursor);
   return 0;
+}
+
+int list_jobs(Context& context, const JobsValues& values) {
+  auto filter = filter_of(values);
+  const std::size_t most = values.page.limit.value_or(filter.limit);
+  filter.limit = most + 1;  // is there one more?
+  Admin admin = context.open_admin();
+  return print_page<JobView>(values.json, most, jobs_table(), job_json, job_row,
+                             [&](const auto& visit) { return admin.jobs(values.queue, filter, visit); });
+}
+
+/// True: records are meant, which no verb but list takes.
+bool means_records(const JobsValues& values) {
+  const auto states = statuses_of(values.state);
+  return !states.empty() && std::ranges::find(kRecordStates, states.front()) != kRecordStates.end();
+}
+
+int list_records(Context& context, const JobsValues& values) {
+  const auto chosen = dead_filter_of(values.choice);
+  if (chosen.retry_count || values.page.sort != Page{}.sort || values.page.descending)
+    refuse_arguments(
+        "jobs: records come newest first; --sort, --desc and --retry-count are of jobs that live");
+  RecordFilter filter{.states = statuses_of(values.state),
+                      .id = values.id,
+                      .kind = chosen.kind,
+                      .key = chosen.key,
+                      .error = chosen.error,
+                      .error_kind = chosen.error_kind,
+                      .since = chosen.since,
+                      .until = chosen.until,
+                      .after = values.page.after};
+  const std::size_t most = values.page.limit.value_or(filter.limit);
+  filter.limit = most + 1;
+  Admin admin = context.open_admin();
+  return print_page<RecordView>(
+      values.json, most, records_table(), record_json, record_row,
+      [&](const auto& visit) { return admin.records(values.queue, filter, visit); });
 }
 
 int export_all(Context& context, const JobsValues& values) {
@@ -136,15 +186,21 @@ int change_many(Context& context, const JobsValues& values, JobChange change) {
 }
 
 int run_jobs(Context& context, const JobsValues& values) {
-  const bool changes = values.verb == "run-now" || values.verb == "cancel";
+  const bool changes = values.verb == "run-now" || values.verb == "cancel" || values.verb == "kill";
   if (values.verb != "list") refuse_page(values.page, "jobs", values.verb);
   if (!changes) refuse_consent(values.consent, "jobs", values.verb);
+  if (means_records(values)) {
+    if (values.verb == "list") return list_records(context, values);
+    refuse_arguments(
+        fmt::format("jobs: {} is of jobs that live; records of what has ended are only listed", values.verb));
+  }
   if (values.verb == "list") return list_jobs(context, values);
   if (values.verb == "export") return export_all(context, values);
   if (values.verb == "run-now") return change_many(context, values, JobChange::run_now);
   if (values.verb == "cancel") return change_many(context, values, JobChange::cancel);
+  if (values.verb == "kill") return change_many(context, values, JobChange::kill);
   refuse_arguments(fmt::format("jobs: nothing is named '{}'; {}", shortened(values.verb),
-                               nearest_hint(values.verb, {"list", "export", "run-now", "cancel"})));
+                               nearest_hint(values.verb, {"list", "export", "run-now", "cancel", "kill"})));
 }
 
 }  // namespace
@@ -155,9 +211,10 @@ void add_jobs(CLI::App& app, Context& context) {
       app, context, "jobs", "List the jobs of a queue in the order they would start, export or change them",
       kJobsExamples, values, run_jobs);
   add_queue_argument(jobs, values->queue, "Name of the queue");
-  add_argument(jobs, "VERB", values->verb, "list (default), export, run-now or cancel");
+  add_argument(jobs, "VERB", values->verb, "list (default), export, run-now, cancel or kill");
   jobs->add_option("--state", values->state,
-                   "queued, or due, scheduled, retrying; running, awaiting, dead; default: all but dead")
+                   "queued, or due, scheduled, retrying; running, awaiting, dead; of records: ended, or "
+                   "done, discarded, cancelled, expired; failed (attempts); default: all that live")
       ->type_name("STATE");
   jobs->add_option("--id", values->id, "Only jobs with this id")->type_name("ID")->check(not_empty());
   add_choice(jobs, values->choice, "To start (dead: died)");

@@ -167,6 +167,8 @@ int run(int argc, char** argv, const std::function<void(Server&)>& load) {
     return fail(kFailed, context, kOutOfMemory);
   } catch (const std::exception& error) {
     return fail(kFailed, context, error.what());
+  } catch (...) {  // of a program's own `load`
+    return fail(kFailed, context, "something was thrown that is no std::exception");
   }
 }
 

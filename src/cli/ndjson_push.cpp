@@ -102,19 +102,27 @@ bool NdjsonPush::settle() {
   return result_.line == 0;
 }
 
-// One commit at a time, and the next is read meanwhile: were more under way, a later one could be stored
-// although one before it was not, and whoever pushes again would bring the lines of a key in another order.
-void NdjsonPush::submit() {
-  if (!settle()) return;
+/// False: one of the jobs cannot be pushed. It has to be found, and those before it are to be pushed.
+bool NdjsonPush::send_batch() {
   const auto end = std::make_shared<std::promise<std::exception_ptr>>();
   under_way_line_ = batch_lines_.front();
   under_way_jobs_ = batch_.size();
   try {
     client_.push_async(queue_, batch_, [end](std::exception_ptr error) { end->set_value(std::move(error)); });
-    under_way_ = end->get_future();
-  } catch (const Error&) {  // one of the jobs cannot be pushed: find it, and push those before it
-    submit_parts(0, batch_.size());
+  } catch (const Error&) {
+    return false;
   }
+  under_way_ = end->get_future();
+  return true;
+}
+
+// One commit at a time, and the next is read meanwhile: were more under way, a later one could be stored
+// although one before it was not, and whoever pushes again would bring the lines of a key in another order.
+void NdjsonPush::submit() {
+  if (!settle()) return;
+  const auto is_unique = [](const NewJob& job) { return job.unique.has_value(); };
+  const bool asks = asks_of_each_ || std::ranges::any_of(batch_, is_unique);
+  if (asks || !send_batch()) submit_parts(0, batch_.size());
   batch_.clear();
   batch_lines_.clear();
   batch_texts_.clear();

@@ -53,6 +53,9 @@ class NdjsonPush {
   /// wrong with all lines.
   void set_aside(std::function<void(const BadLine&)> aside) { aside_ = std::move(aside); }
 
+  /// The queue has a rule for unique keys: what becomes of each job is to be known.
+  void asks_of_each() { asks_of_each_ = true; }
+
   /// From that line on; those before it are skipped.
   NdjsonResult run(LineReader& lines, std::uint64_t from_line = 1);
 
@@ -61,6 +64,7 @@ class NdjsonPush {
   bool take(std::string_view line);
   bool is_under_way() const;
   bool settle();
+  bool send_batch();
   void submit();
   void submit_parts(std::size_t begin, std::size_t end);
   void stop(std::uint64_t line, std::string error);
@@ -72,6 +76,7 @@ class NdjsonPush {
   std::function<void(std::uint64_t)> progress_;
   std::function<bool()> is_asked_to_stop_ = [] { return false; };
   std::function<void(const BadLine&)> aside_;
+  bool asks_of_each_ = false;
   NdjsonResult result_;
   bool is_interrupted_ = false;
   std::future<std::exception_ptr> under_way_;

@@ -16,6 +16,7 @@
 #include "base/shorten.h"
 #include "base/time_text.h"
 #include "base/window_text.h"
+#include "cli/choice.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/job_text.h"
@@ -105,8 +106,10 @@ int push_one(Context& context, const PushValues& values) {
   if (results.empty()) refuse_arguments("push: a client middleware has left no job");
   const auto& pushed = results.front();
   if (values.json) {
-    const auto* const format =
-        pushed.is_stored() ? "{{\"pushed\":1,\"id\":{}}}\n" : "{{\"pushed\":0,\"existing\":{}}}\n";
+    const auto* const format = pushed.what == Pushed::What::merged
+                                   ? "{{\"pushed\":1,\"id\":{},\"merged\":true}}\n"
+                               : pushed.is_stored() ? "{{\"pushed\":1,\"id\":{}}}\n"
+                                                    : "{{\"pushed\":0,\"existing\":{}}}\n";
     print_json(fmt::format(fmt::runtime(format), name_json(pushed.id)));
   } else if (pushed.what != Pushed::What::rejected) {
     print((is_terminal(STDOUT_FILENO) ? printable(pushed.id) : pushed.id) +
@@ -195,6 +198,9 @@ int push_file(Context& context, const PushValues& values) {
       progress.show(input.bytes_read(), input.size(), pushed, "jobs");
     };
     NdjsonPush push(client, values.queue, show);
+    const auto config = context.config();
+    const auto queue = std::ranges::find(config.queues, values.queue, &QueueOptions::name);
+    if (queue != config.queues.end() && queue->unique) push.asks_of_each();
     push.stop_when([&] { return interrupt.has_come(); });
     if (bad_lines && is_known_queue(context, values.queue))
       push.set_aside([&](const BadLine& bad) { bad_lines->add(bad); });
@@ -259,7 +265,7 @@ void add_push(CLI::App& app, Context& context) {
   push->add_option("--from-line", values->from_line,
                    "Begin there, as the push that was stopped said; default: 1")
       ->type_name("NUMBER")
-      ->check(CLI::Range(1.0, 1e18));
+      ->check(one_at_least());
   option("--skip-bad", values->skip_bad, "FILE",
          "Add bad lines to it, with number and reason, instead of stopping; exit 1 at the end if there were "
          "any");

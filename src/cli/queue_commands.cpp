@@ -34,8 +34,8 @@ int run_queues(Context& context, const ListValues& values) {
   }
   Table table({{"QUEUE"}, {"SHARDS", Side::right}, {"STATE"}});
   for (const QueueView& queue : queues) {
-    const Tone tone = queue.state == "running" ? Tone::good : Tone::warning;
-    table.add({{queue.name}, {fmt::to_string(queue.shards)}, {queue.state, tone}});
+    const Tone tone = queue.state == QueueState::running ? Tone::good : Tone::warning;
+    table.add({{queue.name}, {fmt::to_string(queue.shards)}, {std::string(to_string(queue.state)), tone}});
   }
   print(table.text(colours_of_stdout()));
   return 0;

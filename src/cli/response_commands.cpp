@@ -28,6 +28,7 @@ struct RespondValues {
 
 struct WaitsValues {
   std::string queue;
+  bool dead_letters = false;
   bool json = false;
 };
 
@@ -42,7 +43,8 @@ constexpr const char* kRespondExamples =
 
 constexpr const char* kWaitsExamples =
     "  ordo waits calls\n"
-    "  ordo waits calls --json\n";
+    "  ordo waits calls --json\n"
+    "  ordo waits calls --dead-letters\n";
 
 // What a token leads to is told to nobody who has the token alone, and the token to no log.
 std::string why_not(Responded responded, const RespondValues& values) {
@@ -105,7 +107,34 @@ int run_respond(Context& context, const RespondValues& values) {
   return 1;
 }
 
+void print_dead_letters(Admin admin, const WaitsValues& values) {
+  if (values.json) {
+    JsonArrayPrinter items;
+    admin.dead_letters(values.queue, [&](const DeadLetter& letter) {
+      items.add(dead_letter_json(letter));
+      return true;
+    });
+    items.end();
+    return;
+  }
+  Table table({{"KEY"}, {"WHY"}, {"JOB"}, {"MESSAGE ID"}, {"AT"}, {"BYTES", Side::right}});
+  admin.dead_letters(values.queue, [&](const DeadLetter& letter) {
+    table.add({{letter.key},
+               {std::string(to_string(letter.why))},
+               {letter.job_id},
+               {letter.message_id},
+               {format_time(letter.at)},
+               {fmt::to_string(letter.body.size())}});
+    return true;
+  });
+  print(table.text(colours_of_stdout()));
+}
+
 int run_waits(Context& context, const WaitsValues& values) {
+  if (values.dead_letters) {
+    print_dead_letters(context.open_admin(), values);
+    return 0;
+  }
   const auto waits = context.open_admin().waits(values.queue);
   if (values.json) {
     print_json(json_array(waits, wait_json));
@@ -146,6 +175,8 @@ void add_response_commands(CLI::App& app, Context& context) {
   CLI::App* waits = add_command(app, context, "waits", "List what jobs of a queue wait for", kWaitsExamples,
                                 waits_values, run_waits);
   add_queue_argument(waits, waits_values->queue, "Queue to look at");
+  waits->add_flag("--dead-letters", waits_values->dead_letters,
+                  "List responses instead that no job has handled, or will");
   waits->add_flag("--json", waits_values->json, "Print the list as JSON");
 }
 

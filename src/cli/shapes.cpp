@@ -65,6 +65,10 @@ ObjectText counts_text(const QueueStats& stats) {
   object.real("lag", stats.lag);
   object.number("processed", stats.processed).number("failed", stats.failed);
   object.number("unreadable", stats.unreadable).number("waits_for_newer", stats.waits_for_newer);
+  object.number("kept", stats.kept)
+      .text_or_null("kept_since", stats.kept_since ? format_time(*stats.kept_since) : "");
+  object.number("kept_trimmed", stats.kept_trimmed);
+  object.number("dead_letters", stats.dead_letters);
   return object;
 }
 
@@ -79,6 +83,11 @@ std::string_view state_word(JobStatus status) {
     case JobStatus::running:
     case JobStatus::awaiting:
     case JobStatus::dead:
+    case JobStatus::done:
+    case JobStatus::discarded:
+    case JobStatus::cancelled:
+    case JobStatus::expired:
+    case JobStatus::failed:
       return to_string(status);
   }
   return "unknown";
@@ -90,7 +99,13 @@ void append_waits_for(std::string& out, const WaitsFor& reason) {
   ObjectText object;
   object.text("what", to_string(reason.what)).name("name", reason.name);
   object.raw("held_by", array_of(reason.held_by, append_name));
-  out += (reason.until ? object.time("until", *reason.until) : object.raw("until", "null")).end();
+  if (reason.until) {
+    object.time("until", *reason.until);
+  } else {
+    object.raw("until", "null");
+  }
+  if (!reason.stuck.empty()) object.raw("stuck", array_of(reason.stuck, append_name));
+  out += object.end();
 }
 
 ObjectText job_text(const JobView& job) {
@@ -129,19 +144,73 @@ std::string windows_json(const std::vector<Window>& windows) {
 
 std::string job_json(const JobView& job) { return job_text(job).end(); }
 
-std::string whole_job_json(const JobView& job) {
+namespace {
+
+void append_attempt(std::string& out, const AttemptView& attempt) {
+  ObjectText object;
+  out += object.text_or_null("started", attempt.started ? format_time(*attempt.started) : "")
+             .time("ended", attempt.ended)
+             .text("node", attempt.node)
+             .text("error_kind", to_string(attempt.error_kind))
+             .text("error", attempt.error)
+             .end();
+}
+
+ObjectText record_text(const RecordView& record) {
+  ObjectText object;
+  object.text("queue", record.queue).name("kind", record.kind).name("key", record.key).name("id", record.id);
+  object.text("state", to_string(record.state));
+  object.text_or_null("pushed", record.pushed ? format_time(*record.pushed) : "");
+  object.text_or_null("started", record.started ? format_time(*record.started) : "");
+  object.time("ended", record.ended).text("node", record.node).number("retry_count", record.retry_count);
+  object.text_or_null("error", record.error);
+  const bool has_failed = record.state == JobStatus::dead || record.state == JobStatus::failed ||
+                          record.state == JobStatus::expired;
+  if (has_failed) object.text("error_kind", to_string(record.error_kind));
+  if (!record.payloads.empty()) {
+    object.raw("payloads", array_of(record.payloads, [](std::string& out, const Payload& payload) {
+                 append_payload(out, payload.bytes);
+               }));
+    object.raw("scores", array_of(record.payloads, [](std::string& out, const Payload& payload) {
+                 append_json_number(out, payload.score);
+               }));
+  }
+  if (record.is_cut) object.flag("cut", true);
+  return object;
+}
+
+}  // namespace
+
+std::string record_json(const RecordView& record) { return record_text(record).end(); }
+
+std::string trace_json(const JobTrace& trace) {
+  return record_text(trace.record).raw("attempts", array_of(trace.attempts, append_attempt)).end();
+}
+
+std::string whole_job_json(const JobView& job, const Config& config,
+                           const std::vector<AttemptView>& attempts) {
+  constexpr std::int32_t kDefaultPriority = 100;
+  const auto* queue = config.find(job.queue);
+  const auto rules = options_of(queue != nullptr ? *queue : QueueOptions{.name = job.queue}, job.kind);
+  const bool goes_on = job.state == JobStatus::running || job.state == JobStatus::awaiting;
   auto object = job_text(job);
-  if (job.state == JobStatus::dead || !job.error.empty())
-    object.text("error_kind", to_string(job.error_kind));
-  if (job.priority) object.number("priority", *job.priority);
-  if (job.timeout) object.text("timeout", format_duration(*job.timeout));
-  if (job.max_retries) object.number("max_retries", *job.max_retries);
+  const bool has_failed = job.state == JobStatus::dead || !job.error.empty();
+  object.text_or_null("error_kind", has_failed ? to_string(job.error_kind) : "");
+  object.number("priority", job.priority.value_or(kDefaultPriority));
+  object.text("timeout", format_duration(job.timeout.value_or(rules.timeout)));
+  object.number("max_retries", job.max_retries.value_or(rules.max_retries));
+  object.number("attempt", std::int64_t{job.retry_count} + (goes_on ? 2 : 1));
+  if (job.state == JobStatus::running) {
+    object.text_or_null("node", job.node);
+    object.text_or_null("started", job.started ? format_time(*job.started) : "");
+  }
   if (job.expires) object.time("expires", *job.expires);
   if (!job.windows.empty()) object.raw("windows", windows_json(job.windows));
   if (job.weight) object.raw("weight", job.weight->text());
   if (job.partition) object.raw("partition", name_json(*job.partition));
   if (job.critical) object.raw("critical", *job.critical ? "true" : "false");
   if (job.lock) object.raw("lock", name_json(*job.lock));
+  if (!attempts.empty()) object.raw("attempts", array_of(attempts, append_attempt));
   return object.end();
 }
 
@@ -176,24 +245,35 @@ std::string lock_json(const LockView& lock) {
   return object.number("waiting", lock.waiting).end();
 }
 
+namespace {
+
+std::string job_or_null(const std::string& kind, const std::string& key, const std::string& id) {
+  return id.empty() ? "null" : ObjectText().name("kind", kind).name("key", key).name("id", id).end();
+}
+
+}  // namespace
+
 std::string wait_json(const WaitView& wait) {
   ObjectText object;
-  object.name("key", wait.key);
-  if (wait.job_id.empty()) {
-    object.raw("job", "null");
-  } else {
-    ObjectText job;
-    object.raw("job",
-               job.name("kind", wait.job_kind).name("key", wait.job_key).name("id", wait.job_id).end());
-  }
+  object.name("key", wait.key).raw("job", job_or_null(wait.job_kind, wait.job_key, wait.job_id));
   return object.time("since", wait.since).time("deadline", wait.deadline).end();
+}
+
+std::string dead_letter_json(const DeadLetter& letter) {
+  ObjectText object;
+  object.name("key", letter.key).text("why", to_string(letter.why));
+  object.raw("job", job_or_null(letter.job_kind, letter.job_key, letter.job_id));
+  object.raw("message_id", letter.message_id.empty() ? "null" : name_json(letter.message_id));
+  std::string body;
+  append_payload(body, letter.body);
+  return object.raw("body", body).time("at", letter.at).end();
 }
 
 std::string queue_json(const QueueView& queue) {
   return ObjectText()
       .text("name", queue.name)
       .number("shards", queue.shards)
-      .text("state", queue.state)
+      .text("state", to_string(queue.state))
       .end();
 }
 
@@ -235,6 +315,12 @@ std::string node_json(const NodeView& node) {
       .number("shards", node.shards)
       .flag("alive", node.alive)
       .flag("quiet", node.quiet);
+  object.text_or_null("version", node.version);
+  if (node.clock) {
+    object.real("clock", std::chrono::duration<double>(*node.clock).count());
+  } else {
+    object.raw("clock", "null");
+  }
   return object
       .raw("groups",
            array_of(node.groups, [](std::string& out,

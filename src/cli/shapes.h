@@ -6,6 +6,8 @@
 
 #include <ordo/admin.hpp>
 
+#include "cli/record_rows.h"
+
 namespace ordo::cli {
 
 /// The JSON that outside programs rely on, and the words it shares with tables.
@@ -20,13 +22,18 @@ std::string job_json(const JobView& job);
 /// As `push --ndjson` reads them.
 std::string windows_json(const std::vector<Window>& windows);
 
-/// With what else there is to say of one: why it failed or died, and the priority and timeout it was pushed
-/// with.
-std::string whole_job_json(const JobView& job);
+/// With what else there is to say of one: why it failed or died, what counts for it by the rules of that
+/// config, what it was pushed with; and its failed attempts, if there are any.
+std::string whole_job_json(const JobView& job, const Config& config,
+                           const std::vector<AttemptView>& attempts = {});
+std::string record_json(const RecordView& record);
+/// With its failed attempts.
+std::string trace_json(const JobTrace& trace);
 std::string queue_json(const QueueView& queue);
 std::string limit_json(const LimitView& limit);
 std::string lock_json(const LockView& lock);
 std::string wait_json(const WaitView& wait);
+std::string dead_letter_json(const DeadLetter& letter);
 std::string node_json(const NodeView& node);
 std::string periodic_json(const PeriodicView& schedule);
 std::string stats_json(const Stats& stats);

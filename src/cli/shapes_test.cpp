@@ -32,14 +32,27 @@ TEST(Shapes, of_a_job) {
   EXPECT_THAT(job_json(job), HasSubstr(R"("starts_at":"2025-03-09T07:05:00.5Z")"));
   job.state = JobStatus::running;
   EXPECT_THAT(job_json(job), Not(HasSubstr("starts_at")));
-  EXPECT_THAT(whole_job_json(job), Not(HasSubstr("windows")));
+  EXPECT_THAT(whole_job_json(job, {}), Not(HasSubstr("windows")));
   job.windows = {
       {.start = std::chrono::hours{22}, .end = std::chrono::hours{2}, .days = 3, .tz = "Asia/Tokyo"}};
   job.expires = kAt;
-  EXPECT_THAT(whole_job_json(job),
+  EXPECT_THAT(whole_job_json(job, {}),
               HasSubstr(R"("expires":"2025-03-09T07:05:00.5Z","windows":[{"start":"22:00",)"
                         R"("end":"02:00","days":["mon","tue"],"tz":"Asia/Tokyo"}])"));
+  job.priority = 7;
+  EXPECT_THAT(whole_job_json(job, {.queues = {{.name = "orders", .max_retries = 3}}}),
+              HasSubstr(R"("error":"bad\nthing","error_kind":"handler","priority":7,"timeout":"1d",)"
+                        R"("max_retries":3,"attempt":4,"node":null,"started":null,)"));
+  job.node = "n1";
+  job.started = kAt;
+  EXPECT_THAT(whole_job_json(job, {}), HasSubstr(R"("node":"n1","started":"2025-03-09T07:05:00.5Z")"));
+  job.state = JobStatus::dead;
+  EXPECT_THAT(whole_job_json(job, {}), HasSubstr(R"("max_retries":25,"attempt":3,"expires":)"));
+  job.state = JobStatus::due;
+  job.retry_count = -1;
   job.error.clear();
+  EXPECT_THAT(whole_job_json(job, {}), HasSubstr(R"("error":null,"error_kind":null,"priority":7,)"));
+  EXPECT_THAT(whole_job_json(job, {}), HasSubstr(R"("attempt":0,)"));
   EXPECT_TRUE(job_json(job).ends_with(R"("error":null})"));
 }
 
@@ -50,6 +63,51 @@ TEST(Shapes, state_is_the_word_of_the_rules) {
   EXPECT_EQ(state_word(JobStatus::running), "running");
   EXPECT_EQ(state_word(JobStatus::awaiting), "awaiting");
   EXPECT_EQ(state_word(JobStatus::dead), "dead");
+}
+
+TEST(Shapes, of_a_record_with_its_attempts) {
+  RecordView record{.queue = "orders", .kind = "ship", .key = "k", .id = "\xff", .state = JobStatus::done};
+  record.ended = kAt;
+  record.node = "n1";
+  record.retry_count = 0;
+  EXPECT_EQ(
+      trace_json({record, {{kAt, kAt, "n2", FailureKind::timeout, "slow"}}}),
+      R"({"queue":"orders","kind":"ship","key":"k","id":{"$base64":"/w=="},"state":"done","pushed":null,)"
+      R"("started":null,"ended":"2025-03-09T07:05:00.5Z","node":"n1","retry_count":0,"error":null,)"
+      R"("attempts":[{"started":"2025-03-09T07:05:00.5Z","ended":"2025-03-09T07:05:00.5Z","node":"n2",)"
+      R"("error_kind":"timeout","error":"slow"}]})");
+  record.state = JobStatus::dead;
+  record.error = "slow";
+  record.payloads = {{"1", 2}};
+  record.is_cut = true;
+  EXPECT_THAT(record_json(record),
+              HasSubstr(R"("error":"slow","error_kind":"handler","payloads":[1],"scores":[2],"cut":true})"));
+}
+
+TEST(JobTraces, failed_attempts_belong_to_the_end_behind_them_or_to_a_job_that_lives) {
+  const auto record = [](JobStatus state, const std::string& key, int second) {
+    RecordView made{.kind = "orders", .key = key, .id = "1", .state = state};
+    made.ended = kAt + std::chrono::seconds{second};
+    made.error = std::to_string(second);
+    return made;
+  };
+  const auto errors = [](const std::vector<AttemptView>& attempts) {
+    std::vector<std::string> texts;
+    for (const auto& attempt : attempts) texts.push_back(attempt.error);
+    return texts;
+  };
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  const auto traces = put_together({record(JobStatus::failed, "a", 9), record(JobStatus::failed, "a", 8),
+                                    record(JobStatus::done, "a", 7), record(JobStatus::failed, "b", 6),
+                                    record(JobStatus::failed, "a", 5), record(JobStatus::failed, "a", 4),
+                                    record(JobStatus::dead, "a", 3), record(JobStatus::failed, "a", 2)});
+  ASSERT_EQ(traces.ended.size(), 2U);
+  EXPECT_THAT(errors(traces.ended[0].attempts), ElementsAre("4", "5"));
+  EXPECT_THAT(errors(traces.ended[1].attempts), ElementsAre("2"));
+  EXPECT_THAT(errors(attempts_of({.kind = "orders", .key = "a", .id = "1"}, traces)), ElementsAre("8", "9"));
+  EXPECT_THAT(errors(attempts_of({.kind = "orders", .key = "b", .id = "1"}, traces)), ElementsAre("6"));
+  EXPECT_THAT(errors(attempts_of({.kind = "other", .key = "a", .id = "1"}, traces)), IsEmpty());
 }
 
 TEST(Shapes, of_stats) {
@@ -64,12 +122,12 @@ TEST(Shapes, of_stats) {
       R"({"total":{"length":3,"due":0,"scheduled":0,"retrying":0,"running":0,"awaiting":0,"dead":0,)"
       R"("blocked_by_lock":0,"blocked_by_window":0,)"
       R"("blocked_by_key":0,"blocked_by_limit":0,"blocked_by_rate":0,"blocked_by_throttler":0,"without_code":0,"ready":0,"oldest_due":{},"lag":1.5,"processed":0,"failed":0,)"
-      R"("unreadable":0,"waits_for_newer":0},)"
+      R"("unreadable":0,"waits_for_newer":0,"kept":0,"kept_since":null,"kept_trimmed":0,"dead_letters":0},)"
       R"("by_queue":{"orders":{"length":3,"due":1,)"
       R"("scheduled":2,"retrying":0,"running":0,"awaiting":0,"dead":0,"blocked_by_lock":0,"blocked_by_window":4,)"
       R"("blocked_by_key":0,"blocked_by_limit":0,"blocked_by_rate":0,"blocked_by_throttler":0,"without_code":0,"ready":0,)"
       R"("oldest_due":{"-1":0.5,"100":2},"lag":1.5,)"
-      R"("processed":0,"failed":0,"unreadable":0,"waits_for_newer":0,"paused":true}}})"
+      R"("processed":0,"failed":0,"unreadable":0,"waits_for_newer":0,"kept":0,"kept_since":null,"kept_trimmed":0,"dead_letters":0,"paused":true}}})"
       "\n");
   stats.by_queue.clear();
   stats.failing_nodes = {{.id = "a", .commit_error = "disk full", .commit_error_since = kAt},
@@ -87,7 +145,8 @@ TEST(Shapes, of_stats) {
 }
 
 TEST(Shapes, of_queues_and_nodes) {
-  EXPECT_EQ(queue_json({"orders", 5, "paused"}), R"({"name":"orders","shards":5,"state":"paused"})");
+  EXPECT_EQ(queue_json({"orders", 5, QueueState::paused}),
+            R"({"name":"orders","shards":5,"state":"paused"})");
   EXPECT_EQ(
       node_json({.id = "n",
                  .host = "h",
@@ -98,7 +157,7 @@ TEST(Shapes, of_queues_and_nodes) {
                  .shards = 3,
                  .groups = {{"a", "b"}}}),
       R"({"id":"n","host":"h","pid":7,"threads":5,"queues":["a","b"],"started":"2025-03-09T07:05:00.5Z",)"
-      R"("shards":3,"alive":true,"quiet":false,"groups":[["a","b"]]})");
+      R"("shards":3,"alive":true,"quiet":false,"version":null,"clock":null,"groups":[["a","b"]]})");
 }
 
 TEST(Shapes, of_schedules) {

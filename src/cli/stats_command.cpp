@@ -49,6 +49,9 @@ std::string remark_of(const QueueStats& stats) {
     remarks.push_back(fmt::format("{} wait for a throttler", stats.blocked_by_throttler));
   if (stats.without_code > 0)
     remarks.push_back(fmt::format("{} wait for a node with their code", stats.without_code));
+  if (stats.dead_letters > 0)
+    remarks.push_back(
+        fmt::format("{} dead letter{}", stats.dead_letters, stats.dead_letters == 1 ? "" : "s"));
   if (stats.unreadable > 0) remarks.push_back(fmt::format("{} unreadable", stats.unreadable));
   if (stats.waits_for_newer > 0) {
     remarks.push_back(fmt::format("{} shard{} wait{} for a newer node", stats.waits_for_newer,

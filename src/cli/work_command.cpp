@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <sstream>
 
@@ -49,7 +51,15 @@ void check_queues(const Config& config, const WorkValues& values) {
   }
 }
 
-void log_traces(const Log& log) {
+/// The log of a node, which names itself in each line.
+LogSink log_of(const Server& server, const Log& log) {
+  return [&](LogLine line) {
+    line.node = server.node_id();
+    log(line);
+  };
+}
+
+void log_traces(const LogSink& log) {
   const std::string traces = stack_traces();
   const std::string path = write_traces(traces);
   log(LogLevel::info,
@@ -59,7 +69,7 @@ void log_traces(const Log& log) {
 }
 
 /// What a drain leaves, as the last line says it.
-std::string left_line(const Stats& stats, const std::set<std::string>& served) {
+std::string left_line(const Stats& stats, const std::set<std::string>& served, bool drained) {
   std::uint64_t scheduled = 0;
   std::uint64_t retrying = 0;
   std::uint64_t awaiting = 0;
@@ -75,7 +85,9 @@ std::string left_line(const Stats& stats, const std::set<std::string>& served) {
     if (queue.paused) {
       paused += queue.length + queue.awaiting;
     } else {
-      unserved += queue.without_code;
+      // After a drain, those before others of their keys have no code. Without any node nothing has any.
+      const auto behind = drained ? queue.blocked_by_key : 0;
+      unserved += std::min(queue.due, queue.without_code + behind);
       scheduled += queue.scheduled;
       retrying += queue.retrying;
       awaiting += queue.awaiting;
@@ -86,13 +98,16 @@ std::string left_line(const Stats& stats, const std::set<std::string>& served) {
 }
 
 /// HUP. Whatever is wrong with the config is told, and the node goes on as it is.
-void reload(Context& context, ConfiguredWorkers& workers, const Log& log) {
+void reload(Context& context, Server& server, ConfiguredWorkers& workers, const LogSink& log) {
   try {
     const auto changes = workers.reload(context.config());
     if (changes.empty()) log(LogLevel::info, "the config was read again: nothing has changed");
     for (const std::string& change : changes) log(LogLevel::info, "the config was read again: " + change);
+    if (!changes.empty() && server.worker_count() == 0)
+      log(LogLevel::warning,
+          "this node serves no queue any more: no queue of the config has a command or library");
   } catch (const std::exception& error) {
-    log(LogLevel::error, std::string("the config was read again: ") + error.what());
+    log(LogLevel::error, std::string("the config was read again, and nothing was changed: ") + error.what());
   }
 }
 
@@ -119,11 +134,35 @@ ServerHooks hooks_of_work(const Log& log) {
   return hooks;
 }
 
+// A file that was there at the start is not to be left out when it is missing at a HUP.
+void stay_with_file(ConfigSources& sources) {
+  const char* const named = std::getenv("ORDO_CONFIG");
+  const bool is_default = !sources.file && (named == nullptr || *named == '\0');
+  if (is_default && std::filesystem::exists("ordo.toml")) sources.file = "ordo.toml";
+}
+
+/// Queues that schedules push into and that nobody has made: a name that was mistyped, mostly.
+void look_at_schedules(const Config& config, const Server& server, Admin& admin, const LogSink& log) {
+  if (config.periodic.empty()) return;
+  std::vector<std::string> known;
+  for (const QueueOptions& queue : config.queues) known.push_back(queue.name);
+  for (const QueueView& queue : admin.queues()) {
+    if (config.find(queue.name) == nullptr) known.push_back(queue.name);
+  }
+  for (const PeriodicOptions& schedule : config.periodic) {
+    if (server.serves(schedule.queue) || std::ranges::find(known, schedule.queue) != known.end()) continue;
+    log(LogLevel::warning, fmt::format("schedule '{}' makes no jobs yet: there is no queue '{}'; {}",
+                                       schedule.name, schedule.queue, nearest_hint(schedule.queue, known)));
+  }
+}
+
 /// Runs the server to its end. Returns the exit code.
-int serve(Server& server, ConfiguredWorkers& workers, Context& context, const WorkValues& values,
-          const Log& log) {
+int serve(Server& server, const Config& config, ConfiguredWorkers& workers, Context& context,
+          const WorkValues& values, const LogSink& log) {
   server.start();
   context.tried = true;
+  Admin admin = server.admin();
+  look_at_schedules(config, server, admin, log);
   SignalThread signals({.stop =
                             [&] {
                               log(LogLevel::info, "stopping: no more jobs are taken");
@@ -141,23 +180,23 @@ int serve(Server& server, ConfiguredWorkers& workers, Context& context, const Wo
                               server.quiet();
                             },
                         .traces = [&] { log_traces(log); },
-                        .reload = [&] { reload(context, workers, log); }});
+                        .reload = [&] { reload(context, server, workers, log); }});
   if (!values.drain) {
     server.wait();
     server.stop(Server::Stop::graceful);
     return 0;
   }
-  Admin admin = server.admin();
   const auto served = queues_of_node(admin, server.node_id());
   const bool drained = server.drain();
   server.stop(Server::Stop::graceful);
   print(fmt::format("{}; left: {}\n", drained ? "drained" : "stopped before everything was done",
-                    left_line(admin.stats(), served)));
+                    left_line(admin.stats(), served, drained)));
   return 0;
 }
 
 int run_work(Context& context, const WorkValues& values) {
   const Config config = context.config();
+  stay_with_file(context.sources);
   check_queues(config, values);
   block_signals();
   prepare_stack_traces();
@@ -166,14 +205,14 @@ int run_work(Context& context, const WorkValues& values) {
   server.set_log(log);
   server.set_hooks(hooks_of_work(log));
   server.only(values.queues);
-  ConfiguredWorkers workers(server, config, {.log = log, .only = values.queues});
   for (const std::string& library : values.libraries) load_library(server, library);
   if (context.load) context.load(server);
+  ConfiguredWorkers workers(server, config, {.log = log, .only = values.queues});
   if (server.worker_count() == 0) {
     refuse_arguments(
         "work: there is no worker; give a queue of the config a command or library, or use -r LIBRARY");
   }
-  return serve(server, workers, context, values, log);
+  return serve(server, config, workers, context, values, log_of(server, log));
 }
 
 }  // namespace

@@ -23,13 +23,14 @@ std::vector<QueueView> Admin::Impl::queues() {
   const auto starting = not_paused_yet(list);
   for (const auto& queue : list.queues) {
     if (queue.is_hidden()) continue;
-    const char* state = !queue.paused ? "running" : starting.contains(queue.number) ? "pausing" : "paused";
-    if (known.contains(store::QueueDefinition::hidden_name(queue.name))) state = "resharding";
+    auto state = QueueState::running;
+    if (queue.paused) state = starting.contains(queue.number) ? QueueState::pausing : QueueState::paused;
+    if (known.contains(store::QueueDefinition::hidden_name(queue.name))) state = QueueState::resharding;
     views.push_back({queue.name, queue.shards, state});
   }
   for (const auto& queue : handle_->config().queues) {
     if (!known.contains(queue.name))
-      views.push_back({queue.name, queue.shards.value_or(QueueOptions::kDefaultShards), "running"});
+      views.push_back({queue.name, queue.shards.value_or(QueueOptions::kDefaultShards), QueueState::running});
   }
   return views;
 }
@@ -74,6 +75,8 @@ std::vector<NodeView> Admin::Impl::nodes() {
     view.threads = facts.threads;
     view.started = facts.started;
     view.alive = !node.gone;
+    view.version = facts.version;
+    view.clock = facts.clock;
     view.quiet = node.request != store::NodeRequest::none || facts.stopping || facts.quiet;
     for (const auto& [queue, kind] : facts.kinds) {
       if (view.queues.empty() || view.queues.back() != queue) view.queues.push_back(queue);
@@ -184,6 +187,12 @@ std::string Admin::jobs(std::string_view queue, const JobFilter& filter,
   check_function("Admin::jobs()", visit);
   return impl()->jobs(queue, filter, visit);
 }
+std::string Admin::records(std::string_view queue, const RecordFilter& filter,
+                           const std::function<bool(const RecordView&)>& visit) {
+  check_function("Admin::records()", visit);
+  return impl()->records(queue, filter, visit);
+}
+std::size_t Admin::forget(std::string_view queue, const JobName& job) { return impl()->forget(queue, job); }
 void Admin::export_jobs(std::string_view queue, const JobFilter& filter,
                         const std::function<bool(JobView)>& visit) {
   check_function("Admin::export_jobs()", visit);
@@ -193,14 +202,27 @@ std::uint64_t Admin::count_jobs(std::string_view queue, const JobFilter& filter)
   return impl()->count_jobs(queue, filter);
 }
 std::uint64_t Admin::change_jobs(std::string_view queue, const JobFilter& filter, JobChange change) {
-  return impl()->control_all(
-      queue, filter, change == JobChange::cancel ? domain::EntryType::cancel : domain::EntryType::run_now);
+  const auto type = [&] {
+    switch (change) {
+      case JobChange::cancel:
+        return domain::EntryType::cancel;
+      case JobChange::kill:
+        return domain::EntryType::kill;
+      case JobChange::run_now:
+        break;
+    }
+    return domain::EntryType::run_now;
+  };
+  return impl()->control_all(queue, filter, type());
 }
 bool Admin::cancel(std::string_view queue, const JobName& job) {
   return impl()->control(queue, job, domain::EntryType::cancel);
 }
 bool Admin::run_now(std::string_view queue, const JobName& job) {
   return impl()->control(queue, job, domain::EntryType::run_now);
+}
+bool Admin::kill(std::string_view queue, const JobName& job) {
+  return impl()->control(queue, job, domain::EntryType::kill);
 }
 bool Admin::reschedule(std::string_view queue, const JobName& job, Time run_at) {
   return impl()->control(queue, job, domain::EntryType::run_now, run_at);

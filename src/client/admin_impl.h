@@ -52,6 +52,12 @@ class Admin::Impl {
   std::vector<Finding> examine();
   void examine_queues(std::vector<Finding>& findings);
   void examine_kinds(std::vector<Finding>& findings);
+  void examine_nodes(std::vector<Finding>& findings);
+  void examine_work(std::vector<Finding>& findings);
+  void examine_dead(std::vector<Finding>& findings, const store::QueueDefinition& queue, Time now);
+  void examine_retries(std::vector<Finding>& findings, const store::QueueDefinition& queue, Time now);
+  /// Nodes that could answer a question, and have not within 2 s.
+  std::vector<std::string> mute_nodes(const std::set<std::string>& asked);
   void examine_records(std::vector<Finding>& findings);
   bool request(const std::string& node, store::NodeRequest request) {
     return handle_->store().request(node, request);
@@ -64,6 +70,9 @@ class Admin::Impl {
                std::optional<Time> new_time = {});
   std::uint64_t control_all(std::string_view queue, const JobFilter& filter, domain::EntryType type);
   std::uint64_t count_jobs(std::string_view queue, const JobFilter& filter);
+  std::string records(std::string_view queue, const RecordFilter& filter,
+                      const std::function<bool(const RecordView&)>& visit);
+  std::size_t forget(std::string_view queue, const JobName& job);
   void export_jobs(std::string_view queue, const JobFilter& filter,
                    const std::function<bool(JobView)>& visit);
   std::string dead_jobs(std::string_view queue, const DeadFilter& filter, const Listing& listing,
@@ -76,6 +85,7 @@ class Admin::Impl {
   std::size_t change_dead(std::string_view queue, const DeadFilter& filter, bool revive,
                           const Skipped& skipped);
   std::vector<WaitView> waits(std::string_view queue);
+  void dead_letters(std::string_view queue, const std::function<bool(const DeadLetter&)>& visit);
   bool set_paused(std::string_view queue, bool paused);
   bool remove(std::string_view queue, RemoveJobs jobs);
   std::vector<PeriodicView> periodic();

@@ -57,6 +57,26 @@ void wait_for_answers(store::Store& store, std::vector<AskedOwner>& owners) {
 
 }  // namespace
 
+// What they are asked is of no shard.
+std::vector<std::string> Admin::Impl::mute_nodes(const std::set<std::string>& asked) {
+  auto& store = handle_->store();
+  const domain::ListingWish wish{{}, ListOrder({}, nullptr, Time{}), store.now(), 0};
+  std::vector<AskedOwner> owners;
+  for (const auto& node : store.nodes()) {
+    const auto facts = runtime::decode_node_facts(node.facts);
+    if (node.gone || !asked.contains(node.id) || !facts || facts->answers != domain::kAnswersQuestions)
+      continue;
+    owners.push_back({node.id, node.renewals, {}});
+  }
+  for (auto& owner : owners) ask(store, owner, wish);
+  wait_for_answers(store, owners);
+  std::vector<std::string> mute;
+  for (const auto& owner : owners) {
+    if (!owner.id.empty()) mute.push_back(owner.node);
+  }
+  return mute;
+}
+
 Admin::Impl::Told Admin::Impl::ask_owners(const std::vector<store::ShardId>& shards,
                                           const domain::ListingWish& wish, domain::JobListing& listing) {
   if (wish.most > domain::kMostRows) return {};
@@ -100,7 +120,9 @@ Admin::Impl::Told Admin::Impl::ask_owners(const std::vector<store::ShardId>& sha
       if (!told.through || wish.order.before(last, *told.through)) told.through = last;
     }
     for (auto& job : answer.jobs) {
-      if (owner.shards.contains(job.shard)) listing.add(std::move(job));
+      if (!owner.shards.contains(job.shard)) continue;
+      if (job.view.started && job.view.node.empty()) job.view.node = owner.node;
+      listing.add(std::move(job));
     }
   }
   return told;

@@ -130,8 +130,11 @@ TEST_F(AskOwners, nobody_tells_of_what_another_owns) {
       for (const auto* node : {"n0", "n1"}) {
         for (const auto& [id, bytes] : store_->questions(node)) {
           ++asked_;
-          domain::JobAnswer answer{domain::decode_job_question(bytes)->shards};
+          domain::JobAnswer answer{{shard_of("a"), shard_of("d")}};  // also what it was not asked for
           answer.jobs = {job("a", seqs_[0]), job("d", d)};
+          auto& other = answer.jobs[node == std::string("n0") ? 1 : 0];  // what the other owns
+          other.place.arrival += 100;
+          other.view.error = "told by who does not own it";
           store_->answer(node, id, encode(answer, store::kMostAnswerBytes));
         }
       }

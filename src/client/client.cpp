@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <future>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include <ordo/error.hpp>
@@ -319,6 +321,7 @@ std::shared_ptr<Client::Impl> Client::Impl::reopened() {
 }
 
 Client::Impl::~Impl() {
+  unique_pusher_ = {};  // it ends with what it has to push
   const auto has_ended = [&] {
     return std::all_of(routes_.begin(), routes_.end(),
                        [](const auto& entry) { return entry.second.under_way == 0; });
@@ -346,13 +349,17 @@ Result Client::Impl::through_middlewares(const std::string& queue, std::vector<N
   if (middlewares_.empty()) return last(std::move(jobs));
   std::optional<Result> result;
   std::size_t reached = 0;
+  bool is_twice = false;
+  const auto refuse_twice = [&] {
+    if (!is_twice) return;
+    throw Error(ErrorKind::invalid_argument,
+                "cannot push to queue '" + queue +
+                    "': a client middleware called on twice; what it passed on the "
+                    "first time may be stored");
+  };
   std::function<void(std::size_t)> call = [&](std::size_t index) {
-    if (index < reached) {
-      throw Error(ErrorKind::invalid_argument,
-                  "cannot push to queue '" + queue +
-                      "': a client middleware called on twice; what it passed on the "
-                      "first time may be stored");
-    }
+    is_twice = is_twice || index < reached;
+    refuse_twice();
     reached = index + 1;
     if (index == middlewares_.size()) {
       result = last(jobs);
@@ -361,6 +368,7 @@ Result Client::Impl::through_middlewares(const std::string& queue, std::vector<N
     }
   };
   call(0);
+  refuse_twice();  // it may have caught it
   if (!result) refuse_push(queue, "a client middleware did not call on");
   return *std::move(result);
 }
@@ -393,10 +401,14 @@ std::vector<Pushed> Client::Impl::push_each(std::string_view queue, std::vector<
 }
 
 std::vector<std::string> Client::Impl::push(std::string_view queue, std::vector<NewJob> jobs) {
+  return ids_of(std::string(queue), push_each(queue, std::move(jobs)));
+}
+
+std::vector<std::string> Client::Impl::ids_of(const std::string& queue, std::vector<Pushed> all) {
   std::vector<std::string> ids;
-  for (auto& pushed : push_each(queue, std::move(jobs))) {
+  for (auto& pushed : all) {
     if (pushed.what == Pushed::What::rejected) {
-      const auto text = "cannot push to queue '" + std::string(queue) + "': job " + in_quotes(pushed.id) +
+      const auto text = "cannot push to queue '" + queue + "': job " + in_quotes(pushed.id) +
                         " has the unique key already; nothing was stored for it";
       throw NotUnique(text, std::move(pushed));
     }
@@ -405,37 +417,45 @@ std::vector<std::string> Client::Impl::push(std::string_view queue, std::vector<
   return ids;
 }
 
+// Waits for room, and returns how to tell the end, which gives it back.
+std::function<void(std::exception_ptr)> Client::Impl::take_room(
+    std::size_t bytes, std::function<void(std::exception_ptr)> done) {
+  {
+    std::unique_lock lock(mutex_);
+    const auto has_room = [&] { return under_way_ == 0 || under_way_ + bytes <= kMaxBytes; };
+    if (!has_room()) refuse_in_callback("Client::push_async() with 64 MiB under way");
+    room_.wait(lock, has_room);
+    under_way_ += bytes;
+  }
+  return [this, bytes, done = std::move(done)](std::exception_ptr error) {
+    {
+      const std::lock_guard lock(mutex_);
+      under_way_ -= bytes;
+    }
+    room_.notify_all();
+    const StoreCallback here;
+    try {
+      done(error);
+    } catch (...) {  // nobody is left to tell
+    }
+  };
+}
+
 std::vector<std::string> Client::Impl::push_async(std::string_view queue, std::vector<NewJob> jobs,
                                                   std::function<void(std::exception_ptr)> done) {
   const std::string name(queue);
   check_queue_name(name);
   if (!done) refuse_push(name, "push_async() needs a function to tell the end to");
   return through_middlewares<std::vector<std::string>>(name, std::move(jobs), [&](std::vector<NewJob> last) {
-    if (has_unique(name, last))
-      refuse_push(name, "a job with a unique key waits for the store's answer: push it with push()");
+    const bool is_unique = has_unique(name, last);
     const auto push = prepare(name, std::move(last));
     auto ids = ids_of(*push);
-    const auto bytes = push->bytes;
-    {
-      std::unique_lock lock(mutex_);
-      const auto has_room = [&] { return under_way_ == 0 || under_way_ + bytes <= kMaxBytes; };
-      if (!has_room()) refuse_in_callback("Client::push_async() with 64 MiB under way");
-      room_.wait(lock, has_room);
-      under_way_ += bytes;
+    push->done = take_room(push->bytes, std::move(done));
+    if (is_unique) {
+      push_unique_later(push);
+    } else {
+      send(push);
     }
-    push->done = [this, bytes, done = std::move(done)](std::exception_ptr error) {
-      {
-        const std::lock_guard lock(mutex_);
-        under_way_ -= bytes;
-      }
-      room_.notify_all();
-      const StoreCallback here;
-      try {
-        done(error);
-      } catch (...) {  // nobody is left to tell
-      }
-    };
-    send(push);
     return ids;
   });
 }
@@ -489,6 +509,52 @@ std::vector<std::string> Client::push_many(std::string_view queue, std::vector<N
 std::vector<std::string> Client::push_async(std::string_view queue, std::vector<NewJob> jobs,
                                             std::function<void(std::exception_ptr)> done) {
   return impl()->push_async(queue, std::move(jobs), std::move(done));
+}
+
+namespace {
+
+/// The ids and the end of a push, each told by another thread, whichever is the first.
+class AsyncPush {
+ public:
+  using Ids = std::vector<std::string>;
+
+  std::future<Ids> future() { return promise_.get_future(); }
+  void begun(Ids ids) {
+    const std::lock_guard lock(mutex_);
+    ids_ = std::move(ids);
+    if (is_over_) tell();
+  }
+  void ended(std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    error_ = std::move(error);
+    if (ids_) tell();
+  }
+
+ private:
+  void tell() {
+    if (error_) {
+      promise_.set_exception(error_);
+    } else {
+      promise_.set_value(*std::move(ids_));
+    }
+  }
+
+  std::mutex mutex_;
+  std::promise<Ids> promise_;
+  std::optional<Ids> ids_;
+  bool is_over_ = false;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+std::future<std::vector<std::string>> Client::push_async(std::string_view queue, std::vector<NewJob> jobs) {
+  const auto push = std::make_shared<AsyncPush>();
+  auto future = push->future();
+  push->begun(push_async(queue, std::move(jobs),
+                         [push](std::exception_ptr error) { push->ended(std::move(error)); }));
+  return future;
 }
 
 std::vector<Pushed> Client::push_each(std::string_view queue, std::vector<NewJob> jobs) {

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -80,6 +81,9 @@ class Client::Impl {
   Result through_middlewares(const std::string& queue, std::vector<NewJob> jobs,
                              const std::function<Result(std::vector<NewJob>)>& last);
   void send_and_wait(PushPtr push);
+  static std::vector<std::string> ids_of(const std::string& queue, std::vector<Pushed> all);
+  std::function<void(std::exception_ptr)> take_room(std::size_t bytes,
+                                                    std::function<void(std::exception_ptr)> done);
   Responded respond(const std::string& queue, const std::function<Responded()>& once);
 
   // Unique keys (unique_push.cpp)
@@ -90,6 +94,8 @@ class Client::Impl {
   store::RowStep step_of(const std::string& queue, const store::QueueDefinition& definition,
                          const UniqueJob& job);
   store::QueueDefinition open_route(const std::string& queue, bool was_refused);
+  void push_unique_later(PushPtr push);
+  void push_unique_ones(const std::stop_token& stop);
 
   std::shared_ptr<StoreHandle> handle_;
   store::Tokens tokens_;
@@ -102,6 +108,9 @@ class Client::Impl {
   bool is_ending_ = false;
   std::condition_variable_any refused_;
   std::jthread again_;  // started with the first refusal
+  std::deque<PushPtr> later_;
+  std::condition_variable_any later_changed_;
+  std::jthread unique_pusher_;  // started with the first of `later_`
 };
 
 }  // namespace ordo

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -107,6 +108,16 @@ TEST_F(ClosedQueue, pushes_wait_for_its_new_shards_in_their_order) {
   EXPECT_EQ(stored(), (Names{"a", "b", "c", "d", "e"}));
   push("f");
   EXPECT_EQ(ends_.wait(7).back(), "f");
+}
+
+TEST_F(ClosedQueue, a_future_has_the_error) {
+  Client client(std::shared_ptr<Client::Impl>(std::shared_ptr<void>(), &client_));
+  EXPECT_EQ(client.push_async("orders", {{.id = "1"}}).get(), Names{"1"});
+  store_->close("orders");
+  auto push = client.push_async("orders", {{.id = "2"}});
+  EXPECT_EQ(push.wait_for(Duration{0}), std::future_status::timeout);
+  clock_.move(seconds{31});
+  EXPECT_THROW(push.get(), Error);
 }
 
 TEST_F(ClosedQueue, pushes_fail_after_a_while_and_leave_nothing) {

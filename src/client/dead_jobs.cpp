@@ -11,6 +11,7 @@
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
 #include "client/page_sizes.h"
+#include "client/several_jobs.h"
 #include "domain/records.h"
 #include "store/limits.h"
 
@@ -222,7 +223,18 @@ DeadCount Admin::Impl::count_dead(std::string_view name, const DeadFilter& filte
 std::size_t Admin::Impl::change_dead(std::string_view name, const DeadFilter& filter, bool revive,
                                      const Skipped& skipped) {
   std::size_t changed = 0;
-  if (!handle_->existing_queue(name)) return changed;
+  const auto known = handle_->existing_queue(name);
+  if (!known) return changed;
+  if (filter.ids) {
+    std::map<std::string, KindsAndKeys> found;
+    each_dead(*known, filter, [&](const store::DeadRow&, const domain::DeadPayload& dead) {
+      found[dead.id].emplace(dead.kind, dead.key);
+      return true;
+    });
+    for (const auto& [id, jobs] : found) {
+      if (jobs.size() > 1) throw several_jobs(revive ? "dead retry" : "dead delete", name, id, jobs);
+    }
+  }
   handle_->until_done(name, [&](const store::QueueDefinition& queue) {
     change_dead(queue, filter, revive, skipped, changed);
     return false;

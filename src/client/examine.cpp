@@ -12,6 +12,7 @@
 #include "client/reshard.h"
 #include "domain/records.h"
 #include "runtime/node_facts.h"
+#include "store/odd_rows.h"
 
 namespace ordo {
 
@@ -52,6 +53,8 @@ std::vector<Finding> Admin::Impl::examine() {
   }
   examine_queues(findings);
   examine_kinds(findings);
+  examine_nodes(findings);
+  examine_work(findings);
   examine_records(findings);
   for (const auto& [queues, owner] : groups(handle_->store().nodes(), handle_->store().shards())) {
     if (!owner.empty()) continue;
@@ -108,13 +111,23 @@ void Admin::Impl::examine_records(std::vector<Finding>& findings) {
                         fmt::format("what node {} says of itself cannot be read: {}", node.id, facts.why()),
                         "it works on; nothing is lent to it. Run nodes of the same version"});
   }
+  const auto list = handle_->store().queues();
+  const auto name_of = [&](std::uint32_t number) {
+    const auto queue = std::ranges::find(list.queues, number, &store::QueueDefinition::number);
+    return queue != list.queues.end() ? "'" + queue->name + "'" : fmt::format("number {}", number);
+  };
   for (const auto& row : handle_->store().shards()) {
     const auto counts = domain::decode_counts(row.counts);
     if (counts || counts.needs() != 0) continue;
     findings.push_back({Finding::Level::warning,
-                        fmt::format("the counts of shard {} of queue number {} cannot be read: {}",
-                                    row.shard.index, row.shard.queue, counts.why()),
+                        fmt::format("the counts of shard {} of queue {} cannot be read: {}", row.shard.index,
+                                    name_of(row.shard.queue), counts.why()),
                         "its owner counts anew"});
+  }
+  for (const auto& row : store::left_out(handle_->store())) {
+    findings.push_back(
+        {Finding::Level::bad, row + ": it is left out, and the others go on",
+         "another program wrote there, or its storage is damaged: put it right, or remove it"});
   }
   for (const auto& [queue, stats] : stats().by_queue) {
     if (stats.unreadable > 0) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "client/admin_impl.h"
+#include "runtime/node_facts.h"
 #include "store/memory/memory_store.h"
 
 namespace ordo {
@@ -59,6 +60,34 @@ TEST_F(Doctor, tells_that_no_node_starts_with_another_number_of_shards) {
   ASSERT_EQ(found(config).size(), 1u);
   EXPECT_EQ(found(config)[0].level, Finding::Level::bad);
   EXPECT_THAT(found(config)[0].what, HasSubstr("3 shards in the store and 9 in the config"));
+}
+
+TEST_F(Doctor, tells_of_nodes_of_several_versions_and_of_clocks_that_differ) {
+  const auto told = [&] {
+    Admin::Impl admin(std::make_shared<StoreHandle>(Config{}, system_clock(), store_));
+    std::vector<Finding> findings;
+    admin.examine_nodes(findings);
+    std::vector<std::string> whats;
+    for (const auto& finding : findings) {
+      EXPECT_EQ(finding.level, Finding::Level::warning);
+      whats.push_back(finding.what);
+    }
+    return whats;
+  };
+  const auto join = [&](const std::string& node, const std::string& version, Duration clock) {
+    runtime::NodeFacts facts;
+    facts.host = "h";
+    facts.version = version;
+    facts.clock = clock;
+    store_->join(node, runtime::encode(facts));
+  };
+  join("n1", "1.2.0", std::chrono::milliseconds{999});
+  join("n2", "1.2.0", -std::chrono::milliseconds{999});
+  EXPECT_THAT(told(), IsEmpty());
+  join("n2", "1.1.0", -std::chrono::milliseconds{1500});
+  EXPECT_THAT(told(),
+              testing::ElementsAre("the clock of node n2 on h is -1.5 s from the store's",
+                                   "nodes of different versions are at work: 1.1.0 (n2), 1.2.0 (n1)"));
 }
 
 }  // namespace

@@ -191,8 +191,10 @@ QueueGates Admin::Impl::gates_of(const store::QueueDefinition& queue) {
     const auto facts = runtime::decode_node_facts(node.facts).or_empty();
     told.insert(told.end(), facts.groups.begin(), facts.groups.end());
     gates.coded.add(facts);
+    gates.stuck.insert(gates.stuck.end(), facts.stuck.begin(), facts.stuck.end());
     is_throttled = is_throttled || std::ranges::find(facts.throttled, queue.name) != facts.throttled.end();
   }
+  for (const auto& each : handle_->config().queues) gates.limits_of[each.name] = each.limits;
   const auto linked = domain::link_queues(told);
   const auto group = linked.find(queue.name);
   if (group != linked.end() && is_scattered(linked, group->second, alive)) gates.gathers = group->second;

@@ -1,6 +1,7 @@
 // Wishes about jobs: of one, which its name must tell from others, and of all that fit a filter.
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -9,15 +10,36 @@
 #include "base/shorten.h"
 #include "client/admin_impl.h"
 #include "client/page_sizes.h"
+#include "client/several_jobs.h"
 #include "store/blocking.h"
 
 namespace ordo {
 namespace {
 
-using NameSet = std::set<std::pair<std::string, std::string>>;
+bool is_waiting(JobStatus state) {
+  return state == JobStatus::due || state == JobStatus::scheduled || state == JobStatus::retrying;
+}
 
-/// Which of the jobs of an id is meant?
-Error several(std::string_view queue, const std::string& id, const NameSet& kinds_and_keys) {
+/// Throws for one of these, which are those of one name, that does not wait for its time: if none does, or
+/// with `alone` also beside one that does.
+void refuse_active(std::string_view call, std::span<const domain::ListedJob> jobs, bool alone) {
+  const auto waits = [](const domain::ListedJob& job) { return is_waiting(job.view.state); };
+  const auto active = std::ranges::find_if_not(jobs, waits);
+  if (active == jobs.end() || (!alone && std::ranges::any_of(jobs, waits))) return;
+  const auto& job = *active;
+  std::string why = "runs already";
+  if (job.view.state == JobStatus::awaiting) {
+    why = job.asks.response.empty() ? "has its response, which is handled next"
+                                    : "waits for a response to " + in_quotes(job.asks.response);
+  }
+  throw Error(ErrorKind::invalid_argument,
+              fmt::format("{}: job {} {}; nothing was done", call, in_quotes(job.view.id), why));
+}
+
+}  // namespace
+
+Error several_jobs(std::string_view call, std::string_view queue, const std::string& id,
+                   const KindsAndKeys& kinds_and_keys) {
   constexpr std::size_t kNamed = 10;
   std::string names;
   std::size_t left = kinds_and_keys.size();
@@ -29,15 +51,9 @@ Error several(std::string_view queue, const std::string& id, const NameSet& kind
   if (left > 0) names += fmt::format(" and {} more", left);
   return Error(
       ErrorKind::invalid_argument,
-      fmt::format("{} jobs of queue '{}' have the id {}: {}; nothing was done; name the kind and the key",
-                  kinds_and_keys.size(), queue, in_quotes(id), names));
+      fmt::format("{}: {} jobs of queue '{}' have the id {}: {}; nothing was done; name the kind and the key",
+                  call, kinds_and_keys.size(), queue, in_quotes(id), names));
 }
-
-bool is_waiting(JobStatus state) {
-  return state == JobStatus::due || state == JobStatus::scheduled || state == JobStatus::retrying;
-}
-
-}  // namespace
 
 bool Admin::Impl::control(std::string_view name, const JobName& job, domain::EntryType type,
                           std::optional<Time> new_time) {
@@ -52,7 +68,7 @@ bool Admin::Impl::control(std::string_view name, const JobName& job, domain::Ent
 
 bool Admin::Impl::control(const store::QueueDefinition& queue, const JobName& job, domain::EntryType type,
                           std::optional<Time> new_time) {
-  NameSet found;  // (kind, key)
+  KindsAndKeys found;
   const JobFilter filter{.id = job.id, .kind = job.kind, .key = job.key};
   const auto now = handle_->store().now();
   each_rebuilt(queue, rebuild_for(queue, filter), [&](const Rebuilt& rebuilt) {
@@ -60,7 +76,15 @@ bool Admin::Impl::control(const store::QueueDefinition& queue, const JobName& jo
                          [&](const FittingJob& each) { found.emplace(each.kind, each.job->key()); });
   });
   if (found.empty()) return false;
-  if (found.size() > 1) throw several(queue.name, job.id, found);
+  const auto* call = type == domain::EntryType::cancel ? "cancel"
+                     : type == domain::EntryType::kill ? "kill"
+                     : new_time                        ? "reschedule"
+                                                       : "run-now";
+  if (found.size() > 1) throw several_jobs(call, queue.name, job.id, found);
+  // Its owner knows best what it does just now.
+  const ListOrder order({}, handle_->options(queue.name), now);
+  if (type != domain::EntryType::cancel)
+    refuse_active(call, list(queue, filter, order, now), type == domain::EntryType::kill);
   domain::Entry entry;
   entry.type = type;
   entry.id = job.id;

@@ -96,7 +96,12 @@ std::vector<Admin::Impl::Listed> Admin::Impl::list(const store::QueueDefinition&
     std::erase_if(jobs, [&](const Listed& job) { return order.before(*told.through, job.place); });
     if (jobs.size() < with_few_more(filter.limit)) return list(queue, filter, order, now, Owners::not_asked);
   }
-  for (auto& job : jobs) job.view.queue = queue.name;
+  for (auto& job : jobs) {
+    job.view.queue = queue.name;
+    if (told.shards.contains(job.shard)) continue;
+    job.view.node.clear();  // who rebuilds a shard knows of no start
+    job.view.started.reset();
+  }
   if (filter.id.empty() && filter.kind.empty()) return jobs;
   const auto rebuilt =
       std::ranges::stable_partition(jobs, [&](const Listed& job) { return told.shards.contains(job.shard); });

@@ -1,11 +1,17 @@
-// The public Json: a view into a shared parsed document.
+// The public Json: a view into a shared parsed document. What is built is written, and parsed like any other.
 
 #include <ordo/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
 
 #include <ordo/error.hpp>
 
 #include "base/json.h"
 #include "base/json_tree.h"
+#include "base/utf8.h"
 
 namespace ordo {
 
@@ -65,6 +71,76 @@ Json Json::parse(std::string_view text) {
   const auto root = document->root();
   return Json(std::make_shared<const Node>(Node{std::move(document), root}));
 }
+
+namespace {
+
+void append_text(std::string& out, std::string_view text) {
+  if (!is_utf8(text))
+    throw Error(ErrorKind::invalid_argument, "JSON text must be UTF-8: " + json_string(text) + " is not");
+  append_json_string(out, text);
+}
+
+std::string quoted(std::string_view text) {
+  std::string out;
+  append_text(out, text);
+  return out;
+}
+
+std::string number(double value) {
+  if (!std::isfinite(value)) throw Error(ErrorKind::invalid_argument, "JSON has finite numbers only");
+  return json_number(value);
+}
+
+}  // namespace
+
+Json::Json(double value) : Json(parse(number(value))) {}
+Json::Json(std::string_view text) : Json(parse(quoted(text))) {}
+Json Json::of_bool(bool value) { return parse(value ? "true" : "false"); }
+Json Json::of_int(std::int64_t value) { return parse(std::to_string(value)); }
+Json Json::of_unsigned(std::uint64_t value) { return parse(std::to_string(value)); }
+
+Json Json::array(const std::vector<Json>& elements) {
+  std::string out = "[";
+  for (const auto& element : elements) {
+    if (out.size() > 1) out += ',';
+    out += element.node_->value.text();
+  }
+  return parse(out + ']');
+}
+
+Json Json::object(const std::vector<Member>& members) {
+  std::string out = "{";
+  std::set<std::string_view> keys;
+  for (const auto& [key, value] : members) {
+    if (!keys.insert(key).second)
+      throw Error(ErrorKind::invalid_argument, "JSON object: the key " + json_string(key) + " stands twice");
+    if (out.size() > 1) out += ',';
+    append_text(out, key);
+    out += ':';
+    out += value.node_->value.text();
+  }
+  return parse(out + '}');
+}
+
+Json Json::with(std::string_view key, const Json& value) const {
+  std::vector<Member> members;
+  std::map<std::string, std::size_t, std::less<>> places;  // of a key that stands twice the last value counts
+  const auto put = [&](std::string_view name, const Json& member) {
+    const auto [place, is_new] = places.try_emplace(std::string(name), members.size());
+    if (is_new) {
+      members.emplace_back(name, member);
+    } else {
+      members[place->second].second = member;
+    }
+  };
+  const auto names = is_null() ? std::vector<std::string>{} : keys();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    put(names[i], Json(std::make_shared<const Node>(Node{node_->document, node_->value.at(i)})));
+  put(key, value);
+  return object(members);
+}
+
+bool Json::operator==(const Json& other) const { return node_->value.text() == other.node_->value.text(); }
 
 bool Json::is_null() const { return node_->value.is_null(); }
 bool Json::is_object() const { return node_->value.is_object(); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <ordo/admin.hpp>
 #include <ordo/client.hpp>
 #include <ordo/events.hpp>
 #include <ordo/job.hpp>
@@ -26,6 +27,8 @@ std::string_view to_string(FailureKind kind) {
       return "expired";
     case FailureKind::unreadable:
       return "unreadable";
+    case FailureKind::invalid_push:
+      return "invalid-push";
   }
   return "unknown";
 }
@@ -44,6 +47,30 @@ std::string_view to_string(JobStatus status) {
       return "awaiting";
     case JobStatus::dead:
       return "dead";
+    case JobStatus::done:
+      return "done";
+    case JobStatus::discarded:
+      return "discarded";
+    case JobStatus::cancelled:
+      return "cancelled";
+    case JobStatus::expired:
+      return "expired";
+    case JobStatus::failed:
+      return "failed";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(QueueState state) {
+  switch (state) {
+    case QueueState::running:
+      return "running";
+    case QueueState::pausing:
+      return "pausing";
+    case QueueState::paused:
+      return "paused";
+    case QueueState::resharding:
+      return "resharding";
   }
   return "unknown";
 }

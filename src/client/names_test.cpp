@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include <ordo/admin.hpp>
 #include <ordo/events.hpp>
 #include <ordo/job.hpp>
 
@@ -19,9 +20,10 @@ void expect_distinct_names(int count) {
 }
 
 TEST(Names, every_value_has_its_own) {
-  expect_distinct_names<FailureKind>(8);
-  expect_distinct_names<JobStatus>(6);
+  expect_distinct_names<FailureKind>(9);
+  expect_distinct_names<JobStatus>(11);
   expect_distinct_names<EventType>(12);
+  expect_distinct_names<QueueState>(4);
 }
 
 TEST(EventFilter, empty_lists_admit_all) {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
 
+#include "base/fork.h"
 #include "client/store_callback.h"
 
 namespace ordo {
@@ -20,8 +22,9 @@ class Reopening {
   explicit Reopening(std::shared_ptr<User> first, Reopen reopen = {})
       : now_(std::move(first)), reopen_(std::move(reopen)) {}
 
-  /// Throws what `reopen` throws; the next call tries again.
+  /// Throws what `reopen` throws; the next call tries again. Throws in the child of a fork.
   std::shared_ptr<User> get() {
+    if (forks() != forks_) now_->handle().check_process();  // a thread of the parent may have held the lock
     std::unique_lock lock(mutex_);
     if (!is_over()) return now_;
     auto next = reopen_(*now_);
@@ -40,6 +43,7 @@ class Reopening {
     return !handle.is_of_parent() && handle.is_replaced();
   }
 
+  const std::uint64_t forks_ = forks();
   std::mutex mutex_;
   std::shared_ptr<User> now_;
   const Reopen reopen_;

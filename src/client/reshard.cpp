@@ -27,6 +27,7 @@
 
 #include <ordo/error.hpp>
 
+#include "client/kept_records.h"
 #include "client/page_sizes.h"
 #include "store/blocking.h"
 #include "store/limits.h"
@@ -93,6 +94,7 @@ ReshardResult Reshard::run(std::uint32_t shards) {
   copy([](const store::LogChunk&) { return false; });
   read_back();
   copy_dead();
+  copy_kept();
   write_counts();
   owner_.check_store();
   if (!store_.replace(name_, next_.number)) {
@@ -156,6 +158,8 @@ void Reshard::own_old_shards() {
     parts_[0].counts.processed += counts.processed;
     parts_[0].counts.failed += counts.failed;
     parts_[0].counts.unreadable += counts.unreadable;
+    trimmed_ += counts.kept.trimmed;
+    keep_ = std::max(keep_, counts.kept.keep);
     // All shards of such a queue were on one node; one that slept tells of an earlier time.
     for (const auto& [name, at] : counts.rates) {
       auto& latest = rates.try_emplace(name, at).first->second;
@@ -224,6 +228,7 @@ void Reshard::copy(const std::function<bool(const store::LogChunk&)>& is_enough)
     const auto chunk = old_log_->read(kRows);
     at_end = chunk.at_end || is_enough(chunk);
     const auto keys = find_keys(chunk);
+    const auto now = store_.now();
     for (const auto& row : chunk.rows) {
       const auto old = row.shard.index;
       const auto found = keys.find({old, row.seq});
@@ -231,7 +236,7 @@ void Reshard::copy(const std::function<bool(const store::LogChunk&)>& is_enough)
       if (entry.needs() != 0) refuse_newer(name_, entry.why());
       std::vector<domain::Resharding::Copy> copies;
       if (entry) {
-        copies = resharding_->pass(old, row.seq, domain::settled(*entry, row.at),
+        copies = resharding_->pass(old, row.seq, domain::settled(*entry, std::min(row.at, now)),
                                    found == keys.end() ? std::vector<std::string>{} : found->second);
       } else {
         copies.push_back(resharding_->pass_unreadable(old, row.seq, chunk.body(row)));
@@ -341,6 +346,29 @@ void Reshard::copy_dead() {
     result_.dead += rows.size();
     if (rows.size() < kDeadPerPage) return;
   }
+}
+
+// Likewise. Each record goes where the next one of its key will.
+void Reshard::copy_kept() {
+  std::vector<KeptFiller> fillers(parts_.size(), KeptFiller(keep_));
+  const auto put = [&](std::uint32_t shard, std::optional<store::KeptRow> row) {
+    if (!row) return;
+    auto delta = delta_of(shard);
+    delta.keep = std::move(row);
+    commit({std::move(delta)});
+  };
+  each_kept_record(
+      store_, old_shards_,
+      [&](store::ShardId, const domain::KeptRecord& record) {
+        const auto shard = domain::shard_of(record.key, next_.shards);
+        put(shard, fillers[shard].add(record));
+      },
+      [&] { owner_.check(); });
+  for (std::uint32_t shard = 0; shard < parts_.size(); ++shard) {
+    put(shard, fillers[shard].take());
+    parts_[shard].counts.kept = fillers[shard].counts();
+  }
+  parts_[0].counts.kept.trimmed = trimmed_;
 }
 
 // How many jobs there are is not among them: where their owners have not written yet, readers of the counts

@@ -52,6 +52,7 @@ class Reshard {
   void read_back();
   void write_states();
   void copy_dead();
+  void copy_kept();
   void write_counts();
   store::Delta delta_of(std::uint32_t part);
   void commit(std::vector<store::Delta> deltas);
@@ -62,6 +63,8 @@ class Reshard {
   Progress progress_;
   IdleOwner owner_;
   store::QueueDefinition old_, next_;
+  Duration keep_{};                                // of records, as the old shards' owners were told
+  std::uint64_t trimmed_ = 0;                      // of them
   bool is_unclean_ = false, has_crashed_ = false;  // one of the old shards
   std::vector<store::ShardId> old_shards_;
   std::vector<Part> parts_;

@@ -9,6 +9,7 @@
 #include "base/shorten.h"
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
+#include "store/dead_letters.h"
 #include "store/waits.h"
 
 namespace ordo {
@@ -89,17 +90,27 @@ std::vector<WaitView> Admin::Impl::waits(std::string_view queue) {
   while (true) {
     const auto rows = handle_->store().wait_rows(known->name, after, kWaitsAtOnce);
     if (rows.empty()) return views;
+    const auto now = handle_->store().now();
     for (const auto& row : rows) {
       const auto record = domain::decode_wait_record(row.bytes);
-      if (!record) continue;
-      const bool is_response = record->wait.empty();
+      if (!record || domain::is_expired(*record, now)) continue;
+      const bool is_of_older = record->wait.empty() && record->deadline <= Time{};
       views.push_back({row.key, record->kind, record->key, record->id, record->since,
-                       is_response ? row.until : record->deadline});
+                       is_of_older ? row.until : record->deadline});
     }
     after = rows.back().key;
   }
 }
 
 std::vector<WaitView> Admin::waits(std::string_view queue) { return impl()->waits(queue); }
+
+void Admin::Impl::dead_letters(std::string_view queue, const std::function<bool(const DeadLetter&)>& visit) {
+  const auto known = handle_->existing_queue(queue);
+  if (known) store::each_letter(handle_->store(), known->name, visit);
+}
+
+void Admin::dead_letters(std::string_view queue, const std::function<bool(const DeadLetter&)>& visit) {
+  impl()->dead_letters(queue, visit);
+}
 
 }  // namespace ordo

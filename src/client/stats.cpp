@@ -13,12 +13,13 @@
 #include "client/coded.h"
 #include "client/page_sizes.h"
 #include "runtime/node_facts.h"
+#include "store/dead_letters.h"
 
 namespace ordo {
 namespace {
 
 void add_payload(domain::Counts& counts, const domain::Entry& entry, Time at, Time now) {
-  const auto run_at = entry.run_at.value_or(at);
+  const auto run_at = entry.run_at.value_or(std::min(at, now));
   ++(run_at > now ? counts.scheduled : counts.due);
   counts.oldest = std::min(counts.oldest, run_at);
   if (run_at > now) return;
@@ -38,6 +39,10 @@ void keep_longest(std::map<std::int32_t, double>& ages) {
   }
 }
 
+void keep_earlier(std::optional<Time>& time, std::optional<Time> other) {
+  if (other && (!time || *other < *time)) time = other;
+}
+
 void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, Time now) {
   sum.due += counts.due;
   sum.scheduled += counts.scheduled;
@@ -55,6 +60,9 @@ void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, T
   sum.blocked_by_rate += counts.blocked_by_rate;
   sum.blocked_by_throttler += counts.blocked_by_throttler;
   sum.dead += dead;
+  sum.kept += counts.kept.records;
+  sum.kept_trimmed += counts.kept.trimmed;
+  if (counts.kept.records > 0) keep_earlier(sum.kept_since, counts.kept.oldest);
   for (const auto& [priority, since] : counts.oldest_due) {
     auto& age = sum.oldest_due[priority];
     age = std::max(age, seconds_since(since, now));
@@ -92,6 +100,9 @@ void add_to_total(QueueStats& total, const QueueStats& queue) {
   total.ready += queue.ready;
   total.without_code += queue.without_code;
   total.waits_for_newer += queue.waits_for_newer;
+  total.kept += queue.kept;
+  total.kept_trimmed += queue.kept_trimmed;
+  keep_earlier(total.kept_since, queue.kept_since);
   total.lag = std::max(total.lag, queue.lag);
   for (const auto& [priority, age] : queue.oldest_due) {
     auto& oldest = total.oldest_due[priority];
@@ -160,7 +171,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
       if (entry && domain::is_payload(entry->type)) {
         add_payload(counts[row.shard], *entry, row.at, now);
         if (!coded.has(wanted.at(row.shard.queue), std::string(entry->kind)) &&
-            entry->run_at.value_or(row.at) <= now)
+            entry->run_at.value_or(now) <= now)
           ++without_code[row.shard.queue].due;
       } else if (entry.needs() != 0) {
         newer.insert(row.shard);
@@ -226,6 +237,37 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
   return tally;
 }
 
+namespace {
+
+/// Due jobs behind those of their keys that no living node has the code for. Rare: nothing else is left.
+std::uint64_t behind_unserved(Admin::Impl& admin, std::string_view name) {
+  auto& store = admin.handle().store();
+  const auto queue = admin.handle().existing_queue(name);
+  if (!queue) return 0;
+  Coded coded;
+  for (const auto& node : store.nodes()) {
+    if (!node.gone) coded.add(runtime::decode_node_facts(node.facts).or_empty());
+  }
+  Admin::Impl::Rebuild all;
+  for (std::uint32_t i = 0; i < queue->shards; ++i) all.shards.push_back({queue->number, i});
+  const auto now = store.now();
+  std::uint64_t behind = 0;
+  admin.each_rebuilt(*queue, all, [&](const Admin::Impl::Rebuilt& rebuilt) {
+    rebuilt.machine.bring_up_due(now);
+    std::set<const domain::Job*> without_code;
+    rebuilt.machine.each_job([&](const domain::Job& job, const std::string& kind) {
+      if (!coded.has(queue->name, kind)) without_code.insert(&job);
+    });
+    rebuilt.machine.each_job([&](const domain::Job& job, const std::string&) {
+      const auto* ahead = rebuilt.machine.ahead_of(job);
+      if (ahead != nullptr && without_code.contains(ahead)) ++behind;
+    });
+  });
+  return behind;
+}
+
+}  // namespace
+
 std::function<bool(std::string_view)> Admin::Impl::chosen(const std::vector<std::string>& queues) {
   if (queues.empty()) return [](std::string_view) { return true; };
   const auto fits = [](std::string_view wanted, std::string_view name) {
@@ -256,6 +298,13 @@ Stats Admin::Impl::stats(const std::vector<std::string>& queues) {
   const auto is_chosen = chosen(queues);
   auto stats = tally([&](const auto& queue) { return is_chosen(queue.name); }).stats;
   std::erase_if(stats.by_queue, [&](const auto& each) { return !is_chosen(each.first); });
+  const auto letters = store::count_letters(handle_->store(), is_chosen);
+  for (auto& [name, queue] : stats.by_queue) {
+    const auto count = letters.find(name);
+    if (count == letters.end()) continue;
+    queue.dead_letters = count->second;
+    stats.total.dead_letters += count->second;
+  }
   for (const auto& node : handle_->store().nodes()) {
     auto facts = runtime::decode_node_facts(node.facts).or_empty();
     if (node.gone || (facts.commit_error.empty() && facts.unable.empty() && facts.stuck.empty())) continue;
@@ -273,8 +322,12 @@ bool Admin::Impl::drained(const std::function<bool(const std::string&)>& served)
     const auto& [name, queue] = entry;
     const auto unserved = now.unserved.find(name);
     if (unserved == now.unserved.end()) return false;  // it is not looked at
+    if (now.unread.contains(name)) return true;
     const auto left = queue.blocked_by_window + unserved->second;
-    return queue.due + queue.running + queue.retrying > left || now.unread.contains(name);
+    const auto waits = queue.due + queue.running + queue.retrying;
+    if (waits <= left) return false;
+    if (unserved->second == 0 || waits > left + queue.blocked_by_key) return true;
+    return waits > left + behind_unserved(*this, name);
   });
 }
 

@@ -36,6 +36,11 @@ Error refusal(const std::string& why) { return Error(ErrorKind::unsupported, "ca
 
 }  // namespace
 
+void refuse_without_queues(const store::QueueList& from) {
+  if (std::ranges::all_of(from.queues, &store::QueueDefinition::is_hidden))
+    throw refusal("FROM has no queues; is its name right?");
+}
+
 StoreCopy::StoreCopy(store::Store& from, store::Store& to, Clock& clock, Duration lease,
                      std::function<void(const CopyProgress&)> progress)
     : from_(from),
@@ -44,7 +49,7 @@ StoreCopy::StoreCopy(store::Store& from, store::Store& to, Clock& clock, Duratio
       from_owner_(from, {"copy", "FROM", kStopNodes}, clock, lease, IdleOwner::LentRuns::none),
       to_owner_(to, {"copy", "TO", kStopNodes}, clock, lease, IdleOwner::LentRuns::none) {}
 
-CopyResult StoreCopy::run() {
+CopyResult StoreCopy::run(CopySource source) {
   find_queues();
   own_shards();
   find_marks();
@@ -57,8 +62,15 @@ CopyResult StoreCopy::run() {
   append_missing();
   write_states();
   copy_dead();
+  copy_kept();
   auto result = verify();
-  if (result.verified()) close_round();
+  if (result.verified()) {
+    // Before a node of TO may begin.
+    for (const auto& queue : queues_) {
+      if (source == CopySource::pause && !queue.from.paused) from_.set_paused(queue.from.name, true);
+    }
+    close_round();
+  }
   IdleOwner::Unclean unclean_from, unclean_to;
   for (const auto& part : parts_) {
     const bool is_clean = part.from.clean && part.to.clean;
@@ -72,7 +84,9 @@ CopyResult StoreCopy::run() {
 
 void StoreCopy::find_queues() {
   const auto there = to_.queues();
-  for (const auto& from : from_.queues().queues) {
+  const auto list = from_.queues();
+  refuse_without_queues(list);
+  for (const auto& from : list.queues) {
     if (from.is_hidden()) continue;
     const auto* known = there.find(from.name);
     if (known != nullptr && known->shards != from.shards) {
@@ -81,7 +95,6 @@ void StoreCopy::find_queues() {
     }
     queues_.push_back({.from = from, .to = {}, .paused = from.paused});
   }
-  if (queues_.empty()) throw refusal("FROM has no queues; is its name right?");
 }
 
 void StoreCopy::own_shards() {

@@ -16,13 +16,16 @@
 
 namespace ordo {
 
+/// Throws Error{unsupported}: there is nothing to copy.
+void refuse_without_queues(const store::QueueList& from);
+
 /// One copy from store to store (see store_copy.cpp for why it is exact). For one thread; used once.
 class StoreCopy {
  public:
   StoreCopy(store::Store& from, store::Store& to, Clock& clock, Duration lease,
             std::function<void(const CopyProgress&)> progress);
 
-  CopyResult run();
+  CopyResult run(CopySource source = CopySource::keep);
 
  private:
   enum class Side : std::uint8_t { from, to };
@@ -90,6 +93,7 @@ class StoreCopy {
   void write_states();
   void write_states_of(Part& part, const domain::Numbering& numbers);
   void copy_dead();
+  void copy_kept();
   void copy_rows();
   void copy_kept_responses(const std::string& from, const std::string& to);
   void copy_secrets();

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "client/checksum.h"
+#include "client/kept_records.h"
 #include "client/store_copy.h"
 
 namespace ordo {
@@ -11,6 +12,7 @@ namespace {
 /// What one store says of one shard.
 struct Findings {
   Checksum entries, dead;
+  std::uint64_t kept = 0;
   CopyTotals totals;
   std::vector<std::pair<domain::Seq, std::uint64_t>> states;  // by the place of the job's first entry
 
@@ -26,6 +28,12 @@ struct Findings {
     dead.add(static_cast<std::uint64_t>(row.at.time_since_epoch().count())).add(row.bytes);
     ++totals.dead;
   }
+  /// In any order: the blocks are others.
+  void add_kept(const domain::KeptRecord& record) {
+    domain::KeptBlock one;
+    one.add(record);
+    kept += Checksum::of(one.body({}));
+  }
   void add_counts(const domain::Counts& counts) {
     totals.processed = counts.processed;
     totals.failed = counts.failed;
@@ -36,7 +44,7 @@ struct Findings {
     Checksum checksum;
     checksum.add(sum.checksum).add(totals.entries).add(entries.value()).add(states.size());
     for (const auto& [place, state] : states) checksum.add(place).add(state);
-    checksum.add(totals.dead).add(dead.value()).add(totals.processed).add(totals.failed);
+    checksum.add(totals.dead).add(dead.value()).add(totals.processed).add(totals.failed).add(kept);
     sum.entries += totals.entries;
     sum.states += states.size();
     sum.dead += totals.dead;
@@ -76,6 +84,17 @@ CopyResult StoreCopy::verify() {
           if (part.is_whole()) (*found)[&part].add_dead(row);
         },
         [] {});
+  }
+
+  for (const auto& part : parts_) {
+    if (!part.is_whole()) continue;
+    const auto read = [&](store::Store& store, store::ShardId shard, Findings& findings) {
+      each_kept_record(
+          store, {shard}, [&](store::ShardId, const auto& record) { findings.add_kept(record); },
+          [&] { check_owners(); });
+    };
+    read(from_, part.from.shard, totals.from[&part]);
+    read(to_, part.to.shard, totals.to[&part]);
   }
 
   CopyResult result;

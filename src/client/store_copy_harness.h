@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <ordo/error.hpp>
 
 #include "base/random.h"
+#include "client/kept_records.h"
 #include "client/store_copy.h"
 #include "domain/schedule.h"
 #include "domain/shard.h"
@@ -43,7 +45,32 @@ inline QueueOptions options_of_queue(const std::string& name) {
   QueueOptions options;
   options.name = name;
   options.max_retries = 2;
+  options.keep = hours{1};
   return options;
+}
+
+/// All records of a queue, in no order that counts. Each is where the next of its key would be.
+inline std::vector<std::string> records_of(store::Store& store, const std::string& name) {
+  std::vector<std::string> texts;
+  const auto list = store.queues();
+  const auto& queue = *list.find(name);
+  std::uint64_t counted = 0;
+  for (const auto& row : store.shards()) {
+    if (row.shard.queue != queue.number) continue;
+    counted += domain::decode_counts(row.counts)->kept.records;
+    each_kept_record(
+        store, {row.shard},
+        [&](store::ShardId shard, const domain::KeptRecord& record) {
+          EXPECT_EQ(shard.index, domain::shard_of(record.key, queue.shards));
+          domain::KeptBlock one;
+          one.add(record);
+          texts.push_back(one.body({}));
+        },
+        [] {});
+  }
+  EXPECT_EQ(counted, texts.size());
+  std::ranges::sort(texts);
+  return texts;
 }
 
 /// Owners of all shards of a store, without a node around them.
@@ -186,6 +213,11 @@ class Owners {
     for (auto& [seq, state] : changes.states) delta.states.push_back({seq, domain::encode(state)});
     delta.erase_states = std::move(changes.erase_states);
     for (auto& dead : changes.dead) delta.dead.push_back({delta.shard, 0, now_, domain::encode(dead)});
+    if (!changes.kept.empty()) {
+      auto body = changes.kept.body("owner");
+      const auto head = changes.kept.head(body);
+      delta.keep = {owned.machine->kept().add(head), domain::encode(head), std::move(body)};
+    }
     delta.position = owned.machine->through();
     delta.counts = domain::encode(owned.machine->counts(now_));
     EXPECT_EQ(store::commit_and_wait(store_, {delta}).at(0), store::CommitResult::applied);
@@ -378,6 +410,18 @@ class Failing final : public store::Store {
     return inner_.request(node, request);
   }
   std::vector<store::ShardRow> shards() override { return inner_.shards(); }
+  std::vector<store::KeptRow> kept_heads(store::ShardId shard, std::uint64_t from,
+                                         std::size_t max_rows) override {
+    return inner_.kept_heads(shard, from, max_rows);
+  }
+  std::vector<store::KeptRow> kept(store::ShardId shard, std::span<const std::uint64_t> nos) override {
+    return inner_.kept(shard, nos);
+  }
+  bool replace_kept(store::ShardId shard, const store::KeptRow& row) override {
+    bool is_there = false;
+    change([&] { is_there = inner_.replace_kept(shard, row); });
+    return is_there;
+  }
   std::vector<store::DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) override {
     return inner_.dead(queue, after, max_rows);
   }

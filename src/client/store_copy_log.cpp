@@ -7,11 +7,14 @@
 #include <ordo/error.hpp>
 
 #include "client/checksum.h"
+#include "client/kept_records.h"
 #include "client/page_sizes.h"
 #include "client/store_copy.h"
+#include "domain/dead_letters.h"
 #include "domain/response_token.h"
 #include "domain/wait_record.h"
 #include "store/blocking.h"
+#include "store/dead_letters.h"
 #include "store/tokens.h"
 
 namespace ordo {
@@ -202,6 +205,7 @@ void StoreCopy::write_states() {
   for (auto& part : parts_) {
     if (!part.is_whole()) continue;
     part.to_counts = part.from_counts;
+    part.to_counts.kept = {};
     part.to_counts.due += std::exchange(part.to_counts.running, 0);
     part.to_counts.running_now.clear();
     part.to_counts.lent.clear();
@@ -258,6 +262,28 @@ void StoreCopy::copy_dead() {
       });
 }
 
+// The same blocks each time it is begun, as FROM does not change.
+void StoreCopy::copy_kept() {
+  for (auto& part : parts_) {
+    if (!part.is_whole()) continue;
+    const auto& kept = part.from_counts.kept;
+    KeptFiller filler(kept.keep);
+    const auto put = [&](std::optional<store::KeptRow> row) {
+      part.to_counts.kept = filler.counts();
+      part.to_counts.kept.trimmed = kept.trimmed;
+      if (!row) return;
+      std::vector<store::Delta> deltas{delta_of(part)};
+      deltas.front().keep = std::move(row);
+      commit(std::move(deltas));
+    };
+    each_kept_record(
+        from_, {part.from.shard},
+        [&](store::ShardId, const domain::KeptRecord& record) { put(filler.add(record)); },
+        [&] { check_owners(); });
+    put(filler.take());
+  }
+}
+
 // In the first round as they are in FROM now, those of waits and of unique keys; what is only remembered
 // there is forgotten. Later TO's own jobs have rows, and FROM's may be of jobs that have ended in TO since:
 // responses that nobody waited for come along, and nothing is taken away.
@@ -267,6 +293,7 @@ void StoreCopy::copy_rows() {
   for (const auto& queue : queues_) {
     const auto first = part;
     part += queue.from.shards;
+    if (store::is_said_to_have_letters(from_, queue.from.name)) store::may_have_letters(to_, queue.to.name);
     if (std::all_of(first, part, [](const Part& each) { return each.is_whole(); })) {
       copy_rows_of(queue.from.name, queue.to.name);
       copy_rows_of(store::Store::unique_rows(queue.from.name), store::Store::unique_rows(queue.to.name));
@@ -302,8 +329,11 @@ void StoreCopy::copy_kept_responses(const std::string& from, const std::string& 
        rows = from_.wait_rows(from, after, kRowsAtOnce)) {
     for (const auto& row : rows) {
       const auto record = domain::decode_wait_record(row.bytes);
-      if (record && record->wait.empty() && !to_.wait_row(to, row.key))
-        static_cast<void>(to_.step_rows(to, {{row, {}, {}}}));
+      if (!record || !record->wait.empty() || to_.wait_row(to, row.key)) continue;
+      to_.step_rows(to, {{row, {}, {}}});
+      const store::WaitRow expiry{domain::expiry_row_key(record->deadline, row.key), row.key, true,
+                                  row.until};
+      to_.step_rows(store::Store::unique_rows(to), {{expiry, {}, {}}});
     }
     after = rows.back().key;
   }

@@ -29,6 +29,8 @@ struct Stores {
   /// TO has all of it, and goes on as FROM does.
   void expect_equal() {
     EXPECT_EQ(dead_of(to), dead_of(from));
+    for (const auto& queue : from.queues().queues)
+      EXPECT_EQ(records_of(to, queue.name), records_of(from, queue.name));
     EXPECT_EQ(flags_of(to), flags_of(from));
     EXPECT_EQ(play(to, from_clock.wall()), play(from, from_clock.wall()));
   }

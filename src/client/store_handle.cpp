@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "domain/new_job.h"
 #include "domain/option_bounds.h"
+#include "store/odd_rows.h"
 
 namespace ordo {
 
@@ -79,7 +80,9 @@ std::optional<store::QueueDefinition> StoreHandle::existing_queue(std::string_vi
 store::QueueDefinition StoreHandle::queue(std::string_view name) {
   // What is there is not written again: a full disk must not stand in the way of what makes room.
   if (auto there = existing_queue(name)) return *std::move(there);
-  return store().define(name, options(name)->shards.value_or(QueueOptions::kDefaultShards));
+  auto made = store().define(name, options(name)->shards.value_or(QueueOptions::kDefaultShards));
+  if (!store::is_definition(made)) throw Error(ErrorKind::corrupt, store::odd_definition(name));
+  return made;
 }
 
 store::QueueDefinition StoreHandle::open_queue(std::string_view name) {

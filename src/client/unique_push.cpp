@@ -7,6 +7,7 @@
 #include <ordo/error.hpp>
 
 #include "base/shorten.h"
+#include "base/start_thread.h"
 #include "base/time_text.h"
 #include "client/client_impl.h"
 #include "domain/new_job.h"
@@ -98,6 +99,38 @@ std::vector<Pushed> Client::Impl::push_some_unique(const std::string& queue, std
   }
   flush();
   return all;
+}
+
+// Each has to wait for the store's answer: a thread of the client does, one call after the other.
+void Client::Impl::push_unique_later(PushPtr push) {
+  try {
+    const std::lock_guard lock(mutex_);
+    if (!unique_pusher_.joinable())
+      unique_pusher_ = start_thread([this](const std::stop_token& stop) { push_unique_ones(stop); });
+    later_.push_back(push);
+  } catch (const Error&) {
+    push->done(std::current_exception());
+    return;
+  }
+  later_changed_.notify_one();
+}
+
+void Client::Impl::push_unique_ones(const std::stop_token& stop) {
+  while (true) {
+    PushPtr push;
+    {
+      std::unique_lock lock(mutex_);
+      if (!later_changed_.wait(lock, stop, [&] { return !later_.empty(); })) return;
+      push = std::move(later_.front());
+      later_.pop_front();
+    }
+    try {
+      ids_of(push->queue, push_some_unique(push->queue, std::move(push->jobs)));
+      push->done(nullptr);
+    } catch (...) {
+      push->done(std::current_exception());
+    }
+  }
 }
 
 store::RowStep Client::Impl::step_of(const std::string& queue, const store::QueueDefinition& definition,

@@ -1,4 +1,7 @@
 // What becomes of pushes whose unique key another job has.
+#include <atomic>
+#include <future>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -82,7 +85,44 @@ TEST_F(UniquePush, ARejectedOneIsToldOrThrownAndStopsNoOther) {
     EXPECT_EQ(error.existing().id, "4");
   }
   EXPECT_THAT(log(), ::testing::UnorderedElementsAre("push 1", "push 3", "push 4", "push 5"));
-  EXPECT_THROW(client.push_async("orders", {job("7", 9)}, [](auto) {}), Error) << "it could not be told";
+}
+
+TEST_F(UniquePush, OneThatNobodyWaitsForIsToldLater) {
+  auto& client = with({.by = "/n"});
+  const auto job = [](const std::string& id, int n) {
+    return NewJob{.id = id, .payload = R"({"n":)" + std::to_string(n) + "}"};
+  };
+  const auto push = [&](std::vector<NewJob> jobs) {
+    std::promise<std::string> existing;
+    const auto ids = client.push_async("orders", std::move(jobs), [&](std::exception_ptr error) {
+      try {
+        if (error) std::rethrow_exception(error);
+        existing.set_value("");
+      } catch (const NotUnique& rejected) {
+        existing.set_value(rejected.existing().id);
+      }
+    });
+    EXPECT_FALSE(ids.empty());
+    return existing.get_future().get();
+  };
+  EXPECT_EQ(push({job("1", 1), {.id = "2"}}), "");
+  EXPECT_EQ(push({job("3", 1), job("4", 2)}), "1");
+  EXPECT_THAT(log(), ::testing::UnorderedElementsAre("push 1", "push 2", "push 4"));
+  EXPECT_THROW(client.push_async("orders", {{.id = std::string(256, 'i')}}, [](auto) {}), Error);
+}
+
+TEST_F(UniquePush, AllThatWereBegunAreToldBeforeTheClientEnds) {
+  auto& client = with({.by = "id"});
+  std::atomic<int> told = 0;
+  for (int i = 0; i < 50; ++i) {
+    client.push_async("orders", {{.id = std::to_string(i % 40)}}, [&](std::exception_ptr error) {
+      if (!error) ++told;
+      EXPECT_THROW(client.push("orders", {{.id = "x"}}), Error) << "it would wait here";
+    });
+  }
+  client_.reset();
+  EXPECT_EQ(told, 40);
+  EXPECT_EQ(log().size(), 40U);
 }
 
 TEST_F(UniquePush, AnIgnoredOneHasTheIdOfTheOther) {

@@ -36,15 +36,36 @@ bool refuses(const LimitView& limit, Decimal weight, const QueueOptions& rules) 
 
 class Reasons {
  public:
-  void add(Gate what, std::string name, std::optional<Time> until = {},
-           std::vector<std::string> held_by = {}) {
-    list_.push_back({what, std::move(name), std::move(held_by), until});
+  void add(Gate what, std::string name, std::optional<Time> until = {}, std::vector<std::string> held_by = {},
+           std::vector<std::string> stuck = {}) {
+    list_.push_back({what, std::move(name), std::move(held_by), until, std::move(stuck)});
   }
   std::vector<WaitsFor> take() { return std::move(list_); }
 
  private:
   std::vector<WaitsFor> list_;
 };
+
+/// The jobs of those runs that do not stop and that `has` names; three at most.
+template <class Has>
+std::vector<std::string> stuck_with(const QueueGates& gates, Has has) {
+  std::vector<std::string> ids;
+  for (const auto& run : gates.stuck) {
+    if (ids.size() < kNamedHolders && has(run)) ids.push_back(run.id);
+  }
+  return ids;
+}
+
+/// Those that count in the limit. Of which partition a run is nobody has told.
+std::vector<std::string> stuck_in(const LimitView& limit, const QueueGates& gates) {
+  if (limit.rate || limit.is_penalty || !limit.partition.empty()) return {};
+  return stuck_with(gates, [&](const StuckRun& run) {
+    if (run.queue == limit.name) return true;
+    const auto named = gates.limits_of.find(run.queue);
+    return named != gates.limits_of.end() &&
+           std::ranges::find(named->second, limit.name) != named->second.end();
+  });
+}
 
 void add_lock(Reasons& reasons, const JobView& job, const std::string& key, const QueueOptions& rules,
               const QueueGates& gates) {
@@ -60,7 +81,12 @@ void add_lock(Reasons& reasons, const JobView& job, const std::string& key, cons
   std::vector<std::string> holders;
   const auto most = std::min(held->held_by.size(), kNamedHolders);
   for (const auto& holder : std::span(held->held_by).first(most)) holders.push_back(holder.id);
-  reasons.add(Gate::lock, key, {}, std::move(holders));
+  auto stuck = stuck_with(gates, [&](const StuckRun& run) {
+    return std::ranges::any_of(held->held_by, [&](const LockView::Holder& holder) {
+      return holder.queue == run.queue && holder.id == run.id;
+    });
+  });
+  reasons.add(Gate::lock, key, {}, std::move(holders), std::move(stuck));
 }
 
 std::string shown_name(const std::string& name, const std::string& partition) {
@@ -97,7 +123,8 @@ void add_limits(Reasons& reasons, const JobView& job, const JobGates& asks, cons
       if (!concerns(limit, asks.keys.partition.value_or(""), job.critical.value_or(false), rules)) continue;
       if (!refuses(limit, weight, rules)) continue;
       is_named = is_named || (limit.name == blocked->by && limit.partition == blocked->by_partition);
-      reasons.add(is_rate ? Gate::rate : Gate::limit, shown_name(limit.name, limit.partition), limit.free_at);
+      reasons.add(is_rate ? Gate::rate : Gate::limit, shown_name(limit.name, limit.partition), limit.free_at,
+                  {}, stuck_in(limit, gates));
     }
     if (!is_named) add_blocked(reasons, job, *blocked);
   }
@@ -131,7 +158,11 @@ std::vector<WaitsFor> waits_for(const JobView& job, const JobGates& asks, const 
   }
   if (!job.starts_at || *job.starts_at > std::max(gates.now, job.run_at))
     reasons.add(Gate::window, {}, job.starts_at);
-  if (!asks.behind.empty()) reasons.add(Gate::key, job.key, {}, {asks.behind});
+  if (!asks.behind.empty()) {
+    reasons.add(Gate::key, job.key, {}, {asks.behind}, stuck_with(gates, [&](const StuckRun& run) {
+                  return run.queue == job.queue && run.key == job.key && run.id == asks.behind;
+                }));
+  }
   if (asks.keys.lock) add_lock(reasons, job, *asks.keys.lock, rules, gates);
   add_limits(reasons, job, asks, rules, gates);
   if (const auto refused = gates.throttled.find(asks.place); refused != gates.throttled.end()) {

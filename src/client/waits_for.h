@@ -27,6 +27,10 @@ class QueueGates {
   std::string gathers;            ///< its placement group, while that is not on one node; else empty
   std::vector<LimitView> limits;  ///< of all queues
   std::vector<LockView> locks;    ///< likewise
+  /// Runs that do not stop, of all queues, and the named limits that those of a queue count in, where this
+  /// program's config has it.
+  std::vector<StuckRun> stuck;
+  std::map<std::string, std::vector<std::string>> limits_of;
   /// What of its own shards is refused: by partition value, weight and whether it is critical.
   std::map<std::tuple<std::string, std::int64_t, bool>, domain::BlockedJobs> blocked;
   /// Its own jobs that its throttler has refused, by shard and first entry: until when, or Time::max().

@@ -195,5 +195,31 @@ TEST_F(WaitsForTest, an_awaiting_job_waits_for_its_response_and_then_for_its_tur
   EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::time, "", {}, kNow + seconds{3}}));
 }
 
+TEST_F(WaitsForTest, a_run_that_does_not_stop_is_named_by_who_waits_for_what_it_has) {
+  gates_.stuck = {{"orders", "orders", "42", "41", kNow - seconds{20}},
+                  {"mails", "mails", "7", "7", kNow - seconds{30}},
+                  {"orders", "orders", "9", "9", kNow - seconds{40}}};
+  asks_.behind = "41";
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::key, "42", {"41"}, {}, {"41"}}));
+  asks_.behind = "40";
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::key, "42", {"40"}})) << "another run has the key by now";
+  asks_.behind.clear();
+  rules_.lock = "id";
+  rules_.lock_name = "customers";
+  asks_.keys.lock = "l";
+  gates_.locks = {{"customers", "l", {{"mails", "7"}}, 1}};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::lock, "l", {"7"}, {}, {"7"}}));
+  gates_.locks = {{"customers", "l", {{"orders", "7"}}, 1}};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::lock, "l", {"7"}})) << "another queue's job of that id";
+  asks_.keys.lock.reset();
+  gates_.limits = {slots("orders", Decimal(2), Decimal(2))};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders", {}, {}, {"41", "9"}}));
+  rules_.limits = {"crm"};
+  gates_.limits = {slots("crm", Decimal(1), Decimal(1))};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "crm"}));
+  gates_.limits_of = {{"mails", {"crm"}}};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "crm", {}, {}, {"7"}}));
+}
+
 }  // namespace
 }  // namespace ordo

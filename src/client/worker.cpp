@@ -39,6 +39,10 @@ void Batch::report(std::size_t job, Outcome outcome) {
     throw std::out_of_range("the batch has no job " + std::to_string(job) + ", only " +
                             std::to_string(jobs_.size()));
   }
+  if (outcome.kind > Outcome::Kind::waiting)
+    throw Error(ErrorKind::invalid_argument, "the outcome that was reported is of an unknown kind");
+  if (outcome.failure > FailureKind::unreadable)
+    throw Error(ErrorKind::invalid_argument, "the failure that was reported is of a kind that no run has");
   reports_.emplace_back(job, std::move(outcome));
   in_time_.resize(jobs_.size());
   in_time_[job] = !stop_.stop_requested();

@@ -35,6 +35,15 @@ TEST(Batch, outcomes_are_those_reported_last) {
   EXPECT_EQ(batch.take_outcomes(Outcome::done())[2].kind, Outcome::Kind::done);
 }
 
+TEST(Batch, outcomes_of_unknown_kinds_are_refused) {
+  Batch batch = batch_of({job("1", "")});
+  batch.fail(0, "as reported before");
+  EXPECT_THROW(batch.report(0, Outcome{static_cast<Outcome::Kind>(99)}), Error);
+  EXPECT_THROW(batch.report(0, Outcome::fail("", static_cast<FailureKind>(99))), Error);
+  EXPECT_THROW(batch.report(0, Outcome::fail("", FailureKind::invalid_push)), Error);
+  EXPECT_EQ(batch.take_outcomes(Outcome::done())[0].text, "as reported before");
+}
+
 TEST(Batch, a_report_counts_whatever_ends_the_run_if_it_was_made_before_the_run_was_asked_to_stop) {
   std::stop_source stop;
   Batch batch("orders", "orders", {job("1", ""), job("2", ""), job("3", "")}, 1h, 0, stop.get_token());

@@ -39,7 +39,7 @@ void ChangeLog::unsettle(Job& job) {
 
 bool ChangeLog::empty() const {
   return next_.erase.empty() && next_.erase_states.empty() && next_.dead.empty() && unwritten_.empty() &&
-         ended_.empty() && settling_.empty() && marking_.empty() && !lent_changed_;
+         next_.kept.empty() && ended_.empty() && settling_.empty() && marking_.empty() && !lent_changed_;
 }
 
 Changes ChangeLog::collect(std::size_t set_aside) {

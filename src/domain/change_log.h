@@ -8,6 +8,7 @@
 #include <ordo/worker.hpp>
 
 #include "domain/job.h"
+#include "domain/kept.h"
 #include "domain/lent.h"
 #include "domain/records.h"
 
@@ -20,6 +21,7 @@ struct Changes {
   std::vector<Seq> erase_states;
   std::vector<DeadPayload> dead;
   std::vector<Seq> set_aside;  ///< entries of jobs that wait for over a minute: not to stand in others' room
+  KeptBlock kept;              ///< records of what has ended
 };
 
 /// What a shard's next delta says, and what waits for one to be durable: the keys of ended jobs, the starts
@@ -33,6 +35,7 @@ class ChangeLog {
   void erase(Seq entry) { next_.erase.push_back(entry); }
   void erase_state(Seq first) { next_.erase_states.push_back(first); }
   void add_dead(DeadPayload dead) { next_.dead.push_back(std::move(dead)); }
+  void keep(const KeptRecord& record) { next_.kept.add(record); }
   void set_aside(Seq entry) { next_.set_aside.push_back(entry); }
   /// The shard's own record is to be written, whatever else is.
   void note_lent() { lent_changed_ = true; }
@@ -57,6 +60,7 @@ class ChangeLog {
   bool empty() const;
   /// About how many rows the next collect() brings, without those to be set aside.
   std::size_t rows() const { return next_.erase.size() + next_.dead.size() + unwritten_.size(); }
+  std::size_t kept_bytes() const { return next_.kept.bytes(); }
   /// So many entries are to be set aside: that alone is no change, and has time.
   std::size_t to_set_aside() const { return next_.set_aside.size(); }
   /// Jobs that have ended, and are not forgotten.

@@ -26,6 +26,7 @@ enum class EntryType : std::uint8_t {
   expected = 9,      ///< a run is about to register that its job waits for a key (domain/wait_note.h)
   response = 10,     ///< what the job waits for has come (domain/wait_note.h)
   freed = 11,        ///< control: the unique row of this token (its payload) is free (domain/unique.h)
+  kill = 12,         ///< control: all payloads of the queued job go to the dead set
 };
 
 /// It speaks of what a job waits for. Who does not know it would take it for damaged, so its entry needs
@@ -42,6 +43,7 @@ constexpr bool is_payload(EntryType type) {
 
 /// Who does not know these types needs a newer version, and must not read on.
 inline constexpr std::uint16_t kLevelOfTicks = 4;
+inline constexpr std::uint16_t kLevelOfKills = 6;
 
 /// What an entry of a schedule says beside its job (domain/tick_book.h).
 struct Tick {

@@ -19,6 +19,7 @@ namespace ordo::domain {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Entry full_entry() {
   return {.type = EntryType::revive,
@@ -94,12 +95,12 @@ TEST(EntryCodec, random_entries_come_back) {
   EXPECT_TRUE(rc::check("decode(encode(entry)) == entry", [] {
     const auto text = [](int most) { return *rc::gen::resize(most, rc::gen::arbitrary<std::string>()); };
     const auto kind = "k" + text(40), key = "k" + text(200), id = "i" + text(200), payload = text(500);
-    Entry entry{
-        .type = *rc::gen::element(EntryType::push, EntryType::revive, EntryType::cancel, EntryType::run_now),
-        .kind = kind,
-        .key = *rc::gen::arbitrary<bool>() ? std::string_view(key) : std::string_view(id),
-        .id = id,
-        .payload = payload};
+    Entry entry{.type = *rc::gen::element(EntryType::push, EntryType::revive, EntryType::cancel,
+                                          EntryType::run_now, EntryType::kill),
+                .kind = kind,
+                .key = *rc::gen::arbitrary<bool>() ? std::string_view(key) : std::string_view(id),
+                .id = id,
+                .payload = payload};
     if (*rc::gen::arbitrary<bool>()) entry.score = *rc::gen::arbitrary<double>();
     if (*rc::gen::arbitrary<bool>())
       entry.run_at = written_time(Time{Duration{*rc::gen::arbitrary<std::int64_t>()}});
@@ -138,7 +139,7 @@ TEST(EntryCodec, cut_short_it_is_unreadable_or_lacks_only_payload) {
 
 TEST(EntryCodec, an_unknown_type_or_flag_is_unreadable) {
   auto bytes = encode(full_entry());
-  for (const int type : {0, 12, 128, 255}) {
+  for (const int type : {0, 13, 128, 255}) {
     bytes[0] = static_cast<char>(type);
     const auto entry = decode_entry(bytes);
     ASSERT_FALSE(entry) << type;
@@ -174,6 +175,18 @@ TEST(EntryCodec, what_an_older_version_must_not_guess_says_so) {
   const auto known = number_field(kNeeds, format_level());
   entry.fields = known;
   EXPECT_TRUE(decode_entry(encode(entry)));
+}
+
+TEST(EntryCodec, a_kill_says_that_older_versions_do_not_know_it) {
+  Entry entry;
+  entry.type = EntryType::kill;
+  entry.kind = "orders";
+  entry.key = "k";
+  entry.id = "42";
+  const auto bytes = encode(entry);
+  EXPECT_EQ(*decode_entry(bytes), entry);
+  EXPECT_NE(bytes.find(number_field(kNeeds, kLevelOfKills)), std::string::npos);
+  EXPECT_EQ(kLevelOfKills, 6) << "below are versions that would take it for damaged";
 }
 
 TEST(EntryCodec, broken_fields_are_unreadable) {
@@ -219,6 +232,44 @@ TEST(PlainPush, what_does_not_fit_is_kept_as_it_was_pushed) {
     const auto part = decode_entry(bytes.substr(0, size));
     EXPECT_TRUE(part || !part.why().empty()) << size;
   }
+}
+
+TEST(PlainPush, so_much_is_kept_of_what_does_not_fit) {
+  using Field = std::pair<std::string_view, std::string_view>;
+  const std::string huge(9U << 20, 'x');
+  const std::vector<std::vector<Field>> pushes{{{"id", "42"}, {"payload", huge}},
+                                               {{"id", "42"}, {huge, ""}},
+                                               {{"id", "42"}, {"payload", huge}, {"payload", "short"}},
+                                               std::vector<Field>(1U << 20, {"", ""}),
+                                               std::vector<Field>(1U << 20, {"id", "42"})};
+  for (const auto& fields : pushes) {
+    const auto bytes = encode_plain_push(fields, "1-1", "orders");
+    EXPECT_LT(bytes.size(), kMostKeptOfPush + 1000);
+    if (fields.back().second == "42") {
+      EXPECT_TRUE(decode_entry(bytes)) << "all of it fits";
+      continue;
+    }
+    ASSERT_FALSE(decode_entry(bytes)) << "what was cut off must not be missing in a job";
+    EXPECT_THAT(decode_entry(bytes).why(), HasSubstr("bytes that were pushed only the first are kept"));
+    EXPECT_LT(decode_entry(bytes).why().size(), 1000U);
+  }
+  const auto whole =
+      encode_plain_push(std::vector<Field>{{"payload", huge.substr((8U << 20) - 1)}}, "1-1", "orders");
+  EXPECT_GT(whole.size(), 1U << 20);
+  EXPECT_THAT(decode_entry(whole).why(), Not(HasSubstr("only the first")));
+}
+
+TEST(PlainPush, of_which_no_job_can_be_made_names_whose_it_was) {
+  using Field = std::pair<std::string_view, std::string_view>;
+  const auto names = [](const std::vector<Field>& fields) {
+    const auto read = names_of_plain_push(encode_plain_push(fields, "1-1", "orders"));
+    return std::pair(read.id, read.key);
+  };
+  EXPECT_EQ(names({{"colour", "red"}}), std::pair(std::string("1-1"), std::string()));
+  EXPECT_EQ(names({{"id", "42"}, {"colour", ""}, {"key", "k"}}),
+            std::pair(std::string("42"), std::string("k")));
+  EXPECT_EQ(names({{"id", std::string(256, 'n')}, {"key", ""}}),
+            std::pair(std::string("1-1"), std::string()));
 }
 
 TEST(PlainPush, is_held_to_the_limits_of_every_push) {

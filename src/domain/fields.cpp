@@ -3,9 +3,9 @@
 namespace ordo::domain {
 
 #ifdef ORDO_NEWER_FORMAT
-std::uint16_t format_level() { return 6; }
+std::uint16_t format_level() { return 7; }
 #else
-std::uint16_t format_level() { return 5; }
+std::uint16_t format_level() { return 6; }
 #endif
 
 std::string field(FieldTag tag, std::string_view bytes) {

@@ -63,6 +63,8 @@ JobState state_of(const Job& job) {
   }
   state.error_kind = extra.error_kind;
   state.error = extra.error;
+  state.pushed = extra.pushed;
+  state.first_start = extra.first_start;
   if (extra.waits) state.awaits = extra.waits->awaits;
   if (extra.foreign) state.fields = extra.foreign->state_fields;
   return state;

@@ -100,10 +100,12 @@ struct JobExtra {
   Time last_crash{};
   Mark mark = Mark::none;
   bool dirty = false;             ///< its state is to be written
+  bool has_new_time = false;      ///< a push has replaced its time: also for the job that runs beside it
   std::uint32_t dirty_at = 0;     ///< where it stands in the list of those
   std::uint32_t settling_at = 0;  ///< likewise
   FailureKind error_kind = FailureKind::handler;
   std::string error;
+  Time pushed{}, first_start{};         ///< as JobState has them
   std::map<Seq, double> scores;         ///< of payloads whose score is not their entry's
   std::unique_ptr<OwnWindows> windows;  ///< those of the options, ready to be asked
   Time opens = Time::max();             ///< of a closed one: when; max(): not within ten years

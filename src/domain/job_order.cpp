@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/assert.h"
+#include "domain/due.h"
 #include "domain/throttle.h"
 
 namespace ordo::domain {
@@ -35,7 +36,7 @@ void JobOrder::mix_priorities() {
 
 void JobOrder::place(Job& job, Time now) {
   ORDO_ASSERT(job.place == Place::nowhere);
-  if (job.run_at <= now) {
+  if (is_due(job, now)) {
     arrive(job, now);
     return;
   }
@@ -214,7 +215,7 @@ bool JobOrder::may_start(const Job& job, Time now) {
 }
 
 bool JobOrder::is_in_time(const Job& job, Time now) {
-  if (job.run_at > now) return false;
+  if (!is_due(job, now)) return false;
   if (!is_bound(job)) return true;
   const auto span = opening(job, now);
   return span && span->from <= now;
@@ -344,6 +345,7 @@ std::optional<Time> JobOrder::due_since(Time now, const Admission& admission) {
   if (first == nullptr) return std::nullopt;
   Time since = first->run_at;  // of those that are held to limits
   each_admitted(admission, [&](const DueJobs& lane) { since = std::min(since, lane.oldest()); });
+  since = std::min(since, now);
   const auto open = windows_of(0).at(now);
   return kinds_.have_own_windows() || !open ? since : std::max(since, open->from);
 }
@@ -369,6 +371,7 @@ Time JobOrder::oldest(Time now) {
     }
   }
   if (gated_) oldest = std::min(oldest, gated_->oldest());
+  if (oldest != Time::max()) oldest = std::min(oldest, now);
   if (has_due() && !kinds_.have_own_windows()) {
     const auto opening = windows_of(0).at(now);
     oldest = opening ? std::max(oldest, opening->from) : Time::max();
@@ -385,7 +388,7 @@ std::map<std::int32_t, Time> JobOrder::oldest_due(Time now, std::size_t most) {
   if (has_due() && !kinds_.have_own_windows()) opened = windows_of(0).at(now)->from;
   const auto see = [&](std::int32_t priority, Time run_at) {
     auto& since = due.try_emplace(priority, Time::max()).first->second;
-    since = std::min(since, std::max(run_at, opened));
+    since = std::min(since, std::max(std::min(run_at, now), opened));
   };
   parked_times_.each(see);
   refused_.times().each(see);

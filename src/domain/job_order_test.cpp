@@ -20,7 +20,7 @@ class JobOrderTest : public ::testing::Test {
   Job& add(const std::string& id, Time run_at, const std::string& key = "",
            const std::string& kind = "orders") {
     Job& job = *Job::create(*kinds_.add(kind), id, key.empty() ? id : key, {++seq_, 0, {}});
-    job.run_at = run_at;
+    job.set_time(run_at);
     keys_.insert(job);
     order_.place(job, kPlaced);
     return job;

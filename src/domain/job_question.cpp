@@ -69,7 +69,7 @@ JobFilter get_filter(ByteReader& in) {
     if (std::ranges::find(filter.states, state) == filter.states.end()) filter.states.push_back(state);
   }
   for (auto* text : {&filter.id, &filter.kind, &filter.key, &filter.error}) *text = in.get_long();
-  filter.error_kind = get_maybe(in, [&] { return get_enum(in, FailureKind::unreadable); });
+  filter.error_kind = get_maybe(in, [&] { return get_enum(in, FailureKind::invalid_push); });
   filter.retry_count = get_maybe(in, [&] { return in.get<std::int32_t>(); });
   for (auto* time : {&filter.since, &filter.until}) {
     *time = get_maybe(in, [&] { return get_time(in); });
@@ -86,7 +86,10 @@ void put_view(ByteWriter& out, const JobView& view) {
   out.put(view.error_kind);
   put_maybe(out, view.priority, [&](std::int32_t priority) { out.put(priority); });
   put_maybe(out, view.timeout, [&](Duration timeout) { out.put(timeout.count()); });
-  put_maybe(out, view.starts_at, [&](Time at) { put_time(out, at); });
+  for (const auto& time : {view.starts_at, view.started}) {
+    put_maybe(out, time, [&](Time at) { put_time(out, at); });
+  }
+  out.put_long(view.node);
   JobOptions rules;
   rules.expires = view.expires;
   rules.windows = view.windows;
@@ -101,10 +104,13 @@ JobView get_view(ByteReader& in) {
   view.run_at = get_time(in);
   view.retry_count = in.get<std::int32_t>();
   view.crashes = in.get<std::uint32_t>();
-  view.error_kind = get_enum(in, FailureKind::unreadable);
+  view.error_kind = get_enum(in, FailureKind::invalid_push);
   view.priority = get_maybe(in, [&] { return in.get<std::int32_t>(); });
   view.timeout = get_maybe(in, [&] { return Duration{in.get<std::int64_t>()}; });
-  view.starts_at = get_maybe(in, [&] { return get_time(in); });
+  for (auto* time : {&view.starts_at, &view.started}) {
+    *time = get_maybe(in, [&] { return get_time(in); });
+  }
+  view.node = in.get_long();
   JobOptions rules;
   read_rules(in.get_long(), rules);
   view.expires = rules.expires;

@@ -58,6 +58,8 @@ ListedJob full_job(int number) {
   view.critical = false;
   view.lock = "l";
   view.starts_at = at_second(6);
+  view.started = at_second(9);
+  view.node = "n2";
   job.asks = {.keys = {"east", "l"},
               .behind = "41",
               .response = "r",
@@ -134,7 +136,7 @@ TEST(JobQuestion, that_is_cut_or_changed_is_a_question_or_a_value) {
 
 TEST(JobQuestion, of_a_version_that_nobody_knows_is_none) {
   auto bytes = encode(full_question());
-  bytes[0] = 2;
+  bytes[0] = kAnswersQuestions + 1;
   EXPECT_FALSE(decode_job_question(bytes));
 }
 

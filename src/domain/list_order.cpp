@@ -6,6 +6,7 @@
 
 #include "base/base64.h"
 #include "base/shorten.h"
+#include "domain/due.h"
 #include "domain/fields.h"
 
 namespace ordo::domain {
@@ -67,7 +68,7 @@ ListPlace ListOrder::place_of(const Job& job, std::uint32_t shard) const {
   ListPlace place{.run_at = job.run_at, .shard = shard, .arrival = job.arrival()};
   sort(place, job.id(), job.run_at, job.retry_count());
   if (job.place == Place::running || job.place == Place::awaiting) return place;
-  place.group = job.run_at > now_ ? 2 : 1;
+  place.group = is_due(job, now_) ? 1 : 2;
   if (place.group == 2) {
     place.later_priority = job.priority;
     return place;

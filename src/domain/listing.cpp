@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "domain/due.h"
+
 namespace ordo::domain {
 namespace {
 
 JobStatus status_of(const Job& job, Time now) {
   if (job.place == Place::running) return JobStatus::running;
   if (job.place == Place::awaiting) return JobStatus::awaiting;
-  if (job.run_at <= now) return JobStatus::due;
+  if (is_due(job, now)) return JobStatus::due;
   return job.retry_count() >= 0 ? JobStatus::retrying : JobStatus::scheduled;
 }
 
@@ -29,7 +31,7 @@ JobGates asked_by(const Shard& machine, const Job& job) {
 
 bool is_wanted(std::string_view wanted, std::string_view name) { return wanted.empty() || wanted == name; }
 
-bool fits(const JobFilter& filter, const Job& job, const std::string& kind, JobStatus state) {
+bool fits(const JobFilter& filter, const Job& job, const std::string& kind, JobStatus state, Time now) {
   static const JobExtra kNone;
   const auto& extra = job.extra ? *job.extra : kNone;
   return (filter.states.empty() || std::ranges::find(filter.states, state) != filter.states.end()) &&
@@ -37,7 +39,8 @@ bool fits(const JobFilter& filter, const Job& job, const std::string& kind, JobS
          extra.error.find(filter.error) != std::string::npos &&
          (!filter.error_kind || (!extra.error.empty() && *filter.error_kind == extra.error_kind)) &&
          (!filter.retry_count || *filter.retry_count == extra.retry_count) &&
-         (!filter.since || job.run_at >= *filter.since) && (!filter.until || job.run_at < *filter.until);
+         (!filter.since || due_at(job, now) >= *filter.since) &&
+         (!filter.until || due_at(job, now) < *filter.until);
 }
 
 }  // namespace
@@ -46,7 +49,7 @@ void each_fitting(const Shard& machine, const JobFilter& filter, Time now,
                   const std::function<void(const FittingJob&)>& visit) {
   machine.each_named(filter.id, filter.key, [&](const Job& job, const std::string& kind) {
     const auto state = status_of(job, now);
-    if (fits(filter, job, kind, state)) visit({&job, kind, state});
+    if (fits(filter, job, kind, state, now)) visit({&job, kind, state});
   });
 }
 
@@ -63,7 +66,7 @@ ListedJob listed(Shard& machine, ShardId shard, const FittingJob& fitting, Time 
   view.key = job.key();
   view.id = job.id();
   view.state = fitting.state;
-  view.run_at = job.run_at;
+  view.run_at = due_at(job, now);
   if (job.extra) {
     view.retry_count = job.extra->retry_count;
     view.crashes = job.extra->crashes;
@@ -75,9 +78,13 @@ ListedJob listed(Shard& machine, ShardId shard, const FittingJob& fitting, Time 
     view.windows = job.extra->options.windows;
     copy_more_options(job.extra->options, view);
   }
-  const auto may_start = std::max(now, job.run_at);
+  if (const auto* run = job.place == Place::running ? machine.run_of(job) : nullptr) {
+    view.started = run->started;
+    if (run->lent) view.node = run->lent->node;
+  }
+  const auto may_start = std::max(now, view.run_at);
   if (const auto span = machine.opening(job, may_start))
-    view.starts_at = span->from <= may_start ? job.run_at : span->from;
+    view.starts_at = span->from <= may_start ? view.run_at : span->from;
   return listed;
 }
 

@@ -46,6 +46,7 @@ struct ListedJob {
 void each_fitting(const Shard& machine, const JobFilter& filter, Time now,
                   const std::function<void(const FittingJob&)>& visit);
 
+/// `view.node` of a running one: empty where it runs with the owner of the shard.
 ListedJob listed(Shard& machine, ShardId shard, const FittingJob& fitting, Time now);
 
 /// Which jobs of shards are listed: the same for who owns a shard and for who rebuilds it.

@@ -26,6 +26,8 @@ QueueOptions options_of(const QueueOptions& queue, std::string_view kind) {
   if (own->weight) options.weight = *own->weight;
   if (own->lock) options.lock = *own->lock;
   if (own->unique) options.unique = own->unique;
+  if (own->keep) options.keep = *own->keep;
+  if (own->keep_payloads) options.keep_payloads = *own->keep_payloads;
   return options;
 }
 

@@ -55,5 +55,41 @@ TEST(PayloadBudget, AJobThatIsPutBackLeavesItsBytesToTheStoreWhenThereIsNoRoom) 
   EXPECT_EQ(ran.size(), 4U);
 }
 
+/// Jobs that have expired, each with so many payloads, of which none is in memory.
+std::unique_ptr<Harness> expired(const std::vector<int>& payloads, std::uint64_t budget) {
+  auto shard = std::make_unique<Harness>(bare(), kStart, budget);
+  for (std::size_t job = 0; job < payloads.size(); ++job) {
+    for (int i = 0; i < payloads[job]; ++i)
+      shard->push({.id = std::to_string(job),
+                   .payload = kBytes + std::to_string(i),
+                   .expires = kStart + seconds{10}});
+  }
+  shard->advance(seconds{10});
+  shard->shard().expire(shard->now());
+  return shard;
+}
+
+TEST(PayloadBudget, WhatHasExpiredAndIsNotWholeKeepsNoBytesBeyondIt) {
+  const auto shard = expired(std::vector<int>(10, 2), 0);
+  const auto bytes = kBytes + "0";
+  std::vector<std::pair<Seq, std::string_view>> halves;
+  for (const auto seq : shard->shard().wanted()) {
+    if (seq % 2 == 1) halves.emplace_back(seq, bytes);
+  }
+  ASSERT_EQ(halves.size(), 10U);
+  shard->shard().provide_expired(halves, false, shard->now());
+  EXPECT_GT(shard->budget_used(), 0U) << "that of the first one, or there would be no end of it";
+  EXPECT_LT(shard->budget_used(), 2'000U);
+  shard->expire();
+  shard->commit();
+  EXPECT_EQ(shard->take_dead().size(), 20U);
+  EXPECT_EQ(shard->budget_used(), 0U);
+}
+
+TEST(PayloadBudget, WhatHasExpiredIsFetchedAsAWhole) {
+  EXPECT_EQ(expired({200, 50, 100, 1}, 0)->shard().wanted().size(), 250U);
+  EXPECT_EQ(expired({300, 1}, 0)->shard().wanted().size(), 256U) << "there is no other way";
+}
+
 }  // namespace
 }  // namespace ordo::domain

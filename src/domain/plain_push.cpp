@@ -19,6 +19,11 @@ namespace {
 
 // In front of a push that is kept as it came: no type of an entry.
 constexpr std::string_view kAsPushed("\0P", 2);
+// The name in front of a push that is kept in part; its value is how many bytes it had.
+constexpr std::string_view kCut;
+constexpr std::size_t kLengths = 8;  // of a name and its value, where they are kept
+
+using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
 
 template <class Number>
 std::optional<Number> to_number(std::string_view text) {
@@ -97,14 +102,62 @@ Decoded<Entry> understand(PlainFields fields, std::string_view id, std::string_v
   Entry entry;
   entry.id = id;
   entry.kind = kind;
+  std::string cut;
   for (const auto& [name, value] : fields) {
     if (take_field(entry, name, value)) continue;
+    if (const auto size = name == kCut && cut.empty() ? to_number<std::uint64_t>(value) : std::nullopt) {
+      cut = "of the " + std::to_string(*size) + " bytes that were pushed only the first are kept";
+      continue;
+    }
     return Unreadable{"the field " + in_quotes(name) + " is unknown, or its value '" + shortened(value) +
-                          "' of " + std::to_string(value.size()) + " bytes does not fit",
+                          "' of " + std::to_string(value.size()) + " bytes does not fit" +
+                          (cut.empty() ? "" : "; " + cut),
                       0};
   }
+  if (!cut.empty()) return Unreadable{cut, 0};
   if (entry.key.empty()) entry.key = entry.id;
   return entry;
+}
+
+/// As much of it as is kept; nothing is cut off from what is shorter.
+Pairs kept_of(PlainFields fields, std::string& size_text) {
+  std::size_t size = 0;
+  for (const auto& [name, value] : fields) size += kLengths + name.size() + value.size();
+  if (size <= kMostKeptOfPush) return {fields.begin(), fields.end()};
+  size_text = std::to_string(size);
+  Pairs kept{{kCut, size_text}};
+  auto left = kMostKeptOfPush;
+  for (auto [name, value] : fields) {
+    if (left <= kLengths) break;
+    left -= kLengths;
+    name = name.substr(0, left);
+    value = value.substr(0, left - name.size());
+    left -= name.size() + value.size();
+    kept.emplace_back(name, value);
+  }
+  return kept;
+}
+
+struct KeptPush {
+  std::string_view id, kind;
+  Pairs fields;
+};
+
+Decoded<KeptPush> read_kept(std::string_view bytes) {
+  return read_record<KeptPush>([&] {
+    ByteReader in(bytes.substr(kAsPushed.size()), "push");
+    KeptPush push;
+    push.id = in.get_long();
+    push.kind = in.get_long();
+    while (!in.at_end()) {
+      const auto name = in.get_long();
+      push.fields.emplace_back(name, in.get_long());
+    }
+    if (push.id.empty() || push.id.size() > kLongestJobName || push.kind.empty() ||
+        push.kind.size() > kLongestJobName)
+      in.fail("it names no job");
+    return push;
+  });
 }
 
 }  // namespace
@@ -115,7 +168,8 @@ std::string encode_plain_push(PlainFields fields, std::string_view id, std::stri
   ByteWriter out(bytes);
   out.put_long(id);
   out.put_long(kind);
-  for (const auto& [name, value] : fields) {
+  std::string size_text;
+  for (const auto& [name, value] : kept_of(fields, size_text)) {
     out.put_long(name);
     out.put_long(value);
   }
@@ -125,22 +179,21 @@ std::string encode_plain_push(PlainFields fields, std::string_view id, std::stri
 bool is_plain_push(std::string_view bytes) { return bytes.starts_with(kAsPushed); }
 
 Decoded<Entry> decode_plain_push(std::string_view bytes) {
-  std::string_view id, kind;
-  std::vector<std::pair<std::string_view, std::string_view>> fields;
-  const auto read = read_record<bool>([&] {
-    ByteReader in(bytes.substr(kAsPushed.size()), "push");
-    id = in.get_long();
-    kind = in.get_long();
-    while (!in.at_end()) {
-      const auto name = in.get_long();
-      fields.emplace_back(name, in.get_long());
-    }
-    if (id.empty() || id.size() > kLongestJobName || kind.empty() || kind.size() > kLongestJobName)
-      in.fail("it names no job");
-    return true;
-  });
-  if (!read) return Unreadable{read.why(), 0};
-  return understand(fields, id, kind);
+  const auto push = read_kept(bytes);
+  return push ? understand(push->fields, push->id, push->kind) : Unreadable{push.why(), 0};
+}
+
+PushedNames names_of_plain_push(std::string_view bytes) {
+  PushedNames names;
+  const auto push = read_kept(bytes);
+  if (!push) return names;
+  names.id = push->id;
+  for (const auto& [name, value] : push->fields) {
+    if (value.empty() || value.size() > kLongestJobName) continue;
+    if (name == "id") names.id = value;
+    if (name == "key") names.key = value;
+  }
+  return names;
 }
 
 }  // namespace ordo::domain

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/name.h"
 #include "domain/entry.h"
 
 namespace ordo::domain {
@@ -13,12 +14,23 @@ namespace ordo::domain {
 /// key, kind, score, run_at, priority, timeout.
 using PlainFields = std::span<const std::pair<std::string_view, std::string_view>>;
 
+/// So much is kept of what is no push: one that is a little above the limit stays whole, and many of them in
+/// one commit are no more than a server takes.
+inline constexpr std::size_t kMostKeptOfPush = 2 * kLongestPayload;
+
 /// The entry that they stand for, encoded. What is left out has the defaults of a push: `id` names the job,
-/// `kind` its kind. What cannot be understood is kept whole as it was pushed; decode_entry() says why.
+/// `kind` its kind. What cannot be understood is kept as it was pushed, the first kMostKeptOfPush bytes
+/// of it; decode_entry() says why.
 std::string encode_plain_push(PlainFields fields, std::string_view id, std::string_view kind);
 
 /// Bytes that were kept as they were pushed. A version that understands them reads an entry.
 bool is_plain_push(std::string_view bytes);
 Decoded<Entry> decode_plain_push(std::string_view bytes);
+
+/// As whose the job was pushed, for who looks for it; empty: that is not said, or no job could be called so.
+struct PushedNames {
+  std::string id, key;
+};
+PushedNames names_of_plain_push(std::string_view bytes);
 
 }  // namespace ordo::domain

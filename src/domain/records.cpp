@@ -2,11 +2,13 @@
 // format can be told from this one; optional fields follow it.
 #include "domain/records.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/bytes.h"
 #include "base/time_text.h"
 #include "domain/fields.h"
+#include "domain/plain_push.h"
 
 namespace ordo::domain {
 namespace {
@@ -16,10 +18,10 @@ constexpr FieldTag kUnreadable = 2, kByWindow = 3, kOldestDue = 4;  // of counts
 constexpr FieldTag kByLock = 8, kByLimit = 9, kByRate = 10, kRate = 11, kByKey = 12, kLimitUse = 13,
                    kLockUse = 14;  // likewise
 constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20, kBlocked = 21, kByThrottler = 22,
-                   kThrottled = 23;  // of counts
+                   kThrottled = 23, kKept = 24;  // of counts
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
-constexpr FieldTag kAwaits = 20;  // of a state
+constexpr FieldTag kAwaits = 20, kTrace = 21;  // of a state
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kCopied = 2;  // counts of a shard that was copied
 constexpr std::uint8_t kLent = 3;    // counts of a shard that has lent runs, copied or not
@@ -72,6 +74,20 @@ Await read_await(std::string_view bytes) {
   return awaits;
 }
 
+std::string encode_trace(const JobState& state) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  put_time(out, state.pushed);
+  put_time(out, state.first_start);
+  return bytes;
+}
+
+void read_trace(std::string_view bytes, JobState& state) {
+  ByteReader in(bytes, "job state");
+  state.pushed = get_time(in);
+  state.first_start = get_time(in);
+}
+
 FailureKind get_failure_kind(ByteReader& in) {
   const auto kind = in.get<FailureKind>();
   if (kind > FailureKind::unreadable) in.fail("its error kind is unknown");
@@ -98,7 +114,8 @@ JobState read_state(std::string_view bytes) {
   const auto version = get_version(in, state.fields, [&](FieldTag tag, std::string_view value) {
     if (tag == kCame) came = number_of<std::int64_t>(value);
     if (tag == kAwaits) state.awaits = read_await(value);
-    return tag == kCame || tag == kAwaits;
+    if (tag == kTrace) read_trace(value, state);
+    return tag == kCame || tag == kAwaits || tag == kTrace;
   });
   if (version != kVersion) in.fail("its version is unknown");
   state.through = in.get<Seq>();
@@ -141,6 +158,7 @@ DeadPayload read_dead(std::string_view bytes) {
   dead.error_kind = get_failure_kind(in);
   dead.error = in.get_long();
   dead.payload = in.rest();
+  if (dead.is_entry && is_plain_push(dead.payload)) dead.error_kind = FailureKind::invalid_push;
   return dead;
 }
 
@@ -285,6 +303,26 @@ UnservedKind read_unserved(std::string_view bytes) {
   return kind;
 }
 
+std::string encode_kept_counts(const KeptCounts& kept) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  for (const auto value : {kept.first, kept.next, kept.records, kept.bytes, kept.trimmed}) out.put(value);
+  put_time(out, kept.oldest);
+  out.put(kept.keep.count());
+  return bytes;
+}
+
+KeptCounts read_kept_counts(std::string_view bytes) {
+  ByteReader in(bytes, "shard's counts");
+  KeptCounts kept;
+  for (auto* value : {&kept.first, &kept.next, &kept.records, &kept.bytes, &kept.trimmed})
+    *value = in.get<std::uint64_t>();
+  kept.first = std::min(kept.first, kept.next);
+  kept.oldest = get_time(in);
+  kept.keep = Duration{in.get<std::int64_t>()};
+  return kept;
+}
+
 Counts read_counts(std::string_view bytes) {
   Counts counts;
   if (bytes.empty()) return counts;
@@ -306,8 +344,9 @@ Counts read_counts(std::string_view bytes) {
     if (tag == kBlocked) counts.blocked.push_back(read_blocked(value));
     if (tag == kByThrottler) counts.blocked_by_throttler = number_of<std::uint64_t>(value);
     if (tag == kThrottled) counts.throttled.push_back(read_refused(value));
+    if (tag == kKept) counts.kept = read_kept_counts(value);
     return (tag >= kUnreadable && tag <= kOldestDue) || (tag >= kByLock && tag <= kLockUse) ||
-           tag == kSchedules || tag == kRowsToFree || (tag >= kUnserved && tag <= kThrottled);
+           tag == kSchedules || tag == kRowsToFree || (tag >= kUnserved && tag <= kKept);
   });
   if (version < kVersion || version > kLent) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
@@ -334,6 +373,7 @@ std::string encode(const JobState& state) {
   if (state.awaits)
     fields = number_field(kNeeds, kLevelOfWaits) + fields + field(kAwaits, encode_await(state.awaits));
   if (!state.own_time) fields += number_field(kCame, state.run_at.time_since_epoch().count());
+  if (state.pushed != Time{} || state.first_start != Time{}) fields += field(kTrace, encode_trace(state));
   put_version(out, kVersion, fields);
   out.put(state.through);
   put_time(out, state.run_at);
@@ -372,7 +412,8 @@ std::string encode(const DeadPayload& dead) {
   put_options(out, dead.options);
   out.put(dead.retry_count);
   out.put(dead.crashes);
-  out.put(dead.error_kind);
+  // Older versions do not know the other name, and its bytes tell it.
+  out.put(dead.error_kind == FailureKind::invalid_push ? FailureKind::unreadable : dead.error_kind);
   out.put_long(dead.error);
   out.put_rest(dead.payload);
   return bytes;
@@ -403,6 +444,12 @@ DeadPayload dead_entry(Seq seq, std::string_view bytes, std::string_view why) {
   dead.error_kind = FailureKind::unreadable;
   dead.error = why;
   dead.is_entry = true;
+  if (!is_plain_push(bytes)) return dead;
+  dead.error_kind = FailureKind::invalid_push;
+  dead.kind = "invalid-push";  // nobody has code for it, should its export be pushed
+  const auto names = names_of_plain_push(bytes);
+  if (!names.id.empty()) dead.id = names.id;
+  dead.key = names.key.empty() ? dead.id : names.key;
   return dead;
 }
 
@@ -429,6 +476,7 @@ std::string encode(const Counts& counts) {
   if (!counts.schedules.empty()) fields += field(kSchedules, encode(counts.schedules));
   for (const auto& kind : counts.unserved) fields += field(kUnserved, encode_unserved(kind));
   if (!counts.rows_to_free.empty()) fields += field(kRowsToFree, encode(counts.rows_to_free));
+  if (counts.kept != KeptCounts{}) fields += field(kKept, encode_kept_counts(counts.kept));
   put_version(out, version, with_newer(fields, {}));
   for (const auto value : {counts.due, counts.scheduled, counts.retrying, counts.running, counts.awaiting,
                            counts.processed, counts.failed}) {

@@ -10,6 +10,7 @@
 #include <ordo/job.hpp>
 
 #include "domain/entry.h"
+#include "domain/kept.h"
 #include "domain/lent.h"
 #include "domain/shard_id.h"
 #include "domain/tick_book.h"
@@ -49,6 +50,8 @@ struct JobState {
   FailureKind error_kind = FailureKind::handler;
   std::string error;  ///< of the last failed run; empty: none
   Await awaits;
+  Time pushed{};       ///< when its first payload came, for its record; 1970: it needs none, as the next
+  Time first_start{};  ///< 1970: it has not started
   std::string fields;  ///< optional ones that this version does not know (domain/fields.h)
 
   bool operator==(const JobState&) const = default;
@@ -177,6 +180,7 @@ struct Counts {
   ScheduleRecords schedules;            ///< whose jobs the shard has
   std::vector<UnservedKind> unserved;   ///< kMostUses at most, those with jobs
   std::vector<RowToFree> rows_to_free;  ///< unique rows of jobs that are over
+  KeptCounts kept;                      ///< of the records that it keeps
   std::string fields;                   ///< optional ones that this version does not know
 
   std::uint64_t queued() const { return due + scheduled + retrying; }

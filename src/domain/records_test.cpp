@@ -6,10 +6,13 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/time_text.h"
 #include "domain/fields.h"
+#include "domain/plain_push.h"
 
 namespace ordo::domain {
 namespace {
@@ -288,6 +291,23 @@ TEST(RecordCodecs, what_could_not_be_read_is_told_and_kept) {
   dead.entry_fields = "fields";
   EXPECT_EQ(*decode_dead(encode(dead)), dead);
   EXPECT_EQ(dead.payload, "x");
+}
+
+TEST(RecordCodecs, a_push_that_is_none_dies_under_the_names_of_its_job) {
+  using Field = std::pair<std::string_view, std::string_view>;
+  const std::vector<Field> fields{{"id", "42"}, {"key", "k"}, {"colour", "red"}};
+  const auto bytes = encode_plain_push(fields, "1-1", "orders");
+  const auto dead = dead_entry(9, bytes, "why");
+  EXPECT_EQ(dead.error_kind, FailureKind::invalid_push);
+  EXPECT_EQ(std::tuple(dead.id, dead.key, dead.payload), std::tuple("42", "k", bytes));
+  EXPECT_EQ(*decode_dead(encode(dead)), dead);
+  auto of_older_version = dead;
+  of_older_version.error_kind = FailureKind::unreadable;
+  EXPECT_EQ(encode(of_older_version), encode(dead)) << "which knows no other name";
+  auto job = dead;
+  job.is_entry = false;
+  job.error_kind = FailureKind::handler;
+  EXPECT_EQ(*decode_dead(encode(job)), job) << "whatever its payload looks like";
 }
 
 TEST(RecordCodecs, a_lent_run_of_nothing_is_unreadable) {

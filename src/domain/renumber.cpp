@@ -24,6 +24,7 @@ Entry settled(Entry entry, Time at) {
     case EntryType::expected:
     case EntryType::response:
     case EntryType::freed:
+    case EntryType::kill:
       break;
   }
   return entry;

@@ -15,7 +15,8 @@ constexpr unsigned kShardBits = 16;
 }  // namespace
 
 bool is_for_every_key(const Entry& entry) {
-  const bool is_control = entry.type == EntryType::cancel || entry.type == EntryType::run_now;
+  const bool is_control =
+      entry.type == EntryType::cancel || entry.type == EntryType::run_now || entry.type == EntryType::kill;
   return is_control && entry.key.empty();
 }
 

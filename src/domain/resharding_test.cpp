@@ -1,4 +1,5 @@
 // What is in a queue's shards, brought into others: the same jobs.
+#include <array>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -235,7 +236,11 @@ class Histories {
     auto& harness = *old_[shard];
     const auto id = "i" + std::to_string(random_.below(5));
     if (random_.below(6) == 0) {
-      harness.control(random_.below(2) == 0 ? EntryType::cancel : EntryType::run_now, id);
+      const auto type = std::array{EntryType::cancel, EntryType::run_now, EntryType::kill}[random_.below(3)];
+      Harness::Push target{.id = id};
+      // Of one for every key each key has its own copy, and then what is active under another stops no kill.
+      if (type == EntryType::kill) target.key = key_in(shard, kOld, random_.below(3));
+      harness.control_one(type, target);
       return;
     }
     Harness::Push push{.id = id, .payload = "p" + std::to_string(random_.below(4))};

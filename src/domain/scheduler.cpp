@@ -117,13 +117,13 @@ void Scheduler::served(const StartableShard& chosen) {
   credits_[chosen.queue_place] -= sum;
 }
 
-std::optional<std::uint32_t> Scheduler::first_place() const {
-  std::optional<std::uint32_t> first;
+const StartableShard* Scheduler::front() const {
+  const StartableShard* front = nullptr;
   for (const auto& [thread, line] : lines_) {
-    const auto place = shards_.at(line.begin()->second).queue_place;
-    if (!first || place < *first) first = place;
+    const auto& first = shards_.at(line.begin()->second);
+    if (front == nullptr || first.queue_place < front->queue_place) front = &first;
   }
-  return first;
+  return front;
 }
 
 std::optional<ShardId> Scheduler::ask(const Open& open, Time now) {

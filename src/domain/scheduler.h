@@ -64,8 +64,8 @@ class Scheduler {
   /// Some shard needs a thread that is free.
   bool needs_free_thread() const { return direct_ > 0; }
 
-  /// Of `strict`: the first place of a queue that has something to start.
-  std::optional<std::uint32_t> first_place() const;
+  /// Of `strict`: a shard of the first queue that has something to start, on whatever thread; null: none has.
+  const StartableShard* front() const;
 
  private:
   using Rank = std::array<std::int64_t, 4>;  // the lowest is served

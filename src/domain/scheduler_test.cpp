@@ -180,11 +180,11 @@ TEST(Scheduler, the_last_word_on_a_shard_counts) {
 
 TEST(Scheduler, strict_knows_the_first_queue_that_waits) {
   Scheduler scheduler({.scheduler = SchedulerKind::strict});
-  EXPECT_EQ(scheduler.first_place(), std::nullopt);
+  EXPECT_EQ(scheduler.front(), nullptr);
   scheduler.put(shard_of_b(0, 9));
-  EXPECT_EQ(scheduler.first_place(), 1U);
+  EXPECT_EQ(scheduler.front()->queue_place, 1U);
   scheduler.put(shard_of_a(0, 1));
-  EXPECT_EQ(scheduler.first_place(), 0U);
+  EXPECT_EQ(scheduler.front()->queue_place, 0U);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/saturate.h"
+#include "domain/due.h"
 #include "domain/gates.h"
 
 namespace ordo::domain {
@@ -30,7 +31,8 @@ Shard::Shard(const QueueOptions& options, PayloadBudget& budget, Gates* gates)
       table_(before_),
       order_(before_, kinds_, table_),
       runs_(kinds_),
-      awaiting_(kinds_, gates) {}
+      awaiting_(kinds_, gates),
+      kept_(options) {}
 
 // ---------------------------------------------------------------------------------------------- take-over
 
@@ -45,6 +47,7 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   lasting_.copied = counts.copied;
   lasting_.fields = counts.fields;
   ticks_.load(counts.schedules);
+  kept_.load(counts.kept);
   rows_.load(counts.rows_to_free);
   for (const auto& run : counts.lent) restored_.expect(runs_.restore(run), run);
   fence_ = std::max(takeover.token, counts.fence != 0 ? counts.fence + 1 : 0);
@@ -81,7 +84,7 @@ void Shard::serve(std::string_view kind, bool on) {
 // ------------------------------------------------------------------------------------------------- places
 
 void Shard::place(Job& job, Time now) {
-  set_aside(job, job.run_at, now);
+  set_aside(job, due_at(job, now), now);
   order_.place(job, now);
   watch_expiry(job);
   protect_front(job);
@@ -189,12 +192,12 @@ Counts Shard::counts(Time now, const Counts* told) {
   std::size_t later = order_.later(), retrying = order_.retrying();
   counts.oldest = order_.oldest(now);
   changes_.each_settling([&](const Job& job) {
-    counts.oldest = std::min(counts.oldest, job.run_at);
-    if (job.run_at <= now) return;
+    counts.oldest = std::min(counts.oldest, due_at(job, now));
+    if (is_due(job, now)) return;
     ++later;
     if (job.retry_count() >= 0) ++retrying;
   });
-  counts.due = table_.size() - table_.active() - later;
+  counts.due = table_.size() - table_.active() - later + killed_.size();
   counts.blocked_by_window = order_.closed(counts.due, now);
   counts.oldest_due = order_.oldest_due(now, kMostPriorities);
   count_gates(counts, now, told);
@@ -217,6 +220,7 @@ Counts Shard::counts(Time now, const Counts* told) {
     if (!served && jobs.due + jobs.retrying > 0) counts.unserved.push_back({name, jobs.retrying, jobs.due});
   }
   counts.rows_to_free = rows_.list();
+  counts.kept = kept_.counts();
   return counts;
 }
 

@@ -22,6 +22,7 @@
 #include "domain/change_log.h"
 #include "domain/entry.h"
 #include "domain/job_order.h"
+#include "domain/kept_book.h"
 #include "domain/key_table.h"
 #include "domain/kind_table.h"
 #include "domain/records.h"
@@ -156,6 +157,9 @@ class Shard {
                : order_.gated()->who_has_the_turn(*first);
   }
 
+  /// What look() gives is asked of a throttler before it starts, and nobody knows what that will say.
+  bool may_be_refused(Time now, const Admission& admission);
+
   enum class Taken { none, ready, pending };
   /// look() and start(), once its queue's throttler has admitted it.
   Taken take(Time now, const Admission& admission, Run& run);
@@ -202,6 +206,7 @@ class Shard {
   void wait_closed(const std::string& wait, bool is_answered, double jitter, Time now);
   /// It could not be asked.
   void close_again(const std::string& wait) { awaiting_.close_again(wait); }
+  void response_kept(Seq entry) { changes_.erase(entry); }
 
   /// Every change collected last is durable.
   void committed(Time now);
@@ -233,6 +238,10 @@ class Shard {
   bool has_changes() const { return !changes_.empty() || awaiting_.has_unlocks(); }
   /// About how many rows the next collect() brings, without those to be set aside.
   std::size_t changed_rows() const { return changes_.rows(); }
+  /// ... of its records.
+  std::size_t kept_bytes() const { return changes_.kept_bytes(); }
+  /// Which blocks of records the shard has.
+  KeptBook& kept() { return kept_; }
   /// What is to be written now; one at a time: committed() before the next. At most `set_aside` entries are
   /// set aside, and the others next time.
   Changes collect(std::size_t set_aside = 0) {
@@ -255,6 +264,9 @@ class Shard {
 
   /// Waits that the store is to close, since the last call; each is answered by wait_closed().
   std::vector<WaitToClose> closes() { return awaiting_.closes(); }
+  /// Entries of responses that no job will handle, since the last call: once they are kept elsewhere, each is
+  /// answered by response_kept().
+  std::vector<Seq> unused_responses() { return std::exchange(unused_, {}); }
 
   /// Runs to be asked to stop, since the last call: their jobs were cancelled. Not those that are lent.
   std::vector<RunNo> stops() { return std::exchange(stops_, {}); }
@@ -287,6 +299,11 @@ class Shard {
   const Job* ahead_of(const Job& job) const {
     return job.place == Place::parked ? table_.line_of(job)->front : nullptr;
   }
+  /// The run that the job is in; null: it does not run.
+  const ActiveRun* run_of(const Job& job) const {
+    const auto no = runs_.run_of(job);
+    return no ? runs_.find(*no) : nullptr;
+  }
   /// The earliest run_at of the jobs that take() may start, whichever is first; none: there is none.
   std::optional<Time> due_since(Time now, const Admission& admission) {
     auto since = order_.due_since(now, admission);
@@ -311,7 +328,7 @@ class Shard {
     const auto* run = runs_.find(no);
     return run == nullptr ? std::nullopt : std::optional(run->jobs.size());
   }
-  std::size_t jobs() const { return table_.size(); }
+  std::size_t jobs() const { return table_.size() + killed_.size(); }
   std::vector<std::string> kinds() const { return kinds_.names(); }
   std::size_t kind_count() const { return kinds_.size(); }
   /// The run take() made last.
@@ -362,13 +379,15 @@ class Shard {
   void cancel_queued(Job& job, Time now);
   void cancel_running(Job& job, Seq control);
   void run_now(Job& job, const LoggedEntry& logged, Time now);
+  bool kill_queued(Job& job, Seq control, Time now);
+  void end_killed(Job& job, Time now);
   void apply_tick(const LoggedEntry& logged, Time now);
 
   // What cannot be read (shard_unreadable.cpp)
   bool loses(const LoggedEntry& logged);
   void bury(const LoggedEntry& logged, std::string state, const std::string& why);
   void note_unreadable(DeadPayload dead);
-  void die_with_lost_state(Job& job);
+  void die_with_lost_state(Job& job, const ActiveRun& run, Time now);
 
   // Places (shard.cpp)
   void place(Job& job, Time now);
@@ -420,6 +439,7 @@ class Shard {
   void activate(Job& job);
   void join(ActiveRun& run, Job& job, Time now);
   void recall(Job& job, Time now);
+  void take_new_time(Job& job);
   Event& emit(EventType type, const Job& job, Time now, Duration took = {}, std::string error = {});
 
   // Waits for responses (shard_wait.cpp)
@@ -434,7 +454,7 @@ class Shard {
   void wait_on(Job& job);
   void end_wait(Job& job);
   void release_waits(Job& job);
-  void cancel_awaiting(Job& job);
+  void cancel_awaiting(Job& job, Time now);
   std::optional<Run> start_response(Job& job, Time now);
   void await_again(Job& job, Time at);
   void end_response(Job& job, const ActiveRun& active, const JobEnd& end, Time now);
@@ -455,16 +475,31 @@ class Shard {
   void apply_end(const LoggedEntry& logged, Time now);
   void take_back(RunNo no, bool is_dead, Time now);
 
+  // Records (shard_kept.cpp)
+  /// How a job ends.
+  struct Ending {
+    JobStatus as = JobStatus::done;  ///< as KeptRecord has it
+    Time at{};
+    const ActiveRun* run = nullptr;  ///< null: it does not run
+    FailureKind error_kind = FailureKind::handler;
+    std::string_view error{};
+  };
+  bool keeps(const Job& job) const { return kinds_[job.kind].rules.keep > Duration{}; }
+  void keep(const Job& job, const Ending& ending);
+  void note_pushed(Job& job);
+  void note_start(Job& job, const ActiveRun& run);
+
   // Ends of runs (shard_end.cpp)
   void end_one(Job& job, const ActiveRun& run, const JobEnd& end, Time now);
   void fail(Job& job, const ActiveRun& run, const JobEnd& end, Time now);
   bool crashed_too_often(const Job& job) const;
-  void die(Job& job, FailureKind kind, const std::string& error, Time now);
+  void die(Job& job, const ActiveRun* run, FailureKind kind, const std::string& error, Time now);
   void die_of_crashes(Job& job, Time now);
   void bury(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now);
   void run_died();
-  void finish(Job& job);
+  void finish(Job& job, const Ending& ending);
   void leave_run(Job& job);
+  void drop_rows(Job& job);
   void go_back(Job& job, Time now, bool held);
   void join_beside(Job& job);
   void leave_bytes(Job& job, Time now);
@@ -483,8 +518,10 @@ class Shard {
   LeavingRows rows_;
   Restored restored_;
   TickBook ticks_;
+  KeptBook kept_;
   std::map<std::pair<Time, Seq>, Job*> expiring_;  // queued ones, by expiry and arrival
   std::map<Seq, Job*> expired_;                    // those whose payloads are wanted, by arrival
+  std::map<Seq, Job*> killed_;                     // likewise, and in no other room
   std::vector<Seq> wanted_;                        // on their way
 
   Takeover takeover_;
@@ -492,13 +529,14 @@ class Shard {
   Counts lasting_;  // only what is counted for ever, and kept for others
   std::uint64_t fence_ = 0;
   Seq through_ = 0;
-  std::unordered_map<Seq, int> cancels_;  // controls that wait for the end of so many running jobs
+  std::unordered_map<Seq, int> cancels_;  // controls that wait for the end of so many jobs
   std::vector<JobView> dying_;            // of the run that is ending
   bool watched_ = false;
   bool sets_aside_ = true;
   std::size_t most_rows_ = std::numeric_limits<std::size_t>::max();  // of a commit
   bool waits_for_commit_ = false;                                    // to ask the throttler
 
+  std::vector<Seq> unused_;  // responses
   std::vector<Run> released_;
   std::vector<RunNo> stops_;
   std::vector<RunNo> freed_runs_;

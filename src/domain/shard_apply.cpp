@@ -1,6 +1,10 @@
 // What the log does to a shard: merging payloads, restoring states.
 #include "domain/shard.h"
 
+#include <algorithm>
+
+#include "domain/due.h"
+
 namespace ordo::domain {
 
 void Shard::apply(const LoggedEntry& logged, Time now) {
@@ -11,6 +15,7 @@ void Shard::apply(const LoggedEntry& logged, Time now) {
       break;
     case EntryType::cancel:
     case EntryType::run_now:
+    case EntryType::kill:
       apply_control(logged, now);
       break;
     case EntryType::ended:
@@ -21,12 +26,12 @@ void Shard::apply(const LoggedEntry& logged, Time now) {
       break;
     case EntryType::pause_ticks:
     case EntryType::resume_ticks:
-      ticks_.control(logged.entry, logged.at);
+      ticks_.control(logged.entry, std::min(logged.at, now));
       changes_.erase(logged.seq);
       break;
     case EntryType::expected:
     case EntryType::response:
-      apply_wait(logged);
+      apply_wait({logged.seq, std::min(logged.at, now), logged.entry, logged.set_aside});
       break;
     case EntryType::freed:
       apply_freed(logged);
@@ -65,7 +70,7 @@ Piece Shard::piece_of(const LoggedEntry& logged, const Job* job, Time now) {
   bool needed = restored_.is_doomed(job) || restored_.is_lent(logged.seq);
   const auto* waits = job != nullptr ? job->waits() : nullptr;
   needed = needed || (waits != nullptr && waits->awaits && logged.seq <= waits->awaits.last);
-  Time run_at = job != nullptr ? job->run_at : logged.entry.run_at.value_or(logged.at);
+  Time run_at = job != nullptr ? due_at(*job, now) : logged.entry.run_at.value_or(std::min(logged.at, now));
   if (const auto* state = restored_.find_state(logged.seq)) {
     needed = needed || state->mark == Mark::alone || state->awaits;
     if (state->own_time) run_at = state->run_at;
@@ -85,9 +90,11 @@ void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piec
   if (entry.options != JobOptions{}) {
     job.more().options = entry.options;
     job.more().options.replaces_time = false;
+    job.more().has_new_time = entry.options.replaces_time;
     read_options(job);
   }
   if (const auto expiry = expiry_of(logged, kind); expiry || job.extra) job.more().options.expires = expiry;
+  if (job.own_time && keeps(job)) job.more().pushed = logged.at;
   if (!entry.fields.empty()) job.more().more().entry_fields.emplace_back(logged.seq, entry.fields);
   if (auto lost = restored_.take_lost(logged.seq)) {  // of a lent run: it goes on
     job.more().state_seq = logged.seq;
@@ -116,6 +123,8 @@ void Shard::restore_state(Job& job, const JobState& state) {
   extra.error = state.error;
   extra.scores = {state.scores.begin(), state.scores.end()};
   if (!state.fields.empty()) extra.more().state_fields = state.fields;
+  extra.first_start = state.first_start;
+  extra.pushed = state.pushed;
   if (state.awaits) extra.wait().awaits = state.awaits;
   if (state.own_time) job.set_time(state.run_at);
   job.held = state.held;
@@ -149,7 +158,9 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   const bool merged_away = add_piece(job, std::move(piece), logged.set_aside);
   if (!entry.fields.empty()) job.more().more().entry_fields.emplace_back(logged.seq, entry.fields);
   if (news && job.extra) job.extra->through = logged.seq;
-  const bool has_new_time = revived || (news && entry.options.replaces_time);
+  const bool replaces_time = news && entry.options.replaces_time;
+  if (replaces_time) job.more().has_new_time = true;
+  const bool has_new_time = revived || replaces_time;
   bool moved = has_new_time;
   if (has_options) {
     merge_options(job, entry.options);
@@ -174,7 +185,8 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   moved = asks_anew(job, entry, demand) || moved;
   if (beside || has_new_time || (merged_away && (has_options || was_expiring)))
     changes_.write_state(job);  // its entries alone do not say so
-  const auto run_at = has_new_time ? std::optional(entry.run_at.value_or(logged.at)) : std::nullopt;
+  const auto run_at =
+      has_new_time ? std::optional(entry.run_at.value_or(std::min(logged.at, now))) : std::nullopt;
   if (moved) move(job, {run_at, revived}, now, demand);
 }
 
@@ -185,7 +197,10 @@ void Shard::move(Job& job, const NewTime& time, Time now, Demand* demand) {
     leave(job);
     if (!job.held) order_.pass_key(job, now);
   }
-  if (time.run_at) job.set_time(*time.run_at);
+  if (time.run_at) {
+    note_pushed(job);
+    job.set_time(*time.run_at);
+  }
   if (time.starts_over) job.more().retry_count = -1;
   read_options(job);
   if (demand != nullptr) set_demand(job, demand);

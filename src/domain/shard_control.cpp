@@ -1,20 +1,30 @@
-// What controls in the log do to a job: cancel it, or make it due.
+// What controls in the log do to a job: cancel it, make it due, or kill it.
 #include <algorithm>
 
+#include "domain/due.h"
 #include "domain/shard.h"
 
 namespace ordo::domain {
 
 void Shard::apply_control(const LoggedEntry& logged, Time now) {
   bool waits = false;
-  for (Job* job : targets_of(logged.entry)) {
-    const bool active = job->place == Place::running || job->place == Place::awaiting;
+  const auto is_active = [](const Job* job) {
+    return job->place == Place::running || job->place == Place::awaiting;
+  };
+  const auto targets = targets_of(logged.entry);
+  // While a kill waits for payloads it stands in the log, and the next owner would kill what is active now,
+  // too.
+  const bool kills = std::ranges::none_of(targets, is_active);
+  for (Job* job : targets) {
+    const bool active = is_active(job);
     if (logged.entry.type == EntryType::run_now) {
       if (!active) run_now(*job, logged, now);
+    } else if (logged.entry.type == EntryType::kill) {
+      if (kills) waits = !kill_queued(*job, logged.seq, now) || waits;
     } else if (!active) {
       cancel_queued(*job, now);
     } else if (job->place == Place::awaiting) {
-      cancel_awaiting(*job);
+      cancel_awaiting(*job, now);
     } else if (job->more().cancel_seq == 0) {
       cancel_running(*job, logged.seq);
       waits = true;
@@ -46,10 +56,43 @@ std::vector<Job*> Shard::targets_of(const Entry& control) {
 void Shard::cancel_queued(Job& job, Time now) {
   leave(job);
   order_.pass_key(job, now);
+  keep(job, {.as = JobStatus::cancelled, .at = now});
   for (const auto& piece : job.payloads.pieces()) changes_.erase(piece.seq);
   if (job.extra && job.extra->state_seq != 0) changes_.erase_state(job.extra->state_seq);
   let_go(job);
   forget(job);
+}
+
+// Its payloads are needed for the dead set. Until they are read nobody may find it: what is pushed of its
+// name meanwhile is another job. The control stays as long, so the next owner does the same. False: so it is.
+bool Shard::kill_queued(Job& job, Seq control, Time now) {
+  leave(job);
+  order_.pass_key(job, now);
+  restored_.forget(job);
+  leave_gates(job);
+  table_.erase(job);
+  if (job.payloads.all_present()) {
+    end_killed(job, now);
+    return true;
+  }
+  job.more().cancel_seq = control;
+  ++cancels_[control];
+  killed_.emplace(job.arrival(), &job);
+  return false;
+}
+
+void Shard::end_killed(Job& job, Time now) {
+  const std::string text = "it was killed while it waited";
+  for (const auto& merged : job.payloads.merge_duplicates()) changes_.erase(merged.duplicate);
+  keep(job, {JobStatus::dead, now, nullptr, FailureKind::cancelled, text});
+  for (const auto& piece : job.payloads.pieces()) {
+    bury(job, piece, FailureKind::cancelled, text, now);
+    changes_.erase(piece.seq);
+  }
+  run_died();
+  drop_rows(job);
+  let_go(job);
+  Job::destroy(&job);
 }
 
 // It is asked to stop, and the control stays until it has ended.
@@ -73,10 +116,11 @@ void Shard::run_now(Job& job, const LoggedEntry& logged, Time now) {
     if (!job.held) order_.pass_key(job, now);
   }
   auto& extra = job.more();
+  note_pushed(job);
   extra.through = std::max(extra.through, logged.seq);
   // One that is due keeps its place, unless it is told another.
-  const Time asked = logged.entry.run_at.value_or(logged.at);
-  if (asked < job.run_at || logged.entry.options.replaces_time) job.set_time(asked);
+  const Time asked = logged.entry.run_at.value_or(std::min(logged.at, now));
+  if (asked < due_at(job, now) || logged.entry.options.replaces_time) job.set_time(asked);
   changes_.write_state(job);
   if (!settling) place(job, now);
 }

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/saturate.h"
 #include "base/time_text.h"
+#include "domain/due.h"
 #include "domain/error_text.h"
 #include "domain/retry.h"
 #include "domain/shard.h"
@@ -40,17 +41,19 @@ void Shard::lose_missing(RunNo no, Time now) {
     }
     if (!gone.empty()) ++lasting_.failed;
     if (gone.size() == job->payloads.size()) {
+      keep(*job,
+           {.as = JobStatus::dead, .at = now, .run = &run, .error = "its payloads are gone from the store"});
       leave_run(*job);
       continue;
     }
     if (!gone.empty()) {
       keep_demand(*job);
       job->payloads.drop_absent();
-      job->set_time(job->run_at);  // the entry that says when it came may be gone
+      job->set_time(due_at(*job, now));  // the entry that says when it came may be gone
     }
     if (gone.empty() && run.response != 0 && job->waits() != nullptr) {
       if (job->extra->cancel_seq != 0) {
-        finish(*job);
+        finish(*job, {.as = JobStatus::cancelled, .at = now, .run = &run});
       } else {
         lose_response(*job, run, now);
       }
@@ -63,24 +66,32 @@ void Shard::lose_missing(RunNo no, Time now) {
 
 void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time now) {
   const auto& outcome = end.outcome;
+  if (outcome.kind > Outcome::Kind::waiting)
+    return end_one(job, active, {Outcome::fail("its outcome is of an unknown kind"), end.jitter}, now);
   if (job.extra) job.extra->mark = Mark::none;
   const bool ended_well = outcome.kind == Outcome::Kind::done || outcome.kind == Outcome::Kind::discarded;
   if (ended_well) {
     ++lasting_.processed;
     if (watched_) emit(EventType::job_finished, job, now, now - active.started);
-    finish(job);
+    if (active.response != 0) end_wait(job);
+    const bool is_done = outcome.kind == Outcome::Kind::done;
+    finish(job, {.as = is_done ? JobStatus::done : JobStatus::discarded,
+                 .at = now,
+                 .run = &active,
+                 .error = is_done ? std::string_view{} : outcome.text});
     return;
   }
   if (job.extra && job.extra->cancel_seq != 0) {
-    ++lasting_.failed;
     if (watched_) emit(EventType::job_failed, job, now, now - active.started, "cancelled");
-    finish(job);
+    if (active.response != 0) end_wait(job);
+    finish(job, {.as = JobStatus::cancelled, .at = now, .run = &active});
     return;
   }
   if (job.extra && job.extra->foreign && !job.extra->foreign->lost_state.empty()) {
-    die_with_lost_state(job);
+    die_with_lost_state(job, active, now);
     return;
   }
+  if (!outcome.is_not_started()) note_start(job, active);
   if (active.response != 0) {
     // A state that is gone from the store took with it what the job waited for: it runs anew.
     const bool waits = job.waits() != nullptr && job.waits()->awaits;
@@ -96,6 +107,7 @@ void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time n
       fail(job, active, end, now);
       return;
     case Outcome::Kind::put_back:
+      if (outcome.is_not_started()) take_new_time(job);
       go_back(job, now, outcome.is_not_started() ? job.was_held : strict());
       return;
     case Outcome::Kind::waiting:
@@ -116,17 +128,26 @@ void Shard::fail(Job& job, const ActiveRun& active, const JobEnd& end, Time now)
   if (failure == FailureKind::crash) {
     extra.count_crash(now);
     if (active.risk == Risk::suspect && crashed_too_often(job)) {
-      die(job, failure, end.outcome.text, now);
+      const auto text =
+          end.outcome.text + " (it has crashed " + std::to_string(extra.crashes) + " times: max_crashes)";
+      keep(job, {JobStatus::failed, now, &active, failure, text});
+      die(job, &active, failure, text, now);
       return;
     }
   }
   if (extra.retry_count < std::numeric_limits<std::int32_t>::max()) ++extra.retry_count;
-  const RetryQuestion question{
-      kinds_.queue().name, kind.name,         std::string(job.id()),           failure,
-      end.outcome.text,    extra.retry_count, saturating_sub(now, job.run_at), now};
+  const RetryQuestion question{kinds_.queue().name,
+                               kind.name,
+                               std::string(job.id()),
+                               failure,
+                               end.outcome.text,
+                               extra.retry_count,
+                               saturating_sub(now, due_at(job, now)),
+                               now};
   const auto verdict = decide_retry(kind.rules, question, end.jitter, extra.options.max_retries);
+  keep(job, {JobStatus::failed, now, &active, failure, verdict.error});
   if (verdict.dies) {
-    die(job, failure, verdict.error, now);
+    die(job, &active, failure, verdict.error, now);
     return;
   }
   extra.error_kind = failure;
@@ -146,19 +167,19 @@ bool Shard::crashed_too_often(const Job& job) const {
 }
 
 void Shard::die_of_crashes(Job& job, Time now) {
-  die(job, FailureKind::crash,
+  die(job, nullptr, FailureKind::crash,
       "its node died " + std::to_string(job.extra->crashes) + " times while it ran alone", now);
   run_died();
 }
 
 // The job is active. One payload goes to the dead set; the rest goes back as if it had never failed.
-void Shard::die(Job& job, FailureKind kind, const std::string& error, Time now) {
+void Shard::die(Job& job, const ActiveRun* run, FailureKind kind, const std::string& error, Time now) {
   auto& extra = job.more();
   const auto choice = kinds_[job.kind].rules.payloads;
   const auto index = dying_payload(job.payloads.size(), choice);
   bury(job, job.payloads.pieces()[index], kind, error, now);
   if (choice != PayloadChoice::all || job.payloads.size() == 1) {
-    finish(job);
+    finish(job, {JobStatus::dead, now, run, kind, error});
     return;
   }
   keep_demand(job);
@@ -200,7 +221,8 @@ void Shard::bury(const Job& job, const Piece& dying, FailureKind kind, const std
   changes_.add_dead(std::move(dead));
 }
 
-void Shard::finish(Job& job) {
+void Shard::finish(Job& job, const Ending& ending) {
+  keep(job, ending);
   for (const auto& piece : job.payloads.pieces()) changes_.erase(piece.seq);
   leave_run(job);
 }
@@ -209,17 +231,21 @@ void Shard::finish(Job& job) {
 void Shard::leave_run(Job& job) {
   free_slots(job);
   let_go(job);
-  if (job.extra) {
-    auto& extra = *job.extra;
-    if (extra.state_seq != 0) changes_.erase_state(extra.state_seq);
-    if (extra.cancel_seq != 0 && --cancels_.at(extra.cancel_seq) == 0) {
-      cancels_.erase(extra.cancel_seq);
-      changes_.erase(extra.cancel_seq);
-    }
-    changes_.drop_state(job);
-  }
+  drop_rows(job);
   job.place = Place::ending;
   changes_.end(job);
+}
+
+// Its state, and the control that waits for it.
+void Shard::drop_rows(Job& job) {
+  if (!job.extra) return;
+  auto& extra = *job.extra;
+  if (extra.state_seq != 0) changes_.erase_state(extra.state_seq);
+  if (extra.cancel_seq != 0 && --cancels_.at(extra.cancel_seq) == 0) {
+    cancels_.erase(extra.cancel_seq);
+    changes_.erase(extra.cancel_seq);
+  }
+  changes_.drop_state(job);
 }
 
 // What was pushed while the job ran is one with it: run_at and retry_count are the ones of this job.
@@ -253,7 +279,7 @@ void Shard::go_back(Job& job, Time now, bool held) {
   join_beside(job);
   job.held = held;
   end_wait(job);
-  set_aside(job, job.run_at, now);
+  set_aside(job, due_at(job, now), now);
   leave_bytes(job, now);
   table_.deactivate(job);
   changes_.settle(job);
@@ -262,7 +288,7 @@ void Shard::go_back(Job& job, Time now, bool held) {
 
 // Without room for what it was given to run, the store keeps it.
 void Shard::leave_bytes(Job& job, Time now) {
-  if (budget_.has_room(0, job.run_at <= now)) return;
+  if (budget_.has_room(0, is_due(job, now))) return;
   job.payloads.forget_bytes();
   if (auto* waits = job.waits()) {
     for (auto& open : waits->open) open.body = {};

@@ -57,18 +57,24 @@ void Shard::expire(Time now) {
   }
 }
 
+// Of each job all that is missing, or it would be kept until the rest is there; but the first one may be
+// larger than what is fetched at once.
 std::vector<Seq> Shard::wanted() {
   if (!wanted_.empty()) return {};
-  for (const auto& [arrival, job] : expired_) {
-    for (const auto& [seq, score] : job->payloads.absent()) {
-      if (wanted_.size() < kTogether) wanted_.push_back(seq);
+  for (const auto* jobs : {&expired_, &killed_}) {
+    for (const auto& [arrival, job] : *jobs) {
+      const auto absent = job->payloads.absent();
+      if (!wanted_.empty() && wanted_.size() + absent.size() > kTogether) break;
+      for (const auto& [seq, score] : absent) {
+        if (wanted_.size() < kTogether) wanted_.push_back(seq);
+      }
     }
-    if (wanted_.size() >= kTogether) break;
   }
   std::ranges::sort(wanted_);
   return wanted_;
 }
 
+// One after the other, so that the bytes of one job are beyond the budget at most.
 void Shard::provide_expired(std::span<const std::pair<Seq, std::string_view>> payloads, bool gone, Time now) {
   const auto find = [&](Seq seq) -> std::optional<std::string_view> {
     const auto at = std::ranges::lower_bound(payloads, seq, {}, &std::pair<Seq, std::string_view>::first);
@@ -76,24 +82,37 @@ void Shard::provide_expired(std::span<const std::pair<Seq, std::string_view>> pa
     return gone && std::ranges::binary_search(wanted_, seq) ? std::optional(std::string_view{})
                                                             : std::nullopt;
   };
-  std::vector<Job*> complete;
-  for (const auto& [arrival, job] : expired_) {
-    if (!wanted_.empty() && arrival > wanted_.back()) break;
-    job->payloads.provide(find, budget_);
-    if (job->payloads.all_present()) complete.push_back(job);
-  }
+  const auto provide = [&](std::map<Seq, Job*>& jobs, const auto& end) {
+    for (auto at = jobs.begin(); at != jobs.end();) {
+      const auto [arrival, job] = *at;
+      if (!wanted_.empty() && arrival > wanted_.back()) break;
+      const bool is_first = at == jobs.begin();
+      job->payloads.provide(find, budget_);
+      if (job->payloads.all_present()) {
+        end(*job);
+      } else if (!is_first) {
+        leave_bytes(*job, now);
+      }
+      at = jobs.upper_bound(arrival);
+    }
+  };
+  provide(expired_, [&](Job& job) {
+    leave(job);
+    end_expired(job, now);
+  });
+  provide(killed_, [&](Job& job) {
+    killed_.erase(job.arrival());
+    end_killed(job, now);
+  });
   wanted_.clear();
-  for (Job* job : complete) {
-    leave(*job);
-    end_expired(*job, now);
-  }
 }
 
 // It has left its place and its key, and goes at once: were the next delta lost, it would expire again.
 void Shard::end_expired(Job& job, Time now) {
+  const auto text = "it was not started by " + format_time(*job.extra->options.expires);
+  keep(job, {JobStatus::expired, now, nullptr, FailureKind::expired, text});
   if (kinds_[job.kind].rules.on_expire == OnExpire::dead) {
     for (const auto& merged : job.payloads.merge_duplicates()) note_merged(job, merged);
-    const auto text = "it was not started by " + format_time(*job.extra->options.expires);
     for (const auto& piece : job.payloads.pieces()) bury(job, piece, FailureKind::expired, text, now);
     run_died();
   }

@@ -55,6 +55,7 @@ BlockedJobs blocked_of(const GatedLanes::Refused& refused, const Limiter* by) {
 }  // namespace
 
 Shard::~Shard() {
+  for (const auto& [arrival, job] : killed_) Job::destroy(job);
   order_.clear();
   if (gates_ == nullptr) return;
   awaiting_.leave_lines();

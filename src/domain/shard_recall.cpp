@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "domain/shard.h"
+#include "domain/throttle.h"
 
 namespace ordo::domain {
 
@@ -25,7 +26,7 @@ void Shard::recall(RunNo no, Time now) {
 
 void Shard::recall(Job& job, Time now) {
   if (job.extra && job.extra->cancel_seq != 0) {
-    finish(job);
+    finish(job, {.as = JobStatus::cancelled, .at = now});
     return;
   }
   return_slots(job);
@@ -34,6 +35,7 @@ void Shard::recall(Job& job, Time now) {
   const bool is_written = job.held != job.was_held && !job.extra->dirty;
   if (job.held != job.was_held) changes_.write_state(job);
   job.held = job.was_held;
+  take_new_time(job);
   join_beside(job);
   leave_bytes(job, now);
   table_.deactivate(job);
@@ -46,10 +48,17 @@ void Shard::recall(Job& job, Time now) {
   place(job, now);
 }
 
+// It was not started: what was pushed meanwhile moves it as if it had never been taken.
+void Shard::take_new_time(Job& job) {
+  const Job* beside = table_.find_queued(job.kind, job.id(), job.key());
+  if (beside != nullptr && beside->extra && beside->extra->has_new_time) job.set_time(beside->run_at);
+}
+
 bool Shard::is_overtaken(RunNo no, Time now, const Admission& admission) {
   if (runs_.at(no).response != 0) return false;
   const Job* best = order_.best(now, admission);
-  if (best == nullptr) return false;
+  // What a throttler will say nobody knows: who is refused would take the other's place again and again.
+  if (best == nullptr || throttle_of(*best) != nullptr) return false;
   return std::ranges::any_of(runs_.at(no).jobs, [&](const Job* job) {
     return best->priority < job->priority && before_(*best, *job);
   });

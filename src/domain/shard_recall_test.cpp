@@ -62,6 +62,48 @@ TEST(ShardRecall, what_was_pushed_meanwhile_is_merged) {
   EXPECT_EQ(shard.states_size(), 0U);
 }
 
+TEST(ShardRecall, a_time_that_a_push_has_replaced_meanwhile_is_the_jobs) {
+  Harness shard(recall_options());
+  shard.push({.id = "a", .payload = "1"});
+  const auto run = *shard.take();
+  const auto later = shard.now() + seconds{60};
+  shard.push({.id = "a", .payload = "2", .run_at = later, .replaces_time = true});
+  shard.push({.id = "a", .payload = "3", .run_at = shard.now() + seconds{90}});
+  shard.shard().recall(run.no, shard.now());
+  EXPECT_EQ(shard.job("a").run_at, later);
+  EXPECT_EQ(shard.job("a").payloads.size(), 3U);
+  EXPECT_FALSE(shard.has_due());
+  shard.commit();
+  shard.crash();
+  EXPECT_EQ(shard.job("a").run_at, later) << "the next owner knows as much";
+  shard.advance(seconds{60});
+  EXPECT_EQ(shard.run_all_ids(), Strings{"a"});
+}
+
+TEST(ShardRecall, a_time_that_was_replaced_beside_a_run_with_marks_is_the_jobs_too) {
+  Harness shard(recall_options());
+  shard.push({.id = "a"});
+  shard.crash();
+  const auto run = *shard.take_marked({});
+  const auto later = shard.now() + seconds{60};
+  shard.push({.id = "a", .payload = "2"});
+  shard.push({.id = "a", .payload = "3", .run_at = later, .replaces_time = true});
+  shard.shard().recall(run.no, shard.now());
+  shard.commit();
+  EXPECT_EQ(shard.job("a").run_at, later);
+}
+
+TEST(ShardRecall, a_run_that_was_put_back_has_its_own_time) {
+  Harness shard(recall_options());
+  shard.push({.id = "a"});
+  const auto before = shard.job("a").run_at;
+  const auto run = *shard.take();
+  shard.push({.id = "a", .payload = "2", .run_at = shard.now() + seconds{60}, .replaces_time = true});
+  shard.end(run, Outcome::put_back());
+  shard.commit();
+  EXPECT_EQ(shard.job("a").run_at, before) << "it had started";
+}
+
 TEST(ShardRecall, one_that_came_first_by_its_priority_takes_the_key) {
   Harness shard(recall_options());
   shard.push({.id = "slow", .key = "k"});

@@ -156,6 +156,18 @@ TEST(ShardRetry, TheDyingPayloadIsChosenBeforeMerging) {
   EXPECT_EQ(shard.job("1").payloads, (Strings{"new"}));
 }
 
+TEST(ShardRetry, AnOutcomeOfAnUnknownKindIsAFailure) {
+  auto options = plain();
+  options.max_retries = 0;
+  Harness harness(options);
+  harness.push({.id = "a", .payload = "p"});
+  harness.end(*harness.take(), Outcome{static_cast<Outcome::Kind>(99)});
+  harness.commit();
+  const auto dead = harness.take_dead();
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].error, "its outcome is of an unknown kind");
+}
+
 TEST(ShardRetry, SnoozeKeepsTheRetryCountAndDiscardCountsAsProcessed) {
   Harness shard(plain());
   shard.push({.id = "1"});
@@ -439,6 +451,29 @@ TEST(ShardCounts, SplitAndLag) {
   EXPECT_EQ(counts.retrying, 2U);
   EXPECT_EQ(counts.queued(), 3U);
   EXPECT_EQ(counts.failed, 2U);
+}
+
+TEST(ShardCounts, ACancelledRunIsNoFailure) {
+  for (const bool is_lent : {false, true}) {
+    for (const auto& outcome :
+         {Outcome::fail("stopped"), Outcome::put_back(), Outcome::snoozed_for(hours{1})}) {
+      Harness shard(plain());
+      shard.push({.id = "1"});
+      const auto run = shard.take();
+      ASSERT_TRUE(run);
+      const auto lent = is_lent ? std::optional(shard.lend(*run, "b")) : std::nullopt;
+      shard.control(EntryType::cancel, "1");
+      if (lent) {
+        shard.end(*lent, outcome);
+      } else {
+        shard.end(*run, outcome);
+      }
+      shard.commit();
+      EXPECT_EQ(shard.log_size(), 0U);
+      EXPECT_EQ(shard.counts().failed, 0U);
+      EXPECT_EQ(shard.counts().processed, 0U);
+    }
+  }
 }
 
 TEST(ShardMemory, PayloadsOutsideTheBudgetAreFetchedAndMergedExactly) {

@@ -1,12 +1,11 @@
 // A throttler's say before a start (rules §9.7): asked job by job, when all the rest admits one.
 #include "base/time_text.h"
+#include "domain/due.h"
 #include "domain/gates.h"
 #include "domain/shard.h"
 #include "domain/throttle.h"
 
 namespace ordo::domain {
-
-namespace {
 
 Throttle* throttle_of(const Job& job) {
   if (job.demand == nullptr || job.place == Place::awaiting)
@@ -14,7 +13,10 @@ Throttle* throttle_of(const Job& job) {
   return job.demand->claim->group->throttle.get();
 }
 
-}  // namespace
+bool Shard::may_be_refused(Time now, const Admission& admission) {
+  const Job* first = look(now, admission);
+  return first != nullptr && throttle_of(*first) != nullptr;
+}
 
 Job* Shard::next_admitted(Time now, const Admission& admission) {
   while (Job* first = look(now, admission)) {
@@ -38,7 +40,7 @@ bool Shard::throttler_admits(Job& job, Time now) {
   }
   if (!throttle->has_turn(takeover_.shard)) return false;
   const auto [answer, error] =
-      throttle->ask(kinds_.queue().name, throttled(job, job.run_at), *job.demand->claim, now);
+      throttle->ask(kinds_.queue().name, throttled(job, due_at(job, now)), *job.demand->claim, now);
   if (!error.empty()) emit(EventType::throttler_failed, job, now, {}, error);
   if (answer.what == ThrottleAnswer::What::run) return true;
   obey(job, answer, now);
@@ -48,11 +50,12 @@ bool Shard::throttler_admits(Job& job, Time now) {
 // A cancelled job keeps its key until that is durable: were it not, it would be asked for again.
 void Shard::obey(Job& job, const ThrottleAnswer& answer, Time now) {
   if (answer.what == ThrottleAnswer::What::cancel) {
-    emit(EventType::job_failed, job, now, {}, "cancelled by the throttler: " + answer.reason);
+    const auto why = "cancelled by the throttler: " + answer.reason;
+    emit(EventType::job_failed, job, now, {}, why);
     forget_expiry(job);
     order_.take_key(job);
     activate(job);
-    finish(job);
+    finish(job, {.as = JobStatus::cancelled, .at = now, .error = why});
   } else if (answer.what == ThrottleAnswer::What::defer && answer.until > now) {
     order_.defer(job, written_time(answer.until), now);
   } else {

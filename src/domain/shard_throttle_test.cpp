@@ -438,7 +438,7 @@ TEST_F(ShardThrottle, a_skipped_job_whose_time_or_window_is_over_leaves_its_key)
   Harness shard(options());
   answer = [](const auto&) { return ThrottleAnswer::skip(); };
   shard.push({.id = "1", .key = "k", .run_at = shard.now() - minutes{10}});
-  shard.push({.id = "behind 1", .key = "k"});
+  shard.push({.id = "behind 1", .key = "k", .run_at = shard.now() - minutes{9}});
   shard.push({.id = "3", .key = "l", .run_at = shard.now() - minutes{50}, .windows = {"00:00-01:00"}});
   shard.push({.id = "4", .key = "l", .run_at = shard.now() - minutes{40}});
   EXPECT_THAT(round(shard), IsEmpty());
@@ -447,6 +447,15 @@ TEST_F(ShardThrottle, a_skipped_job_whose_time_or_window_is_over_leaves_its_key)
   EXPECT_THAT(round(shard), ElementsAre("4"));
   shard.push({.id = "2", .key = "k", .run_at = shard.now()});
   EXPECT_THAT(round(shard), ElementsAre("2"));
+}
+
+// Else the one that was admitted would be recalled for the other, refused, and so on without end.
+TEST_F(ShardThrottle, a_job_that_may_be_refused_overtakes_nobody) {
+  Harness shard(options());
+  push(shard, 1, 1);
+  const auto run = *shard.take();
+  push(shard, 2, 2, {.priority = 1});
+  EXPECT_FALSE(shard.shard().is_overtaken(run.no, shard.now(), {}));
 }
 
 }  // namespace

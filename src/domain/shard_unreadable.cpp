@@ -2,13 +2,14 @@
 // nothing else of the shard waits for it. It dies as it is, and can be brought back by who can read it.
 #include <utility>
 
+#include "base/shorten.h"
 #include "domain/shard.h"
 
 namespace ordo::domain {
 
 void Shard::note_unreadable(DeadPayload dead) {
   ++lasting_.unreadable;
-  unreadable_why_.push_back("job '" + dead.id + "': " + dead.error);
+  unreadable_why_.push_back("job " + in_quotes(dead.id) + ": " + dead.error);
   changes_.add_dead(std::move(dead));
 }
 
@@ -67,7 +68,8 @@ void Shard::bury(const LoggedEntry& logged, std::string state, const std::string
 }
 
 // Its run, which another node had, did not end well: how its retries stand is not known.
-void Shard::die_with_lost_state(Job& job) {
+void Shard::die_with_lost_state(Job& job, const ActiveRun& run, Time now) {
+  constexpr const char* kLost = "its run did not end well, and the state of the job cannot be read";
   for (const auto& piece : job.payloads.pieces()) {
     DeadPayload dead;
     dead.kind = kinds_[job.kind].name;
@@ -77,11 +79,11 @@ void Shard::die_with_lost_state(Job& job) {
     dead.score = piece.score;
     dead.options = job.extra->options;
     dead.error_kind = FailureKind::unreadable;
-    dead.error = "its run did not end well, and the state of the job cannot be read";
+    dead.error = kLost;
     dead.state = job.extra->foreign->lost_state;
     note_unreadable(std::move(dead));
   }
-  finish(job);
+  finish(job, {JobStatus::dead, now, &run, FailureKind::unreadable, kLost});
 }
 
 }  // namespace ordo::domain

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/saturate.h"
 #include "base/time_text.h"
+#include "domain/due.h"
 #include "domain/error_text.h"
 #include "domain/retry.h"
 #include "domain/shard.h"
@@ -32,11 +33,15 @@ void Shard::apply_wait(const LoggedEntry& logged) {
   }
   for (Job* job : jobs) {
     auto* open = job->waits() != nullptr ? job->waits()->find(note.wait) : nullptr;
-    if (open == nullptr || open->response != 0) continue;
-    answer(*job, *open, std::move(note), logged);
+    if (open == nullptr) continue;
+    if (open->response == 0) {
+      answer(*job, *open, std::move(note), logged);
+    } else {
+      changes_.erase(logged.seq);  // it came twice
+    }
     return;
   }
-  changes_.erase(logged.seq);  // nobody waits for it any more, or it came twice
+  unused_.push_back(logged.seq);
 }
 
 // Its run, or one of an attempt before, has opened a wait, or is about to. Who has ended waits for nothing.
@@ -69,10 +74,11 @@ void Shard::forget_stale(JobWaits& waits) {
   waits.open.erase(stale);
 }
 
-// Nobody is going to wait for it.
+// Nobody is going to wait for it. A response that has come stands in the log until it is a dead letter: so
+// the next owner finds it.
 void Shard::drop_wait(const OpenWait& open) {
   if (open.response == 0) return awaiting_.close(open);
-  changes_.erase(open.response);
+  unused_.push_back(open.response);
   if (open.expected != 0) changes_.erase(open.expected);
 }
 
@@ -155,9 +161,9 @@ void Shard::release_waits(Job& job) {
   waits->awaits = {};
 }
 
-void Shard::cancel_awaiting(Job& job) {
+void Shard::cancel_awaiting(Job& job, Time now) {
   awaiting_.leave(job);
-  finish(job);
+  finish(job, {.as = JobStatus::cancelled, .at = now});
 }
 
 // ------------------------------------------------------------------------------------------- on_response
@@ -230,15 +236,21 @@ void Shard::fail_response(Job& job, const ActiveRun& active, const JobEnd& end, 
     if (active.risk == Risk::suspect && crashed_too_often(job)) {
       ++lasting_.failed;
       end_wait(job);
-      die(job, failure, end.outcome.text, now);
+      keep(job, {JobStatus::failed, now, &active, failure, end.outcome.text});
+      die(job, &active, failure, end.outcome.text, now);
       return;
     }
   }
   if (awaits.retry_count < std::numeric_limits<std::int32_t>::max()) ++awaits.retry_count;
   const auto& kind = kinds_[job.kind];
-  const RetryQuestion question{
-      kinds_.queue().name, kind.name,          std::string(job.id()),           failure,
-      end.outcome.text,    awaits.retry_count, saturating_sub(now, job.run_at), now};
+  const RetryQuestion question{kinds_.queue().name,
+                               kind.name,
+                               std::string(job.id()),
+                               failure,
+                               end.outcome.text,
+                               awaits.retry_count,
+                               saturating_sub(now, due_at(job, now)),
+                               now};
   const auto verdict = decide_retry(kind.rules, question, end.jitter, job.more().options.max_retries);
   if (verdict.dies) {
     end_wait(job);
@@ -246,6 +258,7 @@ void Shard::fail_response(Job& job, const ActiveRun& active, const JobEnd& end, 
     return;
   }
   ++lasting_.failed;
+  keep(job, {JobStatus::failed, now, &active, failure, verdict.error});
   extra.error_kind = failure;
   extra.error = cut(verdict.error);
   auto& told = emit(EventType::job_failed, job, now, now - active.started, extra.error);

@@ -47,6 +47,14 @@ class ShardWait : public ::testing::Test {
     return ids;
   }
 
+  /// The responses that no job will handle, as their dead letters are kept.
+  std::size_t keep_unused() {
+    const auto unused = harness.shard().unused_responses();
+    for (const auto entry : unused) harness.shard().response_kept(entry);
+    harness.commit();
+    return unused.size();
+  }
+
   void close(const std::string& wait_id, bool is_answered = false) {
     harness.shard().wait_closed(wait_id, is_answered, 0, harness.now());
   }
@@ -73,6 +81,7 @@ TEST_F(ShardWait, TheResponseStartsARunOfItsOwnAndEndsTheJob) {
   EXPECT_EQ(harness.log_size(), 0U) << "nothing of the wait stays";
   EXPECT_EQ(harness.states_size(), 0U);
   EXPECT_THAT(closes(), IsEmpty()) << "an answered wait is over by itself";
+  EXPECT_EQ(keep_unused(), 0U) << "it was handled";
 }
 
 TEST_F(ShardWait, TheNextOwnerFindsItWaiting) {
@@ -144,6 +153,7 @@ TEST_F(ShardWait, WhatAttemptsOfADeadPayloadHaveOpenedIsNotForTheNextOne) {
   harness.end(*harness.take(), Outcome::fail("no"));  // the last of its attempts
   harness.commit();
   EXPECT_EQ(harness.take_dead().size(), 1U);
+  EXPECT_EQ(keep_unused(), 1U);
   EXPECT_EQ(harness.log_size(), 1U) << "only the second payload stays";
   wait_from(*harness.take_marked({}), 60s, "w2", "bank");
   harness.commit();
@@ -171,7 +181,9 @@ TEST_F(ShardWait, OnlyTheStoreEndsAWait) {
   EXPECT_EQ(harness.log_size(), 1U);
   respond();
   harness.commit();
-  EXPECT_EQ(harness.log_size(), 1U) << "what comes late is dropped";
+  EXPECT_EQ(harness.log_size(), 2U);
+  EXPECT_EQ(keep_unused(), 1U) << "what comes late is for nobody";
+  EXPECT_EQ(harness.log_size(), 1U);
 }
 
 TEST_F(ShardWait, AResponseThatWonIsWaitedForWhateverTheClockSays) {
@@ -263,6 +275,45 @@ TEST_F(ShardWait, ACancelBeatsAResponseThatIsNotHandled) {
   harness.control(EntryType::cancel, "42");
   harness.commit();
   EXPECT_FALSE(harness.take());
+  EXPECT_EQ(keep_unused(), 1U);
+  EXPECT_EQ(harness.log_size(), 0U);
+}
+
+TEST_F(ShardWait, AResponseThatTheJobDidNotUseStaysUntilItIsKept) {
+  harness.push({.id = "42", .payload = "p"});
+  const auto run = *harness.take();
+  harness.note(EntryType::expected, run.kind, run.jobs[0], {"w1", "bank", {}, {}});
+  respond();
+  harness.end(run, Outcome::done());
+  harness.commit();
+  EXPECT_EQ(harness.log_size(), 1U);
+  EXPECT_EQ(harness.shard().unused_responses().size(), 1U);
+  EXPECT_THAT(harness.shard().unused_responses(), IsEmpty()) << "asked once";
+  harness.crash();
+  EXPECT_EQ(keep_unused(), 1U) << "the next owner finds it";
+  EXPECT_EQ(harness.log_size(), 0U);
+  EXPECT_THAT(closes(), IsEmpty());
+}
+
+TEST_F(ShardWait, ACancelDuringOnResponseLeavesNothingUnused) {
+  wait();
+  respond();
+  const auto run = *harness.take();
+  harness.control(EntryType::cancel, "42");
+  harness.end(run, Outcome::fail("stopped"));
+  harness.commit();
+  EXPECT_EQ(keep_unused(), 0U);
+  EXPECT_EQ(harness.log_size(), 0U);
+}
+
+TEST_F(ShardWait, OneThatComesTwiceIsNotUnused) {
+  wait();
+  respond();
+  respond();
+  EXPECT_EQ(keep_unused(), 0U);
+  harness.end(*harness.take(), Outcome::done());
+  harness.commit();
+  EXPECT_EQ(keep_unused(), 0U);
   EXPECT_EQ(harness.log_size(), 0U);
 }
 
@@ -279,6 +330,7 @@ TEST_F(ShardWait, ACancelBeatsTheLastCrashOfItsNode) {
   }
   harness.commit();
   EXPECT_EQ(harness.shard().jobs(), 0U);
+  EXPECT_EQ(keep_unused(), 1U);
   EXPECT_EQ(harness.log_size(), 0U);
   EXPECT_THAT(harness.take_dead(), IsEmpty());
 }

@@ -72,4 +72,7 @@ class Throttle {
   std::set<ShardId> skipped_in_;
 };
 
+/// That decides whether the job starts; null: none, or it has started before.
+Throttle* throttle_of(const Job& job);
+
 }  // namespace ordo::domain

@@ -121,6 +121,8 @@ std::string why_no_unique(const Unique& rule) {
   if (!is_word && (rule.by.empty() || !is_json_pointer(rule.by)))
     return "by takes \"payload\", \"id\", \"key\" or a JSON pointer like \"/user/id\"";
   const auto conflict = rule.on_conflict;
+  if (rule.scope > UniqueScope::period || conflict > OnConflict::throttle)
+    return "scope and on_conflict take the values of their enumerations";
   const bool changes_a_job =
       conflict == OnConflict::replace || conflict == OnConflict::merge || conflict == OnConflict::debounce;
   if (changes_a_job && rule.scope != UniqueScope::queued)

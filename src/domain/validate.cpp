@@ -46,6 +46,13 @@ class Fields {
     refuse(field, "is " + json_number(value) + ", out of " + json_number(least) + " to " + json_number(most));
   }
 
+  /// The names of an enumeration begin with 0.
+  template <class Choice>
+  void choice(std::string_view field, Choice value, Choice last) const {
+    if (value <= last) return;
+    refuse(field, "is " + std::to_string(static_cast<unsigned>(value)) + ", which is none of its values");
+  }
+
   void at_least(std::string_view field, Duration value, Duration least) const {
     if (value >= least) return;
     refuse(field, "is " + std::to_string(value.count()) + " µs, at least " + std::to_string(least.count()) +
@@ -57,6 +64,7 @@ class Fields {
 };
 
 void validate(const RetryPolicy& retry, const Fields& fields) {
+  fields.choice("retry.strategy", retry.strategy, RetryPolicy::Strategy::list);
   fields.at_least("retry.delay", retry.delay, Duration{0});
   fields.real("retry.factor", retry.factor, 1, kMostFactor);
   fields.at_least("retry.cap", retry.cap, Duration{0});
@@ -67,7 +75,14 @@ void validate(const RetryPolicy& retry, const Fields& fields) {
   }
 }
 
+// What takes it for the end would use a part of what was meant.
+void no_nul(std::string_view field, std::string_view text, const Fields& fields) {
+  if (text.find('\0') != std::string_view::npos) fields.refuse(field, "has a byte 0");
+}
+
 void validate(const Execution& execution, const Fields& fields) {
+  for (const auto& part : execution.command) no_nul("execution.command", part, fields);
+  no_nul("execution.library", execution.library, fields);
   if (!execution.command.empty() && !execution.library.empty()) {
     fields.refuse("execution", "has both command and library; keep one of them");
   }
@@ -92,6 +107,8 @@ void validate_start(const QueueOptions& rules, const Fields& fields) {
                         "and come with the package tzdata");
     }
   }
+  fields.choice("payloads", rules.payloads, PayloadChoice::first);
+  fields.choice("on_expire", rules.on_expire, OnExpire::drop);
   fields.at_least("min_remaining", rules.min_remaining, Duration{0});
   fields.at_least("expires", rules.expires.value_or(milliseconds{1}), milliseconds{1});
   if (rules.windows.empty()) {
@@ -111,6 +128,7 @@ void validate_start(const QueueOptions& rules, const Fields& fields) {
 void validate(const RateLimit& rate, const Fields& fields) {
   fields.whole("rate.limit", rate.limit, 1, kMostRate);
   fields.whole("rate.burst", rate.burst, 0, kMostRate);
+  fields.choice("rate.each", rate.each, RateEach::partition);
   fields.at_least("rate.per", rate.per, milliseconds{1});
   if (rate.per > kLongestRate) fields.refuse("rate.per", "is longer than 31 days");
 }
@@ -152,11 +170,16 @@ void validate_shares(const QueueOptions& queue, const Fields& fields) {
 }
 
 void validate_limits(const QueueOptions& queue, const Fields& fields) {
+  fields.choice("oversize", queue.oversize, Oversize::alone);
+  fields.choice("hold", queue.hold, SlotHold::dispatch);
+  fields.choice("on_block", queue.on_block, OnBlock::strict);
+  fields.choice("lock_span", queue.lock_span, LockSpan::response);
   validate_limit("limit", queue.limit, fields);
   validate_limit("partition_limit", queue.partition_limit, fields);
   validate_limit("critical_limit", queue.critical_limit, fields);
   if (!is_json_pointer(queue.partition)) {
-    fields.refuse("partition", "is " + in_quotes(queue.partition) + "; it takes a JSON pointer, like /region");
+    fields.refuse("partition",
+                  "is " + in_quotes(queue.partition) + "; it takes a JSON pointer, like /region");
   }
   validate_shares(queue, fields);
   if (queue.rate) {
@@ -173,6 +196,11 @@ void validate_limits(const QueueOptions& queue, const Fields& fields) {
 }
 
 void validate_kinds(const QueueOptions& queue) {
+  if (queue.kinds.size() > kMostKinds) {
+    Fields("queue " + in_quotes(queue.name))
+        .refuse("kinds", "has " + std::to_string(queue.kinds.size()) + ", at most " +
+                             std::to_string(kMostKinds) + " fit");
+  }
   std::set<std::string_view> kinds;
   for (const auto& kind : queue.kinds) {
     const Fields fields("queue " + in_quotes(queue.name) + ", kind " + in_quotes(kind.kind));
@@ -183,6 +211,7 @@ void validate_kinds(const QueueOptions& queue) {
     fields.whole("max_retries", kind.max_retries.value_or(0), 0, kMostRetries);
     fields.whole("max_crashes", kind.max_crashes.value_or(1), 1, kMostRetries);
     fields.at_least("timeout", kind.timeout.value_or(milliseconds{1}), milliseconds{1});
+    fields.at_least("keep", kind.keep.value_or(Duration{0}), Duration{0});
     if (kind.retry) validate(*kind.retry, fields);
     validate(kind.execution, fields);
     validate_start(options_of(queue, kind.kind), fields);
@@ -202,6 +231,9 @@ void validate(const QueueOptions& queue) {
   fields.whole("max_crashes", queue.max_crashes, 1, kMostRetries);
   fields.whole("threads", queue.threads.value_or(1), 1, kMostThreads);
   fields.whole("scheduler_weight", queue.scheduler_weight, 1, kMostWeight);
+  fields.choice("affinity", queue.affinity, Affinity::shard);
+  fields.choice("key_order", queue.key_order, KeyOrder::exclusive);
+  fields.choice("order", queue.order, DueOrder::priority);
   fields.at_least("timeout", queue.timeout, milliseconds{1});
   if (queue.max_payload < 1 || queue.max_payload > kLongestPayloadOfAll) {
     fields.refuse("max_payload", "is " + std::to_string(queue.max_payload) + ", out of 1 to " +
@@ -213,6 +245,12 @@ void validate(const QueueOptions& queue) {
   }
   fields.at_least("dead_ttl", queue.dead_ttl, seconds{1});
   fields.at_least("response_ttl", queue.response_ttl, Duration{0});
+  fields.at_least("keep", queue.keep, Duration{0});
+  if (queue.keep_bytes < kLeastKeptBytes || queue.keep_bytes > kMostKeptBytes) {
+    fields.refuse("keep_bytes", "is " + std::to_string(queue.keep_bytes) + ", out of " +
+                                    std::to_string(kLeastKeptBytes) + " to " +
+                                    std::to_string(kMostKeptBytes));
+  }
   fields.at_least("granularity", queue.granularity, microseconds{1});
   validate(queue.retry, fields);
   validate(queue.execution, fields);
@@ -230,8 +268,17 @@ void validate(const NodeOptions& node) {
   fields.at_least("lease", node.lease, seconds{1});
   if (node.lease > kMostLease)
     fields.refuse("lease", "is longer than 365 days: no node would ever be taken for dead");
+  fields.choice("scheduler", node.scheduler, SchedulerKind::weighted);
+  fields.choice("splitter", node.splitter, SplitterKind::by_node);
+  fields.choice("log", node.log, LogFormat::json);
+  fields.choice("log_level", node.log_level, LogLevel::off);
+  fields.choice("start_job", node.start_job, LogLevel::off);
+  fields.choice("done_job", node.done_job, LogLevel::off);
+  fields.choice("fail_job", node.fail_job, LogLevel::off);
   fields.whole("node_count", node.node_count, 1, kMostNodes);
   fields.whole("node_number", node.node_number, 0, std::int64_t{node.node_count} - 1);
+  if (node.splitter == SplitterKind::automatic && node.node_count > 1 && !node.serves_shard)
+    fields.refuse("node_count", "has no effect with the automatic splitter; set the splitter to node");
 }
 
 void validate(const PeriodicOptions& schedule) {
@@ -239,6 +286,7 @@ void validate(const PeriodicOptions& schedule) {
   if (!is_name(schedule.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   if (schedule.queue.empty()) fields.refuse("queue", "is not given: name the queue that gets its jobs");
   if (!is_name(schedule.queue)) fields.refuse("queue", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
+  fields.choice("missed", schedule.missed, Missed::all);
   std::string why;
   if (!domain::Ticks::of(schedule, why)) fields.refuse("it", why);
   if (schedule.kind.size() > kLongestKind) fields.refuse("kind", "has over 255 bytes");
@@ -253,7 +301,13 @@ void validate(const PeriodicOptions& schedule) {
 }  // namespace
 
 void validate(const Config& config) {
-  if (config.store.empty()) Fields("config").refuse("store", "is empty; give a URL, like sqlite:ordo.db");
+  const Fields whole("config");
+  if (config.store.empty()) whole.refuse("store", "is empty; give a URL, like sqlite:ordo.db");
+  no_nul("store", config.store, whole);
+  if (config.store.size() > kLongestStore) {
+    whole.refuse("store", "has " + std::to_string(config.store.size()) + " bytes, at most " +
+                              std::to_string(kLongestStore) + " fit");
+  }
   validate(config.node);
   std::set<std::string_view> names;
   std::set<std::string_view> limits;
@@ -270,7 +324,8 @@ void validate(const Config& config) {
     for (const auto& name : queue.limits) {
       if (limits.contains(name)) continue;
       Fields("queue " + in_quotes(queue.name))
-          .refuse("limits", "names " + in_quotes(name) + ", which is no [limit." + name_in_message(name) + "]");
+          .refuse("limits",
+                  "names " + in_quotes(name) + ", which is no [limit." + name_in_message(name) + "]");
     }
     if (!names.insert(queue.name).second)
       Fields("queue " + in_quotes(queue.name)).refuse("name", "is there twice");
@@ -281,12 +336,11 @@ void validate(const Config& config) {
     if (!names.insert(schedule.name).second)
       Fields("schedule " + in_quotes(schedule.name)).refuse("name", "is there twice");
   }
-  const Fields fields("config");
   if (config.periodic.size() > kMostSchedules)
-    fields.refuse("periodic",
-                  "has " + std::to_string(config.periodic.size()) + " schedules, at most 1000 fit");
+    whole.refuse("periodic",
+                 "has " + std::to_string(config.periodic.size()) + " schedules, at most 1000 fit");
   if (domain::encode(config.periodic).size() > kMostPeriodicBytes)
-    fields.refuse("periodic", "has over 256 KiB in all; store payloads elsewhere and push their places");
+    whole.refuse("periodic", "has over 256 KiB in all; store payloads elsewhere and push their places");
 }
 
 }  // namespace ordo

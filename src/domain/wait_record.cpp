@@ -6,6 +6,7 @@
 #include "base/fnv.h"
 #include "base/saturate.h"
 #include "base/time_text.h"
+#include "domain/dead_letters.h"
 #include "domain/fields.h"
 
 namespace ordo::domain {
@@ -99,8 +100,13 @@ bool is_listed(const WaitRecord& record) {
   return record.state == State::expected || record.state == State::buffered || !record.delivered;
 }
 
+// One of an older node has no deadline, and its row goes then.
+bool is_expired(const WaitRecord& record, Time now) {
+  return record.state == State::buffered && record.deadline > Time{} && record.deadline <= now;
+}
+
 Time kept_until(const WaitRecord& record, Duration response_ttl) {
-  if (record.state == State::buffered) return time_after(record.since, response_ttl);
+  if (record.state == State::buffered) return time_after(time_after(record.since, response_ttl), kLetterLife);
   return is_listed(record) ? Time::max() : time_after(record.since, kRemember);
 }
 

@@ -49,6 +49,8 @@ Decoded<WaitRecord> decode_wait_record(std::string_view bytes);
 
 /// It matters still, and is shown.
 bool is_listed(const WaitRecord& record);
+/// A response that was kept for a job, and its time is over: it is a dead letter from then on.
+bool is_expired(const WaitRecord& record, Time now);
 /// Until then the store keeps it.
 Time kept_until(const WaitRecord& record, Duration response_ttl);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "domain/dead_letters.h"
 #include "domain/wait_note.h"
 
 namespace ordo::domain {
@@ -140,7 +141,7 @@ TEST(WaitRecord, WhatIsOverIsRememberedForADay) {
   EXPECT_EQ(kept_until(answered(false), 1h), Time::max()) << "until it is delivered";
   EXPECT_EQ(kept_until(answered(), 1h), kNow + 24h);
   EXPECT_EQ(kept_until(closed(), 1h), kNow + 24h);
-  EXPECT_EQ(kept_until(buffered(), 1h), kNow + 1h);
+  EXPECT_EQ(kept_until(buffered(), 1h), kNow + 1h + kLetterLife);
   EXPECT_EQ(buffered().deadline, kNow + 1h);
   EXPECT_TRUE(answered().body.empty()) << "the log has it";
 }

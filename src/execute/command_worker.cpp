@@ -18,6 +18,7 @@
 #include "base/start_thread.h"
 #include "base/time_text.h"
 #include "execute/protocol.h"
+#include "execute/spawn.h"
 
 namespace ordo::execute {
 namespace {
@@ -376,6 +377,11 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
     }
     process.wait(std::min(run.deadline, mute_until) - now, slot.wake.get());
   }
+}
+
+bool lacks_program(const Worker* worker) {
+  const auto* command = dynamic_cast<const CommandWorker*>(worker);
+  return command != nullptr && error_of_program(command->program()) != 0;
 }
 
 }  // namespace ordo::execute

@@ -48,6 +48,8 @@ class CommandWorker final : public Worker {
   CommandWorker(const CommandWorker&) = delete;
   CommandWorker& operator=(const CommandWorker&) = delete;
 
+  const std::string& program() const { return options_.command.front(); }
+
   void perform(Batch& batch) override;
   void on_response(Batch& batch, const Response&) override { perform(batch); }  // it stands in the request
 
@@ -79,5 +81,8 @@ class CommandWorker final : public Worker {
   Duration next_start_{};   ///< steady: none before, while ends are bad
   std::jthread caretaker_;  ///< last: it uses the others
 };
+
+/// It is a command whose program is not there, as far as a look can tell: no run of it can start.
+bool lacks_program(const Worker* worker);
 
 }  // namespace ordo::execute

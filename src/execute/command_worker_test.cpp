@@ -111,7 +111,8 @@ TEST_P(CommandWorkerTest, a_crash_tells_its_signal_and_last_words) {
     const auto outcome = run_one(*worker);
     EXPECT_EQ(outcome.kind, Outcome::Kind::failed);
     EXPECT_EQ(outcome.failure, FailureKind::crash);
-    EXPECT_EQ(outcome.text, "the worker process was killed by signal SEGV; stderr:\nfirst\nlast words");
+    EXPECT_EQ(outcome.text,
+              "the worker process was killed by signal SEGV: last words\nstderr:\nfirst\nlast words");
   }
   EXPECT_THAT(all_logs(), AllOf(StartsWith("orders/charge["), HasSubstr("] stderr: last words\n")));
 }
@@ -120,7 +121,7 @@ TEST_P(CommandWorkerTest, an_exit_tells_its_code_and_the_end_of_stderr) {
   const auto worker = shell("i=0; while [ $i -lt 2000 ]; do echo line $i >&2; i=$((i+1)); done; exit 3");
   const auto outcome = run_one(*worker);
   EXPECT_EQ(outcome.failure, FailureKind::crash);
-  EXPECT_THAT(outcome.text, StartsWith("the worker process exited with code 3; stderr:\n"));
+  EXPECT_THAT(outcome.text, StartsWith("the worker process exited with code 3: "));
   EXPECT_TRUE(outcome.text.ends_with("\nline 1999"));
   EXPECT_NEAR(static_cast<double>(outcome.text.size()), 4096 + 48, 10);
   EXPECT_EQ(run_one(*shell("exit 0")).text, "the worker process exited with code 0 without an answer");
@@ -305,7 +306,7 @@ TEST_P(CommandWorkerTest, a_closed_output_tells_how_the_process_ended) {
   const auto worker = shell("read line; exec >&-; sleep 0.5; echo last words >&2; exit 7");
   const auto outcome = run_one(*worker);
   EXPECT_EQ(outcome.failure, FailureKind::crash);
-  EXPECT_EQ(outcome.text, "the worker process exited with code 7; stderr:\nlast words");
+  EXPECT_EQ(outcome.text, "the worker process exited with code 7: last words");
 }
 
 TEST_P(CommandWorkerTest, a_closed_output_is_not_waited_for_without_end) {

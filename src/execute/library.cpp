@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <exception>
+
 #include <ordo/error.hpp>
 
 #include "base/json.h"
@@ -45,7 +47,15 @@ void load_library(const std::string& path, Server& server) {
   }
   void* const symbol = ::dlsym(library, "ordo_load");
   if (symbol == nullptr) refuse(path, "it has no extern \"C\" void ordo_load(ordo::Server&)");
-  reinterpret_cast<void (*)(Server&)>(symbol)(server);
+  try {
+    reinterpret_cast<void (*)(Server&)>(symbol)(server);
+  } catch (const Error& error) {
+    throw Error(error.kind(), "cannot load the library \"" + name_in_message(path) + "\": " + error.what());
+  } catch (const std::exception& error) {
+    refuse(path, "its ordo_load threw: " + shortened(error.what()));
+  } catch (...) {
+    refuse(path, "its ordo_load threw what is no std::exception");
+  }
 }
 
 }  // namespace ordo::execute

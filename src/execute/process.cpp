@@ -107,8 +107,10 @@ bool Process::ignored_request() const { return spawned_.input && unread() == sen
 bool Process::wait(Duration time, int wake) {
   if (ended_) return false;
   const short to_write = unsent_.empty() ? 0 : POLLOUT;  // without it the end of the reader is told alone
-  std::array<pollfd, 6> watched = {{{spawned_.output.get(), POLLIN, 0},
-                                    {spawned_.errors.get(), POLLIN, 0},
+  const bool is_known =
+      worker_pid_ != 0;  // what it says is told with its id, which the guard says about then
+  std::array<pollfd, 6> watched = {{{is_known ? spawned_.output.get() : -1, POLLIN, 0},
+                                    {is_known ? spawned_.errors.get() : -1, POLLIN, 0},
                                     {spawned_.guard.get(), POLLIN, 0},
                                     {spawned_.pid_fd.get(), POLLIN, 0},
                                     {wake, POLLIN, 0},
@@ -249,7 +251,9 @@ Outcome Process::ending() const {
   if (errors.size() > kKeptErrors) errors.remove_prefix(errors.size() - kKeptErrors);
   while (!errors.empty() && (static_cast<unsigned char>(errors[0]) & 0xC0) == 0x80) errors.remove_prefix(1);
   while (errors.ends_with('\n')) errors.remove_suffix(1);
-  if (!errors.empty()) text.append("; stderr:\n").append(errors);
+  const auto last = errors.substr(errors.rfind('\n') + 1);  // npos + 1: from its begin
+  if (!errors.empty()) text.append(": ").append(last);
+  if (last.size() < errors.size()) text.append("\nstderr:\n").append(errors);
   return Outcome::fail(std::move(text), FailureKind::crash);
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 constexpr Duration kListed = std::chrono::seconds{10};  // by then a run that was lent is listed
 constexpr Duration kTellAgain = std::chrono::milliseconds{100};
+constexpr std::size_t kKeptNames = 65'536;
 constexpr std::size_t kToldText = 16U << 20;  // of all jobs of a run, that every store takes in one entry
 
 std::vector<Outcome> never_started(const domain::LentRun& run) {
@@ -60,9 +61,22 @@ void Borrower::look(std::vector<std::pair<domain::ShardId, domain::LentRun>> len
   std::erase_if(borrowed_, [&](const auto& entry) {
     const auto& [name, borrowed] = entry;
     if (runs.contains(name) || !is_over(borrowed)) return false;
-    if (borrowed.end.empty()) runs_.stop_borrowed(name, StopReason::lease_lost);
-    return !borrowed.end.empty();
+    if (borrowed.end.empty()) {
+      runs_.stop_borrowed(name, StopReason::lease_lost);
+      return false;
+    }
+    forget(name);
+    return true;
   });
+}
+
+// A store that went back may list it once more.
+void Borrower::forget(const domain::LentName& name) {
+  if (!over_.insert(name).second) return;
+  over_in_turn_.push_back(name);
+  if (over_in_turn_.size() <= kKeptNames) return;
+  over_.erase(over_in_turn_.front());
+  over_in_turn_.pop_front();
 }
 
 // What is not listed any more has ended for its owner. One look is no proof: while a queue changes its
@@ -97,7 +111,12 @@ void Borrower::find(const domain::LentName& name, Listed listed) {
   borrowed.run.name = name;
   if (const auto whole = listed.find(name.shard); whole != listed.end()) {
     borrowed.run = std::move(whole->second);
-    start(borrowed);
+    // What it began again here would start behind what came after it: its owner does what it finds best.
+    if (over_.contains(name)) {
+      tell(borrowed, std::vector<Outcome>(borrowed.run.jobs.size(), Outcome::put_back()), false);
+    } else {
+      start(borrowed);
+    }
   } else {
     tell(borrowed, {}, false);  // it was carried away before it started
   }
@@ -147,7 +166,7 @@ bool Borrower::provide(const Fetched& fetched, domain::RunNo no) {
   const auto* queue = queues_.find(name.shard.queue);
   auto* code = queue != nullptr ? codes_.find(queue->options.name, run.kind) : nullptr;
   auto jobs = code != nullptr ? jobs_of(run, *queue, fetched.chunk) : std::vector<BatchJob>{};
-  if (jobs.empty() || local->stop != StopReason::none) {
+  if (jobs.empty() || runs_.is_quiet() || local->stop != StopReason::none) {
     runs_.leave(name_of(name));
     give_back(name);
     return true;

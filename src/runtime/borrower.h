@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +68,7 @@ class Borrower {
   using Listed = std::map<domain::ShardId, domain::LentRun>;
 
   bool is_over(const Borrowed& borrowed) const;
+  void forget(const domain::LentName& name);
   void find(const domain::LentName& name, Listed listed);
   void start(Borrowed& borrowed);
   void tell(Borrowed& borrowed, std::vector<Outcome> outcomes, bool declined);
@@ -76,6 +79,8 @@ class Borrower {
   CodeTable& codes_;
   LocalRuns& runs_;
   std::map<domain::LentName, Borrowed> borrowed_;
+  std::set<domain::LentName> over_;            // of those that it has forgotten, the last
+  std::deque<domain::LentName> over_in_turn_;  // the same
   std::size_t untold_ = 0;
   Duration tell_again_at_{};  // steady; 0: none
   Trouble appends_{"tell the end of a lent run"};

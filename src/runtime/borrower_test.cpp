@@ -117,6 +117,22 @@ TEST_F(BorrowerTest, stops_what_its_owner_has_cancelled_or_lists_no_more) {
   EXPECT_EQ(forgotten.control->reason, StopReason::lease_lost);
 }
 
+// After a failover to a server that lacks the last seconds.
+TEST_F(BorrowerTest, starts_nothing_again_that_a_list_of_the_past_shows) {
+  start();
+  ASSERT_EQ(rooms_.handed(), "1 ");
+  rooms_.runner->ended(Rooms::end_of(rooms_.begin()));
+  ASSERT_EQ(tell().size(), 1U);
+  for (int i = 0; i < 2; ++i) look(/*is_listed=*/false);
+  start();
+  EXPECT_TRUE(rooms_.fetches.empty());
+  EXPECT_EQ(rooms_.handed(), "");
+  const auto ends = tell();
+  ASSERT_EQ(ends.size(), 2U) << "its owner may wait for it";
+  EXPECT_EQ(ends[1].ends.at(0).outcome.kind, Kind::put_back);
+  EXPECT_FALSE(ends[1].declined);
+}
+
 TEST_F(BorrowerTest, an_end_that_could_not_be_told_is_told_again_a_moment_later) {
   start();
   rooms_.runner->ended(Rooms::end_of(rooms_.begin()));

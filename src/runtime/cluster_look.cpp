@@ -7,9 +7,11 @@
 namespace ordo::runtime {
 
 void ClusterLook::read(store::Store& store) {
+  known_setbacks = store.setbacks();
   nodes = store.nodes();
   std::ranges::sort(nodes, {}, &store::NodeRow::id);  // a server may have an order of its own
   shards = store.shards();
+  setbacks = store.setbacks();
   for (const auto& row : shards) {
     if (!row.owner.empty()) in_use.insert(row.owner);
     for (auto& run : domain::lent_runs_of(row.counts)) {

@@ -21,12 +21,15 @@ struct ClusterLook {
   std::vector<store::ShardRow> shards;
   std::vector<std::pair<domain::ShardId, domain::LentRun>> lent;
   std::set<std::string, std::less<>> in_use;  ///< who owns shards or executes what they lend
+  std::uint64_t known_setbacks = 0;           ///< of the store, behind which all of it was read
+  std::uint64_t setbacks = 0;                 ///< of the store by then
 
   // What NodeWatch says of them.
   std::vector<Member> members;                             ///< ascending by id
   std::set<std::string, std::less<>> dead;                 ///< of these
   std::map<std::string, std::string, std::less<>> groups;  ///< of linked queues, by queue
   std::map<domain::ShardId, std::uint16_t> needs;          ///< of shards that living nodes could not own
+  Duration longest_lease{};                                ///< of all that it knows
 
   /// Asks the store for nodes and shards.
   void read(store::Store& store);

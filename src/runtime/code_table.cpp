@@ -2,12 +2,17 @@
 
 #include <algorithm>
 
+#include "execute/command_worker.h"
+
 namespace ordo::runtime {
 
 void CodeTable::add(ServedQueue& queue, const std::string& kind, Worker* worker, std::size_t threads) {
-  codes_[{queue.options.name, kind}] =
-      std::make_unique<Code>(Code{.queue = &queue, .kind = kind, .worker = worker, .threads = threads});
+  auto& code = codes_[{queue.options.name, kind}];
+  code = std::make_unique<Code>(Code{.queue = &queue, .kind = kind, .worker = worker, .threads = threads});
   ++changes_;
+  if (!execute::lacks_program(worker)) return;
+  code->limit.failed(scope_.steady(), 0);
+  limit_changed(*code);
 }
 
 void CodeTable::leave(const ServedQueue& queue) {
@@ -80,9 +85,10 @@ void CodeTable::limit_changed(Code& code) {
   } else {
     changes_ += code.queue->full.insert(code.kind).second;
   }
+  // Where one is tried, it may fail as well: only once two may run has the first of them started.
   if (code.limit.is_absent()) {
     unable_.emplace(queue, code.kind);
-  } else {
+  } else if (!code.limit.is_limited() || code.limit.admits(1)) {
     unable_.erase({queue, code.kind});
   }
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "execute/command_worker.h"
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
@@ -37,11 +38,28 @@ TEST_F(CodeTableTest, a_kind_that_cannot_be_started_is_full_until_time_has_passe
   bench.clock.now = codes.next_look();
   codes.look();
   EXPECT_TRUE(codes.can_start(queue, "refund")) << "one more is tried";
-  EXPECT_THAT(codes.unable(), IsEmpty());
+  EXPECT_THAT(codes.unable(), ElementsAre(Pair("orders", "refund"))) << "nobody knows whether it starts";
   codes.started(code());
   EXPECT_FALSE(codes.can_start(queue, "refund")) << "and no other beside it";
+  EXPECT_THAT(codes.unable(), ElementsAre(Pair("orders", "refund")));
   codes.ended(code());
   EXPECT_TRUE(codes.can_start(queue, "refund"));
+  bench.clock.now = codes.next_look();
+  codes.look();
+  EXPECT_THAT(codes.unable(), IsEmpty()) << "it has started";
+}
+
+TEST_F(CodeTableTest, a_command_without_a_program_is_unable_from_the_start) {
+  execute::CommandWorker missing({.command = {"no-such-program"}, .queue = "orders", .kind = "charge"});
+  execute::CommandWorker there({.command = {"/bin/true"}, .queue = "orders", .kind = "ship"});
+  codes.add(queue, "charge", &missing, 5);
+  codes.add(queue, "ship", &there, 5);
+  EXPECT_THAT(codes.unable(), ElementsAre(Pair("orders", "charge")));
+  EXPECT_FALSE(codes.can_start(queue, "charge"));
+  EXPECT_TRUE(codes.can_start(queue, "ship"));
+  bench.clock.now = codes.next_look();
+  codes.look();
+  EXPECT_TRUE(codes.can_start(queue, "charge")) << "it may be there by now";
 }
 
 }  // namespace

@@ -17,7 +17,10 @@ void Dispatcher::dispatch() {
   for (std::size_t pool = 0; pool < choices_.size(); ++pool) {
     take_back(sink_.recall_overdue(pool));
     if (is_overtaken(pool)) {
-      take_back(sink_.recall(pool, [](const Assignment&) { return true; }));
+      take_back(sink_.recall(pool, [&](const Assignment& run) {
+        const auto* local = runs_.find({run.shard, run.epoch, run.no});
+        return local != nullptr && local->risk == domain::Risk::normal;
+      }));
       choices_[pool].at = scope_.steady();
     }
     runs_.look_at_room(pool);
@@ -203,6 +206,13 @@ bool Dispatcher::start_one(std::size_t pool, OwnedShard& shard) {
 // ---------------------------------------------------------------------------------------------- chosen too
 // early
 
+// Who may be refused takes nobody's place: it would do so again and again.
+bool Dispatcher::waits_before(std::size_t pool, std::uint32_t place) const {
+  const auto* first = choices_[pool].scheduler->front();
+  OwnedShard* shard = first != nullptr && first->queue_place < place ? host_.owned(first->id) : nullptr;
+  return shard != nullptr && !shard->machine.may_be_refused(scope_.now, admission(*shard->queue));
+}
+
 // What waits in the pool was chosen before something came that is to start first. Now and then only: threads
 // are to start what they are given.
 bool Dispatcher::is_overtaken(std::size_t pool) {
@@ -215,8 +225,7 @@ bool Dispatcher::is_overtaken(std::size_t pool) {
   const bool by_place = scope_.options.scheduler == SchedulerKind::strict && !scope_.options.choose_shard;
   const bool may_be_passed = by_place && waits(load.last_control);
   auto& choice = choices_[pool];
-  const auto first = choice.scheduler->first_place();
-  if (may_be_passed && first && *first < load.last_place) return true;
+  if (may_be_passed && waits_before(pool, load.last_place)) return true;
   std::erase_if(choice.mixed, [&](domain::ShardId id) {
     const auto* shard = host_.find(id);
     return shard == nullptr || shard->machine.running() == 0;

@@ -50,6 +50,7 @@ class Dispatcher {
   void take_turns();
   bool start_marked(domain::Risk risk);
   void take_back(const std::vector<RunName>& recalled);
+  bool waits_before(std::size_t pool, std::uint32_t place) const;
   bool is_overtaken(std::size_t pool);
   void dispatch_pool(std::size_t pool);
   bool is_free(std::size_t pool, int thread) const;

@@ -1,7 +1,11 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <variant>
+
+#include <fmt/format.h>
 
 namespace ordo::runtime {
 namespace {
@@ -36,6 +40,9 @@ ServedQueue& Engine::serve(const QueueOptions& options, std::size_t pool,
   runs_.fit(pool);
   dispatcher_.add_pools(pool + 1);
   board_.add(pool, options.name);
+  auto facts = board_.facts();
+  facts.unable = {codes_.unable().begin(), codes_.unable().end()};
+  board_.put_facts(std::move(facts));
   return queue;
 }
 
@@ -100,6 +107,8 @@ Duration Engine::tick() {
     runs_.send_batches();
   }
   host_.free_rows();
+  host_.look_at_kept();
+  host_.keep_responses();
   borrower_.tell_ends();
   queues_.tell_pauses([this](const ServedQueue& queue) { return host_.runs_of(queue); });
   runner_.look_at_timeouts();
@@ -108,6 +117,7 @@ Duration Engine::tick() {
   writer_.flush();
   let_go();
   if (!leaving_.empty()) look_at_leaving();
+  tell_lost();
   log_.look();
   const bool woke_some = !host_.wake_admitted().empty();
   host_.put_to_sleep([this](OwnedShard& shard) {
@@ -169,7 +179,9 @@ void Engine::read(News news) {
     });
   }
   for (const auto& closed : news.closed) host_.wait_closed(closed);
+  for (const auto& kept : news.kept_responses) host_.response_kept(kept);
   for (auto& freed : news.freed) host_.row_freed(std::move(freed));
+  for (const auto& read : news.kept) host_.kept_read(read);
   host_.expire();
   host_.close_waits();
   for (auto& [id, shard] : host_.awake()) {
@@ -183,6 +195,7 @@ void Engine::read(News news) {
 
 void Engine::look_at_cluster(ClusterView view) {
   if (view.losses != scope_.lease.losses()) return;  // seen before the leases lapsed
+  if (view.setbacks != scope_.cluster.setbacks) host_.doubt_all();
   scope_.cluster = std::move(view);
   host_.forget_groups();
   ticker_.look();
@@ -209,16 +222,43 @@ void Engine::lose(domain::ShardId id, store::Lease lease) {
   const auto* shard = host_.find(id);
   if (shard != nullptr && shard->lease == lease) {
     drop({id});
-  } else if (scope_.hooks.lost) {
-    scope_.hooks.lost(id, lease);
+  } else {
+    note_lost(id, lease);
   }
+}
+
+void Engine::note_lost(domain::ShardId id, store::Lease lease) {
+  lost_.push_back(id);
+  if (scope_.hooks.lost) scope_.hooks.lost(id, lease);
+}
+
+// One line, however many there are.
+void Engine::tell_lost() {
+  const auto lost = std::exchange(lost_, {});
+  if (lost.empty()) return;
+  LogLine line{.level = LogLevel::warning};
+  if (lost.size() == 1) {
+    line.queue = name_of(lost.front().queue);
+    line.shard = lost.front().index;
+    line.message = fmt::format("the lease of shard {} of queue '{}' is lost; its runs are stopped",
+                               *line.shard, line.queue);
+    return scope_.say(line);
+  }
+  std::map<std::uint32_t, std::size_t> by_queue;
+  for (const auto id : lost) ++by_queue[id.queue];
+  std::string queues;
+  for (const auto& [queue, shards] : by_queue)
+    queues += fmt::format("{}{} {}", queues.empty() ? "" : ", ", name_of(queue), shards);
+  line.message =
+      fmt::format("the leases of {} shards are lost ({}); their runs are stopped", lost.size(), queues);
+  scope_.say(line);
 }
 
 void Engine::drop(const std::set<domain::ShardId>& ids) {
   runner_.drop(ids);
   for (const auto id : ids) {
     const auto end = host_.remove(id);
-    if (end && scope_.hooks.lost) scope_.hooks.lost(id, end->lease);
+    if (end) note_lost(id, end->lease);
   }
 }
 
@@ -282,6 +322,7 @@ void Engine::drop_all() {
   for (const auto& [id, shard] : host_.all()) all.insert(id);
   drop(all);
   borrower_.drop_all();
+  tell_lost();
 }
 
 void Engine::abandon() {

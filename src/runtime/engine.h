@@ -59,6 +59,8 @@ class Engine {
 
   /// How long until the next tick is due, if no news comes.
   Duration tick();
+  /// The store's time that the last tick went by.
+  Time now() const { return scope_.now; }
 
   // --- the end of a node's life, on the engine's thread or before it runs ---
 
@@ -75,7 +77,12 @@ class Engine {
   /// After tick() has thrown: every run is asked to stop, or not started, and nothing else is touched.
   void abandon();
 
-  /// With ends of borrowed runs that are not told yet.
+  /// Runs that may be executed here at any time, and those of others whose end is not told yet. Once the
+  /// leases are over their owners take them back.
+  std::size_t executing() const {
+    return runs_.executing() + (scope_.lease.is_over() ? 0 : borrower_.untold());
+  }
+  /// With those that wait for the store, and ends of borrowed runs that are not told yet.
   std::size_t runs() const { return runs_.size() + lender_.size() + borrower_.untold(); }
   std::size_t shards() const { return host_.size(); }
   /// Of these, those that the next tick looks at in any case.
@@ -102,6 +109,8 @@ class Engine {
   void settle(const CommitEnd& end);
   void lose(domain::ShardId id, store::Lease lease);
   void drop(const std::set<domain::ShardId>& ids);
+  void note_lost(domain::ShardId id, store::Lease lease);
+  void tell_lost();
   void let_go();
   void look_at_leaving();
   void tell(domain::ShardId id, std::vector<Event> events);
@@ -132,6 +141,7 @@ class Engine {
   Ticker ticker_{scope_, queues_, host_};
   QuestionDesk questions_{scope_, host_};
   std::vector<Leaving> leaving_;
+  std::vector<domain::ShardId> lost_;  // since it was told
 };
 
 }  // namespace ordo::runtime

@@ -1,4 +1,5 @@
 // Jobs that expire in the hands of a node: asleep, paused, without their payloads, under a clock that leaps.
+// And those that are killed without their payloads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,11 +45,11 @@ class EngineExpire : public EngineBench {
     tick();
     tick();
   }
-  std::vector<std::string> dead() {
+  std::vector<std::string> dead(FailureKind of = FailureKind::expired) {
     std::vector<std::string> payloads;
     for (const auto& row : store.dead(number("orders"), 0, 10)) {
       const auto payload = *domain::decode_dead(row.bytes);
-      EXPECT_EQ(payload.error_kind, FailureKind::expired);
+      EXPECT_EQ(payload.error_kind, of);
       payloads.push_back(payload.payload);
     }
     return payloads;
@@ -82,6 +83,23 @@ TEST(EngineExpire, payloads_that_are_gone_are_looked_for_three_times) {
   bench.store.lost.insert(1);
   for (int i = 0; i < 10 && bench.dead().empty(); ++i) bench.pass(10s);
   EXPECT_THAT(bench.dead(), ElementsAre(""));
+}
+
+TEST(EngineExpire, what_is_killed_dies_once_its_payloads_are_read) {
+  EngineExpire bench(0);
+  bench.store.fetch_failure = "no connection";
+  domain::Entry kill;
+  kill.type = domain::EntryType::kill;
+  kill.kind = "orders";
+  kill.id = kill.key = "1";
+  bench.append({bench.number("orders"), 0}, kill);
+  bench.pass(1s);
+  EXPECT_THAT(bench.dead(FailureKind::cancelled), IsEmpty());
+  EXPECT_EQ(bench.machine("orders").jobs(), 1U) << "it counts until it is among the dead";
+  bench.store.fetch_failure.clear();
+  for (int i = 0; i < 3; ++i) bench.pass(1s);
+  EXPECT_THAT(bench.dead(FailureKind::cancelled), ElementsAre("bytes"));
+  EXPECT_EQ(bench.machine("orders").jobs(), 0U);
 }
 
 TEST(EngineExpire, a_clock_that_leaps_is_believed_after_a_minute) {

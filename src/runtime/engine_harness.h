@@ -40,9 +40,24 @@ class LateStore final : public store::memory::MemoryStore {
   using MemoryStore::MemoryStore;
 
   void commit(std::vector<store::Delta> deltas, store::CommitCompletion done) override {
-    if (!failure.empty()) {
+    const bool is_refused = std::ranges::any_of(
+        deltas, [this](const store::Delta& delta) { return refuses.contains(delta.shard); });
+    if (is_refused) {
+      const Error error(ErrorKind::unavailable, "it cannot be written");
+      done({}, std::make_exception_ptr(error));
+    } else if (!failure.empty()) {
       const Error error(ErrorKind::unavailable, failure);
       done({}, std::make_exception_ptr(error));
+    } else if (is_full) {
+      std::vector<bool> loses;
+      for (auto& delta : deltas) loses.push_back(std::exchange(delta.keep, {}).has_value());
+      MemoryStore::commit(std::move(deltas), [&](auto results, const std::exception_ptr& error) {
+        for (std::size_t i = 0; i < results.size(); ++i) {
+          if (loses[i] && results[i] == store::CommitResult::applied)
+            results[i] = store::CommitResult::unkept;
+        }
+        done(results, error);
+      });
     } else if (late) {
       MemoryStore::commit(std::move(deltas),
                           [this, done = std::move(done)](auto results, const std::exception_ptr& error) {
@@ -85,7 +100,9 @@ class LateStore final : public store::memory::MemoryStore {
   std::set<store::Seq> lost;  ///< entries that it cannot find any more
   std::string fetch_failure;
   bool late = false;
-  std::string failure;  ///< of commits
+  std::string failure;                ///< of commits
+  std::set<domain::ShardId> refuses;  ///< a commit with a delta of one of these fails as a whole
+  bool is_full = false;               ///< it has no room for what is to be kept
 
  private:
   std::vector<std::function<void()>> answers_;
@@ -97,7 +114,7 @@ class HeldRuns final : public RunSink {
   explicit HeldRuns(std::vector<std::size_t> threads) : threads_(std::move(threads)) {}
 
   void look(std::size_t pool, std::vector<std::size_t>& room) const override {
-    room.assign(threads_[pool], each);
+    room.assign(threads_[pool], overdue ? 0 : each);
   }
   std::size_t threads(std::size_t pool) const override { return threads_[pool]; }
   void submit(std::size_t, int thread, std::vector<Assignment> runs) override {
@@ -288,8 +305,12 @@ class EngineBench {
     hooks.answer = [this](const auto& question, auto bytes) {
       fetcher->answer("me", question, std::move(bytes));
     };
+    hooks.read_kept = [this](auto shard, auto epoch, auto from) { fetcher->read_kept(shard, epoch, from); };
     hooks.free_row = [this](auto shard, auto epoch, const auto& name, auto row) {
       fetcher->free(shard, epoch, name, std::move(row));
+    };
+    hooks.keep_response = [this](auto shard, auto epoch, const auto& name, auto response) {
+      fetcher->keep(shard, epoch, name, response);
     };
     hooks.close_wait = [this](auto shard, auto epoch, const auto& name, auto wait) {
       fetcher->close(shard, epoch, name, std::move(wait));

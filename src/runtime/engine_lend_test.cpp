@@ -247,6 +247,23 @@ TEST_F(EngineBorrow, a_suspect_runs_alone) {
   EXPECT_GT(bench->engine->rooms().at(0).threads, 0u);
 }
 
+TEST_F(EngineBorrow, an_end_that_cannot_be_told_is_waited_for_as_long_as_the_leases_last) {
+  claim_first();
+  bench->claim([](domain::ShardId id) { return id.index == 0; });
+  bench->tick();
+  bench->run_one();
+  bench->tick();
+  meet({run_of(Risk::normal, 1)});
+  ASSERT_EQ(bench->handed(), "lent ");
+  bench->store.late = true;
+  bench->run_one();
+  bench->tick();
+  EXPECT_EQ(bench->engine->executing(), 1U);
+  bench->clock.now += 1h;
+  EXPECT_EQ(bench->engine->executing(), 0U) << "its owner takes it back";
+  bench->store.answer();
+}
+
 TEST_F(EngineBorrow, the_end_of_a_run_fits_into_an_entry) {
   claim_first();
   bench->claim([](domain::ShardId id) { return id.index == 0; });

@@ -117,6 +117,29 @@ TEST_F(EngineRecall, a_shard_that_is_lost_leaves_no_run_that_never_started) {
   EXPECT_EQ(bench_.engine->runs(), 0U);
 }
 
+TEST(EngineRecallBound, a_thread_that_is_busy_for_long_is_not_given_its_own_runs_again_and_again) {
+  QueueOptions shared, bound;
+  shared.name = "shared";
+  bound.name = "bound";
+  bound.affinity = Affinity::shard;
+  EngineBench bench({shared, bound}, {.threads = 1});
+  bench.start();
+  bench.push("shared", "long");
+  bench.tick();
+  const auto running = bench.begin();
+  bench.push("bound", "1");
+  bench.tick();
+  EXPECT_EQ(bench.handed(), "1 ") << "a short run would be over in no time";
+  bench.sink->overdue = true;
+  bench.tick();
+  EXPECT_EQ(bench.handed(), "");
+  EXPECT_GT(bench.engine->tick(), 10ms) << "nothing waits for the thread any more";
+  bench.sink->overdue = false;
+  bench.end(running);
+  bench.tick();
+  EXPECT_EQ(bench.run_one(), "1");
+}
+
 TEST(EngineRecallStrict, a_queue_that_comes_first_is_served_before_what_waits) {
   QueueOptions a, b;
   a.name = "a";

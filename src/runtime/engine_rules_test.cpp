@@ -53,6 +53,29 @@ void inherit(EngineBench& bench, const std::string& queue, const std::vector<std
 
 std::string id_of(const std::pair<int, Assignment>& waiting) { return waiting.second.jobs.front().id; }
 
+// With a store that cannot be written they would be waited for without end.
+TEST(Engine, runs_that_wait_for_their_marks_start_no_more_once_the_node_stops) {
+  EngineBench bench({queue_of("orders")}, [] {
+    NodeOptions options;
+    options.threads = 1;
+    return options;
+  }());
+  inherit(bench, "orders", {"1", "2"}, {});
+  bench.store.failure = "no connection";
+  ASSERT_EQ(bench.run_one(), "1");
+  bench.tick();
+  ASSERT_EQ(bench.engine->runs(), 1U);
+  EXPECT_EQ(bench.engine->executing(), 0U);
+  bench.engine->release_all();
+  bench.store.failure.clear();
+  for (int i = 0; i < 5; ++i) {
+    bench.clock.now += 1s;
+    bench.tick();
+  }
+  EXPECT_EQ(bench.handed(), "");
+  EXPECT_EQ(bench.engine->shards(), 0U);
+}
+
 // Marked runs of a node, each of which overlaps the next: without turns the suspect would wait for all.
 TEST(Engine, witnesses_that_come_and_come_let_a_suspect_start) {
   EngineBench bench({queue_of("orders")}, [] {
@@ -96,6 +119,48 @@ TEST(Engine, suspects_that_come_and_come_let_a_witness_start) {
   }
   ASSERT_EQ(started.size(), ids.size());
   EXPECT_LE(std::ranges::find(started, "witness") - started.begin(), 1);
+}
+
+// It had its turn before all others. Recalled, it would have it again, on the thread that the other needs.
+TEST(Engine, nothing_overtakes_a_marked_run) {
+  EngineBench bench({queue_of("first"), queue_of("second")}, [] {
+    NodeOptions options;
+    options.threads = 1;
+    options.scheduler = SchedulerKind::strict;
+    return options;
+  }());
+  inherit(bench, "second", {"witness"}, {});
+  ASSERT_EQ(bench.handed(), "witness ");
+  bench.claim();
+  bench.push("first", "1");
+  bench.clock.now += kOverdue;
+  bench.tick();
+  EXPECT_EQ(bench.handed(), "witness ");
+  bench.run_one();
+  bench.tick();
+  EXPECT_EQ(bench.handed(), "1 ");
+}
+
+// Each look at the refused one would take back what the other queue has just been given.
+TEST(Engine, a_job_that_a_throttler_may_refuse_takes_no_place_of_another_queue) {
+  auto first = queue_of("first");
+  first.throttler = [](const ThrottleQuestion&) { return ThrottleAnswer::skip(); };
+  EngineBench bench({first, queue_of("second")}, [] {
+    NodeOptions options;
+    options.threads = 1;
+    options.scheduler = SchedulerKind::strict;
+    return options;
+  }());
+  bench.start();
+  bench.push("second", "1");
+  bench.tick();
+  ASSERT_EQ(bench.handed(), "1 ");
+  const auto run = bench.sink->waiting.front().second.no;
+  bench.push("first", "refused");
+  bench.clock.now += kOverdue;
+  bench.tick();
+  ASSERT_EQ(bench.handed(), "1 ");
+  EXPECT_EQ(bench.sink->waiting.front().second.no, run) << "it was taken back";
 }
 
 TEST(Engine, a_suspect_that_a_throttler_refuses_holds_up_no_witness) {

@@ -25,9 +25,15 @@ struct EngineHooks {
   /// The store is to close a wait of a job in this shard; the answer is News::closed.
   std::function<void(domain::ShardId, std::uint64_t epoch, const std::string& queue, domain::WaitToClose)>
       close_wait{};
+  /// A response in this shard is not going to be handled, and the store is to keep it; the answer is
+  /// News::kept.
+  std::function<void(domain::ShardId, std::uint64_t epoch, const std::string& queue, store::Seq response)>
+      keep_response{};
   /// The store is to take a row of a unique key away; the answer is News::freed.
   std::function<void(domain::ShardId, std::uint64_t epoch, const std::string& queue, domain::RowToFree)>
       free_row{};
+  /// The heads of a shard's blocks are to be read from that number on; the answer is News::kept.
+  std::function<void(domain::ShardId, std::uint64_t epoch, std::uint64_t from)> read_kept{};
   /// Payloads that died in one run, and are of one kind, after it is durable.
   std::function<void(const std::string& queue, std::vector<JobView>)> died{};
   /// This node does not own the shard any more.

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "domain/fields.h"
+#include "runtime/cluster_look.h"
 #include "runtime/engine_harness.h"
+#include "runtime/node_facts.h"
+#include "runtime/node_watch.h"
 
 namespace ordo::runtime {
 namespace {
@@ -162,6 +165,90 @@ TEST(Engine, a_commit_that_fails_is_logged_once_and_shown_until_one_succeeds) {
   EXPECT_EQ(bench.engine->facts().commits, TroubleFacts{});
 }
 
+// A damaged page, a record of somebody else's: it is that shard's trouble alone.
+TEST(Engine, a_shard_that_the_store_refuses_holds_up_no_other) {
+  EngineBench bench({queue_of("good", 2), queue_of("bad")});
+  bench.start();
+  const domain::ShardId bad{bench.number("bad"), 0};
+  bench.store.refuses = {bad};
+  for (int round = 0; round < 5; ++round) {
+    for (const auto* id : {"1", "2"}) {
+      bench.push("good", id, id[0] - '1');
+      bench.push("bad", id);
+    }
+    for (int i = 0; i < 3; ++i) {
+      bench.tick();
+      while (!bench.sink->waiting.empty()) bench.run_one();
+      bench.tick();
+      bench.clock.now += 100ms;
+    }
+  }
+  for (const auto& row : bench.store.shards()) {
+    EXPECT_EQ(row.batch > 0, row.shard != bad) << row.shard.index;
+    if (row.shard != bad) {
+      EXPECT_EQ(bench.engine->find(row.shard)->written.processed, 5U);
+    }
+  }
+  EXPECT_THAT(bench.log, ElementsAre(HasSubstr("cannot commit what has ended, trying again: it cannot"),
+                                     HasSubstr("shard 0 of queue 'bad': it cannot be written")));
+  bench.store.refuses.clear();
+  bench.clock.now += 1s;
+  bench.tick();
+  bench.clock.now += 1s;
+  bench.tick();
+  EXPECT_THAT(bench.log.back(), HasSubstr("can commit what has ended again"));
+  EXPECT_GT(bench.engine->find(bad)->written.processed, 0U);
+}
+
+TEST(Engine, a_commit_that_nobody_waits_for_any_more_is_no_trouble) {
+  EngineBench bench({queue_of("orders")});
+  bench.start();
+  bench.push("orders", "1");
+  bench.tick();
+  bench.store.failure = "the disk is full";
+  bench.run_one();
+  bench.tick();
+  ASSERT_EQ(bench.engine->facts().commits.error, "the disk is full");
+  const domain::ShardId shard{bench.number("orders"), 0};
+  store::LogChunk chunk;
+  chunk.lost.emplace_back(shard, bench.engine->find(shard)->lease);
+  bench.engine->inbox().post_chunk(std::move(chunk));
+  bench.tick();
+  ASSERT_EQ(bench.engine->find(shard), nullptr);
+  for (int i = 0; i < 2; ++i) {
+    bench.clock.now += 1s;
+    bench.tick();
+  }
+  EXPECT_EQ(bench.engine->facts().commits, TroubleFacts{});
+}
+
+// After a failover to a server that lacks the last seconds: what ended in them is waiting again there, and an
+// owner that has nothing more to write would never hear of it.
+TEST(Engine, a_shard_whose_last_commit_the_store_has_lost_is_dropped_though_nothing_happens_to_it) {
+  EngineBench bench({queue_of("orders", 2)});
+  bench.start();
+  bench.push("orders", "1");
+  bench.push("orders", "2", 1);
+  bench.tick();
+  for (int i = 0; i < 2; ++i) bench.run_one();
+  for (int i = 0; i < 3; ++i) {
+    bench.clock.now += 1s;
+    bench.tick();
+  }
+  const domain::ShardId lost{bench.number("orders"), 0}, kept{bench.number("orders"), 1};
+  ASSERT_EQ(bench.engine->awake(), 0U);
+  bench.store.forget_batch(lost);
+  bench.engine->inbox().post([&](News& news) {
+    news.cluster.emplace();
+    news.cluster->losses = bench.lease->losses();
+    news.cluster->setbacks = bench.store.setbacks();
+  });
+  bench.tick();
+  EXPECT_EQ(bench.engine->find(lost), nullptr);
+  EXPECT_NE(bench.engine->find(kept), nullptr);
+  EXPECT_EQ(bench.engine->awake(), 0U);
+}
+
 // What comes first of an append may be read last.
 TEST(Engine, nothing_of_a_shard_starts_before_an_append_is_read_whole) {
   EngineBench bench({queue_of("orders", 2)});
@@ -315,6 +402,34 @@ TEST(Engine, counts_that_cannot_be_read_start_anew_and_runs_of_others_are_waited
   EXPECT_EQ(bench.run_one(), "1");
   bench.tick();
   EXPECT_TRUE(domain::decode_counts(bench.store.shards().at(0).counts));
+}
+
+// Who was lent it may have any lease.
+TEST(Engine, runs_behind_lost_counts_are_waited_for_as_long_as_any_lease_lasts) {
+  EngineBench bench({queue_of("orders")});
+  const domain::ShardId shard{bench.number("orders"), 0};
+  auto grant = bench.store.acquire("me", 5, std::vector<store::Claim>{{shard, {}, 0, 0}}).at(0);
+  store::Delta delta{.shard = shard, .lease = grant.lease, .batch = grant.batch + 1, .counts = "?"};
+  bench.store.commit({delta}, [](auto, auto) {});
+  bench.store.release(std::vector<store::Release>{{shard, grant.lease}});
+  bench.push("orders", "1");
+  ClusterLook look;
+  NodeFacts slow, own;
+  own.lease = bench.options.lease;
+  slow.lease = 5 * bench.options.lease;
+  look.nodes = {{.id = "me"}, {.id = "slow", .renewals = 1, .facts = encode(slow)}};
+  NodeWatch(bench.clock).look(look, bench.clock.now, "me", own);
+  bench.engine->inbox().post([&](News& news) {
+    news.cluster = ClusterView{.self = "me", .members = look.members, .longest_lease = look.longest_lease};
+  });
+  bench.start();
+  for (int i = 0; i < 9; ++i, bench.tick()) bench.clock.now += bench.options.lease / 2;
+  bench.clock.now += bench.options.lease / 2 - 1ms;
+  bench.tick();
+  EXPECT_EQ(bench.run_one(), "-");
+  bench.clock.now += 1ms;
+  bench.tick();
+  EXPECT_EQ(bench.run_one(), "1");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "runtime/engine_harness.h"
 #include "runtime/pool.h"
+#include "store/dead_letters.h"
 #include "store/waits.h"
 
 namespace ordo::runtime {
@@ -49,6 +50,18 @@ class EngineWait : public EngineBench {
   Responded respond(const std::string& body) {
     return store::respond(store, "orders", "bank", {body, body}, 1h);
   }
+  void cancel(const std::string& id) {
+    domain::Entry entry;
+    entry.type = domain::EntryType::cancel;
+    entry.kind = "orders";
+    entry.key = entry.id = id;
+    store.append_durably({{{number("orders"), 0}, encode(entry)}});
+  }
+  std::size_t letters() {
+    std::size_t count = 0;
+    store::each_letter(store, "orders", [&](const DeadLetter&) { return ++count > 0; });
+    return count;
+  }
   domain::Counts counts() { return machine("orders").counts(clock.wall()); }
   void pass(Duration time) {
     clock.now += time;
@@ -80,6 +93,22 @@ TEST(EngineWait, WithoutOneTheStoreIsToldThatItIsOver) {
   ASSERT_THAT(dead, SizeIs(1));
   EXPECT_EQ(domain::decode_dead(dead[0].bytes)->error_kind, FailureKind::timeout);
   EXPECT_EQ(bench.respond("yes"), Responded::late);
+}
+
+TEST(EngineWait, AResponseThatTheJobDoesNotUseIsADeadLetter) {
+  EngineWait bench;
+  bench.wait();
+  EXPECT_EQ(bench.respond("yes"), Responded::accepted);
+  bench.cancel("1");
+  bench.store.wait_failure = "no";
+  bench.pass(1s);
+  bench.store.wait_failure.clear();
+  EXPECT_EQ(bench.letters(), 0U);
+  bench.pass(2s);
+  EXPECT_EQ(bench.letters(), 1U) << "the store is asked again";
+  EXPECT_TRUE(
+      bench.store.fetch({bench.number("orders"), 0}, std::vector<store::Seq>{1, 2, 3, 4}).rows.empty())
+      << "and it is nowhere else";
 }
 
 TEST(EngineWait, AStoreThatDoesNotAnswerIsAskedAgain) {

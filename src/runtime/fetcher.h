@@ -20,8 +20,8 @@
 namespace ordo::runtime {
 
 /// Asks the store what the engine must not wait for: payloads that were not kept in memory, to close waits,
-/// to take rows of unique keys away, and to keep answers. tick() belongs to one thread, the rest is
-/// thread-safe.
+/// to keep responses that no job will handle, to take rows of unique keys away, to keep answers, and which
+/// blocks of records are old. tick() belongs to one thread, the rest is thread-safe.
 class Fetcher {
  public:
   Fetcher(store::Store& store, Inbox& inbox) : store_(store), inbox_(inbox) {}
@@ -42,10 +42,26 @@ class Fetcher {
     changed_.notify_one();
   }
 
+  void keep(domain::ShardId shard, std::uint64_t epoch, const std::string& queue, store::Seq response) {
+    {
+      const std::lock_guard lock(mutex_);
+      keeps_.push_back({queue, {shard, epoch, response}});
+    }
+    changed_.notify_one();
+  }
+
   void free(domain::ShardId shard, std::uint64_t epoch, const std::string& queue, domain::RowToFree row) {
     {
       const std::lock_guard lock(mutex_);
       frees_[queue].push_back({shard, epoch, std::move(row), false});
+    }
+    changed_.notify_one();
+  }
+
+  void read_kept(domain::ShardId shard, std::uint64_t epoch, std::uint64_t from) {
+    {
+      const std::lock_guard lock(mutex_);
+      kept_.push_back({shard, epoch, from});
     }
     changed_.notify_one();
   }
@@ -63,7 +79,8 @@ class Fetcher {
   bool wait(std::stop_token stop) {
     std::unique_lock lock(mutex_);
     return changed_.wait(lock, stop, [&] {
-      return !requests_.empty() || !closes_.empty() || !frees_.empty() || !answers_.empty();
+      return !requests_.empty() || !closes_.empty() || !keeps_.empty() || !frees_.empty() ||
+             !answers_.empty() || !kept_.empty();
     });
   }
 
@@ -72,16 +89,17 @@ class Fetcher {
   void tick() {
     std::vector<Request> requests;
     std::vector<Close> closes;
+    std::vector<Keep> keeps;
     std::map<std::string, std::vector<RowFreed>> frees;
     std::vector<Answer> answers;
+    std::vector<Kept> kept;
     {
       const std::lock_guard lock(mutex_);
       requests.swap(requests_);
       answers.swap(answers_);
-      const auto some =
-          closes_.begin() + static_cast<std::ptrdiff_t>(std::min(closes_.size(), kClosesAtOnce));
-      closes.assign(std::make_move_iterator(closes_.begin()), std::make_move_iterator(some));
-      closes_.erase(closes_.begin(), some);
+      take_first(kept_, kept);
+      take_first(closes_, closes);
+      take_first(keeps_, keeps);
       take_some(frees);
     }
     std::exception_ptr failure;
@@ -109,6 +127,17 @@ class Fetcher {
       }
       inbox_.post([&](News& news) { news.closed.push_back(std::move(answer)); });
     }
+    for (auto& [queue, response] : keeps) {
+      response.failed = is_away;
+      try {
+        if (!is_away) store::keep_unused_response(store_, queue, response.shard, response.entry);
+      } catch (const Error& error) {
+        response.failed = true;
+        is_away = error.kind() == ErrorKind::unavailable;
+        if (is_away) failure = std::current_exception();
+      }
+      inbox_.post([&](News& news) { news.kept_responses.push_back(response); });
+    }
     for (auto& [queue, rows] : frees) {
       try {
         std::vector<std::pair<domain::ShardId, domain::RowToFree>> asked;
@@ -119,6 +148,18 @@ class Fetcher {
         if (error.kind() == ErrorKind::unavailable) failure = std::current_exception();
       }
       inbox_.post([&](News& news) { std::ranges::move(rows, std::back_inserter(news.freed)); });
+    }
+    for (const auto& each : kept) {
+      KeptRead answer{each.shard, each.epoch, {}};
+      answer.failed = is_away;
+      try {
+        if (!is_away) read_heads(each, answer);
+      } catch (const Error& error) {
+        answer.failed = true;
+        is_away = error.kind() == ErrorKind::unavailable;
+        if (is_away) failure = std::current_exception();
+      }
+      inbox_.post([&](News& news) { news.kept.push_back(std::move(answer)); });
     }
     for (auto& [node, question, bytes] : answers) {
       try {
@@ -148,9 +189,34 @@ class Fetcher {
     domain::WaitToClose wait;
   };
 
+  struct Keep {
+    std::string queue;
+    ResponseKept response;
+  };
+
   struct Answer {
     std::string node, question, bytes;
   };
+
+  struct Kept {
+    domain::ShardId shard;
+    std::uint64_t epoch = 0;
+    std::uint64_t from = 0;
+  };
+
+  void read_heads(const Kept& asked, KeptRead& answer) {
+    const auto rows = store_.kept_heads(asked.shard, asked.from, domain::KeptBook::kMostHeads);
+    answer.is_all = rows.size() < domain::KeptBook::kMostHeads;
+    for (const auto& row : rows)
+      answer.heads.emplace_back(row.no, domain::decode_kept_head(row.head).or_empty());
+  }
+
+  template <class Request>
+  static void take_first(std::vector<Request>& from, std::vector<Request>& to) {
+    const auto end = from.begin() + static_cast<std::ptrdiff_t>(std::min(from.size(), kClosesAtOnce));
+    to.assign(std::make_move_iterator(from.begin()), std::make_move_iterator(end));
+    from.erase(from.begin(), end);
+  }
 
   // Those that starts wait for come first.
   void take_some(std::map<std::string, std::vector<RowFreed>>& frees) {
@@ -195,7 +261,9 @@ class Fetcher {
   std::condition_variable_any changed_;
   std::vector<Request> requests_;
   std::vector<Close> closes_;
+  std::vector<Keep> keeps_;
   std::vector<Answer> answers_;
+  std::vector<Kept> kept_;
   std::map<std::string, std::vector<RowFreed>> frees_;  // by queue
 };
 

@@ -20,6 +20,7 @@ void Heartbeat::join(const NodeFacts& facts) {
   const auto before = clock_.steady();
   facts_ = facts;
   standing_ = {lease_.losses(), random_.next()};
+  compared_ = store_.setbacks();
   tell();
   renewed(before);
 }
@@ -60,6 +61,11 @@ Heartbeat::Standing Heartbeat::standing() const {
   return standing_;
 }
 
+Duration Heartbeat::lost_for() const {
+  const Duration since{lost_since_us_.load()};
+  return since == Duration{0} ? Duration{0} : clock_.steady() - since;
+}
+
 Duration Heartbeat::asking_for() const {
   const Duration since{asking_since_us_.load()};
   return since == Duration{0} ? Duration{0} : clock_.steady() - since;
@@ -67,15 +73,21 @@ Duration Heartbeat::asking_for() const {
 
 void Heartbeat::renew() {
   const auto before = clock_.steady();
-  bool known = false;
+  bool known = false, is_answered = false;
   {
     asking_since_us_ = before.count();
-    const Finally over([&] { asking_since_us_ = 0; });
+    const Finally over([&] {
+      asking_since_us_ = 0;
+      if (!is_answered && lost_since_us_ == 0) lost_since_us_ = before.count();
+    });
     known = store_.renew(node_id_, options_.lease / 4);  // so that another attempt fits behind it
     if (known) tell();
+    is_answered = true;
   }
   const auto now = clock_.steady();
-  if (now - sent_at_ >= options_.lease && hooks_.late) hooks_.late({now - sent_at_, now - before});
+  const Duration lost_since{lost_since_us_.exchange(0)};
+  const auto lost = lost_since == Duration{0} ? Duration{0} : before - lost_since;
+  if (now - sent_at_ >= options_.lease && hooks_.late) hooks_.late({now - sent_at_, now - before, lost});
   // Too late, perhaps only while the store was asked: another node may own the shards. Everything is dropped
   // before anything is claimed again.
   const bool lapsed = !known || !lease_.valid();
@@ -89,6 +101,7 @@ void Heartbeat::lapse() {
     const std::lock_guard lock(mutex_);
     lease_.lose();
     standing_ = {lease_.losses(), random_.next()};
+    compared_ = store_.setbacks();  // it holds nothing
   }
   tell();
 }
@@ -102,19 +115,35 @@ void Heartbeat::tell() {
     facts_.lease = options_.lease;
     told = encode(facts_);
   }
-  if (told == told_facts_) return;
+  const auto setbacks = store_.setbacks();
+  if (told == told_facts_ && setbacks == told_at_) return;
   store_.join(node_id_, told);
   told_facts_ = std::move(told);
+  told_at_ = setbacks;
 }
 
-// The lease counts from before the renewal was sent.
 void Heartbeat::renewed(Duration sent) {
-  lease_.renewed(sent);
   sent_at_ = sent;
-  {
-    const std::lock_guard lock(mutex_);
-    renew_at_ = sent + interval();
+  const std::lock_guard lock(mutex_);
+  renew_at_ = sent + interval();
+  uncounted_.reset();
+  if (store_.setbacks() == compared_) {
+    count(sent);
+  } else {
+    uncounted_ = sent;
   }
+}
+
+void Heartbeat::compared(std::uint64_t setbacks) {
+  const std::lock_guard lock(mutex_);
+  compared_ = std::max(compared_, setbacks);
+  const auto sent = std::exchange(uncounted_, {});
+  if (sent && lease_.valid()) count(*sent);
+}
+
+// The lease counts from before the renewal was sent. Needs mutex_.
+void Heartbeat::count(Duration sent) {
+  lease_.renewed(sent);
   if (hooks_.renewed) hooks_.renewed(options_.lease - (clock_.steady() - sent));
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <ordo/options.hpp>
@@ -45,6 +46,10 @@ class Heartbeat {
   /// Says that of the node, at once unless a renewal is under way: then it goes with the next. Throws
   /// likewise.
   void say(const NodeFacts& facts);
+  /// What the node holds was compared with what the store has, of which so many setbacks were known before.
+  /// Leases do not last on beyond a setback until then, whatever is renewed: some may be forgotten, and
+  /// granted to others.
+  void compared(std::uint64_t setbacks);
   /// Forgets the node; nothing is renewed any more. False: a renewal is under way, ask again.
   bool leave();
 
@@ -58,6 +63,8 @@ class Heartbeat {
   Standing standing() const;
   /// For how long the store has been asked what it has not answered yet.
   Duration asking_for() const;
+  /// For how long renewals have failed.
+  Duration lost_for() const;
 
   const std::string& node_id() const { return node_id_; }
   Duration interval() const { return std::min<Duration>(std::chrono::seconds{3}, options_.lease / 3); }
@@ -67,6 +74,7 @@ class Heartbeat {
   void renew();
   void tell();
   void renewed(Duration sent);
+  void count(Duration sent);
   void lapse();
 
   const NodeOptions& options_;
@@ -80,15 +88,19 @@ class Heartbeat {
   std::atomic<bool> renewing_{false};
   Random random_;
   std::string told_facts_;
-  Duration sent_at_{};  // steady: the last renewal
+  std::uint64_t told_at_ = 0;  // setbacks of the store
+  Duration sent_at_{};         // steady: the last renewal
   bool left_ = false;
 
   mutable std::mutex mutex_;
   NodeFacts facts_;
   bool has_news_ = false;  // among these
   Standing standing_;
-  Duration renew_at_{};  // steady
+  Duration renew_at_{};                // steady
+  std::uint64_t compared_ = 0;         // setbacks of the store, behind which it knows what it holds
+  std::optional<Duration> uncounted_;  // steady: a renewal behind another one
   std::atomic<std::int64_t> asking_since_us_{0};
+  std::atomic<std::int64_t> lost_since_us_{0};  // steady, of the first renewal that failed; 0: none has
 };
 
 }  // namespace ordo::runtime

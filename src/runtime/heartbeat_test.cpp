@@ -110,6 +110,37 @@ TEST_F(HeartbeatTest, what_is_news_is_said_at_once_and_only_once) {
   EXPECT_EQ(heartbeat_.tick(), 1s);
 }
 
+// The others lend to the session that they read there.
+TEST_F(HeartbeatTest, what_a_store_that_went_back_may_have_forgotten_is_said_again) {
+  heartbeat_.say(facts("a"));
+  store_.join(store_.nodes().front().id, encode(facts("of before")));
+  store_.forget_lease({store_.define("orders", 1).number, 0});
+  clock_.now += 1s;
+  heartbeat_.tick();
+  EXPECT_EQ(row().host, "a");
+}
+
+TEST_F(HeartbeatTest, what_is_renewed_behind_a_setback_does_not_count_before_what_is_held_was_compared) {
+  const domain::ShardId shard{store_.define("orders", 1).number, 0};
+  clock_.now += 1s;
+  store_.forget_lease(shard);
+  heartbeat_.tick();
+  clock_.now += 2s;
+  EXPECT_FALSE(lease_.valid());
+}
+
+TEST_F(HeartbeatTest, what_was_renewed_behind_a_setback_counts_once_what_is_held_was_compared) {
+  store_.forget_lease({store_.define("orders", 1).number, 0});
+  clock_.now += 1s;
+  heartbeat_.tick();
+  heartbeat_.compared(1);
+  clock_.now += 2s;
+  EXPECT_TRUE(lease_.valid());
+  heartbeat_.tick();
+  clock_.now += 2999ms;
+  EXPECT_TRUE(lease_.valid());
+}
+
 TEST_F(HeartbeatTest, all_that_is_said_can_be_read) {
   auto told = facts("a");
   told.throttled = {"calls", "letters"};
@@ -187,6 +218,22 @@ TEST_F(HeartbeatTest, a_late_renewal_is_told_with_what_the_store_took) {
   clock_.now += 10s;
   heartbeat_.tick();
   EXPECT_THAT(log_.back(), HasSubstr("the rest this process did not run"));
+}
+
+TEST_F(HeartbeatTest, a_late_renewal_tells_of_a_store_that_could_not_be_reached) {
+  store_.fails = true;
+  clock_.now += 1s;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THROW(heartbeat_.tick(), Error);
+    clock_.now += 1s;
+    EXPECT_EQ(heartbeat_.lost_for(), (i + 1) * 1s);
+  }
+  store_.fails = false;
+  heartbeat_.tick();
+  EXPECT_THAT(log_,
+              ElementsAre("the leases have ended: they last for 3.0 s and were renewed after 6.0 s; the "
+                          "store could not be reached for 5.0 s of that"));
+  EXPECT_EQ(heartbeat_.lost_for(), 0s);
 }
 
 TEST_F(HeartbeatTest, nothing_is_renewed_once_it_has_left) {

@@ -13,6 +13,7 @@
 #include <ordo/time.hpp>
 
 #include "domain/entry.h"
+#include "domain/kept_book.h"
 #include "domain/unique.h"
 #include "runtime/node_facts.h"
 #include "runtime/run.h"
@@ -55,11 +56,28 @@ struct WaitClosed {
   bool failed = false;       ///< the store gave no answer
 };
 
+/// A response that no job will handle, which the store was to keep.
+struct ResponseKept {
+  domain::ShardId shard;
+  std::uint64_t epoch = 0;
+  store::Seq entry = 0;
+  bool failed = false;  ///< the store gave no answer
+};
+
 /// A row of a unique key that the store was to take away.
 struct RowFreed {
   domain::ShardId shard;
   std::uint64_t epoch = 0;
   domain::RowToFree row;
+  bool failed = false;  ///< the store gave no answer
+};
+
+/// The oldest of the blocks that a shard keeps.
+struct KeptRead {
+  domain::ShardId shard;
+  std::uint64_t epoch = 0;
+  domain::KeptBook::Heads heads;
+  bool is_all = false;  ///< there are no others
   bool failed = false;  ///< the store gave no answer
 };
 
@@ -107,8 +125,10 @@ struct ClusterView {
   std::uint64_t session = 0;    ///< of this node
   std::vector<Member> members;  ///< ascending by id, this node among them
   std::vector<std::pair<domain::ShardId, domain::LentRun>> borrowed;
-  std::uint64_t losses = 0;  ///< of leases, when it was looked at
-  std::uint64_t look = 0;    ///< its number; rises
+  std::uint64_t losses = 0;    ///< of leases, when it was looked at
+  std::uint64_t look = 0;      ///< its number; rises
+  std::uint64_t setbacks = 0;  ///< of the store by then
+  Duration longest_lease{};    ///< of all nodes that it knows
   /// How many dead payloads each shard keeps; those without any are left out.
   std::map<domain::ShardId, std::uint64_t> dead;
   /// The shards of each placement group: nothing of one starts before all are here.
@@ -127,7 +147,9 @@ struct News {
   std::vector<EndTold> told;
   std::vector<Fetched> fetched;
   std::vector<WaitClosed> closed;
+  std::vector<ResponseKept> kept_responses;
   std::vector<RowFreed> freed;
+  std::vector<KeptRead> kept;
   std::vector<std::function<void()>> calls;  ///< to be made on the engine's thread
 };
 

@@ -8,6 +8,7 @@
 #include <ordo/error.hpp>
 
 #include "store/limit_rows.h"
+#include "store/odd_rows.h"
 
 namespace ordo::runtime {
 namespace {
@@ -50,6 +51,7 @@ void define_queues(store::Store& store, const std::vector<store::QueueWish>& wis
   std::size_t place = 0;
   for (const auto& definition : store.define_all(wishes)) {
     const auto& [queue, shards, takes_any] = wishes[place++];
+    if (!store::is_definition(definition)) continue;  // it is left out
     if (definition.shards != shards && !takes_any) {
       throw Error(
           ErrorKind::invalid_argument,
@@ -79,6 +81,10 @@ bool LeaseKeeper::take_restated() {
   facts_.kinds = std::move(facts.kinds);
   facts_.groups = std::move(facts.groups);
   facts_.throttled = std::move(facts.throttled);
+  for (auto& kind : facts.unable) {
+    if (std::ranges::find(facts_.unable, kind) == facts_.unable.end())
+      facts_.unable.push_back(std::move(kind));
+  }
   facts_.threads = facts.threads;
   facts_.schedules = std::move(facts.schedules);
   served_ = std::move(queues);
@@ -133,19 +139,20 @@ bool LeaseKeeper::has_other_rooms() {
   return !same;
 }
 
-// False: a queue that was removed meanwhile was made again, empty; look once more.
-bool LeaseKeeper::look_at_definitions(const store::QueueList& list) {
-  if (list.version == definitions_version_ && definitions_are_told_) return true;
+// False: a queue that was removed meanwhile was made again, empty; look once more. One that is still not
+// there then cannot be read.
+bool LeaseKeeper::look_at_definitions(const store::QueueList& list, bool is_last) {
+  if (list == definitions_ && definitions_are_told_) return true;  // a store that went back counts again
   const auto known = list.by_name();
   std::vector<store::QueueWish> missing;
   for (const auto& queue : served_) {
     if (!known.contains(queue.name)) missing.push_back(queue);
   }
-  if (!missing.empty()) {
+  if (!missing.empty() && !is_last) {
     store_.define_all(missing);
     return false;
   }
-  definitions_version_ = list.version;
+  definitions_ = list;
   definitions_are_told_ = true;
   hooks_.definitions(list);
   return true;
@@ -167,17 +174,29 @@ void LeaseKeeper::look_at_limits() {
   hooks_.limits(std::move(limits));
 }
 
+void LeaseKeeper::tell_of_left_out() {
+  const auto rows = store::left_out(store_);
+  for (const auto& row : rows) {
+    if (!left_out_.contains(row) && hooks_.left_out) hooks_.left_out(row);
+  }
+  left_out_ = {rows.begin(), rows.end()};
+}
+
 void LeaseKeeper::look() {
   ClusterLook look;
-  do {
+  look.queues = store_.queues();
+  if (!look_at_definitions(look.queues, /*is_last=*/false)) {
     look.queues = store_.queues();
-  } while (!look_at_definitions(look.queues));
+    look_at_definitions(look.queues, /*is_last=*/true);
+  }
   look_at_limits();
   const auto asked = clock_.steady();
   look.read(store_);
+  tell_of_left_out();
   // Perhaps all nodes were frozen together, and none has had the time to renew.
   if (lease_.is_over() || lease_.losses() != standing_.losses) return;
   facts_.session = standing_.session;
+  facts_.lease = options_.lease;
   for (const auto& node : watch_.look(look, asked, heartbeat_.node_id(), facts_)) {
     if (hooks_.node_down) hooks_.node_down(node);
   }
@@ -187,6 +206,7 @@ void LeaseKeeper::look() {
   look_at_request(look.nodes);
   forget_the_dead(look);
   placement_.place(look, live, !watch_.has_others());
+  if (!placement_.waits_for_drops()) heartbeat_.compared(look.known_setbacks);
 }
 
 // Runs are lent to a session: after a lapse nothing of before is started.
@@ -197,6 +217,8 @@ void LeaseKeeper::tell_of_cluster(ClusterLook& look) {
   news.members = std::move(look.members);
   news.losses = standing_.losses;
   news.look = ++looks_;
+  news.setbacks = look.setbacks;
+  news.longest_lease = look.longest_lease;
   for (auto& [shard, run] : look.lent) {
     if (run.node == news.self && run.session == news.session)
       news.borrowed.emplace_back(shard, std::move(run));

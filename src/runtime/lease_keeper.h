@@ -42,6 +42,8 @@ struct KeeperHooks {
   /// Puts what the engine knows into what the node says of itself.
   std::function<void(NodeFacts&)> complete{};
   std::function<void(const std::string& node)> node_down{};
+  /// What of the store cannot be read and is left out: once.
+  std::function<void(const std::string&)> left_out{};
   /// Somebody wishes something of this node.
   std::function<void(store::NodeRequest)> requested{};
   /// Who is there and what is lent to this node, in every look. Given before anything is claimed.
@@ -102,8 +104,9 @@ class LeaseKeeper {
   bool take_restated();
   bool has_other_facts();
   bool has_other_rooms();
-  bool look_at_definitions(const store::QueueList& list);
+  bool look_at_definitions(const store::QueueList& list, bool is_last);
   void look_at_limits();
+  void tell_of_left_out();
   void look();
   void tell_of_cluster(ClusterLook& look);
   void look_at_request(const std::vector<store::NodeRow>& nodes);
@@ -125,8 +128,9 @@ class LeaseKeeper {
   std::uint64_t looks_ = 0;
   std::vector<Room> rooms_;  // as the engine told last
   Duration asked_rooms_at_{};
-  std::uint64_t definitions_version_ = 0;
+  store::QueueList definitions_;
   LimitChanges limits_;
+  std::set<std::string> left_out_;    // that were told of
   bool definitions_are_told_ = true;  // to those that serve now
   store::NodeRequest request_ = store::NodeRequest::none;
   std::atomic<bool> wakes_{false}, quiet_{false};

@@ -10,6 +10,7 @@
 #include "domain/records.h"
 #include "store/blocking.h"
 #include "store/memory/memory_store.h"
+#include "store/odd_rows.h"
 
 namespace ordo::runtime {
 namespace {
@@ -64,6 +65,8 @@ class Node {
 
   domain::ShardId newer;  ///< what stands in it has level 2
   std::map<domain::ShardId, int> granted;
+  std::vector<std::string> left_out;
+  store::QueueList definitions;  ///< as told last
 
   void stop() {
     keeper_.stop_claiming();
@@ -107,8 +110,9 @@ class Node {
       EXPECT_EQ(lease, held_.at(shard));
       gone_.push_back(shard);
     };
+    hooks.left_out = [this](const auto& row) { left_out.push_back(row); };
     hooks.node_down = [this](const auto&) { ++deaths_; };
-    hooks.definitions = [](const auto&) {};
+    hooks.definitions = [this](const auto& list) { definitions = list; };
     hooks.may_claim = [] { return true; };
     return hooks;
   }
@@ -169,6 +173,73 @@ class CountedStore final : public store::memory::MemoryStore {
 
   int calls = 0;
 };
+
+// After a failover its version may come to where it was, with other definitions.
+class CountingAgainStore final : public store::memory::MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+
+  store::QueueList queues() override {
+    auto list = MemoryStore::queues();
+    list.version = 1;
+    return list;
+  }
+};
+
+TEST_F(LeaseKeeperTest, definitions_that_changed_are_told_whatever_their_version) {
+  CountingAgainStore store(clock_);
+  Node one("one", store, clock_, 10s, 1);
+  run({&one}, 5s);
+  ASSERT_EQ(one.shards(), 4U);
+  const auto before = store.queues().find("orders")->number;
+  store.remove("orders");
+  run({&one}, 20s);
+  ASSERT_NE(store.queues().find("orders"), nullptr);
+  const auto now = store.queues().find("orders")->number;
+  EXPECT_NE(now, before);
+  EXPECT_EQ(one.definitions.find("orders")->number, now);
+}
+
+// Somebody else has written into its rows.
+class OddStore final : public store::memory::MemoryStore, public store::LeavesOut {
+ public:
+  using MemoryStore::MemoryStore;
+
+  store::QueueList queues() override {
+    auto list = MemoryStore::queues();
+    if (is_odd) std::erase_if(list.queues, [](const auto& queue) { return queue.name == "orders"; });
+    return list;
+  }
+  std::vector<store::NodeRow> nodes() override {
+    auto rows = MemoryStore::nodes();
+    if (is_odd) rows.push_back({.id = kId, .renewals = 5, .facts = "?"});
+    return rows;
+  }
+  void leave(const std::string& node, std::optional<std::uint64_t> renewals) override {
+    if (node == kId) is_odd = false;
+    MemoryStore::leave(node, renewals);
+  }
+  std::vector<std::string> left_out() override {
+    return is_odd ? std::vector<std::string>{store::odd_definition("orders")} : std::vector<std::string>{};
+  }
+
+  bool is_odd = false;
+  static constexpr const char* kId = "zz\x1b[31m";
+};
+
+TEST_F(LeaseKeeperTest, goes_on_beside_rows_that_cannot_be_and_tells_of_them_once) {
+  OddStore store(clock_);
+  Node one("one", store, clock_, 10s, 1);
+  run({&one}, 5s);
+  ASSERT_EQ(one.shards(), 4U);
+  store.is_odd = true;
+  run({&one}, 5s);
+  EXPECT_EQ(one.left_out, std::vector{store::odd_definition("orders")});
+  run({&one}, 2min);
+  EXPECT_FALSE(store.is_odd) << "who is silent is forgotten, whatever its id is";
+  EXPECT_EQ(one.shards(), 4U);
+  EXPECT_EQ(one.left_out.size(), 1U);
+}
 
 TEST_F(LeaseKeeperTest, many_queues_take_no_more_calls_of_the_store_than_one) {
   const auto calls_of = [&](int queues) {
@@ -395,7 +466,7 @@ TEST_F(LeaseKeeperTest, a_lease_that_the_store_has_forgotten_is_told_and_taken_a
   EXPECT_EQ(one->take_gone(), std::vector{shard});
   EXPECT_EQ(one->lease_of(shard), before) << "runs of it may still go on";
   one->drop(shard);
-  run({one.get()}, 5s);
+  run({one.get()}, 10s);
   EXPECT_EQ(one->take_gone(), std::vector<domain::ShardId>{});
   EXPECT_EQ(one->lease_of(shard).token, store_.shards().at(2).token);
   EXPECT_NE(one->lease_of(shard), before);

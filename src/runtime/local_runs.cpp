@@ -1,7 +1,6 @@
 #include "runtime/local_runs.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/assert.h"
 
@@ -69,7 +68,10 @@ void LocalRuns::free_place(const LocalRun& run) {
   --pool.runs;
   if (run.code != nullptr) codes_.ended(*run.code);
   if (run.borrowed) --pool.borrowed;
-  if (run.control) stuck_.ended(*run.control);
+  if (run.control) {
+    stuck_.ended(*run.control);
+    --executing_;
+  }
   if (run.thread >= 0) --pool.by_thread[static_cast<std::size_t>(run.thread)];
   marks_.ended(run.risk);
 }
@@ -94,6 +96,7 @@ bool LocalRuns::cut(const RunName& name) {
 
 void LocalRuns::hand_out(LocalRun& run, Code& code, Duration timeout) {
   run.control = std::make_shared<RunControl>();
+  ++executing_;
   run.code = &code;
   run.timeout = timeout;
   codes_.started(code);
@@ -181,7 +184,8 @@ Duration LocalRuns::next_look() const { return size() == 0 ? Duration::max() : s
 void LocalRuns::look_at_room(std::size_t pool) {
   auto& load = pools_[pool];
   sink_.look(pool, load.room);
-  load.room_in_all = std::accumulate(load.room.begin(), load.room.end(), std::size_t{0});
+  load.room_in_all = 0;
+  for (const auto room : load.room) load.room_in_all += std::max<std::size_t>(room, 1);
 }
 
 // Jobs that wait for a thread while runs are short will have one in no time.

@@ -123,6 +123,8 @@ class LocalRuns {
   /// With the zombies.
   std::size_t size() const { return runs_.size() + zombie_runs_.size(); }
   std::size_t zombies() const { return zombies_; }  // any thread
+  /// Those that may be executed at any time: the others wait for their payloads or marks.
+  std::size_t executing() const { return executing_; }
   std::vector<StuckRun> stuck() const { return stuck_.list(); }
 
  private:
@@ -133,6 +135,7 @@ class LocalRuns {
   RunSink& sink_;
   std::unordered_map<RunName, LocalRun, RunNameHash> runs_, zombie_runs_;
   std::atomic<std::size_t> zombies_{0};
+  std::size_t executing_ = 0;
   std::vector<PoolLoad> pools_;
   MarkedRuns marks_;
   StuckRuns stuck_;

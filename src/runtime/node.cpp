@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <ordo/version.hpp>
+
 #include "base/finally.h"
 #include "base/random.h"
 #include "domain/fields.h"
@@ -84,6 +86,7 @@ PartsPlan Node::parts_plan(std::string id) const {
   parts.facts.level = domain::format_level();
   parts.facts.schedules = domain::encode(plan_.periodic);
   parts.facts.answers = domain::kAnswersQuestions;
+  parts.facts.version = kVersion;
   return parts;
 }
 
@@ -185,7 +188,11 @@ void Node::pause_behind_error(const std::stop_token& stop) const {
   NodeThreads::pause(stop, std::min(plan_.options.poll_interval, plan_.options.lease / 10));
 }
 
-void Node::note_work() { end_.note_work(parts_->engine().runs(), parts_->engine().shards()); }
+void Node::note_work() {
+  const auto& engine = parts_->engine();
+  const auto runs = engine.executing();
+  end_.note_work(runs, engine.shards() + engine.runs() - runs);
+}
 
 void Node::engine_loop(const std::stop_token& stop) {
   auto& engine = parts_->engine();

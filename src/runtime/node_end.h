@@ -20,18 +20,19 @@ class NodeEnd {
     bool asked_to_stop = false;  ///< another process wishes that it stops
     bool hurry = false;          ///< whoever is patient is to be so no longer
     std::exception_ptr failure;  ///< of one of its threads
-    std::size_t runs = 0, shards = 0;
-    bool released = false;     ///< the engine gives everything back
-    bool engine_over = false;  ///< its thread does nothing any more
-    bool leaving = false;      ///< the store is to forget it, ...
-    bool left = false;         ///< ... and does
-    bool keeper_over = false;  ///< its thread does nothing any more
+    std::size_t runs = 0;        ///< that may be executed
+    std::size_t rest = 0;        ///< shards, and other runs: they wait for the store
+    bool released = false;       ///< the engine gives everything back
+    bool engine_over = false;    ///< its thread does nothing any more
+    bool leaving = false;        ///< the store is to forget it, ...
+    bool left = false;           ///< ... and does
+    bool keeper_over = false;    ///< its thread does nothing any more
 
     bool failed() const { return failure != nullptr; }
     /// No run of it goes on, and none will start.
     bool runs_are_over() const { return (released || engine_over) && runs == 0; }
     /// Nothing of it is left to write or to give back.
-    bool is_idle() const { return runs_are_over() && (shards == 0 || engine_over); }
+    bool is_idle() const { return runs_are_over() && (rest == 0 || engine_over); }
   };
 
   State state() const {
@@ -48,11 +49,11 @@ class NodeEnd {
   }
 
   /// What the engine has. Told often, and rarely news.
-  void note_work(std::size_t runs, std::size_t shards) {
+  void note_work(std::size_t runs, std::size_t rest) {
     const std::lock_guard lock(mutex_);
-    const bool is_news = runs != state_.runs || shards != state_.shards;
+    const bool is_news = runs != state_.runs || rest != state_.rest;
     state_.runs = runs;
-    state_.shards = shards;
+    state_.rest = rest;
     if (is_news && state_.stopping) changed_.notify_all();
   }
 

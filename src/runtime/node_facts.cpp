@@ -2,13 +2,14 @@
 
 #include "base/bytes.h"
 #include "domain/fields.h"
+#include "domain/option_bounds.h"
 
 namespace ordo::runtime {
 namespace {
 
 constexpr std::uint8_t kVersion = 2;
 constexpr domain::FieldTag kLevel = 2, kNewer = 3, kSchedules = 16, kThrottledQueue = 17, kAnswers = 18,
-                           kStuck = 19;
+                           kStuck = 19, kProgram = 20, kClock = 21;
 
 std::string encode(const std::vector<NewerShard>& newer) {
   std::string bytes;
@@ -40,6 +41,12 @@ std::string encode(const StuckRun& run) {
   return bytes;
 }
 
+std::string encode(Duration duration) {
+  std::string bytes;
+  ByteWriter(bytes).put(duration.count());
+  return bytes;
+}
+
 StuckRun stuck_run(std::string_view bytes) {
   ByteReader in(bytes, "run that does not stop");
   StuckRun run;
@@ -60,6 +67,8 @@ std::string encode(const NodeFacts& facts) {
   if (!facts.schedules.empty()) fields += domain::field(kSchedules, facts.schedules);
   if (facts.answers != 0) fields += domain::number_field(kAnswers, facts.answers);
   for (const auto& run : facts.stuck) fields += domain::field(kStuck, encode(run));
+  if (!facts.version.empty()) fields += domain::field(kProgram, facts.version);
+  if (facts.clock) fields += domain::field(kClock, encode(*facts.clock));
   domain::put_version(out, kVersion, fields);
   out.put_long(facts.host);
   out.put(facts.pid);
@@ -111,7 +120,9 @@ NodeFacts read_node_facts(std::string_view bytes) {
     if (tag == kThrottledQueue) facts.throttled.emplace_back(value);
     if (tag == kAnswers) facts.answers = domain::number_of<std::uint8_t>(value);
     if (tag == kStuck) facts.stuck.push_back(stuck_run(value));
-    return tag == kLevel || tag == kNewer || (tag >= kSchedules && tag <= kStuck);
+    if (tag == kProgram) facts.version = value;
+    if (tag == kClock) facts.clock = Duration{ByteReader(value, "clock").get<std::int64_t>()};
+    return tag == kLevel || tag == kNewer || (tag >= kSchedules && tag <= kClock);
   });
   if (version != 1 && version != kVersion) in.fail("its version is unknown");
   facts.host = in.get_long();
@@ -135,6 +146,7 @@ NodeFacts read_node_facts(std::string_view bytes) {
     facts.groups.emplace_back(std::move(queue), in.get_long());
   }
   if (!in.at_end()) facts.lease = Duration{in.get<std::int64_t>()};
+  if (facts.lease > kMostLease) facts.lease = {};  // no config may state that: it is damaged
   if (!in.at_end()) facts.quiet = in.get<std::uint8_t>() != 0;
   if (in.at_end()) return facts;  // of a node that knows no more
   for (auto left = in.get<std::uint32_t>(); left > 0; --left) {

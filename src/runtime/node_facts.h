@@ -59,6 +59,8 @@ struct NodeFacts {
   std::vector<std::string> throttled;  ///< queues that it has a throttler for
   std::uint8_t answers = 0;            ///< which questions (domain/job_question.h); 0: none
   std::vector<StuckRun> stuck;         ///< runs that do not stop; the first ones
+  std::string version;                 ///< of its program; empty: it does not say
+  std::optional<Duration> clock;       ///< its wall clock less the store's; within half a second
 
   bool operator==(const NodeFacts&) const = default;
 };

@@ -14,6 +14,7 @@
 #include "base/redact.h"
 #include "domain/fields.h"
 #include "domain/gates.h"
+#include "execute/command_worker.h"
 
 namespace ordo::runtime {
 namespace {
@@ -22,13 +23,17 @@ double seconds_of(Duration duration) { return std::chrono::duration<double>(dura
 
 NodeFacts facts_of(const NodeOptions& options, const PartsPlan& plan) {
   auto facts = plan.facts;
-  facts.threads = options.threads;
+  const auto in_default_pool = [](const QueueOptions& queue) { return !queue.threads; };
+  facts.threads = std::ranges::any_of(plan.queues, in_default_pool) ? options.threads : 0;
   for (const auto& queue : plan.queues) {
     if (queue.threads) facts.threads += *queue.threads;
     for (auto& group : domain::groups_of(queue)) facts.groups.emplace_back(queue.name, std::move(group));
     if (queue.throttler) facts.throttled.push_back(queue.name);
   }
-  for (const auto& [kind, worker] : plan.workers) facts.kinds.push_back(kind);
+  for (const auto& [kind, worker] : plan.workers) {
+    facts.kinds.push_back(kind);
+    if (execute::lacks_program(worker)) facts.unable.push_back(kind);
+  }
   return facts;
 }
 
@@ -66,6 +71,7 @@ NodeParts::NodeParts(const NodeOptions& options, PartsPlan plan, store::Store& s
     : id_(plan.id),
       options_(options),
       store_(store),
+      clock_(clock),
       hooks_(std::move(hooks)),
       plan_(std::move(plan)),
       lease_(clock, options.lease),
@@ -96,8 +102,16 @@ EngineHooks NodeParts::engine_hooks() {
     fetcher_.close(shard, epoch, queue, std::move(wait));
     poke(Part::fetcher);
   };
+  hooks.keep_response = [this](auto shard, auto epoch, const auto& queue, auto response) {
+    fetcher_.keep(shard, epoch, queue, response);
+    poke(Part::fetcher);
+  };
   hooks.free_row = [this](auto shard, auto epoch, const auto& queue, auto row) {
     fetcher_.free(shard, epoch, queue, std::move(row));
+    poke(Part::fetcher);
+  };
+  hooks.read_kept = [this](auto shard, auto epoch, auto from) {
+    fetcher_.read_kept(shard, epoch, from);
     poke(Part::fetcher);
   };
   hooks.answer = [this](const auto& question, auto bytes) {
@@ -107,8 +121,6 @@ EngineHooks NodeParts::engine_hooks() {
   hooks.events = hooks_.events;
   hooks.died = hooks_.died;
   hooks.lost = [this](auto shard, auto lease) {
-    say(LogLevel::warning, fmt::format("the lease of shard {} of queue '{}' is lost; its runs are stopped",
-                                       shard.index, engine_.name_of(shard.queue)));
     follower_.remove(shard, lease);
     keeper_.lost(shard, lease);
     poke(Part::keeper);
@@ -136,15 +148,25 @@ EngineHooks NodeParts::engine_hooks() {
     poke(Part::keeper);
   };
   hooks.lease_ending = [this](std::size_t runs) {
+    const auto lost = heartbeat_.lost_for();
+    const auto why = lost > Duration{0} ? fmt::format("the store could not be reached for {:.1f} s of that",
+                                                      seconds_of(lost))
+                                        : fmt::format("the store has let this node wait for {:.1f} s of that",
+                                                      seconds_of(heartbeat_.asking_for()));
     say(LogLevel::warning,
-        fmt::format("the leases could not be renewed and are about to end: of {:.1f} s, the store has let "
-                    "this node wait for {:.1f} s; {} running {} stopped and put back, and none starts until "
-                    "they are renewed",
-                    seconds_of(options_.lease), seconds_of(heartbeat_.asking_for()), runs,
-                    runs == 1 ? "batch is" : "batches are"));
+        fmt::format("the leases could not be renewed and are about to end: they last for {:.1f} s; {}; {} "
+                    "running {} stopped and put back, and none starts until they are renewed",
+                    seconds_of(options_.lease), why, runs, runs == 1 ? "batch is" : "batches are"));
   };
   hooks.lease_lost = hooks_.lease_lost;
   return hooks;
+}
+
+// What differs by little is no news: it would be told all the time.
+Duration NodeParts::stated_clock(std::optional<Duration> before) const {
+  constexpr Duration kNews = std::chrono::milliseconds{500};
+  const auto now = std::chrono::round<std::chrono::milliseconds>(clock_.wall() - store_.now());
+  return before && now - *before < kNews && *before - now < kNews ? *before : now;
 }
 
 HeartbeatHooks NodeParts::heartbeat_hooks() {
@@ -187,6 +209,9 @@ KeeperHooks NodeParts::keeper_hooks() {
     say(LogLevel::warning, "node " + node + " is gone; its shards are taken over");
     publish({Event{.type = EventType::node_down, .id = node, .at = store_.now()}});
   };
+  hooks.left_out = [this](const std::string& row) {
+    say(LogLevel::error, row + "; it is left out, and the others go on");
+  };
   hooks.requested = [this](store::NodeRequest request) {
     const bool stop = request == store::NodeRequest::stop;
     say(LogLevel::info, std::string("asked to ") + (stop ? "stop" : "take no more jobs"));
@@ -205,6 +230,7 @@ KeeperHooks NodeParts::keeper_hooks() {
     told.commit_error = redact(known.commits.error);
     told.commit_error_since = known.commits.since;
     told.stuck = std::move(known.stuck);
+    told.clock = stated_clock(told.clock);
   };
   return hooks;
 }

@@ -101,6 +101,7 @@ class NodeParts {
   EngineHooks engine_hooks();
   HeartbeatHooks heartbeat_hooks();
   KeeperHooks keeper_hooks();
+  Duration stated_clock(std::optional<Duration> before) const;
   void change_engine(ServedChange& news);
   template <class Write>
   void post(Write write);
@@ -111,6 +112,7 @@ class NodeParts {
   const std::string id_;
   const NodeOptions& options_;
   store::Store& store_;
+  Clock& clock_;
   const PartsHooks hooks_;
   PartsPlan plan_;  // what it serves now
   LeaseClock lease_;

@@ -8,7 +8,7 @@ namespace ordo::runtime {
 std::vector<std::string> NodeWatch::look(ClusterLook& look, Duration asked, const std::string& self,
                                          const NodeFacts& own) {
   std::vector<std::string> died;
-  const auto is_alive = [&](const std::string& id, const store::NodeRow* row, Duration lease) {
+  const auto is_alive = [&](const std::string& id, const store::NodeRow* row, std::optional<Duration> lease) {
     if (id != self && watch(id, row, lease, asked)) died.push_back(id);
     return !dead_.contains(id);
   };
@@ -23,7 +23,8 @@ std::vector<std::string> NodeWatch::look(ClusterLook& look, Duration asked, cons
     member.is_unknown = !read;
     auto facts = std::move(read).or_empty();
     if (member.is_unknown) facts.level = 0;
-    member.alive = is_alive(row.id, &row, facts.lease_to_wait_for());
+    member.alive =
+        is_alive(row.id, &row, member.is_unknown ? std::nullopt : std::optional(facts.lease_to_wait_for()));
     member.stopping = facts.stopping;
     member.session = facts.session;
     member.level = facts.level;
@@ -43,7 +44,7 @@ std::vector<std::string> NodeWatch::look(ClusterLook& look, Duration asked, cons
     if (id == self || !present.insert(id).second) continue;
     auto& member = look.members.emplace_back();
     member.id = id;
-    member.alive = is_alive(id, nullptr, NodeFacts{}.lease_to_wait_for());
+    member.alive = is_alive(id, nullptr, std::nullopt);
     member.stopping = member.is_unknown = true;
   }
   std::ranges::sort(look.members, {}, &Member::id);
@@ -54,20 +55,25 @@ std::vector<std::string> NodeWatch::look(ClusterLook& look, Duration asked, cons
   });
   std::erase_if(dead_, [&](const auto& id) { return !present.contains(id); });
   look.dead = dead_;
+  look.longest_lease = own.lease_to_wait_for();
+  for (const auto& [id, seen] : seen_) look.longest_lease = std::max(look.longest_lease, seen.lease);
   members_ = look.members.size();
   return died;
 }
 
 // A count is known to stand still from the answer that showed it first to the question that showed it last.
-// Of a row that is not there any more nobody knows when it stood still last. True: it has died.
-bool NodeWatch::watch(const std::string& id, const store::NodeRow* row, Duration lease, Duration asked) {
+// Of a row that is not there any more nobody knows when it stood still last. One that cannot be read any more
+// leaves the lease what it was. True: it has died.
+bool NodeWatch::watch(const std::string& id, const store::NodeRow* row, std::optional<Duration> said,
+                      Duration asked) {
   const auto now = clock_.steady();
+  const auto lease = said.value_or(NodeFacts{}.lease_to_wait_for());
   const auto [found, is_new] =
       seen_.try_emplace(id, Seen{row != nullptr ? row->renewals : 0, now, now, lease});
   auto& seen = found->second;
   if (row != nullptr) {
-    if (seen.renewals != row->renewals) seen = {row->renewals, now, now, lease};
-    seen.lease = lease;
+    if (seen.renewals != row->renewals) seen = {row->renewals, now, now, seen.lease};
+    seen.lease = said.value_or(seen.lease);
     seen.had = now;
   }
   const auto still = asked - (row != nullptr ? seen.since : seen.had);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -36,7 +37,7 @@ class NodeWatch {
     Duration had{};    // steady: when there was a row last
     Duration lease{};  // its own
   };
-  bool watch(const std::string& id, const store::NodeRow* row, Duration lease, Duration asked);
+  bool watch(const std::string& id, const store::NodeRow* row, std::optional<Duration> lease, Duration asked);
 
   Clock& clock_;
   std::map<std::string, Seen> seen_;

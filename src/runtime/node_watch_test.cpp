@@ -61,6 +61,32 @@ TEST_F(NodeWatchTest, a_node_is_dead_when_its_count_stands_still_for_its_own_lea
   }
 }
 
+// What no config may state is damaged: it keeps nobody's shards from the others, and no claims waiting.
+TEST_F(NodeWatchTest, a_lease_that_cannot_be_is_none) {
+  std::uint64_t renewals = 0;
+  for (const auto lease : {Duration::max(), Duration{24h * 366}, Duration{-1s}}) {
+    rows_.push_back({.id = "you", .renewals = ++renewals, .facts = saying(lease)});
+    look();
+    EXPECT_LE(seen_.longest_lease, 1min);
+    clock_.now += 1min;
+    EXPECT_THAT(look(), ElementsAre("you"));
+    rows_.pop_back();
+    look();
+  }
+}
+
+TEST_F(NodeWatchTest, a_row_that_cannot_be_read_any_more_leaves_the_lease_as_it_was) {
+  rows_.push_back({.id = "you", .renewals = 5, .facts = saying(5min)});
+  look();
+  rows_.back().facts = "what nobody can read";
+  ++rows_.back().renewals;
+  look();
+  clock_.now += 5min - 1s;
+  EXPECT_THAT(look(), IsEmpty());
+  clock_.now += 1s;
+  EXPECT_THAT(look(), ElementsAre("you"));
+}
+
 TEST_F(NodeWatchTest, the_store_may_know_better) {
   rows_.push_back({.id = "you", .renewals = 5, .facts = saying(40s), .gone = true});
   EXPECT_THAT(look(), ElementsAre("you"));
@@ -76,7 +102,8 @@ TEST_F(NodeWatchTest, an_owner_without_a_row_is_given_the_time_of_a_lease_and_no
   EXPECT_THAT(look(), ElementsAre("ghost"));
 }
 
-// A run that was lent to a node which then left shows in its shard's record a moment after the node's row is gone.
+// A run that was lent to a node which then left shows in its shard's record a moment after the node's row is
+// gone.
 TEST_F(NodeWatchTest, an_owner_whose_row_is_gone_is_given_the_lease_that_it_had) {
   rows_.push_back({.id = "you", .renewals = 5, .facts = saying(10s)});
   look();

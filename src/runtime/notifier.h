@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -11,33 +12,36 @@
 
 namespace ordo::runtime {
 
-/// Calls the user's code (events, deaths, hooks) away from the engine. post() is thread-safe and does not
-/// block: behind code that does not return, calls are dropped, and counted.
+/// Calls the user's code (events, deaths, hooks) away from the engine. admit() and post() are thread-safe and
+/// do not block: behind code that does not return, news is dropped, and counted.
 class Notifier {
  public:
   /// Each has room of its own: many may die in one moment, and nobody is to miss it for events.
   enum class Of : std::uint8_t { events, deaths };
 
-  /// It tells of `news` events, or one death, and asks begin() before each.
-  void post(Of what, std::function<void()> call, std::size_t news = 1) {
+  /// How many of `news` events or deaths there is room for; the others are dropped. post() brings those, and
+  /// begin() is asked before each is told.
+  std::size_t admit(Of what, std::size_t news) {
+    const std::lock_guard lock(mutex_);
+    auto& untold = untold_[place(what)];
+    const auto fitting = closed_ ? 0 : std::min(news, kRoom[place(what)] - untold);
+    untold += fitting;
+    dropped_ += news - fitting;
+    return fitting;
+  }
+  void post(std::function<void()> call) {
     {
       const std::lock_guard lock(mutex_);
-      auto& waiting = what == Of::events ? events_ : deaths_;
-      if (closed_ || waiting >= (what == Of::events ? kEvents : kDeaths)) {
-        dropped_ += news;
-        return;
-      }
-      ++waiting;
-      untold_ += news;
+      if (closed_) return;  // close() has counted its news
       calls_.push_back(std::move(call));
     }
     changed_.notify_one();
   }
 
   /// Before something is told: whether it may be. It may not behind close().
-  bool begin() {
+  bool begin(Of what) {
     const std::lock_guard lock(mutex_);
-    untold_ -= std::min<std::uint64_t>(untold_, 1);
+    if (!closed_) --untold_[place(what)];
     return !closed_;
   }
   bool is_closed() {
@@ -49,7 +53,6 @@ class Notifier {
   std::vector<std::function<void()>> wait(std::stop_token stop) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, stop, [&] { return !calls_.empty(); });
-    events_ = deaths_ = 0;
     return std::exchange(calls_, {});
   }
 
@@ -65,17 +68,19 @@ class Notifier {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     calls_.clear();
-    return std::exchange(dropped_, 0) + std::exchange(untold_, 0);
+    return std::exchange(dropped_, 0) + std::exchange(untold_[0], 0) + std::exchange(untold_[1], 0);
   }
 
-  static constexpr std::size_t kEvents = 10'000, kDeaths = 1'000'000;
+  static constexpr std::size_t kEvents = 100'000, kDeaths = 1'000'000;
 
  private:
+  static constexpr std::array kRoom = {kEvents, kDeaths};
+  static std::size_t place(Of what) { return static_cast<std::size_t>(what); }
+
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::vector<std::function<void()>> calls_;
-  std::size_t events_ = 0, deaths_ = 0;  // of these
-  std::uint64_t untold_ = 0;             // news of calls that wait, and of those that were given away
+  std::array<std::size_t, kRoom.size()> untold_{};  // of calls that wait, and of those that were given away
   std::uint64_t dropped_ = 0;
   bool closed_ = false;
 };

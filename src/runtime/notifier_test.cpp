@@ -5,46 +5,51 @@
 namespace ordo::runtime {
 namespace {
 
-TEST(Notifier, code_that_does_not_return_costs_calls_and_no_memory) {
+using Of = Notifier::Of;
+
+TEST(Notifier, code_that_does_not_return_costs_news_and_no_memory) {
   Notifier notifier;
-  std::size_t made = 0;
-  for (std::size_t i = 0; i < Notifier::kEvents + 5; ++i) {
-    notifier.post(Notifier::Of::events, [&] { ++made; });
-  }
-  for (const auto& call : notifier.wait({})) call();
-  EXPECT_EQ(made, Notifier::kEvents);
-  EXPECT_EQ(notifier.take_dropped(), 5U);
+  constexpr std::size_t kPiece = Notifier::kEvents / 10 + 1;
+  std::size_t admitted = 0;
+  for (int i = 0; i < 10; ++i) admitted += notifier.admit(Of::events, kPiece);
+  EXPECT_EQ(admitted, Notifier::kEvents) << "events are counted, and not calls";
+  EXPECT_EQ(notifier.take_dropped(), 10U);
   EXPECT_EQ(notifier.take_dropped(), 0U);
-  notifier.post(Notifier::Of::events, [&] { ++made; });
-  EXPECT_EQ(notifier.wait({}).size(), 1U);
+  notifier.post([] {});
+  notifier.wait({});
+  EXPECT_EQ(notifier.admit(Of::events, 1), 0U) << "what is given away is not told yet";
+  EXPECT_TRUE(notifier.begin(Of::events));
+  EXPECT_EQ(notifier.admit(Of::events, 2), 1U);
+  EXPECT_EQ(notifier.take_dropped(), 2U);
 }
 
 TEST(Notifier, many_that_die_in_one_moment_are_all_told_of) {
   Notifier notifier;
-  for (std::size_t i = 0; i < Notifier::kEvents; ++i) notifier.post(Notifier::Of::events, [] {});
-  for (std::size_t i = 0; i < Notifier::kDeaths + 5; ++i) notifier.post(Notifier::Of::deaths, [] {});
-  EXPECT_EQ(notifier.wait({}).size(), Notifier::kEvents + Notifier::kDeaths);
+  EXPECT_EQ(notifier.admit(Of::events, Notifier::kEvents), Notifier::kEvents);
+  std::size_t admitted = 0;
+  for (std::size_t i = 0; i < Notifier::kDeaths + 5; ++i) admitted += notifier.admit(Of::deaths, 1);
+  EXPECT_EQ(admitted, Notifier::kDeaths);
   EXPECT_EQ(notifier.take_dropped(), 5U);
 }
 
 TEST(Notifier, what_nobody_was_told_when_it_closes_is_counted_wherever_it_waits) {
   Notifier notifier;
   std::size_t told = 0;
-  const auto tell = [&](std::size_t news) {
-    for (std::size_t i = 0; i < news && notifier.begin(); ++i) ++told;
+  const auto post = [&](Of what, std::size_t news) {
+    const auto admitted = notifier.admit(what, news);
+    notifier.post([&, what, admitted] {
+      for (std::size_t i = 0; i < admitted && notifier.begin(what); ++i) ++told;
+    });
   };
-  notifier.post(
-      Notifier::Of::events, [&] { tell(2); }, 2);
-  notifier.post(
-      Notifier::Of::events, [&] { tell(3); }, 3);
+  post(Of::events, 2);
+  post(Of::events, 3);
   const auto calls = notifier.wait({});
-  notifier.post(Notifier::Of::deaths, [&] { tell(1); });
+  post(Of::deaths, 1);
   calls.at(0)();
   EXPECT_FALSE(notifier.is_closed());
   EXPECT_EQ(notifier.close(), 4U);
   calls.at(1)();
-  notifier.post(
-      Notifier::Of::events, [&] { tell(7); }, 7);
+  post(Of::events, 7);
   EXPECT_EQ(told, 2U);
   EXPECT_EQ(notifier.close(), 7U);
 }

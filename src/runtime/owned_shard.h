@@ -69,16 +69,18 @@ struct OwnedShard {
   /// What one delta of `max_rows` has no room for goes on running, as far as the shard is told, until the
   /// next.
   void take_ends(std::size_t max_rows, Time now) {
-    while (!later_ends.empty() && machine.changed_rows() < max_rows) {
+    while (!later_ends.empty() && machine.changed_rows() < max_rows && machine.kept_bytes() < kDeltaBytes) {
       const auto [no, ends] = std::move(later_ends.front());
       later_ends.pop_front();
       machine.ended(no, ends, now);
     }
   }
 
+  static constexpr std::size_t kDeltaBytes = 4U << 20;  // of records
+
   std::optional<store::Delta> in_flight;  ///< kept to be sent again, byte-equal, if its outcome is unknown
-  bool unknown = false;                   ///< its outcome is
   bool lends = false;                     ///< it lends runs
+  bool is_in_doubt = false;               ///< what was called durable may be lost: the next delta shows it
   domain::Counts written;                 ///< counts of the last delta
   Time written_at{};
   Time listed_at = Time::min();           ///< when these told last who uses limits and locks

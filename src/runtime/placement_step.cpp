@@ -8,6 +8,8 @@ namespace {
 
 // A shard is moved to even the nodes out at most once in this time.
 constexpr Duration kMoveEvery = std::chrono::seconds{10};
+// What is lost again and again as soon as it is claimed is claimed less and less often.
+constexpr Duration kFirstPause = std::chrono::seconds{1}, kLongestPause = std::chrono::minutes{1};
 
 }  // namespace
 
@@ -15,11 +17,12 @@ void PlacementStep::place(const ClusterLook& look, std::span<const domain::LiveN
   bool claiming = false;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [shard, lease] : lost_) forget(shard, lease);
+    for (const auto& [shard, lease] : lost_) note_lost(shard, lease);
     lost_.clear();
     claiming = claiming_;
   }
   look_at_held(look);
+  const bool is_forgetful = may_be_forgotten(look);
   std::map<std::uint32_t, std::vector<const store::ShardRow*>> rows;
   for (const auto& row : look.shards) rows[row.shard.queue].push_back(&row);
   std::vector<domain::PlacedShard> placed;
@@ -53,7 +56,30 @@ void PlacementStep::place(const ClusterLook& look, std::span<const domain::LiveN
   if (claiming) keep_what_has_just_moved(plan, grouped);
   plan.release.insert(plan.release.end(), standing_still.begin(), standing_still.end());
   if (!plan.release.empty()) hooks_.give_back(std::move(plan.release));
-  if (claiming && !wanted.empty() && hooks_.may_claim()) claim(wanted, look, is_alone);
+  if (claiming && !wanted.empty() && !is_forgetful && hooks_.may_claim()) claim(wanted, look, is_alone);
+}
+
+// What a server that went back shows as free, or as this node's own, may be another's, which goes on until it
+// has looked, or until its lease ends (Heartbeat::compared). Who has just started has seen no setback, and
+// asks the store. It need not wait where there is nobody else: a server is restarted with all its nodes, too.
+bool PlacementStep::may_be_forgotten(const ClusterLook& look) {
+  const bool went_back = setbacks_ != look.setbacks;
+  if (went_back || !has_looked_) {
+    const auto age = store_.setback_age(went_back);
+    const auto wait = went_back                 ? look.longest_lease
+                      : age && has_others(look) ? look.longest_lease - *age
+                                                : Duration{};
+    claims_from_ = std::max(claims_from_, clock_.steady() + wait);
+    setbacks_ = look.setbacks;
+    has_looked_ = true;
+  }
+  return clock_.steady() < claims_from_;
+}
+
+bool PlacementStep::has_others(const ClusterLook& look) const {
+  const auto is_other = [&](const std::string& id) { return id != node_id_; };
+  return std::ranges::any_of(look.nodes, is_other, &store::NodeRow::id) ||
+         std::ranges::any_of(look.in_use, is_other);
 }
 
 // A commit would be refused, but a shard with nothing to write would stand still for ever. It is held until
@@ -88,6 +114,8 @@ void PlacementStep::claim(const std::set<domain::ShardId>& wanted, const Cluster
   std::set<domain::ShardId> new_ones;
   for (const auto& row : look.shards) {
     if (!wanted.contains(row.shard) || held_.contains(row.shard)) continue;
+    const auto lost = lost_at_once_.find(row.shard);
+    if (lost != lost_at_once_.end() && clock_.steady() < lost->second.again_at) continue;
     store::Claim claim{row.shard, row.owner, row.token, 0};
     const auto owner = std::ranges::lower_bound(look.nodes, row.owner, {}, &store::NodeRow::id);
     if (owner != look.nodes.end() && owner->id == row.owner) claim.seen_renewals = owner->renewals;
@@ -100,7 +128,7 @@ void PlacementStep::claim(const std::set<domain::ShardId>& wanted, const Cluster
   const bool starts_alone = !std::exchange(has_claimed_, true) && is_alone;
   for (const auto& grant : grants) {
     const bool has_moved = !new_ones.contains(grant.shard) && !starts_alone;
-    held_[grant.shard] = {grant.lease, has_moved ? now + kMoveEvery : Duration{}};
+    held_[grant.shard] = {grant.lease, now, has_moved ? now + kMoveEvery : Duration{}};
   }
   if (!grants.empty()) hooks_.granted(std::move(grants));
 }
@@ -129,6 +157,24 @@ void PlacementStep::released(const store::Release& end) {
 void PlacementStep::lost(domain::ShardId shard, store::Lease lease) {
   const std::lock_guard lock(mutex_);
   lost_.emplace_back(shard, lease);
+}
+
+// Somebody else has taken it, or its row is damaged, and no commit will ever be its next. The first time it
+// may have been the store that went back.
+void PlacementStep::note_lost(domain::ShardId shard, store::Lease lease) {
+  const auto held = held_.find(shard);
+  if (held == held_.end() || held->second.lease != lease) return;
+  const auto now = clock_.steady();
+  if (now - held->second.since < kMoveEvery) {
+    auto& lost = lost_at_once_[shard];
+    if (++lost.times > 1) {
+      const auto doubled = std::min(lost.times - 2, 10U);
+      lost.again_at = now + std::min<Duration>(kFirstPause * (1 << doubled), kLongestPause);
+    }
+  } else {
+    lost_at_once_.erase(shard);
+  }
+  held_.erase(held);
 }
 
 // The news may be older than the next lease of the shard.

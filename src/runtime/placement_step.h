@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -49,6 +50,10 @@ class PlacementStep {
   void place(const ClusterLook& look, std::span<const domain::LiveNode> live, bool is_alone);
   /// Tells the store of what the engine has let go of.
   void release();
+  /// The engine has not yet dropped all that was found to be gone.
+  bool waits_for_drops() const {
+    return std::ranges::any_of(held_, [](const auto& entry) { return entry.second.is_gone; });
+  }
   /// The leases have ended: nothing is held any more.
   void drop_all() { held_.clear(); }
 
@@ -62,12 +67,22 @@ class PlacementStep {
  private:
   struct Held {
     store::Lease lease;
-    Duration stays_until{};  // steady; it was moved, or taken over
+    Duration since{};        // steady
+    Duration stays_until{};  // likewise; it was moved, or taken over
     bool is_gone = false;    // as the store has it; the engine was told
   };
 
+  /// A shard that was lost whenever it had just been claimed.
+  struct Lost {
+    unsigned times = 0;
+    Duration again_at{};  // steady
+  };
+
   void forget(domain::ShardId shard, store::Lease lease);
+  void note_lost(domain::ShardId shard, store::Lease lease);
   void look_at_held(const ClusterLook& look);
+  bool may_be_forgotten(const ClusterLook& look);
+  bool has_others(const ClusterLook& look) const;
   void keep_what_has_just_moved(domain::PlacementPlan& plan, const std::set<domain::ShardId>& grouped) const;
   void claim(const std::set<domain::ShardId>& wanted, const ClusterLook& look, bool is_alone);
 
@@ -78,7 +93,11 @@ class PlacementStep {
   Random random_;
   PlacementHooks hooks_;
   std::map<domain::ShardId, Held> held_;
+  std::map<domain::ShardId, Lost> lost_at_once_;
   bool has_claimed_ = false;
+  bool has_looked_ = false;
+  std::uint64_t setbacks_ = 0;  // of the store, that are known
+  Duration claims_from_{};      // steady
 
   std::mutex mutex_;
   std::vector<store::Release> to_release_;

@@ -25,6 +25,7 @@ class PlacementStepTest : public testing::Test {
     ClusterLook look;
     look.queues = store_.queues();
     look.read(store_);
+    look.longest_lease = 10s;
     std::vector<domain::LiveNode> live;
     for (const auto& node : nodes) live.push_back({node, {"orders"}});
     step_.place(look, live, nodes.size() == 1);
@@ -40,7 +41,16 @@ class PlacementStepTest : public testing::Test {
 
   NodeOptions options_;
   StandingClock clock_;
-  store::memory::MemoryStore store_{clock_};
+  struct Store : store::memory::MemoryStore {
+    using MemoryStore::MemoryStore;
+    std::optional<Duration> setback_age(bool /*is_known*/) override {
+      if (is_away) throw Error(ErrorKind::unavailable, "away");
+      return age;
+    }
+    std::optional<Duration> age;
+    bool is_away = false;
+  };
+  Store store_{clock_};
   std::uint32_t queue_ = 0;
   bool may_claim_ = true;
   std::vector<store::Grant> granted_;
@@ -114,9 +124,90 @@ TEST_F(PlacementStepTest, a_lease_that_the_store_has_forgotten_is_told_once_and_
   place({"me"});
   EXPECT_THAT(gone_, ElementsAre(shard));
   EXPECT_THAT(granted_, IsEmpty()) << "runs of it may still go on";
+  EXPECT_TRUE(step_.waits_for_drops());
   step_.lost(shard, before);
+  clock_.now += 10s;
   place({"me"});
   EXPECT_EQ(granted_.size(), 1U);
+}
+
+// "you" does not know yet that the store went back, and may go on until its lease ends.
+TEST_F(PlacementStepTest, nothing_is_claimed_while_who_holds_a_forgotten_lease_may_go_on) {
+  const domain::ShardId shard{queue_, 0};
+  place({"me"});
+  store_.join("you", "");
+  const store::Release end{shard, lease_of(0)};
+  store_.release(std::span(&end, 1));
+  step_.lost(shard, end.lease);
+  const store::Claim theirs{shard, {}, end.lease.token, 0};
+  ASSERT_EQ(store_.acquire("you", 1, std::span(&theirs, 1)).size(), 1U);
+  place({"me", "you"});
+  store_.forget_grant(shard);
+  granted_.clear();
+  place({"me"});
+  clock_.now += 10s - 1us;
+  place({"me"});
+  EXPECT_THAT(granted_, IsEmpty());
+  clock_.now += 1us;
+  place({"me"});
+  EXPECT_EQ(granted_.size(), 1U);
+}
+
+TEST_F(PlacementStepTest, who_starts_behind_a_setback_claims_nothing_for_the_rest_of_a_lease) {
+  store_.join("you", "");
+  store_.age = 4s;
+  place({"me", "you"});
+  clock_.now += 6s - 1us;
+  store_.age.reset();
+  place({"me"});
+  EXPECT_THAT(granted_, IsEmpty());
+  clock_.now += 1us;
+  place({"me"});
+  EXPECT_EQ(granted_.size(), 4U);
+}
+
+TEST_F(PlacementStepTest, who_starts_alone_behind_a_setback_need_not_wait) {
+  store_.age = 0s;
+  place({"me"});
+  EXPECT_EQ(granted_.size(), 4U);
+}
+
+TEST_F(PlacementStepTest, who_starts_behind_a_setback_waits_for_owners_that_have_no_row_any_more) {
+  const store::Claim claim{.shard = {queue_, 0}, .seen_owner = "", .seen_token = 0, .seen_renewals = 0};
+  store_.join("you", "");
+  store_.acquire("you", 1, {&claim, 1});
+  store_.forget_node("you");
+  store_.age = 0s;
+  place({"me"});
+  EXPECT_THAT(granted_, IsEmpty());
+}
+
+TEST_F(PlacementStepTest, who_starts_a_lease_after_a_setback_need_not_wait) {
+  store_.join("you", "");
+  store_.age = 10s;
+  place({"me"});
+  EXPECT_EQ(granted_.size(), 4U);
+}
+
+TEST_F(PlacementStepTest, a_store_that_cannot_say_whether_it_went_back_is_asked_again) {
+  store_.join("you", "");
+  store_.age = 0s;
+  store_.is_away = true;
+  EXPECT_THROW(place({"me"}), Error);
+  store_.is_away = false;
+  place({"me"});
+  EXPECT_THAT(granted_, IsEmpty());
+}
+
+TEST_F(PlacementStepTest, who_has_looked_before_counts_setbacks_of_its_own) {
+  place({"me"});
+  ASSERT_EQ(granted_.size(), 4U);
+  step_.drop_all();
+  granted_.clear();
+  store_.join("you", "");
+  store_.age = 0s;
+  place({"me"});
+  EXPECT_EQ(granted_.size(), 4U);
 }
 
 // The news of its loss came late.
@@ -131,6 +222,25 @@ TEST_F(PlacementStepTest, a_newer_lease_of_a_shard_outlives_the_news_of_an_older
   step_.lost(shard, older);
   place({"me"});
   EXPECT_THAT(granted_, IsEmpty());
+}
+
+// Its row may be damaged, and refuse whatever is written.
+TEST_F(PlacementStepTest, what_is_lost_as_soon_as_it_is_held_is_claimed_less_and_less_often) {
+  const domain::ShardId shard{queue_, 1};
+  std::vector<int> claims;  // of each minute
+  for (int minute = 0; minute < 5; ++minute) {
+    claims.push_back(0);
+    for (int i = 0; i < 600; ++i, clock_.now += 100ms) {
+      granted_.clear();
+      place({"me"});
+      if (granted_.empty()) continue;
+      ++claims.back();
+      step_.lost(shard, lease_of(1));
+    }
+  }
+  EXPECT_LE(claims.front(), 10);
+  EXPECT_LE(claims.back(), 2);
+  EXPECT_GE(claims.back(), 1) << "it is never given up";
 }
 
 TEST_F(PlacementStepTest, takes_everything_anew_after_a_lapse) {

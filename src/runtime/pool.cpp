@@ -52,9 +52,8 @@ Duration Pool::busy_for(std::size_t thread) const {
 void Pool::look(std::vector<std::size_t>& room) const {
   const auto each = prefetch();
   room.assign(threads_.size(), each);
-  if (each == 1) return;
   for (std::size_t i = 0; i < room.size(); ++i) {
-    if (busy_for(i) > kOverdue) room[i] = 1;
+    if (busy_for(i) > kOverdue) room[i] = 0;
   }
 }
 

@@ -75,7 +75,7 @@ class RunSink {
 
   virtual std::size_t threads(std::size_t pool) const = 0;
   /// How many runs each thread of the pool may have, the one it executes among them: more than 1 only while
-  /// its runs are short.
+  /// its runs are short. 0: it executes one that is overdue, and starts no other soon.
   virtual void look(std::size_t pool, std::vector<std::size_t>& room) const = 0;
 
   /// Any thread of the pool takes them, or, with `thread` >= 0, that one. Does not block.

@@ -98,6 +98,9 @@ void RunLog::died(const JobView& job) {
   line.key = job.key;
   line.error = first_line(job.error);
   line.message = fmt::format("{} has died: {}", name_of(line), line.error);
+  for (auto& [cause, repeats] : repeats_) {  // its failures before its death
+    if (repeats.held > 0 && name_of(repeats.last) == name_of(line)) say_held(repeats);
+  }
   tell_repeated(std::move(line));
 }
 

@@ -109,6 +109,20 @@ TEST(RunLog, goes_by_the_levels_of_the_node) {
   EXPECT_THAT(bench.said(), IsEmpty());
 }
 
+TEST(RunLog, a_job_does_not_fail_after_its_death) {
+  LogBench bench;
+  const std::string failed =
+      " of queue 'orders' has failed at attempt 1, runs again at 2025-03-09T07:05:00Z: no";
+  for (const auto* id : {"1", "2"}) bench.fail(id, "no");
+  bench.runs.died({.queue = "orders", .kind = "orders", .id = "3", .error = "no"});
+  EXPECT_THAT(bench.said(), ElementsAre("job '1'" + failed, "job '3' of queue 'orders' has died: no"))
+      << "of another it is held";
+  bench.runs.died({.queue = "orders", .kind = "orders", .id = "2", .error = "over"});
+  EXPECT_THAT(bench.said(), ElementsAre("job '2'" + failed, "job '2' of queue 'orders' has died: over"));
+  bench.pass(1s);
+  EXPECT_THAT(bench.said(), IsEmpty());
+}
+
 TEST(RunLog, makes_one_line_a_second_of_repeats) {
   LogBench bench;
   const std::string failed =

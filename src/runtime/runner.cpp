@@ -45,7 +45,8 @@ void Runner::launch(OwnedShard& shard, domain::Run run) {
   const auto name = name_of(shard, run.no);
   if (lender_.has(name)) return lender_.go_on(shard, std::move(run));
   auto& local = *runs_.find(name);
-  const bool is_held = shard.queue->is_paused() || shard.queue->is_leaving || local.stop != StopReason::none;
+  const bool is_held = shard.queue->is_paused() || shard.queue->is_leaving || host_.is_releasing() ||
+                       local.stop != StopReason::none;
   if (is_held || !shard.machine.may_still_start(run, scope_.now)) {
     take_back({name});
   } else if (!run.missing.empty()) {
@@ -71,11 +72,13 @@ void Runner::send(OwnedShard& shard, domain::Run run, LocalRun& local) {
                         local.control,
                         scope_.waits.get()};
   for (auto& job : assignment.jobs) job.fence = shard.machine.fence();
-  shard.last_sent = run.no;
-  shard.last_control = local.control;
-  auto& load = runs_.pools()[local.pool];
-  load.last_place = shard.queue->place;
-  load.last_control = local.control;
+  if (local.risk == domain::Risk::normal) {  // the others have had their turn: nothing overtakes them
+    shard.last_sent = run.no;
+    shard.last_control = local.control;
+    auto& load = runs_.pools()[local.pool];
+    load.last_place = shard.queue->place;
+    load.last_control = local.control;
+  }
   runs_.send(local, std::move(assignment));
 }
 

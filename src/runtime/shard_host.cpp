@@ -61,7 +61,7 @@ void ShardHost::adopt(LoadedShard loaded) {
 }
 
 // Lost counts took the list of lent runs with them. Their borrowers stop once they find themselves in no list
-// for a moment; a lease is longer than that.
+// for a moment, or when their leases end: nobody knows who they are.
 void ShardHost::restore(OwnedShard& shard, const LoadedShard& loaded) {
   const auto& grant = loaded.grant;
   std::vector<std::pair<domain::Seq, domain::JobState>> states;
@@ -79,9 +79,12 @@ void ShardHost::restore(OwnedShard& shard, const LoadedShard& loaded) {
   if (!counts) {
     scope_.say(LogLevel::error, fmt::format("the counts of shard {} of queue '{}' start anew: {}",
                                             shard.id.index, shard.queue->options.name, counts.why()));
-    shard.starts_at = scope_.steady() + scope_.options.lease;
+    shard.starts_at = scope_.steady() + std::max(scope_.options.lease, scope_.cluster.longest_lease);
   }
+  const bool is_lost = !counts;
   shard.written = std::move(counts).or_empty();
+  if (is_lost) shard.written.kept.first = 1;
+  if (is_lost) shard.written.kept.next = grant.lease.token;  // above any that is there
   shard.machine.load({grant.clean, grant.crashed, grant.head, scope_.now, grant.shard, grant.lease.token},
                      std::move(states), shard.written);
   for (const auto& [row, why] : lost) shard.machine.lose_state(row->seq, row->bytes, why);
@@ -353,6 +356,29 @@ void ShardHost::wait_closed(const WaitClosed& closed) {
   }
 }
 
+void ShardHost::keep_responses() {
+  const auto steady = scope_.steady();
+  for (; !keep_again_.empty() && keep_again_.front().first <= steady; keep_again_.pop_front()) {
+    const auto& again = keep_again_.front().second;
+    if (const auto* shard = owned(again.shard, again.epoch))
+      scope_.hooks.keep_response(again.shard, again.epoch, shard->queue->options.name, again.entry);
+  }
+  for (auto& [id, shard] : awake_) {
+    for (const auto entry : shard->machine.unused_responses())
+      scope_.hooks.keep_response(id, shard->epoch, shard->queue->options.name, entry);
+  }
+}
+
+void ShardHost::response_kept(const ResponseKept& kept) {
+  OwnedShard* shard = owned(kept.shard, kept.epoch);
+  if (shard == nullptr) return;
+  if (kept.failed) {
+    keep_again_.emplace_back(scope_.steady() + kCloseAgain, kept);
+  } else {
+    shard->machine.response_kept(kept.entry);
+  }
+}
+
 void ShardHost::free_rows() {
   const auto steady = scope_.steady();
   for (; !free_again_.empty() && free_again_.front().first <= steady; free_again_.pop_front()) {
@@ -376,9 +402,28 @@ void ShardHost::row_freed(RowFreed freed) {
   }
 }
 
+void ShardHost::look_at_kept() {
+  for (auto& [id, shard] : awake_) {
+    if (!shard->ready || shard->in_flight || shard->releasing_since || !scope_.hooks.read_kept) continue;
+    if (const auto from = shard->machine.kept().wanted(scope_.now))
+      scope_.hooks.read_kept(id, shard->epoch, *from);
+  }
+}
+
+void ShardHost::kept_read(const KeptRead& read) {
+  OwnedShard* shard = owned(read.shard, read.epoch);
+  if (shard == nullptr) return;
+  if (read.failed) {
+    shard->machine.kept().forget_wish();
+  } else {
+    shard->machine.kept().learn(read.heads, read.is_all);
+  }
+}
+
 Duration ShardHost::next_close() const {
   auto next = close_again_.empty() ? Duration::max() : scope_.until(close_again_.front().at);
   if (!free_again_.empty()) next = std::min(next, scope_.until(free_again_.front().first));
+  if (!keep_again_.empty()) next = std::min(next, scope_.until(keep_again_.front().first));
   return next;
 }
 
@@ -394,6 +439,11 @@ void ShardHost::provide_expired(const Fetched& fetched) {
 void ShardHost::wake_all() {
   for (auto& [id, shard] : shards_) wake(*shard);
   rows_at_wake_ = rows_read_;
+}
+
+void ShardHost::doubt_all() {
+  for (auto& [id, shard] : shards_) shard->is_in_doubt = true;
+  wake_all();
 }
 
 void ShardHost::wake_all_of(const ServedQueue& queue) {

@@ -104,6 +104,9 @@ class ShardHost {
   std::size_t runs_of(const ServedQueue& queue) const;
 
   void wake_all();
+  /// The store may have lost deltas that it had called durable: each shard writes one more, which is refused
+  /// then.
+  void doubt_all();
   void wake_all_of(const ServedQueue& queue);
   /// Those whose time has come.
   void wake_due();
@@ -118,9 +121,15 @@ class ShardHost {
   /// Asks the store to close what has timed out or is not waited for any more.
   void close_waits();
   void wait_closed(const WaitClosed& closed);
+  /// Asks the store to keep responses that no job will handle.
+  void keep_responses();
+  void response_kept(const ResponseKept& kept);
   /// Asks the store to take rows of unique keys away.
   void free_rows();
   void row_freed(RowFreed freed);
+  /// Asks the store which blocks of records are old, where some are.
+  void look_at_kept();
+  void kept_read(const KeptRead& read);
   /// How long until the store is asked again.
   Duration next_close() const;
   /// After much of the log was read all are woken, to write how far.
@@ -188,7 +197,8 @@ class ShardHost {
     std::string wait;
   };
   std::deque<CloseAgain> close_again_;
-  std::deque<std::pair<Duration, RowFreed>> free_again_;  // by when, steady
+  std::deque<std::pair<Duration, RowFreed>> free_again_;      // by when, steady
+  std::deque<std::pair<Duration, ResponseKept>> keep_again_;  // likewise
 };
 
 }  // namespace ordo::runtime

@@ -41,6 +41,13 @@ std::string text_of(const std::exception_ptr& error) {
 
 std::string text_of(const LateRenewal& late, Duration lease) {
   const auto seconds = [](Duration duration) { return std::chrono::duration<double>(duration).count(); };
+  if (late.lost >= late.since / 2) {
+    return fmt::format(
+        "the leases have ended: they last for {:.1f} s and were renewed after {:.1f} s; the store could not "
+        "be "
+        "reached for {:.1f} s of that",
+        seconds(lease), seconds(late.since), seconds(late.lost));
+  }
   return fmt::format(
       "the leases have ended: they last for {:.1f} s and were renewed after {:.1f} s, of which the store "
       "took "

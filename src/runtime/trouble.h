@@ -30,6 +30,9 @@ class Trouble {
   /// The same, once it has succeeded after a failure.
   std::optional<std::string> succeeded();
 
+  /// Nobody waits for it any more.
+  void forget() { facts_ = {}; }
+
   const TroubleFacts& facts() const { return facts_; }
 
  private:
@@ -42,6 +45,7 @@ class Trouble {
 struct LateRenewal {
   Duration since{};    ///< the renewal before was sent
   Duration renewed{};  ///< of that: until the store had answered this renewal
+  Duration lost{};     ///< ... for which the store could not be reached before
 };
 
 /// Who was slow, and what to do, for the log.

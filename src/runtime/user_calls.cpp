@@ -22,16 +22,18 @@ void UserCalls::publish(std::vector<Event> events) {
     return std::ranges::none_of(subscribers_, [&](const auto& each) { return each.first.admits(event); });
   });
   if (events.empty()) return;
-  const auto news = events.size();
+  const auto admitted = notifier_.admit(Notifier::Of::events, events.size());
+  if (admitted == 0) return;
+  events.erase(events.begin() + static_cast<std::ptrdiff_t>(admitted), events.end());
   auto tell = [this, events = std::move(events)] {
     for (const auto& event : events) {
-      if (!notifier_.begin()) return;
+      if (!notifier_.begin(Notifier::Of::events)) return;
       for (const auto& subscriber : subscribers_) {
-        if (subscriber.first.admits(event)) call([&] { subscriber.second(event); });
+        if (subscriber.first.admits(event)) call("a handler of events", [&] { subscriber.second(event); });
       }
     }
   };
-  notifier_.post(Notifier::Of::events, std::move(tell), news);
+  notifier_.post(std::move(tell));
 }
 
 void UserCalls::died(const std::string& queue, std::vector<JobView> dead) {
@@ -42,12 +44,13 @@ void UserCalls::died(const std::string& queue, std::vector<JobView> dead) {
     if (known == workers_.end()) return;
     worker = known->second;
   }
-  notifier_.post(Notifier::Of::deaths, [this, worker, dead = std::move(dead)]() mutable {
-    if (!notifier_.begin()) return;
+  if (notifier_.admit(Notifier::Of::deaths, 1) == 0) return;
+  notifier_.post([this, worker, dead = std::move(dead)]() mutable {
+    if (!notifier_.begin(Notifier::Of::deaths)) return;
     for (auto& job : dead) {
-      call([&] { job.error = worker->load_error(job.error); });
+      call("load_error", [&] { job.error = worker->load_error(job.error); });
     }
-    call([&] { worker->retries_exhausted(dead); });
+    call("retries_exhausted", [&] { worker->retries_exhausted(dead); });
   });
 }
 
@@ -72,14 +75,14 @@ void UserCalls::forget(const std::string& queue, std::uint64_t times_served) {
 void UserCalls::lease_lost() {
   if (!on_lease_lost_ || tells_loss_.exchange(true)) return;
   loss_teller_ = threads_.make("loss", [this](const std::stop_token&) {
-    call(on_lease_lost_);
+    call("on_lease_lost", on_lease_lost_);
     tells_loss_ = false;
   });
 }
 
 void UserCalls::run(const std::stop_token& stop) {
   while (true) {
-    const auto calls = notifier_.wait(stop);
+    auto calls = notifier_.wait(stop);
     if (calls.empty()) return;
     if (const auto dropped = notifier_.take_dropped(); dropped > 0) {
       log_(LogLevel::error,
@@ -87,23 +90,23 @@ void UserCalls::run(const std::stop_token& stop) {
                        "{} deaths waited for it",
                        dropped, Notifier::kEvents, Notifier::kDeaths));
     }
-    for (const auto& code : calls) code();
+    for (auto& code : calls) std::exchange(code, nullptr)();  // what was told takes no memory
   }
 }
 
 // Each alone: what one throws keeps nothing from the others. Behind close() nobody is called, and nothing is
 // logged of one that returns so late.
-void UserCalls::call(const std::function<void()>& code) {
+void UserCalls::call(const char* what, const std::function<void()>& code) {
   if (notifier_.is_closed()) return;
-  std::string what;
+  std::string why;
   try {
     code();
     return;
   } catch (const std::exception& error) {
-    what = std::string(": ") + error.what();
+    why = std::string(": ") + error.what();
   } catch (...) {
   }
-  if (!notifier_.is_closed()) log_(LogLevel::error, "a handler of events or deaths threw" + what);
+  if (!notifier_.is_closed()) log_(LogLevel::error, std::string(what) + " threw" + why);
 }
 
 }  // namespace ordo::runtime

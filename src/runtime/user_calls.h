@@ -51,7 +51,7 @@ class UserCalls {
   std::uint64_t close() { return notifier_.close(); }
 
  private:
-  void call(const std::function<void()>& code);
+  void call(const char* what, const std::function<void()>& code);
 
   const std::vector<std::pair<EventFilter, EventHandler>> subscribers_;
   std::mutex mutex_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/saturate.h"
 #include "domain/records.h"
 
@@ -10,49 +12,71 @@ namespace {
 
 constexpr Duration kCountsInterval = std::chrono::seconds{1};
 constexpr Duration kDeadCheck = std::chrono::hours{1};  // at the latest: whether the dead are too old
-constexpr Duration kCommitRetry = std::chrono::milliseconds{100};
+constexpr Duration kFirstRetry = std::chrono::milliseconds{100};
+constexpr Duration kLongestRetry = std::chrono::seconds{1};
 constexpr std::uint64_t kPositionLag = 10'000;  // entries a reader of counts may have to look through
 
 }  // namespace
 
 // Nothing of a shard is written before its log is read: a state would lack what entries to come say of it.
 void Writer::flush() {
-  const auto steady = scope_.steady();
   if (!scope_.lease.valid()) {
     // It may be renewed yet, and the shards be kept.
-    if (retry_at_.count() != 0) retry_at_ = host_.size() == 0 ? Duration{} : steady + kCommitRetry;
-    if (host_.size() == 0) unknown_.clear();
-    return;
+    for (auto& [id, unknown] : unknown_)
+      unknown.again_at = std::max(unknown.again_at, scope_.steady() + kFirstRetry);
+    return forget_dropped();
   }
-  const bool retry = retry_at_.count() != 0 && steady >= retry_at_;
-  if (retry) {
-    retry_at_ = {};
-    for (const auto& [id, epoch] : std::exchange(unknown_, {})) static_cast<void>(host_.owned(id, epoch));
-  }
-  std::vector<store::Delta> deltas;
-  CommitEnd end;
+  send_again();
+  Sent sent;
   for (auto& [id, shard] : host_.awake()) {
-    if (shard->in_flight) {
-      if (!shard->unknown || !retry) continue;
-      shard->unknown = false;
-    } else if (shard->ready &&
-               (shard->machine.has_changes() || (!shard->releasing_since && rest_is_due(*shard)))) {
-      shard->in_flight = delta_of(*shard);
-    } else {
-      continue;
-    }
-    deltas.push_back(*shard->in_flight);
-    end.shards.emplace_back(id, shard->epoch);
+    if (shard->in_flight || !shard->ready) continue;
+    if (!shard->machine.has_changes() && (shard->releasing_since || !rest_is_due(*shard))) continue;
+    shard->in_flight = delta_of(*shard);
+    sent.add(*shard);
   }
-  if (deltas.empty()) return;
-  scope_.store.commit(std::move(deltas), [inbox = scope_.inbox, end](std::vector<store::CommitResult> results,
-                                                                     std::exception_ptr error) {
-    inbox->post([&](News& news) {
-      auto& told = news.commits.emplace_back(end);
-      told.results = std::move(results);
-      told.failure = text_of(error);
-    });
+  send(std::move(sent));
+}
+
+// One by one, whatever failed together: so a shard that the store refuses holds up no other. Stores group
+// what comes at once.
+void Writer::send_again() {
+  if (unknown_.empty() || next_retry() > Duration{0}) return;
+  forget_dropped();
+  const auto steady = scope_.steady();
+  for (auto& [id, unknown] : unknown_) {
+    if (unknown.is_under_way || unknown.again_at > steady) continue;
+    unknown.is_under_way = true;
+    Sent sent;
+    sent.add(*host_.owned(id, unknown.epoch));
+    send(std::move(sent));
+  }
+}
+
+// Nobody waits for what was to be written of them.
+void Writer::forget_dropped() {
+  std::erase_if(unknown_, [&](const auto& entry) {
+    const auto* shard = host_.find(entry.first);
+    return shard == nullptr || shard->epoch != entry.second.epoch;
   });
+  if (unknown_.empty()) commits_.forget();
+}
+
+void Writer::Sent::add(const OwnedShard& shard) {
+  deltas.push_back(*shard.in_flight);
+  end.shards.emplace_back(shard.id, shard.epoch);
+}
+
+void Writer::send(Sent sent) {
+  if (sent.deltas.empty()) return;
+  scope_.store.commit(std::move(sent.deltas),
+                      [inbox = scope_.inbox, end = std::move(sent.end)](
+                          std::vector<store::CommitResult> results, std::exception_ptr error) {
+                        inbox->post([&](News& news) {
+                          auto& told = news.commits.emplace_back(end);
+                          told.results = std::move(results);
+                          told.failure = text_of(error);
+                        });
+                      });
 }
 
 store::Delta Writer::delta_of(OwnedShard& shard) {
@@ -62,6 +86,7 @@ store::Delta Writer::delta_of(OwnedShard& shard) {
   delta.shard = shard.id;
   delta.lease = shard.lease;
   delta.batch = ++shard.batch;
+  shard.is_in_doubt = false;
   delta.erase = std::move(changes.erase);
   std::sort(delta.erase.begin(), delta.erase.end());
   for (auto& [seq, state] : changes.states) delta.states.push_back({seq, domain::encode(state)});
@@ -74,6 +99,7 @@ store::Delta Writer::delta_of(OwnedShard& shard) {
     shard.trimmed_at = now;
     shard.trimmed_look = scope_.cluster.look;
   }
+  keep_records(shard, changes.kept, delta);
   const bool is_listed = now >= shard.listed_at && saturating_sub(now, shard.listed_at) < kCountsInterval;
   if (!is_listed) shard.listed_at = now;
   auto counts = shard.machine.counts(now, is_listed ? &shard.written : nullptr);
@@ -87,6 +113,16 @@ store::Delta Writer::delta_of(OwnedShard& shard) {
   delta.counts = domain::encode(shard.written);
   shard.take_ends(scope_.store.max_delta_rows(), now);
   return delta;
+}
+
+void Writer::keep_records(OwnedShard& shard, const domain::KeptBlock& block, store::Delta& delta) const {
+  auto& book = shard.machine.kept();
+  if (!block.empty()) {
+    auto body = block.body(scope_.cluster.self);
+    const auto head = block.head(body);
+    delta.keep = {book.add(head), domain::encode(head), std::move(body)};
+  }
+  if (shard.ready && host_.trusts_the_clock()) delta.erase_kept = book.trim(scope_.now);
 }
 
 // What the other shards of the queue leave, as counted at the last look, and a fair share in any case: who
@@ -118,6 +154,7 @@ Duration Writer::dead_check(const OwnedShard& shard) const {
 // What goes out with other changes, or alone after a second. The split of the counts may be as old, and a
 // reader looks through what was appended since; what is to be set aside has time.
 bool Writer::rest_is_due(OwnedShard& shard) const {
+  if (shard.is_in_doubt) return true;
   const auto now = scope_.now;
   const auto to_set_aside = shard.machine.to_set_aside();
   if (to_set_aside > 0 && to_set_aside >= scope_.store.max_set_aside()) return true;
@@ -125,6 +162,7 @@ bool Writer::rest_is_due(OwnedShard& shard) const {
   if (read_since_written(shard) > kPositionLag) return true;
   shard.written_at = now;
   if (to_set_aside > 0 || trimming_is_due(shard)) return true;
+  if (host_.trusts_the_clock() && shard.machine.kept().may_trim(now)) return true;
   return shard.machine.counts(now) != shard.written;
 }
 
@@ -142,7 +180,7 @@ Time Writer::wakes_at(OwnedShard& shard) const {
   // What should have happened by now and could not (the clock is not trusted, it is paused): soon again.
   if (const auto due = machine.next_due(now)) at = *due > now ? *due : now + kCountsInterval;
   if (!shard.ready || shard.needs != 0 || shard.in_flight) return at;
-  if (machine.has_changes()) return now;
+  if (machine.has_changes() || shard.is_in_doubt) return now;
   const auto rest = shard.written_at > now ? now : shard.written_at + kCountsInterval;
   // Counts of what is at work change all the time, and are not looked at each time.
   const bool is_busy = machine.running() > 0 || (machine.has_due(now) && shard.may_start());
@@ -154,38 +192,70 @@ Time Writer::wakes_at(OwnedShard& shard) const {
   } else if (scope_.cluster.dead.contains(shard.id)) {
     at = std::min(at, saturating_add(shard.trimmed_at, dead_check(shard)));
   }
+  if (const auto trim = machine.kept().next_trim(now)) at = std::min(at, std::max(*trim, rest));
   return at;
 }
 
 Writer::Settled Writer::settle(const CommitEnd& end) {
   Settled settled;
-  if (end.failure.empty()) {
-    scope_.succeeded(commits_);
-  } else {
-    scope_.failed(commits_, end.failure);
-  }
   for (std::size_t i = 0; i < end.shards.size(); ++i) {
     const auto [id, epoch] = end.shards[i];
     OwnedShard* shard = host_.owned(id, epoch);
-    if (shard == nullptr) continue;
+    if (shard == nullptr) {
+      const auto unknown = unknown_.find(id);
+      if (unknown != unknown_.end() && unknown->second.epoch == epoch) unknown_.erase(unknown);
+      continue;
+    }
     if (!end.failure.empty()) {
-      shard->unknown = true;
-      unknown_.emplace_back(id, epoch);
-      retry_at_ = scope_.steady() + kCommitRetry;
-    } else if (end.results[i] == store::CommitResult::stale) {
+      failed(*shard);
+      continue;
+    }
+    unknown_.erase(id);
+    if (end.results[i] == store::CommitResult::stale) {
       settled.stale.insert(id);
     } else {
+      if (end.results[i] == store::CommitResult::unkept)
+        shard->machine.kept().lose(shard->in_flight->keep->no);
       shard->in_flight.reset();
       if (std::exchange(shard->lends, false) && scope_.hooks.lent) scope_.hooks.lent();
       shard->machine.committed(scope_.now);
       settled.durable.push_back(shard);
     }
   }
+  if (!end.failure.empty()) {
+    scope_.failed(commits_, refused_alone_ ? name_of_refused() + end.failure : end.failure);
+  } else if (unknown_.empty()) {
+    refused_alone_ = false;
+    scope_.succeeded(commits_);
+  } else {
+    refused_alone_ = refused_alone_ || !settled.durable.empty();
+  }
   return settled;
 }
 
+void Writer::failed(const OwnedShard& shard) {
+  auto& unknown = unknown_[shard.id];
+  if (unknown.epoch != shard.epoch) unknown = {.epoch = shard.epoch};
+  unknown.is_under_way = false;
+  unknown.wait = std::clamp<Duration>(2 * unknown.wait, kFirstRetry, kLongestRetry);
+  unknown.again_at = scope_.steady() + unknown.wait;
+}
+
+// While others are written, whoever is not is at fault.
+std::string Writer::name_of_refused() const {
+  if (unknown_.empty()) return {};
+  const auto* shard = host_.find(unknown_.begin()->first);
+  if (shard == nullptr) return {};
+  const auto others = unknown_.size() == 1 ? "" : fmt::format(" and {} more", unknown_.size() - 1);
+  return fmt::format("shard {} of queue '{}'{}: ", shard->id.index, shard->queue->options.name, others);
+}
+
 Duration Writer::next_retry() const {
-  return retry_at_.count() == 0 ? Duration::max() : scope_.until(retry_at_);
+  auto next = Duration::max();
+  for (const auto& [id, unknown] : unknown_) {
+    if (!unknown.is_under_way) next = std::min(next, unknown.again_at);
+  }
+  return next == Duration::max() ? next : scope_.until(next);
 }
 
 }  // namespace ordo::runtime

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,7 +13,7 @@
 namespace ordo::runtime {
 
 /// What the shards want written: one delta a shard in flight, sent again with the same batch number while its
-/// outcome is unknown.
+/// outcome is unknown. What failed together goes alone then.
 class Writer {
  public:
   Writer(EngineScope& scope, ShardHost& host) : scope_(scope), host_(host) {}
@@ -34,7 +36,27 @@ class Writer {
   const TroubleFacts& trouble() const { return commits_.facts(); }
 
  private:
+  struct Sent {
+    void add(const OwnedShard& shard);
+
+    std::vector<store::Delta> deltas;
+    CommitEnd end;
+  };
+  /// A shard whose delta has an unknown outcome.
+  struct Unknown {
+    std::uint64_t epoch = 0;
+    Duration wait{};
+    Duration again_at{};  // steady
+    bool is_under_way = false;
+  };
+
+  void send(Sent sent);
+  void send_again();
+  void failed(const OwnedShard& shard);
+  void forget_dropped();
+  std::string name_of_refused() const;
   store::Delta delta_of(OwnedShard& shard);
+  void keep_records(OwnedShard& shard, const domain::KeptBlock& block, store::Delta& delta) const;
   std::uint64_t dead_to_keep(const OwnedShard& shard) const;
   bool trimming_is_due(const OwnedShard& shard) const;
   bool rest_is_due(OwnedShard& shard) const;
@@ -44,8 +66,8 @@ class Writer {
   EngineScope& scope_;
   ShardHost& host_;
   Trouble commits_{"commit what has ended"};
-  Duration retry_at_{};                                             // steady; 0: none
-  std::vector<std::pair<domain::ShardId, std::uint64_t>> unknown_;  // with their epoch: to be sent again then
+  std::map<domain::ShardId, Unknown> unknown_;
+  bool refused_alone_ = false;  // others were written meanwhile
 };
 
 }  // namespace ordo::runtime

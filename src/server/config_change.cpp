@@ -49,6 +49,8 @@ const std::vector<Field<KindOptions>>& kind_fields() {
       field("weight", &K::weight),
       field("lock", &K::lock),
       field("unique", &K::unique),
+      field("keep", &K::keep),
+      field("keep_payloads", &K::keep_payloads),
   };
   return fields;
 }
@@ -97,6 +99,9 @@ const std::vector<Field<QueueOptions>>& queue_fields() {
       field("lock_span", &Q::lock_span),
       field("unique", &Q::unique),
       field("response_ttl", &Q::response_ttl),
+      field("keep", &Q::keep),
+      field("keep_bytes", &Q::keep_bytes),
+      field("keep_payloads", &Q::keep_payloads),
   };
   return fields;
 }
@@ -155,7 +160,8 @@ std::vector<std::string> differing_keys(const QueueOptions& before, const QueueO
     if (old == nullptr || now == nullptr) {
       keys.push_back("kind." + kind);
       const auto& one = old != nullptr ? *old : *now;
-      recoded = recoded || !equal(one.execution, {});
+      const auto& code = code_of(old != nullptr ? before : after, one);
+      recoded = recoded || !code.command.empty() || !one.execution.library.empty();
       continue;
     }
     add_differing(keys, kind_fields(), *old, *now, "kind." + kind + ".");
@@ -176,6 +182,11 @@ void compare_limits(ConfigChange& change, const Config& before, const Config& af
 }
 
 }  // namespace
+
+const Execution& code_of(const QueueOptions& queue, const KindOptions& kind) {
+  const bool has_own = !kind.execution.command.empty() || !kind.execution.library.empty();
+  return has_own ? kind.execution : queue.execution;
+}
 
 bool has_code(const QueueOptions& queue) {
   const auto is_code = [](const Execution& code) { return !code.command.empty() || !code.library.empty(); };

@@ -21,6 +21,8 @@ struct ConfigChange {
 
 ConfigChange compare(const Config& before, const Config& after);
 
+/// What runs jobs of the kind: its own command or library, else those of its queue.
+const Execution& code_of(const QueueOptions& queue, const KindOptions& kind);
 /// It has a command or a library.
 bool has_code(const QueueOptions& queue);
 /// A library brings code of it.

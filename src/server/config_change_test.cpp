@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include <ordo/config.hpp>
 
 namespace ordo::server {
@@ -42,6 +45,34 @@ TEST(ConfigChange, sees_another_rule_for_unique_keys) {
                               "[queue.orders.kind.charge]\nunique = { by = \"id\" }\n");
   EXPECT_THAT(change.changed,
               ElementsAre(Pair("orders", UnorderedElementsAre("unique", "kind.charge.unique"))));
+}
+
+TEST(ConfigChange, a_kind_without_code_of_its_own_has_the_code_of_its_queue) {
+  const auto parsed = parse_config(R"(
+[queue.orders]
+command = ["a"]
+[queue.orders.kind.plain]
+[queue.orders.kind.own]
+command = ["b"]
+[queue.orders.kind.library]
+library = "/c.so"
+)");
+  const auto& queue = parsed.queues.front();
+  std::map<std::string, Execution> code;
+  for (const auto& kind : queue.kinds) code[kind.kind] = code_of(queue, kind);
+  EXPECT_THAT(code["plain"].command, ElementsAre("a"));
+  EXPECT_THAT(code["own"].command, ElementsAre("b"));
+  EXPECT_EQ(code["library"].library, "/c.so");
+  EXPECT_THAT(code["library"].command, IsEmpty());
+  // So one that comes or goes changes what the node has code for.
+  const char* without = "[queue.orders]\ncommand = [\"a\"]\n";
+  const char* with = "[queue.orders]\ncommand = [\"a\"]\n[queue.orders.kind.plain]\n";
+  EXPECT_THAT(between(without, with).recoded, ElementsAre("orders"));
+  EXPECT_THAT(between(with, without).recoded, ElementsAre("orders"));
+  EXPECT_THAT(between("[queue.orders]\nlibrary = \"/c.so\"\n",
+                      "[queue.orders]\nlibrary = \"/c.so\"\n[queue.orders.kind.plain]\n")
+                  .recoded,
+              IsEmpty());
 }
 
 TEST(ConfigChange, names_queues_and_keys) {

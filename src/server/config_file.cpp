@@ -33,7 +33,7 @@ bool is_open_already(std::string_view path) {
 
 std::string read_file(const std::string& path) {
   const auto fail = [&](const std::string& why) {
-    throw Error(ErrorKind::invalid_argument, "cannot read the config " + path + ": " + why);
+    throw Error(ErrorKind::invalid_argument, "cannot read the config " + shortened(path) + ": " + why);
   };
   std::error_code is_not;
   if (std::filesystem::is_directory(path, is_not)) fail("it is a folder; name a file");

@@ -85,6 +85,13 @@ TEST(Config, reads_every_key_of_a_queue) {
   EXPECT_NE(error_of("[queue.a]\nmax_payload = 8388609"), "");
   EXPECT_EQ(queue_of("max_dead = 5").max_dead, 5U);
   EXPECT_EQ(queue_of("dead_ttl = '1d'").dead_ttl, hours{24});
+  EXPECT_EQ(queue_of("").keep, Duration{});
+  EXPECT_EQ(queue_of("keep = '24h'").keep, hours{24});
+  EXPECT_EQ(queue_of("keep_bytes = '1GiB'").keep_bytes, 1U << 30);
+  EXPECT_NE(error_of("[queue.a]\nkeep_bytes = 1000"), "");
+  EXPECT_TRUE(queue_of("keep_payloads = true").keep_payloads);
+  EXPECT_EQ(queue_of("kind.b.keep = '1m'").kinds.at(0).keep, minutes{1});
+  EXPECT_NE(error_of("[queue.a.kind.b]\nkeep_bytes = '1GiB'"), "");
   EXPECT_EQ(queue_of("order = 'priority'").order, DueOrder::priority);
   EXPECT_EQ(queue_of("granularity = '1s'").granularity, seconds{1});
   EXPECT_EQ(queue_of("command = ['python3', 'worker.py']").execution.command,

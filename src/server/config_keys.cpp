@@ -34,9 +34,9 @@ constexpr std::string_view kLaterTop[] = {"limits", "listen",  "lock",  "locks",
                                           "source", "sources", "token", "tokens", "web"};
 constexpr std::string_view kLaterNode[] = {"listen", "max_memory", "read_only", "token", "tokens"};
 constexpr std::string_view kLaterLimit[] = {"scope"};
-constexpr std::string_view kLaterQueue[] = {"concurrency", "critical", "max_memory",
-                                            "periodic",    "priority", "process",    "processes",
-                                            "scope",       "span",     "throttler",  "url"};
+constexpr std::string_view kLaterQueue[] = {"concurrency", "critical",  "max_memory", "periodic",
+                                            "priority",    "process",   "processes",  "scope",
+                                            "span",        "throttler", "url"};
 
 /// The keys that a queue and a kind share.
 template <class Options>
@@ -85,6 +85,9 @@ std::vector<Key<Options>> shared_keys() {
       {"weight", [](Options& options, const Reading& value) { options.weight = value.decimal(Decimal{}); }},
       {"lock", [](Options& options, const Reading& value) { options.lock = value.text(); }},
       {"unique", [](Options& options, const Reading& value) { options.unique = read_unique(value); }},
+      {"keep",
+       [](Options& options, const Reading& value) { options.keep = value.duration(Duration::zero()); }},
+      {"keep_payloads", [](Options& options, const Reading& value) { options.keep_payloads = value.flag(); }},
       {"command",
        [](Options& options, const Reading& value) {
          options.execution = {value.command(), {}};
@@ -108,12 +111,11 @@ void refuse_two_executions(const Table& table, const std::string& section, const
 void read_kind(KindOptions& kind, const Table& table, const std::string& section, const Origin& origin) {
   static const auto keys = shared_keys<KindOptions>();
   static const std::vector<std::string_view> of_queue = {
-      "shards",    "affinity",        "key_order",      "threads",   "scheduler_weight",
-      "group",     "max_payload", "max_dead",        "dead_ttl",       "order",     "granularity",
-      "kind",      "limit",           "limits",         "oversize",  "hold",
-      "partition", "partition_limit", "shares",         "borrow",    "rate",
-      "on_block",  "reserve_after",   "critical_limit", "lock_name", "lock_slots",
-      "lock_span", "response_ttl"};
+      "shards",      "affinity",   "key_order", "threads",      "scheduler_weight", "group",
+      "max_payload", "max_dead",   "dead_ttl",  "order",        "granularity",      "kind",
+      "limit",       "limits",     "oversize",  "hold",         "partition",        "partition_limit",
+      "shares",      "borrow",     "rate",      "on_block",     "reserve_after",    "critical_limit",
+      "lock_name",   "lock_slots", "lock_span", "response_ttl", "keep_bytes"};
   for (const Member& member : table) {
     if (std::ranges::find(of_queue, member.name) == of_queue.end()) continue;
     fail_at(origin, member.line,
@@ -191,6 +193,12 @@ void read_group(QueueOptions& queue, const Reading& value) {
   if (!is_name(queue.group)) value.fail("takes a name of 1 to 64 of a-z, 0-9, '_' and '-'");
 }
 
+void read_keep_bytes(QueueOptions& queue, const Reading& value) {
+  queue.keep_bytes = value.bytes();
+  if (queue.keep_bytes < kLeastKeptBytes || queue.keep_bytes > kMostKeptBytes)
+    value.fail("keep_bytes is out of 1MiB to 16TiB");
+}
+
 std::vector<Key<QueueOptions>> make_queue_keys() {
   auto keys = shared_keys<QueueOptions>();
   const std::vector<Key<QueueOptions>> own = {
@@ -234,6 +242,7 @@ std::vector<Key<QueueOptions>> make_queue_keys() {
                          const Reading& value) { queue.granularity = value.duration(microseconds{1}); }},
       {"response_ttl", [](QueueOptions& queue,
                           const Reading& value) { queue.response_ttl = value.duration(Duration::zero()); }},
+      {"keep_bytes", read_keep_bytes},
       {"kind", read_kinds},
   };
   keys.insert(keys.end(), own.begin(), own.end());

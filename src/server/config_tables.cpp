@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/shorten.h"
 #include "base/window_text.h"
 #include "domain/option_bounds.h"
 #include "domain/unique.h"
@@ -177,7 +178,7 @@ RateLimit read_rate(const Reading& value) {
 std::map<std::string, std::uint32_t> read_shares(const Reading& value) {
   std::map<std::string, std::uint32_t> shares;
   for (const Member& member : value.table("{ east = 60, west = 40 }")) {
-    const Reading percent(member.name, member.line, member.value, value.origin());
+    const Reading percent(shortened(member.name), member.line, member.value, value.origin());
     shares[member.name] = static_cast<std::uint32_t>(percent.whole(1, 100));
   }
   return shares;

@@ -29,8 +29,15 @@ class ConfiguredWorkers::Impl {
         config_(std::move(config)),
         choice_(std::move(choice)),
         guard_(execute::guard_program()) {
+    if (choice_.log) {
+      choice_.log = [log = std::move(choice_.log), &server](LogLine line) {
+        if (line.node.empty()) line.node = server.node_id();
+        log(line);
+      };
+    }
     server.on_lease_renewed([lease = lease_](Duration time) { lease->extend(time); });
     unsigned threads = config_.node.threads;
+    for (const QueueOptions& queue : config_.queues) load_libraries(queue);
     for (const QueueOptions& queue : config_.queues) {
       add(queue);
       threads += queue.threads.value_or(0);
@@ -45,18 +52,26 @@ class ConfiguredWorkers::Impl {
 
   static void each_code(const QueueOptions& queue, const Visit& visit) {
     visit(queue.name, queue.execution);
-    for (const KindOptions& kind : queue.kinds) visit(kind.kind, kind.execution);
+    for (const KindOptions& kind : queue.kinds) visit(kind.kind, server::code_of(queue, kind));
   }
 
   bool is_wanted(const std::string& queue) const {
     return choice_.only.empty() || std::ranges::find(choice_.only, queue) != choice_.only.end();
   }
 
-  void add(const QueueOptions& queue) {
-    each_code(queue, [&](const std::string& kind, const Execution& execution) {
+  void load_libraries(const QueueOptions& queue) {
+    each_code(queue, [&](const std::string&, const Execution& execution) {
       if (!execution.library.empty() && loaded_.insert(execution.library).second)
         load_library(server_, execution.library);
+    });
+  }
+
+  /// What a program or a library has code for needs no command of its queue.
+  void add(const QueueOptions& queue) {
+    each_code(queue, [&](const std::string& kind, const Execution& execution) {
       if (execution.command.empty()) return;
+      const bool is_inherited = kind != queue.name && &execution == &queue.execution;
+      if (is_inherited && server_.serves(queue.name, kind)) return;
       server_.add(queue.name, worker_of(queue.name, kind, execution), kind);
       processes_ += queue.threads.value_or(config_.node.threads);
     });
@@ -183,11 +198,10 @@ std::vector<std::string> ConfiguredWorkers::Impl::reload(Config config) {
   plan.refused = change.refused;
   plan_changed(plan, change, config);
   if (!plan.refused.empty()) {
-    throw Error(
-        ErrorKind::invalid_argument,
-        fmt::format("nothing was changed: {} cannot change while the node runs; start it anew, or take "
-                    "that back",
-                    fmt::join(plan.refused, ", ")));
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} cannot change while the node runs; start it anew, or take "
+                            "that back",
+                            fmt::join(plan.refused, ", ")));
   }
   if (!plan.lines.empty()) {
     for (const auto* queue : plan.serve) plan.change.serve.push_back(served(*queue));

@@ -32,8 +32,13 @@ constexpr Duration kLeastGrace = std::chrono::milliseconds{100};
 /// Runs a batch through the middlewares. One that does not call on, or does it twice, fails the run.
 void run_through(const std::vector<ServerMiddleware>& middlewares, Worker& worker, Batch& batch) {
   std::size_t reached = 0;
+  bool is_twice = false;
+  const auto refuse_twice = [&] {
+    if (is_twice) throw std::logic_error("a server middleware called on twice");
+  };
   std::function<void(std::size_t)> call = [&](std::size_t index) {
-    if (index < reached) throw std::logic_error("a server middleware called on twice");
+    is_twice = is_twice || index < reached;
+    refuse_twice();
     reached = index + 1;
     if (index == middlewares.size()) {
       runtime::call_worker(worker, batch);
@@ -42,6 +47,7 @@ void run_through(const std::vector<ServerMiddleware>& middlewares, Worker& worke
     }
   };
   call(0);
+  refuse_twice();  // it may have caught it
   if (reached <= middlewares.size()) throw std::runtime_error("a server middleware did not call on");
 }
 
@@ -101,11 +107,19 @@ class Server::Impl {
   }
 
   bool serves(std::string_view queue) {
+    check_process();
     const std::lock_guard lock(mutex_);
     return workers_.serves(queue);
   }
 
+  bool serves(std::string_view queue, std::string_view kind) {
+    check_process();
+    const std::lock_guard lock(mutex_);
+    return workers_.has(queue, kind);
+  }
+
   std::size_t worker_count() {
+    check_process();
     const std::lock_guard lock(mutex_);
     return workers_.size();
   }
@@ -220,6 +234,7 @@ class Server::Impl {
   }
 
   bool running() {
+    if (is_of_parent()) return false;
     const std::lock_guard lock(mutex_);
     return phase_ == Phase::running && !node_->failed();
   }
@@ -271,6 +286,7 @@ class Server::Impl {
   }
 
   std::string node_id() {
+    if (is_of_parent()) return {};
     const std::lock_guard lock(mutex_);
     return node_ ? node_->id() : std::string();
   }
@@ -565,6 +581,9 @@ void Server::change_queues(QueueChange change) {
   impl().change(std::move(change), "Server::change_queues()", Impl::Known::changed);
 }
 bool Server::serves(std::string_view queue) const { return impl_->serves(queue); }
+bool Server::serves(std::string_view queue, std::string_view kind) const {
+  return impl_->serves(queue, kind);
+}
 void Server::only(std::vector<std::string> queues) {
   impl().check_not_started("Server::only()");
   impl().only_ = std::move(queues);

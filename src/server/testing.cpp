@@ -6,6 +6,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/saturate.h"
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
 #include "client/store_handle.h"
@@ -24,10 +25,10 @@ class ManualClock final : public Clock {
   explicit ManualClock(Time now) : now_(now) {}
 
   Time wall() override { return now_; }
-  Duration steady() override { return std::chrono::hours{1} + passed_; }
+  Duration steady() override { return saturating_add(std::chrono::hours{1}, passed_); }
   void advance(Duration by) {
-    now_ += by;
-    passed_ += by;
+    now_ = saturating_add(now_, by);
+    passed_ = saturating_add(passed_, by);
   }
 
  private:

@@ -21,6 +21,9 @@ class WorkerTable {
   void add(Config& config, std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind);
 
   bool serves(std::string_view queue) const;
+  bool has(std::string_view queue, std::string_view kind) const {
+    return workers_.contains({std::string(queue), std::string(kind)});
+  }
   std::map<std::pair<std::string, std::string>, std::shared_ptr<Worker>> all() const { return workers_; }
   /// Those of one queue, by kind.
   std::map<std::string, std::shared_ptr<Worker>> of(std::string_view queue) const;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/shorten.h"
+#include "store/odd_rows.h"
 
 namespace ordo::store {
 
@@ -43,9 +44,7 @@ Error too_much_to_append(std::size_t bytes) {
 }
 
 void check_node(std::string_view id) {
-  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-  if (!id.empty() && id.size() <= kMaxNodeBytes && id.find_first_not_of(kAllowed) == std::string_view::npos)
-    return;
+  if (is_node(id)) return;
   throw Error(ErrorKind::invalid_argument, "a node's id has 1 to " + std::to_string(kMaxNodeBytes) +
                                                " letters, digits, '.', '_' or '-', unlike " + in_quotes(id));
 }

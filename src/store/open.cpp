@@ -8,6 +8,7 @@
 
 #include "base/shorten.h"
 #include "store/memory/memory_store.h"
+#include "store/no_store.h"
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/raw_bench.h"
 #include "store/raw_bench.h"
@@ -41,34 +42,43 @@ Error no_raw_bench(std::string_view url) {
                "the plain store behind " + in_quotes(shown(url)) + " cannot be measured");
 }
 
-void look_for(std::string_view url, Missing missing) {
+void look_for_file(std::string_view url, Missing missing) {
   if (missing == Missing::made || !url.starts_with(kSqlite)) return;
   const auto path = sqlite::locate(sqlite::parse_location(url.substr(kSqlite.size())).path);
   std::error_code error;
-  if (std::filesystem::exists(path, error) || error) return;  // opening it says why it cannot be seen
-  throw Error(
-      ErrorKind::invalid_argument,
-      "no store at " + in_quotes(path) + ": name another, or push a job or start a node, which makes it");
+  const bool is_there = std::filesystem::exists(path, error);
+  if (error) return;  // opening it says why it cannot be seen
+  if (is_there && (std::filesystem::file_size(path, error) > 0 || error)) return;
+  throw no_store(path);
 }
 
 }  // namespace
 
+Error no_store(std::string_view place) {
+  return Error(
+      ErrorKind::invalid_argument,
+      "no store at " + in_quotes(place) + ": name another, or push a job or start a node, which makes it");
+}
+
 std::unique_ptr<Store> open(std::string_view url, Clock& clock, Missing missing) {
-  look_for(url, missing);
+  look_for_file(url, missing);
   if (url == "memory:") return std::make_unique<memory::MemoryStore>(clock);
   if (url.starts_with(kSqlite)) {
     return std::make_unique<sqlite::SqliteStore>(std::string(url.substr(kSqlite.size())), clock);
   }
   if (url.starts_with(kRedis)) return std::make_unique<redis::RedisStore>(redis::parse_location(url));
-  if (is_postgres(url)) return std::make_unique<postgres::PostgresStore>(std::string(url), clock);
+  if (is_postgres(url)) {
+    return std::make_unique<postgres::PostgresStore>(std::string(url), clock, postgres::TimeSource::server,
+                                                     missing);
+  }
   throw Error(ErrorKind::invalid_argument,
               "cannot open the store " + in_quotes(shown(url)) +
                   ": use sqlite:FILE, redis://HOST, postgres://HOST/DATABASE or memory:");
 }
 
 std::shared_ptr<Store> open_shared(std::string_view url, Clock& clock, Missing missing) {
-  look_for(url, missing);
-  if (!url.starts_with(kSqlite)) return open(url, clock);
+  look_for_file(url, missing);
+  if (!url.starts_with(kSqlite)) return open(url, clock, missing);
   return sqlite::shared_store(std::string(url.substr(kSqlite.size())), clock);
 }
 

@@ -9,7 +9,8 @@
 
 namespace ordo::store {
 
-/// What becomes of a store that is not there: an SQLite file alone can be missing.
+/// What becomes of a store that is not there: an SQLite file, or Ordo's tables in a database. A Redis without
+/// queues is an empty store.
 enum class Missing : std::uint8_t {
   made,
   refused,  ///< with Error{invalid_argument}

@@ -106,6 +106,15 @@ struct DeadRow {
   bool operator==(const DeadRow&) const = default;
 };
 
+/// What is kept of ended jobs, many in one row. `no` is its owner's.
+struct KeptRow {
+  std::uint64_t no = 0;  ///< below 2^53
+  std::string head;      ///< what a reader who looks for a row needs of it
+  std::string body;
+
+  bool operator==(const KeptRow&) const = default;
+};
+
 /// Everything one shard's owner has to say in one commit. Lists of typed records: a later feature adds a
 /// list. A retried commit of unknown outcome carries the same batch number and the same bytes.
 struct Delta {
@@ -119,15 +128,18 @@ struct Delta {
   /// others. They keep their numbers, and are read, fetched and erased as before. What is not there is passed
   /// over.
   std::vector<Seq> set_aside;
-  std::vector<DeadRow> dead;       ///< appended; `no` and `shard` are ignored
-  std::uint64_t max_dead = 0;      ///< rows the shard may keep, the oldest go first; 0: do not trim
-  Time dead_before = Time::min();  ///< dead rows older than this go, too
-  Seq position = 0;                ///< the counts cover the log up to here
+  std::vector<DeadRow> dead;              ///< appended; `no` and `shard` are ignored
+  std::uint64_t max_dead = 0;             ///< rows the shard may keep, the oldest go first; 0: do not trim
+  Time dead_before = Time::min();         ///< dead rows older than this go, too
+  std::optional<KeptRow> keep{};          ///< put: new or replaced
+  std::vector<std::uint64_t> erase_kept;  ///< by their numbers; what is not there is passed over
+  Seq position = 0;                       ///< the counts cover the log up to here
   std::string counts;
 };
 
 enum class CommitResult {
   applied,  ///< durable: now, or already by an earlier attempt of the same batch
+  unkept,   ///< the same, but there was no room for what was to be kept
   stale,  ///< refused whole: lease or batch number is not the store's, or the shard is free; nothing changed
 };
 
@@ -172,6 +184,8 @@ struct QueueList {
   const QueueDefinition* find(std::string_view name) const;
   /// All of them, for who looks for many. Valid as long as the list is.
   std::map<std::string_view, const QueueDefinition*> by_name() const;
+
+  bool operator==(const QueueList&) const = default;
 };
 
 /// What somebody elsewhere wishes of a node.
@@ -367,6 +381,19 @@ class Store {
   /// What `shards` hold beside their entries.
   virtual std::vector<ShardFacts> load(std::span<const ShardId> shards) = 0;
 
+  // --- what is kept ---
+
+  /// The heads of the shard's kept rows with no >= `from`, ascending, at most `max_rows`; without bodies.
+  virtual std::vector<KeptRow> kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows) = 0;
+
+  /// Those of the given rows (ascending) that are there, about 8 MiB, and one at least if there is one: who
+  /// wants more asks again behind the last.
+  virtual std::vector<KeptRow> kept(ShardId shard, std::span<const std::uint64_t> nos) = 0;
+
+  /// Another head and body for the row of that number, durable when it returns; anybody may ask for it.
+  /// False: it is not there. Throws Error{invalid_argument} when the queue is closed.
+  virtual bool replace_kept(ShardId shard, const KeptRow& row) = 0;
+
   // --- queues ---
 
   virtual QueueList queues() = 0;
@@ -414,6 +441,16 @@ class Store {
   virtual void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals = {}) = 0;
 
   virtual std::vector<NodeRow> nodes() = 0;
+
+  /// How often another server has answered than before, or an older state of it, since this store was opened:
+  /// leases and lists may have been forgotten with what it lacks. Has risen before any of its answers is
+  /// given.
+  virtual std::uint64_t setbacks() { return 0; }
+
+  /// How long ago somebody last noted a setback, by the server's clock; who has just started has seen none.
+  /// None: the store is not known to have gone back. Notes one for all who ask later if `is_known`, or if the
+  /// servers have other histories than when somebody asked last.
+  virtual std::optional<Duration> setback_age(bool /*is_known*/) { return {}; }
 
   /// Leaves a wish in the node's row, where it will see it, and wakes. False: no such node.
   virtual bool request(const std::string& node, NodeRequest request) = 0;

@@ -4,6 +4,7 @@
 
 #include "domain/entry.h"
 #include "domain/wait_note.h"
+#include "store/dead_letters.h"
 #include "store/limits.h"
 #include "store/response_buffer.h"
 
@@ -22,6 +23,10 @@ class Key {
   const domain::Row& look() {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       read();
+      if (row_ && domain::is_expired(*row_, store_.now())) {
+        retire_expired(store_, queue_, key_);
+        continue;
+      }
       if (!row_ || row_->delivered) return row_;
       deliver();
     }
@@ -146,10 +151,23 @@ std::optional<domain::Buffered> kept_response(const domain::Row& row) {
   return domain::Buffered{row->deadline, row->body.size()};
 }
 
+/// The response came too late for the job that the row is of.
+void keep_late(Store& store, const std::string& queue, const std::string& key, const domain::Row& row,
+               const domain::Message& message) {
+  DeadLetter letter{DeadLetter::Why::late, key, {}, {}, {}, message.id, message.body, store.now()};
+  if (row) {
+    letter.job_kind = row->kind;
+    letter.job_key = row->key;
+    letter.job_id = row->id;
+  }
+  keep_letter(store, queue, letter);
+}
+
 /// What was done is done: else the count leaves with its time.
-void forget_count(Store& store, const std::string& queue, const domain::Buffered& kept) {
+void forget_count(Store& store, const std::string& queue, const std::string& key,
+                  const domain::Buffered& kept) {
   try {
-    count_out(store, queue, kept);
+    count_out(store, queue, key, kept);
   } catch (const Error&) {
     // as above
   }
@@ -266,7 +284,7 @@ bool expect_response(Store& store, const std::string& queue, const std::string& 
       if (*done && !next->delivered) at.deliver();
     }
     if (!*done) continue;
-    if (kept) forget_count(store, queue, *kept);
+    if (kept) forget_count(store, queue, key, *kept);
     return true;
   }
   at.give_up();
@@ -280,11 +298,14 @@ Responded respond(Store& store, const std::string& queue, const std::string& key
     const auto verdict = domain::respond(at.look(), message, response_ttl, store.now());
     const auto keeps = kept_response(verdict.row);
     if (keeps && !kept) {
-      if (!count_in(store, queue, *keeps, response_ttl, bounds)) return Responded::full;
+      if (!count_in(store, queue, key, *keeps, response_ttl, bounds)) return Responded::full;
       kept = keeps;
     }
     if (verdict.row && !at.bring(*verdict.row, response_ttl)) continue;
-    if (kept && !keeps) forget_count(store, queue, *kept);  // meanwhile a job has come, or another response
+    // Meanwhile a job has come, or another response.
+    if (kept && !keeps) forget_count(store, queue, key, *kept);
+    if (verdict.result == Responded::late) keep_late(store, queue, key, at.row(), message);
+    if (keeps) retire_some(store, queue);  // so their number stays in bounds, too
     return verdict.result;
   }
   at.give_up();
@@ -295,7 +316,9 @@ Responded respond_to(Store& store, const std::string& queue, const std::string& 
   Key at(store, queue, key);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto verdict = domain::respond_to(at.look(), wait, message, store.now());
-    if (!verdict.row || at.bring(*verdict.row)) return verdict.result;
+    if (verdict.row && !at.bring(*verdict.row)) continue;
+    if (verdict.result == Responded::late) keep_late(store, queue, key, at.row(), message);
+    return verdict.result;
   }
   at.give_up();
 }
@@ -311,6 +334,18 @@ std::vector<Expectation> expect_responses(Store& store, const std::string& queue
     if (error.kind() == ErrorKind::unavailable) away = std::current_exception();
   }
   return all.finish(away);
+}
+
+void keep_unused_response(Store& store, const std::string& queue, ShardId shard, Seq entry) {
+  const auto chunk = store.fetch(shard, {&entry, 1});
+  if (chunk.rows.empty()) return;
+  const auto response = domain::decode_entry(chunk.body(chunk.rows.front()));
+  if (!response || response->type != domain::EntryType::response) return;
+  auto note = *domain::decode_wait_note(response->payload);  // decode_entry() has read it
+  keep_letter(
+      store, queue,
+      {DeadLetter::Why::unused, std::move(note.key), std::string(response->kind), std::string(response->key),
+       std::string(response->id), std::move(note.message_id), std::move(note.body), store.now()});
 }
 
 bool close_wait(Store& store, const std::string& queue, const std::string& key, std::string_view wait) {

@@ -50,6 +50,10 @@ Responded respond(Store& store, const std::string& queue, const std::string& key
 Responded respond_to(Store& store, const std::string& queue, const std::string& key, std::string_view wait,
                      const domain::Message& message);
 
+/// No job will handle the response in this entry of a log: it is kept as a dead letter, once. Nothing happens
+/// if the entry is gone.
+void keep_unused_response(Store& store, const std::string& queue, ShardId shard, Seq entry);
+
 /// True: a response came before, and is in the log. False: none will ever come.
 bool close_wait(Store& store, const std::string& queue, const std::string& key, std::string_view wait);
 

@@ -70,6 +70,14 @@ TEST(ApiBench, runs_what_is_due_in_order) {
   EXPECT_THROW(bench->advance(-1us), Error);
 }
 
+TEST(ApiBench, the_clock_stands_at_its_end_and_never_goes_back) {
+  const auto bench = bench_of(orders(), [](Batch&) {});
+  bench->advance(Duration::max());
+  EXPECT_EQ(bench->now(), Time::max());
+  bench->advance(1h);
+  EXPECT_EQ(bench->now(), Time::max());
+}
+
 TEST(ApiBench, runs_at_each_push_in_inline_mode) {
   std::vector<std::string> ids;
   Bench bench(config_of({orders()}));
@@ -109,7 +117,7 @@ TEST(ApiBench, decodes_a_type_of_the_program) {
   Bench bench(config_of({orders(10, 0)}));
   bench.add(
       "orders", make_worker<Order>([&](const TypedJob<Order>& job) {
-        seen.push_back(job.job.id + " " + job.payload().customer + " " + std::to_string(job.payloads.size()));
+        seen.push_back(job.id + " " + job.payload().customer + " " + std::to_string(job.payloads.size()));
       }));
   bench.push("orders", {.id = "1", .payload = "ann:7"});
   bench.push("orders", {.id = "2", .payload = "garbage"});

@@ -86,6 +86,20 @@ TEST_F(ApiClient, tells_the_end_of_an_asynchronous_push) {
             ErrorKind::invalid_argument);
 }
 
+TEST_F(ApiClient, gives_a_future_of_an_asynchronous_push) {
+  std::vector<std::future<std::vector<std::string>>> pushes;
+  for (const auto* id : {"1", "2", "3"}) pushes.push_back(client_.push_async("orders", {{.id = id}}));
+  std::vector<std::string> pushed;
+  for (auto& push : pushes) {
+    ASSERT_EQ(push.wait_for(kPatience), std::future_status::ready);
+    pushed.push_back(push.get().at(0));
+  }
+  EXPECT_THAT(pushed, ElementsAre("1", "2", "3"));
+  EXPECT_THAT(ids(), ElementsAre("1", "2", "3"));
+  EXPECT_EQ(kind_of([&] { static_cast<void>(client_.push_async("order", {NewJob{}})); }),
+            ErrorKind::invalid_argument);
+}
+
 TEST_F(ApiClient, pushes_durably_to_a_file) {
   const TemporaryStore store;
   const auto config = config_of({{.name = "orders", .shards = 1}}, store.url());

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <latch>
 #include <set>
 #include <thread>
 
@@ -15,6 +16,8 @@
 
 namespace ordo::api {
 namespace {
+
+using ::testing::SizeIs;
 
 constexpr int kRounds = 15;
 
@@ -103,6 +106,28 @@ void may_be_refused(const Call& call) {
   }
 }
 
+// The first of them opens the store, which in memory is another one each time.
+TEST(Threads, clients_and_admins_before_start_are_of_one_store) {
+  constexpr std::size_t kThreads = 8;
+  Told<> ran;
+  Server server(config_of({{.name = "orders"}}));
+  server.add("orders", telling(ran));
+  std::latch all_there(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] {
+        all_there.arrive_and_wait();
+        if (i % 2 == 0) static_cast<void>(server.admin().stats());
+        server.client().push("orders", {.id = std::to_string(i)});
+      });
+    }
+  }
+  EXPECT_THAT(server.admin().jobs("orders"), SizeIs(kThreads));
+  server.start();
+  EXPECT_THAT(ran.wait(kThreads), SizeIs(kThreads));
+}
+
 TEST(Threads, every_call_from_several_threads_and_what_it_calls_may_throw) {
   TemporaryStore store;
   Program program(store.url());
@@ -111,7 +136,7 @@ TEST(Threads, every_call_from_several_threads_and_what_it_calls_may_throw) {
 
   // Before and while it starts.
   at_once({[&](int round) { server.client().push("counted", {.id = name("early-", round)}); },
-           [&](int) { server.admin().stats(); },
+           [&](int) { static_cast<void>(server.admin().stats()); },
            [&](int) { static_cast<void>(server.running() || !server.node_id().empty()); },
            [&](int round) {
              if (round == kRounds / 2) server.start();
@@ -151,17 +176,19 @@ TEST(Threads, every_call_from_several_threads_and_what_it_calls_may_throw) {
         own.push("failing", {.id = name("f", round % 5)});
       },
       [&](int) {
-        admin.stats();
-        admin.queues();
-        admin.nodes();
-        admin.examine();
-        admin.jobs("failing");
-        admin.jobs("failing", {.states = {JobStatus::dead}});
+        static_cast<void>(admin.stats());
+        static_cast<void>(admin.queues());
+        static_cast<void>(admin.nodes());
+        static_cast<void>(admin.examine());
+        static_cast<void>(admin.jobs("failing"));
+        static_cast<void>(admin.jobs("failing", {.states = {JobStatus::dead}}));
       },
       [&](int round) {
         may_be_refused([&] { admin.cancel("failing", {.id = name("f", round % 5), .kind = "held"}); });
         may_be_refused([&] { admin.run_now("failing", {.id = name("f", round % 5), .kind = "failing"}); });
-        may_be_refused([&] { admin.reschedule("failing", {.id = name("f", round % 5), .kind = "failing"}, Time{}); });
+        may_be_refused([&] { admin.kill("failing", {.id = name("f", round % 5), .kind = "failing"}); });
+        may_be_refused(
+            [&] { admin.reschedule("failing", {.id = name("f", round % 5), .kind = "failing"}, Time{}); });
         admin.dead("failing", {}, [](const DeadView&) { return true; });
         round % 2 == 0 ? admin.retry_dead("failing", {}) : admin.delete_dead("failing", {});
       },
@@ -194,7 +221,7 @@ TEST(Threads, every_call_from_several_threads_and_what_it_calls_may_throw) {
     for (const auto& id : program.counted.now()) ran.insert(id);
     return ran.size() >= 14U * kRounds + 1;  // early, one, many, async, own, and those that runs push
   };
-  while (!has_all()) admin.stats();
+  while (!has_all()) static_cast<void>(admin.stats());
   server.quiet();
   at_once({[&](int) { server.stop_for(0s); }, [&](int) { server.stop(); },
            [&](int) { server.stop(Server::Stop::now); }, [&](int) { static_cast<void>(server.running()); },
@@ -259,7 +286,7 @@ TEST(Threads, responses_limits_schedules_listings_and_moves_at_once) {
         EXPECT_EQ(
             client.push_each("orders", {{.id = name("each-", round)}, {.id = name("other-", round)}}).size(),
             2U);
-        client.push_each("kept", {{.id = name("kept-", round % 3)}, {.id = "first"}});
+        static_cast<void>(client.push_each("kept", {{.id = name("kept-", round % 3)}, {.id = "first"}}));
         client.push("failing", {.id = name("f-", round)});
       },
       [&](int round) {
@@ -274,17 +301,20 @@ TEST(Threads, responses_limits_schedules_listings_and_moves_at_once) {
       },
       [&](int round) {
         EXPECT_TRUE(admin.set_limit("crm", Decimal(round + 1), {}));
-        admin.limits();
+        static_cast<void>(admin.limits());
         admin.unset_limit("crm");
-        admin.locks();
-        admin.locks("orders");
-        admin.shard_stats();
+        static_cast<void>(admin.locks());
+        static_cast<void>(admin.locks("orders"));
+        static_cast<void>(admin.shard_stats());
         admin.waits("calls");
+        admin.dead_letters("calls", [](const DeadLetter&) { return true; });
+        admin.records("calls", {}, [](const RecordView&) { return true; });
+        admin.forget("calls", {.id = "none"});
       },
       [&](int) {
         admin.jobs("kept", {}, visit);
         admin.export_jobs("kept", {}, visit);
-        admin.count_jobs("kept", {});
+        static_cast<void>(admin.count_jobs("kept", {}));
         // The reshard may take the shard away that it looked at.
         may_be_refused([&] { admin.change_jobs("kept", {.states = {JobStatus::due}}, JobChange::run_now); });
         admin.dead_jobs("failing", {}, {}, visit);

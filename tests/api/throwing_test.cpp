@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <map>
 
 #include <ordo/testing.hpp>
@@ -18,6 +19,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 /// Throws where it is told to.
 class ThrowingWorker final : public Worker {
@@ -179,6 +181,143 @@ TEST(Throwing, a_run_may_quiet_its_server_and_adds_nothing_to_its_bench) {
   bench.push("orders", {.id = "1"});
   EXPECT_EQ(bench.drain(), 1U);
   EXPECT_THAT(refusal, HasSubstr("before its first job"));
+}
+
+TEST(Throwing, each_function_of_the_program_that_throws_is_logged_by_its_name) {
+  class Deaf final : public Worker {
+    void perform(Batch&) override { throw std::runtime_error("the job failed"); }
+    std::string load_error(const std::string&) override { throw std::runtime_error("loading"); }
+    void retries_exhausted(const std::vector<JobView>&) override { throw std::runtime_error("exhausted"); }
+  };
+  Told<> dead, renewed, lines;
+  Server server(no_retries());
+  server.add("orders", std::make_unique<Deaf>());
+  server.subscribe({.types = {EventType::job_dead}},
+                   [](const Event&) { throw std::runtime_error("handling"); });
+  server.subscribe({.types = {EventType::job_dead}}, [](const Event&) { throw 1; });
+  server.subscribe({.types = {EventType::job_dead}}, [&](const Event& event) { dead.tell(event.id); });
+  server.on_lease_renewed([first = true](Duration) mutable {
+    if (std::exchange(first, false)) throw std::runtime_error("listening");
+  });
+  server.on_lease_renewed([&](Duration) { renewed.tell(""); });
+  server.set_hooks({.on_start = [] { throw std::runtime_error("starting"); },
+                    .on_stop = [] { throw std::runtime_error("stopping"); }});
+  server.set_log([&](LogLevel level, std::string_view line) {
+    if (level == LogLevel::error && line.find(" threw") != std::string_view::npos)
+      lines.tell(std::string(line));
+  });
+  server.start();
+  server.client().push("orders", {.id = "1"});
+  renewed.wait(1);
+  dead.wait(1);
+  server.stop();
+  EXPECT_THAT(lines.now(),
+              UnorderedElementsAre("on_start threw: starting", "a listener of leases threw: listening",
+                                   "a handler of events threw: handling", "a handler of events threw",
+                                   "load_error threw: loading", "retries_exhausted threw: exhausted",
+                                   "on_stop threw: stopping"));
+}
+
+TEST(Throwing, a_second_next_fails_the_run_or_the_push_whatever_the_middleware_catches) {
+  const auto twice = [](const std::function<void()>& next) {
+    next();
+    try {
+      next();
+    } catch (...) {
+    }
+  };
+  Told<> ran;
+  Server server(no_retries());
+  server.use([&](Batch&, const std::function<void()>& next) { twice(next); });
+  server.add("orders", telling(ran));
+  server.start();
+  auto client = server.client();
+  client.push("orders", {.id = "1"});
+  EXPECT_TRUE(server.drain());
+  EXPECT_THAT(ran.now(), ElementsAre("1"));
+  std::vector<std::string> errors;
+  server.admin().dead("orders", {}, [&](const DeadView& dead) {
+    errors.push_back(dead.error);
+    return true;
+  });
+  EXPECT_THAT(errors, ElementsAre(HasSubstr("called on twice")));
+  client.use([&](const auto&, auto&, const std::function<void()>& next) { twice(next); });
+  EXPECT_THAT(refusal_of([&] { client.push("orders", {.id = "2"}); }), HasSubstr("called on twice"));
+}
+
+TEST(Throwing, an_outcome_of_an_unknown_kind_fails_its_job) {
+  const Outcome unknown{static_cast<Outcome::Kind>(99)};
+  testing::Bench bench(config_of({{.name = "orders", .shards = 1, .max_retries = 0}, {.name = "typed"}}));
+  bench.add("orders", make_worker([&](Batch& batch) { batch.report(0, unknown); }));
+  bench.add("typed", make_worker<std::string>([&](const TypedJob<std::string>&) { return unknown; }));
+  bench.push("orders", {.id = "1"});
+  bench.push("typed", {.id = "1", .payload = "text", .max_retries = 0});
+  EXPECT_EQ(bench.drain(), 2U);
+  for (const auto* queue : {"orders", "typed"}) {
+    const auto dead = bench.dead(queue);
+    ASSERT_THAT(dead, SizeIs(1)) << queue;
+    EXPECT_THAT(dead[0].error, HasSubstr("unknown kind"));
+  }
+}
+
+/// A node that loses its leases while a run of it goes on, as its renewals do not come back.
+struct Cut {
+  explicit Cut(std::function<void(Server&)> on_lease_lost) {
+    auto config = config_of({{.name = "orders", .shards = 1}}, store.url());
+    config.node.lease = 1s;
+    config.node.shutdown_timeout = 0s;
+    server = std::make_unique<Server>(config);
+    server->add("orders", make_worker([this](Batch& batch) {
+                  started.tell(batch.jobs().front().id);
+                  run.pass();
+                }));
+    server->on_lease_renewed([this](Duration) {
+      if (is_cut) renewal.pass();
+    });
+    server->set_hooks({.on_lease_lost = [this, tell = std::move(on_lease_lost)] {
+      lost.tell("");
+      tell(*server);
+    }});
+    server->set_log([this](LogLevel, std::string_view line) { lines.tell(std::string(line)); });
+    server->start();
+    server->client().push("orders", {.id = "1"});
+    started.wait(1);
+    is_cut = true;
+    lost.wait(1);
+  }
+
+  TemporaryStore store;
+  Told<> started, lost, lines;
+  Gate run, renewal;
+  std::atomic<bool> is_cut{false};
+  std::unique_ptr<Server> server;
+};
+
+TEST(Throwing, of_lost_leases_the_program_is_told_once_and_the_node_takes_part_again) {
+  Cut cut([](Server&) { throw std::runtime_error("who cares"); });
+  until([&] {
+    return ::testing::Value(cut.lines.now(), Contains(HasSubstr("on_lease_lost threw: who cares")));
+  });
+  EXPECT_TRUE(cut.server->running());
+  cut.is_cut = false;
+  cut.renewal.open();
+  cut.run.open();  // what it did does not count
+  EXPECT_THAT(cut.started.wait(2), ElementsAre("1", "1"));
+  cut.server->client().push("orders", {.id = "2"});
+  EXPECT_TRUE(cut.server->drain());
+  EXPECT_THAT(cut.started.now(), ElementsAre("1", "1", "2"));
+  EXPECT_THAT(cut.lost.now(), SizeIs(1));
+}
+
+TEST(Throwing, a_server_may_be_stopped_where_lost_leases_are_told) {
+  std::promise<std::size_t> stuck;
+  Cut cut([&](Server& server) { stuck.set_value(server.stop_for(0s)); });
+  EXPECT_EQ(stuck.get_future().get(), 1U);
+  EXPECT_FALSE(cut.server->running());
+  cut.renewal.open();
+  cut.run.open();
+  cut.server.reset();
+  EXPECT_THAT(cut.started.now(), SizeIs(1));
 }
 
 }  // namespace

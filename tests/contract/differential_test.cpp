@@ -182,6 +182,9 @@ class Player {
     }
     if (chance(30)) delta.max_dead = 1 + random_.below(5);
     if (chance(20)) delta.dead_before = any_time();
+    if (chance(30)) delta.keep = {random_.below(6), any_bytes(), any_bytes() + "x"};
+    if (chance(20)) delta.erase_kept = {random_.below(6), random_.below(6)};
+    if (delta.keep) std::erase(delta.erase_kept, delta.keep->no);  // no owner does
     draft.position = any_place();
     delta.counts = any_bytes();
     return draft;

@@ -54,6 +54,19 @@ TEST_P(Leases, nodes_join_renew_and_leave) {
   EXPECT_FALSE(store().renew("never"));
 }
 
+// Of a row that somebody else wrote: it has to go, too.
+TEST_P(Leases, a_node_is_forgotten_whatever_its_id_is) {
+  const auto shard = define_shard();
+  store().join("a", "");
+  ASSERT_EQ(acquire("a", {shard, "", 0, 0}).size(), 1u);
+  for (const auto* id : {"zz\x1b[31m", "", "../x", "it's"}) {
+    EXPECT_NO_THROW(store().leave(id));
+    EXPECT_NO_THROW(store().leave(id, 5));
+  }
+  EXPECT_EQ(store().nodes().size(), 1u);
+  EXPECT_EQ(store().shards().at(0).owner, "a");
+}
+
 TEST_P(Leases, joining_again_moves_the_counter_and_replaces_the_facts) {
   store().join("a", "old");
   const auto before = renewals_of("a");

@@ -139,6 +139,11 @@ std::string Played::describe_all() {
     text << "\n  " << text_of(row.shard) << " batch " << row.batch << " at " << place(row.shard, row.position)
          << " " << body_text(row.counts) << " dead " << row.dead << " trimmed " << row.dead_trimmed;
     if (local_) text << " token " << row.token;
+    for (const auto& head : store().kept_heads(row.shard, 0, 100)) {
+      text << " kept " << head.no << " " << body_text(head.head);
+      for (const auto& kept : store().kept(row.shard, std::span(&head.no, 1)))
+        text << body_text(kept.head) << body_text(kept.body);
+    }
   }
   const auto queues = store().queues();
   if (local_) text << "\nversion " << queues.version;

@@ -2,7 +2,6 @@
 // however the pieces end.
 
 #include <algorithm>
-#include <chrono>
 
 #include "contract/postgres_fixture.h"
 #include "store/limits.h"
@@ -83,9 +82,7 @@ TEST_F(PostgresPieces, a_big_transaction_is_read_in_pieces_that_say_so) {
   EXPECT_TRUE(piece.more);
   EXPECT_FALSE(piece.at_end);
   EXPECT_EQ(piece.caught_up, 0u);
-  const auto began = std::chrono::steady_clock::now();
-  log->wait(kPatience);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s) << "there is more";
+  log->wait(24h);  // there is more, and nobody would wake it
   auto names = piece.names;
   piece = read(*log);
   EXPECT_TRUE(piece.more);

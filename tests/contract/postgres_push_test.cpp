@@ -5,6 +5,7 @@
 #include <ordo/error.hpp>
 #include <ordo/postgres.hpp>
 
+#include "base/json.h"
 #include "contract/postgres_fixture.h"
 #include "domain/entry.h"
 
@@ -65,6 +66,33 @@ TEST_F(PostgresPush, writes_what_a_client_would) {
     ASSERT_NE(found, all.end()) << entry.id;
     EXPECT_EQ(found->shard.index, domain::shard_of(entry.key, 4));
   }
+}
+
+TEST_F(PostgresPush, equal_json_is_equal_bytes_whoever_writes_it) {
+  auto psql = session();
+  const std::vector<std::pair<std::string, std::string>> payloads = {
+      {R"(' {"a" : [1, "x  \" y"]} ')", R"( {"a" : [1, "x  \" y"]} )"},
+      {R"('{"a": 1.0}'::json)", R"({"a": 1.0})"},
+      {R"('{"a": [1, 2]}'::jsonb)", R"({"a":[1,2]})"},
+      {R"('""')", R"("")"},
+      {R"('{"$base64": "AP8K"}')", R"({"$base64":"AP8K"})"}};
+  std::vector<std::string> want;
+  for (std::size_t i = 0; i < payloads.size(); ++i) {
+    const auto id = std::to_string(i);
+    EXPECT_EQ(psql.run("SELECT ordo_push('orders', " + payloads[i].first + ", id => " + id + ")"), id);
+    const auto bytes = payload_from_json(payloads[i].second);
+    want.push_back(domain::encode(domain::Entry{.kind = "orders", .key = id, .id = id, .payload = bytes}));
+  }
+  EXPECT_EQ(psql.run("SELECT ordo_push('orders', ' no json', id => 'a', key => 7)"), "a");
+  want.push_back(
+      domain::encode(domain::Entry{.kind = "orders", .key = "7", .id = "a", .payload = " no json"}));
+  EXPECT_EQ(psql.run("SELECT ordo_push('orders', '\\x2020'::bytea, id => 42, key => 7::smallint)"), "42");
+  want.push_back(domain::encode(domain::Entry{.kind = "orders", .key = "7", .id = "42", .payload = "  "}));
+  std::vector<std::string> got;
+  for (auto& entry : pushed()) got.push_back(entry.bytes);
+  std::ranges::sort(got);
+  std::ranges::sort(want);
+  EXPECT_EQ(got, want);
 }
 
 TEST_F(PostgresPush, finds_the_shard_of_every_key) {

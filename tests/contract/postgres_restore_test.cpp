@@ -39,6 +39,11 @@ class PostgresRestore : public testing::Test {
     return commit_and_wait(store_, std::move(deltas)).at(0);
   }
 
+  /// As a node that has just started sees it.
+  std::optional<Duration> age() const {
+    return postgres::PostgresStore(url_, system_clock()).setback_age(false);
+  }
+
   Texts rest(LogReader& log) { return rest_of(log, seqs_); }
 
   Texts whole() { return log_of(store_, shard_); }
@@ -119,6 +124,50 @@ TEST_F(PostgresRestore, a_restart_that_loses_nothing_ends_no_lease) {
   append(store_, "b");
   EXPECT_EQ(rest(*log), Texts{"b"});
   EXPECT_EQ(commit(grant, 1, seqs_), CommitResult::applied);
+}
+
+TEST_F(PostgresRestore, a_setback_is_noted_for_who_starts_later) {
+  EXPECT_EQ(age(), std::nullopt);
+  const auto log = store_.open_log();
+  own(store_, "n1");
+  server_.back_up();
+  append(store_, "lost");
+  log->add(shard_);
+  ASSERT_EQ(rest(*log), Texts{"lost"});
+  server_.restore();
+  EXPECT_EQ(age(), std::nullopt) << "nobody has seen it yet";
+  while (store_.setbacks() == 0) {
+    try {
+      store_.queues();
+    } catch (const Error&) {
+      // the old connection
+    }
+  }
+  EXPECT_EQ(age(), std::nullopt) << "a program that pushes now and then notes nothing";
+  EXPECT_TRUE(store_.setback_age(true)) << "its node does";
+  const auto first = age();
+  ASSERT_TRUE(first);
+  EXPECT_GT(age(), first) << "it is noted once";
+}
+
+TEST_F(PostgresRestore, who_starts_sees_that_another_server_has_taken_over) {
+  EXPECT_EQ(age(), std::nullopt);
+  server_.kill();
+  server_.start();
+  EXPECT_EQ(age(), std::nullopt) << "a start loses nothing";
+  test::PostgresSession(url_).run(
+      "UPDATE ordo_history SET timeline = timeline - 1");  // what it had noted before it took over
+  const auto first = age();
+  ASSERT_TRUE(first);
+  EXPECT_GT(age(), first) << "it is noted once";
+}
+
+TEST_F(PostgresRestore, what_stands_in_the_place_of_the_history_holds_nobody_up) {
+  EXPECT_EQ(age(), std::nullopt);
+  for (const auto* time : {"'infinity'", "'-infinity'", "now() + interval '1 day'"}) {
+    test::PostgresSession(url_).run(std::string("UPDATE ordo_history SET set_back_at = ") + time);
+    EXPECT_LT(age().value_or(Duration{}), std::chrono::seconds{10}) << time;
+  }
 }
 
 // What a reader sees while a new connection asks how far the server is was taken for the future of a server

@@ -1,8 +1,11 @@
 // Schemas that older versions of Ordo made are brought up to date, with all that stands in them.
 
+#include <gmock/gmock.h>
+
 #include <ordo/error.hpp>
 
 #include "contract/postgres_fixture.h"
+#include "store/open.h"
 
 namespace ordo::store {
 namespace {
@@ -47,6 +50,27 @@ TEST_P(PostgresSchema, of_an_older_version_keeps_its_jobs_and_goes_on) {
   EXPECT_EQ(store.shards().at(1).batch, 0u);
   EXPECT_TRUE(store.close("orders"));
   EXPECT_THROW(append_and_wait(store, {{.shard = shard, .bytes = "late"}}), Error);
+}
+
+TEST(PostgresSchemaMissing, is_refused_and_not_made_by_who_only_looks) {
+  const auto url = test::PostgresServer::shared().new_schema();
+  test::PostgresSession session(url);
+  const auto relations = [&] {
+    return session.run("SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace");
+  };
+  ASSERT_EQ(relations(), "0");
+  const auto secret = url + (url.find('?') == std::string::npos ? "?" : "&") + "password=hush";
+  try {
+    store::open(secret, system_clock(), Missing::refused);
+    ADD_FAILURE() << "it was opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+    EXPECT_THAT(error.what(), testing::StartsWith("no store at 'postgres"));
+    EXPECT_THAT(error.what(), testing::Not(testing::HasSubstr("hush")));
+  }
+  EXPECT_EQ(relations(), "0");
+  EXPECT_TRUE(store::open(url, system_clock())->queues().queues.empty());
+  EXPECT_TRUE(store::open(url, system_clock(), Missing::refused)->queues().queues.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, PostgresSchema, testing::Values(1, 2, 3, 4));

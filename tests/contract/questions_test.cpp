@@ -57,11 +57,11 @@ class Questions : public StoreContract {
     return texts;
   }
 
-  std::string answer_of(const std::string& id, const std::string& node = "n1") {
-    const auto end = system_clock().steady() + kPatience;
+  std::string answer_of(const std::string& id, Duration patience = kPatience) {
+    const auto end = system_clock().steady() + patience;
     const auto log = second().open_log();
     while (system_clock().steady() < end) {
-      if (auto answer = second().take_answer(node, id)) return *answer;
+      if (auto answer = second().take_answer("n1", id)) return *answer;
       log->wait(10ms);
     }
     return "none";
@@ -127,8 +127,17 @@ TEST_P(Questions, AreBounded) {
   }
   EXPECT_THAT(found(kMostQuestions), SizeIs(kMostQuestions));
   const std::string large(kMostAnswerBytes, 'a');
-  store().answer("n1", last, large);
-  EXPECT_EQ(answer_of(last), large);
+  const auto answered = [&] {
+    store().answer("n1", last, large);
+    return answer_of(last, kQuestionLife);
+  };
+  auto answer = answered();
+  // A server counts its life by its own clock, and a slow machine may have let it pass.
+  for (const auto end = system_clock().steady() + kPatience;
+       answer == "none" && system_clock().steady() < end; answer = answered()) {
+    last = second().ask("n1", "again");
+  }
+  EXPECT_EQ(answer, large);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, Questions, every_store(), backend_name);

@@ -134,5 +134,58 @@ TEST(RedisFailover, loses_and_doubles_nothing_that_a_replica_has_confirmed) {
   for (const auto& body : committed) EXPECT_EQ(committed.count(body), 1u) << body;
 }
 
+/// A cluster of masters with a replica each, and a store that has asked all of them.
+class RedisSetback : public testing::Test {
+ protected:
+  RedisSetback() {
+    patiently([&] { store_.define("orders", 8); });
+    patiently([&] { store_.shards(); });
+    EXPECT_EQ(store_.setback_age(false), std::nullopt);
+  }
+
+  std::string fact(std::size_t place, std::string_view name) {
+    return std::string(server_fact(cluster_.server(place).run({"INFO", "replication"}).text, name));
+  }
+  std::size_t master() const { return cluster_.master_of(cluster_slot(kNodesKey)); }
+  std::size_t replica() { return (master() + TestCluster::kMasters) % cluster_.size(); }
+
+  /// The replica of the master takes over, with all that it had.
+  void fail_over() {
+    const auto to = replica(), from = master();
+    TestCluster::wait_until("it follows", [&] {
+      return fact(to, "master_link_status") == "up" &&
+             fact(to, "master_replid") == fact(master(), "master_replid");
+    });
+    TestCluster::wait_until("it has taken over", [&] {  // what is asked too early is given up
+      cluster_.server(to).run({"CLUSTER", "FAILOVER"});
+      return master() == to && fact(from, "role") == "slave";  // until it knows, it answers
+    });
+    patiently([&] { store_.shards(); });
+  }
+
+  TestCluster cluster_{1, {"--enable-debug-command", "yes"}};
+  RedisStore store_{cluster_.location()};
+};
+
+// As it does with its first replica. Who is connected to it does not see that.
+TEST_F(RedisSetback, is_seen_although_the_master_had_got_another_name) {
+  const auto before = fact(master(), "master_replid");
+  cluster_.server(master()).run({"DEBUG", "CHANGE-REPL-ID"});
+  ASSERT_NE(fact(master(), "master_replid"), before);
+  cluster_.server(master()).run({"CLIENT", "KILL", "TYPE", "replica"});  // it hears of it as it comes back
+  RedisStore starter(cluster_.location());
+  fail_over();
+  EXPECT_EQ(store_.setbacks(), 1U);
+  patiently([&] { starter.shards(); });
+  EXPECT_TRUE(starter.setback_age(false)) << "whoever asks first";
+}
+
+TEST_F(RedisSetback, is_seen_when_a_server_takes_over_again) {
+  fail_over();
+  EXPECT_EQ(store_.setbacks(), 1U);
+  fail_over();
+  EXPECT_EQ(store_.setbacks(), 2U) << "the connection to it was never lost";
+}
+
 }  // namespace
 }  // namespace ordo::store::redis

@@ -10,13 +10,21 @@ and its master is told to cut connections, as nothing stands before it. Being cu
 could not be heard may keep it from renewing, as a stall of the machine does. Of a Redis Cluster one member is
 killed or silent at a time, until its replica has taken over or it is back, and slots move between the masters.
 
+Before some fail-overs producers hold back until all is done, or for some seconds, and nothing else is done to anybody: a node that
+has nothing in flight has to notice it, too.
+
+With --behind who takes over mostly lacks the last seconds, and nobody has waited for it. What was
+acknowledged since it fell behind may be lost, and what ended then runs again, in its order. Reshards, limits and responses are left
+out.
+
 Two of the queues ask for everything (limited.py): a limit with weights and partitions, one that they share, and locks;
 some of their jobs wait for responses, which others send with `ordo respond` (responder.py), and are killed, too.
 
 Now and then a queue gets another number of shards (`ordo reshard`, killed in the middle and run again), whatever
 else is done meanwhile. That excuses nobody.
 
-The seed chooses the faults and the jobs; when exactly they hit is up to the machine.
+The seed chooses the faults and the jobs; when exactly they hit is up to the machine. A run goes on until each kind of fault that
+was planned has hit (coverage.py), and fails if that never happens.
 """
 import argparse
 import base64
@@ -32,6 +40,7 @@ import time
 import limited
 from checker import Checker, read_events
 from cluster import PLUGIN, Cluster, servers
+from coverage import LEAST_ROUNDS, Coverage
 from producer import Producer, SqlProducer, XaddProducer
 from responder import Responder
 from server_faults import ServerFaults
@@ -42,6 +51,7 @@ FULL = 500             # jobs waiting: producers hold back
 PATIENCE_S = 600       # for everything to be done after the last fault, on a busy machine, too
 RESHARD_S = 300        # for all its attempts, under faults
 LOCKED_S = 30          # until the last has told that a node stood still in the lock of the file
+CALM_S = 6             # at most, before a fail-over of nodes that have nothing to do
 END_S = 150            # for a node after TERM: by its own rules it takes up to 45
 FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, "kill worker": 10,
           "kill all": 2, "reshard": 10}
@@ -49,27 +59,39 @@ FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, 
 SERVER_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 45, "black hole": 8, "restart server": 12}
 PAIR_FAULTS = {**SERVER_FAULTS, "fail over": 10}
 SENTINEL_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 45, "restart server": 12, "fail over": 10}
+# Of who lacks the last seconds, and in a chaos of its own: a reshard that is undone would need somebody to see it. A server
+# whose place others take when it is away for a moment would lose what nobody has noted.
+BEHIND = {**SERVER_FAULTS, "reshard": 0, "fail over behind": 40}
+BEHIND_FAULTS = {"redis-replica:": BEHIND, "postgres:": BEHIND, "redis-cluster:": {**BEHIND, "restart server": 0},
+                 "redis-sentinel:": {**BEHIND, "restart server": 0, "black hole": 0}}
 # Every write waits for a replica: so each of the first two costs seconds.
 CLUSTER_FAULTS = {**FAULTS, "reshard": 6, "cut connections": 25, "black hole": 4, "restart server": 8,
                   "move slot": 40, "fail over": 8}
 
 
 class Chaos(ServerFaults):
-    def __init__(self, seed, nodes=3, store="sqlite:"):
-        super().__init__(Cluster(store, LEASE_MS, QUEUE, fails_over=True, limited=limited.CONFIG, shards=limited.QUEUES), seed)
+    def __init__(self, seed, nodes=3, store="sqlite:", is_behind=False):
+        kinds = servers.FALLING_BEHIND if is_behind else servers.FAILING_OVER
+        if is_behind and store not in kinds:
+            raise SystemExit(f"nobody falls behind of {store}: give one of {list(kinds)}")
+        super().__init__(Cluster(store, LEASE_MS, QUEUE, kinds, limited.CONFIG, limited.QUEUES), seed)
         self.seed, self.store = seed, store
-        self.faults = CLUSTER_FAULTS if self.cluster.is_redis_cluster else SENTINEL_FAULTS if store == "redis-sentinel:" else \
+        self.is_behind = is_behind
+        self.faults = BEHIND_FAULTS[store] if is_behind else CLUSTER_FAULTS if self.cluster.is_redis_cluster else SENTINEL_FAULTS if store == "redis-sentinel:" else \
             PAIR_FAULTS if store in servers.FAILING_OVER else \
             SERVER_FAULTS if self.cluster.server else FAULTS
         # A store behind a connection notices a death only after a lease: less often, or nothing ever runs.
         self.gap_s = 0.7 if self.cluster.server else 0.5
-        self.counts = collections.Counter()
+        self.coverage = Coverage()
+        self.counts = self.coverage.hits
         self.last_step = time.monotonic()
         self.busy = {}              # node: what is being done to it
         self.went_on = 0            # when the last node that was stopped did
         self.deadlines = {}         # node: when it must have ended after TERM
         self.killed_in_lock = self.lost_leases = self.not_joined = 0
-        self.always = iter([kind for kind in ("reshard", "fail over") if kind in self.faults])  # also in a short run
+        self.always = iter([kind for kind in ("fail over behind", "reshard", "fail over") if self.faults.get(kind)])  # also in a short run
+        self.calm_since = None      # producers hold back until the next fail-over
+        self.backlog_seen = (0, 1)  # when, how many jobs
         self.resharding = None      # the process
         self.resharded_at = 0       # when the config said so
         self.stopping, self.full, self.limited_full, self.done = (threading.Event() for _ in range(4))
@@ -81,6 +103,8 @@ class Chaos(ServerFaults):
             if store.startswith(start):
                 self.producers.append(kind(self.cluster, 3, seed, self.stopping, self.full))
                 asking.append(asking_kind(self.cluster, 5, seed, self.stopping, self.limited_full))
+        if is_behind:
+            asking = []  # what is lost of a wait is not judged
         self.producers += asking
         self.responders = [Responder(self.cluster, number, 2, seed, self.done, [each.early for each in asking])
                            for number in range(2)]
@@ -100,11 +124,13 @@ class Chaos(ServerFaults):
         next_fault = time.monotonic() + 1
         watch = threading.Thread(target=self.watch_backlog, daemon=True)
         watch.start()
-        while time.monotonic() < end and not self.problems:
+        while not self.problems and (time.monotonic() < end or self.calm_since is not None or self.is_owing()):
             self.step()
             now = time.monotonic()
-            if now >= next_fault:
-                self.fault()
+            if now > end + PATIENCE_S:
+                self.problems.append(f"not after {PATIENCE_S} s more: {self.coverage.owed()}, {self.coverage.rounds} rounds of faults")
+            if now >= next_fault and self.calm_since is None and (not self.is_behind or self.is_begun()):
+                self.fault(is_over=now >= end)
                 next_fault = now + self.random.expovariate(1 / self.gap_s)
             self.stopping.wait(0.01)
         self.stopping.set()
@@ -114,12 +140,27 @@ class Chaos(ServerFaults):
         watch.join()
         self.finish()
 
+    def is_owing(self):
+        self.count_killed_callers()
+        return self.coverage.owed() or self.coverage.rounds < LEAST_ROUNDS or not self.is_begun()
+
+    def count_killed_callers(self):
+        self.counts["kill responder"] = sum(responder.killed for responder in self.responders)
+        self.counts["kill producer"] = sum(producer.killed for producer in self.producers) + self.counts["kill responder"]
+
+    def is_begun(self):
+        """Every producer has pushed: who falls behind has the tables and the queues."""
+        return all(any(push["acked"] for push in list(producer.pushes.values())) for producer in self.producers)
+
     def watch_backlog(self):
         while not self.stopping.is_set():
             try:
+                since = time.monotonic()
                 left = self.cluster.unfinished_by_queue()
-                (self.full.set if sum(left.values()) > FULL else self.full.clear)()
-                is_full = sum(left.get(queue, 0) for queue in limited.QUEUES) > limited.FULL
+                self.backlog_seen = (since, sum(left.values()))
+                is_calm = self.calm_since is not None
+                (self.full.set if is_calm or sum(left.values()) > FULL else self.full.clear)()
+                is_full = is_calm or sum(left.get(queue, 0) for queue in limited.QUEUES) > limited.FULL
                 (self.limited_full.set if is_full else self.limited_full.clear)()
             except Exception as error:  # told by finish
                 if self.cluster.server or self.is_locked(str(error)):
@@ -141,9 +182,12 @@ class Chaos(ServerFaults):
 
     # Faults -------------------------------------------------------------------------------------------------
 
-    def fault(self):
-        kind = next(self.always, None)
+    def fault(self, is_over):
+        """`is_over`: only what is owed yet; kills make room for nodes that it may hit."""
+        owed = self.coverage.owed() if is_over else []
+        kind = next(self.always, None) or (self.random.choice([*owed, "kill"]) if owed else None)
         kind = kind or self.random.choices(list(self.faults), list(self.faults.values()))[0]
+        self.coverage.planned[kind] += 1
         if kind == "kill producer":
             self.random.choice([*self.producers, *self.responders]).doom = 0.003 * 150 ** self.random.random()
             hit = False  # counted there
@@ -158,7 +202,9 @@ class Chaos(ServerFaults):
         elif kind == "restart server":
             hit = self.restart_server()
         elif kind == "fail over":
-            hit = self.fail_over()
+            hit = self.calm_down() if self.random.random() < 0.4 else self.fail_over()
+        elif kind == "fail over behind":
+            hit = self.fail_over(is_behind=True)
         elif kind == "move slot":
             hit = self.move_slot()
         elif kind == "reshard":
@@ -167,6 +213,27 @@ class Chaos(ServerFaults):
             idle = [node for node in self.cluster.nodes if node not in self.busy]
             hit = bool(idle) and getattr(self, kind.replace(" ", "_"))(self.random.choice(idle)) is not False
         self.counts[kind] += hit
+
+    def calm_down(self):
+        """The fail-over comes when nobody has anything to do any more, if that is soon."""
+        if self.is_down or self.resharding:
+            return self.fail_over()
+        self.calm_since = since = time.monotonic()
+        self.full.set()
+        self.limited_full.set()
+
+        def go_on():
+            when, count = self.backlog_seen
+            is_idle = when > since + 1 and count == 0
+            if not is_idle and time.monotonic() < since + CALM_S:
+                self.after(0.1, go_on)
+                return
+            self.calm_since = None
+            hit = self.fail_over()
+            self.counts["fail over"] += hit
+            self.counts["fail over of idle nodes"] += hit and is_idle
+        go_on()
+        return False  # counted there
 
     def kill(self, node):
         self.busy.pop(node, None)
@@ -209,10 +276,8 @@ class Chaos(ServerFaults):
         self.deadlines[node] = time.monotonic() + END_S
 
     def kill_worker(self, node):
-        """Of a command: it is a failure of the job, and nothing else."""
-        if node.is_thread:
-            return False
-        runs = self.cluster.seen("start", node=node.name)[-1:]
+        """Of a command, which nodes with threads have, too: it is a failure of the job, and nothing else."""
+        runs = self.cluster.seen("start", node=node.name, thread=False)[-1:]
         try:
             with open(f"/proc/{runs[0]['pid']}/environ", "rb") as file:
                 if f"ORDO_CRASH_NODE={node.name}\0".encode() not in file.read():
@@ -368,38 +433,37 @@ class Chaos(ServerFaults):
             spoilt = {text: sent for producer in self.producers for text, sent in producer.spoilt.items()}
             checker.look_at_dead(self.dead(), spoilt)
             self.problems += checker.problems
-        self.look_at_counts()
+        self.look_at_counts(checker)
+        self.count_killed_callers()
+        if not self.problems:
+            self.problems += self.coverage.problems(read_events(self.cluster.folder), checker, self.producers)
         acked = collections.Counter()
         for producer in self.producers:
             acked[producer.way] += sum(push["acked"] for push in producer.pushes.values())
-        self.problems += [f"nothing was pushed with {way}" for way, count in acked.items() if not count]
         found = ", ".join(f"{count} {name}" for name, count in sorted(checker.counts.items()))
-        self.counts["kill producer"] = sum(producer.killed for producer in self.producers)
-        self.counts["kill responder"] = sum(responder.killed for responder in self.responders)
         if self.cluster.server:
             self.counts["cut at a closed log"] = sum(proxy.tripped for proxy in self.cluster.server.proxies)
         names = [*self.faults, "kill responder", "kill of a stopped node", "kill of a reshard", "cut in a reshard",
-                 "cut at a closed log"]
-        faults = ", ".join(f"{name} {self.counts[name]}" for name in names)
-        lines = [f"seed {self.seed}: faults: {faults}; nodes that left because their leases were lost "
+                 "cut at a closed log", *["fail over of idle nodes"] * ("fail over" in self.faults)]
+        lines = [f"seed {self.seed}: faults: {self.coverage.text(names)}; nodes that left because their leases were lost "
                  f"{self.lost_leases}, that could not join {self.not_joined}, "
                  f"stopped nodes killed in the write lock {self.killed_in_lock}",
                  f"{sum(acked.values())} pushes acknowledged of {len(self.pushes)} "
                  f"({', '.join(f'{count} with {way}' for way, count in acked.items())}); {found}"]
         if self.problems:
             lines += [f"{len(self.problems)} problems:", *self.problems[:20],
-                      f"again: python3 tests/crash/chaos.py --seed {self.seed} --store {self.store}; "
+                      f"again: python3 tests/crash/chaos.py --seed {self.seed} --store {self.store}{' --behind' * self.is_behind}; "
                       f"judge again: python3 tests/crash/checker.py {self.cluster.folder}"]
         return "\n".join(lines)
 
-    def look_at_counts(self):
+    def look_at_counts(self, checker):
         """A job that ended was counted in the commit of its end: once, whoever else tried."""
         if self.problems:
             return
         told = self.cluster.json("stats")["by_queue"]
         for queue in ("fifo", *limited.QUEUES):
             sent = [push for push in self.pushes.values() if push["queue"] == queue]
-            least, most = sum(push["acked"] for push in sent), sum(push["attempts"] for push in sent)
+            least, most = sum(push["acked"] and not checker.may_be_lost(push) for push in sent), sum(push["attempts"] for push in sent)
             if not least <= told[queue]["processed"] <= most:
                 self.problems.append(f"counts of {queue}: {told[queue]['processed']} processed; "
                                      f"{least} acknowledged, {most} sent")
@@ -414,10 +478,10 @@ class Chaos(ServerFaults):
         return found
 
 
-def run(seconds, seed, nodes=3, store="sqlite:", keep=False):
+def run(seconds, seed, nodes=3, store="sqlite:", keep=False, is_behind=False):
     """True: nothing was wrong."""
-    print(f"chaos for {seconds} s, seed {seed}, store {store}", flush=True)
-    chaos = Chaos(seed, nodes, store)
+    print(f"chaos for {seconds} s, seed {seed}, store {store}{', behind' * is_behind}", flush=True)
+    chaos = Chaos(seed, nodes, store, is_behind)
     done = False
     try:
         chaos.run(seconds)
@@ -436,10 +500,12 @@ def main():
     parser.add_argument("--store", default="sqlite:",
                         help="sqlite: (a new file), sqlite:FILE, redis:, redis-replica:, redis-sentinel:, redis-cluster: or "
                              "postgres: (new servers)")
+    parser.add_argument("--behind", action="store_true", help="who takes over may lack the last seconds")
     parser.add_argument("--keep", action="store_true", help="keep the folder with the log of what happened")
     values = parser.parse_args()
     seed = values.seed if values.seed is not None else random.SystemRandom().randrange(1_000_000)
-    sys.exit(0 if run(values.seconds, seed, values.nodes, values.store, values.keep) else 1)
+    sys.exit(0 if run(values.seconds, seed, values.nodes, values.store, values.keep,
+                      values.behind) else 1)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ the run of a node is followed by the run of its successor in the log, its owner 
   {"e":"end"|"fail"|"stopped","run"}      stopped: it was asked to, and is put back
   {"e":"wait","run"}                      its job waits for a response from now on: see response_checker.py
   {"e":"kill"|"stop"|"cont"|"term","node"}
+  {"e":"hit","node"}                      a kill or a stop of it has come into force
   {"e":"exit","node"}                     it left by itself: its leases were lost
   {"e":"put back","node"}                 it could not renew in time and stopped its runs: the node's own word
   {"e":"lost","node"}                     the lease of a shard of its was lost: the node's own word
@@ -17,13 +18,16 @@ the run of a node is followed by the run of its successor in the log, its owner 
                                           server was away or could not be reached: others may have waited
   {"e":"cut"|"restart"|"black hole"|"move"}  connections to the server were cut, it was killed, nothing passed,
                                           a slot moves: excuses nobody
+  {"e":"behind","since"}                  who took over lacks what was done from then on: that may be lost, and ends of runs
+                                          with it. Order, overlaps and fences are judged as ever
   {"e":"reshard"|"resharded","queue"}     the queue gets another number of shards, from here to there: excuses nobody
 Each has "t", the monotonic time in ns.
 
-A run that ended and runs again has a cause: between its start and the moment when its end should long have been
-durable, its node was killed, stopped, left or lost a lease, its worker was killed, or the store was away; or the
-push was sent again, once for each repeat. A clean stop (term) is no cause. So has a run that begins anew though the one before
-has ended with a wait; if it could not be registered because connections were cut or the queue was resharded, it was put back.
+A run that ended and runs again has a cause, and no cause explains more than it can have undone (repeats.py): between its start and the
+moment when its end should long have been durable, its node was killed, stopped, left or lost a lease, its worker was killed, or the
+store was away; or the push was sent again, once for each repeat. A clean stop (term) is no cause. So has a run that begins anew though
+the one before has ended with a wait; if it could not be registered because connections were cut or the queue was resharded, it was
+put back.
 
 A push is (queue, key, n): the numbers of a key rise in the order they were pushed in. In the queue "fifo"
 each has a job of its own, as in those of limited.py, in "merge" those of a key are payloads of one job. What limits and locks
@@ -37,10 +41,10 @@ import pathlib
 import sys
 
 from limit_checker import PUT_BACK_NS, LimitChecker
+from repeats import DURABLE_NS, Fault, Repeats
 from response_checker import ResponseChecker
 
-AFTER_STOP_NS = 1_000_000_000
-DURABLE_NS = 6_000_000_000  # two leases: an end that nothing disturbs is durable by then
+TOLD_NS = 5_000_000_000     # from an acknowledgement until its producer has noted it
 DISTURBING = ("cut", "restart", "black hole", "move", "fail over")
 
 
@@ -52,6 +56,7 @@ class Run:
         self.response = line.get("response")
         self.outcome, self.ended, self.may_time_out = None, None, False
         self.position, self.time = position, line["t"]
+        self.end_position = None
 
     def __str__(self):
         numbers = ", ".join(map(str, self.numbers[:5])) + (", …" if len(self.numbers) > 5 else "")
@@ -59,24 +64,15 @@ class Run:
                 f"fence {self.fence}, line {self.position}")
 
 
-class Fault:
-    """Of one node. A stop lasts until it is continued, and a moment longer: what was under way goes on."""
-
-    def __init__(self, kind, line, until=None):
-        self.kind, self.since, self.until = kind, line["t"], until
-
-    def touches(self, since):
-        """Whether it was in force at or after a time; it has begun already."""
-        return self.until is None or since <= self.until + AFTER_STOP_NS
-
-
 class Key:
     def __init__(self):
         self.open = []          # runs without an end
         self.delivered = set()  # numbers that were in a run
         self.gone = set()       # of these, what a later run did not have: it had ended
-        self.ended = {}         # number: the last run that ended with it, and when
+        self.ended = {}         # number: the last run that ended with it
         self.waiting = {}       # the same of one that ended with a wait
+        self.last = None        # the last run that ended
+        self.lapses = []        # those that have explained why it began again
 
 
 class Checker:
@@ -88,6 +84,7 @@ class Checker:
         self.counts = collections.Counter()
         self.runs, self.keys = {}, collections.defaultdict(Key)
         self.faults = collections.defaultdict(list)     # node: in order
+        self.lapses = []                                # what came then may be lost
         self.stalls = []                                # what may have kept others from renewing
         self.left = set()                               # nodes that lost their leases, when is not known
         self.tops = {}                                  # (queue, key): the run with the highest fence
@@ -105,19 +102,23 @@ class Checker:
         self.blamed = set()                             # killed workers that explain a failure without a start
         self.troubles = []                              # what may keep a wait from being registered
         self.responses = ResponseChecker(self.problem, self.counts)
+        self.repeats = Repeats(self)
+        self.position = 0                               # of the line that is judged
 
     def check(self, events, is_complete=True):
         """The problems. Unless the run is complete, nothing is called lost."""
         events = list(events)
         self.look_ahead(events)
         for position, line in enumerate(events, 1):
-            what = line["e"]
+            what, self.position = line["e"], position
             if what == "start":
                 self.start(Run(line, position))
             elif what in ("end", "fail", "stopped", "wait"):
                 self.end(what, self.runs[line["run"]], position, line)
             elif what in ("kill", "stop", "term", "exit", "cont"):
                 self.fault(what, line)
+            elif what == "hit":
+                self.repeats.hit(self.faults[line["node"]][-1], line["node"])
             elif what == "expect":
                 self.responses.waits(self.runs[line["run"]])
             elif what == "respond":
@@ -126,6 +127,7 @@ class Checker:
                 self.responses.answered(line)
         if is_complete:
             self.look_for_lost()
+        self.repeats.judge()
         LimitChecker(self).judge()
         self.responses.judge(is_complete)
         return self.problems
@@ -159,6 +161,7 @@ class Checker:
             elif line["e"] == "resharded":
                 resharding.pop(line["queue"]).until = line["t"]
         self.killed_workers = {line["pid"] for line in events if line["e"] == "kill_worker"}
+        self.lapses = [Fault("behind", {"t": line["since"]}, line["t"]) for line in events if line["e"] == "behind"]
         self.stalls = [Fault("stall", {"t": line["since"]}, line["t"])
                        for line in events if line["e"] == "stall"]
 
@@ -180,24 +183,6 @@ class Checker:
         return self.was_hit(run, ("term",)) or any(stall.since <= now and stall.touches(run.time)
                                                    for stall in self.stalls)
 
-    def cause_of_repeat(self, run, ended, repeated):
-        """Why the end of a run may not have become durable before it was run again; None: nothing known."""
-        until = ended + DURABLE_NS
-        stalls = sorted((stall for stall in self.stalls if stall.touches(run.time)), key=lambda stall: stall.since)
-        for stall in stalls:
-            if stall.since <= until and stall.until is not None:
-                until = max(until, stall.until + DURABLE_NS)
-        until = min(until, repeated + AFTER_STOP_NS)
-        for fault in self.faults[run.node]:
-            # A worker may start a run that it has read before its guard sees that the node was killed.
-            if fault.kind in ("kill", "stop") and fault.since <= until and fault.touches(run.time):
-                return fault.kind
-        if any(run.time - PUT_BACK_NS <= when <= until + PUT_BACK_NS for when in self.losses[run.node]):
-            return "lost lease"
-        if not run.thread and any(run.time <= when <= until for when in self.worker_kills[run.pid]):
-            return "killed worker"
-        return "stall" if stalls and stalls[0].since <= until else None
-
     def lost_its_worker(self, run):
         return not run.thread and run.pid in self.killed_workers
 
@@ -213,6 +198,8 @@ class Checker:
         self.last_of[run.pid] = run
         self.responses.began(run)
         self.counts["runs"] += 1
+        self.counts["runs of many payloads"] += len(run.numbers) > 1
+        self.counts["runs in threads"] += run.thread
         for n in run.numbers:
             if not self.pushes.get((run.queue, run.key, n), {}).get("attempts"):
                 self.problem(f"invented: {run} has {n}, which was never pushed, or rolled back")
@@ -232,6 +219,7 @@ class Checker:
         """False: its node was stopped between its last look at the lease and this start. The fence tells."""
         top = self.tops.get((run.queue, run.key))
         if top is None or run.fence > top.fence:
+            self.counts["keys taken over"] += top is not None
             self.tops[run.queue, run.key] = run
             return True
         if run.fence == top.fence:
@@ -261,6 +249,8 @@ class Checker:
     def look_at_order(self, run, key):
         if run.numbers != sorted(run.numbers):
             self.problem(f"order: the payloads of {run} do not come in the order of their scores")
+        if key.gone & set(run.numbers):
+            self.begin_again(run, key)
         news = [n for n in run.numbers if n not in key.delivered]
         if news and key.delivered and min(news) < max(key.delivered):
             self.problem(f"order: {run} starts {min(news)} for the first time after {max(key.delivered)}")
@@ -270,6 +260,18 @@ class Checker:
             if n in key.gone and not self.was_sent_again(run, n):
                 self.problem(f"order: {run} starts {n} again after later ones of its key")
 
+    def begin_again(self, run, key):
+        """Once for each time that the ends of its runs may have been lost: from there on its order is as ever."""
+        for lapse in self.lapses:
+            if lapse.since <= run.time and lapse not in key.lapses:
+                key.lapses.append(lapse)
+                key.gone, key.delivered = set(), set()
+                self.counts["keys that began again"] += 1
+                return
+
+    def may_be_lost(self, push):
+        return "t" in push and any(lapse.since <= push["t"] <= lapse.until + TOLD_NS for lapse in self.lapses)
+
     def look_at_repeats(self, run, key):
         causes = set()
         for n in run.numbers:
@@ -277,9 +279,9 @@ class Checker:
                 self.look_at_wait(run, n, key)
             if n not in key.ended:
                 continue
-            last, ended = key.ended.pop(n)
+            last = key.ended.pop(n)
             push = (run.queue, run.key, n)
-            cause = self.cause_of_repeat(last, ended, run.time)
+            cause = self.repeats.explain(last, run)
             if cause is None and push in self.pushes:
                 self.sent_again_for[push] += 1
                 if self.sent_again_for[push] < self.pushes[push]["attempts"]:
@@ -288,22 +290,21 @@ class Checker:
             if cause is None:
                 self.problem(f"repeat: {run} runs {n} again, which {last} had ended, and nothing explains it")
         self.counts["repeated runs"] += bool(causes)
-        for cause in causes - {None}:
-            self.counts[f"repeats ({cause})"] += 1
+        self.counts["repeats (sent again)"] += "sent again" in causes
 
     def look_at_wait(self, run, n, key):
         """Its job waits, as far as is known: what comes is its response."""
         if run.response:
             return
-        last, ended = key.waiting.pop(n)
+        last = key.waiting.pop(n)
         if last.may_time_out and run.retry == last.retry + 1 and not self.lost_its_worker(last):
             self.counts["waits that timed out"] += 1
             self.responses.timed_out(run)
-        elif not (self.cause_of_repeat(last, ended, run.time) or self.was_disturbed(last, ended)):
+        elif not (self.repeats.explain(last, run) or self.was_disturbed(last)):
             self.problem(f"repeat: {run} runs {n} again, with which {last} waits for a response, and nothing explains it")
 
-    def was_disturbed(self, run, ended):
-        return any(trouble.since <= ended + DURABLE_NS and trouble.touches(run.time) for trouble in self.troubles)
+    def was_disturbed(self, run):
+        return any(trouble.since <= run.ended + DURABLE_NS and trouble.touches(run.time) for trouble in self.troubles)
 
     def look_at_retries(self, run):
         """The death of a node is no failure."""
@@ -328,8 +329,9 @@ class Checker:
     # Ends ---------------------------------------------------------------------------------------------------
 
     def end(self, what, run, position, line):
-        when = run.ended = line["t"]
+        run.ended = line["t"]
         run.outcome, run.may_time_out = what, line.get("may_time_out", False)
+        run.end_position = position
         self.ended_runs.add(run)
         if what == "wait":
             self.responses.waits(run)
@@ -346,11 +348,13 @@ class Checker:
         if run not in key.open:
             self.problem(f"overlap: {run} goes on at line {position} though another of its key has started")
         key.open = [other for other in key.open if other is not run]
+        if what in ("end", "wait"):
+            key.last = run
         if what == "wait":
-            key.waiting.update(dict.fromkeys(run.numbers, (run, when)))
+            key.waiting.update(dict.fromkeys(run.numbers, run))
         elif what == "end":
             for n in run.numbers:
-                key.ended[n] = (run, when)
+                key.ended[n] = run
                 key.waiting.pop(n, None)
                 self.completed.add((run.queue, run.key, n))
 
@@ -361,6 +365,8 @@ class Checker:
                 self.counts["unknown that ran"] += not sent["acked"]
             elif push in self.dead:
                 self.counts["dead"] += 1
+            elif self.may_be_lost(sent):
+                self.counts["lost with who was ahead"] += 1
             elif sent["acked"]:
                 runs = [run for run in self.runs.values()
                         if (run.queue, run.key) == push[:2] and push[2] in run.numbers]
@@ -379,7 +385,7 @@ class Checker:
                 self.problem(f"dead: {payload} died as {kind}, and should not")
         for payload, sent in spoilt.items():
             count = found["unreadable", payload]
-            if not sent["acked"] <= count <= sent["attempts"]:
+            if not (sent["acked"] and not self.may_be_lost(sent)) <= count <= sent["attempts"]:
                 self.problem(f"unreadable: {payload} is {count} times among the dead: {sent}")
 
 

@@ -2,6 +2,7 @@
 import unittest
 
 from checker import Checker
+from repeats import CAPACITY
 
 SECOND = 1_000_000_000
 
@@ -34,6 +35,8 @@ class Log:
 
     def fault(self, what, node="a"):
         self.note(what, node=node)
+        if what in ("kill", "stop"):
+            self.note("hit", node=node)
 
 
 class Judged(unittest.TestCase):
@@ -141,6 +144,63 @@ class Rules(Judged):
     def test_nothing_else_dies(self):
         self.assertEqual(self.dead(("error", "1")), ["dead"])
         self.assertEqual(self.dead(("unreadable", "x3")), ["dead"])
+
+    # Who took over lacks the last seconds ---------------------------------------------------------------------
+
+    def fall_behind(self):
+        """What happened since the return is what is lacked, once `behind` is noted."""
+        self.log.time += 20 * SECOND
+        return self.log.time
+
+    def test_what_was_acknowledged_since_one_fell_behind_may_be_lost(self):
+        since = self.fall_behind()
+        self.log.push(1, t=since + 1)
+        self.log.note("behind", since=since)
+        self.holds(lost_with_who_was_ahead=1)
+
+    def test_not_what_was_acknowledged_before_or_long_after(self):
+        since = self.fall_behind()
+        self.log.push(1, t=since - 1)
+        self.log.push(2, t=since + 20 * SECOND)
+        self.log.note("behind", since=since)
+        self.broken("lost", "lost")
+
+    def test_a_key_begins_again_where_its_ends_were_lost(self):
+        self.log.push(1, 2, 3, 4)
+        self.log.run("r1", 1)
+        since = self.fall_behind()
+        self.log.run("r2", 2)
+        self.log.run("r3", 3)
+        self.log.note("behind", since=since)
+        for n in (2, 3, 4):
+            self.log.run(f"again{n}", n, node="b", fence=2)
+        self.holds(**{"repeats_(behind)": 2, "keys_that_began_again": 1})
+
+    def test_and_is_in_order_from_there_on(self):
+        self.log.push(1, 2, 3)
+        since = self.fall_behind()
+        for n in (1, 2, 3):
+            self.log.run(f"r{n}", n)
+        self.log.note("behind", since=since)
+        for n in (1, 3, 2):
+            self.log.run(f"again{n}", n, node="b", fence=2)
+        self.broken("order")
+
+    def test_but_not_what_ended_long_before(self):
+        self.log.push(1)
+        self.log.run("r1", 1)
+        since = self.fall_behind()
+        self.log.note("behind", since=since)
+        self.log.run("r2", 1, node="b", fence=2)
+        self.broken("repeat")
+
+    def test_and_overlaps_and_fences_are_what_they_are(self):
+        self.log.push(1, 2)
+        since = self.fall_behind()
+        self.log.start("r1", 1, fence=2)
+        self.log.note("behind", since=since)
+        self.log.start("r2", 1, node="b", fence=1)
+        self.broken("stale start", "lost", "lost")
 
     # Overlap ------------------------------------------------------------------------------------------------
 
@@ -415,6 +475,92 @@ class Rules(Judged):
         self.log.end("r1", "fail")
         self.log.run("r2", 1, retry=0)
         self.holds(completed=1)
+
+    # What a cause explains ----------------------------------------------------------------------------------
+
+    def test_a_run_that_is_doubled_has_no_other_fence(self):
+        for fault in (lambda: self.log.fault("kill"), lambda: self.log.fault("stop"), lambda: self.log.note("lost", node="a"),
+                      lambda: self.log.note("stall", since=0)):
+            self.log = Log()
+            self.log.push(1)
+            self.log.run("r1", 1)
+            self.log.run("r2", 1)
+            fault()
+            self.broken("repeat")
+
+    def test_a_fault_explains_one_run_of_a_key(self):
+        self.log.push(1)
+        self.log.run("r1", 1)
+        self.log.fault("stop")
+        self.log.fault("cont")
+        self.log.run("r2", 1, fence=2)
+        self.holds(repeated_runs=1)
+        self.log.run("r3", 1, fence=3)
+        self.broken("repeat")
+
+    def run_of_each_key(self, count, name, **more):
+        for key in range(count):
+            self.log.run(f"{name}{key}", 1, key=f"k{key}", **more)
+
+    def test_all_that_a_node_had_when_it_was_hit_may_run_again(self):
+        count = 3 * CAPACITY
+        for key in range(count):
+            self.log.push(1, key=f"k{key}")
+        self.run_of_each_key(count, "r")
+        self.log.fault("kill")
+        self.run_of_each_key(count, "again", node="b", fence=2)
+        self.holds(**{"repeats_(kill)": count, "repeats_that_all_of_kill_may_explain": count + CAPACITY})
+
+    def test_of_what_it_ran_later_no_more_than_it_has_threads(self):
+        for count, broken in ((CAPACITY, []), (CAPACITY + 1, ["repeat"])):
+            self.log = Log()
+            for key in range(count):
+                self.log.push(1, key=f"k{key}")
+            self.log.fault("stop")
+            self.run_of_each_key(count, "r")
+            self.run_of_each_key(count, "again", node="b", fence=2)
+            self.broken(*broken)
+
+    def test_what_is_put_back_under_its_fence_is_no_more_than_threads(self):
+        for key in range(CAPACITY + 1):
+            self.log.push(1, key=f"k{key}")
+        self.run_of_each_key(CAPACITY + 1, "r")
+        self.log.note("put back", node="a")
+        self.run_of_each_key(CAPACITY, "again")
+        self.holds(**{"repeats_(lost_lease)": CAPACITY})
+        self.log.run("more", 1, key=f"k{CAPACITY}")
+        self.broken("repeat")
+
+    def test_a_killed_worker_had_one_run(self):
+        self.log.push(1)
+        self.log.push(1, key="f")
+        self.log.run("r1", 1)
+        self.log.run("r2", 1, key="f")
+        self.log.note("kill_worker", pid=7)
+        self.log.run("r3", 1, key="f", retry=0)
+        self.holds(**{"repeats_(killed_worker)": 1})
+        self.log.run("r4", 1)
+        self.broken("repeat")
+
+    def test_a_cause_goes_to_whom_nothing_else_explains(self):
+        self.log.push(1)
+        self.log.push(1, key="f")
+        self.log.run("r1", 1)
+        self.log.note("stall", since=self.log.time)
+        self.log.time += 2 * SECOND
+        self.log.run("r2", 1, key="f")
+        self.log.note("kill_worker", pid=7)
+        self.log.run("r3", 1, fence=2)
+        self.log.run("r4", 1, key="f", retry=0)
+        self.holds(**{"repeats_(killed_worker)": 1, "repeats_(stall)": 1})
+
+    def test_a_kill_cuts_short_no_more_than_a_node_has_threads(self):
+        for key in range(CAPACITY + 1):
+            self.log.push(1, key=f"k{key}")
+            self.log.start(f"r{key}", 1, key=f"k{key}")
+        self.log.fault("kill")
+        self.run_of_each_key(CAPACITY + 1, "again", node="b", fence=2)
+        self.broken("cut")
 
 
 if __name__ == "__main__":

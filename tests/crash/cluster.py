@@ -21,9 +21,11 @@ PLUGIN = BUILD / "tests" / "libordo_crash_recorder.so"
 DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL"]  # whatever ends the test, no node stays
 WORKER = pathlib.Path(__file__).resolve().parent / "worker.py"
 
+THREADS = 4  # of a node, but for queues that have their own
+
 CONFIG = """store = {store}
 [node]
-threads = 4
+threads = {threads}
 lease = "{lease_ms}ms"
 shutdown_timeout = "1s"
 log_level = "debug"
@@ -50,9 +52,9 @@ class Node:
 
 
 class Cluster:
-    """`limited`: the config of more queues, which has a place for their shards, their worker and their other keys."""
+    """`kinds`: of servers, instead of those that are alone. `limited`: the config of more queues, which has a place for their shards, their worker and their other keys."""
 
-    def __init__(self, store="sqlite:", lease_ms=2000, queue="", fails_over=False, limited=None, shards=None):
+    def __init__(self, store="sqlite:", lease_ms=2000, queue="", kinds=None, limited=None, shards=None):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-crash-"))
         self.server, self.lease_ms, self.is_redis_cluster = None, lease_ms, store == "redis-cluster:"
         if store == "sqlite:":
@@ -60,7 +62,7 @@ class Cluster:
         path = store.removeprefix("sqlite:").split("?")[0]
         self.file = self.folder / path if store.startswith("sqlite:") else None
         direct = store
-        kinds = {**servers.STORES, **(servers.FAILING_OVER if fails_over else {})}
+        kinds = {**servers.STORES, **(kinds or {})}
         if store in kinds:
             self.server = kinds[store](self.folder / "server")
             store = self.server.proxied()
@@ -75,13 +77,15 @@ class Cluster:
         self.environment.update(TMPDIR=str(self.folder), TZ="UTC",
                                 ORDO_CONFIG=str(self.folder / "command.toml"))
         command = "command = " + json.dumps([sys.executable, "-B", str(WORKER)])
-        same = {"lease_ms": lease_ms, "queue": queue, "command": command}
+        same = {"threads": THREADS, "lease_ms": lease_ms, "queue": queue, "command": command}
         self.config = CONFIG + (limited or "")
         self.configs = {"command": {"store": json.dumps(store), "worker": command, **same},
                         "thread": {"store": json.dumps(store), "worker": "", **same},
                         "direct": {"store": json.dumps(direct), "worker": "", **same}}
         self.shards = {"fifo": 5, "merge": 5, **(shards or {})}
         self.write_configs()
+        if store.startswith("postgres"):  # who only looks makes no tables, and may be too early
+            self.ordo("push", "fifo", "--ndjson", "-", stdin="")
 
     def write_configs(self):
         """Whoever reads one just now reads the old one or the new one."""
@@ -109,10 +113,14 @@ class Cluster:
         return node
 
     def send(self, node, what):
-        """Notes a fault, then does it."""
+        """Notes a fault, then does it. When a kill or a stop has come into force, it notes that, too."""
         self.note(what, node=node.name)
-        node.process.send_signal({"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "cont": signal.SIGCONT,
-                                  "term": signal.SIGTERM}[what])
+        # Not by Popen, which first forgets one that has just ended: it is waited for here.
+        os.kill(node.process.pid, {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "cont": signal.SIGCONT,
+                                   "term": signal.SIGTERM}[what])
+        if what in ("kill", "stop"):
+            os.waitid(os.P_PID, node.process.pid, os.WSTOPPED * (what == "stop") | os.WEXITED | os.WNOWAIT)
+            self.note("hit", node=node.name)
 
     def kill(self, node):
         self.send(node, "kill")
@@ -177,7 +185,7 @@ class Cluster:
         ahead = time.time() - time.monotonic()
         for log in sorted(self.folder.glob("n*.log")):
             text = log.read_text(errors="replace")
-            for event, words in {"put back": "the leases could not be renewed", "lost": "the lease of shard "}.items():
+            for event, words in {"put back": "the leases could not be renewed", "lost": "the leases? of "}.items():
                 for when in re.findall(rf"^(\S+)Z warning {words}", text, re.M):
                     said = datetime.datetime.fromisoformat(when + "+00:00").timestamp()
                     line = {"e": event, "node": log.stem, "t": int((said - ahead) * 1e9)}

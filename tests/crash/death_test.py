@@ -3,7 +3,7 @@ import itertools
 import os
 import unittest
 
-from cluster import PLUGIN, Cluster
+from cluster import PLUGIN, Cluster, servers
 
 STORE = os.environ.get("ORDO_CRASH_STORE", "sqlite:")
 # In a file a free lock means dead: nobody waits for a lease, so that it may be an hour. Behind a connection
@@ -24,7 +24,7 @@ def is_alive(pid):
 class Death(unittest.TestCase):
     def cluster(self, lease_ms, queue=QUEUE):
         self.passed = False
-        cluster = Cluster(STORE, lease_ms, queue, fails_over=STORE == "redis-cluster:")
+        cluster = Cluster(STORE, lease_ms, queue, servers.FAILING_OVER if STORE == "redis-cluster:" else None)
         self.addCleanup(lambda: cluster.close(keep=not self.passed))
         return cluster
 
@@ -71,7 +71,8 @@ class Death(unittest.TestCase):
         second = cluster.start()
         cluster.until("a new node has taken over", lambda: self.starts(cluster, node=second.name))
         third = cluster.start()
-        cluster.until("the third is a member, the first forgotten", lambda: len(cluster.json("nodes")) == 2)
+        pids = {second.process.pid, third.process.pid}
+        cluster.until("the third is a member, the first forgotten", lambda: {node["pid"] for node in cluster.json("nodes")} == pids)
         cluster.kill(second)
         run = cluster.until("a living node has taken over",
                             lambda: self.starts(cluster, node=third.name))[0]

@@ -4,6 +4,7 @@ import collections
 from producer import Producer, SqlProducer, XaddProducer
 
 QUEUES = {"calls": 3, "mails": 3}  # and their shards
+THREADS = 2                        # of each, on a node
 LIMIT, PARTITION_LIMIT, NAMED_LIMIT = 4, 3, 5
 ACCOUNTS, REGIONS = 20, ("east", "east", "north", "west")
 KEYS = 20  # of each queue
@@ -17,7 +18,7 @@ limit = {NAMED_LIMIT}
 shards = {{calls}}
 {{command}}
 {{queue}}
-threads = 2
+threads = {THREADS}
 limit = {LIMIT}
 partition = "/region"
 partition_limit = {PARTITION_LIMIT}
@@ -30,7 +31,7 @@ lock_span = "response"
 shards = {{mails}}
 {{command}}
 {{queue}}
-threads = 2
+threads = {THREADS}
 reserve_after = "2s"
 limits = ["crm"]
 lock = "/account"
@@ -65,6 +66,7 @@ class LimitedProducer(Producer):
             self.ask_for(job, push)
         if queue == "calls" and self.random.random() < 0.5:
             self.let_wait(queue, job)
+            push["waits"] = True
         return job
 
     def ask_for(self, job, push):

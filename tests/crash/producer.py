@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import threading
+import time
 import zlib
 
 from cluster import ORDO
@@ -51,6 +52,7 @@ class Caller:
 class Producer(Caller):
     """Holds back while `full` is set."""
     way = "ordo push"
+    spoils = False  # it adds what nobody can read
     gap_s = 0.03
 
     def __init__(self, cluster, number, seed, stopping, full):
@@ -58,6 +60,7 @@ class Producer(Caller):
         self.number, self.full = number, full
         self.pushes = {}  # (queue, key, n): what the checker wants to know
         self.spoilt = {}  # what nobody can read: the same
+        self.joined = 0   # acknowledged pushes of many payloads of one job
         self.last = {}    # (queue, key): the last number
 
     def step(self):
@@ -130,8 +133,13 @@ class Producer(Caller):
             if not self.is_away(err):
                 raise AssertionError(f"a push failed: {err.decode(errors='replace')}")
         for job in jobs[:pushed]:
-            self.pushes[queue, job["key"], job["payload"]["n"]]["acked"] = True
+            self.acknowledge(self.pushes[queue, job["key"], job["payload"]["n"]])
+        self.joined += len({job["id"] for job in jobs}) < len(jobs) == pushed <= COMMIT
         return pushed
+
+    @staticmethod
+    def acknowledge(push):
+        push.update(acked=True, t=time.monotonic_ns())
 
 
 class SqlProducer(Producer):
@@ -165,14 +173,15 @@ class SqlProducer(Producer):
         if code != 0 or not is_kept:
             return 0
         for job in jobs:
-            self.pushes[queue, job["key"], job["payload"]["n"]]["acked"] = True
+            self.acknowledge(self.pushes[queue, job["key"], job["payload"]["n"]])
         return len(jobs)
 
 
 class XaddProducer(Producer):
     """Pushes as other programs do: one XADD with plain fields for each job, which ?wait=1 becomes a WAIT for. Now and then
-    it adds what is no entry of Ordo's."""
+    it adds what is no entry of Ordo's, and that first of all."""
     way = "XADD"
+    spoils = True
     FIELDS = ("id", "key", "score", "weight", "partition", "lock", "critical")
 
     def __init__(self, *arguments):
@@ -184,8 +193,9 @@ class XaddProducer(Producer):
     def send(self, queue, jobs):
         self.doom = None  # nothing to kill
         for done, job in enumerate(jobs):
-            if self.random.random() < 0.02:
-                self.spoil(queue, job["key"])
+            is_first = not any(spoilt["acked"] for spoilt in self.spoilt.values())
+            if (is_first or self.random.random() < 0.02) and not self.spoil(queue, job["key"]) and is_first:
+                return done
             fields = [part for name in self.FIELDS if name in job for part in (name, str(job[name]).lower())]
             push = self.pushes[queue, job["key"], job["payload"]["n"]]
             if not self.xadd(queue, job["key"], [*fields, "payload", json.dumps(job["payload"])], push):
@@ -195,7 +205,7 @@ class XaddProducer(Producer):
     def spoil(self, queue, key):
         text = f"x{self.number}-{len(self.spoilt)}"
         self.spoilt[text] = {"attempts": 0, "acked": False}
-        self.xadd(queue, key, ["e", text], self.spoilt[text])
+        return self.xadd(queue, key, ["e", text], self.spoilt[text])
 
     def xadd(self, queue, key, fields, push):
         """False: nobody has acknowledged it."""
@@ -208,7 +218,7 @@ class XaddProducer(Producer):
                 place = f"{int(number)}:{zlib.crc32(key.encode()) % int(shards)}"
                 push["attempts"] += 1
                 if self.ask(place, "XADD", f"ordo:{{{place}}}:log", "NOMKSTREAM", "*", *fields, waits=self.waits):
-                    push["acked"] = True
+                    self.acknowledge(push)
                     return True
                 push["attempts"] -= 1  # it is being resharded, and nothing was stored
                 self.stopping.wait(0.05)

@@ -54,11 +54,11 @@ ordo::Outcome perform(const std::string& queue, const ordo::TypedJob<ordo::Json>
     fails = fails || payload["fail"].as_int() != 0;
   }
   note(R"({"e":"start","run":")" + run + R"(","node":")" + node + R"(","pid":)" + std::to_string(::getpid()) +
-       R"(,"thread":true,"queue":")" + queue + R"(","key":")" + job.job.key + R"(","id":")" + job.job.id +
-       R"(","n":[)" + numbers + R"(],"retry":)" + std::to_string(job.job.retry_count) + R"(,"fence":)" +
-       std::to_string(job.job.fence) + R"(,"t":)" + now_ns() + "}\n");
+       R"(,"thread":true,"queue":")" + queue + R"(","key":")" + job.key + R"(","id":")" + job.id +
+       R"(","n":[)" + numbers + R"(],"retry":)" + std::to_string(job.retry_count) + R"(,"fence":)" +
+       std::to_string(job.fence) + R"(,"t":)" + now_ns() + "}\n");
   const bool lasted = last(std::chrono::milliseconds(ms), job.stop);
-  fails = fails && job.job.retry_count < 0;
+  fails = fails && job.retry_count < 0;
   note(R"({"e":")" +
        std::string(!lasted ? "stopped"
                    : fails ? "fail"

@@ -93,19 +93,21 @@ class ServerFaults:
         self.after(self.random.uniform(0, 6 if self.cluster.is_redis_cluster else 1), start)
         return True
 
-    def fail_over(self):
-        """Who took the place of another died stays there; the other follows it."""
+    def fail_over(self, is_behind=False):
+        """Who took the place of another died stays there; the other follows it. `is_behind`: it lacks the last seconds."""
         server = self.cluster.server
         if self.is_down or self.moves or not server.ready():
             return False
         self.cluster.note("fail over")
         self.is_down, since, end = True, time.monotonic_ns(), time.monotonic() + FAIL_OVER_S
-        steps = server.fail_over(self.random)
+        steps = server.fail_over(self.random, is_behind) if is_behind else server.fail_over(self.random)
 
         def go_on():
             if next(steps, "over") == "over":
                 self.is_down = False
                 self.cluster.note("stall", since=since)
+                if is_behind:
+                    self.cluster.note("behind", since=since)
             elif time.monotonic() > end:
                 self.problems.append(f"nobody takes over: {server.log_text()}")
             else:

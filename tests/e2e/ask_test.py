@@ -54,6 +54,10 @@ class Ask(Project):
         self.assertEqual([job["id"] for job in told[2]], ["behind"])
         self.freeze(node)
         before = self.answered()
+        running = told[6][0]
+        self.assertEqual(running["node"], self.json("nodes")[0]["id"])
+        self.assertTrue(running["started"])
+        running.update(node=None, started=None)  # the store does not know it
         for look, rows in zip(looks, told):
             self.assertEqual(self.json(*look), rows, look)
         self.assertEqual(self.answered(), before, "it is frozen")

@@ -9,8 +9,10 @@ import unittest
 from project import ORDO, Project
 
 JOB_KEYS = ["queue", "kind", "key", "id", "state", "payloads", "scores", "run_at", "starts_at", "waits_for", "retry_count", "crashes", "error"]
+MORE_KEYS = ["error_kind", "priority", "timeout", "max_retries", "attempt"]
 COUNTS = ["length", "due", "scheduled", "retrying", "running", "awaiting", "dead", "blocked_by_lock", "blocked_by_window", "blocked_by_key", "blocked_by_limit", "blocked_by_rate", "blocked_by_throttler", "without_code", "ready", "oldest_due", "lag",
-          "processed", "failed", "unreadable", "waits_for_newer"]
+          "processed", "failed", "unreadable", "waits_for_newer", "kept", "kept_since", "kept_trimmed",
+          "dead_letters"]
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z"
 
 
@@ -101,6 +103,31 @@ class Push(Project):
     def test_a_time_in_milliseconds_is_refused_with_a_hint(self):
         self.assertIn("divide milliseconds by 1000", self.ordo("push", "orders", "--at", "1763900000000", code=2).stderr)
 
+    def test_a_count_is_one_at_least(self):
+        self.push_lines([{"id": "1"}])
+        for arguments, option in [(["jobs", "orders"], "--limit"), (["dead", "orders", "list"], "--limit"),
+                                  (["push", "orders", "--ndjson", "-"], "--from-line")]:
+            for count in ("0", "-1"):
+                self.assertIn(f"{option}: 1 at least", self.ordo(*arguments, f"{option}={count}", code=2).stderr)
+
+    def test_reading_makes_no_store(self):
+        self.config()
+        if self.server:
+            self.server.empty()
+        else:
+            (self.folder / "ordo.db").unlink()
+        for command in [["stats"], ["jobs", "orders"], ["job", "orders", "1"], ["queues"], ["nodes"], ["doctor"],
+                        ["dead", "orders", "list"], ["pause", "orders"]]:
+            if self.store.startswith("redis"):
+                continue  # an empty server is an empty store
+            self.assertRegex(self.ordo(*command, code=2).stderr, "^ordo: no store at '.*': name another, or push a job or start a node, which makes it\n$")
+        url = self.server.direct if self.server else "sqlite:ordo.db"
+        refused = self.ordo("copy", url, "sqlite:copied.db", code=1 if self.store.startswith("redis") else 2).stderr
+        self.assertRegex(refused, "FROM has no queues|no store at")
+        self.assertFalse((self.folder / "copied.db").exists())
+        self.push("1")
+        self.assertEqual(self.stats()["length"], 1)
+
     def test_a_list_that_is_cut_says_so(self):
         self.push_lines([{"id": str(i)} for i in range(1001)])
         listed = self.ordo("jobs", "orders", "--json")
@@ -115,7 +142,7 @@ class Push(Project):
         self.answer("return {'ok': False, 'error': 'no luck'}")
         self.push("42", {"v": 1}, "--priority", "-3", "--timeout", "90s")
         job = self.json("job", "orders", "42")[0]
-        self.assertEqual((list(job), job["priority"], job["timeout"]), ([*JOB_KEYS, "priority", "timeout"], -3, "90s"))
+        self.assertEqual((list(job), job["priority"], job["timeout"]), ([*JOB_KEYS, *MORE_KEYS], -3, "90s"))
         self.drain()
         job = self.json("job", "orders", "42")[0]
         self.assertEqual((job["error_kind"], job["priority"], job["timeout"]), ("handler", -3, "90s"))
@@ -188,7 +215,7 @@ class Lists(Project):
             self.assertEqual(state(), "pausing")
             self.write("open", "")
             self.until("the run has ended", lambda: state() == "paused")
-            self.assertEqual(self.stats()["processed"], 3)
+            self.until_stats(processed=3)
 
     def test_remove(self):
         self.push("1")
@@ -212,6 +239,25 @@ class Lists(Project):
         self.assertIn("no job '43'", self.ordo("job", "orders", "43", "cancel", code=1).stderr)
         self.assertIn("no job '44'", self.ordo("job", "orders", "44", "run-now", code=1).stderr)
 
+    def test_a_waiting_job_can_be_killed(self):
+        self.push("43", {"v": 1}, "--at", "+1h")
+        self.push("44", None, "--at", "+1h")
+        self.ordo("job", "orders", "43", "kill")
+        self.push("43", {"v": 2})
+        self.drain()
+        self.assertEqual(self.runs(), [("43", [{"v": 2}], -1)], "what came later is another job")
+        [dead] = self.json("dead", "orders")
+        self.assertEqual((dead["id"], dead["payloads"], dead["error_kind"]), ("43", [{"v": 1}], "cancelled"))
+        self.assertIn("job '43' is dead", self.ordo("job", "orders", "43", "kill", code=1).stderr)
+        done = self.ordo("jobs", "orders", "kill", "--state", "scheduled", "--yes")
+        self.assertEqual(done.stdout, "requested: kill of 1 job\n")
+        self.push("45", None, "--key", "44")  # a drain leaves wishes where nothing is due to the next node
+        self.drain()
+        self.assertEqual({job["id"] for job in self.json("dead", "orders")}, {"43", "44"})
+        self.ordo("dead", "orders", "retry", "43")
+        self.drain()
+        self.assertEqual(self.runs()[-1], ("43", [{"v": 1}], -1))
+
     def test_a_wish_means_the_job_that_is_shown(self):
         for more in [["--kind", "ship"], ["--kind", "bill"], ["--kind", "bill", "--key", "k"]]:
             self.push("42", None, "--at", "+1h", *more)
@@ -227,6 +273,85 @@ class Lists(Project):
         self.assertEqual([(job["kind"], job["key"]) for job in self.json("job", "orders", "42")],
                          [("ship", "42"), ("bill", "42")])
         self.assertEqual([job["kind"] for job in self.json("jobs", "orders", "--state", "due")], ["ship"])
+
+    def test_job_says_all(self):
+        self.config('timeout = "7m"\nmax_retries = 4\nretry = { strategy = "fixed", delay = "1h" }',
+                    more="[queue.orders.kind.ship]\nmax_retries = 2\n")
+        self.answer("""
+job = request["jobs"][0]
+if job["id"] == "fails":
+    return {"ok": False, "error": "no"}
+while not os.path.exists("go"):
+    time.sleep(0.02)
+return {"ok": True}""".strip())
+        self.push("fails", None, "--kind", "ship")
+        self.push("runs", None, "--priority", "3")
+        whole = lambda job: self.json("job", "orders", job)[0]
+        told = lambda job: {key: whole(job)[key] for key in MORE_KEYS}
+        with self.running():
+            self.until("both have started", lambda: {"running": 1, "retrying": 1}.items() <= self.stats().items())
+            self.push("waits", None, "--at", "+1h")
+            self.assertEqual(told("waits"), {"error_kind": None, "priority": 100, "timeout": "7m", "max_retries": 4, "attempt": 0})
+            self.assertEqual(told("fails"), {"error_kind": "handler", "priority": 100, "timeout": "7m", "max_retries": 2, "attempt": 1})
+            job = self.until("its owner tells of it", lambda: whole("runs")["node"] and whole("runs"))
+            self.assertEqual(list(job), [key for key in JOB_KEYS if key != "starts_at"] + [*MORE_KEYS, "node", "started"])
+            self.assertEqual({key: job[key] for key in MORE_KEYS},
+                             {"error_kind": None, "priority": 3, "timeout": "7m", "max_retries": 4, "attempt": 1})
+            self.assertEqual(job["node"], self.json("nodes")[0]["id"])
+            self.assertRegex(job["started"], f"^{TIME}$")
+            self.write("go", "")
+
+    def test_a_wish_that_cannot_act_says_so(self):
+        self.config("max_retries = 0\nthreads = 3")
+        self.answer("""
+job = request["jobs"][0]
+if job["id"] == "dies":
+    return {"ok": False, "error": "no"}
+if job["id"] == "waits":
+    return {"results": {"waits": {"wait": "kk", "timeout": 3600}}}
+while not os.path.exists("go"):
+    time.sleep(0.02)
+return {"ok": True}""".strip())
+        for job in ("runs", "waits", "dies"):
+            self.push(job)
+        with self.running():
+            self.until("all have started", lambda: {"running": 1, "awaiting": 1, "dead": 1}.items() <= self.stats().items())
+            wishes = {"run-now": ["run-now"], "reschedule": ["reschedule", "--at", "+1h"], "kill": ["kill"]}
+            for verb, wish in wishes.items():
+                says = lambda job: self.ordo("job", "orders", job, *wish, code=1).stderr
+                self.assertEqual(says("runs"), f"ordo: {verb}: job 'runs' runs already; nothing was done\n")
+                self.assertEqual(says("waits"), f"ordo: {verb}: job 'waits' waits for a response to 'kk'; nothing was done\n")
+                self.assertEqual(says("dies"), f"ordo: {verb}: job 'dies' is dead: `ordo dead orders retry dies` brings it back\n")
+                self.assertIn("it has ended or died, or was never pushed", says("nobody"))
+            self.push("runs", 1)  # it waits beside the one that runs
+            self.assertIn("'runs' runs already", self.ordo("job", "orders", "runs", "kill", code=1).stderr)
+            self.ordo("job", "orders", "runs", "reschedule", "--at", "+1h")
+            self.until("it is moved", lambda: self.stats()["scheduled"] == 1)
+            self.write("go", "")
+
+    def test_dead_jobs_of_one_id(self):
+        self.config("max_retries = 0", more="[queue.orders.kind.ship]\n")
+        self.answer("return {'ok': False, 'error': 'no'}")
+        for more in [["--key", "k1"], ["--key", "k1"], ["--key", "k2"], ["--kind", "ship", "--key", "k2"]]:
+            self.push("d", time.monotonic_ns(), *more)
+            self.drain()
+        self.push("other")
+        self.drain()
+        before = self.json("dead", "orders")
+        self.assertEqual(len(before), 4)
+        for verb in ("retry", "delete"):
+            refused = self.ordo("dead", "orders", verb, "d", "--kind", "orders", "--yes", code=1)
+            self.assertEqual(refused.stderr.splitlines(True)[-1], f"ordo: dead {verb}: 2 jobs of queue 'orders' have the id 'd': kind 'orders' key 'k1', "
+                                             "kind 'orders' key 'k2'; nothing was done; name the kind and the key\n")
+            self.assertEqual(refused.stdout, "")
+            self.assertIn("3 jobs of queue", self.ordo("dead", "orders", verb, "other", "d", code=1).stderr)
+        self.assertEqual(self.json("dead", "orders"), before)
+        done = self.ordo("dead", "orders", "retry", "d", "--kind", "orders", "--key", "k1", "--yes")
+        self.assertIn("2 payloads brought back\n", done.stdout)
+        self.assertIn("'d'", self.ordo("dead", "orders", "delete", "d", "--key", "k3", "--yes", code=1).stderr)
+        self.ordo("dead", "orders", "delete", "d", "--kind", "ship", "--yes")
+        self.assertEqual(sorted((job["id"], job["kind"], job["key"]) for job in self.json("dead", "orders")),
+                         [("d", "orders", "k2"), ("other", "orders", "other")])
 
     def test_jobs_stand_in_the_order_of_their_starts(self):
         for job_id, at, priority in [("late", "+3h", "1"), ("b", "1030", "200"), ("a", "1050", "5"), ("c", "1100", "1")]:

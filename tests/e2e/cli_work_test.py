@@ -5,6 +5,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import time
 import unittest
 
 from project import ORDO, Project
@@ -337,6 +338,44 @@ return {'ok': True}""")
         node.terminate()
         self.end_of(node)
 
+    def warnings(self):
+        return "\n".join(finding["what"] for finding in self.json("doctor") if finding["level"] == "warning")
+
+    def test_doctor_looks_at_the_work(self):
+        self.config(queue='retry = { strategy = "list", delays = ["0s", "0s", "0s", "0s", "1h"] }',
+                    more='[queue.mail]\ncommand = ["python3", "-B", "worker.py"]\nmax_retries = 0\n')
+        self.answer("return {'ok': False, 'error': 'no route\\nto host'}")
+        self.push("often")
+        self.push_lines([{"id": str(i)} for i in range(3)], queue="mail")
+        self.start()
+        self.until("all have failed", lambda: self.stats()["failed"] == 5 and self.stats("mail")["dead"] == 3)
+        self.until("the counts are written", lambda: self.stats()["retrying"] == 1)
+        told = self.warnings()
+        self.assertIn("3 payloads of queue 'mail' died within the last hour, 0 in the hour before; last: no route", told)
+        self.assertIn("1 job of queue 'orders' waits for a retry, 1 of them has failed 5 times or more; most often: no route", told)
+        self.assertNotIn("quiet", told)
+        self.ordo("nodes", "quiet", self.json("nodes")[0]["id"])
+        self.until("it is quiet", lambda: "asked to take no more jobs" in self.log())
+        self.push("waits")
+        self.assertIn("1 due job of queue 'orders' waits: every node that serves it is quiet", self.warnings())
+        self.ordo("pause", "mail")
+        self.push("old", None, "--at", str(int(time.time()) - 7300), queue="mail")
+        self.assertRegex(self.warnings(), "queue 'mail' is paused, and 1 job waits in it; the first one has been due for 2h")
+
+    def test_doctor_names_a_node_that_does_not_answer(self):
+        self.config(node='lease = "1h"')  # it lives as long as it stands still
+        self.make_store()
+        node = self.start()
+        def told():  # its first row is written before it has compared its clock with the store's
+            rows = self.json("nodes")
+            return rows if rows and rows[0]["clock"] is not None and rows[0]["shards"] == 5 else None
+        found = self.until("it owns its shards and has told of itself", told)[0]
+        self.assertEqual(found["version"], self.ordo("--version").stdout.split()[1])
+        self.assertLess(abs(found["clock"]), 60)
+        self.freeze(node)
+        self.push("1")
+        self.assertIn(f"node {found['id']} has not answered for 2 s, while jobs of its queues wait: 'orders' (1 due)", self.warnings())
+
     def test_doctor_names_queues_that_no_node_serves(self):
         self.config()
         self.push("a")
@@ -432,16 +471,82 @@ return {'ok': True}""")
         self.assertEqual(len(told) + sum(counts), 100, told)
 
     def test_the_start_tells_what_cannot_run(self):
-        self.config(more='[queue.orders.kind.ghost]\n[queue.mail]\ncommand = ["no-such-program"]\n')
+        self.config(more='[queue.orders.kind.heir]\n[queue.bare.kind.charge]\ncommand = ["python3", "-B", "worker.py"]\n'
+                    '[queue.bare.kind.ghost]\n[queue.mail]\ncommand = ["no-such-program"]\n')
         told = self.drain().stderr
-        self.assertIn("warning queue 'orders' has no code here for jobs of kind 'ghost'\n", told)
+        self.assertIn("warning queue 'bare' has no code here for jobs of kind 'ghost', 'bare'\n", told)
+        self.assertNotIn("heir", told)
         self.assertRegex(told, "error   jobs of kind 'mail' of queue 'mail' will not run on this node: .*no-such-program")
+
+    def test_kinds_inherit_the_code_of_their_queue(self):
+        own = """import json, sys
+for line in sys.stdin:
+    open("own.ndjson", "a").write(line)
+    print(json.dumps({"ok": True}), flush=True)
+"""
+        self.write("own.py", own)
+        self.config(more='[queue.orders.kind.heir]\ntimeout = "1h"\n[queue.orders.kind.own]\ncommand = ["python3", "-B", "own.py"]\n')
+        for kind in ("heir", "own", "stranger"):
+            self.push(kind, None, "--kind", kind)
+        done = self.drain()
+        self.assertIn("1 unserved", done.stdout)
+        self.assertEqual([(request["kind"], request["jobs"][0]["id"]) for request in self.requests()], [("heir", "heir")])
+        self.assertEqual([json.loads(line)["kind"] for line in (self.folder / "own.ndjson").read_text().splitlines()], ["own"])
+        self.assertEqual([job["id"] for job in self.json("jobs", "orders")], ["stranger"])
+
+    def test_a_program_that_is_missing_never_looks_ready(self):
+        self.config(more='[queue.mail]\ncommand = ["./no-such-program"]\nmax_retries = 0\n')
+        self.push("1", queue="mail")
+        self.start()
+        self.until("its job waits for code", lambda: self.stats("mail")["without_code"] == 1)
+        ready = set()
+        told = lambda: [line for line in self.log().splitlines() if "put back" in line or "will not run" in line]
+        for _ in range(40):  # over the first pauses, in which it is tried again
+            ready.add(self.stats("mail")["ready"])
+        self.assertEqual(ready, {0})
+        self.until("its job says so", lambda: [reason["what"] for reason in self.json("job", "mail", "1")[0]["waits_for"]] == ["code"])
+        self.assertEqual(len(told()), 1, "one line of the log tells it")
+        self.write("no-such-program", "#!/bin/sh\nexec python3 -B worker.py\n")
+        (self.folder / "no-such-program").chmod(0o755)
+        self.until("it runs", lambda: self.stats("mail")["processed"] == 1)
+        self.until("nothing is wrong any more", lambda: "failing_nodes" not in self.json("stats"))
+
+    def test_a_cancelled_run_is_no_failure(self):
+        node = self.begin("pathlib.Path('runs').touch()\ntime.sleep(600)")
+        self.until("it runs", (self.folder / "runs").exists)
+        self.ordo("job", "orders", "a", "cancel")
+        self.until("it is gone", lambda: self.stats()["running"] + self.stats()["length"] == 0)
+        self.assertEqual((self.stats()["failed"], self.stats()["processed"], self.stats()["dead"]), (0, 0, 0))
+        node.terminate()
+        self.end_of(node)
 
     def test_a_drain_counts_what_it_does_not_serve(self):
         self.config(more='[queue.mail]\ncommand = ["python3", "-B", "worker.py"]\n')
         self.push_lines([{"id": "1"}, {"id": "2"}])
         self.assertEqual(self.drain("--queue", "mail").stdout.splitlines()[-1],
                          "drained; left: 0 scheduled, 0 retrying, 0 awaiting, 0 paused, 2 unserved, 0 dead")
+
+    def test_a_drain_ends_behind_a_job_that_is_not_served(self):
+        retry = 'retry = { strategy = "fixed", delay = "1h" }\n'
+        self.config(queue=retry, more="[queue.orders.kind.ship]\n")
+        self.answer("return {'ok': request['kind'] != 'ship'}")
+        self.push("first", None, "--kind", "ship", "--key", "k")
+        node = self.start()
+        self.until("it has failed, and keeps its key", lambda: self.stats()["retrying"] == 1)
+        node.terminate()
+        self.end_of(node)
+        self.config(queue=retry)  # the kind has no code any more
+        for i in range(3):
+            self.push(f"behind{i}", None, "--key", "k")
+        self.push("other")
+        self.assertEqual(self.drain().stdout.splitlines()[-1],
+                         "drained; left: 0 scheduled, 1 retrying, 0 awaiting, 0 paused, 3 unserved, 0 dead")
+        self.assertEqual(self.stats()["processed"], 1)
+
+    def test_threads_are_those_that_take_jobs(self):
+        self.config(queue="threads = 2", node="threads = 7")
+        self.start()
+        self.assertEqual(self.until("the node is there", lambda: self.json("nodes"))[0]["threads"], 2)
 
     def test_the_node_is_listed_while_it_lives(self):
         node = self.begin("return {'ok': True}")

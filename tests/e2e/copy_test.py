@@ -43,7 +43,7 @@ class Copy(Project):
         self.answer(FAIL_FIRST)
 
     def copy(self, *arguments, code=0):
-        return json.loads(self.ordo("copy", FROM, TO, "--json", *arguments, code=code).stdout)
+        return json.loads(self.ordo("copy", FROM, TO, "--keep-source", "--json", *arguments, code=code).stdout)
 
     def stats_of(self, store):
         return self.json("stats", "--store", store)["by_queue"]
@@ -102,8 +102,8 @@ class Copy(Project):
         rng = random.Random(seed)
         kills = 0
         while kills < 12:
-            process = subprocess.Popen([ORDO, "copy", FROM, TO], cwd=self.folder, env=self.environment(),
-                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            process = subprocess.Popen([ORDO, "copy", FROM, TO, "--keep-source"], cwd=self.folder,
+                                       env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             try:
                 _, error = process.communicate(timeout=rng.uniform(0.02, 0.5))
             except subprocess.TimeoutExpired:
@@ -159,6 +159,25 @@ class Copy(Project):
         self.assertEqual(self.runs(), [("1", [{"n": 1}], -1), ("2", [{"n": 2}], -1)])
         self.assertEqual(self.stats_of(TO)["orders"]["processed"], 2)
 
+    def test_no_node_runs_the_jobs_in_from_too(self):
+        self.push("1", {"n": 1})
+        self.push("1", {"n": 1}, queue="mails")
+        self.ordo("pause", "mails")
+        text = self.ordo("copy", FROM, TO).stdout
+        self.assertIn("The queues of FROM are paused", text)
+        self.assertTrue(self.stats_of(FROM)["orders"]["paused"])
+        self.assertFalse(self.stats_of(TO)["orders"]["paused"])
+        self.assertTrue(self.stats_of(TO)["mails"]["paused"], "as it was in FROM")
+        self.drain()
+        self.assertEqual(self.runs(), [])
+        self.push("2", {"n": 2})
+        self.ordo("copy", FROM, TO)
+        self.assertFalse(self.stats_of(TO)["orders"]["paused"], "a later copy leaves it as it is")
+        self.drain("--store", TO)
+        self.assertEqual(sorted(run[0] for run in self.runs()), ["1", "2"])
+        self.ordo("resume", "orders")
+        self.assertFalse(self.stats_of(FROM)["orders"]["paused"])
+
     def test_living_nodes_are_told_to_stop_first(self):
         for store in (FROM, TO):
             self.push("1", {"n": 1}, "--at", "2100-01-01T00:00:00Z")
@@ -180,10 +199,11 @@ class Copy(Project):
         self.assertIn("no store at", self.ordo("copy", "sqlite:none.db", TO, code=2).stderr)
         self.ordo("push", "orders", "--ndjson", "-", "--store", "sqlite:empty.db")
         self.assertIn("FROM has no queues", self.ordo("copy", "sqlite:empty.db", TO, code=1).stderr)
+        self.assertFalse((self.folder / "new.db").exists(), "TO is made for something")
         self.ordo("push", "orders", "--id", "mine", "--store", TO)
         self.assertIn("queue 'orders' of TO has content of its own", self.ordo("copy", FROM, TO, code=1).stderr)
         self.drain()
-        self.ordo("copy", FROM, "sqlite:third.db")
+        self.ordo("copy", FROM, "sqlite:third.db", "--keep-source")
         self.push("3")
         self.drain()
         self.assertIn("a node has worked there since", self.ordo("copy", FROM, "sqlite:third.db", code=1).stderr)

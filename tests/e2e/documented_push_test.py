@@ -81,7 +81,7 @@ class OnRedis(DocumentedPush):
         self.assertRegex(self.server.cli(command), r"^\d+-\d+\n$")
         self.assertEqual(self.ran(), [])
         dead = self.json("dead", "orders", "list")[0]
-        self.assertEqual(dead["error_kind"], "unreadable")
+        self.assertEqual((dead["id"], dead["error_kind"]), ("42", "invalid-push"))
         self.assertIn("the field 'unique' is unknown", dead["error"])
 
 
@@ -91,7 +91,7 @@ class OnPostgres(DocumentedPush):
     def setUp(self):
         super().setUp()
         self.config()
-        self.stats()  # makes the tables
+        self.make_store()
         self.server.psql(re.search(r"`(SELECT ordo_define\([^`]+)`", (DOCS / "postgres.md").read_text())[1])
         self.server.psql("CREATE TABLE orders(id int, status text); INSERT INTO orders VALUES (42, 'new');")
         self.transaction = example("postgres.md", "sql", "UPDATE orders")
@@ -101,6 +101,12 @@ class OnPostgres(DocumentedPush):
         self.server.psql(self.transaction.replace("COMMIT;", "ROLLBACK;"))
         self.assertEqual(self.json("jobs", "orders"), [])
         self.assertEqual(self.ran(), [])
+
+    def test_equal_json_merges_whoever_pushes_it(self):
+        self.ordo("push", "orders", "--id", "42", "--payload", '{"a": [1, "x y"]}')
+        for payload in ["""'{"a" :[1,"x y"]}'""", """'{"a":[1, "x y"]}'::json""", "jsonb_build_object('a', jsonb_build_array(1, 'x y'))"]:
+            self.assertEqual(self.server.psql(f"SELECT ordo_push('orders', {payload}, id => 42, key => '42')"), "42\n")
+        self.assertEqual([job["payloads"] for job in self.json("jobs", "orders")], [[{"a": [1, "x y"]}]])
 
     def test_committed_it_runs(self):
         self.assertEqual(self.server.psql(self.transaction), "42\n")

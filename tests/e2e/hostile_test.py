@@ -21,6 +21,28 @@ BAD_NUMBERS = ["", "x", "nan", "inf", "-inf", "1e999", LONG]
 BAD_WHOLES = ["", "x", "1.5", "2147483648", "-2147483649", "1e3", LONG]
 BAD_JSON = ["", "{", "[1,]", "nan", "'a'", '"\x01"', "[" * 100_000, '{"a":1}x', '"\udcff"', '{"$base64":"?"}']
 GOOD_JSON = ["null", "0", '""', '"\\u0000"', "[" * 100 + "]" * 100, "1e308", '{"' + "k" * 10_000 + '":1}', '"\\ud83d\\ude00"']
+# What no job may ask for, as JSON, by the name that it has in NDJSON and in the options of SQL.
+BAD_NAME_VALUES = ["null", "7", "true", "[]", "{}", '{"$base64":"?"}', '{"$base64":7}', '{"$base64":"AA==","x":1}', json.dumps("n" * 256),
+                   json.dumps(MIB)]
+BAD_WINDOWS = ["null", "{}", "7", '"x"', "[7]", "[null]", "[[]]", "[{}]", '[{"start":"05:00"}]', '[{"start":5,"end":6}]',
+               '[{"start":"25:00","end":"26:00"}]', '[{"start":"05:00","end":"05:00"}]', '[{"start":"5:00","end":"07:00"}]',
+               '[{"start":"24:00","end":"07:00"}]', '[{"start":"05:00","end":"07:00","tz":"No/Zone x"}]',
+               '[{"start":"05:00","end":"07:00","tz":"../../etc/passwd"}]', '[{"start":"05:00","end":"07:00","tz":""}]',
+               '[{"start":"05:00","end":"07:00","days":[]}]', '[{"start":"05:00","end":"07:00","days":["x"]}]',
+               '[{"start":"05:00","end":"07:00","days":["mon-"]}]', '[{"start":"05:00","end":"07:00","days":7}]',
+               '[{"start":"05:00","end":"07:00","colour":1}]', "[" + ",".join(['{"start":"05:00","end":"07:00"}'] * 9) + "]",
+               json.dumps([{"start": LONG, "end": LONG}]), json.dumps([{"start": "05:00", "end": "07:00", "tz": LONG}]),
+               json.dumps([{"start": "05:00", "end": "07:00", "days": [LONG]}]), json.dumps([{LONG: 1}])]
+BAD_RULES = {
+    "expires": ["null", "true", "{}", "[]", '""', '"x"', '"nan"', '"+"', "1e300", "-1e300", "253402300800", '"2025-02-30T00:00:00Z"',
+                json.dumps(LONG)],
+    "windows": BAD_WINDOWS,
+    "weight": ["null", "true", "{}", "[]", '""', '"x"', "0", "-1", "1e9", "1.0000001", "1000000001", "9" * 400, '"NaN"', '"0x1"',
+               json.dumps("9" * 100_000)],
+    "partition": BAD_NAME_VALUES,
+    "critical": ["null", "0", '"true"', "[]", "{}"],
+    "lock": [*BAD_NAME_VALUES, '""'],
+}
 
 
 def name_of(shown):
@@ -90,7 +112,7 @@ class OnTheCommandLine(Hostile):
             self.refused("respond", "orders", "k", f"--body={text}")
         for option, values in {"--expires": BAD_TIMES, "--window": ["", "x", "05:00", "25:00-26:00", "05:00-07:00 No/Zone x", LONG],
                                "--weight": BAD_NUMBERS + ["0", "-1"], "--lock": BAD_NAMES.values(), "--partition": BAD_NAMES.values(),
-                               "--unique": [*BAD_NAMES.values(), ""]}.items():
+                               "--unique": [*BAD_NAMES.values(), ""], "--max-retries": [*BAD_WHOLES, "-1"]}.items():
             for value in values:
                 if len(value) <= 1 << 16:
                     self.refused("push", "orders", f"{option}={value}")
@@ -99,6 +121,8 @@ class OnTheCommandLine(Hostile):
             for value in values:
                 self.refused("jobs", "orders", f"{option}={value}")
                 self.refused("dead", "orders", "list", f"{option}={value}")
+        for value in BAD_TIMES:
+            self.refused("job", "orders", "42", "reschedule", f"--at={value}")
         for value in ["", "x", "1.5", "-1", "0", "9" * 30, LONG]:
             self.refused("push", "orders", "--ndjson", "-", f"--from-line={value}", stdin=b"{}\n")
         for queue in ["Bad Name", LONG]:
@@ -135,6 +159,24 @@ class OnTheCommandLine(Hostile):
         self.refused("--config", "deep.toml", "stats")
         self.write("many.toml", "".join(f"[queue.queue-of-many-{number}]\nshards = 1\n" for number in range(60_000)))
         self.ordo("--config", "many.toml", "queues", "--json")
+        self.write("kinds.toml", "[queue.orders]\n" + "".join(f"[queue.orders.kind.k{n}]\nmax_retries = 1\n" for n in range(20_000)))
+        self.assertIn("at most 1000 fit", self.refused("--config", "kinds.toml", "stats"))
+
+    def test_what_is_quoted_is_short(self):
+        long = "x" * 100_000
+        for store in ("sqlite:", "redis://127.0.0.1:1/", "redis://", "postgres://", ""):
+            self.refused("--store", store + long, "stats", codes=(1, 2))
+        self.refused("--config", long, "stats")
+        for lines in (f"store = 'redis://{long}'", f"[queue.orders]\nlimit = 1\npartition = '/p'\nshares = {{ {long} = 'y' }}",
+                      f"[queue.orders]\nlimit = 1\npartition = '/p'\nshares = {{ {long} = 101 }}", f"[queue.{long}]", f"[limit.{long}]\nlimit = 1",
+                      f"[queue.orders.kind.{long}]\nmax_retries = 'x'", f"[periodic.{long}]\nqueue = 'orders'", f"[queue.orders]\n{long} = 1",
+                      f"[queue.orders]\nlimits = ['{long}']", f"[queue.orders]\nretry = {{ {long} = 1 }}"):
+            self.write("long.toml", lines + "\n")
+            self.refused("--config", "long.toml", "stats", codes=(1, 2))
+        self.write("ordo.toml", f"[queue.orders]\nshards = 1\ncommand = ['./{long}']\n")
+        done = self.ordo("work", "--drain")
+        self.assertNotIn("x" * 201, done.stderr)
+        self.assertIn("cannot run the command", done.stderr)
         self.assertEqual(self.stats()["length"], 0)
 
 
@@ -171,52 +213,203 @@ class InLines(Hostile):
         self.assertEqual(set(self.shown()), {f"before-{number}" for number in range(len(lines))})
 
 
+    def test_bad_options_are_refused_and_what_is_before_and_behind_them_runs(self):
+        lines = [f'{{"{key}":{value}}}' for key, values in BAD_RULES.items() for value in values]
+        lines += [f'{{"unique":{value}}}' for value in [*BAD_NAME_VALUES, '""']]
+        lines += [f'{{"max_retries":{value}}}' for value in ["null", "-1", "1.5", "2147483648", "1e99", '"1"', "[]"]]
+        lines += [f'{{"replace_time":{value}}}' for value in ["null", "1", '"true"', "{}"]]
+        lines += [f'{{"timeout":{value}}}' for value in ["null", "0", "7", "-1", "[]"]]
+        lines += ['{"weight":1,"weight":1}', '{"Lock":"x"}', '{"lock\\u0000":"x"}', '{"":1}']
+        self.config('shards = 1\nlock = "id"\nunique = { by = "id" }')
+        for number, line in enumerate(lines):
+            error = self.push_raw(f'{{"id":"before-{number}"}}\n{line}\n{{"id":"never"}}', code=1).stderr
+            self.assertIn("pushed 1; line 2: ", error, line[:100])
+            self.assertLess(len(error), 1000, line[:100])
+        error = self.ordo("push", "orders", "--ndjson", "-", "--skip-bad", "bad", code=1,
+                          stdin="\n".join([*lines, '{"id":"behind"}']).encode()).stderr
+        self.assertIn(f"pushed 1; set aside {len(lines)} in bad", error)
+        self.drain()
+        self.assertEqual({run[0] for run in self.runs()}, {"behind", *(f"before-{number}" for number in range(len(lines)))})
+
+    def test_options_come_back(self):
+        self.config('shards = 1\nlock = "id"\nunique = { by = "id" }')
+        far = "9998-01-01T00:00:00Z"
+        for number, name in enumerate(NAMES.values()):
+            self.push_raw(json.dumps({"id": f"job-{number}", "lock": name, "partition": name, "unique": name, "run_at": far,
+                                      "expires": "9999-12-31T23:59:59Z", "weight": "0.000001", "max_retries": 2147483647,
+                                      "windows": [{"start": "00:00", "end": "24:00", "tz": "Asia/Tokyo", "days": ["fri-mon"]}] * 8,
+                                      "critical": True, "replace_time": True, "timeout": "999999d"}))
+        odd = {"$base64": "AP8K"}
+        self.push_raw(json.dumps({"id": "odd", "lock": odd, "partition": odd, "unique": odd, "run_at": far}))
+        self.push_raw(json.dumps({"id": "again", "unique": odd}), code=1)
+        self.push_raw(json.dumps({"id": "empty", "partition": "", "unique": "another key than the id", "run_at": far}))
+        jobs = {job_id: self.json("job", "orders", job_id)[0] for job_id in self.shown()}
+        for number, name in enumerate(NAMES.values()):
+            job = jobs[f"job-{number}"]
+            self.assertEqual((name_of(job["lock"]), name_of(job["partition"])), (name, name))
+            self.assertEqual((job["max_retries"], len(job["windows"])), (2147483647, 8))
+        self.assertEqual((jobs["odd"]["lock"], jobs["odd"]["partition"], jobs["empty"]["partition"]), (odd, odd, ""))
+        exported = self.ordo("jobs", "orders", "export").stdout
+        self.ordo("jobs", "orders", "cancel", "--state", "scheduled", "--yes")
+        self.ordo("push", "orders", "--ndjson", "-", stdin=exported.encode())
+        self.assertEqual(self.ordo("jobs", "orders", "export").stdout, exported)
+
+
+# What a worker may answer, by what becomes of the job; ID is the job's.
+ANSWERS = {
+    "dead": ["{}", '{"ok":1}', '{"ok":"true"}', '{"ok":null}', '{"ok":false,"error":' + json.dumps("e" * 100_000) + "}", '{"ok":false,"error":{}}',
+             '{"results":[]}', '{"results":null}', '{"results":{}}', '{"results":{"ID":null}}', '{"results":{"ID":[]}}', '{"results":{"ID":{}}}',
+             '{"results":{"ID":{"ok":"yes"}}}', '{"results":{"ID":{"snooze":-1}}}', '{"results":{"ID":{"snooze":1e300}}}',
+             '{"results":{"ID":{"snooze":"NaN"}}}', '{"results":{"ID":{"snooze":null}}}', '{"results":{"other":{"ok":true}}}',
+             '{"a":' * 10_000, '{"ok":false,"error":"\\u001b[31m\\n\\u0000"}', '{"ok":false,"error":"\\ud800"}',
+             '{"ok":false,"error":"' + "\\u0000" * 20_000 + '"}', '{"ok":true,"penalty":-1}', '{"ok":true,"penalty":"x"}',
+             '{"ok":true,"penalty":1e300}', '{"ok":true,"penalty":{}}', '{"results":{"ID":{"ok":true,"penalty":-1}}}',
+             '{"results":{"ID":{"error":"x","penalty":1e999}}}', '{"results":{"ID":{"wait":7}}}', '{"results":{"ID":{"wait":null}}}',
+             '{"results":{"ID":{"wait":{}}}}', '{"results":{"ID":{"wait":""}}}', '{"results":{"ID":{"wait":' + json.dumps("k" * 256) + "}}}",
+             '{"results":{"ID":{"wait":' + json.dumps(MIB) + "}}}", '{"results":{"ID":{"wait":"k","timeout":0}}}',
+             '{"results":{"ID":{"wait":"k","timeout":-1}}}', '{"results":{"ID":{"wait":"k","timeout":1e300}}}',
+             '{"results":{"ID":{"wait":"k","timeout":"60"}}}', '{"results":{"ID":{"wait":"k","timeout":null}}}',
+             '{"wait":"k"}', '{"snooze":1}', '{"discard":"no"}', '{"ok":false,"error":"' + "e" * (17 << 20) + '"}', '{"ok":true',
+             '{"results":{"ID":{"colour":"' + "ы" * 1000 + '"}}}', '{"colour":"' + "ы" * 1000 + '"}',
+             '{"ok":false,"error":"\udcff"}', '{"results":{"\udcff":{"ok":true}}}', '{"expected":true}', '{"expect"', "{'ok':true}",
+             '{"ok":true}{"ok":true}', "{\x00}", '{"results":{"ID":{"ok":true}}'],
+    "gone": ['{"ok":true,"error":"x"}', '{"ok":true,"penalty":0}', '{"ok":true,"penalty":null}', '{"ok":true,"colour":' + json.dumps(LONG) + "}",
+             '{"results":{"ID":{"discard":{"a":[1]}}}}', '{"results":{"ID":{"discard":null}}}',
+             '{"results":{"ID":{"discard":' + json.dumps(MIB) + "}}}", '{"results":{"ID":{"ok":true}},"ok":false}'],
+    "length": ['{"results":{"ID":{"snooze":3153600000}}}', '{"results":{"ID":{"snooze":1000000.0000001}}}'],
+    "awaiting": ['{"results":{"ID":{"wait":"' + key + '"}}}' for key in ["plain", "\\u0000", "\\u001b[31m\\n", "k" * 255, "ы" * 127]]
+                + ['{"results":{"ID":{"wait":"timeout","timeout":3153600000}}}'],
+}
+# What it may say that it expects. It is told whether that is so, and goes on.
+EXPECTS = {
+    False: ['{"expect":[]}', '{"expect":null}', '{"expect":"k"}', '{"expect":{}}', '{"expect":[7]}', '{"expect":[null]}', '{"expect":[""]}',
+            '{"expect":["' + "k" * 256 + '"]}', '{"expect":["' + MIB + '"]}', '{"expect":["k"],"id":"other"}', '{"expect":["k"],"id":{}}',
+            '{"expect":["k",7]}', '{"expect":[["k"]]}'],
+    True: ['{"expect":["a","b"]}', '{"expect":["\\u0000"]}', '{"expect":["' + "k" * 255 + '"]}', '{"expect":["k"],"id":"ID","colour":1}'],
+}
+
+
 class InAnswers(Hostile):
     def test_a_job_ends_whatever_its_worker_answers(self):
-        self.config("shards = 1\nmax_retries = 0")
+        self.config("shards = 1\nmax_retries = 0", node="threads = 1")
         noise = ["", "nonsense", "[]", "[" * 10_000, "\x1b[31m"]  # what is no object is the worker's log
-        answers = ["{}", '{"ok":1}', '{"ok":"true"}', '{"ok":false,"error":' + json.dumps("e" * 100_000) + "}",
-                   '{"results":[]}', '{"results":{}}', '{"results":{"ID":{"snooze":-1}}}', '{"results":{"ID":{"snooze":1e300}}}',
-                   '{"results":{"ID":{"snooze":"NaN"}}}', '{"results":{"ID":{"discard":{"a":[1]}}}}', '{"results":{"other":{"ok":true}}}',
-                   '{"a":' * 10_000, '{"ok":false,"error":"\\u001b[31m\\n\\u0000"}', '{"ok":false,"error":"\\ud800"}']
+        answers = [answer for of_kind in ANSWERS.values() for answer in of_kind]
         self.write("answers.json", json.dumps([noise, answers]))
         self.write("worker.py", """
 import json, sys
+sys.stdout.reconfigure(errors="surrogateescape")
 noise, answers = json.load(open("answers.json"))
 for line in sys.stdin:
     job = json.loads(line)["jobs"][0]
     print("\\n".join(noise))
-    print(answers[int(job["id"])].replace("ID", job["id"]), flush=True)
+    number = job["payloads"][0]
+    print('{"ok":true}' if number < 0 else answers[number].replace("ID", job["id"]), flush=True)
 """)
-        for number in range(len(answers)):
-            self.push(str(number), number)
+        # A good one behind each: processes that only end badly are started after pauses.
+        self.push_lines([{"id": f"{what}-{number}", "payload": number if what == "bad" else -1}
+                         for number in range(len(answers)) for what in ("bad", "good")])
         self.drain()
         stats = self.stats()
-        discarded = 1
-        self.assertEqual((stats["length"], stats["running"], stats["dead"]), (0, 0, len(answers) - discarded))
-        for job in self.json("dead", "orders"):
+        self.assertEqual({what: stats[what] for what in ("dead", "length", "awaiting", "running")},
+                         {"running": 0, **{what: len(ANSWERS[what]) for what in ("dead", "length", "awaiting")}})
+        dead = self.json("dead", "orders")
+        self.assertEqual({job["payloads"][0] for job in dead}, set(range(len(ANSWERS["dead"]))))
+        for job in dead:
             self.assertNotEqual(job["error"], None)
-            self.assertEqual(job["payloads"], [int(job["id"])])
+            self.assertLessEqual(len(job["error"].encode()), 16 << 10)
+        left = {job["id"]: job["state"] for job in self.json("jobs", "orders") if job["state"] != "dead"}
+        first = len(answers) - len(left)
+        self.assertEqual(set(left), {f"bad-{number}" for number in range(first, len(answers))})
+
+    def test_a_run_goes_on_whatever_its_worker_expects(self):
+        self.config("shards = 1\nmax_retries = 0", node="threads = 1")
+        lines = [line for of_kind in EXPECTS.values() for line in of_kind]
+        self.write("lines.json", json.dumps(lines))
+        self.write("worker.py", """
+import json, sys
+lines = json.load(open("lines.json"))
+for line in sys.stdin:
+    job = json.loads(line)["jobs"][0]
+    if job["payloads"][0] >= 0:
+        print(lines[job["payloads"][0]].replace("ID", job["id"]), flush=True)
+        open("told.ndjson", "a").write(sys.stdin.readline())
+    print('{"ok":true}', flush=True)
+""")
+        self.push_lines([{"id": f"{what}-{number}", "payload": number if what == "bad" else -1}
+                         for number in range(len(lines)) for what in ("bad", "good")])
+        self.drain()
+        told = [json.loads(line) for line in (self.folder / "told.ndjson").read_text().splitlines()]
+        self.assertEqual([line["expected"] for line in told], [False] * len(EXPECTS[False]) + [True] * len(EXPECTS[True]))
+        for line in told:
+            self.assertLess(len(json.dumps(line)), 1000)
+        stats = self.stats()
+        self.assertEqual((stats["dead"], stats["length"], stats["awaiting"], stats["processed"]), (0, 0, 0, 2 * len(lines)))
 
 
 class OnRedis(Hostile):
     store = "redis:"
 
+    def xadd(self, *fields):
+        self.server.ask("XADD", "ordo:{1:0}:log", "NOMKSTREAM", "*", *fields)
+
     def test_what_does_not_fit_dies_as_it_was_pushed(self):
+        self.config('shards = 1\nlock = "id"')
         self.drain()  # the node makes the queue
-        bad = [["id", "n" * 256], ["id", ""], ["payload", MIB + "y"], ["score", "nan"], ["run_at", "253402300800"], ["run_at", "x"],
-               ["timeout", "0"], ["timeout", "-1"], ["priority", "1.5"], ["colour", "red"]]
-        good = [["id", name] for name in NAMES.values()] + [["id", "limit", "payload", MIB], ["id", "far", "run_at", "253402300799"]]
-        for fields in bad + good:
-            self.server.ask("XADD", "ordo:{1:0}:log", "NOMKSTREAM", "*", *fields)
+        bad = [["id", "n" * 256], ["id", ""], ["key", ""], ["key", "n" * 256], ["kind", ""], ["kind", MIB], ["payload", MIB + "y"],
+               ["score", "nan"], ["run_at", "253402300800"], ["run_at", "x"], ["timeout", "0"], ["timeout", "-1"], ["timeout", "1s"],
+               ["priority", "1.5"], ["priority", "2147483648"], ["colour", "red"], ["", ""], ["", "5"], [LONG, "x"], ["ID", "42"],
+               ["id", "1", "colour\n\x1b[31m", "red\n\x1b[31m"], ["e", "x", "m", "-1"], ["id", "1", "e", "x"]]
+        bad += [["expires", text] for text in ["", "x", "nan", "+1h", "253402300800", "1e300", LONG]]
+        bad += [["window", text] for text in ["", "x", "05:00", "05:00-05:00", "25:00-26:00", "05:00-07:00 No/Zone x", "05:00-07:00 ../x", LONG]]
+        bad += [["window", "05:00-07:00"] * 9]
+        bad += [["weight", text] for text in ["", "x", "0", "-1", "1e9", "1000000001", "1.0000001", "nan", "9" * 400, LONG]]
+        bad += [["partition", "n" * 256], ["critical", "1"], ["critical", ""], ["lock", ""], ["lock", "n" * 256], ["lock", MIB],
+                ["unique", "7"], ["unique", ""], ["replace_time", "yes"], ["period", "1h"]]
+        bad += [["max_retries", text] for text in ["", "-1", "1.5", "2147483648", "x", LONG]]
+        good = [["id", name, "lock", name, "partition", name] for name in NAMES.values()]
+        good += [["id", "limit", "payload", MIB], ["id", "far", "run_at", "253402300799"], ["id", "options", "expires", "253402300799",
+                 "window", "00:00-24:00", "weight", "0.000001", "partition", "", "critical", "true", "max_retries", "2147483647",
+                 "replace_time", "true", "timeout", "1e300", "priority", "-2147483648"]]
+        for fields in [part for pair in zip(bad, good * len(bad)) for part in pair][:2 * len(bad)]:
+            self.xadd(*fields)
         self.answer("return {'ok': True}")
         self.drain()
-        self.assertEqual({name_of(run[0]) for run in self.runs()}, {*NAMES.values(), "limit"})
+        self.assertEqual({name_of(run[0]) for run in self.runs()}, {*NAMES.values(), "limit", "options"})
         stats = self.stats()
         self.assertEqual((stats["dead"], stats["unreadable"], stats["length"]), (len(bad), len(bad), 1))
-        for job in self.json("dead", "orders"):
-            self.assertEqual(job["error_kind"], "unreadable")
+        dead = self.json("dead", "orders")
+        self.assertEqual(sum(len(job["payloads"]) for job in dead), len(bad))
+        for job in dead:
+            self.assertEqual(job["error_kind"], "invalid-push")
             self.assertLess(len(job["error"]), 1000)
+        self.assertEqual([(job["key"], job["error_kind"], len(job["payloads"])) for job in self.json("job", "orders", "1")],
+                         [("1", "invalid-push", 2)])
+        listed = self.ordo("dead", "orders", "list", "--error-kind", "invalid-push", "--error", "'colour")
+        self.assertNotIn("\x1b", listed.stdout)
+        exported = self.ordo("dead", "orders", "export").stdout
+        self.assertEqual(exported.count("\n"), len(bad))
+        self.assertEqual(json.loads(self.ordo("dead", "orders", "retry", "--all", "--yes", "--json").stdout)["retried"], len(bad))
+        self.drain()
+        self.assertEqual(self.stats()["dead"], len(bad), "nothing is lost by a retry")
+
+    def test_pushes_far_above_the_limit_are_kept_in_part(self):
+        self.config("shards = 1", node='lease = "60s"')
+        self.drain()
+        for number in range(10):
+            self.xadd("id", f"large-{number}", "payload", "y" * (9 << 20))
+            self.xadd("id", f"small-{number}", "payload", "1")
+        done = self.drain()
+        self.assertNotIn("lease", done.stderr)
+        self.assertEqual({run[0] for run in self.runs()}, {f"small-{number}" for number in range(10)})
+        dead = self.json("dead", "orders", "--limit", "2")
+        self.assertEqual(self.stats()["dead"], 10)
+        for job in dead:
+            self.assertRegex(job["id"], r"\Alarge-\d+\Z")
+            self.assertEqual(job["error_kind"], "invalid-push")
+            self.assertIn("only the first are kept", job["error"])
+            kept = base64.b64decode(job["payloads"][0]["$base64"])
+            self.assertIn(b"yyyy", kept)
+            self.assertLess(len(kept), (2 << 20) + 1000)
 
 
 class OnPostgres(Hostile):
@@ -228,10 +421,18 @@ class OnPostgres(Hostile):
         for call in ["'{}', id => repeat('n', 256)", "'{}', key => repeat('n', 256)", "'{}', kind => repeat('n', 256)",
                      "repeat('y', 1048577)", "'{}', score => 'NaN'", "'{}', score => 'Infinity'", "'{}', timeout => '0'", "'{}', timeout => '-1 s'",
                      "'{}', run_at => 'infinity'", "'{}', run_at => '-infinity'", "'{}', delay => '400000 years'", "NULL",
-                     "'{}', run_at => now(), delay => '1 s'"]:
+                     "'{}', run_at => now(), delay => '1 s'", "'{}', id => repeat('n', 100000)"]:
             with self.assertRaises(subprocess.CalledProcessError, msg=call) as refused:
                 self.server.psql(f"SELECT ordo_push('orders', {call})")
             self.assertRegex(refused.exception.stderr, "ERROR:", call)
+            self.assertLess(len(refused.exception.stderr), 2000, call[:100])  # with the places in functions
+        for call in ["ordo_push(repeat('q', 100000))", "ordo_push(E'a\\nb')", "ordo_push('заказ')", "ordo_define(repeat('q', 100000), 1)",
+                     "ordo_define('a b', 1)", "ordo_define('new', 0)", "ordo_define('new', 65537)", "ordo_respond(repeat('q', 100000), 'k', '1')",
+                     "ordo_respond('orders', repeat('k', 256), '1')", "ordo_respond('orders', '', '1')",
+                     "ordo_respond('orders', 'k', repeat('y', 1048577))", "ordo_respond('orders', 'k', '1', repeat('m', 256))"]:
+            with self.assertRaises(subprocess.CalledProcessError, msg=call) as refused:
+                self.server.psql(f"SELECT {call}")
+            self.assertLess(len(refused.exception.stderr), 2000, call)
         self.assertEqual(self.stats()["length"], 0)
         for name in NAMES.values():
             quoted = "'" + name.replace("'", "''") + "'"
@@ -244,6 +445,46 @@ class OnPostgres(Hostile):
         self.assertTrue(jobs["early"]["run_at"].startswith("0000-01-01"), jobs["early"])
         self.drain()
         self.assertEqual({name_of(run[0]) for run in self.runs()}, {*NAMES.values(), "early"})
+
+    def test_options_are_refused_or_kept(self):
+        self.config('shards = 1\nlock = "id"\nunique = { by = "id" }')
+        self.stats()
+        self.server.psql("SELECT ordo_define('orders', 1)")
+        bad = [f'{{"{key}":{value}}}' for key, values in BAD_RULES.items() for value in values if value != "1e9"]  # jsonb writes that out
+        bad += ["null", "7", "[]", '"x"', '{"colour":1}', '{"":1}', '{"Lock":"x"}', json.dumps({LONG: 1}), '{"timeout":"1s"}']
+        bad += [f'{{"unique":{value}}}' for value in [
+            "null", "7", '"7"', "[]", "{}", '{"key":""}', '{"key":7}', '{"key":null}', json.dumps({"key": "n" * 256}), json.dumps({"key": LONG}),
+            '{"key":"k","scope":"x"}', '{"key":"k","scope":7}', '{"key":"k","scope":"period","period":"0s"}',
+            '{"key":"k","scope":"period","period":"-1h"}', '{"key":"k","scope":"period","period":"1000 years"}',
+            '{"key":"k","scope":"period","period":"x"}', json.dumps({"key": "k", "scope": "period", "period": LONG}),
+            '{"key":"k","on_conflict":"merge"}', '{"key":"k","on_conflict":"x"}', '{"key":"k","colour":1}', json.dumps({"key": "k", LONG: 1}),
+            json.dumps({"key": "k", "scope": LONG}), json.dumps({"key": "k", "on_conflict": LONG})]]
+        for options in bad:
+            push = "SELECT ordo_push('orders', '1', id => 'before');\nSELECT ordo_push('orders', '1', id => 'never', options => " + \
+                   "'" + options.replace("'", "''") + "');"
+            with self.assertRaises(subprocess.CalledProcessError, msg=options[:100]) as refused:
+                self.server.psql(f"BEGIN;\n{push}\nCOMMIT;")
+            error = next(line for line in refused.exception.stderr.splitlines() if "ERROR:" in line)
+            self.assertLess(len(error), 1000, options[:100])
+        self.assertEqual(self.stats()["length"], 0)
+        windows = [{"start": "00:00", "end": "24:00", "tz": "Asia/Tokyo", "days": ["fri-mon"]}] * 8
+        pushed = {"odd": {name: {"$base64": "AP8K"} for name in ("lock", "partition")} | {"unique": {"key": {"$base64": "AP8K"}}},
+                  "empty": {"partition": ""}, "infinite": {"expires": "infinity"}, "none": {}}
+        for number, name in enumerate(NAMES.values()):
+            pushed[f"job-{number}"] = {"lock": name, "partition": name, "unique": {"key": name, "scope": "queued_or_running"},
+                                       "expires": "9999-12-31T23:59:59Z", "weight": 0.000001, "windows": windows, "critical": True}
+        for job_id, options in pushed.items():
+            quoted = json.dumps(options).replace("'", "''")
+            self.server.psql(f"SELECT ordo_push('orders', '1', id => '{job_id}', delay => '1000 years', options => '{quoted}')")
+        self.assertEqual(set(self.shown()), set(pushed))
+        for job_id, options in pushed.items():
+            job = self.json("job", "orders", job_id)[0]
+            for name in ("lock", "partition"):
+                given = options.get(name)
+                self.assertEqual(job.get(name) if isinstance(given, dict) else job.get(name) and name_of(job[name]), given, job_id)
+        self.push("behind")
+        self.drain()
+        self.assertEqual([run[0] for run in self.runs()], ["behind"])
 
 
 if __name__ == "__main__":

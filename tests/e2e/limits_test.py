@@ -42,6 +42,13 @@ class Limits(Project):
     def push_regions(self, **jobs):
         self.push_lines([{"id": f"{region}{i}", "payload": {"region": region}} for region, count in jobs.items() for i in range(count)])
 
+    def until_limit(self, is_rate=False, **wanted):
+        """What has a limit is told once a second; what waits for it is counted with each commit, and may be told before."""
+        def told():
+            return [limit for limit in self.json("limits") if limit["name"] == "orders" and not limit["partition"]
+                    and ("rate" in limit) == is_rate and wanted.items() <= limit.items()]
+        return self.until(f"the nodes tell {wanted} of the limit", told)[0]
+
     def test_a_limit_is_set_while_nodes_run(self):
         self.config(queue="limit = 2", node="threads = 6")
         self.push_lines([{"id": str(i), "payload": 1} for i in range(10)])
@@ -49,8 +56,7 @@ class Limits(Project):
         self.until_stats(running=2, blocked_by_limit=8)
         self.assertIn("orders: set", self.ordo("limits", "set", "orders", "limit=4").stdout)
         self.until_stats(running=4, blocked_by_limit=6)
-        [limit] = [each for each in self.json("limits") if each["name"] == "orders"]
-        self.assertEqual((limit["limit"], limit["set"], limit["used"]), (4, True, 4))
+        self.until_limit(limit=4, set=True, used=4)
         self.assertIn("the configs count", self.ordo("limits", "unset", "orders").stdout)
         [limit] = [each for each in self.json("limits") if each["name"] == "orders"]
         self.assertFalse(limit["set"])
@@ -68,8 +74,7 @@ class Limits(Project):
         self.start()
         self.start()
         self.until_stats(running=3, blocked_by_limit=9, due=9, length=9)
-        [limit] = [each for each in self.json("limits") if each["name"] == "orders"]
-        self.assertEqual((limit["used"], limit["limit"], limit["waiting"]), (3, 3, 9))
+        self.until_limit(used=3, limit=3, waiting=9)
         self.assertIn("9 wait for a limit", self.ordo("stats").stdout)
         self.assertRegex(self.ordo("limits").stdout, r"orders +3 +3 +9")
         self.until("the workers have begun", lambda: len(self.running()) == 3)
@@ -86,8 +91,8 @@ class Limits(Project):
         self.until_stats(running=5, blocked_by_limit=30)
         self.until("the workers have begun", lambda: len(self.running()) == 5)
         self.assertEqual(self.running(), ["orders-east0", "orders-east1", "orders-heavy", "orders-north0", "orders-urgent"])
-        uses = {each["partition"]: each["used"] for each in self.json("limits") if each["partition"]}
-        self.assertEqual(uses, {"east": 2, "north": 1, "south": 1.5})
+        uses = lambda: {each["partition"]: each["used"] for each in self.json("limits") if each["partition"]}
+        self.until("the nodes tell what is used", lambda: uses() == {"east": 2, "north": 1, "south": 1.5})
         [shown] = self.json("job", "orders", "heavy2")
         self.assertEqual(shown["weight"], 0.75)
         self.let_go()
@@ -115,9 +120,8 @@ class Limits(Project):
         self.push_lines([{"id": str(i)} for i in range(5)])
         self.start()
         self.until_stats(processed=2, blocked_by_rate=3)
-        [rate] = [each for each in self.json("limits") if "rate" in each]
-        self.assertEqual((rate["rate"], rate["waiting"]), ({"limit": 2, "per": "1h", "burst": 2}, 3))
-        self.assertIsNotNone(rate["next_free"])
+        self.until("it is told when the next may start", lambda: self.until_limit(
+            is_rate=True, rate={"limit": 2, "per": "1h", "burst": 2}, waiting=3)["next_free"])
         self.assertEqual(len(self.requests()), 2)
 
     def test_what_ran_on_a_node_that_is_killed_counts_no_more_and_a_rate_goes_on(self):
@@ -149,9 +153,10 @@ class Limits(Project):
         self.until("the blocked are counted", lambda: sum(queue["blocked_by_lock"] for queue in self.json("stats")["by_queue"].values()) == 3000)
         self.assertEqual(self.stats()["failed"], 0)
         held = lambda: {each["key"]: each for each in self.json("locks") if each["holders"]}
-        self.until("the nodes tell who holds them", lambda: held().keys() == {"7", "8"})
+        self.until("the nodes tell who holds them, and who waits",
+                   lambda: held().keys() == {"7", "8"} and held()["7"]["waiting"] == 3000)
         locks = held()
-        self.assertEqual((locks["7"]["name"], len(locks["7"]["holders"]), locks["7"]["waiting"]), ("accounts", 1, 3000))
+        self.assertEqual((locks["7"]["name"], len(locks["7"]["holders"])), ("accounts", 1))
         self.assertEqual(locks["8"]["holders"], [{"queue": "mails", "id": "1"}])
         self.assertEqual([each["key"] for each in self.json("locks", "mails") if each["holders"]][-1], "8")
         self.assertRegex(self.ordo("locks").stdout, r"accounts +7 +\S+/\d+ +3000")

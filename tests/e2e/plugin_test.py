@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 BUILD = os.environ["ORDO_BINARY_DIR"]
+SOURCE = os.environ["ORDO_SOURCE_DIR"]
 ORDO = os.environ["ORDO_BIN"]
 PLUGIN = (glob.glob(os.path.join(BUILD, "libexample_plugin.so")) + [""])[0]
 
@@ -52,6 +53,29 @@ class PluginTest(unittest.TestCase):
         self.assertIn("missing.so", run("work", "--drain", "-r", "./missing.so", cwd=self.folder, code=2))
         libraries = glob.glob(os.path.join(BUILD, "libordo.so"))
         self.assertIn("does not say which Ordo", run("work", "--drain", "-r", libraries[0], cwd=self.folder, code=2))
+
+    def library(self, body):
+        """One whose ordo_load does that."""
+        code = "#include <ordo/version.hpp>\n#include <new>\n#include <stdexcept>\n#include <string>\n" \
+               "extern \"C\" { extern const int ordo_abi; const int ordo_abi = ordo::kAbi;\n" \
+               f"void ordo_load(void*) {{ {body} }} }}\n"
+        path = os.path.join(self.folder, "lib.so")
+        subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", "-I", os.path.join(SOURCE, "include"), "-x", "c++", "-", "-o", path], input=code, text=True, check=True)
+        return path
+
+    def test_what_a_library_throws_is_one_error(self):
+        self.push("1", '{"total":7}')
+        for thrown, said in {'std::runtime_error("no coffee\\n\\x1b[31m")': "its ordo_load threw: no coffee", "7": "no std::exception",
+                             'std::string("text")': "no std::exception", "nullptr": "no std::exception",
+                             'std::runtime_error(std::string(100000, \'x\'))': "xxx", "std::bad_alloc()": "bad_alloc"}.items():
+            path = self.library(f"throw {thrown};")
+            for work in (["-r", path], ["-o", f"queue.orders.library={path}"]):
+                error = run("work", "--drain", *work, cwd=self.folder, code=2)
+                self.assertRegex(error, r"\Aordo: [^\n]+\n\Z")
+                self.assertIn("lib.so", error)
+                self.assertIn(said, error)
+                self.assertLess(len(error), 1000)
+        self.assertEqual(run("jobs", "orders", "--json", cwd=self.folder).count('"id":"1"'), 1)
 
     def test_a_program_of_the_users_own_is_the_whole_command_line(self):
         program = os.path.join(BUILD, "example_own_cli")

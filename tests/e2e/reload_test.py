@@ -64,6 +64,17 @@ class Reload(Project):
         self.until("it runs", lambda: self.ran("3"))
         self.stop(node)
 
+    def test_a_config_that_is_gone_changes_nothing(self):
+        node = self.begin()
+        (self.folder / "ordo.toml").unlink()
+        self.reload(node, "nothing was changed: ")
+        self.config(more="[periodic.report]\nqueue = 'ordres'\nevery = '1h'\n")
+        self.assertEqual(self.queues(), [["orders"]])
+        self.stop(node)
+        node = self.start()
+        self.until("it says so", lambda: "schedule 'report' makes no jobs yet: there is no queue 'ordres'; did you mean 'orders'?" in self.log())
+        self.stop(node)
+
     def test_running_jobs_go_on_with_the_code_that_they_have(self):
         node = self.begin()
         self.push("held1")
@@ -79,6 +90,19 @@ class Reload(Project):
         self.write("go", "")
         self.until("all have ended", lambda: self.stats()["processed"] == 3)
         self.assertEqual([run[0] for run in self.runs()], ["held1"], "it ran once with the old code")
+        self.stop(node)
+
+    def test_a_kind_that_is_declared_runs_with_the_code_of_its_queue(self):
+        node = self.begin()
+        self.push("1", None, "--kind", "heir")
+        self.until("it waits for code", lambda: self.stats()["without_code"] == 1)
+        self.config(more="[queue.orders.kind.heir]\n")
+        self.reload(node, "queue 'orders': kind.heir")
+        self.until("it runs", lambda: self.ran("1"))
+        self.config()
+        self.reload(node, "queue 'orders': kind.heir")
+        self.push("2", None, "--kind", "heir")
+        self.until("it waits for code", lambda: self.stats()["without_code"] == 1)
         self.stop(node)
 
     def test_rules_change(self):

@@ -114,6 +114,45 @@ class Responses(Project):
         self.assertIn("no response to 'call-1' came in time", dead["error"])
         self.assertEqual(self.respond("1", "{}", code=1), "late")
 
+    def letters(self):
+        letters = self.json("waits", "orders", "--dead-letters")
+        return [(letter["why"], letter["key"], letter["body"]) for letter in letters]
+
+    def test_what_no_job_handles_is_a_dead_letter(self):
+        self.wait(queue='response_ttl = "200ms"\n')
+        self.waiting("1", "2")
+        self.assertEqual(self.letters(), [])
+        self.assertEqual(self.respond("1", '{"ok": true}'), "accepted")
+        for _ in range(2):
+            self.assertEqual(self.respond("1", '"again"', "--message-id", "m2", code=1), "late")
+        self.assertEqual(self.letters(), [("late", "call-1", "again")])
+        [letter] = self.json("waits", "orders", "--dead-letters")
+        self.assertEqual(list(letter), ["key", "why", "job", "message_id", "body", "at"])
+        self.assertEqual((letter["job"]["id"], letter["message_id"]), ("1", "m2"))
+        self.assertEqual(self.respond("nobody", "[7]"), "buffered")
+        self.until("nobody has come for it", lambda: len(self.letters()) == 2)
+        self.assertEqual(self.letters()[1], ("unknown", "call-nobody", [7]))
+        self.assertEqual(self.stats()["dead_letters"], 2)
+        self.assertEqual([wait["key"] for wait in self.json("waits", "orders")], ["call-2"])
+        self.assertIn("2 dead letters", self.ordo("stats").stdout)
+        table = self.ordo("waits", "orders", "--dead-letters").stdout
+        self.assertRegex(table, r"call-1 +late +1 +m2 +20")
+
+    def test_what_the_job_has_not_used_is_a_dead_letter(self):
+        self.wait()
+        node = self.waiting("1")
+        self.ordo("pause", "orders")
+        self.until("nothing starts", lambda: [queue["state"] for queue in self.json("queues") if queue["name"] == "orders"] == ["paused"])
+        self.assertEqual(self.respond("1", '"unused"'), "accepted")
+        self.ordo("job", "orders", "1", "cancel")
+        self.until("it is kept", lambda: self.letters() == [("unused", "call-1", "unused")])
+        node.terminate()
+        self.assertEqual(self.end_of(node), 0)
+        self.ordo("resume", "orders")
+        self.drain()
+        self.assertEqual(self.responses(), [])
+        self.assertEqual(self.letters(), [("unused", "call-1", "unused")])
+
     def test_an_early_response_is_kept(self):
         self.wait()
         self.make_store()

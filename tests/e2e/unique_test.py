@@ -143,7 +143,8 @@ class Unique(Project):
     def test_merge_replace_and_debounce_change_the_one_that_waits(self):
         self.unique('by = "/n", on_conflict = "merge"')
         self.assertEqual(self.pushed("1", {"n": 1, "v": 1}, "--score", "1"), "1")
-        self.assertEqual(self.pushed("2", {"n": 1, "v": 2}, "--score", "2"), "1")
+        merged = self.push_any("2", {"n": 1, "v": 2}, "--score", "2", "--json").stdout
+        self.assertEqual(json.loads(merged), {"pushed": 1, "id": "1", "merged": True})
         self.unique('by = "/n", on_conflict = "replace"')
         self.assertEqual(self.pushed("3", {"n": 2, "v": 1}), "3")
         self.assertEqual(self.pushed("4", {"n": 2, "v": 2}), "4")

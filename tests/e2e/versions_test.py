@@ -1,9 +1,10 @@
 """Nodes and producers of this version of Ordo beside those of the next: ORDO_NEWER, which is built from the same objects,
 but for the codecs. It writes a field of its own into every record, and says of what speaks of something "new!" that an
-older version must not guess what it means."""
+older version must not guess what it means. What speaks of something "odd!" an older version cannot read at all."""
 import collections
 import json
 import os
+import re
 import subprocess
 import unittest
 import zlib
@@ -15,9 +16,11 @@ OLDER = project.ORDO
 NEWER = os.environ.get("ORDO_NEWER", OLDER + "_newer")
 SHARDS = 4
 
-# The first run of a job fails when its payload asks for it.
+# Notes which node it is of. The first run of a job fails when its payload asks for it.
 ANSWER = """
 job = request["jobs"][0]
+with open("ran-by.ndjson", "a") as notes:
+    notes.write(json.dumps([job["id"], os.environ["RUN_BY"]]) + "\\n")
 payload = job["payloads"][0] if isinstance(job["payloads"][0], str) else json.dumps(job["payloads"][0])
 if "fail" in payload and job["retry_count"] < 0:
     return {"ok": False, "error": payload}
@@ -32,15 +35,33 @@ class Versions(Project):
         self.rules(lease="5s")
 
     def node_of(self, binary):
-        """A node; its log is in a file of its own."""
-        name = f"node-{len(self.nodes)}.log"
-        with open(self.folder / name, "wb") as log:
+        """A node; its log is in a file of its own, and its name says of which build it is."""
+        name = f"{'newer' if binary == NEWER else 'older'}-{len(self.nodes)}"
+        with open(self.folder / f"{name}.log", "wb") as log:
             node = subprocess.Popen([binary, "work"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=log,
-                                    env=self.environment())
+                                    env={**self.environment(), "RUN_BY": name})
         self.nodes.append(node)
-        node.log = self.folder / name
-        self.until("it works", lambda: "serves orders" in node.log.read_text())
+        node.name, node.log = name, self.folder / f"{name}.log"
+        node.id = self.until("it works", lambda: re.search(r"node (\S+) serves orders", node.log.read_text()))[1]
         return node
+
+    def until_it_owns(self, *nodes):
+        def own():
+            shards = {row["id"]: row["shards"] for row in self.json("nodes")}
+            return all(shards.get(node.id) for node in nodes)
+        self.until("each has shards", own)
+
+    def ran_by(self):
+        """(job, name of the node) of each run, in their order."""
+        notes = self.folder / "ran-by.ndjson"
+        return [tuple(json.loads(line)) for line in notes.read_text().splitlines()] if notes.exists() else []
+
+    def kill_at_work(self, node):
+        self.until("it has run jobs", lambda: any(name == node.name for _, name in self.ran_by()))
+        node.kill()
+
+    def builds_of(self, job):
+        return [name.partition("-")[0] for ran, name in self.ran_by() if ran == job]
 
     def push_by(self, binary, *jobs):
         done = subprocess.run([binary, "push", "orders", "--ndjson", "-"], cwd=self.folder, env=self.environment(),
@@ -65,8 +86,7 @@ class Versions(Project):
         return done.stdout.decode() + done.stderr.decode()
 
     def test_they_work_side_by_side(self):
-        self.node_of(OLDER)
-        self.node_of(NEWER)
+        self.until_it_owns(self.node_of(OLDER), self.node_of(NEWER))
         count = 200
         keys = [str(i % 20) for i in range(count)]
         for first in range(0, count, 20):
@@ -74,14 +94,15 @@ class Versions(Project):
                     for i in range(first, first + 20)]
             self.push_by(NEWER if first % 40 else OLDER, *jobs)
             if first == 80:
-                self.nodes[0].kill()
-                self.node_of(OLDER)
+                self.kill_at_work(self.nodes[0])
+                self.until_it_owns(self.node_of(OLDER))
             if first == 120:
-                self.nodes[1].kill()
-                self.node_of(NEWER)
+                self.kill_at_work(self.nodes[1])
+                self.until_it_owns(self.node_of(NEWER))
         self.until("all have ended", lambda: self.stats()["length"] + self.stats()["running"] == 0)
         ran = self.ran()
         self.assertEqual(set(ran), set(map(str, range(count))), "none is lost")
+        self.assertEqual({name for _, name in self.ran_by()}, {node.name for node in self.nodes}, "each has run jobs")
         ends = collections.defaultdict(list)
         for job in reversed(ran):  # the last run of each counts
             if job not in ends[keys[int(job)]]:
@@ -110,7 +131,9 @@ class Versions(Project):
         newer = self.node_of(NEWER)
         self.until("the newer one runs it", lambda: {"newer", "behind"} <= set(self.ran()))
         self.assertEqual([job for job in self.ran() if not job.startswith("other")], ["before", "newer", "behind"])
-        self.until("nothing waits", lambda: self.stats()["waits_for_newer"] == 0)
+        builds = {job: self.builds_of(job) for job in ("before", "newer", "behind", *(f"other-{key}" for key in others))}
+        self.assertEqual(builds, {**dict.fromkeys(builds, ["older"]), "newer": ["newer"], "behind": ["newer"]})
+        self.until_stats(processed=3 + len(others), waits_for_newer=0)
         self.assertEqual(older.log.read_text().count("waits for a newer node"), 1, "it says it once")
         self.assertEqual(newer.log.read_text().count("waits for a newer node"), 0)
         self.assertEqual(self.stats()["dead"], 0)
@@ -131,7 +154,33 @@ class Versions(Project):
                        capture_output=True, timeout=project.PATIENCE_S)
         self.until("all have ended", lambda: self.stats()["processed"] == 2)
         self.assertEqual([job for job in self.ran() if job == "1"], ["1", "1"], "its retry is the second run")
+        self.assertEqual((self.builds_of("1"), self.builds_of("2")), (["newer", "newer"], ["older"]))
         self.assertEqual(self.stats()["dead"], 0)
+
+    def test_what_an_older_node_could_not_read_is_brought_back_once_a_newer_one_is_there(self):
+        older = self.node_of(OLDER)
+        key = self.key_in(0)
+        payloads = {"1": "odd!", "2": {"of": "odd! things"}}
+        self.push_by(NEWER, *[{"id": job, "key": key, "payload": payload} for job, payload in payloads.items()])
+        self.push_by(OLDER, {"id": "behind", "key": key})
+        self.until("what follows them runs", lambda: "behind" in self.ran())
+        self.until_stats(dead=2, unreadable=2, waits_for_newer=0)
+        dead = self.json("dead", "orders")
+        self.assertEqual([job["error_kind"] for job in dead], ["unreadable"] * 2)
+        self.assertEqual(self.json("dead", "orders", "retry", "--all"), {"retried": 2})
+        self.until_stats(dead=2, unreadable=4)  # by this one they are as little understood as before
+        older.terminate()
+        self.end_of(older)
+        self.node_of(NEWER)
+        for number, tool in enumerate((OLDER, NEWER), 1):  # the bytes are the same whoever brings them back
+            first = self.json("dead", "orders")[0]["id"]
+            subprocess.run([tool, "dead", "orders", "retry", first], cwd=self.folder, env=self.environment(), check=True,
+                           capture_output=True, timeout=project.PATIENCE_S)
+            self.until_stats(dead=2 - number, processed=1 + number)
+        ran = [(job["id"], job["key"], job["payloads"]) for request in self.requests() for job in request["jobs"]]
+        self.assertEqual(ran, [("behind", key, [""])] + [(job, key, [payload]) for job, payload in payloads.items()])
+        builds = [self.builds_of(job) for job in ("behind", *payloads)]
+        self.assertEqual(builds, [["older"], ["newer"], ["newer"]])
 
 
 if __name__ == "__main__":

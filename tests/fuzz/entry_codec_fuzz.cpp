@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "domain/entry.h"
 #include "domain/fields.h"
+#include "domain/kept.h"
 #include "domain/plain_push.h"
 #include "domain/records.h"
 #include "domain/shard.h"
@@ -34,6 +35,17 @@ void check(std::string_view bytes, Decode decode) {
   const auto again = decode(written);
   ORDO_ASSERT(again);
   ORDO_ASSERT(encode(*again) == written);  // bytes, as a score of the dead may be NaN
+}
+
+// What is kept, as a reshard writes it again.
+void read_block(std::string_view bytes) {
+  KeptBlock block;
+  each_record(bytes, [&](std::size_t, const KeptRecord& record) { block.add(record); });
+  if (block.empty()) return;
+  std::size_t records = 0;
+  const auto body = block.body("node");
+  ORDO_ASSERT(each_record(body, [&](std::size_t, const KeptRecord&) { ++records; }));
+  ORDO_ASSERT(records == block.head(body).records());
 }
 
 // As owners and listings do.
@@ -86,6 +98,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(bytes, decode_dead);
   check(bytes, decode_counts);
   check(bytes, decode_lent_end);
+  check(bytes, decode_kept_head);
+  read_block(bytes);
   check(bytes, runtime::decode_node_facts);
   lent_runs_of(bytes);
   run_shard(bytes);

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 [[maybe_unused]] void use(ordo::Client& client, ordo::Admin& admin, ordo::Server& server) {
   client.push("orders", {.id = "42", .delay = 1s, .windows = {{.end = 24h}}});
-  admin.jobs("orders", {.id = "42", .listing = {.sort = ordo::JobSort::id}});
+  static_cast<void>(admin.jobs("orders", {.id = "42", .listing = {.sort = ordo::JobSort::id}}));
   admin.dead_jobs("orders", {.kind = "refund"}, {.descending = true},
                   [](const ordo::JobView&) { return true; });
   admin.cancel("orders", {.id = "42", .key = "7"});

@@ -49,6 +49,7 @@ class StartChecker {
  private:
   void look_at_time(const SeenRun& run, const SeenJob& job, Time now);
   void look_at_payloads(const SeenRun& run, const SeenJob& job, const BatchJob& delivered);
+  void look_at_lost(const SeenRun& run, const SeenJob& job) const;
   void look_at_window(const SeenRun& run, Time now);
 
   History& history_;
@@ -109,12 +110,26 @@ class LossChecker {
   bool died(const SeenEntry& entry, const store::Delta& delta) const;
   void look_at_control(const SeenEntry& control) const;
   void look_at_attempts(const store::Delta& delta) const;
+  void look_at_killed(const domain::DeadPayload& dead, ShardId shard) const;
+  void look_at_unreadable(const store::Delta& delta) const;
   void settle_runs(const store::Delta& delta);
 
   History& history_;
   TickChecker& ticks_;
   std::vector<domain::DeadPayload> dead_;  // of the delta looked at
   std::set<Seq> erased_;
+};
+
+/// What leaves the log for good is kept by the same delta, and nothing that is kept goes before its time.
+class KeptChecker {
+ public:
+  explicit KeptChecker(History& history) : history_(history) {}
+  void committed(const store::Delta& delta);
+
+ private:
+  bool is_there_still(const SeenEntry& entry) const;
+
+  History& history_;
 };
 
 /// Only the last one who was granted a shard changes it.
@@ -150,7 +165,7 @@ class CountsChecker {
 class RebuildChecker {
  public:
   explicit RebuildChecker(History& history) : history_(history) {}
-  void look(const runtime::OwnedShard& shard);
+  void look(const runtime::OwnedShard& shard, const std::string& owner);
 
  private:
   void look_at_keys(const runtime::OwnedShard& shard,
@@ -167,6 +182,7 @@ struct Checkers {
         gates(history),
         ticks(history),
         loss(history, ticks),
+        kept(history),
         fence(history),
         counts(history),
         rebuild(history),
@@ -178,6 +194,7 @@ struct Checkers {
   GateChecker gates;
   TickChecker ticks;
   LossChecker loss;
+  KeptChecker kept;
   FenceChecker fence;
   CountsChecker counts;
   RebuildChecker rebuild;

@@ -37,6 +37,7 @@ void LossChecker::committed(const store::Delta& delta) {
   }
   ticks_.committed(delta);
   look_at_attempts(delta);
+  look_at_unreadable(delta);
   settle_runs(delta);
 }
 
@@ -53,12 +54,68 @@ void LossChecker::look_at_attempts(const store::Delta& delta) const {
                           state.retry_count);
   }
   for (const auto& dead : dead_) {
+    if (dead.error_kind == FailureKind::cancelled) look_at_killed(dead, delta.shard);
     if (dead.error_kind != FailureKind::handler) continue;
     const bool ran = std::ranges::any_of(erased_, [&](Seq seq) {
       const auto& entry = history_.entries.at(seq);
       return entry.name == JobName{dead.kind, dead.key, dead.id} && history_.was_started(seq);
     });
     if (!ran) history_.world().fail("attempt: {} dies of '{}' and was never started", dead.id, dead.error);
+  }
+}
+
+// Nobody is killed without a wish, and then all of its payloads are: none is gone that did not die.
+void LossChecker::look_at_killed(const domain::DeadPayload& dead, ShardId shard) const {
+  const JobName name{dead.kind, dead.key, dead.id};
+  const bool is_asked = std::ranges::any_of(erased_, [&](Seq seq) {
+    const auto& entry = history_.entries.at(seq);
+    return entry.name == name && entry.payload == dead.payload &&
+           history_.is_killed(name, shard, seq, ~Seq{0});
+  });
+  if (!is_asked)
+    history_.world().fail("killed: {} dies of '{}', and nobody asked for it", dead.id, dead.error);
+  ++history_.totals.killed;
+}
+
+// Nothing dies as unreadable but what is, and what is dies with its bytes, unless its run, which went on,
+// ended it.
+// A reshard brings those who have died before along.
+void LossChecker::look_at_unreadable(const store::Delta& delta) const {
+  if (history_.hidden().contains(delta.shard.queue)) return;
+  for (const auto& dead : dead_) {
+    if (!history_.garbage.is_loaded(dead.state)) continue;
+    history_.lost_jobs.insert({dead.kind, dead.key, dead.id});
+    const auto row = std::ranges::find(history_.states_before, dead.state, &store::StateRow::bytes);
+    // Beside a job that runs elsewhere stands what came for its name meanwhile: that goes on.
+    const bool was_read = dead.error.starts_with("the state of its job");
+    if (was_read && row != history_.states_before.end())
+      history_.lost_under[{delta.shard, delta.lease.token, {dead.kind, dead.key, dead.id}}] = row->seq;
+    ++history_.totals.buried;
+  }
+  for (const auto& dead : dead_) {
+    const JobName name{dead.kind, dead.key, dead.id};
+    if (dead.error_kind != FailureKind::unreadable) continue;
+    for (const auto& hold : dead.options.unique) history_.buried_holds.insert(hold.token);
+    if (history_.lost_jobs.contains(name)) continue;
+    const bool is_odd = std::ranges::any_of(erased_, [&](Seq seq) {
+      const auto& entry = history_.entries.at(seq);
+      return entry.is_odd && entry.name == name;
+    });
+    if (!is_odd) history_.world().fail("unreadable: {} dies of '{}', and can be read", dead.id, dead.error);
+  }
+  if (history_.garbage.empty()) return;
+  // What turned into garbage behind its load the owner has not seen.
+  const auto shards = history_.store().shards();
+  const auto own = std::ranges::find(shards, delta.shard, &store::ShardRow::shard);
+  for (const auto& row : history_.states_before) {
+    const bool is_told =
+        std::ranges::any_of(dead_, [&](const auto& dead) { return dead.state == row.bytes; });
+    const bool was_seen = history_.garbage.is_loaded_by(row.bytes, own->owner);
+    if (is_told || !was_seen || !erased_.contains(row.seq)) continue;
+    const auto& entry = history_.entries.at(row.seq);
+    if (ended_by_run(entry, delta) || has_expired(entry)) continue;
+    if (history_.is_cancelled(entry.name, entry.shard, entry.seq, ~Seq{0})) continue;
+    history_.world().fail("unreadable: the state of entry {} is gone without a trace", row.seq);
   }
 }
 
@@ -133,7 +190,7 @@ bool LossChecker::died(const SeenEntry& entry, const store::Delta& delta) const 
     const bool may_expire = entry.options.expires && *entry.options.expires <= history_.world().latest_wall();
     if (dead.error_kind == FailureKind::expired && !may_expire) return false;
     if (dead.payload == entry.payload) return true;
-    if (all) return false;
+    if (all || dead.error_kind == FailureKind::cancelled) return false;
     // No run said so: the node may have died between its taking the run and the start.
     if (dead.error.starts_with("its node died")) return true;
     if (dead.error.starts_with("no response to")) return true;  // its last run may be another owner's
@@ -176,6 +233,43 @@ void LossChecker::settle_runs(const store::Delta& delta) {
 }
 
 // ------------------------------------------------------------------------------------------------------------
+// kept
+
+bool KeptChecker::is_there_still(const SeenEntry& entry) const {
+  return std::ranges::any_of(history_.entries, [&](const auto& each) {
+    const auto& other = each.second;
+    return other.live && domain::is_payload(other.type) && other.shard == entry.shard &&
+           other.name == entry.name;
+  });
+}
+
+// So whoever looks for a job finds it in the log or, at the same instant, among the records.
+void KeptChecker::committed(const store::Delta& delta) {
+  if (history_.hidden().contains(delta.shard.queue)) return;
+  if (history_.options(delta.shard).keep < std::chrono::hours{1}) return;
+  if (!delta.erase_kept.empty()) history_.world().fail("kept: a block goes before its time");
+  std::set<JobName> ended;
+  const auto note = [&](std::size_t, const domain::KeptRecord& record) {
+    if (record.ending != JobStatus::failed) ended.insert({record.kind, record.key, record.id});
+  };
+  if (delta.keep && !domain::each_record(delta.keep->body, note))
+    history_.world().fail("kept: a block cannot be read");
+  history_.totals.records += ended.size();
+  std::set<JobName> unreadable;
+  for (const auto& row : delta.dead) {
+    const auto dead = *domain::decode_dead(row.bytes);
+    if (dead.error_kind == FailureKind::unreadable) unreadable.insert({dead.kind, dead.key, dead.id});
+  }
+  for (const Seq seq : delta.erase) {
+    const auto& entry = history_.entries.at(seq);
+    if (!entry.is_payload() || entry.is_odd || ended.contains(entry.name)) continue;
+    if (unreadable.contains(entry.name) || is_there_still(entry)) continue;
+    history_.world().fail("kept: the last entry {} of {}/{}/{} goes and no record of it is kept", seq,
+                          entry.name.kind, entry.name.key, entry.name.id);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------
 // fence
 
 void FenceChecker::granted(const std::string& node, const store::Grant& grant) {
@@ -184,6 +278,7 @@ void FenceChecker::granted(const std::string& node, const store::Grant& grant) {
     history_.world().fail("the token of shard {}.{} does not rise", grant.shard.queue, grant.shard.index);
   }
   holder = {node, grant.lease, grant.batch, false};
+  history_.heads[{grant.shard, grant.lease.token}] = grant.head;
   ++history_.totals.takeovers;
 }
 
@@ -226,14 +321,20 @@ void CountsChecker::look() {
 // ----------------------------------------------------------------------------------------------------------
 // rebuild
 
-void RebuildChecker::look(const runtime::OwnedShard& shard) {
+void RebuildChecker::look(const runtime::OwnedShard& shard, const std::string& owner) {
   using domain::Shard;
   auto& store = history_.store();
   const std::vector ids{shard.id};
   auto facts = store.load(ids);
   std::vector<std::pair<Seq, domain::JobState>> states;
+  std::vector<store::StateRow> lost;
   for (const auto& row : facts.at(0).states) {
-    states.emplace_back(row.seq, *domain::decode_state(read_by_newer(RecordType::state, row.bytes)));
+    if (history_.garbage.is_loaded_by(row.bytes, owner)) {
+      lost.push_back(row);
+    } else {
+      const auto bytes = history_.garbage.before(row.bytes);
+      states.emplace_back(row.seq, *domain::decode_state(read_by_newer(RecordType::state, bytes)));
+    }
     const auto entry = history_.entries.find(row.seq);
     if (entry == history_.entries.end() || !entry->second.live) {
       history_.world().fail("shard {}.{} has a state without its entry {}", shard.id.queue, shard.id.index,
@@ -245,6 +346,7 @@ void RebuildChecker::look(const runtime::OwnedShard& shard) {
   Shard rebuilt(history_.options(shard.id), budget);
   const auto now = store.now();
   rebuilt.load({.now = now}, std::move(states), *domain::decode_counts(facts.at(0).counts));
+  for (const auto& row : lost) rebuilt.lose_state(row.seq, row.bytes, "it is garbage");
   const auto chunk = read_by_newer(store::read_log(store, ids));
   for (const auto& row : chunk.rows) {
     if (const auto entry = domain::decode_entry(chunk.body(row))) {

@@ -122,9 +122,8 @@ std::vector<store::RowResult> FaultyStore::step_rows(std::string_view rows,
   return ask("write rows beside the logs", [&] {
     auto results = inner_.step_rows(rows, steps);
     changed();
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const bool is_wait = !rows.ends_with(store::Store::kUniqueEnd) && !rows.starts_with('!');
-      if (!is_wait) {
+    for (std::size_t i = 0; i < steps.size() && !rows.starts_with('!'); ++i) {
+      if (rows.ends_with(store::Store::kUniqueEnd)) {
         checkers_.unique.stepped(std::string(rows), steps[i], results[i]);
       } else if (results[i].what == store::RowResult::What::done) {
         checkers_.responses.stepped(std::string(rows), steps[i]);
@@ -284,6 +283,8 @@ std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& de
     for (const auto& row : inner_.shards()) {
       if (row.shard == delta.shard) batch = row.batch;
     }
+    if (!history_.garbage.empty())
+      history_.states_before = inner_.load(std::vector{delta.shard}).at(0).states;
     inner_.commit({delta}, [&](const std::vector<CommitResult>& result, const std::exception_ptr&) {
       results.push_back(result.at(0));
     });
@@ -298,15 +299,29 @@ std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& de
     if (!is_new) continue;
     checkers_.fence.committed(who_, delta);
     checkers_.loss.committed(delta);
+    checkers_.kept.committed(delta);
     checkers_.responses.committed(delta);
   }
   return results;
+}
+
+std::vector<store::KeptRow> FaultyStore::kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows) {
+  return ask("kept_heads", [&] { return inner_.kept_heads(shard, from, max_rows); });
+}
+
+std::vector<store::KeptRow> FaultyStore::kept(ShardId shard, std::span<const std::uint64_t> nos) {
+  return ask("kept", [&] { return inner_.kept(shard, nos); });
+}
+
+bool FaultyStore::replace_kept(ShardId shard, const store::KeptRow& row) {
+  return ask("replace_kept", [&] { return inner_.replace_kept(shard, row); });
 }
 
 std::vector<store::ShardFacts> FaultyStore::load(std::span<const ShardId> shards) {
   auto all = ask("load", [&] { return inner_.load(shards); });
   for (auto& facts : all) {
     for (auto& state : facts.states) {
+      history_.garbage.loaded(state.bytes, who_);
       if (newer_) state.bytes = read_by_newer(RecordType::state, state.bytes);
     }
   }
@@ -382,12 +397,31 @@ void FaultyStore::leave(const std::string& node, std::optional<std::uint64_t> se
   });
 }
 
+// One of somebody else's beside them, and in some looks one of theirs that nobody can read.
+std::vector<store::NodeRow> FaultyStore::damaged(std::vector<store::NodeRow> rows) {
+  if (!faults_.is_damaged) return rows;
+  const auto look = ++damages_;
+  if (!rows.empty() && look % 5 == 0) {
+    rows[look / 5 % rows.size()].facts = "\xff?";
+    ++history_.totals.damaged;
+  }
+  rows.push_back({.id = "zz\x1b[31m", .renewals = 5, .facts = "?"});
+  return rows;
+}
+
+std::vector<store::ShardRow> FaultyStore::damaged(std::vector<store::ShardRow> rows) {
+  if (!faults_.is_damaged || rows.empty() || ++damages_ % 7 != 0) return rows;
+  rows[damages_ / 7 % rows.size()].counts = "\xff?";
+  ++history_.totals.damaged;
+  return rows;
+}
+
 std::vector<store::NodeRow> FaultyStore::nodes() {
-  return ask("list nodes", [&] { return inner_.nodes(); });
+  return ask("list nodes", [&] { return damaged(inner_.nodes()); });
 }
 
 std::vector<store::ShardRow> FaultyStore::shards() {
-  return ask("list shards", [&] { return inner_.shards(); });
+  return ask("list shards", [&] { return damaged(inner_.shards()); });
 }
 
 std::vector<store::Grant> FaultyStore::acquire(const std::string& node, std::uint64_t holder,
@@ -438,7 +472,7 @@ std::size_t FaultyStore::revive(std::uint32_t queue, std::span<const std::uint64
 
 Time FaultyStore::now() {
   world_.preempt();
-  return last_now_ = inner_.now();
+  return inner_.now();
 }
 
 }  // namespace ordo::simulation

@@ -23,6 +23,8 @@ struct StoreFaults {
   std::size_t piece_bytes = 0;  ///< a log is read in pieces of about so many, also of an append; 0: whole
   bool forgets_leases = false;  ///< readers return nothing of a shard whose lease is over, and may not say so
   bool times_go_back = false;   ///< in the log: concurrent transactions leave them so
+  bool is_damaged =
+      false;  ///< what nodes say of themselves, and what shards lend, cannot be read now and then
   bool newer =
       false;  ///< no fault: the process is of the next version, which reads and writes its own records
 };
@@ -38,7 +40,8 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
         inner_(history.store()),
         checkers_(checkers),
         faults_(faults),
-        newer_(faults.newer) {}
+        newer_(faults.newer),
+        setbacks_before_(inner_.setbacks()) {}
 
   /// Refuses everything until then.
   void cut_off(Duration until) { refuses_until_ = until; }
@@ -60,7 +63,6 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   std::function<void()> on_stall;
   /// Whether its process may act as its leases allow.
   std::function<bool()> holds_leases;
-  Time last_now() const { return last_now_; }
   /// A reader of this process had to end there in the middle of an append.
   bool ends_in_append(ShardId shard, store::Lease lease, Seq seq) const {
     return piece_ends_.contains({shard, lease.token, seq});
@@ -75,6 +77,9 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   std::size_t max_delta_rows() const override { return faults_.max_delta_rows; }
   std::size_t max_set_aside() const override { return inner_.max_set_aside(); }
   std::vector<store::ShardFacts> load(std::span<const ShardId> shards) override;
+  std::vector<store::KeptRow> kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows) override;
+  std::vector<store::KeptRow> kept(ShardId shard, std::span<const std::uint64_t> nos) override;
+  bool replace_kept(ShardId shard, const store::KeptRow& row) override;
   store::QueueList queues() override;
   std::vector<store::QueueDefinition> define_all(std::span<const store::QueueWish> queues) override;
   bool set_paused(std::string_view name, bool paused) override;
@@ -85,6 +90,8 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   bool renew(const std::string& node, Duration patience) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<store::NodeRow> nodes() override;
+  std::uint64_t setbacks() override { return inner_.setbacks() - setbacks_before_; }
+  std::optional<Duration> setback_age(bool is_known) override { return inner_.setback_age(is_known); }
   bool request(const std::string& node, store::NodeRequest request) override {
     return inner_.request(node, request);
   }
@@ -128,6 +135,8 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   void send(const char* what, std::function<void()> effect, std::function<void(bool failed)> answer);
   void changed();
   void note_ends(const std::vector<store::NewEntry>& entries);
+  std::vector<store::NodeRow> damaged(std::vector<store::NodeRow> rows);
+  std::vector<store::ShardRow> damaged(std::vector<store::ShardRow> rows);
   std::vector<store::CommitResult> apply(const std::vector<store::Delta>& deltas);
 
   const std::string who_;
@@ -137,8 +146,9 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   Checkers& checkers_;
   StoreFaults faults_;
   const bool newer_;
+  const std::uint64_t setbacks_before_;
   Duration refuses_until_{};
-  Time last_now_{};
+  std::uint64_t damages_ = 0;  // looks that were asked for: no dice, as kept seeds stay what they are
   std::set<std::tuple<ShardId, std::uint64_t, Seq>> piece_ends_;
   bool alive_ = true;
 };

@@ -52,6 +52,7 @@ void History::read_log() {
     seen.type = entry.type;
     seen.name = {std::string(entry.kind), std::string(entry.key), std::string(entry.id)};
     seen.payload = entry.payload;
+    seen.is_odd = !read;
     seen.run_at = entry.run_at;
     seen.options = entry.options;
     if (entry.tick) {
@@ -117,7 +118,7 @@ History::Keys History::payloads_of(std::uint32_t queue) const {
   Keys keys;
   for (const auto& [seq, entry] : entries) {
     if (entry.live && domain::is_payload(entry.type) && entry.shard.queue == queue)
-      keys[entry.name.key].push_back(seq);
+      keys[entry.is_odd ? "unreadable " + entry.payload : entry.name.key].push_back(seq);
   }
   return keys;
 }
@@ -131,7 +132,8 @@ void History::replaced(std::uint32_t queue, std::uint32_t by) {
     bool same = now.size() == seqs.size();
     for (std::size_t i = 0; same && i < seqs.size(); ++i) {
       const auto &old = entries.at(seqs[i]), &copy = entries.at(now[i]);
-      same = old.name == copy.name && old.payload == copy.payload && old.options == copy.options;
+      const bool same_name = old.is_odd ? copy.is_odd : old.name == copy.name;
+      same = same_name && old.payload == copy.payload && old.options == copy.options;
       moved[seqs[i]] = now[i];
     }
     if (!same)
@@ -185,10 +187,23 @@ void History::note_end(const domain::LentEnd& end) {
 std::optional<domain::JobState> History::state_of(ShardId shard, Seq first) const {
   for (const auto& fact : store_.load(std::vector{shard})) {
     for (const auto& row : fact.states) {
-      if (row.seq == first) return *domain::decode_state(read_by_newer(RecordType::state, row.bytes));
+      if (row.seq != first) continue;
+      auto state = domain::decode_state(read_by_newer(RecordType::state, garbage.before(row.bytes)));
+      if (state) return *std::move(state);
     }
   }
   return std::nullopt;
+}
+
+bool History::has_lost_state(ShardId shard, const std::vector<Seq>& seqs) const {
+  if (garbage.empty()) return false;
+  const auto facts = store_.load(std::vector{shard});
+  return std::ranges::any_of(facts.at(0).states, [&](const auto& row) {
+    if (std::ranges::count(seqs, row.seq) == 0) return false;
+    // A reshard writes it once more, under its new number.
+    const bool is_moved = !domain::decode_state(read_by_newer(RecordType::state, garbage.before(row.bytes)));
+    return is_moved || garbage.is_loaded(row.bytes);
+  });
 }
 
 bool History::any_live(const std::vector<Seq>& seqs) const {
@@ -218,10 +233,19 @@ bool History::acts_on(const SeenEntry& control, const JobName& name, ShardId sha
 }
 
 bool History::is_cancelled(const JobName& name, ShardId shard, Seq after, Seq through) const {
+  return has_control(domain::EntryType::cancel, name, shard, after, through);
+}
+
+bool History::is_killed(const JobName& name, ShardId shard, Seq after, Seq through) const {
+  return has_control(domain::EntryType::kill, name, shard, after, through);
+}
+
+bool History::has_control(domain::EntryType type, const JobName& name, ShardId shard, Seq after,
+                          Seq through) const {
   const auto origin = entries.at(after).origin;
   for (auto at = entries.upper_bound(origin); at != entries.end() && at->first <= through; ++at) {
     const auto& control = at->second;
-    if (control.type != domain::EntryType::cancel || !acts_on(control, name, shard)) continue;
+    if (control.type != type || !acts_on(control, name, shard)) continue;
     if (control.shard.queue != shard.queue || at->first > after) return true;
   }
   return false;
@@ -229,8 +253,9 @@ bool History::is_cancelled(const JobName& name, ShardId shard, Seq after, Seq th
 
 bool History::has_live_cancel(const SeenEntry& entry) const {
   return std::any_of(entries.upper_bound(entry.seq), entries.end(), [&](const auto& at) {
-    return at.second.live && at.second.type == domain::EntryType::cancel &&
-           targets(at.second, entry.name, entry.shard);
+    const auto& control = at.second;
+    const bool ends = control.type == domain::EntryType::cancel || control.type == domain::EntryType::kill;
+    return control.live && ends && targets(control, entry.name, entry.shard);
   });
 }
 
@@ -249,6 +274,7 @@ std::optional<SortKey> History::clean_sort(const JobName& name, ShardId shard, S
     if (seq > through) break;
     if (!entry.live || !entry.is_payload() || entry.shard != shard || entry.name != name) continue;
     if (is_cancelled(name, shard, seq, through)) continue;
+    if (is_killed(name, shard, seq, through)) return std::nullopt;  // it may have run just then
     if (was_started(seq) || state_of(shard, seq)) return std::nullopt;
     if (!entry.options.windows.empty()) return std::nullopt;
     // By any clock: it may have been chosen before one that went back.

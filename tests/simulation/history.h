@@ -13,6 +13,7 @@
 #include "domain/entry.h"
 #include "domain/records.h"
 #include "runtime/run.h"
+#include "simulation/garbage.h"
 #include "simulation/world.h"
 #include "store/memory/memory_store.h"
 
@@ -41,6 +42,7 @@ struct SeenEntry {
   bool live = true;     ///< still in the log
   Seq origin = 0;       ///< its number before its queue was resharded
   bool copied = false;  ///< by a reshard
+  bool is_odd = false;  ///< its bytes, which are its payload here, cannot be read: its name is its number's
 
   bool is_tick() const { return type == domain::EntryType::tick; }
   /// That of a tick may come twice: whether there is a job of it is TickChecker's business.
@@ -82,12 +84,14 @@ struct SeenRun {
   Seq through = 0;  ///< what its owner had read when it chose the jobs
   std::shared_ptr<runtime::RunControl> control;
   bool returned = false;
-  bool cut = false;        ///< counts as ended: its node was stopped, has died, or lost its lease
-  bool crashed = false;    ///< its node has died
-  bool responds = false;   ///< it handles a response
-  bool lent = false;       ///< listed as lent: any owner may hear of its end
-  std::vector<Seq> fresh;  ///< entries that it started first
+  bool cut = false;                  ///< counts as ended: its node was stopped, has died, or lost its lease
+  std::optional<Duration> cut_from;  ///< the same from then on: it was asked to stop, and was left time
+  bool crashed = false;              ///< its node has died
+  bool responds = false;             ///< it handles a response
+  bool lent = false;                 ///< listed as lent: any owner may hear of its end
+  std::vector<Seq> fresh;            ///< entries that it started first
 
+  bool is_cut(Duration now) const { return cut || (cut_from && now >= *cut_from); }
   bool timed_out() const { return control && control->reason.load() == runtime::StopReason::timeout; }
 };
 
@@ -134,6 +138,15 @@ class History {
   /// A borrower has told the end of a run while its session was alive.
   void note_end(const domain::LentEnd& end);
   std::set<Seq> finished;  ///< entries of jobs that ended well by it
+  Garbage garbage;
+  std::vector<store::StateRow>
+      states_before;  ///< those of the shard whose delta is looked at; without garbage none
+  std::map<std::pair<ShardId, std::uint64_t>, Seq> heads;  ///< of the logs when they were granted, by token
+  std::map<std::tuple<ShardId, std::uint64_t, JobName>, Seq> lost_under;  ///< by whom it was found: its entry
+  std::set<JobName> lost_jobs;                                            ///< those that have died of it
+  std::set<std::string> buried_holds;  ///< tokens of the unique rows that what died says it has
+  /// The store has nothing but garbage for a state of one of them, and who owns the shard knows.
+  bool has_lost_state(ShardId shard, const std::vector<Seq>& seqs) const;
   /// The last payload entry of the shard that is still there.
   Seq last_live(ShardId shard) const;
 
@@ -142,6 +155,12 @@ class History {
   bool acts_on(const SeenEntry& control, const JobName& name, ShardId shard) const;
   /// A cancel of the job behind `after` and up to `through`.
   bool is_cancelled(const JobName& name, ShardId shard, Seq after, Seq through) const;
+  /// A kill; whether it waited then is another question.
+  bool is_killed(const JobName& name, ShardId shard, Seq after, Seq through) const;
+  bool is_taken_away(const JobName& name, ShardId shard, Seq after, Seq through) const {
+    return is_cancelled(name, shard, after, through) || is_killed(name, shard, after, through);
+  }
+  /// Or a kill.
   bool has_live_cancel(const SeenEntry& entry) const;
   bool has_moves(const JobName& name, ShardId shard) const;
 
@@ -157,13 +176,15 @@ class History {
   struct Totals {
     std::uint64_t pushed = 0, runs = 0, commits = 0, stale = 0, unknown = 0, crashes = 0, pauses = 0,
                   jumps = 0, partitions = 0, stops = 0, joins = 0, rebuilds = 0, takeovers = 0, died = 0,
-                  lost_leases = 0, cancels = 0, revived = 0, orders = 0, lent = 0, kept = 0, set_aside = 0,
-                  recalled = 0, reshards = 0, unreadable = 0, newer = 0, pieces = 0, not_started = 0,
-                  ticks = 0, passed = 0, refused = 0, waits = 0, responses = 0, handled = 0, unique = 0,
-                  conflicts = 0, exchanged = 0, rows_freed = 0;
+                  lost_leases = 0, cancels = 0, kills = 0, killed = 0, revived = 0, orders = 0, lent = 0,
+                  kept = 0, set_aside = 0, recalled = 0, reshards = 0, unreadable = 0, newer = 0, pieces = 0,
+                  not_started = 0, ticks = 0, passed = 0, refused = 0, waits = 0, responses = 0, handled = 0,
+                  unique = 0, conflicts = 0, exchanged = 0, rows_freed = 0, records = 0, damaged = 0,
+                  setbacks = 0, spoilt = 0, buried = 0;
   } totals;
 
  private:
+  bool has_control(domain::EntryType type, const JobName& name, ShardId shard, Seq after, Seq through) const;
   World& world_;
   store::memory::MemoryStore& store_;
   const std::vector<QueueOptions>& queues_;

@@ -12,6 +12,7 @@ namespace ordo::simulation {
 using State = domain::WaitRecord::State;
 
 void ResponseChecker::stepped(const std::string& queue, const store::RowStep& step) {
+  if (step.row.until == Time::min()) return;  // it is taken away
   auto row = step.row;
   for (const auto& each : step.entries) {
     const auto entry = domain::decode_entry(each.bytes);
@@ -59,7 +60,8 @@ std::size_t ResponseChecker::runs_of(const std::string& queue, const JobName& jo
 void ResponseChecker::committed(const store::Delta& delta) {
   for (const auto& row : delta.dead) {
     const auto dead = *domain::decode_dead(row.bytes);
-    const bool in_no_run = dead.error_kind == FailureKind::crash || dead.error_kind == FailureKind::expired;
+    const bool in_no_run = dead.error_kind == FailureKind::crash || dead.error_kind == FailureKind::expired ||
+                           dead.error_kind == FailureKind::unreadable;
     if (!in_no_run && dead.error_kind != FailureKind::timeout) continue;
     const auto& queue = history_.options(delta.shard).name;
     const JobName job{dead.kind, dead.key, dead.id};
@@ -98,8 +100,8 @@ void ResponseChecker::ended() const {
     if (runs_of(wait.queue, wait.job) > wait.runs) continue;
     const auto is_cancel = [&](const auto& entry) {
       const auto& [seq, control] = entry;
-      return control.type == domain::EntryType::cancel && control.name.kind == wait.job.kind &&
-             control.name.id == wait.job.id;
+      const bool ends = control.type == domain::EntryType::cancel || control.type == domain::EntryType::kill;
+      return ends && control.name.kind == wait.job.kind && control.name.id == wait.job.id;
     };
     const bool has_returned = std::ranges::any_of(history_.runs, [&](const auto& run) {
       const auto ends_otherwise = [&](const SeenJob& job) {

@@ -51,7 +51,8 @@ void SimClient::act() {
   switch (world_.random.below(24)) {
     case 0:
     case 1:
-      return control(queue, EntryType::cancel);
+      // No throw of the dice: kept seeds stay.
+      return control(queue, kills && controls_ % 5 < 2 ? EntryType::kill : EntryType::cancel);
     case 2:
       return control(queue, EntryType::run_now);
     case 3:
@@ -195,6 +196,7 @@ void SimClient::control(const QueueOptions& queue, EntryType type) {
   entry.key = key;
   entry.id = id;
   if (type == EntryType::cancel) ++history_.totals.cancels;
+  if (type == EntryType::kill) ++history_.totals.kills;
   send({{queue.name, key, domain::encode(entry)}});
 }
 

@@ -29,6 +29,7 @@ class SimClient {
   bool responds = false;    ///< all that it does
   bool is_unique = false;   ///< some of what it pushes is
   bool has_rules = false;   ///< some of its jobs expire or have a window
+  bool kills = false;       ///< some of what it would cancel
   bool is_newer = false;    ///< it is of the next version: some of what it pushes older nodes must not guess
 
  private:

@@ -105,10 +105,16 @@ void SimNode::woken() {
 // ----------------------------------------------------------------------------------------------------------
 // threads
 
+bool SimNode::is_committing(ShardId shard) const {
+  const auto* owned = parts_ ? engine().find(shard) : nullptr;
+  return owned != nullptr && owned->in_flight;
+}
+
 void SimNode::tick_engine() {
   const auto wait = engine().tick();
   engine_actor_->wake_at(world_.now() + wait);
   if (pool_.look_at_stops() || pool_.active() > 0) poke(pool_actor_);
+  let_go_of_zombies();
   note_taken();
   for (const auto& row : history_.store().shards()) {
     const auto* shard = engine().find(row.shard);
@@ -117,7 +123,7 @@ void SimNode::tick_engine() {
     if (shard->machine.through() < history_.last_live(row.shard)) continue;
     auto& compared = compared_[row.shard];
     const std::pair current{row.token, row.batch};
-    if (std::exchange(compared, current) != current) checkers_.rebuild.look(*shard);
+    if (std::exchange(compared, current) != current) checkers_.rebuild.look(*shard, id());
   }
 }
 
@@ -174,8 +180,13 @@ void SimNode::tick_keeper() {
       wait = keeper.tick();
     }
   } catch (const Error& error) {
-    // Its config names another number of shards than there are by now.
-    if (error.kind() == ErrorKind::invalid_argument) dying_ = true;
+    // Its config names another number of shards than there are by now. Nothing else may end a node.
+    if (error.kind() == ErrorKind::invalid_argument) {
+      const bool is_config =
+          std::string_view(error.what()).find("shards in the store") != std::string_view::npos;
+      if (!is_config) world_.fail("{} ends: {}", id(), error.what());
+      dying_ = true;
+    }
     wait = plan_.options.poll_interval;
   }
   keeper_actor_->wake_at(world_.now() + std::max<Duration>(wait, milliseconds{1}));
@@ -249,6 +260,18 @@ void SimNode::cut_runs() {
   }
 }
 
+// Who asks it to stop leaves it what `ending` leaves of a lease.
+void SimNode::let_go_of_zombies() {
+  if (engine().zombies() == 0) return;
+  for (auto& run : history_.runs) {
+    if (run->node != id() || run->returned || run->cut_from || !run->control->stop.stop_requested()) continue;
+    const auto* shard = engine().find(run->shard);
+    const bool is_lost = !run->lent && (shard == nullptr || shard->epoch != run->epoch);
+    if (is_lost || run->control->reason.load() == runtime::StopReason::lease_lost)
+      run->cut_from = world_.now() + lease() / 5;
+  }
+}
+
 // What goes on behind the end of the lease is the fence's business.
 void SimNode::look_at_lease() {
   if (!leases().valid() && engine().runs() > 0) cut_runs();
@@ -276,7 +299,7 @@ void SimNode::note_taken() {
       if (store_->ends_in_append(row.shard, shard->lease, shard->machine.through()))
         world_.fail("{} chooses a run of shard {}.{} in the middle of an append", id(), row.shard.queue,
                     row.shard.index);
-      taken_[{row.shard, shard->epoch, last + 1}] = {shard->machine.through(), store_->last_now()};
+      taken_[{row.shard, shard->epoch, last + 1}] = {shard->machine.through(), engine().now()};
     }
   }
 }
@@ -292,7 +315,7 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
   run->fence = assignment.jobs.front().fence;
   run->token = shard != nullptr && shard->epoch == assignment.epoch ? shard->lease.token : assignment.epoch;
   ++history_.totals.runs;
-  Taken taken{shard != nullptr ? shard->machine.through() : 0, store_->last_now()};
+  Taken taken{shard != nullptr ? shard->machine.through() : 0, engine().now()};
   if (const auto known = taken_.find({run->shard, run->epoch, run->no}); known != taken_.end())
     taken = known->second;
   run->through = taken.through;

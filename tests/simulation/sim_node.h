@@ -38,11 +38,14 @@ class SimNode {
   /// Stops the process for a while (SIGSTOP, a machine that swaps).
   void pause(Duration time);
   bool is_paused() const;
+  /// It has sent something of the shard, and does not know yet what became of it.
+  bool is_committing(ShardId shard) const;
   void cut_off(Duration time) { store_->cut_off(world_.now() + time); }
   void heal() { store_->heal(); }
   /// Starts a clean stop.
   void stop();
   bool stopping() const { return stopping_; }
+  bool is_newer() const { return plan_.faults.newer; }
   /// Its process has ended by itself, or is to be ended.
   bool wants_to_die() const { return dying_; }
   bool has_left() const { return left_; }
@@ -76,6 +79,7 @@ class SimNode {
   void look_at_group(ShardId shard);
   void note_taken();
   void cut_runs();
+  void let_go_of_zombies();
   void stall();
   void poke(Actor* actor);
 

@@ -24,7 +24,7 @@ bool SimPool::is_overdue(const Thread& thread) const {
 
 void SimPool::look(std::size_t pool, std::vector<std::size_t>& room) const {
   room.clear();
-  for (const auto& thread : threads_[pool]) room.push_back(is_overdue(thread) ? 1 : prefetch_);
+  for (const auto& thread : threads_[pool]) room.push_back(is_overdue(thread) ? 0 : prefetch_);
 }
 
 std::vector<runtime::RunName> SimPool::take_back(std::size_t pool,

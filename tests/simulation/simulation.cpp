@@ -27,7 +27,9 @@ ThrottleAnswer throttle(const ThrottleQuestion& question) {
 }  // namespace
 
 Simulation::Simulation(std::uint64_t seed, bool print)
-    : world_(seed, print), schedule_dice_(seed * 0x9E3779B97F4A7C15ULL + 1) {
+    : world_(seed, print),
+      schedule_dice_(seed * 0x9E3779B97F4A7C15ULL + 1),
+      garbage_dice_(seed * 0x9E3779B97F4A7C15ULL + 2) {
   choose_queues();
   if (seed / 24 % 7 == 6 && seed % 7 != 2) choose_schedules();
   auto& random = world_.random;
@@ -51,8 +53,10 @@ Simulation::Simulation(std::uint64_t seed, bool print)
   world_.on_time = [this] {
     for (auto& node : nodes_) node->look_at_lease();
   };
-  are_hostile_ = seed % 5 == 1 && !reshards_sometimes_;  // no throws of the dice either
-  has_newer_ = seed % 7 == 2 && !reshards_sometimes_;
+  are_hostile_ = seed % 5 == 1;  // no throws of the dice either
+  faults_.is_damaged = are_hostile_ && seed / 5 % 3 == 1;
+  has_garbage_ = seed >= kFirstSeedOfGarbage;
+  has_newer_ = seed % 7 == 2;
   if (seed % 10 == 2) faults_.piece_bytes = 1 + seed / 10 % 500;
   work_.loses_programs = seed % 11 == 5;
   const bool is_unique = seed >= kFirstSeedOfUnique;
@@ -64,6 +68,8 @@ Simulation::Simulation(std::uint64_t seed, bool print)
   if (seed % 5 == 2) queues_.front().lock_span = LockSpan::response;
   if (seed % 4 == 3) queues_.front().hold = SlotHold::dispatch;
   for (auto& queue : queues_) {
+    if (seed % 3 != 2) queue.keep = seed % 3 == 0 ? Duration{std::chrono::hours{1000}} : Duration{seconds{2}};
+    queue.keep_payloads = seed % 2 == 0;
     if (seed % 13 == 7) queue.limits = {"shared"};
     if (seed % 17 == 7) queue.rate = RateLimit{.limit = 20, .per = seconds{1}, .burst = 3};
     if (seed % 6 == 5 && seed / 24 % 3 == 1) queue.on_block = OnBlock::strict;
@@ -83,6 +89,7 @@ Simulation::Simulation(std::uint64_t seed, bool print)
                                               faults_, queues_, 10 + static_cast<int>(random.below(20)));
     client->is_hostile = are_hostile_;
     client->has_rules = seed % 3 == 1;
+    client->kills = seed % 5 == 2;
     client->is_newer = has_newer_ && i == 1;
     client->is_unique = is_unique && !has_newer_;
     client->on_change = [this] {
@@ -222,6 +229,14 @@ void Simulation::turmoil() {
     });
     forgetter->outside = true;
   }
+  Actor* disk = nullptr;
+  if (has_garbage_) {
+    disk = world_.add("disk", [this, &disk] {
+      spoil_a_state();
+      disk->wake_at(world_.now() + milliseconds{1 + garbage_dice_.below(2000)});
+    });
+    disk->outside = true;
+  }
   Actor* operator_ = nullptr;
   if (reshards_sometimes_) {
     operator_ = world_.add("operator", [this, &operator_] {
@@ -238,6 +253,7 @@ void Simulation::turmoil() {
   }
   breaker->gone = true;
   if (forgetter != nullptr) forgetter->gone = true;
+  if (disk != nullptr) disk->gone = true;
   if (operator_ != nullptr) operator_->gone = true;
 }
 
@@ -264,22 +280,53 @@ void Simulation::look_at_reshard() {
 
 void Simulation::start_reshard(const std::string& queue) {
   const auto fail_one_in = faults_.fail_one_in == 0 ? 0 : 10 * faults_.fail_one_in;
+  ++reshards_;
   reshard_ = std::make_unique<SimReshard>(
-      "reshard-" + std::to_string(++reshards_), world_, history_, checkers_,
-      StoreFaults{.fail_one_in = fail_one_in, .piece_bytes = faults_.piece_bytes}, node_options_.lease, queue,
-      1 + static_cast<std::uint32_t>(world_.random.below(4)));
+      "reshard-" + std::to_string(reshards_), world_, history_, checkers_,
+      StoreFaults{.fail_one_in = fail_one_in,
+                  .piece_bytes = faults_.piece_bytes,
+                  .newer = has_newer_ && (world_.calm || reshards_ % 2 == 0)},
+      node_options_.lease, queue, 1 + static_cast<std::uint32_t>(world_.random.below(4)));
   reshard_->on_change([this] {
     for (auto& node : nodes_) node->woken();
   });
 }
 
-// A server went back: shards stay with their nodes, under leases that these do not know.
+// A server went back: shards stay with their nodes, under leases that these do not know, or are whose they
+// were before. Not those of a group: who has one is told by the rows (SimNode::look_at_group). Nor what a
+// reshard fills.
 void Simulation::forget_leases() {
   for (const auto& row : store_.shards()) {
     if (row.owner.empty() || world_.chance(2)) continue;
-    world_.say("the lease of shard {}.{} is forgotten", row.shard.queue, row.shard.index);
-    store_.forget_lease(row.shard);
+    const bool is_settled =
+        std::ranges::none_of(nodes_, [&](const auto& node) { return node->is_committing(row.shard); });
+    if (is_settled && world_.chance(4)) {
+      world_.say("the last delta of shard {}.{} is forgotten", row.shard.queue, row.shard.index);
+      store_.forget_batch(row.shard);
+      continue;
+    }
+    const bool is_anothers = history_.options(row.shard).group.empty() &&
+                             !history_.hidden().contains(row.shard.queue) && world_.chance(2);
+    world_.say("the lease of shard {}.{} is forgotten{}", row.shard.queue, row.shard.index,
+               is_anothers ? ", and to whom it was granted" : "");
+    is_anothers ? store_.forget_grant(row.shard) : store_.forget_lease(row.shard);
   }
+}
+
+void Simulation::spoil_a_state() {
+  std::vector<std::pair<ShardId, store::StateRow>> all;
+  for (const auto& row : store_.shards()) {
+    const auto facts = store_.load(std::vector{row.shard});
+    for (const auto& state : facts.at(0).states) all.emplace_back(row.shard, state);
+  }
+  if (all.empty()) return;
+  const auto& [shard, state] = all[garbage_dice_.below(all.size())];
+  auto bytes =
+      history_.garbage.contains(state.bytes) ? "" : history_.garbage.make(state.bytes, garbage_dice_);
+  if (bytes.empty()) return;
+  world_.say("the state of entry {} in shard {}.{} turns into garbage", state.seq, shard.queue, shard.index);
+  ++history_.totals.spoilt;
+  store_.spoil_state(shard, state.seq, std::move(bytes));
 }
 
 SimNode* Simulation::some_node() {
@@ -378,6 +425,12 @@ bool Simulation::clients_are_done() const {
   return std::all_of(clients_.begin(), clients_.end(), [](const auto& client) { return client->is_done(); });
 }
 
+// The last one of the next version may have died: a reshard changed what it was started with.
+bool Simulation::may_all_run() const {
+  return std::ranges::any_of(
+      nodes_, [this](const auto& node) { return !has_newer_ || (node->is_newer() && !node->stopping()); });
+}
+
 bool Simulation::store_is_empty() {
   return std::none_of(history_.entries.begin(), history_.entries.end(),
                       [](const auto& entry) { return entry.second.live; });
@@ -401,7 +454,7 @@ void Simulation::settle() {
     }
     if (world_.failed()) return look_at_the_end();
     bury_the_dead();
-    if (nodes_.empty()) start_node();
+    if (!may_all_run()) start_node();
     finish_reshards();
     if (resumed || !clients_are_done() || !pause_schedules()) continue;
     resumed = true;

@@ -16,6 +16,8 @@ constexpr std::uint64_t kFirstSeedOfWaits = 10'000'000;
 constexpr std::uint64_t kFirstSeedOfUnique = 20'000'000;
 // Likewise, and some queues have throttlers.
 constexpr std::uint64_t kFirstSeedOfThrottlers = 30'000'000;
+// Likewise, and what the store has as states of jobs turns into garbage.
+constexpr std::uint64_t kFirstSeedOfGarbage = 40'000'000;
 
 /// A cluster in one thread: nodes and producers that live and die by chance, then quiet, then everything must
 /// be done.
@@ -29,7 +31,10 @@ class Simulation {
 
   std::uint64_t trace_hash() const { return world_.trace_hash(); }
   std::uint64_t steps() const { return world_.steps(); }
-  const History::Totals& totals() const { return history_.totals; }
+  History::Totals totals() {
+    history_.totals.setbacks = store_.setbacks();
+    return history_.totals;
+  }
 
  private:
   void choose_queues();
@@ -42,6 +47,7 @@ class Simulation {
   void settle();
   void look_at_the_end();
   bool clients_are_done() const;
+  bool may_all_run() const;
   bool store_is_empty();
   bool counts_are_zero();
   SimNode* some_node();
@@ -67,6 +73,7 @@ class Simulation {
   int reshards_ = 0;
   bool reshards_sometimes_ = false;
   void forget_leases();
+  void spoil_a_state();
   void look_at_reshard();
   void start_reshard(const std::string& queue);
   void finish_reshards();
@@ -75,7 +82,9 @@ class Simulation {
   bool mixed_kinds_ = false;
   std::size_t most_questions_ = 100;
   bool unlike_leases_ = false;
-  bool are_hostile_ = false;   ///< producers
+  bool are_hostile_ = false;  ///< producers
+  bool has_garbage_ = false;  ///< of the disk's making
+  Random garbage_dice_;
   bool has_newer_ = false;     ///< nodes and producers of the next version
   bool known_deaths_ = false;  ///< the store sees at once that a process has ended
   int started_ = 0;

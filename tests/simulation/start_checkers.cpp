@@ -21,7 +21,8 @@ void OverlapChecker::started(const SeenRun& run) {
   for (const auto& other : history_.runs) {
     if (other.get() == &run || !history_.same_queue(other->shard, run.shard)) continue;
     if (other->returned || other->crashed) continue;
-    if (other->cut && other->node != run.node && run.fence > other->fence) continue;
+    if (other->is_cut(history_.world().now()) && other->node != run.node && run.fence > other->fence)
+      continue;
     for (const auto& theirs : other->jobs) {
       for (const auto& ours : run.jobs) {
         if (theirs.name.key != ours.name.key) continue;
@@ -50,7 +51,7 @@ void OrderChecker::look_at_waiting(const SeenRun& run, const SeenJob& job, Time 
   }
   for (const auto& [name, seqs] : waiting) {
     const auto sort = history_.clean_sort(name, run.shard, run.through);
-    if (!sort || sort->run_at > now || history_.is_cancelled(name, run.shard, seqs.front(), run.through))
+    if (!sort || sort->run_at > now || history_.is_taken_away(name, run.shard, seqs.front(), run.through))
       continue;
     ++history_.totals.orders;
     if (!sorts_before(history_.options(run.shard), *sort, *job.sort)) continue;
@@ -83,8 +84,8 @@ void OrderChecker::look_at_holders(const SeenRun& run, const SeenJob& job, Time 
                                 text(job.name));
         continue;
       }
-      if (!history_.any_live(holder.seqs)) continue;
-      if (history_.is_cancelled(holder.name, run.shard, holder.seqs.front(), run.through)) continue;
+      if (!history_.any_live(holder.seqs) || history_.has_lost_state(run.shard, holder.seqs)) continue;
+      if (history_.is_taken_away(holder.name, run.shard, holder.seqs.front(), run.through)) continue;
       if (options.key_order == KeyOrder::exclusive && holder.settled) continue;
       ++history_.totals.orders;
       if (other->token != run.token && may_come_first(run, job, holder, now)) continue;
@@ -148,6 +149,7 @@ void StartChecker::started(const SeenRun& run, const runtime::Assignment& assign
   for (std::size_t i = 0; i < run.jobs.size(); ++i) {
     look_at_time(run, run.jobs[i], now);
     look_at_payloads(run, run.jobs[i], assignment.jobs[i]);
+    look_at_lost(run, run.jobs[i]);
   }
   look_at_window(run, now);
   std::set<std::string> keys;
@@ -165,10 +167,24 @@ void StartChecker::look_at_time(const SeenRun& run, const SeenJob& job, Time now
   const auto first = *std::min_element(job.seqs.begin(), job.seqs.end());
   const auto& entry = history_.entries.at(first);
   const auto state = history_.state_of(run.shard, first);
-  const auto run_at = state ? state->run_at : entry.run_at.value_or(entry.at);
+  const bool has_time = state ? state->own_time : entry.run_at.has_value();
+  if (!has_time) return;  // it is due as it comes, whatever the clock said then
+  const auto run_at = state ? state->run_at : *entry.run_at;
   if (run_at <= now + (history_.times_go_back ? kMostBack : Duration{})) return;
   history_.world().fail("early: {} starts {} (entry {}) {} us before its time", run.node, text(job.name),
                         first, (run_at - now).count());
+}
+
+// What was there of a job when its state was found to be lost dies with it.
+void StartChecker::look_at_lost(const SeenRun& run, const SeenJob& job) const {
+  const auto lost = history_.lost_under.find({run.shard, run.token, job.name});
+  if (lost == history_.lost_under.end()) return;
+  const auto head = history_.heads.at({run.shard, run.token});
+  for (const auto seq : job.seqs) {
+    if (seq > lost->second && seq <= head)
+      history_.world().fail("unreadable: {} starts {} with entry {}, whose state is lost", run.node,
+                            text(job.name), seq);
+  }
 }
 
 // Between the choice and the start are the marks, the payloads, and the way to a borrower.
@@ -194,7 +210,7 @@ void GateChecker::started(const SeenRun& run) {
   std::int64_t of_queue = 0, of_named = 0;
   std::map<std::string, int> locks;
   for (const auto& other : history_.runs) {
-    if (other->returned || other->crashed || other->cut) continue;
+    if (other->returned || other->crashed || other->is_cut(history_.world().now())) continue;
     const bool is_free = other->responds && history_.options(other->shard).hold == SlotHold::dispatch;
     const auto jobs = is_free ? 0 : static_cast<std::int64_t>(other->jobs.size());
     if (!history_.options(other->shard).limits.empty()) of_named += jobs;

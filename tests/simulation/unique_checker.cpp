@@ -2,15 +2,27 @@
 
 #include <algorithm>
 
+#include "domain/dead_letters.h"
 #include "domain/response_buffer.h"
 
 namespace ordo::simulation {
 
 using What = store::RowResult::What;
 
+namespace {
+
+// What responses leave stands beside the rows of unique keys.
+bool is_of_responses(const std::string& key) {
+  const bool is_letter =
+      key.starts_with(domain::kLetterListRow) && key.size() != domain::unique_row_key({}, {}).size();
+  return key == domain::kBufferRow || is_letter || domain::is_expiry_row_key(key);
+}
+
+}  // namespace
+
 void UniqueChecker::stepped(const std::string& rows, const store::RowStep& step,
                             const store::RowResult& result) {
-  if (step.row.key == domain::kBufferRow) return;
+  if (is_of_responses(step.row.key)) return;
   auto& totals = history_.totals;
   if (result.what == What::conflict && !step.entries.empty() && result.there) ++totals.conflicts;
   if (result.what != What::done) return;
@@ -44,19 +56,37 @@ void UniqueChecker::started(const SeenRun& run) {
       for (const auto& hold : entry->second.options.unique) {
         if (hold.scope != UniqueScope::queued) continue;
         const auto row = history_.store().wait_row(rows, hold.row);
-        if (row && domain::decode_unique_row(*row)->token == hold.token)
+        if (row && domain::decode_unique_row(*row)->token == hold.token && !is_pushed_again(job, hold))
           history_.world().fail("unique: {} starts while it has key {}", job.name.id, hold.row);
       }
     }
   }
 }
 
+// Whoever did not hear how a push went has made it once more: the row is that one's.
+bool UniqueChecker::is_pushed_again(const SeenJob& job, const domain::UniqueHold& hold) const {
+  return std::ranges::any_of(history_.entries, [&](const auto& each) {
+    const auto& [seq, entry] = each;
+    const bool is_same = std::ranges::find(entry.options.unique, hold.token, &domain::UniqueHold::token) !=
+                         entry.options.unique.end();
+    return entry.live && is_same && std::ranges::find(job.seqs, seq) == job.seqs.end();
+  });
+}
+
 bool UniqueChecker::are_all_free() const {
   const auto list = history_.store().queues();
   return std::ranges::all_of(list.queues, [&](const auto& queue) {
-    const auto rows = history_.store().wait_rows(store::Store::unique_rows(queue.name), "", 2);
-    return std::ranges::all_of(rows, [](const auto& row) { return row.key == domain::kBufferRow; });
+    const auto rows = history_.store().wait_rows(store::Store::unique_rows(queue.name), "", 10'000);
+    return std::ranges::all_of(
+        rows, [&](const auto& row) { return is_of_responses(row.key) || is_forgotten(row); });
   });
+}
+
+// The payload that had the key has ended, and the state that named it since is lost: nobody knows.
+bool UniqueChecker::is_forgotten(const store::WaitRow& row) const {
+  const auto holder = *domain::decode_unique_row(row.bytes);
+  return history_.lost_jobs.contains({holder.kind, holder.key, holder.id}) &&
+         !history_.buried_holds.contains(holder.token);
 }
 
 void UniqueChecker::ended() const {

@@ -19,10 +19,13 @@ class UniqueChecker {
   /// A run was handed over.
   void started(const SeenRun& run);
   /// No row is left that keeps others away.
+  bool is_pushed_again(const SeenJob& job, const domain::UniqueHold& hold) const;
   bool are_all_free() const;
   void ended() const;
 
  private:
+  bool is_forgotten(const store::WaitRow& row) const;
+
   History& history_;
 };
 

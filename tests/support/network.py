@@ -149,9 +149,22 @@ class Host:
 
     def worsen(self, _, loss):
         for within, device in ((self.network.middle, self.port), (self.namespace, "eth0")):
-            run(*within.prefix, "tc", "qdisc", "replace", "dev", device, "clsact")
-            run(*within.prefix, "tc", "filter", "replace", "dev", device, "egress", "handle", "1", "pref", "1", "bpf", "da",
-                "bytecode", f"4,{LOAD_RANDOM},53 0 1 {2**32 - int(loss * 2**32)},{DROP},{PASS}")
+            self.filter(within, device, "all", f"4,{LOAD_RANDOM},53 0 1 {2**32 - int(loss * 2**32)},{DROP},{PASS}")
+
+    def deafen(self):
+        """Nothing that is sent to it arrives, while all that it sends does."""
+        # But ARP: who does not know the way any more sends nothing.
+        self.filter(self.network.middle, self.port, "ip", f"1,{DROP}")
+
+    def hear(self):
+        self.filter(self.network.middle, self.port, "ip", f"1,{PASS}")
+
+    @staticmethod
+    def filter(within, device, protocol, program):
+        """What leaves there passes the program."""
+        run(*within.prefix, "tc", "qdisc", "replace", "dev", device, "clsact")
+        run(*within.prefix, "tc", "filter", "replace", "dev", device, "egress", "protocol", protocol, "handle", "1", "pref", "1",
+            "bpf", "da", "bytecode", program)
 
     @property
     def lost(self):

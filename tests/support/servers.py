@@ -66,6 +66,12 @@ class Server:
         self.folder.mkdir(mode=0o755)
         self.proxies = []
         self.members = [self]  # each has a process
+        self.within, self.address = (), "127.0.0.1"  # of those that are reached by a port: what starts it there
+
+    def settle(self, network):
+        """Its processes will be where a network has its servers; so must be who wants to reach one by its port."""
+        for member in {self, *self.members}:
+            member.within, member.address = network.middle.prefix, network.ADDRESS
 
     def proxied(self):
         """The URL that leads through proxies, which are made here, before the start."""
@@ -89,7 +95,7 @@ class Server:
     def launch(self):
         """Starts it, on the data that are there; it answers later."""
         with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen([*self.die_with_us(), *self.command()], cwd=self.folder,
+            self.process = subprocess.Popen([*self.die_with_us(), *self.within, *self.command()], cwd=self.folder,
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def die_with_us(self):
@@ -153,6 +159,11 @@ class Redis(Server):
         self.path = self.folder / "redis.sock"
         self.direct = f"redis+unix://{self.path}"
 
+    @property
+    def announced(self):
+        """Where others find it."""
+        return self.proxies[0].port if self.proxies else self.port
+
     def through(self, port, host="127.0.0.1"):
         return f"redis://{host}:{port}"
 
@@ -181,6 +192,16 @@ class Redis(Server):
             with connection.makefile("rb") as replies:
                 return [self.reply(replies) for _ in range(2 if sign_on else 1)][-1]
 
+    # Of a replica.
+
+    def fall_behind(self):
+        """Its master refuses it: what that one does from now on does not come here."""
+        self.ask("CONFIG", "SET", "masteruser", "nobody", "masterauth", "x")
+        self.ask("CLIENT", "KILL", "TYPE", "master")
+
+    def keep_up(self):
+        self.ask("CONFIG", "SET", "masteruser", "", "masterauth", "")
+
     def reply(self, replies):
         line = replies.readline().rstrip(b"\r\n").decode()
         kind, value = line[:1], line[1:]
@@ -201,7 +222,7 @@ class Redis(Server):
 def port_words(port, tls):
     """The settings by which a server listens on a port: with TLS alone if there is a folder with `cert` and `key`."""
     if tls is None:
-        return ["--port", str(port)]
+        return ["--port", str(port), "--protected-mode", "no"]  # which serves nobody on a network
     return ["--port", "0", "--tls-port", str(port), "--tls-replication", "yes", "--tls-auth-clients", "no", "--tls-cert-file",
             str(tls / "cert"), "--tls-key-file", str(tls / "key"), "--tls-ca-cert-file", str(tls / "cert")]
 
@@ -215,8 +236,9 @@ class Guarded(Redis):
 
     def command(self):
         self.folder.joinpath("redis.conf").touch()  # a sentinel has it rewritten
+        announced = ["--replica-announce-ip", self.address, "--replica-announce-port", str(self.announced)] if self.proxies else []
         return ["redis-server", str(self.folder / "redis.conf"), *super().command()[1:], *port_words(self.port, self.tls), "--bind",
-                "127.0.0.1", "--repl-diskless-sync-delay", "0", *self.settings]
+                self.address, *announced, "--repl-diskless-sync-delay", "0", *self.settings]
 
     @property
     def role(self):
@@ -236,15 +258,28 @@ class Sentinel(Redis):
     def __init__(self, folder, master, quorum, down_ms, settings=()):
         super().__init__(folder)
         self.port = free_port()
-        words = port_words(self.port, master.tls)
-        lines = [*(f"{name[2:]} {value}" for name, value in zip(words[::2], words[1::2])), "bind 127.0.0.1", f"unixsocket {self.path}", f"dir {self.folder}",
-                 f"sentinel monitor {SentinelGroup.NAME} 127.0.0.1 {master.port} {quorum}",
-                 f"sentinel down-after-milliseconds {SentinelGroup.NAME} {down_ms}",
-                 f"sentinel failover-timeout {SentinelGroup.NAME} 4000", *settings]
+        self.master, self.quorum, self.down_ms, self.settings = master, quorum, down_ms, settings
+
+    def configure(self):
+        words = port_words(self.port, self.master.tls)
+        lines = [*(f"{name[2:]} {value}" for name, value in zip(words[::2], words[1::2])), f"bind {self.address}",
+                 f"unixsocket {self.path}", f"dir {self.folder}",
+                 f"sentinel monitor {SentinelGroup.NAME} {self.address} {self.master.announced} {self.quorum}",
+                 f"sentinel down-after-milliseconds {SentinelGroup.NAME} {self.down_ms}",
+                 f"sentinel failover-timeout {SentinelGroup.NAME} 4000", *self.settings]
         (self.folder / "sentinel.conf").write_text("\n".join(lines) + "\n")
 
     def command(self):
+        if not self.folder.joinpath("sentinel.conf").exists():  # which the sentinel writes anew
+            self.configure()
         return ["redis-server", str(self.folder / "sentinel.conf"), "--sentinel"]
+
+
+def some_time(chance):
+    """Until a replica lacks something."""
+    end = time.monotonic() + chance.uniform(0.5, 3)
+    while time.monotonic() < end:
+        yield
 
 
 class SentinelGroup(Server):
@@ -252,16 +287,18 @@ class SentinelGroup(Server):
     NAME = "jobs"
 
     def __init__(self, folder, down_ms=1000, settings=(), sentinel_settings=(), options="?wait=1", sign_on="",
-                 tls=None):
+                 tls=None, is_far=False):
         super().__init__(folder)
         self.tls = tls
         self.servers = [Guarded(self.folder / f"server{i}", settings, tls) for i in range(3)]
         self.sentinels = [Sentinel(self.folder / f"sentinel{i}", self.servers[0], 2, down_ms, sentinel_settings)
                           for i in range(3)]
-        for replica in self.servers[1:]:
-            replica.settings += ["--replicaof", "127.0.0.1", str(self.servers[0].port)]
         self.options, self.sign_on = options, sign_on
         self.members = [*self.servers, *self.sentinels]
+        if is_far:  # all find them at proxies
+            for member in self.members:
+                member.proxied()
+            self.proxies = [proxy for member in self.members for proxy in member.proxies]
 
     def proxied(self):
         """Nothing stands between: sentinels tell where the servers themselves are."""
@@ -269,16 +306,18 @@ class SentinelGroup(Server):
 
     @property
     def direct(self):
-        hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        hosts = ",".join(f"{self.address}:{sentinel.announced}" for sentinel in self.sentinels)
         secure = f"&ca={self.tls}/cert" * bool(self.tls)
         return f"redis{'s' * bool(self.tls)}+sentinel://{self.sign_on}{hosts}/{self.NAME}{self.options}{secure}"
 
     def start(self):
         for server in self.servers:
+            alone, is_new = server.settings, not server.folder.joinpath("redis.conf").exists()
+            if is_new and server is not self.servers[0]:
+                server.settings = [*alone, "--replicaof", self.address, str(self.servers[0].announced)]
             server.start()
+            server.settings = alone
         for replica in self.servers[1:]:
-            replica.settings = [word for word in replica.settings
-                                if word not in ("--replicaof", "127.0.0.1", str(self.servers[0].port))]
             wait_until("the replica follows", replica.is_in_sync)
             replica.ask("CONFIG", "REWRITE")  # it is one when it is started again, too
         for sentinel in self.sentinels:
@@ -291,7 +330,7 @@ class SentinelGroup(Server):
             facts = [self.facts(sentinel) for sentinel in self.sentinels]
             master = self.master()
             return all(fact["flags"] == "master" and fact["num-other-sentinels"] == "2" and fact["num-slaves"] == "2" and
-                       int(fact["port"]) == master.port for fact in facts) and \
+                       int(fact["port"]) == master.announced for fact in facts) and \
                 all(server is master or server.is_in_sync() for server in self.servers)
         except (OSError, StopIteration):
             return False
@@ -303,7 +342,7 @@ class SentinelGroup(Server):
     def master(self):
         """As the sentinels say."""
         port = int(self.sentinels[0].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.NAME)[1])
-        return next(server for server in self.servers if server.port == port)
+        return next(server for server in self.servers if server.announced == port)
 
     def cut(self, choose):
         """`choose` gets the list of the clients of the master and returns those whose connections are to end. False: there
@@ -322,12 +361,20 @@ class SentinelGroup(Server):
         for server in self.sentinels + self.servers:
             server.kill()
 
-    def fail_over(self, _):
+    def fail_over(self, chance, is_behind=False):
         """The master is killed; it comes back when the sentinels have given its place to another. Yields while it waits."""
         old = self.master()
+        replicas = [server for server in self.servers if server is not old]
+        if is_behind:
+            for replica in replicas:
+                replica.fall_behind()
+            yield from some_time(chance)
         old.kill()
         while self.names(old):
             yield
+        if is_behind:
+            for replica in replicas:
+                replica.keep_up()
         old.launch()
         while not self.ready():
             yield
@@ -335,7 +382,7 @@ class SentinelGroup(Server):
     def names(self, server):
         """Whether a sentinel takes it for the master."""
         try:
-            return any(int(self.facts(sentinel)["port"]) == server.port for sentinel in self.sentinels)
+            return any(int(self.facts(sentinel)["port"]) == server.announced for sentinel in self.sentinels)
         except OSError:
             return True
 
@@ -358,15 +405,9 @@ class Member(Redis):
 
     def command(self):
         announced = ["--cluster-announce-port", str(self.proxies[0].port)] if self.proxies else []
-        ports = ["--port", str(self.port)]
-        if self.tls:
-            ports = [*port_words(self.port, self.tls), "--tls-cluster", "yes"]
-        return [*super().command(), *ports, "--bind", "127.0.0.1", "--cluster-enabled", "yes",
+        ports = [*port_words(self.port, self.tls), *["--tls-cluster", "yes"] * bool(self.tls)]
+        return [*super().command(), *ports, "--bind", self.address, "--cluster-enabled", "yes",
                 "--cluster-port", str(self.bus_port), "--repl-diskless-sync-delay", "0", *announced, *self.settings]
-
-    @property
-    def announced(self):
-        return self.proxies[0].port if self.proxies else self.port
 
     def facts(self, *words):
         lines = (line.partition(":") for line in self.ask(*words).splitlines())
@@ -382,11 +423,12 @@ class Member(Redis):
 
 
 class RedisCluster(Server):
-    """Three masters, each with a replica if they are to fail over; `?wait=1` is then the stores'."""
+    """Three masters, each with a replica if they are to fail over; `?wait=1` is then the stores', unless nobody waits."""
     MASTERS = 3
 
-    def __init__(self, folder, fails_over=False, settings=(), tls=None):
+    def __init__(self, folder, fails_over=False, settings=(), tls=None, waits=True):
         super().__init__(folder)
+        self.waits = fails_over and waits
         self.fails_over, self.tls = fails_over, tls  # a folder with cert and key: nothing goes without TLS
         # Only who has a replica has a reason to hurry: a slow machine must not look like a dead one.
         timeout = ["--cluster-node-timeout", "1500" if fails_over else "30000",
@@ -399,8 +441,8 @@ class RedisCluster(Server):
 
     @property
     def direct(self):
-        hosts = ",".join(f"127.0.0.1:{member.announced}" for member in self.members)
-        options = ["wait=1"] * self.fails_over + [f"ca={self.tls}/cert"] * bool(self.tls)
+        hosts = ",".join(f"{self.address}:{member.announced}" for member in self.members)
+        options = ["wait=1"] * self.waits + [f"ca={self.tls}/cert"] * bool(self.tls)
         return f"redis{'s' * bool(self.tls)}://{hosts}" + "?" * bool(options) + "&".join(options)
 
     def proxied(self):
@@ -429,7 +471,7 @@ class RedisCluster(Server):
             member.ask("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
             member.ask("CLUSTER", "ADDSLOTSRANGE", i * SLOTS // self.MASTERS, (i + 1) * SLOTS // self.MASTERS - 1)
         for member in self.members[1:]:
-            masters[0].ask("CLUSTER", "MEET", "127.0.0.1", member.port, member.bus_port)
+            masters[0].ask("CLUSTER", "MEET", self.address, member.port, member.bus_port)
         known = str(len(self.members))
         wait_until("all know all", lambda: all(member.facts("CLUSTER", "INFO")["cluster_known_nodes"] == known
                                                for member in self.members))
@@ -480,11 +522,14 @@ class RedisCluster(Server):
         for master in self.masters():
             master.ask("FLUSHALL", "SYNC")
 
-    def fail_over(self, chance):
+    def fail_over(self, chance, is_behind=False):
         """A master is killed, or asked to step back, and its replica takes over. Yields while it waits."""
         old = chance.choice(self.masters())
-        slot, is_planned = old.first_slot(), chance.random() < 0.3
+        slot, is_planned = old.first_slot(), not is_behind and chance.random() < 0.3
         replica = next(member for member in self.members if member.ask("ROLE")[:3:2] == ["slave", old.announced])
+        if is_behind:
+            replica.fall_behind()
+            yield from some_time(chance)
         if not is_planned:
             old.kill()
         asked = 0
@@ -493,6 +538,8 @@ class RedisCluster(Server):
                 replica.ask("CLUSTER", "FAILOVER")
                 asked = time.monotonic()
             yield
+        if is_behind:
+            replica.keep_up()
         self.launch()
         while not self.ready():
             yield
@@ -564,8 +611,9 @@ class RedisCluster(Server):
 class Postgres(Server):
     """With the settings it comes with; it refuses to run as root. `of`: a standby of that one, which must run."""
 
-    def __init__(self, folder, of=None):
+    def __init__(self, folder, of=None, connections=300):
         super().__init__(folder)
+        self.connections = connections
         self.path = self.folder / ".s.PGSQL.5432"
         self.direct = f"postgres://postgres@/postgres?host={self.folder}"
         places = ["/usr/lib/postgresql/15/bin", os.path.dirname(shutil.which("initdb") or "")]
@@ -598,7 +646,7 @@ class Postgres(Server):
 
     def command(self):
         return [f"{self.programs}/postgres", "-D", str(self.folder / "data"), "-c", "listen_addresses=", "-c",
-                f"unix_socket_directories={self.folder}", "-c", "max_connections=300", "-c", "wal_keep_size=256MB",
+                f"unix_socket_directories={self.folder}", "-c", f"max_connections={self.connections}", "-c", "wal_keep_size=256MB",
                 "-c", "wal_retrieve_retry_interval=200ms"]
 
     def ready(self):
@@ -665,8 +713,11 @@ class Pair(Server):
     def log_text(self):
         return "\n".join(member.log_text()[-1000:] for member in self.members)
 
-    def fail_over(self, chance):
+    def fail_over(self, chance, is_behind=False):
         """The primary is killed, the other takes its place, and it follows that one from then on. Yields while it waits."""
+        if is_behind:
+            self.fall_behind()
+            yield from some_time(chance)
         is_early = chance.random() < 0.5  # clients find the new one before it is a primary
         self.members[0].kill()
         self.members.reverse()
@@ -694,6 +745,12 @@ class PostgresPair(Pair):
         primary, standby = self.members
         return primary.ready() and standby.ready() and "sync\n" in primary.psql("SELECT sync_state FROM pg_stat_replication")
 
+    def fall_behind(self):
+        """Nobody waits for the standby any more, which gets nothing more."""
+        primary, standby = self.members
+        primary.psql("ALTER SYSTEM SET synchronous_standby_names = ''; SELECT pg_reload_conf();")
+        standby.fall_behind()
+
     @staticmethod
     def promote(primary, _):
         primary.psql("SELECT pg_promote(false)")
@@ -712,8 +769,11 @@ class PostgresPair(Pair):
 
 
 class RedisPair(Pair):
-    def __init__(self, folder):
+    """`?wait=1` is the stores', or nobody waits for the replica."""
+
+    def __init__(self, folder, options="?wait=1"):
         super().__init__(folder, Guarded)
+        self.options = options
         self.members.append(Guarded(self.folder / "b", self.replica_of(self.members[0])))
 
     @staticmethod
@@ -721,7 +781,7 @@ class RedisPair(Pair):
         return ["--replicaof", "127.0.0.1", str(primary.port)]
 
     def through(self, port, host="127.0.0.1"):
-        return f"redis://{host}:{port}?wait=1"
+        return f"redis://{host}:{port}{self.options}"
 
     def start(self):
         for member in self.members:
@@ -731,6 +791,9 @@ class RedisPair(Pair):
     def ready(self):
         primary, replica = self.members
         return primary.ready() and replica.ready() and replica.is_in_sync()
+
+    def fall_behind(self):
+        self.members[1].fall_behind()
 
     @staticmethod
     def promote(primary, _):
@@ -747,3 +810,6 @@ class RedisPair(Pair):
 STORES = {"redis:": Redis, "redis-cluster:": RedisCluster, "postgres:": Postgres}
 FAILING_OVER = {"redis-cluster:": functools.partial(RedisCluster, fails_over=True), "postgres:": PostgresPair,
                 "redis-replica:": RedisPair, "redis-sentinel:": SentinelGroup}
+FALLING_BEHIND = {"postgres:": PostgresPair, "redis-replica:": functools.partial(RedisPair, options=""),
+                  "redis-sentinel:": functools.partial(SentinelGroup, options=""),
+                  "redis-cluster:": functools.partial(RedisCluster, fails_over=True, waits=False)}

@@ -18,7 +18,7 @@ std::set<std::string> calls_of(const std::string& header, const std::string& nam
   const auto from = text.find("\nclass " + name + " ");
   EXPECT_NE(from, std::string::npos) << name;
   const auto body = text.substr(from, text.find("private:", from) - from);
-  static const std::regex declared(R"(\n  [A-Za-z][^\n(]*[ &>]([a-z_]+)\()");
+  static const std::regex declared(R"(\n  (?:\[\[nodiscard\]\] )?[A-Za-z][^\n(]*[ &>]([a-z_]+)\()");
   std::set<std::string> names;
   for (std::sregex_iterator at(body.begin(), body.end(), declared), end; at != end; ++at)
     names.insert((*at)[1]);

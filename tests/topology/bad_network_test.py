@@ -3,31 +3,49 @@ import time
 import unittest
 
 from topology import Topology
+from proxy import Proxy
+from redis_tls_test import TlsRedis
 import servers  # (topology knows where it is)
 
 DELAY_S, LOSS = 0.1, 0.05
-JOBS = 80
+JOBS = 40
+LEASE_S, RENEWALS = 60, 2  # leases are renewed every 3 s: only who cannot renew at all loses them
 
 
 class BadNetwork(Topology):
     def serve(self, server):
         self.server = self.started(server)
-        self.config(queue="shards = 4\n", node="threads = 2\nlease = '20s'\n")  # time for more than one attempt to renew
+        self.config(queue="shards = 4\n", node=f"threads = 2\nlease = '{LEASE_S}s'\n")
 
     def work(self, urls, within=((), ()), lost=lambda: 0):
         nodes = [self.start("--store", url, within=prefix) for url, prefix in zip(urls, within)]
         self.wait_for_nodes(2)
         self.until("both have shards", lambda: all(node["shards"] == 2 for node in self.json("nodes")))
-        start = time.monotonic()
+        before, start = self.renewals(), time.monotonic()
         self.produce(within=within[0], ORDO_STORE=urls[0])
         self.reach(JOBS)
         pushes = JOBS / 10
         self.assertGreater(time.monotonic() - start, pushes * DELAY_S, "nothing is far away")
         self.until("something is lost", lost)
+        self.until("leases are renewed", lambda: all(self.renewals()[node] >= count + RENEWALS for node, count in before.items()))
         # No run is repeated: leases that are renewed in time are kept.
         self.finish(nodes)
-        for said in ("could not be renewed", "the lease of shard", "Z error "):
+        for said in ("leases could not be renewed", " runs are stopped"):
             self.assertNotIn(said, self.log())
+
+    def renewals(self):
+        """Of each node, as the store has them."""
+        if isinstance(self.server, servers.Postgres):
+            rows = (line.split("|") for line in self.server.psql("SELECT id, renewals FROM ordo_living_node").splitlines())
+        else:
+            words = self.registry().ask("HGETALL", "ordo:{ordo}:nodes")
+            rows = zip(words[::2], words[1::2])
+        return {node: int(count) for node, count in rows}
+
+    def registry(self):
+        if isinstance(self.server, servers.RedisCluster):
+            return self.server.master_of(self.server.slot_of("ordo"))
+        return self.server.master() if isinstance(self.server, servers.SentinelGroup) else self.server
 
     def on_hosts(self, store, **how):
         self.serve(servers.STORES[store](self.folder_of_its_own() / "server"))
@@ -46,14 +64,28 @@ class BadNetwork(Topology):
     def test_postgres(self):
         self.on_hosts("postgres:")
 
+    def behind_proxies(self, server, proxies, url=None):
+        self.serve(server)
+        for proxy in proxies:
+            proxy.worsen(DELAY_S / 2, LOSS)
+        self.work([url or server.direct] * 2, lost=lambda: sum(proxy.lost for proxy in proxies))
+
     def test_redis_cluster(self):
         """Its members are where they say they are: behind proxies."""
         server = servers.RedisCluster(self.folder_of_its_own() / "cluster")
         server.proxied()
-        self.serve(server)
-        for proxy in server.proxies:
-            proxy.worsen(DELAY_S / 2, LOSS)
-        self.work([server.direct] * 2, lost=lambda: sum(proxy.lost for proxy in server.proxies))
+        self.behind_proxies(server, server.proxies)
+
+    def test_redis_behind_sentinels(self):
+        """They, and its replica, are as far from it as the nodes are from all of them; so they take their time to give it up."""
+        server = servers.SentinelGroup(self.folder_of_its_own() / "group", down_ms=60_000, is_far=True)
+        self.behind_proxies(server, server.proxies)
+
+    def test_redis_over_tls(self):
+        server = TlsRedis(self.folder_of_its_own() / "server")
+        proxy = Proxy(("127.0.0.1", server.port))
+        self.addCleanup(proxy.close)
+        self.behind_proxies(server, [proxy], server.through(proxy.port))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 from project import ORDO, Project  # noqa: E402
 
+IS_MISSING = "jobs of kind 'orders' of queue 'orders' will not run on this node: "  # said at the start
 CANNOT_START = "runs of kind 'orders' of queue 'orders' cannot be started on this node: "
 
 
@@ -48,7 +49,7 @@ class Programs(Limits):
         self.until("it has the shards", lambda: [node["shards"] for node in self.json("nodes")] == [4])
         ids = [str(i) for i in range(300)]
         self.push_lines([{"id": i, "key": str(int(i) % 40)} for i in ids])
-        self.until("it says so", lambda: CANNOT_START in self.log())
+        self.until("it says so", lambda: IS_MISSING in self.log())
         self.start()
         self.processed(300)
         self.nothing_failed()
@@ -57,14 +58,14 @@ class Programs(Limits):
         for run in self.runs():
             keys.setdefault(int(run[0]) % 40, []).append(int(run[0]))
         self.assertEqual([key for key, order in keys.items() if order != sorted(order)], [])
-        self.assertEqual(len(self.errors()), 1, self.errors())
-        self.assertIn('cannot run the command "./missing": No such file or directory (is it installed', self.errors()[0])
+        self.assertEqual(self.errors(), [])
+        self.assertIn('cannot run the command "./missing": No such file or directory (is it installed', self.log())
 
     def test_jobs_wait_for_a_program_that_comes_later(self):
         self.config_of("ordo.toml", ["./later"], "max_retries = 0\n", "threads = 3")
         self.start()
         self.push_lines([{"id": str(i)} for i in range(20)])
-        self.until("it says so", lambda: CANNOT_START in self.log())
+        self.until("it says so", lambda: IS_MISSING in self.log())
         stats = self.stats()
         self.assertEqual(stats["length"] + stats["running"], 20)
         failing = lambda: [node["cannot_start"] for node in self.json("stats").get("failing_nodes", [])]
@@ -76,7 +77,7 @@ class Programs(Limits):
         self.processed(20)
         self.until("stats say so", lambda: failing() == [])
         self.nothing_failed()
-        self.assertEqual(len(self.errors()), 1, self.errors())
+        self.assertEqual(self.errors(), [])
 
     def test_a_third_node_without_the_code_buries_nothing(self):
         """The only node with the code cannot start it: for the others it has the code still."""
@@ -88,7 +89,7 @@ class Programs(Limits):
         self.start("--config", "other.toml")
         self.until("both have a shard", lambda: [node["shards"] for node in self.json("nodes")] == [1, 1])
         self.push_lines([{"id": str(i)} for i in range(20)])
-        self.until("it says so", lambda: CANNOT_START in self.log())
+        self.until("it says so", lambda: IS_MISSING in self.log())
         self.write("missing", "#!/bin/sh\nexec python3 -B worker.py\n")
         os.chmod(self.folder / "missing", 0o755)
         self.processed(20)
@@ -103,7 +104,7 @@ class Programs(Limits):
         starts = lambda: len((self.folder / "starts").read_text()) if (self.folder / "starts").exists() else 0
         self.until("pauses are made", lambda: CANNOT_START in self.log())
         first = starts()
-        self.assertLess(first, 40)
+        self.assertLess(first, 200)  # with pauses of 10 s in the end that takes more than half an hour
         self.until("it is tried again", lambda: starts() > first)
         self.assertNotIn("secret", self.log())
 

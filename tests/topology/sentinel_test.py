@@ -45,7 +45,9 @@ class Sentinels(Topology):
         self.finish(nodes, repeats=True)
 
     def test_a_failover_by_the_operator(self):
-        nodes = self.begin()
+        """The old master goes on for up to a second, and so does the replica that is not promoted: with one to confirm,
+        what is acknowledged then is lost."""
+        nodes = self.begin(options="?wait=2")
         self.produce()
         for _ in range(2):
             self.reach(50)
@@ -73,8 +75,9 @@ class Sentinels(Topology):
         old.start()
         self.until("it is a replica", self.server.ready)
         self.push_lines([{"id": str(n), "key": f"k{n}"} for n in range(8, 16)])
-        self.until("these run, too", lambda: len(self.requests()) >= 16)
-        self.assertEqual({job for job, _, _ in self.runs()}, {str(n) for n in range(16)})
+        wanted = {str(n) for n in range(16)}  # runs of before may be repeated
+        self.until("these run, too", lambda: {job for job, _, _ in self.runs()} >= wanted)
+        self.assertEqual({job for job, _, _ in self.runs()}, wanted)
         for node in nodes:
             self.assertIsNone(node.poll())
 

@@ -62,16 +62,22 @@ class Silent(Topology):
         proxy.be_silent_after(0)
         self.all_say(self.server.through(proxy.port), *whys)
 
+    def steps_of(self, words):
+        """How often it says something to the store."""
+        proxy = self.proxy()
+        code, told = Call(self, words, self.server.through(proxy.port)).end()
+        self.assertEqual(code, 0, told)
+        self.assertGreater(proxy.heard, 1)
+        return range(1, proxy.heard)
+
     def behind_silence_that_begins_later(self, store, *whys):
         """At any step of what looks."""
         self.serve(store)
-        steps, failed = [], 0
-        for words in LOOKS[:3]:  # which do most of what the others do
-            proxy = self.proxy()
-            code, told = Call(self, words, self.server.through(proxy.port)).end()
-            self.assertEqual(code, 0, told)
-            self.assertGreater(proxy.heard, 1)
-            steps += [(words, step) for step in range(1, proxy.heard)]
+        self.end_soon([(words, step) for words in LOOKS[:3] for step in self.steps_of(words)], *whys)  # they do most of what others do
+
+    def end_soon(self, steps, *whys):
+        """Commands, and with which step of theirs silence begins."""
+        failed = 0
         for some in (steps[n:n + AT_ONCE] for n in range(0, len(steps), AT_ONCE)):
             proxies = [self.proxy() for _ in some]
             calls = []
@@ -98,6 +104,37 @@ class Silent(Topology):
 
     def test_a_postgres_that_says_nothing_more(self):
         self.behind_silence_that_begins_later("postgres:", "cannot connect to PostgreSQL", "no answer within")
+
+    def test_a_postgres_that_says_nothing_more_of_a_removal(self):
+        self.serve("postgres:")
+        remove = ["remove", "orders", "--with-jobs"]
+        names = [f"r{step}" for step in self.steps_of(remove)]
+        self.config(more="".join(f'[queue.{name}]\ncommand = ["true"]\nshards = 1\n' for name in names))
+        for name in names:
+            self.push("1", None, queue=name)
+        self.end_soon([(["remove", name, "--with-jobs"], step) for step, name in enumerate(names, 1)],
+                      "cannot connect to PostgreSQL", "no answer within")
+
+    def test_a_postgres_whose_answer_to_a_removal_is_lost(self):
+        """While other connections work: what the server does is known there."""
+        self.serve("postgres:")
+        proxy = self.proxy()
+        holder = subprocess.Popen([f"{self.server.programs}/psql", "-Xq", self.server.direct], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(holder.communicate)
+        holder.stdin.write("BEGIN; SELECT name FROM ordo_queue FOR UPDATE;\n")
+        holder.stdin.flush()
+        holder.stdout.readline()
+        words = ["remove", "orders", "--with-jobs"]
+        call = Call(self, words, self.server.through(proxy.port))
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%ordo_remove%';"
+        self.until("it waits for the lock", lambda: self.server.psql(waiting).strip() == "1")
+        proxy.drop_flows()
+        holder.stdin.write("COMMIT;\n")
+        holder.stdin.flush()
+        code, told = call.end()
+        self.assertEqual(code, 1, told)
+        self.assertIn("no answer within", told)
 
     def test_a_pooler_whose_sessions_are_all_taken(self):
         self.serve("postgres:")

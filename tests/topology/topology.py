@@ -43,18 +43,26 @@ class Topology(Project):
         self.addCleanup(made.close)
         return made
 
+    def real_network(self):
+        """One that has machines: where it cannot be made, the test is skipped."""
+        made = self.network()
+        if not made.is_real:
+            self.skipTest("network namespaces cannot be made")
+        return made
+
     def start_on(self, host, url):
         """A node on a host of a network, or here if that is None."""
         return self.start("--store", url, within=host.prefix if host else ())
 
     def wait_for_nodes(self, count):
+        self.make_store()  # or who looks may be too early
         self.until(f"{count} nodes are there", lambda: len(self.json("nodes")) == count)
 
     # The judge ----------------------------------------------------------------------------------------------
 
-    def produce(self, pause_s=0.0, within=(), **more):
-        """Pushes until finish(); what fails is not pushed again."""
-        self.producer = Producer(self, pause_s, within, more)
+    def produce(self, pause_s=0.0, within=None, **more):
+        """Pushes until finish(), from where the judge is unless it is told; what fails is not pushed again."""
+        self.producer = Producer(self, pause_s, self.within if within is None else within, more)
         self.addCleanup(self.producer.stop)
         return self.producer
 
@@ -69,17 +77,23 @@ class Topology(Project):
         on."""
         self.producer.stop()
         self.until("all is done", lambda: self.stats()["length"] + self.stats()["running"] == 0)
-        ran = collections.defaultdict(list)
-        for request in self.requests():
-            for job in request["jobs"]:
-                if not (repeats and job["id"] in ran[job["key"]]):
-                    ran[job["key"]].append(job["id"])
-        for key, ids in self.producer.tried.items():
-            kept = set(ran[key]) | (set() if loses else set(self.producer.pushed[key]))
-            self.assertEqual(ran[key], [i for i in ids if i in kept], key)
+        self.ran_in_order(((job["key"], job["id"]) for request in self.requests() for job in request["jobs"]),
+                          self.producer.tried, self.producer.pushed, repeats, loses)
         self.assertFalse(self.overlaps.exists(), "two runs of one key at once")
         for node in nodes:
             self.assertIsNone(node.poll(), f"a node has ended: {self.log()[-2000:]}")
+
+    def ran_in_order(self, runs, tried, pushed, repeats=False, loses=False):
+        """`runs`: (key, id) of each, as they began; `tried` and `pushed`: the ids of each key, in their order."""
+        ran = collections.defaultdict(dict if repeats else list)
+        for key, job in runs:
+            if repeats:
+                ran[key].setdefault(job)
+            else:
+                ran[key].append(job)
+        for key, ids in tried.items():
+            kept = set(ran[key]) | (set() if loses else set(pushed[key]))
+            self.assertEqual(list(ran[key]), [i for i in ids if i in kept], key)
 
 
 class Producer:

@@ -115,15 +115,15 @@ class Volumes:
     def all(self):
         # Times ahead: what waits is to wait.
         ahead = ',"run_at":"9999-01-01T00:00:00Z"'
-        self.push("many", int(JOBS * self.scale), lambda number: f'{{"v":{number}}}', ahead, (60, 100, 220))
-        out = self.look("jobs many --limit 20", (80, 180, 180), "jobs", "many", "--limit", "20", "--json")
+        self.push("many", int(JOBS * self.scale), lambda number: f'{{"v":{number}}}', ahead, (110, 60, 220))
+        out = self.look("jobs many --limit 20", (110, 160, 180), "jobs", "many", "--limit", "20", "--json")
         assert len(json.loads(out.read_text())) == 20
         out = self.look("jobs many --id job-7", (60, 0, 20), "jobs", "many", "--id", "job-7", "--json")
         assert json.loads(out.read_text())[0]["payloads"] == [{"v": 7}]
         self.look("job many job-7 show", (60, 0, 20), "job", "many", "job-7")
         self.look("stats", (60, 0, 20), "stats")
         self.take_over("many", (100, 700, 80))
-        self.look("stats after it", (80, 80, 90), "stats")
+        self.look("stats after it", (170, 0, 90), "stats")
 
         payload = LARGE_BYTES // 10
         self.push("large", int(LARGE * self.scale), lambda number: '"' + f"{number:010}" * payload + '"', ahead, (190, 0, 800))
@@ -140,7 +140,7 @@ class Volumes:
         assert out.read_bytes().count(b"\n") == dead + 1
         self.look("dead list --json", (60, 150, 50), "dead", "dead", "list", "--json")
         self.look("jobs dead --state dead --limit 20", (60, 150, 20), "jobs", "dead", "--state", "dead", "--limit", "20")
-        self.look("doctor", (110, 70, 400), "doctor")
+        self.look("doctor", (200, 0, 400), "doctor")
         return 1 if self.broken else 0
 
 

@@ -149,6 +149,11 @@ CommitResult MemoryStore::apply(Delta& delta) {
     dead_[no] = {.shard = delta.shard, .no = no, .at = row.at, .bytes = std::move(row.bytes)};
     ++shard.dead;
   }
+  if (delta.keep) {
+    const auto no = delta.keep->no;
+    shard.kept[no] = *std::move(delta.keep);
+  }
+  for (const auto no : delta.erase_kept) shard.kept.erase(no);
   trim_dead(delta, shard);
   return CommitResult::applied;
 }
@@ -180,6 +185,42 @@ std::vector<ShardFacts> MemoryStore::load(std::span<const ShardId> shards) {
     for (const auto& [seq, bytes] : found->second.states) fact.states.push_back({.seq = seq, .bytes = bytes});
   }
   return facts;
+}
+
+std::vector<KeptRow> MemoryStore::kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows) {
+  const std::lock_guard lock(mutex_);
+  std::vector<KeptRow> rows;
+  const auto found = shards_.find(shard);
+  if (found == shards_.end()) return rows;
+  const auto& kept = found->second.kept;
+  for (auto at = kept.lower_bound(from); at != kept.end() && rows.size() < max_rows; ++at)
+    rows.push_back({at->first, at->second.head, {}});
+  return rows;
+}
+
+std::vector<KeptRow> MemoryStore::kept(ShardId shard, std::span<const std::uint64_t> nos) {
+  const std::lock_guard lock(mutex_);
+  std::vector<KeptRow> rows;
+  const auto found = shards_.find(shard);
+  if (found == shards_.end()) return rows;
+  std::size_t bytes = 0;
+  for (const auto no : nos) {
+    const auto row = found->second.kept.find(no);
+    if (row == found->second.kept.end()) continue;
+    bytes += row->second.body.size();
+    if (!rows.empty() && bytes > kReadBytes) break;
+    rows.push_back(row->second);
+  }
+  return rows;
+}
+
+bool MemoryStore::replace_kept(ShardId shard, const KeptRow& row) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed(shard.queue)) throw closed_queue(shard.queue);
+  const auto found = shards_.find(shard);
+  if (found == shards_.end() || !found->second.kept.contains(row.no)) return false;
+  found->second.kept[row.no] = row;
+  return true;
 }
 
 // -------------------------------------------------------------------------------------------------------
@@ -293,13 +334,12 @@ bool MemoryStore::renew(const std::string& node, Duration) {
 }
 
 void MemoryStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
-  check_node(node);
   const std::lock_guard lock(mutex_);
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
   if (seen_renewals && found->second.renewals != *seen_renewals) return;
   for (auto& [id, shard] : shards_) {
-    if (shard.owner != node) continue;
+    if (shard.owner != node || node.empty()) continue;
     shard.owner.clear();
     shard.crashed = found->second.gone;
   }
@@ -329,7 +369,41 @@ void MemoryStore::forget_node(const std::string& node) {
 void MemoryStore::forget_lease(ShardId shard) {
   const std::lock_guard lock(mutex_);
   const auto found = shards_.find(shard);
-  if (found != shards_.end()) found->second.lease = {found->second.lease.token + 1, 0};
+  if (found == shards_.end()) return;
+  found->second.lease = {found->second.lease.token + 1, 0};
+  ++setbacks_;
+}
+
+void MemoryStore::forget_grant(ShardId shard) {
+  forget_lease(shard);
+  const std::lock_guard lock(mutex_);
+  const auto found = shards_.find(shard);
+  if (found != shards_.end()) found->second.owner = found->second.owner_before;
+}
+
+void MemoryStore::forget_batch(ShardId shard) {
+  const std::lock_guard lock(mutex_);
+  const auto found = shards_.find(shard);
+  if (found == shards_.end() || found->second.batch == 0) return;
+  --found->second.batch;
+  ++setbacks_;
+}
+
+void MemoryStore::spoil_state(ShardId shard, Seq first, std::string bytes) {
+  const std::lock_guard lock(mutex_);
+  shards_.at(shard).states.at(first) = std::move(bytes);
+}
+
+std::uint64_t MemoryStore::setbacks() {
+  const std::lock_guard lock(mutex_);
+  return setbacks_;
+}
+
+std::optional<Duration> MemoryStore::setback_age(bool is_known) {
+  const std::lock_guard lock(mutex_);
+  const auto now = clock_.steady();
+  if (std::exchange(noted_setbacks_, setbacks_) != setbacks_ || is_known) noted_at_ = now;
+  return noted_at_ ? std::optional(now - *noted_at_) : std::nullopt;
 }
 
 std::vector<NodeRow> MemoryStore::nodes() {
@@ -373,7 +447,7 @@ std::vector<Grant> MemoryStore::acquire(const std::string& node, std::uint64_t h
     auto& shard = found->second;
     const auto owner = nodes_.find(shard.owner);
     const bool crashed = shard.crashed || (owner != nodes_.end() && owner->second.gone);
-    shard.owner = node;
+    if (shard.owner != node) shard.owner_before = std::exchange(shard.owner, node);
     shard.lease = {.token = std::max(shard.lease.token + 1, now_us()), .holder = holder};
     grants.push_back({.shard = claim.shard,
                       .lease = shard.lease,

@@ -27,6 +27,10 @@ class MemoryStore : public Store {
   std::size_t max_set_aside() const override { return 16; }
   std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
 
+  std::vector<KeptRow> kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows) override;
+  std::vector<KeptRow> kept(ShardId shard, std::span<const std::uint64_t> nos) override;
+  bool replace_kept(ShardId shard, const KeptRow& row) override;
+
   QueueList queues() override;
   std::vector<QueueDefinition> define_all(std::span<const QueueWish> queues) override;
   bool set_paused(std::string_view name, bool paused) override;
@@ -38,6 +42,8 @@ class MemoryStore : public Store {
   bool renew(const std::string& node, Duration patience) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<NodeRow> nodes() override;
+  std::uint64_t setbacks() override;
+  std::optional<Duration> setback_age(bool is_known) override;
   bool request(const std::string& node, NodeRequest request) override;
   std::vector<ShardRow> shards() override;
   std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
@@ -70,7 +76,13 @@ class MemoryStore : public Store {
   void kill_node(const std::string& node);
   /// As a server that went back: the shard still is its owner's, but under another lease than that one knows.
   void forget_lease(ShardId shard);
-  /// Likewise: the row is gone, and nobody freed what the node owns.
+  /// The same, and it is whose it was before its owner was granted it.
+  void forget_grant(ShardId shard);
+  /// Likewise: the shard's last delta is lost. What it says stays: so only who goes on from it can tell.
+  void forget_batch(ShardId shard);
+  /// As a failing disk: the state that is stored under the entry reads so from now on.
+  void spoil_state(ShardId shard, Seq first, std::string bytes);
+  /// As a server that went back: the row is gone, and nobody freed what the node owns.
   void forget_node(const std::string& node);
 
  private:
@@ -84,6 +96,7 @@ class MemoryStore : public Store {
   };
   struct Shard {
     std::string owner;
+    std::string owner_before;
     Lease lease;
     std::uint64_t batch = 0;
     Seq position = 0;
@@ -91,6 +104,7 @@ class MemoryStore : public Store {
     bool clean = true;
     bool crashed = false;  // freed after its owner was known dead
     std::map<Seq, std::string> states;
+    std::map<std::uint64_t, KeptRow> kept;
     std::uint64_t dead = 0;
     std::uint64_t dead_trimmed = 0;
   };
@@ -117,6 +131,9 @@ class MemoryStore : public Store {
   std::mutex mutex_;
   std::condition_variable woken_;
   std::uint64_t wakes_ = 0;
+  std::uint64_t setbacks_ = 0;
+  std::uint64_t noted_setbacks_ = 0;
+  std::optional<Duration> noted_at_;  // steady
 
   std::map<Seq, Record> log_;
   Seq head_ = 0;

@@ -21,7 +21,8 @@ std::size_t records_of(const Request& request) {
   if (const auto* append = std::get_if<AppendRequest>(&request)) return append->entries.size();
   std::size_t records = 1;
   for (const auto& delta : std::get<CommitRequest>(request).deltas) {
-    records += delta.erase.size() + delta.states.size() + delta.erase_states.size() + delta.dead.size();
+    records += delta.erase.size() + delta.states.size() + delta.erase_states.size() + delta.dead.size() +
+               delta.erase_kept.size();
   }
   return records;
 }
@@ -37,6 +38,7 @@ std::size_t bytes_of(const CommitRequest& commit) {
   for (const auto& delta : commit.deltas) {
     for (const auto& state : delta.states) bytes += state.bytes.size();
     for (const auto& dead : delta.dead) bytes += dead.bytes.size();
+    if (delta.keep) bytes += delta.keep->head.size() + delta.keep->body.size();
   }
   return bytes;
 }
@@ -222,7 +224,7 @@ std::vector<std::int64_t> Committer::transact(std::span<AppendRequest* const> ap
                       AppendStatement(appends).parameters(hooks_.writer()));
   }
   for (auto& statement : deltas) {
-    connection_->send("commit to", CommitStatement::kSql, statement.parameters(seen_));
+    connection_->send("commit to", statement.sql(), statement.parameters(seen_));
   }
   const auto results = connection_->finish_pipeline();
   std::size_t next = 0;

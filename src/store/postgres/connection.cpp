@@ -5,12 +5,15 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "base/time_text.h"
+#include "store/postgres/hosts.h"
 
 namespace ordo::store::postgres {
 namespace {
@@ -61,11 +64,6 @@ std::string first_line(std::string_view text) {
   const auto line = text.substr(0, text.find('\n'));
   return std::string(line.empty() ? "it does not answer" : line);
 }
-
-struct FreeOptions {
-  void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
-};
-using Options = std::unique_ptr<PQconninfoOption, FreeOptions>;
 
 // What libpq says of a URL that it cannot read may show the password.
 Error unreadable() {
@@ -125,17 +123,26 @@ std::string place_of(const std::string& url) {
 Connection::Connection(const std::string& url) : place_(place_of(url)) {
   // A server that is cut off is noticed; the URL's own settings come later and win, but for one that waits
   // for ever. The time to connect is that of each of several hosts.
-  const char* const connect_s = "3";
-  const std::array keywords = {"connect_timeout",
-                               "keepalives_idle",
-                               "tcp_user_timeout",
-                               "application_name",
-                               "dbname",
-                               "client_encoding",
-                               waits_for_ever(url) ? "connect_timeout" : nullptr,
-                               static_cast<const char*>(nullptr)};
-  const std::array values = {connect_s,   "15",   "30000",   "ordo",
-                             url.c_str(), "UTF8", connect_s, static_cast<const char*>(nullptr)};
+  const std::string connect_s = "3";
+  Settings settings = {
+      {"connect_timeout", connect_s}, {"keepalives_idle", "15"}, {"tcp_user_timeout", "30000"},
+      {"application_name", "ordo"},   {"dbname", url},           {"client_encoding", "UTF8"}};
+  if (waits_for_ever(url)) settings.emplace_back("connect_timeout", connect_s);
+  const auto hosts = look_up_hosts(settings);
+  if (!hosts.trouble.empty()) {
+    throw DatabaseError(ErrorKind::unavailable, "cannot connect to " + place_ + ": " + hosts.trouble, "");
+  }
+  if (!hosts.names.empty()) {
+    settings.insert(settings.end(),
+                    {{"host", hosts.names}, {"hostaddr", hosts.addresses}, {"port", hosts.ports}});
+  }
+  std::vector<const char*> keywords, values;
+  for (const auto& [keyword, value] : settings) {
+    keywords.push_back(keyword);
+    values.push_back(value.c_str());
+  }
+  keywords.push_back(nullptr);
+  values.push_back(nullptr);
   handle_.reset(PQconnectdbParams(keywords.data(), values.data(), 1));
   if (PQstatus(handle_.get()) != CONNECTION_OK) fail("connect to", nullptr);
   PQsetnonblocking(handle_.get(), 1);
@@ -157,6 +164,10 @@ void Connection::fail(std::string_view task, const PGresult* result) const {
   auto explanation = explain(state);
   if (state.empty() && line.ends_with("session is read-only"))
     explanation.advice = kStandby;  // libpq's own words
+  // Of a connection that the server refuses libpq tells no state.
+  if (state.empty() && (line.ends_with("too many clients already") ||
+                        line.find("remaining connection slots are reserved") != std::string::npos))
+    explanation = explain("53300");
   const bool lost = PQstatus(handle_.get()) != CONNECTION_OK;
   throw DatabaseError(explanation.kind,
                       "cannot " + std::string(task) + " " + place_ + ": " + line +
@@ -194,7 +205,10 @@ void Connection::await() {
     const int unsent = PQflush(handle_.get());
     if (unsent == 0 && PQisBusy(handle_.get()) == 0) return;
     if (PQstatus(handle_.get()) != CONNECTION_OK) return;
-    if (!wait_for_socket(unsent > 0)) give_up();
+    // Of a long call that has just ended the answer may be on its way.
+    const bool goes_on =
+        wait_for_socket(unsent > 0) || (is_under_way_ && (is_under_way_() || wait_for_socket(unsent > 0)));
+    if (!goes_on) give_up();
     if (PQconsumeInput(handle_.get()) != 1) return;
   }
 }
@@ -227,8 +241,12 @@ Result Connection::run(std::string_view task, const char* sql, const Parameters&
   for (int attempt = 1;; ++attempt) {
     try {
       begin_pipeline(patience);
+      if (mark_) {
+        send(task, "SELECT pg_advisory_xact_lock($1)", Parameters().number(*mark_));
+        patience_ = kAnswer;
+      }
       send(task, sql, parameters);
-      return std::move(finish_pipeline().at(0));
+      return std::move(finish_pipeline().back());
     } catch (const DatabaseError& error) {
       const bool may_evict = attempt == 1 && error.state() == kLockTimeout && sql != kEvict;
       if (attempt == kAttempts || !is_whole_ || !(may_evict || error.state().starts_with("40"))) throw;
@@ -239,9 +257,27 @@ Result Connection::run(std::string_view task, const char* sql, const Parameters&
 
 void Connection::evict() { run("put out who holds the shards of", kEvict); }
 
-Result Connection::run_long(std::string_view task, const char* sql, const Parameters& parameters) {
-  run(task, "SELECT", {});  // or one would wait for long for what never comes
-  return run(task, sql, parameters, kLongAnswer);
+// A connection on which it fails is used no more.
+Result Connection::run_long(std::string_view task, const char* sql, const Parameters& parameters,
+                            const LookAt& look_at) {
+  mark_ = static_cast<std::int64_t>(Random::from_system().next() >> 1);
+  std::string holder;
+  is_under_way_ = [end = system_clock().steady() + kLongAnswer, mark = *mark_, look_at, &holder] {
+    if (system_clock().steady() >= end) return false;
+    auto progress = look_at(mark);
+    if (!progress.waits_for.empty()) holder = std::move(progress.waits_for);
+    return progress.goes_on;
+  };
+  try {
+    auto result = run(task, sql, parameters, kLongAnswer);
+    mark_.reset();
+    is_under_way_ = {};
+    return result;
+  } catch (const DatabaseError& error) {
+    if (error.state() != kLockTimeout || holder.empty()) throw;
+    throw DatabaseError(error.kind(), error.what() + (": " + holder) + "; end it, then try again",
+                        error.state());
+  }
 }
 
 void Connection::begin_pipeline(Duration patience) {
@@ -254,13 +290,15 @@ void Connection::begin_pipeline(Duration patience) {
   if (!is_whole_) return;
   // Before the client gives up the server does: then it is known that nothing has happened.
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
+  using std::chrono::milliseconds;
+  const auto lock_ms = std::min(ms * 3 / 10, std::chrono::duration_cast<milliseconds>(kLongLock).count());
   send("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", {});
   send(
       "SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),"
       " set_config('idle_in_transaction_session_timeout', '0', true),"
       " set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), "
-      "'on'), true)",
-      Parameters().text(std::to_string(ms - ms / 10)).text(std::to_string(ms * 3 / 10)));
+      "'on'), true), set_config('jit', 'off', true)",  // small tables that no one has analysed seem huge to it
+      Parameters().text(std::to_string(ms - ms / 10)).text(std::to_string(lock_ms)));
 }
 
 void Connection::send(const char* sql, const Parameters& parameters) {

@@ -3,6 +3,7 @@
 #include <libpq-fe.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,8 +19,10 @@ namespace ordo::store::postgres {
 /// How long a connection may say nothing while it owes an answer: half a lease as it comes. Then it is given
 /// up, without waiting for it. What is sent and received takes the time it takes, as long as it moves.
 constexpr Duration kAnswer = std::chrono::seconds{5};
-/// For what an operator starts and what may take its time, once the connection was seen alive.
+/// For what an operator starts and what may take its time.
 constexpr Duration kLongAnswer = std::chrono::minutes{10};
+/// For a lock that such a call needs: who has it may be stopped, and never let it go.
+constexpr Duration kLongLock = std::chrono::seconds{15};
 
 /// An Error that knows what PostgreSQL said, for those who decide what to do about it.
 class DatabaseError final : public Error {
@@ -121,13 +124,23 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   /// Waits for the answer of one statement, which is a transaction of its own unless run_script() has opened
-  /// one; repeated when others were in its way. Others' locks are waited for a third of `patience`. The
-  /// server ends it, too, a little before `patience` is over.
+  /// one; repeated when others were in its way. Others' locks are waited for a third of `patience`, or
+  /// kLongLock. The server ends it, too, a little before `patience` is over.
   Result run(std::string_view task, const char* sql, const Parameters& parameters = {},
              Duration patience = kAnswer);
 
-  /// As run(), with kLongAnswer.
-  Result run_long(std::string_view task, const char* sql, const Parameters& parameters = {});
+  struct Progress {
+    bool goes_on;
+    std::string waits_for;  // the process that has a lock which it needs; empty: none
+  };
+  /// How far the transaction is that has taken the advisory lock of that number: asked on another connection.
+  using LookAt = std::function<Progress(std::int64_t mark)>;
+
+  /// As run(), with kLongAnswer for the server, and kLongLock for each lock of others: the error says whose
+  /// it is. Each time that the server has said nothing for kAnswer it is asked whether it is at it; if not,
+  /// the connection is given up.
+  Result run_long(std::string_view task, const char* sql, const Parameters& parameters,
+                  const LookAt& look_at);
 
   /// Statements without parameters or results, as they stand.
   void run_script(std::string_view task, const char* sql, Duration patience = kAnswer);
@@ -174,7 +187,9 @@ class Connection {
   std::unique_ptr<PGconn, Finish> handle_;
   std::string task_;
   Duration patience_ = kAnswer;
-  bool is_whole_ = true;  // the pipeline is a transaction of its own
+  std::optional<std::int64_t> mark_;    // of the long call that goes on
+  std::function<bool()> is_under_way_;  // likewise
+  bool is_whole_ = true;                // the pipeline is a transaction of its own
   bool is_confirmed_ = true;
   std::size_t sent_ = 0;
 };

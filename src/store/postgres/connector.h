@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "store/open.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/seen_book.h"
 
@@ -19,9 +20,10 @@ namespace ordo::store::postgres {
 class Connector {
  public:
   /// `seen` must outlive it.
-  Connector(std::string url, SeenBook& seen) : url_(std::move(url)), seen_(seen) {}
+  Connector(std::string url, SeenBook& seen, Missing missing)
+      : url_(std::move(url)), seen_(seen), missing_(missing) {}
 
-  /// The first one brings the schema up to date.
+  /// The first one brings the schema up to date, or makes it if it may.
   std::unique_ptr<Connection> connect();
 
   /// A snapshot ended here (Snapshot::end). To be said before anything of it is acted upon.
@@ -45,10 +47,15 @@ class Connector {
 
   const std::string url_;
   SeenBook& seen_;
+  const Missing missing_;
   std::atomic<std::uint64_t> setbacks_ = 0;
   std::atomic<std::int64_t> end_ = 0;  // the last of all snapshots
   std::mutex mutex_;
   std::optional<Incarnation> incarnation_;
 };
+
+/// Writes down which history the server has, and when it was seen to be another one than before
+/// (Store::setback_age). `is_setback`: it is known to be, whatever it calls itself.
+void note_history(Connection& connection, bool is_setback);
 
 }  // namespace ordo::store::postgres

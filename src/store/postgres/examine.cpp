@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "store/odd_rows.h"
 #include "store/postgres/schema.h"
 
 namespace ordo::store::postgres {
@@ -45,6 +46,17 @@ Finding replication(Connection& connection) {
           "set synchronous_standby_names"};
 }
 
+Finding backups(Connection& connection) {
+  const auto row = connection.run("examine",
+                                  "SELECT current_setting('archive_mode') <> 'off',"
+                                  " (SELECT count(*) FROM pg_stat_replication) > 0");
+  if (row.flag(0, 0)) return {Level::good, "the server archives its log", ""};
+  if (row.flag(0, 1)) return {Level::good, "others receive the server's log", ""};
+  return {Level::warning,
+          "nothing is known of backups: archive_mode is off, and nobody receives the server's log",
+          "archive the log, run pg_receivewal or a standby; dumps alone lose what came after them"};
+}
+
 Finding dead_rows(Connection& connection) {
   const auto row = connection.run("examine",
                                   "SELECT coalesce(n_dead_tup, 0), pg_total_relation_size('ordo_entry') >> "
@@ -84,16 +96,24 @@ Finding wake_up(Connection& connection) {
 
 }  // namespace
 
-std::vector<Finding> examine_database(Connection& connection) {
-  return {{Level::good,
-           connection.place() + ": version " + ask(connection, "SELECT current_setting('server_version')") +
-               ", schema " + std::to_string(schema_version()),
-           ""},
-          durability(connection),
-          replication(connection),
-          wake_up(connection),
-          dead_rows(connection),
-          long_transactions(connection)};
+std::vector<Finding> examine_database(Connection& connection, Time now) {
+  std::vector<Finding> findings = {
+      {Level::good,
+       connection.place() + ": version " + ask(connection, "SELECT current_setting('server_version')") +
+           ", schema " + std::to_string(schema_version()),
+       ""},
+      durability(connection),
+      replication(connection),
+      backups(connection),
+      wake_up(connection),
+      dead_rows(connection),
+      long_transactions(connection)};
+  const auto at =
+      connection.run("examine",
+                     "SELECT coalesce(max(e.at), 0) FROM ordo_shard s CROSS JOIN LATERAL"
+                     " (SELECT at FROM ordo_entry WHERE shard = s.id ORDER BY seq DESC LIMIT 1) e");
+  examine_newest(findings, Time{Duration{at.number(0, 0)}}, now);
+  return findings;
 }
 
 }  // namespace ordo::store::postgres

@@ -68,15 +68,15 @@ DECLARE
 BEGIN
   PERFORM ordo_check_names('unique', p_unique, '{key,scope,period,on_conflict}');
   IF v_scope IS NULL THEN
-    RAISE EXCEPTION 'ordo_push: the "scope" of unique is queued, queued_or_running or period, not %', p_unique -> 'scope'
+    RAISE EXCEPTION 'ordo_push: the "scope" of unique is queued, queued_or_running or period, not %', ordo_quoted(p_unique -> 'scope')
       USING ERRCODE = 'invalid_parameter_value';
   ELSIF v_conflict NOT IN ('reject', 'ignore') THEN
-    RAISE EXCEPTION 'ordo_push: the "on_conflict" of unique is reject or ignore, not %', p_unique -> 'on_conflict'
+    RAISE EXCEPTION 'ordo_push: the "on_conflict" of unique is reject or ignore, not %', ordo_quoted(p_unique -> 'on_conflict')
       USING ERRCODE = 'invalid_parameter_value',
             HINT = 'What changes a job that is there would have to wait for its owner inside this transaction. '
                    'throttle is ignore with the scope period.';
   END IF;
-  v_period := coalesce(p_unique ->> 'period', '1h');
+  v_period := left(coalesce(p_unique ->> 'period', '1h'), 100);
   IF v_period < interval '1 ms' OR v_period > interval '168 h' THEN
     RAISE EXCEPTION 'ordo_push: the "period" of unique takes 1ms to 168h' USING ERRCODE = 'invalid_parameter_value';
   END IF;
@@ -146,6 +146,8 @@ DECLARE
 BEGIN
   IF queue IS NULL OR payload IS NULL THEN
     RAISE EXCEPTION 'ordo_push: queue and payload are needed' USING ERRCODE = 'null_value_not_allowed';
+  ELSIF length(queue) > 64 THEN
+    RAISE EXCEPTION 'ordo_push: there is no queue %', ordo_quoted(to_jsonb(queue)) USING ERRCODE = 'invalid_parameter_value';
   ELSIF octet_length(payload) > 1 << 20 THEN
     RAISE EXCEPTION 'ordo_push: the payload has % bytes, at most % fit', octet_length(payload), 1 << 20
       USING ERRCODE = 'program_limit_exceeded', HINT = 'Store it elsewhere and push its place.';

@@ -6,6 +6,11 @@
 namespace ordo::store::postgres {
 
 const char* const kRules8 = R"sql(
+-- What was given, for a message.
+CREATE FUNCTION ordo_quoted(p_value jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT left(p_value::text, 200) || CASE WHEN length(p_value::text) > 200 THEN '…' ELSE '' END
+$$;
+
 -- A name's bytes: of a text, or of {"$base64": "…"}.
 CREATE FUNCTION ordo_name(p_what text, p_value jsonb) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -16,7 +21,7 @@ BEGIN
   ELSIF jsonb_typeof(p_value) = 'object' AND jsonb_typeof(p_value -> '$base64') = 'string' AND p_value - '$base64' = '{}' THEN
     v_bytes := decode(p_value ->> '$base64', 'base64');
   ELSE
-    RAISE EXCEPTION 'ordo_push: "%" needs a text or {"$base64": "…"}, not %', p_what, p_value
+    RAISE EXCEPTION 'ordo_push: "%" needs a text or {"$base64": "…"}, not %', p_what, ordo_quoted(p_value)
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF octet_length(v_bytes) NOT BETWEEN 1 AND 255 THEN
@@ -31,11 +36,11 @@ DECLARE
   v_unknown text;
 BEGIN
   IF jsonb_typeof(p_given) <> 'object' THEN
-    RAISE EXCEPTION 'ordo_push: % takes a JSON object, not %', p_what, p_given USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'ordo_push: % takes a JSON object, not %', p_what, ordo_quoted(p_given) USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT k INTO v_unknown FROM jsonb_object_keys(p_given) AS k WHERE k <> ALL (p_known) LIMIT 1;
   IF FOUND THEN
-    RAISE EXCEPTION 'ordo_push: % takes no "%"', p_what, v_unknown
+    RAISE EXCEPTION 'ordo_push: % takes no %', p_what, ordo_quoted(to_jsonb(v_unknown))
       USING ERRCODE = 'invalid_parameter_value', HINT = 'It takes ' || array_to_string(p_known, ', ') || '.';
   END IF;
 END $$;
@@ -57,13 +62,13 @@ DECLARE
 BEGIN
   IF v_text = 'infinity' THEN
     RETURN 9223372036854775807;
-  ELSIF jsonb_typeof(p_value) = 'string' AND v_text <> '-infinity' THEN
+  ELSIF jsonb_typeof(p_value) = 'string' AND v_text <> '-infinity' AND length(v_text) <= 100 THEN
     RETURN ordo_micros(CASE WHEN left(v_text, 1) = '+' THEN clock_timestamp() + substr(v_text, 2)::interval
                             ELSE v_text::timestamptz END);
   ELSIF jsonb_typeof(p_value) = 'number' AND v_text::numeric >= -62167219200 AND v_text::numeric < 253402300800 THEN
     RETURN trunc(v_text::numeric * 1000000)::bigint;
   END IF;
-  RAISE EXCEPTION 'ordo_push: "expires" needs Unix seconds, a time, or a text like "+1h", not %', p_value
+  RAISE EXCEPTION 'ordo_push: "expires" needs Unix seconds, a time, or a text like "+1h", not %', ordo_quoted(p_value)
     USING ERRCODE = 'invalid_parameter_value';
 END $$;
 
@@ -77,7 +82,7 @@ BEGIN
   IF v_weight > 0 AND v_weight <= 1000000000 THEN
     RETURN v_weight * 1000000;
   END IF;
-  RAISE EXCEPTION 'ordo_push: "weight" needs a number above 0 with at most six digits behind the point, not %', p_value
+  RAISE EXCEPTION 'ordo_push: "weight" needs a number above 0 with at most six digits behind the point, not %', ordo_quoted(p_value)
     USING ERRCODE = 'invalid_parameter_value';
 END $$;
 
@@ -87,7 +92,7 @@ DECLARE
   v_clock int := v_parts[1]::int * 3600 + v_parts[2]::int * 60 + coalesce(v_parts[3], '0')::int;
 BEGIN
   IF v_clock IS NULL OR v_clock > 86400 THEN
-    RAISE EXCEPTION 'ordo_push: the "%" of a window needs a time of the day like "05:00", not %', p_what, p_value
+    RAISE EXCEPTION 'ordo_push: the "%" of a window needs a time of the day like "05:00", not %', p_what, ordo_quoted(p_value)
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   RETURN v_clock;
@@ -120,7 +125,7 @@ BEGIN
       RETURN v_days;
     END IF;
   END IF;
-  RAISE EXCEPTION 'ordo_push: the "days" of a window need a list like ["mon", "wed-fri"], not %', p_value
+  RAISE EXCEPTION 'ordo_push: the "days" of a window need a list like ["mon", "wed-fri"], not %', ordo_quoted(p_value)
     USING ERRCODE = 'invalid_parameter_value';
 END $$;
 
@@ -134,10 +139,10 @@ BEGIN
   v_start := ordo_clock('start', p_value -> 'start');
   v_end := ordo_clock('end', p_value -> 'end');
   IF v_start = v_end OR v_start = 86400 THEN
-    RAISE EXCEPTION 'ordo_push: the window % starts when it ends; all day is 00:00 to 24:00', p_value
+    RAISE EXCEPTION 'ordo_push: the window % starts when it ends; all day is 00:00 to 24:00', ordo_quoted(p_value)
       USING ERRCODE = 'invalid_parameter_value';
   ELSIF length(v_zone) > 64 OR v_zone !~ '^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$' THEN
-    RAISE EXCEPTION 'ordo_push: "%" is no time zone', v_zone
+    RAISE EXCEPTION 'ordo_push: % is no time zone', ordo_quoted(to_jsonb(v_zone))
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Names are those of the IANA, like Europe/Moscow.';
   END IF;
   PERFORM now() AT TIME ZONE v_zone;

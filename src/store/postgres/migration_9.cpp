@@ -20,7 +20,7 @@ BEGIN
   IF queue IS NULL OR key IS NULL OR body IS NULL THEN
     RAISE EXCEPTION 'ordo_respond: queue, key and body are needed' USING ERRCODE = 'null_value_not_allowed';
   ELSIF NOT EXISTS (SELECT FROM ordo_queue q WHERE q.name = queue) THEN
-    RAISE EXCEPTION 'ordo_respond: there is no queue "%"', queue USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'ordo_respond: there is no queue "%"', left(queue, 200) USING ERRCODE = 'invalid_parameter_value';
   ELSIF octet_length(convert_to(key, 'UTF8')) NOT BETWEEN 1 AND 255 OR octet_length(convert_to(v_id, 'UTF8')) > 255 THEN
     RAISE EXCEPTION 'ordo_respond: key and message id have 1 to 255 bytes' USING ERRCODE = 'invalid_parameter_value';
   ELSIF octet_length(body) > 1 << 20 THEN

@@ -39,8 +39,12 @@ std::span<const Migration> migrations() {
   static const std::array kStep8 = {kRules8, kUniquePush8, kPush8, kFunctionSettings3, kPushSettings8};
   static const std::array kStep9 = {kInbox9, kFunctionSettings3};
   static const std::array kStep10 = {kInbox10, kFunctionSettings3};
-  static const std::array<Migration, 10> kAll = {kStep1, kStep2, kStep3, kStep4, kStep5,
-                                                 kStep6, kStep7, kStep8, kStep9, kStep10};
+  static const std::array kStep11 = {kKept11, kFunctionSettings3};
+  static const std::array kStep12 = {kRules12, kPush12, kFunctionSettings3, kPushSettings8};
+  static const std::array kStep13 = {kPush13, kFunctionSettings3, kPushSettings8};
+  static const std::array kStep14 = {kHistory14};
+  static const std::array<Migration, 14> kAll = {kStep1, kStep2, kStep3,  kStep4,  kStep5,  kStep6,  kStep7,
+                                                 kStep8, kStep9, kStep10, kStep11, kStep12, kStep13, kStep14};
   return kAll;
 }
 

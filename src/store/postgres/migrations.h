@@ -53,4 +53,17 @@ extern const char* const kInbox9;
 // Of step 10; likewise.
 extern const char* const kInbox10;
 
+// Of step 11; likewise.
+extern const char* const kKept11;
+
+// Of step 12; the settings are made again, those of step 8, too.
+extern const char* const kRules12;
+extern const char* const kPush12;
+
+// Of step 13; likewise.
+extern const char* const kPush13;
+
+// Of step 14.
+extern const char* const kHistory14;
+
 }  // namespace ordo::store::postgres

@@ -20,6 +20,12 @@ std::vector<std::int64_t> as_signed(std::span<const std::uint64_t> numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
+// For messages: the process of `l`, and `a`, its row of pg_stat_activity.
+const std::string kProcess = R"sql(
+       CASE WHEN coalesce(l.pid, 0) = 0 THEN 'a prepared transaction' ELSE
+         format('process %s (%s, user %s)%s', l.pid, coalesce(nullif(a.application_name, ''), 'unnamed'), a.usename,
+                to_char(a.xact_start, '" since "YYYY-MM-DD HH24:MI:SS')) END)sql";
+
 constexpr std::int64_t kLoadRows = 5000;
 constexpr std::int64_t kCrashed = -1;  // as holder of a free, unclean shard: its last owner was known dead
 
@@ -59,12 +65,12 @@ QueueDefinition definition_of(std::string_view name, const Result& result, int r
 
 }  // namespace
 
-PostgresStore::PostgresStore(const std::string& url, Clock& clock, TimeSource time)
+PostgresStore::PostgresStore(const std::string& url, Clock& clock, TimeSource time, Missing missing)
     : clock_(clock),
       time_(time),
       context_{.store = as_signed(Random::from_system().next() >> 1),
                .seen = {},
-               .connector = Connector(url, context_.seen),
+               .connector = Connector(url, context_.seen, missing),
                .clock = ServerClock(clock),
                .wakers = {}},
       pool_(context_.connector),
@@ -94,11 +100,25 @@ Result PostgresStore::ask(std::string_view task, const char* sql, const Paramete
 
 Result PostgresStore::ask_long(std::string_view task, const char* sql, const Parameters& parameters) {
   ORDO_ASSERT(!committer_.is_own_thread());
-  return pool_.with([&](Connection& connection) { return connection.run_long(task, sql, parameters); });
+  static const std::string look = R"sql(
+SELECT pg_try_advisory_xact_lock($1), coalesce((
+  SELECT )sql" + kProcess + R"sql(
+    FROM pg_locks own CROSS JOIN unnest(pg_blocking_pids(own.pid)) AS l(pid) LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+   WHERE own.locktype = 'advisory' AND own.granted AND (own.classid::bigint << 32 | own.objid::bigint) = $1
+     AND own.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+   LIMIT 1), ''))sql";
+  // Connections that are there may say as little by now.
+  const auto look_at = [this](std::int64_t mark) {
+    const auto row = context_.connector.connect()->run("ask about a long call of", look.c_str(),
+                                                       Parameters().number(mark));
+    return Connection::Progress{.goes_on = !row.flag(0, 0), .waits_for = std::string(row.bytes(0, 1))};
+  };
+  return pool_.with(
+      [&](Connection& connection) { return connection.run_long(task, sql, parameters, look_at); });
 }
 
 std::vector<Finding> PostgresStore::examine() {
-  return pool_.with([](Connection& connection) { return examine_database(connection); });
+  return pool_.with([&](Connection& connection) { return examine_database(connection, now()); });
 }
 
 // ----------------------------------------------------------------------------------------------- log and
@@ -126,7 +146,8 @@ LogChunk PostgresStore::fetch(ShardId shard, std::span<const Seq> seqs) {
 void PostgresStore::wake() {
   context_.wakers.wake_all();
   try {
-    ask("wake nodes through", "SELECT ordo_wake()");
+    // Others wait for it, and it promises nothing that a disk must know.
+    ask("wake nodes through", "SELECT set_config('synchronous_commit', 'off', true), ordo_wake()");
   } catch (const Error&) {
     // It only saves time: whoever sleeps looks again by itself. A node that ends must not fail here.
   }
@@ -176,18 +197,61 @@ std::vector<ShardFacts> PostgresStore::load(std::span<const ShardId> shards) {
   }
 }
 
+std::vector<KeptRow> PostgresStore::kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows) {
+  std::vector<KeptRow> kept;
+  if (!can_pack(shard)) return kept;
+  const auto rows = ask("read what is kept in",
+                        "SELECT no, head FROM ordo_kept WHERE shard = $1 AND no >= $2 ORDER BY no LIMIT $3",
+                        Parameters().number(pack(shard)).number(from).number(std::uint64_t{max_rows}));
+  for (int row = 0; row < rows.rows(); ++row)
+    kept.push_back({rows.unsigned_number(row, 0), std::string(rows.bytes(row, 1)), {}});
+  return kept;
+}
+
+// Their sizes are known without their bytes.
+std::vector<KeptRow> PostgresStore::kept(ShardId shard, std::span<const std::uint64_t> nos) {
+  std::vector<KeptRow> kept;
+  if (nos.empty() || !can_pack(shard)) return kept;
+  const auto rows =
+      ask("read what is kept in", R"sql(
+SELECT k.no, k.head, k.body FROM
+  (SELECT no, head, body, sum(octet_length(body)) OVER (ORDER BY no) - octet_length(body) AS before FROM ordo_kept
+    WHERE shard = $1 AND no = ANY($2)) k
+ WHERE k.before < $3 ORDER BY k.no)sql",
+          Parameters().number(pack(shard)).numbers(as_signed(nos)).number(std::uint64_t{kReadBytes}));
+  for (int row = 0; row < rows.rows(); ++row)
+    kept.push_back(
+        {rows.unsigned_number(row, 0), std::string(rows.bytes(row, 1)), std::string(rows.bytes(row, 2))});
+  return kept;
+}
+
+bool PostgresStore::replace_kept(ShardId shard, const KeptRow& row) {
+  if (!can_pack(shard)) return false;
+  const auto done = ask("change what is kept in", "SELECT ordo_replace_kept($1, $2, $3, $4)",
+                        Parameters().number(pack(shard)).number(row.no).bytes(row.head).bytes(row.body));
+  if (done.is_null(0, 0)) throw closed_queue(shard.queue);
+  return done.flag(0, 0);
+}
+
 // ------------------------------------------------------------------------------------------------------
 // queues
 
 QueueList PostgresStore::queues() {
   QueueList list;
+  std::vector<std::string> odd;
   const auto rows = ask("read the queues of",
                         "SELECT m.definitions, q.number, q.shards, q.paused, q.closed, q.name"
                         " FROM ordo_meta m LEFT JOIN ordo_queue q ON true ORDER BY q.number");
   for (int row = 0; row < rows.rows(); ++row) {
     list.version = rows.unsigned_number(row, 0);
-    if (!rows.is_null(row, 1)) list.queues.push_back(definition_of(rows.bytes(row, 5), rows, row, 1));
+    if (rows.is_null(row, 1)) continue;
+    if (is_definition(rows.bytes(row, 5), rows.number(row, 1), rows.number(row, 2))) {
+      list.queues.push_back(definition_of(rows.bytes(row, 5), rows, row, 1));
+    } else {
+      odd.push_back(odd_definition(rows.bytes(row, 5)));
+    }
   }
+  left_out_.set("queues", std::move(odd));
   return list;
 }
 
@@ -264,17 +328,14 @@ bool PostgresStore::close(std::string_view name) {
 
 // Those that write entries now.
 void PostgresStore::wait_for_writers(std::string_view queue, Duration at_most) {
-  const auto writers = [&] {
-    std::map<std::string, std::string> found;  // and how they are called
-    const auto rows = ask("look for who pushes in", R"sql(
-SELECT l.virtualtransaction,
-       CASE WHEN l.pid IS NULL THEN 'a prepared transaction' ELSE
-         format('process %s (%s, user %s) since %s', l.pid, coalesce(nullif(a.application_name, ''), 'unnamed'), a.usename,
-                to_char(a.xact_start, 'YYYY-MM-DD HH24:MI:SS')) END
+  static const std::string look = "SELECT l.virtualtransaction, " + kProcess + R"sql(
   FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
  WHERE l.locktype = 'relation' AND l.relation = 'ordo_entry'::regclass AND l.mode = 'RowExclusiveLock' AND l.granted
    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-   AND l.pid IS DISTINCT FROM pg_backend_pid())sql");
+   AND l.pid IS DISTINCT FROM pg_backend_pid())sql";
+  const auto writers = [&] {
+    std::map<std::string, std::string> found;  // and how they are called
+    const auto rows = ask("look for who pushes in", look.c_str());
     for (int i = 0; i < rows.rows(); ++i) found.emplace(rows.bytes(i, 0), rows.bytes(i, 1));
     return found;
   };
@@ -315,9 +376,18 @@ bool PostgresStore::renew(const std::string& node, Duration patience) {
 }
 
 void PostgresStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
-  check_node(node);
   const auto seen = seen_renewals ? std::optional(as_signed(*seen_renewals)) : std::nullopt;
   ask("remove a node from", "SELECT ordo_leave($1, $2)", Parameters().text(node).maybe(seen));
+}
+
+std::optional<Duration> PostgresStore::setback_age(bool is_known) {
+  return pool_.with([&](Connection& connection) -> std::optional<Duration> {
+    note_history(connection, is_known);
+    const auto rows = connection.run("ask when it went back of", R"sql(
+SELECT greatest(0, extract(epoch FROM clock_timestamp() - set_back_at) * 1000000)::bigint
+  FROM ordo_history WHERE isfinite(set_back_at))sql");
+    return rows.rows() > 0 ? std::optional(Duration{rows.number(0, 0)}) : std::nullopt;
+  });
 }
 
 std::vector<NodeRow> PostgresStore::nodes() {
@@ -328,7 +398,7 @@ std::vector<NodeRow> PostgresStore::nodes() {
     nodes.push_back({.id = std::string(rows.bytes(row, 0)),
                      .renewals = rows.unsigned_number(row, 1),
                      .facts = std::string(rows.bytes(row, 2)),
-                     .request = static_cast<NodeRequest>(rows.number(row, 3))});
+                     .request = request_of(rows.unsigned_number(row, 3))});
   }
   return nodes;
 }
@@ -355,6 +425,7 @@ std::vector<ShardRow> PostgresStore::shards() {
                       .dead = rows.unsigned_number(row, 6),
                       .dead_trimmed = rows.unsigned_number(row, 7)});
   }
+  left_out_.set("shards", take_used_up(shards));
   return shards;
 }
 

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "store/odd_rows.h"
+#include "store/open.h"
 #include "store/postgres/committer.h"
 #include "store/postgres/pool.h"
 #include "store/postgres/reader.h"
@@ -17,13 +19,14 @@ enum class TimeSource { server, clock };
 /// The store in a PostgreSQL database (15 or newer), which any number of processes on any machines may use.
 /// Its tables and functions are named ordo_… and stand in the first schema of the user's search_path. Works
 /// behind a transaction pooler. Completions run on the store's own thread.
-class PostgresStore final : public Store {
+class PostgresStore final : public Store, public LeavesOut {
  public:
   /// `url`: postgres://USER@HOST:PORT/DATABASE and every setting of libpq, such as
   /// ?sslmode=verify-full&target_session_attrs=read-write. Makes what is missing in the database.
   /// `clock` must outlive the store. Throws Error{invalid_argument}: the URL cannot be read.
   /// Error{unavailable}: no server, no rights. Error{unsupported}: a newer schema, a server older than 15.
-  PostgresStore(const std::string& url, Clock& clock, TimeSource time = TimeSource::server);
+  PostgresStore(const std::string& url, Clock& clock, TimeSource time = TimeSource::server,
+                Missing missing = Missing::made);
 
   void append(std::vector<NewEntry> entries, Completion done) override;
   std::unique_ptr<LogReader> open_log() override;
@@ -32,6 +35,9 @@ class PostgresStore final : public Store {
 
   void commit(std::vector<Delta> deltas, CommitCompletion done) override;
   std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
+  std::vector<KeptRow> kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows) override;
+  std::vector<KeptRow> kept(ShardId shard, std::span<const std::uint64_t> nos) override;
+  bool replace_kept(ShardId shard, const KeptRow& row) override;
 
   QueueList queues() override;
   std::vector<QueueDefinition> define_all(std::span<const QueueWish> queues) override;
@@ -44,6 +50,8 @@ class PostgresStore final : public Store {
   bool renew(const std::string& node, Duration patience) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<NodeRow> nodes() override;
+  std::uint64_t setbacks() override { return context_.connector.setbacks(); }
+  std::optional<Duration> setback_age(bool is_known) override;
   bool request(const std::string& node, NodeRequest request) override;
   std::vector<ShardRow> shards() override;
   std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
@@ -73,6 +81,7 @@ class PostgresStore final : public Store {
   std::optional<std::string> take_answer(const std::string& node, const std::string& id) override;
 
   Time now() override;
+  std::vector<std::string> left_out() override { return left_out_.all(); }
   std::vector<Finding> examine() override;
 
  private:
@@ -89,6 +98,7 @@ class PostgresStore final : public Store {
   Clock& clock_;
   const TimeSource time_;
   ReaderContext context_;
+  LeftOut left_out_;
   ConnectionPool pool_;
   Committer committer_;  // last: its thread completes requests until it is gone
 };

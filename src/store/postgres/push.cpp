@@ -81,6 +81,8 @@ Argument options_of(const NewJob& job) {
   if (job.partition) add("partition", name_of(*job.partition));
   if (job.critical) add("critical", *job.critical ? "true" : "false");
   if (job.lock) add("lock", name_of(*job.lock));
+  if (job.max_retries) add("max_retries", std::to_string(*job.max_retries));
+  if (job.replace_time) add("replace_time", "true");
   return json.empty() ? std::nullopt : Argument(json + '}');
 }
 
@@ -101,11 +103,6 @@ std::string push(pg_conn* connection, std::string_view queue, const NewJob& job)
   const std::string name(queue);
   check_queue_name(name);
   check_new_job(name, job);
-  if (job.replace_time || job.max_retries) {
-    refuse_push(
-        name,
-        "replace_time and max_retries are not for pushes inside a transaction; push the job with a Client");
-  }
   if (job.unique) {
     refuse_push(name,
                 "a unique key needs its rule, which this call does not take; call ordo_push with the option "

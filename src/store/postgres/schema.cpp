@@ -64,6 +64,8 @@ END $$)sql");
 
 }  // namespace
 
+bool has_schema(Connection& connection) { return stored_version(connection) != 0; }
+
 std::int64_t schema_version() { return std::ssize(migrations()); }
 
 void bring_up_to_date(Connection& connection) {

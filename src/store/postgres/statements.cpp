@@ -78,6 +78,7 @@ std::vector<CommitStatement> CommitStatement::of(std::span<CommitRequest* const>
       const auto use = uses[delta.shard]++;
       if (statements.size() <= use) statements.emplace_back();
       statements[use].parts_.emplace_back(&delta, &request->results[i]);
+      if (delta.keep || !delta.erase_kept.empty()) statements[use].keeps_ = true;
     }
   }
   for (auto& statement : statements) {
@@ -92,7 +93,8 @@ Parameters CommitStatement::parameters(SeenBook& seen) {
   std::vector<std::string_view> counts;
   std::vector<std::string> unseen;
   Ranges erase;
-  Rows states, gone, dead;
+  Rows states, gone, dead, kept, old;
+  std::vector<std::string_view> heads;
   for (const auto& [delta, result] : parts_) {
     const auto shard = pack(delta->shard);
     shards.push_back(shard);
@@ -115,6 +117,16 @@ Parameters CommitStatement::parameters(SeenBook& seen) {
       dead.numbers.push_back(micros(row.at));
       dead.bodies.push_back(row.bytes);
     }
+    if (delta->keep) {
+      kept.shards.push_back(shard);
+      kept.numbers.push_back(as_signed(delta->keep->no));
+      heads.push_back(delta->keep->head);
+      kept.bodies.push_back(delta->keep->body);
+    }
+    for (const auto no : delta->erase_kept) {
+      old.shards.push_back(shard);
+      old.numbers.push_back(as_signed(no));
+    }
     if (delta->max_dead == 0 && delta->dead_before == Time::min()) continue;
     trim_shards.push_back(shard);
     most.push_back(as_signed(delta->max_dead));
@@ -131,6 +143,10 @@ Parameters CommitStatement::parameters(SeenBook& seen) {
   parameters.numbers(gone.shards).numbers(gone.numbers);
   parameters.numbers(dead.shards).numbers(dead.numbers).byte_strings(bodies(dead.bodies));
   parameters.numbers(trim_shards).numbers(most).numbers(before);
+  if (!keeps_) return parameters;
+  parameters.numbers(kept.shards).numbers(kept.numbers);
+  parameters.byte_strings(bodies(heads)).byte_strings(bodies(kept.bodies));
+  parameters.numbers(old.shards).numbers(old.numbers);
   return parameters;
 }
 

@@ -37,6 +37,10 @@ class CommitStatement {
   static constexpr const char* kSql =
       "SELECT ordo_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
       " $19, $20, $21, $22)";
+  static constexpr const char* kKeptSql =
+      "SELECT ordo_commit_kept($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, "
+      "$18,"
+      " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)";
 
   /// A delta and where its result belongs.
   using Part = std::pair<const Delta*, CommitResult*>;
@@ -44,11 +48,14 @@ class CommitStatement {
   /// Distributes the deltas; every result is stale until it is taken.
   static std::vector<CommitStatement> of(std::span<CommitRequest* const> requests);
 
+  /// One that keeps nothing does not pay for those that do.
+  const char* sql() const { return keeps_ ? kKeptSql : kSql; }
   Parameters parameters(SeenBook& seen);
   void take(const Result& result);
 
  private:
   std::vector<Part> parts_;
+  bool keeps_ = false;
 };
 
 }  // namespace ordo::store::postgres

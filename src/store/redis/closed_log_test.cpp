@@ -64,6 +64,19 @@ TEST_F(RedisClosedLog, is_read_to_its_end) {
   EXPECT_THAT(read_to_end(), testing::UnorderedElementsAre("a", "b", "x"));
 }
 
+// Who lists its jobs reads their payloads.
+TEST_F(RedisClosedLog, still_gives_the_entries_that_are_asked_for) {
+  push_and_close();
+  std::vector<Seq> seqs;
+  for (const auto& row : log_->read(10).rows) {
+    if (row.shard == shard_) seqs.push_back(row.seq);
+  }
+  const auto chunk = store_.fetch(shard_, seqs);
+  ASSERT_EQ(chunk.rows.size(), 2u);
+  EXPECT_EQ(chunk.body(chunk.rows[0]), "a");
+  EXPECT_EQ(chunk.body(chunk.rows[1]), "b");
+}
+
 TEST_F(RedisClosedLog, is_not_at_its_end_while_nobody_could_look_for_it) {
   read_to_end();
   push_and_close();

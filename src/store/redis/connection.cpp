@@ -57,6 +57,9 @@ Connection::Connection(const Location& location, Duration patience, Duration con
     const auto info = ask("read the settings of the server", command)[0].text;
     check_server(info, location_.name());
     is_cluster_ = server_fact(info, "cluster_enabled") == "1";
+    is_to_replica_ = server_fact(info, "role") != "master";
+    history_ = {std::string(server_fact(info, "run_id")), std::string(server_fact(info, "master_replid")),
+                std::string(server_fact(info, "master_replid2"))};
   }
   patience_ = patience;
 }
@@ -132,7 +135,8 @@ Error Connection::refusal(const char* task, const Reply& reply) const {
     return failed(ErrorKind::unavailable, "this is a replica: name the primary, or wait for the failover");
   }
   if (reply.is_error("WRONGTYPE")) {
-    return failed(ErrorKind::corrupt, "another program writes keys that begin with 'ordo:' in this database");
+    return failed(ErrorKind::unavailable,
+                  "another program writes keys that begin with 'ordo:' in this database");
   }
   if (reply.is_error("CLUSTERDOWN")) {
     return failed(ErrorKind::unavailable, "it is tried again; see CLUSTER INFO if it lasts");

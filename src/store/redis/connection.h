@@ -25,6 +25,15 @@ void check_server(std::string_view info, const std::string& name);
 /// not gone, costs those who wait for others a quarter of their time at most.
 Duration after_failed_connect(Duration began);
 
+/// What names a server's writes and those that it took over.
+struct History {
+  std::string run;     ///< of the process
+  std::string name;    ///< of what it has written since it last took another's place, or more often
+  std::string before;  ///< whose it went on with then; zeros: nobody's
+
+  bool is_taken_over() const { return before.find_first_not_of('0') != std::string::npos; }
+};
+
 /// A server that has been signed on to and checked, or a sentinel. Belongs to one thread. What throws
 /// leaves it broken; then it is dropped.
 class Connection {
@@ -64,7 +73,12 @@ class Connection {
   /// What the server has said unasked while replies were received.
   std::vector<Reply> take_pushes() { return std::exchange(pushes_, {}); }
 
-  bool is_cluster() const { return is_cluster_; }        ///< the server is part of one
+  bool is_cluster() const { return is_cluster_; }  ///< the server is part of one
+  bool is_to_replica() const {
+    return is_to_replica_;
+  }  ///< of one; it was none's master when it was connected to
+  /// The server's, when it was connected to.
+  const History& history() const { return history_; }
   int descriptor() const { return wire_.descriptor(); }  ///< readable: something has come, or the end
 
   bool is_broken() const { return broken_; }
@@ -92,6 +106,8 @@ class Connection {
   ReplyParser parser_;
   std::vector<Reply> pushes_;
   bool is_cluster_ = false;
+  bool is_to_replica_ = false;
+  History history_;
   std::vector<char> room_;
 };
 

@@ -45,7 +45,7 @@ Finding room(std::string_view info) {
   if (most == 0) return {Level::good, text + ", and has no maxmemory", ""};
   const auto of = text + " of " + std::to_string(most >> 20) + " MiB";
   if (used < most / 10 * 9) return {Level::good, of, ""};
-  return {Level::warning, of,
+  return {used < most ? Level::warning : Level::bad, of,
           "raise maxmemory: pushes are refused when it is reached; jobs that run still end"};
 }
 
@@ -68,6 +68,11 @@ std::vector<Finding> examine_server(std::string_view info, std::string_view appe
       {Level::good, "the server is Redis " + std::string(server_fact(info, "redis_version")), ""},
       durability(info, appendfsync),
       room(info)};
+  if (const auto last = server_fact(info, "rdb_last_bgsave_status"); !last.empty() && last != "ok") {
+    findings.push_back({Level::warning,
+                        "the server could not write its last snapshot, of which backups are made",
+                        "make room on its disk, and memory for its fork; see its log"});
+  }
   if (const auto limit = answer_limit(output_limits); limit != 0 && limit < 2 * kReadBytes) {
     findings.push_back({Level::warning,
                         "the server ends a connection whose answers wait with more than " +

@@ -150,6 +150,58 @@ TEST_F(RedisForeignEntry, what_an_owner_has_written_about_keeps_its_number) {
   EXPECT_EQ(last_, *seq_of(id));
 }
 
+// The next death would have a smaller number, which a stream refuses, and the shard could write nothing any
+// more.
+TEST_F(RedisForeignEntry, a_death_comes_behind_what_another_program_put_among_the_dead) {
+  push("a");
+  const auto grant = own(store_, shard_);
+  server().run({"XADD", shard_key(shard_, "dead"), "*", "x", "1"});
+  Delta delta{.shard = shard_, .lease = grant.lease, .batch = grant.batch + 1, .erase = {grant.head}};
+  delta.dead = {{shard_, 0, store_.now(), "first"}, {shard_, 0, store_.now(), "second"}};
+  ASSERT_EQ(commit_and_wait(store_, {delta}).at(0), CommitResult::applied);
+  Texts dead;
+  for (const auto& words : server().run({"XRANGE", shard_key(shard_, "dead"), "-", "+"}).items)
+    dead.push_back(words.at(1).items.back().text);
+  EXPECT_EQ(dead, (Texts{"1", "first", "second"}));
+}
+
+// Nothing of a script is undone: an entry that it had erased by then would be lost.
+TEST_F(RedisForeignEntry, a_delta_that_cannot_be_written_whole_erases_nothing) {
+  for (const std::string part : {"states", "dead", "ages", "aside", "a number too high"}) {
+    server().empty();
+    SetUp();
+    push("a");
+    const auto grant = own(store_, shard_);
+    const bool is_entry = part == "a number too high";
+    const auto key = shard_key(shard_, is_entry ? "dead" : part);
+    server().run(is_entry ? Texts{"XADD", key, "18446744073709551615-5", "x", "1"} : Texts{"SET", key, "x"});
+    Delta delta{.shard = shard_, .lease = grant.lease, .batch = grant.batch + 1, .erase = {grant.head}};
+    delta.states = {{grant.head, "state"}};
+    delta.dead = {{shard_, 0, store_.now(), "dead"}};
+    EXPECT_THAT(failure_of([&] { commit_and_wait(store_, {delta}); }),
+                HasSubstr(is_entry ? "number that is too high" : "WRONGTYPE"))
+        << part;
+    server().run({"DEL", key});
+    EXPECT_EQ(bodies(store_, shard_), Texts{"a"}) << part;
+    EXPECT_EQ(commit_and_wait(store_, {delta}).at(0), CommitResult::applied) << part;
+  }
+}
+
+TEST_F(RedisForeignEntry, what_stands_where_records_are_kept_holds_up_no_end) {
+  for (const std::string part : {"kept", "heads"}) {
+    server().empty();
+    SetUp();
+    push("a");
+    const auto grant = own(store_, shard_);
+    server().run({"SET", shard_key(shard_, part), "x"});
+    Delta delta{.shard = shard_, .lease = grant.lease, .batch = grant.batch + 1, .erase = {grant.head}};
+    delta.keep = KeptRow{7, "head", "body"};
+    delta.erase_kept = {1, 2};
+    EXPECT_EQ(commit_and_wait(store_, {delta}).at(0), CommitResult::unkept) << part;
+    EXPECT_EQ(bodies(store_, shard_), Texts{}) << part;
+  }
+}
+
 TEST_F(RedisForeignEntry, members_beside_the_log_that_are_none_of_ours_are_passed_over) {
   push("a");
   server().run({"ZADD", shard_key(shard_, "aside"), "0", "nonsense", "0", "zzz:"});

@@ -12,11 +12,12 @@ namespace ordo::store::redis {
 // the slot {ordo}. The scripts make these names, too (scripts.cpp).
 
 inline constexpr std::string_view kQueuesKey = "ordo:{ordo}:queues";  // hash: name → number:shards:flags
-inline constexpr std::string_view kCountersKey = "ordo:{ordo}:counters";  // hash: queue, version
-inline constexpr std::string_view kNodesKey = "ordo:{ordo}:nodes";        // hash: id → renewals
-inline constexpr std::string_view kFactsKey = "ordo:{ordo}:facts";        // hash: id → facts
-inline constexpr std::string_view kRequestsKey = "ordo:{ordo}:requests";  // hash: id → NodeRequest
-inline constexpr std::string_view kWakeKey = "ordo:{ordo}:wake";          // stream of one entry
+inline constexpr std::string_view kCountersKey = "ordo:{ordo}:counters";    // hash: queue, version
+inline constexpr std::string_view kNodesKey = "ordo:{ordo}:nodes";          // hash: id → renewals
+inline constexpr std::string_view kFactsKey = "ordo:{ordo}:facts";          // hash: id → facts
+inline constexpr std::string_view kRequestsKey = "ordo:{ordo}:requests";    // hash: id → NodeRequest
+inline constexpr std::string_view kWakeKey = "ordo:{ordo}:wake";            // stream of one entry
+inline constexpr std::string_view kHistoriesKey = "ordo:{ordo}:histories";  // hash: server → history
 
 // A node's questions: a list of ids; and each question and each answer by itself, for a few seconds.
 std::string questions_key(std::string_view node);
@@ -24,7 +25,8 @@ std::string question_key(std::string_view node, std::string_view id);
 std::string answer_key(std::string_view node, std::string_view id);
 
 /// log (stream; of a closed queue: closed), meta (hash), states (hash), dead (stream), ages (sorted set of
-/// the dead by time), aside (sorted set of entries that were set aside).
+/// the dead by time), aside (sorted set of entries that were set aside), kept (hash of blocks of records by
+/// number), heads (sorted set of their heads).
 std::string shard_key(ShardId shard, std::string_view part);
 
 /// Of a queue by its name: waits (hash: key → bytes), listed (sorted set of those to be listed), ages (sorted

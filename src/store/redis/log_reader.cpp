@@ -72,7 +72,10 @@ void RedisLogReader::forget_removed() {
 /// Throws as Connection does.
 RedisLogReader::Server& RedisLogReader::server_at(const Address& address) {
   auto& server = servers_[address];
-  if (server.connection != nullptr && !server.connection->is_broken()) return server;
+  const auto turns = slots_.turns(address);
+  const bool may_stay = server.connection != nullptr && !server.connection->is_broken() &&
+                        !server.connection->is_to_replica() && server.turns == turns;
+  if (may_stay) return server;  // one that takes over is to be asked anew who it is
   if (server.connection != nullptr) drop(server);
   const auto began = system_clock().steady();
   if (began < server.again_at) throw Error(ErrorKind::unavailable, server.why);
@@ -80,7 +83,7 @@ RedisLogReader::Server& RedisLogReader::server_at(const Address& address) {
     auto connection = std::make_unique<Connection>(location_.at(address), patience_, slots_.connect_within());
     slots_.check(*connection, address);
     connection->follow_keys();
-    server = {.connection = std::move(connection), .number = ++connections_made_};
+    server = {.connection = std::move(connection), .number = ++connections_made_, .turns = turns};
     return server;
   } catch (const Error& error) {
     // Not once more for each question of this read.
@@ -115,7 +118,10 @@ Reply RedisLogReader::ask(const char* task, Slot slot, const CommandText& comman
       if (reply.is_error()) throw connection.refusal(task, reply);
       return reply;
     }
-    if (redirect->moved) slots_.moved(redirect->slot, redirect->to);
+    if (redirect->moved) {
+      slots_.moved(redirect->slot, redirect->to);
+      drop(servers_[address]);  // should it get the slot back, it has taken another's place
+    }
     asked = redirect->moved ? std::nullopt : std::optional(redirect->to);
   }
 }
@@ -227,8 +233,16 @@ std::optional<std::string> RedisLogReader::last_wake(const Question& question) c
   return wake_id_;
 }
 
-/// Whether a log has another name than when it was looked at last. One by one: a slot that moves takes no
-/// questions for several keys, unless it has them all.
+/// Another program has put something else in the place of a key: it is left alone, and looked at anew.
+bool RedisLogReader::is_odd(const std::optional<Reply>& reply) {
+  if (!reply || !reply->is_wrong_type()) return false;
+  slots_.found_odd();
+  must_look_ = true;
+  return true;
+}
+
+/// Whether a log has another name than when it was looked at last, and is a log. One by one: a slot that
+/// moves takes no questions for several keys, unless it has them all.
 bool RedisLogReader::find_closed() {
   must_look_ = false;
   std::map<Address, std::vector<Place*>> by_server;
@@ -236,30 +250,35 @@ bool RedisLogReader::find_closed() {
     place.is_found = false;
     by_server[slots_.server_of(place.slot)].push_back(&place);
   }
-  const auto look = [](const Place& place) {
+  const auto look = [](const Place& place, const char* part) {
     CommandText command;
-    command.add("EXISTS", shard_key(place.shard, "closed"));
+    command.add("TYPE", shard_key(place.shard, part));
     return command;
   };
   bool has_changed = false;
   for (const auto& [address, places] : by_server) {
-    std::vector<std::optional<Reply>> replies(places.size());
+    std::vector<std::optional<Reply>> replies(2 * places.size());
     guard(address, [&, &address = address, &places = places] {
       auto& connection = *server_at(address).connection;
       std::string bytes;
-      for (const auto* place : places) bytes += look(*place).bytes();
+      for (const auto* place : places) bytes += look(*place, "closed").bytes() + look(*place, "log").bytes();
       connection.send(bytes);
       for (auto& reply : replies) reply = connection.receive();
     });
     for (std::size_t i = 0; i < places.size(); ++i) {
       auto& place = *places[i];
-      ask_again(place.slot, look(place), replies[i]);
-      place.is_found = replies[i].has_value();
+      auto &closed = replies[2 * i], &log = replies[2 * i + 1];
+      ask_again(place.slot, look(place, "closed"), closed);
+      ask_again(place.slot, look(place, "log"), log);
+      place.is_found = closed && log;
       if (!place.is_found) {
         must_look_ = true;
         continue;
       }
-      auto key = shard_key(place.shard, replies[i]->integer == 1 ? "closed" : "log");
+      const bool is_closed = closed->text != "none";
+      const auto& kind = is_closed ? closed->text : log->text;
+      place.is_odd = kind != "stream" && kind != "none";
+      auto key = shard_key(place.shard, is_closed ? "closed" : "log");
       has_changed = has_changed || key != place.key;
       place.key = std::move(key);
     }
@@ -270,7 +289,9 @@ bool RedisLogReader::find_closed() {
 /// What is to be read, by slot, and in pieces that can be asked at once.
 RedisLogReader::Question RedisLogReader::gather() const {
   std::map<Slot, std::vector<std::size_t>> by_slot;
-  for (std::size_t i = 0; i < places_.size(); ++i) by_slot[places_[i].slot].push_back(i);
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (!places_[i].is_odd) by_slot[places_[i].slot].push_back(i);
+  }
   Question question = {{.slot = wake_slot_, .has_wake = true}};
   for (const auto& [slot, places] : by_slot) {
     for (std::size_t at = 0; at < places.size(); at += size_.shards()) {
@@ -336,9 +357,12 @@ void RedisLogReader::exchange_at_once(std::span<Streams> question, std::size_t r
     });
   }
   for (auto& streams : question) {
+    if (is_odd(streams.reply)) streams.reply.reset();
     ask_again(streams.slot, streams.command, streams.reply);
-    for (auto& [i, reply] : streams.aside)
+    for (auto& [i, reply] : streams.aside) {
+      if (is_odd(reply)) reply = Reply{};  // the shard's owner finds out (RedisStore::shards)
       ask_again(streams.slot, aside_command(places_[i], rows_per_shard), reply);
+    }
   }
 }
 
@@ -457,6 +481,10 @@ RedisLogReader::Page RedisLogReader::take(const Question& question, std::size_t 
   }
   for (std::size_t i = 0; i < page.places.size(); ++i) {
     auto& place = page.places[i];
+    if (place.is_odd) {
+      place.is_behind = false;
+      continue;
+    }
     const auto stream = found.find(place.key);
     if (!was_read[i] || !place.is_found || (stream == found.end() && !is_told)) {
       page.chunk.at_end = false;

@@ -40,6 +40,7 @@ class RedisLogReader final : public LogReader {
     Lease lease;
     bool caught_up = false;
     bool is_found = false;         // whether its log is closed was answered when it was asked last
+    bool is_odd = false;           // it is no stream: nothing can be read of it
     bool is_behind = true;         // the last page had no room for all of it, as far as is known
     std::uint64_t connection = 0;  // number of the one it was checked on
     bool must_renumber = false;    // an entry follows whose number is none of ours, or far ahead
@@ -51,6 +52,7 @@ class RedisLogReader final : public LogReader {
     std::uint64_t number = 0;  // of the connection
     Duration again_at{};       // not before
     std::string why;           // the last failure's text
+    std::uint64_t turns = 0;   // SlotMap::turns(), when it was connected to
   };
   /// Streams of one slot, which one command reads.
   struct Streams {
@@ -88,6 +90,7 @@ class RedisLogReader final : public LogReader {
   std::optional<std::string> last_wake(const Question& question) const;
   void forget_removed();
   bool find_closed();
+  bool is_odd(const std::optional<Reply>& reply);
   Question gather() const;
   void check(Streams& streams, std::uint64_t connection);
   void check_log(const Place& place);

@@ -77,7 +77,8 @@ std::vector<Reply> Pipeline::ask(const char* task, Slot slot, CommandText comman
   return std::move(ask(task, std::move(one)).at(slot));
 }
 
-std::map<Slot, std::vector<Reply>> Pipeline::ask(const char* task, std::map<Slot, CommandText> commands) {
+std::map<Slot, std::vector<Reply>> Pipeline::ask(const char* task, std::map<Slot, CommandText> commands,
+                                                 bool takes_odd) {
   ORDO_ASSERT(!is_own_thread());
   using Replies = Answer<std::vector<Reply>>;
   std::map<Slot, std::shared_ptr<Replies>> awaited;  // shared: the first failure ends the wait for the others
@@ -86,13 +87,15 @@ std::map<Slot, std::vector<Reply>> Pipeline::ask(const char* task, std::map<Slot
     submit({.task = task,
             .slot = slot,
             .commands = std::move(text),
-            .finish = [answer](std::vector<Reply> given, std::exception_ptr error) {
-              if (error != nullptr) {
-                answer->fail(std::move(error));
-              } else {
-                answer->give(std::move(given));
-              }
-            }});
+            .finish =
+                [answer](std::vector<Reply> given, std::exception_ptr error) {
+                  if (error != nullptr) {
+                    answer->fail(std::move(error));
+                  } else {
+                    answer->give(std::move(given));
+                  }
+                },
+            .takes_odd = takes_odd});
   }
   std::map<Slot, std::vector<Reply>> replies;
   for (const auto& [slot, answer] : awaited) replies[slot] = answer->wait();
@@ -148,12 +151,19 @@ void Pipeline::take_refused(Group& group) {
   refused_ = std::move(left);
 }
 
+/// A server that takes over is to be asked anew who it is.
+bool Pipeline::may_stay(const Server& server, const Address& address) {
+  auto& connection = *server.connection;
+  return !connection.is_broken() && connection.is_quiet() && !connection.is_to_replica() &&
+         server.turns == slots_.turns(address);
+}
+
 /// Throws as Connection does; at once while a failure is too fresh to try again.
 Connection& Pipeline::connection_to(const Address& address) {
   auto& server = servers_[address];
   auto& connection = server.connection;
-  if (connection != nullptr && (connection->is_broken() || !connection->is_quiet())) connection.reset();
-  if (connection != nullptr) return *connection;
+  if (connection != nullptr && may_stay(server, address)) return *connection;
+  connection.reset();
   const auto began = system_clock().steady();
   if (began < server.again_at) throw Error(ErrorKind::unavailable, server.why);
   try {
@@ -168,12 +178,13 @@ Connection& Pipeline::connection_to(const Address& address) {
 }
 
 Connection& Pipeline::connect(const Address& address, Server& server) {
+  const auto turns = slots_.turns(address);
   // While one server of a cluster is silent the others wait.
   auto connection =
       std::make_unique<Connection>(location_.at(address), patience_.answer, slots_.connect_within());
   slots_.check(*connection, address);
   connection->load_scripts();
-  server = {.connection = std::move(connection)};
+  server = {.connection = std::move(connection), .turns = turns};
   return *server.connection;
 }
 
@@ -309,7 +320,7 @@ void Pipeline::receive(Part& part) {
       }
     }
     if (part.has_forgotten) connection.load_scripts();
-    if (part.is_replica) servers_.erase(part.address);
+    if (part.is_stale) servers_.erase(part.address);
   } catch (const Error& error) {
     fail(part, error);
   }
@@ -345,12 +356,13 @@ void Pipeline::take(Part& part, Request& request, std::vector<Reply> replies) {
 bool Pipeline::is_refused(Part& part, Request& request, const Reply& reply) {
   if (const auto redirect = redirect_of(reply, part.address); redirect && slots_.is_cluster()) {
     if (redirect->moved) slots_.moved(redirect->slot, redirect->to);
+    part.is_stale = part.is_stale || redirect->moved;
     request.asked = redirect->moved ? std::nullopt : std::optional(redirect->to);
   } else if (reply.is_error("NOSCRIPT")) {
     part.has_forgotten = true;
   } else if (reply.is_error("TRYAGAIN") || reply.is_error("CLUSTERDOWN") || reply.is_error("LOADING") ||
              (is_read_only(reply) && slots_.fails_over())) {
-    part.is_replica = part.is_replica || is_read_only(reply);
+    part.is_stale = part.is_stale || is_read_only(reply);
     request.asked.reset();
     request.again_at = system_clock().steady() + pause_after(request.refusals++);
     if (!reply.is_error("TRYAGAIN")) must_find_servers_ = true;
@@ -387,7 +399,9 @@ void Pipeline::finish_overtaken(Part& part, const Request& done) {
 void Pipeline::answer(Part& part, Request& request, std::vector<Reply> replies, std::uint64_t replicas) {
   for (const auto& reply : replies) {
     if (!reply.is_error()) continue;
-    if (is_read_only(reply)) part.is_replica = true;
+    if (reply.is_wrong_type()) slots_.found_odd();
+    if (reply.is_wrong_type() && request.takes_odd) continue;
+    if (is_read_only(reply)) part.is_stale = true;
     return finish(request, {}, own_copy(part.connection->refusal(request.task, reply)));
   }
   if (replicas < location_.replicas) {

@@ -36,8 +36,9 @@ struct Request {
   const char* task = "";  ///< for messages: "append"
   Slot slot = 0;
   CommandText commands;
-  Finish finish;          ///< runs on the pipeline's thread; must not block; none: it is done
-  bool in_order = false;  ///< is never done behind a later one of its slot that is in_order, too
+  Finish finish;           ///< runs on the pipeline's thread; must not block; none: it is done
+  bool in_order = false;   ///< is never done behind a later one of its slot that is in_order, too
+  bool takes_odd = false;  ///< a reply that is_wrong_type() is given to it as it is
 
   // The pipeline's own.
   Duration since{};
@@ -65,7 +66,8 @@ class Pipeline {
   std::vector<Reply> ask(const char* task, Slot slot, CommandText commands);
 
   /// Asks in all these slots at once; the replies by slot.
-  std::map<Slot, std::vector<Reply>> ask(const char* task, std::map<Slot, CommandText> commands);
+  std::map<Slot, std::vector<Reply>> ask(const char* task, std::map<Slot, CommandText> commands,
+                                         bool takes_odd = false);
 
   /// The time of the server that has the registry, told by this machine's steady clock since it was last
   /// asked. Never waits.
@@ -79,9 +81,10 @@ class Pipeline {
 
   struct Server {
     std::unique_ptr<Connection> connection;
-    unsigned failures = 0;  // to connect, in a row
-    Duration again_at{};    // not before
-    std::string why;        // the last one's text
+    unsigned failures = 0;    // to connect, in a row
+    Duration again_at{};      // not before
+    std::string why;          // the last one's text
+    std::uint64_t turns = 0;  // SlotMap::turns(), when it was connected to
   };
 
   /// What one server gets of a group.
@@ -93,12 +96,13 @@ class Pipeline {
     std::vector<std::pair<Request*, std::vector<Reply>>> held;  // until the replicas have confirmed them
     std::vector<Request*> put_off;                              // as the server was not ready
     bool has_forgotten = false;                                 // its scripts
-    bool is_replica = false;
+    bool is_stale = false;                                      // it is to be asked anew who it is
   };
 
   void loop(const std::stop_token& stop);
   bool take_group(const std::stop_token& stop, Group& group);
   void take_refused(Group& group);
+  bool may_stay(const Server& server, const Address& address);
   Connection& connection_to(const Address& address);
   Connection& connect(const Address& address, Server& server);
   void take_time(const Reply& reply);

@@ -7,6 +7,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/shorten.h"
 #include "store/limits.h"
 #include "store/redis/keys.h"
 #include "store/redis/log_entry.h"
@@ -53,10 +54,10 @@ class AllDone {
 
 void write_delta(CommandText& commands, const Delta& delta) {
   const auto shard = delta.shard;
-  call(commands, commit_script(), 6,
-       13 + delta.erase.size() + 2 * delta.states.size() + delta.erase_states.size() +
-           delta.set_aside.size() + 2 * delta.dead.size());
-  for (const auto* part : {"log", "meta", "states", "dead", "ages", "aside"}) {
+  call(commands, commit_script(), 8,
+       17 + delta.erase_kept.size() + delta.erase.size() + 2 * delta.states.size() +
+           delta.erase_states.size() + delta.set_aside.size() + 2 * delta.dead.size());
+  for (const auto* part : {"log", "meta", "states", "dead", "ages", "aside", "kept", "heads"}) {
     commands.word(std::string_view(shard_key(shard, part)));
   }
   commands.word(delta.lease.token);
@@ -69,6 +70,13 @@ void write_delta(CommandText& commands, const Delta& delta) {
   const auto before = delta.dead_before;
   commands.word(
       std::string_view(before == Time::min() ? "" : std::to_string(before.time_since_epoch().count())));
+  if (delta.keep) {
+    commands.word(delta.keep->no);
+    commands.word(std::string_view(delta.keep->head));
+    commands.word(std::string_view(delta.keep->body));
+  } else {
+    for (int i = 0; i < 3; ++i) commands.word(std::string_view());
+  }
   commands.word(delta.erase.size());
   for (const auto seq : delta.erase) commands.word(std::string_view(id_of(seq)));
   commands.word(2 * delta.states.size());
@@ -85,6 +93,8 @@ void write_delta(CommandText& commands, const Delta& delta) {
     commands.word(dead.at.time_since_epoch().count());
     commands.word(std::string_view(dead.bytes));
   }
+  commands.word(delta.erase_kept.size());
+  for (const auto no : delta.erase_kept) commands.word(no);
 }
 
 }  // namespace
@@ -229,21 +239,29 @@ void RedisStore::fetch_piece(LogChunk& chunk, ShardId shard, std::span<const Seq
   for (const auto seq : seqs) commands.add("XRANGE", log, id_of(seq), id_of(seq));
   const auto slot = slots_.slot_of(shard);
   const auto found = pipeline_.ask("fetch entries", slot, std::move(commands));
+  // After the log: what is moved in between, or with a log that is closed, is then found in both, and not in
+  // none.
   CommandText more;
+  const auto closed = shard_key(shard, "closed"), aside = shard_key(shard, "aside");
   for (std::size_t i = 0; i < seqs.size(); ++i) {
     if (!found[i].items.empty()) continue;
     const auto name = aside_name(seqs[i]);
-    more.add("ZRANGEBYLEX", shard_key(shard, "aside"), "[" + name + ":", "(" + name + ";");
+    more.add("XRANGE", closed, id_of(seqs[i]), id_of(seqs[i]));
+    more.add("ZRANGEBYLEX", aside, "[" + name + ":", "(" + name + ";");
   }
   std::vector<Reply> waiting;
   if (more.count() > 0) waiting = pipeline_.ask("fetch entries", slot, std::move(more));
   auto next = waiting.begin();
   for (std::size_t i = 0; i < seqs.size(); ++i) {
-    for (const auto& entry : found[i].items) {
+    const bool is_in_log = !found[i].items.empty();
+    const auto& entries = is_in_log ? found[i].items : (next++)->items;
+    for (const auto& entry : entries) {
       add_row(chunk, shard, seqs[i], entry, [this](std::uint32_t number) { return queue_name(number); });
     }
-    if (!found[i].items.empty()) continue;
-    for (const auto& member : (next++)->items) add_aside_row(chunk, shard, seqs[i], member.text);
+    if (is_in_log) continue;
+    const auto& members = (next++)->items;
+    if (!entries.empty()) continue;
+    for (const auto& member : members) add_aside_row(chunk, shard, seqs[i], member.text);
   }
 }
 
@@ -291,6 +309,7 @@ void RedisStore::commit(std::vector<Delta> deltas, CommitCompletion done) {
                                                                   std::exception_ptr error) {
       for (std::size_t i = 0; i < replies.size(); ++i) {
         if (replies[i].integer == 1) (*results)[places[i]] = CommitResult::applied;
+        if (replies[i].integer == 2) (*results)[places[i]] = CommitResult::unkept;
       }
       all->one(std::move(error));
     };
@@ -306,21 +325,89 @@ std::vector<ShardFacts> RedisStore::load(std::span<const ShardId> shards) {
     text.add("HGET", shard_key(shard, "meta"), "counts");
     text.add("HGETALL", shard_key(shard, "states"));
   }
-  const auto replies = pipeline_.ask("load shards", std::move(commands));
+  const auto replies = pipeline_.ask("load shards", std::move(commands), /*takes_odd=*/true);
   std::map<Slot, std::size_t> next;
   std::vector<ShardFacts> facts;
+  std::vector<std::string> odd;
   for (const auto shard : shards) {
     const auto slot = slots_.slot_of(shard);
     const auto& answers = replies.at(slot);
-    auto& fact = facts.emplace_back(ShardFacts{.shard = shard, .counts = answers[next[slot]++].text});
+    auto& fact = facts.emplace_back(ShardFacts{.shard = shard});
+    const auto& counts = answers[next[slot]++];
+    if (!counts.is_error()) fact.counts = counts.text;
     const auto& states = answers[next[slot]++].items;
     for (std::size_t j = 0; j + 1 < states.size(); j += 2) {
-      fact.states.push_back({.seq = states[j].number(), .bytes = states[j + 1].text});
+      if (const auto seq = states[j].maybe_number()) {
+        fact.states.push_back({.seq = *seq, .bytes = states[j + 1].text});
+      } else {
+        odd.push_back("a field of " + shard_key(shard, "states") +
+                      " is no number: " + in_quotes(states[j].text));
+      }
     }
     std::sort(fact.states.begin(), fact.states.end(),
               [](const auto& a, const auto& b) { return a.seq < b.seq; });
   }
+  left_out_.set("states", std::move(odd));
   return facts;
+}
+
+// A member of the sorted set is its number, ':' and the head.
+std::vector<KeptRow> RedisStore::kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows) {
+  CommandText commands;
+  commands.add("ZRANGEBYSCORE", shard_key(shard, "heads"), from, "+inf", "LIMIT", 0, max_rows);
+  const auto found = pipeline_.ask("read what is kept", slots_.slot_of(shard), std::move(commands));
+  std::vector<KeptRow> rows;
+  for (const auto& member : found.at(0).items) {
+    const auto end = member.text.find(':');
+    const Reply no{.type = Reply::Type::text, .text = member.text.substr(0, end)};
+    rows.push_back({no.number(), member.text.substr(end + 1), {}});
+  }
+  return rows;
+}
+
+// Their sizes first.
+std::vector<KeptRow> RedisStore::kept(ShardId shard, std::span<const std::uint64_t> nos) {
+  const auto slot = slots_.slot_of(shard);
+  const auto key = shard_key(shard, "kept");
+  CommandText look;
+  for (const auto no : nos) look.add("HSTRLEN", key, no);
+  std::vector<Reply> sizes;
+  if (!nos.empty()) sizes = pipeline_.ask("read what is kept", slot, std::move(look));
+  CommandText commands;
+  std::size_t bytes = 0, some = 0;
+  for (; some < nos.size(); ++some) {
+    bytes += static_cast<std::size_t>(sizes.at(some).integer);
+    if (commands.count() > 0 && bytes > kReadBytes) break;
+    if (sizes[some].integer == 0) continue;
+    commands.add("ZRANGEBYSCORE", shard_key(shard, "heads"), nos[some], nos[some]);
+    commands.add("HGET", key, nos[some]);
+  }
+  std::vector<KeptRow> rows;
+  if (commands.count() == 0) return rows;
+  const auto found = pipeline_.ask("read what is kept", slot, std::move(commands));
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < some; ++i) {
+    if (sizes[i].integer == 0) continue;
+    const auto& head = found.at(next++);
+    const auto& body = found.at(next++);
+    if (head.items.empty()) continue;
+    const auto& member = head.items[0].text;
+    rows.push_back({nos[i], member.substr(member.find(':') + 1), body.text});
+  }
+  return rows;
+}
+
+bool RedisStore::replace_kept(ShardId shard, const KeptRow& row) {
+  CommandText commands;
+  call(commands, replace_kept_script(), 3, 3);
+  for (const auto* part : {"kept", "heads", "closed"})
+    commands.word(std::string_view(shard_key(shard, part)));
+  commands.word(row.no);
+  commands.word(std::string_view(row.head));
+  commands.word(std::string_view(row.body));
+  const auto reply = pipeline_.ask("change what is kept", slots_.slot_of(shard), std::move(commands)).at(0);
+  if (reply.integer < 0) throw closed_queue(shard.queue);
+  return reply.integer == 1;
 }
 
 }  // namespace ordo::store::redis

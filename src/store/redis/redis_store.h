@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "store/odd_rows.h"
 #include "store/redis/location.h"
 #include "store/redis/log_reader.h"
 #include "store/redis/pipeline.h"
@@ -21,7 +22,7 @@ namespace ordo::store::redis {
 /// which any number of processes may use at once. In a cluster a call is a step for each shard, and one for
 /// the registry. What is acknowledged is as durable as the server's settings make it (docs/redis.md). The
 /// store's time is the server's. Completions run on the store's own thread. Keys: keys.h.
-class RedisStore final : public Store {
+class RedisStore final : public Store, public LeavesOut {
  public:
   /// Connects. Throws Error{unavailable}: no server, a wrong password. Error{unsupported}: the server is too
   /// old or may evict jobs; the URL names several servers or a database, and that is no cluster, or one.
@@ -38,6 +39,9 @@ class RedisStore final : public Store {
   std::size_t max_delta_rows() const override { return 2000; }
   std::size_t max_set_aside() const override { return 200; }
   std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
+  std::vector<KeptRow> kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows) override;
+  std::vector<KeptRow> kept(ShardId shard, std::span<const std::uint64_t> nos) override;
+  bool replace_kept(ShardId shard, const KeptRow& row) override;
 
   QueueList queues() override;
   std::vector<QueueDefinition> define_all(std::span<const QueueWish> queues) override;
@@ -51,6 +55,8 @@ class RedisStore final : public Store {
   bool request(const std::string& node, NodeRequest request) override;
   void leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) override;
   std::vector<NodeRow> nodes() override;
+  std::uint64_t setbacks() override { return slots_.setbacks(); }
+  std::optional<Duration> setback_age(bool is_known) override;
   std::vector<ShardRow> shards() override;
   std::vector<Grant> acquire(const std::string& node, std::uint64_t holder,
                              std::span<const Claim> claims) override;
@@ -74,6 +80,7 @@ class RedisStore final : public Store {
   std::optional<std::string> take_answer(const std::string& node, const std::string& id) override;
 
   Time now() override;
+  std::vector<std::string> left_out() override { return left_out_.all(); }
   std::vector<Finding> examine() override;
 
  private:
@@ -92,6 +99,8 @@ class RedisStore final : public Store {
   void remove_shards(std::uint32_t number, std::uint32_t shards);
   void remove_left_shards();
   std::size_t revive_elsewhere(ShardId from, std::uint64_t count, NewEntry entry);
+  Time newest_entry();
+  std::map<ShardId, std::string> odd_keys(const std::vector<ShardId>& shards);
 
   const Location location_;
   const Patience patience_;
@@ -99,6 +108,8 @@ class RedisStore final : public Store {
   std::atomic<std::size_t> fetched_at_once_ = kFetchAtOnce;
   std::mutex names_mutex_;
   std::unordered_map<std::uint32_t, std::string> names_;  // of queues whose logs other programs write
+  LeftOut left_out_;
+  std::atomic<bool> has_odd_keys_ = false;  // by the last look at their kinds
   SlotMap slots_;
   const Slot registry_;
   Pipeline pipeline_;  // behind what its thread needs to complete requests until it is gone

@@ -3,10 +3,14 @@
 // be made again. A single server takes the same steps.
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <limits>
 #include <unordered_map>
 
+#include "base/shorten.h"
 #include "store/blocking.h"
 #include "store/limits.h"
+#include "store/odd_rows.h"
 #include "store/redis/examine.h"
 #include "store/redis/keys.h"
 #include "store/redis/read_size.h"
@@ -42,42 +46,66 @@ CommandText registry_command(const Script& script, const Arguments&... arguments
   return commands;
 }
 
+std::string odd_key(const std::string& key) { return "the key " + key + " is of another kind than Ordo's"; }
+
 /// Flags: 1 paused, 2 closed.
 void set_flags(QueueDefinition& queue, std::string_view digit) {
   queue.paused = digit == "1" || digit == "3";
   queue.closed = digit == "2" || digit == "3";
 }
 
-/// "number:shards:flags", as the registry keeps it.
-QueueDefinition definition_of(const std::string& name, std::string_view text) {
+std::optional<std::uint64_t> number_in(std::string_view digits) {
+  return Reply{.type = Reply::Type::text, .text = std::string(digits)}.maybe_number();
+}
+
+/// "number:shards:flags", as the registry keeps it. Nothing: it cannot be read.
+std::optional<QueueDefinition> definition_of(const std::string& name, std::string_view text) {
   const auto first = text.find(':');
-  const auto second = text.find(':', first + 1);
-  const auto number = [](std::string_view digits) {
-    return static_cast<std::uint32_t>(Reply{.type = Reply::Type::text, .text = std::string(digits)}.number());
-  };
-  QueueDefinition queue{.number = number(text.substr(0, first)),
+  const auto second = first == std::string_view::npos ? first : text.find(':', first + 1);
+  if (second == std::string_view::npos) return std::nullopt;
+  const auto number = number_in(text.substr(0, first));
+  const auto shards = number_in(text.substr(first + 1, second - first - 1));
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (!number || !shards || *number > kMost || *shards > kMost) return std::nullopt;
+  if (!is_definition(name, static_cast<std::int64_t>(*number), static_cast<std::int64_t>(*shards)))
+    return std::nullopt;
+  QueueDefinition queue{.number = static_cast<std::uint32_t>(*number),
                         .name = name,
-                        .shards = number(text.substr(first + 1, second - first - 1))};
+                        .shards = static_cast<std::uint32_t>(*shards)};
   set_flags(queue, text.substr(second + 1));
   return queue;
 }
 
 QueueDefinition definition_of(std::string_view name, const Reply& reply) {
-  QueueDefinition queue{.number = static_cast<std::uint32_t>(reply.at(0).number()),
+  QueueDefinition queue{.number = static_cast<std::uint32_t>(reply.at(0).maybe_number().value_or(0)),
                         .name = std::string(name),
-                        .shards = static_cast<std::uint32_t>(reply.at(1).number())};
+                        .shards = static_cast<std::uint32_t>(reply.at(1).maybe_number().value_or(0))};
   set_flags(queue, reply.at(2).text);
   return queue;
 }
 
-DeadRow dead_row(ShardId shard, const Reply& entry) {
+/// The count that the entry's id says. Nothing: no number can be made of it.
+std::optional<std::uint64_t> count_of_dead(const Reply& entry) {
   const auto& id = entry.at(0).text;
-  const Reply count{.type = Reply::Type::text, .text = id.substr(0, id.find('-'))};
-  const auto& fields = entry.at(1);
-  return {.shard = shard,
-          .no = dead_no(count.number(), shard.index),
-          .at = Time{Duration{std::stoll(fields.at(1).text)}},
-          .bytes = fields.at(3).text};
+  const auto count = number_in(id.substr(0, id.find('-')));
+  return count && dead_count(dead_no(*count, 0)) == *count ? count : std::nullopt;
+}
+
+/// Nothing: another program wrote it.
+std::optional<DeadRow> dead_row(ShardId shard, const Reply& entry) {
+  const auto count = count_of_dead(entry);
+  const auto& fields = entry.at(1).items;
+  if (!count || !entry.at(0).text.ends_with("-1") || fields.size() != 4) return std::nullopt;
+  std::int64_t at = 0;
+  const auto& text = fields[1].text;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), at);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return DeadRow{
+      .shard = shard, .no = dead_no(*count, shard.index), .at = Time{Duration{at}}, .bytes = fields[3].text};
+}
+
+std::string odd_dead(ShardId shard, const Reply& entry) {
+  return "entry " + in_quotes(entry.at(0).text) + " of " + shard_key(shard, "dead") + " is none of Ordo's";
 }
 
 }  // namespace
@@ -101,11 +129,17 @@ QueueList RedisStore::queues() {
   commands.add("HGETALL", kQueuesKey);
   const auto replies = pipeline_.ask("read the queues", registry_, std::move(commands));
   QueueList list;
-  list.version = replies.at(0).number();
+  std::vector<std::string> odd;
+  list.version = replies.at(0).maybe_number().value_or(0);
   const auto& rows = replies.at(1).items;
   for (std::size_t i = 0; i + 1 < rows.size(); i += 2) {
-    list.queues.push_back(definition_of(rows[i].text, rows[i + 1].text));
+    if (auto queue = definition_of(rows[i].text, rows[i + 1].text)) {
+      list.queues.push_back(*std::move(queue));
+    } else {
+      odd.push_back(odd_definition(rows[i].text));
+    }
   }
+  left_out_.set("queues", std::move(odd));
   std::sort(list.queues.begin(), list.queues.end(),
             [](const auto& a, const auto& b) { return a.number < b.number; });
   return list;
@@ -168,10 +202,10 @@ void RedisStore::remove_shards(std::uint32_t number, std::uint32_t shards) {
   std::map<Slot, CommandText> commands;
   for (std::uint32_t index = 0; index < shards; ++index) {
     const ShardId shard{number, index};
-    commands[slots_.slot_of(shard)].add("UNLINK", shard_key(shard, "log"), shard_key(shard, "closed"),
-                                        shard_key(shard, "meta"), shard_key(shard, "states"),
-                                        shard_key(shard, "dead"), shard_key(shard, "ages"),
-                                        shard_key(shard, "aside"));
+    commands[slots_.slot_of(shard)].add(
+        "UNLINK", shard_key(shard, "log"), shard_key(shard, "closed"), shard_key(shard, "meta"),
+        shard_key(shard, "states"), shard_key(shard, "dead"), shard_key(shard, "ages"),
+        shard_key(shard, "aside"), shard_key(shard, "kept"), shard_key(shard, "heads"));
   }
   pipeline_.ask("remove the shards of a queue", std::move(commands));
 }
@@ -223,8 +257,9 @@ bool RedisStore::replace(std::string_view name, std::uint32_t by) {
 void RedisStore::remove_left_shards() {
   const auto left = ask_registry("look for shards that are left", registry_command(left_script()));
   for (std::size_t i = 0; i + 1 < left.items.size(); i += 2) {
-    const auto number = static_cast<std::uint32_t>(left.at(i).number());
-    remove_shards(number, static_cast<std::uint32_t>(left.at(i + 1).number()));
+    const auto number = static_cast<std::uint32_t>(left.at(i).maybe_number().value_or(0));
+    remove_shards(number, static_cast<std::uint32_t>(std::min<std::uint64_t>(
+                              left.at(i + 1).maybe_number().value_or(0), kMaxShards)));
     CommandText forget;
     forget.add("HDEL", kCountersKey, "left:" + std::to_string(number));
     ask_registry("forget shards that were left", forget);
@@ -247,6 +282,22 @@ bool RedisStore::renew(const std::string& node, Duration) {
   return ask_registry("renew", registry_command(renew_script(), std::string_view(node))).integer == 1;
 }
 
+// All servers that have shards were asked for them when the node looked.
+std::optional<Duration> RedisStore::setback_age(bool is_known) {
+  const auto histories = slots_.histories();
+  CommandText command;
+  call(command, histories_script(), 2, 1 + 4 * histories.size());
+  command.word(kHistoriesKey);
+  command.word(kWakeKey);
+  command.word(is_known ? 1 : 0);
+  for (const auto& [server, history] : histories) {
+    for (const auto* word : {&server, &history.run, &history.name, &history.before})
+      command.word(std::string_view(*word));
+  }
+  const auto age = ask_registry("note the history", std::move(command));
+  return age.is_nil() ? std::nullopt : std::optional(Duration{age.number()});
+}
+
 bool RedisStore::request(const std::string& node, NodeRequest request) {
   const auto command = registry_command(request_script(), std::string_view(node), static_cast<int>(request));
   return ask_registry("ask a node", command).integer == 1;
@@ -255,7 +306,6 @@ bool RedisStore::request(const std::string& node, NodeRequest request) {
 // Once the node is forgotten anybody may take what it holds. That is freed by the tokens seen before: should
 // the node join again meanwhile, it keeps what it takes then.
 void RedisStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
-  check_node(node);
   const auto rows = shards();
   const auto seen = seen_renewals ? std::to_string(*seen_renewals) : std::string();
   const auto command = registry_command(leave_script(), std::string_view(node), std::string_view(seen));
@@ -272,10 +322,16 @@ void RedisStore::leave(const std::string& node, std::optional<std::uint64_t> see
 std::vector<NodeRow> RedisStore::nodes() {
   const auto reply = ask_registry("read the nodes", registry_command(nodes_script()));
   std::map<std::string, NodeRow> rows;
+  std::vector<std::string> odd;
   const auto& nodes = reply.at(0).items;
   for (std::size_t i = 0; i + 1 < nodes.size(); i += 2) {
-    rows[nodes[i].text] = {.id = nodes[i].text, .renewals = nodes[i + 1].number()};
+    if (const auto renewals = nodes[i + 1].maybe_number()) {
+      rows[nodes[i].text] = {.id = nodes[i].text, .renewals = *renewals};
+    } else {
+      odd.push_back("the count of node " + in_quotes(nodes[i].text) + " is no number");
+    }
   }
+  left_out_.set("nodes", std::move(odd));
   const auto& facts = reply.at(1).items;
   for (std::size_t i = 0; i + 1 < facts.size(); i += 2) {
     if (const auto row = rows.find(facts[i].text); row != rows.end()) row->second.facts = facts[i + 1].text;
@@ -283,7 +339,7 @@ std::vector<NodeRow> RedisStore::nodes() {
   const auto& requests = reply.at(2).items;
   for (std::size_t i = 0; i + 1 < requests.size(); i += 2) {
     const auto row = rows.find(requests[i].text);
-    if (row != rows.end()) row->second.request = static_cast<NodeRequest>(requests[i + 1].number());
+    if (row != rows.end()) row->second.request = request_of(requests[i + 1].maybe_number().value_or(0));
   }
   std::vector<NodeRow> sorted;
   for (auto& [id, row] : rows) sorted.push_back(std::move(row));
@@ -299,27 +355,76 @@ std::vector<ShardRow> RedisStore::shards() {
     for (std::uint32_t index = 0; index < queue.shards; ++index) shards.push_back({queue.number, index});
   }
   for (const auto shard : shards) {
-    commands[slots_.slot_of(shard)].add("HMGET", shard_key(shard, "meta"), "owner", "token", "batch",
-                                        "position", "counts", "dead", "trimmed");
+    commands[slots_.slot_of(shard)].add("HMGET", shard_key(shard, "meta"), "owner", "counts", "token",
+                                        "batch", "position", "dead", "trimmed", "dead_count", "holder");
   }
-  const auto replies = pipeline_.ask("read the shards", std::move(commands));
+  const auto odd_kinds = odd_keys(shards);
+  const auto replies = pipeline_.ask("read the shards", std::move(commands), /*takes_odd=*/true);
+  std::vector<std::string> odd;
   std::map<Slot, std::size_t> next;
   std::vector<ShardRow> rows;
   for (const auto shard : shards) {
     const auto slot = slots_.slot_of(shard);
     const auto& row = replies.at(slot)[next[slot]++];
+    if (const auto kind = odd_kinds.find(shard); kind != odd_kinds.end() || row.is_error()) {
+      odd.push_back(kind != odd_kinds.end() ? kind->second : odd_key(shard_key(shard, "meta")));
+      continue;
+    }
     if (row.at(0).is_nil()) continue;  // just removed
+    std::array<std::uint64_t, 7> numbers{};
+    bool is_whole = true;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const auto number = row.at(i + 2).maybe_number();
+      is_whole = is_whole && number && !row.at(i + 2).is_nil();
+      numbers[i] = number.value_or(0);
+    }
+    if (!is_whole) {
+      odd.push_back("a field of " + shard_key(shard, "meta") + " is no number");
+      continue;
+    }
     rows.push_back({.shard = shard,
                     .owner = row.at(0).text,
-                    .token = row.at(1).number(),
-                    .batch = row.at(2).number(),
-                    .position = row.at(3).number(),
-                    .counts = row.at(4).text,
-                    .dead = row.at(5).number(),
-                    .dead_trimmed = row.at(6).number()});
+                    .token = numbers[0],
+                    .batch = numbers[1],
+                    .position = numbers[2],
+                    .counts = row.at(1).text,
+                    .dead = numbers[3],
+                    .dead_trimmed = numbers[4]});
   }
+  auto used_up = take_used_up(rows);
+  odd.insert(odd.end(), used_up.begin(), used_up.end());
+  left_out_.set("shards", std::move(odd));
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.shard < b.shard; });
   return rows;
+}
+
+// Another program has put something else in the place of a key: nothing of that shard can be done, as every
+// command fails. Only looked for when some has.
+std::map<ShardId, std::string> RedisStore::odd_keys(const std::vector<ShardId>& shards) {
+  std::map<ShardId, std::string> odd;
+  if (!slots_.take_odd() && !has_odd_keys_) return odd;
+  constexpr std::array<std::pair<const char*, std::string_view>, 6> kKinds = {{{"log", "stream"},
+                                                                               {"closed", "stream"},
+                                                                               {"states", "hash"},
+                                                                               {"dead", "stream"},
+                                                                               {"ages", "zset"},
+                                                                               {"aside", "zset"}}};
+  std::map<Slot, CommandText> commands;
+  for (const auto shard : shards) {
+    for (const auto& [part, kind] : kKinds)
+      commands[slots_.slot_of(shard)].add("TYPE", shard_key(shard, part));
+  }
+  const auto replies = pipeline_.ask("look at the shards", std::move(commands));
+  std::map<Slot, std::size_t> next;
+  for (const auto shard : shards) {
+    const auto slot = slots_.slot_of(shard);
+    for (const auto& [part, kind] : kKinds) {
+      const auto& is = replies.at(slot)[next[slot]++].text;
+      if (is != kind && is != "none") odd.emplace(shard, odd_key(shard_key(shard, part)));
+    }
+  }
+  has_odd_keys_ = !odd.empty();
+  return odd;
 }
 
 // That the owner still is as silent as the candidate saw it is asked first. Should it come to life between
@@ -348,10 +453,12 @@ std::vector<Grant> RedisStore::acquire(const std::string& node, std::uint64_t ho
     const auto& row = replies.at(slot)[next[slot]++];
     if (row.is_nil()) continue;
     const auto& last = row.at(2);
-    const auto unclean = row.at(3).number();
+    const auto unclean = row.at(3).maybe_number().value_or(kUnclean);
+    const auto batch = row.at(1).maybe_number();
+    if (!batch) continue;  // damaged since it was looked at
     grants.push_back({.shard = claim->shard,
                       .lease = {.token = row.at(0).number(), .holder = holder},
-                      .batch = row.at(1).number(),
+                      .batch = *batch,
                       .head = last.is_nil() ? 0 : seq_up_to(last.text),
                       .clean = unclean == kClean,
                       .crashed = unclean == kCrashed || claim->takes_from_another(node)});
@@ -385,21 +492,24 @@ std::vector<DeadRow> RedisStore::dead(std::uint32_t queue, std::uint64_t after, 
     CommandText command;
     command.add("XRANGE", shard_key(shard, "dead"), id, id);
     const auto reply = pipeline_.ask("list the dead", slots_.slot_of(shard), std::move(command)).at(0);
-    for (const auto& entry : reply.items) rows.push_back(dead_row(shard, entry));
+    for (const auto& entry : reply.items) {
+      if (auto row = dead_row(shard, entry)) rows.push_back(*std::move(row));
+    }
     if (!rows.empty()) return rows;
   }
   struct Place {
     ShardId shard;
-    std::uint64_t first = 0;  // count of the next one
-    std::uint64_t told = 0;   // all up to this number
+    std::string first;       // the id that the next one has at least, as XRANGE takes it
+    std::uint64_t told = 0;  // all up to this number
     bool at_end = false;
   };
   std::vector<Place> places;
   for (std::uint32_t index = 0; index < found->shards; ++index) {
     places.push_back({.shard = {queue, index},
-                      .first = dead_count(after) + (index > dead_index(after) ? 0 : 1),
+                      .first = std::to_string(dead_count(after) + (index > dead_index(after) ? 0 : 1)),
                       .told = after});
   }
+  std::vector<std::string> odd;
   for (ReadSize size;;) {
     std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.no < b.no; });
     if (rows.size() > max_rows) rows.resize(max_rows);
@@ -408,14 +518,17 @@ std::vector<DeadRow> RedisStore::dead(std::uint32_t queue, std::uint64_t after, 
     for (auto& place : places) {
       if (!place.at_end && place.told < last) open.push_back(&place);
     }
-    if (open.empty()) return rows;
+    if (open.empty()) {
+      left_out_.set("dead", std::move(odd));
+      return rows;
+    }
     const auto share = std::min(size.rows(), max_rows) / open.size() + 1;
     std::map<Slot, CommandText> commands;
     for (const auto* place : open) {
-      commands[slots_.slot_of(place->shard)].add("XRANGE", shard_key(place->shard, "dead"),
-                                                 std::to_string(place->first), "+", "COUNT", share);
+      commands[slots_.slot_of(place->shard)].add("XRANGE", shard_key(place->shard, "dead"), place->first, "+",
+                                                 "COUNT", share);
     }
-    const auto replies = pipeline_.ask("list the dead", std::move(commands));
+    const auto replies = pipeline_.ask("list the dead", std::move(commands), /*takes_odd=*/true);
     std::map<Slot, std::size_t> next;
     std::size_t count = 0, bytes = 0;
     for (auto* place : open) {
@@ -423,10 +536,16 @@ std::vector<DeadRow> RedisStore::dead(std::uint32_t queue, std::uint64_t after, 
       const auto& items = replies.at(slot)[next[slot]++].items;
       place->at_end = items.size() < share;
       for (const auto& entry : items) {
-        const auto& row = rows.emplace_back(dead_row(place->shard, entry));
-        place->told = row.no;
-        place->first = dead_count(row.no) + 1;
-        bytes += row.bytes.size();
+        place->first = "(" + entry.at(0).text;
+        if (auto row = dead_row(place->shard, entry)) {
+          bytes += row->bytes.size();
+          rows.push_back(*std::move(row));
+        } else {
+          odd.push_back(odd_dead(place->shard, entry));
+        }
+        const auto no = count_of_dead(entry);
+        place->at_end = place->at_end || !no;  // what is behind it has no number either
+        if (no) place->told = dead_no(*no, place->shard.index);
       }
       count += items.size();
     }
@@ -546,7 +665,31 @@ std::vector<Finding> RedisStore::examine() {
       findings.push_back(std::move(finding));
     }
   }
+  examine_newest(findings, newest_entry(), now());
   return findings;
+}
+
+// Not the entries themselves, which may be large.
+Time RedisStore::newest_entry() {
+  constexpr std::string_view kLastId = R"lua(
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+return last and last[1]
+)lua";
+  std::map<Slot, CommandText> commands;
+  for (const auto& queue : queues().queues) {
+    for (std::uint32_t index = 0; index < queue.shards; ++index) {
+      const ShardId shard{queue.number, index};
+      commands[slots_.slot_of(shard)].add("EVAL", kLastId, 1, shard_key(shard, "log"));
+    }
+  }
+  auto newest = Time::min();
+  for (const auto& [slot, replies] :
+       pipeline_.ask("look at the logs", std::move(commands), /*takes_odd=*/true)) {
+    for (const auto& reply : replies) {
+      if (!reply.text.empty() && !reply.is_error()) newest = std::max(newest, time_of(seq_up_to(reply.text)));
+    }
+  }
+  return newest;
 }
 
 }  // namespace ordo::store::redis

@@ -38,6 +38,7 @@ const Script& find_queue_script() {
   static const Script script = registry(R"lua(
 local number, shards, flags = definition(ARGV[1])
 if number then return {number, shards, flags} end
+if call('HEXISTS', queues, ARGV[1]) == 1 then return {'0', '0', '0'} end  -- what cannot be read stays as it is
 return {string.format('%d', call('HINCRBY', counters, 'queue', 1))}
 )lua");
   return script;
@@ -48,6 +49,7 @@ const Script& name_queue_script() {
   static const Script script = registry(R"lua(
 local number, shards, flags = definition(ARGV[1])
 if number then return {number, shards, flags} end
+if call('HEXISTS', queues, ARGV[1]) == 1 then return {'0', '0', '0'} end
 call('HSET', queues, ARGV[1], ARGV[2] .. ':' .. ARGV[3] .. ':0')
 changed()
 return {ARGV[2], ARGV[3], '0'}
@@ -147,7 +149,8 @@ const Script& join_script() {
   static const Script script = registry(R"lua(
 local time = call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
-local last = tonumber(call('HGET', nodes, ARGV[1]) or 0)
+local last = tonumber(call('HGET', nodes, ARGV[1])) or 0
+if last ~= last or last > 2^53 then last = 0 end
 grow_on_a_full_server()
 call('HSET', nodes, ARGV[1], string.format('%.0f', math.max(last + 1, now)))
 call('HSET', facts, ARGV[1], ARGV[2])
@@ -156,10 +159,11 @@ return 1
   return script;
 }
 
-// ARGV: node. Answers whether it is registered.
+// ARGV: node. Answers whether it is registered. One whose count somebody else has damaged joins again.
 const Script& renew_script() {
   static const Script script = registry(R"lua(
-if call('HEXISTS', nodes, ARGV[1]) == 0 then return 0 end
+local count = call('HGET', nodes, ARGV[1])
+if not count or #count > 18 or not string.match(count, '^%d+$') then return 0 end
 grow_on_a_full_server()
 call('HINCRBY', nodes, ARGV[1], 1)
 return 1
@@ -189,6 +193,49 @@ call('HDEL', nodes, ARGV[1])
 call('HDEL', facts, ARGV[1])
 call('HDEL', requests, ARGV[1])
 return 1
+)lua");
+  return script;
+}
+
+// KEYS: histories, wake. ARGV: 1 behind a setback, or 0; of each server its name, and its history's run, name
+// and the one before. Notes all that. Answers how many µs ago a setback was noted last; or nothing.
+// SlotMap::look_at_history() decides likewise.
+const Script& histories_script() {
+  static const Script script(R"lua(
+local call, histories, wake = redis.call, KEYS[1], KEYS[2]
+call('XDEL', wake, '0-1')
+local all = redis.pcall('HGETALL', histories)
+if all.err then return end
+local known, names, knows_some = {}, {}, false
+for i = 1, #all, 2 do
+  local run, name = string.match(all[i + 1], '^(%S*) (%S*)$')
+  if run then
+    known[all[i]] = {run = run, name = name}
+    names[name] = true
+    knows_some = true
+  end
+end
+local time = call('TIME')
+local now = time[1] * 1000000 + time[2]
+local function went_back() call('HSET', histories, 'setback', string.format('%.0f', now)) end
+if ARGV[1] == '1' then went_back() end
+for i = 2, #ARGV, 4 do
+  local server, run, name, before = unpack(ARGV, i, i + 3)
+  local last = known[server]
+  if not names[name] then
+    local is_successor = knows_some and string.find(before, '[^0]')
+    if last and last.run ~= run then is_successor = true end
+    if is_successor then went_back() end
+  end
+  if not last or last.run ~= run or last.name ~= name then call('HSET', histories, server, run .. ' ' .. name) end
+end
+local at = tonumber(call('HGET', histories, 'setback') or '')
+if not at or not (at > 0) then return end
+if at > now then  -- the clock went back, and all would wait until it has come as far again
+  went_back()
+  at = now
+end
+return string.format('%.0f', now - at)
 )lua");
   return script;
 }

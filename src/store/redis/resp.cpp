@@ -46,11 +46,17 @@ const Reply& Reply::at(std::size_t index) const {
 }
 
 std::uint64_t Reply::number() const {
+  const auto number = maybe_number();
+  if (!number) corrupt("'" + text + "' is no number");
+  return *number;
+}
+
+std::optional<std::uint64_t> Reply::maybe_number() const {
   if (is_nil()) return 0;
   if (type == Type::integer) return static_cast<std::uint64_t>(integer);
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) corrupt("'" + text + "' is no number");
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
 

@@ -49,6 +49,10 @@ struct Reply {
   const Reply& at(std::size_t index) const;
   /// A number, also one given as text (nil: 0). Throws Error{unavailable}.
   std::uint64_t number() const;
+  /// The same of what others may have written; nothing: it is none.
+  std::optional<std::uint64_t> maybe_number() const;
+  /// Another kind of key stands where the command, or one of the script, wants its own.
+  bool is_wrong_type() const { return is_error() && text.find("WRONGTYPE") != std::string::npos; }
 };
 
 /// Takes a server's bytes as they come, in pieces of any size, and gives whole replies (RESP2 and RESP3).

@@ -127,6 +127,65 @@ TEST_F(RedisStoreTest, a_reader_goes_on_where_it_stood_after_a_lost_connection) 
   EXPECT_TRUE(chunk.woken) << "what happened meanwhile is not known";
 }
 
+TEST_F(RedisStoreTest, a_setback_is_noted_for_who_starts_later) {
+  TestServer durable({"--appendonly", "yes", "--appendfsync", "always"});
+  RedisStore before(durable.location());
+  EXPECT_EQ(before.setback_age(false), std::nullopt);
+  durable.kill();
+  durable.start();
+  Duration noted_for{};
+  for (int i = 0; i < 3; ++i) {
+    RedisStore starter(durable.location());
+    const auto age = starter.setback_age(false);
+    ASSERT_TRUE(age);
+    EXPECT_EQ(starter.setbacks(), 0u) << "it has seen none";
+    EXPECT_TRUE(i == 0 || *age > noted_for) << "it is noted once";
+    noted_for = *age;
+  }
+}
+
+TEST_F(RedisStoreTest, a_setback_that_somebody_has_seen_is_noted_whatever_the_server_calls_itself) {
+  RedisStore store(server().location());
+  EXPECT_EQ(store.setback_age(false), std::nullopt);
+  EXPECT_TRUE(store.setback_age(true));
+  EXPECT_TRUE(RedisStore(server().location()).setback_age(false));
+}
+
+TEST_F(RedisStoreTest, a_first_replica_is_no_setback) {
+  TestServer alone;
+  RedisStore before(alone.location());
+  EXPECT_EQ(before.setback_age(false), std::nullopt);
+  const auto history = [&] {
+    const auto info = alone.run({"INFO", "replication"}).text;
+    return info.substr(info.find("master_replid:"), 60);
+  };
+  const auto without = history();
+  const TestServer replica({"--replicaof", "127.0.0.1 " + std::to_string(alone.location().port)});
+  for (const auto end = system_clock().steady() + kPatience; history() == without;)
+    ASSERT_LT(system_clock().steady(), end);
+  alone.run({"CLIENT", "KILL", "TYPE", "normal"});
+  failure_of([&] { before.queues(); });
+  before.queues();
+  EXPECT_EQ(before.setbacks(), 0u);
+  RedisStore starter(alone.location());
+  EXPECT_EQ(starter.setback_age(false), std::nullopt);
+}
+
+TEST_F(RedisStoreTest, what_stands_in_the_place_of_the_histories_holds_nobody_up) {
+  RedisStore store(server().location());
+  const std::string key(kHistoriesKey);
+  for (const auto& value : {"x", "", " ", "-1", "-1e30", "-1e19", "nan", "1e999", "99999999999999999"}) {
+    server().run({"DEL", key});
+    server().run({"HSET", key, "setback", value, "", value});
+    EXPECT_EQ(failure_of([&] { EXPECT_LT(store.setback_age(false).value_or(0s), 1s) << value; }),
+              "nothing was thrown")
+        << value;
+  }
+  server().run({"DEL", key});
+  server().run({"SET", key, "x"});
+  EXPECT_EQ(store.setback_age(false), std::nullopt);
+}
+
 TEST_F(RedisStoreTest, an_owner_whose_server_has_lost_entries_reads_its_shard_anew) {  // stores.md §2.4
   RedisStore store(server().location());
   const ShardId shard{store.define("orders", 2).number, 0};

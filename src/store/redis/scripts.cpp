@@ -98,13 +98,15 @@ return 0
   return script;
 }
 
-// KEYS: log, meta, states, dead, ages, aside. ARGV: token, holder, batch - 1, batch, position, counts,
-// max_dead (0: any number), dead_before ('': any age), then five lists, each behind its length: ids to erase;
-// seq, bytes of states; seqs of states to erase; ids to set aside, of which those that others pushed in
-// fields of their own (docs/redis.md) stay; time, bytes of the dead. Answers 1 (applied) or 0 (stale).
+// KEYS: log, meta, states, dead, ages, aside, kept, heads. ARGV: token, holder, batch - 1, batch, position,
+// counts, max_dead (0: any number), dead_before ('': any age), number, head and body of what is to be kept
+// ('': nothing), then six lists, each behind its length: ids to erase; seq, bytes of states; seqs of states
+// to erase; ids to set aside, of which those that others pushed in fields of their own (docs/redis.md) stay;
+// time, bytes of the dead; numbers of what is kept no longer. Answers 1 (applied), 2 (applied, but for what
+// was to be kept: the server is full) or 0 (stale).
 const Script& commit_script() {
   static const Script script(std::string(kAside) + R"lua(
-local log, meta, states, dead, ages, aside = unpack(KEYS)
+local log, meta, states, dead, ages, aside, kept_rows, heads = unpack(KEYS)
 local m = call('HMGET', meta, 'owner', 'token', 'holder', 'batch', 'dead_count', 'trimmed')
 if not m[1] or m[1] == '' or m[2] ~= ARGV[1] or m[3] ~= ARGV[2] then return 0 end
 if m[4] == ARGV[4] then
@@ -113,9 +115,40 @@ if m[4] == ARGV[4] then
   call('HSET', meta, 'batch', m[4])
   return 1
 end
-if m[4] ~= ARGV[3] then return 0 end
+if m[4] ~= ARGV[3] or not tonumber(m[5]) or not tonumber(m[6]) then return 0 end
 
-local at = 9
+-- What another program left under these names fails here, before anything is written: nothing is undone.
+local kept = call('ZCARD', ages)
+call('HLEN', states)
+call('XLEN', dead)
+call('ZCARD', aside)
+local count, trimmed = tonumber(m[5]), tonumber(m[6])
+local at = 12
+local dead_at = at
+for _ = 1, 4 do dead_at = dead_at + tonumber(ARGV[dead_at]) + 1 end
+if ARGV[dead_at] ~= '0' and call('EXISTS', dead) == 1 then  -- another program may have numbered an entry higher
+  local info = call('XINFO', 'STREAM', dead)
+  for i = 1, #info, 2 do
+    if info[i] == 'last-generated-id' then count = math.max(count, tonumber(string.match(info[i + 1], '^%d+'))) end
+  end
+  if count > 70368744177664 then
+    return redis.error_reply('ERR ' .. dead .. ' has an entry with a number that is too high')
+  end
+end
+
+-- What is to be kept holds up nothing.
+local keeps = type(redis.pcall('HLEN', kept_rows)) == 'number' and type(redis.pcall('ZCARD', heads)) == 'number'
+local answer = 1
+if ARGV[9] ~= '' then
+  local put = keeps and redis.pcall('HSET', kept_rows, ARGV[9], ARGV[11])
+  if type(put) ~= 'number' then
+    answer = 2
+  else
+    call('ZREMRANGEBYSCORE', heads, ARGV[9], ARGV[9])
+    call('ZADD', heads, ARGV[9], ARGV[9] .. ':' .. ARGV[10])
+  end
+end
+
 local function in_pieces(write)
   local last = at + tonumber(ARGV[at])
   for i = at + 1, last, 1000 do write(i, math.min(i + 999, last)) end
@@ -143,15 +176,20 @@ for i = at + 1, at + tonumber(ARGV[at]) do
 end
 at = at + tonumber(ARGV[at]) + 1
 
-local count = tonumber(m[5])
 local last = at + tonumber(ARGV[at])
 for i = at + 1, last, 2 do
   count = count + 1
   call('XADD', dead, string.format('%d-1', count), 'a', ARGV[i], 'b', ARGV[i + 1])
   call('ZADD', ages, ARGV[i], string.format('%016d', count))
 end
+at = last + 1
+in_pieces(function(first, last)
+  if not keeps then return end
+  call('HDEL', kept_rows, unpack(ARGV, first, last))
+  for i = first, last do call('ZREMRANGEBYSCORE', heads, ARGV[i], ARGV[i]) end
+end)
 
-local kept = call('ZCARD', ages)
+kept = call('ZCARD', ages)
 local excess = 0
 if kept > 0 then
   if ARGV[7] ~= '0' then excess = math.max(0, kept - tonumber(ARGV[7])) end
@@ -164,8 +202,8 @@ if excess > 0 then
   call('ZREMRANGEBYRANK', ages, 0, excess - 1)
 end
 call('HSET', meta, 'batch', ARGV[4], 'position', ARGV[5], 'counts', ARGV[6], 'dead', kept - excess,
-     'dead_count', string.format('%d', count), 'trimmed', tonumber(m[6]) + excess)
-return 1
+     'dead_count', string.format('%d', count), 'trimmed', trimmed + excess)
+return answer
 )lua");
   return script;
 }
@@ -352,6 +390,21 @@ return taken
   return script;
 }
 
+// KEYS: kept, heads, a closed log. ARGV: number, head, body. Answers whether it was there; -1: the queue is
+// closed.
+const Script& replace_kept_script() {
+  static const Script script(R"lua(
+local call, rows, heads = redis.call, KEYS[1], KEYS[2]
+if call('EXISTS', KEYS[3]) == 1 then return -1 end
+if call('HEXISTS', rows, ARGV[1]) == 0 then return 0 end
+call('ZREMRANGEBYSCORE', heads, ARGV[1], ARGV[1])
+call('ZADD', heads, ARGV[1], ARGV[1] .. ':' .. ARGV[2])
+call('HSET', rows, ARGV[1], ARGV[3])
+return 1
+)lua");
+  return script;
+}
+
 // KEYS: log, dead, ages, meta. ARGV, per payload: count, bytes of the entry. Answers how many were revived,
 // or -1: there is no such log, and nothing was written.
 const Script& revive_script() {
@@ -370,13 +423,13 @@ return #revived
 
 std::span<const Script* const> all_scripts() {
   static const std::array scripts = {
-      &append_script(),       &commit_script(),     &revive_script(),   &erase_dead_script(),
-      &create_script(),       &acquire_script(),    &free_script(),     &release_script(),
-      &catch_up_script(),     &find_queue_script(), &pause_script(),    &name_queue_script(),
-      &forget_queue_script(), &join_script(),       &renew_script(),    &request_script(),
-      &leave_script(),        &nodes_script(),      &close_script(),    &replace_script(),
-      &left_script(),         &close_log_script(),  &wait_row_script(), &put_wait_script(),
-      &step_row_script(),     &answer_script(),
+      &append_script(),       &commit_script(),     &revive_script(),       &erase_dead_script(),
+      &create_script(),       &acquire_script(),    &free_script(),         &release_script(),
+      &catch_up_script(),     &find_queue_script(), &pause_script(),        &name_queue_script(),
+      &forget_queue_script(), &join_script(),       &renew_script(),        &request_script(),
+      &leave_script(),        &nodes_script(),      &close_script(),        &replace_script(),
+      &left_script(),         &close_log_script(),  &wait_row_script(),     &put_wait_script(),
+      &step_row_script(),     &answer_script(),     &replace_kept_script(), &histories_script(),
   };
   return scripts;
 }

@@ -22,6 +22,7 @@ const Script& append_script();
 const Script& commit_script();
 const Script& revive_script();
 const Script& erase_dead_script();
+const Script& replace_kept_script();
 const Script& create_script();
 const Script& acquire_script();
 const Script& free_script();
@@ -49,6 +50,7 @@ const Script& join_script();
 const Script& renew_script();
 const Script& request_script();
 const Script& leave_script();
+const Script& histories_script();
 
 std::span<const Script* const> all_scripts();
 

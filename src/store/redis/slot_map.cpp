@@ -76,6 +76,7 @@ SlotMap::SlotMap(const Location& location, Duration patience)
     servers_.push_back(sentinels_->master());
     owners_.assign(1, 0);
     const Connection connection(location_.at(servers_[0]), patience_);
+    look_at_history(connection, servers_[0]);
     if (connection.is_cluster()) {
       throw Error(ErrorKind::unsupported,
                   "cannot use sentinels of a cluster, which needs none: name its servers, redis://host,host");
@@ -89,6 +90,7 @@ SlotMap::SlotMap(const Location& location, Duration patience)
     try {
       Connection connection(location_.at(from), patience_);
       is_cluster_ = connection.is_cluster();
+      look_at_history(connection, from);
       if (is_cluster_) {
         learn(connection, from);
       } else if (location_.others.empty()) {
@@ -115,7 +117,16 @@ Address SlotMap::server_of(Slot slot) const {
 
 void SlotMap::moved(Slot slot, const Address& to) {
   const std::lock_guard lock(mutex_);
-  if (slot < owners_.size()) owners_[slot] = place_of(servers_, to);
+  if (slot >= owners_.size()) return;
+  const auto place = place_of(servers_, to);
+  if (std::ranges::find(owners_, place) == owners_.end()) ++turns_[to];
+  owners_[slot] = place;
+}
+
+std::uint64_t SlotMap::turns(const Address& server) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = turns_.find(server);
+  return found == turns_.end() ? 0 : found->second;
 }
 
 void SlotMap::refresh() {
@@ -143,10 +154,53 @@ void SlotMap::refresh() {
   }
 }
 
-void SlotMap::check(const Connection& connection, const Address& from) const {
-  if (is_cluster_ || !connection.is_cluster()) return;
-  throw Error(ErrorKind::unavailable,
-              "cannot use " + location_.at(from).name() + ": it has become a cluster; start again");
+void SlotMap::check(const Connection& connection, const Address& from) {
+  if (!is_cluster_ && connection.is_cluster()) {
+    throw Error(ErrorKind::unavailable,
+                "cannot use " + location_.at(from).name() + ": it has become a cluster; start again");
+  }
+  look_at_history(connection, from);
+}
+
+// A server gets a new history when it is started or takes another's place, and then says whose it had
+// followed. It also gets one, which says nothing, with its first replica: so what a successor had followed
+// may be known by another name. Of a cluster one that merely was not asked before is none, until all were
+// asked. histories_script() decides likewise.
+void SlotMap::look_at_history(const Connection& connection, const Address& from) {
+  const auto& now = connection.history();
+  const auto name = historian(from);
+  const std::lock_guard lock(mutex_);
+  const auto known = histories_.find(name);
+  const auto has = [&](const std::string& history) {
+    return std::ranges::any_of(histories_, [&](const auto& other) { return other.second.name == history; });
+  };
+  bool is_successor = false;
+  if (has(now.name)) {
+    // the same, or the replica of one that is known
+  } else if (known != histories_.end()) {
+    is_successor = known->second.run != now.run || now.is_taken_over();
+  } else {
+    is_successor = now.is_taken_over() && (knows_all_ || has(now.before));
+  }
+  histories_[name] = now;
+  setbacks_ += is_successor;
+}
+
+// All that stands behind one address, or behind sentinels, is one server that may go back.
+std::string SlotMap::historian(const Address& server) const {
+  return is_cluster_ ? location_.at(server).name() : std::string();
+}
+
+std::map<std::string, History> SlotMap::histories() {
+  std::map<std::string, History> histories;
+  const auto servers = masters();
+  const std::lock_guard lock(mutex_);
+  knows_all_ = true;
+  for (const auto& server : servers) {
+    if (const auto known = histories_.find(historian(server)); known != histories_.end())
+      histories.insert(*known);
+  }
+  return histories;
 }
 
 Duration SlotMap::connect_within() const {
@@ -179,7 +233,11 @@ void SlotMap::learn(Connection& connection, const Address& from) {
     }
   }
   const auto answered = place_of(servers, from);
+  const auto masters_before = masters();
   const std::lock_guard lock(mutex_);
+  for (const auto place : std::set<std::uint32_t>(owners.begin(), owners.end())) {
+    if (std::ranges::find(masters_before, servers[place]) == masters_before.end()) ++turns_[servers[place]];
+  }
   answered_ = answered;
   servers_ = std::move(servers);
   owners_ = std::move(owners);

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,10 +51,24 @@ class SlotMap {
   Address server_of(Slot slot) const;
 
   /// Throws Error{unavailable}: the server was none of a cluster, and is now. Its keys are elsewhere then.
-  void check(const Connection& connection, const Address& from) const;
+  void check(const Connection& connection, const Address& from);
+
+  /// How often a server was found to have another history than who was there before (Store::setbacks).
+  std::uint64_t setbacks() const { return setbacks_; }
+
+  /// Those of the servers that have slots, by the server's name. All of them were asked something before.
+  std::map<std::string, History> histories();
+
+  /// A key of ours is of another kind, as some command found: who knows all shards looks at theirs.
+  void found_odd() { has_odd_ = true; }
+  /// Whether that was said since it was asked last. At first it is not known.
+  bool take_odd() { return has_odd_.exchange(false); }
 
   /// What a server has said of a slot.
   void moved(Slot slot, const Address& to);
+  /// How often a server was found to have slots that had none: it may have taken another's place, and whoever
+  /// is connected to it since before then asks it anew who it is.
+  std::uint64_t turns(const Address& server) const;
 
   /// Asks the servers that are known (or the sentinels) when one of them cannot be reached; nothing happens
   /// if none answers.
@@ -65,15 +82,23 @@ class SlotMap {
 
  private:
   void learn(Connection& connection, const Address& from);
+  void look_at_history(const Connection& connection, const Address& from);
+  /// Under which it is known whose history that is.
+  std::string historian(const Address& server) const;
 
   const Location location_;
   const Duration patience_;
   const std::unique_ptr<Sentinels> sentinels_;
   bool is_cluster_ = false;
   mutable std::mutex mutex_;
-  std::vector<Address> servers_;       // all that are known, those of location_ first
-  std::uint32_t answered_ = 0;         // place of the one to ask first
-  std::vector<std::uint32_t> owners_;  // by slot: places in servers_
+  std::vector<Address> servers_;              // all that are known, those of location_ first
+  std::uint32_t answered_ = 0;                // place of the one to ask first
+  std::vector<std::uint32_t> owners_;         // by slot: places in servers_
+  std::map<std::string, History> histories_;  // by the name of the server: the last that it was seen with
+  std::map<Address, std::uint64_t> turns_;
+  bool knows_all_ = false;  // whoever else has slots takes another's place
+  std::atomic<std::uint64_t> setbacks_ = 0;
+  std::atomic<bool> has_odd_ = true;
 };
 
 }  // namespace ordo::store::redis

@@ -21,6 +21,8 @@
 #include <ordo/error.hpp>
 
 #include "base/clock.h"
+#include "base/look_up.h"
+#include "base/shorten.h"
 
 namespace ordo::store::redis {
 namespace {
@@ -81,7 +83,7 @@ Wire::~Wire() {
 }
 
 void Wire::fail(const std::string& why) const {
-  throw Error(ErrorKind::unavailable, "no connection to " + location_.name() + ": " + why +
+  throw Error(ErrorKind::unavailable, "no connection to " + shortened(location_.name()) + ": " + why +
                                           "; is the server running, and is it reachable from here?");
 }
 
@@ -114,17 +116,19 @@ void Wire::connect_unix() {
 }
 
 void Wire::connect_tcp() {
+  const auto found = look_up(std::span(&location_.host, 1), connect_within_);
+  if (found[0].numeric.empty()) fail(found[0].trouble);
   addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
   const auto port = std::to_string(location_.port);
-  if (const int code = getaddrinfo(location_.host.c_str(), port.c_str(), &hints, &found); code != 0) {
-    fail(gai_strerror(code));
-  }
-  const std::unique_ptr<addrinfo, FreeAddresses> addresses(found);
   int error = 0;
-  for (const auto* address = found; address != nullptr; address = address->ai_next) {
+  for (const auto& text : found[0].numeric) {
+    addrinfo* parsed = nullptr;
+    if (const int code = getaddrinfo(text.c_str(), port.c_str(), &hints, &parsed); code != 0) {
+      fail(gai_strerror(code));
+    }
+    const std::unique_ptr<addrinfo, FreeAddresses> address(parsed);
     if (!connect_to(address->ai_addr, address->ai_addrlen)) {
       error = errno;
       continue;

@@ -15,7 +15,8 @@ namespace ordo::store::redis {
 /// Error{unavailable} that names the server; the wire is of no use afterwards.
 class Wire {
  public:
-  /// Connects within `connect_within`; `patience` later bounds each wait for the server to take bytes.
+  /// Looks the host's name up within `connect_within`, connects within that; `patience` later bounds each
+  /// wait for the server to take bytes.
   Wire(const Location& location, Duration patience, Duration connect_within);
   ~Wire();
   Wire(const Wire&) = delete;

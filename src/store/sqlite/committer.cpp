@@ -94,17 +94,14 @@ void Committer::commit_together(Group& group) {
 void Committer::commit_one_by_one(Group& group) {
   Failure full;
   for (auto& request : group) {
-    if (full.kind && request->grows()) {
+    if (full.kind && request->grows() && !request->shrink()) {
       request->finish(full.error());
       continue;
     }
     auto failure = attempt({&request, 1});
     if (failure.code == SQLITE_FULL) {
-      if (request->grows()) {
-        full = failure;
-      } else {
-        failure = attempt_on_full_disk(request);
-      }
+      if (request->grows()) full = failure;
+      if (!request->grows() || request->shrink()) failure = attempt_on_full_disk(request);
     }
     request->finish(failure.error());
   }

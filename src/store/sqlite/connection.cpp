@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "store/sqlite/fork_guard.h"
+
 namespace ordo::store::sqlite {
 namespace {
 
@@ -57,6 +59,7 @@ DatabaseError database_error(int code, std::string_view tried, const std::string
 
 Connection::Connection(std::string path, Mode mode, int busy_timeout_ms)
     : path_(std::move(path)), busy_timeout_ms_(busy_timeout_ms) {
+  guard_forks();
   const int flags =
       (mode == Mode::read_write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY) |
       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;

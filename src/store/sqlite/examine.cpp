@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "store/odd_rows.h"
 #include "store/sqlite/schema.h"
 
 namespace ordo::store::sqlite {
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 using Level = Finding::Level;
 
 constexpr std::uintmax_t kCheckedBytes = 256U << 20;
-constexpr std::uintmax_t kLittleRoom = 256U << 20;
+constexpr std::uintmax_t kLittleRoom = 256U << 20, kNoRoom = 1U << 20;
 constexpr std::uintmax_t kLargeWal = 512U << 20;
 
 std::uintmax_t size_of(const std::string& path) {
@@ -46,7 +47,7 @@ Finding room(const std::string& path) {
   if (error) return {Level::warning, "the free space of the disk is not known: " + error.message(), ""};
   const auto text = mebibytes(space.available) + " are free on the disk";
   if (space.available >= kLittleRoom) return {Level::good, text, ""};
-  return {Level::warning, text,
+  return {space.available < kNoRoom ? Level::bad : Level::warning, text,
           "make room: pushes are refused on a full disk, and ends are written from a reserve"};
 }
 
@@ -76,17 +77,20 @@ Finding rights(const std::string& path) {
 
 }  // namespace
 
-std::vector<Finding> examine_file(Connection& connection) {
+std::vector<Finding> examine_file(Connection& connection, Time now) {
   connection.set_task("examine the file");
   const auto& path = connection.path();
-  return {{Level::good,
-           "SQLite " + std::string(sqlite3_libversion()) + ", schema " + std::to_string(schema_version()) +
-               ", file " + path + ": every acknowledgement is an fsync",
-           ""},
-          rights(path),
-          content(connection, size_of(path)),
-          log_size(path),
-          room(path)};
+  std::vector<Finding> findings = {
+      {Level::good,
+       "SQLite " + std::string(sqlite3_libversion()) + ", schema " + std::to_string(schema_version()) +
+           ", file " + path + ": every acknowledgement is an fsync",
+       "a backup is made while nodes run: sqlite3 -readonly FILE '.backup COPY'"},
+      rights(path),
+      content(connection, size_of(path)),
+      log_size(path),
+      room(path)};
+  examine_newest(findings, Time{Duration{connection.number("SELECT at FROM counter")}}, now);
+  return findings;
 }
 
 }  // namespace ordo::store::sqlite

@@ -153,6 +153,26 @@ TEST_F(FullDisk, that_leaves_no_room_for_a_wal_lets_the_owner_erase) {
   EXPECT_EQ(append(), std::nullopt);
 }
 
+TEST_F(FullDisk, takes_ends_without_their_records) {
+  while (!append()) {
+  }
+  fill_with_something_else();
+  const auto end = [&] {
+    Delta delta{.shard = shard_, .lease = lease_, .batch = ++batch_};
+    delta.erase = {batch_};
+    delta.keep = {batch_, "head", std::string(10'000, 'x')};
+    return commit_and_wait(*store_, {std::move(delta)}).at(0);
+  };
+  auto result = CommitResult::applied;
+  for (int i = 0; i < 1000 && result == CommitResult::applied; ++i) result = end();
+  EXPECT_EQ(result, CommitResult::unkept);
+  EXPECT_EQ(read_log(*store_, std::span(&shard_, 1)).rows.front().seq, batch_ + 1);
+  std::filesystem::remove(disk_.file("log"));
+  EXPECT_EQ(end(), CommitResult::applied);
+  const std::vector nos{batch_};
+  EXPECT_EQ(store_->kept(shard_, nos).size(), 1u);
+}
+
 TEST_F(FullDisk, lets_a_node_that_cannot_leave_keep_its_lock) {
   for (int i = 0; i < 8; ++i) ASSERT_EQ(append(), std::nullopt);
   cut_wal();

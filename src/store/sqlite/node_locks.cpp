@@ -8,6 +8,8 @@
 
 #include <ordo/error.hpp>
 
+#include "store/odd_rows.h"
+
 namespace ordo::store::sqlite {
 
 void NodeLocks::hold(const std::string& node) {
@@ -27,12 +29,14 @@ void NodeLocks::hold(const std::string& node) {
 }
 
 void NodeLocks::drop(const std::string& node) {
+  if (!is_node(node)) return;  // it names no file
   const std::lock_guard lock(mutex_);
   unlink(path(node).c_str());
   held_.erase(node);
 }
 
 bool NodeLocks::is_gone(const std::string& node) const {
+  if (!is_node(node)) return true;
   const Descriptor file(open(path(node).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   // The file is made before the node's row and removed after it: without a file nobody holds the lock.
   if (file.number() < 0) return errno == ENOENT;

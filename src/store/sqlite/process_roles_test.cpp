@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "store/blocking.h"
 #include "store/sqlite/file_lock.h"
+#include "store/sqlite/node_locks.h"
 #include "store/sqlite/side_file.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/sqlite/test_process.h"
@@ -90,6 +91,20 @@ void be_a_node(const std::string& path) {
   hear_parent();
 }
 
+/// Holds both kinds of locks, and has a child that lives until the pipe is closed.
+void hold_locks_and_fork(const std::string& path) {
+  NodeLocks nodes(path);
+  nodes.hold("elsewhere");
+  FileLock lock(path);
+  const FileLock::Hold hold(lock);
+  if (fork() == 0) {
+    say('r');
+    hear_parent();
+    _exit(0);
+  }
+  pause();
+}
+
 /// Opens as a user without rights and tells the kind of the Error.
 void open_as_nobody(const std::string& path) {
   if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) return say('?');
@@ -111,6 +126,7 @@ const std::map<std::string, std::function<void(const std::string&)>> kRoles = {
     {"stay_in_lock", stay_in_lock},
     {"work_in_lock", work_in_lock},
     {"be_a_node", be_a_node},
+    {"hold_locks_and_fork", hold_locks_and_fork},
     {"open_as_nobody", open_as_nobody},
 };
 

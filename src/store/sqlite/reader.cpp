@@ -127,6 +127,29 @@ std::vector<ShardFacts> Reader::load(std::span<const ShardId> shards) {
   return facts;
 }
 
+std::vector<KeptRow> Reader::kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows) {
+  std::vector<KeptRow> rows;
+  Statement heads(connection_, "SELECT no, head FROM kept WHERE shard=?1 AND no>=?2 ORDER BY no LIMIT ?3");
+  heads.bind(pack(shard.queue, shard.index), from, std::uint64_t{max_rows});
+  while (heads.step()) rows.push_back({heads.unsigned_number(0), std::string(heads.bytes(1)), {}});
+  return rows;
+}
+
+std::vector<KeptRow> Reader::kept(ShardId shard, std::span<const std::uint64_t> nos) {
+  std::vector<KeptRow> rows;
+  std::size_t bytes = 0;
+  const Snapshot snapshot(connection_);
+  Statement row(connection_, "SELECT head, body FROM kept WHERE shard=?1 AND no=?2");
+  for (const auto no : nos) {
+    if (bytes >= kReadBytes) break;
+    if (!row.bind(pack(shard.queue, shard.index), no).step()) continue;
+    rows.push_back({no, std::string(row.bytes(0)), std::string(row.bytes(1))});
+    row.reset();
+    bytes += rows.back().body.size();
+  }
+  return rows;
+}
+
 std::unique_ptr<Reader> ReaderPool::take() {
   {
     const std::lock_guard lock(mutex_);

@@ -24,6 +24,8 @@ class Reader {
   LogChunk read(Seq after, const ShardSet& wanted, std::size_t max_rows, Seq& head);
   LogChunk fetch(ShardId shard, std::span<const Seq> seqs);
   std::vector<ShardFacts> load(std::span<const ShardId> shards);
+  std::vector<KeptRow> kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows);
+  std::vector<KeptRow> kept(ShardId shard, std::span<const std::uint64_t> nos);
 
   Connection& connection() { return connection_; }
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "store/limits.h"
+#include "store/odd_rows.h"
 #include "store/sqlite/schema.h"
 
 namespace ordo::store::sqlite {
@@ -33,11 +34,15 @@ std::optional<QueueDefinition> find_queue_row(Connection& connection, std::strin
 // -------------------------------------------------------------------------------------------------------
 // queues
 
-QueueList read_queues(Connection& connection) {
+QueueList read_queues(Connection& connection, std::vector<std::string>& left_out) {
   QueueList list;
   list.version = static_cast<std::uint64_t>(connection.number("SELECT version FROM counter"));
   Statement rows(connection, "SELECT number, name, shards, paused, closed FROM queue ORDER BY number");
   while (rows.step()) {
+    if (!is_definition(rows.bytes(1), rows.number(0), rows.number(2))) {
+      left_out.push_back(odd_definition(rows.bytes(1)));
+      continue;
+    }
     list.queues.push_back({.number = static_cast<std::uint32_t>(rows.number(0)),
                            .name = std::string(rows.bytes(1)),
                            .shards = static_cast<std::uint32_t>(rows.number(2)),
@@ -82,7 +87,8 @@ void drop_queue(Connection& connection, std::uint32_t queue) {
   const auto last = pack(queue, kMaxShards - 1);
   for (const auto* sql :
        {"DELETE FROM entry WHERE shard BETWEEN ?1 AND ?2", "DELETE FROM state WHERE shard BETWEEN ?1 AND ?2",
-        "DELETE FROM dead WHERE shard BETWEEN ?1 AND ?2", "DELETE FROM shard WHERE id BETWEEN ?1 AND ?2"}) {
+        "DELETE FROM dead WHERE shard BETWEEN ?1 AND ?2", "DELETE FROM kept WHERE shard BETWEEN ?1 AND ?2",
+        "DELETE FROM shard WHERE id BETWEEN ?1 AND ?2"}) {
     Statement(connection, sql).bind(first, last).run();
   }
   Statement(connection, "DELETE FROM queue WHERE number=?1").bind(queue).run();
@@ -130,7 +136,7 @@ std::vector<NodeRow> read_nodes(Connection& connection, const NodeLocks& locks) 
     nodes.push_back({.id = std::string(rows.bytes(0)),
                      .renewals = rows.unsigned_number(1),
                      .facts = std::string(rows.bytes(2)),
-                     .request = static_cast<NodeRequest>(rows.number(3))});
+                     .request = request_of(rows.unsigned_number(3))});
   }
   for (auto& node : nodes) node.gone = locks.is_gone(node.id);
   return nodes;
@@ -169,7 +175,7 @@ bool forget_node(Writer& writer, const NodeLocks& locks, const std::string& node
   if (seen_renewals && renewals.unsigned_number(0) != *seen_renewals) return false;
   renewals.reset();
   Statement(connection, "DELETE FROM node WHERE id=?1").bind(std::string_view(node)).run();
-  Statement(connection, "UPDATE shard SET owner='', crashed=?2 WHERE owner=?1")
+  Statement(connection, "UPDATE shard SET owner='', crashed=?2 WHERE owner=?1 AND owner<>''")
       .bind(std::string_view(node), std::int64_t{is_gone})
       .run();
   return true;

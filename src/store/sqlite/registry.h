@@ -16,7 +16,8 @@
 // snapshot.
 namespace ordo::store::sqlite {
 
-QueueList read_queues(Connection& connection);
+/// `left_out` gets what is told of those that cannot be read.
+QueueList read_queues(Connection& connection, std::vector<std::string>& left_out);
 std::vector<NodeRow> read_nodes(Connection& connection, const NodeLocks& locks);
 std::vector<ShardRow> read_shards(Connection& connection);
 

@@ -28,6 +28,8 @@ class Request {
 
   /// True: it makes the file grow, so a full disk refuses it first.
   virtual bool grows() const { return false; }
+  /// There is no room: leaves out what it can do without. False: nothing.
+  virtual bool shrink() { return false; }
 };
 
 }  // namespace ordo::store::sqlite

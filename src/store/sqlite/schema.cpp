@@ -46,6 +46,11 @@ CREATE TABLE wait(queue TEXT NOT NULL, key BLOB NOT NULL, listed INTEGER NOT NUL
 CREATE INDEX wait_listed ON wait(queue, key) WHERE listed;
 CREATE INDEX wait_until ON wait(until) WHERE until < 9223372036854775807;
 )sql",
+    R"sql(
+-- Records of ended jobs, many in one row. `head`: what is looked for in all of them.
+CREATE TABLE kept(shard INTEGER NOT NULL, no INTEGER NOT NULL, head BLOB NOT NULL, body BLOB NOT NULL,
+                  PRIMARY KEY(shard, no)) STRICT, WITHOUT ROWID;
+)sql",
 };
 
 std::int64_t stored_version(Connection& connection) { return connection.number("PRAGMA user_version"); }

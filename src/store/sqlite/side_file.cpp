@@ -10,10 +10,12 @@
 
 #include <ordo/error.hpp>
 
+#include "store/sqlite/fork_guard.h"
+
 namespace ordo::store::sqlite {
 
 Descriptor::~Descriptor() {
-  if (number_ >= 0) close(number_);
+  if (number_ >= 0) close_kept_from_children(number_);
 }
 
 void fail_on_file(const char* tried, const std::string& path, int error_number) {
@@ -43,8 +45,8 @@ void refuse_planted(const Descriptor& file, const struct stat& database, const s
 
 /// Nothing: somebody else made it meanwhile.
 Descriptor create_beside(const std::string& path, const struct stat& database) {
-  Descriptor made(
-      open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, database.st_mode & 0777));
+  Descriptor made(open_kept_from_children(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                          database.st_mode & 0777));
   if (made.number() < 0) {
     if (errno != EEXIST) fail_on_file("create", path, errno);
     return made;
@@ -70,7 +72,7 @@ Descriptor open_beside(const std::string& database, const std::string& suffix) {
   struct stat facts {};
   if (stat(database.c_str(), &facts) != 0) fail_on_file("look at", database, errno);
   for (;;) {
-    Descriptor known(open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+    Descriptor known(open_kept_from_children(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
     if (known.number() >= 0) {
       refuse_planted(known, facts, path);
       return known;
@@ -115,7 +117,7 @@ bool is_byte_locked(const Descriptor& file, off_t byte) {
 SharedPage::SharedPage(const Descriptor& file, const std::string& path) {
   if (const int error = posix_fallocate(file.number(), 0, kBytes); error != 0)
     fail_on_file("allocate", path, error);
-  data_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+  data_ = map_kept_from_children(file.number(), kBytes);
   if (data_ == MAP_FAILED) fail_on_file("map", path, errno);
 }
 

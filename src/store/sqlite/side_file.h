@@ -31,8 +31,8 @@ class Descriptor {
 void make_file(const std::string& path, mode_t mode);
 
 /// Opens `database` + `suffix` for reading and writing, created if missing with the database's mode and
-/// owner. Closed on exec. Throws Error{unavailable}, also for what somebody else may have put there: a link,
-/// or, unless the database's group may write it, a file of a stranger.
+/// owner. Closed on exec, and in a forked child. Throws Error{unavailable}, also for what somebody else may
+/// have put there: a link, or, unless the database's group may write it, a file of a stranger.
 Descriptor open_beside(const std::string& database, const std::string& suffix);
 
 /// Throws Error{unavailable} with errno's text: "cannot <tried> FILE: …".
@@ -47,7 +47,7 @@ void unlock_byte(const Descriptor& file, off_t byte);
 /// Whether any other open file holds it; takes nothing.
 bool is_byte_locked(const Descriptor& file, off_t byte);
 
-/// A page of a file, shared by all processes that map it.
+/// A page of a file, shared by all processes that map it. A forked child does not have it.
 class SharedPage {
  public:
   static constexpr std::size_t kBytes = 4096;

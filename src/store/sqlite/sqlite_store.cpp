@@ -57,12 +57,15 @@ class CommitRequest final : public Request {
       records_ += delta.erase.size() + delta.states.size() + delta.erase_states.size() + delta.dead.size();
       for (const auto& state : delta.states) bytes_ += state.bytes.size();
       for (const auto& dead : delta.dead) bytes_ += dead.bytes.size();
+      records_ += delta.erase_kept.size();
+      if (delta.keep) bytes_ += delta.keep->head.size() + delta.keep->body.size();
+      keeps_ = keeps_ || delta.keep;
     }
   }
 
   void run(Writer& writer) override {
     results_.clear();
-    for (const auto& delta : deltas_) results_.push_back(writer.apply(delta));
+    for (const auto& delta : deltas_) results_.push_back(writer.apply(delta, keeps_));
   }
 
   void finish(std::exception_ptr error) override {
@@ -72,9 +75,12 @@ class CommitRequest final : public Request {
 
   std::size_t records() const override { return records_; }
   std::size_t bytes() const override { return bytes_; }
+  bool grows() const override { return keeps_; }
+  bool shrink() override { return std::exchange(keeps_, false); }
 
  private:
   std::vector<Delta> deltas_;
+  bool keeps_ = false;  // what they are to keep
   CommitCompletion done_;
   std::size_t records_ = 1;
   std::size_t bytes_ = 0;
@@ -208,13 +214,28 @@ std::vector<ShardFacts> SqliteStore::load(std::span<const ShardId> shards) {
   return readers_.with([&](Reader& reader) { return reader.load(shards); });
 }
 
+std::vector<KeptRow> SqliteStore::kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows) {
+  return readers_.with([&](Reader& reader) { return reader.kept_heads(shard, from, max_rows); });
+}
+
+std::vector<KeptRow> SqliteStore::kept(ShardId shard, std::span<const std::uint64_t> nos) {
+  return readers_.with([&](Reader& reader) { return reader.kept(shard, nos); });
+}
+
+bool SqliteStore::replace_kept(ShardId shard, const KeptRow& row) {
+  return write([&](Writer& writer) { return writer.replace_kept(shard, row); });
+}
+
 // -------------------------------------------------------------------------------------------------------
 // queues
 
 QueueList SqliteStore::queues() {
-  return readers_.with([](Reader& reader) {
+  return readers_.with([&](Reader& reader) {
     const Snapshot snapshot(reader.connection());
-    return read_queues(reader.connection());
+    std::vector<std::string> odd;
+    auto list = read_queues(reader.connection(), odd);
+    left_out_.set("queues", std::move(odd));
+    return list;
   });
 }
 
@@ -261,7 +282,6 @@ bool SqliteStore::request(const std::string& node, NodeRequest request) {
 }
 
 void SqliteStore::leave(const std::string& node, std::optional<std::uint64_t> seen_renewals) {
-  check_node(node);
   {
     const std::lock_guard lock(asked_mutex_);
     looked_at_.erase(node);
@@ -279,7 +299,9 @@ std::vector<NodeRow> SqliteStore::nodes() {
 }
 
 std::vector<ShardRow> SqliteStore::shards() {
-  return readers_.with([](Reader& reader) { return read_shards(reader.connection()); });
+  auto rows = readers_.with([](Reader& reader) { return read_shards(reader.connection()); });
+  left_out_.set("shards", take_used_up(rows));
+  return rows;
 }
 
 std::vector<Grant> SqliteStore::acquire(const std::string& node, std::uint64_t holder,
@@ -377,7 +399,7 @@ std::optional<std::string> SqliteStore::take_answer(const std::string& node, con
 }
 
 std::vector<Finding> SqliteStore::examine() {
-  return readers_.with([](Reader& reader) { return examine_file(reader.connection()); });
+  return readers_.with([&](Reader& reader) { return examine_file(reader.connection(), now()); });
 }
 
 }  // namespace ordo::store::sqlite

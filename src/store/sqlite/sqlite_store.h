@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "store/odd_rows.h"
 #include "store/sqlite/committer.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/node_locks.h"
@@ -22,7 +23,7 @@ namespace ordo::store::sqlite {
 /// file stand its WAL and FILE-lock, FILE-wake, FILE-reserve and a FILE-node-<id> per live node, with the
 /// file's mode and owner. Once one of them is deleted or replaced, every call fails with Error{corrupt} and
 /// writes nothing. Completions run on the store's own thread.
-class SqliteStore final : public Store {
+class SqliteStore final : public Store, public LeavesOut {
  public:
   /// Creates the file if it is missing, for its owner alone or as the location says (location.h). `clock`
   /// must outlive the store.
@@ -38,6 +39,9 @@ class SqliteStore final : public Store {
 
   void commit(std::vector<Delta> deltas, CommitCompletion done) override;
   std::vector<ShardFacts> load(std::span<const ShardId> shards) override;
+  std::vector<KeptRow> kept_heads(ShardId shard, std::uint64_t from, std::size_t max_rows) override;
+  std::vector<KeptRow> kept(ShardId shard, std::span<const std::uint64_t> nos) override;
+  bool replace_kept(ShardId shard, const KeptRow& row) override;
 
   QueueList queues() override;
   std::vector<QueueDefinition> define_all(std::span<const QueueWish> queues) override;
@@ -78,6 +82,7 @@ class SqliteStore final : public Store {
   std::optional<std::string> take_answer(const std::string& node, const std::string& id) override;
 
   Time now() override { return clock_.wall(); }
+  std::vector<std::string> left_out() override { return left_out_.all(); }
   std::vector<Finding> examine() override;
 
  private:
@@ -94,6 +99,7 @@ class SqliteStore final : public Store {
   OpenFiles files_;
   WakeWord wake_;
   NodeLocks node_locks_;
+  LeftOut left_out_;
   std::mutex asked_mutex_;
   std::map<std::string, std::uint64_t> looked_at_;  // by node: how many questions there had been
   ReaderPool readers_;

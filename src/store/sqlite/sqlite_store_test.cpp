@@ -102,7 +102,9 @@ TEST(SqliteStore, brings_a_file_of_the_version_before_up_to_date) {
     shard.queue = store.define("orders", 1).number;
     append_and_wait(store, {{.shard = shard, .bytes = "waits"}});
   }
-  run_sql(directory.file(), "ALTER TABLE queue DROP COLUMN closed; DROP TABLE wait; PRAGMA user_version=2");
+  run_sql(directory.file(),
+          "ALTER TABLE queue DROP COLUMN closed; DROP TABLE wait; DROP TABLE kept;"
+          " PRAGMA user_version=2");
   SqliteStore store(directory.file(), system_clock());
   EXPECT_FALSE(store.queues().find("orders")->closed);
   EXPECT_EQ(read_log(store, std::span(&shard, 1)).rows.size(), 1u);

@@ -49,7 +49,11 @@ Writer::Writer(Connection& connection, Clock& clock)
           connection,
           "DELETE FROM dead WHERE no IN (SELECT no FROM dead WHERE shard=?1 ORDER BY at, no LIMIT ?2)"),
       trim_older_(connection, "DELETE FROM dead WHERE shard=?1 AND at<?2"),
-      set_dead_(connection, "UPDATE shard SET dead=?2, dead_trimmed=dead_trimmed+?3 WHERE id=?1") {
+      set_dead_(connection, "UPDATE shard SET dead=?2, dead_trimmed=dead_trimmed+?3 WHERE id=?1"),
+      put_kept_(connection,
+                "INSERT INTO kept VALUES(?1, ?2, ?3, ?4)"
+                " ON CONFLICT DO UPDATE SET head=excluded.head, body=excluded.body"),
+      erase_kept_(connection, "DELETE FROM kept WHERE shard=?1 AND no=?2") {
   sqlite3_wal_hook(connection.handle(), remember_wal_pages, &wal_pages_);
   int growth = kGrowthBytes;
   sqlite3_file_control(connection.handle(), "main", SQLITE_FCNTL_CHUNK_SIZE, &growth);
@@ -185,7 +189,7 @@ void Writer::erase_finished() {
 // --------------------------------------------------------------------------------------------------------
 // owner
 
-CommitResult Writer::apply(const Delta& delta) {
+CommitResult Writer::apply(const Delta& delta, bool keeps) {
   if (!has_shard(delta.shard)) return CommitResult::stale;
   const auto shard = pack(delta.shard.queue, delta.shard.index);
   const bool is_next =
@@ -198,7 +202,17 @@ CommitResult Writer::apply(const Delta& delta) {
   for (const auto& state : delta.states) put_state_.bind(state.seq, shard, Blob{state.bytes}).run();
   for (const Seq seq : delta.erase_states) erase_state_.bind(seq).run();
   bury(delta);
+  for (const auto no : delta.erase_kept) erase_kept_.bind(shard, no).run();
+  if (!delta.keep) return CommitResult::applied;
+  if (!keeps) return CommitResult::unkept;
+  put_kept_.bind(shard, delta.keep->no, Blob{delta.keep->head}, Blob{delta.keep->body}).run();
   return CommitResult::applied;
+}
+
+bool Writer::replace_kept(ShardId shard, const KeptRow& row) {
+  if (is_closed(shard.queue)) throw closed_queue(shard.queue);
+  Statement update(connection_, "UPDATE kept SET head=?3, body=?4 WHERE shard=?1 AND no=?2");
+  return update.bind(pack(shard.queue, shard.index), row.no, Blob{row.head}, Blob{row.body}).run() == 1;
 }
 
 bool Writer::is_applied_already(const Delta& delta) {

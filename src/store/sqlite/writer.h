@@ -41,7 +41,10 @@ class Writer {
   void append(std::span<const NewEntry> entries);
 
   /// Decides by the fence before anything else of the delta is written: a stale one leaves no trace.
-  CommitResult apply(const Delta& delta);
+  /// `keeps`: else what it keeps is left out.
+  CommitResult apply(const Delta& delta, bool keeps);
+
+  bool replace_kept(ShardId shard, const KeptRow& row);
 
   /// True: its queue is defined. As of this transaction.
   bool has_shard(ShardId shard) const;
@@ -107,6 +110,7 @@ class Writer {
   Statement insert_entry_, erase_entry_, erase_entries_;
   Statement fence_, shard_lease_, put_state_, erase_state_;
   Statement insert_dead_, count_dead_, trim_oldest_, trim_older_, set_dead_;
+  Statement put_kept_, erase_kept_;
 };
 
 }  // namespace ordo::store::sqlite

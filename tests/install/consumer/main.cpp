@@ -12,7 +12,7 @@ std::string run_once(const ordo::Config& config) {
   std::string ran;
   ordo::Server server(config);
   server.add("orders", ordo::make_worker<ordo::Json>([&](const ordo::TypedJob<ordo::Json>& job) {
-               ran = job.job.id + ":" + std::to_string(job.payload()["total"].as_int());
+               ran = job.id + ":" + std::to_string(job.payload()["total"].as_int());
              }));
   server.start();
   if (!server.drain()) throw std::runtime_error("the server stopped by itself");
