@@ -41,10 +41,11 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
 endif()
 
 # The next version of the stored formats, for tests that have nodes of both: the same objects, but for the codecs.
-if(ORDO_BUILD_TESTS AND NOT ORDO_UNITY AND TARGET ordo)
+if(ORDO_BUILD_TESTS AND NOT ORDO_SANITIZE AND TARGET ordo)
   set(codecs entry fields records)
   list(TRANSFORM codecs REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/domain/\\1.cpp" OUTPUT_VARIABLE codec_sources)
   list(JOIN codecs "|" any_codec)
+  set_source_files_properties(${codec_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   add_library(libordo_newer SHARED "$<FILTER:${objects},EXCLUDE,/domain/(${any_codec})[.]cpp>" ${codec_sources})
   set_target_properties(libordo_newer PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME ordo_newer PREFIX lib)
   target_compile_definitions(libordo_newer PRIVATE ORDO_NEWER_FORMAT)

@@ -2,14 +2,13 @@
 option(ORDO_WERROR "Treat warnings as errors" OFF)
 option(ORDO_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ORDO_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
-option(ORDO_UNITY "Compile several files of a layer as one: faster from scratch" OFF)
 option(ORDO_FUZZ "Link the fuzz targets with libFuzzer (needs clang)" OFF)
 set(ORDO_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
 
 set(ordo_all_layers base domain store execute runtime sources client server web cli)
 set(ORDO_LAYERS ${ordo_all_layers} CACHE STRING "The folders of src/ to build; without cli there is no library and no binary")
 set(ORDO_UNIT_TESTS ${ordo_all_layers} CACHE STRING "Those of them whose unit tests are built")
-set(ORDO_SUITES unit contract simulation crash e2e topology api tidy fuzz install CACHE STRING "The test suites to build")
+set(ORDO_SUITES unit contract servers simulation crash e2e topology api tidy fuzz install CACHE STRING "The test suites to build")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)

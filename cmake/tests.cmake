@@ -25,9 +25,10 @@ add_library(ordo_test_support INTERFACE)
 target_link_libraries(ordo_test_support INTERFACE ordo_postgres_server ordo_layers GTest::gmock rapidcheck)
 target_include_directories(ordo_test_support INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
 
-# ordo_suite(NAME SOURCES file... LINK target... [NEEDS layer] [SHARDS n] [TIMEOUT seconds] [LABELS label...])
+# ordo_suite(NAME SOURCES file... LINK target... [NEEDS layer] [SHARDS n] [TIMEOUT seconds] [FILTER pattern] [LABELS label...])
+# The label `check` puts an entry into ./dev test: nothing there depends on time, chance or the machine (CONTRIBUTING.md).
 function(ordo_suite name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NEEDS;SHARDS;TIMEOUT" "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NEEDS;SHARDS;TIMEOUT;FILTER" "SOURCES;LINK;LABELS")
   if(NOT arg_SOURCES OR NOT name IN_LIST ORDO_SUITES OR (arg_NEEDS AND NOT arg_NEEDS IN_LIST ORDO_LAYERS))
     return()
   endif()
@@ -42,13 +43,16 @@ function(ordo_suite name)
     endif()
   endforeach()
   target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gmock_main ordo_warnings)
-  ordo_precompile(${target} <gtest/gtest.h>)
+  ordo_fast_from_scratch(${target} 10 <gtest/gtest.h> <gmock/gmock.h>)
   if(ORDO_SANITIZE OR NOT name STREQUAL "simulation")
     target_compile_options(${target} PRIVATE -O0) # half the time to compile; what is tested stays optimised
   endif()
 
   if(NOT arg_SHARDS)
     set(arg_SHARDS 1)
+  endif()
+  if(NOT arg_FILTER)
+    set(arg_FILTER "*")
   endif()
   math(EXPR last "${arg_SHARDS} - 1")
   foreach(shard RANGE ${last})
@@ -57,7 +61,7 @@ function(ordo_suite name)
       math(EXPR number "${shard} + 1")
       set(entry ${name}.${number}of${arg_SHARDS})
     endif()
-    ordo_test_entry(${entry} COMMAND ${target} --gtest_brief=0
+    ordo_test_entry(${entry} COMMAND ${target} --gtest_filter=${arg_FILTER}
       LABELS ${name} ${arg_LABELS} TIMEOUT ${arg_TIMEOUT}
       ENVIRONMENT GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${shard})
   endforeach()
@@ -77,21 +81,32 @@ foreach(layer IN LISTS ORDO_UNIT_TESTS)
   file(GLOB_RECURSE found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*_test.cpp)
   list(APPEND sources ${found})
 endforeach()
-ordo_suite(unit SOURCES ${sources} LINK ordo_test_support SHARDS 2 TIMEOUT 900 LABELS tsan)
+ordo_suite(unit SOURCES ${sources} LINK ordo_test_support SHARDS 2 TIMEOUT 900 LABELS check tsan)
 
+# What the contract's tests run on, for suites of one kind of server, too.
+set(worlds ${PROJECT_SOURCE_DIR}/tests/contract/world.cpp ${PROJECT_SOURCE_DIR}/tests/contract/postgres_world.cpp)
+add_library(ordo_worlds STATIC EXCLUDE_FROM_ALL ${worlds})
+target_link_libraries(ordo_worlds PUBLIC ordo_test_support ordo_warnings)
+target_compile_options(ordo_worlds PRIVATE -O0)
 ordo_suite_sources(contract sources)
-ordo_suite(contract SOURCES ${sources} LINK ordo_test_support NEEDS client SHARDS 2 TIMEOUT 1500 LABELS tsan)
+list(REMOVE_ITEM sources ${worlds})
+ordo_suite(contract SOURCES ${sources} LINK ordo_worlds NEEDS client SHARDS 2 TIMEOUT 1500 FILTER -*redis_cluster* LABELS check tsan)
+if(TARGET ordo_contract_tests)
+  ordo_test_entry(contract.cluster COMMAND ordo_contract_tests --gtest_filter=*redis_cluster* LABELS contract tsan TIMEOUT 1500)
+endif()
+ordo_suite_sources(servers sources)
+ordo_suite(servers SOURCES ${sources} LINK ordo_worlds NEEDS client SHARDS 2 TIMEOUT 1500 LABELS tsan)
 ordo_suite_sources(simulation sources)
-ordo_suite(simulation SOURCES ${sources} LINK ordo_test_support NEEDS client SHARDS 2 TIMEOUT 900)
+ordo_suite(simulation SOURCES ${sources} LINK ordo_test_support NEEDS client SHARDS 2 TIMEOUT 900 LABELS check)
 
 # The tidy suite reads the source tree and links nothing of it.
 ordo_suite_sources(tidy sources)
-ordo_suite(tidy SOURCES ${sources} LINK GTest::gmock TIMEOUT 60)
+ordo_suite(tidy SOURCES ${sources} LINK GTest::gmock TIMEOUT 300 LABELS check)
 
 if("tidy" IN_LIST ORDO_SUITES)
   list(JOIN ordo_all_layers "," all_layers)
   target_compile_definitions(ordo_tidy_tests PRIVATE
-    ORDO_ALL_LAYERS="${all_layers}" ORDO_CPP_SUITES="contract,simulation,e2e,api,tidy")
+    ORDO_ALL_LAYERS="${all_layers}" ORDO_CPP_SUITES="contract,servers,simulation,e2e,api,tidy")
 
   # Each public header compiles alone, twice, with the public folder only.
   file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR}/include CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/ordo/*.hpp)
@@ -112,7 +127,7 @@ if("tidy" IN_LIST ORDO_SUITES)
       -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Werror)
     # With types that are not the library's each of them is an error, and not a program that links.
     foreach(header IN LISTS headers)
-      ordo_test_entry(headers.refuse_glibcxx_debug.${header} TIMEOUT 60 LABELS tidy
+      ordo_test_entry(headers.refuse_glibcxx_debug.${header} TIMEOUT 300 LABELS tidy check
         COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -E -D_GLIBCXX_DEBUG -I ${PROJECT_SOURCE_DIR}/include
           -o /dev/null ${PROJECT_BINARY_DIR}/generated/alone/${header}.cpp)
       set_tests_properties(headers.refuse_glibcxx_debug.${header} PROPERTIES
@@ -122,11 +137,15 @@ if("tidy" IN_LIST ORDO_SUITES)
 endif()
 
 # Fuzz targets: libFuzzer in the fuzz preset, elsewhere a main that replays the kept inputs.
-if("fuzz" IN_LIST ORDO_SUITES AND "cli" IN_LIST ORDO_LAYERS)
+if("fuzz" IN_LIST ORDO_SUITES)
   file(GLOB targets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
   foreach(source IN LISTS targets)
     cmake_path(GET source STEM target)
     string(REGEX REPLACE "_fuzz$" "" name ${target})
+    file(STRINGS ${source} faces REGEX "#include (\"cli/|<ordo/config)" LIMIT_COUNT 1)
+    if(faces AND NOT "cli" IN_LIST ORDO_LAYERS)
+      continue()
+    endif()
     add_executable(${target} ${source})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
     target_link_libraries(${target} PRIVATE ordo_layers)
@@ -136,7 +155,7 @@ if("fuzz" IN_LIST ORDO_SUITES AND "cli" IN_LIST ORDO_LAYERS)
     else()
       target_sources(${target} PRIVATE tests/fuzz/replay_main.cpp)
       ordo_test_entry(fuzz.${name} COMMAND ${target} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name}
-        LABELS fuzz TIMEOUT 120)
+        LABELS fuzz check TIMEOUT 300)
     endif()
   endforeach()
 endif()
@@ -147,7 +166,7 @@ if(NOT TARGET libordo)
 endif()
 
 ordo_suite_sources(api sources)
-ordo_suite(api SOURCES ${sources} LINK ordo::ordo ordo_postgres_server TIMEOUT 600 LABELS tsan)
+ordo_suite(api SOURCES ${sources} LINK ordo::ordo ordo_postgres_server TIMEOUT 900 LABELS check tsan)
 
 if(NOT TARGET ordo)
   return()

@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace ordo {
-namespace {
+namespace bytes_test {
 
 using ::testing::AllOf;
 using ::testing::Property;
@@ -77,5 +77,5 @@ TEST(ByteReader, past_the_end_it_says_what_is_corrupt) {
       ends_early);
 }
 
-}  // namespace
+}  // namespace bytes_test
 }  // namespace ordo

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo {
-namespace {
+namespace clock_test {
 
 TEST(SystemClock, tells_a_plausible_time) {
   EXPECT_GT(system_clock().wall(), Time{std::chrono::sys_days{std::chrono::year{2024} / 1 / 1}});
@@ -21,5 +21,5 @@ TEST(SystemClock, steady_never_goes_back) {
 
 TEST(SystemClock, is_one) { EXPECT_EQ(&system_clock(), &system_clock()); }
 
-}  // namespace
+}  // namespace clock_test
 }  // namespace ordo

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo {
-namespace {
+namespace decimal_test {
 
 TEST(DecimalTest, KeepsSixPlacesExactly) {
   Decimal sum;
@@ -29,5 +29,5 @@ TEST(DecimalTest, IsWrittenShortly) {
   EXPECT_EQ(Decimal(-1.5).text(), "-1.5");
 }
 
-}  // namespace
+}  // namespace decimal_test
 }  // namespace ordo

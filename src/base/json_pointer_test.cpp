@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo {
-namespace {
+namespace json_pointer_test {
 
 TEST(JsonPointerTest, FindsNames) {
   const auto at = [](std::string_view pointer) {
@@ -32,5 +32,5 @@ TEST(JsonPointerTest, KnowsPointers) {
   for (const char* bad : {"a", "~", "/~", "/~2"}) EXPECT_FALSE(is_json_pointer(bad)) << bad;
 }
 
-}  // namespace
+}  // namespace json_pointer_test
 }  // namespace ordo

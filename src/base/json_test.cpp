@@ -13,7 +13,7 @@
 #include "base/json_tree.h"
 
 namespace ordo {
-namespace {
+namespace json_test {
 
 using std::string_literals::operator""s;  // NOLINT(misc-unused-using-decls): clang does not count literals
 
@@ -242,5 +242,5 @@ TEST(JsonTree, values_are_found) {
   EXPECT_EQ(JsonDocument::parse("1.5")->root().as_int(), std::nullopt);
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace ordo

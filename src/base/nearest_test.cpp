@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo {
-namespace {
+namespace nearest_test {
 
 using Names = std::vector<std::string>;
 
@@ -30,5 +30,5 @@ TEST(NearestHint, asks_or_lists) {
   EXPECT_EQ(nearest_hint("zzzzzz", {}), "");
 }
 
-}  // namespace
+}  // namespace nearest_test
 }  // namespace ordo

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace ordo {
-namespace {
+namespace random_test {
 
 TEST(Random, the_same_seed_gives_the_same_stream) {
   Random a(7), b(7), c(8);
@@ -73,5 +73,5 @@ TEST(Ulid, of_one_moment_differ) {
   EXPECT_EQ(seen.size(), 10'000U);
 }
 
-}  // namespace
+}  // namespace random_test
 }  // namespace ordo

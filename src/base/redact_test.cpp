@@ -9,7 +9,7 @@
 #include "base/random.h"
 
 namespace ordo {
-namespace {
+namespace redact_test {
 
 using Cases = std::vector<std::pair<std::string, std::string>>;
 
@@ -87,5 +87,5 @@ TEST(Redact, whatever_the_password_is) {
   }
 }
 
-}  // namespace
+}  // namespace redact_test
 }  // namespace ordo

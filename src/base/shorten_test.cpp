@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo {
-namespace {
+namespace shorten_test {
 
 using namespace std::string_literals;
 
@@ -27,5 +27,5 @@ TEST(InQuotes, shows_any_bytes) {
   EXPECT_EQ(in_quotes(std::string(1 << 20, '\xff')).size(), 202 + std::string("…").size());
 }
 
-}  // namespace
+}  // namespace shorten_test
 }  // namespace ordo

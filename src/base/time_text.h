@@ -32,6 +32,9 @@ Time parse_time(std::string_view text);
 /// The same, or "+10s": that long after `now`. Throws Error{invalid_argument}.
 Time parse_time(std::string_view text, Time now);
 
+/// For texts and JSON.
+inline double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
 /// Unix seconds, rounded to microseconds. Throws Error{invalid_argument} outside the years 0 to 9999.
 Time time_of_unix_seconds(double seconds);
 

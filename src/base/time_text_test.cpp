@@ -9,7 +9,7 @@
 #include <ordo/error.hpp>
 
 namespace ordo {
-namespace {
+namespace time_text_test {
 
 using namespace std::chrono_literals;
 
@@ -130,5 +130,5 @@ TEST(TimeText, bad_durations_say_what_is_wrong) {
   }
 }
 
-}  // namespace
+}  // namespace time_text_test
 }  // namespace ordo

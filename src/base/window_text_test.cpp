@@ -6,7 +6,7 @@
 #include <ordo/error.hpp>
 
 namespace ordo {
-namespace {
+namespace window_text_test {
 
 using ::testing::HasSubstr;
 
@@ -54,5 +54,5 @@ TEST(WindowText, says_what_is_wrong) {
   EXPECT_THROW(parse_days("monday"), Error);
 }
 
-}  // namespace
+}  // namespace window_text_test
 }  // namespace ordo

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::cli {
-namespace {
+namespace completion_test {
 
 const std::vector<CompletionCommand> kCommands = {
     {"push",
@@ -38,5 +38,5 @@ TEST(Completion, of_fish_describes_everything) {
   EXPECT_TRUE(has(text, "complete -c ordo -n '__fish_seen_subcommand_from job' -a cancel\n")) << text;
 }
 
-}  // namespace
+}  // namespace completion_test
 }  // namespace ordo::cli

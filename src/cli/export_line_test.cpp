@@ -7,7 +7,7 @@
 #include "cli/job_text.h"
 
 namespace ordo::cli {
-namespace {
+namespace export_line_test {
 
 using std::chrono::microseconds;
 using std::chrono::seconds;
@@ -77,5 +77,5 @@ TEST(ExportLine, of_a_dead_payload_has_no_time) {
       "\"priority\":3}\n");
 }
 
-}  // namespace
+}  // namespace export_line_test
 }  // namespace ordo::cli

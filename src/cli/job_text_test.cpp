@@ -7,7 +7,7 @@
 #include <ordo/error.hpp>
 
 namespace ordo::cli {
-namespace {
+namespace job_text_test {
 
 std::string refusal_of(std::string_view json) {
   try {
@@ -93,5 +93,5 @@ TEST(JobText, refuses_what_is_no_job) {
   EXPECT_NE(refusal_of("{} {}"), "");
 }
 
-}  // namespace
+}  // namespace job_text_test
 }  // namespace ordo::cli

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::cli {
-namespace {
+namespace log_lines_test {
 
 constexpr Time kAt{std::chrono::milliseconds{1741503900007}};
 
@@ -44,5 +44,5 @@ TEST(LogLine, has_what_it_is_about_as_fields) {
   EXPECT_EQ(log_line(LogFormat::text, kAt, line), "2025-03-09T07:05:00.007Z warning no");
 }
 
-}  // namespace
+}  // namespace log_lines_test
 }  // namespace ordo::cli

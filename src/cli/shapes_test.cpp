@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::cli {
-namespace {
+namespace shapes_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -190,5 +190,5 @@ TEST(Shapes, lists_are_one_array) {
   EXPECT_EQ(json_array(std::vector<int>{1, 2}, [](int i) { return std::to_string(i); }), "[1,\n2]\n");
 }
 
-}  // namespace
+}  // namespace shapes_test
 }  // namespace ordo::cli

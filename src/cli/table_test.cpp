@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::cli {
-namespace {
+namespace table_test {
 
 TEST(DisplayWidth, counts_what_a_terminal_shows) {
   EXPECT_EQ(display_width(""), 0U);
@@ -55,5 +55,5 @@ TEST(Table, colours_do_not_count_as_width) {
   EXPECT_EQ(table.text(Colours::on), "\033[2mA\033[0m  \033[2mB\033[0m\n\033[31mx\033[0m  y\n");
 }
 
-}  // namespace
+}  // namespace table_test
 }  // namespace ordo::cli

@@ -13,7 +13,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo {
-namespace {
+namespace ask_owners_test {
 
 using std::chrono::milliseconds;
 using testing::ElementsAre;
@@ -188,5 +188,5 @@ TEST_F(AskOwners, older_nodes_are_not_asked) {
   node_ = {};
 }
 
-}  // namespace
+}  // namespace ask_owners_test
 }  // namespace ordo

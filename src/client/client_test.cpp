@@ -16,7 +16,7 @@
 #include "store/test_log.h"
 
 namespace ordo {
-namespace {
+namespace client_test {
 
 using std::chrono::seconds;
 
@@ -217,5 +217,5 @@ TEST(ClosedQueueAtTheEnd, pushes_that_still_wait_fail) {
   EXPECT_EQ(ends.wait(1), Names{"a failed"});
 }
 
-}  // namespace
+}  // namespace client_test
 }  // namespace ordo

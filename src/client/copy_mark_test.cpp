@@ -6,7 +6,7 @@
 #include <ordo/error.hpp>
 
 namespace ordo {
-namespace {
+namespace copy_mark_test {
 
 TEST(CopyMark, keeps_every_field) {
   const CopyMark mark{.is_open = true,
@@ -33,5 +33,5 @@ TEST(CopyMark, cut_short_or_of_another_version_it_is_corrupt) {
   EXPECT_THAT([&] { decode_copy_mark("\x02" + bytes.substr(1)); }, corrupt);
 }
 
-}  // namespace
+}  // namespace copy_mark_test
 }  // namespace ordo

@@ -7,7 +7,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo {
-namespace {
+namespace dead_filter_test {
 
 using std::chrono::seconds;
 using testing::ElementsAre;
@@ -101,5 +101,5 @@ TEST_F(DeadSet, a_count_tells_payloads_and_jobs_and_fixes_what_is_changed) {
   EXPECT_EQ(admin_.count_dead("orders", {.kind = "nope"}).payloads, 0U);
 }
 
-}  // namespace
+}  // namespace dead_filter_test
 }  // namespace ordo

@@ -7,7 +7,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo {
-namespace {
+namespace examine_test {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -90,5 +90,5 @@ TEST_F(Doctor, tells_of_nodes_of_several_versions_and_of_clocks_that_differ) {
                                    "nodes of different versions are at work: 1.1.0 (n2), 1.2.0 (n1)"));
 }
 
-}  // namespace
+}  // namespace examine_test
 }  // namespace ordo

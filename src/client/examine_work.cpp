@@ -22,8 +22,6 @@ using std::chrono::seconds;
 constexpr std::uint64_t kMostLooked = 100'000;  // jobs, or dead payloads, of a queue that are looked through
 constexpr std::int32_t kOften = 5;              // failures
 
-double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 std::string first_line(const std::string& error) { return shortened(error.substr(0, error.find('\n'))); }
 
 std::string count_of(std::uint64_t count, const char* what = "") {

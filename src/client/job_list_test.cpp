@@ -10,7 +10,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo {
-namespace {
+namespace job_list_test {
 
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -271,5 +271,5 @@ TEST_F(JobList, many_are_asked_for_at_once) {
                Error);
 }
 
-}  // namespace
+}  // namespace job_list_test
 }  // namespace ordo

@@ -12,7 +12,7 @@
 #include <ordo/error.hpp>
 
 namespace ordo {
-namespace {
+namespace json_test {
 
 std::string error_of(const std::function<void()>& act) {
   try {
@@ -115,5 +115,5 @@ TEST(PublicJson, what_json_cannot_say_is_not_built) {
   static_assert(!std::is_convertible_v<int*, Json>, "a pointer is no boolean");
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace ordo

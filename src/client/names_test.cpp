@@ -8,7 +8,7 @@
 #include <ordo/job.hpp>
 
 namespace ordo {
-namespace {
+namespace names_test {
 
 template <class Enum>
 void expect_distinct_names(int count) {
@@ -35,5 +35,5 @@ TEST(EventFilter, empty_lists_admit_all) {
   EXPECT_FALSE((EventFilter{.types = {EventType::job_dead}, .queues = {"mail"}}.admits(event)));
 }
 
-}  // namespace
+}  // namespace names_test
 }  // namespace ordo

@@ -18,7 +18,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo {
-namespace {
+namespace records_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -181,5 +181,5 @@ TEST_F(RecordsTest, a_block_that_cannot_be_read_is_no_reason_to_show_nothing) {
   EXPECT_THAT(ids({}), ElementsAre("2"));
 }
 
-}  // namespace
+}  // namespace records_test
 }  // namespace ordo

@@ -10,7 +10,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo {
-namespace {
+namespace reshard_test {
 
 using std::chrono::seconds;
 using store_copy_test::Failing;
@@ -421,5 +421,5 @@ TEST(Reshard, two_at_once_do_not_mix) {
   EXPECT_TRUE(Contents(store, clock.wall()) == before);
 }
 
-}  // namespace
+}  // namespace reshard_test
 }  // namespace ordo

@@ -11,7 +11,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo {
-namespace {
+namespace resharded_meanwhile_test {
 
 constexpr Duration kLease = std::chrono::seconds{10};
 
@@ -122,5 +122,5 @@ TEST_F(ReshardedMeanwhile, the_dead_are_deleted) {
   EXPECT_EQ(admin_.count_dead("orders", {}).payloads, 0U);
 }
 
-}  // namespace
+}  // namespace resharded_meanwhile_test
 }  // namespace ordo

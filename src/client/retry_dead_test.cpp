@@ -7,7 +7,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo {
-namespace {
+namespace retry_dead_test {
 
 class NotingStore final : public store::memory::MemoryStore {
  public:
@@ -41,5 +41,5 @@ TEST(RetryDead, brings_large_payloads_back_in_pieces) {
   EXPECT_LE(store->most_at_once, kAppendBytes + (1U << 20));
 }
 
-}  // namespace
+}  // namespace retry_dead_test
 }  // namespace ordo

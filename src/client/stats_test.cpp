@@ -9,7 +9,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo {
-namespace {
+namespace stats_test {
 
 class Look : public testing::Test {
  protected:
@@ -85,5 +85,5 @@ TEST_F(Look, the_removal_of_an_empty_queue_looks_at_no_other) {
   EXPECT_TRUE(admin_.remove("empty", Admin::RemoveJobs::refuse));
 }
 
-}  // namespace
+}  // namespace stats_test
 }  // namespace ordo

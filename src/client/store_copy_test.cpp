@@ -11,7 +11,7 @@
 #include "store/tokens.h"
 
 namespace ordo::store_copy_test {
-namespace {
+namespace store_copy_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -297,5 +297,5 @@ TEST(StoreCopy, pushes_into_to_stay_beside) {
                                               ::testing::Contains(HasSubstr("/early "))));
 }
 
-}  // namespace
+}  // namespace store_copy_test
 }  // namespace ordo::store_copy_test

@@ -5,7 +5,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo {
-namespace {
+namespace store_handle_test {
 
 class DefiningStore final : public store::memory::MemoryStore {
  public:
@@ -30,5 +30,5 @@ TEST(StoreHandle, writes_no_queue_that_is_there) {  // what makes room on a full
   EXPECT_EQ(store->definitions, 1);
 }
 
-}  // namespace
+}  // namespace store_handle_test
 }  // namespace ordo

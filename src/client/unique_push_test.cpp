@@ -13,7 +13,7 @@
 #include "store/test_log.h"
 
 namespace ordo {
-namespace {
+namespace unique_push_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -193,5 +193,5 @@ TEST_F(UniquePush, AKeyWithoutARuleIsRefused) {
   EXPECT_THROW(push({.id = "1", .unique = "k"}), Error);
 }
 
-}  // namespace
+}  // namespace unique_push_test
 }  // namespace ordo

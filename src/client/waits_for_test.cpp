@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo {
-namespace {
+namespace waits_for_test {
 
 using std::chrono::seconds;
 using testing::ElementsAre;
@@ -221,5 +221,5 @@ TEST_F(WaitsForTest, a_run_that_does_not_stop_is_named_by_who_waits_for_what_it_
   EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "crm", {}, {}, {"7"}}));
 }
 
-}  // namespace
+}  // namespace waits_for_test
 }  // namespace ordo

@@ -7,7 +7,7 @@
 #include <ordo/json.hpp>
 
 namespace ordo {
-namespace {
+namespace worker_test {
 
 using namespace std::chrono_literals;
 
@@ -85,5 +85,5 @@ TEST(Worker, error_texts) {
   EXPECT_EQ(worker->load_error(worker->dump_error("text")), "text");
 }
 
-}  // namespace
+}  // namespace worker_test
 }  // namespace ordo

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace ordo::domain {
-namespace {
+namespace change_log_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -101,5 +101,5 @@ TEST(ChangeLog, WhatIsToBeSetAsideHasTimeAndComesInParts) {
   EXPECT_THAT(log.collect(3).set_aside, SizeIs(2));
 }
 
-}  // namespace
+}  // namespace change_log_test
 }  // namespace ordo::domain

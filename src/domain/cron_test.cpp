@@ -9,7 +9,7 @@
 #include "base/time_text.h"
 
 namespace ordo::domain {
-namespace {
+namespace cron_test {
 
 using std::chrono::hours;
 using testing::ElementsAre;
@@ -183,5 +183,5 @@ TEST(Cron, counts_as_many_as_there_are) {
             315'619'200U);
 }
 
-}  // namespace
+}  // namespace cron_test
 }  // namespace ordo::domain

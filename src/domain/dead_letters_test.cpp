@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace ordo::domain {
-namespace {
+namespace dead_letters_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -87,5 +87,5 @@ TEST(DeadLetters, WhatWillBeOneStandsByItsTime) {
   EXPECT_FALSE(is_expiry_row_key(std::string(16, 'e'))) << "a unique key";
 }
 
-}  // namespace
+}  // namespace dead_letters_test
 }  // namespace ordo::domain

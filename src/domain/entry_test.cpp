@@ -16,7 +16,7 @@
 #include "domain/plain_push.h"
 
 namespace ordo::domain {
-namespace {
+namespace entry_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -330,5 +330,5 @@ TEST(JobOptions, later_ones_replace_where_they_are_set) {
   EXPECT_EQ(options, (JobOptions{.priority = 0, .timeout = std::chrono::seconds{2}}));
 }
 
-}  // namespace
+}  // namespace entry_test
 }  // namespace ordo::domain

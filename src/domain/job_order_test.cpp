@@ -6,7 +6,7 @@
 #include <string>
 
 namespace ordo::domain {
-namespace {
+namespace job_order_test {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
@@ -149,5 +149,5 @@ TEST_F(JobOrderTest, TheOldestOfEachPriorityIsKnown) {
       << "also of those that stand behind others of their key";
 }
 
-}  // namespace
+}  // namespace job_order_test
 }  // namespace ordo::domain

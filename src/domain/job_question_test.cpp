@@ -7,7 +7,7 @@
 #include <string_view>
 
 namespace ordo::domain {
-namespace {
+namespace job_question_test {
 
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -140,5 +140,5 @@ TEST(JobQuestion, of_a_version_that_nobody_knows_is_none) {
   EXPECT_FALSE(decode_job_question(bytes));
 }
 
-}  // namespace
+}  // namespace job_question_test
 }  // namespace ordo::domain

@@ -6,7 +6,7 @@
 #include <string>
 
 namespace ordo::domain {
-namespace {
+namespace kept_book_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -167,5 +167,5 @@ TEST(KeptBook, what_is_not_in_the_store_is_not_looked_for_again) {
   EXPECT_EQ(book.add(head_of({})), 3U) << "numbers never come back";
 }
 
-}  // namespace
+}  // namespace kept_book_test
 }  // namespace ordo::domain

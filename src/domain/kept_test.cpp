@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace ordo::domain {
-namespace {
+namespace kept_test {
 
 using std::chrono::seconds;
 
@@ -104,5 +104,5 @@ TEST(Kept, what_is_damaged_is_no_reason_to_lose_the_rest) {
   EXPECT_FALSE(decode_kept_head(""));
 }
 
-}  // namespace
+}  // namespace kept_test
 }  // namespace ordo::domain

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::domain {
-namespace {
+namespace key_table_test {
 
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
@@ -54,5 +54,5 @@ TEST_F(KeyTableTest, WhatHasEndedIsNotFound) {
   EXPECT_EQ(table_.size(), 0U);
 }
 
-}  // namespace
+}  // namespace key_table_test
 }  // namespace ordo::domain

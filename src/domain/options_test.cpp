@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo {
-namespace {
+namespace options_test {
 
 TEST(OptionsOf, a_kind_has_the_rules_of_its_queue_and_its_own_on_top) {
   QueueOptions queue{.name = "mail", .batch_size = 3, .max_retries = 7, .execution = {.command = {"mailer"}}};
@@ -48,5 +48,5 @@ TEST(OptionsOf, the_kind_named_like_the_queue_may_be_listed_too) {
   EXPECT_EQ(options_of(queue, "mail").execution.command, std::vector<std::string>{"mailer"});
 }
 
-}  // namespace
+}  // namespace options_test
 }  // namespace ordo

@@ -4,7 +4,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace payload_budget_test {
 
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -91,5 +91,5 @@ TEST(PayloadBudget, WhatHasExpiredIsFetchedAsAWhole) {
   EXPECT_EQ(expired({300, 1}, 0)->shard().wanted().size(), 256U) << "there is no other way";
 }
 
-}  // namespace
+}  // namespace payload_budget_test
 }  // namespace ordo::domain

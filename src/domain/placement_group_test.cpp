@@ -5,7 +5,7 @@
 #include "domain/placement.h"
 
 namespace ordo::domain {
-namespace {
+namespace placement_group_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -94,5 +94,5 @@ TEST(PlacementGroup, GoesBeforeStaticSplitting) {
   EXPECT_EQ(custom.claim.size(), 4U);
 }
 
-}  // namespace
+}  // namespace placement_group_test
 }  // namespace ordo::domain

@@ -13,7 +13,7 @@
 #include "domain/placement_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace placement_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -296,5 +296,5 @@ TEST(Placement, the_options_choose_the_plan) {
             2U);
 }
 
-}  // namespace
+}  // namespace placement_test
 }  // namespace ordo::domain

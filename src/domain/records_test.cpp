@@ -15,7 +15,7 @@
 #include "domain/plain_push.h"
 
 namespace ordo::domain {
-namespace {
+namespace records_test {
 
 using ::testing::IsEmpty;
 
@@ -324,5 +324,5 @@ TEST(RecordCodecs, a_lent_run_of_nothing_is_unreadable) {
 
 TEST(Counts, queued_is_all_that_waits_to_start) { EXPECT_EQ(full_counts().queued(), 6U); }
 
-}  // namespace
+}  // namespace records_test
 }  // namespace ordo::domain

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::domain {
-namespace {
+namespace renumber_test {
 
 constexpr Time kAt{std::chrono::seconds{1'700'000'000}};
 constexpr Time kEarlier{std::chrono::seconds{1'600'000'000}};
@@ -67,5 +67,5 @@ TEST(Numbering, a_state_speaks_of_the_new_numbers) {
   EXPECT_EQ(renumbered(state, numbering), expected);
 }
 
-}  // namespace
+}  // namespace renumber_test
 }  // namespace ordo::domain

@@ -9,7 +9,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace resharding_test {
 
 using std::chrono::seconds;
 using testing::Harness;
@@ -324,7 +324,7 @@ class Histories {
   /// Another outcome for each place: jobs must not be taken for one another.
   static std::string end_of(const LentRun& run) {
     const std::vector<JobEnd> ends{{Outcome::done(), 0}, {Outcome::fail("second"), 0}};
-    return domain::end_of(run.name, ends);  // the third is put back
+    return resharding_test::end_of(run.name, ends);  // the third is put back
   }
 
   std::size_t tell_all(const std::vector<std::unique_ptr<Shard>>& shards) const {
@@ -380,5 +380,5 @@ TEST(Resharding, leaves_every_job_as_it_was) {
   EXPECT_GT(lent, 300U);
 }
 
-}  // namespace
+}  // namespace resharding_test
 }  // namespace ordo::domain

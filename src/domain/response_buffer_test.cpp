@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace ordo::domain {
-namespace {
+namespace response_buffer_test {
 
 using namespace std::chrono_literals;
 
@@ -99,5 +99,5 @@ TEST(ResponseBuffer, NeverCountsTooFew) {
   }
 }
 
-}  // namespace
+}  // namespace response_buffer_test
 }  // namespace ordo::domain

@@ -6,7 +6,7 @@
 #include "base/base64.h"
 
 namespace ordo::domain {
-namespace {
+namespace response_token_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -79,5 +79,5 @@ TEST(Base64Url, HasNoPaddingAndOneFormOfEachText) {
   for (const auto* text : {"_-8=", "/+8", "_-9", "_", "_-8 "}) EXPECT_FALSE(decode_base64url(text)) << text;
 }
 
-}  // namespace
+}  // namespace response_token_test
 }  // namespace ordo::domain

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::domain {
-namespace {
+namespace restored_test {
 
 using ::testing::ElementsAre;
 using ::testing::Optional;
@@ -61,5 +61,5 @@ TEST(Restored, WhoIsForgottenIsNotDoomed) {
   Job::destroy(second);
 }
 
-}  // namespace
+}  // namespace restored_test
 }  // namespace ordo::domain

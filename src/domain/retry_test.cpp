@@ -10,7 +10,7 @@
 #include "base/time_text.h"
 
 namespace ordo::domain {
-namespace {
+namespace retry_test {
 
 using std::chrono::days;
 using std::chrono::seconds;
@@ -234,5 +234,5 @@ TEST(DyingPayload, is_the_delivered_one_or_the_lowest_score) {
   EXPECT_DEATH(dying_payload(0, PayloadChoice::all), "internal error");
 }
 
-}  // namespace
+}  // namespace retry_test
 }  // namespace ordo::domain

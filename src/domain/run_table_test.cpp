@@ -6,7 +6,7 @@
 #include <memory>
 
 namespace ordo::domain {
-namespace {
+namespace run_table_test {
 
 using ::testing::Optional;
 using ::testing::SizeIs;
@@ -57,5 +57,5 @@ TEST_F(RunTableTest, ALentRunIsListedAndComesBackAsItWas) {
   EXPECT_EQ(next.lent(), 0U);
 }
 
-}  // namespace
+}  // namespace run_table_test
 }  // namespace ordo::domain

@@ -10,7 +10,7 @@
 #include "domain/entry.h"
 
 namespace ordo::domain {
-namespace {
+namespace schedule_test {
 
 using std::chrono::days;
 using std::chrono::hours;
@@ -178,5 +178,5 @@ TEST(Schedule, nodes_tell_them_each_other) {
   EXPECT_TRUE(decode_schedules("no list").empty());
 }
 
-}  // namespace
+}  // namespace schedule_test
 }  // namespace ordo::domain

@@ -10,7 +10,7 @@
 #include <ordo/error.hpp>
 
 namespace ordo::domain {
-namespace {
+namespace scheduler_test {
 
 using ::testing::Property;
 using ::testing::Throws;
@@ -187,5 +187,5 @@ TEST(Scheduler, strict_knows_the_first_queue_that_waits) {
   EXPECT_EQ(scheduler.front()->queue_place, 0U);
 }
 
-}  // namespace
+}  // namespace scheduler_test
 }  // namespace ordo::domain

@@ -6,7 +6,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_ahead_test {
 
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -92,5 +92,5 @@ TEST_F(ShardAhead, a_job_that_lost_a_payload_goes_on_at_once) {
   EXPECT_EQ(harness_.run_all_ids(), Strings{"1"});
 }
 
-}  // namespace
+}  // namespace shard_ahead_test
 }  // namespace ordo::domain

@@ -5,7 +5,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_blocked_test {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -169,5 +169,5 @@ TEST(ShardBlocked, what_was_told_before_is_not_looked_for) {
   EXPECT_NE(shard.counts().limits, before.limits);
 }
 
-}  // namespace
+}  // namespace shard_blocked_test
 }  // namespace ordo::domain

@@ -7,7 +7,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_bounds_test {
 
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -187,5 +187,5 @@ TEST(ShardControl, ManyJobsAreCancelledInNoMoreTimeEach) {
   EXPECT_LT(cost(30'000), 40 * few);
 }
 
-}  // namespace
+}  // namespace shard_bounds_test
 }  // namespace ordo::domain

@@ -4,7 +4,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_expire_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -186,5 +186,5 @@ TEST(ShardExpire, a_million_at_once_are_ended_in_pieces) {
   EXPECT_EQ(shard.log_size(), 0U);
 }
 
-}  // namespace
+}  // namespace shard_expire_test
 }  // namespace ordo::domain

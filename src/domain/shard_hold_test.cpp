@@ -5,7 +5,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_hold_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -281,5 +281,5 @@ TEST_F(ShardHold, AResponseThatOnlyAnotherNodeMayStartIsLookedAtWhenTheLockFrees
   EXPECT_TRUE(one.shard().due_since(one.now(), {.kinds = &kinds}));
 }
 
-}  // namespace
+}  // namespace shard_hold_test
 }  // namespace ordo::domain

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace ordo::domain {
-namespace {
+namespace shard_id_test {
 
 TEST(ShardOf, is_the_crc_of_the_key_modulo_the_number_of_shards) {
   struct Vector {
@@ -37,5 +37,5 @@ TEST(ShardId, is_ordered_by_queue_then_index) {
   EXPECT_EQ((std::unordered_set<ShardId>{{1, 2}, {2, 1}, {1, 2}}.size()), 2U);
 }
 
-}  // namespace
+}  // namespace shard_id_test
 }  // namespace ordo::domain

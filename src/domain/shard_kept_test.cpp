@@ -5,7 +5,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_kept_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -206,5 +206,5 @@ TEST(ShardKept, what_waits_for_a_response_and_is_cancelled_leaves_one_record) {
   EXPECT_THAT(texts(kept_by(shard)), ElementsAre("1" + kCancelled + "-1"));
 }
 
-}  // namespace
+}  // namespace shard_kept_test
 }  // namespace ordo::domain

@@ -5,7 +5,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_kill_test {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
@@ -161,5 +161,5 @@ TEST(ShardKill, NobodyIsKilledTwiceOrInVain) {
   EXPECT_EQ(shard.log_size(), 0U);
 }
 
-}  // namespace
+}  // namespace shard_kill_test
 }  // namespace ordo::domain

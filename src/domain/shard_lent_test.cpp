@@ -7,7 +7,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_lent_test {
 
 using ::testing::ElementsAre;
 using testing::Harness;
@@ -322,5 +322,5 @@ TEST(ShardLent, AListOfTheFirstVersionIsRead) {
   EXPECT_THROW(read_lent(bytes), Error);
 }
 
-}  // namespace
+}  // namespace shard_lent_test
 }  // namespace ordo::domain

@@ -5,7 +5,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_limit_set_test {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
@@ -108,5 +108,5 @@ TEST_F(ShardLimitSet, jobs_of_several_weights_that_had_no_room_at_all_may_have_i
   EXPECT_THAT(shard_->start_all(), ElementsAre("1", "2"));
 }
 
-}  // namespace
+}  // namespace shard_limit_set_test
 }  // namespace ordo::domain

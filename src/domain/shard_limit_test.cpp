@@ -4,7 +4,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_limit_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -543,5 +543,5 @@ TEST(ShardLimit, many_jobs_of_a_blocked_partition_cost_the_others_nothing) {
   }
 }
 
-}  // namespace
+}  // namespace shard_limit_test
 }  // namespace ordo::domain

@@ -4,7 +4,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_lock_test {
 
 using std::chrono::minutes;
 using ::testing::ElementsAre;
@@ -179,5 +179,5 @@ TEST(ShardLock, thousands_behind_a_held_lock_cost_a_start_nothing) {
   EXPECT_EQ(shard.counts().blocked_by_lock, 19'999U);
 }
 
-}  // namespace
+}  // namespace shard_lock_test
 }  // namespace ordo::domain

@@ -4,7 +4,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_order_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -243,5 +243,5 @@ TEST_F(ShardOrderWithTimesThatGoBack, AStartedJobWithATimeOfItsOwnStaysFirst) {
   }
 }
 
-}  // namespace
+}  // namespace shard_order_test
 }  // namespace ordo::domain

@@ -5,7 +5,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_penalty_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -128,5 +128,5 @@ TEST_F(ShardPenalty, ItComesBackFromANodeThatWasLentTheRun) {
   EXPECT_EQ(read.ends[1].outcome.penalty, 30s);
 }
 
-}  // namespace
+}  // namespace shard_penalty_test
 }  // namespace ordo::domain

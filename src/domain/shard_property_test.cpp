@@ -9,7 +9,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_property_test {
 
 using std::chrono::seconds;
 using testing::Harness;
@@ -421,5 +421,5 @@ TEST(ShardProperty, ARebuiltShardEqualsTheLivingOne) {
   }
 }
 
-}  // namespace
+}  // namespace shard_property_test
 }  // namespace ordo::domain

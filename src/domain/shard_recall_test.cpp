@@ -4,7 +4,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_recall_test {
 
 using std::chrono::seconds;
 using testing::Harness;
@@ -194,5 +194,5 @@ TEST(ShardRecall, watchers_hear_of_starts_alone) {
   EXPECT_EQ(events[0].type, EventType::job_finished);
 }
 
-}  // namespace
+}  // namespace shard_recall_test
 }  // namespace ordo::domain

@@ -4,7 +4,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_set_aside_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -123,5 +123,5 @@ TEST(ShardSetAside, NoneWhereTheStoreHasNoUseForIt) {
   EXPECT_EQ(shard.shard().to_set_aside(), 0U);
 }
 
-}  // namespace
+}  // namespace shard_set_aside_test
 }  // namespace ordo::domain

@@ -8,7 +8,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_test {
 
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -491,5 +491,5 @@ TEST(ShardMemory, PayloadsOutsideTheBudgetAreFetchedAndMergedExactly) {
   EXPECT_EQ(shard.log_size(), 0U);
 }
 
-}  // namespace
+}  // namespace shard_test
 }  // namespace ordo::domain

@@ -9,7 +9,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_throttle_test {
 
 using std::chrono::milliseconds;
 using std::chrono::minutes;
@@ -458,5 +458,5 @@ TEST_F(ShardThrottle, a_job_that_may_be_refused_overtakes_nobody) {
   EXPECT_FALSE(shard.shard().is_overtaken(run.no, shard.now(), {}));
 }
 
-}  // namespace
+}  // namespace shard_throttle_test
 }  // namespace ordo::domain

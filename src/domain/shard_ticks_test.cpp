@@ -5,7 +5,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_ticks_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -118,5 +118,5 @@ TEST_F(ShardTicks, a_dead_tick_comes_back_like_any_job) {
   EXPECT_THAT(strict.run_all_ids(), ElementsAre(id(strict.now())));
 }
 
-}  // namespace
+}  // namespace shard_ticks_test
 }  // namespace ordo::domain

@@ -6,7 +6,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_unique_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -289,5 +289,5 @@ TEST_F(ShardUnique, WhoDoesNotKnowOfRowsLeavesItAlone) {
   EXPECT_EQ(level_of(decode_entry(harness().log().begin()->second.bytes)->options), 4);
 }
 
-}  // namespace
+}  // namespace shard_unique_test
 }  // namespace ordo::domain

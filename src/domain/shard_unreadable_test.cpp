@@ -7,7 +7,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_unreadable_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -161,5 +161,5 @@ TEST(ShardUnreadable, fields_of_a_newer_version_go_along_to_the_state_and_to_the
   EXPECT_EQ(end.dead[0].entry_fields, fields);
 }
 
-}  // namespace
+}  // namespace shard_unreadable_test
 }  // namespace ordo::domain

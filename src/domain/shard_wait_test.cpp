@@ -4,7 +4,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_wait_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -460,5 +460,5 @@ TEST_F(ShardWait, ManyWaitAtOnceAndEachGetsItsOwnResponse) {
   EXPECT_EQ(closes().size(), 50U);
 }
 
-}  // namespace
+}  // namespace shard_wait_test
 }  // namespace ordo::domain

@@ -5,7 +5,7 @@
 #include "domain/shard_harness.h"
 
 namespace ordo::domain {
-namespace {
+namespace shard_window_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -198,5 +198,5 @@ TEST(ShardWindow, stays_with_the_job_through_failure_death_and_rebuild) {
   EXPECT_TRUE(shard.has_due()) << "those of a later push count";
 }
 
-}  // namespace
+}  // namespace shard_window_test
 }  // namespace ordo::domain

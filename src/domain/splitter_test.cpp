@@ -9,7 +9,7 @@
 #include <ordo/error.hpp>
 
 namespace ordo::domain {
-namespace {
+namespace splitter_test {
 
 using ::testing::Property;
 using ::testing::Throws;
@@ -85,5 +85,5 @@ TEST(Splitter, every_shard_goes_to_one_thread_of_one_node) {
   }
 }
 
-}  // namespace
+}  // namespace splitter_test
 }  // namespace ordo::domain

@@ -7,7 +7,7 @@
 #include "base/time_text.h"
 
 namespace ordo::domain {
-namespace {
+namespace tick_book_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -110,5 +110,5 @@ TEST(TickBook, a_pause_holds_before_it_is_stated) {
   EXPECT_EQ(book.find("nightly")->last, kNoon);
 }
 
-}  // namespace
+}  // namespace tick_book_test
 }  // namespace ordo::domain

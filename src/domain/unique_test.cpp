@@ -6,7 +6,7 @@
 #include <set>
 
 namespace ordo::domain {
-namespace {
+namespace unique_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -101,5 +101,5 @@ TEST(LeavingRows, TheNextOwnerTakesAwayWhatIsListed) {
   EXPECT_EQ(rows.list(), left);
 }
 
-}  // namespace
+}  // namespace unique_test
 }  // namespace ordo::domain

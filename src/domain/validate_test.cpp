@@ -11,7 +11,7 @@
 #include "domain/option_bounds.h"
 
 namespace ordo {
-namespace {
+namespace validate_test {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
@@ -204,5 +204,5 @@ TEST(Validate, a_node_and_its_schedules_are_in_their_bounds) {
   EXPECT_THAT(why_not([](Config& c) { c.store.clear(); }), HasSubstr("store is empty"));
 }
 
-}  // namespace
+}  // namespace validate_test
 }  // namespace ordo

@@ -6,7 +6,7 @@
 #include "domain/wait_note.h"
 
 namespace ordo::domain {
-namespace {
+namespace wait_record_test {
 
 using namespace std::chrono_literals;
 using State = WaitRecord::State;
@@ -146,5 +146,5 @@ TEST(WaitRecord, WhatIsOverIsRememberedForADay) {
   EXPECT_TRUE(answered().body.empty()) << "the log has it";
 }
 
-}  // namespace
+}  // namespace wait_record_test
 }  // namespace ordo::domain

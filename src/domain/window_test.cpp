@@ -10,7 +10,7 @@
 #include "base/window_text.h"
 
 namespace ordo::domain {
-namespace {
+namespace window_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -142,5 +142,5 @@ TEST(WindowClock, says_when_the_span_began_that_goes_on) {
   EXPECT_EQ(clock.at(parse_time("2025-06-02T04:00:00Z"))->from, parse_time("2025-06-02T05:00:00Z"));
 }
 
-}  // namespace
+}  // namespace window_test
 }  // namespace ordo::domain

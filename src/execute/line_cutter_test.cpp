@@ -8,7 +8,7 @@
 #include "execute/protocol.h"
 
 namespace ordo::execute {
-namespace {
+namespace line_cutter_test {
 
 std::vector<std::string> lines_of(LineCutter& cutter) {
   std::vector<std::string> lines;
@@ -71,5 +71,5 @@ TEST(LineCutter, answers_are_whole_or_refused) {
   EXPECT_EQ(cutter.last(), std::nullopt);
 }
 
-}  // namespace
+}  // namespace line_cutter_test
 }  // namespace ordo::execute

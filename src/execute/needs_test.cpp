@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 
 namespace ordo::execute {
-namespace {
+namespace needs_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -41,5 +41,5 @@ TEST(Needs, raise_the_soft_limit) {
   ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-}  // namespace
+}  // namespace needs_test
 }  // namespace ordo::execute

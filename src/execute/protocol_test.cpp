@@ -11,7 +11,7 @@
 #include "base/json_tree.h"
 
 namespace ordo::execute {
-namespace {
+namespace protocol_test {
 
 using namespace std::chrono_literals;
 
@@ -189,5 +189,5 @@ TEST(Answer, names_jobs_as_the_request_did) {
   EXPECT_EQ(outcomes[1].kind, Outcome::Kind::failed);
 }
 
-}  // namespace
+}  // namespace protocol_test
 }  // namespace ordo::execute

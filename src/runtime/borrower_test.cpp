@@ -6,7 +6,7 @@
 #include "runtime/rooms_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace borrower_test {
 
 using namespace std::chrono_literals;
 using Kind = Outcome::Kind;
@@ -156,5 +156,5 @@ TEST_F(BorrowerTest, tells_nothing_of_runs_whose_leases_have_lapsed) {
   EXPECT_TRUE(tell().empty());
 }
 
-}  // namespace
+}  // namespace borrower_test
 }  // namespace ordo::runtime

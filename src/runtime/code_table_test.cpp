@@ -7,7 +7,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace code_table_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -62,5 +62,5 @@ TEST_F(CodeTableTest, a_command_without_a_program_is_unable_from_the_start) {
   EXPECT_TRUE(codes.can_start(queue, "charge")) << "it may be there by now";
 }
 
-}  // namespace
+}  // namespace code_table_test
 }  // namespace ordo::runtime

@@ -6,7 +6,7 @@
 #include "runtime/rooms_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace dispatcher_test {
 
 using namespace std::chrono_literals;
 
@@ -96,5 +96,5 @@ TEST(Dispatcher, a_shard_that_has_gone_is_forgotten) {
   EXPECT_EQ(rooms.handed(), "2 ");
 }
 
-}  // namespace
+}  // namespace dispatcher_test
 }  // namespace ordo::runtime

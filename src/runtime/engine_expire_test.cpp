@@ -6,7 +6,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace engine_expire_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -122,5 +122,5 @@ TEST(EngineExpire, a_clock_that_was_wrong_for_a_moment_ends_nothing) {
   EXPECT_THAT(bench.dead(), IsEmpty());
 }
 
-}  // namespace
+}  // namespace engine_expire_test
 }  // namespace ordo::runtime

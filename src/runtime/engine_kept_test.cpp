@@ -6,7 +6,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace engine_kept_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -106,5 +106,5 @@ TEST(EngineKept, a_block_that_finds_no_room_is_counted_and_holds_up_nothing) {
   EXPECT_EQ(kept.counts().records, 1U);
 }
 
-}  // namespace
+}  // namespace engine_kept_test
 }  // namespace ordo::runtime

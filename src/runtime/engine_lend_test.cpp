@@ -6,7 +6,7 @@
 #include "store/test_log.h"
 
 namespace ordo::runtime {
-namespace {
+namespace engine_lend_test {
 
 using namespace std::chrono_literals;
 using domain::Risk;
@@ -325,5 +325,5 @@ TEST_F(EngineStop, a_run_that_waits_for_its_payloads_does_not_start_when_its_nod
   EXPECT_EQ(machine().counts(bench->store.now()).due, 1u);
 }
 
-}  // namespace
+}  // namespace engine_lend_test
 }  // namespace ordo::runtime

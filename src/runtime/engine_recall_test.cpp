@@ -5,7 +5,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace engine_recall_test {
 
 using namespace std::chrono_literals;
 
@@ -156,5 +156,5 @@ TEST(EngineRecallStrict, a_queue_that_comes_first_is_served_before_what_waits) {
   EXPECT_EQ(bench.handed(), "first 1 2 3 ");
 }
 
-}  // namespace
+}  // namespace engine_recall_test
 }  // namespace ordo::runtime

@@ -6,7 +6,7 @@
 #include "store/test_log.h"
 
 namespace ordo::runtime {
-namespace {
+namespace engine_rules_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -353,5 +353,5 @@ TEST(Engine, the_dead_become_too_old_where_nothing_dies_any_more) {
   EXPECT_EQ(dead.bench.store.shards().at(0).dead_trimmed, 2U);
 }
 
-}  // namespace
+}  // namespace engine_rules_test
 }  // namespace ordo::runtime

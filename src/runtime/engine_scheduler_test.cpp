@@ -6,7 +6,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace engine_scheduler_test {
 
 std::vector<QueueOptions> three_queues() {
   std::vector<QueueOptions> queues(3);
@@ -80,5 +80,5 @@ TEST(EngineScheduler, strict_passes_over_a_queue_whose_due_jobs_are_blocked) {
   EXPECT_EQ(starts(bench, 6), "aaaabb");
 }
 
-}  // namespace
+}  // namespace engine_scheduler_test
 }  // namespace ordo::runtime

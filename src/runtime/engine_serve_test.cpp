@@ -6,7 +6,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace engine_serve_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -203,5 +203,5 @@ TEST(EngineServe, no_shard_is_adopted_while_another_has_the_old_rules) {
   EXPECT_EQ(bench.engine->shards(), 2U);
 }
 
-}  // namespace
+}  // namespace engine_serve_test
 }  // namespace ordo::runtime

@@ -6,7 +6,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace engine_start_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -110,5 +110,5 @@ TEST_F(EngineStart, what_cannot_start_here_is_lent_though_threads_are_free) {
   EXPECT_EQ(lent(), 2u);
 }
 
-}  // namespace
+}  // namespace engine_start_test
 }  // namespace ordo::runtime

@@ -10,7 +10,7 @@
 #include "runtime/node_watch.h"
 
 namespace ordo::runtime {
-namespace {
+namespace engine_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -432,5 +432,5 @@ TEST(Engine, runs_behind_lost_counts_are_waited_for_as_long_as_any_lease_lasts) 
   EXPECT_EQ(bench.run_one(), "1");
 }
 
-}  // namespace
+}  // namespace engine_test
 }  // namespace ordo::runtime

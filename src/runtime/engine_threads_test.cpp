@@ -4,7 +4,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace engine_threads_test {
 
 std::vector<QueueOptions> bound_queues(const std::vector<std::pair<std::string, std::uint32_t>>& shards) {
   std::vector<QueueOptions> queues;
@@ -103,5 +103,5 @@ TEST(EngineThreads, an_endless_timeout_never_comes_and_costs_nothing) {
   EXPECT_FALSE(running.control->stop.stop_requested());
 }
 
-}  // namespace
+}  // namespace engine_threads_test
 }  // namespace ordo::runtime

@@ -5,7 +5,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace engine_unique_test {
 
 using namespace std::chrono_literals;
 using store::RowResult;
@@ -102,5 +102,5 @@ TEST(EngineUnique, AShardIsGivenBackWhenItsRowsAreFree) {
   EXPECT_TRUE(bench.is_free());
 }
 
-}  // namespace
+}  // namespace engine_unique_test
 }  // namespace ordo::runtime

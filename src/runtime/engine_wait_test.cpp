@@ -10,7 +10,7 @@
 #include "store/waits.h"
 
 namespace ordo::runtime {
-namespace {
+namespace engine_wait_test {
 
 using namespace std::chrono_literals;
 using ::testing::IsEmpty;
@@ -190,5 +190,5 @@ TEST(WaitDesk, ManyRunsAreRegisteredAtOnceAndEachIsTold) {
   EXPECT_EQ(refused, 2U) << "one of each queue has the key that two wait for";
 }
 
-}  // namespace
+}  // namespace engine_wait_test
 }  // namespace ordo::runtime

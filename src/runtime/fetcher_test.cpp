@@ -6,7 +6,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace fetcher_test {
 
 using ::testing::ElementsAre;
 
@@ -53,5 +53,5 @@ TEST(Fetcher, reads_no_more_at_once_than_memory_should_hold) {
   EXPECT_THAT(store.asked, ElementsAre(ElementsAre(1), many, ElementsAre(2)));
 }
 
-}  // namespace
+}  // namespace fetcher_test
 }  // namespace ordo::runtime

@@ -9,7 +9,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo::runtime {
-namespace {
+namespace follower_test {
 
 class HalfSilentStore final : public store::memory::MemoryStore {
  public:
@@ -101,5 +101,5 @@ TEST_F(FollowerTest, loads_more_at_a_time_while_they_have_little) {
   EXPECT_LT(store_.most_at_once, 3000U);
 }
 
-}  // namespace
+}  // namespace follower_test
 }  // namespace ordo::runtime

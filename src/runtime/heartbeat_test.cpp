@@ -8,7 +8,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace heartbeat_test {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
@@ -256,5 +256,5 @@ TEST_F(HeartbeatTest, says_for_how_long_it_has_asked) {
   EXPECT_EQ(heartbeat_.asking_for(), 0s);
 }
 
-}  // namespace
+}  // namespace heartbeat_test
 }  // namespace ordo::runtime

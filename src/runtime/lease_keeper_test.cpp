@@ -13,7 +13,7 @@
 #include "store/odd_rows.h"
 
 namespace ordo::runtime {
-namespace {
+namespace lease_keeper_test {
 
 using namespace std::chrono_literals;
 
@@ -484,5 +484,5 @@ TEST_F(LeaseKeeperTest, a_shard_that_is_anothers_is_told) {
   EXPECT_EQ(one->take_gone(), std::vector{row.shard});
 }
 
-}  // namespace
+}  // namespace lease_keeper_test
 }  // namespace ordo::runtime

@@ -6,7 +6,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace lease_watch_test {
 
 using namespace std::chrono_literals;
 using Leases = LeaseWatch::Leases;
@@ -41,5 +41,5 @@ TEST(LeaseWatch, waits_a_while_for_runs_that_outlive_the_leases) {
   EXPECT_THAT(bench.log, ElementsAre("lost")) << "once";
 }
 
-}  // namespace
+}  // namespace lease_watch_test
 }  // namespace ordo::runtime

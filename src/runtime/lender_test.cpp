@@ -6,7 +6,7 @@
 #include "runtime/rooms_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace lender_test {
 
 using namespace std::chrono_literals;
 
@@ -112,5 +112,5 @@ TEST_F(LenderTest, takes_back_what_was_lent_to_who_is_gone_once_the_log_is_read)
   }
 }
 
-}  // namespace
+}  // namespace lender_test
 }  // namespace ordo::runtime

@@ -6,7 +6,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace local_runs_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -146,5 +146,5 @@ TEST_F(LocalRunsTest, only_what_no_thread_has_started_is_recalled) {
   EXPECT_THAT(runs.recall([](const Assignment&) { return true; }), ElementsAre(name(2)));
 }
 
-}  // namespace
+}  // namespace local_runs_test
 }  // namespace ordo::runtime

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::runtime {
-namespace {
+namespace marked_runs_test {
 
 using domain::Risk;
 
@@ -42,5 +42,5 @@ TEST(MarkedRuns, witnesses_do_not_keep_a_suspect_waiting_for_ever) {
   EXPECT_TRUE(marks.admits_suspects());
 }
 
-}  // namespace
+}  // namespace marked_runs_test
 }  // namespace ordo::runtime

@@ -6,7 +6,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace newer_shards_test {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
@@ -34,5 +34,5 @@ TEST(NewerShards, are_left_to_a_newer_node_and_tried_again_each_minute_while_the
   EXPECT_THAT(newer.take_changed(), Optional(IsEmpty()));
 }
 
-}  // namespace
+}  // namespace newer_shards_test
 }  // namespace ordo::runtime

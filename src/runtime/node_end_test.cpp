@@ -7,7 +7,7 @@
 #include "runtime/trouble.h"
 
 namespace ordo::runtime {
-namespace {
+namespace node_end_test {
 
 using State = NodeEnd::State;
 
@@ -47,5 +47,5 @@ TEST(NodeEnd, who_waits_hears_of_what_is_so_already) {
   EXPECT_FALSE(end.wait(Duration{0}, &State::is_idle).is_idle());
 }
 
-}  // namespace
+}  // namespace node_end_test
 }  // namespace ordo::runtime

@@ -12,14 +12,13 @@
 #include <fmt/format.h>
 
 #include "base/redact.h"
+#include "base/time_text.h"
 #include "domain/fields.h"
 #include "domain/gates.h"
 #include "execute/command_worker.h"
 
 namespace ordo::runtime {
 namespace {
-
-double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 NodeFacts facts_of(const NodeOptions& options, const PartsPlan& plan) {
   auto facts = plan.facts;

@@ -5,7 +5,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace node_parts_test {
 
 class NoWork final : public Worker {
  public:
@@ -131,5 +131,5 @@ TEST(NodeParts, a_queue_that_is_served_no_more_takes_only_its_own_workers_along)
   EXPECT_EQ(bench.sink->waiting.size(), 1U);
 }
 
-}  // namespace
+}  // namespace node_parts_test
 }  // namespace ordo::runtime

@@ -11,7 +11,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo::runtime {
-namespace {
+namespace node_test {
 
 using namespace std::chrono_literals;
 
@@ -131,5 +131,5 @@ TEST(Node, renews_its_leases_while_the_store_is_asked_for_other_things) {
   EXPECT_EQ(node.stop(0s), 0U);
 }
 
-}  // namespace
+}  // namespace node_test
 }  // namespace ordo::runtime

@@ -6,7 +6,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace node_watch_test {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
@@ -147,5 +147,5 @@ TEST_F(NodeWatchTest, what_the_living_say_is_put_together) {
   EXPECT_EQ(seen_.needs.at({1, 0}), 3);
 }
 
-}  // namespace
+}  // namespace node_watch_test
 }  // namespace ordo::runtime

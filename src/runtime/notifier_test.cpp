@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::runtime {
-namespace {
+namespace notifier_test {
 
 using Of = Notifier::Of;
 
@@ -54,5 +54,5 @@ TEST(Notifier, what_nobody_was_told_when_it_closes_is_counted_wherever_it_waits)
   EXPECT_EQ(notifier.close(), 7U);
 }
 
-}  // namespace
+}  // namespace notifier_test
 }  // namespace ordo::runtime

@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "base/time_text.h"
+
 namespace ordo::runtime {
 namespace {
 
 constexpr Duration kSaidAgain = std::chrono::minutes{1};
-
-double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
 

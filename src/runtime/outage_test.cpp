@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::runtime {
-namespace {
+namespace outage_test {
 
 using namespace std::chrono_literals;
 
@@ -30,5 +30,5 @@ TEST(Outage, is_told_again_each_minute) {
   EXPECT_FALSE(outage.failed("read the log", "refused", 100s));
 }
 
-}  // namespace
+}  // namespace outage_test
 }  // namespace ordo::runtime

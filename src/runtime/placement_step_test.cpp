@@ -6,7 +6,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace placement_step_test {
 
 using namespace std::chrono_literals;
 using testing::Contains;
@@ -250,5 +250,5 @@ TEST_F(PlacementStepTest, takes_everything_anew_after_a_lapse) {
   EXPECT_EQ(granted_.size(), 4U);
 }
 
-}  // namespace
+}  // namespace placement_step_test
 }  // namespace ordo::runtime

@@ -9,7 +9,7 @@
 #include <string>
 
 namespace ordo::runtime {
-namespace {
+namespace pool_test {
 
 /// Counts the runs of each job, and keeps some waiting until it is opened.
 class Gate final : public Worker {
@@ -122,5 +122,5 @@ TEST_F(PoolTest, what_waits_behind_long_runs_is_taken_back_and_no_more_is_wanted
   gate_.open();
 }
 
-}  // namespace
+}  // namespace pool_test
 }  // namespace ordo::runtime

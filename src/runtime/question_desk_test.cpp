@@ -7,7 +7,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace question_desk_test {
 
 using std::chrono::hours;
 using testing::ElementsAre;
@@ -172,5 +172,5 @@ TEST_F(QuestionDeskTest, nothing_is_told_once_the_leases_are_over) {
   EXPECT_TRUE(!bytes || domain::decode_job_answer(*bytes)->shards.empty());
 }
 
-}  // namespace
+}  // namespace question_desk_test
 }  // namespace ordo::runtime

@@ -6,7 +6,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace queue_table_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -63,5 +63,5 @@ TEST_F(QueueTableTest, a_queue_is_paused_once_its_runs_have_ended) {
   EXPECT_THAT(table.paused(), IsEmpty());
 }
 
-}  // namespace
+}  // namespace queue_table_test
 }  // namespace ordo::runtime

@@ -5,7 +5,7 @@
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace run_log_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -179,5 +179,5 @@ TEST(RunLog, tells_of_a_throttler_that_throws_and_of_what_one_has_cancelled) {
                   "job '43' of queue 'orders' was cancelled by the throttler: sanctioned"));
 }
 
-}  // namespace
+}  // namespace run_log_test
 }  // namespace ordo::runtime

@@ -6,7 +6,7 @@
 #include "runtime/rooms_harness.h"
 
 namespace ordo::runtime {
-namespace {
+namespace runner_test {
 
 using namespace std::chrono_literals;
 
@@ -115,5 +115,5 @@ TEST_F(RunnerTest, a_cancelled_run_is_asked_to_stop_or_not_started_at_all) {
   EXPECT_EQ(rooms_.runs->size(), 1U);
 }
 
-}  // namespace
+}  // namespace runner_test
 }  // namespace ordo::runtime

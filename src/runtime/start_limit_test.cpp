@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::runtime {
-namespace {
+namespace start_limit_test {
 
 using namespace std::chrono_literals;
 
@@ -85,5 +85,5 @@ TEST(StartLimit, a_short_recovery_is_no_news) {
   EXPECT_EQ(limit.next(), 2h + 1s);
 }
 
-}  // namespace
+}  // namespace start_limit_test
 }  // namespace ordo::runtime

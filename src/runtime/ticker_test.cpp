@@ -7,7 +7,7 @@
 #include "runtime/writer.h"
 
 namespace ordo::runtime {
-namespace {
+namespace ticker_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -167,5 +167,5 @@ TEST_F(TickerTest, what_no_zone_of_this_machine_fits_is_told_and_left) {
   EXPECT_THAT(jobs(), ElementsAre(id(minutes{1})));
 }
 
-}  // namespace
+}  // namespace ticker_test
 }  // namespace ordo::runtime

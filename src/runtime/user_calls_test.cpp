@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::runtime {
-namespace {
+namespace user_calls_test {
 
 TEST(UserCalls, events_that_come_together_are_bounded_one_by_one) {
   std::size_t told = 0;
@@ -21,5 +21,5 @@ TEST(UserCalls, events_that_come_together_are_bounded_one_by_one) {
   EXPECT_THAT(lines, testing::ElementsAre(testing::StartsWith("5 events or deaths were told to nobody")));
 }
 
-}  // namespace
+}  // namespace user_calls_test
 }  // namespace ordo::runtime

@@ -8,7 +8,7 @@
 #include "store/test_log.h"
 
 namespace ordo::runtime {
-namespace {
+namespace writer_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -194,5 +194,5 @@ TEST_F(WriterTest, a_grant_that_is_of_no_use_is_given_back_and_an_old_one_ignore
   EXPECT_THAT(bench.refused, ElementsAre(grant.unused()));
 }
 
-}  // namespace
+}  // namespace writer_test
 }  // namespace ordo::runtime

@@ -9,7 +9,7 @@
 #include <ordo/config.hpp>
 
 namespace ordo::server {
-namespace {
+namespace config_change_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -126,5 +126,5 @@ TEST(ConfigChange, sees_schedules) {
   EXPECT_TRUE(between("", "[periodic.nightly]\nqueue = \"orders\"\nevery = \"1h\"\n").periodic);
 }
 
-}  // namespace
+}  // namespace config_change_test
 }  // namespace ordo::server

@@ -12,7 +12,7 @@
 #include <ordo/error.hpp>
 
 namespace ordo::server {
-namespace {
+namespace config_file_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -482,5 +482,5 @@ TEST(ConfigBounds, a_message_quotes_little_of_what_was_given) {
   EXPECT_LT(error_of([&] { load_config({.set = {long_text + "=1"}}, {}); }).size(), 900U);
 }
 
-}  // namespace
+}  // namespace config_file_test
 }  // namespace ordo::server

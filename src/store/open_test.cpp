@@ -11,7 +11,7 @@
 #include "store/raw_bench.h"
 
 namespace ordo::store {
-namespace {
+namespace open_test {
 
 // Every way to write an address that this build refuses, and passwords where they stand in it.
 TEST(Open, no_error_shows_a_password) {
@@ -83,5 +83,5 @@ TEST(Open, shows_what_is_no_secret) {
   EXPECT_NE(said("host=h dbname=d").find("'host=…'"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace open_test
 }  // namespace ordo::store

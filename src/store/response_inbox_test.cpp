@@ -18,7 +18,7 @@
 #include "store/waits.h"
 
 namespace ordo::store {
-namespace {
+namespace response_inbox_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -151,5 +151,5 @@ TEST_F(ResponseInboxTest, AStoreThatIsAwayIsWaitedFor) {
   EXPECT_EQ(store_.rows.size(), 1U);
 }
 
-}  // namespace
+}  // namespace response_inbox_test
 }  // namespace ordo::store

@@ -7,7 +7,7 @@
 #include "base/random.h"
 
 namespace ordo::store {
-namespace {
+namespace shard_set_test {
 
 TEST(ShardSetTest, answers_as_a_sorted_set_does) {
   Random random(7);
@@ -45,5 +45,5 @@ TEST(ShardSetTest, takes_the_shards_of_another) {
   EXPECT_FALSE(some.contains({1, 0}));
 }
 
-}  // namespace
+}  // namespace shard_set_test
 }  // namespace ordo::store

@@ -9,7 +9,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo::store {
-namespace {
+namespace tokens_test {
 
 using namespace std::chrono_literals;
 
@@ -121,5 +121,5 @@ TEST_F(TokensTest, UnreadableSecretsAreSaidToBe) {
                Error);
 }
 
-}  // namespace
+}  // namespace tokens_test
 }  // namespace ordo::store

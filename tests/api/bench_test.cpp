@@ -31,7 +31,7 @@ struct ordo::Codec<ordo::api::Order> {
 };
 
 namespace ordo::api {
-namespace {
+namespace bench_test {
 
 using ordo::testing::Bench;
 using ::testing::ElementsAre;
@@ -303,5 +303,5 @@ TEST(ApiBench, keeps_running_after_a_long_time) {
   EXPECT_EQ(runs, 400U);
 }
 
-}  // namespace
+}  // namespace bench_test
 }  // namespace ordo::api

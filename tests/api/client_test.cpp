@@ -9,7 +9,7 @@
 #include "support.h"
 
 namespace ordo::api {
-namespace {
+namespace client_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -173,5 +173,5 @@ TEST_F(ApiClient, refuses_a_push_that_a_middleware_keeps) {
   EXPECT_THAT(ids(), SizeIs(0));
 }
 
-}  // namespace
+}  // namespace client_test
 }  // namespace ordo::api

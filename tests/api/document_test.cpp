@@ -9,7 +9,7 @@
 #include <string>
 
 namespace ordo::api {
-namespace {
+namespace document_test {
 
 using ::testing::HasSubstr;
 
@@ -31,5 +31,5 @@ TEST(ApiDocument, shows_the_examples_as_they_are) {
   EXPECT_GT(shown, 4);
 }
 
-}  // namespace
+}  // namespace document_test
 }  // namespace ordo::api

@@ -22,7 +22,7 @@
 #include "support.h"
 
 namespace ordo::api {
-namespace {
+namespace embedding_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -720,5 +720,5 @@ TEST(Embedding, signals_of_the_program_go_to_its_own_threads) {
   sigaction(SIGUSR1, &before, nullptr);
 }
 
-}  // namespace
+}  // namespace embedding_test
 }  // namespace ordo::api

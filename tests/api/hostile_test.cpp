@@ -18,7 +18,7 @@
 #include "support/postgres_server.h"
 
 namespace ordo::api {
-namespace {
+namespace hostile_test {
 
 using namespace std::string_literals;
 using ::testing::ElementsAre;
@@ -571,5 +571,5 @@ TEST(HostileRun, a_worker_and_the_dead_have_what_was_pushed) {
   for (const auto& job : ran) EXPECT_EQ(job.payload, pushed.at(job.id).payload);
 }
 
-}  // namespace
+}  // namespace hostile_test
 }  // namespace ordo::api

@@ -11,7 +11,7 @@
 #include "support.h"
 
 namespace ordo::api {
-namespace {
+namespace misuse_test {
 
 std::unique_ptr<Worker> idle_worker() {
   return make_worker([](Batch&) {});
@@ -138,7 +138,7 @@ TEST(Misuse, a_measurement_that_is_not_there) {
 }
 
 /// On each kind of store that is here without a server.
-class Callback : public testing::TestWithParam<bool> {
+class Callback : public ::testing::TestWithParam<bool> {
  protected:
   Config config() {
     return config_of({{.name = "orders"}, {.name = "mail"}}, GetParam() ? file_.url() : "memory:");
@@ -194,8 +194,8 @@ TEST_P(Callback, pushes_go_on_from_it) {
   ASSERT_EQ(done.get_future().wait_for(kPatience), std::future_status::ready);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, Callback, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Stores, Callback, ::testing::Bool(),
                          [](const auto& param) { return param.param ? "sqlite" : "memory"; });
 
-}  // namespace
+}  // namespace misuse_test
 }  // namespace ordo::api

@@ -5,7 +5,7 @@
 #include "support.h"
 
 namespace ordo::api {
-namespace {
+namespace nodes_test {
 
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
@@ -73,5 +73,5 @@ TEST(ApiNodes, each_tells_that_a_queue_was_paused_and_resumed_elsewhere) {
   EXPECT_THAT(second_told.wait(3), ElementsAre("queue_pausing", "queue_paused", "queue_running"));
 }
 
-}  // namespace
+}  // namespace nodes_test
 }  // namespace ordo::api

@@ -12,7 +12,7 @@
 #include "support.h"
 
 namespace ordo::api {
-namespace {
+namespace queues_test {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -383,5 +383,5 @@ TEST(Log, says_which_kinds_have_no_code) {
   EXPECT_EQ(lines.wait(1)[0], "queue 'orders' has no code here for jobs of kind 'refund', 'orders'");
 }
 
-}  // namespace
+}  // namespace queues_test
 }  // namespace ordo::api

@@ -10,7 +10,7 @@
 #include "support.h"
 
 namespace ordo::api {
-namespace {
+namespace reshard_test {
 
 using ::testing::ElementsAre;
 
@@ -145,5 +145,5 @@ TEST(ApiReshard, a_running_job_goes_on_and_keeps_its_key) {
   server.stop();
 }
 
-}  // namespace
+}  // namespace reshard_test
 }  // namespace ordo::api

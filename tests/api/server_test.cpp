@@ -9,7 +9,7 @@
 #include "support.h"
 
 namespace ordo::api {
-namespace {
+namespace server_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -458,5 +458,5 @@ TEST(ApiServer, starts_with_what_fits_only) {
   EXPECT_THROW(nowhere.start(), Error);
 }
 
-}  // namespace
+}  // namespace server_test
 }  // namespace ordo::api

@@ -15,7 +15,7 @@
 #include "support.h"
 
 namespace ordo::api {
-namespace {
+namespace threads_test {
 
 using ::testing::SizeIs;
 
@@ -369,5 +369,5 @@ TEST(Threads, responses_limits_schedules_listings_and_moves_at_once) {
   EXPECT_EQ(admin.count_dead("failing").jobs, kRounds + 1U);
 }
 
-}  // namespace
+}  // namespace threads_test
 }  // namespace ordo::api

@@ -8,7 +8,7 @@
 #include "support.h"
 
 namespace ordo::api {
-namespace {
+namespace throttler_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -129,5 +129,5 @@ TEST(Throttler, nodes_without_it_start_nothing_of_its_queue) {
   EXPECT_TRUE(with.drain());
 }
 
-}  // namespace
+}  // namespace throttler_test
 }  // namespace ordo::api

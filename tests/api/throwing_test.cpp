@@ -13,7 +13,7 @@
 #include "support.h"
 
 namespace ordo::api {
-namespace {
+namespace throwing_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -320,5 +320,5 @@ TEST(Throwing, a_server_may_be_stopped_where_lost_leases_are_told) {
   EXPECT_THAT(cut.started.now(), SizeIs(1));
 }
 
-}  // namespace
+}  // namespace throwing_test
 }  // namespace ordo::api

@@ -7,7 +7,7 @@
 
 #include <ordo/job.hpp>
 
-namespace {
+namespace version_test {
 
 using namespace ordo;
 
@@ -35,4 +35,4 @@ TEST(Version, the_number_that_libraries_are_compared_by_is_that_of_the_soname) {
   EXPECT_EQ(kAbi, ORDO_VERSION_MAJOR * 1000 + ORDO_VERSION_MINOR);
 }
 
-}  // namespace
+}  // namespace version_test

@@ -6,7 +6,7 @@
 #include "contract/backends.h"
 
 namespace ordo::store {
-namespace {
+namespace commit_test {
 
 using namespace std::chrono_literals;
 using Texts = std::vector<std::string>;
@@ -238,5 +238,5 @@ TEST_P(Commit, from_two_processes_at_once) {
   }
 }
 
-}  // namespace
+}  // namespace commit_test
 }  // namespace ordo::store

@@ -18,7 +18,7 @@
 #include "store/waits.h"
 
 namespace ordo::store {
-namespace {
+namespace dead_letters_test {
 
 using namespace std::chrono_literals;
 using domain::EntryType;
@@ -176,5 +176,5 @@ TEST_P(DeadLetters, QueuesHaveTheirOwnAndTakeThemAlong) {
 
 INSTANTIATE_TEST_SUITE_P(on, DeadLetters, every_store(), backend_name);
 
-}  // namespace
+}  // namespace dead_letters_test
 }  // namespace ordo::store

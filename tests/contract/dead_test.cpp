@@ -9,7 +9,7 @@
 #include "contract/backends.h"
 
 namespace ordo::store {
-namespace {
+namespace dead_test {
 
 using namespace std::chrono_literals;
 using Texts = std::vector<std::string>;
@@ -173,5 +173,5 @@ TEST_P(Dead, a_refused_revival_keeps_them) {
   EXPECT_EQ(row_of({queue_, 0}).dead, 1u);
 }
 
-}  // namespace
+}  // namespace dead_test
 }  // namespace ordo::store

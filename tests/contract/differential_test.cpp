@@ -20,7 +20,7 @@
 #include "store/test_log.h"
 
 namespace ordo::store {
-namespace {
+namespace differential_test {
 
 constexpr std::uint64_t kBlocks = 10;  // so that test runners can share them
 constexpr std::uint64_t kSeedsPerBlock = 20;
@@ -443,5 +443,5 @@ TEST_P(Differential, answers_as_memory_does) {
   for (auto seed = first; seed < first + seeds && !HasFatalFailure(); ++seed) play(seed, backend);
 }
 
-}  // namespace
+}  // namespace differential_test
 }  // namespace ordo::store

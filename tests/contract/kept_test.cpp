@@ -9,7 +9,7 @@
 #include "contract/backends.h"
 
 namespace ordo::store {
-namespace {
+namespace kept_test {
 
 class Kept : public StoreContract {
  protected:
@@ -163,5 +163,5 @@ TEST_P(Kept, goes_with_the_queue_that_another_takes_the_place_of) {
   EXPECT_EQ(store().kept(next, Nos{1}).at(0).body, "new");
 }
 
-}  // namespace
+}  // namespace kept_test
 }  // namespace ordo::store

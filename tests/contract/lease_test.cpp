@@ -9,7 +9,7 @@
 #include "contract/backends.h"
 
 namespace ordo::store {
-namespace {
+namespace lease_test {
 
 using namespace std::chrono_literals;
 
@@ -325,5 +325,5 @@ TEST_P(Leases, survive_a_reopening) {
   EXPECT_EQ(commit(delta_of(grant, 1)), CommitResult::applied);
 }
 
-}  // namespace
+}  // namespace lease_test
 }  // namespace ordo::store

@@ -16,7 +16,7 @@
 #include "contract/backends.h"
 
 namespace ordo::store {
-namespace {
+namespace log_test {
 
 using namespace std::chrono_literals;
 using Texts = std::vector<std::string>;
@@ -475,5 +475,5 @@ TEST_P(Log, definitions_wake_and_deltas_do_not) {
   EXPECT_TRUE(woken());
 }
 
-}  // namespace
+}  // namespace log_test
 }  // namespace ordo::store

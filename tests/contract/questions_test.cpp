@@ -10,7 +10,7 @@
 #include "contract/backends.h"
 
 namespace ordo::store {
-namespace {
+namespace questions_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -168,5 +168,5 @@ INSTANTIATE_TEST_SUITE_P(Stores, QuestionsOverTime,
                                          Backend{"postgres", make_postgres_world, false}),
                          backend_name);
 
-}  // namespace
+}  // namespace questions_test
 }  // namespace ordo::store

@@ -8,7 +8,7 @@
 #include "contract/backends.h"
 
 namespace ordo::store {
-namespace {
+namespace queues_test {
 
 class Queues : public StoreContract {};
 INSTANTIATE_TEST_SUITE_P(on, Queues, every_store(), backend_name);
@@ -154,5 +154,5 @@ TEST_P(Queues, never_get_a_number_again) {
   EXPECT_EQ(again.shards, 4u);
 }
 
-}  // namespace
+}  // namespace queues_test
 }  // namespace ordo::store

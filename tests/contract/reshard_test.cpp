@@ -13,7 +13,7 @@
 #include "contract/postgres_fixture.h"
 
 namespace ordo::store {
-namespace {
+namespace reshard_test {
 
 class Reshard : public StoreContract {
  protected:
@@ -217,5 +217,5 @@ TEST_F(PostgresReshard, a_transaction_with_an_old_snapshot_fails) {
   EXPECT_THROW(put(pusher, "late"), std::exception);
 }
 
-}  // namespace
+}  // namespace reshard_test
 }  // namespace ordo::store

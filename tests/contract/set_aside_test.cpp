@@ -6,7 +6,7 @@
 #include "contract/backends.h"
 
 namespace ordo::store {
-namespace {
+namespace set_aside_test {
 
 using Texts = std::vector<std::string>;
 
@@ -174,5 +174,5 @@ TEST_P(SetAside, a_reader_that_is_under_way_sees_each_once) {
   EXPECT_EQ(texts, (Texts{"a", "b", "c", "d", "e", "f", "g"}));
 }
 
-}  // namespace
+}  // namespace set_aside_test
 }  // namespace ordo::store

@@ -17,7 +17,7 @@
 #include "store/memory/memory_store.h"
 
 namespace ordo::store {
-namespace {
+namespace unclean_end_test {
 
 using namespace std::chrono_literals;
 
@@ -150,5 +150,5 @@ TEST_P(UncleanEnds, a_second_copy_forgets_no_crash_of_a_node_that_worked_on_the_
   EXPECT_EQ(ends(store()), (Ends{"clean", "crashed"}));
 }
 
-}  // namespace
+}  // namespace unclean_end_test
 }  // namespace ordo::store

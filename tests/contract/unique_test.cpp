@@ -13,7 +13,7 @@
 #include "domain/entry.h"
 
 namespace ordo::store {
-namespace {
+namespace unique_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -201,5 +201,5 @@ INSTANTIATE_TEST_SUITE_P(on, UniqueInACluster,
                          ::testing::Values(Backend{"redis_cluster", make_redis_cluster_world, false, false}),
                          backend_name);
 
-}  // namespace
+}  // namespace unique_test
 }  // namespace ordo::store

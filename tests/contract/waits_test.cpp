@@ -17,7 +17,7 @@
 #include "store/tokens.h"
 
 namespace ordo::store {
-namespace {
+namespace waits_test {
 
 using namespace std::chrono_literals;
 using domain::EntryType;
@@ -394,5 +394,5 @@ TEST_P(WaitsByToken, AllWhoNeedASecretAtOnceGetTheSame) {
 INSTANTIATE_TEST_SUITE_P(on, WaitsByToken, every_store(), backend_name);
 INSTANTIATE_TEST_SUITE_P(on, Waits, every_store(), backend_name);
 
-}  // namespace
+}  // namespace waits_test
 }  // namespace ordo::store

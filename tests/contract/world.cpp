@@ -8,8 +8,8 @@
 
 #include "store/memory/memory_store.h"
 #include "store/redis/redis_store.h"
-#include "store/redis/test_cluster.h"
-#include "store/redis/test_server.h"
+#include "support/redis_cluster.h"
+#include "support/redis_server.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/test_log.h"
 

@@ -10,7 +10,7 @@
 #include "simulation/simulation.h"
 
 namespace ordo::simulation {
-namespace {
+namespace simulation_test {
 
 // Seeds that have found something, for ever.
 constexpr std::uint64_t kKeptSeeds[] = {
@@ -214,5 +214,5 @@ TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {
   }
 }
 
-}  // namespace
+}  // namespace simulation_test
 }  // namespace ordo::simulation

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 namespace ordo::store::postgres {
-namespace {
+namespace hosts_test {
 
 Hosts of(const std::string& url) { return look_up_hosts({{"connect_timeout", "3"}, {"dbname", url}}); }
 
@@ -44,5 +44,5 @@ TEST(Hosts, are_taken_from_the_environment_too) {
   EXPECT_EQ(hosts.addresses, "127.0.0.9");
 }
 
-}  // namespace
+}  // namespace hosts_test
 }  // namespace ordo::store::postgres

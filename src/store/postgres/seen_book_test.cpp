@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::store::postgres {
-namespace {
+namespace seen_book_test {
 
 constexpr ShardId kShard{1, 2};
 constexpr Lease kOld{10, 1}, kNew{11, 2};
@@ -35,5 +35,5 @@ TEST(SeenBook, knows_nothing_of_another_lease) {
   EXPECT_TRUE(book.leases().empty());
 }
 
-}  // namespace
+}  // namespace seen_book_test
 }  // namespace ordo::store::postgres

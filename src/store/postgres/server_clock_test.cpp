@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace ordo::store::postgres {
-namespace {
+namespace server_clock_test {
 
 using namespace std::chrono_literals;
 
@@ -61,5 +61,5 @@ TEST_F(ServerClockTest, follows_a_clock_that_was_set) {
   EXPECT_EQ(server_.now(), Time{9000s}) << "not earlier than it can be";
 }
 
-}  // namespace
+}  // namespace server_clock_test
 }  // namespace ordo::store::postgres

@@ -5,7 +5,7 @@
 #include <ordo/error.hpp>
 
 namespace ordo::store::postgres {
-namespace {
+namespace snapshot_test {
 
 using Xids = std::vector<std::int64_t>;
 
@@ -37,5 +37,5 @@ TEST(Snapshot, refuses_what_it_cannot_read) {
   }
 }
 
-}  // namespace
+}  // namespace snapshot_test
 }  // namespace ordo::store::postgres

@@ -5,7 +5,7 @@
 #include <ordo/error.hpp>
 
 namespace ordo::store::redis {
-namespace {
+namespace location_test {
 
 TEST(RedisLocation, of_a_host) {
   const auto plain = parse_location("redis://db");
@@ -94,5 +94,5 @@ TEST(RedisLocation, that_is_wrong_is_refused_without_showing_the_password) {
   }
 }
 
-}  // namespace
+}  // namespace location_test
 }  // namespace ordo::store::redis

@@ -5,7 +5,7 @@
 #include <ordo/error.hpp>
 
 namespace ordo::store::redis {
-namespace {
+namespace resp_test {
 
 TEST(Resp, commands_are_lists_of_texts_of_known_length) {
   CommandText commands;
@@ -87,5 +87,5 @@ TEST(Resp, version_3_has_maps_sets_pushes_and_more_simple_values) {
   EXPECT_EQ(replies[7].type, Reply::Type::array);
 }
 
-}  // namespace
+}  // namespace resp_test
 }  // namespace ordo::store::redis
