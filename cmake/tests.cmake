@@ -1,5 +1,6 @@
 # One executable per suite, and each only if it has files. A suite's ctest entries carry its name as label.
 set(ordo_test_environment
+  TMPDIR=/tmp # a path of a unix socket has 107 bytes
   ORDO_SOURCE_DIR=${PROJECT_SOURCE_DIR}
   ORDO_BINARY_DIR=${PROJECT_BINARY_DIR}
   ORDO_BIN=${PROJECT_BINARY_DIR}/ordo
@@ -7,6 +8,10 @@ set(ordo_test_environment
   "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
   "UBSAN_OPTIONS=print_stacktrace=1"
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+
+if(ORDO_SEEDS)
+  list(APPEND ordo_test_environment ORDO_SEEDS=${ORDO_SEEDS})
+endif()
 
 function(ordo_test_entry name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT")

@@ -185,22 +185,23 @@ TEST_F(SimulationTest, ManySeeds) {
 
 TEST_F(SimulationTest, SomeSeedsOfWaits) {
   if (is_asked()) GTEST_SKIP() << "other seeds are asked for";
-  run_many(kFirstSeedOfWaits, kDefaultSeeds / 4);
+  run_many(kFirstSeedOfWaits, setting("ORDO_SEEDS", kDefaultSeeds) / 4);
 }
 
 TEST_F(SimulationTest, SomeSeedsOfUniqueJobs) {
   if (is_asked()) GTEST_SKIP() << "other seeds are asked for";
-  run_many(kFirstSeedOfUnique, kDefaultSeeds / 4);
+  run_many(kFirstSeedOfUnique, setting("ORDO_SEEDS", kDefaultSeeds) / 4);
 }
 
 TEST_F(SimulationTest, SomeSeedsOfThrottlers) {
   if (is_asked()) GTEST_SKIP() << "other seeds are asked for";
-  run_many(kFirstSeedOfThrottlers, kDefaultSeeds / 4);
+  run_many(kFirstSeedOfThrottlers, setting("ORDO_SEEDS", kDefaultSeeds) / 4);
 }
 
 TEST_F(SimulationTest, SomeSeedsOfGarbage) {
   if (is_asked()) GTEST_SKIP() << "other seeds are asked for";
-  const auto sum = run_many(kFirstSeedOfGarbage, kDefaultSeeds / 4);
+  const auto sum = run_many(kFirstSeedOfGarbage, setting("ORDO_SEEDS", kDefaultSeeds) / 4);
+  if (std::getenv("ORDO_SEEDS") != nullptr) return;
   EXPECT_GT(sum.spoilt, 100U);
   EXPECT_GT(sum.buried, 20U);
 }
