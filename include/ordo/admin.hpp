@@ -398,8 +398,8 @@ class Admin {
   bool cancel(std::string_view queue, const JobName& job);
   bool run_now(std::string_view queue, const JobName& job);
   /// Moves a waiting job to the dead set, with all its payloads: it can be brought back from there. What is
-  /// pushed of its id later is another job. Throws as run_now() does, and also where it waits beside one of its
-  /// name that runs or waits for a response.
+  /// pushed of its id later is another job. Throws as run_now() does, and also where it waits beside one of
+  /// its name that runs or waits for a response.
   bool kill(std::string_view queue, const JobName& job);
   /// Gives a waiting job another time, later or earlier; its retries stay as they are. Throws as run_now()
   /// does, and Error{invalid_argument} for a time that cannot be written.

@@ -66,8 +66,9 @@ CLI::Option* add_argument(CLI::App* command, const std::string& name, Value& val
 /// A check of arguments that name a `what`, so that others are refused before a store is opened.
 inline auto is_name_of(const std::string& what) {
   return [what](const std::string& name) {
-    return is_name(name) ? std::string()
-                         : in_quotes(name) + " is no " + what + " name; it takes 1 to 64 of a-z, 0-9, _ and -";
+    return is_name(name)
+               ? std::string()
+               : in_quotes(name) + " is no " + what + " name; it takes 1 to 64 of a-z, 0-9, _ and -";
   };
 }
 

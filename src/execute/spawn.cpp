@@ -162,7 +162,8 @@ int error_of_program(const std::string& program) {
 }
 
 std::string start_error_text(const std::string& program, int error) {
-  std::string text = "cannot run the command \"" + shortened(program) + "\": " + std::generic_category().message(error);
+  std::string text =
+      "cannot run the command \"" + shortened(program) + "\": " + std::generic_category().message(error);
   if (error == ENOENT) text += " (is it installed, and is its path right?)";
   if (error == EACCES) text += " (is it executable?)";
   if (error == EMFILE) text += " (the limit of open files is reached: ulimit -n)";

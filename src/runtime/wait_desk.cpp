@@ -18,7 +18,8 @@ constexpr std::size_t kMostKeys =
 constexpr std::size_t kMostAtOnce = 64;  // waits, in one step of the store
 
 Error taken(const std::string& queue, const std::string& key) {
-  return Error(ErrorKind::invalid_argument, "cannot wait for " + in_quotes(key) + " in queue " + in_quotes(queue) +
+  return Error(ErrorKind::invalid_argument, "cannot wait for " + in_quotes(key) + " in queue " +
+                                                in_quotes(queue) +
                                                 ": another job waits for it, or a later run of this one;"
                                                 " wait for a key that is the job's own");
 }

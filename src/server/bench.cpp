@@ -403,7 +403,8 @@ void run_bench(const BenchOptions& options, const std::function<void(const Bench
     if (std::ranges::count(kNames, name) > 0) continue;
     std::string known;
     for (const char* each : kNames) known += (known.empty() ? "" : ", ") + std::string(each);
-    throw Error(ErrorKind::invalid_argument, "there is no measurement " + in_quotes(name) + "; known: " + known);
+    throw Error(ErrorKind::invalid_argument,
+                "there is no measurement " + in_quotes(name) + "; known: " + known);
   }
   Measurement(options, done).all();
 }

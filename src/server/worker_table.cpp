@@ -24,7 +24,8 @@ void WorkerTable::add(Config& config, std::string_view queue, std::unique_ptr<Wo
   if (named_.insert(name).second) config.queues.push_back(QueueOptions{.name = name});
   if (!workers_.emplace(std::pair(name, own_kind), std::move(worker)).second) {
     throw Error(ErrorKind::invalid_argument, "queue " + in_quotes(name) + " has a worker of kind " +
-                                                 in_quotes(own_kind) + " already; give the second another kind");
+                                                 in_quotes(own_kind) +
+                                                 " already; give the second another kind");
   }
 }
 

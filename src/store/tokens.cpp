@@ -20,8 +20,7 @@ using domain::TokenSecrets;
 constexpr std::size_t kSecretBytes = 32;  // of the library: a Random can be foretold
 // A secret that was copied here, or that a restored store has lost, is noticed so late.
 constexpr Duration kTrusted = std::chrono::minutes{1};
-constexpr Duration kMissing =
-    std::chrono::seconds{1};  // that there is no secret: guesses cost no more
+constexpr Duration kMissing = std::chrono::seconds{1};  // that there is no secret: guesses cost no more
 
 std::string new_secret() {
   std::string secret(kSecretBytes, '\0');

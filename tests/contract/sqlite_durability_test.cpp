@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "contract/sqlite_test_process.h"
 #include "store/blocking.h"
 #include "store/sqlite/sqlite_store.h"
-#include "contract/sqlite_test_process.h"
 #include "store/test_log.h"
 
 namespace {

@@ -11,12 +11,12 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "contract/sqlite_test_process.h"
 #include "store/blocking.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/node_locks.h"
 #include "store/sqlite/sqlite_store.h"
-#include "contract/sqlite_test_process.h"
 
 namespace ordo::store::sqlite {
 namespace sqlite_fork_test {

@@ -15,12 +15,12 @@
 #include <ordo/error.hpp>
 
 #include "base/clock.h"
+#include "contract/sqlite_test_process.h"
 #include "store/blocking.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/node_locks.h"
 #include "store/sqlite/side_file.h"
 #include "store/sqlite/sqlite_store.h"
-#include "contract/sqlite_test_process.h"
 
 namespace ordo::store::sqlite {
 namespace sqlite_process_roles_test {

@@ -8,10 +8,10 @@
 #include <ordo/error.hpp>
 
 #include "base/clock.h"
+#include "contract/sqlite_test_process.h"
 #include "store/blocking.h"
 #include "store/sqlite/file_lock.h"
 #include "store/sqlite/sqlite_store.h"
-#include "contract/sqlite_test_process.h"
 #include "store/test_log.h"
 
 namespace ordo::store::sqlite {

@@ -14,11 +14,11 @@
 #include <ordo/error.hpp>
 
 #include "base/clock.h"
+#include "contract/sqlite_test_process.h"
 #include "store/blocking.h"
 #include "store/open.h"
 #include "store/sqlite/raw_bench.h"
 #include "store/sqlite/schema.h"
-#include "contract/sqlite_test_process.h"
 #include "store/test_log.h"
 
 namespace ordo::store::sqlite {

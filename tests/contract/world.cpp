@@ -8,10 +8,10 @@
 
 #include "store/memory/memory_store.h"
 #include "store/redis/redis_store.h"
-#include "support/redis_cluster.h"
-#include "support/redis_server.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/test_log.h"
+#include "support/redis_cluster.h"
+#include "support/redis_server.h"
 
 namespace ordo::store {
 namespace {

@@ -14,8 +14,8 @@
 #include "store/limits.h"
 #include "store/open.h"
 #include "store/redis/keys.h"
-#include "support/redis_store_calls.h"
 #include "support/redis_cluster.h"
+#include "support/redis_store_calls.h"
 
 namespace ordo::store::redis {
 namespace redis_cluster_test {

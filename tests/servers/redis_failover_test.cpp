@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "store/redis/keys.h"
-#include "support/redis_store_calls.h"
 #include "support/redis_cluster.h"
+#include "support/redis_store_calls.h"
 
 namespace ordo::store::redis {
 namespace redis_failover_test {

@@ -13,8 +13,8 @@
 
 #include "store/blocking.h"
 #include "store/redis/redis_store.h"
-#include "support/redis_server.h"
 #include "store/test_log.h"
+#include "support/redis_server.h"
 
 // For the tests of the Redis store: a server that they share, and calls in short.
 namespace ordo::store::redis {

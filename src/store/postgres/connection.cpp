@@ -297,7 +297,8 @@ void Connection::begin_pipeline(Duration patience) {
       "SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),"
       " set_config('idle_in_transaction_session_timeout', '0', true),"
       " set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), "
-      "'on'), true), set_config('jit', 'off', true)",  // small tables that no one has analysed seem huge to it
+      "'on'), true), set_config('jit', 'off', true)",  // small tables that no one has analysed seem huge to
+                                                       // it
       Parameters().text(std::to_string(ms - ms / 10)).text(std::to_string(lock_ms)));
 }
 
