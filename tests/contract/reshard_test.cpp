@@ -97,6 +97,22 @@ TEST_P(Reshard, closing_and_pausing_know_nothing_of_each_other) {
   EXPECT_TRUE(store().queues().find("orders")->closed);
 }
 
+TEST_P(Reshard, what_takes_the_place_of_a_queue_stays_closed_if_it_was) {
+  define();
+  const auto next = define(QueueDefinition::hidden_name("orders"), 1);
+  store().set_paused("orders", true);
+  store().close("orders");
+  store().close(next.name);
+  ASSERT_TRUE(second().replace("orders", next.number));
+  const QueueDefinition now{
+      .number = next.number, .name = "orders", .shards = 1, .paused = true, .closed = true};
+  EXPECT_EQ(store().queues().queues, std::vector{now});
+  expect_refused([&] { append({next.number, 0}, {"a"}); });
+  const auto last = define(next.name, 1);
+  EXPECT_TRUE(store().replace("orders", last.number));
+  append({last.number, 0}, {"a"});
+}
+
 TEST_P(Reshard, a_closed_queue_is_replaced_in_one_step) {
   const auto orders = define("orders", 2);
   const auto mails = define("mails", 1);
