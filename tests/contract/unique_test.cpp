@@ -114,6 +114,22 @@ TEST_P(UniqueRows, AQueueThatIsGoneOrClosedRefusesTheStepAlone) {
   EXPECT_EQ(row("n"), "a") << "a reshard leaves them alone";
 }
 
+// Whoever reads the queues again would still come with what is not there any more.
+TEST_P(UniqueRows, AConflictIsToldWhateverTheEntries) {
+  const std::vector<NewEntry> nowhere{{{queue_.number + 7, 0}, "1"}},
+      beyond{{{queue_.number, 1u << 20}, "1"}};
+  ASSERT_EQ(one(step("k", "a")), done());
+  for (const auto& entries : {nowhere, beyond}) {
+    EXPECT_EQ(one(step("k", "b", {}, entries)), conflict("a"));
+    EXPECT_EQ(one(step("k", "b", "x", entries)), conflict("a"));
+    EXPECT_EQ(one(step("l", "b", "x", entries)), conflict(std::nullopt));
+    EXPECT_EQ(one(step("k", "b", "a", entries)).what, What::refused);
+    EXPECT_EQ(one(step("l", "b", {}, entries)).what, What::refused);
+  }
+  ASSERT_TRUE(store().close("orders"));
+  EXPECT_EQ(one(step("k", "", "x", {entry("1")}, Time::min())), conflict("a"));
+}
+
 TEST_P(UniqueRows, OfManyOneHasTheKey) {
   constexpr int kThreads = 4, kKeys = 25;
   std::atomic<int> won = 0;

@@ -598,8 +598,16 @@ std::vector<WaitRow> PostgresStore::wait_rows(std::string_view queue, std::strin
 std::vector<RowResult> PostgresStore::step_rows(std::string_view rows, std::vector<RowStep> steps) {
   using What = RowResult::What;
   for (const auto& step : steps) check_wait_key(step.row.key);
+  // A conflict is the answer even if the entries would be refused, and the server looks at the entries first.
+  // A queue that is closed or gone never comes back, so the row may be read a moment later.
+  const auto refused = [&](const RowStep& step) -> RowResult {
+    auto there = wait_row(rows, step.row.key);
+    if (there != step.seen) return {What::conflict, std::move(there)};
+    return {What::refused, {}};
+  };
   std::vector<RowResult> results;
-  for (const auto& [row, seen, entries] : steps) {
+  for (const auto& step : steps) {
+    const auto& [row, seen, entries] = step;
     std::vector<std::int64_t> shards;
     std::vector<std::string_view> bodies;
     const bool can_be = std::ranges::all_of(entries, [](const auto& entry) { return can_pack(entry.shard); });
@@ -608,7 +616,7 @@ std::vector<RowResult> PostgresStore::step_rows(std::string_view rows, std::vect
       bodies.push_back(entry.bytes);
     }
     if (!can_be) {
-      results.push_back({What::refused, {}});
+      results.push_back(refused(step));
       continue;
     }
     Parameters parameters;
@@ -621,6 +629,7 @@ std::vector<RowResult> PostgresStore::step_rows(std::string_view rows, std::vect
                             " AS a(r, t)",
                             parameters);
     RowResult result{static_cast<What>(answer.number(0, 0)), {}};
+    if (result.what == What::refused) result = refused(step);
     if (!answer.is_null(0, 1)) result.there = std::string(answer.bytes(0, 1));
     results.push_back(std::move(result));
   }
