@@ -98,6 +98,12 @@ TEST_P(UniqueRows, TheyAreNoWaitsAndGoWithTheirQueue) {
   EXPECT_EQ(store().wait_row("orders", "k"), std::nullopt);
 }
 
+TEST_P(UniqueRows, WhereNoQueueIsRemovedTheyStay) {
+  ASSERT_THAT(store().step_rows("none!", {step("k", "a")}), ElementsAre(done()));
+  EXPECT_FALSE(store().remove("none"));
+  EXPECT_EQ(store().wait_row("none!", "k"), "a");
+}
+
 TEST_P(UniqueRows, AQueueThatIsGoneOrClosedRefusesTheStepAlone) {
   define("other", 1);
   const auto results =

@@ -291,19 +291,23 @@ bool PostgresStore::set_paused(std::string_view name, bool paused) {
 
 bool PostgresStore::remove(std::string_view name) {
   const auto row = ask_long("remove a queue of",
-                            "WITH gone AS (DELETE FROM ordo_wait WHERE queue IN ($1, $1 || '!'))"
+                            "WITH gone AS (DELETE FROM ordo_wait WHERE queue IN ($1, $1 || '!')"
+                            " AND EXISTS (SELECT FROM ordo_queue WHERE name = $1))"
                             " SELECT ordo_remove($1)",
                             Parameters().text(name));
+  const bool was_there = row.flag(0, 0);
   // What was written while it was still there.
-  ask("remove a queue of",
-      "DELETE FROM ordo_wait WHERE queue IN ($1, $1 || '!')"
-      " AND NOT EXISTS (SELECT FROM ordo_queue WHERE name = $1)",
-      Parameters().text(name));
+  if (was_there) {
+    ask("remove a queue of",
+        "DELETE FROM ordo_wait WHERE queue IN ($1, $1 || '!')"
+        " AND NOT EXISTS (SELECT FROM ordo_queue WHERE name = $1)",
+        Parameters().text(name));
+  }
   // And of those before it, what transactions have left that ended later.
   ask_long("remove a queue of",
            "DELETE FROM ordo_response r WHERE NOT EXISTS (SELECT FROM ordo_queue q WHERE q.name = r.queue)");
   context_.wakers.wake_all();
-  return row.flag(0, 0);
+  return was_there;
 }
 
 // Who found the queue open before may still write to it, for as long as its transaction takes: longer than a
