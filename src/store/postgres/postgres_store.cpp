@@ -542,6 +542,7 @@ std::size_t PostgresStore::revive(std::uint32_t queue, std::span<const std::uint
   parameters.number(context_.store).maybe(given_now()).number(std::int64_t{queue}).numbers(as_signed(nos));
   parameters.numbers(shards).byte_strings(std::span<const std::string_view>(bodies));
   const auto row = ask("revive the dead of", "SELECT ordo_revive($1, $2, $3, $4, $5, $6)", parameters);
+  if (row.is_null(0, 0)) throw closed_queue(queue);
   const auto revived = row.number(0, 0);
   if (revived < 0) {
     const auto stranger = entries[static_cast<std::size_t>(-revived - 1)].shard;

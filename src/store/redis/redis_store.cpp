@@ -406,7 +406,15 @@ bool RedisStore::replace_kept(ShardId shard, const KeptRow& row) {
   commands.word(std::string_view(row.body));
   const auto reply = pipeline_.ask("change what is kept", slots_.slot_of(shard), std::move(commands)).at(0);
   if (reply.integer < 0) throw closed_queue(shard.queue);
+  if (reply.integer == 0 && is_closed(shard.queue)) throw closed_queue(shard.queue);
   return reply.integer == 1;
+}
+
+bool RedisStore::is_closed(std::uint32_t queue) {
+  const ShardId first{queue, 0};
+  CommandText look;
+  look.add("EXISTS", shard_key(first, "closed"));
+  return pipeline_.ask("look for a closed log", slots_.slot_of(first), std::move(look)).at(0).integer == 1;
 }
 
 }  // namespace ordo::store::redis
