@@ -112,6 +112,14 @@ TEST_P(Kept, is_replaced_by_its_number_while_it_is_there) {
   EXPECT_EQ(heads_of(shard), (Nos{1}));
 }
 
+TEST_P(Kept, may_be_empty) {
+  const ShardId shard{define().number, 0};
+  ASSERT_EQ(keep(own(shard), 1, {1, "", ""}), CommitResult::applied);
+  EXPECT_EQ(store().kept(shard, Nos{0, 1, 2}), (std::vector<KeptRow>{{1, "", ""}}));
+  EXPECT_TRUE(store().replace_kept(shard, {1, "h", ""}));
+  EXPECT_EQ(store().kept(shard, Nos{0, 1, 2}), (std::vector<KeptRow>{{1, "h", ""}}));
+}
+
 TEST_P(Kept, of_a_closed_queue_stays_as_it_is) {
   const ShardId shard{define().number, 0};
   const auto grant = own(shard);
@@ -119,6 +127,12 @@ TEST_P(Kept, of_a_closed_queue_stays_as_it_is) {
   store().close("orders");
   EXPECT_THROW(static_cast<void>(store().replace_kept(shard, {1, "x", "x"})), Error);
   EXPECT_EQ(store().kept(shard, Nos{1}), (std::vector<KeptRow>{{1, "h", "b"}}));
+}
+
+TEST_P(Kept, one_is_read_however_large) {
+  const ShardId shard{define().number, 0};
+  ASSERT_EQ(keep(own(shard), 1, {2, "h", std::string(9u << 20, 'x')}), CommitResult::applied);
+  EXPECT_EQ(store().kept(shard, Nos{1, 2}).size(), 1u);
 }
 
 TEST_P(Kept, large_ones_are_read_in_pieces) {

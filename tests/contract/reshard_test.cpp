@@ -63,6 +63,25 @@ TEST_P(Reshard, a_closed_queue_takes_nothing_more) {
   EXPECT_TRUE(read_all({orders, 1}).empty());
 }
 
+TEST_P(Reshard, a_closed_queue_refuses_every_change_of_its_dead_and_kept) {
+  const auto orders = define("orders", 2).number;
+  const auto mails = define("mails", 1).number;
+  const auto grant = own({orders, 1});
+  auto delta = delta_of(grant, 1);
+  delta.dead = {{.at = clock_.wall(), .bytes = "dead"}};
+  delta.keep = {1, "h", "b"};
+  ASSERT_EQ(commit(std::move(delta)), CommitResult::applied);
+  ASSERT_TRUE(second().close("orders"));
+  const std::vector<std::uint64_t> nos{store().dead(orders, 0, 1).at(0).no}, none;
+  expect_refused([&] { store().revive(orders, nos, {{.shard = {mails, 0}, .bytes = "revived"}}); });
+  expect_refused([&] { store().revive(orders, none, {}); });
+  expect_refused([&] { store().erase_dead(orders, none); });
+  expect_refused([&] { store().replace_kept({orders, 0}, {1, "x", "x"}); });
+  expect_refused([&] { store().replace_kept({orders, 7}, {1, "x", "x"}); });
+  EXPECT_EQ(store().dead(orders, 0, 10).size(), 1u);
+  EXPECT_TRUE(read_all({mails, 0}).empty());
+}
+
 TEST_P(Reshard, a_reader_reads_a_log_on_that_is_closed) {
   const auto orders = define("orders", 1).number;
   const auto grant = own({orders, 0});
@@ -95,6 +114,22 @@ TEST_P(Reshard, closing_and_pausing_know_nothing_of_each_other) {
   world().reopen();
   EXPECT_FALSE(store().queues().find("orders")->paused);
   EXPECT_TRUE(store().queues().find("orders")->closed);
+}
+
+TEST_P(Reshard, what_takes_the_place_of_a_queue_stays_closed_if_it_was) {
+  define();
+  const auto next = define(QueueDefinition::hidden_name("orders"), 1);
+  store().set_paused("orders", true);
+  store().close("orders");
+  store().close(next.name);
+  ASSERT_TRUE(second().replace("orders", next.number));
+  const QueueDefinition now{
+      .number = next.number, .name = "orders", .shards = 1, .paused = true, .closed = true};
+  EXPECT_EQ(store().queues().queues, std::vector{now});
+  expect_refused([&] { append({next.number, 0}, {"a"}); });
+  const auto last = define(next.name, 1);
+  EXPECT_TRUE(store().replace("orders", last.number));
+  append({last.number, 0}, {"a"});
 }
 
 TEST_P(Reshard, a_closed_queue_is_replaced_in_one_step) {

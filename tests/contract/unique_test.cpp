@@ -98,6 +98,12 @@ TEST_P(UniqueRows, TheyAreNoWaitsAndGoWithTheirQueue) {
   EXPECT_EQ(store().wait_row("orders", "k"), std::nullopt);
 }
 
+TEST_P(UniqueRows, WhereNoQueueIsRemovedTheyStay) {
+  ASSERT_THAT(store().step_rows("none!", {step("k", "a")}), ElementsAre(done()));
+  EXPECT_FALSE(store().remove("none"));
+  EXPECT_EQ(store().wait_row("none!", "k"), "a");
+}
+
 TEST_P(UniqueRows, AQueueThatIsGoneOrClosedRefusesTheStepAlone) {
   define("other", 1);
   const auto results =
@@ -112,6 +118,22 @@ TEST_P(UniqueRows, AQueueThatIsGoneOrClosedRefusesTheStepAlone) {
   EXPECT_EQ(one(step("n", "a")), done());
   ASSERT_TRUE(store().replace("orders", next.number));
   EXPECT_EQ(row("n"), "a") << "a reshard leaves them alone";
+}
+
+// Whoever reads the queues again would still come with what is not there any more.
+TEST_P(UniqueRows, AConflictIsToldWhateverTheEntries) {
+  const std::vector<NewEntry> nowhere{{{queue_.number + 7, 0}, "1"}},
+      beyond{{{queue_.number, 1u << 20}, "1"}};
+  ASSERT_EQ(one(step("k", "a")), done());
+  for (const auto& entries : {nowhere, beyond}) {
+    EXPECT_EQ(one(step("k", "b", {}, entries)), conflict("a"));
+    EXPECT_EQ(one(step("k", "b", "x", entries)), conflict("a"));
+    EXPECT_EQ(one(step("l", "b", "x", entries)), conflict(std::nullopt));
+    EXPECT_EQ(one(step("k", "b", "a", entries)).what, What::refused);
+    EXPECT_EQ(one(step("l", "b", {}, entries)).what, What::refused);
+  }
+  ASSERT_TRUE(store().close("orders"));
+  EXPECT_EQ(one(step("k", "", "x", {entry("1")}, Time::min())), conflict("a"));
 }
 
 TEST_P(UniqueRows, OfManyOneHasTheKey) {

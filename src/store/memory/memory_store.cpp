@@ -504,6 +504,7 @@ std::size_t MemoryStore::revive(std::uint32_t queue, std::span<const std::uint64
   check_revive(nos.size(), entries.size());
   const std::lock_guard lock(mutex_);
   check_append(entries);
+  if (is_closed(queue)) throw closed_queue(queue);
   std::vector<NewEntry> revived;
   for (std::size_t i = 0; i < nos.size(); ++i) {
     if (take_dead(queue, nos[i])) revived.push_back(std::move(entries[i]));

@@ -291,19 +291,23 @@ bool PostgresStore::set_paused(std::string_view name, bool paused) {
 
 bool PostgresStore::remove(std::string_view name) {
   const auto row = ask_long("remove a queue of",
-                            "WITH gone AS (DELETE FROM ordo_wait WHERE queue IN ($1, $1 || '!'))"
+                            "WITH gone AS (DELETE FROM ordo_wait WHERE queue IN ($1, $1 || '!')"
+                            " AND EXISTS (SELECT FROM ordo_queue WHERE name = $1))"
                             " SELECT ordo_remove($1)",
                             Parameters().text(name));
+  const bool was_there = row.flag(0, 0);
   // What was written while it was still there.
-  ask("remove a queue of",
-      "DELETE FROM ordo_wait WHERE queue IN ($1, $1 || '!')"
-      " AND NOT EXISTS (SELECT FROM ordo_queue WHERE name = $1)",
-      Parameters().text(name));
+  if (was_there) {
+    ask("remove a queue of",
+        "DELETE FROM ordo_wait WHERE queue IN ($1, $1 || '!')"
+        " AND NOT EXISTS (SELECT FROM ordo_queue WHERE name = $1)",
+        Parameters().text(name));
+  }
   // And of those before it, what transactions have left that ended later.
   ask_long("remove a queue of",
            "DELETE FROM ordo_response r WHERE NOT EXISTS (SELECT FROM ordo_queue q WHERE q.name = r.queue)");
   context_.wakers.wake_all();
-  return row.flag(0, 0);
+  return was_there;
 }
 
 // Who found the queue open before may still write to it, for as long as its transaction takes: longer than a
@@ -538,6 +542,7 @@ std::size_t PostgresStore::revive(std::uint32_t queue, std::span<const std::uint
   parameters.number(context_.store).maybe(given_now()).number(std::int64_t{queue}).numbers(as_signed(nos));
   parameters.numbers(shards).byte_strings(std::span<const std::string_view>(bodies));
   const auto row = ask("revive the dead of", "SELECT ordo_revive($1, $2, $3, $4, $5, $6)", parameters);
+  if (row.is_null(0, 0)) throw closed_queue(queue);
   const auto revived = row.number(0, 0);
   if (revived < 0) {
     const auto stranger = entries[static_cast<std::size_t>(-revived - 1)].shard;
@@ -598,8 +603,16 @@ std::vector<WaitRow> PostgresStore::wait_rows(std::string_view queue, std::strin
 std::vector<RowResult> PostgresStore::step_rows(std::string_view rows, std::vector<RowStep> steps) {
   using What = RowResult::What;
   for (const auto& step : steps) check_wait_key(step.row.key);
+  // A conflict is the answer even if the entries would be refused, and the server looks at the entries first.
+  // A queue that is closed or gone never comes back, so the row may be read a moment later.
+  const auto refused = [&](const RowStep& step) -> RowResult {
+    auto there = wait_row(rows, step.row.key);
+    if (there != step.seen) return {What::conflict, std::move(there)};
+    return {What::refused, {}};
+  };
   std::vector<RowResult> results;
-  for (const auto& [row, seen, entries] : steps) {
+  for (const auto& step : steps) {
+    const auto& [row, seen, entries] = step;
     std::vector<std::int64_t> shards;
     std::vector<std::string_view> bodies;
     const bool can_be = std::ranges::all_of(entries, [](const auto& entry) { return can_pack(entry.shard); });
@@ -608,7 +621,7 @@ std::vector<RowResult> PostgresStore::step_rows(std::string_view rows, std::vect
       bodies.push_back(entry.bytes);
     }
     if (!can_be) {
-      results.push_back({What::refused, {}});
+      results.push_back(refused(step));
       continue;
     }
     Parameters parameters;
@@ -621,6 +634,7 @@ std::vector<RowResult> PostgresStore::step_rows(std::string_view rows, std::vect
                             " AS a(r, t)",
                             parameters);
     RowResult result{static_cast<What>(answer.number(0, 0)), {}};
+    if (result.what == What::refused) result = refused(step);
     if (!answer.is_null(0, 1)) result.there = std::string(answer.bytes(0, 1));
     results.push_back(std::move(result));
   }

@@ -376,9 +376,9 @@ std::vector<KeptRow> RedisStore::kept(ShardId shard, std::span<const std::uint64
   CommandText commands;
   std::size_t bytes = 0, some = 0;
   for (; some < nos.size(); ++some) {
-    bytes += static_cast<std::size_t>(sizes.at(some).integer);
-    if (commands.count() > 0 && bytes > kReadBytes) break;
-    if (sizes[some].integer == 0) continue;
+    const auto size = static_cast<std::size_t>(sizes.at(some).integer);  // 0: it is empty, or not there
+    if (bytes > 0 && bytes + size > kReadBytes) break;
+    bytes += size;
     commands.add("ZRANGEBYSCORE", shard_key(shard, "heads"), nos[some], nos[some]);
     commands.add("HGET", key, nos[some]);
   }
@@ -387,7 +387,6 @@ std::vector<KeptRow> RedisStore::kept(ShardId shard, std::span<const std::uint64
   const auto found = pipeline_.ask("read what is kept", slot, std::move(commands));
   std::size_t next = 0;
   for (std::size_t i = 0; i < some; ++i) {
-    if (sizes[i].integer == 0) continue;
     const auto& head = found.at(next++);
     const auto& body = found.at(next++);
     if (head.items.empty()) continue;
@@ -407,7 +406,15 @@ bool RedisStore::replace_kept(ShardId shard, const KeptRow& row) {
   commands.word(std::string_view(row.body));
   const auto reply = pipeline_.ask("change what is kept", slots_.slot_of(shard), std::move(commands)).at(0);
   if (reply.integer < 0) throw closed_queue(shard.queue);
+  if (reply.integer == 0 && is_closed(shard.queue)) throw closed_queue(shard.queue);
   return reply.integer == 1;
+}
+
+bool RedisStore::is_closed(std::uint32_t queue) {
+  const ShardId first{queue, 0};
+  CommandText look;
+  look.add("EXISTS", shard_key(first, "closed"));
+  return pipeline_.ask("look for a closed log", slots_.slot_of(first), std::move(look)).at(0).integer == 1;
 }
 
 }  // namespace ordo::store::redis

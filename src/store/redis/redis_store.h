@@ -98,6 +98,7 @@ class RedisStore final : public Store, public LeavesOut {
   void remove_waits(std::string_view queue);
   void remove_shards(std::uint32_t number, std::uint32_t shards);
   void remove_left_shards();
+  bool is_closed(std::uint32_t queue);
   std::size_t revive_elsewhere(ShardId from, std::uint64_t count, NewEntry entry);
   Time newest_entry();
   std::map<ShardId, std::string> odd_keys(const std::vector<ShardId>& shards);

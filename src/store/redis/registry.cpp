@@ -555,6 +555,7 @@ std::vector<DeadRow> RedisStore::dead(std::uint32_t queue, std::uint64_t after, 
 
 std::size_t RedisStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
   std::map<std::uint32_t, std::vector<std::uint64_t>> by_index;
+  by_index[0];  // the queue may be closed, whatever the numbers
   for (const auto no : nos) by_index[dead_index(no)].push_back(dead_count(no));
   std::map<Slot, CommandText> commands;
   for (const auto& [index, counts] : by_index) {
@@ -594,6 +595,7 @@ std::size_t RedisStore::revive(std::uint32_t queue, std::span<const std::uint64_
       if (replies[i].integer == 0) throw unknown_shard(logs[slot][i].queue, logs[slot][i].index);
     }
   }
+  if (is_closed(queue)) throw closed_queue(queue);
   std::size_t revived = 0;
   std::map<Slot, CommandText> commands;
   for (const auto& [shards, places] : by_shards) {
@@ -605,9 +607,10 @@ std::size_t RedisStore::revive(std::uint32_t queue, std::span<const std::uint64_
       continue;
     }
     auto& text = commands[slot];
-    call(text, revive_script(), 4, 2 * places.size());
+    call(text, revive_script(), 5, 2 * places.size());
     text.word(std::string_view(shard_key(shards.second, "log")));
-    for (const auto* part : {"dead", "ages", "meta"}) text.word(std::string_view(shard_key(from, part)));
+    for (const auto* part : {"dead", "ages", "meta", "closed"})
+      text.word(std::string_view(shard_key(from, part)));
     for (const auto i : places) {
       text.word(dead_count(nos[i]));
       text.word(std::string_view(entries[i].bytes));

@@ -56,6 +56,7 @@ std::size_t erase_dead_rows(Writer& writer, std::uint32_t queue, std::span<const
 std::size_t revive_rows(Writer& writer, std::uint32_t queue, std::span<const std::uint64_t> nos,
                         const std::vector<NewEntry>& entries) {
   if (const auto refusal = writer.refusal_of(entries)) throw Error(*refusal);
+  if (writer.is_closed(queue)) throw closed_queue(queue);
   DeadTaker taker(writer.connection(), queue);
   std::vector<NewEntry> revived;
   for (std::size_t i = 0; i < nos.size(); ++i) {
