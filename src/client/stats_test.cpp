@@ -147,6 +147,29 @@ TEST_F(Look, names_the_living_nodes_that_cannot_work) {
   EXPECT_EQ(failing[1].cannot_start.at(0), std::pair(std::string("orders"), std::string("charge")));
 }
 
+TEST_F(Look, only_an_owner_that_obeys_this_pause_makes_it_one) {
+  push("orders");
+  runtime::NodeFacts facts;
+  facts.paused.emplace({std::string("orders")});
+  store_->join("n1", encode(facts));
+  const store::Claim claim{.shard = {store_->queues().queues.at(0).number, 0}};
+  store_->acquire("n1", 1, std::span(&claim, 1));
+  store_->set_paused("orders", true);
+  const auto state = [&] { return admin_.queues().at(0).state; };
+  const auto tell = [&](std::uint64_t version) {
+    facts.paused_at = version;
+    store_->join("n1", encode(facts));
+  };
+  EXPECT_EQ(state(), QueueState::paused) << "a node of an older version says no more";
+  tell(store_->queues().version);
+  EXPECT_EQ(state(), QueueState::paused);
+  store_->set_paused("orders", false);
+  store_->set_paused("orders", true);
+  EXPECT_EQ(state(), QueueState::pausing) << "it has said so of the pause before";
+  tell(store_->queues().version);
+  EXPECT_EQ(state(), QueueState::paused);
+}
+
 TEST_F(Look, the_removal_of_an_empty_queue_looks_at_no_other) {
   push("orders");
   append("foreign", "bytes that no reader of entries understands");
