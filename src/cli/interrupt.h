@@ -8,8 +8,8 @@ namespace ordo::cli {
 
 inline constexpr int kInterrupted = 130;  ///< exit code, as a shell has it for INT
 
-/// An INT, TERM or HUP during a command that takes long: it is told what was done, instead of ending in silence.
-/// A second INT ends the process at once; a service manager may send TERM and HUP together.
+/// An INT, TERM or HUP during a command that takes long: it is told what was done, instead of ending in
+/// silence. A second INT ends the process at once; a service manager may send TERM and HUP together.
 class Interrupt {
  public:
   /// `told` is called at the first one, on a thread of its own.

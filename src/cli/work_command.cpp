@@ -87,15 +87,14 @@ std::string left_line(const Stats& stats, const std::set<std::string>& served, b
     if (queue.paused) {
       paused += queue.length + queue.awaiting;
     } else {
-      // After a drain, those before others of their keys have no code, or wait for a response, as what has the
-      // room of a limit does. Without any node nothing has any code.
+      // After a drain, those before others of their keys have no code, or wait for a response, as what has
+      // the room of a limit does. Without any node nothing has any code.
       const auto behind = drained ? queue.blocked_by_key : 0;
       const auto due = std::min(queue.due, queue.without_code + behind);
       const bool is_behind_waits = queue.awaiting > 0 && !without_code.contains(name);
-      const auto with_waits =
-          drained && queue.awaiting > 0
-              ? queue.blocked_by_limit + queue.blocked_by_lock + (is_behind_waits ? behind : 0)
-              : 0;
+      const auto with_waits = drained && queue.awaiting > 0 ? queue.blocked_by_limit + queue.blocked_by_lock +
+                                                                  (is_behind_waits ? behind : 0)
+                                                            : 0;
       const auto held_up = std::min(due, with_waits);
       unserved += due - held_up;
       scheduled += queue.scheduled;

@@ -174,7 +174,8 @@ class Admin::Impl {
   bool stands_still(const Tally& tally);
 
   std::shared_ptr<StoreHandle> handle_;
-  std::vector<store::ShardRow> still_;  ///< the shards that change no more, if they have no run, for drained()
+  std::vector<store::ShardRow>
+      still_;  ///< the shards that change no more, if they have no run, for drained()
   Duration still_since_{0};
   std::mutex silent_mutex_;
   std::map<std::string, std::uint64_t> silent_;  // nodes that gave no answer, and their renewals then

@@ -178,7 +178,8 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
       } else if (entry.needs() != 0) {
         newer.insert(row.shard);
         ++counts[row.shard].due;
-      } else if (!entry || entry->type != domain::EntryType::expected) {  // that one asks for nothing to be done
+      } else if (!entry ||
+                 entry->type != domain::EntryType::expected) {  // that one asks for nothing to be done
         unread.insert(row.shard.queue);
         if (!entry) {  // it is on its way to the dead
           ++counts[row.shard].unreadable;
@@ -338,20 +339,23 @@ bool Admin::Impl::drained(const std::function<bool(const std::string&)>& served)
     return counts;
   });
   const bool is_still = stands_still(now);
-  const bool is_over = std::none_of(now.stats.by_queue.begin(), now.stats.by_queue.end(), [&](const auto& entry) {
-    const auto& [name, queue] = entry;
-    const auto unserved = now.unserved.find(name);
-    if (unserved == now.unserved.end()) return false;  // it is not looked at
-    if (now.unread.contains(name)) return true;
-    const auto left = queue.blocked_by_window + unserved->second;
-    const auto waits = queue.due + queue.running + queue.retrying;
-    if (waits <= left) return false;
-    // Runs of other queues may hold a limit or a lock that is shared with them.
-    const auto gated = queue.awaiting > 0 && is_still ? queue.blocked_by_limit + queue.blocked_by_lock : 0;
-    if (waits <= left + gated) return false;
-    if (unserved->second + queue.awaiting == 0 || waits > left + gated + queue.blocked_by_key) return true;
-    return waits > left + gated + behind_others(*this, name);
-  });
+  const bool is_over =
+      std::none_of(now.stats.by_queue.begin(), now.stats.by_queue.end(), [&](const auto& entry) {
+        const auto& [name, queue] = entry;
+        const auto unserved = now.unserved.find(name);
+        if (unserved == now.unserved.end()) return false;  // it is not looked at
+        if (now.unread.contains(name)) return true;
+        const auto left = queue.blocked_by_window + unserved->second;
+        const auto waits = queue.due + queue.running + queue.retrying;
+        if (waits <= left) return false;
+        // Runs of other queues may hold a limit or a lock that is shared with them.
+        const auto gated =
+            queue.awaiting > 0 && is_still ? queue.blocked_by_limit + queue.blocked_by_lock : 0;
+        if (waits <= left + gated) return false;
+        if (unserved->second + queue.awaiting == 0 || waits > left + gated + queue.blocked_by_key)
+          return true;
+        return waits > left + gated + behind_others(*this, name);
+      });
   if (!is_over) return false;
   // An owner that took an entry out of the log between the look at its counts and the look at its log has
   // counted in neither what became of it.

@@ -102,7 +102,8 @@ TEST(Drain, asks_again_when_an_owner_wrote_meanwhile) {
   const auto chunk = log->read(10);
   for (const auto& row : chunk.rows) seqs.push_back(row.seq);
   ASSERT_EQ(seqs.size(), 2U);
-  const auto commit = [&](const domain::Counts& counts, std::size_t position, std::vector<store::Seq> erased) {
+  const auto commit = [&](const domain::Counts& counts, std::size_t position,
+                          std::vector<store::Seq> erased) {
     store::commit_and_wait(*store, {{.shard = shard,
                                      .lease = grant.lease,
                                      .batch = ++grant.batch,

@@ -49,8 +49,8 @@ void ignore_signals() {
   }
 }
 
-/// Orphans of the worker come to this process, which reaps them: to a node that is process 1 of a container they would
-/// come else, or to whoever is. The descriptor is readable when one has ended.
+/// Orphans of the worker come to this process, which reaps them: to a node that is process 1 of a container
+/// they would come else, or to whoever is. The descriptor is readable when one has ended.
 Fd adopt_orphans_of_worker() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   sigset_t set;
@@ -120,8 +120,10 @@ int guard_main(int argc, char** argv) {
   Fd child_fd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   if (!child_fd) kill_all(child);
   for (;;) {
-    pollfd watched[] = {
-        {kGuardFd, POLLIN, 0}, {timer.get(), POLLIN, 0}, {child_fd.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
+    pollfd watched[] = {{kGuardFd, POLLIN, 0},
+                        {timer.get(), POLLIN, 0},
+                        {child_fd.get(), POLLIN, 0},
+                        {ended.get(), POLLIN, 0}};
     if (::poll(watched, 4, -1) < 0) continue;
     if (watched[0].revents != 0) read_lease_ends(timer.get(), child);
     if (std::uint64_t times = 0; ::read(timer.get(), &times, sizeof times) > 0) {

@@ -97,14 +97,16 @@ void adopt_orphans() {
       std::mutex mutex;
       std::condition_variable_any ended;
       std::unique_lock lock(mutex);
-      while (!ended.wait_for(lock, stop, kReapInterval, [&] { return stop.stop_requested(); })) reap_orphans();
+      while (!ended.wait_for(lock, stop, kReapInterval, [&] { return stop.stop_requested(); }))
+        reap_orphans();
     });
   }();
 }
 
 void reap_all_but(pid_t child) {
   siginfo_t end{};
-  while (::waitid(P_ALL, 0, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0 && end.si_pid != child) {
+  while (::waitid(P_ALL, 0, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0 &&
+         end.si_pid != child) {
     ::waitpid(end.si_pid, nullptr, WNOHANG);
     end = {};
   }

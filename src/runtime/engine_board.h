@@ -50,7 +50,8 @@ class EngineBoard {
     const std::lock_guard lock(mutex_);
     if (facts == facts_) return false;
     const bool is_news = facts.commits.error != facts_.commits.error || facts.unable != facts_.unable ||
-                         facts.paused != facts_.paused || facts.paused_at != facts_.paused_at || facts.stuck != facts_.stuck;
+                         facts.paused != facts_.paused || facts.paused_at != facts_.paused_at ||
+                         facts.stuck != facts_.stuck;
     facts_ = std::move(facts);
     return is_news;
   }
