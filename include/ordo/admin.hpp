@@ -270,6 +270,7 @@ struct ReshardProgress {
   enum class Step : std::uint8_t {
     waiting,  ///< for the nodes to give the shards back; `done`: their running jobs that are not lent
     copying,
+    closing,  ///< the queue is about to be closed: who stops the process from here on leaves it closed
   };
   Step step = Step::waiting;
   std::uint64_t done = 0;  ///< entries

@@ -20,10 +20,15 @@
 namespace ordo::cli {
 namespace {
 
-sigset_t only_int() {
+// A HUP that is ignored stays so: `nohup`.
+sigset_t those_that_end() {
   sigset_t set;
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGINT);
+  ::sigaddset(&set, SIGTERM);
+  struct sigaction hang_up {};
+  const bool is_ignored = ::sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler == SIG_IGN;
+  if (!is_ignored) ::sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -36,7 +41,7 @@ void set(int event) {
 
 // The threads of the library block all signals.
 Interrupt::Interrupt(std::function<void()> told) : told_(std::move(told)) {
-  const sigset_t set = only_int();
+  const sigset_t set = those_that_end();
   signals_ = ::signalfd(-1, &set, SFD_CLOEXEC);
   came_ = ::eventfd(0, EFD_CLOEXEC);
   the_end_ = ::eventfd(0, EFD_CLOEXEC);
@@ -49,7 +54,7 @@ Interrupt::Interrupt(std::function<void()> told) : told_(std::move(told)) {
 Interrupt::~Interrupt() {
   set(the_end_);
   thread_.join();
-  const sigset_t signals = only_int();
+  const sigset_t signals = those_that_end();
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   ::close(signals_);
   ::close(came_);
@@ -63,7 +68,10 @@ void Interrupt::run() {
     if (watched[1].revents != 0) return;
     signalfd_siginfo event{};
     if (::read(signals_, &event, sizeof event) != static_cast<ssize_t>(sizeof event)) continue;
-    if (has_come_.exchange(true)) ::_exit(kInterrupted);
+    if (has_come_.exchange(true)) {
+      if (event.ssi_signo == SIGINT) ::_exit(kInterrupted);
+      continue;
+    }
     set(came_);
     told_();
   }

@@ -8,17 +8,17 @@ namespace ordo::cli {
 
 inline constexpr int kInterrupted = 130;  ///< exit code, as a shell has it for INT
 
-/// An INT during a command that takes long: it is told what was done, instead of ending in silence. A second
-/// one ends the process at once.
+/// An INT, TERM or HUP during a command that takes long: it is told what was done, instead of ending in
+/// silence. A second INT ends the process at once; a service manager may send TERM and HUP together.
 class Interrupt {
  public:
-  /// `told` is called at the first INT, on a thread of its own.
+  /// `told` is called at the first one, on a thread of its own.
   explicit Interrupt(std::function<void()> told);
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  /// Readable from the first INT on.
+  /// Readable from the first one on.
   int fd() const { return came_; }
   bool has_come() const { return has_come_; }
 

@@ -1,6 +1,6 @@
 // ordo reshard: another number of shards for a queue.
 
-#include <atomic>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -21,15 +21,23 @@ struct ReshardValues {
 
 ReshardResult reshard(Context& context, const ReshardValues& values) {
   Progress progress;
-  std::atomic<std::uint64_t> copied = 0;
+  std::mutex mutex;
+  std::uint64_t copied = 0;
+  bool is_closing = false;
   const Interrupt interrupt([&] {
+    const std::lock_guard lock(mutex);
+    if (is_closing) return;  // what is left is short, and nobody could push or run anything until it is done
     end_interrupted(fmt::format(
         "reshard: interrupted after {0} entries; nothing is lost, and {1} goes on with its old "
-        "shards unless it was closed already: run `ordo reshard {1} {2}` again, which starts over",
-        copied.load(), values.queue, values.shards));
+        "shards unless it was closed before: run `ordo reshard {1} {2}` again, which starts over",
+        copied, values.queue, values.shards));
   });
   const auto show = [&](const ReshardProgress& now) {
-    if (now.step == ReshardProgress::Step::copying) copied = now.done;
+    {
+      const std::lock_guard lock(mutex);
+      if (now.step != ReshardProgress::Step::waiting) copied = now.done;
+      is_closing = is_closing || now.step == ReshardProgress::Step::closing;
+    }
     const bool is_waiting = now.step == ReshardProgress::Step::waiting;
     progress.show(now.done, now.all, now.done, is_waiting ? "running jobs to wait for" : "entries");
   };

@@ -69,7 +69,9 @@ void log_traces(const LogSink& log) {
 }
 
 /// What a drain leaves, as the last line says it.
-std::string left_line(const Stats& stats, const std::set<std::string>& served, bool drained) {
+/// `without_code`: the queues that had jobs of kinds without code while the node lived.
+std::string left_line(const Stats& stats, const std::set<std::string>& served, bool drained,
+                      const std::set<std::string>& without_code) {
   std::uint64_t scheduled = 0;
   std::uint64_t retrying = 0;
   std::uint64_t awaiting = 0;
@@ -85,12 +87,19 @@ std::string left_line(const Stats& stats, const std::set<std::string>& served, b
     if (queue.paused) {
       paused += queue.length + queue.awaiting;
     } else {
-      // After a drain, those before others of their keys have no code. Without any node nothing has any.
+      // After a drain, those before others of their keys have no code, or wait for a response, as what has
+      // the room of a limit does. Without any node nothing has any code.
       const auto behind = drained ? queue.blocked_by_key : 0;
-      unserved += std::min(queue.due, queue.without_code + behind);
+      const auto due = std::min(queue.due, queue.without_code + behind);
+      const bool is_behind_waits = queue.awaiting > 0 && !without_code.contains(name);
+      const auto with_waits = drained && queue.awaiting > 0 ? queue.blocked_by_limit + queue.blocked_by_lock +
+                                                                  (is_behind_waits ? behind : 0)
+                                                            : 0;
+      const auto held_up = std::min(due, with_waits);
+      unserved += due - held_up;
       scheduled += queue.scheduled;
       retrying += queue.retrying;
-      awaiting += queue.awaiting;
+      awaiting += queue.awaiting + held_up;
     }
   }
   return fmt::format("{} scheduled, {} retrying, {} awaiting, {} paused, {} unserved, {} dead", scheduled,
@@ -188,9 +197,15 @@ int serve(Server& server, const Config& config, ConfiguredWorkers& workers, Cont
   }
   const auto served = queues_of_node(admin, server.node_id());
   const bool drained = server.drain();
+  std::set<std::string> without_code;
+  if (drained) {
+    for (const auto& [name, queue] : admin.stats().by_queue) {
+      if (queue.without_code > 0) without_code.insert(name);
+    }
+  }
   server.stop(Server::Stop::graceful);
   print(fmt::format("{}; left: {}\n", drained ? "drained" : "stopped before everything was done",
-                    left_line(admin.stats(), served, drained)));
+                    left_line(admin.stats(), served, drained, without_code)));
   return 0;
 }
 

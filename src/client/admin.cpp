@@ -48,7 +48,11 @@ std::set<std::uint32_t> Admin::Impl::not_paused_yet(const store::QueueList& list
     if (node.gone) continue;
     auto& told = nodes[node.id];
     const auto facts = runtime::decode_node_facts(node.facts).or_empty();
-    if (facts.paused) told.emplace(facts.paused->begin(), facts.paused->end());
+    if (!facts.paused) continue;
+    told.emplace();
+    // Of a pause before this one nothing is to be concluded: it may have been resumed meanwhile.
+    if (!facts.paused_at || *facts.paused_at >= list.version)
+      told->insert(facts.paused->begin(), facts.paused->end());
   }
   for (const auto& row : handle_->store().shards()) {
     const auto queue = paused.find(row.shard.queue);

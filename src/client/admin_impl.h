@@ -31,7 +31,8 @@ class Admin::Impl {
   StoreHandle& handle() { return *handle_; }
   Stats stats(const std::vector<std::string>& queues = {});
   std::vector<ShardStats> shard_stats(const std::vector<std::string>& queues);
-  /// Nothing of the queues that `served` admits is due, running, in back-off, or asked for and not yet read.
+  /// Nothing of the queues that `served` admits is due, running, in back-off, or asked for and not yet read,
+  /// but what only jobs that wait for responses hold up.
   bool drained(const std::function<bool(const std::string&)>& served);
   std::vector<QueueView> queues();
   std::set<std::uint32_t> not_paused_yet(const store::QueueList& list);
@@ -121,6 +122,7 @@ class Admin::Impl {
     std::vector<ShardStats> shards;  ///< if they are asked for
     std::set<std::string> unread;    ///< queues with controls that no owner has carried out yet
     std::map<std::string, std::uint64_t> unserved;  ///< due and retrying jobs of kinds without code
+    std::vector<store::ShardRow> rows;              ///< of all shards, as they were before anything was read
   };
   enum class ByShard { no, yes };
   /// Of the queues that `counts_in` admits; nothing of the others is read.
@@ -169,7 +171,12 @@ class Admin::Impl {
   bool revive_unique(const store::QueueDefinition& queue, std::uint64_t no, const domain::DeadPayload& dead,
                      const Skipped& skipped);
 
+  bool stands_still(const Tally& tally);
+
   std::shared_ptr<StoreHandle> handle_;
+  std::vector<store::ShardRow>
+      still_;  ///< the shards that change no more, if they have no run, for drained()
+  Duration still_since_{0};
   std::mutex silent_mutex_;
   std::map<std::string, std::uint64_t> silent_;  // nodes that gave no answer, and their renewals then
 };

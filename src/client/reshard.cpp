@@ -89,6 +89,7 @@ ReshardResult Reshard::run(std::uint32_t shards) {
   write_states();
   catch_up();  // what was pushed meanwhile
   owner_.check_store();
+  report(ReshardProgress::Step::closing, result_.entries);
   store_.close(name_);
   owner_.check_store();
   copy([](const store::LogChunk&) { return false; });
@@ -250,7 +251,7 @@ void Reshard::copy(const std::function<bool(const store::LogChunk&)>& is_enough)
       }
     }
     flush();
-    report(ReshardProgress::Step::copying, result_.entries);
+    report(is_closing_ ? ReshardProgress::Step::closing : ReshardProgress::Step::copying, result_.entries);
   }
 }
 
@@ -407,9 +408,10 @@ void Reshard::commit(std::vector<store::Delta> deltas) {
 
 void Reshard::report(ReshardProgress::Step step, std::uint64_t done) {
   owner_.check();
+  is_closing_ = is_closing_ || step == ReshardProgress::Step::closing;
   if (!progress_) return;
-  const bool is_copying = step == ReshardProgress::Step::copying;
-  progress_({.step = step, .done = done, .all = is_copying ? std::max(expected_, done) : 0});
+  const bool is_waiting = step == ReshardProgress::Step::waiting;
+  progress_({.step = step, .done = done, .all = is_waiting ? 0 : std::max(expected_, done)});
 }
 
 }  // namespace ordo

@@ -71,6 +71,7 @@ class Reshard {
   std::optional<domain::Resharding> resharding_;
   std::unique_ptr<store::LogReader> old_log_, new_log_;
   std::uint64_t expected_ = 0;
+  bool is_closing_ = false;
   ReshardResult result_;
 };
 

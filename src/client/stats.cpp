@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -139,7 +140,8 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
   std::set<std::uint32_t> unread;
   std::map<std::uint32_t, domain::UnservedKind> without_code;
   std::set<store::ShardId> owned;
-  for (const auto& row : store.shards()) {
+  auto rows = store.shards();
+  for (const auto& row : rows) {
     if (!wanted.contains(row.shard.queue)) continue;
     const bool has_owner = alive.contains(row.owner);
     auto stored = domain::decode_counts(row.counts);
@@ -176,7 +178,8 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
       } else if (entry.needs() != 0) {
         newer.insert(row.shard);
         ++counts[row.shard].due;
-      } else {
+      } else if (!entry ||
+                 entry->type != domain::EntryType::expected) {  // that one asks for nothing to be done
         unread.insert(row.shard.queue);
         if (!entry) {  // it is on its way to the dead
           ++counts[row.shard].unreadable;
@@ -199,6 +202,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
   }
 
   Tally tally;
+  tally.rows = std::move(rows);
   std::map<std::string, QueueStats> by_name;
   std::vector<std::string> order;  // the config's first
   for (const auto& queue : handle_->config().queues) order.push_back(queue.name);
@@ -239,8 +243,9 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
 
 namespace {
 
-/// Due jobs behind those of their keys that no living node has the code for. Rare: nothing else is left.
-std::uint64_t behind_unserved(Admin::Impl& admin, std::string_view name) {
+/// Due jobs behind those of their keys that wait for responses, or that no living node has the code for.
+/// Rare: nothing else is left.
+std::uint64_t behind_others(Admin::Impl& admin, std::string_view name) {
   auto& store = admin.handle().store();
   const auto queue = admin.handle().existing_queue(name);
   if (!queue) return 0;
@@ -254,17 +259,27 @@ std::uint64_t behind_unserved(Admin::Impl& admin, std::string_view name) {
   std::uint64_t behind = 0;
   admin.each_rebuilt(*queue, all, [&](const Admin::Impl::Rebuilt& rebuilt) {
     rebuilt.machine.bring_up_due(now);
-    std::set<const domain::Job*> without_code;
+    std::set<const domain::Job*> waits;
     rebuilt.machine.each_job([&](const domain::Job& job, const std::string& kind) {
-      if (!coded.has(queue->name, kind)) without_code.insert(&job);
+      if (job.place == domain::Place::awaiting || !coded.has(queue->name, kind)) waits.insert(&job);
     });
     rebuilt.machine.each_job([&](const domain::Job& job, const std::string&) {
       const auto* ahead = rebuilt.machine.ahead_of(job);
-      if (ahead != nullptr && without_code.contains(ahead)) ++behind;
+      if (ahead != nullptr && waits.contains(ahead)) ++behind;
     });
   });
   return behind;
 }
+
+bool is_as_before(const std::vector<store::ShardRow>& now, const std::vector<store::ShardRow>& before,
+                  const auto& fields) {
+  return std::ranges::equal(now, before,
+                            [&](const auto& one, const auto& other) { return fields(one) == fields(other); });
+}
+
+/// What is held up by jobs that wait for responses, as counts that are a second old say it, is so only when
+/// they have not changed for this long.
+constexpr Duration kStill = std::chrono::seconds{3};
 
 }  // namespace
 
@@ -317,17 +332,56 @@ Stats Admin::Impl::stats(const std::vector<std::string>& queues) {
 // What waits for a window waits for its time, as what is scheduled; what nobody has the code for, for a node.
 // What waits in other queues may be millions of jobs, which every look would read.
 bool Admin::Impl::drained(const std::function<bool(const std::string&)>& served) {
-  const auto now = tally([&](const auto& queue) { return served(queue.name) && !queue.paused; });
-  return std::none_of(now.stats.by_queue.begin(), now.stats.by_queue.end(), [&](const auto& entry) {
-    const auto& [name, queue] = entry;
-    const auto unserved = now.unserved.find(name);
-    if (unserved == now.unserved.end()) return false;  // it is not looked at
-    if (now.unread.contains(name)) return true;
-    const auto left = queue.blocked_by_window + unserved->second;
-    const auto waits = queue.due + queue.running + queue.retrying;
-    if (waits <= left) return false;
-    if (unserved->second == 0 || waits > left + queue.blocked_by_key) return true;
-    return waits > left + behind_unserved(*this, name);
+  std::set<std::uint32_t> looked_at;
+  const auto now = tally([&](const auto& queue) {
+    const bool counts = served(queue.name) && !queue.paused;
+    if (counts) looked_at.insert(queue.number);
+    return counts;
+  });
+  const bool is_still = stands_still(now);
+  const bool is_over =
+      std::none_of(now.stats.by_queue.begin(), now.stats.by_queue.end(), [&](const auto& entry) {
+        const auto& [name, queue] = entry;
+        const auto unserved = now.unserved.find(name);
+        if (unserved == now.unserved.end()) return false;  // it is not looked at
+        if (now.unread.contains(name)) return true;
+        const auto left = queue.blocked_by_window + unserved->second;
+        const auto waits = queue.due + queue.running + queue.retrying;
+        if (waits <= left) return false;
+        // Runs of other queues may hold a limit or a lock that is shared with them.
+        const auto gated =
+            queue.awaiting > 0 && is_still ? queue.blocked_by_limit + queue.blocked_by_lock : 0;
+        if (waits <= left + gated) return false;
+        if (unserved->second + queue.awaiting == 0 || waits > left + gated + queue.blocked_by_key)
+          return true;
+        return waits > left + gated + behind_others(*this, name);
+      });
+  if (!is_over) return false;
+  // An owner that took an entry out of the log between the look at its counts and the look at its log has
+  // counted in neither what became of it.
+  auto after = handle_->store().shards();
+  auto before = now.rows;
+  const auto is_of_others = [&](const auto& row) { return !looked_at.contains(row.shard.queue); };
+  std::erase_if(before, is_of_others);
+  std::erase_if(after, is_of_others);
+  return is_as_before(after, before, [](const store::ShardRow& row) {
+    return std::tie(row.shard, row.owner, row.token, row.batch, row.position, row.counts);
+  });
+}
+
+/// No shard of the store has a run, and for a while nothing has changed.
+bool Admin::Impl::stands_still(const Tally& tally) {
+  const auto steady = handle_->clock().steady();
+  const bool is_as_it_was = is_as_before(tally.rows, still_, [](const store::ShardRow& row) {
+    return std::tie(row.shard, row.owner, row.token, row.position, row.counts);
+  });
+  if (!is_as_it_was) {
+    still_ = tally.rows;
+    still_since_ = steady;
+  }
+  if (steady - still_since_ < kStill) return false;
+  return std::ranges::all_of(still_, [](const store::ShardRow& row) {
+    return domain::decode_counts(row.counts).or_empty().running == 0;
   });
 }
 

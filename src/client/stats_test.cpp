@@ -1,9 +1,13 @@
 // What a look at the counts reads, and what it does not.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <utility>
+
 #include <ordo/error.hpp>
 
 #include "client/admin_impl.h"
+#include "domain/wait_note.h"
 #include "runtime/node_facts.h"
 #include "store/blocking.h"
 #include "store/memory/memory_store.h"
@@ -48,6 +52,73 @@ TEST_F(Look, a_drain_reads_nothing_of_a_paused_queue) {
   EXPECT_TRUE(drained());
 }
 
+TEST_F(Look, a_drain_waits_for_no_entry_of_a_wait) {
+  domain::Entry entry;
+  entry.type = domain::EntryType::expected;
+  entry.id = entry.key = "1";
+  entry.kind = "orders";
+  const auto note = domain::encode(domain::WaitNote{"w1", "bank", {}, {}});
+  entry.payload = note;
+  append("orders", domain::encode(entry));
+  EXPECT_TRUE(drained()) << "it stays until the wait is over";
+  entry.type = domain::EntryType::response;
+  append("orders", domain::encode(entry));
+  EXPECT_FALSE(drained()) << "it starts a run";
+}
+
+/// Something happens right behind the look at the shards.
+class ChangingStore final : public store::memory::MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+  std::vector<store::ShardRow> shards() override {
+    auto rows = MemoryStore::shards();
+    if (then) std::exchange(then, {})();
+    return rows;
+  }
+  std::function<void()> then;
+};
+
+TEST(Drain, asks_again_when_an_owner_wrote_meanwhile) {
+  const auto store = std::make_shared<ChangingStore>(system_clock());
+  Admin::Impl admin(std::make_shared<StoreHandle>(Config{}, system_clock(), store));
+  const auto is_drained = [&] { return admin.drained([](const std::string&) { return true; }); };
+  const store::ShardId shard{store->define("orders", 1).number, 0};
+  runtime::NodeFacts facts;
+  facts.kinds = {{"orders", "orders"}};
+  store->join("n1", encode(facts));
+  const store::Claim claim{.shard = shard};
+  auto grant = store->acquire("n1", 1, std::span(&claim, 1)).at(0);
+  domain::Entry entry;
+  entry.id = entry.key = "1";
+  entry.kind = "orders";
+  entry.run_at = store->now() + std::chrono::hours{1};
+  store::append_and_wait(*store, {{.shard = shard, .bytes = domain::encode(entry)}});
+  entry.type = domain::EntryType::run_now;
+  entry.run_at = {};
+  store::append_and_wait(*store, {{.shard = shard, .bytes = domain::encode(entry)}});
+  std::vector<store::Seq> seqs;
+  const auto log = store->open_log();
+  log->add(shard, 0);
+  const auto chunk = log->read(10);
+  for (const auto& row : chunk.rows) seqs.push_back(row.seq);
+  ASSERT_EQ(seqs.size(), 2U);
+  const auto commit = [&](const domain::Counts& counts, std::size_t position,
+                          std::vector<store::Seq> erased) {
+    store::commit_and_wait(*store, {{.shard = shard,
+                                     .lease = grant.lease,
+                                     .batch = ++grant.batch,
+                                     .erase = std::move(erased),
+                                     .position = seqs.at(position),
+                                     .counts = domain::encode(counts)}});
+  };
+  commit({.scheduled = 1}, 0, {});
+  EXPECT_FALSE(is_drained()) << "somebody has asked for it now";
+  store->then = [&] { commit({.due = 1}, 1, {seqs[1]}); };
+  EXPECT_FALSE(is_drained()) << "it is due";
+  commit({.processed = 1}, 1, {seqs[0]});
+  EXPECT_TRUE(is_drained());
+}
+
 TEST_F(Look, the_lag_is_in_seconds) {
   push("orders", store_->now() - std::chrono::hours{1});
   push("late", Time::min());
@@ -75,6 +146,29 @@ TEST_F(Look, names_the_living_nodes_that_cannot_work) {
   EXPECT_EQ(failing[1].id, "without");
   EXPECT_EQ(failing[1].commit_error, "");
   EXPECT_EQ(failing[1].cannot_start.at(0), std::pair(std::string("orders"), std::string("charge")));
+}
+
+TEST_F(Look, only_an_owner_that_obeys_this_pause_makes_it_one) {
+  push("orders");
+  runtime::NodeFacts facts;
+  facts.paused.emplace({std::string("orders")});
+  store_->join("n1", encode(facts));
+  const store::Claim claim{.shard = {store_->queues().queues.at(0).number, 0}};
+  store_->acquire("n1", 1, std::span(&claim, 1));
+  store_->set_paused("orders", true);
+  const auto state = [&] { return admin_.queues().at(0).state; };
+  const auto tell = [&](std::uint64_t version) {
+    facts.paused_at = version;
+    store_->join("n1", encode(facts));
+  };
+  EXPECT_EQ(state(), QueueState::paused) << "a node of an older version says no more";
+  tell(store_->queues().version);
+  EXPECT_EQ(state(), QueueState::paused);
+  store_->set_paused("orders", false);
+  store_->set_paused("orders", true);
+  EXPECT_EQ(state(), QueueState::pausing) << "it has said so of the pause before";
+  tell(store_->queues().version);
+  EXPECT_EQ(state(), QueueState::paused);
 }
 
 TEST_F(Look, the_removal_of_an_empty_queue_looks_at_no_other) {

@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -16,6 +18,7 @@
 #include <cerrno>
 
 #include "execute/fd.h"
+#include "execute/reaper.h"
 #include "execute/spawn.h"
 
 namespace ordo::execute {
@@ -44,6 +47,17 @@ void ignore_signals() {
                            SIGTTIN, SIGTTOU, SIGVTALRM, SIGPROF, SIGIO}) {
     ::signal(signal, SIG_IGN);
   }
+}
+
+/// Orphans of the worker come to this process, which reaps them: to a node that is process 1 of a container
+/// they would come else, or to whoever is. The descriptor is readable when one has ended.
+Fd adopt_orphans_of_worker() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  return Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 /// Else the node would not see the worker close its output.
@@ -92,6 +106,7 @@ int guard_main(int argc, char** argv) {
     send_message({GuardMessage::Kind::not_started, errno});
     return 0;
   }
+  const Fd ended = adopt_orphans_of_worker();
   const SpawnAttributes attributes(SpawnAttributes::Group::same);
   const SpawnActions actions;  // closes all but the standard streams
   pid_t child = -1;
@@ -105,13 +120,17 @@ int guard_main(int argc, char** argv) {
   Fd child_fd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   if (!child_fd) kill_all(child);
   for (;;) {
-    pollfd watched[] = {{kGuardFd, POLLIN, 0}, {timer.get(), POLLIN, 0}, {child_fd.get(), POLLIN, 0}};
-    if (::poll(watched, 3, -1) < 0) continue;
+    pollfd watched[] = {{kGuardFd, POLLIN, 0},
+                        {timer.get(), POLLIN, 0},
+                        {child_fd.get(), POLLIN, 0},
+                        {ended.get(), POLLIN, 0}};
+    if (::poll(watched, 4, -1) < 0) continue;
     if (watched[0].revents != 0) read_lease_ends(timer.get(), child);
     if (std::uint64_t times = 0; ::read(timer.get(), &times, sizeof times) > 0) {
       send_message({GuardMessage::Kind::lease_ended, 0});
       kill_all(child);
     }
+    if (signalfd_siginfo signal{}; ::read(ended.get(), &signal, sizeof signal) > 0) reap_all_but(child);
     if (watched[2].revents != 0) {
       // It is not reaped: while its guard lives, its number is not used again.
       siginfo_t end{};

@@ -8,6 +8,9 @@
 
 namespace ordo::execute {
 
+/// What a program of ordo::main() runs as guard: itself.
+inline constexpr std::string_view kOwnProgram = "/proc/self/exe";
+
 /// The hidden first argument that makes a program the guard of one worker process.
 inline constexpr std::string_view kGuardArgument = "--guard";
 

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "execute/guard.h"
+#include "execute/reaper.h"
 
 namespace ordo::execute {
 namespace {
@@ -198,9 +199,8 @@ void Process::reap() {
   while (::poll(&leader, 1, -1) < 0) {
   }
   if (spawned_.guard) read_guard();
-  int status = 0;
-  const bool known = ::waitpid(spawned_.pid, &status, 0) == spawned_.pid;
-  if (known && (!spawned_.guard || guard_died_)) status_ = status_.value_or(status);
+  const auto status = reap_own(spawned_.pid);
+  if (status && (!spawned_.guard || guard_died_)) status_ = status_.value_or(*status);
   reaped_ = true;
 }
 

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 #include "base/assert.h"
 #include "base/shorten.h"
 #include "execute/guard.h"
+#include "execute/reaper.h"
 
 namespace ordo::execute {
 namespace {
@@ -118,14 +118,17 @@ Spawned spawn_worker(const std::vector<std::string>& command, const std::string&
 
   const SpawnAttributes attributes(SpawnAttributes::Group::own);
   const SpawnActions actions(descriptors);
+  if (guard == kOwnProgram) adopt_orphans();  // any other program may have children in groups of their own
   pid_t pid = -1;
-  const int error = ::posix_spawnp(&pid, argv[0], actions.get(), attributes.get(), argv.data(), environ);
+  const int error = spawn_own(pid, [&](pid_t& child) {
+    return ::posix_spawnp(&child, argv[0], actions.get(), attributes.get(), argv.data(), environ);
+  });
   if (error != 0) fail(words[0], error);
   Fd pid_fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pid_fd) {
     const int reason = errno;
     ::kill(-pid, SIGKILL);
-    ::waitpid(pid, nullptr, 0);
+    reap_own(pid);
     fail(command[0], reason);
   }
   return {pid,

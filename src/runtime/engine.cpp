@@ -290,8 +290,11 @@ void Engine::put_up() {
       runs_.is_quiet() || host_.is_releasing() || runs_.marks().has_suspect() || runs_.zombies() > 0;
   board_.put_rooms([&](std::size_t pool) { return is_closed ? 0 : runs_.idle_threads(pool); });
   const auto& unable = codes_.unable();
-  const bool is_news =
-      board_.put_facts({writer_.trouble(), {unable.begin(), unable.end()}, queues_.paused(), runs_.stuck()});
+  const bool is_news = board_.put_facts({writer_.trouble(),
+                                         {unable.begin(), unable.end()},
+                                         queues_.paused(),
+                                         runs_.stuck(),
+                                         queues_.paused_at()});
   if (is_news && scope_.hooks.facts_changed) scope_.hooks.facts_changed();
 }
 

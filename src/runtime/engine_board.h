@@ -19,6 +19,7 @@ struct EngineFacts {
   std::vector<std::pair<std::string, std::string>> unable;
   std::vector<std::string> paused;  ///< queues of which nothing runs here, and nothing starts
   std::vector<StuckRun> stuck;
+  std::uint64_t paused_at = 0;  ///< the definitions' version that `paused` is of; 0: nothing is paused
 
   bool operator==(const EngineFacts&) const = default;
 };
@@ -49,7 +50,8 @@ class EngineBoard {
     const std::lock_guard lock(mutex_);
     if (facts == facts_) return false;
     const bool is_news = facts.commits.error != facts_.commits.error || facts.unable != facts_.unable ||
-                         facts.paused != facts_.paused || facts.stuck != facts_.stuck;
+                         facts.paused != facts_.paused || facts.paused_at != facts_.paused_at ||
+                         facts.stuck != facts_.stuck;
     facts_ = std::move(facts);
     return is_news;
   }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint8_t kVersion = 2;
 constexpr domain::FieldTag kLevel = 2, kNewer = 3, kSchedules = 16, kThrottledQueue = 17, kAnswers = 18,
-                           kStuck = 19, kProgram = 20, kClock = 21;
+                           kStuck = 19, kProgram = 20, kClock = 21, kPausedAt = 22;
 
 std::string encode(const std::vector<NewerShard>& newer) {
   std::string bytes;
@@ -69,6 +69,7 @@ std::string encode(const NodeFacts& facts) {
   for (const auto& run : facts.stuck) fields += domain::field(kStuck, encode(run));
   if (!facts.version.empty()) fields += domain::field(kProgram, facts.version);
   if (facts.clock) fields += domain::field(kClock, encode(*facts.clock));
+  if (facts.paused_at) fields += domain::number_field(kPausedAt, *facts.paused_at);
   domain::put_version(out, kVersion, fields);
   out.put_long(facts.host);
   out.put(facts.pid);
@@ -122,7 +123,8 @@ NodeFacts read_node_facts(std::string_view bytes) {
     if (tag == kStuck) facts.stuck.push_back(stuck_run(value));
     if (tag == kProgram) facts.version = value;
     if (tag == kClock) facts.clock = Duration{ByteReader(value, "clock").get<std::int64_t>()};
-    return tag == kLevel || tag == kNewer || (tag >= kSchedules && tag <= kClock);
+    if (tag == kPausedAt) facts.paused_at = domain::number_of<std::uint64_t>(value);
+    return tag == kLevel || tag == kNewer || (tag >= kSchedules && tag <= kPausedAt);
   });
   if (version != 1 && version != kVersion) in.fail("its version is unknown");
   facts.host = in.get_long();

@@ -45,6 +45,9 @@ struct NodeFacts {
   std::vector<std::pair<std::string, std::string>> unable;  ///< of `kinds`: those it cannot start just now
   /// Queues of which nothing runs or starts on it; nothing: it does not tell.
   std::optional<std::vector<std::string>> paused;
+  /// Which version of the store's definitions `paused` is of: a pause after that one is another. Nothing: of
+  /// an older version of Ordo.
+  std::optional<std::uint64_t> paused_at;
   std::string commit_error;   ///< why what has ended cannot be written; empty: it can
   Time commit_error_since{};  ///< the store's
   bool quiet = false;         ///< it was told to take no more jobs, and takes none

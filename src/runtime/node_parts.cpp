@@ -226,6 +226,7 @@ KeeperHooks NodeParts::keeper_hooks() {
   hooks.complete = [this](NodeFacts& told) {
     auto known = engine_.facts();
     told.paused = std::move(known.paused);
+    told.paused_at = known.paused_at;
     told.commit_error = redact(known.commits.error);
     told.commit_error_since = known.commits.since;
     told.stuck = std::move(known.stuck);

@@ -76,6 +76,7 @@ std::vector<const ServedQueue*> QueueTable::define(const store::QueueList& list)
   std::vector<const ServedQueue*> changed;
   by_number_.clear();
   names_.clear();
+  version_ = list.version;
   for (const auto& definition : list.queues) {
     names_.emplace(definition.number, definition.name);
     const auto found = queues_.find(definition.name);
@@ -106,6 +107,7 @@ void QueueTable::tell_pauses(const std::function<std::size_t(const ServedQueue&)
     pauses_ = pauses_ || queue->phase == Phase::pausing;
     if (queue->phase == Phase::paused) paused_.push_back(name);
   }
+  paused_at_ = paused_.empty() ? 0 : version_;
 }
 
 void QueueTable::tell(const std::string& queue, EventType type) const {

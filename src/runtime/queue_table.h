@@ -70,6 +70,8 @@ class QueueTable {
 
   /// Those of which nothing runs here, and nothing starts.
   const std::vector<std::string>& paused() const { return paused_; }
+  /// The version of the store's definitions that these are of; 0: there are none.
+  std::uint64_t paused_at() const { return paused_at_; }
   /// One has a kind that this node can start no more runs of.
   bool has_full() const;
 
@@ -83,6 +85,8 @@ class QueueTable {
   std::uint32_t last_place_ = 0;
   bool pauses_ = false;  // a queue is to be told of, or pausing
   std::vector<std::string> paused_;
+  std::uint64_t version_ = 0;  // of the definitions
+  std::uint64_t paused_at_ = 0;
 };
 
 }  // namespace ordo::runtime

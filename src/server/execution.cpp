@@ -225,7 +225,7 @@ void load_library(Server& server, const std::string& path) { execute::load_libra
 
 std::optional<int> run_as_guard(int argc, char** argv) {
   if (argc > 1 && argv[1] == execute::kGuardArgument) return execute::guard_main(argc, argv);
-  execute::set_guard_program("/proc/self/exe");
+  execute::set_guard_program(std::string(execute::kOwnProgram));
   return {};
 }
 

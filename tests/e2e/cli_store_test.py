@@ -89,16 +89,19 @@ class Push(Project):
             self.assertEqual(push.communicate(b'"3"}\n')[0], b"pushed 3\n")
 
     def test_an_interrupted_push_says_where_to_go_on(self):
-        with subprocess.Popen([ORDO, "push", "orders", "--ndjson", "-"], cwd=self.folder, env=self.environment(),
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as push:
-            push.stdin.write(b'{"id":"1"}\n{"id":"2"}\n{"id":"3"')
-            push.stdin.flush()
-            self.until("the first two are pushed", lambda: self.stats()["length"] == 2)
-            push.send_signal(signal.SIGINT)
-            self.assertEqual(self.end_of(push), 130)
-            self.assertEqual(push.stdout.read(), b"")
-            self.assertEqual(push.stderr.read(), b"ordo: push: interrupted; pushed 2, all that stands before line 3: go on with --from-line 3\n")
-        self.assertEqual(self.stats()["length"], 2)
+        for pushed, number in [(2, signal.SIGINT), (4, signal.SIGTERM), (6, signal.SIGHUP)]:
+            with self.subTest(signal=number), \
+                    subprocess.Popen([ORDO, "push", "orders", "--ndjson", "-"], cwd=self.folder, env=self.environment(),
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                     preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)) as push:
+                push.stdin.write(f'{{"id":"a{pushed}"}}\n{{"id":"b{pushed}"}}\n{{"id":"3"'.encode())
+                push.stdin.flush()
+                self.until("the first two are pushed", lambda: self.stats()["length"] == pushed)
+                push.send_signal(number)
+                self.assertEqual(self.end_of(push), 130)
+                self.assertEqual(push.stdout.read(), b"")
+                self.assertEqual(push.stderr.read(), b"ordo: push: interrupted; pushed 2, all that stands before line 3: go on with --from-line 3\n")
+                self.assertEqual(self.stats()["length"], pushed)
 
     def test_a_time_in_milliseconds_is_refused_with_a_hint(self):
         self.assertIn("divide milliseconds by 1000", self.ordo("push", "orders", "--at", "1763900000000", code=2).stderr)

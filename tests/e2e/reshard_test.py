@@ -6,6 +6,7 @@ import pathlib
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,34 @@ command = ["python3", "-B", "worker.py"]
         self.assertEqual(self.json("reshard", "orders", "8")["to"], 8)
         node.terminate()
         self.assertEqual(self.end_of(node), 0)
+
+    def test_one_that_has_closed_the_queue_finishes_first(self):
+        self.open("sqlite:ordo.db", shards=None)
+        self.push("1")
+        database = sqlite3.connect(f"file:{self.folder}/ordo.db?mode=ro", uri=True)
+        self.addCleanup(database.close)
+
+        def is_closed():
+            return database.execute("SELECT closed FROM queue WHERE name='orders'").fetchone()[0] == 1
+
+        for attempt in range(200):
+            shards = 6 + attempt % 2
+            with subprocess.Popen([ORDO, "reshard", "orders", str(shards)], cwd=self.folder, env=self.environment(),
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                while process.poll() is None and not is_closed():
+                    pass
+                process.send_signal(signal.SIGSTOP)
+                is_caught = process.poll() is None and is_closed()
+                if is_caught:
+                    process.send_signal(signal.SIGTERM)
+                process.send_signal(signal.SIGCONT)
+                told = process.communicate(timeout=PATIENCE_S)
+                self.assertEqual(process.returncode, 0, told)
+            if is_caught:
+                break
+        self.assertTrue(is_caught, "none was met while its queue was closed: nothing is tested")
+        self.assertEqual(self.shards(), shards)
+        self.push("2")
 
     def produce(self, stop, pushed):
         number = 0
