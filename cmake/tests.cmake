@@ -48,7 +48,7 @@ function(ordo_suite name)
     endif()
   endforeach()
   target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gmock_main ordo_warnings)
-  ordo_fast_from_scratch(${target} 10 <gtest/gtest.h> <gmock/gmock.h>)
+  ordo_fast_from_scratch(${target} <gtest/gtest.h> <gmock/gmock.h>)
   if(ORDO_SANITIZE OR NOT name STREQUAL "simulation")
     target_compile_options(${target} PRIVATE -O0) # half the time to compile; what is tested stays optimised
   endif()
