@@ -89,17 +89,6 @@ class Responses(Project):
         self.assertEqual(self.stats()["processed"], 2)
         self.assertEqual(self.json("waits", "orders"), [])
 
-    def test_a_drain_leaves_what_waits_and_what_is_behind_it(self):
-        for queue, key in [("", "k"), ("shards = 1\nlimit = 1\n", "")]:
-            with self.subTest(queue=queue):
-                self.ordo("remove", "orders", "--with-jobs", code=None)
-                self.wait(queue=queue)
-                self.push("1", None, *(["--key", key] if key else []))
-                self.assertIn("1 awaiting", self.drain().stdout.splitlines()[-1])
-                self.push("2", None, *(["--key", key] if key else []))
-                self.assertEqual(self.drain().stdout.splitlines()[-1],
-                                 "drained; left: 0 scheduled, 0 retrying, 2 awaiting, 0 paused, 0 unserved, 0 dead")
-
     def test_a_drain_leaves_what_waits(self):
         self.drains_behind("", "k")
 
