@@ -53,6 +53,7 @@ RESHARD_S = 300        # for all its attempts, under faults
 LOCKED_S = 30          # until the last has told that a node stood still in the lock of the file
 CALM_S = 6             # at most, before a fail-over of nodes that have nothing to do
 END_S = 150            # for a node after TERM: by its own rules it takes up to 45
+JUDGED = {"lost", "overlap"}  # kinds of problems that can be asked for alone, by how they begin
 FAULTS = {"kill": 30, "stop": 16, "pause": 12, "term": 14, "kill producer": 16, "kill worker": 10,
           "kill all": 2, "reshard": 10}
 # With servers a killed reshard stands in the way for a lease.
@@ -77,7 +78,9 @@ class Chaos(ServerFaults):
         super().__init__(Cluster(store, LEASE_MS, QUEUE, kinds, limited.CONFIG, limited.QUEUES), seed)
         self.seed, self.store = seed, store
         self.is_behind = is_behind
-        self.judged = tuple(f"{kind}:" for kind in judged)  # nothing: all that there is
+        if not set(judged) <= JUDGED:
+            raise SystemExit(f"cannot judge {' '.join(judged)}: give some of {' '.join(JUDGED)}")
+        self.judged = tuple(judged)  # nothing: all that there is
         self.faults = BEHIND_FAULTS[store] if is_behind else CLUSTER_FAULTS if self.cluster.is_redis_cluster else SENTINEL_FAULTS if store == "redis-sentinel:" else \
             PAIR_FAULTS if store in servers.FAILING_OVER else \
             SERVER_FAULTS if self.cluster.server else FAULTS
@@ -433,6 +436,8 @@ class Chaos(ServerFaults):
         checker = Checker(self.pushes)
         found = checker.check(read_events(self.cluster.folder), is_complete=not self.problems)
         self.problems += [problem for problem in found if not self.judged or problem.startswith(self.judged)]
+        if len(found) > len(self.problems):
+            print(f"not judged here: {[problem for problem in found if problem not in self.problems]}", flush=True)
         if not self.problems and not self.judged:
             spoilt = {text: sent for producer in self.producers for text, sent in producer.spoilt.items()}
             checker.look_at_dead(self.dead(), spoilt)

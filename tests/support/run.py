@@ -6,7 +6,8 @@ NAME is an entry (e2e.limits) or a label (topology); none: the preset's whole se
 PRESET.xml (JUnit), PRESET/ENTRY.log and, of --repeat, repeat.json.
 
 --again runs an entry that failed twice more, alone. It has *failed* if it never passes, and is *unsteady* if it does.
---repeat runs everything N times and goes on where it was stopped, if the binaries are the same.
+--repeat runs everything N times instead, and says what was not green each time. If it was stopped, it goes on where it was, unless the
+tree has changed.
 Exit code: 0 all passed, 1 one failed, 2 usage, 3 none failed and one is unsteady.
 """
 import argparse
@@ -26,6 +27,8 @@ LAST_LINES = 60
 MOST_LOG_BYTES = 64 << 20
 # More than there are cores: many entries wait for leases and clocks.
 JOBS = int(os.environ.get("ORDO_JOBS") or os.cpu_count() or 2) + 1
+# An entry in whose log this stands has tested nothing.
+NOTHING_RUN = re.compile(r"^(Ran 0 tests|\[==========\] Running 0 tests|0 inputs replayed)", re.M)
 
 Entry = collections.namedtuple("Entry", "preset name")
 
@@ -35,7 +38,10 @@ def ctest(preset, arguments, quiet=False):
     command = ["ctest", "--preset", preset, *arguments]
     if preset.startswith(("asan", "tsan")):
         command = without_aslr() + command
-    with subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+    # What a shell has left there would choose other seeds and stores.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ORDO_")}
+    with subprocess.Popen(command, cwd=TOP, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace") as process:
         for line in process.stdout:
             if not quiet and not re.match(r"\s*(Start +\d+:|Test project|The following tests FAILED|\t|Errors while)", line) and line.strip():
                 print(line, end="", flush=True)
@@ -56,20 +62,28 @@ def entries_of(preset, names):
     """The entries that the names mean, or all of the preset."""
     told = subprocess.run(["ctest", "--preset", preset, "--show-only=json-v1"], cwd=TOP, capture_output=True, text=True, check=False)
     if told.returncode != 0:
-        raise SystemExit(f"run.py: ctest --preset {preset} does not answer: {told.stderr}")
+        usage(f"ctest --preset {preset} does not answer: {told.stderr.strip()}")
     found = {}
     for test in json.loads(told.stdout)["tests"]:
         labels = next((each["value"] for each in test.get("properties", []) if each["name"] == "LABELS"), [])
         found[test["name"]] = labels
+    if not found:
+        usage(f"preset {preset} has no entries; is it built?")
+    if not names:
+        return list(found)
     chosen = []
-    for name in names or [None]:
-        matching = [entry for entry, labels in found.items() if name is None or name == entry or name in labels]
+    for name in names:
+        matching = [entry for entry, labels in found.items() if name == entry or name in labels]
         if not matching:
             known = sorted({label for labels in found.values() for label in labels} | set(found))
-            print(f"run.py: preset {preset} has no entry or label '{name}'; it has: {', '.join(known)}", file=sys.stderr)
-            raise SystemExit(2)
+            usage(f"preset {preset} has no entry or suite '{name}'; it has: {', '.join(known)}")
         chosen += [entry for entry in matching if entry not in chosen]
     return chosen
+
+
+def usage(why):
+    print(f"run.py: {why}", file=sys.stderr)
+    raise SystemExit(2)
 
 
 def run(preset, names, report, jobs=JOBS, quiet=False):
@@ -78,24 +92,26 @@ def run(preset, names, report, jobs=JOBS, quiet=False):
     junit = report / f"{preset}.xml"
     junit.unlink(missing_ok=True)
     pattern = "^(" + "|".join(map(re.escape, names)) + ")$"
-    ctest(preset, ["-R", pattern, "-j", str(jobs), "--output-junit", str(junit), "--test-output-size-passed", str(MOST_LOG_BYTES),
-                   "--test-output-size-failed", str(MOST_LOG_BYTES)], quiet)
+    code = ctest(preset, ["-R", pattern, "-j", str(jobs), "--output-junit", str(junit), "--test-output-size-passed", str(MOST_LOG_BYTES),
+                          "--test-output-size-failed", str(MOST_LOG_BYTES)], quiet)
     if not junit.exists():
-        raise SystemExit(f"run.py: ctest --preset {preset} has left no results")
+        raise SystemExit(f"run.py: ctest --preset {preset} has left no results, and ended with {code}")
     logs = report / preset
     logs.mkdir(exist_ok=True)
     results = {}
     for case in xml.parse(junit).getroot().iter("testcase"):
-        name = case.get("name")
-        (logs / f"{name}.log").write_text(case.findtext("system-out") or "", errors="replace")
-        results[Entry(preset, name)] = case.get("status") == "run"
+        entry, text = Entry(preset, case.get("name")), case.findtext("system-out") or ""
+        log_of(entry, report).write_text(text, errors="replace")
+        results[entry] = case.get("status") == "run" and not NOTHING_RUN.search(text)
     for name in names:  # one that ctest could not even start is in no report
         results.setdefault(Entry(preset, name), False)
+    if code != 0 and all(results.values()):
+        raise SystemExit(f"run.py: ctest --preset {preset} ended with {code}, though every entry passed")
     return results
 
 
 def log_of(entry, report=REPORT):
-    return report / entry.preset / f"{entry.name}.log"
+    return report / entry.preset / f"{entry.name.replace('/', '_')}.log"
 
 
 def show(entry, report=REPORT):
@@ -139,55 +155,71 @@ def run_once(chosen, again):
 
 
 def fingerprint(chosen):
-    """Of what is run: results of other binaries or tests do not count."""
+    """Of what is run: results of another tree or of other binaries do not count."""
     summed = hashlib.sha256(json.dumps(chosen, sort_keys=True).encode())
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=TOP, capture_output=True, text=True, check=True)
+    paths = [TOP / name for name in listed.stdout.splitlines()]
     for preset in chosen:
         folder = TOP / "build" / preset
-        for path in sorted([*folder.glob("*.so*"), *folder.glob("tests/ordo_*_tests"), *folder.glob("fuzz/*"), folder / "ordo"]):
-            if path.is_file():
-                summed.update(hashlib.sha256(path.read_bytes()).digest())
-    for path in sorted((TOP / "tests").rglob("*.py")):
-        summed.update(path.read_bytes())
+        paths += sorted([*folder.glob("*.so*"), *folder.glob("tests/*"), *folder.glob("fuzz/*"), *folder.glob("ordo*"), folder / "replica",
+                         folder / "CTestTestfile.cmake"])
+    for path in paths:
+        if path.is_file():
+            summed.update(str(path).encode() + hashlib.sha256(path.read_bytes()).digest())
     return summed.hexdigest()
 
 
 def repeat(chosen, rounds):
-    """{name: [passed, …]} grows round by round in repeat.json."""
+    """repeat.json holds the rounds that are over, and what failed in which, also in one that was stopped."""
     REPORT.mkdir(parents=True, exist_ok=True)
     notes, mark = REPORT / "repeat.json", fingerprint(chosen)
     state = json.loads(notes.read_text()) if notes.exists() else {}
-    if state.get("of") != mark:
+    if state.get("of") != mark or state["rounds"] >= rounds:
         state = {"of": mark, "rounds": 0, "failed": {}}
+    elif state["rounds"]:
+        print(f"going on after round {state['rounds']}", flush=True)
     while state["rounds"] < rounds:
         number = state["rounds"] + 1
         print(f"==== round {number} of {rounds}", flush=True)
         for preset, names in chosen.items():
             report = REPORT / f"round{number}"
-            for entry, passed in run(preset, names, report, quiet=True).items():
-                if not passed:
+            for entry, passed in run(preset, names, report).items():
+                failed = state["failed"].setdefault(f"{entry.preset}:{entry.name}", []) if not passed else []
+                if not passed and number not in failed:
                     show(entry, report)
-                    state["failed"].setdefault(f"{entry.preset}:{entry.name}", []).append(number)
+                    failed.append(number)
+            notes.write_text(json.dumps(state, indent=1))
         state["rounds"] = number
         notes.write_text(json.dumps(state, indent=1))
     count = sum(map(len, chosen.values()))
-    print(f"\n{count} entries, {rounds} rounds: {count - len(state['failed'])} passed, {len(state['failed'])} failed")
+    print(f"\n{count} entries, {rounds} rounds:\n{count - len(state['failed'])} passed, {len(state['failed'])} failed")
     for name, numbers in sorted(state["failed"].items()):
         print(f"not green each time: {name} in round {', '.join(map(str, numbers))}; logs in build/test-report/roundN; again: ./dev test {name}")
     return 1 if state["failed"] else 0
 
 
+def positive(text):
+    if not re.fullmatch("[1-9][0-9]*", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return int(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--repeat", type=int, default=0)
+    parser.add_argument("--repeat", type=positive)
     parser.add_argument("what", nargs="+", metavar="PRESET[:NAME,...]")
     values = parser.parse_args()
     chosen = {}
     for what in values.what:
         preset, _, names = what.partition(":")
-        chosen[preset] = entries_of(preset, [name for name in names.split(",") if name])
+        known = chosen.setdefault(preset, [])
+        known += [entry for entry in entries_of(preset, [name for name in names.split(",") if name]) if entry not in known]
     sys.exit(repeat(chosen, values.repeat) if values.repeat else run_once(chosen, values.again))
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
