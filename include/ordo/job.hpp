@@ -63,6 +63,7 @@ struct NewJob {
       max_retries{};  ///< 0 and more; 0: the first failure kills; default: the queue's
   /// Not started by then, it ends as expired; default: the queue's `expires` after run_at.
   std::optional<Time> expires{};
+  std::optional<Duration> expires_after{};  ///< instead of `expires`: from run_at, and moves with it
   std::vector<Window> windows{};    ///< it starts in one of these, and in one of its queue's; empty: always
   std::optional<Decimal> weight{};  ///< what it takes of limits, > 0; default: its queue's (docs/limits.md)
   std::optional<std::string> partition{};  ///< instead of what stands at its queue's pointer; 255 bytes

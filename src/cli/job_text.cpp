@@ -149,8 +149,11 @@ constexpr JobKey kJobKeys[] = {
     {"timeout", [](NewJob& job, const JsonValue& value) { job.timeout = timeout_of(value); }},
     {"expires",
      [](NewJob& job, const JsonValue& value) {
-       job.expires = value.is_number() ? time_of_unix_seconds(real_of("expires", value))
-                                       : expiry_of(text_of("expires", value));
+       if (value.is_number()) {
+         job.expires = time_of_unix_seconds(real_of("expires", value));
+       } else {
+         set_expiry(job, text_of("expires", value));
+       }
      }},
     {"windows", [](NewJob& job, const JsonValue& value) { job.windows = windows_of(value); }},
     {"weight",
@@ -180,6 +183,14 @@ void set_start(NewJob& job, std::string_view text) {
     job.run_at = time_of_unix_seconds(*seconds);
   } else {
     job.run_at = parse_time(text, Time{});
+  }
+}
+
+void set_expiry(NewJob& job, std::string_view text) {
+  if (text.starts_with('+')) {
+    job.expires_after = parse_duration(text.substr(1));
+  } else {
+    job.expires = expiry_of(text);
   }
 }
 

@@ -10,7 +10,9 @@ namespace ordo::cli {
 /// Error{invalid_argument}.
 void set_start(NewJob& job, std::string_view text);
 
-/// When a job expires, written likewise. Throws Error{invalid_argument}.
+/// When a job expires, written likewise; "+1h" counts from its start. Throws Error{invalid_argument}.
+void set_expiry(NewJob& job, std::string_view text);
+/// A time, written likewise. Throws Error{invalid_argument}.
 Time expiry_of(std::string_view text);
 /// A moment to look at, written likewise, or as "-1h" for an hour ago. Throws Error{invalid_argument}.
 Time moment_of(std::string_view text);

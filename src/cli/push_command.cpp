@@ -84,7 +84,7 @@ NewJob job_of(const PushValues& values) {
     job.timeout = parse_duration(*values.timeout);
     if (*job.timeout <= Duration::zero()) refuse_arguments("push: --timeout must be longer than nothing");
   }
-  if (values.expires) job.expires = expiry_of(*values.expires);
+  if (values.expires) set_expiry(job, *values.expires);
   for (const auto& window : values.windows) job.windows.push_back(parse_window(window));
   if (values.weight) job.weight = weight_of(*values.weight);
   job.partition = values.partition;
@@ -249,7 +249,7 @@ void add_push(CLI::App& app, Context& context) {
   option("--timeout", values->timeout, "TIME", "Of one attempt, like 30s; default: the queue's");
   option("--max-retries", values->max_retries, "NUMBER", "0: the first failure kills; default: the queue's");
   option("--expires", values->expires, "TIME",
-         "Not started by then, it ends as expired: RFC 3339, Unix seconds, or +1h from now");
+         "Not started by then, it ends as expired: RFC 3339, Unix seconds, or +1h after its start time");
   option("--window", values->windows, "WINDOW",
          "Start in it only, like '05:00-07:00 Europe/Moscow mon-fri'; once for each of several");
   option("--weight", values->weight, "NUMBER", "What it takes of limits, like 0.25; default: the queue's");

@@ -123,6 +123,7 @@ domain::Entry entry_of(const std::string& queue, const NewJob& job) {
   entry.options.priority = job.priority;
   entry.options.timeout = job.timeout;
   entry.options.expires = job.expires;
+  entry.options.expires_after = job.expires_after;
   entry.options.windows = job.windows;
   entry.options.replaces_time = job.replace_time;
   domain::copy_more_options(job, entry.options);
@@ -151,6 +152,8 @@ Client::Impl::PushPtr Client::Impl::prepare(const std::string& queue, std::vecto
     if (job.delay) job.run_at = time_after(handle_->clock().wall(), *std::exchange(job.delay, std::nullopt));
     if (job.run_at) job.run_at = written_time(*job.run_at);
     if (job.timeout) job.timeout = std::min(*job.timeout, kLongestDuration);
+    if (job.expires_after)
+      job.expires = time_after(job.run_at.value_or(handle_->clock().wall()), *job.expires_after);
     if (job.expires && *job.expires != Time::max()) job.expires = written_time(*job.expires);
     if (rules != nullptr) check_weight(queue, job, *rules);
     if (job.expires || !job.windows.empty()) check_start(queue, job, rules, handle_->clock().wall());

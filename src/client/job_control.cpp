@@ -8,6 +8,7 @@
 #include <ordo/error.hpp>
 
 #include "base/shorten.h"
+#include "base/time_text.h"
 #include "client/admin_impl.h"
 #include "client/page_sizes.h"
 #include "client/several_jobs.h"
@@ -69,11 +70,15 @@ bool Admin::Impl::control(std::string_view name, const JobName& job, domain::Ent
 bool Admin::Impl::control(const store::QueueDefinition& queue, const JobName& job, domain::EntryType type,
                           std::optional<Time> new_time) {
   KindsAndKeys found;
+  std::optional<Time> expires;  // whatever its run_at
   const JobFilter filter{.id = job.id, .kind = job.kind, .key = job.key};
   const auto now = handle_->store().now();
   each_rebuilt(queue, rebuild_for(queue, filter), [&](const Rebuilt& rebuilt) {
-    domain::each_fitting(rebuilt.machine, filter, now,
-                         [&](const FittingJob& each) { found.emplace(each.kind, each.job->key()); });
+    domain::each_fitting(rebuilt.machine, filter, now, [&](const FittingJob& each) {
+      found.emplace(each.kind, each.job->key());
+      const auto expiry = each.job->extra ? each.job->extra->options.expiry() : std::nullopt;
+      if (expiry && !expiry->after) expires = expiry->at;
+    });
   });
   if (found.empty()) return false;
   const auto* call = type == domain::EntryType::cancel ? "cancel"
@@ -85,6 +90,11 @@ bool Admin::Impl::control(const store::QueueDefinition& queue, const JobName& jo
   const ListOrder order({}, handle_->options(queue.name), now);
   if (type != domain::EntryType::cancel)
     refuse_active(call, list(queue, filter, order, now), type == domain::EntryType::kill);
+  if (new_time && expires && *expires <= *new_time) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{}: job {} expires at {}, before it may start: {}; nothing was done", call,
+                            in_quotes(job.id), format_time(*expires), format_time(*new_time)));
+  }
   domain::Entry entry;
   entry.type = type;
   entry.id = job.id;

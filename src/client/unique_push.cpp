@@ -163,6 +163,8 @@ store::RowStep Client::Impl::step_of(const std::string& queue, const store::Queu
   if (holder && rule.on_conflict == OnConflict::debounce) {
     hold.first = holder->first;
     entry.run_at = std::min(entry.run_at.value_or(now), time_after(holder->first, rule.period));
+    if (entry.options.expires_after)
+      entry.options.expires = time_after(*entry.run_at, *entry.options.expires_after);
   }
   if (scope == UniqueScope::period) {
     step.row.until = time_after(now, rule.period);

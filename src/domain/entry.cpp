@@ -21,6 +21,16 @@ void take_out_level(std::string_view& fields) {
   constexpr std::string_view kStart("\1\2\0\0\0", 5);
   if (fields.starts_with(kStart)) fields.remove_prefix(kStart.size() + sizeof(std::uint16_t));
 }
+// Of an entry that expires, behind kNeeds: so long after run_at.
+constexpr FieldTag kExpiresAfter = 10;
+std::optional<Duration> take_out_expires_after(std::string_view& fields) {
+  constexpr std::string_view kStart("\12\10\0\0\0", 5);
+  constexpr auto kSize = kStart.size() + sizeof(std::int64_t);
+  if (!fields.starts_with(kStart) || fields.size() < kSize) return std::nullopt;
+  const Duration after{number_of<std::int64_t>(fields.substr(kStart.size(), sizeof(std::int64_t)))};
+  fields.remove_prefix(kSize);
+  return after;
+}
 // The field kNeeds with kLevelOfWaits.
 constexpr std::string_view kNeedsWaits("\1\2\0\0\0\3\0", 7);
 
@@ -72,6 +82,8 @@ std::string encode(const Entry& entry) {
   fields = newer;
 #endif
   if (!rules.empty()) needs = number_field(kNeeds, level_of(entry.options));
+  if (entry.options.expires && entry.options.expires_after)
+    needs += number_field(kExpiresAfter, entry.options.expires_after->count());
   if (is_of_schedule(entry.type)) needs += fields_of_schedule(entry);
   if (is_of_wait(entry.type)) needs += kNeedsWaits;
   if (!needs.empty()) fields = needs += fields;
@@ -130,6 +142,7 @@ Entry read_entry(std::string_view bytes) {
   if ((flags & kHasRules) != 0) {
     read_rules(in.get_long(), entry.options);
     take_out_level(entry.fields);
+    if (entry.options.expires) entry.options.expires_after = take_out_expires_after(entry.fields);
   }
   if (is_of_schedule(entry.type)) read_fields_of_schedule(entry, in);
   entry.payload = in.rest();

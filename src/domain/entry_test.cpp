@@ -34,7 +34,8 @@ Entry full_entry() {
                       .windows = {{.start = std::chrono::hours{22},
                                    .end = std::chrono::hours{2},
                                    .days = 5,
-                                   .tz = "Asia/Tokyo"}}},
+                                   .tz = "Asia/Tokyo"}},
+                      .expires_after = std::chrono::seconds{7}},
           .payload = std::string_view("a\0b", 3)};
 }
 
@@ -70,6 +71,25 @@ TEST(EntryCodec, an_older_version_must_not_start_what_has_a_window_or_expires) {
     EXPECT_EQ(in.get_long(), number_field(kNeeds, std::uint16_t{2}));
     EXPECT_EQ(*decode_entry(bytes), entry);
   }
+}
+
+// They take the time as it is.
+TEST(EntryCodec, older_versions_need_not_know_that_an_expiry_counts_from_run_at) {
+  Entry entry{.kind = "mail", .key = "42", .id = "42"};
+  entry.options.expires = Time{std::chrono::seconds{5}};
+  const auto bytes = encode(entry);
+  entry.options.expires_after = std::chrono::seconds{3};
+  const auto newer = field(99, "of a newer one");
+  entry.fields = newer;
+  const auto with = encode(entry);
+  EXPECT_EQ(*decode_entry(with), entry);
+  ByteReader in(with, "entry");
+  in.get<EntryType>();
+  in.get<std::uint8_t>();
+  EXPECT_EQ(in.get_long(), number_field(kNeeds, std::uint16_t{2}) +
+                               number_field(FieldTag{10}, std::int64_t{3'000'000}) +
+                               std::string(entry.fields));
+  EXPECT_EQ(with.substr(with.size() - 20), bytes.substr(bytes.size() - 20)) << "the rest is the same";
 }
 
 TEST(EntryCodec, a_window_that_is_none_cannot_be_read) {

@@ -15,6 +15,14 @@
 
 namespace ordo::domain {
 
+/// When a job expires, and so long after its run_at, with which it moves; without that it stays.
+struct Expiry {
+  Time at;
+  std::optional<Duration> after{};
+
+  auto operator<=>(const Expiry&) const = default;
+};
+
 /// Options of one job. Those of a later push replace the earlier ones where it sets them.
 struct JobOptions {
   std::optional<std::int32_t> priority;  ///< lower runs first; default 100
@@ -30,6 +38,17 @@ struct JobOptions {
   std::optional<std::int32_t> max_retries;
   /// Of an entry, never of a job: the time of the job that waits becomes the entry's, later or earlier.
   bool replaces_time = false;
+  /// `expires` counts from run_at, so long after it, and moves with it. Beside the rules in a record: who
+  /// does not know it takes `expires` as it is, and passes it on.
+  std::optional<Duration> expires_after{};
+
+  std::optional<Expiry> expiry() const {
+    return expires ? std::optional(Expiry{*expires, expires_after}) : std::nullopt;
+  }
+  void set_expiry(const std::optional<Expiry>& expiry) {
+    expires = expiry ? std::optional(expiry->at) : std::nullopt;
+    expires_after = expiry ? expiry->after : std::nullopt;
+  }
 
   void merge_later(const JobOptions& later) {
     if (later.priority) priority = later.priority;

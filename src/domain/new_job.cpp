@@ -42,6 +42,8 @@ void check_new_job(const std::string& queue, const NewJob& job, std::uint64_t ma
     refuse_push(queue, "the score" + of_job() + " is not a finite number");
   if (job.run_at && job.delay)
     refuse_push(queue, "job " + in_quotes(job.id) + " has both run_at and delay; give one");
+  if (job.expires && job.expires_after)
+    refuse_push(queue, "job " + in_quotes(job.id) + " has both expires and expires_after; give one");
   if (job.timeout && *job.timeout <= Duration{0})
     refuse_push(queue, "the timeout" + of_job() + " is not positive");
   if (job.max_retries && *job.max_retries < 0)

@@ -21,7 +21,7 @@ constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20, kBlocked =
                    kThrottled = 23, kKept = 24;  // of counts
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
-constexpr FieldTag kAwaits = 20, kTrace = 21;  // of a state
+constexpr FieldTag kAwaits = 20, kTrace = 21, kExpiresAfter = 22;  // of a state
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kCopied = 2;  // counts of a shard that was copied
 constexpr std::uint8_t kLent = 3;    // counts of a shard that has lent runs, copied or not
@@ -111,11 +111,13 @@ JobState read_state(std::string_view bytes) {
   ByteReader in(bytes, "job state");
   JobState state;
   std::optional<std::int64_t> came;
+  std::optional<Duration> expires_after;
   const auto version = get_version(in, state.fields, [&](FieldTag tag, std::string_view value) {
     if (tag == kCame) came = number_of<std::int64_t>(value);
     if (tag == kAwaits) state.awaits = read_await(value);
     if (tag == kTrace) read_trace(value, state);
-    return tag == kCame || tag == kAwaits || tag == kTrace;
+    if (tag == kExpiresAfter) expires_after = Duration{number_of<std::int64_t>(value)};
+    return tag == kCame || tag == kAwaits || tag == kTrace || tag == kExpiresAfter;
   });
   if (version != kVersion) in.fail("its version is unknown");
   state.through = in.get<Seq>();
@@ -129,6 +131,7 @@ JobState read_state(std::string_view bytes) {
   if (state.mark > Mark::alone) in.fail("its mark is unknown");
   state.held = in.get<std::uint8_t>() != 0;
   state.options = get_options(in);
+  if (state.options.expires) state.options.expires_after = expires_after;
   for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
     const auto seq = in.get<Seq>();
     state.scores.emplace_back(seq, get_score(in));
@@ -374,6 +377,8 @@ std::string encode(const JobState& state) {
     fields = number_field(kNeeds, kLevelOfWaits) + fields + field(kAwaits, encode_await(state.awaits));
   if (!state.own_time) fields += number_field(kCame, state.run_at.time_since_epoch().count());
   if (state.pushed != Time{} || state.first_start != Time{}) fields += field(kTrace, encode_trace(state));
+  if (state.options.expires && state.options.expires_after)
+    fields += number_field(kExpiresAfter, state.options.expires_after->count());
   put_version(out, kVersion, fields);
   out.put(state.through);
   put_time(out, state.run_at);

@@ -280,6 +280,18 @@ TEST(RecordCodecs, what_an_older_version_must_not_guess_says_so) {
   EXPECT_THAT(lent_runs_of(encode(counts)), IsEmpty());
 }
 
+TEST(RecordCodecs, a_state_says_that_its_expiry_counts_from_run_at) {
+  JobState state;
+  state.options.expires = Time{std::chrono::seconds{9}};
+  state.options.expires_after = std::chrono::seconds{5};
+  EXPECT_EQ(*decode_state(encode(state)), state);
+  // An older node passes on what it does not know, also of a job that has started and expires no more.
+  auto older = state;
+  older.options.set_expiry({});
+  older.fields = number_field(FieldTag{22}, std::int64_t{5'000'000});
+  EXPECT_EQ(decode_state(encode(older))->options, JobOptions{});
+}
+
 TEST(RecordCodecs, what_could_not_be_read_is_told_and_kept) {
   auto counts = full_counts();
   counts.unreadable = 7;

@@ -398,8 +398,10 @@ class Shard {
   void forget(Job& job);
 
   // Expiry (shard_expire.cpp)
-  std::optional<Time> expiry_of(const LoggedEntry& logged, std::uint16_t kind) const;
-  void defer_expiry(Job& job, std::optional<Time> other);
+  std::optional<Expiry> expiry_of(const LoggedEntry& logged, std::uint16_t kind) const;
+  void defer_expiry(Job& job, const std::optional<Expiry>& other);
+  void move_expiry(Job& job, Time run_at);
+  void set_expiry(Job& job, const std::optional<Expiry>& expiry);
   void watch_expiry(Job& job);
   void forget_expiry(Job& job);
   void end_expired(Job& job, Time now);

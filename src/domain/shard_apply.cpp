@@ -93,7 +93,7 @@ void Shard::create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piec
     job.more().has_new_time = entry.options.replaces_time;
     read_options(job);
   }
-  if (const auto expiry = expiry_of(logged, kind); expiry || job.extra) job.more().options.expires = expiry;
+  if (const auto expiry = expiry_of(logged, kind); expiry || job.extra) job.more().options.set_expiry(expiry);
   if (job.own_time && keeps(job)) job.more().pushed = logged.at;
   if (!entry.fields.empty()) job.more().more().entry_fields.emplace_back(logged.seq, entry.fields);
   if (auto lost = restored_.take_lost(logged.seq)) {  // of a lent run: it goes on
@@ -143,7 +143,7 @@ void Shard::restore_mark(Job& job, Mark mark) {
   changes_.write_state(job);
   if (!takeover_.crashed) return;
   auto& extra = *job.extra;
-  extra.options.expires.reset();
+  extra.options.set_expiry({});
   extra.count_crash(takeover_.now);
   if (mark == Mark::alone && crashed_too_often(job)) restored_.doom(job);
 }
@@ -159,6 +159,9 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   if (!entry.fields.empty()) job.more().more().entry_fields.emplace_back(logged.seq, entry.fields);
   if (news && job.extra) job.extra->through = logged.seq;
   const bool replaces_time = news && entry.options.replaces_time;
+  const auto run_at = revived || replaces_time
+                          ? std::optional(entry.run_at.value_or(std::min(logged.at, now)))
+                          : std::nullopt;
   if (replaces_time) job.more().has_new_time = true;
   const bool has_new_time = revived || replaces_time;
   bool moved = has_new_time;
@@ -168,8 +171,9 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   }
   const bool was_expiring = job.extra && job.extra->options.expires;
   if (beside) {
-    defer_expiry(job, beside->options.expires);
+    defer_expiry(job, beside->options.expiry());
   } else if (news) {
+    if (replaces_time) move_expiry(job, *run_at);
     defer_expiry(job, expiry_of(logged, job.kind));
   }
   moved = moved || job.place == Place::expired;
@@ -185,8 +189,6 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   moved = asks_anew(job, entry, demand) || moved;
   if (beside || has_new_time || (merged_away && (has_options || was_expiring)))
     changes_.write_state(job);  // its entries alone do not say so
-  const auto run_at =
-      has_new_time ? std::optional(entry.run_at.value_or(std::min(logged.at, now))) : std::nullopt;
   if (moved) move(job, {run_at, revived}, now, demand);
 }
 

@@ -97,7 +97,7 @@ void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time n
     const bool waits = job.waits() != nullptr && job.waits()->awaits;
     return waits ? end_response(job, active, end, now) : go_back(job, now, strict());
   }
-  if (job.extra && !outcome.is_not_started()) job.extra->options.expires.reset();
+  if (job.extra && !outcome.is_not_started()) job.extra->options.set_expiry({});
   switch (outcome.kind) {
     case Outcome::Kind::snoozed:
       job.set_time(time_after(now, std::max(outcome.snooze, Duration{0})));
@@ -207,7 +207,7 @@ void Shard::bury(const Job& job, const Piece& dying, FailureKind kind, const std
                    extra.crashes,
                    kind,
                    std::string(cut(error))};
-  dead.options.expires.reset();  // who brings it back wants it to run
+  dead.options.set_expiry({});  // who brings it back wants it to run
   JobView view{kinds_.queue().name,          dead.kind, dead.key,         dead.id,      JobStatus::dead,
                {{dead.payload, dead.score}}, now,       dead.retry_count, dead.crashes, dead.error};
   if (extra.foreign) {
@@ -265,7 +265,7 @@ void Shard::join_beside(Job& job) {
       all.insert(all.end(), fields.begin(), fields.end());
     }
   }
-  defer_expiry(job, beside->extra ? beside->extra->options.expires : std::nullopt);
+  defer_expiry(job, beside->extra ? beside->extra->options.expiry() : std::nullopt);
   leave(*beside);
   join_demand(job, *beside);
   for (auto& piece : beside->payloads.take_all()) add_piece(job, std::move(piece));

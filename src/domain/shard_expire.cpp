@@ -13,21 +13,36 @@ constexpr std::size_t kRowsOfADelta = 2000;  // the next ones wait until those a
 
 }  // namespace
 
-std::optional<Time> Shard::expiry_of(const LoggedEntry& logged, std::uint16_t kind) const {
+std::optional<Expiry> Shard::expiry_of(const LoggedEntry& logged, std::uint16_t kind) const {
   const auto& entry = logged.entry;
   if (entry.type == EntryType::revive) return std::nullopt;
-  const auto& after = kinds_[kind].rules.expires;
-  auto expiry = entry.options.expires;
-  if (!expiry && after) expiry = time_after(entry.run_at.value_or(logged.at), *after);
-  return expiry == Time::max() ? std::nullopt : expiry;
+  const auto& options = entry.options;
+  const auto after = options.expires ? options.expires_after : kinds_[kind].rules.expires;
+  const auto expires = after ? time_after(entry.run_at.value_or(logged.at), *after) : options.expires;
+  if (!expires || expires == Time::max()) return std::nullopt;
+  return Expiry{*expires, after};
 }
 
-void Shard::defer_expiry(Job& job, std::optional<Time> other) {
-  if (!job.extra || !job.extra->options.expires) return;
-  const bool is_watched = expiring_.contains({*job.extra->options.expires, job.arrival()});
+void Shard::defer_expiry(Job& job, const std::optional<Expiry>& other) {
+  if (!job.extra) return;
+  if (const auto expiry = job.extra->options.expiry())
+    set_expiry(job, other ? std::optional(std::max(*expiry, *other)) : std::nullopt);
+}
+
+// What counts from the job's time moves with it.
+void Shard::move_expiry(Job& job, Time run_at) {
+  if (!job.extra) return;
+  const auto expiry = job.extra->options.expiry();
+  if (!expiry || !expiry->after) return;
+  const auto expires = time_after(run_at, *expiry->after);
+  set_expiry(job, expires == Time::max() ? std::nullopt : std::optional(Expiry{expires, expiry->after}));
+}
+
+void Shard::set_expiry(Job& job, const std::optional<Expiry>& expiry) {
+  auto& options = job.extra->options;
+  const bool is_watched = options.expires && expiring_.contains({*options.expires, job.arrival()});
   forget_expiry(job);
-  auto& expires = job.extra->options.expires;
-  expires = other ? std::optional(std::max(*expires, *other)) : std::nullopt;
+  options.set_expiry(expiry);
   if (is_watched) watch_expiry(job);
 }
 

@@ -171,6 +171,73 @@ TEST(ShardExpire, who_is_brought_back_does_not_expire_again) {
   EXPECT_EQ(shard.shard().next_due(shard.now()), std::nullopt);
 }
 
+TEST(ShardExpire, what_counts_from_run_at_moves_with_it) {
+  auto options = plain();
+  options.expires = seconds{20};
+  Harness shard(options);
+  const auto start = shard.now();
+  const auto expiry = [&](const char* id) { return shard.job(id).options.expires; };
+  shard.push({.id = "queue", .run_at = start + seconds{10}});
+  shard.push({.id = "own",
+              .run_at = start + seconds{10},
+              .expires = start + seconds{15},
+              .expires_after = seconds{5}});
+  shard.push({.id = "fixed", .run_at = start + seconds{10}, .expires = start + seconds{90}});
+  EXPECT_EQ(expiry("queue"), start + seconds{30});
+  EXPECT_EQ(expiry("own"), start + seconds{15});
+  for (const auto* id : {"queue", "own", "fixed"})
+    shard.control_one(EntryType::run_now, {.id = id, .run_at = start + seconds{45}, .replaces_time = true});
+  const auto check = [&] {
+    EXPECT_EQ(expiry("queue"), start + seconds{65});
+    EXPECT_EQ(expiry("own"), start + seconds{50});
+    EXPECT_EQ(expiry("fixed"), start + seconds{90}) << "it is no time after another";
+  };
+  check();
+  shard.commit();
+  shard.rebuild();
+  check();
+  for (const auto* id : {"queue", "own"}) shard.control(EntryType::run_now, id);
+  EXPECT_EQ(expiry("queue"), start + seconds{65}) << "run-now moves no expiry";
+  EXPECT_EQ(expiry("own"), start + seconds{50});
+  shard.commit();
+  shard.rebuild();
+  shard.control_one(EntryType::run_now, {.id = "queue", .run_at = start + seconds{5}, .replaces_time = true});
+  EXPECT_EQ(expiry("queue"), start + seconds{25}) << "to an earlier time, too";
+  shard.advance(seconds{25});
+  shard.expire();
+  shard.commit();
+  EXPECT_THAT(texts(shard.take_dead()), ElementsAre("queue  expired"));
+}
+
+TEST(ShardExpire, a_push_that_replaces_the_time_moves_it) {
+  auto options = plain();
+  options.expires = seconds{20};
+  Harness shard(options);
+  const auto start = shard.now();
+  const auto expiry = [&](const char* id) { return shard.job(id).options.expires; };
+  shard.push({.id = "earlier", .run_at = start + seconds{60}});
+  shard.push({.id = "earlier", .run_at = start + seconds{10}, .replaces_time = true});
+  EXPECT_EQ(expiry("earlier"), start + seconds{30});
+  shard.push({.id = "longer",
+              .run_at = start + seconds{60},
+              .expires = start + seconds{160},
+              .expires_after = seconds{100}});
+  shard.push({.id = "longer", .run_at = start + seconds{10}, .replaces_time = true});
+  EXPECT_EQ(expiry("longer"), start + seconds{110}) << "the latest of both counts";
+  shard.push({.id = "recalled"});
+  shard.commit();
+  const auto run = shard.take();
+  ASSERT_EQ(run->jobs[0].id, "recalled");
+  shard.push({.id = "recalled", .run_at = start + seconds{10}, .replaces_time = true});
+  shard.shard().recall(run->no, shard.now());
+  EXPECT_EQ(expiry("recalled"), start + seconds{30});
+  shard.commit();
+  shard.rebuild();
+  EXPECT_EQ(expiry("earlier"), start + seconds{30});
+  EXPECT_EQ(expiry("longer"), start + seconds{110});
+  EXPECT_EQ(expiry("recalled"), start + seconds{30});
+}
+
 TEST(ShardExpire, a_million_at_once_are_ended_in_pieces) {
   Harness shard(plain());
   for (int i = 0; i < 5000; ++i) shard.push({.id = std::to_string(i), .expires = shard.now()});

@@ -36,6 +36,7 @@ inline std::string to_text(const JobSnapshot& job) {
     if (job.answered) text += " answered";
   }
   if (job.options.expires) text += " expires " + format_time(*job.options.expires);
+  if (job.options.expires_after) text += " after " + std::to_string(job.options.expires_after->count());
   for (const auto& window : job.options.windows) text += " window " + format_window(window);
   for (std::size_t i = 0; i < job.pieces.size(); ++i) {
     text += " [" + std::to_string(job.pieces[i].first) + " " + job.payloads[i] + ":" +
@@ -65,6 +66,7 @@ class Harness {
     std::optional<std::string> lock{};
     bool replaces_time = false;
     std::optional<std::int32_t> max_retries{};
+    std::optional<Duration> expires_after{};  ///< beside `expires`
   };
 
   explicit Harness(QueueOptions options, Time start = Time{std::chrono::hours{24 * 20000}},
@@ -106,6 +108,7 @@ class Harness {
     entry.options.lock = push.lock;
     entry.options.replaces_time = push.replaces_time;
     entry.options.max_retries = push.max_retries;
+    entry.options.expires_after = push.expires_after;
     append(entry);
   }
 

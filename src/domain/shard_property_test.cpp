@@ -133,6 +133,7 @@ class History {
     if (random_.below(3) == 0) push.run_at = harness_.now() + seconds{random_.below(20)} - seconds{10};
     if (random_.below(5) == 0) push.priority = static_cast<int>(random_.below(3));
     if (random_.below(9) == 0) push.expires = harness_.now() + seconds{random_.below(20)};
+    if (push.expires && random_.below(2) == 0) push.expires_after = seconds{random_.below(20)};
     if (random_.below(9) == 0) push.windows = {random_.below(2) == 0 ? "22:14-13:00" : "12:30-22:15"};
     push.replaces_time = random_.below(9) == 0;
     if (random_.below(9) == 0) push.max_retries = static_cast<int>(random_.below(3));

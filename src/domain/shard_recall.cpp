@@ -51,7 +51,9 @@ void Shard::recall(Job& job, Time now) {
 // It was not started: what was pushed meanwhile moves it as if it had never been taken.
 void Shard::take_new_time(Job& job) {
   const Job* beside = table_.find_queued(job.kind, job.id(), job.key());
-  if (beside != nullptr && beside->extra && beside->extra->has_new_time) job.set_time(beside->run_at);
+  if (beside == nullptr || !beside->extra || !beside->extra->has_new_time) return;
+  job.set_time(beside->run_at);
+  move_expiry(job, beside->run_at);
 }
 
 bool Shard::is_overtaken(RunNo no, Time now, const Admission& admission) {

@@ -47,8 +47,10 @@ void absorb(JobSnapshot& running, const JobSnapshot& beside) {
     }
   }
   running.options.merge_later(beside.options);
-  auto& expires = running.options.expires;
-  if (expires) expires = beside.options.expires ? std::max(expires, beside.options.expires) : std::nullopt;
+  if (const auto expiry = running.options.expiry()) {
+    const auto other = beside.options.expiry();
+    running.options.set_expiry(other ? std::max(expiry, other) : std::nullopt);
+  }
   running.priority = running.options.priority.value_or(100);
 }
 

@@ -143,6 +143,18 @@ class Times(Jobs):
         self.assertEqual(self.json("job", "orders", "1", "reschedule", "--at", "2020-01-01T00:00:00Z", "--json"), {"requested": 1})
         self.until("it has run", lambda: self.stats()["processed"] == 1)
 
+    def test_an_expiry_that_counts_from_the_start_moves_with_it_and_another_refuses(self):
+        self.push("moves", 1, "--at", "2030-01-01T00:00:00Z", "--expires", "+1h")
+        self.push_lines([{"id": "line", "payload": 1, "run_at": "2030-01-01T00:00:00Z", "expires": "+1h"}])
+        for job in ("moves", "line"):
+            self.assertEqual([row["expires"] for row in self.json("job", "orders", job)], ["2030-01-01T01:00:00Z"])
+            self.ordo("job", "orders", job, "reschedule", "--at", "2032-01-01T00:00:00Z")
+            self.assertEqual([row["expires"] for row in self.json("job", "orders", job)], ["2032-01-01T01:00:00Z"])
+        self.push("stays", 1, "--at", "2030-01-01T00:00:00Z", "--expires", "2031-01-01T00:00:00Z")
+        refused = self.ordo("job", "orders", "stays", "reschedule", "--at", "2031-01-01T00:00:00Z", code=1).stderr
+        self.assertIn("expires at 2031-01-01T00:00:00Z, before it may start", refused)
+        self.assertEqual(self.run_at("stays"), ["2030-01-01T00:00:00Z"])
+
     def test_a_time_that_is_missing_or_for_something_else_is_refused(self):
         self.push("1")
         self.assertIn("Give --at TIME", self.ordo("job", "orders", "1", "reschedule", code=2).stderr)

@@ -13,6 +13,7 @@
 #include <ordo/error.hpp>
 
 #include "base/base64.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/time_text.h"
 #include "base/window_text.h"
@@ -69,9 +70,14 @@ Argument options_of(const NewJob& job) {
   const auto add = [&](const char* name, const std::string& value) {
     json += (json.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + value;
   };
-  if (job.expires) {
-    const auto at =
-        *job.expires == Time::max() ? Duration::max() : written_time(*job.expires).time_since_epoch();
+  auto expires = job.expires;
+  if (job.expires_after) {
+    const auto start =
+        job.run_at.value_or(time_after(system_clock().wall(), job.delay.value_or(Duration::zero())));
+    expires = time_after(start, *job.expires_after);
+  }
+  if (expires) {
+    const auto at = *expires == Time::max() ? Duration::max() : written_time(*expires).time_since_epoch();
     add("expires", at == Duration::max() ? "\"infinity\"" : std::to_string(at.count()) + "e-6");
   }
   std::string windows;
