@@ -51,11 +51,6 @@ class Node:
         return self.log.read_text(errors="replace")
 
 
-def has_content(file):
-    """An empty file is no store yet."""
-    return file.exists() and file.stat().st_size > 0
-
-
 class Cluster:
     """`kinds`: of servers, instead of those that are alone. `limited`: the config of more queues, which has a place for their shards, their worker and their other keys."""
 
@@ -114,7 +109,7 @@ class Cluster:
         node = Node(name, process, log, is_thread)
         self.nodes.append(node)
         if self.file:  # who only looks at a store that is not there yet is refused
-            self.until("it has made its store", lambda: has_content(self.file) or process.poll() is not None)
+            self.until("it has made its store", lambda: servers.has_content(self.file) or process.poll() is not None)
         return node
 
     def send(self, node, what):

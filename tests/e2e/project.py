@@ -58,11 +58,6 @@ def read_terminal(terminal):
     return text
 
 
-def has_content(file):
-    """An empty file is no store yet."""
-    return file.exists() and file.stat().st_size > 0
-
-
 class Project(unittest.TestCase):
     within = ()  # a command that starts what judges where it can reach the store
     store = os.environ.get("ORDO_E2E_STORE", "sqlite:")
@@ -186,7 +181,7 @@ command = ["python3", "-B", "worker.py"]
                                     env=self.environment())
         self.nodes.append(node)
         if "sqlite:ordo.db" in (self.folder / "ordo.toml").read_text():
-            self.until("it has made its store", lambda: has_content(self.folder / "ordo.db") or node.poll() is not None)
+            self.until("it has made its store", lambda: servers.has_content(self.folder / "ordo.db") or node.poll() is not None)
         return node
 
     def freeze(self, node):

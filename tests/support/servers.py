@@ -30,6 +30,11 @@ def wait_until(what, holds, seconds=PATIENCE_S):
         time.sleep(0.01)
 
 
+def has_content(file):
+    """An empty file is no store yet."""
+    return file.exists() and file.stat().st_size > 0
+
+
 ports = []  # what marks them as taken, as long as this process lives
 
 
