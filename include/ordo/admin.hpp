@@ -286,6 +286,12 @@ struct ReshardResult {
   std::uint64_t dead = 0;     ///< dead payloads
 };
 
+/// A job that has a lock, or that counts in a limit.
+struct GateHolder {
+  std::string queue{};
+  std::string id{};
+};
+
 /// What one limit stands at.
 struct LimitView {
   std::string name{};       ///< of the queue or of the named limit; "Q critical" for that of critical jobs
@@ -295,20 +301,18 @@ struct LimitView {
   std::optional<RateLimit> rate{};  ///< it is one
   bool is_penalty = false;          ///< "Q penalty": a run said that nothing more may start until `free_at`
   std::uint64_t waiting = 0;        ///< due jobs that it refuses, where it is the first to do so
-  std::optional<Time> free_at{};    ///< of a rate: when it lets the next one start; nothing: at once
-  bool is_set = false;              ///< by set_limit(), above the configs
+  std::vector<GateHolder>
+      held_by{};                  ///< running and awaiting jobs: three of each shard at most; of a rate: none
+  std::optional<Time> free_at{};  ///< of a rate: when it lets the next one start; nothing: at once
+  bool is_set = false;            ///< by set_limit(), above the configs
 };
 
 /// One lock that is held or waited for.
 struct LockView {
-  struct Holder {
-    std::string queue{};
-    std::string id{};
-  };
   std::string name{};  ///< the queue's, or its lock_name
   std::string key{};
-  std::vector<Holder> held_by{};  ///< running jobs: three of each shard at most
-  std::uint64_t waiting = 0;      ///< due jobs
+  std::vector<GateHolder> held_by{};  ///< running jobs: three of each shard at most
+  std::uint64_t waiting = 0;          ///< due jobs
 };
 
 /// The one surface under CLI, HTTP and scripts: looks and manages.

@@ -239,7 +239,7 @@ std::string limit_json(const LimitView& limit) {
 std::string lock_json(const LockView& lock) {
   ObjectText object;
   object.text("name", lock.name).raw("key", name_json(lock.key));
-  object.raw("holders", array_of(lock.held_by, [](std::string& out, const LockView::Holder& holder) {
+  object.raw("holders", array_of(lock.held_by, [](std::string& out, const GateHolder& holder) {
                out += ObjectText().text("queue", holder.queue).raw("id", name_json(holder.id)).end();
              }));
   return object.number("waiting", lock.waiting).end();

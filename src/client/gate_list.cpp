@@ -47,7 +47,7 @@ class LimitList {
     }
   }
 
-  void add(const domain::Counts& counts) {
+  void add(const std::string& queue, const domain::Counts& counts) {
     for (const auto& use : counts.limits) {
       auto& view = views_[{use.name, use.partition, use.is_rate}];
       view.name = use.name;
@@ -56,6 +56,7 @@ class LimitList {
       if (!use.is_rate) {
         view.limit = Decimal::of_millionths(use.limit);
         view.used = Decimal::of_millionths(view.used.millionths() + use.used);
+        for (const auto& id : use.held_by) view.held_by.push_back({queue, id});
         continue;
       }
       view.is_penalty = view.name.ends_with(domain::kPenaltyEnd);
@@ -109,7 +110,7 @@ class LockList {
 
 std::vector<LimitView> Admin::Impl::limits() {
   LimitList list(handle_->config());
-  each_counts([&](const auto&, auto, const domain::Counts& counts) { list.add(counts); });
+  each_counts([&](const auto& queue, auto, const domain::Counts& counts) { list.add(queue.name, counts); });
   return list.take(handle_->store());
 }
 
@@ -203,7 +204,7 @@ QueueGates Admin::Impl::gates_of(const store::QueueDefinition& queue) {
   LockList locks;
   each_counts(
       [&](const store::QueueDefinition& definition, store::ShardId shard, const domain::Counts& counts) {
-        limits.add(counts);
+        limits.add(definition.name, counts);
         locks.add(definition.name, counts);
         if (definition.name != queue.name) return;
         for (const auto& job : counts.throttled)

@@ -9,7 +9,7 @@
 namespace ordo {
 namespace {
 
-constexpr std::size_t kNamedHolders = 3;
+constexpr std::size_t kNamedHolders = domain::kToldHolders;
 
 bool is_share(const LimitView& limit, const QueueOptions& rules) {
   return limit.name == rules.name &&
@@ -67,6 +67,17 @@ std::vector<std::string> stuck_in(const LimitView& limit, const QueueGates& gate
   });
 }
 
+/// The ids of some that have it, those of the job's own queue first.
+std::vector<std::string> holders_of(const std::vector<GateHolder>& held_by, const JobView& job) {
+  std::vector<std::string> ids;
+  for (const bool is_own : {true, false}) {
+    for (const auto& holder : held_by) {
+      if (ids.size() < kNamedHolders && (holder.queue == job.queue) == is_own) ids.push_back(holder.id);
+    }
+  }
+  return ids;
+}
+
 void add_lock(Reasons& reasons, const JobView& job, const std::string& key, const QueueOptions& rules,
               const QueueGates& gates) {
   const bool is_known = domain::has_locks(rules) || !rules.lock_name.empty();
@@ -78,15 +89,12 @@ void add_lock(Reasons& reasons, const JobView& job, const std::string& key, cons
   if (held->held_by.size() < rules.lock_slots && held->waiting == 0) return;
   const auto is_own = [&](const auto& holder) { return holder.queue == job.queue && holder.id == job.id; };
   if (std::ranges::any_of(held->held_by, is_own)) return;
-  std::vector<std::string> holders;
-  const auto most = std::min(held->held_by.size(), kNamedHolders);
-  for (const auto& holder : std::span(held->held_by).first(most)) holders.push_back(holder.id);
   auto stuck = stuck_with(gates, [&](const StuckRun& run) {
-    return std::ranges::any_of(held->held_by, [&](const LockView::Holder& holder) {
+    return std::ranges::any_of(held->held_by, [&](const GateHolder& holder) {
       return holder.queue == run.queue && holder.id == run.id;
     });
   });
-  reasons.add(Gate::lock, key, {}, std::move(holders), std::move(stuck));
+  reasons.add(Gate::lock, key, {}, holders_of(held->held_by, job), std::move(stuck));
 }
 
 std::string shown_name(const std::string& name, const std::string& partition) {
@@ -102,14 +110,27 @@ const domain::BlockedJobs* blocked_with(const JobView& job, const JobGates& asks
   return found != gates.blocked.end() ? &found->second : nullptr;
 }
 
+const LimitView* limit_of(const domain::BlockedJobs& blocked, const QueueGates& gates) {
+  const auto found = std::ranges::find_if(gates.limits, [&](const LimitView& limit) {
+    return limit.name == blocked.by && limit.partition == blocked.by_partition &&
+           limit.rate.has_value() == blocked.by_rate;
+  });
+  return found != gates.limits.end() ? &*found : nullptr;
+}
+
 /// What only the owner knows: a share that may be passed, room that is kept, a line that is held.
-void add_blocked(Reasons& reasons, const JobView& job, const domain::BlockedJobs& blocked) {
+void add_blocked(Reasons& reasons, const JobView& job, const domain::BlockedJobs& blocked,
+                 const QueueGates& gates) {
   std::optional<Time> until;
   if (blocked.by_rate && blocked.until != Time::max()) until = blocked.until;
-  std::vector<std::string> holder;
-  if (!blocked.behind.empty() && blocked.behind != job.id) holder.push_back(blocked.behind);
+  std::vector<std::string> holders;
+  if (!blocked.behind.empty() && blocked.behind != job.id) {
+    holders.push_back(blocked.behind);
+  } else if (const auto* limit = limit_of(blocked, gates); limit != nullptr) {
+    holders = holders_of(limit->held_by, job);
+  }
   reasons.add(blocked.by_rate ? Gate::rate : Gate::limit, shown_name(blocked.by, blocked.by_partition), until,
-              std::move(holder));
+              std::move(holders));
 }
 
 void add_limits(Reasons& reasons, const JobView& job, const JobGates& asks, const QueueOptions& rules,
@@ -124,9 +145,9 @@ void add_limits(Reasons& reasons, const JobView& job, const JobGates& asks, cons
       if (!refuses(limit, weight, rules)) continue;
       is_named = is_named || (limit.name == blocked->by && limit.partition == blocked->by_partition);
       reasons.add(is_rate ? Gate::rate : Gate::limit, shown_name(limit.name, limit.partition), limit.free_at,
-                  {}, stuck_in(limit, gates));
+                  holders_of(limit.held_by, job), stuck_in(limit, gates));
     }
-    if (!is_named) add_blocked(reasons, job, *blocked);
+    if (!is_named) add_blocked(reasons, job, *blocked, gates);
   }
 }
 

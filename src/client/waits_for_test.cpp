@@ -105,6 +105,23 @@ TEST_F(WaitsForTest, a_limit_counts_the_weight_of_the_job) {
   EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders critical"}));
 }
 
+TEST_F(WaitsForTest, a_limit_names_jobs_that_count_in_it_those_of_the_queue_first) {
+  rules_.limits = {"crm"};
+  gates_.limits = {slots("orders", 2, 2), slots("crm", 4, 4)};
+  gates_.limits[0].held_by = {{"orders", "1"}, {"orders", "2"}};
+  gates_.limits[1].held_by = {{"mails", "7"}, {"mails", "8"}, {"orders", "1"}, {"orders", "2"}};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders", {"1", "2"}},
+                                     WaitsFor{Gate::limit, "crm", {"1", "2", "7"}}));
+}
+
+TEST_F(WaitsForTest, room_that_is_kept_is_told_with_those_that_have_the_rest) {
+  gates_.limits = {slots("orders", 1, 4)};
+  gates_.limits[0].held_by = {{"orders", "1"}};
+  const domain::BlockedJobs jobs{.weight = Decimal(1).millionths(), .by = "orders"};
+  gates_.blocked = {{{"", jobs.weight, false}, jobs}};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders", {"1"}}));
+}
+
 TEST_F(WaitsForTest, a_partition_has_limits_of_its_own) {
   asks_.keys.partition = "east";
   rules_.shares = {{"north", 10}};

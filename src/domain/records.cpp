@@ -19,6 +19,7 @@ constexpr FieldTag kByLock = 8, kByLimit = 9, kByRate = 10, kRate = 11, kByKey =
                    kLockUse = 14;  // likewise
 constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20, kBlocked = 21, kByThrottler = 22,
                    kThrottled = 23, kKept = 24;  // of counts
+constexpr FieldTag kLimitHolders = 25;           // of counts: of the kLimitUse before it
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
 constexpr FieldTag kAwaits = 20, kTrace = 21, kExpiresAfter = 22;  // of a state
@@ -234,6 +235,20 @@ std::string encode_use(const LockUse& use) {
   return bytes;
 }
 
+std::string encode_ids(const std::vector<std::string>& ids) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  for (const auto& id : ids) out.put_short(id);
+  return bytes;
+}
+
+std::vector<std::string> read_ids(std::string_view bytes) {
+  ByteReader in(bytes, "shard's counts");
+  std::vector<std::string> ids;
+  while (!in.at_end()) ids.emplace_back(in.get_short());
+  return ids;
+}
+
 LockUse read_lock_use(std::string_view bytes) {
   ByteReader in(bytes, "shard's counts");
   LockUse use;
@@ -340,6 +355,7 @@ Counts read_counts(std::string_view bytes) {
     if (tag == kRate) counts.rates.push_back(read_rate(value));
     if (tag == kByKey) counts.blocked_by_key = number_of<std::uint64_t>(value);
     if (tag == kLimitUse) counts.limits.push_back(read_limit_use(value));
+    if (tag == kLimitHolders && !counts.limits.empty()) counts.limits.back().held_by = read_ids(value);
     if (tag == kLockUse) counts.locks.push_back(read_lock_use(value));
     if (tag == kSchedules) counts.schedules = read_schedule_records(value);
     if (tag == kRowsToFree) counts.rows_to_free = read_rows_to_free(value);
@@ -349,7 +365,7 @@ Counts read_counts(std::string_view bytes) {
     if (tag == kThrottled) counts.throttled.push_back(read_refused(value));
     if (tag == kKept) counts.kept = read_kept_counts(value);
     return (tag >= kUnreadable && tag <= kOldestDue) || (tag >= kByLock && tag <= kLockUse) ||
-           tag == kSchedules || tag == kRowsToFree || (tag >= kUnserved && tag <= kKept);
+           tag == kSchedules || tag == kRowsToFree || (tag >= kUnserved && tag <= kLimitHolders);
   });
   if (version < kVersion || version > kLent) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
@@ -468,7 +484,10 @@ std::string encode(const Counts& counts) {
   if (counts.unreadable != 0) fields += number_field(kUnreadable, counts.unreadable);
   if (!counts.oldest_due.empty()) fields += field(kOldestDue, encode_oldest_due(counts.oldest_due));
   if (counts.blocked_by_key != 0) fields += number_field(kByKey, counts.blocked_by_key);
-  for (const auto& use : counts.limits) fields += field(kLimitUse, encode_use(use));
+  for (const auto& use : counts.limits) {
+    fields += field(kLimitUse, encode_use(use));
+    if (!use.held_by.empty()) fields += field(kLimitHolders, encode_ids(use.held_by));
+  }
   for (const auto& use : counts.locks) fields += field(kLockUse, encode_use(use));
   for (const auto& jobs : counts.blocked) fields += field(kBlocked, encode_blocked(jobs));
   if (counts.blocked_by_lock != 0) fields += number_field(kByLock, counts.blocked_by_lock);

@@ -93,6 +93,8 @@ DeadPayload dead_entry(Seq seq, std::string_view bytes, std::string_view why);
 inline constexpr std::size_t kMostPriorities = 10;
 /// Of each kind of use that a shard's record lists.
 inline constexpr std::size_t kMostUses = 100;
+/// Jobs that are named with each of those.
+inline constexpr std::size_t kToldHolders = 3;
 
 /// What the jobs of a shard use of one limit, and how many wait for it.
 struct LimitUse {
@@ -102,7 +104,8 @@ struct LimitUse {
   std::int64_t used = 0;  ///< in millionths, as `limit`; of a rate: nothing
   std::int64_t limit = 0;
   std::uint64_t waiting = 0;
-  Time free_at = Time::max();  ///< of a rate: when it lets the next one start; max(): at once
+  Time free_at = Time::max();        ///< of a rate: when it lets the next one start; max(): at once
+  std::vector<std::string> held_by;  ///< ids of jobs that count in it, kToldHolders at most; of a rate: none
 
   bool operator==(const LimitUse&) const = default;
 };
@@ -125,7 +128,7 @@ struct BlockedJobs {
 struct LockUse {
   std::string name;  ///< of the lock: the queue's, or the one that queues share
   std::string key;
-  std::vector<std::string> held_by;  ///< ids of jobs, three at most
+  std::vector<std::string> held_by;  ///< ids of jobs, kToldHolders at most
   std::uint64_t waiting = 0;
 
   bool operator==(const LockUse&) const = default;

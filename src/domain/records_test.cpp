@@ -56,6 +56,9 @@ Counts full_counts() {
           .failed = 7,
           .oldest = Time{Duration{8}},
           .blocked_by_throttler = 15,
+          .limits = {{.name = "orders", .partition = "east", .used = 2, .limit = 3, .held_by = {"41", "42"}},
+                     {.name = "orders", .is_rate = true, .limit = 4, .waiting = 5},
+                     {.name = "crm", .used = 1, .limit = 1, .held_by = {"43"}}},
           .blocked = {{"east", 2'500'000, true, "orders", "*", true, Time{Duration{9}}, "41"}, {}},
           .throttled = {{16, Time{Duration{17}}}, {18}},
           .schedules = {{"nightly",
@@ -85,6 +88,7 @@ TEST(RecordCodecs, counts_of_a_copied_shard_say_so) {
   auto not_copied = counts;
   not_copied.copied.clear();
   not_copied.blocked_by_throttler = 0;
+  not_copied.limits.clear();
   not_copied.blocked.clear();
   not_copied.throttled.clear();
   not_copied.schedules.clear();

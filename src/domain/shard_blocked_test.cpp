@@ -9,10 +9,14 @@ namespace shard_blocked_test {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using testing::Harness;
 using ::testing::IsEmpty;
+using ::testing::IsSubsetOf;
 using testing::plain;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 constexpr Amount kOne = Decimal::kOne;
 
@@ -52,6 +56,26 @@ TEST(ShardBlocked, jobs_of_equal_claims_are_told_once_with_what_refuses_them) {
   shard.finish("2");
   shard.start_all();
   EXPECT_THAT(shard.counts().blocked, IsEmpty());
+}
+
+TEST(ShardBlocked, some_of_the_jobs_that_count_in_a_limit_are_named_with_it) {
+  auto options = limited(4);
+  options.rate = RateLimit{.limit = 10};
+  Harness shard(options);
+  for (const char* id : {"1", "2", "3", "4", "5"}) shard.push({.id = id});
+  shard.start_all();
+  const auto holders = [&](bool is_rate) {
+    std::vector<std::string> ids;
+    for (const auto& use : shard.counts().limits) {
+      if (use.is_rate == is_rate) ids.insert(ids.end(), use.held_by.begin(), use.held_by.end());
+    }
+    return ids;
+  };
+  const std::vector<std::string> running{"1", "2", "3", "4"};
+  EXPECT_THAT(holders(/*is_rate=*/false), AllOf(SizeIs(3), IsSubsetOf(running)));
+  EXPECT_THAT(holders(/*is_rate=*/true), IsEmpty()) << "nobody gives a start back";
+  shard.finish("2");
+  EXPECT_THAT(holders(/*is_rate=*/false), UnorderedElementsAre("1", "3", "4"));
 }
 
 TEST(ShardBlocked, those_behind_a_line_are_told_who_holds_it) {

@@ -227,7 +227,9 @@ void Shard::list_limits(Counts& counts, const Group& group, Time now) const {
     --left;
     for (const auto* limiter : job.demand->claim->limiters) {
       auto* use = use_of(*limiter);
-      if (use != nullptr && !use->is_rate) use->used += job.demand->claim->weight;
+      if (use == nullptr || use->is_rate) continue;
+      use->used += job.demand->claim->weight;
+      if (use->held_by.size() < kToldHolders) use->held_by.emplace_back(job.id());
     }
   };
   runs_.each([&](RunNo, const ActiveRun& run) {
@@ -272,7 +274,7 @@ void Shard::list_locks(Counts& counts) const {
     if (use == nullptr) return;
     if (wants) {
       ++use->waiting;
-    } else if (use->held_by.size() < 3) {
+    } else if (use->held_by.size() < kToldHolders) {
       use->held_by.emplace_back(job.id());
     }
   };

@@ -19,7 +19,7 @@ class WaitsFor(Project):
 
     def reasons(self, job_id, *filters):
         jobs = [job for job in self.json("jobs", "orders", *filters) if job["id"] == job_id]
-        return [(each["what"], each["name"], each["held_by"]) for job in jobs for each in job["waits_for"]]
+        return [(each["what"], each["name"], sorted(each["held_by"])) for job in jobs for each in job["waits_for"]]
 
     def until_reasons(self, job_id, *wanted):
         self.until(f"{job_id} waits for {wanted}", lambda: self.reasons(job_id) == list(wanted))
@@ -53,8 +53,8 @@ class WaitsFor(Project):
         self.push_lines([{"id": "4", "payload": {"account": 11}}])
         self.until("4 runs", lambda: self.stats()["running"] == 2)
         self.push_lines([{"id": "5", "payload": {"account": 12}}])
-        self.until_reasons("3", ("lock", "7", ["1"]), ("limit", "orders", []))
-        self.until_reasons("5", ("limit", "orders", []))
+        self.until_reasons("3", ("lock", "7", ["1"]), ("limit", "orders", ["1", "4"]))
+        self.until_reasons("5", ("limit", "orders", ["1", "4"]))
         self.write("go", "")
         self.until("they have run", lambda: self.stats()["processed"] == 5)
 
@@ -83,7 +83,7 @@ class WaitsFor(Project):
         self.start()
         self.until("it runs", lambda: self.stats()["running"] == 1)
         self.push_lines([{"id": "heavy", "weight": 2}])
-        self.until_reasons("heavy", ("limit", "orders", []))
+        self.until_reasons("heavy", ("limit", "orders", ["1"]))
         self.push_lines([{"id": f"light{n}"} for n in range(9)])
         for n in range(9):
             self.until_reasons(f"light{n}", ("limit", "orders", ["heavy"]))
