@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <ranges>
 #include <set>
 #include <string>
 
@@ -13,10 +14,12 @@
 #include "base/shorten.h"
 #include "base/window_text.h"
 #include "domain/gates.h"
+#include "domain/invalid_option.h"
 #include "domain/option_bounds.h"
 #include "domain/schedule.h"
 #include "domain/unique.h"
 #include "domain/window.h"
+#include "domain/zone.h"
 
 namespace ordo {
 namespace {
@@ -28,11 +31,23 @@ using std::chrono::seconds;
 /// The fields of one part of a config.
 class Fields {
  public:
-  explicit Fields(std::string section) : section_(std::move(section)) {}
+  using Path = domain::InvalidOption::Path;
+
+  /// `path`: of its table in a config file.
+  Fields(std::string section, Path path) : section_(std::move(section)), path_(std::move(path)) {}
 
   [[noreturn]] void refuse(std::string_view field, const std::string& why) const {
-    throw Error(ErrorKind::invalid_argument,
-                section_ + ": " + std::string(field) + " " + why + "; nothing was opened");
+    Path keys;
+    for (const auto part : std::views::split(field, '.')) keys.emplace_back(part.begin(), part.end());
+    if (keys.front() == "execution")
+      keys.erase(keys.begin());  // a file has command and library by themselves
+    refuse_at(keys, std::string(field) + " " + why);
+  }
+
+  [[noreturn]] void refuse_at(const Path& keys, const std::string& why) const {
+    auto path = path_;
+    path.insert(path.end(), keys.begin(), keys.end());
+    throw domain::InvalidOption(std::move(path), section_, why);
   }
 
   void whole(std::string_view field, std::int64_t value, std::int64_t least, std::int64_t most) const {
@@ -61,7 +76,18 @@ class Fields {
 
  private:
   std::string section_;
+  Path path_;
 };
+
+Fields fields_of(const QueueOptions& queue) {
+  return {"queue " + in_quotes(queue.name), {"queue", queue.name}};
+}
+
+std::string unknown_zone(const std::string& tz) {
+  return "the time zone " + in_quotes(tz) +
+         ", which is not known here; names are those of the IANA, like Europe/Moscow, and come with the "
+         "package tzdata";
+}
 
 void validate(const RetryPolicy& retry, const Fields& fields) {
   fields.choice("retry.strategy", retry.strategy, RetryPolicy::Strategy::list);
@@ -97,14 +123,12 @@ void validate_start(const QueueOptions& rules, const Fields& fields) {
     fields.refuse("windows", "has " + std::to_string(rules.windows.size()) + ", at most " +
                                  std::to_string(kMostWindows) + " fit");
   }
-  for (const auto& window : rules.windows) {
+  for (std::size_t i = 0; i < rules.windows.size(); ++i) {
+    const auto& window = rules.windows[i];
     if (const auto why = why_no_window(window); !why.empty())
       fields.refuse("windows", "has one that cannot be kept: " + why);
     if (!domain::Windows::of({window})) {
-      fields.refuse("windows",
-                    "names the time zone " + in_quotes(window.tz) +
-                        ", which is not known here; names are those of the IANA, like Europe/Moscow, "
-                        "and come with the package tzdata");
+      fields.refuse_at({"windows", std::to_string(i), "tz"}, "windows: tz names " + unknown_zone(window.tz));
     }
   }
   fields.choice("payloads", rules.payloads, PayloadChoice::first);
@@ -163,7 +187,10 @@ void validate_shares(const QueueOptions& queue, const Fields& fields) {
     fields.refuse("shares", "are parts of a limit among the values of a partition: set both");
   std::uint64_t sum = 0;
   for (const auto& [value, percent] : queue.shares) {
-    fields.whole("shares." + name_in_message(value), percent, 1, 100);
+    if (percent < 1 || percent > 100) {
+      fields.refuse_at({"shares", value}, "shares." + name_in_message(value) + " is " +
+                                              std::to_string(percent) + ", out of 1 to 100");
+    }
     sum += percent;
   }
   if (sum > 100) fields.refuse("shares", "are " + std::to_string(sum) + " percent together, at most 100 fit");
@@ -197,13 +224,13 @@ void validate_limits(const QueueOptions& queue, const Fields& fields) {
 
 void validate_kinds(const QueueOptions& queue) {
   if (queue.kinds.size() > kMostKinds) {
-    Fields("queue " + in_quotes(queue.name))
-        .refuse("kinds", "has " + std::to_string(queue.kinds.size()) + ", at most " +
-                             std::to_string(kMostKinds) + " fit");
+    fields_of(queue).refuse_at({"kind"}, "kinds has " + std::to_string(queue.kinds.size()) + ", at most " +
+                                             std::to_string(kMostKinds) + " fit");
   }
   std::set<std::string_view> kinds;
   for (const auto& kind : queue.kinds) {
-    const Fields fields("queue " + in_quotes(queue.name) + ", kind " + in_quotes(kind.kind));
+    const Fields fields("queue " + in_quotes(queue.name) + ", kind " + in_quotes(kind.kind),
+                        {"queue", queue.name, "kind", kind.kind});
     if (kind.kind.empty() || kind.kind.size() > kLongestKind) fields.refuse("kind", "has 1 to 255 bytes");
     if (kind.kind == queue.name) fields.refuse("kind", "is the queue's own; set its fields in the queue");
     if (!kinds.insert(kind.kind).second) fields.refuse("kind", "is there twice");
@@ -220,7 +247,7 @@ void validate_kinds(const QueueOptions& queue) {
 }
 
 void validate(const QueueOptions& queue) {
-  const Fields fields("queue " + in_quotes(queue.name));
+  const auto fields = fields_of(queue);
   if (!is_name(queue.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   if (!queue.group.empty() && !is_name(queue.group)) {
     fields.refuse("group", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
@@ -261,7 +288,7 @@ void validate(const QueueOptions& queue) {
 }
 
 void validate(const NodeOptions& node) {
-  const Fields fields("node");
+  const Fields fields("node", {"node"});
   fields.whole("threads", node.threads, 1, kMostThreads);
   fields.at_least("poll_interval", node.poll_interval, milliseconds{1});
   fields.at_least("shutdown_timeout", node.shutdown_timeout, Duration{0});
@@ -282,13 +309,15 @@ void validate(const NodeOptions& node) {
 }
 
 void validate(const PeriodicOptions& schedule) {
-  const Fields fields("schedule " + in_quotes(schedule.name));
+  const Fields fields("schedule " + in_quotes(schedule.name), {"periodic", schedule.name});
   if (!is_name(schedule.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   if (schedule.queue.empty()) fields.refuse("queue", "is not given: name the queue that gets its jobs");
   if (!is_name(schedule.queue)) fields.refuse("queue", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   fields.choice("missed", schedule.missed, Missed::all);
+  if (!schedule.cron.empty() && !domain::load_zone(schedule.tz))
+    fields.refuse("tz", "names " + unknown_zone(schedule.tz));
   std::string why;
-  if (!domain::Ticks::of(schedule, why)) fields.refuse("it", why);
+  if (!domain::Ticks::of(schedule, why)) fields.refuse_at({schedule.every ? "every" : "cron"}, why);
   if (schedule.kind.size() > kLongestKind) fields.refuse("kind", "has over 255 bytes");
   if (schedule.key.size() > kLongestJobName) fields.refuse("key", "has over 255 bytes");
   if (schedule.payload.size() > kMostPeriodicPayload) {
@@ -301,7 +330,7 @@ void validate(const PeriodicOptions& schedule) {
 }  // namespace
 
 void validate(const Config& config) {
-  const Fields whole("config");
+  const Fields whole("config", {});
   if (config.store.empty()) whole.refuse("store", "is empty; give a URL, like sqlite:ordo.db");
   no_nul("store", config.store, whole);
   if (config.store.size() > kLongestStore) {
@@ -312,7 +341,7 @@ void validate(const Config& config) {
   std::set<std::string_view> names;
   std::set<std::string_view> limits;
   for (const auto& limit : config.limits) {
-    const Fields fields("limit " + in_quotes(limit.name));
+    const Fields fields("limit " + in_quotes(limit.name), {"limit", limit.name});
     if (!is_name(limit.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
     if (!limits.insert(limit.name).second) fields.refuse("name", "is there twice");
     if (!limit.limit && !limit.rate) fields.refuse("limit", "is missing: set limit, rate or both");
@@ -323,18 +352,16 @@ void validate(const Config& config) {
     validate(queue);
     for (const auto& name : queue.limits) {
       if (limits.contains(name)) continue;
-      Fields("queue " + in_quotes(queue.name))
-          .refuse("limits",
-                  "names " + in_quotes(name) + ", which is no [limit." + name_in_message(name) + "]");
+      fields_of(queue).refuse(
+          "limits", "names " + in_quotes(name) + ", which is no [limit." + name_in_message(name) + "]");
     }
-    if (!names.insert(queue.name).second)
-      Fields("queue " + in_quotes(queue.name)).refuse("name", "is there twice");
+    if (!names.insert(queue.name).second) fields_of(queue).refuse("name", "is there twice");
   }
   names.clear();
   for (const auto& schedule : config.periodic) {
     validate(schedule);
     if (!names.insert(schedule.name).second)
-      Fields("schedule " + in_quotes(schedule.name)).refuse("name", "is there twice");
+      Fields("schedule " + in_quotes(schedule.name), {}).refuse("name", "is there twice");
   }
   if (config.periodic.size() > kMostSchedules)
     whole.refuse("periodic",

@@ -4,16 +4,23 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string_view>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include <ordo/error.hpp>
 
 #include "base/shorten.h"
+#include "domain/invalid_option.h"
 #include "server/config_keys.h"
 #include "server/config_paths.h"
 #include "server/config_value.h"
@@ -65,46 +72,98 @@ Origin origin_of_file(const std::string& path) {
   return {.name = path, .is_file = true, .directory = folder};
 }
 
-void apply_text(Config& config, std::string_view text, const Origin& origin) {
+/// What was read, in the order in which it counts.
+class Settings {
+ public:
+  void apply(Config& config, Table settings, const Origin& origin) {
+    apply_settings(config, settings, origin);
+    applied_.push_back({origin, std::move(settings)});
+  }
+
+  /// What no single key can say, and what the keys of a file and of a program have in common.
+  void check(const Config& config) const {
+    try {
+      validate(config);
+    } catch (const domain::InvalidOption& error) {  // to add the place
+      const auto place = find(error.path());
+      if (place.depth == 0) throw;
+      fail_at(*place.origin, place.line, error.why());
+    }
+  }
+
+ private:
+  using Path = domain::InvalidOption::Path;
+  struct Applied {
+    Origin origin;
+    Table settings;
+  };
+  struct Place {
+    const Origin* origin = nullptr;
+    std::size_t line = 0;
+    std::size_t depth = 0;
+  };
+
+  /// The key, or else the innermost table around it, where that was written last.
+  Place find(const Path& path) const {
+    Place best;
+    for (const auto& [origin, settings] : applied_) {
+      Place place{&origin};
+      look_for(path, settings, place);
+      if (place.depth > 0 && place.depth >= best.depth) best = place;
+    }
+    return best;
+  }
+
+  static void look_for(const Path& path, const Table& table, Place& place) {
+    if (place.depth == path.size()) return;
+    const auto member = std::ranges::find(table, path[place.depth], &Member::name);
+    if (member == table.end()) return;
+    ++place.depth;
+    place.line = member->line;
+    look_into(path, member->value, place);
+  }
+
+  static void look_into(const Path& path, const Value& value, Place& place) {
+    if (const auto* table = std::get_if<Table>(&value.data)) look_for(path, *table, place);
+    const auto* list = std::get_if<List>(&value.data);
+    if (list == nullptr || place.depth == path.size()) return;
+    std::size_t index = 0;
+    const auto& text = path[place.depth];
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+    if (error != std::errc() || end != text.data() + text.size() || index >= list->size()) return;
+    ++place.depth;
+    place.line = (*list)[index].line;
+    look_into(path, (*list)[index], place);
+  }
+
+  std::vector<Applied> applied_;
+};
+
+void apply_text(Config& config, std::string_view text, const Origin& origin, Settings& settings) {
   config.store =
       resolve_store(config.store, origin);  // leaving the key out is the same as writing its default
-  apply_settings(config, parse_toml(text, origin), origin);
+  settings.apply(config, parse_toml(text, origin), origin);
 }
 
-void apply_environment(Config& config, const Environment& environment) {
+void apply_environment(Config& config, const Environment& environment, Settings& settings) {
   for (const auto& [variable, text] : environment) {
     const Origin origin{.name = variable};
     if (variable == "ORDO_STORE" && !text.empty()) {
-      apply_settings(config, {{"store", 0, {text, 0}}}, origin);
+      settings.apply(config, {{"store", 0, {text, 0}}}, origin);
     }
     if (!std::string_view(variable).starts_with(kNodePrefix) || text.empty()) continue;
     const std::string key = node_key_of_variable(variable);
     if (key.empty()) continue;
-    apply_settings(config, {{"node", 0, {Table{{key, 0, parse_loose_value(text)}}, 0}}}, origin);
+    settings.apply(config, {{"node", 0, {Table{{key, 0, parse_loose_value(text)}}, 0}}}, origin);
   }
 }
 
-void apply_flags(Config& config, const ConfigSources& sources) {
+void apply_flags(Config& config, const ConfigSources& sources, Settings& settings) {
   for (const std::string& assignment : sources.set) {
     const Origin origin{.name = "-o " + shortened(assignment)};
-    apply_settings(config, parse_assignment(assignment, origin), origin);
+    settings.apply(config, parse_assignment(assignment, origin), origin);
   }
-  if (sources.store) apply_settings(config, {{"store", 0, {*sources.store, 0}}}, {.name = "--store"});
-}
-
-/// What no single key can say. `name`: of the file, for the message.
-void check_whole(const Config& config, const std::string& name) {
-  const NodeOptions& node = config.node;
-  const auto fail = [&](const std::string& what) {
-    throw Error(ErrorKind::invalid_argument, name + ": " + what);
-  };
-  if (node.node_number >= node.node_count) {
-    fail("[node] node_number = " + std::to_string(node.node_number) + " is out of range; with node_count = " +
-         std::to_string(node.node_count) + " the numbers are 0 to " + std::to_string(node.node_count - 1));
-  }
-  if (node.splitter == SplitterKind::automatic && node.node_count > 1) {
-    fail("[node] node_count has no effect with splitter = \"auto\"; set splitter = \"node\"");
-  }
+  if (sources.store) settings.apply(config, {{"store", 0, {*sources.store, 0}}}, {.name = "--store"});
 }
 
 Environment environment_of_process() {
@@ -122,11 +181,12 @@ Environment environment_of_process() {
 
 Config load_config(const ConfigSources& sources, const Environment& environment) {
   Config config;
+  Settings settings;
   const auto file = file_of(sources, environment);
-  if (file) apply_text(config, read_file(*file), origin_of_file(*file));
-  apply_environment(config, environment);
-  apply_flags(config, sources);
-  check_whole(config, file.value_or("config"));
+  if (file) apply_text(config, read_file(*file), origin_of_file(*file), settings);
+  apply_environment(config, environment, settings);
+  apply_flags(config, sources, settings);
+  settings.check(config);
   return config;
 }
 
@@ -138,8 +198,9 @@ Config load_config(const ConfigSources& sources) {
 
 Config parse_config(std::string_view toml, const std::string& name) {
   Config config;
-  server::apply_text(config, toml, server::origin_of_file(name));
-  server::check_whole(config, name);
+  server::Settings settings;
+  server::apply_text(config, toml, server::origin_of_file(name), settings);
+  settings.check(config);
   return config;
 }
 

@@ -2,14 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ctime>
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ordo/config.hpp>
 #include <ordo/error.hpp>
+
+#include "server/config_keys.h"
 
 namespace ordo::server {
 namespace config_file_test {
@@ -162,6 +167,154 @@ TEST(Config, refuses_numbers_out_of_range_with_the_line) {
   EXPECT_NE(error_of("node.payload_cache = '99999999999999GiB'"), "");
 }
 
+/// The keys of a table, each with a value that it does not take.
+struct WrongValue {
+  std::string key, value;
+  std::string inner = key;  ///< what the message names
+};
+struct WrongValues {
+  std::string section;
+  std::vector<WrongValue> values;
+};
+
+const std::vector<WrongValue> kWrongOfKinds = {
+    {"batch_size", "0"},
+    {"max_retries", "-1"},
+    {"max_crashes", "0"},
+    {"payloads", "'some'"},
+    {"timeout", "'0s'"},
+    {"retry", "{ strategy = 'often' }", "strategy"},
+    {"retry", "{ strategy = 'list' }"},
+    {"windows", "[{ start = '05:00' }]"},
+    {"windows", "[{ start = '05:00', end = '05:00' }]"},
+    {"windows", "[{ start = '05:00', end = '25:00' }]", "end"},
+    {"windows", "[{ start = '05:00', end = '07:00', days = ['moonday'] }]", "days"},
+    {"windows", "[{ start = '05:00', end = '07:00', tz = 'Mars/Base' }]"},
+    {"finish_by", "1"},
+    {"finish_by", "true"},
+    {"min_remaining", "'-1s'"},
+    {"expires", "'0s'"},
+    {"on_expire", "'die'"},
+    {"weight", "0"},
+    {"lock", "'nonsense'"},
+    {"unique", "{ by = 'n' }"},
+    {"keep", "'-1s'"},
+    {"keep_payloads", "'yes'"},
+    {"command", "[]"},
+    {"command", R"(["a\u0000b"])"},
+    {"library", "''"},
+    {"library", R"("a\u0000b")"},
+};
+
+const WrongValues kWrongValues[] = {
+    {"", {{"store", "''"}, {"store", "'mysql://h/d'"}, {"store", "'sqlite:a.db?mode=9'"}}},
+    {"[node]",
+     {{"threads", "0"},
+      {"poll_interval", "'0s'"},
+      {"shutdown_timeout", "'-1s'"},
+      {"lease", "'1ms'"},
+      {"lease", "'366d'"},
+      {"log", "'xml'"},
+      {"log_level", "'loud'"},
+      {"start_job", "'loud'"},
+      {"done_job", "'loud'"},
+      {"fail_job", "'loud'"},
+      {"scheduler", "'random'"},
+      {"splitter", "'random'"},
+      {"node_number", "1"},
+      {"node_count", "2"},
+      {"payload_cache", "'much'"}}},
+    {"[queue.a]", kWrongOfKinds},
+    {"[queue.a.kind.b]", kWrongOfKinds},
+    {"[queue.a]",
+     {{"shards", "0"},
+      {"affinity", "'node'"},
+      {"key_order", "'loose'"},
+      {"threads", "0"},
+      {"group", "'No Name'"},
+      {"scheduler_weight", "0"},
+      {"max_payload", "0"},
+      {"max_dead", "0"},
+      {"dead_ttl", "'0s'"},
+      {"order", "'random'"},
+      {"granularity", "'0s'"},
+      {"response_ttl", "'-1s'"},
+      {"keep_bytes", "1"},
+      {"kind", "1"},
+      {"limit", "0"},
+      {"oversize", "'wait'"},
+      {"hold", "'run'"},
+      {"partition", "'region'"},
+      {"partition_limit", "0"},
+      {"shares", "{ east = 0 }", "east"},
+      {"shares", "{ east = 50 }"},
+      {"borrow", "1"},
+      {"borrow", "true"},
+      {"rate", "{ per = '1s' }"},
+      {"rate", "{ limit = 1, per = '32d' }"},
+      {"rate", "{ limit = 1, each = 'partition' }"},
+      {"limits", "['none']"},
+      {"on_block", "'wait'"},
+      {"reserve_after", "'-1s'"},
+      {"critical_limit", "0"},
+      {"lock_name", "'No Name'"},
+      {"lock_name", "'other'"},
+      {"lock_slots", "0"},
+      {"lock_span", "'ever'"}}},
+    {"[limit.crm]",
+     {{"limit", "0"}, {"rate", "{ limit = 0 }", "limit"}, {"rate", "{ limit = 1, per = '32d' }"}}},
+    {"[periodic.nightly]\nqueue = 'orders'",
+     {{"cron", "'soon'"}, {"cron", "'0 0 30 2 *'"}, {"every", "'1ms'"}, {"every", "'1500ms'"}, {"tz", "1"}}},
+    {"[periodic.nightly]\nqueue = 'orders'\ncron = '0 5 * * *'",
+     {{"every", "'1h'"},
+      {"tz", "'Mars/Base'"},
+      {"payload", "2026-01-01"},
+      {"kind", "'" + std::string(256, 'k') + "'"},
+      {"key", "'" + std::string(256, 'k') + "'"},
+      {"priority", "'high'"},
+      {"missed", "'some'"}}},
+    {"[periodic.nightly]\nevery = '1h'", {{"queue", "'No Name'"}}},
+};
+
+TEST(Config, a_wrong_value_of_any_key_is_refused_with_its_line) {
+  std::set<std::string> seen;
+  for (const auto& [section, values] : kWrongValues) {
+    for (const auto& [key, value, inner] : values) {
+      const auto above = section.empty() ? "" : section + "\n";
+      const auto line = 1 + std::ranges::count(above, '\n');
+      const auto why = error_of(above + key + " = " + value + "\n");
+      EXPECT_EQ(why.find("ordo.toml:" + std::to_string(line) + ": "), 0U)
+          << key << " = " << value << ": " << why;
+      EXPECT_NE(why.find(inner), std::string::npos) << key << " = " << value << ": " << why;
+      seen.insert(section.substr(0, section.find_first_of(".]")) + " " + key);
+    }
+  }
+  for (const auto& name : names_of_keys()) EXPECT_TRUE(seen.contains(name)) << name;
+}
+
+TEST(Config, what_only_the_whole_shows_is_told_with_the_line_of_its_key) {
+  EXPECT_EQ(error_of("[queue.a]\nshards = 2\nlock = 'nonsense'"),
+            "ordo.toml:3: lock is 'nonsense'; it takes \"payload\", \"id\", \"key\" or a JSON pointer like "
+            "\"/user/id\"");
+  EXPECT_EQ(error_of("[queue.a]\nwindows = [\n  { start = '05:00', end = '07:00' },\n"
+                     "  { start = '05:00', end = '07:00', tz = 'Mars/Base' },\n]")
+                .find("ordo.toml:4: windows: tz names the time zone 'Mars/Base'"),
+            0U);
+  EXPECT_EQ(error_of("[queue.a]\nlimit = 5\npartition = '/r'\nshares = { east = 60, west = 60 }")
+                .find("ordo.toml:4: shares are 120 percent"),
+            0U);
+  EXPECT_EQ(error_of("[queue.a]\n[queue.a.kind.b.retry]\nstrategy = 'fixed'\ndelay = '-1s'")
+                .find("ordo.toml:4: delay"),
+            0U);
+  EXPECT_EQ(error_of("store = 'memory:'\n[limit.crm]").find("ordo.toml:2: "), 0U);
+  const auto flag = error_of([] { load_config({.set = {"queue.a.shards=2", "queue.a.lock=nonsense"}}, {}); });
+  EXPECT_EQ(flag.find("-o queue.a.lock=nonsense: lock is"), 0U) << flag;
+  EXPECT_EQ(error_of([] {
+              load_config({}, {{"ORDO_NODE_LEASE", "366d"}});
+            }).find("ORDO_NODE_LEASE: lease is"),
+            0U);
+}
+
 TEST(Config, wants_units_on_durations) {
   EXPECT_EQ(error_of("[node]\nlease = 10"),
             "ordo.toml:2: lease needs a duration with a unit, like \"250ms\", \"30s\" or \"24h\"");
@@ -173,7 +326,7 @@ TEST(Config, wants_units_on_durations) {
   EXPECT_NE(error_of("queue.a.timeout = '-1s'"), "");
   EXPECT_NE(error_of("queue.a.timeout = 07:32:00"), "");
   EXPECT_NE(error_of("queue.a.timeout = '99999999999999999999h'"), "");
-  for (const char* key : {"node.lease", "node.poll_interval", "node.shutdown_timeout", "queue.a.timeout"}) {
+  for (const char* key : {"node.poll_interval", "node.shutdown_timeout", "queue.a.timeout"}) {
     EXPECT_EQ(error_of(std::string(key) + " = '1000000h'"), "") << key;
   }
 }
@@ -402,13 +555,14 @@ TEST(ConfigBounds, a_key_has_few_parts) {
   for (const auto& text : {deep + " = 1", "\n[" + deep + "]", "[queue.orders]\nretry = {" + deep + " = 1}"}) {
     EXPECT_NE(error_of(text).find("a key has more than 32 parts"), std::string::npos) << text.substr(0, 40);
   }
+  const auto dotted = deep.substr(0, 2001);  // as long as a store may be
   EXPECT_EQ(error_of("\n\n" + deep + " = 1"), "ordo.toml:3: a key has more than 32 parts");
   EXPECT_NE(error_of([&] { load_config({.set = {deep + "=1"}}, {}); }), "");
   const auto config =
-      parse_config("# " + deep + "\nstore = \"sqlite:" + deep + "\" # '" + deep +
+      parse_config("# " + deep + "\nstore = \"sqlite:" + dotted + "\" # '" + deep +
                    "\n[queue.orders]\ncommand = ['" + deep + "', \"\"\"\n" + deep + "\"\"\"]");
   EXPECT_EQ(config.queues.at(0).execution.command.at(1), deep) << "a text may have any number of dots";
-  EXPECT_EQ(load_config({.set = {"store=sqlite:" + deep}}, {}).store, "sqlite:" + deep);
+  EXPECT_EQ(load_config({.set = {"store=sqlite:" + dotted}}, {}).store, "sqlite:" + dotted);
 }
 
 TEST(ConfigBounds, a_file_has_4_mib) {

@@ -15,13 +15,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <ordo/error.hpp>
+
 #include "base/nearest.h"
 #include "base/shorten.h"
 #include "domain/option_bounds.h"
-#include "domain/schedule.h"
 #include "server/config_key.h"
 #include "server/config_paths.h"
 #include "server/config_tables.h"
+#include "store/open.h"
 
 namespace ordo::server {
 namespace {
@@ -190,7 +192,7 @@ std::vector<Key<QueueOptions>> gate_keys() {
 
 void read_group(QueueOptions& queue, const Reading& value) {
   queue.group = value.text();
-  if (!is_name(queue.group)) value.fail("takes a name of 1 to 64 of a-z, 0-9, '_' and '-'");
+  if (!is_name(queue.group)) value.fail("group takes a name of 1 to 64 of a-z, 0-9, '_' and '-'");
 }
 
 void read_keep_bytes(QueueOptions& queue, const Reading& value) {
@@ -258,8 +260,12 @@ void check_queue_name(const Member& member, const Origin& origin) {
       fmt::format("'{}' cannot name a queue; use 1 to 64 of a-z, 0-9, '_' and '-'", shortened(member.name)));
 }
 
-void read_queues(Config& config, const Reading& value) {
+const std::vector<Key<QueueOptions>>& queue_keys() {
   static const auto keys = make_queue_keys();
+  return keys;
+}
+
+void read_queues(Config& config, const Reading& value) {
   const Origin& origin = value.origin();
   std::unordered_map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < config.queues.size(); ++i) places.emplace(config.queues[i].name, i);
@@ -270,7 +276,7 @@ void read_queues(Config& config, const Reading& value) {
     if (is_new) config.queues.push_back({.name = member.name});
     const Table& table = Reading(section, member.line, member.value, origin).table();
     refuse_two_executions(table, section, origin);
-    read_members(config.queues[place->second], table, keys, kLaterQueue, section, origin);
+    read_members(config.queues[place->second], table, queue_keys(), kLaterQueue, section, origin);
   }
 }
 
@@ -335,10 +341,9 @@ void read_periodic(Config& config, const Reading& value) {
     read_members(*schedule, table, periodic_keys(), {}, section, origin);
     if (!origin.is_file) continue;
     if (schedule->queue.empty()) reading.fail(section + " needs queue: the one that gets its jobs");
-    if (schedule->every && has_member(table, "tz"))
-      reading.fail(section + ": tz has no effect with every, which counts from 1970 on; leave it out");
-    std::string why;
-    if (!domain::Ticks::of(*schedule, why)) reading.fail(section + " " + why);
+    const auto tz = std::ranges::find(table, "tz", &Member::name);
+    if (schedule->every && tz != table.end())
+      fail_at(origin, tz->line, "tz has no effect with every, which counts from 1970 on; leave it out");
   }
 }
 
@@ -398,11 +403,20 @@ const std::vector<Key<NodeOptions>>& node_keys() {
   return keys;
 }
 
+void check_store(const Reading& value) {
+  try {
+    store::check_url(value.text());
+  } catch (const Error& error) {  // to add the place
+    value.fail(fmt::format("store: {}", error.what()));
+  }
+}
+
 const std::vector<Key<Config>>& top_keys() {
   static const std::vector<Key<Config>> keys = {
       {"store",
        [](Config& config, const Reading& value) {
          if (value.text().empty()) value.fail("store is empty; write a URL, like \"sqlite:ordo.db\"");
+         check_store(value);
          config.store = resolve_store(value.text(), value.origin());
        }},
       {"node",
@@ -421,6 +435,19 @@ const std::vector<Key<Config>>& top_keys() {
 void apply_settings(Config& config, const Table& settings, const Origin& origin) {
   read_members(config, settings, top_keys(), kLaterTop, origin.is_file ? "the top level" : "the config",
                origin);
+}
+
+std::vector<std::string> names_of_keys() {
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view table, const auto& keys) {
+    for (const auto& key : keys) names.push_back(fmt::format("{} {}", table, key.name));
+  };
+  add("[node", node_keys());
+  add("[queue", queue_keys());
+  add("[limit", limit_keys());
+  add("[periodic", periodic_keys());
+  names.emplace_back(" store");
+  return names;
 }
 
 std::string node_key_of_variable(std::string_view variable) {

@@ -203,7 +203,7 @@ std::uint8_t Reading::days() const {
     try {
       days |= parse_days(written);
     } catch (const Error& error) {  // to add the place
-      item.fail(error.what());
+      item.fail(fmt::format("{}: {}", name_, error.what()));
     }
   }
   return days;

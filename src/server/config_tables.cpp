@@ -95,10 +95,11 @@ std::vector<Window> read_windows(const Reading& value) {
   std::vector<Window> windows;
   for (const auto& one : value.list(R"([{ start = "05:00", end = "07:00", tz = "Europe/Moscow" }])")) {
     const Table& table = one.table(R"({ start = "05:00", end = "07:00" })");
-    if (!has_member(table, "start") || !has_member(table, "end")) value.fail("a window needs start and end");
+    if (!has_member(table, "start") || !has_member(table, "end"))
+      value.fail("windows: a window needs start and end");
     read_members(windows.emplace_back(), table, window_keys(), {}, "a window", value.origin());
     if (const auto why = why_no_window(windows.back()); !why.empty())
-      one.fail("the window cannot be kept: " + why);
+      one.fail("windows: one cannot be kept: " + why);
   }
   return windows;
 }
@@ -140,7 +141,7 @@ Unique read_unique(const Reading& value) {
       value.fail("on_conflict = \"throttle\" is for a period: write scope = \"period\", or leave it out");
     unique.scope = UniqueScope::period;
   }
-  if (const auto why = domain::why_no_unique(unique); !why.empty()) value.fail("it is no rule: " + why);
+  if (const auto why = domain::why_no_unique(unique); !why.empty()) value.fail("unique is no rule: " + why);
   return unique;
 }
 
@@ -169,7 +170,7 @@ const std::vector<Key<RateLimit>>& rate_keys() {
 
 RateLimit read_rate(const Reading& value) {
   const Table& table = value.table(R"({ limit = 50, per = "1s" })");
-  if (!has_member(table, "limit")) value.fail("a rate needs a limit, like { limit = 50, per = \"1s\" }");
+  if (!has_member(table, "limit")) value.fail("rate needs a limit, like { limit = 50, per = \"1s\" }");
   RateLimit rate;
   read_members(rate, table, rate_keys(), {}, "a rate", value.origin());
   return rate;

@@ -42,6 +42,12 @@ Error no_raw_bench(std::string_view url) {
                "the plain store behind " + in_quotes(shown(url)) + " cannot be measured");
 }
 
+[[noreturn]] void refuse_scheme(std::string_view url) {
+  throw Error(ErrorKind::invalid_argument,
+              "cannot open the store " + in_quotes(shown(url)) +
+                  ": use sqlite:FILE, redis://HOST, postgres://HOST/DATABASE or memory:");
+}
+
 void look_for_file(std::string_view url, Missing missing) {
   if (missing == Missing::made || !url.starts_with(kSqlite)) return;
   const auto path = sqlite::locate(sqlite::parse_location(url.substr(kSqlite.size())).path);
@@ -71,9 +77,17 @@ std::unique_ptr<Store> open(std::string_view url, Clock& clock, Missing missing)
     return std::make_unique<postgres::PostgresStore>(std::string(url), clock, postgres::TimeSource::server,
                                                      missing);
   }
-  throw Error(ErrorKind::invalid_argument,
-              "cannot open the store " + in_quotes(shown(url)) +
-                  ": use sqlite:FILE, redis://HOST, postgres://HOST/DATABASE or memory:");
+  refuse_scheme(url);
+}
+
+void check_url(std::string_view url) {
+  if (url.starts_with(kSqlite)) {
+    sqlite::parse_location(url.substr(kSqlite.size()));
+  } else if (url.starts_with(kRedis)) {
+    redis::parse_location(url);
+  } else if (url != "memory:" && !is_postgres(url)) {
+    refuse_scheme(url);
+  }
 }
 
 std::shared_ptr<Store> open_shared(std::string_view url, Clock& clock, Missing missing) {

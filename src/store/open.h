@@ -21,7 +21,10 @@ enum class Missing : std::uint8_t {
 /// unknown scheme; Error{unavailable, corrupt, unsupported} as the store says.
 std::unique_ptr<Store> open(std::string_view url, Clock& clock, Missing missing = Missing::made);
 
-/// The same, but all of a process that open one SQLite file by it share one store.
+/// Looks at what can be seen without opening it. Throws Error{invalid_argument}.
+void check_url(std::string_view url);
+
+/// The same as open(), but all of a process that open one SQLite file by it share one store.
 std::shared_ptr<Store> open_shared(std::string_view url, Clock& clock, Missing missing = Missing::made);
 
 }  // namespace ordo::store

@@ -68,6 +68,8 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/client/unique_push.cpp",
      "tells a callback what its push has thrown, on a thread of the client"},
     {"catch", "src/server/config_reading.cpp", "adds the line to what is wrong with a duration"},
+    {"catch", "src/server/config_file.cpp", "adds the line to what only the whole config shows"},
+    {"catch", "src/server/config_keys.cpp", "adds the line to what is wrong with a store's URL"},
     {"catch", "src/domain/fields.h", "makes a value of why stored bytes are no record"},
     {"catch", "src/domain/retry.cpp", "around the user's retry function"},
     {"catch", "src/domain/throttle.cpp", "around the user's throttler"},
