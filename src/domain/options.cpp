@@ -7,9 +7,11 @@ namespace ordo {
 QueueOptions options_of(const QueueOptions& queue, std::string_view kind) {
   QueueOptions options = queue;
   options.kinds.clear();
-  if (kind != queue.name) options.execution = {};
   const auto own = std::ranges::find(queue.kinds, kind, &KindOptions::kind);
-  if (own == queue.kinds.end()) return options;
+  if (own == queue.kinds.end()) {
+    if (kind != queue.name) options.execution = {};
+    return options;
+  }
 
   if (!own->execution.command.empty() || !own->execution.library.empty()) options.execution = own->execution;
   if (own->batch_size) options.batch_size = *own->batch_size;

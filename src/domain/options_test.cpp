@@ -37,8 +37,9 @@ TEST(OptionsOf, a_kind_has_the_rules_of_its_queue_and_its_own_on_top) {
     const auto other = options_of(queue, kind);
     EXPECT_EQ(other.batch_size, 3U) << kind;
     EXPECT_EQ(other.max_retries, 7) << kind;
-    EXPECT_TRUE(other.execution.command.empty()) << kind;  // the queue's own is of the kind named like it
   }
+  EXPECT_EQ(options_of(queue, "bare").execution.command, own.execution.command);
+  EXPECT_TRUE(options_of(queue, "unlisted").execution.command.empty()) << "nobody says that it is meant";
 }
 
 TEST(OptionsOf, the_kind_named_like_the_queue_may_be_listed_too) {

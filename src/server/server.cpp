@@ -159,6 +159,7 @@ class Server::Impl {
     plan.options = config_.node;
     plan.periodic = config_.periodic;
     for (const auto& queue : config_.queues) {
+      workers_.inherit(queue);
       if (workers_.serves(queue.name)) plan.queues.push_back(queue);
     }
     plan.workers = workers_.all();

@@ -29,6 +29,15 @@ void WorkerTable::add(Config& config, std::string_view queue, std::unique_ptr<Wo
   }
 }
 
+void WorkerTable::inherit(const QueueOptions& queue) {
+  const auto own = workers_.find({queue.name, queue.name});
+  if (own == workers_.end()) return;
+  for (const auto& kind : queue.kinds) {
+    if (!options_of(queue, kind.kind).execution.library.empty() && kind.execution.library.empty())
+      workers_.emplace(std::pair(queue.name, kind.kind), own->second);
+  }
+}
+
 bool WorkerTable::serves(std::string_view queue) const {
   const auto first = workers_.lower_bound({std::string(queue), ""});
   return first != workers_.end() && first->first.first == queue;

@@ -20,6 +20,10 @@ class WorkerTable {
   /// for a second worker of the same kind or a bad name.
   void add(Config& config, std::string_view queue, std::unique_ptr<Worker> worker, std::string_view kind);
 
+  /// Its kinds that are to run by its library have the worker of the queue's own kind, where that has none
+  /// for them.
+  void inherit(const QueueOptions& queue);
+
   bool serves(std::string_view queue) const;
   bool has(std::string_view queue, std::string_view kind) const {
     return workers_.contains({std::string(queue), std::string(kind)});

@@ -49,6 +49,14 @@ class PluginTest(unittest.TestCase):
         self.push("1", '{"total":7}')
         self.assertIn("shipped 1 over 7", run("work", "--drain", cwd=self.folder))
 
+    def test_a_kind_inherits_the_library_of_its_queue(self):
+        self.configure(f'[queue.orders]\nlibrary = "{PLUGIN}"\n[queue.orders.kind.gift]\nmax_retries = 1\n')
+        self.push("1", '{"total":7}', "--kind", "gift")
+        self.push("2", "null", "--kind", "refund")
+        output = run("work", "--drain", cwd=self.folder)
+        lines = sorted(line for line in output.splitlines() if line.startswith(("shipped", "refunded")))
+        self.assertEqual(lines, ["refunded 2", "shipped 1 over 7"])
+
     def test_refuses_what_is_no_library_of_workers(self):
         self.assertIn("missing.so", run("work", "--drain", "-r", "./missing.so", cwd=self.folder, code=2))
         libraries = glob.glob(os.path.join(BUILD, "libordo.so"))
