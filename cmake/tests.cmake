@@ -15,6 +15,9 @@ endif()
 
 function(ordo_test_entry name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT")
+  if(arg_COMMAND MATCHES "_test[.]py$")
+    list(APPEND arg_COMMAND -v) # names what is skipped
+  endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES
     LABELS "${arg_LABELS}"

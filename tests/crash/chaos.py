@@ -33,6 +33,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -49,6 +50,7 @@ LEASE_MS = 3000
 QUEUE = 'max_crashes = 1000\nretry = { strategy = "fixed", delay = "50ms" }'
 FULL = 500             # jobs waiting: producers hold back
 PATIENCE_S = 600       # for everything to be done after the last fault, on a busy machine, too
+JUDGED_S = 1500        # for all of a run in which only some kinds of problems count
 RESHARD_S = 300        # for all its attempts, under faults
 LOCKED_S = 30          # until the last has told that a node stood still in the lock of the file
 CALM_S = 6             # at most, before a fail-over of nodes that have nothing to do
@@ -81,6 +83,9 @@ class Chaos(ServerFaults):
         if not set(judged) <= JUDGED:
             raise SystemExit(f"cannot judge {' '.join(judged)}: give some of {' '.join(JUDGED)}")
         self.judged = tuple(judged)  # nothing: all that there is
+        self.notes = []              # problems that are not judged
+        self.ends_by = time.monotonic() + JUDGED_S
+        self.is_done = False         # everything that was pushed has ended
         self.faults = BEHIND_FAULTS[store] if is_behind else CLUSTER_FAULTS if self.cluster.is_redis_cluster else SENTINEL_FAULTS if store == "redis-sentinel:" else \
             PAIR_FAULTS if store in servers.FAILING_OVER else \
             SERVER_FAULTS if self.cluster.server else FAULTS
@@ -120,6 +125,25 @@ class Chaos(ServerFaults):
         is_thread = PLUGIN.exists() and self.random.random() < 0.5
         self.cluster.start(is_thread)
 
+    def note_problem(self, text):
+        (self.notes if self.judged else self.problems).append(text)
+
+    def too_late(self, what):
+        """Where only some kinds of problems count, a bound that is over is noted, and one is left: it ends at all."""
+        if not self.judged or time.monotonic() > self.ends_by:
+            self.problems.append(what)
+        elif not any(note.startswith(what.partition(":")[0]) for note in self.notes):
+            self.notes.append(what)
+
+    def join(self, thread, name):
+        end = time.monotonic() + END_S
+        while thread.is_alive():
+            thread.join(1)
+            if thread.is_alive() and time.monotonic() > end:
+                self.too_late(f"{name} does not end")
+                if self.problems:
+                    return
+
     def run(self, seconds):
         self.last_step = time.monotonic()
         for caller in [*self.producers, *self.responders]:
@@ -132,7 +156,7 @@ class Chaos(ServerFaults):
             self.step()
             now = time.monotonic()
             if now > end + PATIENCE_S:
-                self.problems.append(f"not after {PATIENCE_S} s more: {self.coverage.owed()}, {self.coverage.rounds} rounds of faults")
+                self.too_late(f"not after {PATIENCE_S} s more: {self.coverage.owed()}, {self.coverage.rounds} rounds of faults")
             if now >= next_fault and self.calm_since is None and (not self.is_behind or self.is_begun()):
                 self.fault(is_over=now >= end)
                 next_fault = now + self.random.expovariate(1 / self.gap_s)
@@ -171,7 +195,7 @@ class Chaos(ServerFaults):
             except Exception as error:  # told by finish
                 if self.cluster.server or self.is_locked(str(error)):
                     continue  # it may have been killed under the question; finish asks again
-                self.problems.append(f"stats: {error!r}")
+                self.note_problem(f"stats: {error!r}")
             self.stopping.wait(1)
 
     def step(self):
@@ -184,7 +208,7 @@ class Chaos(ServerFaults):
             if node.process.poll() is not None:
                 self.ended(node)
             elif now > self.deadlines.get(node, now):
-                self.problems.append(f"{node.name} does not end after TERM")
+                self.too_late(f"{node.name} does not end after TERM")
 
     # Faults -------------------------------------------------------------------------------------------------
 
@@ -322,7 +346,7 @@ class Chaos(ServerFaults):
         def watch():
             if process.poll() is None:
                 if time.monotonic() > end:
-                    self.problems.append(f"`ordo reshard {queue} {shards}` does not end")
+                    self.too_late(f"`ordo reshard {queue} {shards}` does not end")
                 self.after(0.05, watch)
                 return
             told = process.communicate()[0]
@@ -335,7 +359,7 @@ class Chaos(ServerFaults):
             self.counts["kill of a reshard"] += process.returncode == -signal.SIGKILL
             is_over = time.monotonic() > end
             if process.returncode != -signal.SIGKILL and (is_over or not self.may_fail(told)):
-                self.problems.append(f"`ordo reshard {queue} {shards}` failed: {process.returncode}: {told}")
+                self.note_problem(f"`ordo reshard {queue} {shards}` failed: {process.returncode}: {told}")
             self.after(self.random.uniform(0, 1), lambda: self.try_reshard(queue, shards, chance / 2, end))
         watch()
 
@@ -362,8 +386,7 @@ class Chaos(ServerFaults):
         if code == -9 and doing == "stopped":
             self.killed_in_lock += 1
         elif not self.had_to_leave(node, code):
-            self.problems.append(f"{node.name} ended by itself with {code} ({doing}): "
-                                 f"{node.log_text()[-3000:]}")
+            self.note_problem(f"{node.name} ended by itself with {code} ({doing}): {node.log_text()[-3000:]}")
 
     def ended_as_told(self, node, code):
         early = code == -signal.SIGTERM and not self.cluster.seen("start", node=node.name)
@@ -394,50 +417,71 @@ class Chaos(ServerFaults):
 
     def finish(self):
         for producer in self.producers:
-            producer.thread.join(END_S)
-            if producer.thread.is_alive():
-                self.problems.append(f"producer {producer.number} does not end")
+            self.join(producer.thread, f"producer {producer.number}")
             if producer.error:
-                self.problems.append(producer.error)
+                self.note_problem(producer.error)
             self.pushes.update(producer.pushes)
         with open(self.cluster.folder / "pushes.ndjson", "w", encoding="utf-8") as file:
             for push in self.pushes.values():
                 file.write(json.dumps(push) + "\n")
         self.last_step = time.monotonic()
         end = time.monotonic() + PATIENCE_S
-        while not (self.problems or any(responder.error for responder in self.responders)) and \
-                (self.later or self.cluster.unfinished()):
+        while not self.problems and (self.judged or not any(responder.error for responder in self.responders)):
+            self.is_done = not self.later and not self.is_unfinished()
+            if self.is_done:
+                break
             self.step()
             if time.monotonic() > end:
-                stats = self.cluster.json("stats")["by_queue"]
-                self.problems.append(f"not done after {PATIENCE_S} s: {stats}, {self.cluster.json('nodes')}")
+                self.too_late(f"not done after {PATIENCE_S} s: {self.what_is_left()}")
             threading.Event().wait(0.05)
         self.done.set()
         for responder in self.responders:
-            responder.thread.join(END_S)
-            if responder.error or responder.thread.is_alive():
-                self.problems.append(responder.error or f"{responder.name} does not end")
+            self.join(responder.thread, responder.name)
+            if responder.error:
+                self.note_problem(responder.error)
         self.end_nodes()
+
+    def what_is_left(self):
+        try:
+            return f"{self.cluster.json('stats')['by_queue']}, {self.cluster.json('nodes')}"
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            return str(error)
+
+    def is_unfinished(self):
+        try:
+            return self.cluster.unfinished() > 0
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            if not self.judged:
+                raise
+            self.notes.append(f"stats: {error}")
+            return True
 
     def end_nodes(self):
         for node in self.cluster.nodes:
             node.process.send_signal(signal.SIGCONT)
             node.process.send_signal(signal.SIGTERM)
+        end = time.monotonic() + END_S
         for node in list(self.cluster.nodes):
-            code = node.process.wait(END_S)
-            fine = self.ended_as_told(node, code) or self.had_to_leave(node, code)
-            if not fine and not self.problems:
-                self.problems.append(f"{node.name} ended with {code} after TERM: {node.log_text()[-3000:]}")
+            while node.process.poll() is None and not (self.problems and time.monotonic() > end):
+                threading.Event().wait(0.05)
+                if time.monotonic() > end:
+                    self.too_late(f"{node.name} does not end after TERM")
+            code = node.process.returncode
             self.cluster.nodes.remove(node)
+            if code is None:
+                node.process.kill()
+                node.process.wait()
+            elif not (self.ended_as_told(node, code) or self.had_to_leave(node, code) or self.problems):
+                self.note_problem(f"{node.name} ended with {code} after TERM: {node.log_text()[-3000:]}")
 
     def judge(self):
         """The text that says what was done and what was found."""
         self.cluster.note_put_backs()
         checker = Checker(self.pushes)
-        found = checker.check(read_events(self.cluster.folder), is_complete=not self.problems)
-        self.problems += [problem for problem in found if not self.judged or problem.startswith(self.judged)]
-        if len(found) > len(self.problems):
-            print(f"not judged here: {[problem for problem in found if problem not in self.problems]}", flush=True)
+        for problem in checker.check(read_events(self.cluster.folder), is_complete=self.is_done and not self.problems):
+            (self.problems if not self.judged or problem.startswith(self.judged) else self.notes).append(problem)
+        for note in self.notes[:20]:
+            print(f"note, not judged here: {note}", flush=True)
         if not self.problems and not self.judged:
             spoilt = {text: sent for producer in self.producers for text, sent in producer.spoilt.items()}
             checker.look_at_dead(self.dead(), spoilt)

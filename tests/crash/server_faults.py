@@ -80,7 +80,7 @@ class ServerFaults:
 
         def until_it_answers():
             if killed.process.poll() is not None:
-                self.problems.append(f"the server ended: {killed.log_text()[-2000:]}")
+                self.note_problem(f"the server ended: {killed.log_text()[-2000:]}")
             elif server.ready():
                 self.is_down = False
                 self.cluster.note("stall", since=since)
@@ -108,9 +108,9 @@ class ServerFaults:
                 self.cluster.note("stall", since=since)
                 if is_behind:
                     self.cluster.note("behind", since=since)
-            elif time.monotonic() > end:
-                self.problems.append(f"nobody takes over: {server.log_text()}")
             else:
+                if time.monotonic() > end:
+                    self.too_late(f"nobody takes over: {server.log_text()}")
                 self.after(0.05, go_on)
         go_on()
         return True

@@ -8,6 +8,7 @@ PRESET.xml (JUnit), PRESET/ENTRY.log and, of --repeat, repeat.json.
 --again runs an entry that failed twice more, alone. It has *failed* if it never passes, and is *unsteady* if it does.
 --repeat runs everything N times instead, and says what was not green each time. If it was stopped, it goes on where it was, unless the
 tree has changed.
+Tests that were skipped are counted and named: they have passed nothing.
 Exit code: 0 all passed, 1 one failed, 2 usage, 3 none failed and one is unsteady.
 """
 import argparse
@@ -29,6 +30,12 @@ MOST_LOG_BYTES = 64 << 20
 JOBS = int(os.environ.get("ORDO_JOBS") or os.cpu_count() or 2) + 1
 # An entry in whose log this stands has tested nothing.
 NOTHING_RUN = re.compile(r"^(Ran 0 tests|\[==========\] Running 0 tests|0 inputs replayed)", re.M)
+
+# GoogleTest names a skipped test behind its reason; unittest, asked to be verbose, before it.
+SKIPPED = re.compile(r"^(?:.*: Skipped\n(?P<reason>.*)\n(?:(?!\[ ).*\n)*)?\[  SKIPPED \] (?P<test>\S+) \(\d+ ms\)$"
+                     r"|^(?P<method>\w+) \((?P<of>[\w.]+)\)(?:\n.*)? \.\.\. skipped ['\"](?P<why>.*)['\"]$", re.M)
+# What unittest counts, named or not.
+SKIPS = re.compile(r"^(?:OK|FAILED) \(.*?skipped=(\d+)\)$", re.M)
 
 Entry = collections.namedtuple("Entry", "preset name")
 
@@ -121,6 +128,23 @@ def show(entry, report=REPORT):
     print("\n".join(text.splitlines()[-LAST_LINES:]))
 
 
+def skipped_in(text):
+    """The tests that an entry's log tells of as skipped, each with its reason."""
+    named = []
+    for found in SKIPPED.finditer(text):
+        name = found["test"] or found["of"].removeprefix("__main__.")
+        if found["method"] and not name.endswith(found["method"]):
+            name += "." + found["method"]
+        named.append(f"{name}: {found['reason'] or found['why'] or 'no reason given'}")
+    unnamed = sum(map(int, SKIPS.findall(text))) - sum(1 for found in SKIPPED.finditer(text) if found["method"])
+    return named + ["a test without a name"] * max(0, unnamed)
+
+
+def skipped(entry):
+    log = log_of(entry)
+    return skipped_in(log.read_text(errors="replace")) if log.exists() else []
+
+
 def summary_line(kind, entry):
     log = log_of(entry)
     seeds = sorted(set(re.findall(r"\bseed (\d+)", log.read_text(errors="replace")))) if log.exists() else []
@@ -148,7 +172,10 @@ def run_once(chosen, again):
     unsteady = run_again(failed) if again else []
     for entry in failed:
         show(entry)
-    print(f"\n{len(results) - len(failed)} passed, {len(failed)} failed")
+    skips = [f"skipped: {entry.preset}:{entry.name}: {test}" for entry in results for test in skipped(entry)]
+    print(f"\n{len(results) - len(failed)} passed, {len(failed)} failed; {len(skips)} tests in them were skipped")
+    for line in skips:
+        print(line)
     for entry in failed:
         print(summary_line("unsteady" if entry in unsteady else "failed", entry))
     return 1 if len(failed) > len(unsteady) else 3 if unsteady else 0

@@ -54,8 +54,25 @@ class Topology(Project):
         """A node on a host of a network, or here if that is None."""
         return self.start("--store", url, within=host.prefix if host else ())
 
+    def until(self, what, condition, seconds=PATIENCE_S):
+        """The judge asks over the same networks: a question that gets no answer is asked again."""
+        last = "none"
+
+        def is_so():
+            nonlocal last
+            try:
+                return condition()
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                last = error
+                return None
+        try:
+            return super().until(what, is_so, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; the last question without an answer: {last}") from None
+
     def wait_for_nodes(self, count):
-        self.make_store()  # or who looks may be too early
+        # Or who looks may be too early.
+        self.until("the store is there", lambda: self.make_store() or True)
         self.until(f"{count} nodes are there", lambda: len(self.json("nodes")) == count)
 
     # The judge ----------------------------------------------------------------------------------------------
