@@ -137,6 +137,7 @@ struct JobView {
   std::optional<std::int32_t> priority{};         ///< as the push said
   std::optional<Duration> timeout{};
   std::optional<Time> expires{};  ///< not started by then, it ends as expired; none: never
+  bool expiry_moves = false;      ///< `expires` counts from run_at
   std::vector<Window> windows{};  ///< its own
   std::optional<Decimal> weight{};
   std::optional<std::string> partition{};

@@ -182,16 +182,21 @@ std::optional<Duration> timeout_of_seconds(double seconds) {
   return timeout > Duration{0} ? std::optional(timeout) : std::nullopt;
 }
 
-Duration parse_duration(std::string_view text) {
+std::optional<Duration> read_duration(std::string_view text, std::string& why) {
   Scanner in{text};
   std::int64_t total = 0;
-  const auto too_long = [&] { fail(fmt::format("\"{}\" is too long a time", shortened(text))); };
+  const auto refuse = [&](std::string what) {
+    why = std::move(what);
+    return std::nullopt;
+  };
+  const auto too_long = [&] { return refuse(fmt::format("\"{}\" is too long a time", shortened(text))); };
   do {
     const auto whole = in.digits();
     const auto decimals = in.take(".") ? in.digits() : std::string_view{};
-    if (whole.empty())
-      fail(
+    if (whole.empty()) {
+      return refuse(
           fmt::format("\"{}\" is no time span: write a number and a unit, such as \"30s\"", shortened(text)));
+    }
     std::size_t letters = 0;
     while (letters < in.rest.size() && !is_decimal(in.rest[letters])) ++letters;
     const auto name = in.rest.substr(0, letters);
@@ -201,7 +206,8 @@ Duration parse_duration(std::string_view text) {
       if (known.name == name) unit = &known;
     }
     if (unit == nullptr) {
-      fail(name.empty() ? fmt::format("\"{}\" has no unit: write \"{}s\" for seconds (us, ms, s, m, h, d)",
+      return refuse(name.empty()
+                        ? fmt::format("\"{}\" has no unit: write \"{}s\" for seconds (us, ms, s, m, h, d)",
                                       shortened(text), shortened(text))
                         : fmt::format("\"{}\" has an unknown unit \"{}\": they are us, ms, s, m, h, d",
                                       shortened(text), shortened(name)));
@@ -209,12 +215,18 @@ Duration parse_duration(std::string_view text) {
     std::int64_t count = 0;
     const auto [end, error] = std::from_chars(whole.data(), whole.data() + whole.size(), count);
     std::int64_t part = 0;
-    if (error != std::errc{} || __builtin_mul_overflow(count, unit->us, &part)) too_long();
+    if (error != std::errc{} || __builtin_mul_overflow(count, unit->us, &part)) return too_long();
     const std::int64_t fraction = millionths(decimals) * unit->us / 1'000'000;
     if (__builtin_add_overflow(part, fraction, &part) || __builtin_add_overflow(total, part, &total))
-      too_long();
+      return too_long();
   } while (!in.rest.empty());
   return Duration{total};
+}
+
+Duration parse_duration(std::string_view text) {
+  std::string why;
+  if (const auto duration = read_duration(text, why)) return *duration;
+  fail(why);
 }
 
 std::string format_duration(Duration time) {

@@ -47,6 +47,8 @@ std::optional<Duration> timeout_of_seconds(double seconds);
 /// "250ms", "30s", "1.5h", "1h30m"; units us, ms, s, m, h, d. Throws Error{invalid_argument} that says what
 /// is wrong.
 Duration parse_duration(std::string_view text);
+/// The same; nothing: it is none, and `why` says so.
+std::optional<Duration> read_duration(std::string_view text, std::string& why);
 
 /// In the largest unit that divides it: "90s", "24h", "7d", "0s".
 std::string format_duration(Duration time);

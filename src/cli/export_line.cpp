@@ -47,12 +47,21 @@ void append_options(std::string& line, const Job& job) {
 
 }  // namespace
 
+namespace {
+
+std::string expiry_text(const JobView& job) {
+  const auto is_span = job.expiry_moves && *job.expires >= job.run_at && *job.expires != Time::max();
+  return is_span ? "+" + format_duration(*job.expires - job.run_at) : format_time(*job.expires);
+}
+
+}  // namespace
+
 std::string export_lines(const JobView& job) {
   std::string lines;
   for (const Payload& payload : job.payloads) {
     append_head(lines, job, payload);
     lines += fmt::format(",\"run_at\":\"{}\"", format_time(job.run_at));
-    if (job.expires) lines += fmt::format(",\"expires\":\"{}\"", format_time(*job.expires));
+    if (job.expires) lines += fmt::format(",\"expires\":\"{}\"", expiry_text(job));
     append_options(lines, job);
     lines += "}\n";
   }

@@ -57,6 +57,16 @@ TEST(ExportLine, is_read_back_as_it_was) {
   }
 }
 
+TEST(ExportLine, an_expiry_that_moves_with_its_job_is_a_span) {
+  auto job = hostile();
+  job.payloads = {{"1", 1}};
+  job.expires = job.run_at + seconds{90};
+  job.expiry_moves = true;
+  const auto read = parse_job(export_lines(job));
+  EXPECT_EQ(read.expires_after, seconds{90});
+  EXPECT_FALSE(read.expires);
+}
+
 TEST(ExportLine, has_a_line_for_each_payload) {
   JobView job;
   job.id = job.key = "1";

@@ -315,7 +315,8 @@ TEST(PlainPush, is_held_to_the_limits_of_every_push) {
   for (const char* text : {"nan", "-inf", "1e999", "", "1,5"}) EXPECT_FALSE(read("score", text)) << text;
   for (const char* text : {"2147483648", "1.5", ""}) EXPECT_FALSE(read("priority", text)) << text;
   EXPECT_EQ(read("expires", "5e9")->options.expires, Time{std::chrono::seconds{5'000'000'000}});
-  for (const char* text : {"253402300800", "+1h", ""}) EXPECT_FALSE(read("expires", text)) << text;
+  EXPECT_EQ(read("expires", "+1h")->options.expires_after, std::chrono::hours{1});
+  for (const char* text : {"253402300800", "+", "+1", "+1x", ""}) EXPECT_FALSE(read("expires", text)) << text;
   EXPECT_EQ(read("window", "22:00-02:00 Asia/Tokyo mon")->options.windows.at(0).tz, "Asia/Tokyo");
   for (const char* text : {"05:00", "05:00-05:00", "05:00-07:00 a b", ""})
     EXPECT_FALSE(read("window", text)) << text;

@@ -90,6 +90,7 @@ void put_view(ByteWriter& out, const JobView& view) {
     put_maybe(out, time, [&](Time at) { put_time(out, at); });
   }
   out.put_long(view.node);
+  out.put(static_cast<std::uint8_t>(view.expiry_moves));
   JobOptions rules;
   rules.expires = view.expires;
   rules.windows = view.windows;
@@ -111,6 +112,7 @@ JobView get_view(ByteReader& in) {
     *time = get_maybe(in, [&] { return get_time(in); });
   }
   view.node = in.get_long();
+  view.expiry_moves = in.get<std::uint8_t>() != 0;
   JobOptions rules;
   read_rules(in.get_long(), rules);
   view.expires = rules.expires;

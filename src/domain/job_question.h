@@ -14,7 +14,7 @@ namespace ordo::domain {
 
 /// What a node that answers says in its row. Another version of these bytes is another number, and an older
 /// node is not asked.
-inline constexpr std::uint8_t kAnswersQuestions = 2;
+inline constexpr std::uint8_t kAnswersQuestions = 3;
 
 /// Of more, an answer has no room.
 inline constexpr std::size_t kMostRows = 2500;

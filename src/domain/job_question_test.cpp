@@ -53,6 +53,7 @@ ListedJob full_job(int number) {
   view.priority = 7;
   view.timeout = seconds{9};
   view.expires = Time::max();
+  view.expiry_moves = true;
   view.weight = Decimal(2);
   view.partition = "east";
   view.critical = false;
@@ -93,6 +94,7 @@ TEST(JobAnswer, comes_back_as_it_was) {
   EXPECT_THAT(job.entries, ElementsAre(5, 9));
   EXPECT_EQ(job.view.id, full_job(2).view.id);
   EXPECT_EQ(job.view.expires, Time::max());
+  EXPECT_TRUE(job.view.expiry_moves);
   EXPECT_EQ(job.view.critical, false);
   EXPECT_EQ(job.view.starts_at, at_second(6));
   EXPECT_EQ(job.asks.keys.partition, "east");

@@ -75,6 +75,7 @@ ListedJob listed(Shard& machine, ShardId shard, const FittingJob& fitting, Time 
     view.priority = job.extra->options.priority;
     view.timeout = job.extra->options.timeout;
     view.expires = job.extra->options.expires;
+    view.expiry_moves = view.expires && job.extra->options.expires_after;
     view.windows = job.extra->options.windows;
     copy_more_options(job.extra->options, view);
   }

@@ -42,6 +42,17 @@ bool take_window(Entry& entry, std::string_view value) {
   return true;
 }
 
+bool take_expiry(JobOptions& options, std::string_view value) {
+  if (value.starts_with('+')) {
+    std::string why;
+    options.expires_after = read_duration(value.substr(1), why);
+    return options.expires_after.has_value();
+  }
+  const auto seconds = to_number<double>(value);
+  options.expires = seconds ? time_of_seconds(*seconds) : std::nullopt;
+  return options.expires.has_value();
+}
+
 /// Puts a value in its place. False: it does not belong there.
 bool take_field(Entry& entry, std::string_view name, std::string_view value) {
   const auto take_name = [&](std::string_view& place) {
@@ -69,9 +80,7 @@ bool take_field(Entry& entry, std::string_view name, std::string_view value) {
     entry.options.timeout = seconds ? timeout_of_seconds(*seconds) : std::nullopt;
     return entry.options.timeout.has_value();
   } else if (name == "expires") {
-    const auto seconds = to_number<double>(value);
-    entry.options.expires = seconds ? time_of_seconds(*seconds) : std::nullopt;
-    return entry.options.expires.has_value();
+    return take_expiry(entry.options, value);
   } else if (name == "window") {
     return take_window(entry, value);
   } else if (name == "weight") {
@@ -116,6 +125,11 @@ Decoded<Entry> understand(PlainFields fields, std::string_view id, std::string_v
   }
   if (!cut.empty()) return Unreadable{cut, 0};
   if (entry.key.empty()) entry.key = entry.id;
+  auto& options = entry.options;
+  if (options.expires && options.expires_after) return Unreadable{"it expires twice", 0};
+  // Without a time of its own its owner knows when it came.
+  if (options.expires_after)
+    options.expires = entry.run_at ? time_after(*entry.run_at, *options.expires_after) : Time::max();
   return entry;
 }
 

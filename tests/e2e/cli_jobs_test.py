@@ -150,6 +150,8 @@ class Times(Jobs):
             self.assertEqual([row["expires"] for row in self.json("job", "orders", job)], ["2030-01-01T01:00:00Z"])
             self.ordo("job", "orders", job, "reschedule", "--at", "2032-01-01T00:00:00Z")
             self.assertEqual([row["expires"] for row in self.json("job", "orders", job)], ["2032-01-01T01:00:00Z"])
+        exported = self.ordo("jobs", "orders", "export").stdout
+        self.assertEqual([json.loads(line)["expires"] for line in exported.splitlines()], ["+1h", "+1h"])
         self.push("stays", 1, "--at", "2030-01-01T00:00:00Z", "--expires", "2031-01-01T00:00:00Z")
         refused = self.ordo("job", "orders", "stays", "reschedule", "--at", "2031-01-01T00:00:00Z", code=1).stderr
         self.assertIn("expires at 2031-01-01T00:00:00Z, before it may start", refused)

@@ -359,7 +359,7 @@ class OnRedis(Hostile):
                ["score", "nan"], ["run_at", "253402300800"], ["run_at", "x"], ["timeout", "0"], ["timeout", "-1"], ["timeout", "1s"],
                ["priority", "1.5"], ["priority", "2147483648"], ["colour", "red"], ["", ""], ["", "5"], [LONG, "x"], ["ID", "42"],
                ["id", "1", "colour\n\x1b[31m", "red\n\x1b[31m"], ["e", "x", "m", "-1"], ["id", "1", "e", "x"]]
-        bad += [["expires", text] for text in ["", "x", "nan", "+1h", "253402300800", "1e300", LONG]]
+        bad += [["expires", text] for text in ["", "x", "nan", "+", "+1", "+1x", "253402300800", "1e300", LONG]]
         bad += [["window", text] for text in ["", "x", "05:00", "05:00-05:00", "25:00-26:00", "05:00-07:00 No/Zone x", "05:00-07:00 ../x", LONG]]
         bad += [["window", "05:00-07:00"] * 9]
         bad += [["weight", text] for text in ["", "x", "0", "-1", "1e9", "1000000001", "1.0000001", "nan", "9" * 400, LONG]]
@@ -367,14 +367,14 @@ class OnRedis(Hostile):
                 ["unique", "7"], ["unique", ""], ["replace_time", "yes"], ["period", "1h"]]
         bad += [["max_retries", text] for text in ["", "-1", "1.5", "2147483648", "x", LONG]]
         good = [["id", name, "lock", name, "partition", name] for name in NAMES.values()]
-        good += [["id", "limit", "payload", MIB], ["id", "far", "run_at", "253402300799"], ["id", "options", "expires", "253402300799",
+        good += [["id", "span", "expires", "+1h"], ["id", "limit", "payload", MIB], ["id", "far", "run_at", "253402300799"], ["id", "options", "expires", "253402300799",
                  "window", "00:00-24:00", "weight", "0.000001", "partition", "", "critical", "true", "max_retries", "2147483647",
                  "replace_time", "true", "timeout", "1e300", "priority", "-2147483648"]]
         for fields in [part for pair in zip(bad, good * len(bad)) for part in pair][:2 * len(bad)]:
             self.xadd(*fields)
         self.answer("return {'ok': True}")
         self.drain()
-        self.assertEqual({name_of(run[0]) for run in self.runs()}, {*NAMES.values(), "limit", "options"})
+        self.assertEqual({name_of(run[0]) for run in self.runs()}, {*NAMES.values(), "limit", "options", "span"})
         stats = self.stats()
         self.assertEqual((stats["dead"], stats["unreadable"], stats["length"]), (len(bad), len(bad), 1))
         dead = self.json("dead", "orders")

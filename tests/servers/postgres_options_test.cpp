@@ -123,6 +123,35 @@ TEST_F(PostgresOptions, are_written_as_a_client_would) {
   }
 }
 
+TEST_F(PostgresOptions, an_expiry_behind_a_plus_counts_from_the_time_of_its_job) {
+  auto psql = session();
+  const Time at{Duration{1'893'553'445'678'901}};
+  domain::Entry entry{.kind = "orders", .key = "sql", .id = "sql", .run_at = at, .payload = "x"};
+  for (const auto& [text, after] : std::vector<std::pair<std::string, Duration>>{
+           {"+1h", std::chrono::hours{1}},
+           {"+1 day 00:00:00.000001", std::chrono::hours{24} + Duration{1}},
+           {"+100 years", std::chrono::hours{24} * 36525}}) {
+    psql.run(
+        "SELECT ordo_push('orders', 'x', id => 'sql', run_at => '2030-01-02T03:04:05.678901Z', options => '" +
+        std::string(R"({"expires": ")") + text + "\"}')");
+    ordo::postgres::push(psql.handle(), "orders",
+                         {.id = "sql", .payload = "x", .run_at = at, .expires_after = after});
+    entry.options.expires = at + after;
+    entry.options.expires_after = after;
+    const auto all = pushed();
+    EXPECT_EQ(all[all.size() - 2], domain::encode(entry)) << text;
+    EXPECT_EQ(all[all.size() - 1], domain::encode(entry)) << text;
+  }
+  psql.run(
+      R"(SELECT ordo_push('orders', 'x', options => '{"expires": "+1h", "lock": "l", "max_retries": 2}'))");
+  const auto all = pushed();
+  const auto last = domain::decode_entry(all.back());
+  ASSERT_TRUE(last);
+  EXPECT_FALSE(last->run_at);
+  EXPECT_EQ(last->options.expires_after, std::chrono::hours{1});
+  EXPECT_EQ(last->options.max_retries, 2);
+}
+
 TEST_F(PostgresOptions, refuse_what_is_none) {
   auto psql = session();
   const auto refused = [&](const std::string& options, const std::string& why) {
@@ -132,6 +161,7 @@ TEST_F(PostgresOptions, refuse_what_is_none) {
   refused(R"({"priority": 1})", R"(options takes no "priority")");
   refused(R"({"expires": null})", R"("expires" needs)");
   refused(R"({"expires": 1e12})", R"("expires" needs)");
+  refused(R"({"expires": "+"})", "interval");
   refused(R"({"expires": "-infinity"})", R"("expires" needs)");
   refused(R"({"weight": 0})", R"("weight" needs)");
   refused(R"({"weight": -1})", R"("weight" needs)");

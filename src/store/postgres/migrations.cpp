@@ -43,8 +43,10 @@ std::span<const Migration> migrations() {
   static const std::array kStep12 = {kRules12, kPush12, kFunctionSettings3, kPushSettings8};
   static const std::array kStep13 = {kPush13, kFunctionSettings3, kPushSettings8};
   static const std::array kStep14 = {kHistory14};
-  static const std::array<Migration, 14> kAll = {kStep1, kStep2, kStep3,  kStep4,  kStep5,  kStep6,  kStep7,
-                                                 kStep8, kStep9, kStep10, kStep11, kStep12, kStep13, kStep14};
+  static const std::array kStep15 = {kExpiry15, kPush15, kFunctionSettings3, kPushSettings8};
+  static const std::array<Migration, 15> kAll = {kStep1,  kStep2,  kStep3,  kStep4,  kStep5,
+                                                 kStep6,  kStep7,  kStep8,  kStep9,  kStep10,
+                                                 kStep11, kStep12, kStep13, kStep14, kStep15};
   return kAll;
 }
 

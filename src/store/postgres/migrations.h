@@ -66,4 +66,8 @@ extern const char* const kPush13;
 // Of step 14.
 extern const char* const kHistory14;
 
+// Of step 15; as of step 12.
+extern const char* const kExpiry15;
+extern const char* const kPush15;
+
 }  // namespace ordo::store::postgres

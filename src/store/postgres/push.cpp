@@ -7,13 +7,15 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <memory>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include <ordo/error.hpp>
 
 #include "base/base64.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/time_text.h"
 #include "base/window_text.h"
@@ -64,20 +66,24 @@ std::string text_of(const Window& window) {
          R"(","days":[)" + days + R"(],"tz":)" + json_string(window.tz) + '}';
 }
 
+// Hours, as an interval has no room for as many seconds.
+std::string interval_of(Duration span) {
+  const auto bounded = std::clamp(span, -kMostDelay, kMostDelay);
+  const auto us = std::abs(bounded.count());
+  return fmt::format("\"+{}{}:{:02}:{:02}.{:06}\"", bounded.count() < 0 ? "-" : "", us / 3'600'000'000,
+                     us / 60'000'000 % 60, us / 1'000'000 % 60, us % 1'000'000);
+}
+
 // What has no argument of its own; nothing: the job has none of it.
 Argument options_of(const NewJob& job) {
   std::string json;
   const auto add = [&](const char* name, const std::string& value) {
     json += (json.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + value;
   };
-  auto expires = job.expires;
-  if (job.expires_after) {
-    const auto start =
-        job.run_at.value_or(time_after(system_clock().wall(), job.delay.value_or(Duration::zero())));
-    expires = time_after(start, *job.expires_after);
-  }
-  if (expires) {
-    const auto at = *expires == Time::max() ? Duration::max() : written_time(*expires).time_since_epoch();
+  if (job.expires_after) add("expires", interval_of(*job.expires_after));
+  if (job.expires) {
+    const auto at =
+        *job.expires == Time::max() ? Duration::max() : written_time(*job.expires).time_since_epoch();
     add("expires", at == Duration::max() ? "\"infinity\"" : std::to_string(at.count()) + "e-6");
   }
   std::string windows;
