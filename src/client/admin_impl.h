@@ -174,8 +174,10 @@ class Admin::Impl {
                      const Skipped& skipped, std::size_t& changed);
 
   bool stands_still(const Tally& tally);
+  bool waits_for_trimming(const Tally& tally);
 
   std::shared_ptr<StoreHandle> handle_;
+  std::optional<Duration> too_many_dead_since_;  // steady
   std::vector<store::ShardRow>
       still_;  ///< the shards that change no more, if they have no run, for drained()
   Duration still_since_{0};
