@@ -46,6 +46,7 @@ struct QueueStats {
   std::uint64_t kept_trimmed = 0;     ///< records that went before their time for want of room, for ever
   std::uint64_t waits_for_newer = 0;  ///< shards that no living node can own: a newer version wrote to them
   std::uint64_t dead_letters = 0;     ///< responses that no job has handled (Admin::dead_letters)
+  std::uint64_t dead_trimmed = 0;     ///< dead payloads that `max_dead` or `dead_ttl` dropped, for ever
 };
 
 /// A run that was asked to stop, and goes on for more than 10 s: until it returns it keeps its key, its lock

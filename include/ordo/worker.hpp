@@ -55,6 +55,9 @@ struct Outcome {
   /// Of any: nothing more of the job's partition value starts for so long after this end, or of its queue
   /// where that has no partition; at most 24 h. Only in a queue that has limits or locks; critical jobs pass.
   Duration penalty{};
+  /// Ordo's own: the run received so many of the job's payloads, the first ones; nothing: all. 0: the first
+  /// one fits into no run.
+  std::optional<std::uint32_t> delivered{};
 
   [[nodiscard]] static Outcome done() { return {}; }
   [[nodiscard]] static Outcome fail(std::string error, FailureKind kind = FailureKind::handler) {
@@ -125,6 +128,8 @@ class Batch {
   ResponseToken expect(std::size_t job, std::string_view key);
   using Expect = std::function<ResponseToken(std::size_t job, std::string_view key)>;
   void set_expect(Expect expect) { expect_ = std::move(expect); }  ///< Ordo's own
+  /// Ordo's own: the job was given its first `payloads` only, see Outcome::delivered.
+  void set_delivered(std::size_t job, std::uint32_t payloads) { delivered_.emplace_back(job, payloads); }
 
   /// Asked when the run should end early: timeout, cancel, node stop, lost lease. A worker that ignores it
   /// keeps its keys blocked until it returns.
@@ -146,6 +151,7 @@ class Batch {
   std::string kind_;
   std::vector<BatchJob> jobs_;
   std::vector<std::pair<std::size_t, Outcome>> reports_;
+  std::vector<std::pair<std::size_t, std::uint32_t>> delivered_;
   std::vector<bool> in_time_;
   Duration timeout_;
   unsigned thread_;

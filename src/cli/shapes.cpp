@@ -68,6 +68,7 @@ ObjectText counts_text(const QueueStats& stats) {
   object.number("kept", stats.kept)
       .text_or_null("kept_since", stats.kept_since ? format_time(*stats.kept_since) : "");
   object.number("kept_trimmed", stats.kept_trimmed);
+  object.number("dead_trimmed", stats.dead_trimmed);
   object.number("dead_letters", stats.dead_letters);
   return object;
 }

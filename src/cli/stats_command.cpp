@@ -52,6 +52,7 @@ std::string remark_of(const QueueStats& stats) {
   if (stats.dead_letters > 0)
     remarks.push_back(
         fmt::format("{} dead letter{}", stats.dead_letters, stats.dead_letters == 1 ? "" : "s"));
+  if (stats.dead_trimmed > 0) remarks.push_back(fmt::format("{} dead trimmed", stats.dead_trimmed));
   if (stats.unreadable > 0) remarks.push_back(fmt::format("{} unreadable", stats.unreadable));
   if (stats.waits_for_newer > 0) {
     remarks.push_back(fmt::format("{} shard{} wait{} for a newer node", stats.waits_for_newer,

@@ -168,12 +168,16 @@ class Admin::Impl {
                  const std::function<bool(const store::DeadRow&, const domain::DeadPayload&)>& visit);
   void change_dead(const store::QueueDefinition& queue, const DeadFilter& filter, bool revive,
                    const Skipped& skipped, std::size_t& changed);
-  bool revive_unique(const store::QueueDefinition& queue, std::uint64_t no, const domain::DeadPayload& dead,
-                     const Skipped& skipped);
+  struct UniqueDead;
+  store::RowStep step_of(const store::QueueDefinition& queue, const UniqueDead& job);
+  void revive_unique(const store::QueueDefinition& queue, std::vector<UniqueDead> jobs,
+                     const Skipped& skipped, std::size_t& changed);
 
   bool stands_still(const Tally& tally);
+  bool waits_for_trimming(const Tally& tally);
 
   std::shared_ptr<StoreHandle> handle_;
+  std::optional<Duration> too_many_dead_since_;  // steady
   std::vector<store::ShardRow>
       still_;  ///< the shards that change no more, if they have no run, for drained()
   Duration still_since_{0};

@@ -13,6 +13,7 @@
 #include "client/page_sizes.h"
 #include "client/several_jobs.h"
 #include "domain/records.h"
+#include "domain/unique.h"
 #include "store/limits.h"
 
 namespace ordo {
@@ -242,66 +243,128 @@ std::size_t Admin::Impl::change_dead(std::string_view name, const DeadFilter& fi
   return changed;
 }
 
+/// Dead payloads of one job with a unique key. They come back together: they are no conflict to each other.
+struct Admin::Impl::UniqueDead {
+  std::vector<std::uint64_t> nos;
+  std::vector<domain::DeadPayload> payloads;
+  std::optional<std::string> there{};  ///< the row of the key, as it was seen last, if it names this job
+};
+
+namespace {
+
+/// What a dead job comes back with of unique keys: of several the first, else the one it had before its
+/// start.
+std::optional<domain::UniqueHold> hold_of(const domain::JobOptions& options) {
+  if (!options.unique.empty()) return options.unique.front();
+  if (options.freed_row.empty()) return std::nullopt;
+  return domain::UniqueHold{.row = options.freed_row, .token = {}, .scope = UniqueScope::queued};
+}
+
+/// The job that has the key waits, and has the names of the dead one: both become one job.
+bool merges_into(const domain::UniqueRow& holder, const domain::DeadPayload& dead) {
+  return holder.scope == UniqueScope::queued && holder.kind == dead.kind && holder.key == dead.key &&
+         holder.id == dead.id;
+}
+
+}  // namespace
+
 void Admin::Impl::change_dead(const store::QueueDefinition& queue, const DeadFilter& filter, bool revive,
                               const Skipped& skipped, std::size_t& changed) {
   std::vector<std::uint64_t> nos;
   std::vector<store::NewEntry> entries;
+  std::vector<UniqueDead> unique;
+  std::unordered_map<std::string, std::size_t> places;  // in `unique`, by the job's names
+  std::size_t rows = 0;
   std::size_t bytes = 0;
   const auto flush = [&] {
-    if (nos.empty()) return;
     auto& store = handle_->store();
-    changed += revive ? store.revive(queue.number, nos, std::exchange(entries, {}))
-                      : store.erase_dead(queue.number, nos);
+    if (!nos.empty()) {
+      changed += revive ? store.revive(queue.number, nos, std::exchange(entries, {}))
+                        : store.erase_dead(queue.number, nos);
+    }
+    revive_unique(queue, std::exchange(unique, {}), skipped, changed);
     nos.clear();
-    bytes = 0;
+    places.clear();
+    rows = bytes = 0;
   };
   each_dead(queue, filter, [&](const store::DeadRow& row, const domain::DeadPayload& dead) {
     if (revive && !domain::decode_dead(row.bytes)) return true;  // for a version that can read it
-    if (revive && !dead.options.unique.empty()) {
-      flush();  // in their order
-      changed += revive_unique(queue, row.no, dead, skipped) ? 1 : 0;
-      return true;
+    const bool is_unique = revive && hold_of(dead.options).has_value();
+    if (is_unique ? !nos.empty() : !unique.empty()) flush();  // in their order
+    if (is_unique) {
+      const auto [place, is_new] = places.try_emplace(names_of(dead), unique.size());
+      if (is_new) unique.emplace_back();
+      unique[place->second].nos.push_back(row.no);
+      unique[place->second].payloads.push_back(dead);
+    } else {
+      nos.push_back(row.no);
     }
-    nos.push_back(row.no);
     if (revive && dead.is_entry) {
       // As it stood in the log; who can read it knows, after a reshard, too, where its key belongs.
       const auto entry = domain::decode_entry(dead.payload);
       const auto index = entry ? domain::shard_of(entry->key, queue.shards) : row.shard.index;
       entries.push_back({{queue.number, index}, dead.payload});
-    } else if (revive) {
+    } else if (revive && !is_unique) {
       entries.push_back({row.shard, domain::encode(domain::revival(dead))});
     }
     bytes += row.bytes.size();
-    if (nos.size() == kMostDeadChanged || bytes >= kAppendBytes) flush();
+    if (++rows == kMostDeadChanged || bytes >= kAppendBytes) flush();
     return true;
   });
   flush();
 }
 
-// It comes back before it goes from the dead: who dies in between can bring it back twice, but never loses
-// it, and not while its first return has the key. Of several keys it has its first one again.
-bool Admin::Impl::revive_unique(const store::QueueDefinition& queue, std::uint64_t no,
-                                const domain::DeadPayload& dead, const Skipped& skipped) {
+store::RowStep Admin::Impl::step_of(const store::QueueDefinition& queue, const UniqueDead& job) {
+  const auto& first = job.payloads.front();
+  auto hold = *hold_of(first.options);
+  hold.token = handle_->new_id();
+  hold.first = handle_->store().now();
+  store::RowStep step{
+      {hold.row, domain::row_of(hold, first.kind, first.key, first.id), true, Time::max()}, job.there, {}};
+  if (job.there) step.row.bytes = *job.there;
+  for (const auto& payload : job.payloads) {
+    auto entry = domain::revival(payload);
+    entry.options.freed_row.clear();
+    entry.options.unique.clear();
+    if (!job.there && step.entries.empty()) entry.options.unique = {hold};
+    step.entries.push_back(new_entry(queue, entry));
+  }
+  return step;
+}
+
+// They come back before they go from the dead: who dies in between can bring them back twice, but never loses
+// one, and not while its first return has the key.
+void Admin::Impl::revive_unique(const store::QueueDefinition& queue, std::vector<UniqueDead> jobs,
+                                const Skipped& skipped, std::size_t& changed) {
   using What = store::RowResult::What;
   auto& store = handle_->store();
-  auto entry = domain::revival(dead);
-  entry.options.unique.resize(1);
-  auto& hold = entry.options.unique.front();
-  hold.token = handle_->new_id();
-  hold.first = store.now();
-  const auto bytes = domain::row_of(hold, dead.kind, dead.key, dead.id);
-  while (true) {
-    const store::RowStep step{{hold.row, bytes, true, Time::max()}, std::nullopt, {new_entry(queue, entry)}};
-    const auto result = store.step_rows(store::Store::unique_rows(queue.name), {step}).front();
-    if (result.what == What::refused) throw store::closed_queue(queue.number);
-    if (result.what == What::done) {
-      store.erase_dead(queue.number, {&no, 1});
-      return true;
+  while (!jobs.empty()) {
+    std::vector<store::RowStep> steps;
+    for (const auto& job : jobs) steps.push_back(step_of(queue, job));
+    const auto results = store.step_rows(store::Store::unique_rows(queue.name), std::move(steps));
+    std::vector<std::uint64_t> back;
+    std::vector<UniqueDead> again;
+    bool is_closed = false;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      auto& job = jobs[i];
+      const auto& result = results[i];
+      if (result.what == What::done) back.insert(back.end(), job.nos.begin(), job.nos.end());
+      is_closed = is_closed || result.what == What::refused;
+      if (result.what != What::conflict) continue;
+      job.there = result.there;
+      const auto holder = job.there ? domain::decode_unique_row(*job.there).or_empty() : domain::UniqueRow{};
+      if (!job.there || merges_into(holder, job.payloads.front())) {
+        again.push_back(std::move(job));
+      } else if (skipped) {
+        skipped({job.payloads.front().id, holder.id});
+      }
     }
-    if (!result.there) continue;  // it is free by now
-    const auto holder = domain::decode_unique_row(*result.there).or_empty();
-    if (skipped) skipped({dead.id, holder.id});
-    return false;
+    if (!back.empty()) {
+      store.erase_dead(queue.number, back);
+      changed += back.size();
+    }
+    if (is_closed) throw store::closed_queue(queue.number);
+    jobs = std::move(again);
   }
 }
 

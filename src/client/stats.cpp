@@ -44,7 +44,12 @@ void keep_earlier(std::optional<Time>& time, std::optional<Time> other) {
   if (other && (!time || *other < *time)) time = other;
 }
 
-void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, Time now) {
+struct DeadRows {
+  std::uint64_t now = 0;
+  std::uint64_t trimmed = 0;
+};
+
+void add_to(QueueStats& sum, const domain::Counts& counts, const DeadRows& dead, Time now) {
   sum.due += counts.due;
   sum.scheduled += counts.scheduled;
   sum.retrying += counts.retrying;
@@ -60,7 +65,8 @@ void add_to(QueueStats& sum, const domain::Counts& counts, std::uint64_t dead, T
   sum.blocked_by_limit += counts.blocked_by_limit;
   sum.blocked_by_rate += counts.blocked_by_rate;
   sum.blocked_by_throttler += counts.blocked_by_throttler;
-  sum.dead += dead;
+  sum.dead += dead.now;
+  sum.dead_trimmed += dead.trimmed;
   sum.kept += counts.kept.records;
   sum.kept_trimmed += counts.kept.trimmed;
   if (counts.kept.records > 0) keep_earlier(sum.kept_since, counts.kept.oldest);
@@ -89,6 +95,7 @@ void add_to_total(QueueStats& total, const QueueStats& queue) {
   total.running += queue.running;
   total.awaiting += queue.awaiting;
   total.dead += queue.dead;
+  total.dead_trimmed += queue.dead_trimmed;
   total.blocked_by_lock += queue.blocked_by_lock;
   total.processed += queue.processed;
   total.failed += queue.failed;
@@ -133,7 +140,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
   }
   const auto now = store.now();
   std::map<store::ShardId, domain::Counts> counts;
-  std::map<store::ShardId, std::uint64_t> dead;
+  std::map<store::ShardId, DeadRows> dead;
   std::map<store::ShardId, std::string> owners;
   std::map<std::uint32_t, std::vector<store::ShardId>> stale_split;
   const auto tail = store.open_log();
@@ -148,7 +155,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
     if (stored.needs() != 0) newer.insert(row.shard);
     const bool is_known = static_cast<bool>(stored);
     auto& own = counts[row.shard] = std::move(stored).or_empty();
-    dead[row.shard] = row.dead;
+    dead[row.shard] = {row.dead, row.dead_trimmed};
     if (has_owner) owned.insert(row.shard);
     if (has_owner && by_shard == ByShard::yes) owners.emplace(row.shard, row.owner);
     if (!is_known) {
@@ -183,7 +190,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
         unread.insert(row.shard.queue);
         if (!entry) {  // it is on its way to the dead
           ++counts[row.shard].unreadable;
-          ++dead[row.shard];
+          ++dead[row.shard].now;
         }
       }
     }
@@ -194,8 +201,8 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
     each_rebuilt(queue, {.shards = shards}, [&](const Rebuilt& rebuilt) {
       auto& [id, machine, behind_newer] = rebuilt;
       if (behind_newer != 0) newer.insert(id);
-      dead[id] += machine.collect().dead.size();  // could not be read
-      machine.due_since(now, {});                 // moves what is due by now
+      dead[id].now += machine.collect().dead.size();  // could not be read
+      machine.due_since(now, {});                     // moves what is due by now
       counts[id] = machine.counts(now);
       counts[id].due += behind_newer;
     });
@@ -280,6 +287,8 @@ bool is_as_before(const std::vector<store::ShardRow>& now, const std::vector<sto
 /// What is held up by jobs that wait for responses, as counts that are a second old say it, is so only when
 /// they have not changed for this long.
 constexpr Duration kStill = std::chrono::seconds{3};
+constexpr Duration kTrimming =
+    std::chrono::seconds{10};  // a drain waits so long for a dead set to be trimmed
 
 }  // namespace
 
@@ -356,7 +365,7 @@ bool Admin::Impl::drained(const std::function<bool(const std::string&)>& served)
           return true;
         return waits > left + gated + behind_others(*this, name);
       });
-  if (!is_over) return false;
+  if (!is_over || waits_for_trimming(now)) return false;
   // An owner that took an entry out of the log between the look at its counts and the look at its log has
   // counted in neither what became of it.
   auto after = handle_->store().shards();
@@ -367,6 +376,22 @@ bool Admin::Impl::drained(const std::function<bool(const std::string&)>& served)
   return is_as_before(after, before, [](const store::ShardRow& row) {
     return std::tie(row.shard, row.owner, row.token, row.batch, row.position, row.counts);
   });
+}
+
+/// The owners trim the dead sets once a look at the store has told them what is too much.
+bool Admin::Impl::waits_for_trimming(const Tally& tally) {
+  const bool is_too_much = std::ranges::any_of(tally.stats.by_queue, [&](const auto& entry) {
+    const auto& [name, queue] = entry;
+    const auto* options = handle_->options(name);
+    return options != nullptr && tally.unserved.contains(name) && queue.dead > options->max_dead;
+  });
+  const auto steady = handle_->clock().steady();
+  if (!is_too_much) {
+    too_many_dead_since_.reset();
+    return false;
+  }
+  if (!too_many_dead_since_) too_many_dead_since_ = steady;
+  return steady - *too_many_dead_since_ < kTrimming;
 }
 
 /// No shard of the store has a run, and for a while nothing has changed.

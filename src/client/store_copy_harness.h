@@ -425,6 +425,9 @@ class Failing final : public store::Store {
   std::vector<store::DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) override {
     return inner_.dead(queue, after, max_rows);
   }
+  std::vector<store::ShardId> oldest_dead(std::uint32_t queue, std::size_t max_rows) override {
+    return inner_.oldest_dead(queue, max_rows);
+  }
   std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) override {
     return inner_.erase_dead(queue, nos);
   }

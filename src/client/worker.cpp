@@ -69,7 +69,9 @@ std::vector<Outcome> Batch::take_outcomes(const Outcome& missing) {
   std::vector<Outcome> outcomes(jobs_.size(), missing);
   for (auto& [job, outcome] : reports_) outcomes[job] = std::move(outcome);
   for (auto& outcome : outcomes) outcome.penalty = std::max(outcome.penalty, penalty_);
+  for (const auto& [job, payloads] : delivered_) outcomes[job].delivered = payloads;
   reports_.clear();
+  delivered_.clear();
   return outcomes;
 }
 

@@ -35,6 +35,9 @@ struct JobOptions {
   std::optional<bool> critical;
   std::optional<std::string> lock;
   std::vector<UniqueHold> unique;  ///< what it has of unique rows
+  /// The row of the unique key (scope `queued`) that it had until its start: a revive takes it again. Stored
+  /// next to the rules: a version that does not know it brings the job back without its key.
+  std::string freed_row{};
   std::optional<std::int32_t> max_retries;
   /// Of an entry, never of a job: the time of the job that waits becomes the entry's, later or earlier.
   bool replaces_time = false;
@@ -59,6 +62,7 @@ struct JobOptions {
     if (later.critical) critical = later.critical;
     if (later.max_retries) max_retries = later.max_retries;
     if (!lock) lock = later.lock;
+    if (!later.freed_row.empty()) freed_row = later.freed_row;
     for (const auto& hold : later.unique) {
       if (std::ranges::find(unique, hold.token, &UniqueHold::token) == unique.end()) unique.push_back(hold);
     }

@@ -15,6 +15,9 @@ constexpr std::uint8_t kWithoutPlaces = 1;  // its runs are whole
 constexpr std::uint8_t kEndVersion = 1;
 constexpr FieldTag kResponse = 20;  // of a run
 constexpr FieldTag kPenalty = 2;    // of an end: the place of its job, and how long
+// Of an end: the place of its job, how many payloads the run received, and how it ended. Who does not know it
+// takes the outcome beside it, a snooze for no time, and runs all of them again.
+constexpr FieldTag kDelivered = 3;
 constexpr std::uint8_t kStop = 1, kGoing = 2, kFields = 4;
 
 void put(ByteWriter& out, const LentName& name) {
@@ -122,6 +125,36 @@ std::string penalty_field(std::uint32_t place, Duration penalty) {
   return bytes;
 }
 
+struct Delivered {
+  std::uint32_t place = 0;
+  std::uint32_t payloads = 0;
+  Outcome::Kind kind = Outcome::Kind::done;
+};
+
+std::string delivered_field(const Delivered& delivered) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put(delivered.place);
+  out.put(delivered.payloads);
+  out.put(delivered.kind);
+  return bytes;
+}
+
+Delivered read_delivered(std::string_view bytes) {
+  ByteReader in(bytes, "end of a lent run");
+  Delivered delivered;
+  delivered.place = in.get<std::uint32_t>();
+  delivered.payloads = in.get<std::uint32_t>();
+  delivered.kind = in.get<Outcome::Kind>();
+  if (delivered.kind > Outcome::Kind::waiting) in.fail("its outcome is unknown");
+  return delivered;
+}
+
+bool is_part(const Outcome& outcome) {
+  return outcome.delivered.value_or(0) > 0 &&
+         (outcome.kind == Outcome::Kind::done || outcome.kind == Outcome::Kind::discarded);
+}
+
 }  // namespace
 
 std::string encode(const LentEnd& end) {
@@ -133,12 +166,15 @@ std::string encode(const LentEnd& end) {
   for (std::uint32_t place = 0; place < end.ends.size(); ++place) {
     const auto penalty = end.ends[place].outcome.penalty;
     if (penalty.count() > 0) fields += field(kPenalty, penalty_field(place, penalty));
+    const auto& outcome = end.ends[place].outcome;
+    if (outcome.delivered)
+      fields += field(kDelivered, delivered_field({place, *outcome.delivered, outcome.kind}));
   }
   put_version(out, kEndVersion, fields);
   put(out, end.name);
   out.put(static_cast<std::uint8_t>(end.declined));
   for (const auto& [outcome, jitter] : end.ends) {
-    out.put(outcome.kind);
+    out.put(is_part(outcome) ? Outcome::Kind::snoozed : outcome.kind);
     out.put(outcome.failure);
     out.put(outcome.snooze.count());
     out.put(jitter);
@@ -157,8 +193,10 @@ LentEnd read_end(std::string_view bytes) {
   LentEnd end;
   std::string unknown;
   std::vector<std::pair<std::uint32_t, Duration>> penalties;
+  std::vector<Delivered> delivered;
   const auto take = [&](FieldTag tag, std::string_view value) {
-    if (tag != kPenalty) return false;
+    if (tag == kDelivered) delivered.push_back(read_delivered(value));
+    if (tag != kPenalty) return tag == kDelivered;
     ByteReader field(value, "penalty of a run");
     const auto place = field.get<std::uint32_t>();
     penalties.emplace_back(place, Duration{field.get<std::int64_t>()});
@@ -182,6 +220,12 @@ LentEnd read_end(std::string_view bytes) {
   }
   for (const auto& [place, penalty] : penalties) {
     if (place < end.ends.size()) end.ends[place].outcome.penalty = penalty;
+  }
+  for (const auto& each : delivered) {
+    if (each.place >= end.ends.size()) continue;
+    auto& outcome = end.ends[each.place].outcome;
+    outcome.delivered = each.payloads;
+    if (outcome.kind != Outcome::Kind::waiting) outcome.kind = each.kind;
   }
   return end;
 }

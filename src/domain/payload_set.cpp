@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <new>
 
 #include "base/assert.h"
@@ -179,6 +180,17 @@ Piece PayloadSet::remove(std::size_t index) {
   all.erase(all.begin() + static_cast<std::ptrdiff_t>(index));
   settle(std::move(all));
   return removed;
+}
+
+std::vector<Piece> PayloadSet::take_first(std::size_t count) {
+  ORDO_ASSERT(many_ && count < many_->pieces.size());
+  many_->sort();
+  auto& all = many_->pieces;
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(count);
+  std::vector<Piece> taken(std::move_iterator(all.begin()), std::move_iterator(end));
+  all.erase(all.begin(), end);
+  settle(std::move(all));
+  return taken;
 }
 
 std::vector<Piece> PayloadSet::take_all() {

@@ -103,6 +103,9 @@ class PayloadSet {
   /// Takes the piece at `index` out.
   Piece remove(std::size_t index);
 
+  /// Takes the first `count` out, which are not all.
+  std::vector<Piece> take_first(std::size_t count);
+
   /// Takes everything out.
   std::vector<Piece> take_all();
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/bytes.h"
+#include "base/name.h"
 #include "base/time_text.h"
 #include "domain/fields.h"
 #include "domain/plain_push.h"
@@ -13,8 +14,8 @@
 namespace ordo::domain {
 namespace {
 
-constexpr FieldTag kIsEntry = 2, kState = 3, kEntryFields = 4;      // of a dead payload
-constexpr FieldTag kUnreadable = 2, kByWindow = 3, kOldestDue = 4;  // of counts: std::uint64_t
+constexpr FieldTag kIsEntry = 2, kState = 3, kEntryFields = 4, kDeadFreedRow = 5;  // of a dead payload
+constexpr FieldTag kUnreadable = 2, kByWindow = 3, kOldestDue = 4;                 // of counts: std::uint64_t
 constexpr FieldTag kByLock = 8, kByLimit = 9, kByRate = 10, kRate = 11, kByKey = 12, kLimitUse = 13,
                    kLockUse = 14;  // likewise
 constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20, kBlocked = 21, kByThrottler = 22,
@@ -22,7 +23,7 @@ constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20, kBlocked =
 constexpr FieldTag kLimitHolders = 25;           // of counts: of the kLimitUse before it
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
-constexpr FieldTag kAwaits = 20, kTrace = 21, kExpiresAfter = 22;  // of a state
+constexpr FieldTag kAwaits = 20, kTrace = 21, kExpiresAfter = 22, kFreedRow = 23;  // of a state
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kCopied = 2;  // counts of a shard that was copied
 constexpr std::uint8_t kLent = 3;    // counts of a shard that has lent runs, copied or not
@@ -49,6 +50,12 @@ JobOptions get_options(ByteReader& in) {
   if ((flags & 2) != 0) options.timeout = written_timeout(Duration{in.get<std::int64_t>()});
   if ((flags & 4) != 0) read_rules(in.get_long(), options);
   return options;
+}
+
+std::string read_row_name(std::string_view value) {
+  if (value.size() > kLongestJobName)
+    ByteReader(value, "unique key").fail("its row has no name that a store takes");
+  return std::string(value);
 }
 
 std::string encode_await(const Await& awaits) {
@@ -113,12 +120,14 @@ JobState read_state(std::string_view bytes) {
   JobState state;
   std::optional<std::int64_t> came;
   std::optional<Duration> expires_after;
+  std::string freed_row;
   const auto version = get_version(in, state.fields, [&](FieldTag tag, std::string_view value) {
     if (tag == kCame) came = number_of<std::int64_t>(value);
     if (tag == kAwaits) state.awaits = read_await(value);
     if (tag == kTrace) read_trace(value, state);
     if (tag == kExpiresAfter) expires_after = Duration{number_of<std::int64_t>(value)};
-    return tag == kCame || tag == kAwaits || tag == kTrace || tag == kExpiresAfter;
+    if (tag == kFreedRow) freed_row = read_row_name(value);
+    return tag == kCame || tag == kAwaits || tag == kTrace || tag == kExpiresAfter || tag == kFreedRow;
   });
   if (version != kVersion) in.fail("its version is unknown");
   state.through = in.get<Seq>();
@@ -133,6 +142,7 @@ JobState read_state(std::string_view bytes) {
   state.held = in.get<std::uint8_t>() != 0;
   state.options = get_options(in);
   if (state.options.expires) state.options.expires_after = expires_after;
+  state.options.freed_row = std::move(freed_row);
   for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
     const auto seq = in.get<Seq>();
     state.scores.emplace_back(seq, get_score(in));
@@ -145,11 +155,13 @@ JobState read_state(std::string_view bytes) {
 DeadPayload read_dead(std::string_view bytes) {
   ByteReader in(bytes, "dead payload");
   DeadPayload dead;
+  std::string freed_row;
   const auto version = get_version(in, dead.fields, [&](FieldTag tag, std::string_view value) {
     if (tag == kState) dead.state = value;
     if (tag == kEntryFields) dead.entry_fields = value;
     if (tag == kIsEntry) dead.is_entry = true;
-    return tag == kState || tag == kEntryFields || tag == kIsEntry;
+    if (tag == kDeadFreedRow) freed_row = read_row_name(value);
+    return tag == kState || tag == kEntryFields || tag == kIsEntry || tag == kDeadFreedRow;
   });
   if (version != kVersion) in.fail("its version is unknown");
   dead.kind = in.get_short();
@@ -157,6 +169,7 @@ DeadPayload read_dead(std::string_view bytes) {
   dead.id = in.get_short();
   dead.score = in.get<double>();
   dead.options = get_options(in);
+  dead.options.freed_row = std::move(freed_row);
   dead.retry_count = in.get<std::int32_t>();
   dead.crashes = in.get<std::uint32_t>();
   dead.error_kind = get_failure_kind(in);
@@ -395,6 +408,7 @@ std::string encode(const JobState& state) {
   if (state.pushed != Time{} || state.first_start != Time{}) fields += field(kTrace, encode_trace(state));
   if (state.options.expires && state.options.expires_after)
     fields += number_field(kExpiresAfter, state.options.expires_after->count());
+  if (!state.options.freed_row.empty()) fields += field(kFreedRow, state.options.freed_row);
   put_version(out, kVersion, fields);
   out.put(state.through);
   put_time(out, state.run_at);
@@ -425,6 +439,7 @@ std::string encode(const DeadPayload& dead) {
   if (dead.is_entry) fields += field(kIsEntry, {});
   if (!dead.state.empty()) fields += field(kState, dead.state);
   if (!dead.entry_fields.empty()) fields += field(kEntryFields, dead.entry_fields);
+  if (!dead.options.freed_row.empty()) fields += field(kDeadFreedRow, dead.options.freed_row);
   put_version(out, kVersion, needs_of(dead.options) + std::string(with_newer(fields, {})));
   out.put_short(dead.kind);
   out.put_short(dead.key);

@@ -497,6 +497,8 @@ class Shard {
   bool crashed_too_often(const Job& job) const;
   void die(Job& job, const ActiveRun* run, FailureKind kind, const std::string& error, Time now);
   void die_of_crashes(Job& job, Time now);
+  bool has_rest(const Job& job, const Outcome& outcome) const;
+  void go_on_with_rest(Job& job, const ActiveRun& run, std::size_t count, Time now);
   void bury(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now);
   void run_died();
   void finish(Job& job, const Ending& ending);

@@ -70,7 +70,8 @@ void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time n
     return end_one(job, active, {Outcome::fail("its outcome is of an unknown kind"), end.jitter}, now);
   if (job.extra) job.extra->mark = Mark::none;
   const bool ended_well = outcome.kind == Outcome::Kind::done || outcome.kind == Outcome::Kind::discarded;
-  if (ended_well) {
+  const bool goes_on = ended_well && has_rest(job, outcome);
+  if (ended_well && !goes_on) {
     ++lasting_.processed;
     if (watched_) emit(EventType::job_finished, job, now, now - active.started);
     if (active.response != 0) end_wait(job);
@@ -92,6 +93,7 @@ void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time n
     return;
   }
   if (!outcome.is_not_started()) note_start(job, active);
+  if (goes_on) return go_on_with_rest(job, active, *outcome.delivered, now);
   if (active.response != 0) {
     // A state that is gone from the store took with it what the job waited for: it runs anew.
     const bool waits = job.waits() != nullptr && job.waits()->awaits;
@@ -144,7 +146,10 @@ void Shard::fail(Job& job, const ActiveRun& active, const JobEnd& end, Time now)
                                extra.retry_count,
                                saturating_sub(now, due_at(job, now)),
                                now};
-  const auto verdict = decide_retry(kind.rules, question, end.jitter, extra.options.max_retries);
+  const bool fits_no_run = end.outcome.delivered == 0U;
+  const auto verdict = fits_no_run
+                           ? RetryVerdict{.dies = true, .retry_at = now, .error = end.outcome.text}
+                           : decide_retry(kind.rules, question, end.jitter, extra.options.max_retries);
   keep(job, {JobStatus::failed, now, &active, failure, verdict.error});
   if (verdict.dies) {
     die(job, &active, failure, verdict.error, now);
@@ -192,6 +197,27 @@ void Shard::die(Job& job, const ActiveRun* run, FailureKind kind, const std::str
   extra.error = cut(error);
   job.set_time(now);
   go_back(job, now, strict());
+}
+
+// Its run received only its first payloads.
+bool Shard::has_rest(const Job& job, const Outcome& outcome) const {
+  return outcome.delivered && kinds_[job.kind].rules.payloads == PayloadChoice::all &&
+         *outcome.delivered < job.payloads.size();
+}
+
+// The job is active. It goes on with the payloads behind the first `count`, before all others of its key.
+void Shard::go_on_with_rest(Job& job, const ActiveRun& run, std::size_t count, Time now) {
+  if (watched_) emit(EventType::job_finished, job, now, now - run.started);
+  keep_demand(job);
+  // As in die(): whoever rebuilds the job drops what is said of it before its first payload.
+  release_waits(job);
+  for (const auto& piece : job.payloads.take_first(count)) changes_.erase(piece.seq);
+  auto& extra = job.more();
+  extra.options.set_expiry({});
+  extra.retry_count = -1;
+  extra.error.clear();
+  job.set_time(due_at(job, now));  // the entry that says when it came may be gone
+  go_back(job, now, /*held=*/true);
 }
 
 void Shard::bury(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now) {

@@ -219,8 +219,8 @@ class History {
       return;
     }
     const Outcome outcomes[] = {Outcome::done(), Outcome::fail("no"), Outcome::put_back(),
-                                Outcome::fail("no", FailureKind::crash)};
-    harness_.end(run.run, outcomes[random_.below(4)], random_.below(2) == 0);
+                                Outcome::fail("no", FailureKind::crash), done_in_part()};
+    harness_.end(run.run, outcomes[random_.below(5)], random_.below(2) == 0);
     if (random_.below(3) == 0) harness_.end(run.run, Outcome::done());  // told twice
     for (const auto& key : run.keys) keys_.erase(key);
   }
@@ -251,6 +251,12 @@ class History {
 
   bool suspect_runs() const { return !runs_.empty() && runs_.back().risk == Risk::suspect; }
 
+  static Outcome done_in_part() {
+    auto outcome = Outcome::done();
+    outcome.delivered = 1;
+    return outcome;
+  }
+
   void end() {
     if (runs_.empty()) return;
     const auto at = random_.below(runs_.size());
@@ -274,6 +280,9 @@ class History {
         break;
       case 4:
         harness_.end(run, Outcome::fail("no", FailureKind::crash));
+        break;
+      case 5:
+        harness_.end(run, done_in_part());
         break;
       default:
         harness_.end(run, Outcome::done());

@@ -41,6 +41,7 @@ void Shard::apply_freed(const LoggedEntry& logged) {
     auto& holds = job->extra->options.unique;
     const auto hold = std::ranges::find(holds, entry.payload, &UniqueHold::token);
     if (hold == holds.end()) continue;
+    job->extra->options.freed_row = std::move(hold->row);
     holds.erase(hold);
     changes_.write_state(*job);  // its entries say that it has the row
     if (const auto no = runs_.run_of(*job)) look_at_freed(*no);

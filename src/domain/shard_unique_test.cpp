@@ -268,6 +268,25 @@ TEST_F(ShardUnique, TheDeadKeepWhatTheyNeedToBeUniqueAgain) {
   EXPECT_EQ(decode_dead(encode(dead[0]))->options.unique, dead[0].options.unique);
 }
 
+TEST_F(ShardUnique, TheDeadKeepTheRowThatWasFreeFromTheirStartOn) {
+  push("1", "t");
+  EXPECT_EQ(take(), Shard::Taken::pending);
+  freed("1", "t");
+  recall_freed();
+  for (int i = 0; i < 2; ++i) {
+    harness().commit();
+    harness().rebuild();
+    ASSERT_EQ(take(), Shard::Taken::ready) << "a retry does not take it again";
+    harness().end(run, Outcome::fail("no"));
+  }
+  harness().commit();
+  EXPECT_THAT(asked(false), IsEmpty()) << "it may be another's by now";
+  const auto dead = harness().take_dead();
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_THAT(dead[0].options.unique, IsEmpty());
+  EXPECT_EQ(decode_dead(encode(dead[0]))->options.freed_row, "row-t");
+}
+
 TEST_F(ShardUnique, OneThatWasJoinedByAnotherHasTheRowsOfBoth) {
   const auto scope = UniqueScope::queued_or_running;
   push("1", "a", scope, "p");

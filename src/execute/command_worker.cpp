@@ -52,6 +52,14 @@ std::string shortened(std::string_view text) {
   return text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "…";
 }
 
+std::string why_too_large(const BatchJob& job) {
+  const auto bytes = std::to_string(job.payloads.front().bytes.size());
+  const auto* with_response = job.response ? " together with the response" : "";
+  return "cannot send a payload of " + bytes + " bytes to the command worker: as JSON it does not fit" +
+         with_response + " into a line of " + std::to_string(kMaxLine >> 20) +
+         " MiB, the most a request may have; push it in smaller pieces, or where the data can be found";
+}
+
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
 }  // namespace
@@ -275,16 +283,17 @@ void CommandWorker::perform_in(Slot& slot, Batch& batch) {
 }
 
 /// Runs as many jobs as fit into one request, from `first` on; returns where to go on. When the process does
-/// not answer, that is the end of the whole batch.
+/// not answer, that is the end of the whole batch. Payloads that do not fit are left for the job's next run.
 std::size_t CommandWorker::perform_line(Slot& slot, Run& run, std::size_t first) {
   Batch& batch = run.batch;
   slot.line.clear();
-  const std::size_t end = append_request(slot.line, batch, first);
+  const auto [end, payloads] = append_request(slot.line, batch, first);
   if (end == first) {
-    batch.fail(first, "the job does not fit into a line of " + std::to_string(kMaxLine >> 20) +
-                          " MiB, the most a command worker is sent");
+    batch.fail(first, why_too_large(batch.jobs()[first]));
+    batch.set_delivered(first, 0);
     return first + 1;
   }
+  if (payloads) batch.set_delivered(first, *payloads);
   std::optional<Outcome> failure;
   try {
     failure = batch.stop().stop_requested() ? Outcome::put_back() : exchange(slot, run, first, end);

@@ -2,6 +2,7 @@
 
 #include "execute/protocol.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <unordered_map>
@@ -25,35 +26,51 @@ void append_integer(std::string& out, Integer value) {
   out.append(text, std::to_chars(text, text + sizeof text, value).ptr);
 }
 
-void append_job(std::string& line, const BatchJob& job) {
+std::string end_of(const BatchJob& job) {
+  std::string text = "],\"retry_count\":";
+  append_integer(text, job.retry_count);
+  text += ",\"fence\":";
+  append_integer(text, job.fence);
+  if (job.response) {
+    text += ",\"response\":{\"key\":";
+    append_name(text, job.response->key);
+    text += ",\"body\":";
+    append_payload(text, job.response->body);
+    text += ",\"message_id\":";
+    append_name(text, job.response->message_id);
+    text += '}';
+  }
+  return text + '}';
+}
+
+/// With as many of its payloads as leave the line at most `most` bytes long; returns how many.
+std::size_t append_job(std::string& line, const BatchJob& job, std::size_t most) {
+  const std::size_t before = line.size();
+  const auto end = end_of(job);
+  std::string scores = "],\"scores\":[";
   line += "{\"id\":";
   append_name(line, job.id);
   line += ",\"key\":";
   append_name(line, job.key);
   line += ",\"payloads\":[";
-  for (const auto& payload : job.payloads) {
-    if (&payload != job.payloads.data()) line += ',';
-    append_payload(line, payload.bytes);
+  std::size_t count = 0;
+  for (; count < job.payloads.size(); ++count) {
+    const std::size_t fits = line.size(), scores_fit = scores.size();
+    if (count > 0) line += ',';
+    append_payload(line, job.payloads[count].bytes);
+    if (count > 0) scores += ',';
+    append_json_number(scores, job.payloads[count].score);
+    if (line.size() + scores.size() + end.size() <= most) continue;
+    line.resize(fits);
+    scores.resize(scores_fit);
+    break;
   }
-  line += "],\"scores\":[";
-  for (const auto& payload : job.payloads) {
-    if (&payload != job.payloads.data()) line += ',';
-    append_json_number(line, payload.score);
+  if (count == 0) {
+    line.resize(before);
+  } else {
+    line.append(scores).append(end);
   }
-  line += "],\"retry_count\":";
-  append_integer(line, job.retry_count);
-  line += ",\"fence\":";
-  append_integer(line, job.fence);
-  if (job.response) {
-    line += ",\"response\":{\"key\":";
-    append_name(line, job.response->key);
-    line += ",\"body\":";
-    append_payload(line, job.response->body);
-    line += ",\"message_id\":";
-    append_name(line, job.response->message_id);
-    line += '}';
-  }
-  line += '}';
+  return count;
 }
 
 /// Text of a string, else the JSON itself: a worker may give an object as its error.
@@ -162,29 +179,36 @@ bool is_plain_success(std::string_view line) { return line == R"({"ok":true})" |
 
 }  // namespace
 
-std::size_t append_request(std::string& line, const Batch& batch, std::size_t first, std::size_t limit) {
+Request append_request(std::string& line, const Batch& batch, std::size_t first, std::size_t limit) {
   static constexpr std::string_view kEnd = "]}\n";
   const std::size_t before = line.size();
+  const std::size_t most = before + limit - std::min(limit, kEnd.size());
   line += "{\"queue\":";
   append_json_string(line, batch.queue());
   line += ",\"kind\":";
   append_name(line, batch.kind());
   line += ",\"jobs\":[";
-  std::size_t at = first;
-  for (; at < batch.jobs().size(); ++at) {
+  Request request{first};
+  for (; request.end < batch.jobs().size(); ++request.end) {
+    const auto& job = batch.jobs()[request.end];
     const std::size_t fits = line.size();
-    if (at > first) line += ',';
-    append_job(line, batch.jobs()[at]);
-    if (line.size() + kEnd.size() - before <= limit) continue;
-    line.resize(fits);
+    if (request.end > first) line += ',';
+    const auto count = append_job(line, job, most);
+    if (count == job.payloads.size()) continue;
+    if (request.end > first || count == 0) {
+      line.resize(fits);
+      break;
+    }
+    request.payloads = static_cast<std::uint32_t>(count);
+    ++request.end;
     break;
   }
-  if (at == first) {
+  if (request.end == first) {
     line.resize(before);
   } else {
     line += kEnd;
   }
-  return at;
+  return request;
 }
 
 std::optional<std::string> answer_expect(std::string_view line, Batch& batch, std::size_t first,

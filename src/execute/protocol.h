@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,11 +13,17 @@ namespace ordo::execute {
 /// Protocol lines, their newline included.
 inline constexpr std::size_t kMaxLine = 16U << 20;
 
-/// Appends the request line for the jobs of `batch` from `first` on, as many as fit into `limit` bytes;
-/// returns the index after the last of them. Returns `first`, with nothing appended, when not even that job
-/// fits.
-std::size_t append_request(std::string& line, const Batch& batch, std::size_t first,
-                           std::size_t limit = kMaxLine);
+struct Request {
+  std::size_t end = 0;  ///< the index after the last of its jobs
+  /// Of the one job that does not fit with all its payloads: so many of them are in the line, the first ones.
+  std::optional<std::uint32_t> payloads{};
+};
+
+/// Appends the request line for the jobs of `batch` from `first` on, as many as fit into `limit` bytes. A job
+/// that does not even fit alone has a line of its own, with as many of its payloads as fit. Where the first
+/// one does not, nothing is appended, and `end` is `first`.
+Request append_request(std::string& line, const Batch& batch, std::size_t first,
+                       std::size_t limit = kMaxLine);
 
 /// What is to be answered to a `line` that registers what a job is going to wait for, once that is done;
 /// nothing: it is no such line.

@@ -23,7 +23,7 @@ Batch batch_of(std::vector<BatchJob> jobs) { return {"orders", "charge", std::mo
 
 std::string request(const Batch& batch) {
   std::string line;
-  EXPECT_EQ(append_request(line, batch, 0), batch.jobs().size());
+  EXPECT_EQ(append_request(line, batch, 0).end, batch.jobs().size());
   return line;
 }
 
@@ -80,7 +80,7 @@ TEST(Request, is_cut_where_the_next_job_does_not_fit) {
   std::vector<std::size_t> ends;
   for (std::size_t at = 0; at < 5;) {
     std::string line = "kept";
-    const std::size_t end = append_request(line, batch, at, two);
+    const std::size_t end = append_request(line, batch, at, two).end;
     EXPECT_LE(line.size(), two + 4);
     ends.push_back(end);
     EXPECT_EQ(line == "kept", end == at);
@@ -88,7 +88,27 @@ TEST(Request, is_cut_where_the_next_job_does_not_fit) {
   }
   EXPECT_EQ(ends, (std::vector<std::size_t>{2, 3, 3, 5}));
   std::string line;
-  EXPECT_EQ(append_request(line, batch, 0, two - 1), 1U);
+  EXPECT_EQ(append_request(line, batch, 0, two - 1).end, 1U);
+}
+
+TEST(Request, has_as_many_payloads_of_a_job_as_fit) {
+  const std::string big(300, '7');
+  const Batch whole = batch_of({job("2", {{big, 1}, {big, 2}})});
+  const std::size_t limit = request(whole).size();
+  const Batch batch = batch_of({job("1"), job("2", {{big, 1}, {big, 2}, {big, 3}, {big, 4}}), job("3")});
+  std::string line;
+  EXPECT_EQ(append_request(line, batch, 0, limit).end, 1U) << "it is not cut where it has a line of its own";
+  line.clear();
+  const auto cut = append_request(line, batch, 1, limit);
+  EXPECT_EQ(cut.end, 2U);
+  EXPECT_EQ(cut.payloads, 2U);
+  EXPECT_EQ(line, request(whole));
+  EXPECT_EQ(append_request(line, whole, 0, limit).payloads, std::nullopt) << "nothing is left";
+  line.clear();
+  EXPECT_EQ(append_request(line, batch, 1, limit - 1).payloads, 1U);
+  line.clear();
+  EXPECT_EQ(append_request(line, batch, 1, 300).end, 1U);
+  EXPECT_EQ(line, "");
 }
 
 struct Case {

@@ -5,6 +5,26 @@
 #include "domain/records.h"
 
 namespace ordo::runtime {
+namespace {
+
+constexpr std::uint64_t kMostDeadToGo = 5000;  // of a queue, by one look
+
+std::map<domain::ShardId, std::uint64_t> dead_rows_of(const std::vector<store::ShardRow>& shards) {
+  std::map<domain::ShardId, std::uint64_t> dead;
+  for (const auto& row : shards) {
+    if (row.dead > 0) dead[row.shard] = row.dead;
+  }
+  return dead;
+}
+
+std::uint64_t sum_of(const std::map<domain::ShardId, std::uint64_t>& dead, std::uint32_t queue) {
+  std::uint64_t sum = 0;
+  for (auto at = dead.lower_bound({queue, 0}); at != dead.end() && at->first.queue == queue; ++at)
+    sum += at->second;
+  return sum;
+}
+
+}  // namespace
 
 void ClusterLook::read(store::Store& store) {
   known_setbacks = store.setbacks();
@@ -12,12 +32,41 @@ void ClusterLook::read(store::Store& store) {
   std::ranges::sort(nodes, {}, &store::NodeRow::id);  // a server may have an order of its own
   shards = store.shards();
   setbacks = store.setbacks();
+  dead_rows = dead_rows_of(shards);
   for (const auto& row : shards) {
     if (!row.owner.empty()) in_use.insert(row.owner);
     for (auto& run : domain::lent_runs_of(row.counts)) {
       in_use.insert(run.node);
       lent.emplace_back(row.shard, std::move(run));
     }
+  }
+}
+
+// Others may trim meanwhile. They are counted once more behind the list, so what is listed and gone by then
+// makes none go that is within the bound.
+void ClusterLook::find_dead_to_go(store::Store& store, const std::vector<store::QueueWish>& served) {
+  struct Listed {
+    std::uint32_t queue = 0;
+    std::uint64_t max_dead = 0;
+    std::vector<domain::ShardId> oldest;
+  };
+  std::vector<Listed> lists;
+  const auto known = queues.by_name();
+  for (const auto& wish : served) {
+    const auto found = known.find(wish.name);
+    if (wish.max_dead == 0 || found == known.end()) continue;
+    const auto queue = found->second->number;
+    const auto sum = sum_of(dead_rows, queue);
+    if (sum <= wish.max_dead) continue;
+    const auto excess = std::min(sum - wish.max_dead, kMostDeadToGo);
+    lists.push_back({queue, wish.max_dead, store.oldest_dead(queue, static_cast<std::size_t>(excess))});
+  }
+  if (lists.empty()) return;
+  dead_rows = dead_rows_of(store.shards());
+  for (const auto& [queue, max_dead, oldest] : lists) {
+    const auto sum = sum_of(dead_rows, queue);
+    const auto excess = std::min<std::uint64_t>(sum - std::min(sum, max_dead), oldest.size());
+    for (std::size_t i = 0; i < excess; ++i) ++dead_to_go[oldest[i]];
   }
 }
 

@@ -20,9 +20,11 @@ struct ClusterLook {
   std::vector<store::NodeRow> nodes;  ///< ascending by id
   std::vector<store::ShardRow> shards;
   std::vector<std::pair<domain::ShardId, domain::LentRun>> lent;
-  std::set<std::string, std::less<>> in_use;  ///< who owns shards or executes what they lend
-  std::uint64_t known_setbacks = 0;           ///< of the store, behind which all of it was read
-  std::uint64_t setbacks = 0;                 ///< of the store by then
+  std::set<std::string, std::less<>> in_use;            ///< who owns shards or executes what they lend
+  std::map<domain::ShardId, std::uint64_t> dead_rows;   ///< of shards that have any
+  std::map<domain::ShardId, std::uint64_t> dead_to_go;  ///< of these, beyond the bound of the queue
+  std::uint64_t known_setbacks = 0;                     ///< of the store, behind which all of it was read
+  std::uint64_t setbacks = 0;                           ///< of the store by then
 
   // What NodeWatch says of them.
   std::vector<Member> members;                             ///< ascending by id
@@ -33,6 +35,8 @@ struct ClusterLook {
 
   /// Asks the store for nodes and shards.
   void read(store::Store& store);
+  /// Asks it which dead rows of these queues are the oldest, where there are too many.
+  void find_dead_to_go(store::Store& store, const std::vector<store::QueueWish>& served);
 
   /// Nobody has it, or nobody who lives.
   bool is_free(const store::ShardRow& row) const { return row.owner.empty() || dead.contains(row.owner); }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/cluster_look.h"
 #include "runtime/engine_harness.h"
 #include "store/test_log.h"
 
@@ -279,7 +280,7 @@ TEST(Engine, a_payload_that_is_gone_from_the_store_dies_and_one_that_cannot_be_r
 
 class DeadSet {
  public:
-  explicit DeadSet(QueueOptions queue) : bench({std::move(queue)}) { bench.start(); }
+  explicit DeadSet(const QueueOptions& queue) : bench({queue}), max_dead_(queue.max_dead) { bench.start(); }
 
   void kill_jobs(std::uint32_t shard, int count) {
     for (int i = 0; i < count; ++i) {
@@ -291,17 +292,25 @@ class DeadSet {
     }
   }
   // As the keeper tells what the store shows.
-  void look() {
+  ClusterView count() {
     ClusterView news;
     news.self = "me";
     news.losses = bench.lease->losses();
     news.look = ++looks_;
-    for (const auto& row : bench.store.shards()) {
-      if (row.dead > 0) news.dead[row.shard] = row.dead;
-    }
+    news.asked = bench.clock.steady();
+    ClusterLook look;
+    look.queues = bench.store.queues();
+    look.read(bench.store);
+    look.find_dead_to_go(bench.store, {{.name = "orders", .max_dead = max_dead_}});
+    news.dead = look.dead_rows;
+    news.dead_to_go = look.dead_to_go;
+    return news;
+  }
+  void tell(ClusterView news) {
     bench.engine->inbox().post([&](News& all) { all.cluster = std::move(news); });
     pass(2s);
   }
+  void look() { tell(count()); }
   void pass(Duration time) {
     bench.clock.now += time;
     bench.tick();
@@ -316,11 +325,50 @@ class DeadSet {
   EngineBench bench;
 
  private:
+  std::uint64_t max_dead_;
   int ids_ = 0;
   std::uint64_t looks_ = 0;
 };
 
-TEST(Engine, the_dead_of_a_queue_share_their_room_whichever_shards_they_are_in) {
+TEST(Engine, the_oldest_dead_of_a_queue_go_whichever_shards_they_are_in) {
+  auto queue = queue_of("orders");
+  queue.shards = 5;
+  queue.max_retries = 0;
+  queue.max_dead = 3;
+  DeadSet dead(queue);
+  for (std::uint32_t shard = 0; shard < 5; ++shard) {
+    dead.kill_jobs(shard, 1);
+    dead.pass(2s);
+  }
+  dead.look();
+  EXPECT_THAT(dead.dead(), ElementsAre(0, 0, 1, 1, 1)) << "there are more shards than may be dead";
+  dead.look();
+  EXPECT_THAT(dead.dead(), ElementsAre(0, 0, 1, 1, 1));
+  dead.kill_jobs(0, 1);
+  dead.look();
+  EXPECT_THAT(dead.dead(), ElementsAre(1, 0, 0, 1, 1));
+  EXPECT_EQ(dead.bench.store.shards().at(2).dead_trimmed, 1U);
+}
+
+TEST(Engine, what_dies_while_the_dead_are_counted_is_not_taken_for_one_of_the_oldest) {
+  auto queue = queue_of("orders");
+  queue.shards = 2;
+  queue.max_retries = 0;
+  queue.max_dead = 2;
+  DeadSet dead(queue);
+  dead.kill_jobs(0, 1);
+  dead.kill_jobs(1, 2);
+  auto news = dead.count();
+  dead.pass(1s);
+  dead.kill_jobs(0, 2);
+  EXPECT_THAT(dead.dead(), ElementsAre(2, 2));
+  dead.tell(std::move(news));
+  EXPECT_THAT(dead.dead(), ElementsAre(2, 2)) << "one of three was to go, and a new one has pushed it out";
+  dead.look();
+  EXPECT_THAT(dead.dead(), ElementsAre(2, 0));
+}
+
+TEST(Engine, a_shard_with_the_newest_dead_may_have_all_their_room) {
   auto queue = queue_of("orders");
   queue.shards = 2;
   queue.max_retries = 0;
@@ -331,12 +379,12 @@ TEST(Engine, the_dead_of_a_queue_share_their_room_whichever_shards_they_are_in) 
   dead.look();
   dead.kill_jobs(1, 1);
   dead.look();
-  EXPECT_THAT(dead.dead(), ElementsAre(3, 1)) << "the one that has more gives way, though nothing dies there";
+  EXPECT_THAT(dead.dead(), ElementsAre(3, 1)) << "the older ones give way, though nothing dies there";
   dead.kill_jobs(1, 5);
   dead.look();
   dead.look();
-  EXPECT_THAT(dead.dead(), ElementsAre(2, 2));
-  EXPECT_EQ(dead.bench.store.shards().at(0).dead_trimmed, 4U);
+  EXPECT_THAT(dead.dead(), ElementsAre(0, 4));
+  EXPECT_EQ(dead.bench.store.shards().at(0).dead_trimmed, 6U);
 }
 
 TEST(Engine, the_dead_become_too_old_where_nothing_dies_any_more) {

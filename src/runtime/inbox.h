@@ -131,6 +131,8 @@ struct ClusterView {
   Duration longest_lease{};    ///< of all nodes that it knows
   /// How many dead payloads each shard keeps; those without any are left out.
   std::map<domain::ShardId, std::uint64_t> dead;
+  std::map<domain::ShardId, std::uint64_t> dead_to_go;  ///< of these, beyond `max_dead` of the queue
+  Duration asked{};                                     ///< when they were counted, at the earliest (steady)
   /// The shards of each placement group: nothing of one starts before all are here.
   std::vector<std::vector<domain::ShardId>> groups;
 };

@@ -19,7 +19,7 @@ constexpr Duration kLookInterval = std::chrono::milliseconds{500};
 }  // namespace
 
 store::QueueWish wish_of(const QueueOptions& queue) {
-  return {queue.name, queue.shards.value_or(QueueOptions::kDefaultShards), !queue.shards};
+  return {queue.name, queue.shards.value_or(QueueOptions::kDefaultShards), !queue.shards, queue.max_dead};
 }
 
 LeaseKeeper::LeaseKeeper(const NodeOptions& options, NodeFacts facts, std::vector<store::QueueWish> queues,
@@ -50,7 +50,7 @@ PlacementHooks LeaseKeeper::placement_hooks() {
 void define_queues(store::Store& store, const std::vector<store::QueueWish>& wishes) {
   std::size_t place = 0;
   for (const auto& definition : store.define_all(wishes)) {
-    const auto& [queue, shards, takes_any] = wishes[place++];
+    const auto& [queue, shards, takes_any, max_dead] = wishes[place++];
     if (!store::is_definition(definition)) continue;  // it is left out
     if (definition.shards != shards && !takes_any) {
       throw Error(
@@ -192,6 +192,7 @@ void LeaseKeeper::look() {
   look_at_limits();
   const auto asked = clock_.steady();
   look.read(store_);
+  look.find_dead_to_go(store_, served_);
   tell_of_left_out();
   // Perhaps all nodes were frozen together, and none has had the time to renew.
   if (lease_.is_over() || lease_.losses() != standing_.losses) return;
@@ -202,7 +203,7 @@ void LeaseKeeper::look() {
   }
   const auto live = look.live();
   newer_.look(live, look.needs);
-  tell_of_cluster(look);
+  tell_of_cluster(look, asked);
   look_at_request(look.nodes);
   forget_the_dead(look);
   placement_.place(look, live, !watch_.has_others());
@@ -210,7 +211,7 @@ void LeaseKeeper::look() {
 }
 
 // Runs are lent to a session: after a lapse nothing of before is started.
-void LeaseKeeper::tell_of_cluster(ClusterLook& look) {
+void LeaseKeeper::tell_of_cluster(ClusterLook& look, Duration asked) {
   ClusterView news;
   news.self = heartbeat_.node_id();
   news.session = standing_.session;
@@ -223,9 +224,9 @@ void LeaseKeeper::tell_of_cluster(ClusterLook& look) {
     if (run.node == news.self && run.session == news.session)
       news.borrowed.emplace_back(shard, std::move(run));
   }
-  for (const auto& row : look.shards) {
-    if (row.dead > 0) news.dead[row.shard] = row.dead;
-  }
+  news.asked = asked;
+  news.dead = std::move(look.dead_rows);
+  news.dead_to_go = std::move(look.dead_to_go);
   news.groups = look.grouped();
   if (hooks_.cluster) hooks_.cluster(std::move(news));
 }

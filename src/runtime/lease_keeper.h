@@ -108,7 +108,7 @@ class LeaseKeeper {
   void look_at_limits();
   void tell_of_left_out();
   void look();
-  void tell_of_cluster(ClusterLook& look);
+  void tell_of_cluster(ClusterLook& look, Duration asked);
   void look_at_request(const std::vector<store::NodeRow>& nodes);
   void forget_the_dead(const ClusterLook& look);
 

@@ -83,9 +83,13 @@ struct OwnedShard {
   bool is_in_doubt = false;               ///< what was called durable may be lost: the next delta shows it
   domain::Counts written;                 ///< counts of the last delta
   Time written_at{};
-  Time listed_at = Time::min();           ///< when these told last who uses limits and locks
-  Time trimmed_at{};                      ///< its dead payloads, ...
-  std::uint64_t trimmed_look = 0;         ///< ... by the counts of that look
+  Time listed_at = Time::min();     ///< when these told last who uses limits and locks
+  Time trimmed_at{};                ///< its dead payloads, ...
+  std::uint64_t trimmed_look = 0;   ///< ... by the counts of that look
+  std::uint64_t buried = 0;         ///< payloads that died since look `buried_look`, ...
+  std::uint64_t buried_before = 0;  ///< ... and between that look and the one before
+  std::uint64_t buried_look = 0;
+  Duration buried_at{};                   ///< when that was last known to be durable (steady); max: it is not
   std::uint64_t read_since_written = 0;   ///< entries that a reader of the counts would look through, ...
   std::uint64_t passed_when_written = 0;  ///< ... and those that one scan for all shards had passed by then
   bool awake = false;                     ///< see ShardHost

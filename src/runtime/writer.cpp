@@ -93,12 +93,8 @@ store::Delta Writer::delta_of(OwnedShard& shard) {
   delta.erase_states = std::move(changes.erase_states);
   delta.set_aside = std::move(changes.set_aside);
   for (auto& dead : changes.dead) delta.dead.push_back({shard.id, 0, now, domain::encode(dead)});
-  if (!delta.dead.empty() || trimming_is_due(shard)) {
-    delta.max_dead = dead_to_keep(shard);
-    delta.dead_before = saturating_sub(now, shard.queue->options.dead_ttl);
-    shard.trimmed_at = now;
-    shard.trimmed_look = scope_.cluster.look;
-  }
+  count_buried(shard, delta.dead.size());
+  if (!delta.dead.empty() || trimming_is_due(shard)) trim_dead(shard, delta);
   keep_records(shard, changes.kept, delta);
   const bool is_listed = now >= shard.listed_at && saturating_sub(now, shard.listed_at) < kCountsInterval;
   if (!is_listed) shard.listed_at = now;
@@ -125,25 +121,55 @@ void Writer::keep_records(OwnedShard& shard, const domain::KeptBlock& block, sto
   if (shard.ready && host_.trusts_the_clock()) delta.erase_kept = book.trim(scope_.now);
 }
 
-// What the other shards of the queue leave, as counted at the last look, and a fair share in any case: who
-// has more gives way.
-std::uint64_t Writer::dead_to_keep(const OwnedShard& shard) const {
+void Writer::trim_dead(OwnedShard& shard, store::Delta& delta) const {
   const auto& options = shard.queue->options;
-  const auto& dead = scope_.cluster.dead;
-  std::uint64_t others = 0;
-  for (auto at = dead.lower_bound({shard.id.queue, 0}); at != dead.end() && at->first.queue == shard.id.queue;
-       ++at) {
-    if (at->first != shard.id) others += at->second;
+  const auto keep = dead_to_keep(shard);
+  delta.max_dead = std::min(keep, options.max_dead);
+  delta.dead_before = keep == 0 ? Time::max() : saturating_sub(scope_.now, options.dead_ttl);
+  shard.trimmed_at = scope_.now;
+  shard.trimmed_look = scope_.cluster.look;
+}
+
+void Writer::count_buried(OwnedShard& shard, std::size_t more) const {
+  const auto look = scope_.cluster.look;
+  if (shard.buried_look != look) {
+    shard.buried_before = std::exchange(shard.buried, 0);
+    if (shard.buried_at <= scope_.cluster.asked) shard.buried_before = 0;
+    shard.buried_look = look;
   }
-  const auto share = std::max<std::uint64_t>(1, options.max_dead / options.shards.value_or(1));
-  return std::max(share, options.max_dead - std::min(others, options.max_dead));
+  shard.buried += more;
+  if (more > 0) shard.buried_at = Duration::max();
+}
+
+// Only the oldest rows of the queue go, as the last look has listed them: those that died here since then, or
+// that it may not have counted, come on top.
+std::uint64_t Writer::dead_to_keep(const OwnedShard& shard) const {
+  const auto& cluster = scope_.cluster;
+  const auto go = cluster.dead_to_go.find(shard.id);
+  if (go == cluster.dead_to_go.end()) return shard.queue->options.max_dead;
+  const auto counted = cluster.dead.find(shard.id);
+  const auto dead = counted == cluster.dead.end() ? 0 : counted->second;
+  return dead - std::min(dead, go->second) + shard.buried + shard.buried_before;
+}
+
+// Which rows of the queue are the oldest takes a look at the store.
+void Writer::ask_for_look(const OwnedShard& shard) {
+  const auto& dead = scope_.cluster.dead;
+  std::uint64_t sum = shard.buried + shard.buried_before;
+  for (auto at = dead.lower_bound({shard.id.queue, 0}); at != dead.end() && at->first.queue == shard.id.queue;
+       ++at)
+    sum += at->second;
+  const auto steady = scope_.steady();
+  if (sum <= shard.queue->options.max_dead || steady - look_asked_at_ < kCountsInterval) return;
+  look_asked_at_ = steady;
+  if (scope_.hooks.facts_changed) scope_.hooks.facts_changed();
 }
 
 // Dead payloads become too old, or too many beside those of other shards, though none dies here.
 bool Writer::trimming_is_due(const OwnedShard& shard) const {
   const auto dead = scope_.cluster.dead.find(shard.id);
   if (dead == scope_.cluster.dead.end()) return false;
-  if (dead->second > dead_to_keep(shard) && shard.trimmed_look != scope_.cluster.look) return true;
+  if (scope_.cluster.dead_to_go.contains(shard.id) && shard.trimmed_look != scope_.cluster.look) return true;
   return scope_.now < shard.trimmed_at || saturating_sub(scope_.now, shard.trimmed_at) >= dead_check(shard);
 }
 
@@ -216,6 +242,10 @@ Writer::Settled Writer::settle(const CommitEnd& end) {
     } else {
       if (end.results[i] == store::CommitResult::unkept)
         shard->machine.kept().lose(shard->in_flight->keep->no);
+      if (!shard->in_flight->dead.empty()) {
+        shard->buried_at = scope_.steady();
+        ask_for_look(*shard);
+      }
       shard->in_flight.reset();
       if (std::exchange(shard->lends, false) && scope_.hooks.lent) scope_.hooks.lent();
       shard->machine.committed(scope_.now);

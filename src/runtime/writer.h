@@ -57,6 +57,9 @@ class Writer {
   std::string name_of_refused() const;
   store::Delta delta_of(OwnedShard& shard);
   void keep_records(OwnedShard& shard, const domain::KeptBlock& block, store::Delta& delta) const;
+  void trim_dead(OwnedShard& shard, store::Delta& delta) const;
+  void count_buried(OwnedShard& shard, std::size_t more) const;
+  void ask_for_look(const OwnedShard& shard);
   std::uint64_t dead_to_keep(const OwnedShard& shard) const;
   bool trimming_is_due(const OwnedShard& shard) const;
   bool rest_is_due(OwnedShard& shard) const;
@@ -67,6 +70,7 @@ class Writer {
   ShardHost& host_;
   Trouble commits_{"commit what has ended"};
   std::map<domain::ShardId, Unknown> unknown_;
+  Duration look_asked_at_{};    // steady
   bool refused_alone_ = false;  // others were written meanwhile
 };
 

@@ -174,7 +174,8 @@ struct QueueDefinition {
 struct QueueWish {
   std::string name;
   std::uint32_t shards = 0;
-  bool takes_any = false;  ///< one that is there may have another number: for who asks, not for the store
+  bool takes_any = false;      ///< one that is there may have another number: for who asks, not for the store
+  std::uint64_t max_dead = 0;  ///< dead payloads the queue may keep, likewise; 0: any number
 };
 
 struct QueueList {
@@ -470,6 +471,9 @@ class Store {
 
   /// Dead rows of a queue with no > `after`, ascending, at most `max_rows`.
   virtual std::vector<DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) = 0;
+
+  /// The shards of the dead rows of a queue that died first, the oldest row first, at most `max_rows`.
+  virtual std::vector<ShardId> oldest_dead(std::uint32_t queue, std::size_t max_rows) = 0;
 
   /// Removes rows; returns how many were there. Throws Error{invalid_argument} when the queue is closed.
   virtual std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) = 0;

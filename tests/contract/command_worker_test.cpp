@@ -358,8 +358,29 @@ TEST_P(CommandWorkerTest, a_batch_is_cut_into_lines_that_fit) {
   EXPECT_EQ(outcomes[1].text, "1 2");
   EXPECT_EQ(outcomes[2].text, "3");
   EXPECT_EQ(outcomes[3].failure, FailureKind::handler);
-  EXPECT_THAT(outcomes[3].text, StartsWith("the job does not fit into a line of 16 MiB"));
+  EXPECT_THAT(outcomes[3].text, StartsWith("cannot send a payload of 16777218 bytes to the command worker"));
+  EXPECT_EQ(outcomes[3].delivered, 0U);
   EXPECT_EQ(outcomes[4].text, "5");
+  EXPECT_EQ(outcomes[4].delivered, std::nullopt);
+}
+
+TEST_P(CommandWorkerTest, a_job_is_sent_as_many_of_its_payloads_as_fit) {
+  if (GetParam().empty()) return;  // a guard makes no difference here
+  const auto python = worker(
+      {"python3", "-c",
+       "import json, sys\n"
+       "for line in sys.stdin:\n"
+       "  jobs = json.loads(line)['jobs']\n"
+       "  print(json.dumps({'results': {j['id']: {'discard': str(len(j['payloads']))} for j in jobs}}), "
+       "flush=True)\n"});
+  auto merged = job("1", '"' + std::string(7U << 20, '7') + '"');
+  merged.payloads.resize(3, merged.payloads.front());
+  const auto outcomes = run(*python, {job("0", "0"), merged, job("2", "2")});
+  EXPECT_EQ(outcomes[0].text, "1");
+  EXPECT_EQ(outcomes[1].text, "2");
+  EXPECT_EQ(outcomes[1].delivered, 2U);
+  EXPECT_EQ(outcomes[2].text, "1");
+  EXPECT_EQ(outcomes[2].delivered, std::nullopt);
 }
 
 TEST_P(CommandWorkerTest, a_worker_that_does_not_read_is_timed_out) {

@@ -69,6 +69,36 @@ TEST_P(Dead, are_listed_page_by_page) {
   EXPECT_TRUE(store().dead(queue_, 0, 0).empty());
 }
 
+TEST_P(Dead, the_oldest_are_found_whichever_shards_they_are_in) {
+  const ShardId other{queue_, 1};
+  const auto grant = own(other);
+  const auto bury_there = [&](std::uint64_t batch) {
+    auto delta = delta_of(grant, batch);
+    delta.dead = {{.at = clock_.wall(), .bytes = "there"}};
+    ASSERT_EQ(commit(std::move(delta)), CommitResult::applied);
+  };
+  EXPECT_TRUE(store().oldest_dead(queue_, 10).empty());
+  bury({"a"});
+  clock_.move(1s);
+  bury_there(1);
+  clock_.move(1s);
+  bury({"b", "c"});
+  clock_.move(1s);
+  bury_there(2);
+  const ShardId shard{queue_, 0};
+  EXPECT_EQ(second().oldest_dead(queue_, 10), (std::vector{shard, other, shard, shard, other}));
+  EXPECT_EQ(store().oldest_dead(queue_, 2), (std::vector{shard, other}));
+  bury({}, 0, clock_.wall() - 2s);
+  EXPECT_EQ(store().oldest_dead(queue_, 2), (std::vector{other, shard})) << "the first one has gone";
+  EXPECT_TRUE(store().oldest_dead(queue_ + 1, 10).empty());
+}
+
+TEST_P(Dead, all_of_a_shard_may_go) {
+  bury({"a", "b"});
+  bury({}, 0, Time::max());
+  EXPECT_EQ(dead(), Texts{});
+}
+
 TEST_P(Dead, numbers_are_never_used_again) {
   bury({"a", "b"});
   const auto before = nos();

@@ -21,6 +21,16 @@ class Dead(Project):
     def errors(self, *filters):
         return [job["error"] for job in self.json("dead", "orders", *filters)]
 
+    def test_max_dead_is_of_the_queue_and_the_oldest_go_first(self):
+        self.config(more='[queue.many]\ncommand = ["python3", "-B", "worker.py"]\nmax_retries = 0\nshards = 5\nmax_dead = 3')
+        for job_id in "abcdefgh":
+            self.push(job_id, job_id, queue="many")
+            self.drain("--queue", "many")
+        self.assertEqual(sorted(job["id"] for job in self.json("dead", "many")), ["f", "g", "h"])
+        stats = self.stats("many")
+        self.assertEqual((stats["dead"], stats["dead_trimmed"]), (3, 5))
+        self.assertIn("5 dead trimmed", self.ordo("stats").stdout)
+
     def test_lists_and_exports_are_filtered(self):
         self.assertEqual(self.errors("--kind", "ship"), ["no money", "no crew"])
         self.assertEqual(self.errors("--key", "2"), ["no money"])

@@ -57,6 +57,18 @@ class Delivery(Project):
         node.terminate()
         self.assertEqual(self.end_of(node), 0)
 
+    def test_merged_payloads_that_fit_into_no_request_run_one_part_after_the_other(self):
+        self.config("shards = 1\nthreads = 1\nmax_retries = 0\nmax_payload = 8388608")
+        payloads = [letter * 7_000_000 for letter in "abcde"]
+        for payload in payloads:
+            self.push_lines([{"id": "1", "key": "k", "payload": payload}])
+        self.push_lines([{"id": "2", "key": "k", "payload": "last"}])
+        self.drain()
+        self.assertEqual([(job_id, [payload[0] for payload in received], count) for job_id, received, count in self.runs()],
+                         [("1", ["a", "b"], -1), ("1", ["c", "d"], -1), ("1", ["e"], -1), ("2", ["l"], -1)])
+        stats = self.stats()
+        self.assertEqual((stats["processed"], stats["failed"], stats["dead"], stats["length"]), (2, 0, 0, 0))
+
     def test_choice_of_payloads(self):
         for choice, expected in (("last", ["v2"]), ("first", ["v1"])):
             with self.subTest(choice):

@@ -129,6 +129,23 @@ class Unique(Project):
         self.let_go()
         self.until("both are done", lambda: self.stats()["processed"] == 2)
 
+    def test_a_dead_one_takes_the_key_again_that_was_free_from_its_start_on(self):
+        self.unique('by = "/n", scope = "queued"', "return {'error': 'no'}", "max_retries = 0\n")
+        for job_id in ("1", "2"):
+            self.pushed(job_id, {"n": 1})
+            self.drain()
+        self.assertEqual(self.stats()["dead"], 2)
+        self.assertEqual(self.json("dead", "orders", "retry", "1"), {"retried": 1})
+        self.assertEqual(self.pushed("3", {"n": 1}, code=1), ("1",))
+        refused = self.ordo("dead", "orders", "retry", "2", code=1)
+        self.assertIn("'2', as '1' is there", refused.stderr)
+        refused = self.ordo("dead", "orders", "retry", "--error", "no", "--yes", code=1)
+        self.assertIn("'2', as '1' is there", refused.stderr)
+        self.drain()
+        refused = self.ordo("dead", "orders", "retry", "--error", "no", "--yes", code=1)
+        self.assertIn("1 payload brought back", refused.stdout)
+        self.assertEqual((self.stats()["dead"], self.stats()["length"]), (1, 1))
+
     def test_a_period_has_nothing_to_do_with_the_job(self):
         self.unique('by = "id", scope = "period", period = "1h"')
         self.assertEqual(self.pushed("1"), "1")

@@ -38,12 +38,14 @@ Batch batch_of(std::size_t count, std::string_view bytes) {
   return {"orders", "orders", std::move(jobs), std::chrono::hours{1}, 0, {}};
 }
 
-/// However low the limit, each job is in one line or in none.
+/// However low the limit, each job is in one line, perhaps with its first payloads only, or in none.
 void check_requests(const Batch& batch, std::size_t limit) {
   std::size_t refused = 0;
   for (std::size_t at = 0; at < batch.jobs().size();) {
     std::string line;
-    const std::size_t end = append_request(line, batch, at, limit);
+    const auto [end, payloads] = append_request(line, batch, at, limit);
+    ORDO_ASSERT(!payloads ||
+                (end == at + 1 && *payloads > 0 && *payloads < batch.jobs()[at].payloads.size()));
     ORDO_ASSERT(line.empty() == (end == at));
     refused += end == at ? 1 : 0;
     if (end > at) {

@@ -456,6 +456,10 @@ std::vector<store::DeadRow> FaultyStore::dead(std::uint32_t queue, std::uint64_t
   return ask("list the dead", [&] { return inner_.dead(queue, after, max_rows); });
 }
 
+std::vector<store::ShardId> FaultyStore::oldest_dead(std::uint32_t queue, std::size_t max_rows) {
+  return ask("list the oldest dead", [&] { return inner_.oldest_dead(queue, max_rows); });
+}
+
 std::size_t FaultyStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
   return ask("erase the dead", [&] { return inner_.erase_dead(queue, nos); });
 }

@@ -100,6 +100,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
                                     std::span<const store::Claim> claims) override;
   void release(std::span<const store::Release> ends) override;
   std::vector<store::DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) override;
+  std::vector<store::ShardId> oldest_dead(std::uint32_t queue, std::size_t max_rows) override;
   std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) override;
   std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
                      std::vector<store::NewEntry> entries) override;

@@ -484,6 +484,20 @@ std::vector<DeadRow> MemoryStore::dead(std::uint32_t queue, std::uint64_t after,
   return rows;
 }
 
+std::vector<ShardId> MemoryStore::oldest_dead(std::uint32_t queue, std::size_t max_rows) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<Time, ShardId>> rows;
+  for (const auto& [no, row] : dead_) {
+    if (row.shard.queue == queue) rows.emplace_back(row.at, row.shard);
+  }
+  std::ranges::stable_sort(rows, {}, &std::pair<Time, ShardId>::first);
+  std::vector<ShardId> oldest;
+  for (const auto& [at, shard] : rows) {
+    if (oldest.size() < max_rows) oldest.push_back(shard);
+  }
+  return oldest;
+}
+
 bool MemoryStore::take_dead(std::uint32_t queue, std::uint64_t no) {
   const auto found = dead_.find(no);
   if (found == dead_.end() || found->second.shard.queue != queue) return false;

@@ -518,6 +518,15 @@ std::vector<DeadRow> PostgresStore::dead(std::uint32_t queue, std::uint64_t afte
   return dead;
 }
 
+std::vector<ShardId> PostgresStore::oldest_dead(std::uint32_t queue, std::size_t max_rows) {
+  std::vector<ShardId> oldest;
+  const auto rows =
+      ask("read the dead of", "SELECT shard FROM ordo_dead WHERE queue = $1 ORDER BY no LIMIT $2",
+          Parameters().number(std::int64_t{queue}).number(std::uint64_t{max_rows}));
+  for (int row = 0; row < rows.rows(); ++row) oldest.push_back(unpack(rows.number(row, 0)));
+  return oldest;
+}
+
 std::size_t PostgresStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
   const auto row = ask("erase the dead of", "SELECT ordo_take_dead($1, $2)",
                        Parameters().number(std::int64_t{queue}).numbers(as_signed(nos)));

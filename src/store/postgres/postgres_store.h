@@ -59,6 +59,7 @@ class PostgresStore final : public Store, public LeavesOut {
   void release(std::span<const Release> ends) override;
 
   std::vector<DeadRow> dead(std::uint32_t queue, std::uint64_t after, std::size_t max_rows) override;
+  std::vector<ShardId> oldest_dead(std::uint32_t queue, std::size_t max_rows) override;
   std::size_t erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) override;
   std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
                      std::vector<NewEntry> entries) override;

@@ -553,6 +553,33 @@ std::vector<DeadRow> RedisStore::dead(std::uint32_t queue, std::uint64_t after, 
   }
 }
 
+std::vector<ShardId> RedisStore::oldest_dead(std::uint32_t queue, std::size_t max_rows) {
+  const auto list = queues();
+  const auto found = std::ranges::find(list.queues, queue, &QueueDefinition::number);
+  if (found == list.queues.end() || max_rows == 0) return {};
+  std::map<Slot, CommandText> commands;
+  for (std::uint32_t index = 0; index < found->shards; ++index) {
+    const ShardId shard{queue, index};
+    commands[slots_.slot_of(shard)].add("ZRANGE", shard_key(shard, "ages"), 0, max_rows - 1, "WITHSCORES");
+  }
+  const auto replies = pipeline_.ask("list the dead", std::move(commands));
+  std::map<Slot, std::size_t> next;
+  std::vector<std::pair<std::int64_t, ShardId>> rows;
+  for (std::uint32_t index = 0; index < found->shards; ++index) {
+    const ShardId shard{queue, index};
+    const auto slot = slots_.slot_of(shard);
+    const auto& items = replies.at(slot)[next[slot]++].items;
+    for (std::size_t at = 1; at < items.size(); at += 2)
+      rows.emplace_back(items[at].maybe_number().value_or(0), shard);
+  }
+  std::ranges::sort(rows);
+  std::vector<ShardId> oldest;
+  for (const auto& [at, shard] : rows) {
+    if (oldest.size() < max_rows) oldest.push_back(shard);
+  }
+  return oldest;
+}
+
 std::size_t RedisStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
   std::map<std::uint32_t, std::vector<std::uint64_t>> by_index;
   by_index[0];  // the queue may be closed, whatever the numbers

@@ -45,6 +45,15 @@ std::vector<DeadRow> read_dead(Connection& connection, std::uint32_t queue, std:
   return dead;
 }
 
+// Rows are numbered as they die: an index has them in that order, and their times would have to be sorted.
+std::vector<ShardId> read_oldest_dead(Connection& connection, std::uint32_t queue, std::size_t max_rows) {
+  std::vector<ShardId> oldest;
+  Statement rows(connection, "SELECT shard & 65535 FROM dead WHERE queue=?1 ORDER BY no LIMIT ?2");
+  rows.bind(queue, std::uint64_t{max_rows});
+  while (rows.step()) oldest.push_back({queue, static_cast<std::uint32_t>(rows.number(0))});
+  return oldest;
+}
+
 std::size_t erase_dead_rows(Writer& writer, std::uint32_t queue, std::span<const std::uint64_t> nos) {
   if (writer.is_closed(queue)) throw closed_queue(queue);
   DeadTaker taker(writer.connection(), queue);

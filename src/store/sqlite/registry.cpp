@@ -58,7 +58,7 @@ std::vector<QueueDefinition> define_queues(Writer& writer, std::span<const Queue
   Statement insert(connection, "INSERT INTO queue(number, name, shards, paused) VALUES(?1, ?2, ?3, 0)");
   Statement insert_shard(connection, "INSERT INTO shard(id) VALUES(?1)");
   std::vector<QueueDefinition> definitions;
-  for (const auto& [name, shards, takes_any] : queues) {
+  for (const auto& [name, shards, takes_any, max_dead] : queues) {
     if (auto known = find_queue_row(find, name)) {
       definitions.push_back(*std::move(known));
       continue;

@@ -324,6 +324,11 @@ std::vector<DeadRow> SqliteStore::dead(std::uint32_t queue, std::uint64_t after,
       [&](Reader& reader) { return read_dead(reader.connection(), queue, after, max_rows); });
 }
 
+std::vector<ShardId> SqliteStore::oldest_dead(std::uint32_t queue, std::size_t max_rows) {
+  return readers_.with(
+      [&](Reader& reader) { return read_oldest_dead(reader.connection(), queue, max_rows); });
+}
+
 std::size_t SqliteStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
   return write([&](Writer& writer) { return erase_dead_rows(writer, queue, nos); });
 }
