@@ -86,8 +86,13 @@ void Heartbeat::renew() {
   }
   const auto now = clock_.steady();
   const Duration lost_since{lost_since_us_.exchange(0)};
-  const auto lost = lost_since == Duration{0} ? Duration{0} : before - lost_since;
-  if (now - sent_at_ >= options_.lease && hooks_.late) hooks_.late({now - sent_at_, now - before, lost});
+  const auto tried_since = lost_since == Duration{0} ? before : lost_since;
+  if (now - sent_at_ >= options_.lease && hooks_.late) {
+    hooks_.late({.since = now - sent_at_,
+                 .renewed = now - before,
+                 .lost = before - tried_since,
+                 .idle = std::max(tried_since - sent_at_ - interval(), Duration{0})});
+  }
   // Too late, perhaps only while the store was asked: another node may own the shards. Everything is dropped
   // before anything is claimed again.
   const bool lapsed = !known || !lease_.valid();

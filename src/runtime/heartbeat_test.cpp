@@ -217,7 +217,7 @@ TEST_F(HeartbeatTest, a_late_renewal_is_told_with_what_the_store_took) {
   store_.time = {};
   clock_.now += 10s;
   heartbeat_.tick();
-  EXPECT_THAT(log_.back(), HasSubstr("the rest this process did not run"));
+  EXPECT_THAT(log_.back(), HasSubstr("this process did not run for 11.5 s of that: was it"));
 }
 
 TEST_F(HeartbeatTest, a_late_renewal_tells_of_a_store_that_could_not_be_reached) {
@@ -234,6 +234,20 @@ TEST_F(HeartbeatTest, a_late_renewal_tells_of_a_store_that_could_not_be_reached)
               ElementsAre("the leases have ended: they last for 3.0 s and were renewed after 6.0 s; the "
                           "store could not be reached for 5.0 s of that"));
   EXPECT_EQ(heartbeat_.lost_for(), 0s);
+}
+
+TEST_F(HeartbeatTest, a_server_that_was_down_is_no_fault_of_the_process) {
+  store_.fails = true;
+  clock_.now += 1s;
+  EXPECT_THROW(heartbeat_.tick(), Error);
+  clock_.now += 1500ms;
+  store_.fails = false;
+  store_.time = 1500ms;  // it is asked while it comes back
+  heartbeat_.tick();
+  EXPECT_THAT(log_,
+              ElementsAre("the leases have ended: they last for 3.0 s and were renewed after 4.0 s; the "
+                          "store could not be reached for 3.0 s of that"))
+      << "neither the wait for it nor that for its answer is half of the time";
 }
 
 TEST_F(HeartbeatTest, nothing_is_renewed_once_it_has_left) {

@@ -15,6 +15,7 @@ namespace {
 
 // How often nodes look for idle threads and lent runs.
 constexpr Duration kLookInterval = std::chrono::milliseconds{500};
+constexpr Duration kToldAgain = std::chrono::minutes{1};
 
 }  // namespace
 
@@ -182,9 +183,28 @@ void LeaseKeeper::tell_of_left_out() {
   left_out_ = {rows.begin(), rows.end()};
 }
 
+// What stays the same but for a count that rises is told once a minute.
+void LeaseKeeper::tell_of_dangers() {
+  auto dangers = store_.dangers();
+  if (dangers.size() < dangers_.size()) {
+    std::erase_if(dangers_,
+                  [&](const auto& told) { return std::ranges::find(dangers, told) == dangers.end(); });
+  }
+  const auto now = clock_.steady();
+  if (dangers == dangers_ || (dangers.size() == dangers_.size() && now - told_dangers_at_ < kToldAgain))
+    return;
+  for (const auto& danger : dangers) {
+    if (std::ranges::find(dangers_, danger) == dangers_.end() && hooks_.danger) hooks_.danger(danger);
+  }
+  dangers_ = std::move(dangers);
+  told_dangers_at_ = now;
+}
+
+// The dangers first: the rest may fail for what they have done.
 void LeaseKeeper::look() {
   ClusterLook look;
   look.queues = store_.queues();
+  tell_of_dangers();
   if (!look_at_definitions(look.queues, /*is_last=*/false)) {
     look.queues = store_.queues();
     look_at_definitions(look.queues, /*is_last=*/true);

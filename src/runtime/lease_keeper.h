@@ -44,6 +44,8 @@ struct KeeperHooks {
   std::function<void(const std::string& node)> node_down{};
   /// What of the store cannot be read and is left out: once.
   std::function<void(const std::string&)> left_out{};
+  /// Why what is stored may be lost, or was: when that is new, and as it changes at most once a minute.
+  std::function<void(const std::string&)> danger{};
   /// Somebody wishes something of this node.
   std::function<void(store::NodeRequest)> requested{};
   /// Who is there and what is lent to this node, in every look. Given before anything is claimed.
@@ -107,6 +109,7 @@ class LeaseKeeper {
   bool look_at_definitions(const store::QueueList& list, bool is_last);
   void look_at_limits();
   void tell_of_left_out();
+  void tell_of_dangers();
   void look();
   void tell_of_cluster(ClusterLook& look, Duration asked);
   void look_at_request(const std::vector<store::NodeRow>& nodes);
@@ -131,6 +134,8 @@ class LeaseKeeper {
   store::QueueList definitions_;
   LimitChanges limits_;
   std::set<std::string> left_out_;    // that were told of
+  std::vector<std::string> dangers_;  // that were told of
+  Duration told_dangers_at_{};
   bool definitions_are_told_ = true;  // to those that serve now
   store::NodeRequest request_ = store::NodeRequest::none;
   std::atomic<bool> wakes_{false}, quiet_{false};

@@ -65,7 +65,7 @@ class Node {
 
   domain::ShardId newer;  ///< what stands in it has level 2
   std::map<domain::ShardId, int> granted;
-  std::vector<std::string> left_out;
+  std::vector<std::string> left_out, dangers;
   store::QueueList definitions;  ///< as told last
 
   void stop() {
@@ -111,6 +111,7 @@ class Node {
       gone_.push_back(shard);
     };
     hooks.left_out = [this](const auto& row) { left_out.push_back(row); };
+    hooks.danger = [this](const auto& danger) { dangers.push_back(danger); };
     hooks.node_down = [this](const auto&) { ++deaths_; };
     hooks.definitions = [this](const auto& list) { definitions = list; };
     hooks.may_claim = [] { return true; };
@@ -239,6 +240,45 @@ TEST_F(LeaseKeeperTest, goes_on_beside_rows_that_cannot_be_and_tells_of_them_onc
   EXPECT_FALSE(store.is_odd) << "who is silent is forgotten, whatever its id is";
   EXPECT_EQ(one.shards(), 4U);
   EXPECT_EQ(one.left_out.size(), 1U);
+}
+
+class DangerousStore final : public store::memory::MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+
+  std::vector<std::string> dangers() override {
+    std::vector<std::string> dangers;
+    if (evicts) dangers.emplace_back("it evicts");
+    if (evicted > 0) dangers.push_back("evicted " + std::to_string(evicted));
+    return dangers;
+  }
+
+  bool evicts = false;
+  int evicted = 0;
+};
+
+TEST_F(LeaseKeeperTest, tells_of_dangers_at_once_and_of_rising_counts_each_minute) {
+  DangerousStore store(clock_);
+  Node one("one", store, clock_, 10s, 1);
+  run({&one}, 2min);
+  ASSERT_TRUE(one.dangers.empty());
+  store.evicts = true;
+  run({&one}, 2min);
+  EXPECT_EQ(one.dangers, (std::vector<std::string>{"it evicts"}));
+  for (int i = 0; i < 90; ++i) {
+    ++store.evicted;
+    run({&one}, 1s);
+  }
+  EXPECT_EQ(one.dangers.size(), 3U);
+  EXPECT_EQ(one.dangers.at(1), "evicted 1");
+  run({&one}, 1min);
+  EXPECT_EQ(one.dangers.at(3), "evicted 90");
+  store.evicts = false;
+  run({&one}, 1s);
+  store.evicts = true;
+  run({&one}, 1s);
+  EXPECT_EQ(one.dangers.back(), "it evicts");
+  EXPECT_EQ(one.dangers.size(), 5U);
 }
 
 TEST_F(LeaseKeeperTest, many_queues_take_no_more_calls_of_the_store_than_one) {

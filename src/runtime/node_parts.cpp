@@ -211,6 +211,7 @@ KeeperHooks NodeParts::keeper_hooks() {
   hooks.left_out = [this](const std::string& row) {
     say(LogLevel::error, row + "; it is left out, and the others go on");
   };
+  hooks.danger = [this](const std::string& danger) { say(LogLevel::error, danger); };
   hooks.requested = [this](store::NodeRequest request) {
     const bool stop = request == store::NodeRequest::stop;
     say(LogLevel::info, std::string("asked to ") + (stop ? "stop" : "take no more jobs"));

@@ -41,22 +41,22 @@ std::string text_of(const std::exception_ptr& error) {
 
 std::string text_of(const LateRenewal& late, Duration lease) {
   const auto seconds = [](Duration duration) { return std::chrono::duration<double>(duration).count(); };
-  if (late.lost >= late.since / 2) {
-    return fmt::format(
-        "the leases have ended: they last for {:.1f} s and were renewed after {:.1f} s; the store could not "
-        "be "
-        "reached for {:.1f} s of that",
-        seconds(lease), seconds(late.since), seconds(late.lost));
+  auto text = fmt::format("the leases have ended: they last for {:.1f} s and were renewed after {:.1f} s",
+                          seconds(lease), seconds(late.since));
+  if (late.idle > late.lost + late.renewed) {
+    return text + fmt::format(
+                      "; this process did not run for {:.1f} s of that: was it or its machine stopped, or is "
+                      "the machine overloaded?",
+                      seconds(late.idle));
   }
-  return fmt::format(
-      "the leases have ended: they last for {:.1f} s and were renewed after {:.1f} s, of which the store "
-      "took "
-      "{:.1f} s to answer; {}",
-      seconds(lease), seconds(late.since), seconds(late.renewed),
-      late.renewed >= late.since / 2
-          ? "the store is too slow for them: raise `lease` of [node], or give it a faster disk or server"
-          : "the rest this process did not run: was it or its machine stopped, or is the machine "
-            "overloaded?");
+  if (late.lost > Duration{0}) {
+    return text + fmt::format("; the store could not be reached for {:.1f} s of that",
+                              seconds(late.lost + late.renewed));
+  }
+  return text + fmt::format(
+                    ", of which the store took {:.1f} s to answer; the store is too slow for them: raise "
+                    "`lease` of [node], or give it a faster disk or server",
+                    seconds(late.renewed));
 }
 
 }  // namespace ordo::runtime

@@ -46,6 +46,7 @@ struct LateRenewal {
   Duration since{};    ///< the renewal before was sent
   Duration renewed{};  ///< of that: until the store had answered this renewal
   Duration lost{};     ///< ... for which the store could not be reached before
+  Duration idle{};     ///< ... for which it was due, and this process did not try
 };
 
 /// Who was slow, and what to do, for the log.

@@ -549,6 +549,9 @@ class Store {
   /// Other files stand in the place of those that it opened, or none: it will never work again. Cheap.
   virtual bool is_replaced() const { return false; }
 
+  /// Why what is stored may be lost, or was, in words for the log. Never asks a server.
+  virtual std::vector<std::string> dangers() { return {}; }
+
   /// What the store is, and what of its version, settings, rights and room an operator should know.
   virtual std::vector<Finding> examine() = 0;
 };

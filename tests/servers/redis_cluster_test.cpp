@@ -454,5 +454,20 @@ TEST_F(RedisCluster, an_owner_whose_master_has_lost_entries_reads_its_shard_anew
   EXPECT_FALSE(own(store, shards[0]).clean);
 }
 
+TEST_F(RedisCluster, a_master_that_throws_jobs_away_gets_none) {
+  RedisStore store(cluster().server(0).location());
+  const auto shards = one_on_each(store);
+  cluster().server(1).run({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+  std::vector<std::string> said;
+  for (const auto shard : shards)
+    said.push_back(failure_of([&] { append_and_wait(store, {{.shard = shard, .bytes = "a"}}); }));
+  cluster().server(1).run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  EXPECT_EQ(said.at(0), "nothing was thrown");
+  EXPECT_THAT(said.at(1), testing::AllOf(HasSubstr("allkeys-lru"),
+                                         HasSubstr(std::to_string(cluster().server(1).location().port))));
+  EXPECT_EQ(said.at(2), "nothing was thrown");
+  append_and_wait(store, {{.shard = shards.at(1), .bytes = "b"}});
+}
+
 }  // namespace redis_cluster_test
 }  // namespace ordo::store::redis

@@ -143,4 +143,14 @@ std::string PostgresServer::new_schema() {
   return url(schema);
 }
 
+std::string PostgresServer::new_database(const std::string& encoding) {
+  static std::atomic<int> number = 0;
+  const auto name = "d" + std::to_string(++number);
+  run("CREATE DATABASE " + name + " ENCODING '" + encoding +
+      "' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+  auto url = this->url("public");
+  const std::string_view database = "/postgres?";
+  return url.replace(url.find(database), database.size(), "/" + name + "?");
+}
+
 }  // namespace ordo::test

@@ -43,6 +43,9 @@ class PostgresServer {
   /// A new empty schema; returns the URL of a store in it.
   std::string new_schema();
 
+  /// A new empty database in the encoding; returns the URL of a store in it.
+  std::string new_database(const std::string& encoding);
+
   /// The URL of a store in a schema. `application` names its sessions.
   std::string url(const std::string& schema, const std::string& application = "") const;
 

@@ -33,6 +33,8 @@ constexpr const char* kStandby =
     "this server is a standby; name the primary, or all hosts and target_session_attrs=read-write";
 
 constexpr std::array kExplanations = {
+    Explanation{"22P05", ErrorKind::invalid_argument,
+                "nothing was stored; only a database with ENCODING 'UTF8' has all characters"},
     Explanation{"22", ErrorKind::invalid_argument, "nothing was stored"},
     Explanation{"54000", ErrorKind::invalid_argument, "nothing was stored"},
     Explanation{"0A000", ErrorKind::unavailable, kStandby},  // of BEGIN

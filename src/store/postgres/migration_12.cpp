@@ -8,7 +8,7 @@ namespace ordo::store::postgres {
 const char* const kRules12 = R"sql(
 -- What was given, in an error.
 CREATE OR REPLACE FUNCTION ordo_quoted(p_value jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT left(p_value::text, 200) || CASE WHEN length(p_value::text) > 200 THEN '…' ELSE '' END
+  SELECT left(p_value::text, 200) || CASE WHEN length(p_value::text) > 200 THEN '...' ELSE '' END
 $$;
 
 -- The options of a job that have no argument of their own, up to the unique key; empty: there are none.

@@ -88,7 +88,7 @@ BEGIN
   RETURN '{}';
 END $$;
 
--- One snapshot of several shards. First a row that tells of the snapshot itself (kind 0: definitions, wakes, µs, its text
+-- One snapshot of several shards. First a row that tells of the snapshot itself (kind 0: definitions, wakes, us, its text
 -- and xid_base); then the entries behind each shard's place, shard by shard (kind 1). `p_open`: transactions that an
 -- earlier snapshot saw in progress. Those that have ended may have left entries before the place that was reached: an
 -- owner's (p_owned) are to be moved first (kind 3: their transaction as `seq`), others are returned here (kind 2).

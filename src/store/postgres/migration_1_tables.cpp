@@ -1,4 +1,4 @@
-// Shards are named by queue number << 16 | index. Times are µs UTC. Numbers of an entry, `seq`: the id of the
+// Shards are named by queue number << 16 | index. Times are us UTC. Numbers of an entry, `seq`: the id of the
 // transaction that wrote it (plus ordo_meta.xid_base) << 20 | its place among that transaction's.
 #include "store/postgres/migrations.h"
 

@@ -4,7 +4,7 @@
 namespace ordo::store::postgres {
 
 const char* const kLog4 = R"sql(
--- One snapshot of several shards. First a row that tells of the snapshot itself (kind 0: definitions, wakes, µs, its text
+-- One snapshot of several shards. First a row that tells of the snapshot itself (kind 0: definitions, wakes, us, its text
 -- and xid_base). `p_open`: transactions that an earlier snapshot saw in progress. Those that have ended may have left
 -- entries before the place that was reached: an owner's (p_owned) are to be moved first (kind 3: their transaction as
 -- `seq`). `p_skip_*`: transactions whose entries are to be moved wherever they stand.

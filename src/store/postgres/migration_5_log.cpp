@@ -22,7 +22,7 @@ BEGIN
   PERFORM pg_notify('ordo_' || 'ordo_meta'::regclass::oid, '');
 END $$;
 
--- Who sleeps until it is notified, up to when its flag counts (µs). That comes first in the key, so who writes looks from
+-- Who sleeps until it is notified, up to when its flag counts (us). That comes first in the key, so who writes looks from
 -- now on: at what was set in the time for which a flag counts, which is bounded as readers seldom set one, and at no older
 -- version. Nobody needs to remember it over a crash.
 DROP TABLE ordo_sleeper;
@@ -101,7 +101,7 @@ BEGIN
   RETURN QUERY SELECT h.shard, h.low, h.unseen FROM ordo_newest_head h WHERE h.shard = ANY(p_shards);
 END $$;
 
--- One snapshot of several shards. First a row that tells of the snapshot itself (kind 0: definitions, wakes, µs, its text
+-- One snapshot of several shards. First a row that tells of the snapshot itself (kind 0: definitions, wakes, us, its text
 -- and xid_base). `p_open`: transactions that an earlier snapshot saw in progress. Those that have ended may have left
 -- entries before the place that was reached: an owner's (p_owned) are to be moved first (kind 3: their transaction as
 -- `seq`). `p_skip_*`: transactions whose entries are to be moved wherever they stand.

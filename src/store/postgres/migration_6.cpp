@@ -4,7 +4,7 @@
 namespace ordo::store::postgres {
 
 const char* const kWaits6 = R"sql(
--- `until`: µs UTC; not there any more from then on.
+-- `until`: us UTC; not there any more from then on.
 CREATE TABLE ordo_wait(queue text NOT NULL, key bytea NOT NULL, listed boolean NOT NULL, until bigint NOT NULL,
                        body bytea NOT NULL, PRIMARY KEY(queue, key));
 CREATE INDEX ordo_wait_listed ON ordo_wait(queue, key) WHERE listed;

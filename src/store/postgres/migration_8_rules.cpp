@@ -8,10 +8,10 @@ namespace ordo::store::postgres {
 const char* const kRules8 = R"sql(
 -- What was given, for a message.
 CREATE FUNCTION ordo_quoted(p_value jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT left(p_value::text, 200) || CASE WHEN length(p_value::text) > 200 THEN '…' ELSE '' END
+  SELECT left(p_value::text, 200) || CASE WHEN length(p_value::text) > 200 THEN '...' ELSE '' END
 $$;
 
--- A name's bytes: of a text, or of {"$base64": "…"}.
+-- A name's bytes: of a text, or of {"$base64": "..."}.
 CREATE FUNCTION ordo_name(p_what text, p_value jsonb) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   v_bytes bytea;
@@ -21,7 +21,7 @@ BEGIN
   ELSIF jsonb_typeof(p_value) = 'object' AND jsonb_typeof(p_value -> '$base64') = 'string' AND p_value - '$base64' = '{}' THEN
     v_bytes := decode(p_value ->> '$base64', 'base64');
   ELSE
-    RAISE EXCEPTION 'ordo_push: "%" needs a text or {"$base64": "…"}, not %', p_what, ordo_quoted(p_value)
+    RAISE EXCEPTION 'ordo_push: "%" needs a text or {"$base64": "..."}, not %', p_what, ordo_quoted(p_value)
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF octet_length(v_bytes) NOT BETWEEN 1 AND 255 THEN

@@ -28,15 +28,6 @@ std::array<int, 2> parts_of(std::string_view version) {
 
 }  // namespace
 
-std::string_view server_fact(std::string_view info, std::string_view name) {
-  for (std::size_t at = info.find(name); at != std::string_view::npos; at = info.find(name, at + 1)) {
-    if ((at != 0 && info[at - 1] != '\n') || info.substr(at + name.size(), 1) != ":") continue;
-    const auto value = info.substr(at + name.size() + 1);
-    return value.substr(0, value.find_first_of("\r\n"));
-  }
-  return {};
-}
-
 Duration after_failed_connect(Duration began) {
   const auto now = system_clock().steady();
   return now + 3 * (now - began);
@@ -187,11 +178,8 @@ void check_server(std::string_view info, const std::string& name) {
   if (const auto version = server_fact(info, "redis_version"); parts_of(version) < std::array{6, 2}) {
     refuse(ErrorKind::unsupported, "it is Redis " + std::string(version) + ", and 6.2 or newer is needed");
   }
-  if (const auto policy = server_fact(info, "maxmemory_policy"); policy.starts_with("allkeys")) {
-    refuse(ErrorKind::unsupported, "its maxmemory-policy is " + std::string(policy) +
-                                       ", under which it throws jobs away when memory is short; set "
-                                       "maxmemory-policy noeviction");
-  }
+  if (const auto eviction = eviction_of(info); eviction.takes_jobs())
+    refuse(ErrorKind::unavailable, eviction.policy_text());  // nodes wait until it is set right
   if (server_fact(info, "loading") == "1")
     refuse(ErrorKind::unavailable, "it still loads its data; try again");
   // In a cluster a replica says who its primary is.

@@ -8,17 +8,15 @@
 
 #include <ordo/error.hpp>
 
+#include "store/redis/eviction.h"
 #include "store/redis/location.h"
 #include "store/redis/resp.h"
 #include "store/redis/wire.h"
 
 namespace ordo::store::redis {
 
-/// What INFO says behind "name:"; empty: nothing.
-std::string_view server_fact(std::string_view info, std::string_view name);
-
 /// Throws Error{unsupported} or Error{unavailable} unless a server that answers INFO like this can keep jobs:
-/// it is 6.2 or newer, never evicts, a primary or part of a cluster, and has loaded its data.
+/// it is 6.2 or newer, evicts no jobs, a primary or part of a cluster, and has loaded its data.
 void check_server(std::string_view info, const std::string& name);
 
 /// Until when a server that could not be connected to since `began` is left alone: one that is silent, and
@@ -40,8 +38,8 @@ class Connection {
  public:
   enum class Peer { server, sentinel };
 
-  /// Throws Error{unavailable}: not reachable, the password is wrong, the server still loads or is a replica.
-  /// Error{unsupported}: too old, or may evict jobs.
+  /// Throws Error{unavailable}: not reachable, the password is wrong, the server still loads, is a replica or
+  /// may evict jobs. Error{unsupported}: too old.
   Connection(const Location& location, Duration patience) : Connection(location, patience, patience) {}
   /// As above, but waits for the server to be there for `connect_within` only.
   Connection(const Location& location, Duration patience, Duration connect_within)

@@ -4,19 +4,12 @@
 #include <string>
 
 #include "store/limits.h"
-#include "store/redis/connection.h"
+#include "store/redis/eviction.h"
 
 namespace ordo::store::redis {
 namespace {
 
 using Level = Finding::Level;
-
-std::uint64_t figure(std::string_view info, std::string_view name) {
-  const auto text = server_fact(info, name);
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 Finding durability(std::string_view info, std::string_view appendfsync) {
   if (server_fact(info, "aof_enabled") != "1") {
@@ -39,8 +32,8 @@ Finding durability(std::string_view info, std::string_view appendfsync) {
 }
 
 Finding room(std::string_view info) {
-  const auto used = figure(info, "used_memory");
-  const auto most = figure(info, "maxmemory");
+  const auto used = server_figure(info, "used_memory");
+  const auto most = server_figure(info, "maxmemory");
   const auto text = "the server uses " + std::to_string(used >> 20) + " MiB";
   if (most == 0) return {Level::good, text + ", and has no maxmemory", ""};
   const auto of = text + " of " + std::to_string(most >> 20) + " MiB";
@@ -68,6 +61,11 @@ std::vector<Finding> examine_server(std::string_view info, std::string_view appe
       {Level::good, "the server is Redis " + std::string(server_fact(info, "redis_version")), ""},
       durability(info, appendfsync),
       room(info)};
+  if (const auto eviction = eviction_of(info); eviction.may_have_taken_jobs()) {
+    findings.push_back({Level::bad, eviction.keys_text(),
+                        "push what is missing again: Redis cannot bring it back. A restart of the server or "
+                        "CONFIG RESETSTAT clears the count"});
+  }
   if (const auto last = server_fact(info, "rdb_last_bgsave_status"); !last.empty() && last != "ok") {
     findings.push_back({Level::warning,
                         "the server could not write its last snapshot, of which backups are made",
@@ -79,7 +77,7 @@ std::vector<Finding> examine_server(std::string_view info, std::string_view appe
                             std::to_string(limit >> 10) + " KiB: reads are made smaller, and slower",
                         "set client-output-buffer-limit normal 0 0 0, Redis' default; no job may be larger"});
   }
-  if (server_fact(info, "cluster_enabled") == "1" && figure(info, "connected_slaves") == 0) {
+  if (server_fact(info, "cluster_enabled") == "1" && server_figure(info, "connected_slaves") == 0) {
     findings.push_back({Level::warning, "the master has no replica: its shards stand still while it is down",
                         "give each master a replica"});
   }

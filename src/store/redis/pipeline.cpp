@@ -77,14 +77,28 @@ std::vector<Reply> Pipeline::ask(const char* task, Slot slot, CommandText comman
   return std::move(ask(task, std::move(one)).at(slot));
 }
 
+std::vector<Reply> Pipeline::store(const char* task, Slot slot, CommandText commands) {
+  std::map<Slot, CommandText> one;
+  one.emplace(slot, std::move(commands));
+  return std::move(store(task, std::move(one)).at(slot));
+}
+
+std::map<Slot, std::vector<Reply>> Pipeline::store(const char* task, std::map<Slot, CommandText> commands) {
+  return ask({.task = task, .must_last = true}, std::move(commands));
+}
+
 std::map<Slot, std::vector<Reply>> Pipeline::ask(const char* task, std::map<Slot, CommandText> commands,
                                                  bool takes_odd) {
+  return ask({.task = task, .takes_odd = takes_odd}, std::move(commands));
+}
+
+std::map<Slot, std::vector<Reply>> Pipeline::ask(const Request& kind, std::map<Slot, CommandText> commands) {
   ORDO_ASSERT(!is_own_thread());
   using Replies = Answer<std::vector<Reply>>;
   std::map<Slot, std::shared_ptr<Replies>> awaited;  // shared: the first failure ends the wait for the others
   for (auto& [slot, text] : commands) {
     const auto answer = awaited[slot] = std::make_shared<Replies>();
-    submit({.task = task,
+    submit({.task = kind.task,
             .slot = slot,
             .commands = std::move(text),
             .finish =
@@ -95,7 +109,8 @@ std::map<Slot, std::vector<Reply>> Pipeline::ask(const char* task, std::map<Slot
                     answer->give(std::move(given));
                   }
                 },
-            .takes_odd = takes_odd});
+            .takes_odd = kind.takes_odd,
+            .must_last = kind.must_last});
   }
   std::map<Slot, std::vector<Reply>> replies;
   for (const auto& [slot, answer] : awaited) replies[slot] = answer->wait();
@@ -259,6 +274,7 @@ std::vector<Pipeline::Part> Pipeline::split(Group& group) const {
 bool Pipeline::send(Part& part) {
   try {
     part.connection = &connection_to(part.address);
+    keep_back(part);
   } catch (const Error& error) {
     for (auto* request : part.requests) {
       // Its slot may have another server by then.
@@ -267,6 +283,7 @@ bool Pipeline::send(Part& part) {
     }
     return false;
   }
+  if (part.requests.empty()) return false;
   std::string bytes;
   for (const auto* request : part.requests) {
     if (request->asked) bytes += kAsking;
@@ -278,6 +295,7 @@ bool Pipeline::send(Part& part) {
              std::chrono::ceil<std::chrono::milliseconds>(patience_.replicas).count());
     bytes += wait.bytes();
   }
+  bytes += eviction_questions().bytes();
   try {
     part.connection->send(bytes);
   } catch (const Error&) {
@@ -313,12 +331,13 @@ void Pipeline::receive(Part& part) {
       for (std::size_t i = 0; i < request.commands.count(); ++i) replies.push_back(connection.receive());
       take(part, request, std::move(replies));
     }
-    if (location_.replicas > 0) {
-      const auto confirmed = connection.receive().number();
-      for (auto& [request, replies] : std::exchange(part.held, {})) {
-        answer(part, *request, std::move(replies), confirmed);
-      }
-    }
+    Lasting lasting;
+    if (location_.replicas > 0) lasting.replicas = connection.receive().number();
+    std::vector<Reply> answers;
+    for (std::size_t i = 0; i < eviction_questions().count(); ++i) answers.push_back(connection.receive());
+    lasting.danger = look_at_eviction(part.address, answers);
+    for (auto& [request, replies] : std::exchange(part.held, {}))
+      answer(part, *request, std::move(replies), lasting);
     if (part.has_forgotten) connection.load_scripts();
     if (part.is_stale) servers_.erase(part.address);
   } catch (const Error& error) {
@@ -345,11 +364,7 @@ void Pipeline::take(Part& part, Request& request, std::vector<Reply> replies) {
     return refuse(request, part.connection->refusal(request.task, *error));
   }
   finish_overtaken(part, request);
-  if (location_.replicas > 0) {
-    part.held.emplace_back(&request, std::move(replies));
-  } else {
-    answer(part, request, std::move(replies), 0);
-  }
+  part.held.emplace_back(&request, std::move(replies));
 }
 
 /// True: the server has done nothing of the request, and another, or this one later, may.
@@ -396,7 +411,11 @@ void Pipeline::finish_overtaken(Part& part, const Request& done) {
   }
 }
 
-void Pipeline::answer(Part& part, Request& request, std::vector<Reply> replies, std::uint64_t replicas) {
+void Pipeline::answer(Part& part, Request& request, std::vector<Reply> replies, const Lasting& lasting) {
+  const auto fail = [&](const std::string& why) {
+    finish(request, {}, unavailable(not_lasting(request.task, part.address, why)));
+  };
+  if (request.must_last && !lasting.danger.empty()) return fail(lasting.danger);
   for (const auto& reply : replies) {
     if (!reply.is_error()) continue;
     if (reply.is_wrong_type()) slots_.found_odd();
@@ -404,14 +423,68 @@ void Pipeline::answer(Part& part, Request& request, std::vector<Reply> replies, 
     if (is_read_only(reply)) part.is_stale = true;
     return finish(request, {}, own_copy(part.connection->refusal(request.task, reply)));
   }
-  if (replicas < location_.replicas) {
-    const auto text = "cannot tell whether it lasts: " + std::string(request.task) + " in " +
-                      location_.at(part.address).name() + ": " + std::to_string(replicas) + " of " +
-                      std::to_string(location_.replicas) +
-                      " replicas have confirmed it in time; look at the replicas, or ask for fewer (?wait=)";
-    return finish(request, {}, unavailable(text));
+  if (lasting.replicas < location_.replicas) {
+    return fail(std::to_string(lasting.replicas) + " of " + std::to_string(location_.replicas) +
+                " replicas have confirmed it in time; look at the replicas, or ask for fewer (?wait=)");
   }
   finish(request, std::move(replies), nullptr);
+}
+
+std::string Pipeline::not_lasting(const char* task, const Address& address, const std::string& why) const {
+  return "cannot tell whether it lasts: " + std::string(task) + " in " + location_.at(address).name() + ": " +
+         why;
+}
+
+// ------------------------------------------------------------------------------------------------ evictions
+
+/// A server that was seen to throw jobs away gets none until it says that it does so no more. Throws as
+/// Connection::ask() does.
+void Pipeline::keep_back(Part& part) {
+  const auto known = evictions_.find(part.address);
+  if (known == evictions_.end() || !known->second.takes_jobs()) return;
+  if (std::ranges::none_of(part.requests, &Request::must_last)) return;
+  const auto why = look_at_eviction(
+      part.address, part.connection->ask("read the settings of the server", eviction_questions()));
+  if (why.empty()) return;
+  std::erase_if(part.requests, [&](Request* request) {
+    if (!request->must_last) return false;
+    finish(*request, {},
+           unavailable("cannot " + std::string(request->task) + " in " + location_.at(part.address).name() +
+                       ": " + why));
+    return true;
+  });
+}
+
+/// Why the server may have thrown away what was stored since it was looked at last; empty: it has not.
+std::string Pipeline::look_at_eviction(const Address& address, std::span<const Reply> answers) {
+  auto now = eviction_of(answers);
+  if (!now) return {};
+  const std::lock_guard lock(evictions_mutex_);
+  auto& known = evictions_.try_emplace(address, *now).first->second;
+  const bool has_more = now->keys > known.keys && now->may_have_taken_jobs();
+  known = *std::move(now);
+  if (has_more) slots_.went_back();
+  if (known.takes_jobs()) return known.policy_text();
+  return has_more ? known.keys_text() : std::string();
+}
+
+std::uint64_t Pipeline::evicted() const {
+  std::uint64_t keys = 0;
+  const std::lock_guard lock(evictions_mutex_);
+  for (const auto& [address, eviction] : evictions_)
+    keys += eviction.may_have_taken_jobs() ? eviction.keys : 0;
+  return keys;
+}
+
+std::vector<std::string> Pipeline::dangers() const {
+  std::vector<std::string> dangers;
+  const std::lock_guard lock(evictions_mutex_);
+  for (const auto& [address, eviction] : evictions_) {
+    const auto name = location_.at(address).name() + ": ";
+    if (eviction.takes_jobs()) dangers.push_back(name + eviction.policy_text());
+    if (eviction.may_have_taken_jobs()) dangers.push_back(name + eviction.keys_text());
+  }
+  return dangers;
 }
 
 void Pipeline::finish(Request& request, std::vector<Reply> replies, std::exception_ptr error) {

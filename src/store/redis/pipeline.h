@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 
 #include "store/group_queue.h"
 #include "store/redis/connection.h"
+#include "store/redis/eviction.h"
 #include "store/redis/slot_map.h"
 
 namespace ordo::store::redis {
@@ -39,6 +41,7 @@ struct Request {
   Finish finish;           ///< runs on the pipeline's thread; must not block; none: it is done
   bool in_order = false;   ///< is never done behind a later one of its slot that is in_order, too
   bool takes_odd = false;  ///< a reply that is_wrong_type() is given to it as it is
+  bool must_last = false;  ///< fails while the server throws away what it is given
 
   // The pipeline's own.
   Duration since{};
@@ -65,6 +68,10 @@ class Pipeline {
   /// The replies. Throws what the request fails with.
   std::vector<Reply> ask(const char* task, Slot slot, CommandText commands);
 
+  /// The same of what must_last.
+  std::vector<Reply> store(const char* task, Slot slot, CommandText commands);
+  std::map<Slot, std::vector<Reply>> store(const char* task, std::map<Slot, CommandText> commands);
+
   /// Asks in all these slots at once; the replies by slot.
   std::map<Slot, std::vector<Reply>> ask(const char* task, std::map<Slot, CommandText> commands,
                                          bool takes_odd = false);
@@ -72,6 +79,12 @@ class Pipeline {
   /// The time of the server that has the registry, told by this machine's steady clock since it was last
   /// asked. Never waits.
   Time server_time();
+
+  /// How many keys that may have been Ordo's the servers have evicted, as far as is known.
+  std::uint64_t evicted() const;
+
+  /// Of each server that does so, that it throws jobs away, and how many keys it has evicted.
+  std::vector<std::string> dangers() const;
 
   /// True on the thread that runs Request::finish: it must not wait for a request.
   bool is_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
@@ -93,10 +106,16 @@ class Pipeline {
     Connection* connection = nullptr;
     std::vector<Request*> requests;
     std::size_t next = 0;                                       // whose replies have not come
-    std::vector<std::pair<Request*, std::vector<Reply>>> held;  // until the replicas have confirmed them
+    std::vector<std::pair<Request*, std::vector<Reply>>> held;  // until it is known whether they last
     std::vector<Request*> put_off;                              // as the server was not ready
     bool has_forgotten = false;                                 // its scripts
     bool is_stale = false;                                      // it is to be asked anew who it is
+  };
+
+  /// Whether what a server has taken lasts.
+  struct Lasting {
+    std::uint64_t replicas = 0;  // that have confirmed it
+    std::string danger;          // why the server may have thrown it away; empty: it has not
   };
 
   void loop(const std::stop_token& stop);
@@ -107,6 +126,7 @@ class Pipeline {
   Connection& connect(const Address& address, Server& server);
   void take_time(const Reply& reply);
 
+  std::map<Slot, std::vector<Reply>> ask(const Request& kind, std::map<Slot, CommandText> commands);
   void exchange(Group& group);
   std::vector<Part> split(Group& group) const;
   bool send(Part& part);
@@ -116,7 +136,10 @@ class Pipeline {
   void take(Part& part, Request& request, std::vector<Reply> replies);
   bool is_refused(Part& part, Request& request, const Reply& reply);
   void refuse(Request& request, const Error& error);
-  void answer(Part& part, Request& request, std::vector<Reply> replies, std::uint64_t replicas);
+  void answer(Part& part, Request& request, std::vector<Reply> replies, const Lasting& lasting);
+  void keep_back(Part& part);
+  std::string look_at_eviction(const Address& address, std::span<const Reply> answers);
+  std::string not_lasting(const char* task, const Address& address, const std::string& why) const;
   static void finish(Request& request, std::vector<Reply> replies, std::exception_ptr error);
   static void finish_overtaken(Part& part, const Request& done);
 
@@ -127,6 +150,9 @@ class Pipeline {
   std::mutex time_mutex_;
   Time asked_time_{};       // what the server said …
   Duration asked_since_{};  // … and when
+
+  mutable std::mutex evictions_mutex_;
+  std::map<Address, Eviction> evictions_;  // as each server told last; written by the own thread alone
 
   std::map<Address, Server> servers_;
   std::deque<Request> refused_;  // what no server took, and what came since and must not overtake it

@@ -179,7 +179,8 @@ void RedisStore::append(std::vector<NewEntry> entries, Completion done) {
                       .slot = slot,
                       .commands = std::move(commands),
                       .finish = std::move(finish),
-                      .in_order = true});
+                      .in_order = true,
+                      .must_last = true});
   }
 }
 
@@ -211,7 +212,8 @@ void RedisStore::append_one(NewEntry entry, Completion done) {
                     .slot = slot,
                     .commands = std::move(commands),
                     .finish = std::move(finish),
-                    .in_order = true});
+                    .in_order = true,
+                    .must_last = true});
 }
 
 std::unique_ptr<LogReader> RedisStore::open_log() {

@@ -24,8 +24,9 @@ namespace ordo::store::redis {
 /// store's time is the server's. Completions run on the store's own thread. Keys: keys.h.
 class RedisStore final : public Store, public LeavesOut {
  public:
-  /// Connects. Throws Error{unavailable}: no server, a wrong password. Error{unsupported}: the server is too
-  /// old or may evict jobs; the URL names several servers or a database, and that is no cluster, or one.
+  /// Connects. Throws Error{unavailable}: no server, a wrong password, a server that may evict jobs.
+  /// Error{unsupported}: the server is too old; the URL names several servers or a database, and that is no
+  /// cluster, or one.
   explicit RedisStore(const Location& location, Patience patience = {});
 
   void append(std::vector<NewEntry> entries, Completion done) override;
@@ -81,6 +82,7 @@ class RedisStore final : public Store, public LeavesOut {
   std::optional<std::string> take_answer(const std::string& node, const std::string& id) override;
 
   Time now() override;
+  std::vector<std::string> dangers() override { return pipeline_.dangers(); }
   std::vector<std::string> left_out() override { return left_out_.all(); }
   std::vector<Finding> examine() override;
 
@@ -95,7 +97,11 @@ class RedisStore final : public Store, public LeavesOut {
   static CommandText wake_command();
   Reply ask_registry(const char* task, CommandText command);
   void define_some(std::span<const QueueWish> queues, std::vector<QueueDefinition>& definitions);
-  void add_shards(std::map<Slot, CommandText>& commands, std::uint32_t number, std::uint32_t shards) const;
+  std::vector<QueueDefinition> make_queues(std::vector<QueueDefinition> queues);
+  void make_shards(std::span<const QueueDefinition> queues, const std::vector<bool>& is_new);
+  std::vector<bool> look_for_evicted(std::vector<QueueDefinition>& queues);
+  std::map<std::uint32_t, QueueDefinition> scan_shards();
+  void restore_shards(const QueueList& list);
   void remove_waits(std::string_view queue);
   void remove_shards(std::uint32_t number, std::uint32_t shards);
   void remove_left_shards();
@@ -111,7 +117,8 @@ class RedisStore final : public Store, public LeavesOut {
   std::mutex names_mutex_;
   std::unordered_map<std::uint32_t, std::string> names_;  // of queues whose logs other programs write
   LeftOut left_out_;
-  std::atomic<bool> has_odd_keys_ = false;  // by the last look at their kinds
+  std::atomic<std::uint64_t> restored_ = 0;  // evicted keys, behind which all shards were whole
+  std::atomic<bool> has_odd_keys_ = false;   // by the last look at their kinds
   SlotMap slots_;
   const Slot registry_;
   Pipeline pipeline_;  // behind what its thread needs to complete requests until it is gone

@@ -33,6 +33,12 @@ void shard_call(CommandText& commands, const Script& script, ShardId shard,
   (commands.word(arguments), ...);
 }
 
+/// The call of a script that makes a shard of the queue.
+void add_maker(CommandText& commands, const Script& script, ShardId shard, const QueueDefinition& queue) {
+  shard_call(commands, script, shard, {"log", "meta", "closed", "dead"}, std::string_view(queue.name),
+             queue.shards);
+}
+
 template <class... Arguments>
 void add_registry_command(CommandText& commands, const Script& script, const Arguments&... arguments) {
   registry_call(commands, script, sizeof...(arguments));
@@ -166,36 +172,136 @@ void RedisStore::define_some(std::span<const QueueWish> queues, std::vector<Queu
     add_registry_command(look, find_queue_script(), std::string_view(queue.name));
   const auto found = pipeline_.ask("define queues", registry_, std::move(look));
   const auto is_known = [&](std::size_t i) { return found.at(i).items.size() > 1; };
-  const auto new_number = [&](std::size_t i) {
-    return static_cast<std::uint32_t>(found.at(i).at(0).number());
-  };
-  std::map<Slot, CommandText> shards;
-  CommandText names;
+  std::vector<QueueDefinition> made;
   for (std::size_t i = 0; i < queues.size(); ++i) {
     if (is_known(i)) continue;
-    add_shards(shards, new_number(i), queues[i].shards);
-    add_registry_command(names, name_queue_script(), std::string_view(queues[i].name), new_number(i),
-                         queues[i].shards);
+    made.push_back({.number = static_cast<std::uint32_t>(found.at(i).at(0).number()),
+                    .name = queues[i].name,
+                    .shards = queues[i].shards});
   }
-  std::vector<Reply> named;
-  if (!shards.empty()) {
-    pipeline_.ask("make the shards of queues", std::move(shards));
-    named = pipeline_.ask("define queues", registry_, std::move(names));
-  }
+  const auto named = make_queues(std::move(made));
   std::size_t next = 0;
+  for (std::size_t i = 0; i < queues.size(); ++i)
+    definitions.push_back(is_known(i) ? definition_of(queues[i].name, found.at(i)) : named.at(next++));
+}
+
+/// Gives them shards and their names, if nobody else was faster. Answers who has the names now.
+std::vector<QueueDefinition> RedisStore::make_queues(std::vector<QueueDefinition> queues) {
+  if (queues.empty()) return {};
+  const auto is_new = look_for_evicted(queues);
+  make_shards(queues, is_new);
+  CommandText names;
+  for (const auto& queue : queues) {
+    add_registry_command(names, name_queue_script(), std::string_view(queue.name), queue.number,
+                         queue.shards);
+  }
+  const auto named = pipeline_.store("define queues", registry_, std::move(names));
+  std::vector<QueueDefinition> definitions;
   for (std::size_t i = 0; i < queues.size(); ++i) {
-    definitions.push_back(definition_of(queues[i].name, is_known(i) ? found.at(i) : named.at(next++)));
-    if (!is_known(i) && definitions.back().number != new_number(i))
-      remove_shards(new_number(i), queues[i].shards);
+    definitions.push_back(definition_of(queues[i].name, named.at(i)));
+    if (is_new[i] && definitions.back().number != queues[i].number)
+      remove_shards(queues[i].number, queues[i].shards);
+  }
+  return definitions;
+}
+
+void RedisStore::make_shards(std::span<const QueueDefinition> queues, const std::vector<bool>& is_new) {
+  std::map<Slot, CommandText> commands;
+  std::map<Slot, std::vector<std::size_t>> made;
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    for (std::uint32_t index = 0; index < queues[i].shards; ++index) {
+      const ShardId shard{queues[i].number, index};
+      const auto slot = slots_.slot_of(shard);
+      add_maker(commands[slot], is_new[i] ? create_script() : restore_script(), shard, queues[i]);
+      made[slot].push_back(i);
+    }
+  }
+  for (const auto& [slot, replies] : pipeline_.store("make the shards of queues", std::move(commands))) {
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      if (replies[i].integer == 1) continue;
+      const auto& queue = queues[made[slot][i]];
+      throw Error(ErrorKind::unavailable, "cannot define queue " + in_quotes(queue.name) + " in " +
+                                              location_.name() + ": its number, " +
+                                              std::to_string(queue.number) +
+                                              ", is that of other jobs in the store; try again");
+    }
   }
 }
 
-void RedisStore::add_shards(std::map<Slot, CommandText>& commands, std::uint32_t number,
-                            std::uint32_t shards) const {
-  for (std::uint32_t index = 0; index < shards; ++index) {
-    const ShardId shard{number, index};
-    shard_call(commands[slots_.slot_of(shard)], create_script(), shard, {"log", "meta"});
+// What the server has evicted of the registry is found by what is left of the shards: a queue whose name is
+// gone gets its number again, and no other queue gets it. Which of the queues are new.
+std::vector<bool> RedisStore::look_for_evicted(std::vector<QueueDefinition>& queues) {
+  std::vector<bool> is_new(queues.size(), true);
+  if (pipeline_.evicted() == 0) return is_new;
+  const auto there = scan_shards();
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    const auto same =
+        std::ranges::find(there, queues[i].name, [](const auto& known) { return known.second.shown_name(); });
+    if (same != there.end()) {
+      queues[i].number = same->first;
+      queues[i].shards = same->second.shards;
+      is_new[i] = false;
+    } else if (there.contains(queues[i].number)) {
+      CommandText command;
+      command.add("HINCRBY", kCountersKey, "queue", there.rbegin()->first);
+      queues[i].number = static_cast<std::uint32_t>(ask_registry("define queues", command).number());
+    }
   }
+  return is_new;
+}
+
+/// The queues of all shards that are there, by number, as the shards call them.
+std::map<std::uint32_t, QueueDefinition> RedisStore::scan_shards() {
+  constexpr std::string_view kBegin = "ordo:{";
+  std::map<std::uint32_t, QueueDefinition> queues;
+  for (const auto& address : slots_.masters()) {
+    Connection connection(location_.at(address), patience_.answer);
+    std::string cursor = "0";
+    do {
+      CommandText scan;
+      scan.add("SCAN", cursor, "MATCH", "ordo:{*:*}:meta", "COUNT", 1000);
+      const auto page = connection.ask("look for shards", scan).at(0);
+      CommandText names;
+      for (const auto& key : page.at(1).items) names.add("HMGET", key.text, "queue", "shards");
+      const auto named = connection.ask("look for shards", names);
+      for (std::size_t i = 0; i < named.size(); ++i) {
+        const std::string_view key = page.at(1).at(i).text;
+        const auto number =
+            number_in(key.substr(kBegin.size(), key.find(':', kBegin.size()) - kBegin.size()));
+        const auto shards = named[i].at(1).maybe_number();
+        if (!number || *number > std::numeric_limits<std::uint32_t>::max() || !shards) continue;
+        const QueueDefinition queue{
+            .number = static_cast<std::uint32_t>(*number),
+            .name = named[i].at(0).text,
+            .shards = static_cast<std::uint32_t>(std::min<std::uint64_t>(*shards, kMaxShards))};
+        queues.emplace(queue.number, queue);
+      }
+      cursor = page.at(0).text;
+    } while (cursor != "0");
+  }
+  return queues;
+}
+
+// Once for what was evicted by now. Should the queue be removed meanwhile, whoever is last removes the
+// shards.
+void RedisStore::restore_shards(const QueueList& list) {
+  const auto evicted = pipeline_.evicted();
+  if (evicted == restored_) return;
+  std::map<Slot, CommandText> commands;
+  for (const auto& queue : list.queues) {
+    for (std::uint32_t index = 0; !queue.closed && index < queue.shards; ++index) {
+      const ShardId shard{queue.number, index};
+      add_maker(commands[slots_.slot_of(shard)], restore_script(), shard, queue);
+    }
+  }
+  pipeline_.store("restore the shards of queues", std::move(commands));
+  const auto now = queues();
+  if (pipeline_.evicted() != evicted) return;  // what is not there now was perhaps not removed
+  for (const auto& queue : list.queues) {
+    const auto* same = now.find(queue.name);
+    if (same == nullptr || same->number != queue.number) remove_shards(queue.number, queue.shards);
+  }
+  restored_ = evicted;
 }
 
 void RedisStore::remove_shards(std::uint32_t number, std::uint32_t shards) {
@@ -225,7 +331,8 @@ bool RedisStore::remove(std::string_view name) {
   remove_waits(name);
   const auto command = registry_command(forget_queue_script(), name, queue->number);
   const bool was_there = ask_registry("remove a queue", command).integer == 1;
-  remove_waits(name);  // what was written while it was still there
+  remove_shards(queue->number, queue->shards);  // and what came while it was still there
+  remove_waits(name);
   return was_there;
 }
 
@@ -351,7 +458,9 @@ std::vector<NodeRow> RedisStore::nodes() {
 std::vector<ShardRow> RedisStore::shards() {
   std::map<Slot, CommandText> commands;
   std::vector<ShardId> shards;
-  for (const auto& queue : queues().queues) {
+  const auto list = queues();
+  restore_shards(list);
+  for (const auto& queue : list.queues) {
     for (std::uint32_t index = 0; index < queue.shards; ++index) shards.push_back({queue.number, index});
   }
   for (const auto shard : shards) {

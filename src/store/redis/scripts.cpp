@@ -208,14 +208,40 @@ return answer
   return script;
 }
 
-// KEYS: log, meta of a shard that does not exist.
+namespace {
+
+constexpr const char* kMakeShard = R"lua(
+local call, log, meta, closed, dead = redis.call, unpack(KEYS)
+local function make_log()
+  call('XADD', log, '0-1', 'e', '')
+  call('XDEL', log, '0-1')
+end
+local function make_meta(dead_rows, unclean)
+  call('HSET', meta, 'owner', '', 'token', 0, 'holder', 0, 'batch', 0, 'position', 0,
+       'counts', '', 'dead', dead_rows, 'dead_count', 0, 'trimmed', 0, 'unclean', unclean,
+       'queue', ARGV[1], 'shards', ARGV[2])  -- should the registry be evicted
+end
+)lua";
+
+}  // namespace
+
+// KEYS: log, meta, the log's name when it is closed, dead. ARGV: the queue's name and shards. Answers whether
+// nothing of such a shard was there: only then is it made.
 const Script& create_script() {
-  static const Script script(R"lua(
-local call, log, meta = redis.call, KEYS[1], KEYS[2]
-call('XADD', log, '0-1', 'e', '')
-call('XDEL', log, '0-1')
-call('HSET', meta, 'owner', '', 'token', 0, 'holder', 0, 'batch', 0, 'position', 0,
-     'counts', '', 'dead', 0, 'dead_count', 0, 'trimmed', 0, 'unclean', 0)
+  static const Script script(std::string(kMakeShard) + R"lua(
+if call('EXISTS', log, meta, closed, dead) > 0 then return 0 end
+make_log()
+make_meta(0, 0)
+return 1
+)lua");
+  return script;
+}
+
+// KEYS, ARGV: as above. Makes what the server has evicted of a shard, empty; the rest of it stays.
+const Script& restore_script() {
+  static const Script script(std::string(kMakeShard) + R"lua(
+if call('EXISTS', log, closed) == 0 then make_log() end
+if call('EXISTS', meta) == 0 then make_meta(call('XLEN', dead), 1) end
 return 1
 )lua");
   return script;
@@ -424,13 +450,14 @@ return #revived
 
 std::span<const Script* const> all_scripts() {
   static const std::array scripts = {
-      &append_script(),       &commit_script(),     &revive_script(),       &erase_dead_script(),
-      &create_script(),       &acquire_script(),    &free_script(),         &release_script(),
-      &catch_up_script(),     &find_queue_script(), &pause_script(),        &name_queue_script(),
-      &forget_queue_script(), &join_script(),       &renew_script(),        &request_script(),
-      &leave_script(),        &nodes_script(),      &close_script(),        &replace_script(),
-      &left_script(),         &close_log_script(),  &wait_row_script(),     &put_wait_script(),
-      &step_row_script(),     &answer_script(),     &replace_kept_script(), &histories_script(),
+      &append_script(),       &commit_script(),     &revive_script(),  &erase_dead_script(),
+      &create_script(),       &acquire_script(),    &free_script(),    &release_script(),
+      &catch_up_script(),     &find_queue_script(), &pause_script(),   &name_queue_script(),
+      &forget_queue_script(), &join_script(),       &renew_script(),   &request_script(),
+      &leave_script(),        &nodes_script(),      &close_script(),   &replace_script(),
+      &left_script(),         &close_log_script(),  &restore_script(), &wait_row_script(),
+      &put_wait_script(),     &step_row_script(),   &answer_script(),  &replace_kept_script(),
+      &histories_script(),
   };
   return scripts;
 }

@@ -24,6 +24,7 @@ const Script& revive_script();
 const Script& erase_dead_script();
 const Script& replace_kept_script();
 const Script& create_script();
+const Script& restore_script();
 const Script& acquire_script();
 const Script& free_script();
 const Script& release_script();

@@ -55,6 +55,8 @@ class SlotMap {
 
   /// How often a server was found to have another history than who was there before (Store::setbacks).
   std::uint64_t setbacks() const { return setbacks_; }
+  /// A server has lost some of what it had.
+  void went_back() { ++setbacks_; }
 
   /// Those of the servers that have slots, by the server's name. All of them were asked something before.
   std::map<std::string, History> histories();

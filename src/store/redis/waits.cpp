@@ -112,7 +112,7 @@ bool RedisStore::put_wait_row(std::string_view queue, const WaitRow& row,
   auto command = wait_command(put_wait_script(), queue, std::string_view(row.key), seen ? 1 : 0,
                               seen ? std::string_view(*seen) : std::string_view(),
                               std::string_view(row.bytes), row.listed ? 1 : 0, std::string_view(until));
-  return pipeline_.ask("write a wait", slot, std::move(command)).at(0).integer == 1;
+  return pipeline_.store("write a wait", slot, std::move(command)).at(0).integer == 1;
 }
 
 // What is over is in the list until somebody takes it away; few are.
@@ -200,7 +200,7 @@ std::vector<RowResult> RedisStore::step_rows(std::string_view rows, std::vector<
   CommandText commands;
   for (const auto& step : steps) add_step(commands, rows, step);
   std::vector<RowResult> results;
-  for (const auto& reply : pipeline_.ask("write a row beside the logs", slot, std::move(commands))) {
+  for (const auto& reply : pipeline_.store("write a row beside the logs", slot, std::move(commands))) {
     RowResult result{static_cast<RowResult::What>(reply.at(0).integer), {}};
     if (reply.items.size() > 1 && !reply.at(1).is_nil()) result.there = reply.at(1).text;
     results.push_back(std::move(result));

@@ -14,7 +14,7 @@ CREATE TABLE counter(id INTEGER PRIMARY KEY, head INTEGER NOT NULL, at INTEGER N
                      queue INTEGER NOT NULL, version INTEGER NOT NULL) STRICT;
 INSERT INTO counter VALUES(0, 0, -9223372036854775807, 0, 0);
 
--- `shard`: queue number << 16 | index. `more`: entries of the same append that follow. Times: µs UTC.
+-- `shard`: queue number << 16 | index. `more`: entries of the same append that follow. Times: us UTC.
 CREATE TABLE entry(seq INTEGER PRIMARY KEY, shard INTEGER NOT NULL, at INTEGER NOT NULL, more INTEGER NOT NULL,
                    body BLOB NOT NULL) STRICT;
 CREATE TABLE state(seq INTEGER PRIMARY KEY, shard INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
@@ -40,7 +40,7 @@ ALTER TABLE node ADD COLUMN request INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE queue ADD COLUMN closed INTEGER NOT NULL DEFAULT 0;
 )sql",
     R"sql(
--- What a queue, by name, holds beside its shards. `until`: µs UTC; not there any more from then on.
+-- What a queue, by name, holds beside its shards. `until`: us UTC; not there any more from then on.
 CREATE TABLE wait(queue TEXT NOT NULL, key BLOB NOT NULL, listed INTEGER NOT NULL, until INTEGER NOT NULL,
                   body BLOB NOT NULL, PRIMARY KEY(queue, key)) STRICT;
 CREATE INDEX wait_listed ON wait(queue, key) WHERE listed;

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "store/redis/resp.h"
+
+namespace ordo::store::redis {
+
+/// What INFO says behind "name:"; empty: nothing.
+std::string_view server_fact(std::string_view info, std::string_view name);
+/// The same of a number; 0: nothing.
+std::uint64_t server_figure(std::string_view info, std::string_view name);
+
+/// Whether a server throws keys away when its memory is short, and how many it has.
+struct Eviction {
+  std::string policy;
+  std::uint64_t keys = 0;  ///< since the server was started
+
+  /// Jobs have no time to live: only a policy for all keys takes them.
+  bool takes_jobs() const { return policy.starts_with("allkeys"); }
+  /// What was evicted may have been Ordo's, by the policy of now.
+  bool may_have_taken_jobs() const { return keys > 0 && !policy.starts_with("volatile"); }
+
+  /// Why a server with such a policy keeps no jobs, and what to do.
+  std::string policy_text() const;
+  /// What was evicted.
+  std::string keys_text() const;
+};
+
+/// The questions that end each pipeline; eviction_of() understands their answers.
+const CommandText& eviction_questions();
+/// Nothing: the server has not told.
+std::optional<Eviction> eviction_of(std::span<const Reply> answers);
+Eviction eviction_of(std::string_view info);
+
+}  // namespace ordo::store::redis
