@@ -9,6 +9,7 @@ find_package(fmt 9 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
 find_library(ORDO_CCTZ cctz REQUIRED)
+find_library(ORDO_PROMETHEUS prometheus-cpp-core REQUIRED) # its CMake file asks for the web server it comes with
 if(NOT ORDO_SANITIZE)
   find_library(ORDO_JEMALLOC jemalloc REQUIRED)
 endif()

@@ -6,7 +6,7 @@ option(ORDO_FUZZ "Link the fuzz targets with libFuzzer (needs clang)" OFF)
 set(ORDO_SEEDS "" CACHE STRING "How many seeds the simulation and the shard's property test play, if not as many as by default")
 set(ORDO_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
 
-set(ordo_all_layers base domain store execute runtime sources client server web cli)
+set(ordo_all_layers base domain store execute runtime sources client server faces web cli)
 set(ORDO_LAYERS ${ordo_all_layers} CACHE STRING "The folders of src/ to build; without cli there is no library and no binary")
 set(ORDO_UNIT_TESTS ${ordo_all_layers} CACHE STRING "Those of them whose unit tests are built")
 set(ORDO_SUITES unit contract servers simulation crash e2e topology api tidy fuzz install CACHE STRING "The test suites to build")

@@ -280,6 +280,9 @@ struct NodeOptions {
   std::uint32_t node_number = 0;  ///< of splitter `by_node`: 0..node_count - 1
   std::uint32_t node_count = 1;
   std::uint64_t payload_cache = 256ULL << 20;  ///< bytes of waiting payloads kept in memory
+  /// Where `ordo work` serves the HTTP API (docs/http.md): "127.0.0.1:8080", "localhost:…", "[::1]:…", or
+  /// "auto" for a free port; empty: nowhere. A Server of a program's own has none.
+  std::string listen{};
   LogFormat log = LogFormat::text;
   LogLevel log_level = LogLevel::info;
   LogLevel start_job = LogLevel::debug;   ///< of the line that a job starts

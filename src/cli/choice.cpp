@@ -4,18 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdio>
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/nearest.h"
 #include "cli/command.h"
 #include "cli/completion.h"
-#include "cli/job_text.h"
 #include "cli/output.h"
 
 namespace ordo::cli {
@@ -23,21 +20,6 @@ namespace {
 
 constexpr int kNotAgreed = 1;
 constexpr int kNeedsYes = 2;
-
-constexpr std::array kErrorKinds = {
-    FailureKind::handler,        FailureKind::timeout,    FailureKind::crash,
-    FailureKind::response_error, FailureKind::lease_lost, FailureKind::cancelled,
-    FailureKind::expired,        FailureKind::unreadable, FailureKind::invalid_push};
-
-FailureKind error_kind_of(const std::string& text) {
-  std::vector<std::string> names;
-  for (const auto kind : kErrorKinds) {
-    if (to_string(kind) == text) return kind;
-    names.emplace_back(to_string(kind));
-  }
-  refuse_arguments(fmt::format("--error-kind: nothing is named '{}'; use one of {}", shortened(text),
-                               fmt::join(names, ", ")));
-}
 
 /// As a shell reads it back.
 std::string shell_word(const std::string& argument) {
@@ -93,15 +75,6 @@ void add_choice(CLI::App* command, Choice& choice, const std::string& time) {
   option("--until", choice.until, "TIME", time + " before that");
 }
 
-DeadFilter dead_filter_of(const Choice& choice) {
-  DeadFilter filter{.kind = choice.kind, .key = choice.key, .error = choice.error};
-  if (choice.error_kind) filter.error_kind = error_kind_of(*choice.error_kind);
-  filter.retry_count = choice.retry_count;
-  if (choice.since) filter.since = moment_of(*choice.since);
-  if (choice.until) filter.until = moment_of(*choice.until);
-  return filter;
-}
-
 void add_page(CLI::App* command, Page& page, const std::string& most) {
   command->add_option("--sort", page.sort, "start (default), run_at, id or retry_count")->type_name("WHAT");
   command->add_flag("--desc", page.descending, "The last ones first");
@@ -128,21 +101,6 @@ void refuse_consent(const Consent& consent, std::string_view command, std::strin
   if (consent.yes || consent.only_count)
     refuse_arguments(
         fmt::format("{0}: --yes and --count are of what changes jobs; {0} {1} changes none", command, verb));
-}
-
-Listing listing_of(const Page& page) {
-  constexpr std::array<std::pair<std::string_view, JobSort>, 4> kSorts = {
-      {{"start", JobSort::start},
-       {"run_at", JobSort::run_at},
-       {"id", JobSort::id},
-       {"retry_count", JobSort::retry_count}}};
-  const auto* const found =
-      std::ranges::find(kSorts, page.sort, &std::pair<std::string_view, JobSort>::first);
-  if (found == kSorts.end()) {
-    refuse_arguments(fmt::format("--sort: nothing is named '{}'; use start, run_at, id or retry_count",
-                                 shortened(page.sort)));
-  }
-  return {.sort = found->second, .descending = page.descending, .after = page.after};
 }
 
 void tell_more(std::string_view command, std::size_t shown, const std::string& cursor) {

@@ -17,7 +17,7 @@
 #include "cli/command.h"
 #include "cli/export_line.h"
 #include "cli/output.h"
-#include "cli/shapes.h"
+#include "faces/shapes.h"
 
 namespace ordo::cli {
 namespace {

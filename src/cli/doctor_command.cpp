@@ -8,8 +8,8 @@
 #include "base/redact.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/shapes.h"
 #include "cli/table.h"
+#include "faces/shapes.h"
 
 namespace ordo::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/time_text.h"
-#include "cli/shapes.h"
+#include "faces/shapes.h"
 
 namespace ordo::cli {
 namespace {

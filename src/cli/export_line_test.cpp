@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "cli/job_text.h"
+#include "faces/job_text.h"
 
 namespace ordo::cli {
 namespace export_line_test {

@@ -11,10 +11,10 @@
 #include "cli/choice.h"
 #include "cli/command.h"
 #include "cli/job_rows.h"
-#include "cli/job_text.h"
 #include "cli/output.h"
 #include "cli/record_rows.h"
-#include "cli/shapes.h"
+#include "faces/job_text.h"
+#include "faces/shapes.h"
 
 namespace ordo::cli {
 namespace {

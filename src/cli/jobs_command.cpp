@@ -16,7 +16,7 @@
 #include "cli/job_rows.h"
 #include "cli/output.h"
 #include "cli/record_rows.h"
-#include "cli/shapes.h"
+#include "faces/shapes.h"
 
 namespace ordo::cli {
 namespace {
@@ -32,14 +32,6 @@ struct JobsValues {
   bool json = false;
 };
 
-constexpr const char* kQueued = "queued";  // due, scheduled and retrying
-
-constexpr const char* kEnded = "ended";  // done, discarded, cancelled and expired
-
-/// Those of records.
-constexpr std::array kRecordStates = {JobStatus::done, JobStatus::discarded, JobStatus::cancelled,
-                                      JobStatus::expired, JobStatus::failed};
-
 constexpr const char* kJobsExamples =
     "  ordo jobs orders\n"
     "  ordo jobs orders --state retrying --error 'no route' --json\n"
@@ -49,37 +41,8 @@ constexpr const char* kJobsExamples =
     "  ordo jobs orders export > jobs.ndjson && ordo push orders --ndjson jobs.ndjson\n"
     "  ordo jobs orders run-now --state retrying --count     # and then --yes\n";
 
-/// None for no state at all.
-std::vector<JobStatus> statuses_of(const std::string& state) {
-  if (state.empty()) return {};
-  if (state == kQueued) return {JobStatus::due, JobStatus::scheduled, JobStatus::retrying};
-  if (state == kEnded)
-    return {JobStatus::done, JobStatus::discarded, JobStatus::cancelled, JobStatus::expired, JobStatus::dead};
-  std::vector<std::string> known = {kQueued, kEnded};
-  for (const JobStatus status : kJobStates) {
-    if (to_string(status) == state) return {status};
-    known.emplace_back(to_string(status));
-  }
-  for (const JobStatus status : kRecordStates) {
-    if (to_string(status) == state) return {status};
-    known.emplace_back(to_string(status));
-  }
-  refuse_arguments(
-      fmt::format("jobs: no state is named '{}'; use one of {}", shortened(state), fmt::join(known, ", ")));
-}
-
 JobFilter filter_of(const JobsValues& values) {
-  const auto chosen = dead_filter_of(values.choice);
-  return {.states = statuses_of(values.state),
-          .id = values.id,
-          .kind = chosen.kind,
-          .key = chosen.key,
-          .error = chosen.error,
-          .error_kind = chosen.error_kind,
-          .retry_count = chosen.retry_count,
-          .since = chosen.since,
-          .until = chosen.until,
-          .listing = listing_of(values.page)};
+  return job_filter_of(values.state, values.id, values.choice, values.page);
 }
 
 /// What `ask` shows to its visitor, and that there is more than `most`.
@@ -115,26 +78,8 @@ int list_jobs(Context& context, const JobsValues& values) {
                              [&](const auto& visit) { return admin.jobs(values.queue, filter, visit); });
 }
 
-/// True: records are meant, which no verb but list takes.
-bool means_records(const JobsValues& values) {
-  const auto states = statuses_of(values.state);
-  return !states.empty() && std::ranges::find(kRecordStates, states.front()) != kRecordStates.end();
-}
-
 int list_records(Context& context, const JobsValues& values) {
-  const auto chosen = dead_filter_of(values.choice);
-  if (chosen.retry_count || values.page.sort != Page{}.sort || values.page.descending)
-    refuse_arguments(
-        "jobs: records come newest first; --sort, --desc and --retry-count are of jobs that live");
-  RecordFilter filter{.states = statuses_of(values.state),
-                      .id = values.id,
-                      .kind = chosen.kind,
-                      .key = chosen.key,
-                      .error = chosen.error,
-                      .error_kind = chosen.error_kind,
-                      .since = chosen.since,
-                      .until = chosen.until,
-                      .after = values.page.after};
+  auto filter = record_filter_of(values.state, values.id, values.choice, values.page);
   const std::size_t most = values.page.limit.value_or(filter.limit);
   filter.limit = most + 1;
   Admin admin = context.open_admin();
@@ -189,7 +134,7 @@ int run_jobs(Context& context, const JobsValues& values) {
   const bool changes = values.verb == "run-now" || values.verb == "cancel" || values.verb == "kill";
   if (values.verb != "list") refuse_page(values.page, "jobs", values.verb);
   if (!changes) refuse_consent(values.consent, "jobs", values.verb);
-  if (means_records(values)) {
+  if (are_of_records(statuses_of(values.state))) {
     if (values.verb == "list") return list_records(context, values);
     refuse_arguments(
         fmt::format("jobs: {} is of jobs that live; records of what has ended are only listed", values.verb));

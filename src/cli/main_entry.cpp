@@ -61,6 +61,7 @@ void build(CLI::App& app, Context& context) {
   app.fallthrough();             // inherited: the options above are taken after the command, too
   app.require_subcommand(0, 1);  // one: a queue may be named like a command
   add_work(app, context);
+  add_web(app, context);
   add_push(app, context);
   add_stats(app, context);
   add_doctor(app, context);

@@ -7,7 +7,7 @@
 #include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/shapes.h"
+#include "faces/shapes.h"
 
 namespace ordo::cli {
 namespace {

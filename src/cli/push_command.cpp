@@ -19,11 +19,11 @@
 #include "cli/choice.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/job_text.h"
 #include "cli/line_reader.h"
-#include "cli/ndjson_push.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "faces/job_text.h"
+#include "faces/ndjson_push.h"
 
 namespace ordo::cli {
 namespace {
@@ -181,6 +181,19 @@ bool is_known_queue(Context& context, const std::string& name) {
   return std::ranges::find(queues, name, &QueueView::name) != queues.end();
 }
 
+NdjsonResult push_lines(NdjsonPush& push, LineReader& lines, const Interrupt& interrupt) {
+  try {
+    while (const auto line = lines.next()) {
+      if (interrupt.has_come()) break;  // it may be a part of a line
+      if (!push.add(*line)) return push.end();
+      if (lines.would_wait() && !push.flush()) return push.end();  // nothing waits for a producer that pauses
+    }
+  } catch (const Error& error) {
+    return push.end_failed(error.what());
+  }
+  return interrupt.has_come() ? push.interrupt() : push.end();
+}
+
 int push_file(Context& context, const PushValues& values) {
   const Interrupt interrupt([] {});
   Input input(*values.ndjson, interrupt.fd());
@@ -194,17 +207,15 @@ int push_file(Context& context, const PushValues& values) {
   NdjsonResult result;
   {
     Progress progress;
-    const auto show = [&](std::uint64_t pushed) {
-      progress.show(input.bytes_read(), input.size(), pushed, "jobs");
-    };
-    NdjsonPush push(client, values.queue, show);
+    NdjsonPush push(client, values.queue);
+    push.tell([&](std::uint64_t pushed) { progress.show(input.bytes_read(), input.size(), pushed, "jobs"); });
     const auto config = context.config();
     const auto queue = std::ranges::find(config.queues, values.queue, &QueueOptions::name);
     if (queue != config.queues.end() && queue->unique) push.asks_of_each();
-    push.stop_when([&] { return interrupt.has_come(); });
     if (bad_lines && is_known_queue(context, values.queue))
       push.set_aside([&](const BadLine& bad) { bad_lines->add(bad); });
-    result = push.run(lines, values.from_line.value_or(1));
+    push.begin_at(values.from_line.value_or(1));
+    result = push_lines(push, lines, interrupt);
   }
   return end_of_push(values, result);
 }

@@ -27,10 +27,10 @@ ReshardResult reshard(Context& context, const ReshardValues& values) {
   const Interrupt interrupt([&] {
     const std::lock_guard lock(mutex);
     if (is_closing) return;  // what is left is short, and nobody could push or run anything until it is done
-    end_interrupted(fmt::format(
-        "reshard: interrupted after {0} entries; nothing is lost, and {1} goes on with its old "
-        "shards unless it was closed before: run `ordo reshard {1} {2}` again, which starts over",
-        copied, values.queue, values.shards));
+    end_interrupted(
+        fmt::format("reshard: interrupted after {0} entries; nothing is lost, and {1} goes on with its old "
+                    "shards unless it was closed before: run `ordo reshard {1} {2}` again, which starts over",
+                    copied, values.queue, values.shards));
   });
   const auto show = [&](const ReshardProgress& now) {
     {

@@ -10,8 +10,8 @@
 #include "cli/command.h"
 #include "cli/line_reader.h"
 #include "cli/output.h"
-#include "cli/shapes.h"
 #include "cli/terminal_text.h"
+#include "faces/shapes.h"
 
 namespace ordo::cli {
 namespace {

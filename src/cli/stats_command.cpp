@@ -12,8 +12,8 @@
 #include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "cli/shapes.h"
 #include "cli/terminal_text.h"
+#include "faces/shapes.h"
 
 namespace ordo::cli {
 namespace {

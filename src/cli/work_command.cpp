@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <sstream>
 
@@ -12,6 +13,7 @@
 
 #include <ordo/execution.hpp>
 
+#include "base/listen_address.h"
 #include "base/nearest.h"
 #include "base/shorten.h"
 #include "cli/command.h"
@@ -19,9 +21,12 @@
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "cli/stack_traces.h"
+#include "web/site.h"
 
 namespace ordo::cli {
 namespace {
+
+constexpr Duration kSiteStops = std::chrono::seconds{5};  // requests that are being answered
 
 struct WorkValues {
   bool drain = false;
@@ -165,6 +170,26 @@ void look_at_schedules(const Config& config, const Server& server, Admin& admin,
   }
 }
 
+/// What keeps a node from its work, beside the store.
+std::string why_not_ready(Server& server) {
+  if (!server.running()) return "the node has stopped";
+  for (const NodeView& node : server.admin().nodes()) {
+    if (node.id == server.node_id()) return node.quiet ? "the node is quiet: it takes no more jobs" : "";
+  }
+  return "the node is not registered in the store just now";
+}
+
+/// The HTTP side, if the config wants one.
+std::unique_ptr<web::Site> site_of(Server& server, const Config& config, const LogSink& log) {
+  if (config.node.listen.empty()) return nullptr;
+  auto site = std::make_unique<web::Site>(parse_listen_address(config.node.listen).value(),
+                                          web::Desk{server.admin(), server.client(), config, log},
+                                          [&server] { return why_not_ready(server); });
+  site->start();
+  log(LogLevel::info, fmt::format("listening on {}", site->url()));
+  return site;
+}
+
 /// Runs the server to its end. Returns the exit code.
 int serve(Server& server, const Config& config, ConfiguredWorkers& workers, Context& context,
           const WorkValues& values, const LogSink& log) {
@@ -172,9 +197,12 @@ int serve(Server& server, const Config& config, ConfiguredWorkers& workers, Cont
   context.tried = true;
   Admin admin = server.admin();
   look_at_schedules(config, server, admin, log);
+  const auto site = site_of(server, config, log);
   SignalThread signals({.stop =
                             [&] {
                               log(LogLevel::info, "stopping: no more jobs are taken");
+                              server.quiet();
+                              if (site) site->stop(std::min(config.node.shutdown_timeout, kSiteStops));
                               server.stop(Server::Stop::graceful);
                             },
                         .stop_now =

@@ -118,6 +118,7 @@ const std::vector<Field<NodeOptions>>& node_fields() {
       field("node_number", &N::node_number),
       field("node_count", &N::node_count),
       field("payload_cache", &N::payload_cache),
+      field("listen", &N::listen),
       field("log", &N::log),
       field("log_level", &N::log_level),
       field("start_job", &N::start_job),

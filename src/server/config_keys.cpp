@@ -17,6 +17,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/listen_address.h"
 #include "base/nearest.h"
 #include "base/shorten.h"
 #include "domain/option_bounds.h"
@@ -34,7 +35,7 @@ using std::chrono::seconds;
 
 constexpr std::string_view kLaterTop[] = {"limits", "listen",  "lock",  "locks",  "log",
                                           "source", "sources", "token", "tokens", "web"};
-constexpr std::string_view kLaterNode[] = {"listen", "max_memory", "read_only", "token", "tokens"};
+constexpr std::string_view kLaterNode[] = {"max_memory", "read_only", "token", "tokens"};
 constexpr std::string_view kLaterLimit[] = {"scope"};
 constexpr std::string_view kLaterQueue[] = {"concurrency", "critical",  "max_memory", "periodic",
                                             "priority",    "process",   "processes",  "scope",
@@ -399,6 +400,15 @@ const std::vector<Key<NodeOptions>>& node_keys() {
          node.node_count = static_cast<std::uint32_t>(value.whole(1, kMostNodes));
        }},
       {"payload_cache", [](NodeOptions& node, const Reading& value) { node.payload_cache = value.bytes(); }},
+      {"listen",
+       [](NodeOptions& node, const Reading& value) {
+         if (!parse_listen_address(value.text()))
+           value.fail(
+               "listen is \"127.0.0.1:PORT\", \"localhost:PORT\", \"[::1]:PORT\", or \"auto\" for a free "
+               "port; other "
+               "addresses are not served yet");
+         node.listen = value.text();
+       }},
   };
   return keys;
 }

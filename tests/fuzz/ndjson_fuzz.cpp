@@ -11,12 +11,12 @@
 #include <ordo/error.hpp>
 
 #include "base/json.h"
-#include "cli/job_text.h"
+#include "faces/job_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
-    const ordo::NewJob job = ordo::cli::parse_job(text);
+    const ordo::NewJob job = ordo::parse_job(text);
     if (ordo::payload_from_json(ordo::payload_to_json(job.payload)) != job.payload) std::abort();
     if (job.score && !std::isfinite(*job.score)) std::abort();
   } catch (const ordo::Error& error) {

@@ -15,7 +15,7 @@
 #include "base/json_pointer.h"
 #include "base/time_text.h"
 #include "base/window_text.h"
-#include "cli/job_text.h"
+#include "faces/job_text.h"
 #include "domain/window.h"
 
 namespace {
@@ -42,7 +42,7 @@ bool is_written(Time time) { return time >= kFirstTime && time <= kLastTime; }
 
 void check_decimal(std::string_view text) {
   const auto decimal = Decimal::parse(text);
-  const auto weight = taken([&] { return cli::weight_of(text); });
+  const auto weight = taken([&] { return weight_of(text); });
   ORDO_ASSERT(weight.has_value() == (decimal && *decimal > Decimal()));
   if (!decimal) return;
   ORDO_ASSERT(decimal->millionths() >= 0 && decimal->millionths() <= Decimal::kMost);
@@ -70,13 +70,13 @@ void check_window(std::string_view text) {
 void check_job(std::string_view text) {
   taken([&] {
     NewJob job;
-    cli::set_start(job, text);
+    set_start(job, text);
     ORDO_ASSERT(!job.run_at || is_written(*job.run_at));
     ORDO_ASSERT(!job.delay || *job.delay >= Duration{0});
     return true;
   });
-  if (const auto expiry = taken([&] { return cli::expiry_of(text); })) ORDO_ASSERT(is_written(*expiry));
-  if (const auto moment = taken([&] { return cli::moment_of(text); })) ORDO_ASSERT(is_written(*moment));
+  if (const auto expiry = taken([&] { return expiry_of(text); })) ORDO_ASSERT(is_written(*expiry));
+  if (const auto moment = taken([&] { return moment_of(text); })) ORDO_ASSERT(is_written(*moment));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ def most_included():
     for folder in ("src", "tests"):
         for path in (TOP / folder).rglob("*"):
             if path.suffix in (".h", ".cpp", ".hpp"):
-                counts.update(re.findall(r'^#include ["<]((?:ordo|base|domain|store|execute|runtime|client|server|cli|web)/[^">]+)[">]', path.read_text(), re.M))
+                counts.update(re.findall(r'^#include ["<]((?:ordo|base|domain|store|execute|runtime|client|server|faces|cli|web)/[^">]+)[">]', path.read_text(), re.M))
     is_of_tests = re.compile(r"harness|test_log|^base/assert")
     return [each for each in counts.most_common(25) if not is_of_tests.search(each[0])][:10]
 

@@ -28,8 +28,9 @@ const std::map<std::string_view, Prefixes>& layers() {
       {"client", {"client/", "runtime/", "execute/", "store/", "domain/", "base/"}},
       {"server", {"server/", "client/", "runtime/", "execute/", "store/", "domain/", "base/"}},
       // The faces see only what a user's program sees.
-      {"web", {"web/", "base/"}},
-      {"cli", {"cli/", "web/", "base/"}},
+      {"faces", {"faces/", "base/"}},
+      {"web", {"web/", "faces/", "base/"}},
+      {"cli", {"cli/", "web/", "faces/", "base/"}},
   };
   return table;
 }

@@ -6,9 +6,9 @@
 
 #include <ordo/admin.hpp>
 
-#include "cli/record_rows.h"
+#include "faces/job_traces.h"
 
-namespace ordo::cli {
+namespace ordo {
 
 /// The JSON that outside programs rely on, and the words it shares with tables.
 
@@ -37,6 +37,8 @@ std::string dead_letter_json(const DeadLetter& letter);
 std::string node_json(const NodeView& node);
 std::string periodic_json(const PeriodicView& schedule);
 std::string stats_json(const Stats& stats);
+/// The counts of one queue, as they stand in that.
+std::string queue_counts_json(const QueueStats& counts);
 std::string shard_json(const ShardStats& shard);
 
 /// One array of what `shape` makes of each item, an item a line.
@@ -50,4 +52,4 @@ std::string json_array(const std::vector<Item>& items, const Shape& shape) {
   return text + "]\n";
 }
 
-}  // namespace ordo::cli
+}  // namespace ordo

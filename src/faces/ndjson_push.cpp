@@ -1,4 +1,4 @@
-#include "cli/ndjson_push.h"
+#include "faces/ndjson_push.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,9 +9,9 @@
 
 #include <ordo/error.hpp>
 
-#include "cli/job_text.h"
+#include "faces/job_text.h"
 
-namespace ordo::cli {
+namespace ordo {
 namespace {
 
 constexpr std::size_t kLinesPerCommit = 1000;
@@ -30,51 +30,19 @@ std::string text_of_exception(const std::exception_ptr& error) {
 
 }  // namespace
 
-NdjsonPush::NdjsonPush(Client& client, std::string queue, std::function<void(std::uint64_t)> progress)
-    : client_(client), queue_(std::move(queue)), progress_(std::move(progress)) {}
+NdjsonPush::NdjsonPush(Client& client, std::string queue) : client_(client), queue_(std::move(queue)) {}
 
-NdjsonResult NdjsonPush::run(LineReader& lines, std::uint64_t from_line) {
-  read(lines, from_line);
-  settle();
-  if (is_interrupted_ && result_.line == 0) {
-    result_.interrupted = true;
-    result_.line = batch_lines_.empty() ? std::max(line_, from_line) : batch_lines_.front();
-  }
-  return result_;
-}
-
-void NdjsonPush::read(LineReader& lines, std::uint64_t from_line) {
-  try {
-    for (line_ = 1; const auto line = lines.next(); ++line_) {
-      is_interrupted_ = is_asked_to_stop_();  // then it may be a part of a line
-      if (is_interrupted_) return;
-      if (line_ < from_line) continue;
-      if (!take(*line)) return;
-      if (!lines.would_wait()) continue;
-      if (!batch_.empty()) submit();  // nothing waits for a producer that pauses
-      if (!settle()) return;
-    }
-  } catch (const Error& error) {  // the line cannot be read or is no job: those before it are pushed
-    if (!batch_.empty()) submit();
-    settle();
-    stop(std::max(line_, from_line), error.what());
-    return;
-  }
-  is_interrupted_ = is_asked_to_stop_();
-  if (!is_interrupted_ && !batch_.empty()) submit();
-}
-
-/// False: no more lines are wanted.
-bool NdjsonPush::take(std::string_view line) {
+bool NdjsonPush::add(std::string_view line) {
+  ++line_;
+  if (result_.line != 0) return false;
+  if (line_ < from_line_) return true;
   if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return true;
   NewJob job;
   try {
     job = parse_job(line);
   } catch (const Error& error) {
-    if (!aside_) throw;
-    put_aside({line_, line, error.what()});
-    return true;
+    return refuse(line, error.what());
   }
   batch_bytes_ += sizeof(NewJob) + job.payload.size() + job.id.size() + job.key.size() + job.kind.size();
   batch_lines_.push_back(line_);
@@ -85,6 +53,40 @@ bool NdjsonPush::take(std::string_view line) {
   submit();
   progress_(result_.pushed);
   return result_.line == 0;
+}
+
+bool NdjsonPush::flush() {
+  if (!batch_.empty()) submit();
+  return settle();
+}
+
+NdjsonResult NdjsonPush::end() {
+  flush();
+  return result_;
+}
+
+NdjsonResult NdjsonPush::end_failed(std::string why) {
+  stop_behind(std::max(line_ + 1, from_line_), std::move(why));
+  return result_;
+}
+
+NdjsonResult NdjsonPush::interrupt() {
+  settle();
+  if (result_.line != 0) return result_;
+  result_.interrupted = true;
+  result_.line = batch_lines_.empty() ? std::max(line_ + 1, from_line_) : batch_lines_.front();
+  return result_;
+}
+
+/// As add().
+bool NdjsonPush::refuse(std::string_view line, const std::string& why) {
+  if (!aside_) return stop_behind(line_, why);
+  try {
+    put_aside({line_, line, why});
+    return true;
+  } catch (const Error& error) {
+    return stop_behind(line_, error.what());
+  }
 }
 
 bool NdjsonPush::is_under_way() const {
@@ -165,10 +167,17 @@ void NdjsonPush::put_aside(const BadLine& bad) {
   result_.bad_reason = bad.reason;
 }
 
+/// The lines before it are pushed.
+bool NdjsonPush::stop_behind(std::uint64_t line, std::string error) {
+  flush();
+  stop(line, std::move(error));
+  return false;
+}
+
 void NdjsonPush::stop(std::uint64_t line, std::string error) {
   if (result_.line != 0) return;
   result_.line = line;
   result_.error = std::move(error);
 }
 
-}  // namespace ordo::cli
+}  // namespace ordo

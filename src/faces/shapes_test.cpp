@@ -1,9 +1,9 @@
-#include "cli/shapes.h"
+#include "faces/shapes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ordo::cli {
+namespace ordo {
 namespace shapes_test {
 
 using ::testing::HasSubstr;
@@ -191,4 +191,4 @@ TEST(Shapes, lists_are_one_array) {
 }
 
 }  // namespace shapes_test
-}  // namespace ordo::cli
+}  // namespace ordo

@@ -11,9 +11,7 @@
 
 #include <ordo/client.hpp>
 
-#include "cli/line_reader.h"
-
-namespace ordo::cli {
+namespace ordo {
 
 /// How a file of jobs ended.
 struct NdjsonResult {
@@ -36,18 +34,17 @@ struct BadLine {
   std::string_view reason;
 };
 
-/// Pushes a file of jobs, one JSON object a line, in commits of 1,000 lines, one after the other; of
-/// more while the store is slower than the file.
+/// Pushes jobs that come as JSON objects, one a line, in commits of 1,000 lines, one after the other; of more
+/// while the store is slower than the input.
 ///
 /// Stops at the first line that is no job or cannot be pushed, unless such lines are to be set aside; the
-/// lines before it are pushed, and of each key none is stored behind one that is not. `progress` is called
-/// now and then with the number of jobs that are durable.
+/// lines before it are pushed, and of each key none is stored behind one that is not.
 class NdjsonPush {
  public:
-  NdjsonPush(Client& client, std::string queue, std::function<void(std::uint64_t)> progress);
+  NdjsonPush(Client& client, std::string queue);
 
-  /// Asked before each line: true ends it, and nothing more is sent.
-  void stop_when(std::function<bool()> asked) { is_asked_to_stop_ = std::move(asked); }
+  /// Called now and then with the number of jobs that are durable.
+  void tell(std::function<void(std::uint64_t)> progress) { progress_ = std::move(progress); }
 
   /// Bad lines stop nothing, and go there. Not those that a store has refused: what is wrong with it may be
   /// wrong with all lines.
@@ -56,37 +53,46 @@ class NdjsonPush {
   /// The queue has a rule for unique keys: what becomes of each job is to be known.
   void asks_of_each() { asks_of_each_ = true; }
 
-  /// From that line on; those before it are skipped.
-  NdjsonResult run(LineReader& lines, std::uint64_t from_line = 1);
+  /// Lines before that one are skipped.
+  void begin_at(std::uint64_t from_line) { from_line_ = from_line; }
+
+  /// The next line; false: nothing more is wanted. Waits for the store when that is behind.
+  bool add(std::string_view line);
+  /// Stores what was added, as the next line is not there yet. False as add().
+  bool flush();
+
+  /// Three ways to end, each once. They wait for what is under way.
+  NdjsonResult end();                        ///< there are no more lines
+  NdjsonResult end_failed(std::string why);  ///< the next line cannot be had; those before it are pushed
+  NdjsonResult interrupt();                  ///< nothing more is sent
 
  private:
-  void read(LineReader& lines, std::uint64_t from_line);
-  bool take(std::string_view line);
   bool is_under_way() const;
   bool settle();
   bool send_batch();
   void submit();
   void submit_parts(std::size_t begin, std::size_t end);
+  bool stop_behind(std::uint64_t line, std::string error);
   void stop(std::uint64_t line, std::string error);
+  bool refuse(std::string_view line, const std::string& why);
   void put_aside(const BadLine& bad);
   void leave_out(std::size_t place, const std::string& why);
 
   Client& client_;
   std::string queue_;
-  std::function<void(std::uint64_t)> progress_;
-  std::function<bool()> is_asked_to_stop_ = [] { return false; };
+  std::function<void(std::uint64_t)> progress_ = [](std::uint64_t) {};
   std::function<void(const BadLine&)> aside_;
   bool asks_of_each_ = false;
   NdjsonResult result_;
-  bool is_interrupted_ = false;
   std::future<std::exception_ptr> under_way_;
   std::uint64_t under_way_line_ = 0;  ///< its first
   std::size_t under_way_jobs_ = 0;
-  std::uint64_t line_ = 0;
+  std::uint64_t from_line_ = 1;
+  std::uint64_t line_ = 0;  ///< added last
   std::vector<std::uint64_t> batch_lines_;
   std::vector<NewJob> batch_;
   std::vector<std::string> batch_texts_;  ///< of its lines, if bad ones are set aside
   std::size_t batch_bytes_ = 0;
 };
 
-}  // namespace ordo::cli
+}  // namespace ordo

@@ -1,4 +1,4 @@
-#include "cli/job_text.h"
+#include "faces/job_text.h"
 
 #include <charconv>
 #include <cmath>
@@ -21,7 +21,7 @@
 #include "base/time_text.h"
 #include "base/window_text.h"
 
-namespace ordo::cli {
+namespace ordo {
 namespace {
 
 using JsonValue = JsonDocument::Value;
@@ -239,4 +239,4 @@ NewJob parse_job(std::string_view json) {
   return job;
 }
 
-}  // namespace ordo::cli
+}  // namespace ordo

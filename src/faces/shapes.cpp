@@ -1,4 +1,4 @@
-#include "cli/shapes.h"
+#include "faces/shapes.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include "base/time_text.h"
 #include "base/window_text.h"
 
-namespace ordo::cli {
+namespace ordo {
 namespace {
 
 /// Writes one JSON object.
@@ -366,10 +366,14 @@ std::string shard_json(const ShardStats& shard) {
   return object.number("processed", counts.processed).number("failed", counts.failed).end();
 }
 
+std::string queue_counts_json(const QueueStats& counts) {
+  return counts_text(counts).flag("paused", counts.paused).end();
+}
+
 std::string stats_json(const Stats& stats) {
   ObjectText queues;
   for (const auto& [name, counts] : stats.by_queue) {
-    queues.raw(name, counts_text(counts).flag("paused", counts.paused).end());
+    queues.raw(name, queue_counts_json(counts));
   }
   ObjectText all;
   all.raw("total", counts_text(stats.total).end()).raw("by_queue", queues.end());
@@ -381,4 +385,4 @@ std::string stats_json(const Stats& stats) {
   return all.end() + "\n";
 }
 
-}  // namespace ordo::cli
+}  // namespace ordo

@@ -1,4 +1,4 @@
-#include "cli/job_text.h"
+#include "faces/job_text.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include <ordo/error.hpp>
 
-namespace ordo::cli {
+namespace ordo {
 namespace job_text_test {
 
 std::string refusal_of(std::string_view json) {
@@ -94,4 +94,4 @@ TEST(JobText, refuses_what_is_no_job) {
 }
 
 }  // namespace job_text_test
-}  // namespace ordo::cli
+}  // namespace ordo

@@ -4,7 +4,7 @@
 
 #include <ordo/job.hpp>
 
-namespace ordo::cli {
+namespace ordo {
 
 /// Sets when a job starts first: RFC 3339, Unix seconds, or "+10s" from the push. Throws
 /// Error{invalid_argument}.
@@ -23,4 +23,4 @@ Decimal weight_of(std::string_view text);
 /// and windows. Throws Error{invalid_argument} for anything else.
 NewJob parse_job(std::string_view json);
 
-}  // namespace ordo::cli
+}  // namespace ordo

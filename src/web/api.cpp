@@ -1,0 +1,170 @@
+// From a request to its answer: the door, the route, the body, and what its errors are called.
+#include "web/api.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/name.h"
+#include "base/shorten.h"
+#include "web/door.h"
+#include "web/metrics.h"
+#include "web/problem.h"
+
+namespace ordo::web {
+namespace {
+
+/// A request, from its header to its answer. What goes wrong becomes a problem here.
+class Exchange final : public Upload {
+ public:
+  Exchange(Desk& desk, const Route& route, Request request, Target target, std::vector<std::string> values)
+      : desk_(desk),
+        route_(route),
+        request_(std::move(request)),
+        target_(std::move(target)),
+        call_{request_, target_, std::move(values)} {}
+
+  void takes_lines() { is_of_lines_ = true; }
+
+  bool add(std::string_view bytes) override {
+    if (!is_of_lines_) {
+      is_too_large_ = call_.body.size() + bytes.size() > route_.most_body;
+      if (!is_too_large_) call_.body += bytes;
+      return !is_too_large_;
+    }
+    failed_ = answer([&]() -> Response {
+      if (!lines_) lines_ = route_.upload(call_);
+      is_wanted_ = lines_->add(bytes);
+      return {};
+    });
+    return is_wanted_ && !has_failed();
+  }
+
+  Response end() override {
+    if (has_failed()) return std::move(failed_);
+    return answer([&]() -> Response {
+      if (is_too_large_)
+        throw Problem(
+            413,
+            fmt::format("the body has more than {} bytes; lines (application/x-ndjson) may be of any number",
+                        route_.most_body));
+      if (!is_of_lines_) return route_.answer(call_);
+      if (!lines_) lines_ = route_.upload(call_);
+      return lines_->end();
+    });
+  }
+
+ private:
+  bool has_failed() const { return failed_.status >= 400; }
+
+  Response answer(const std::function<Response()>& work) {
+    try {
+      return work();
+    } catch (const Problem& problem) {
+      return problem.response();
+    } catch (const Error& error) {
+      return problem_of_route(error).response();
+    } catch (const std::exception& error) {
+      desk_.log(LogLevel::error,
+                fmt::format("{} {} failed: {}", request_.method, in_quotes(request_.target), error.what()));
+      return Problem(500, "something went wrong here; the log says what").response();
+    }
+  }
+
+  /// Of an unknown queue: 404.
+  Problem problem_of_route(const Error& error) {
+    try {
+      const bool is_of_queue = route_.path.find("{queue}") != std::string_view::npos;
+      if (error.kind() == ErrorKind::invalid_argument && is_of_queue && is_unknown(call_.value(0)))
+        return {404, error.what()};
+    } catch (const Error& another) {  // the store is gone by now
+      return problem_of(another);
+    }
+    return problem_of(error);
+  }
+
+  bool is_unknown(const std::string& queue) {
+    if (desk_.config.find(queue) != nullptr) return false;
+    const auto queues = desk_.admin.queues();
+    return std::ranges::find(queues, queue, &QueueView::name) == queues.end();
+  }
+
+  Desk& desk_;
+  const Route& route_;
+  Request request_;
+  Target target_;
+  Call call_;
+  bool is_of_lines_ = false;
+  bool is_wanted_ = true;
+  bool is_too_large_ = false;
+  std::unique_ptr<Upload> lines_;
+  Response failed_;
+};
+
+std::string_view media_type(const Request& request) {
+  auto type = request.header("content-type");
+  type = type.substr(0, type.find(';'));
+  while (type.ends_with(' ')) type.remove_suffix(1);
+  return type;
+}
+
+bool has_body(const Request& request) {
+  const auto length = request.header("content-length");
+  return request.has("transfer-encoding") || (!length.empty() && length != "0");
+}
+
+Response ready(Desk& desk, const std::function<std::string()>& why_not_ready) {
+  static_cast<void>(desk.admin.queues());  // throws where the store cannot be reached
+  if (const auto why = why_not_ready(); !why.empty()) throw Problem(503, why);
+  return {.body = "{\"ready\":true}\n"};
+}
+
+}  // namespace
+
+Api::Api(Desk desk, std::function<std::string()> why_not_ready)
+    : desk_(std::move(desk)), why_not_ready_(std::move(why_not_ready)) {
+  routes_.push_back(
+      {"GET", "/", "A small page for people", [this](const Call&) { return small_page(desk_); }});
+  routes_.push_back({"GET", "/healthz", "This process answers",
+                     [](const Call&) { return Response{.body = "{\"ok\":true}\n"}; }});
+  routes_.push_back({"GET", "/readyz", "The store can be reached, and the node does its work",
+                     [this](const Call&) { return ready(desk_, why_not_ready_); }});
+  routes_.push_back(
+      {"GET", "/metrics", "Counts for Prometheus", [this](const Call&) { return metrics(desk_); }});
+  routes_.push_back({"GET", "/openapi.json", "This API as an OpenAPI 3.1 document",
+                     [this](const Call&) { return Response{.body = openapi_of(routes_)}; }});
+  add_queue_routes(routes_, desk_);
+  add_job_routes(routes_, desk_);
+  add_dead_routes(routes_, desk_);
+  add_push_routes(routes_, desk_);
+  add_response_routes(routes_, desk_);
+  add_gate_routes(routes_, desk_);
+  add_node_routes(routes_, desk_);
+}
+
+std::unique_ptr<Upload> Api::open(const Request& request) {
+  if (const auto refused = refused_at_door(request, port_)) throw *refused;
+  auto target = parse_target(request.target);
+  if (!target)
+    throw Problem(400, "the target of the request is no path, or has a % without two hexadecimal digits");
+  auto match = find_route(routes_, request.method, *target);
+  const auto type = media_type(request);
+  const bool is_of_lines = type == "application/x-ndjson" && match.route.upload;
+  // Pages of other sites can send other types without being asked whether they may. A token says that it is
+  // meant.
+  const bool is_callback = match.route.path == "/callbacks/{token}";
+  if (has_body(request) && !is_of_lines && type != "application/json" && !is_callback) {
+    throw Problem(
+        415, fmt::format("a body of type {} is not taken here; application/json{} is",
+                         in_quotes(std::string(type)), match.route.upload ? " or application/x-ndjson" : ""));
+  }
+  auto exchange =
+      std::make_unique<Exchange>(desk_, match.route, request, *std::move(target), std::move(match.values));
+  if (is_of_lines) exchange->takes_lines();
+  return exchange;
+}
+
+}  // namespace ordo::web

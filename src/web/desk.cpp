@@ -1,0 +1,131 @@
+#include "web/desk.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/json.h"
+#include "base/shorten.h"
+#include "web/problem.h"
+
+namespace ordo::web {
+namespace {
+
+template <class Number>
+Number number_of(std::string_view name, const std::string& text) {
+  Number number{};
+  const auto* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || at != end || text.empty())
+    throw Problem(400, fmt::format("{} is {}, which is no such number", name, in_quotes(text)));
+  return number;
+}
+
+void refuse_unknown(const Json& object, std::string_view what,
+                    std::initializer_list<std::string_view> known) {
+  if (!object.is_object()) throw Problem(400, fmt::format("{} is no JSON object", what));
+  for (const auto& name : object.keys()) {
+    if (std::ranges::find(known, std::string_view(name)) != known.end()) continue;
+    throw Problem(400, fmt::format("{} has {}, which is not known here; there are {}", what, in_quotes(name),
+                                   fmt::join(known, ", ")));
+  }
+}
+
+}  // namespace
+
+void refuse_unknown(const Target& target, std::initializer_list<std::string_view> known) {
+  for (const auto& [name, value] : target.query) {
+    if (std::ranges::find(known, std::string_view(name)) != known.end()) continue;
+    throw Problem(400, known.size() == 0
+                           ? fmt::format("no parameter is taken here, and there is {}", in_quotes(name))
+                           : fmt::format("no parameter is named {}; there are {}", in_quotes(name),
+                                         fmt::join(known, ", ")));
+  }
+}
+
+std::uint32_t limit_of(const Target& target, std::uint32_t otherwise, std::uint32_t most) {
+  const auto text = target.find("limit");
+  if (!text) return otherwise;
+  const auto limit = number_of<std::uint32_t>("limit", *text);
+  if (limit == 0) throw Problem(400, "limit is 0; 1 is the least");
+  return std::min(limit, most);
+}
+
+bool flag_of(const Target& target, std::string_view name) {
+  const auto text = target.find(name);
+  if (!text || *text == "false") return false;
+  if (*text == "true") return true;
+  throw Problem(400, fmt::format("{} is {}; it is true or false", name, in_quotes(*text)));
+}
+
+Choice choice_of(const Target& target) {
+  Choice choice{.kind = target.find("kind").value_or(""),
+                .key = target.find("key").value_or(""),
+                .error = target.find("error").value_or(""),
+                .error_kind = target.find("error_kind"),
+                .since = target.find("since"),
+                .until = target.find("until")};
+  if (const auto text = target.find("retry_count"))
+    choice.retry_count = number_of<std::int32_t>("retry_count", *text);
+  return choice;
+}
+
+Page page_of(const Target& target) {
+  constexpr std::uint32_t kShown = 100;
+  constexpr std::uint32_t kMostShown = 1000;
+  return {.sort = target.find("sort").value_or("start"),
+          .descending = flag_of(target, "desc"),
+          .after = target.find("cursor").value_or(""),
+          .limit = limit_of(target, kShown, kMostShown)};
+}
+
+Json body_of(const Call& call, std::initializer_list<std::string_view> known) {
+  if (call.body.empty()) return Json::object();
+  auto json = Json::parse(call.body);
+  refuse_unknown(json, "the body", known);
+  return json;
+}
+
+Json filter_of(const Json& body, std::initializer_list<std::string_view> known) {
+  if (!body.contains("filter")) return Json::object();
+  auto filter = body["filter"];
+  refuse_unknown(filter, "the filter", known);
+  return filter;
+}
+
+Choice choice_of(const Json& filter) {
+  Choice choice{
+      .kind = text_of(filter, "kind"), .key = text_of(filter, "key"), .error = text_of(filter, "error")};
+  if (filter.contains("error_kind")) choice.error_kind = filter["error_kind"].as_string();
+  if (const auto count = whole_of(filter, "retry_count"))
+    choice.retry_count = static_cast<std::int32_t>(*count);
+  if (filter.contains("since")) choice.since = filter["since"].as_string();
+  if (filter.contains("until")) choice.until = filter["until"].as_string();
+  return choice;
+}
+
+void refuse_other_count(const Json& body, std::uint64_t there) {
+  const auto count = whole_of(body, "count");
+  if (count && *count >= 0 && static_cast<std::uint64_t>(*count) == there) return;
+  throw Problem(409, fmt::format("{} fit; with \"count\":{} it is done", there, there))
+      .with("count", fmt::to_string(there));
+}
+
+std::string text_of(const Json& body, std::string_view name) {
+  return body.contains(name) ? name_from_json(body[name].dump()) : std::string();
+}
+
+std::optional<std::int64_t> whole_of(const Json& body, std::string_view name) {
+  if (!body.contains(name)) return std::nullopt;
+  return body[name].as_int();
+}
+
+std::string list_text(std::string items, const std::string& next, std::optional<std::uint64_t> total) {
+  return fmt::format("{{\"items\":[{}],\"next\":{},\"total\":{}}}\n", items,
+                     next.empty() ? "null" : json_string(next), total ? fmt::to_string(*total) : "null");
+}
+
+}  // namespace ordo::web

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ordo/admin.hpp>
+#include <ordo/client.hpp>
+#include <ordo/json.hpp>
+#include <ordo/log.hpp>
+#include <ordo/options.hpp>
+
+#include "faces/choice.h"
+#include "web/router.h"
+
+namespace ordo::web {
+
+/// What answers are made with. Lives as long as the routes.
+struct Desk {
+  Admin admin;
+  Client client;
+  Config config;
+  LogSink log;
+};
+
+// The routes by what they are about, each added to the table.
+void add_queue_routes(std::vector<Route>& routes, Desk& desk);
+void add_job_routes(std::vector<Route>& routes, Desk& desk);
+void add_dead_routes(std::vector<Route>& routes, Desk& desk);
+void add_push_routes(std::vector<Route>& routes, Desk& desk);
+void add_response_routes(std::vector<Route>& routes, Desk& desk);
+void add_gate_routes(std::vector<Route>& routes, Desk& desk);
+void add_node_routes(std::vector<Route>& routes, Desk& desk);
+
+// How requests are read. All throw Problem for what is wrong with one.
+
+/// Refuses parameters of other names.
+void refuse_unknown(const Target& target, std::initializer_list<std::string_view> known);
+/// A number of at least 1; `most` when it is larger or not there.
+std::uint32_t limit_of(const Target& target, std::uint32_t otherwise, std::uint32_t most);
+bool flag_of(const Target& target, std::string_view name);
+/// Its parameters kind, key, error, error_kind, retry_count, since and until.
+Choice choice_of(const Target& target);
+/// Its parameters sort, desc, cursor and limit.
+Page page_of(const Target& target);
+
+/// An object with no members but these; no body at all is an empty one.
+Json body_of(const Call& call, std::initializer_list<std::string_view> known);
+std::string text_of(const Json& body, std::string_view name);  ///< empty: it is not there
+std::optional<std::int64_t> whole_of(const Json& body, std::string_view name);
+
+/// Its member "filter", likewise, and the choice that it makes.
+Json filter_of(const Json& body, std::initializer_list<std::string_view> known);
+Choice choice_of(const Json& filter);
+/// 409 unless its "count" is how many there are: who says the number knows what is done.
+void refuse_other_count(const Json& body, std::uint64_t there);
+
+/// {"items":[…],"next":cursor or null,"total":N or null}
+std::string list_text(std::string items, const std::string& next, std::optional<std::uint64_t> total);
+
+template <class Item, class Shape>
+Response list_of(const std::vector<Item>& items, const Shape& shape) {
+  std::string text;
+  for (const Item& item : items) text += (text.empty() ? "" : ",\n") + shape(item);
+  return {.body = list_text(std::move(text), "", items.size())};
+}
+
+}  // namespace ordo::web

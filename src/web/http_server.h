@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <ordo/log.hpp>
+#include <ordo/time.hpp>
+
+#include "web/message.h"
+#include "web/router.h"
+
+namespace ordo::web {
+
+/// What is behind a server.
+class Application {
+ public:
+  virtual ~Application() = default;
+  /// What takes the body of a request, and answers. Does not block. Throws Problem, which is answered.
+  virtual std::unique_ptr<Upload> open(const Request& request) = 0;
+};
+
+/// Speaks HTTP/1.1 at one address: keep-alive, pipelined requests answered in order, bounds for all that
+/// others send, and for the time they take.
+///
+/// One thread moves the bytes; uploads and answers are carried out by a pool of threads, as they wait for the
+/// store. Calls are thread-safe. A body stands in memory in pieces of 64 KiB, unless its upload keeps it.
+class HttpServer {
+ public:
+  /// `address`: of an interface of this machine; port 0 takes a free one. `application` outlives it.
+  HttpServer(std::string address, std::uint16_t port, Application& application, LogSink log);
+  ~HttpServer();  ///< stops at once
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// Listens. Throws Error{unavailable}: the address is taken, or none of this machine's.
+  void start();
+  std::uint16_t port() const;
+
+  /// Takes no more connections, closes those that nothing is asked on, and the others once they are answered,
+  /// or when the time is over. Blocks; an answer that waits for the store is waited for in any case.
+  void stop(Duration within);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ordo::web

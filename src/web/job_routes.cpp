@@ -1,0 +1,153 @@
+// Jobs that live, and records of what has ended: lists, one, and what can be asked of them.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/shorten.h"
+#include "faces/job_text.h"
+#include "faces/job_traces.h"
+#include "faces/shapes.h"
+#include "web/desk.h"
+#include "web/problem.h"
+
+namespace ordo::web {
+namespace {
+
+constexpr std::size_t kShownRecords = 20;
+constexpr std::size_t kReadRecords = 1000;  // with failed attempts
+
+/// One page of what `ask` shows to its visitor.
+template <class View, class Shape, class Ask>
+Response page_of_views(std::size_t most, const Shape& shape, const Ask& ask) {
+  std::string items;
+  std::size_t found = 0;
+  const auto cursor = ask([&](const View& view) {
+    if (++found > most) return false;
+    items += (items.empty() ? "" : ",\n") + shape(view);
+    return true;
+  });
+  return {.body = list_text(std::move(items), found > most ? cursor : "", std::nullopt)};
+}
+
+Response list_jobs(Desk& desk, const Call& call) {
+  refuse_unknown(call.target, {"state", "id", "key", "kind", "error", "error_kind", "retry_count", "since",
+                               "until", "sort", "desc", "limit", "cursor"});
+  const auto& queue = call.value(0);
+  const auto state = call.target.find("state").value_or("");
+  const auto id = call.target.find("id").value_or("");
+  const auto page = page_of(call.target);
+  if (are_of_records(statuses_of(state))) {
+    auto filter = record_filter_of(state, id, choice_of(call.target), page);
+    filter.limit = *page.limit + 1;  // is there one more?
+    return page_of_views<RecordView>(*page.limit, record_json, [&](const auto& visit) {
+      return desk.admin.records(queue, filter, visit);
+    });
+  }
+  auto filter = job_filter_of(state, id, choice_of(call.target), page);
+  filter.limit = *page.limit + 1;
+  return page_of_views<JobView>(*page.limit, job_json,
+                                [&](const auto& visit) { return desk.admin.jobs(queue, filter, visit); });
+}
+
+JobName job_of(const Call& call) {
+  return {.id = call.value(1),
+          .kind = call.target.find("kind").value_or(""),
+          .key = call.target.find("key").value_or("")};
+}
+
+[[noreturn]] void refuse_missing(const Call& call, std::string_view why) {
+  throw Problem(404, fmt::format("no job {} in {}: {}", in_quotes(call.value(1)), call.value(0), why));
+}
+
+// Those that live are looked for first: what ends meanwhile is among the records.
+Response one_job(Desk& desk, const Call& call) {
+  refuse_unknown(call.target, {"kind", "key"});
+  const auto& queue = call.value(0);
+  const auto name = job_of(call);
+  std::vector<RecordView> records;
+  const JobFilter filter{
+      .states = {kJobStates.begin(), kJobStates.end()}, .id = name.id, .kind = name.kind, .key = name.key};
+  const auto jobs = desk.admin.jobs(queue, filter);
+  desk.admin.records(queue, {.id = name.id, .kind = name.kind, .key = name.key, .limit = kReadRecords},
+                     [&](const RecordView& record) {
+                       records.push_back(record);
+                       return true;
+                     });
+  auto traces = put_together(records);
+  if (traces.ended.size() > kShownRecords) traces.ended.resize(kShownRecords);
+  std::vector<std::string> items;
+  for (const auto& job : jobs) items.push_back(whole_job_json(job, desk.config, attempts_of(job, traces)));
+  for (const auto& trace : traces.ended) items.push_back(trace_json(trace));
+  if (items.empty())
+    refuse_missing(call, "it was never pushed, or has ended and no record of it is kept (any more)");
+  return list_of(items, [](const std::string& json) { return json; });
+}
+
+/// What one job is asked for. Where several fit, the message names them.
+template <class Ask>
+Response ask_job(const Call& call, const Ask& ask) {
+  refuse_unknown(call.target, {"kind", "key"});
+  const bool is_there = ask(call.value(0), job_of(call));
+  if (!is_there) refuse_missing(call, "it has ended or died, or was never pushed; nothing was done");
+  return {.status = 202, .body = "{\"requested\":1}\n"};
+}
+
+Response reschedule(Desk& desk, const Call& call) {
+  const auto body = body_of(call, {"run_at"});
+  if (!body.contains("run_at"))
+    throw Problem(400, "the body needs run_at: RFC 3339, Unix seconds, or \"+2h\"");
+  const auto run_at = body["run_at"];
+  const auto at = moment_of(run_at.is_number() ? run_at.dump() : run_at.as_string());
+  return ask_job(
+      call, [&](const auto& queue, const JobName& job) { return desk.admin.reschedule(queue, job, at); });
+}
+
+/// {"filter":{…},"count":N}: who says how many there are knows what is done.
+Response change_many(Desk& desk, const Call& call, JobChange change) {
+  const auto body = body_of(call, {"filter", "as_of", "count"});
+  const auto& queue = call.value(0);
+  const auto wanted =
+      filter_of(body, {"state", "id", "kind", "key", "error", "error_kind", "retry_count", "since", "until"});
+  const auto filter = job_filter_of(text_of(wanted, "state"), text_of(wanted, "id"), choice_of(wanted), {});
+  if (filter.states.empty())
+    throw Problem(400, "the filter needs a state: due, scheduled, retrying, or queued for all three");
+  const auto there = desk.admin.count_jobs(queue, filter);
+  refuse_other_count(body, there);
+  const auto changed = there == 0 ? 0 : desk.admin.change_jobs(queue, filter, change);
+  return {.status = 202, .body = fmt::format("{{\"requested\":{}}}\n", changed)};
+}
+
+}  // namespace
+
+void add_job_routes(std::vector<Route>& routes, Desk& desk) {
+  routes.push_back({"GET", "/api/v1/queues/{queue}/jobs",
+                    "Jobs of a queue in the order they would start, or records",
+                    [&](const Call& call) { return list_jobs(desk, call); }});
+  routes.push_back({"GET", "/api/v1/queues/{queue}/jobs/{id}", "One job, and what is kept of its ended runs",
+                    [&](const Call& call) { return one_job(desk, call); }});
+  const auto add_verb = [&](std::string_view path, std::string_view what,
+                            bool (Admin::*ask)(std::string_view, const JobName&)) {
+    routes.push_back({"POST", path, what, [&desk, ask](const Call& call) {
+                        return ask_job(call, [&](const auto& queue, const JobName& job) {
+                          return (desk.admin.*ask)(queue, job);
+                        });
+                      }});
+  };
+  add_verb("/api/v1/queues/{queue}/jobs/{id}/cancel", "End a queued or running job", &Admin::cancel);
+  add_verb("/api/v1/queues/{queue}/jobs/{id}/run-now", "Make a waiting job due", &Admin::run_now);
+  add_verb("/api/v1/queues/{queue}/jobs/{id}/kill", "Move a waiting job to the dead set", &Admin::kill);
+  routes.push_back({"POST", "/api/v1/queues/{queue}/jobs/{id}/reschedule",
+                    "Give a waiting job another time: {\"run_at\"}",
+                    [&](const Call& call) { return reschedule(desk, call); }});
+  const auto add_bulk = [&](std::string_view path, std::string_view what, JobChange change) {
+    routes.push_back(
+        {"POST", path, what, [&desk, change](const Call& call) { return change_many(desk, call, change); }});
+  };
+  add_bulk("/api/v1/queues/{queue}/jobs/cancel", "End all waiting jobs that fit a filter", JobChange::cancel);
+  add_bulk("/api/v1/queues/{queue}/jobs/run-now", "Make all waiting jobs due that fit a filter",
+           JobChange::run_now);
+  add_bulk("/api/v1/queues/{queue}/jobs/kill", "Move all waiting jobs that fit a filter to the dead set",
+           JobChange::kill);
+}
+
+}  // namespace ordo::web

@@ -1,0 +1,121 @@
+// Pushes: one job, an array of them, or lines of any number.
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/json_tree.h"
+#include "faces/job_text.h"
+#include "faces/ndjson_push.h"
+#include "web/desk.h"
+#include "web/problem.h"
+
+namespace ordo::web {
+namespace {
+
+constexpr std::size_t kMostPushBody = 64U << 20;
+constexpr std::size_t kLongestLine = 32U << 20;
+constexpr std::size_t kShownIds = 1000;
+
+std::vector<NewJob> jobs_of(const JsonDocument::Value& root) {
+  std::vector<NewJob> jobs;
+  if (!root.is_array()) {
+    jobs.push_back(parse_job(root.text()));
+    return jobs;
+  }
+  for (std::size_t i = 0; i < root.size(); ++i) jobs.push_back(parse_job(root.at(i).text()));
+  return jobs;
+}
+
+Response push(Desk& desk, const Call& call) {
+  refuse_unknown(call.target, {});
+  const auto document = JsonDocument::parse(call.body);
+  if (!document)
+    throw Problem(400, "the body is no JSON: it takes one job, an array of jobs, or lines of them");
+  auto jobs = jobs_of(document->root());
+  if (jobs.empty()) return {.status = 201, .body = "{\"pushed\":0,\"ids\":[]}\n"};
+  const auto results = desk.client.push_each(call.value(0), std::move(jobs));
+  std::size_t pushed = 0;
+  std::string ids;
+  std::string rejected;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].what == Pushed::What::rejected) {
+      rejected += fmt::format(R"({}{{"index":{},"existing":{}}})", rejected.empty() ? "" : ",", i,
+                              name_json(results[i].id));
+      continue;
+    }
+    pushed += results[i].is_stored() ? 1 : 0;
+    if (i < kShownIds) ids += (ids.empty() ? "" : ",") + name_json(results[i].id);
+  }
+  if (!rejected.empty()) {
+    throw Problem(409,
+                  "a job has the unique key already; those that are named were not stored, all others were")
+        .with("pushed", fmt::to_string(pushed))
+        .with("rejected", '[' + rejected + ']');
+  }
+  return {.status = 201, .body = fmt::format("{{\"pushed\":{},\"ids\":[{}]}}\n", pushed, ids)};
+}
+
+/// Lines of JSON that come in pieces: a commit for each thousand, and the next piece is taken when it is
+/// under way.
+class LineUpload final : public Upload {
+ public:
+  LineUpload(Desk& desk, const Call& call) : push_(desk.client, call.value(0)) {
+    refuse_unknown(call.target, {});
+    const auto* const queue = desk.config.find(call.value(0));
+    if (queue != nullptr && queue->unique) push_.asks_of_each();
+  }
+
+  bool add(std::string_view bytes) override {
+    while (!is_over_ && !bytes.empty()) {
+      const auto end = bytes.find('\n');
+      line_ += bytes.substr(0, end);
+      if (end == std::string_view::npos) break;
+      bytes.remove_prefix(end + 1);
+      is_over_ = !push_.add(line_);
+      line_.clear();
+    }
+    is_too_long_ = line_.size() > kLongestLine;
+    return !is_over_ && !is_too_long_;
+  }
+
+  Response end() override {
+    const auto result = is_too_long_ ? push_.end_failed("the line has more than 32 MiB") : end_of_lines();
+    if (result.line == 0 && result.rejected == 0)
+      return {.status = 201, .body = fmt::format("{{\"pushed\":{}}}\n", result.pushed)};
+    if (result.line == 0) {
+      throw Problem(
+          409,
+          fmt::format("{} lines were not stored, as other jobs have their unique keys; line {} is the first",
+                      result.rejected, result.rejected_line))
+          .with("pushed", fmt::to_string(result.pushed))
+          .with("line", fmt::to_string(result.rejected_line))
+          .with("existing", name_json(result.existing));
+    }
+    throw Problem(400, fmt::format("line {}: {}; the lines before it are stored", result.line, result.error))
+        .with("pushed", fmt::to_string(result.pushed))
+        .with("line", fmt::to_string(result.line));
+  }
+
+ private:
+  NdjsonResult end_of_lines() {
+    if (!is_over_ && !line_.empty()) push_.add(line_);
+    return push_.end();
+  }
+
+  NdjsonPush push_;
+  std::string line_;  ///< not whole yet
+  bool is_over_ = false;
+  bool is_too_long_ = false;
+};
+
+}  // namespace
+
+void add_push_routes(std::vector<Route>& routes, Desk& desk) {
+  routes.push_back({"POST", "/api/v1/queues/{queue}/jobs",
+                    "Push one job, an array of jobs, or lines of them (application/x-ndjson)",
+                    [&](const Call& call) { return push(desk, call); }, kMostPushBody,
+                    [&](const Call& call) { return std::make_unique<LineUpload>(desk, call); }});
+}
+
+}  // namespace ordo::web

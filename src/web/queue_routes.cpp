@@ -1,0 +1,74 @@
+// What there is of queues and counts, and pausing, resuming and removing them.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/shorten.h"
+#include "faces/shapes.h"
+#include "web/desk.h"
+#include "web/problem.h"
+
+namespace ordo::web {
+namespace {
+
+Response stats(Desk& desk, const Call& call) {
+  refuse_unknown(call.target, {"queue"});
+  return {.body = stats_json(desk.admin.stats(call.target.all("queue"))) + '\n'};
+}
+
+Response one_queue(Desk& desk, const Call& call) {
+  refuse_unknown(call.target, {});
+  const auto& name = call.value(0);
+  const auto queues = desk.admin.queues();
+  const auto found = std::ranges::find(queues, name, &QueueView::name);
+  if (found == queues.end()) throw Problem(404, fmt::format("no queue is named {}", in_quotes(name)));
+  auto limits = desk.admin.limits();
+  std::erase_if(limits, [&](const LimitView& limit) {
+    return limit.name != name && !limit.name.starts_with(name + ' ');
+  });
+  auto text = queue_json(*found);
+  text.pop_back();
+  const auto counts = desk.admin.stats({name});
+  return {.body =
+              fmt::format("{},\"counts\":{},\"limits\":{}}}\n", text,
+                          queue_counts_json(counts.by_queue.at(0).second), json_array(limits, limit_json))};
+}
+
+Response remove_queue(Desk& desk, const Call& call) {
+  refuse_unknown(call.target, {"with_jobs"});
+  const auto jobs =
+      flag_of(call.target, "with_jobs") ? Admin::RemoveJobs::with_jobs : Admin::RemoveJobs::refuse;
+  const auto& name = call.value(0);
+  if (!desk.admin.remove(name, jobs))
+    throw Problem(409,
+                  fmt::format("{} still has jobs or dead payloads; ?with_jobs=true removes them, too", name));
+  return {.body = "{\"removed\":true}\n"};
+}
+
+Response change_queue(Desk& desk, const Call& call, bool (Admin::*change)(std::string_view)) {
+  refuse_unknown(call.target, {});
+  const bool is_new = (desk.admin.*change)(call.value(0));
+  return {.body = fmt::format("{{\"changed\":{}}}\n", is_new)};
+}
+
+}  // namespace
+
+void add_queue_routes(std::vector<Route>& routes, Desk& desk) {
+  routes.push_back({"GET", "/api/v1/stats", "The counts of every queue, or of those named by ?queue=",
+                    [&](const Call& call) { return stats(desk, call); }});
+  routes.push_back({"GET", "/api/v1/queues", "The queues of the store", [&](const Call& call) {
+                      refuse_unknown(call.target, {});
+                      return list_of(desk.admin.queues(), queue_json);
+                    }});
+  routes.push_back({"GET", "/api/v1/queues/{queue}", "One queue: its shards, state, counts and limits",
+                    [&](const Call& call) { return one_queue(desk, call); }});
+  routes.push_back({"DELETE", "/api/v1/queues/{queue}",
+                    "Remove a queue; ?with_jobs=true: also if it has jobs",
+                    [&](const Call& call) { return remove_queue(desk, call); }});
+  routes.push_back({"POST", "/api/v1/queues/{queue}/pause", "Start no more jobs of a queue, on any node",
+                    [&](const Call& call) { return change_queue(desk, call, &Admin::pause); }});
+  routes.push_back({"POST", "/api/v1/queues/{queue}/resume", "Start jobs of a paused queue again",
+                    [&](const Call& call) { return change_queue(desk, call, &Admin::resume); }});
+}
+
+}  // namespace ordo::web

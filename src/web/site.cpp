@@ -1,0 +1,24 @@
+#include "web/site.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ordo::web {
+
+Site::Site(ListenAddress address, Desk desk, std::function<std::string()> why_not_ready)
+    : address_(std::move(address)),
+      api_(std::move(desk), std::move(why_not_ready)),
+      server_(address_.ip, address_.port, api_, api_.log()) {}
+
+void Site::start() {
+  server_.start();
+  api_.listens_at(server_.port());
+}
+
+std::string Site::url() const {
+  const bool is_v6 = address_.ip.find(':') != std::string::npos;
+  return fmt::format(fmt::runtime(is_v6 ? "http://[{}]:{}" : "http://{}:{}"), address_.ip, server_.port());
+}
+
+}  // namespace ordo::web
