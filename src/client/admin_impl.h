@@ -164,6 +164,18 @@ class Admin::Impl {
                   domain::JobListing& listing);
   void find_ahead(const store::QueueDefinition& queue, std::span<Listed> jobs);
   void show_payloads(std::span<Listed> jobs, QueueGates& gates);
+  /// What a listing has shown.
+  struct Shown {
+    std::size_t left;  ///< rows that it may still show
+    bool goes_on = true;
+    std::optional<ListPlace> last{};
+    std::set<std::pair<store::ShardId, domain::Seq>> jobs{};  ///< one that failed meanwhile has a new place
+  };
+  /// Those of the jobs that are still there.
+  void show(std::span<Listed> jobs, QueueGates& gates, const std::function<bool(JobView)>& visit,
+            Shown& shown);
+  void show_live(const store::QueueDefinition& queue, const JobFilter& filter, const ListOrder& order,
+                 Time now, const std::function<bool(JobView)>& visit, Shown& shown);
   void each_dead(const store::QueueDefinition& queue, const DeadFilter& filter,
                  const std::function<bool(const store::DeadRow&, const domain::DeadPayload&)>& visit);
   void change_dead(const store::QueueDefinition& queue, const DeadFilter& filter, bool revive,

@@ -93,6 +93,12 @@ bool ListOrder::shows(const ListPlace& place) const {
   return before(*after_, place);
 }
 
+ListOrder ListOrder::behind(const ListPlace& place) const {
+  auto order = *this;
+  order.after_ = place;
+  return order;
+}
+
 std::string ListOrder::cursor(const ListPlace& place) const {
   std::string bytes;
   ByteWriter out(bytes);

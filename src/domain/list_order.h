@@ -51,6 +51,8 @@ class ListOrder {
   bool before(const ListPlace& a, const ListPlace& b) const { return is_descending_ ? b < a : a < b; }
   /// It stands behind the cursor. The dead stand behind all others.
   bool shows(const ListPlace& place) const;
+  /// The part behind this place.
+  ListOrder behind(const ListPlace& place) const;
   bool shows_dead_only() const { return after_ && after_->group == kDead; }
   bool is_of_starts() const { return sort_ == JobSort::start && !is_descending_; }
 
