@@ -145,7 +145,7 @@ void Admin::Impl::find_ahead(const store::QueueDefinition& queue, std::span<List
 }
 
 // Those of which nothing is in the store any more have ended since; they get none.
-void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates) {
+void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates, std::set<store::ShardId>& owned) {
   struct Wanted {
     std::size_t job;
     double score;
@@ -175,7 +175,6 @@ void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates) {
       }
     }
   };
-  std::optional<std::set<store::ShardId>> owned;
   for (auto& [shard, entries] : wanted) {
     std::vector<domain::Seq> seqs;
     for (const auto& [seq, piece] : entries) seqs.push_back(seq);
@@ -186,8 +185,8 @@ void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates) {
     }
     if (entries.empty()) continue;
     // Nothing ends without an owner: these have numbers that only a reader gives them until an owner comes.
-    if (!owned) owned = owned_now();
-    if (owned->contains(shard)) continue;
+    if (!owned.contains(shard)) owned.merge(owned_now());
+    if (owned.contains(shard)) continue;
     const auto log = handle_->store().open_log();
     log->add(shard);
     for (bool at_end = false; !at_end && !entries.empty();) {
@@ -213,7 +212,7 @@ void Admin::Impl::show(std::span<Listed> jobs, QueueGates& gates, const std::fun
       payloads += jobs[end].entries.size();
     }
     const auto page = jobs.subspan(first, end - first);
-    show_payloads(page, gates);
+    show_payloads(page, gates, shown.owned);
     for (auto& job : page) {
       if (job.view.payloads.empty() || !shown.goes_on || !shown.jobs.insert(job.asks.place).second) continue;
       --shown.left;
@@ -231,10 +230,22 @@ void Admin::Impl::show_live(const store::QueueDefinition& queue, const JobFilter
   auto gates = gates_of(queue);
   for (auto look = filter;; look.limit = further(look.limit)) {
     auto found = list(queue, look, shown.last ? order.behind(*shown.last) : order, now);
+    shown.owned.clear();
     show(found, gates, visit, shown);
-    const bool at_end = found.size() < with_few_more(look.limit);
-    if (at_end || !shown.goes_on || shown.left == 0) return;
+    if (!shown.goes_on || shown.left == 0) return;
+    if (found.size() < with_few_more(look.limit)) return check_not_moved(queue, "jobs");
   }
+}
+
+void Admin::Impl::check_not_moved(const store::QueueDefinition& queue, std::string_view call) {
+  const auto list = handle_->store().queues();
+  const auto* now = list.find(queue.name);
+  if (now == nullptr || now->number == queue.number) return;
+  throw Error(
+      ErrorKind::unavailable,
+      fmt::format(
+          "{}: queue '{}' was resharded meanwhile, so what was read of it is incomplete; run this again",
+          call, queue.name));
 }
 
 std::string Admin::Impl::jobs(std::string_view name, const JobFilter& filter,
@@ -242,7 +253,7 @@ std::string Admin::Impl::jobs(std::string_view name, const JobFilter& filter,
   const auto queue = handle_->existing_queue(name);
   if (!queue) return {};
   const auto now = handle_->store().now();
-  const ListOrder order(filter.listing, handle_->options(queue->name), now);
+  const ListOrder order(filter.listing, handle_->options(queue->name), now, queue->number);
   Shown shown{.left = filter.limit};
   if (names_live(filter) && !order.shows_dead_only()) show_live(*queue, filter, order, now, visit, shown);
   const bool names_dead = std::ranges::find(filter.states, JobStatus::dead) != filter.states.end();
