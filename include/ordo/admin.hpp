@@ -129,11 +129,19 @@ struct NodeView {
   std::optional<Duration> clock{};  ///< how far its clock is ahead of the store's, within half a second
 };
 
+/// Which job of a name is meant, where one waits beside one that runs.
+enum class JobPhase : std::uint8_t {
+  any,
+  queued,   ///< due, scheduled or retrying
+  running,  ///< runs, or waits for a response
+};
+
 /// Names one job, or all jobs with an id.
 struct JobName {
   std::string id{};
   std::string kind{};  ///< empty: any
   std::string key{};   ///< empty: any, in all shards
+  JobPhase phase = JobPhase::any;
 };
 
 /// What a listing is sorted by. Jobs that are equal in it stand in the order of starts.
@@ -393,14 +401,15 @@ class Admin {
   /// How many jobs fit, the dead left out.
   [[nodiscard]] std::uint64_t count_jobs(std::string_view queue, const JobFilter& filter);
   /// Asks the owners to make due, to remove, or to move to the dead set, all waiting jobs that fit:
-  /// `filter.states` has some of due, scheduled and retrying, else it throws Error{invalid_argument}. A job
-  /// beside a running one of its name is left alone. Returns how many were asked for; what is asked for when
-  /// an error ends it stays asked for.
+  /// `filter.states` has some of due, scheduled and retrying, else it throws Error{invalid_argument}. One
+  /// that has started by then goes on, and `kill` leaves a job beside a running one of its name alone.
+  /// Returns how many were asked for; what is asked for when an error ends it stays asked for.
   std::uint64_t change_jobs(std::string_view queue, const JobFilter& filter, JobChange change);
 
   /// End a queued or running job, or make it due now. False: no such job is queued or runs; nothing was done.
-  /// Throws Error{invalid_argument} when jobs of several kinds or keys fit, and names them, and run_now for
-  /// one that runs or waits for a response. Looks for the job as jobs() does; with its key in one shard only.
+  /// Throws Error{invalid_argument} when jobs of several kinds or keys fit, and names them; cancel where one
+  /// waits beside one that runs, unless `job.phase` says which; run_now for one that runs or waits for a
+  /// response. Looks for the job as jobs() does; with its key in one shard only.
   bool cancel(std::string_view queue, const JobName& job);
   bool run_now(std::string_view queue, const JobName& job);
   /// Moves a waiting job to the dead set, with all its payloads: it can be brought back from there. What is

@@ -25,6 +25,7 @@ struct JobValues {
   std::string verb = "show";
   std::string kind;
   std::string key;
+  std::string state;
   std::optional<std::string> at;
   bool json = false;
 };
@@ -39,6 +40,14 @@ constexpr const char* kJobExamples =
     "  ordo job orders 42 cancel\n"
     "  ordo job orders 42 kill         # to the dead set, if it waits\n"
     "  ordo job orders 42 forget       # its records, and what died of it\n";
+
+JobPhase phase_of(const std::string& state) {
+  if (state.empty()) return JobPhase::any;
+  if (state == "queued") return JobPhase::queued;
+  if (state == "running") return JobPhase::running;
+  refuse_arguments(fmt::format("job: --state is queued or running (or waiting for a response), not '{}'",
+                               shortened(state)));
+}
 
 // Those that live are looked for first: what ends meanwhile is among the records.
 int show_job(Context& context, const JobValues& values) {
@@ -114,16 +123,24 @@ int run_job(Context& context, const JobValues& values) {
     refuse_arguments(values.at ? "job: --at is for reschedule"
                                : "job: reschedule to when? Give --at TIME, like --at +2h");
   }
+  const auto phase = phase_of(values.state);
+  if (phase != JobPhase::any && (values.verb == "show" || values.verb == "forget"))
+    refuse_arguments(fmt::format("job: --state says which job is changed; {} is of all", values.verb));
   const auto at = values.at ? moment_of(*values.at) : Time{};
   if (values.verb == "show") return show_job(context, values);
   if (values.verb == "forget") return forget_job(context, values);
   Admin admin = context.open_admin();
-  const JobName name{.id = values.id, .kind = values.kind, .key = values.key};
+  const JobName name{.id = values.id, .kind = values.kind, .key = values.key, .phase = phase};
   const bool is_there = values.at                 ? admin.reschedule(values.queue, name, at)
                         : values.verb == "cancel" ? admin.cancel(values.queue, name)
                         : values.verb == "kill"   ? admin.kill(values.queue, name)
                                                   : admin.run_now(values.queue, name);
   if (!is_there) {
+    if (phase != JobPhase::any) {
+      print_error(fmt::format("{}: no job '{}' in {} is {}; nothing was done", values.verb,
+                              shortened(values.id), values.queue, values.state));
+      return 1;
+    }
     if (values.verb != "cancel" && is_dead(admin, values)) {
       print_error(fmt::format("{0}: job '{1}' is dead: `ordo dead {2} retry {1}` brings it back", values.verb,
                               shortened(values.id), values.queue));
@@ -155,6 +172,9 @@ void add_job(CLI::App& app, Context& context) {
   job->add_option("--key", one->key, "Only of this key; default: of any, in all shards")
       ->type_name("KEY")
       ->check(not_empty());
+  job->add_option("--state", one->state,
+                  "queued or running: which one is changed where one waits beside one that runs")
+      ->type_name("STATE");
   job->add_flag("--json", one->json, "Print JSON");
 }
 

@@ -115,6 +115,9 @@ class Admin::Impl {
  private:
   bool control(const store::QueueDefinition& queue, const JobName& job, domain::EntryType type,
                std::optional<Time> new_time);
+  /// Where the filter is of waiting jobs: those that their owners know to be active, by their first entries.
+  using ActiveJobs = std::set<std::pair<store::ShardId, domain::Seq>>;
+  ActiveJobs active_now(const store::QueueDefinition& queue, const JobFilter& filter);
   void control_all(const store::QueueDefinition& queue, const JobFilter& filter, domain::EntryType type,
                    std::uint64_t& changed);
   struct Tally {
@@ -162,8 +165,26 @@ class Admin::Impl {
   /// Asks those that live for the jobs of their shards, which go to `listing`.
   Told ask_owners(const std::vector<store::ShardId>& shards, const domain::ListingWish& wish,
                   domain::JobListing& listing);
+  /// Throws Error{unavailable} when a reshard has taken the jobs elsewhere while `call` looked at them.
+  void check_not_moved(const store::QueueDefinition& queue, std::string_view call);
   void find_ahead(const store::QueueDefinition& queue, std::span<Listed> jobs);
-  void show_payloads(std::span<Listed> jobs, QueueGates& gates);
+  /// `owned`: shards that had an owner since the jobs were looked out; others are added.
+  void show_payloads(std::span<Listed> jobs, QueueGates& gates, std::set<store::ShardId>& owned);
+  /// What a listing has shown.
+  struct Shown {
+    std::size_t left;  ///< rows that it may still show
+    bool goes_on = true;
+    std::optional<ListPlace> last{};
+    std::set<std::pair<store::ShardId, domain::Seq>> jobs{};  ///< one that failed meanwhile has a new place
+    std::set<store::ShardId> owned{};
+  };
+  /// Those of the jobs that are still there.
+  void show(std::span<Listed> jobs, QueueGates& gates, const std::function<bool(JobView)>& visit,
+            Shown& shown);
+  void show_live(const store::QueueDefinition& queue, const JobFilter& filter, const ListOrder& order,
+                 Time now, const std::function<bool(JobView)>& visit, Shown& shown);
+  void dead(const store::QueueDefinition& queue, const DeadFilter& filter, const Listing& listing,
+            const ListOrder& order, const std::function<bool(const DeadView&, const ListPlace&)>& visit);
   void each_dead(const store::QueueDefinition& queue, const DeadFilter& filter,
                  const std::function<bool(const store::DeadRow&, const domain::DeadPayload&)>& visit);
   void change_dead(const store::QueueDefinition& queue, const DeadFilter& filter, bool revive,

@@ -17,7 +17,9 @@ namespace ask_owners_test {
 
 using std::chrono::milliseconds;
 using testing::ElementsAre;
+using testing::IsEmpty;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 class AskOwners : public testing::Test {
  protected:
@@ -71,6 +73,21 @@ class AskOwners : public testing::Test {
     return job;
   }
 
+  std::vector<JobPhase> phases_of_cancels() {
+    const auto log = store_->open_log();
+    for (std::uint32_t i = 0; i < queue_.shards; ++i) log->add({queue_.number, i});
+    std::vector<JobPhase> phases;
+    for (bool at_end = false; !at_end;) {
+      const auto chunk = log->read(100);
+      at_end = chunk.at_end;
+      for (const auto& row : chunk.rows) {
+        const auto entry = domain::decode_entry(chunk.body(row));
+        if (entry && entry->type == domain::EntryType::cancel) phases.push_back(entry->phase);
+      }
+    }
+    return phases;
+  }
+
   std::vector<std::string> listed(const JobFilter& filter = {}) {
     std::vector<std::string> texts;
     for (const auto& job : admin_.jobs("orders", filter)) texts.push_back(job.id + job.error);
@@ -97,6 +114,46 @@ TEST_F(AskOwners, what_they_answer_is_shown_with_payloads_of_the_store) {
   EXPECT_EQ(jobs[0].queue, "orders");
   EXPECT_THAT(jobs[0].payloads, ElementsAre(Payload{"of b", 0}));
   EXPECT_EQ(asked_, 1) << "once for all shards";
+}
+
+TEST_F(AskOwners, what_they_say_runs_is_not_cancelled_as_queued) {
+  answer_with([this](const domain::JobQuestion& question) {
+    auto running = job("b", seqs_[1]);
+    running.view.state = JobStatus::running;
+    return encode(domain::JobAnswer{question.shards, {running}}, store::kMostAnswerBytes);
+  });
+  const JobFilter queued{.states = {JobStatus::due, JobStatus::scheduled, JobStatus::retrying}};
+  EXPECT_EQ(admin_.count_jobs("orders", queued), 2U);
+  std::vector<std::string> exported;
+  admin_.export_jobs("orders", queued, [&](const JobView& view) {
+    exported.push_back(view.id);
+    return true;
+  });
+  EXPECT_THAT(exported, UnorderedElementsAre("a", "c"));
+  EXPECT_EQ(admin_.control_all("orders", queued, domain::EntryType::cancel), 2U);
+  EXPECT_THAT(phases_of_cancels(), ElementsAre(JobPhase::queued, JobPhase::queued));
+}
+
+TEST_F(AskOwners, a_cancel_says_which_is_meant_where_one_waits_beside_one_that_runs) {
+  answer_with([this](const domain::JobQuestion& question) {
+    auto running = job("b", seqs_[1]);
+    running.place.group = 0;
+    running.view.state = JobStatus::running;
+    return encode(domain::JobAnswer{question.shards, {running, job("b", seqs_[1])}}, store::kMostAnswerBytes);
+  });
+  EXPECT_THROW(admin_.control("orders", {.id = "b"}, domain::EntryType::cancel), Error);
+  EXPECT_THAT(phases_of_cancels(), IsEmpty());
+  EXPECT_TRUE(admin_.control("orders", {.id = "b", .phase = JobPhase::running}, domain::EntryType::cancel));
+  EXPECT_THAT(phases_of_cancels(), ElementsAre(JobPhase::running));
+}
+
+TEST_F(AskOwners, no_job_of_the_phase_that_is_meant_is_there) {
+  answer_with([this](const domain::JobQuestion& question) {
+    return encode(domain::JobAnswer{question.shards, {job("b", seqs_[1])}}, store::kMostAnswerBytes);
+  });
+  EXPECT_FALSE(admin_.control("orders", {.id = "b", .phase = JobPhase::running}, domain::EntryType::cancel));
+  EXPECT_THROW(admin_.control("orders", {.id = "b", .phase = JobPhase::running}, domain::EntryType::run_now),
+               Error);
 }
 
 TEST_F(AskOwners, shards_that_they_leave_out_are_rebuilt) {

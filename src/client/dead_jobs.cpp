@@ -66,7 +66,9 @@ class DeadChoice {
 
 std::string Admin::Impl::dead_jobs(std::string_view name, const DeadFilter& filter, const Listing& listing,
                                    const std::function<bool(JobView)>& visit) {
-  const ListOrder order(listing, nullptr, Time{});
+  const auto queue = handle_->existing_queue(name);
+  if (!queue) return {};
+  const ListOrder order(listing, nullptr, Time{}, queue->number);
   std::optional<JobView> job;
   ListPlace place;  // of the job
   std::string shown;
@@ -76,7 +78,7 @@ std::string Admin::Impl::dead_jobs(std::string_view name, const DeadFilter& filt
     return true;
   };
   bool goes_on = true;
-  dead(name, filter, listing, [&](const DeadView& row, const ListPlace& its_place) {
+  dead(*queue, filter, listing, order, [&](const DeadView& row, const ListPlace& its_place) {
     if (job && place != its_place) goes_on = tell();
     if (!goes_on) return false;
     if (!job) {
@@ -125,13 +127,17 @@ void Admin::Impl::each_dead(
   }
 }
 
-// Grouped: one look at all rows tells which belong together. Those beyond a budget are read again when it is
-// their turn.
 void Admin::Impl::dead(std::string_view name, const DeadFilter& filter, const Listing& listing,
                        const std::function<bool(const DeadView&, const ListPlace&)>& visit) {
   const auto queue = handle_->existing_queue(name);
-  if (!queue) return;
-  const ListOrder order(listing, nullptr, Time{});
+  if (queue) dead(*queue, filter, listing, {listing, nullptr, Time{}, queue->number}, visit);
+}
+
+// Grouped: one look at all rows tells which belong together. Those beyond a budget are read again when it is
+// their turn.
+void Admin::Impl::dead(const store::QueueDefinition& queue, const DeadFilter& filter, const Listing& listing,
+                       const ListOrder& order,
+                       const std::function<bool(const DeadView&, const ListPlace&)>& visit) {
   struct Row {
     std::uint64_t no = 0;
     std::unique_ptr<DeadView> view;
@@ -157,7 +163,7 @@ void Admin::Impl::dead(std::string_view name, const DeadFilter& filter, const Li
   std::vector<ListPlace> sorted;                        // if not by what their rows say
   std::unordered_map<std::string, std::size_t> places;  // by the job's names
   std::size_t kept = 0;
-  each_dead(*queue, filter, [&](const auto& row, const auto& payload) {
+  each_dead(queue, filter, [&](const auto& row, const auto& payload) {
     const auto [place, is_new] = places.try_emplace(names_of(payload), jobs.size());
     if (is_new) jobs.emplace_back();
     if (listing.sort != JobSort::start) {
@@ -170,6 +176,7 @@ void Admin::Impl::dead(std::string_view name, const DeadFilter& filter, const Li
     if (kept <= kDeadBytes) added.view = std::make_unique<DeadView>(view_of_row(row, payload));
     return true;
   });
+  check_not_moved(queue, "dead");
   places.clear();
   const auto place_of = [&](std::uint32_t job) {
     return sorted.empty() ? order.place_of_dead({}, {}, 0, jobs[job].front().no) : sorted[job];
@@ -185,7 +192,7 @@ void Admin::Impl::dead(std::string_view name, const DeadFilter& filter, const Li
     if (!page.contains(no)) {
       page.clear();
       const bool is_near = no > last && no - last <= kDeadPerPage;
-      for (const auto& row : handle_->store().dead(queue->number, no - 1, is_near ? kDeadPerPage : 1)) {
+      for (const auto& row : handle_->store().dead(queue.number, no - 1, is_near ? kDeadPerPage : 1)) {
         page.emplace(row.no, view_of_row(row, payload_of(row)));
       }
     }
@@ -198,6 +205,7 @@ void Admin::Impl::dead(std::string_view name, const DeadFilter& filter, const Li
     if (!order.shows(place)) continue;
     for (auto& row : jobs[turn]) {
       const DeadView* view = row.view ? row.view.get() : read_again(row.no);
+      if (view == nullptr) check_not_moved(queue, "dead");
       if (view != nullptr && !visit(*view, place)) return;
       row.view.reset();
     }
@@ -215,6 +223,7 @@ DeadCount Admin::Impl::count_dead(std::string_view name, const DeadFilter& filte
     count.until = std::max(count.until, time_after(row.at, Duration{1}));
     return true;
   });
+  check_not_moved(*queue, "dead");
   count.payloads = jobs.size();
   std::ranges::sort(jobs);
   count.jobs = static_cast<std::uint64_t>(std::ranges::unique(jobs).begin() - jobs.begin());

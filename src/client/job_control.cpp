@@ -12,6 +12,7 @@
 #include "client/admin_impl.h"
 #include "client/page_sizes.h"
 #include "client/several_jobs.h"
+#include "domain/job_question.h"
 #include "store/blocking.h"
 
 namespace ordo {
@@ -35,6 +36,31 @@ void refuse_active(std::string_view call, std::span<const domain::ListedJob> job
   }
   throw Error(ErrorKind::invalid_argument,
               fmt::format("{}: job {} {}; nothing was done", call, in_quotes(job.view.id), why));
+}
+
+bool is_of_waiting(const JobFilter& filter) {
+  return !filter.states.empty() && std::ranges::all_of(filter.states, is_waiting);
+}
+
+Error not_of_running(std::string_view call) {
+  return Error(ErrorKind::invalid_argument,
+               fmt::format("{} is of queued jobs, not of running ones; nothing was done", call));
+}
+
+/// Of the jobs of one name, those that are meant. Throws where a cancel does not say which.
+void choose_phase(std::string_view call, JobPhase phase, std::vector<domain::ListedJob>& jobs) {
+  const auto waits = [](const domain::ListedJob& job) { return is_waiting(job.view.state); };
+  const auto waiting = std::ranges::count_if(jobs, waits);
+  const bool has_both = waiting > 0 && waiting < std::ssize(jobs);
+  if (phase == JobPhase::any && has_both) {
+    throw Error(
+        ErrorKind::invalid_argument,
+        fmt::format(
+            "{}: one job {} runs, and another waits; nothing was done; say which is meant: queued or running",
+            call, in_quotes(jobs.front().view.id)));
+  }
+  if (phase != JobPhase::any)
+    std::erase_if(jobs, [&](const auto& job) { return waits(job) != (phase == JobPhase::queued); });
 }
 
 }  // namespace
@@ -88,8 +114,14 @@ bool Admin::Impl::control(const store::QueueDefinition& queue, const JobName& jo
   if (found.size() > 1) throw several_jobs(call, queue.name, job.id, found);
   // Its owner knows best what it does just now.
   const ListOrder order({}, handle_->options(queue.name), now);
-  if (type != domain::EntryType::cancel)
-    refuse_active(call, list(queue, filter, order, now), type == domain::EntryType::kill);
+  auto jobs = list(queue, filter, order, now);
+  if (type != domain::EntryType::cancel) {
+    if (job.phase == JobPhase::running) throw not_of_running(call);
+    refuse_active(call, jobs, type == domain::EntryType::kill);
+  } else {
+    choose_phase(call, job.phase, jobs);
+    if (job.phase != JobPhase::any && jobs.empty()) return false;
+  }
   if (new_time && expires && *expires <= *new_time) {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("{}: job {} expires at {}, before it may start: {}; nothing was done", call,
@@ -98,6 +130,7 @@ bool Admin::Impl::control(const store::QueueDefinition& queue, const JobName& jo
   domain::Entry entry;
   entry.type = type;
   entry.id = job.id;
+  if (type == domain::EntryType::cancel) entry.phase = job.phase;
   std::tie(entry.kind, entry.key) = *found.begin();
   if (new_time) {
     entry.run_at = written_time(*new_time);
@@ -113,16 +146,38 @@ std::uint64_t Admin::Impl::count_jobs(std::string_view name, const JobFilter& fi
   const auto queue = handle_->existing_queue(name);
   if (!queue) return count;
   const auto now = handle_->store().now();
+  const auto active = active_now(*queue, filter);
   each_rebuilt(*queue, rebuild_for(*queue, filter), [&](const Rebuilt& rebuilt) {
-    domain::each_fitting(rebuilt.machine, filter, now, [&](const FittingJob&) { ++count; });
+    domain::each_fitting(rebuilt.machine, filter, now, [&](const FittingJob& each) {
+      if (!active.contains({rebuilt.id, each.job->arrival()})) ++count;
+    });
   });
+  check_not_moved(*queue, "count");
   return count;
 }
 
-// A control names its job, and one of the same name may run beside the one that waits: it is left alone then.
+// The store says only what ran a second ago.
+Admin::Impl::ActiveJobs Admin::Impl::active_now(const store::QueueDefinition& queue,
+                                                const JobFilter& filter) {
+  ActiveJobs active;
+  if (!is_of_waiting(filter)) return active;
+  const auto now = handle_->store().now();
+  const domain::ListingWish wish{{.states = {JobStatus::running, JobStatus::awaiting},
+                                  .id = filter.id,
+                                  .kind = filter.kind,
+                                  .key = filter.key},
+                                 ListOrder({}, nullptr, now),
+                                 now,
+                                 domain::kMostRows};
+  domain::JobListing listing(wish);
+  ask_owners(shards_for(queue, filter), wish, listing);
+  for (const auto& job : listing.take()) active.insert(job.asks.place);
+  return active;
+}
+
 std::uint64_t Admin::Impl::control_all(std::string_view name, const JobFilter& filter,
                                        domain::EntryType type) {
-  if (!std::ranges::all_of(filter.states, is_waiting) || filter.states.empty()) {
+  if (!is_of_waiting(filter)) {
     throw Error(ErrorKind::invalid_argument,
                 "many jobs at once are due, scheduled or retrying ones: say which of these");
   }
@@ -139,12 +194,16 @@ void Admin::Impl::control_all(const store::QueueDefinition& queue, const JobFilt
                               domain::EntryType type, std::uint64_t& changed) {
   constexpr std::size_t kTogether = 1000;
   const auto now = handle_->store().now();
+  const auto runs = active_now(queue, filter);
   each_rebuilt(queue, rebuild_for(queue, filter), [&](const Rebuilt& rebuilt) {
     using Name = std::tuple<std::string, std::string, std::string>;
-    std::set<Name> active;
+    std::set<Name> kept;  // an owner kills none beside an active one of its name
+    const auto is_active = [&](const domain::Job& job) {
+      return job.place == domain::Place::running || job.place == domain::Place::awaiting ||
+             runs.contains({rebuilt.id, job.arrival()});
+    };
     rebuilt.machine.each_job([&](const domain::Job& job, const std::string& kind) {
-      const bool is_active = job.place == domain::Place::running || job.place == domain::Place::awaiting;
-      if (is_active) active.emplace(kind, job.key(), job.id());
+      if (type == domain::EntryType::kill && is_active(job)) kept.emplace(kind, job.key(), job.id());
     });
     std::vector<store::NewEntry> entries;
     const auto append = [&] {
@@ -154,9 +213,11 @@ void Admin::Impl::control_all(const store::QueueDefinition& queue, const JobFilt
       changed += count;
     };
     domain::each_fitting(rebuilt.machine, filter, now, [&](const FittingJob& each) {
-      if (!active.empty() && active.contains(Name{each.kind, each.job->key(), each.job->id()})) return;
+      const bool is_kept = !kept.empty() && kept.contains(Name{each.kind, each.job->key(), each.job->id()});
+      if (is_kept || is_active(*each.job)) return;
       domain::Entry entry;
       entry.type = type;
+      if (type == domain::EntryType::cancel) entry.phase = JobPhase::queued;
       entry.kind = each.kind;
       entry.key = each.job->key();
       entry.id = each.job->id();

@@ -1,5 +1,6 @@
 // All jobs of a queue, for who takes them away.
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include <ordo/error.hpp>
@@ -18,6 +19,8 @@ void Admin::Impl::export_jobs(std::string_view name, const JobFilter& filter,
   const auto now = handle_->store().now();
   const ListOrder order({}, handle_->options(queue->name), now);
   auto gates = gates_of(*queue);
+  const auto active = active_now(*queue, filter);
+  std::set<store::ShardId> owned;
   bool goes_on = true;
   each_rebuilt(*queue, rebuild_for(*queue, filter), [&](const Rebuilt& rebuilt) {
     if (rebuilt.behind_newer > 0) {
@@ -28,8 +31,9 @@ void Admin::Impl::export_jobs(std::string_view name, const JobFilter& filter,
     }
     std::vector<FittingJob> fitting;
     if (goes_on)
-      domain::each_fitting(rebuilt.machine, filter, now,
-                           [&](const FittingJob& each) { fitting.push_back(each); });
+      domain::each_fitting(rebuilt.machine, filter, now, [&](const FittingJob& each) {
+        if (!active.contains({rebuilt.id, each.job->arrival()})) fitting.push_back(each);
+      });
     std::ranges::sort(fitting, [&](const FittingJob& a, const FittingJob& b) {
       return order.before(order.place_of(*a.job, 0), order.place_of(*b.job, 0));
     });
@@ -39,12 +43,13 @@ void Admin::Impl::export_jobs(std::string_view name, const JobFilter& filter,
         page.push_back(listed(*queue, rebuilt, fitting[next], now));
         payloads += page.back().entries.size();
       }
-      show_payloads(page, gates);
+      show_payloads(page, gates, owned);
       for (auto& job : page) {
         if (goes_on && !job.view.payloads.empty()) goes_on = visit(std::move(job.view));
       }
     }
   });
+  if (goes_on) check_not_moved(*queue, "export");
 }
 
 }  // namespace ordo

@@ -29,7 +29,17 @@ std::size_t with_spare(std::size_t limit) {
 }
 
 /// So many will do, too.
-std::size_t with_few_more(std::size_t limit) { return std::min(with_spare(limit), limit + kSpare); }
+std::size_t with_few_more(std::size_t limit) {
+  return limit < kNoLimit - kSpare ? std::min(with_spare(limit), limit + kSpare) : kNoLimit;
+}
+
+/// The limit of the next look, when too many jobs of the last one had ended before they were shown. It grows
+/// fast: each look may read the whole queue again.
+std::size_t further(std::size_t limit) {
+  constexpr std::size_t kLeast = 4096;
+  constexpr std::size_t kTimes = 16;
+  return limit < kNoLimit / kTimes ? std::max(kTimes * limit, kLeast) : kNoLimit;
+}
 
 bool fits(std::string_view wanted, std::string_view name) { return wanted.empty() || wanted == name; }
 
@@ -135,7 +145,7 @@ void Admin::Impl::find_ahead(const store::QueueDefinition& queue, std::span<List
 }
 
 // Those of which nothing is in the store any more have ended since; they get none.
-void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates) {
+void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates, std::set<store::ShardId>& owned) {
   struct Wanted {
     std::size_t job;
     double score;
@@ -165,7 +175,6 @@ void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates) {
       }
     }
   };
-  std::optional<std::set<store::ShardId>> owned;
   for (auto& [shard, entries] : wanted) {
     std::vector<domain::Seq> seqs;
     for (const auto& [seq, piece] : entries) seqs.push_back(seq);
@@ -176,8 +185,8 @@ void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates) {
     }
     if (entries.empty()) continue;
     // Nothing ends without an owner: these have numbers that only a reader gives them until an owner comes.
-    if (!owned) owned = owned_now();
-    if (owned->contains(shard)) continue;
+    if (!owned.contains(shard)) owned.merge(owned_now());
+    if (owned.contains(shard)) continue;
     const auto log = handle_->store().open_log();
     log->add(shard);
     for (bool at_end = false; !at_end && !entries.empty();) {
@@ -195,37 +204,61 @@ void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates) {
   }
 }
 
+void Admin::Impl::show(std::span<Listed> jobs, QueueGates& gates, const std::function<bool(JobView)>& visit,
+                       Shown& shown) {
+  for (std::size_t first = 0, end = 0; first < jobs.size() && shown.goes_on && shown.left > 0; first = end) {
+    const auto last = first + std::min(jobs.size() - first, shown.left);
+    for (std::size_t payloads = 0; end < last && payloads < kPayloadsAtOnce; ++end) {
+      payloads += jobs[end].entries.size();
+    }
+    const auto page = jobs.subspan(first, end - first);
+    show_payloads(page, gates, shown.owned);
+    for (auto& job : page) {
+      if (job.view.payloads.empty() || !shown.goes_on || !shown.jobs.insert(job.asks.place).second) continue;
+      --shown.left;
+      job.view.waits_for = waits_for(job.view, job.asks, gates.rules_of(job.view.kind), gates);
+      shown.goes_on = visit(std::exchange(job.view, {}));
+      if (shown.goes_on) shown.last = job.place;
+    }
+  }
+}
+
+// While a large queue is read, more jobs than were looked out may end: then others take their rows.
+void Admin::Impl::show_live(const store::QueueDefinition& queue, const JobFilter& filter,
+                            const ListOrder& order, Time now, const std::function<bool(JobView)>& visit,
+                            Shown& shown) {
+  auto gates = gates_of(queue);
+  for (auto look = filter;; look.limit = further(look.limit)) {
+    auto found = list(queue, look, shown.last ? order.behind(*shown.last) : order, now);
+    shown.owned.clear();
+    show(found, gates, visit, shown);
+    if (!shown.goes_on || shown.left == 0) return;
+    if (found.size() < with_few_more(look.limit)) return check_not_moved(queue, "jobs");
+  }
+}
+
+void Admin::Impl::check_not_moved(const store::QueueDefinition& queue, std::string_view call) {
+  const auto list = handle_->store().queues();
+  const auto* now = list.find(queue.name);
+  if (now == nullptr || now->number == queue.number) return;
+  throw Error(
+      ErrorKind::unavailable,
+      fmt::format(
+          "{}: queue '{}' was resharded meanwhile, so what was read of it is incomplete; run this again",
+          call, queue.name));
+}
+
 std::string Admin::Impl::jobs(std::string_view name, const JobFilter& filter,
                               const std::function<bool(JobView)>& visit) {
-  auto left = filter;
-  bool goes_on = true;
-  std::optional<ListPlace> shown;
   const auto queue = handle_->existing_queue(name);
   if (!queue) return {};
   const auto now = handle_->store().now();
-  const ListOrder order(filter.listing, handle_->options(queue->name), now);
-  if (names_live(filter) && !order.shows_dead_only()) {
-    auto found = list(*queue, filter, order, now);
-    auto gates = gates_of(*queue);
-    for (std::size_t first = 0, end = 0; first < found.size() && goes_on && left.limit > 0; first = end) {
-      const auto last = first + std::min(found.size() - first, left.limit);
-      for (std::size_t payloads = 0; end < last && payloads < kPayloadsAtOnce; ++end) {
-        payloads += found[end].entries.size();
-      }
-      const auto page = std::span(found).subspan(first, end - first);
-      show_payloads(page, gates);
-      for (auto& job : page) {
-        if (job.view.payloads.empty() || !goes_on) continue;
-        --left.limit;
-        job.view.waits_for = waits_for(job.view, job.asks, gates.rules_of(job.view.kind), gates);
-        goes_on = visit(std::exchange(job.view, {}));
-        if (goes_on) shown = job.place;
-      }
-    }
-  }
+  const ListOrder order(filter.listing, handle_->options(queue->name), now, queue->number);
+  Shown shown{.left = filter.limit};
+  if (names_live(filter) && !order.shows_dead_only()) show_live(*queue, filter, order, now, visit, shown);
   const bool names_dead = std::ranges::find(filter.states, JobStatus::dead) != filter.states.end();
-  const auto cursor = shown ? order.cursor(*shown) : std::string();
-  if (!names_dead || !goes_on || left.limit == 0) return cursor;
+  const auto cursor = shown.last ? order.cursor(*shown.last) : std::string();
+  if (!names_dead || !shown.goes_on || shown.left == 0) return cursor;
   DeadFilter dead{.kind = filter.kind,
                   .key = filter.key,
                   .error = filter.error,
@@ -235,7 +268,7 @@ std::string Admin::Impl::jobs(std::string_view name, const JobFilter& filter,
                   .until = filter.until};
   if (!filter.id.empty()) dead.ids = {filter.id};
   const auto last = dead_jobs(name, dead, filter.listing, [&](JobView job) {
-    return left.limit > 0 && (--left.limit, visit(std::move(job)));
+    return shown.left > 0 && (--shown.left, visit(std::move(job)));
   });
   return last.empty() ? cursor : last;
 }

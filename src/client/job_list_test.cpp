@@ -25,7 +25,7 @@ class FetchingStore final : public store::memory::MemoryStore {
   using MemoryStore::MemoryStore;
 
   store::LogChunk fetch(store::ShardId shard, std::span<const store::Seq> seqs) override {
-    if (before_fetch) std::exchange(before_fetch, {})();
+    if (before_fetch) before_fetch(++fetches);
     auto chunk = MemoryStore::fetch(shard, seqs);
     fetched += chunk.rows.size();
     most_at_once = std::max(most_at_once, chunk.bytes.size());
@@ -39,7 +39,8 @@ class FetchingStore final : public store::memory::MemoryStore {
 
   std::size_t fetched = 0, most_at_once = 0;
   std::set<store::ShardId> loaded;
-  std::function<void()> before_fetch;
+  std::size_t fetches = 0;
+  std::function<void(std::size_t)> before_fetch;  ///< the how manieth
 };
 
 class JobList : public testing::Test {
@@ -53,13 +54,16 @@ class JobList : public testing::Test {
     store::append_and_wait(*store_, {{shard, domain::encode(entry)}});
     return ++seqs_[shard.index];
   }
-  void end_before_fetch(store::ShardId shard, store::Seq seq) {
+  /// The jobs of each group end together: those of the first one before the first fetch, and so on.
+  void end_before_fetches(store::ShardId shard, std::vector<std::vector<store::Seq>> groups) {
     store_->join("n1", "");
     const store::Claim claim{.shard = shard};
     const auto grant = store_->acquire("n1", 1, std::span(&claim, 1)).at(0);
-    store_->before_fetch = [=, this] {
+    store_->before_fetch = [=, this](std::size_t fetch) {
+      if (fetch > groups.size()) return;
       store::commit_and_wait(
-          *store_, {{.shard = shard, .lease = grant.lease, .batch = grant.batch + 1, .erase = {seq}}});
+          *store_,
+          {{.shard = shard, .lease = grant.lease, .batch = grant.batch + fetch, .erase = groups[fetch - 1]}});
     };
   }
   std::vector<std::string> ids(const JobFilter& filter) {
@@ -143,15 +147,47 @@ TEST_F(JobList, leaves_out_what_ended_meanwhile) {
   const auto seq = push("gone", "");
   push("stays", "");
   const store::ShardId shard{queue_.number, domain::shard_of("gone", queue_.shards)};
-  end_before_fetch(shard, seq);
+  end_before_fetches(shard, {{seq}});
   EXPECT_THAT(ids({}), ElementsAre("stays"));
 }
 
 TEST_F(JobList, shows_as_many_as_asked_for_though_some_end_meanwhile) {
   const auto seq = push("ends", "x", {.key = "a"});
   for (const auto* id : {"1", "2", "3"}) push(id, "x", {.key = "a"});
-  end_before_fetch({queue_.number, domain::shard_of("a", queue_.shards)}, seq);
+  end_before_fetches({queue_.number, domain::shard_of("a", queue_.shards)}, {{seq}});
   EXPECT_THAT(ids({.limit = 2}), ElementsAre("1", "2"));
+}
+
+TEST_F(JobList, replaces_rows_however_many_end_meanwhile) {
+  std::vector<store::Seq> seqs;
+  for (int i = 0; i < 300; ++i) seqs.push_back(push("j" + std::to_string(i), "x", {.key = "a"}));
+  int ended = 0;
+  for (const auto sort : {JobSort::start, JobSort::run_at}) {
+    const auto first = seqs.begin() + ended;
+    end_before_fetches({queue_.number, domain::shard_of("a", queue_.shards)}, {{first, first + 100}});
+    store_->fetches = 0;
+    ended += 100;
+    EXPECT_THAT(ids({.limit = 2, .listing = {.sort = sort}}),
+                ElementsAre("j" + std::to_string(ended), "j" + std::to_string(ended + 1)));
+  }
+}
+
+TEST_F(JobList, shows_no_job_twice_that_moves_meanwhile) {
+  std::vector<store::Seq> seqs;
+  for (int i = 0; i < 120; ++i) seqs.push_back(push("j" + std::to_string(i), "x", {.key = "a"}));
+  end_before_fetches({queue_.number, domain::shard_of("a", queue_.shards)},
+                     {{}, {seqs.begin() + 16, seqs.end()}});
+  const auto end_others = store_->before_fetch;
+  store_->before_fetch = [&](std::size_t fetch) {
+    end_others(fetch);
+    if (fetch == 2)
+      EXPECT_TRUE(
+          admin_.control("orders", {.id = "j3"}, domain::EntryType::run_now, store_->now() + hours{1}));
+  };
+  auto shown = ids({.limit = 20});
+  EXPECT_THAT(shown, SizeIs(16));
+  std::ranges::sort(shown);
+  EXPECT_THAT(std::ranges::unique(shown), IsEmpty());
 }
 
 TEST_F(JobList, keeps_no_bytes_of_what_it_cannot_read) {

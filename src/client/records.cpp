@@ -22,7 +22,7 @@
 namespace ordo {
 namespace {
 
-constexpr std::uint8_t kRecordCursorVersion = 1;
+constexpr std::uint8_t kRecordCursorVersion = 2;
 
 /// No two records of a queue stand at the same. The newest is the first.
 struct RecordPlace {
@@ -34,10 +34,12 @@ struct RecordPlace {
   auto operator<=>(const RecordPlace&) const = default;
 };
 
-std::string record_cursor(const RecordPlace& place) {
+/// `queue`: the number of its definition.
+std::string record_cursor(std::uint32_t queue, const RecordPlace& place) {
   std::string bytes;
   ByteWriter out(bytes);
   out.put(kRecordCursorVersion);
+  out.put(queue);
   domain::put_time(out, place.ended);
   out.put(place.shard);
   out.put(place.block);
@@ -47,12 +49,14 @@ std::string record_cursor(const RecordPlace& place) {
   return text;
 }
 
-std::optional<RecordPlace> read_record_cursor(const std::string& text) {
+std::optional<RecordPlace> read_record_cursor(std::uint32_t queue, const std::string& text) {
   if (text.empty()) return std::nullopt;
+  auto of = queue;
   if (const auto bytes = decode_base64(text)) {
     const auto place = domain::read_record<RecordPlace>([&] {
       ByteReader in(*bytes, "cursor");
       in.check_version(kRecordCursorVersion);
+      of = in.get<std::uint32_t>();
       RecordPlace read;
       read.ended = domain::get_time(in);
       read.shard = in.get<std::uint32_t>();
@@ -61,6 +65,7 @@ std::optional<RecordPlace> read_record_cursor(const std::string& text) {
       if (!in.at_end()) in.fail("it is too long");
       return read;
     });
+    if (place && of != queue) domain::refuse_old_cursor(text);
     if (place) return *place;
   }
   throw Error(ErrorKind::invalid_argument, "'" + shortened(text) + "' is no cursor of such a listing");
@@ -71,11 +76,11 @@ bool names(std::string_view wanted, std::string_view name) { return wanted.empty
 /// Which records are wanted, and so which blocks.
 class RecordChoice {
  public:
-  RecordChoice(const RecordFilter& filter, const QueueOptions* options, Time now)
+  RecordChoice(const RecordFilter& filter, std::uint32_t queue, const QueueOptions* options, Time now)
       : filter_(filter),
         options_(options),
         now_(now),
-        after_(read_record_cursor(filter.after)),
+        after_(read_record_cursor(queue, filter.after)),
         hash_(domain::name_hash(filter.id)) {}
 
   bool may_have(const domain::KeptHead& head) const {
@@ -216,7 +221,7 @@ std::size_t Admin::Impl::forget(std::string_view name, const JobName& job) {
   handle_->until_done(name, [&](const store::QueueDefinition& queue) {
     auto& store = handle_->store();
     const RecordFilter filter{.id = job.id};
-    const RecordChoice choice(filter, nullptr, store.now());
+    const RecordChoice choice(filter, queue.number, nullptr, store.now());
     const auto blocks = newest_first(store, kept_in(store, shards_for(queue, {.key = job.key})), choice);
     for (auto left = std::span<const StoredBlock>(blocks); !left.empty();) {
       read_some_blocks(store, left, [&](store::ShardId shard, const store::KeptRow& row) {
@@ -235,9 +240,11 @@ std::size_t Admin::Impl::forget(std::string_view name, const JobName& job) {
 std::string Admin::Impl::records(std::string_view name, const RecordFilter& filter,
                                  const std::function<bool(const RecordView&)>& visit) {
   if (filter.limit == 0) return {};
-  RecordChoice choice(filter, handle_->options(name), handle_->store().now());
   FoundRecords found;
+  std::uint32_t of = 0;
   for (auto queue = handle_->existing_queue(name); queue;) {
+    of = queue->number;
+    RecordChoice choice(filter, of, handle_->options(name), handle_->store().now());
     found = find_records(handle_->store(), shards_for(*queue, {.key = filter.key}), choice, filter.limit);
     const auto before = std::exchange(queue, handle_->existing_queue(name));
     if (queue && queue->number == before->number) break;
@@ -245,7 +252,7 @@ std::string Admin::Impl::records(std::string_view name, const RecordFilter& filt
   std::string shown;
   for (auto& [place, record] : found) {
     if (!visit(record_view(std::string(name), std::move(record)))) break;
-    shown = record_cursor(place);
+    shown = record_cursor(of, place);
   }
   return shown;
 }

@@ -117,6 +117,16 @@ TEST_F(RecordsTest, a_page_begins_behind_the_one_before) {
   EXPECT_THROW(ids({.after = "none"}), Error);
 }
 
+TEST_F(RecordsTest, a_cursor_of_before_a_reshard_is_refused) {
+  keep(0, {record("1", minutes{9}), record("2", minutes{5})});
+  std::string cursor;
+  ids({.limit = 1}, &cursor);
+  store->leave("n1", {});
+  Reshard(*store, clock, hours{1}, "orders", {}).run(3);
+  EXPECT_THROW(ids({.after = cursor}), Error);
+  EXPECT_THAT(ids({}), ElementsAre("2", "1"));
+}
+
 TEST_F(RecordsTest, those_that_a_filter_fits) {
   keep(0, {record("1", minutes{9}), record("1", minutes{8}, JobStatus::failed), record("2", minutes{5})});
   keep(1, {record("1", minutes{7}, JobStatus::dead)});

@@ -72,7 +72,9 @@ class ReshardedMeanwhile : public testing::Test {
     store::commit_and_wait(*store_, {delta});
     store_->leave("n1", {});
   }
-  void reshard() { Reshard(*store_, system_clock(), kLease, "orders", {}).run(8); }
+  void reshard(std::uint32_t shards = 8) {
+    Reshard(*store_, system_clock(), kLease, "orders", {}).run(shards);
+  }
   std::size_t due() { return admin_.count_jobs("orders", {.states = {JobStatus::due}}); }
 
   std::shared_ptr<OvertakenStore> store_ = std::make_shared<OvertakenStore>(system_clock());
@@ -120,6 +122,30 @@ TEST_F(ReshardedMeanwhile, the_dead_are_deleted) {
   store_->before_change = [&] { reshard(); };
   EXPECT_EQ(admin_.change_dead("orders", {}, false, {}), 1U);
   EXPECT_EQ(admin_.count_dead("orders", {}).payloads, 0U);
+}
+
+TEST_F(ReshardedMeanwhile, a_cursor_of_the_queue_before_is_refused) {
+  die("x");
+  const auto all = [](const JobView&) { return true; };
+  std::uint32_t shards = 3;
+  for (const auto sort : {JobSort::start, JobSort::run_at, JobSort::id}) {
+    const auto jobs = admin_.jobs("orders", {.limit = 2, .listing = {.sort = sort}}, all);
+    const auto dead = admin_.dead_jobs("orders", {}, {.sort = sort}, all);
+    reshard(shards++);
+    EXPECT_THROW(admin_.jobs("orders", {.listing = {.sort = sort, .after = jobs}}, all), Error);
+    EXPECT_THROW(admin_.dead_jobs("orders", {}, {.sort = sort, .after = dead}, all), Error);
+  }
+}
+
+TEST_F(ReshardedMeanwhile, a_list_that_it_interrupts_fails) {
+  const auto all = [](const JobView&) { return true; };
+  store_->before_look = [&] { reshard(); };
+  EXPECT_THROW(admin_.jobs("orders", JobFilter{}, all), Error);
+  store_->before_look = [&] { reshard(4); };
+  EXPECT_THROW(admin_.export_jobs("orders", {}, all), Error);
+  store_->before_look = [&] { reshard(8); };
+  EXPECT_THROW(static_cast<void>(admin_.count_jobs("orders", {})), Error);
+  EXPECT_EQ(admin_.jobs("orders", JobFilter{}).size(), 5U);
 }
 
 }  // namespace resharded_meanwhile_test

@@ -37,6 +37,9 @@ constexpr std::string_view kNeedsWaits("\1\2\0\0\0\3\0", 7);
 // Behind the field kNeeds of a tick.
 constexpr FieldTag kTick = 2;
 
+// Behind the field kNeeds of a cancel.
+constexpr FieldTag kPhase = 3;
+
 bool is_of_schedule(EntryType type) { return type >= EntryType::tick; }
 
 std::string fields_of_schedule(const Entry& entry) {
@@ -86,6 +89,8 @@ std::string encode(const Entry& entry) {
     needs += number_field(kExpiresAfter, entry.options.expires_after->count());
   if (is_of_schedule(entry.type)) needs += fields_of_schedule(entry);
   if (is_of_wait(entry.type)) needs += kNeedsWaits;
+  if (entry.type == EntryType::cancel && entry.phase != JobPhase::any)
+    needs = number_field(kNeeds, kLevelOfKills) + number_field(kPhase, entry.phase);
   if (!needs.empty()) fields = needs += fields;
   out.put(written_type(entry));
   out.put(static_cast<std::uint8_t>(
@@ -123,6 +128,15 @@ void read_fields_of_schedule(Entry& entry, ByteReader& in) {
   if (tick.schedule.empty()) in.fail("it names no schedule");
 }
 
+void read_phase(Entry& entry, const ByteReader& in) {
+  constexpr std::string_view kStart("\3\1\0\0\0", 5);
+  take_out_level(entry.fields);
+  if (!entry.fields.starts_with(kStart)) return;
+  entry.phase = number_of<JobPhase>(entry.fields.substr(kStart.size()));
+  if (entry.phase > JobPhase::running) in.fail("it means jobs of an unknown phase");
+  entry.fields.remove_prefix(kStart.size() + sizeof(JobPhase));
+}
+
 // Fields stand in front, so that a newer entry is known as one whatever follows.
 Entry read_entry(std::string_view bytes) {
   ByteReader in(bytes, "entry");
@@ -145,6 +159,7 @@ Entry read_entry(std::string_view bytes) {
     if (entry.options.expires) entry.options.expires_after = take_out_expires_after(entry.fields);
   }
   if (is_of_schedule(entry.type)) read_fields_of_schedule(entry, in);
+  if (entry.type == EntryType::cancel) read_phase(entry, in);
   entry.payload = in.rest();
   if (is_of_wait(entry.type) && entry.fields.starts_with(kNeedsWaits))
     entry.fields.remove_prefix(kNeedsWaits.size());

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <ordo/admin.hpp>
 #include <ordo/time.hpp>
 
 #include "domain/decoded.h"
@@ -65,8 +66,9 @@ struct Entry {
   std::optional<Time> run_at;   ///< absent: the store's time at append; of a run_now: when it was asked for
   JobOptions options;
   std::string_view payload;
-  std::string_view fields;     ///< optional ones that this version does not know (domain/fields.h)
-  std::optional<Tick> tick{};  ///< of a tick
+  std::string_view fields;         ///< optional ones that this version does not know (domain/fields.h)
+  std::optional<Tick> tick{};      ///< of a tick
+  JobPhase phase = JobPhase::any;  ///< of a cancel: which jobs of its name are meant
 
   bool operator==(const Entry&) const = default;
 };

@@ -128,6 +128,8 @@ TEST(EntryCodec, random_entries_come_back) {
     if (*rc::gen::arbitrary<bool>()) {
       entry.options.timeout = written_timeout(Duration{*rc::gen::arbitrary<std::int64_t>()});
     }
+    if (entry.type == EntryType::cancel)
+      entry.phase = *rc::gen::element(JobPhase::any, JobPhase::queued, JobPhase::running);
     const auto bytes = encode(entry);
     RC_ASSERT(*decode_entry(bytes) == entry);
   }));

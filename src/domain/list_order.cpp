@@ -12,7 +12,7 @@
 namespace ordo::domain {
 namespace {
 
-constexpr std::uint8_t kCursorVersion = 1;
+constexpr std::uint8_t kCursorVersion = 2;
 
 }  // namespace
 
@@ -40,8 +40,8 @@ ListPlace get_place(ByteReader& in) {
   return place;
 }
 
-ListOrder::ListOrder(const Listing& listing, const QueueOptions* options, Time now)
-    : sort_(listing.sort), is_descending_(listing.descending), now_(now) {
+ListOrder::ListOrder(const Listing& listing, const QueueOptions* options, Time now, std::uint32_t queue)
+    : sort_(listing.sort), is_descending_(listing.descending), now_(now), queue_(queue) {
   if (!listing.after.empty()) read_cursor(listing.after);
   if (options == nullptr) return;
   order_ = options->order;
@@ -93,12 +93,19 @@ bool ListOrder::shows(const ListPlace& place) const {
   return before(*after_, place);
 }
 
+ListOrder ListOrder::behind(const ListPlace& place) const {
+  auto order = *this;
+  order.after_ = place;
+  return order;
+}
+
 std::string ListOrder::cursor(const ListPlace& place) const {
   std::string bytes;
   ByteWriter out(bytes);
   out.put(kCursorVersion);
   out.put(sort_);
   out.put(is_descending_);
+  out.put(queue_);
   put_time(out, now_);
   put_place(out, place);
   out.put_rest(place.name);
@@ -113,19 +120,29 @@ void ListOrder::read_cursor(const std::string& text) {
   };
   const auto bytes = decode_base64(text);
   if (!bytes) return refuse("is no cursor of such a listing");
+  auto queue = queue_;
   const auto place = read_record<ListPlace>([&] {
     ByteReader in(*bytes, "cursor");
     in.check_version(kCursorVersion);
     const bool is_same = in.get<JobSort>() == sort_;
     const bool is_same_way = in.get<std::uint8_t>() == (is_descending_ ? 1 : 0);
     if (!is_same || !is_same_way) in.fail("it is of another order");
+    queue = in.get<std::uint32_t>();
     now_ = get_time(in);
     auto read = get_place(in);
     read.name = in.rest();
     return read;
   });
   if (!place) return refuse("is no cursor of such a listing");
+  if (queue != queue_) refuse_old_cursor(text);
   after_ = *place;
+}
+
+void refuse_old_cursor(const std::string& cursor) {
+  throw Error(
+      ErrorKind::invalid_argument,
+      "cannot go on behind cursor '" + shortened(cursor) +
+          "': the queue was resharded, or removed and made again, since that page; start again without it");
 }
 
 void ListOrder::write(ByteWriter& out) const {

@@ -40,8 +40,9 @@ class ListOrder {
  public:
   /// That of starts, at no time.
   ListOrder() = default;
-  /// Throws Error{invalid_argument} when the cursor is none of such a listing.
-  ListOrder(const Listing& listing, const QueueOptions* options, Time now);
+  /// `queue`: the number of its definition, whose places mean nothing to another one; 0: no cursor is read or
+  /// made. Throws Error{invalid_argument} when the cursor is none of such a listing.
+  ListOrder(const Listing& listing, const QueueOptions* options, Time now, std::uint32_t queue = 0);
 
   ListPlace place_of(const Job& job, std::uint32_t shard) const;
   /// Of a dead job: when it died last, and its first row.
@@ -51,6 +52,8 @@ class ListOrder {
   bool before(const ListPlace& a, const ListPlace& b) const { return is_descending_ ? b < a : a < b; }
   /// It stands behind the cursor. The dead stand behind all others.
   bool shows(const ListPlace& place) const;
+  /// The part behind this place.
+  ListOrder behind(const ListPlace& place) const;
   bool shows_dead_only() const { return after_ && after_->group == kDead; }
   bool is_of_starts() const { return sort_ == JobSort::start && !is_descending_; }
 
@@ -70,7 +73,11 @@ class ListOrder {
   DueOrder order_ = QueueOptions{}.order;
   Duration granularity_ = QueueOptions{}.granularity;
   Time now_{};  ///< of the first page: what becomes due meanwhile keeps its place
+  std::uint32_t queue_ = 0;
   std::optional<ListPlace> after_;
 };
+
+/// For a cursor of another definition of its queue.
+[[noreturn]] void refuse_old_cursor(const std::string& cursor);
 
 }  // namespace ordo::domain

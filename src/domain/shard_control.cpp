@@ -6,6 +6,14 @@
 
 namespace ordo::domain {
 
+namespace {
+
+bool means(JobPhase phase, bool is_active) {
+  return phase == JobPhase::any || (phase == JobPhase::running) == is_active;
+}
+
+}  // namespace
+
 void Shard::apply_control(const LoggedEntry& logged, Time now) {
   bool waits = false;
   const auto is_active = [](const Job* job) {
@@ -17,6 +25,7 @@ void Shard::apply_control(const LoggedEntry& logged, Time now) {
   const bool kills = std::ranges::none_of(targets, is_active);
   for (Job* job : targets) {
     const bool active = is_active(job);
+    if (!means(logged.entry.phase, active)) continue;
     if (logged.entry.type == EntryType::run_now) {
       if (!active) run_now(*job, logged, now);
     } else if (logged.entry.type == EntryType::kill) {

@@ -117,7 +117,7 @@ class Harness {
   }
 
   /// Without a key: that job under all keys.
-  void control_one(EntryType type, const Push& target) {
+  void control_one(EntryType type, const Push& target, JobPhase phase = JobPhase::any) {
     Entry entry;
     entry.type = type;
     entry.kind = target.kind.empty() ? std::string_view(options_.name) : target.kind;
@@ -125,6 +125,7 @@ class Harness {
     entry.id = target.id;
     entry.run_at = target.run_at;
     entry.options.replaces_time = target.replaces_time;
+    entry.phase = phase;
     append(entry);
   }
 

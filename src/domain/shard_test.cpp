@@ -326,6 +326,35 @@ TEST(ShardControl, WithItsKeyItStopsARunningJob) {
   EXPECT_EQ(shard.log_size(), 1U) << "that of the other key";
 }
 
+TEST(ShardControl, ACancelOfAPhaseLeavesTheOtherJobOfItsNameAlone) {
+  for (const auto phase : {JobPhase::queued, JobPhase::running}) {
+    Harness shard(plain());
+    shard.push({.id = "1"});
+    const auto run = shard.take();
+    shard.push({.id = "1"});
+    shard.control_one(EntryType::cancel, {.id = "1", .key = "1"}, phase);
+    const bool is_stopped = phase == JobPhase::running;
+    EXPECT_EQ(shard.stops().size(), is_stopped ? 1U : 0U);
+    shard.commit();
+    EXPECT_EQ(shard.log_size(), is_stopped ? 3U : 1U);
+    shard.end(*run, is_stopped ? Outcome::fail("stopped") : Outcome::done());
+    shard.commit();
+    EXPECT_EQ(shard.log_size(), is_stopped ? 1U : 0U);
+  }
+}
+
+TEST(ShardControl, ACancelOfAPhaseThatNoJobIsInDoesNothing) {
+  Harness shard(plain());
+  shard.push({.id = "1"});
+  shard.control_one(EntryType::cancel, {.id = "1", .key = "1"}, JobPhase::running);
+  const auto run = shard.take();
+  ASSERT_TRUE(run);
+  shard.control_one(EntryType::cancel, {.id = "1", .key = "1"}, JobPhase::queued);
+  shard.commit();
+  EXPECT_EQ(shard.stops(), std::vector<RunNo>{});
+  EXPECT_EQ(shard.log_size(), 1U) << "both controls are carried out";
+}
+
 TEST(ShardControl, RevivedPayloadsRunNowWithFreshRetries) {
   Harness shard(plain());
   shard.push({.id = "1", .payload = "a"});

@@ -73,6 +73,25 @@ class Ask(Project):
             self.assertEqual(len(self.json("jobs", "orders")), i + 1)
         self.assertGreater(len(self.answered()), 0)
 
+    def test_a_cancel_says_which_where_one_waits_beside_one_that_runs(self):
+        self.config()
+        self.make_store()
+        self.start()
+        self.push("same", 1)
+        states = lambda: sorted(job["state"] for job in self.json("jobs", "orders"))
+        self.until("it runs", lambda: states() == ["running"])
+        self.assertIn("0 jobs fit", self.ordo("jobs", "orders", "cancel", "--state", "queued", "--count").stdout)
+        self.push("same", 2)
+        self.assertIn("queued or running", self.ordo("job", "orders", "same", "cancel", code=1).stderr)
+        self.assertEqual(states(), ["queued", "running"])
+        self.ordo("job", "orders", "same", "cancel", "--state", "queued")
+        self.until("the one that waits is gone", lambda: states() == ["running"])
+        self.assertIn("is queued", self.ordo("job", "orders", "same", "cancel", "--state", "queued", code=1).stderr)
+        self.push("same", 3)
+        self.ordo("jobs", "orders", "cancel", "--state", "queued", "--yes")
+        self.until("the one that waits is gone", lambda: states() == ["running"])
+        self.write("go", "")
+
 
 if __name__ == "__main__":
     unittest.main()
