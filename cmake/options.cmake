@@ -8,6 +8,9 @@ set(ORDO_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
 
 set(ordo_all_layers base domain store execute runtime sources client server faces web cli)
 set(ORDO_LAYERS ${ordo_all_layers} CACHE STRING "The folders of src/ to build; without cli there is no library and no binary")
+if("cli" IN_LIST ORDO_LAYERS) # it needs all of them, and a build folder may be older than a layer
+  set(ORDO_LAYERS ${ordo_all_layers})
+endif()
 set(ORDO_UNIT_TESTS ${ordo_all_layers} CACHE STRING "Those of them whose unit tests are built")
 set(ORDO_SUITES unit contract servers simulation crash e2e topology api tidy fuzz install CACHE STRING "The test suites to build")
 

@@ -407,9 +407,9 @@ class Admin {
   std::uint64_t change_jobs(std::string_view queue, const JobFilter& filter, JobChange change);
 
   /// End a queued or running job, or make it due now. False: no such job is queued or runs; nothing was done.
-  /// Throws Error{invalid_argument} when jobs of several kinds or keys fit, and names them; cancel where one
-  /// waits beside one that runs, unless `job.phase` says which; run_now for one that runs or waits for a
-  /// response. Looks for the job as jobs() does; with its key in one shard only.
+  /// Throws Error{conflict} when jobs of several kinds or keys fit, and names them; cancel where one waits
+  /// beside one that runs, unless `job.phase` says which; run_now for one that runs or waits for a response.
+  /// Looks for the job as jobs() does; with its key in one shard only.
   bool cancel(std::string_view queue, const JobName& job);
   bool run_now(std::string_view queue, const JobName& job);
   /// Moves a waiting job to the dead set, with all its payloads: it can be brought back from there. What is
@@ -439,7 +439,7 @@ class Admin {
   /// Bring back or delete the payloads that fit, in pages: what is done when an error ends it stays done.
   /// Return how many payloads. What dies meanwhile is meant, too, unless `until` says otherwise.
   /// `skipped` hears of dead jobs whose unique key another job has by now: they stay dead. Throw
-  /// Error{invalid_argument}, and do nothing, when jobs of several kinds or keys that fit have one of the
+  /// Error{conflict}, and do nothing, when jobs of several kinds or keys that fit have one of the
   /// `ids`.
   std::size_t retry_dead(std::string_view queue, const DeadFilter& filter,
                          const std::function<void(const SkippedRetry&)>& skipped = {});

@@ -13,7 +13,7 @@ enum class ErrorKind {
   unavailable,  ///< The store did not answer or refused; what was in flight may or may not have happened.
   corrupt,      ///< Stored bytes are not what Ordo wrote; nothing was changed.
   unsupported,  ///< A newer schema, an unsuitable file system, a foreign version.
-  conflict,     ///< Something else is there already (NotUnique); nothing was changed.
+  conflict,     ///< Something else is there already (NotUnique), or several fit; nothing was changed.
 };
 
 /// Thrown when the world fails. The message says what was tried, on what, why it failed and what to do.

@@ -41,14 +41,6 @@ constexpr const char* kJobExamples =
     "  ordo job orders 42 kill         # to the dead set, if it waits\n"
     "  ordo job orders 42 forget       # its records, and what died of it\n";
 
-JobPhase phase_of(const std::string& state) {
-  if (state.empty()) return JobPhase::any;
-  if (state == "queued") return JobPhase::queued;
-  if (state == "running") return JobPhase::running;
-  refuse_arguments(fmt::format("job: --state is queued or running (or waiting for a response), not '{}'",
-                               shortened(state)));
-}
-
 // Those that live are looked for first: what ends meanwhile is among the records.
 int show_job(Context& context, const JobValues& values) {
   Admin admin = context.open_admin();

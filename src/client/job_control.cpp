@@ -34,7 +34,7 @@ void refuse_active(std::string_view call, std::span<const domain::ListedJob> job
     why = job.asks.response.empty() ? "has its response, which is handled next"
                                     : "waits for a response to " + in_quotes(job.asks.response);
   }
-  throw Error(ErrorKind::invalid_argument,
+  throw Error(ErrorKind::conflict,
               fmt::format("{}: job {} {}; nothing was done", call, in_quotes(job.view.id), why));
 }
 
@@ -54,7 +54,7 @@ void choose_phase(std::string_view call, JobPhase phase, std::vector<domain::Lis
   const bool has_both = waiting > 0 && waiting < std::ssize(jobs);
   if (phase == JobPhase::any && has_both) {
     throw Error(
-        ErrorKind::invalid_argument,
+        ErrorKind::conflict,
         fmt::format(
             "{}: one job {} runs, and another waits; nothing was done; say which is meant: queued or running",
             call, in_quotes(jobs.front().view.id)));
@@ -77,7 +77,7 @@ Error several_jobs(std::string_view call, std::string_view queue, const std::str
   }
   if (left > 0) names += fmt::format(" and {} more", left);
   return Error(
-      ErrorKind::invalid_argument,
+      ErrorKind::conflict,
       fmt::format("{}: {} jobs of queue '{}' have the id {}: {}; nothing was done; name the kind and the key",
                   call, kinds_and_keys.size(), queue, in_quotes(id), names));
 }

@@ -85,6 +85,15 @@ bool are_of_records(const std::vector<JobStatus>& states) {
   return !states.empty() && std::ranges::find(kRecordStates, states.front()) != kRecordStates.end();
 }
 
+JobPhase phase_of(const std::string& state) {
+  if (state.empty()) return JobPhase::any;
+  if (state == "queued") return JobPhase::queued;
+  if (state == "running") return JobPhase::running;
+  refuse_choice(fmt::format(
+      "the state of the job that is meant is queued or running (or waiting for a response), not '{}'",
+      shortened(state)));
+}
+
 JobFilter job_filter_of(const std::string& state, const std::string& id, const Choice& choice,
                         const Page& page) {
   const auto chosen = dead_filter_of(choice);

@@ -49,6 +49,9 @@ std::vector<JobStatus> statuses_of(const std::string& state);
 /// Those of records of what has ended are meant.
 bool are_of_records(const std::vector<JobStatus>& states);
 
+/// Which of the jobs of a name a word means: "queued" or "running"; no word: any.
+JobPhase phase_of(const std::string& state);
+
 JobFilter job_filter_of(const std::string& state, const std::string& id, const Choice& choice,
                         const Page& page);
 /// Refuses what records cannot be chosen or sorted by, too.

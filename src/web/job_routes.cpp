@@ -52,7 +52,8 @@ Response list_jobs(Desk& desk, const Call& call) {
 JobName job_of(const Call& call) {
   return {.id = call.value(1),
           .kind = call.target.find("kind").value_or(""),
-          .key = call.target.find("key").value_or("")};
+          .key = call.target.find("key").value_or(""),
+          .phase = phase_of(call.target.find("state").value_or(""))};
 }
 
 [[noreturn]] void refuse_missing(const Call& call, std::string_view why) {
@@ -86,7 +87,7 @@ Response one_job(Desk& desk, const Call& call) {
 /// What one job is asked for. Where several fit, the message names them.
 template <class Ask>
 Response ask_job(const Call& call, const Ask& ask) {
-  refuse_unknown(call.target, {"kind", "key"});
+  refuse_unknown(call.target, {"kind", "key", "state"});
   const bool is_there = ask(call.value(0), job_of(call));
   if (!is_there) refuse_missing(call, "it has ended or died, or was never pushed; nothing was done");
   return {.status = 202, .body = "{\"requested\":1}\n"};
