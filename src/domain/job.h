@@ -99,6 +99,7 @@ struct JobExtra {
   std::uint32_t crashes = 0;
   Time last_crash{};
   Mark mark = Mark::none;
+  bool alone = false;             ///< a batch of it passed its timeout: it runs in one of its own
   bool dirty = false;             ///< its state is to be written
   bool has_new_time = false;      ///< a push has replaced its time: also for the job that runs beside it
   std::uint32_t dirty_at = 0;     ///< where it stands in the list of those

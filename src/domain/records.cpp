@@ -21,7 +21,7 @@ constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20, kBlocked =
                    kThrottled = 23, kKept = 24;  // of counts
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
-constexpr FieldTag kAwaits = 20, kTrace = 21, kExpiresAfter = 22;  // of a state
+constexpr FieldTag kAwaits = 20, kTrace = 21, kExpiresAfter = 22, kAlone = 23;  // of a state
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kCopied = 2;  // counts of a shard that was copied
 constexpr std::uint8_t kLent = 3;    // counts of a shard that has lent runs, copied or not
@@ -117,7 +117,8 @@ JobState read_state(std::string_view bytes) {
     if (tag == kAwaits) state.awaits = read_await(value);
     if (tag == kTrace) read_trace(value, state);
     if (tag == kExpiresAfter) expires_after = Duration{number_of<std::int64_t>(value)};
-    return tag == kCame || tag == kAwaits || tag == kTrace || tag == kExpiresAfter;
+    if (tag == kAlone) state.alone = true;
+    return tag == kCame || (tag >= kAwaits && tag <= kAlone);
   });
   if (version != kVersion) in.fail("its version is unknown");
   state.through = in.get<Seq>();
@@ -379,6 +380,7 @@ std::string encode(const JobState& state) {
   if (state.pushed != Time{} || state.first_start != Time{}) fields += field(kTrace, encode_trace(state));
   if (state.options.expires && state.options.expires_after)
     fields += number_field(kExpiresAfter, state.options.expires_after->count());
+  if (state.alone) fields += field(kAlone, {});
   put_version(out, kVersion, fields);
   out.put(state.through);
   put_time(out, state.run_at);

@@ -44,7 +44,8 @@ struct JobState {
   std::uint32_t crashes = 0;
   Time last_crash{};
   Mark mark = Mark::none;
-  bool held = false;  ///< it has started and holds its key until it ends or dies (key_order = strict)
+  bool alone = false;  ///< it runs in a batch of its own: one that it was in passed its timeout
+  bool held = false;   ///< it has started and holds its key until it ends or dies (key_order = strict)
   JobOptions options;
   std::vector<std::pair<Seq, double>> scores;  ///< payloads whose score is not the one of their entry
   FailureKind error_kind = FailureKind::handler;

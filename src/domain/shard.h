@@ -493,6 +493,7 @@ class Shard {
 
   // Ends of runs (shard_end.cpp)
   void end_one(Job& job, const ActiveRun& run, const JobEnd& end, Time now);
+  static void isolate(Job& job, FailureKind because, Time now);
   void fail(Job& job, const ActiveRun& run, const JobEnd& end, Time now);
   bool crashed_too_often(const Job& job) const;
   void die(Job& job, const ActiveRun* run, FailureKind kind, const std::string& error, Time now);

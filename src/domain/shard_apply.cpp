@@ -119,6 +119,7 @@ void Shard::restore_state(Job& job, const JobState& state) {
   extra.retry_count = state.retry_count;
   extra.crashes = state.crashes;
   extra.last_crash = state.last_crash;
+  extra.alone = state.alone;
   extra.error_kind = state.error_kind;
   extra.error = state.error;
   extra.scores = {state.scores.begin(), state.scores.end()};

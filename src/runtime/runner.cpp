@@ -16,7 +16,10 @@ void correct_outcomes(const LocalRun& run, RunEnd& end) {
     const bool ended_well = outcome.kind == Outcome::Kind::done || outcome.kind == Outcome::Kind::discarded;
     const auto penalty = outcome.penalty;
     if (outcome.is_not_started()) continue;
-    if (reason == StopReason::timeout) {
+    if (outcome.is_put_back_alone()) {
+      const bool stays = reason == StopReason::none || reason == StopReason::timeout;
+      if (!stays) outcome = Outcome::put_back();
+    } else if (reason == StopReason::timeout) {
       const auto seconds = std::chrono::duration<double>(run.timeout).count();
       outcome = Outcome::fail("the run took longer than its timeout of " + std::to_string(seconds) + " s",
                               FailureKind::timeout);

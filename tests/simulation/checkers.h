@@ -51,6 +51,8 @@ class StartChecker {
   void look_at_payloads(const SeenRun& run, const SeenJob& job, const BatchJob& delivered);
   void look_at_lost(const SeenRun& run, const SeenJob& job) const;
   void look_at_window(const SeenRun& run, Time now);
+  void look_at_company(const SeenRun& run, const SeenJob& job, Time now) const;
+  void look_at_attempt(const SeenRun& run, const SeenJob& job) const;
 
   History& history_;
 };

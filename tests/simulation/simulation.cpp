@@ -55,7 +55,8 @@ Simulation::Simulation(std::uint64_t seed, bool print)
   };
   are_hostile_ = seed % 5 == 1;  // no throws of the dice either
   faults_.is_damaged = are_hostile_ && seed / 5 % 3 == 1;
-  has_garbage_ = seed >= kFirstSeedOfGarbage;
+  has_garbage_ = seed >= kFirstSeedOfGarbage && seed < kFirstSeedOfPoison;
+  work_.breaks_processes = seed >= kFirstSeedOfPoison;
   has_newer_ = seed % 7 == 2;
   if (seed % 10 == 2) faults_.piece_bytes = 1 + seed / 10 % 500;
   work_.loses_programs = seed % 11 == 5;
