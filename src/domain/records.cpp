@@ -18,7 +18,7 @@ constexpr FieldTag kUnreadable = 2, kByWindow = 3, kOldestDue = 4;  // of counts
 constexpr FieldTag kByLock = 8, kByLimit = 9, kByRate = 10, kRate = 11, kByKey = 12, kLimitUse = 13,
                    kLockUse = 14;  // likewise
 constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20, kBlocked = 21, kByThrottler = 22,
-                   kThrottled = 23, kKept = 24;  // of counts
+                   kThrottled = 23, kKept = 24, kBySuspect = 25, kMarkedRuns = 26;  // of counts
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
 constexpr FieldTag kAwaits = 20, kTrace = 21, kExpiresAfter = 22, kAlone = 23;  // of a state
@@ -289,6 +289,31 @@ RefusedJob read_refused(std::string_view bytes) {
   return job;
 }
 
+std::string encode_marked_runs(const MarkedRunsGate& gate) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put(static_cast<std::uint8_t>((gate.refuses_witnesses ? 1 : 0) | (gate.refuses_suspects ? 2 : 0)));
+  out.put(gate.witness_through);
+  for (const auto* ids : {&gate.suspects, &gate.marked}) {
+    out.put(static_cast<std::uint8_t>(ids->size()));
+    for (const auto& id : *ids) out.put_short(id);
+  }
+  return bytes;
+}
+
+MarkedRunsGate read_marked_runs(std::string_view bytes) {
+  ByteReader in(bytes, "shard's counts");
+  MarkedRunsGate gate;
+  const auto flags = in.get<std::uint8_t>();
+  gate.refuses_witnesses = (flags & 1) != 0;
+  gate.refuses_suspects = (flags & 2) != 0;
+  gate.witness_through = in.get<Seq>();
+  for (auto* ids : {&gate.suspects, &gate.marked}) {
+    for (auto left = in.get<std::uint8_t>(); left > 0; --left) ids->emplace_back(in.get_short());
+  }
+  return gate;
+}
+
 std::string encode_unserved(const UnservedKind& kind) {
   std::string bytes;
   ByteWriter out(bytes);
@@ -349,8 +374,10 @@ Counts read_counts(std::string_view bytes) {
     if (tag == kByThrottler) counts.blocked_by_throttler = number_of<std::uint64_t>(value);
     if (tag == kThrottled) counts.throttled.push_back(read_refused(value));
     if (tag == kKept) counts.kept = read_kept_counts(value);
+    if (tag == kBySuspect) counts.blocked_by_suspect = number_of<std::uint64_t>(value);
+    if (tag == kMarkedRuns) counts.marked_runs = read_marked_runs(value);
     return (tag >= kUnreadable && tag <= kOldestDue) || (tag >= kByLock && tag <= kLockUse) ||
-           tag == kSchedules || tag == kRowsToFree || (tag >= kUnserved && tag <= kKept);
+           tag == kSchedules || tag == kRowsToFree || (tag >= kUnserved && tag <= kMarkedRuns);
   });
   if (version < kVersion || version > kLent) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
@@ -483,6 +510,9 @@ std::string encode(const Counts& counts) {
   if (!counts.schedules.empty()) fields += field(kSchedules, encode(counts.schedules));
   for (const auto& kind : counts.unserved) fields += field(kUnserved, encode_unserved(kind));
   if (!counts.rows_to_free.empty()) fields += field(kRowsToFree, encode(counts.rows_to_free));
+  if (counts.blocked_by_suspect != 0) fields += number_field(kBySuspect, counts.blocked_by_suspect);
+  if (counts.marked_runs != MarkedRunsGate{})
+    fields += field(kMarkedRuns, encode_marked_runs(counts.marked_runs));
   if (counts.kept != KeptCounts{}) fields += field(kKept, encode_kept_counts(counts.kept));
   put_version(out, version, with_newer(fields, {}));
   for (const auto value : {counts.due, counts.scheduled, counts.retrying, counts.running, counts.awaiting,

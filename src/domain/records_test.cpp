@@ -57,6 +57,8 @@ Counts full_counts() {
           .failed = 7,
           .oldest = Time{Duration{8}},
           .blocked_by_throttler = 15,
+          .blocked_by_suspect = 19,
+          .marked_runs = {true, false, 20, {"1", "2"}, {"1", "2", "3"}},
           .blocked = {{"east", 2'500'000, true, "orders", "*", true, Time{Duration{9}}, "41"}, {}},
           .throttled = {{16, Time{Duration{17}}}, {18}},
           .schedules = {{"nightly",
@@ -86,6 +88,8 @@ TEST(RecordCodecs, counts_of_a_copied_shard_say_so) {
   auto not_copied = counts;
   not_copied.copied.clear();
   not_copied.blocked_by_throttler = 0;
+  not_copied.blocked_by_suspect = 0;
+  not_copied.marked_runs = {};
   not_copied.blocked.clear();
   not_copied.throttled.clear();
   not_copied.schedules.clear();

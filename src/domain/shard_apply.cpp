@@ -145,7 +145,7 @@ void Shard::restore_mark(Job& job, Mark mark) {
   if (!takeover_.crashed) return;
   auto& extra = *job.extra;
   extra.options.set_expiry({});
-  extra.count_crash(takeover_.now);
+  extra.count_death_of_node(mark, takeover_.now);
   if (mark == Mark::alone && crashed_too_often(job)) restored_.doom(job);
 }
 

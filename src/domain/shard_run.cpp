@@ -83,6 +83,17 @@ void Shard::join(ActiveRun& active, Job& job, Time now) {
   }
 }
 
+void Shard::share(RunNo no) {
+  auto& active = runs_.at(no);
+  active.shares = true;
+  for (Job* job : active.jobs) {
+    job->more().mark = Mark::shared;
+    changes_.write_state(*job);
+  }
+  if (active.lent) changes_.note_lent();  // its borrower reads it there
+  changes_.share(no);
+}
+
 void Shard::started(RunNo no) {
   auto& active = runs_.at(no);
   if (std::exchange(active.told, true) || !watched_) return;

@@ -40,7 +40,8 @@ void Runner::took(std::size_t pool, OwnedShard& shard, domain::Shard::Taken take
     run.no = shard.machine.last_run();
     run.risk = shard.machine.risk_of_run(run.no);
   }
-  runs_.enter(name_of(shard, run.no), pool, shard.thread, run.risk);
+  auto& local = runs_.enter(name_of(shard, run.no), pool, shard.thread, run.risk);
+  if (run.risk != domain::Risk::normal) local.id = shard.machine.id_of_run(run.no);
   if (taken == domain::Shard::Taken::ready) launch(shard, std::move(run));
 }
 
@@ -217,9 +218,16 @@ void Runner::drop(const std::set<domain::ShardId>& ids) {
 }
 
 void Runner::look_at_timeouts() {
-  runs_.look_at_timeouts([this](const RunName& name, const LocalRun& run) {
+  const auto started = [this](const RunName& name, const LocalRun& run) {
     if (scope_.watch && !run.borrowed) host_.owned(name.shard, name.epoch)->machine.started(name.no);
+  };
+  runs_.look_at_timeouts(started, [this](const RunName& name, const LocalRun&) {
+    host_.owned(name.shard, name.epoch)->machine.share(name.no);
   });
+}
+
+void Runner::look_at_shared(OwnedShard& shard) {
+  for (const auto no : shard.machine.shared()) runs_.share(name_of(shard, no));
 }
 
 }  // namespace ordo::runtime

@@ -379,6 +379,7 @@ void SimNode::saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment&
     checkers_.order.started(*run, chosen);
     checkers_.start.started(*run, assignment, chosen);
   }
+  if (history_.has_poison) checkers_.poison.started(*run);
   checkers_.responses.started(*run, assignment);
   checkers_.unique.started(*run);
   checkers_.ticks.started(*run);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/fnv.h"
+
 namespace ordo::simulation {
 
 using runtime::Assignment;
@@ -111,9 +113,15 @@ void SimPool::start(Thread& thread, std::unique_ptr<Run> run) {
     if (!plan_.ends_well) {
       if (world_.chance(10)) run->end = End::throws;
       if (plan_.kills && world_.chance(25)) run->end = End::kills;
+      if (std::ranges::any_of(run->assignment.jobs, [&](const auto& job) { return is_killer(job.id); }))
+        run->end = End::kills;
     }
   }
   thread.run = std::move(run);
+}
+
+bool SimPool::is_killer(const std::string& id) const {
+  return plan_.one_in_killers != 0 && fnv1a(id) % plan_.one_in_killers == 0;
 }
 
 bool SimPool::is_missing(const Assignment& assignment) {

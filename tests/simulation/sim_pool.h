@@ -17,10 +17,12 @@ namespace ordo::simulation {
 
 /// How the jobs of a simulation behave.
 struct WorkPlan {
-  Duration longest{};             ///< of a run
-  bool ends_well = false;         ///< all of them, at once
-  bool kills = false;             ///< some take their node with them
-  bool waits = false;             ///< some wait for responses
+  Duration longest{};      ///< of a run
+  bool ends_well = false;  ///< all of them, at once
+  bool kills = false;      ///< some take their node with them
+  bool waits = false;      ///< some wait for responses
+  std::uint64_t one_in_killers =
+      0;                          ///< of so many ids one is a killer's: each of its runs takes its node along
   bool breaks_processes = false;  ///< some take the process of their batch with them, or pass its timeout
   bool loses_programs = false;    ///< now and then a node cannot start those of one kind
 };
@@ -72,6 +74,7 @@ class SimPool final : public runtime::RunSink {
   std::vector<runtime::RunName> take_back(std::size_t pool, const std::function<bool(const Run&)>& which);
   std::unique_ptr<Run> next(std::size_t pool, std::size_t thread);
   void start(Thread& thread, std::unique_ptr<Run> run);
+  bool is_killer(const std::string& id) const;
   bool is_missing(const runtime::Assignment& assignment);
   void end(std::unique_ptr<Run> run);
   std::optional<FailureKind> broken(const Run& run);

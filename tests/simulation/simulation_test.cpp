@@ -165,6 +165,8 @@ class SimulationTest : public ::testing::Test {
     sum.spoilt += more.spoilt;
     sum.buried += more.buried;
     sum.broken += more.broken;
+    sum.alone += more.alone;
+    sum.beside += more.beside;
   }
 };
 
@@ -212,6 +214,8 @@ TEST_F(SimulationTest, SomeSeedsOfPoison) {
   const auto sum = run_many(kFirstSeedOfPoison, setting("ORDO_SEEDS", kDefaultSeeds) / 4);
   if (std::getenv("ORDO_SEEDS") != nullptr) return;
   EXPECT_GT(sum.broken, 100U);
+  EXPECT_GT(sum.alone, 100U);
+  EXPECT_GT(sum.beside, 20U);
 }
 
 TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {
