@@ -36,6 +36,7 @@ struct QueueStats {
   std::uint64_t blocked_by_limit = 0;      ///< ... that a limit, or a limit's share, has no room for
   std::uint64_t blocked_by_rate = 0;       ///< ... that a rate lets start later
   std::uint64_t blocked_by_throttler = 0;  ///< ... that their queue's throttler has refused
+  std::uint64_t blocked_by_suspect = 0;    ///< ... that wait for one that may kill its node (docs/retry.md)
   /// How many seconds the longest waiting of the other due ones has been due, by priority: ten at most, those
   /// that wait longest.
   std::map<std::int32_t, double> oldest_due{};

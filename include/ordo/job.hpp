@@ -103,6 +103,7 @@ enum class Gate : std::uint8_t {
   rate,       ///< lets the next one start later
   response,   ///< from outside
   throttler,  ///< of its queue has refused it
+  suspect,    ///< a job that may have killed its node runs alone, or it is one itself (docs/retry.md)
 };
 
 /// "time", "pause", … as shown by the CLI.

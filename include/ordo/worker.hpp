@@ -79,6 +79,14 @@ struct Outcome {
   [[nodiscard]] static Outcome not_started(std::string why) {
     return {Kind::put_back, std::move(why), {}, {}};
   }
+  /// Ordo's own: the process that ran the job and others died (`because`: crash), or was killed at their
+  /// timeout (timeout). None of them has failed: the job goes back with its retry_count, and runs alone.
+  [[nodiscard]] static Outcome put_back_alone(FailureKind because) {
+    return {Kind::put_back, {}, because, {}};
+  }
+  [[nodiscard]] bool is_put_back_alone() const {
+    return kind == Kind::put_back && (failure == FailureKind::crash || failure == FailureKind::timeout);
+  }
   [[nodiscard]] bool is_not_started() const { return kind == Kind::put_back && !text.empty(); }
 };
 

@@ -47,6 +47,8 @@ std::string remark_of(const QueueStats& stats) {
   if (stats.blocked_by_rate > 0) remarks.push_back(fmt::format("{} wait for a rate", stats.blocked_by_rate));
   if (stats.blocked_by_throttler > 0)
     remarks.push_back(fmt::format("{} wait for a throttler", stats.blocked_by_throttler));
+  if (stats.blocked_by_suspect > 0)
+    remarks.push_back(fmt::format("{} wait for a suspect", stats.blocked_by_suspect));
   if (stats.without_code > 0)
     remarks.push_back(fmt::format("{} wait for a node with their code", stats.without_code));
   if (stats.dead_letters > 0)

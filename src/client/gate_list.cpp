@@ -199,11 +199,14 @@ QueueGates Admin::Impl::gates_of(const store::QueueDefinition& queue) {
   const auto linked = domain::link_queues(told);
   const auto group = linked.find(queue.name);
   if (group != linked.end() && is_scattered(linked, group->second, alive)) gates.gathers = group->second;
-  if (options != nullptr && !domain::has_gates(*options) && !is_throttled) return gates;
+  const bool is_gated = options == nullptr || domain::has_gates(*options) || is_throttled;
   LimitList limits(handle_->config());
   LockList locks;
   each_counts(
       [&](const store::QueueDefinition& definition, store::ShardId shard, const domain::Counts& counts) {
+        if (definition.name == queue.name && counts.blocked_by_suspect > 0)
+          gates.marked_runs.emplace(shard, counts.marked_runs);
+        if (!is_gated) return;
         limits.add(definition.name, counts);
         locks.add(definition.name, counts);
         if (definition.name != queue.name) return;
@@ -213,6 +216,7 @@ QueueGates Admin::Impl::gates_of(const store::QueueDefinition& queue) {
           if (!jobs.by.empty()) gates.blocked.try_emplace({jobs.partition, jobs.weight, jobs.critical}, jobs);
         }
       });
+  if (!is_gated) return gates;
   gates.limits = limits.take(handle_->store());
   gates.locks = locks.take();
   return gates;

@@ -99,6 +99,8 @@ std::string_view to_string(Gate gate) {
       return "response";
     case Gate::throttler:
       return "throttler";
+    case Gate::suspect:
+      return "suspect";
   }
   return "unknown";
 }

@@ -65,6 +65,7 @@ void add_to(QueueStats& sum, const domain::Counts& counts, const DeadRows& dead,
   sum.blocked_by_limit += counts.blocked_by_limit;
   sum.blocked_by_rate += counts.blocked_by_rate;
   sum.blocked_by_throttler += counts.blocked_by_throttler;
+  sum.blocked_by_suspect += counts.blocked_by_suspect;
   sum.dead += dead.now;
   sum.dead_trimmed += dead.trimmed;
   sum.kept += counts.kept.records;
@@ -83,7 +84,7 @@ std::uint64_t ready_of(const QueueStats& queue) {
   if (queue.paused) return 0;
   const auto refused = queue.without_code + queue.blocked_by_window + queue.blocked_by_key +
                        queue.blocked_by_lock + queue.blocked_by_limit + queue.blocked_by_rate +
-                       queue.blocked_by_throttler;
+                       queue.blocked_by_throttler + queue.blocked_by_suspect;
   return queue.due - std::min(queue.due, refused);
 }
 
@@ -105,6 +106,7 @@ void add_to_total(QueueStats& total, const QueueStats& queue) {
   total.blocked_by_limit += queue.blocked_by_limit;
   total.blocked_by_rate += queue.blocked_by_rate;
   total.blocked_by_throttler += queue.blocked_by_throttler;
+  total.blocked_by_suspect += queue.blocked_by_suspect;
   total.ready += queue.ready;
   total.without_code += queue.without_code;
   total.waits_for_newer += queue.waits_for_newer;

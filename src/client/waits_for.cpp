@@ -151,6 +151,17 @@ void add_limits(Reasons& reasons, const JobView& job, const JobGates& asks, cons
   }
 }
 
+void add_suspect(Reasons& reasons, const JobView& job, const JobGates& asks, const QueueGates& gates) {
+  const auto found = gates.marked_runs.find(asks.place.first);
+  if (found == gates.marked_runs.end() || job.run_at > gates.now) return;
+  const auto& gate = found->second;
+  if (job.crashes > 0) {
+    if (gate.refuses_suspects) reasons.add(Gate::suspect, {}, {}, gate.marked);
+  } else if (gate.refuses_witnesses && asks.place.second <= gate.witness_through) {
+    reasons.add(Gate::suspect, {}, {}, gate.suspects);
+  }
+}
+
 }  // namespace
 
 const QueueOptions& QueueGates::rules_of(const std::string& kind) {
@@ -190,6 +201,7 @@ std::vector<WaitsFor> waits_for(const JobView& job, const JobGates& asks, const 
     const bool is_known = refused->second != Time::max();
     reasons.add(Gate::throttler, job.queue, is_known ? std::optional(refused->second) : std::nullopt);
   }
+  add_suspect(reasons, job, asks, gates);
   return reasons.take();
 }
 

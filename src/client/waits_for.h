@@ -36,6 +36,9 @@ class QueueGates {
   /// Its own jobs that its throttler has refused, by shard and first entry: until when, or Time::max().
   std::map<std::pair<domain::ShardId, domain::Seq>, Time> throttled;
 
+  /// Marked runs that due jobs of its shards wait for.
+  std::map<domain::ShardId, domain::MarkedRunsGate> marked_runs;
+
   /// Those of a kind of its.
   const QueueOptions& rules_of(const std::string& kind);
 

@@ -88,6 +88,20 @@ TEST_F(WaitsForTest, a_lock_names_its_holders_three_at_most) {
   EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::lock, "7", {"3", "4", "5"}}));
 }
 
+TEST_F(WaitsForTest, marked_runs_hold_up_suspects_and_what_was_there_when_a_node_died) {
+  asks_.place = {{1, 0}, 7};
+  gates_.marked_runs[{1, 1}] = {true, true, 9, {"40"}, {"40", "41"}};
+  EXPECT_THAT(reasons(), IsEmpty()) << "those of another shard";
+  gates_.marked_runs[{1, 0}] = {true, true, 7, {"40"}, {"40", "41"}};
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::suspect, "", {"40"}}));
+  asks_.place.second = 8;
+  EXPECT_THAT(reasons(), IsEmpty()) << "it came later";
+  job_.crashes = 1;
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::suspect, "", {"40", "41"}}));
+  gates_.marked_runs[{1, 0}].refuses_suspects = false;
+  EXPECT_THAT(reasons(), IsEmpty());
+}
+
 TEST_F(WaitsForTest, a_lock_that_its_queue_does_not_know_is_held_by_nobody) {
   asks_.keys.lock = "7";
   EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::lock, "7"}));

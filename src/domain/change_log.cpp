@@ -39,7 +39,8 @@ void ChangeLog::unsettle(Job& job) {
 
 bool ChangeLog::empty() const {
   return next_.erase.empty() && next_.erase_states.empty() && next_.dead.empty() && unwritten_.empty() &&
-         next_.kept.empty() && ended_.empty() && settling_.empty() && marking_.empty() && !lent_changed_;
+         next_.kept.empty() && ended_.empty() && settling_.empty() && marking_.empty() && sharing_.empty() &&
+         !lent_changed_;
 }
 
 Changes ChangeLog::collect(std::size_t set_aside) {
@@ -56,6 +57,7 @@ Changes ChangeLog::collect(std::size_t set_aside) {
   std::swap(ended_, ended_in_flight_);
   std::swap(settling_, settling_in_flight_);
   std::swap(marking_, marking_in_flight_);
+  sharing_in_flight_ = std::exchange(sharing_, {});
   deaths_in_flight_ = std::exchange(deaths_, {});
   lent_changed_ = false;
   auto rest = std::exchange(next_.set_aside, {});
@@ -72,6 +74,7 @@ ChangeLog::Durable ChangeLog::take_durable() {
   durable.ended = std::exchange(ended_in_flight_, {});
   durable.settled = std::exchange(settling_in_flight_, {});
   durable.marked = std::exchange(marking_in_flight_, {});
+  durable.shared = std::exchange(sharing_in_flight_, {});
   durable.deaths = std::exchange(deaths_in_flight_, {});
   return durable;
 }

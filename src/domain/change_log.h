@@ -54,6 +54,8 @@ class ChangeLog {
   void unsettle(Job& job);
   /// The run may start once the marks of its jobs are durable.
   void mark(RunNo run) { marking_.push_back(run); }
+  /// Others may start beside the run once its marks are durable as they are now.
+  void share(RunNo run) { sharing_.push_back(run); }
   /// Payloads that died in one run: to be told once that is durable.
   void tell_deaths(std::vector<JobView> deaths) { deaths_.push_back(std::move(deaths)); }
 
@@ -78,7 +80,7 @@ class ChangeLog {
 
   struct Durable {
     std::vector<Job*> ended, settled;
-    std::vector<RunNo> marked;
+    std::vector<RunNo> marked, shared;
     std::vector<std::vector<JobView>> deaths;
   };
   /// What waited for the changes collected last, which are durable.
@@ -90,6 +92,7 @@ class ChangeLog {
   std::vector<Job*> ended_, ended_in_flight_;
   std::vector<Job*> settling_, settling_in_flight_;
   std::vector<RunNo> marking_, marking_in_flight_;
+  std::vector<RunNo> sharing_, sharing_in_flight_;
   std::vector<std::vector<JobView>> deaths_, deaths_in_flight_;
   bool lent_changed_ = false;
 };

@@ -176,6 +176,14 @@ void GatedLanes::sweep() {
   }
 }
 
+std::size_t GatedLanes::refused(const MarkedCompany& company) const {
+  std::size_t jobs = 0;
+  for (const auto* lane : open_) {
+    if (kinds_[lane->kind].served && !company.admits(lane->risk)) jobs += lane->jobs.size();
+  }
+  return jobs;
+}
+
 Time GatedLanes::oldest() const {
   return std::min(locked_times_.oldest(), by_age_.empty() ? Time::max() : by_age_.begin()->first);
 }

@@ -87,6 +87,8 @@ class GatedLanes {
   std::size_t locked() const { return locked_; }
   /// Jobs in lanes that a limiter of slots, or of a rate, refuses.
   std::size_t blocked(bool by_rate) const { return by_rate ? blocked_by_rate_ : blocked_by_limit_; }
+  /// Jobs that no limit refuses, and that only wait for marked runs of their node.
+  std::size_t refused(const MarkedCompany& company) const;
   /// The earliest run_at; Time::max(): there is none.
   Time oldest() const;
   /// As DueJobs has it, of the lanes that wait longest.

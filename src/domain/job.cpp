@@ -53,6 +53,7 @@ JobState state_of(const Job& job) {
   state.crashes = extra.crashes;
   state.last_crash = extra.last_crash;
   state.mark = extra.mark;
+  state.alone = extra.alone;
   state.held = job.held;
   state.options = extra.options;
   if (!extra.scores.empty()) {

@@ -51,6 +51,8 @@ enum class Risk : std::uint8_t {
 inline constexpr std::size_t kRisks = 3;
 /// So long after its last crash a job is like any other.
 inline constexpr Duration kCrashMemory = std::chrono::hours{72};
+/// So long a suspect runs alone; then its mark is shared.
+inline constexpr Duration kAloneAtMost = std::chrono::seconds{10};
 
 /// What came of other versions of Ordo, or of damaged bytes: hardly any job has it.
 struct Foreign {
@@ -99,6 +101,7 @@ struct JobExtra {
   std::uint32_t crashes = 0;
   Time last_crash{};
   Mark mark = Mark::none;
+  bool alone = false;             ///< a batch of it passed its timeout: it runs in one of its own
   bool dirty = false;             ///< its state is to be written
   bool has_new_time = false;      ///< a push has replaced its time: also for the job that runs beside it
   std::uint32_t dirty_at = 0;     ///< where it stands in the list of those
@@ -121,10 +124,15 @@ struct JobExtra {
     if (!foreign) foreign = std::make_unique<Foreign>();
     return *foreign;
   }
+  bool is_suspect(Time now) const { return crashes > 0 && now - last_crash < kCrashMemory; }
   void count_crash(Time now) {
-    if (crashes > 0 && now - last_crash >= kCrashMemory) crashes = 0;
+    if (!is_suspect(now)) crashes = 0;
     ++crashes;
     last_crash = now;
+  }
+  /// Its node died, and found it marked so. Beside others it need not be its fault again.
+  void count_death_of_node(Mark found, Time now) {
+    if (found == Mark::alone || !is_suspect(now)) count_crash(now);
   }
 };
 

@@ -302,8 +302,20 @@ void JobOrder::park(Line& line, Job& job) {
 }
 
 Risk JobOrder::risk_of(const Job& job, Time now) const {
-  if (job.extra && job.extra->crashes > 0 && now - job.extra->last_crash < kCrashMemory) return Risk::suspect;
+  if (job.extra && job.extra->is_suspect(now)) return Risk::suspect;
   return job.arrival() <= witness_through_ ? Risk::witness : Risk::normal;
+}
+
+std::size_t JobOrder::refused(const MarkedCompany& company, Time now) {
+  if (company.admits_all() || has_closed_lanes(now)) return 0;
+  std::size_t jobs = gated_ ? gated_->refused(company) : 0;
+  for (const auto number : busy_) {
+    if (!kinds_[number].served) continue;
+    for (const auto risk : {Risk::witness, Risk::suspect}) {
+      if (!company.admits(risk)) jobs += (*lanes_[number])[static_cast<std::size_t>(risk)].size();
+    }
+  }
+  return jobs;
 }
 
 template <class Visit>

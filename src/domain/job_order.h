@@ -57,6 +57,7 @@ class JobOrder {
 
   /// Jobs up to this entry were there when a node died.
   void set_witnesses(Seq through) { witness_through_ = std::max(witness_through_, through); }
+  Seq witness_through() const { return witness_through_; }
   /// From now on jobs of several priorities come.
   void mix_priorities();
   bool mixes_priorities() const { return mixed_priorities_; }
@@ -108,6 +109,8 @@ class JobOrder {
   OfKind of_kind(std::uint16_t kind) const { return kind < by_kind_.size() ? by_kind_[kind] : OfKind{}; }
   /// Jobs whose time has come, and that wait for a window; of `due`, which are all whose time has come.
   std::size_t closed(std::size_t due, Time now) { return has_closed_lanes(now) ? due : closed_.size(); }
+  /// ... that only wait for marked runs of their node; not where windows close all.
+  std::size_t refused(const MarkedCompany& company, Time now);
   /// ... and that the throttler has refused; not where windows close all.
   std::size_t refused(Time now) { return has_closed_lanes(now) ? 0 : refused_.size(); }
   /// The earliest run_at of all that have a place here; Time::max(): there is none.

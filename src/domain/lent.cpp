@@ -18,7 +18,7 @@ constexpr FieldTag kPenalty = 2;    // of an end: the place of its job, and how 
 // Of an end: the place of its job, how many payloads the run received, and how it ended. Who does not know it
 // takes the outcome beside it, a snooze for no time, and runs all of them again.
 constexpr FieldTag kDelivered = 3;
-constexpr std::uint8_t kStop = 1, kGoing = 2, kFields = 4;
+constexpr std::uint8_t kStop = 1, kGoing = 2, kFields = 4, kShares = 8;
 
 void put(ByteWriter& out, const LentName& name) {
   out.put(name.shard.queue);
@@ -51,7 +51,7 @@ std::string encode(const std::vector<LentRun>& runs) {
     if (run.response != 0)
       fields = number_field(kNeeds, kLevelOfWaits) + fields + number_field(kResponse, run.response);
     out.put(static_cast<std::uint8_t>((run.stop ? kStop : 0) | (run.going ? kGoing : 0) |
-                                      (fields.empty() ? 0 : kFields)));
+                                      (run.shares ? kShares : 0) | (fields.empty() ? 0 : kFields)));
     if (!fields.empty()) out.put_long(fields);
     out.put(run.risk);
     out.put_short(run.kind);
@@ -85,6 +85,7 @@ std::vector<LentRun> read_lent(std::string_view bytes) {
     const auto flags = in.get<std::uint8_t>();
     run.stop = (flags & kStop) != 0;
     run.going = (flags & kGoing) != 0;
+    run.shares = (flags & kShares) != 0;
     if ((flags & kFields) != 0) {
       run.fields = take_fields(in.get_long(), [&](FieldTag tag, std::string_view value) {
         if (tag == kResponse) run.response = number_of<Seq>(value);

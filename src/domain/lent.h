@@ -46,6 +46,7 @@ struct LentRun {
   std::uint64_t fence = 0;    ///< what its workers see
   bool stop = false;          ///< it is to be asked to stop: its job was cancelled
   bool going = false;         ///< it ran on that node before the shard left it
+  bool shares = false;        ///< its mark is shared: others may start beside it
   std::uint8_t risk = 0;      ///< as Risk
   std::string kind;
   Duration timeout{};

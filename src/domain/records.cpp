@@ -19,11 +19,12 @@ constexpr FieldTag kUnreadable = 2, kByWindow = 3, kOldestDue = 4;              
 constexpr FieldTag kByLock = 8, kByLimit = 9, kByRate = 10, kRate = 11, kByKey = 12, kLimitUse = 13,
                    kLockUse = 14;  // likewise
 constexpr FieldTag kSchedules = 16, kRowsToFree = 17, kUnserved = 20, kBlocked = 21, kByThrottler = 22,
-                   kThrottled = 23, kKept = 24;  // of counts
-constexpr FieldTag kLimitHolders = 25;           // of counts: of the kLimitUse before it
+                   kThrottled = 23, kKept = 24, kBySuspect = 26, kMarkedRuns = 27;  // of counts
+constexpr FieldTag kLimitHolders = 25;  // of counts: of the kLimitUse before it
 // Of a state, that run_at is when the job came: that time, as an older node may write another beside it.
 constexpr FieldTag kCame = 2;
-constexpr FieldTag kAwaits = 20, kTrace = 21, kExpiresAfter = 22, kFreedRow = 23;  // of a state
+constexpr FieldTag kAwaits = 20, kTrace = 21, kExpiresAfter = 22, kFreedRow = 23,
+                   kAlone = 24;  // of a state
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kCopied = 2;  // counts of a shard that was copied
 constexpr std::uint8_t kLent = 3;    // counts of a shard that has lent runs, copied or not
@@ -127,7 +128,8 @@ JobState read_state(std::string_view bytes) {
     if (tag == kTrace) read_trace(value, state);
     if (tag == kExpiresAfter) expires_after = Duration{number_of<std::int64_t>(value)};
     if (tag == kFreedRow) freed_row = read_row_name(value);
-    return tag == kCame || tag == kAwaits || tag == kTrace || tag == kExpiresAfter || tag == kFreedRow;
+    if (tag == kAlone) state.alone = true;
+    return tag == kCame || (tag >= kAwaits && tag <= kAlone);
   });
   if (version != kVersion) in.fail("its version is unknown");
   state.through = in.get<Seq>();
@@ -316,6 +318,31 @@ RefusedJob read_refused(std::string_view bytes) {
   return job;
 }
 
+std::string encode_marked_runs(const MarkedRunsGate& gate) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.put(static_cast<std::uint8_t>((gate.refuses_witnesses ? 1 : 0) | (gate.refuses_suspects ? 2 : 0)));
+  out.put(gate.witness_through);
+  for (const auto* ids : {&gate.suspects, &gate.marked}) {
+    out.put(static_cast<std::uint8_t>(ids->size()));
+    for (const auto& id : *ids) out.put_short(id);
+  }
+  return bytes;
+}
+
+MarkedRunsGate read_marked_runs(std::string_view bytes) {
+  ByteReader in(bytes, "shard's counts");
+  MarkedRunsGate gate;
+  const auto flags = in.get<std::uint8_t>();
+  gate.refuses_witnesses = (flags & 1) != 0;
+  gate.refuses_suspects = (flags & 2) != 0;
+  gate.witness_through = in.get<Seq>();
+  for (auto* ids : {&gate.suspects, &gate.marked}) {
+    for (auto left = in.get<std::uint8_t>(); left > 0; --left) ids->emplace_back(in.get_short());
+  }
+  return gate;
+}
+
 std::string encode_unserved(const UnservedKind& kind) {
   std::string bytes;
   ByteWriter out(bytes);
@@ -377,8 +404,10 @@ Counts read_counts(std::string_view bytes) {
     if (tag == kByThrottler) counts.blocked_by_throttler = number_of<std::uint64_t>(value);
     if (tag == kThrottled) counts.throttled.push_back(read_refused(value));
     if (tag == kKept) counts.kept = read_kept_counts(value);
+    if (tag == kBySuspect) counts.blocked_by_suspect = number_of<std::uint64_t>(value);
+    if (tag == kMarkedRuns) counts.marked_runs = read_marked_runs(value);
     return (tag >= kUnreadable && tag <= kOldestDue) || (tag >= kByLock && tag <= kLockUse) ||
-           tag == kSchedules || tag == kRowsToFree || (tag >= kUnserved && tag <= kLimitHolders);
+           tag == kSchedules || tag == kRowsToFree || (tag >= kUnserved && tag <= kMarkedRuns);
   });
   if (version < kVersion || version > kLent) in.fail("its version is unknown");
   for (auto* value : {&counts.due, &counts.scheduled, &counts.retrying, &counts.running, &counts.awaiting,
@@ -409,6 +438,7 @@ std::string encode(const JobState& state) {
   if (state.options.expires && state.options.expires_after)
     fields += number_field(kExpiresAfter, state.options.expires_after->count());
   if (!state.options.freed_row.empty()) fields += field(kFreedRow, state.options.freed_row);
+  if (state.alone) fields += field(kAlone, {});
   put_version(out, kVersion, fields);
   out.put(state.through);
   put_time(out, state.run_at);
@@ -515,6 +545,9 @@ std::string encode(const Counts& counts) {
   if (!counts.schedules.empty()) fields += field(kSchedules, encode(counts.schedules));
   for (const auto& kind : counts.unserved) fields += field(kUnserved, encode_unserved(kind));
   if (!counts.rows_to_free.empty()) fields += field(kRowsToFree, encode(counts.rows_to_free));
+  if (counts.blocked_by_suspect != 0) fields += number_field(kBySuspect, counts.blocked_by_suspect);
+  if (counts.marked_runs != MarkedRunsGate{})
+    fields += field(kMarkedRuns, encode_marked_runs(counts.marked_runs));
   if (counts.kept != KeptCounts{}) fields += field(kKept, encode_kept_counts(counts.kept));
   put_version(out, version, with_newer(fields, {}));
   for (const auto value : {counts.due, counts.scheduled, counts.retrying, counts.running, counts.awaiting,

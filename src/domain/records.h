@@ -18,7 +18,8 @@
 
 namespace ordo::domain {
 
-/// Whether the job was started after an unclean take-over, and how (rules: poison).
+/// Whether the job was started after an unclean take-over, and how: a shared mark is one of several on its
+/// node, or of a suspect that has run alone for long (rules: poison).
 enum class Mark : std::uint8_t { none = 0, shared = 1, alone = 2 };
 
 /// What a job waits for, that has run and is not over: it has no run, and its key.
@@ -44,7 +45,8 @@ struct JobState {
   std::uint32_t crashes = 0;
   Time last_crash{};
   Mark mark = Mark::none;
-  bool held = false;  ///< it has started and holds its key until it ends or dies (key_order = strict)
+  bool alone = false;  ///< it runs in a batch of its own: one that it was in passed its timeout
+  bool held = false;   ///< it has started and holds its key until it ends or dies (key_order = strict)
   JobOptions options;
   std::vector<std::pair<Seq, double>> scores;  ///< payloads whose score is not the one of their entry
   FailureKind error_kind = FailureKind::handler;
@@ -151,6 +153,18 @@ struct RefusedJob {
   bool operator==(const RefusedJob&) const = default;
 };
 
+/// Marked runs of the owner's node that due jobs of the shard wait for (rules: poison). Empty where none
+/// does.
+struct MarkedRunsGate {
+  bool refuses_witnesses = false;
+  bool refuses_suspects = false;
+  Seq witness_through = 0;            ///< jobs up to this entry are witnesses
+  std::vector<std::string> suspects;  ///< ids of jobs that run alone: what witnesses wait for; three at most
+  std::vector<std::string> marked;    ///< ids of all marked ones: what suspects wait for; likewise
+
+  bool operator==(const MarkedRunsGate&) const = default;
+};
+
 /// A shard's counts as its owner last committed them, and what else belongs to the shard as a whole. Jobs,
 /// except where said.
 struct Counts {
@@ -173,8 +187,9 @@ struct Counts {
   /// longest.
   std::map<std::int32_t, Time> oldest_due;
   std::uint64_t blocked_by_key = 0, blocked_by_lock = 0, blocked_by_limit = 0, blocked_by_rate = 0,
-                blocked_by_throttler = 0;  ///< likewise
-  std::vector<LimitUse> limits;            ///< kMostUses at most, as of the two that follow
+                blocked_by_throttler = 0, blocked_by_suspect = 0;  ///< likewise
+  MarkedRunsGate marked_runs;    ///< what those wait for that are blocked by a suspect
+  std::vector<LimitUse> limits;  ///< kMostUses at most, as of the two that follow
   std::vector<LockUse> locks;
   std::vector<BlockedJobs> blocked;
   std::vector<RefusedJob> throttled;  ///< kMostUses at most

@@ -26,6 +26,7 @@ JobState full_state() {
           .crashes = 2,
           .last_crash = Time{Duration{-5}},
           .mark = Mark::alone,
+          .alone = true,
           .held = true,
           .options = {.priority = 5, .timeout = std::chrono::seconds{6}},
           .scores = {{7, 0.5}, {8, -1}},
@@ -56,9 +57,11 @@ Counts full_counts() {
           .failed = 7,
           .oldest = Time{Duration{8}},
           .blocked_by_throttler = 15,
+          .blocked_by_suspect = 19,
           .limits = {{.name = "orders", .partition = "east", .used = 2, .limit = 3, .held_by = {"41", "42"}},
                      {.name = "orders", .is_rate = true, .limit = 4, .waiting = 5},
                      {.name = "crm", .used = 1, .limit = 1, .held_by = {"43"}}},
+          .marked_runs = {true, false, 20, {"1", "2"}, {"1", "2", "3"}},
           .blocked = {{"east", 2'500'000, true, "orders", "*", true, Time{Duration{9}}, "41"}, {}},
           .throttled = {{16, Time{Duration{17}}}, {18}},
           .schedules = {{"nightly",
@@ -89,6 +92,8 @@ TEST(RecordCodecs, counts_of_a_copied_shard_say_so) {
   not_copied.copied.clear();
   not_copied.blocked_by_throttler = 0;
   not_copied.limits.clear();
+  not_copied.blocked_by_suspect = 0;
+  not_copied.marked_runs = {};
   not_copied.blocked.clear();
   not_copied.throttled.clear();
   not_copied.schedules.clear();
@@ -171,6 +176,7 @@ TEST(RecordCodecs, random_records_come_back) {
                          .crashes = *rc::gen::arbitrary<std::uint32_t>(),
                          .last_crash = any_time(),
                          .mark = static_cast<Mark>(*rc::gen::inRange(0, 3)),
+                         .alone = *rc::gen::arbitrary<bool>(),
                          .held = *rc::gen::arbitrary<bool>(),
                          .options = any_options(),
                          .scores = any_scores(),

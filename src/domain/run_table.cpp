@@ -18,6 +18,7 @@ LentRun listed(const ActiveRun& active, const std::string& kind) {
   run.fence = lent.fence;
   run.stop = lent.stop;
   run.going = lent.going;
+  run.shares = active.shares;
   run.risk = static_cast<std::uint8_t>(active.risk);
   run.kind = kind;
   run.timeout = lent.timeout;
@@ -71,6 +72,7 @@ RunNo RunTable::restore(const LentRun& run) {
   const RunNo no = kRestored + ++restored_;
   auto& active = runs_[no];
   active.risk = static_cast<Risk>(run.risk);
+  active.shares = run.shares;
   active.started = run.started;
   active.told = true;
   active.response = run.response;
@@ -94,6 +96,17 @@ std::optional<RunNo> RunTable::find(const LentName& name) const {
   const auto found = std::ranges::find_if(
       runs_, [&](const auto& run) { return run.second.lent && run.second.lent->name == name; });
   return found == runs_.end() ? std::nullopt : std::optional(found->first);
+}
+
+std::vector<RunNo> RunTable::lent_alone_since(Time time) const {
+  std::vector<RunNo> list;
+  if (lent_ == 0) return list;
+  for (const auto& [no, active] : runs_) {
+    const bool is_alone = active.lent && active.risk == Risk::suspect && !active.shares;
+    if (is_alone && active.started <= time) list.push_back(no);
+  }
+  std::ranges::sort(list);
+  return list;
 }
 
 std::vector<LentRun> RunTable::list_lent() const {

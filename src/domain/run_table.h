@@ -32,6 +32,7 @@ struct ActiveRun {
   std::vector<Job*> jobs;  ///< null: a lent one whose entries are not read yet
   Risk risk = Risk::normal;
   Time started{};
+  bool shares = false;   ///< of a suspect: its mark is shared, or is about to be
   bool marking = false;  ///< it waits for the marks of its jobs to be durable
   bool freeing = false;  ///< it waits for unique rows of its jobs to be free, and is taken anew then
   bool told = false;     ///< watchers, of its start
@@ -67,6 +68,8 @@ class RunTable {
   /// `risk`: only those.
   std::size_t lent_to(std::string_view node, std::optional<Risk> risk) const;
   std::optional<RunNo> find(const LentName& name) const;
+  /// Suspects that were lent so long ago that they are not to run alone any more.
+  std::vector<RunNo> lent_alone_since(Time time) const;
   /// As the shard's record lists them, by name.
   std::vector<LentRun> list_lent() const;
 

@@ -178,6 +178,20 @@ void Shard::committed(Time now) {
     runs_.at(no).marking = false;
     released_.push_back(describe(no));
   }
+  for (const RunNo no : durable.shared) {
+    if (runs_.find(no) != nullptr) shared_.push_back(no);
+  }
+}
+
+void Shard::count_marked_runs(Counts& counts, Time now) {
+  if (company_ == nullptr) return;
+  counts.blocked_by_suspect = order_.refused(*company_, now);
+  if (counts.blocked_by_suspect == 0) return;
+  counts.marked_runs = {.refuses_witnesses = !company_->admits_witnesses,
+                        .refuses_suspects = !company_->admits_suspects,
+                        .witness_through = order_.witness_through(),
+                        .suspects = company_->suspects,
+                        .marked = company_->marked};
 }
 
 std::optional<Time> Shard::next_due(Time now) {
@@ -201,6 +215,7 @@ Counts Shard::counts(Time now, const Counts* told) {
   counts.blocked_by_window = order_.closed(counts.due, now);
   counts.oldest_due = order_.oldest_due(now, kMostPriorities);
   count_gates(counts, now, told);
+  count_marked_runs(counts, now);
   counts.scheduled = later - retrying;
   counts.retrying = retrying;
   counts.awaiting = awaiting_.size();

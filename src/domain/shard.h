@@ -142,6 +142,15 @@ class Shard {
   /// for the commit that marks its jobs, and comes out of released() then.
   std::optional<Run> start(Job& first, Time now);
 
+  /// The suspect has run alone for long: others may start beside it once that is durable (shared()).
+  void share(RunNo no);
+  /// Runs of which that is durable.
+  std::vector<RunNo> shared() { return std::exchange(shared_, {}); }
+  /// Suspects that were lent so long ago.
+  std::vector<RunNo> lent_alone_since(Time time) const { return runs_.lent_alone_since(time); }
+  /// The marked runs of its node, for the counts; must outlive the shard, or the next call.
+  void stand_among(const MarkedCompany* company) { company_ = company; }
+
   /// Nothing of it may start just now, whatever its limits admit: nobody waits for it.
   void keep_no_room() {
     order_.keep_no_room();
@@ -334,6 +343,8 @@ class Shard {
   /// The run take() made last.
   RunNo last_run() const { return runs_.last(); }
   Risk risk_of_run(RunNo no) const { return runs_.at(no).risk; }
+  /// Of its first job.
+  std::string_view id_of_run(RunNo no) const { return runs_.at(no).jobs.front()->id(); }
 
   /// All jobs in the order they would start. `rebuilt`: as a rebuild would see them, running jobs queued
   /// again.
@@ -421,6 +432,7 @@ class Shard {
   void free_lock(Job& job);
   void leave_gates(Job& job);
   bool must_be_written(const ActiveRun& run) const;
+  void count_marked_runs(Counts& counts, Time now);
   void count_gates(Counts& counts, Time now, const Counts* told);
   void list_limits(Counts& counts, const Group& group, Time now) const;
   void list_locks(Counts& counts) const;
@@ -493,6 +505,7 @@ class Shard {
 
   // Ends of runs (shard_end.cpp)
   void end_one(Job& job, const ActiveRun& run, const JobEnd& end, Time now);
+  static void isolate(Job& job, FailureKind because, Time now);
   void fail(Job& job, const ActiveRun& run, const JobEnd& end, Time now);
   bool crashed_too_often(const Job& job) const;
   void die(Job& job, const ActiveRun* run, FailureKind kind, const std::string& error, Time now);
@@ -535,6 +548,7 @@ class Shard {
   Seq through_ = 0;
   std::unordered_map<Seq, int> cancels_;  // controls that wait for the end of so many jobs
   std::vector<JobView> dying_;            // of the run that is ending
+  const MarkedCompany* company_ = nullptr;
   bool watched_ = false;
   bool sets_aside_ = true;
   std::size_t most_rows_ = std::numeric_limits<std::size_t>::max();  // of a commit
@@ -544,6 +558,7 @@ class Shard {
   std::vector<Run> released_;
   std::vector<RunNo> stops_;
   std::vector<RunNo> freed_runs_;
+  std::vector<RunNo> shared_;
   std::vector<std::string> unreadable_why_;
   std::vector<std::string> declined_;
   std::vector<Event> events_;

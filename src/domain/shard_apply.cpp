@@ -119,6 +119,7 @@ void Shard::restore_state(Job& job, const JobState& state) {
   extra.retry_count = state.retry_count;
   extra.crashes = state.crashes;
   extra.last_crash = state.last_crash;
+  extra.alone = state.alone;
   extra.error_kind = state.error_kind;
   extra.error = state.error;
   extra.scores = {state.scores.begin(), state.scores.end()};
@@ -144,7 +145,7 @@ void Shard::restore_mark(Job& job, Mark mark) {
   if (!takeover_.crashed) return;
   auto& extra = *job.extra;
   extra.options.set_expiry({});
-  extra.count_crash(takeover_.now);
+  extra.count_death_of_node(mark, takeover_.now);
   if (mark == Mark::alone && crashed_too_often(job)) restored_.doom(job);
 }
 

@@ -100,6 +100,8 @@ void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time n
     return waits ? end_response(job, active, end, now) : go_back(job, now, strict());
   }
   if (job.extra && !outcome.is_not_started()) job.extra->options.set_expiry({});
+  const bool in_time = outcome.kind != Outcome::Kind::put_back && outcome.failure != FailureKind::timeout;
+  if (job.extra && in_time) job.extra->alone = false;
   switch (outcome.kind) {
     case Outcome::Kind::snoozed:
       job.set_time(time_after(now, std::max(outcome.snooze, Duration{0})));
@@ -110,6 +112,7 @@ void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time n
       return;
     case Outcome::Kind::put_back:
       if (outcome.is_not_started()) take_new_time(job);
+      if (outcome.is_put_back_alone()) isolate(job, outcome.failure, now);
       go_back(job, now, outcome.is_not_started() ? job.was_held : strict());
       return;
     case Outcome::Kind::waiting:
@@ -120,6 +123,15 @@ void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time n
       break;
   }
   ORDO_ASSERT(false);
+}
+
+// It was not alone when its process died, or was killed: it may be another's fault, and has not failed.
+void Shard::isolate(Job& job, FailureKind because, Time now) {
+  if (because == FailureKind::crash) {
+    job.more().count_crash(now);
+  } else {
+    job.more().alone = true;
+  }
 }
 
 void Shard::fail(Job& job, const ActiveRun& active, const JobEnd& end, Time now) {
@@ -193,6 +205,7 @@ void Shard::die(Job& job, const ActiveRun* run, FailureKind kind, const std::str
   changes_.erase(job.payloads.remove(index).seq);
   extra.retry_count = -1;
   if (kind == FailureKind::crash) extra.crashes = 0;
+  extra.alone = false;
   extra.error_kind = kind;
   extra.error = cut(error);
   job.set_time(now);

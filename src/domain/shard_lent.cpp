@@ -62,7 +62,7 @@ void Shard::take_back(RunNo no, bool is_dead, Time now) {
     if (!is_dead) break;
     order_.set_witnesses(job->arrival());
     if (!job->extra || job->extra->mark == Mark::none) continue;
-    job->extra->count_crash(now);
+    job->extra->count_death_of_node(job->extra->mark, now);
     dies = job->extra->mark == Mark::alone && job->extra->cancel_seq == 0 && crashed_too_often(*job);
   }
   if (!dies) {

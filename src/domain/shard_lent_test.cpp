@@ -245,6 +245,32 @@ TEST(ShardLent, ASuspectThatKillsItsBorrowersDiesOfIt) {
   EXPECT_EQ(dead[0].error_kind, FailureKind::crash);
 }
 
+TEST(ShardLent, ALentSuspectThatHasRunAloneForLongSharesItsMarkAndDiesOfNothingElse) {
+  auto options = queue();
+  options.max_crashes = 2;
+  Harness shard(options);
+  shard.push({.id = "1"});
+  take(shard);
+  shard.crash();
+  take(shard);
+  shard.crash();
+  const auto run = take(shard);
+  ASSERT_EQ(run.risk, Risk::suspect);
+  EXPECT_FALSE(shard.lend(run, "b").shares);
+  EXPECT_THAT(shard.shard().lent_alone_since(shard.now() - kAloneAtMost), IsEmpty());
+  shard.advance(kAloneAtMost);
+  ASSERT_THAT(shard.shard().lent_alone_since(shard.now() - kAloneAtMost), ElementsAre(run.no));
+  shard.shard().share(run.no);
+  shard.commit();
+  EXPECT_TRUE(shard.stored_counts().lent.at(0).shares);
+  EXPECT_THAT(shard.shard().lent_alone_since(shard.now() - kAloneAtMost), IsEmpty());
+  shard.rebuild({.clean = false, .crashed = true});
+  EXPECT_TRUE(shard.counts().lent.at(0).shares) << "the next owner knows it, too";
+  shard.shard().take_back(dead_is("b"), shard.now());
+  shard.commit();
+  EXPECT_EQ(shard.job("1").crashes, 1U);
+}
+
 TEST(ShardLent, ACancelReachesTheBorrower) {
   Harness shard(queue());
   shard.push({.id = "1"});
@@ -292,6 +318,7 @@ TEST(ShardLent, TheListOutlivesItsCodec) {
               8,
               true,
               false,
+              true,
               1,
               "kind",
               std::chrono::seconds{8},

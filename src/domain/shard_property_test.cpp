@@ -218,9 +218,14 @@ class History {
       for (const auto& key : run.keys) keys_.erase(key);
       return;
     }
-    const Outcome outcomes[] = {Outcome::done(), Outcome::fail("no"), Outcome::put_back(),
-                                Outcome::fail("no", FailureKind::crash), done_in_part()};
-    harness_.end(run.run, outcomes[random_.below(5)], random_.below(2) == 0);
+    const Outcome outcomes[] = {Outcome::done(),
+                                Outcome::fail("no"),
+                                Outcome::put_back(),
+                                Outcome::fail("no", FailureKind::crash),
+                                Outcome::put_back_alone(FailureKind::crash),
+                                Outcome::put_back_alone(FailureKind::timeout),
+                                done_in_part()};
+    harness_.end(run.run, outcomes[random_.below(std::size(outcomes))], random_.below(2) == 0);
     if (random_.below(3) == 0) harness_.end(run.run, Outcome::done());  // told twice
     for (const auto& key : run.keys) keys_.erase(key);
   }
@@ -267,7 +272,11 @@ class History {
       for (const auto& job : run.jobs) keys_.erase(job.key);
       return;
     }
-    switch (random_.below(8)) {
+    switch (random_.below(9)) {
+      case 8:
+        harness_.end(
+            run, Outcome::put_back_alone(random_.below(2) == 0 ? FailureKind::crash : FailureKind::timeout));
+        break;
       case 0:
         harness_.end(run, Outcome::snoozed_for(seconds{random_.below(4)}));
         break;

@@ -10,6 +10,9 @@
 namespace ordo::domain {
 namespace {
 
+// Of a batch.
+bool runs_alone(const Job& job) { return job.extra && job.extra->alone; }
+
 constexpr std::size_t kPassedOver = 256;  // jobs that a batch cannot take, before it starts without more
 
 }  // namespace
@@ -29,15 +32,16 @@ std::optional<Run> Shard::start(Job& first, Time now) {
   auto& active = runs_.open(first.risk, now);
   const RunNo no = runs_.last();
   const auto& rules = kinds_[first.kind].rules;
-  const std::size_t limit =
-      active.risk == Risk::suspect || rules.finish_by ? 1 : std::max(rules.batch_size, 1U);
+  const std::size_t limit = active.risk == Risk::suspect || rules.finish_by || runs_alone(first)
+                                ? 1
+                                : std::max(rules.batch_size, 1U);
   const bool frees = waits_for_rows(first);  // those would hold up the others
   std::unordered_set<std::string_view> ids;
   std::size_t passed_over = 0;
   for (auto next = lane.from(first); next != lane.end() && active.jobs.size() < limit;) {
     Job& job = *next++;
-    const bool may_start = waits_for_rows(job) == frees && order_.may_start(job, now) &&
-                           (limit == 1 || ids.insert(job.id()).second) &&
+    const bool may_start = (limit == 1 || !runs_alone(job)) && waits_for_rows(job) == frees &&
+                           order_.may_start(job, now) && (limit == 1 || ids.insert(job.id()).second) &&
                            (&job == &first || throttler_admits(job, now));
     if (may_start) {
       join(active, job, now);
@@ -77,6 +81,17 @@ void Shard::join(ActiveRun& active, Job& job, Time now) {
     job.more().mark = active.risk == Risk::suspect ? Mark::alone : Mark::shared;
     changes_.write_state(job);
   }
+}
+
+void Shard::share(RunNo no) {
+  auto& active = runs_.at(no);
+  active.shares = true;
+  for (Job* job : active.jobs) {
+    job->more().mark = Mark::shared;
+    changes_.write_state(*job);
+  }
+  if (active.lent) changes_.note_lent();  // its borrower reads it there
+  changes_.share(no);
 }
 
 void Shard::started(RunNo no) {

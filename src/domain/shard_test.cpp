@@ -218,6 +218,154 @@ TEST(ShardPoison, AKillerDiesAndItsNeighboursCountAtMostOneCrash) {  // rules 3.
   EXPECT_EQ(shard.counts().processed, 2U);
 }
 
+// rules 3.1: which of them it was shows when they run alone.
+TEST(ShardPoison, TheDeathOfAProcessThatRanSeveralIsAFailureOfNone) {
+  auto options = plain();
+  options.batch_size = 3;
+  options.max_retries = 0;
+  Harness shard(options);
+  for (const auto* id : {"a", "killer", "b"}) shard.push({.id = id});
+  const auto batch = shard.take();
+  ASSERT_EQ(batch->jobs.size(), 3U);
+  shard.end(*batch, Outcome::put_back_alone(FailureKind::crash));
+  shard.commit();
+  EXPECT_EQ(shard.counts().failed, 0U);
+  for (const auto* id : {"a", "killer", "b"}) {
+    EXPECT_EQ(shard.job(id).crashes, 1U);
+    EXPECT_EQ(shard.job(id).retry_count, -1);
+  }
+  while (auto run = shard.take_marked({})) {
+    EXPECT_EQ(run->risk, Risk::suspect);
+    ASSERT_EQ(run->jobs.size(), 1U);
+    const bool dies = run->jobs[0].id == "killer";
+    shard.end(*run, dies ? Outcome::fail("killed", FailureKind::crash) : Outcome::done());
+    shard.commit();
+  }
+  const auto dead = shard.take_dead();
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].id, "killer");
+  EXPECT_EQ(shard.counts().processed, 2U);
+}
+
+TEST(ShardRetry, ABatchThatPassesItsTimeoutRunsAgainOneByOneUncounted) {  // rules 3.1
+  auto options = plain();
+  options.batch_size = 3;
+  options.max_retries = 0;
+  Harness shard(options);
+  for (const auto* id : {"a", "slow", "b"}) shard.push({.id = id});
+  shard.end(*shard.take(), Outcome::put_back_alone(FailureKind::timeout));
+  shard.commit();
+  shard.push({.id = "c"});
+  shard.push({.id = "d"});
+  shard.crash();
+  EXPECT_EQ(shard.counts().failed, 0U);
+  EXPECT_EQ(shard.job("slow").crashes, 0U);
+  Strings batches;
+  while (auto run = shard.take_marked({})) {
+    auto& batch = batches.emplace_back();
+    for (const auto& job : run->jobs) batch += job.id;
+    shard.end(*run, batch == "slow" ? Outcome::fail("slow", FailureKind::timeout) : Outcome::done());
+    shard.commit();
+  }
+  EXPECT_EQ(batches, (Strings{"a", "slow", "b", "cd"}));
+  EXPECT_EQ(shard.take_dead().at(0).id, "slow");
+}
+
+TEST(ShardRetry, AJobThatEndsInTimeRunsInBatchesAgain) {
+  auto options = plain();
+  options.batch_size = 2;
+  Harness shard(options);
+  for (const auto* id : {"a", "b"}) shard.push({.id = id});
+  shard.end(*shard.take(), Outcome::put_back_alone(FailureKind::timeout));
+  shard.commit();
+  const auto alone = shard.take();
+  EXPECT_EQ(alone->jobs.size(), 1U);
+  shard.end(*alone, Outcome::snoozed_for(Duration{0}));
+  shard.end(*shard.take(), Outcome::snoozed_for(Duration{0}));
+  shard.commit();
+  EXPECT_EQ(shard.take()->jobs.size(), 2U);
+}
+
+// rules 3.6: beside others it need not be its fault.
+TEST(ShardPoison, ADeathBesideOthersCountsOnlyForThoseThatHadNoCrash) {
+  auto options = plain();
+  options.max_crashes = 2;
+  Harness shard(options);
+  for (const auto* id : {"suspect", "witness"}) shard.push({.id = id});
+  shard.take();
+  shard.crash();
+  ASSERT_TRUE(shard.take_marked({.suspects = false}));
+  shard.crash();
+  ASSERT_EQ(shard.job("suspect").crashes, 1U);
+  const auto run = shard.take_marked({.normal = false, .witnesses = false});
+  ASSERT_EQ(run->risk, Risk::suspect);
+  shard.shard().share(run->no);
+  EXPECT_TRUE(shard.shard().shared().empty()) << "that is not durable";
+  shard.commit();
+  EXPECT_EQ(shard.shard().shared(), std::vector<RunNo>{run->no});
+  ASSERT_TRUE(shard.take_marked({.suspects = false}));
+  shard.crash();
+  EXPECT_EQ(shard.job("suspect").crashes, 1U);
+  EXPECT_EQ(shard.job("witness").crashes, 1U);
+  EXPECT_TRUE(shard.take_dead().empty());
+}
+
+TEST(ShardPoison, UntilItsSharedMarkIsDurableASuspectWasAlone) {
+  auto options = plain();
+  options.max_crashes = 2;
+  Harness shard(options);
+  shard.push({.id = "1"});
+  shard.take();
+  shard.crash();
+  shard.take_marked({});
+  shard.crash();
+  const auto run = shard.take_marked({});
+  shard.shard().share(run->no);
+  shard.crash();
+  shard.commit();
+  EXPECT_EQ(shard.take_dead().size(), 1U);
+}
+
+TEST(ShardPoison, ARunThatEndsBeforeItsSharedMarkIsDurableIsNotToldOf) {
+  Harness shard(plain());
+  shard.push({.id = "1"});
+  shard.take();
+  shard.crash();
+  shard.take_marked({});
+  shard.crash();
+  const auto run = shard.take_marked({});
+  shard.shard().share(run->no);
+  shard.end(*run, Outcome::done());
+  shard.commit();
+  EXPECT_TRUE(shard.shard().shared().empty());
+  EXPECT_EQ(shard.log_size(), 0U);
+}
+
+TEST(ShardPoison, WhatWaitsForMarkedRunsIsCounted) {
+  auto options = plain();
+  options.limit = 1;
+  Harness shard(options);
+  for (const auto* id : {"suspect", "witness", "other"}) shard.push({.id = id});
+  shard.take();
+  shard.crash();
+  ASSERT_TRUE(shard.take_marked({}));
+  shard.crash();
+  shard.push({.id = "new"});
+  MarkedCompany company{.admits_suspects = false, .suspects = {"s"}, .marked = {"s", "w"}};
+  shard.shard().stand_among(&company);
+  EXPECT_EQ(shard.counts().blocked_by_suspect, 1U);
+  EXPECT_TRUE(shard.counts().marked_runs.refuses_suspects);
+  EXPECT_FALSE(shard.counts().marked_runs.refuses_witnesses);
+  company.admits_witnesses = false;
+  const auto counts = shard.counts();
+  EXPECT_EQ(counts.blocked_by_suspect, 3U);
+  EXPECT_EQ(counts.marked_runs, (MarkedRunsGate{true, true, 3, {"s"}, {"s", "w"}}));
+  ASSERT_EQ(shard.take_marked({.suspects = false, .witnesses = false})->jobs[0].id, "new");
+  EXPECT_FALSE(shard.has_due()) << "the limit is reached";
+  EXPECT_EQ(shard.counts().blocked_by_suspect, 0U) << "each is counted at the first that refuses it";
+  EXPECT_EQ(shard.counts().marked_runs, MarkedRunsGate{});
+}
+
 TEST(ShardPoison, ASuspectWaitsForTheNodeToBeAlone) {
   Harness shard(plain());
   shard.push({.id = "1"});

@@ -60,6 +60,11 @@ std::string why_too_large(const BatchJob& job) {
          " MiB, the most a request may have; push it in smaller pieces, or where the data can be found";
 }
 
+/// Why a run is to stop its node knows: but for a timeout the jobs are just put back (runtime/runner.cpp).
+Outcome stopped(const Batch& batch) {
+  return batch.jobs().size() > 1 ? Outcome::put_back_alone(FailureKind::timeout) : Outcome::put_back();
+}
+
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
 }  // namespace
@@ -282,6 +287,13 @@ void CommandWorker::perform_in(Slot& slot, Batch& batch) {
   if (slot.line.capacity() > kKeptLine) slot.line = std::string();
 }
 
+/// What a process did with the jobs that it was sent says nothing of those that it was not.
+Outcome outcome_of_unsent(const Outcome& failure, const Batch& batch) {
+  const bool is_of_all = failure.kind == Outcome::Kind::put_back && failure.failure != FailureKind::crash;
+  if (is_of_all) return failure;
+  return batch.stop().stop_requested() ? stopped(batch) : Outcome::put_back();
+}
+
 /// Runs as many jobs as fit into one request, from `first` on; returns where to go on. When the process does
 /// not answer, that is the end of the whole batch. Payloads that do not fit are left for the job's next run.
 std::size_t CommandWorker::perform_line(Slot& slot, Run& run, std::size_t first) {
@@ -296,13 +308,15 @@ std::size_t CommandWorker::perform_line(Slot& slot, Run& run, std::size_t first)
   if (payloads) batch.set_delivered(first, *payloads);
   std::optional<Outcome> failure;
   try {
-    failure = batch.stop().stop_requested() ? Outcome::put_back() : exchange(slot, run, first, end);
+    failure = batch.stop().stop_requested() ? stopped(batch) : exchange(slot, run, first, end);
   } catch (const Error& error) {
     failure = Outcome::not_started(error.what());
   }
   if (!failure) return end;
   slot.process.reset();  // kills what has not ended
-  for (std::size_t i = first; i < batch.jobs().size(); ++i) batch.report(i, *failure);
+  for (std::size_t i = first; i < end; ++i) batch.report(i, *failure);
+  const auto unsent = outcome_of_unsent(*failure, batch);
+  for (std::size_t i = end; i < batch.jobs().size(); ++i) batch.report(i, unsent);
   return batch.jobs().size();
 }
 
@@ -319,6 +333,15 @@ bool CommandWorker::was_stopped_with_node(const Process& process) const {
     nobody.wait_for(lock, kStopLook);
   }
   return true;
+}
+
+/// Which of the jobs that a process ran together was too much for it, nobody knows.
+Outcome CommandWorker::put_back_alone(const Process& process, const Outcome& failure,
+                                      std::size_t jobs) const {
+  log(LogLevel::error, process.pid(), "",
+      first_line(failure.text) + "; it ran " + std::to_string(jobs) +
+          " jobs, which are put back and run one by one");
+  return Outcome::put_back_alone(failure.failure);
 }
 
 /// Sends the request and takes its answer; else what the jobs fail with, and the process is of no more use.
@@ -362,7 +385,10 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
               process.how_it_ended() + " as the node stops; its jobs are put back");
           return Outcome::put_back();
         }
-        if (ending.failure == FailureKind::crash) note_bad_end(slot, process.how_it_ended());
+        if (ending.failure == FailureKind::crash) {
+          note_bad_end(slot, process.how_it_ended());
+          if (end - first > 1) return put_back_alone(process, ending, end - first);
+        }
         return ending;
       }
       log(LogLevel::info, process.pid(), "", process.how_it_ended() + " between two runs");
@@ -370,12 +396,15 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
       slot.process->send(slot.line);
       continue;
     }
-    if (run.batch.stop().stop_requested()) return Outcome::put_back();
+    if (run.batch.stop().stop_requested()) return stopped(run.batch);
     const Duration now = system_clock().steady();
     if (now >= run.deadline) {
-      return Outcome::fail("the run took longer than its timeout of " + format_duration(run.batch.timeout()) +
-                               "; the worker process was killed",
-                           FailureKind::timeout);
+      auto failure =
+          Outcome::fail("the run took longer than its timeout of " + format_duration(run.batch.timeout()) +
+                            "; the worker process was killed",
+                        FailureKind::timeout);
+      const auto jobs = run.batch.jobs().size();
+      return jobs > 1 ? put_back_alone(process, failure, jobs) : failure;
     }
     const bool is_lost = process.is_mute() || (process.is_deaf() && process.has_unread_request());
     if (is_lost && mute_until == Duration::max()) mute_until = now + kMutePatience;

@@ -68,6 +68,7 @@ class CommandWorker final : public Worker {
   void perform_in(Slot& slot, Batch& batch);
   std::size_t perform_line(Slot& slot, Run& run, std::size_t first);
   bool was_stopped_with_node(const Process& process) const;
+  Outcome put_back_alone(const Process& process, const Outcome& failure, std::size_t jobs) const;
   std::optional<Outcome> exchange(Slot& slot, Run& run, std::size_t first, std::size_t end);
   void log(LogLevel level, int pid, std::string_view source, std::string_view text) const;
 

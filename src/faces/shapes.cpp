@@ -59,7 +59,8 @@ ObjectText counts_text(const QueueStats& stats) {
   for (const auto& [priority, age] : stats.oldest_due) oldest_due.real(fmt::to_string(priority), age);
   object.number("blocked_by_window", stats.blocked_by_window).number("blocked_by_key", stats.blocked_by_key);
   object.number("blocked_by_limit", stats.blocked_by_limit).number("blocked_by_rate", stats.blocked_by_rate);
-  object.number("blocked_by_throttler", stats.blocked_by_throttler);
+  object.number("blocked_by_throttler", stats.blocked_by_throttler)
+      .number("blocked_by_suspect", stats.blocked_by_suspect);
   object.number("without_code", stats.without_code).number("ready", stats.ready);
   object.raw("oldest_due", oldest_due.end());
   object.real("lag", stats.lag);

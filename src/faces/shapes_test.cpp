@@ -121,11 +121,11 @@ TEST(Shapes, of_stats) {
       stats_json(stats),
       R"({"total":{"length":3,"due":0,"scheduled":0,"retrying":0,"running":0,"awaiting":0,"dead":0,)"
       R"("blocked_by_lock":0,"blocked_by_window":0,)"
-      R"("blocked_by_key":0,"blocked_by_limit":0,"blocked_by_rate":0,"blocked_by_throttler":0,"without_code":0,"ready":0,"oldest_due":{},"lag":1.5,"processed":0,"failed":0,)"
+      R"("blocked_by_key":0,"blocked_by_limit":0,"blocked_by_rate":0,"blocked_by_throttler":0,"blocked_by_suspect":0,"without_code":0,"ready":0,"oldest_due":{},"lag":1.5,"processed":0,"failed":0,)"
       R"("unreadable":0,"waits_for_newer":0,"kept":0,"kept_since":null,"kept_trimmed":0,"dead_trimmed":0,"dead_letters":0},)"
       R"("by_queue":{"orders":{"length":3,"due":1,)"
       R"("scheduled":2,"retrying":0,"running":0,"awaiting":0,"dead":0,"blocked_by_lock":0,"blocked_by_window":4,)"
-      R"("blocked_by_key":0,"blocked_by_limit":0,"blocked_by_rate":0,"blocked_by_throttler":0,"without_code":0,"ready":0,)"
+      R"("blocked_by_key":0,"blocked_by_limit":0,"blocked_by_rate":0,"blocked_by_throttler":0,"blocked_by_suspect":0,"without_code":0,"ready":0,)"
       R"("oldest_due":{"-1":0.5,"100":2},"lag":1.5,)"
       R"("processed":0,"failed":0,"unreadable":0,"waits_for_newer":0,"kept":0,"kept_since":null,"kept_trimmed":0,"dead_trimmed":0,"dead_letters":0,"paused":true}}})"
       "\n");

@@ -96,15 +96,17 @@ void Borrower::find(const domain::LentName& name, Listed listed) {
   auto& borrowed = found->second;
   borrowed.seen = true;
   borrowed.looks_without = 0;
-  bool stops = false;
+  bool stops = false, shares = false;
   std::map<domain::ShardId, Telling> telling;
   for (const auto& [at, run] : listed) {
     const auto known = borrowed.listed.find(at);
     telling[at] = known == borrowed.listed.end() ? Telling::to_do : known->second;
     stops = stops || run.stop;
+    shares = shares || run.shares;
   }
   borrowed.listed = std::move(telling);
   if (!is_new) {
+    if (shares) runs_.share(name_of(name));
     if (stops && !std::exchange(borrowed.run.stop, true)) runs_.stop_borrowed(name, StopReason::cancelled);
     return;
   }

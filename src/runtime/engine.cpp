@@ -112,8 +112,10 @@ Duration Engine::tick() {
   borrower_.tell_ends();
   queues_.tell_pauses([this](const ServedQueue& queue) { return host_.runs_of(queue); });
   runner_.look_at_timeouts();
+  lender_.share_suspects();
   ticker_.tick();
   questions_.tick();
+  runs_.tell_company(scope_.company);
   writer_.flush();
   let_go();
   if (!leaving_.empty()) look_at_leaving();
@@ -213,6 +215,7 @@ void Engine::settle(const CommitEnd& end) {
       if (scope_.hooks.died) scope_.hooks.died(shard->queue->options.name, std::move(dead));
     }
     for (auto& run : shard->machine.released()) runner_.launch(*shard, std::move(run));
+    runner_.look_at_shared(*shard);
   }
   if (!settled.stale.empty()) drop(settled.stale);
 }

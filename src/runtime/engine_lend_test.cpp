@@ -119,6 +119,20 @@ TEST_F(EngineLend, suspects_that_cannot_run_here_are_lent_one_by_one) {
   EXPECT_EQ(machine().jobs(), 0u);
 }
 
+TEST_F(EngineLend, a_suspect_that_is_lent_for_long_is_listed_as_shared) {
+  start();
+  push("refund", "1");
+  inherit(1);
+  meet();
+  ASSERT_THAT(lent(), ElementsAre("1"));
+  for (const bool is_shared : {false, true}) {
+    bench->clock.now += 9s;
+    bench->tick();
+    bench->tick();
+    EXPECT_EQ(machine().counts(bench->store.now()).lent.at(0).shares, is_shared);
+  }
+}
+
 TEST_F(EngineLend, a_suspect_that_can_run_here_waits_for_its_turn) {
   NodeOptions node;
   node.threads = 1;
@@ -206,7 +220,7 @@ class EngineBorrow : public EngineLend {
   void claim_first() {
     bench.emplace(std::vector{[] {
       auto options = queue_of(Affinity::key);
-      options.shards = 3;
+      options.shards = 5;
       return options;
     }()});
     bench->tell_definitions();
@@ -224,6 +238,30 @@ TEST_F(EngineBorrow, a_suspect_runs_beside_no_marked_run) {
   EXPECT_TRUE(told(1)->declined);
   EXPECT_TRUE(told(1)->ends.at(0).outcome.is_not_started()) << "it holds no key";
   EXPECT_EQ(bench->handed(), "own ");
+}
+
+TEST_F(EngineBorrow, others_start_beside_a_suspect_once_its_owner_says_that_its_mark_is_shared) {
+  claim_first();
+  bench->claim([](domain::ShardId id) { return id.index == 0; });
+  bench->tick();
+  bench->run_one();
+  bench->tick();
+  auto suspect = run_of(Risk::suspect, 1);
+  meet({suspect});
+  ASSERT_EQ(bench->handed(), "lent ");
+  const auto run = bench->begin();
+  bench->clock.now += 20s;
+  const auto early = run_of(Risk::witness, 2);
+  meet({suspect, early});
+  EXPECT_EQ(bench->handed(), "");
+  suspect.shares = true;
+  meet({suspect, early});
+  const auto witness = run_of(Risk::witness, 3);
+  const auto other = run_of(Risk::suspect, 4);
+  meet({suspect, early, witness, other});
+  EXPECT_EQ(bench->handed(), "lent ");
+  EXPECT_FALSE(told(3));
+  EXPECT_TRUE(told(4)->declined);
 }
 
 TEST_F(EngineBorrow, a_suspect_runs_alone) {

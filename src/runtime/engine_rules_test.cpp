@@ -122,6 +122,44 @@ TEST(Engine, suspects_that_come_and_come_let_a_witness_start) {
   EXPECT_LE(std::ranges::find(started, "witness") - started.begin(), 1);
 }
 
+// rules 3.6: the loneliness of a suspect is bounded.
+TEST(Engine, a_suspect_that_runs_for_long_lets_others_start_beside_it_once_that_is_durable) {
+  EngineBench bench({queue_of("orders")}, [] {
+    NodeOptions options;
+    options.threads = 4;
+    return options;
+  }());
+  inherit(bench, "orders", {"s1", "s2", "w1", "w2"}, {"s1", "s2"});
+  ASSERT_EQ(bench.handed(), "s1 ");
+  const auto suspect = bench.begin();
+  const auto wait = [&](Duration time) {
+    bench.clock.now += time;
+    bench.tick();
+    bench.tick();
+  };
+  wait(9s);
+  EXPECT_EQ(bench.handed(), "");
+  const auto counts = bench.machine("orders").counts(bench.store.now());
+  EXPECT_EQ(counts.blocked_by_suspect, 3U);
+  EXPECT_THAT(counts.marked_runs.suspects, ElementsAre("s1"));
+  EXPECT_THAT(counts.marked_runs.marked, ElementsAre("s1"));
+  bench.store.late = true;
+  wait(2s);
+  EXPECT_EQ(bench.handed(), "") << "its mark is not shared yet";
+  bench.store.answer();
+  bench.store.late = false;
+  wait(0s);
+  EXPECT_EQ(bench.handed(), "w1 w2 ");
+  EXPECT_EQ(bench.machine("orders").counts(bench.store.now()).blocked_by_suspect, 1U) << "the other one";
+  bench.run_one();
+  bench.run_one();
+  wait(0s);
+  EXPECT_EQ(bench.handed(), "") << "no suspect runs beside another";
+  bench.end(suspect);
+  wait(0s);
+  EXPECT_EQ(bench.handed(), "s2 ");
+}
+
 // It had its turn before all others. Recalled, it would have it again, on the thread that the other needs.
 TEST(Engine, nothing_overtakes_a_marked_run) {
   EngineBench bench({queue_of("first"), queue_of("second")}, [] {

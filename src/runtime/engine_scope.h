@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "domain/admission.h"
 #include "runtime/inbox.h"
 #include "runtime/lease_clock.h"
 #include "runtime/trouble.h"
@@ -68,9 +69,10 @@ struct EngineScope {
   LeaseClock& lease;
   EngineHooks hooks;
   std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
-  Time now{};             ///< the store's, as it was when the tick began
-  ClusterView cluster{};  ///< as it was seen last
-  bool watch = false;     ///< somebody listens to events
+  Time now{};                       ///< the store's, as it was when the tick began
+  ClusterView cluster{};            ///< as it was seen last
+  bool watch = false;               ///< somebody listens to events
+  domain::MarkedCompany company{};  ///< of jobs that are to be marked, for the counts of their shards
   std::shared_ptr<WaitDesk> waits = std::make_shared<WaitDesk>(store, random);
 
   Duration steady() const { return clock.steady(); }

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "base/saturate.h"
+
 namespace ordo::runtime {
 namespace {
 
 constexpr Duration kLendAfter = std::chrono::milliseconds{100};  // that jobs wait for a thread
+constexpr Duration kShareCheck = std::chrono::seconds{1};
 constexpr Duration kDeclined = std::chrono::seconds{2};  // so long a node that had no room is not asked
 
 }  // namespace
@@ -195,6 +198,17 @@ void Lender::take_back() {
     if (shard.ready && shard.needs == 0) host_.owned(shard.id)->machine.take_back(look, scope_.now);
   });
   if (waits && scope_.hooks.read_on) scope_.hooks.read_on();
+}
+
+void Lender::share_suspects() {
+  const auto steady = scope_.steady();
+  if (steady < next_share_) return;
+  next_share_ = steady + kShareCheck;
+  host_.each_lending([&](OwnedShard& shard) {
+    if (!shard.ready) return;
+    for (const auto no : shard.machine.lent_alone_since(saturating_sub(scope_.now, domain::kAloneAtMost)))
+      host_.owned(shard.id)->machine.share(no);
+  });
 }
 
 void Lender::all_read(const AllRead& read) {

@@ -34,6 +34,8 @@ class Lender {
 
   /// Takes back what is lent to nodes that are gone, or to sessions that are over.
   void take_back();
+  /// Suspects that other nodes have run alone for long let others run beside them.
+  void share_suspects();
   /// All was read that was in the logs at a look.
   void all_read(const AllRead& read);
 
@@ -79,6 +81,7 @@ class Lender {
   /// Borrowers that are gone, with their sessions: the look that showed it first.
   std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> over_since_;
   std::uint64_t read_look_ = 0;  // AllRead
+  Duration next_share_{};        // steady: when it is looked for next
 };
 
 }  // namespace ordo::runtime

@@ -73,7 +73,7 @@ void LocalRuns::free_place(const LocalRun& run) {
     --executing_;
   }
   if (run.thread >= 0) --pool.by_thread[static_cast<std::size_t>(run.thread)];
-  marks_.ended(run.risk);
+  marks_.ended(run.risk, run.shares);
 }
 
 void LocalRuns::lend(LocalRun& run, const domain::LentName& name) {
@@ -154,7 +154,47 @@ void LocalRuns::stop_borrowed(const domain::LentName& name, StopReason reason) {
   }
 }
 
-void LocalRuns::look_at_timeouts(const std::function<void(const RunName&, const LocalRun&)>& started) {
+void LocalRuns::share(const RunName& name) {
+  auto* run = find(name);
+  if (run == nullptr || run->risk != domain::Risk::suspect || std::exchange(run->shares, true)) return;
+  marks_.shared();
+}
+
+void LocalRuns::tell_company(domain::MarkedCompany& company) const {
+  company.admits_suspects = marks_.admits_suspects();
+  company.admits_witnesses = marks_.admits_witnesses();
+  company.suspects.clear();
+  company.marked.clear();
+  if (!marks_.has_any()) return;
+  static constexpr std::size_t kNamed = 3;
+  std::vector<std::pair<const std::string*, bool>> marked;
+  for (const auto* runs : {&runs_, &zombie_runs_}) {
+    for (const auto& [name, run] : *runs) {
+      if (run.risk == domain::Risk::normal) continue;
+      const auto& id = run.control && !run.control->id.empty() ? run.control->id : run.id;
+      if (!id.empty()) marked.emplace_back(&id, run.risk == domain::Risk::suspect && !run.shares);
+    }
+  }
+  std::ranges::sort(marked, {}, [](const auto& each) -> const std::string& { return *each.first; });
+  for (const auto& [id, is_alone] : marked) {
+    if (company.marked.size() < kNamed) company.marked.push_back(*id);
+    if (is_alone && company.suspects.size() < kNamed) company.suspects.push_back(*id);
+  }
+}
+
+// A suspect that another node has lent is its owner's to share.
+void LocalRuns::look_at_suspect(const RunName& name, LocalRun& run, Duration ran,
+                                const SeeRun& alone_for_long) {
+  if (run.risk != domain::Risk::suspect || run.borrowed || run.asks_to_share) return;
+  if (ran < domain::kAloneAtMost) {
+    next_look_ = std::min(next_look_, scope_.steady() + (domain::kAloneAtMost - ran));
+    return;
+  }
+  run.asks_to_share = true;
+  if (alone_for_long) alone_for_long(name, run);
+}
+
+void LocalRuns::look_at_timeouts(const SeeRun& started, const SeeRun& alone_for_long) {
   const auto steady = scope_.steady();
   if (size() == 0 || steady < next_look_) return;
   next_look_ = steady + kTimeoutCheck;
@@ -170,6 +210,7 @@ void LocalRuns::look_at_timeouts(const std::function<void(const RunName&, const 
       continue;
     }
     if (started) started(name, run);
+    look_at_suspect(name, run, steady - start, alone_for_long);
     if (const auto left = run.timeout - (steady - start); left > Duration{0}) {
       next_look_ = std::min(next_look_, steady + std::min<Duration>(left, kTimeoutCheck));
     } else {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -33,6 +34,9 @@ struct LocalRun {
   int thread = -1;
   domain::Risk risk = domain::Risk::normal;
   Duration timeout{};
+  std::string id;                            ///< of the first job of a marked one, until the control has it
+  bool asks_to_share = false;                ///< a suspect has run alone for long
+  bool shares = false;                       ///< ... and its mark is shared
   StopReason stop = StopReason::none;        ///< asked for before it was handed out
   std::optional<domain::LentName> borrowed;  ///< another node's, or of a shard that goes there (Borrower)
 };
@@ -106,8 +110,14 @@ class LocalRuns {
 
   void stop_all(StopReason reason);
   void stop_borrowed(const domain::LentName& name, StopReason reason);
-  /// Asks those to stop that take too long; `started` hears of those that have started.
-  void look_at_timeouts(const std::function<void(const RunName&, const LocalRun&)>& started);
+  using SeeRun = std::function<void(const RunName&, const LocalRun&)>;
+  /// Asks those to stop that take too long; `started` hears of those that have started, and `alone_for_long`
+  /// of suspects that are not to run alone any more.
+  void look_at_timeouts(const SeeRun& started, const SeeRun& alone_for_long = {});
+  /// That is durable: others start beside it. Maybe it is over.
+  void share(const RunName& name);
+  /// The marked runs, for those that wait for them.
+  void tell_company(domain::MarkedCompany& company) const;
   Duration next_look() const;
 
   /// The threads of the pools are looked at anew.
@@ -128,6 +138,7 @@ class LocalRuns {
   std::vector<StuckRun> stuck() const { return stuck_.list(); }
 
  private:
+  void look_at_suspect(const RunName& name, LocalRun& run, Duration ran, const SeeRun& alone_for_long);
   void free_place(const LocalRun& run);
 
   const EngineScope& scope_;

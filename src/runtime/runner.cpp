@@ -16,7 +16,10 @@ void correct_outcomes(const LocalRun& run, RunEnd& end) {
     const bool ended_well = outcome.kind == Outcome::Kind::done || outcome.kind == Outcome::Kind::discarded;
     const auto penalty = outcome.penalty;
     if (outcome.is_not_started()) continue;
-    if (reason == StopReason::timeout) {
+    if (outcome.is_put_back_alone()) {
+      const bool stays = reason == StopReason::none || reason == StopReason::timeout;
+      if (!stays) outcome = Outcome::put_back();
+    } else if (reason == StopReason::timeout) {
       const auto seconds = std::chrono::duration<double>(run.timeout).count();
       outcome = Outcome::fail("the run took longer than its timeout of " + std::to_string(seconds) + " s",
                               FailureKind::timeout);
@@ -37,7 +40,8 @@ void Runner::took(std::size_t pool, OwnedShard& shard, domain::Shard::Taken take
     run.no = shard.machine.last_run();
     run.risk = shard.machine.risk_of_run(run.no);
   }
-  runs_.enter(name_of(shard, run.no), pool, shard.thread, run.risk);
+  auto& local = runs_.enter(name_of(shard, run.no), pool, shard.thread, run.risk);
+  if (run.risk != domain::Risk::normal) local.id = shard.machine.id_of_run(run.no);
   if (taken == domain::Shard::Taken::ready) launch(shard, std::move(run));
 }
 
@@ -214,9 +218,16 @@ void Runner::drop(const std::set<domain::ShardId>& ids) {
 }
 
 void Runner::look_at_timeouts() {
-  runs_.look_at_timeouts([this](const RunName& name, const LocalRun& run) {
+  const auto started = [this](const RunName& name, const LocalRun& run) {
     if (scope_.watch && !run.borrowed) host_.owned(name.shard, name.epoch)->machine.started(name.no);
+  };
+  runs_.look_at_timeouts(started, [this](const RunName& name, const LocalRun&) {
+    host_.owned(name.shard, name.epoch)->machine.share(name.no);
   });
+}
+
+void Runner::look_at_shared(OwnedShard& shard) {
+  for (const auto no : shard.machine.shared()) runs_.share(name_of(shard, no));
 }
 
 }  // namespace ordo::runtime

@@ -47,6 +47,8 @@ class Runner {
   /// or not started, has no end to come.
   void drop(const std::set<domain::ShardId>& ids);
   void look_at_timeouts();
+  /// Suspects whose marks are shared do not run alone any more.
+  void look_at_shared(OwnedShard& shard);
 
  private:
   using Payloads = std::span<const std::pair<store::Seq, std::string_view>>;

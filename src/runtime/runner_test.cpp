@@ -38,6 +38,9 @@ TEST_F(RunnerTest, what_a_run_that_was_asked_to_stop_says_depends_on_why) {
       {StopReason::node_stops, Outcome::fail("no"), true, 0, 1, 0},
       {StopReason::lease_lost, Outcome::fail("killed"), false, 0, 0, 1},
       {StopReason::cancelled, Outcome::fail("no"), false, 0, 1, 0},
+      {StopReason::timeout, Outcome::put_back(), false, 0, 1, 0},
+      {StopReason::timeout, Outcome::put_back_alone(FailureKind::timeout), false, 0, 0, 1},
+      {StopReason::timeout, Outcome::put_back_alone(FailureKind::crash), false, 0, 0, 1},
   };
   for (const auto& [reason, outcome, in_time, processed, failed, due] : cases) {
     Rooms rooms({queue_with("a")}, node_with(2));
@@ -58,6 +61,27 @@ TEST_F(RunnerTest, what_a_run_that_was_asked_to_stop_says_depends_on_why) {
     EXPECT_EQ(counts.failed, failed) << which << outcome.text;
     EXPECT_EQ(counts.due, due) << which << outcome.text;
     EXPECT_EQ(rooms.runs->size(), 0U);
+  }
+}
+
+// A command worker that is stopped cannot tell a timeout from another reason.
+TEST_F(RunnerTest, only_a_timeout_has_the_jobs_of_a_batch_run_alone) {
+  for (const auto reason : {StopReason::none, StopReason::timeout, StopReason::cancelled}) {
+    auto queue = queue_with("a");
+    queue.batch_size = 2;
+    Rooms rooms({queue}, node_with(2));
+    for (const auto* id : {"1", "2"}) rooms.push("a", id);
+    rooms.adopt("a");
+    rooms.dispatch();
+    const auto run = rooms.begin();
+    ASSERT_EQ(run.jobs.size(), 2U);
+    if (reason != StopReason::none) run.control->ask_to_stop(reason);
+    rooms.runner->ended(Rooms::end_of(run, Outcome::put_back_alone(FailureKind::timeout)));
+    auto& machine = rooms.owned("a").machine;
+    static_cast<void>(machine.collect());
+    machine.committed(rooms.scope.now);
+    rooms.dispatch();
+    EXPECT_EQ(rooms.begin().jobs.size(), reason == StopReason::cancelled ? 2U : 1U);
   }
 }
 

@@ -50,6 +50,7 @@ void ShardHost::adopt(LoadedShard loaded) {
   shard->epoch = ++last_epoch_;
   if (is_releasing_) shard->release_from(scope_.steady());
   shard->machine.watch(scope_.watch);
+  shard->machine.stand_among(&scope_.company);
   shard->machine.sets_aside(scope_.store.max_set_aside() > 0);
   shard->machine.hold_deltas_to(scope_.store.max_delta_rows());
   ++changes_;

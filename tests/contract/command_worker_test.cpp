@@ -61,6 +61,10 @@ class CommandWorkerTest : public testing::TestWithParam<std::string> {
     return {.id = id, .key = id, .payloads = {{std::move(payload), 1}}};
   }
 
+  static std::optional<FailureKind> why_alone(const Outcome& outcome) {
+    return outcome.is_put_back_alone() ? std::optional(outcome.failure) : std::nullopt;
+  }
+
   std::string all_logs() {
     const std::lock_guard lock(mutex_);
     std::string all;
@@ -127,10 +131,36 @@ TEST_P(CommandWorkerTest, an_exit_tells_its_code_and_the_end_of_stderr) {
   EXPECT_EQ(run_one(*shell("exit 0")).text, "the worker process exited with code 0 without an answer");
 }
 
-TEST_P(CommandWorkerTest, a_crash_fails_the_whole_batch) {
+TEST_P(CommandWorkerTest, a_crash_is_a_failure_of_none_of_several) {  // rules 3.1
   const auto worker = shell("exit 1");
   for (const auto& outcome : run(*worker, {job("1"), job("2")}))
-    EXPECT_EQ(outcome.failure, FailureKind::crash);
+    EXPECT_EQ(why_alone(outcome), FailureKind::crash);
+  EXPECT_THAT(all_logs(), HasSubstr("exited with code 1; it ran 2 jobs, which are put back "
+                                    "and run one by one"));
+}
+
+TEST_P(CommandWorkerTest, a_timeout_is_a_failure_of_none_of_several) {
+  const auto worker = shell("read line; sleep 1000");
+  for (const auto& outcome : run(*worker, {job("1"), job("2")}, 100ms))
+    EXPECT_EQ(why_alone(outcome), FailureKind::timeout);
+}
+
+// It may be for a timeout, which the node sees first: the runner knows (runner_test.cpp).
+TEST_P(CommandWorkerTest, a_stop_puts_several_back_to_run_alone) {
+  stop_.request_stop();
+  for (const auto& outcome : run(*shell("read line"), {job("1"), job("2")}))
+    EXPECT_EQ(why_alone(outcome), FailureKind::timeout);
+}
+
+TEST_P(CommandWorkerTest, what_its_process_never_saw_is_just_put_back) {
+  const std::string big = '"' + std::string(kMaxLine / 2, '7') + '"';
+  for (const auto* end : {"exit 1", "echo '{no answer'"}) {
+    const auto outcomes =
+        run(*shell(std::string("head -n 1 > /dev/null; ") + end), {job("1", big), job("2", big)});
+    EXPECT_EQ(outcomes[0].kind, Outcome::Kind::failed) << "it was alone";
+    EXPECT_EQ(outcomes[1].kind, Outcome::Kind::put_back);
+    EXPECT_EQ(why_alone(outcomes[1]), std::nullopt);
+  }
 }
 
 TEST_P(CommandWorkerTest, a_command_that_cannot_run_is_not_the_fault_of_its_jobs) {

@@ -10,7 +10,7 @@ from project import ORDO, Project
 
 JOB_KEYS = ["queue", "kind", "key", "id", "state", "payloads", "scores", "run_at", "starts_at", "waits_for", "retry_count", "crashes", "error"]
 MORE_KEYS = ["error_kind", "priority", "timeout", "max_retries", "attempt"]
-COUNTS = ["length", "due", "scheduled", "retrying", "running", "awaiting", "dead", "blocked_by_lock", "blocked_by_window", "blocked_by_key", "blocked_by_limit", "blocked_by_rate", "blocked_by_throttler", "without_code", "ready", "oldest_due", "lag",
+COUNTS = ["length", "due", "scheduled", "retrying", "running", "awaiting", "dead", "blocked_by_lock", "blocked_by_window", "blocked_by_key", "blocked_by_limit", "blocked_by_rate", "blocked_by_throttler", "blocked_by_suspect", "without_code", "ready", "oldest_due", "lag",
           "processed", "failed", "unreadable", "waits_for_newer", "kept", "kept_since", "kept_trimmed", "dead_trimmed",
           "dead_letters"]
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z"

@@ -51,6 +51,8 @@ class StartChecker {
   void look_at_payloads(const SeenRun& run, const SeenJob& job, const BatchJob& delivered);
   void look_at_lost(const SeenRun& run, const SeenJob& job) const;
   void look_at_window(const SeenRun& run, Time now);
+  void look_at_company(const SeenRun& run, const SeenJob& job, Time now) const;
+  void look_at_attempt(const SeenRun& run, const SeenJob& job) const;
 
   History& history_;
 };
@@ -120,6 +122,26 @@ class LossChecker {
   std::set<Seq> erased_;
 };
 
+/// A suspect runs beside no other marked run of its node, until its mark is shared; a death of its node
+/// beside others counts for none that had a crash before, and kills none.
+class PoisonChecker {
+ public:
+  explicit PoisonChecker(History& history) : history_(history) {}
+  void started(const SeenRun& run);
+  void committed(const store::Delta& delta);
+
+ private:
+  struct Company {
+    domain::Mark mark = domain::Mark::none;
+    bool is_suspect = false;
+  };
+  Company company_of(const SeenRun& run) const;
+  std::optional<domain::JobState> state_before(Seq first) const;
+  bool has_returned(Seq first) const;
+
+  History& history_;
+};
+
 /// What leaves the log for good is kept by the same delta, and nothing that is kept goes before its time.
 class KeptChecker {
  public:
@@ -182,6 +204,7 @@ struct Checkers {
         gates(history),
         ticks(history),
         loss(history, ticks),
+        poison(history),
         kept(history),
         fence(history),
         counts(history),
@@ -194,6 +217,7 @@ struct Checkers {
   GateChecker gates;
   TickChecker ticks;
   LossChecker loss;
+  PoisonChecker poison;
   KeptChecker kept;
   FenceChecker fence;
   CountsChecker counts;

@@ -283,7 +283,7 @@ std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& de
     for (const auto& row : inner_.shards()) {
       if (row.shard == delta.shard) batch = row.batch;
     }
-    if (!history_.garbage.empty())
+    if (!history_.garbage.empty() || history_.has_poison)
       history_.states_before = inner_.load(std::vector{delta.shard}).at(0).states;
     inner_.commit({delta}, [&](const std::vector<CommitResult>& result, const std::exception_ptr&) {
       results.push_back(result.at(0));
@@ -299,6 +299,7 @@ std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& de
     if (!is_new) continue;
     checkers_.fence.committed(who_, delta);
     checkers_.loss.committed(delta);
+    if (history_.has_poison) checkers_.poison.committed(delta);
     checkers_.kept.committed(delta);
     checkers_.responses.committed(delta);
   }

@@ -71,7 +71,8 @@ struct SeenJob {
   std::vector<Seq> seqs;
   std::optional<SortKey> sort;
   std::optional<Outcome::Kind> outcome;
-  bool settled = false;  ///< its end is durable
+  bool settled = false;           ///< its end is durable
+  std::int32_t retry_count = -1;  ///< as it was started with
 };
 
 /// A run as the world saw it handed to a pool.
@@ -140,7 +141,8 @@ class History {
   std::set<Seq> finished;  ///< entries of jobs that ended well by it
   Garbage garbage;
   std::vector<store::StateRow>
-      states_before;  ///< those of the shard whose delta is looked at; without garbage none
+      states_before;  ///< those of the shard whose delta is looked at; without garbage or poison none
+  bool has_poison = false;
   std::map<std::pair<ShardId, std::uint64_t>, Seq> heads;  ///< of the logs when they were granted, by token
   std::map<std::tuple<ShardId, std::uint64_t, JobName>, Seq> lost_under;  ///< by whom it was found: its entry
   std::set<JobName> lost_jobs;                                            ///< those that have died of it
@@ -180,7 +182,7 @@ class History {
                   kept = 0, set_aside = 0, recalled = 0, reshards = 0, unreadable = 0, newer = 0, pieces = 0,
                   not_started = 0, ticks = 0, passed = 0, refused = 0, waits = 0, responses = 0, handled = 0,
                   unique = 0, conflicts = 0, exchanged = 0, rows_freed = 0, records = 0, damaged = 0,
-                  setbacks = 0, spoilt = 0, buried = 0;
+                  setbacks = 0, spoilt = 0, buried = 0, broken = 0, alone = 0, beside = 0;
   } totals;
 
  private:

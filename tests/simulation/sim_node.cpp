@@ -331,7 +331,7 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
       world_.fail("{} starts a run of a shard it has lost", id());
     run->cut = true;
     for (const auto& job : assignment.jobs)
-      run->jobs.push_back({{assignment.kind, job.key, job.id}, {}, {}, {}, false});
+      run->jobs.push_back({{assignment.kind, job.key, job.id}, {}, {}, {}, false, job.retry_count});
     history_.runs.push_back(std::move(run));
     return;
   }
@@ -339,7 +339,7 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
     world_.fail("{} starts a run without a lease", id());
   const auto shots = shard->machine.snapshot(domain::Shard::View::live);
   for (const auto& job : assignment.jobs) {
-    SeenJob seen{{assignment.kind, job.key, job.id}, {}, {}, {}, false};
+    SeenJob seen{{assignment.kind, job.key, job.id}, {}, {}, {}, false, job.retry_count};
     for (const auto& shot : shots) {
       if (shot.place == domain::Place::awaiting && shot.key == job.key)
         world_.fail("{} starts {} while {} has its key, and waits", id(), job.id, shot.id);
@@ -379,6 +379,7 @@ void SimNode::saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment&
     checkers_.order.started(*run, chosen);
     checkers_.start.started(*run, assignment, chosen);
   }
+  if (history_.has_poison) checkers_.poison.started(*run);
   checkers_.responses.started(*run, assignment);
   checkers_.unique.started(*run);
   checkers_.ticks.started(*run);
@@ -402,7 +403,7 @@ void SimNode::saw_borrowed(std::unique_ptr<SeenRun> run, const runtime::Assignme
   run->through = 0;
   for (std::size_t i = 0; i < assignment.jobs.size(); ++i) {
     const auto& job = assignment.jobs[i];
-    SeenJob seen{{assignment.kind, job.key, job.id}, {}, {}, {}, false};
+    SeenJob seen{{assignment.kind, job.key, job.id}, {}, {}, {}, false, job.retry_count};
     for (const auto& [seq, score] : lent.jobs.at(i).pieces) seen.seqs.push_back(seq);
     std::sort(seen.seqs.begin(), seen.seqs.end());
     run->through = std::max(run->through, seen.seqs.back());

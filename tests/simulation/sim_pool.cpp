@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/fnv.h"
+
 namespace ordo::simulation {
 
 using runtime::Assignment;
@@ -111,9 +113,15 @@ void SimPool::start(Thread& thread, std::unique_ptr<Run> run) {
     if (!plan_.ends_well) {
       if (world_.chance(10)) run->end = End::throws;
       if (plan_.kills && world_.chance(25)) run->end = End::kills;
+      if (std::ranges::any_of(run->assignment.jobs, [&](const auto& job) { return is_killer(job.id); }))
+        run->end = End::kills;
     }
   }
   thread.run = std::move(run);
+}
+
+bool SimPool::is_killer(const std::string& id) const {
+  return plan_.one_in_killers != 0 && fnv1a(id) % plan_.one_in_killers == 0;
 }
 
 bool SimPool::is_missing(const Assignment& assignment) {
@@ -193,6 +201,13 @@ Outcome SimPool::outcome_of(const Run& run, const BatchJob& job) {
   return ended.outcomes[0];
 }
 
+// The process of a batch has died, or was killed.
+std::optional<FailureKind> SimPool::broken(const Run& run) {
+  const bool may_break = plan_.breaks_processes && !plan_.ends_well && run.end == End::as_planned;
+  if (!may_break || run.assignment.jobs.size() == 1 || breaks_.below(3) > 0) return std::nullopt;
+  return breaks_.below(2) == 0 ? FailureKind::crash : FailureKind::timeout;
+}
+
 void SimPool::end(std::unique_ptr<Run> run) {
   if (run->end == End::kills) {
     world_.say("{}: a job kills its node", node);
@@ -201,7 +216,11 @@ void SimPool::end(std::unique_ptr<Run> run) {
   const auto& assignment = run->assignment;
   runtime::RunEnd ended{assignment.shard, assignment.epoch, assignment.no, {}};
   ++ending_;  // its waits take a moment
-  for (const auto& job : assignment.jobs) ended.outcomes.push_back(outcome_of(*run, job));
+  const auto why = broken(*run);
+  for (const auto& job : assignment.jobs) {
+    ended.outcomes.push_back(why ? Outcome::put_back_alone(*why) : outcome_of(*run, job));
+  }
+  if (why) ++history_.totals.broken;
   --ending_;
   auto* seen = history_.find_run(node, assignment.shard, assignment.epoch, assignment.no);
   for (std::size_t i = 0; i < assignment.jobs.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,14 @@ namespace ordo::simulation {
 
 /// How the jobs of a simulation behave.
 struct WorkPlan {
-  Duration longest{};           ///< of a run
-  bool ends_well = false;       ///< all of them, at once
-  bool kills = false;           ///< some take their node with them
-  bool waits = false;           ///< some wait for responses
-  bool loses_programs = false;  ///< now and then a node cannot start those of one kind
+  Duration longest{};      ///< of a run
+  bool ends_well = false;  ///< all of them, at once
+  bool kills = false;      ///< some take their node with them
+  bool waits = false;      ///< some wait for responses
+  std::uint64_t one_in_killers =
+      0;                          ///< of so many ids one is a killer's: each of its runs takes its node along
+  bool breaks_processes = false;  ///< some take the process of their batch with them, or pass its timeout
+  bool loses_programs = false;    ///< now and then a node cannot start those of one kind
 };
 
 /// The pools of a node: runs take simulated time and end by chance.
@@ -70,8 +74,10 @@ class SimPool final : public runtime::RunSink {
   std::vector<runtime::RunName> take_back(std::size_t pool, const std::function<bool(const Run&)>& which);
   std::unique_ptr<Run> next(std::size_t pool, std::size_t thread);
   void start(Thread& thread, std::unique_ptr<Run> run);
+  bool is_killer(const std::string& id) const;
   bool is_missing(const runtime::Assignment& assignment);
   void end(std::unique_ptr<Run> run);
+  std::optional<FailureKind> broken(const Run& run);
   Outcome outcome(const Run& run);
   Outcome outcome_of(const Run& run, const BatchJob& job);
 
@@ -81,6 +87,7 @@ class SimPool final : public runtime::RunSink {
   const WorkPlan& plan_;
   std::size_t prefetch_;
   std::size_t ending_ = 0;
+  Random breaks_{19};
   Random waits_{17};  // chances of its own: kept seeds stay
   std::vector<std::vector<Thread>> threads_;
   std::vector<std::deque<std::unique_ptr<Run>>> waiting_;

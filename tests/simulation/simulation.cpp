@@ -55,7 +55,13 @@ Simulation::Simulation(std::uint64_t seed, bool print)
   };
   are_hostile_ = seed % 5 == 1;  // no throws of the dice either
   faults_.is_damaged = are_hostile_ && seed / 5 % 3 == 1;
-  has_garbage_ = seed >= kFirstSeedOfGarbage;
+  has_garbage_ = seed >= kFirstSeedOfGarbage && seed < kFirstSeedOfPoison;
+  history_.has_poison = work_.breaks_processes = seed >= kFirstSeedOfPoison;
+  if (history_.has_poison) {  // innocents, killers, and both together
+    work_.longest = seconds{seed / 3 % 2 == 0 ? 30 : 5};
+    work_.kills = false;
+    work_.one_in_killers = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 1 : 4;
+  }
   has_newer_ = seed % 7 == 2;
   if (seed % 10 == 2) faults_.piece_bytes = 1 + seed / 10 % 500;
   work_.loses_programs = seed % 11 == 5;
@@ -218,7 +224,7 @@ void Simulation::turmoil() {
   Actor* breaker = nullptr;
   breaker = world_.add("chaos", [this, &breaker] {
     break_something();
-    breaker->wake_at(world_.now() + world_.upto(seconds{3}));
+    breaker->wake_at(world_.now() + world_.upto(seconds{history_.has_poison ? 15 : 3}));
   });
   breaker->outside = true;
   Actor* forgetter = nullptr;
@@ -246,7 +252,7 @@ void Simulation::turmoil() {
     operator_->outside = true;
     operator_->due = world_.now() + world_.upto(seconds{20});
   }
-  const auto until = world_.now() + seconds{20} + world_.upto(seconds{40});
+  const auto until = world_.now() + seconds{history_.has_poison ? 60 : 20} + world_.upto(seconds{40});
   while (world_.now() < until && !world_.failed() && world_.step()) {
     bury_the_dead();
     if (world_.steps() % 16 == 0) checkers_.counts.look();

@@ -18,6 +18,8 @@ constexpr std::uint64_t kFirstSeedOfUnique = 20'000'000;
 constexpr std::uint64_t kFirstSeedOfThrottlers = 30'000'000;
 // Likewise, and what the store has as states of jobs turns into garbage.
 constexpr std::uint64_t kFirstSeedOfGarbage = 40'000'000;
+/// From here on processes die of batches, and are killed at their timeout.
+constexpr std::uint64_t kFirstSeedOfPoison = 50'000'000;
 
 /// A cluster in one thread: nodes and producers that live and die by chance, then quiet, then everything must
 /// be done.

@@ -164,6 +164,9 @@ class SimulationTest : public ::testing::Test {
     sum.setbacks += more.setbacks;
     sum.spoilt += more.spoilt;
     sum.buried += more.buried;
+    sum.broken += more.broken;
+    sum.alone += more.alone;
+    sum.beside += more.beside;
   }
 };
 
@@ -204,6 +207,15 @@ TEST_F(SimulationTest, SomeSeedsOfGarbage) {
   if (std::getenv("ORDO_SEEDS") != nullptr) return;
   EXPECT_GT(sum.spoilt, 100U);
   EXPECT_GT(sum.buried, 20U);
+}
+
+TEST_F(SimulationTest, SomeSeedsOfPoison) {
+  if (is_asked()) GTEST_SKIP() << "other seeds are asked for";
+  const auto sum = run_many(kFirstSeedOfPoison, setting("ORDO_SEEDS", kDefaultSeeds) / 4);
+  if (std::getenv("ORDO_SEEDS") != nullptr) return;
+  EXPECT_GT(sum.broken, 100U);
+  EXPECT_GT(sum.alone, 100U);
+  EXPECT_GT(sum.beside, 20U);
 }
 
 TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {

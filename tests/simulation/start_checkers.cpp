@@ -150,6 +150,8 @@ void StartChecker::started(const SeenRun& run, const runtime::Assignment& assign
     look_at_time(run, run.jobs[i], now);
     look_at_payloads(run, run.jobs[i], assignment.jobs[i]);
     look_at_lost(run, run.jobs[i]);
+    look_at_company(run, run.jobs[i], now);
+    look_at_attempt(run, run.jobs[i]);
   }
   look_at_window(run, now);
   std::set<std::string> keys;
@@ -184,6 +186,34 @@ void StartChecker::look_at_lost(const SeenRun& run, const SeenJob& job) const {
     if (seq > lost->second && seq <= head)
       history_.world().fail("unreadable: {} starts {} with entry {}, whose state is lost", run.node,
                             text(job.name), seq);
+  }
+}
+
+// What a process that ran several has died of, or was killed for, runs alone.
+void StartChecker::look_at_company(const SeenRun& run, const SeenJob& job, Time now) const {
+  if (run.jobs.size() == 1) return;
+  const auto state = history_.state_of(run.shard, *std::ranges::min_element(job.seqs));
+  if (!state) return;
+  const bool is_suspect = state->crashes > 0 && now - state->last_crash < domain::kCrashMemory;
+  if (is_suspect || state->alone)
+    history_.world().fail("poison: {} starts {} with {} others, and it is to run alone", run.node,
+                          text(job.name), run.jobs.size() - 1);
+}
+
+// What is put back has not failed. A payload that is brought back starts anew.
+void StartChecker::look_at_attempt(const SeenRun& run, const SeenJob& job) const {
+  for (auto at = history_.runs.rbegin(); at != history_.runs.rend(); ++at) {
+    const auto& other = **at;
+    if (&other == &run || !history_.same_queue(other.shard, run.shard)) continue;
+    const auto before =
+        std::ranges::find_if(other.jobs, [&](const SeenJob& each) { return share(each.seqs, job.seqs); });
+    if (before == other.jobs.end()) continue;
+    const bool is_put_back =
+        before->outcome == Outcome::Kind::put_back && before->settled && !other.timed_out();
+    if (is_put_back && job.retry_count > before->retry_count)
+      history_.world().fail("attempt: {} starts {} with retry_count {}, which was put back with {}", run.node,
+                            text(job.name), job.retry_count, before->retry_count);
+    return;
   }
 }
 
