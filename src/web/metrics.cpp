@@ -61,6 +61,7 @@ void add_queue(Families& families, const std::string& queue, const QueueStats& s
                                                              {"limit", &QueueStats::blocked_by_limit},
                                                              {"rate", &QueueStats::blocked_by_rate},
                                                              {"throttler", &QueueStats::blocked_by_throttler},
+                                                             {"suspect", &QueueStats::blocked_by_suspect},
                                                              {"thread", &QueueStats::ready}};
   for (const auto& [state, count] : kStates)
     families.gauge("ordo_jobs", "Jobs by state", {{"queue", queue}, {"state", state}}, number(stats.*count));
