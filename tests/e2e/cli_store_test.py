@@ -378,11 +378,14 @@ return {"ok": True}""".strip())
             self.until("the other one runs, too", lambda: self.stats()["running"] == 2)
             self.until("they stand first", lambda: [(job["id"], job["state"]) for job in self.json("jobs", "orders")] == [
                 ("0", "running"), ("1", "running"), ("1", "queued")])
-            self.ordo("job", "orders", "1", "cancel")  # both of them: one kind, one key
+            self.ordo("job", "orders", "1", "cancel", code=1)  # which of the two?
+            self.ordo("job", "orders", "1", "cancel", "--state", "running")
+            self.until("the other one runs", lambda: rows() == [("running", [3, 4])])
+            self.ordo("job", "orders", "1", "cancel")
             self.until("they are gone", lambda: [job["id"] for job in self.json("jobs", "orders")] == ["0"])
             self.write("open", "")
             self.until("all is done", lambda: self.stats()["length"] + self.stats()["running"] == 0)
-        self.assertEqual([run[0] for run in self.runs()], ["1", "0"])
+        self.assertEqual([run[0] for run in self.runs()], ["1", "0", "1"])
 
     def test_the_dead_stand_by_job(self):
         self.config("max_retries = 0\nshards = 1")
