@@ -46,6 +46,7 @@ class Exchange final : public Upload {
   Response end() override {
     if (has_failed()) return std::move(failed_);
     return answer([&]() -> Response {
+      if (is_too_large_ && route_.most_body == 0) throw Problem(400, "no body is taken here");
       if (is_too_large_)
         throw Problem(
             413,

@@ -1,6 +1,7 @@
 // The dead set: what is in it, by job and by error; bringing back and deleting.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -65,6 +66,8 @@ DeadFilter chosen_of(Desk& desk, const Call& call) {
     throw Problem(400, "the body needs ids or a filter, one of the two; an empty filter fits all");
   DeadFilter filter;
   if (body.contains("ids")) {
+    if (body.contains("count") || body.contains("as_of"))
+      throw Problem(400, "count and as_of go with a filter; ids say themselves what is meant");
     filter.ids.emplace();
     for (std::size_t i = 0; i < body["ids"].size(); ++i) filter.ids->push_back(body["ids"][i].as_string());
     return filter;
@@ -87,10 +90,27 @@ DeadFilter chosen_of(Desk& desk, const Call& call) {
   return filter;
 }
 
+/// Of the given ids, those that no dead job has, as JSON.
+std::string missing_of(Desk& desk, const std::string& queue, const DeadFilter& filter) {
+  if (!filter.ids || filter.ids->empty()) return "[]";
+  std::set<std::string> missing(filter.ids->begin(), filter.ids->end());
+  desk.admin.dead(queue, filter, [&](const DeadView& dead) {
+    missing.erase(dead.id);
+    return !missing.empty();
+  });
+  std::string names;
+  for (const auto& id : missing) names += (names.empty() ? "" : ",") + name_json(id);
+  if (missing.size() == filter.ids->size())
+    throw Problem(404, "no dead job has one of these ids; nothing was done")
+        .with("missing", '[' + names + ']');
+  return '[' + names + ']';
+}
+
 Response change_dead(Desk& desk, const Call& call, bool retry) {
   refuse_unknown(call.target, {});
   const auto& queue = call.value(0);
   const auto filter = chosen_of(desk, call);
+  const auto missing = missing_of(desk, queue, filter);
   std::string skipped;
   std::size_t count = 0;
   const auto note = [&](const SkippedRetry& job) {
@@ -100,7 +120,8 @@ Response change_dead(Desk& desk, const Call& call, bool retry) {
   };
   const auto changed =
       retry ? desk.admin.retry_dead(queue, filter, note) : desk.admin.delete_dead(queue, filter);
-  return {.body = fmt::format("{{\"changed\":{},\"skipped\":[{}]}}\n", changed, skipped)};
+  return {.body =
+              fmt::format("{{\"changed\":{},\"skipped\":[{}],\"missing\":{}}}\n", changed, skipped, missing)};
 }
 
 }  // namespace
@@ -112,9 +133,9 @@ void add_dead_routes(std::vector<Route>& routes, Desk& desk) {
                     [&](const Call& call) { return dead_groups(desk, call); }});
   routes.push_back({"POST", "/api/v1/queues/{queue}/dead/retry",
                     "Bring dead jobs back, by ids or by a filter",
-                    [&](const Call& call) { return change_dead(desk, call, true); }});
+                    [&](const Call& call) { return change_dead(desk, call, true); }, kMostSmallBody});
   routes.push_back({"POST", "/api/v1/queues/{queue}/dead/delete", "Delete dead jobs, by ids or by a filter",
-                    [&](const Call& call) { return change_dead(desk, call, false); }});
+                    [&](const Call& call) { return change_dead(desk, call, false); }, kMostSmallBody});
 }
 
 }  // namespace ordo::web

@@ -50,8 +50,9 @@ std::uint32_t limit_of(const Target& target, std::uint32_t otherwise, std::uint3
   const auto text = target.find("limit");
   if (!text) return otherwise;
   const auto limit = number_of<std::uint32_t>("limit", *text);
-  if (limit == 0) throw Problem(400, "limit is 0; 1 is the least");
-  return std::min(limit, most);
+  if (limit == 0 || limit > most)
+    throw Problem(400, fmt::format("limit is {}; 1 to {} are taken", limit, most));
+  return limit;
 }
 
 bool flag_of(const Target& target, std::string_view name) {

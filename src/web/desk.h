@@ -24,6 +24,8 @@ struct Desk {
   LogSink log;
 };
 
+inline constexpr std::size_t kMostSmallBody = 1U << 20;  // of ids and filters
+
 // The routes by what they are about, each added to the table.
 void add_queue_routes(std::vector<Route>& routes, Desk& desk);
 void add_job_routes(std::vector<Route>& routes, Desk& desk);
@@ -37,7 +39,7 @@ void add_node_routes(std::vector<Route>& routes, Desk& desk);
 
 /// Refuses parameters of other names.
 void refuse_unknown(const Target& target, std::initializer_list<std::string_view> known);
-/// A number of at least 1; `most` when it is larger or not there.
+/// A number from 1 to `most`; `otherwise` when it is not there.
 std::uint32_t limit_of(const Target& target, std::uint32_t otherwise, std::uint32_t most);
 bool flag_of(const Target& target, std::string_view name);
 /// Its parameters kind, key, error, error_kind, retry_count, since and until.

@@ -36,8 +36,9 @@ Response set_limit(Desk& desk, const Call& call) {
   if (!limit && !rate)
     throw Problem(400, "the body needs limit, or rate: {\"limit\":50,\"per\":\"1s\",\"burst\":50}");
   if (!desk.admin.set_limit(call.value(0), limit, rate))
-    throw Problem(404, fmt::format("no config states that of {}, so there is none to change",
-                                   in_quotes(call.value(0))));
+    throw Problem(404,
+                  fmt::format("no config states that of {} (a limit, or a rate), so there is none to change",
+                              in_quotes(call.value(0))));
   return {.body = "{\"set\":true}\n"};
 }
 
@@ -56,7 +57,7 @@ void add_gate_routes(std::vector<Route>& routes, Desk& desk) {
                       return list_of(desk.admin.limits(), limit_json);
                     }});
   routes.push_back({"PUT", "/api/v1/limits/{name}", "Set a limit or a rate over the config, on all nodes",
-                    [&](const Call& call) { return set_limit(desk, call); }});
+                    [&](const Call& call) { return set_limit(desk, call); }, kMostSmallBody});
   routes.push_back({"DELETE", "/api/v1/limits/{name}", "The config counts again",
                     [&](const Call& call) { return unset_limit(desk, call); }});
   routes.push_back({"GET", "/api/v1/locks", "Locks that are held or waited for; ?queue=: of one queue",

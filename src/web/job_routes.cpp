@@ -89,7 +89,8 @@ template <class Ask>
 Response ask_job(const Call& call, const Ask& ask) {
   refuse_unknown(call.target, {"kind", "key", "state"});
   const bool is_there = ask(call.value(0), job_of(call));
-  if (!is_there) refuse_missing(call, "it has ended or died, or was never pushed; nothing was done");
+  if (!is_there)
+    refuse_missing(call, "none is queued or runs, or not in the state that is meant; nothing was done");
   return {.status = 202, .body = "{\"requested\":1}\n"};
 }
 
@@ -110,7 +111,10 @@ Response change_many(Desk& desk, const Call& call, JobChange change) {
   const auto wanted =
       filter_of(body, {"state", "id", "kind", "key", "error", "error_kind", "retry_count", "since", "until"});
   const auto filter = job_filter_of(text_of(wanted, "state"), text_of(wanted, "id"), choice_of(wanted), {});
-  if (filter.states.empty())
+  const auto waits = [](JobStatus state) {
+    return state == JobStatus::due || state == JobStatus::scheduled || state == JobStatus::retrying;
+  };
+  if (filter.states.empty() || !std::ranges::all_of(filter.states, waits))
     throw Problem(400, "the filter needs a state: due, scheduled, retrying, or queued for all three");
   const auto there = desk.admin.count_jobs(queue, filter);
   refuse_other_count(body, there);
@@ -139,10 +143,11 @@ void add_job_routes(std::vector<Route>& routes, Desk& desk) {
   add_verb("/api/v1/queues/{queue}/jobs/{id}/kill", "Move a waiting job to the dead set", &Admin::kill);
   routes.push_back({"POST", "/api/v1/queues/{queue}/jobs/{id}/reschedule",
                     "Give a waiting job another time: {\"run_at\"}",
-                    [&](const Call& call) { return reschedule(desk, call); }});
+                    [&](const Call& call) { return reschedule(desk, call); }, kMostSmallBody});
   const auto add_bulk = [&](std::string_view path, std::string_view what, JobChange change) {
-    routes.push_back(
-        {"POST", path, what, [&desk, change](const Call& call) { return change_many(desk, call, change); }});
+    routes.push_back({"POST", path, what,
+                      [&desk, change](const Call& call) { return change_many(desk, call, change); },
+                      kMostSmallBody});
   };
   add_bulk("/api/v1/queues/{queue}/jobs/cancel", "End all waiting jobs that fit a filter", JobChange::cancel);
   add_bulk("/api/v1/queues/{queue}/jobs/run-now", "Make all waiting jobs due that fit a filter",

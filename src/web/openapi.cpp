@@ -22,7 +22,7 @@ std::string parameters_of(std::string_view path) {
 }
 
 std::string body_of_route(const Route& route) {
-  if (route.method != "POST" && route.method != "PUT") return {};
+  if (route.most_body == 0) return {};
   std::string content = R"("application/json":{})";
   if (route.upload) content += R"(,"application/x-ndjson":{})";
   return fmt::format(R"("requestBody":{{"content":{{{}}}}},)", content);

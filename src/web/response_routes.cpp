@@ -32,10 +32,12 @@ Response answer_of(Responded responded) {
                 "nobody waits for it yet, and the queue keeps no more such responses; send it again later");
 }
 
-/// JSON is stored without white space, as everywhere; other bytes as they are.
+/// JSON is stored without white space, as everywhere; what else comes to a callback, as it is.
 std::string response_of(const Call& call) {
-  const auto minified = minify_json(call.body);
-  return minified ? payload_from_json(*minified) : call.body;
+  if (const auto minified = minify_json(call.body)) return payload_from_json(*minified);
+  if (call.request.header("content-type").starts_with("application/json"))
+    throw Problem(400, "the body is no JSON, although its type says so; nothing was taken");
+  return call.body;
 }
 
 Response respond(Desk& desk, const Call& call) {

@@ -38,7 +38,7 @@ struct Route {
   std::string_view path;  ///< "/api/v1/queues/{queue}/jobs"
   std::string_view what;  ///< one line
   std::function<Response(const Call&)> answer;
-  std::size_t most_body = 1U << 20;
+  std::size_t most_body = 0;  ///< bytes; 0: it takes none
   /// For bodies of any length, of lines of JSON (application/x-ndjson).
   std::function<std::unique_ptr<Upload>(const Call&)> upload{};
 };

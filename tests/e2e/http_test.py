@@ -128,7 +128,9 @@ return {"ok": True}""".strip())
         self.until_stats(scheduled=0)
         refused = self.call("POST", "/queues/orders/dead/retry", {"filter": {}}, status=409)
         self.assertEqual(refused["count"], 1)
-        self.assertEqual(self.call("POST", "/queues/orders/dead/retry", {"filter": {}, "as_of": refused["as_of"], "count": 1}), {"changed": 1, "skipped": []})
+        self.call("POST", "/queues/orders/dead/retry", {"ids": ["none"]}, status=404)
+        self.assertEqual(self.call("POST", "/queues/orders/dead/retry", {"filter": {}, "as_of": refused["as_of"], "count": 1}),
+                         {"changed": 1, "skipped": [], "missing": []})
         self.until_stats(dead=0, due=2)
         self.call("POST", "/queues/orders/resume")
         self.until_stats(processed=2)
@@ -222,7 +224,10 @@ class Door(Http):
         post = "/queues/orders/jobs"
         wrong = [("GET", "/nowhere", None, 404), ("GET", "/queues/nosuch/jobs", None, 404), ("GET", "/queues/nosuch", None, 404),
                  ("POST", "/queues/nosuch/jobs", {"id": "1"}, 404), ("DELETE", "/stats", None, 405), ("GET", "/queues/orders/jobs?nonsense=1", None, 400),
-                 ("GET", "/queues/orders/jobs?limit=0", None, 400), ("GET", "/queues/orders/jobs?limit=x", None, 400),
+                 ("GET", "/queues/orders/jobs?limit=0", None, 400), ("GET", "/queues/orders/jobs?limit=x", None, 400), ("GET", "/queues/orders/jobs?limit=1001", None, 400),
+                 ("POST", "/queues/orders/pause", {"x": 1}, 400), ("POST", "/queues/orders/jobs/x/cancel", {"state": "running"}, 400),
+                 ("POST", "/queues/orders/dead/retry", {"ids": ["1"], "count": 7}, 400), ("POST", "/responses/orders/k", b"{bad", 400),
+                 ("POST", "/queues/orders/jobs/kill", {"filter": {"state": "running"}, "count": 0}, 400),
                  ("GET", "/queues/orders/jobs?state=nonsense", None, 400), ("GET", "/queues/orders/jobs?sort=x", None, 400),
                  ("GET", "/queues/orders/jobs?since=yesterday", None, 400), 
                  ("GET", "/queues/orders/jobs/none", None, 404), ("GET", "/%zz", None, 400),
