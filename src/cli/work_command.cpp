@@ -198,11 +198,14 @@ int serve(Server& server, const Config& config, ConfiguredWorkers& workers, Cont
   Admin admin = server.admin();
   look_at_schedules(config, server, admin, log);
   const auto site = site_of(server, config, log);
+  const auto stop_site = [&] {
+    if (site) site->stop(std::min(config.node.shutdown_timeout, kSiteStops));
+  };
   SignalThread signals({.stop =
                             [&] {
                               log(LogLevel::info, "stopping: no more jobs are taken");
                               server.quiet();
-                              if (site) site->stop(std::min(config.node.shutdown_timeout, kSiteStops));
+                              stop_site();
                               server.stop(Server::Stop::graceful);
                             },
                         .stop_now =
@@ -220,6 +223,7 @@ int serve(Server& server, const Config& config, ConfiguredWorkers& workers, Cont
                         .reload = [&] { reload(context, server, workers, log); }});
   if (!values.drain) {
     server.wait();
+    stop_site();
     server.stop(Server::Stop::graceful);
     return 0;
   }
@@ -231,6 +235,7 @@ int serve(Server& server, const Config& config, ConfiguredWorkers& workers, Cont
       if (queue.without_code > 0) without_code.insert(name);
     }
   }
+  stop_site();
   server.stop(Server::Stop::graceful);
   print(fmt::format("{}; left: {}\n", drained ? "drained" : "stopped before everything was done",
                     left_line(admin.stats(), served, drained, without_code)));

@@ -97,7 +97,7 @@ bool NdjsonPush::is_under_way() const {
 bool NdjsonPush::settle() {
   if (!under_way_.valid()) return result_.line == 0;
   if (const auto error = under_way_.get()) {
-    stop(under_way_line_, text_of_exception(error));
+    stop(under_way_line_, text_of_exception(error), ErrorKind::unavailable);
   } else {
     result_.pushed += under_way_jobs_;
   }
@@ -144,7 +144,7 @@ void NdjsonPush::submit_parts(std::size_t begin, std::size_t end) {
   } catch (const Error& error) {
     const bool is_bad = error.kind() == ErrorKind::invalid_argument;
     if (end - begin == 1 && is_bad && aside_) return leave_out(begin, error.what());
-    if (end - begin == 1 || !is_bad) return stop(batch_lines_[begin], error.what());
+    if (end - begin == 1 || !is_bad) return stop(batch_lines_[begin], error.what(), error.kind());
     const auto middle = begin + (end - begin) / 2;
     submit_parts(begin, middle);
     if (result_.line == 0) submit_parts(middle, end);
@@ -174,9 +174,10 @@ bool NdjsonPush::stop_behind(std::uint64_t line, std::string error) {
   return false;
 }
 
-void NdjsonPush::stop(std::uint64_t line, std::string error) {
+void NdjsonPush::stop(std::uint64_t line, std::string error, ErrorKind kind) {
   if (result_.line != 0) return;
   result_.line = line;
+  result_.error_kind = kind;
   result_.error = std::move(error);
 }
 

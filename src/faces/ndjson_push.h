@@ -19,6 +19,7 @@ struct NdjsonResult {
   std::uint64_t line = 0;    ///< that stopped it; 0: none
   bool interrupted = false;  ///< before that line, which nothing is wrong with
   std::string error;
+  ErrorKind error_kind = ErrorKind::invalid_argument;
   std::uint64_t rejected = 0;       ///< whose unique keys other jobs have; they stop nothing
   std::uint64_t rejected_line = 0;  ///< of the first of them
   std::string existing;             ///< the job that has its key
@@ -73,7 +74,7 @@ class NdjsonPush {
   void submit();
   void submit_parts(std::size_t begin, std::size_t end);
   bool stop_behind(std::uint64_t line, std::string error);
-  void stop(std::uint64_t line, std::string error);
+  void stop(std::uint64_t line, std::string error, ErrorKind kind = ErrorKind::invalid_argument);
   bool refuse(std::string_view line, const std::string& why);
   void put_aside(const BadLine& bad);
   void leave_out(std::size_t place, const std::string& why);

@@ -2,6 +2,7 @@
 #include "web/api.h"
 
 #include <algorithm>
+#include <charconv>
 #include <exception>
 #include <utility>
 
@@ -28,6 +29,7 @@ class Exchange final : public Upload {
         call_{request_, target_, std::move(values)} {}
 
   void takes_lines() { is_of_lines_ = true; }
+  bool blocks() const override { return route_.blocks; }
 
   bool add(std::string_view bytes) override {
     if (!is_of_lines_) {
@@ -105,16 +107,27 @@ class Exchange final : public Upload {
   Response failed_;
 };
 
-std::string_view media_type(const Request& request) {
+std::string media_type(const Request& request) {
   auto type = request.header("content-type");
   type = type.substr(0, type.find(';'));
   while (type.ends_with(' ')) type.remove_suffix(1);
-  return type;
+  return lower(type);
 }
 
 bool has_body(const Request& request) {
   const auto length = request.header("content-length");
   return request.has("transfer-encoding") || (!length.empty() && length != "0");
+}
+
+/// What is less is read to its end, so that the connection goes on.
+constexpr std::size_t kNoticedBody = 64U << 10;
+
+/// 0: it does not say.
+std::uint64_t length_of(const Request& request) {
+  const auto text = request.header("content-length");
+  std::uint64_t length = 0;
+  std::from_chars(text.data(), text.data() + text.size(), length);
+  return length;
 }
 
 Response ready(Desk& desk, const std::function<std::string()>& why_not_ready) {
@@ -129,8 +142,13 @@ Api::Api(Desk desk, std::function<std::string()> why_not_ready)
     : desk_(std::move(desk)), why_not_ready_(std::move(why_not_ready)) {
   routes_.push_back(
       {"GET", "/", "A small page for people", [this](const Call&) { return small_page(desk_); }});
-  routes_.push_back({"GET", "/healthz", "This process answers",
-                     [](const Call&) { return Response{.body = "{\"ok\":true}\n"}; }});
+  routes_.push_back({"GET",
+                     "/healthz",
+                     "This process answers",
+                     [](const Call&) { return Response{.body = "{\"ok\":true}\n"}; },
+                     0,
+                     {},
+                     false});
   routes_.push_back({"GET", "/readyz", "The store can be reached, and the node does its work",
                      [this](const Call&) { return ready(desk_, why_not_ready_); }});
   routes_.push_back(
@@ -158,10 +176,11 @@ std::unique_ptr<Upload> Api::open(const Request& request) {
   // meant.
   const bool is_callback = match.route.path == "/callbacks/{token}";
   if (has_body(request) && !is_of_lines && type != "application/json" && !is_callback) {
-    throw Problem(
-        415, fmt::format("a body of type {} is not taken here; application/json{} is",
-                         in_quotes(std::string(type)), match.route.upload ? " or application/x-ndjson" : ""));
+    throw Problem(415, fmt::format("a body of type {} is not taken here; application/json{} is",
+                                   in_quotes(type), match.route.upload ? " or application/x-ndjson" : ""));
   }
+  if (!is_of_lines && length_of(request) > std::max<std::size_t>(match.route.most_body, kNoticedBody))
+    throw Problem(413, fmt::format("the body has more than {} bytes", match.route.most_body));
   auto exchange =
       std::make_unique<Exchange>(desk_, match.route, request, *std::move(target), std::move(match.values));
   if (is_of_lines) exchange->takes_lines();

@@ -25,12 +25,14 @@ Response list_dead(Desk& desk, const Call& call) {
   if (const auto ids = call.target.all("id"); !ids.empty()) filter.ids = ids;
   std::string items;
   std::size_t found = 0;
+  bool has_more = false;
   const auto cursor = desk.admin.dead_jobs(call.value(0), filter, listing_of(page), [&](const JobView& job) {
-    if (++found > *page.limit) return false;
+    has_more = ++found > *page.limit || items.size() > kMostPageBytes;
+    if (has_more) return false;
     items += (items.empty() ? "" : ",\n") + whole_job_json(job, desk.config);
     return true;
   });
-  return {.body = list_text(std::move(items), found > *page.limit ? cursor : "", std::nullopt)};
+  return {.body = list_text(std::move(items), has_more ? cursor : "", std::nullopt)};
 }
 
 struct Group {

@@ -101,8 +101,10 @@ Choice choice_of(const Json& filter) {
   Choice choice{
       .kind = text_of(filter, "kind"), .key = text_of(filter, "key"), .error = text_of(filter, "error")};
   if (filter.contains("error_kind")) choice.error_kind = filter["error_kind"].as_string();
-  if (const auto count = whole_of(filter, "retry_count"))
+  if (const auto count = whole_of(filter, "retry_count")) {
     choice.retry_count = static_cast<std::int32_t>(*count);
+    if (*choice.retry_count != *count) throw Problem(400, "retry_count is beyond all that there are");
+  }
   if (filter.contains("since")) choice.since = filter["since"].as_string();
   if (filter.contains("until")) choice.until = filter["until"].as_string();
   return choice;

@@ -24,6 +24,7 @@ struct Desk {
   LogSink log;
 };
 
+inline constexpr std::size_t kMostPageBytes = 8U << 20;  // then a page ends, whatever its limit
 inline constexpr std::size_t kMostSmallBody = 1U << 20;  // of ids and filters
 
 // The routes by what they are about, each added to the table.

@@ -31,7 +31,7 @@ std::size_t count_of(const Headers& headers, std::string_view name) {
 }  // namespace
 
 std::optional<Problem> refused_at_door(const Request& request, std::uint16_t port) {
-  const auto host = request.header("host");
+  const auto host = lower(request.header("host"));
   if (count_of(request.headers, "host") != 1 || !is_of_this_machine(host, port)) {
     return Problem(403, fmt::format("the Host is {}; this server answers to 127.0.0.1:{} and localhost:{}",
                                     in_quotes(host), port, port));

@@ -2,10 +2,14 @@
 // the Application. Beast parses; its streams are left out, as they take half a minute to compile.
 #include "web/http_server.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <mutex>
 #include <set>
 #include <thread>
 #include <utility>
@@ -43,7 +47,7 @@ using std::chrono::seconds;
 constexpr std::size_t kMostHeaderBytes = 16U << 10;
 constexpr std::size_t kPieceBytes = 64U << 10;
 constexpr std::size_t kReadBytes = 16U << 10;
-constexpr std::size_t kMostConnections = 12'000;
+constexpr std::size_t kMostConnections = 12'000;  // and half of the files that the process may open
 constexpr std::size_t kPoolThreads = 32;  // they wait for the store; pushes that wait together share a commit
 constexpr seconds kIdleTime{75};
 constexpr seconds kHeaderTime{10};
@@ -56,12 +60,6 @@ constexpr seconds kPauseTime{1};  // where the system gives no more sockets
 struct Gone {};
 
 using Parser = http::request_parser<http::buffer_body>;
-
-std::string lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  return lower;
-}
 
 Request request_of(const Parser& parser) {
   const auto& message = parser.get();
@@ -220,6 +218,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
         if (error && error != http::error::need_buffer) throw problem_of_parser(error);
         if (buffer_.size() < before) continue;  // one chunk at a time
       }
+      // The line of a chunk, and what follows the last one, are taken whole.
+      if (buffer_.size() > kMostHeaderBytes) throw problem_of_parser(http::error::header_limit);
       co_await read_more();
     }
     disarm();
@@ -257,7 +257,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
         if (!piece.empty()) is_wanted = upload.add(piece);
         if (is_last || !is_wanted) response = upload.end();
       };
-      co_await on_pool(std::move(work));
+      if (upload.blocks()) {
+        co_await on_pool(std::move(work));
+      } else {
+        work();
+      }
       if (is_last) break;
     }
     co_return is_last;
@@ -277,11 +281,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
     arm(kGoodbyeTime);
-    for (std::size_t left = 64; left > 0; --left) {
+    while (true) {
       buffer_.clear();
       co_await read_more();
     }
-    throw Gone();
   }
 
   /// One request and its answer. False: the connection is over.
@@ -331,7 +334,7 @@ class HttpServer::Impl {
 
   ~Impl() { stop(Duration::zero()); }
 
-  void start() {
+  void listen() {
     error_code error;
     const auto address = asio::ip::make_address(address_, error);
     const tcp::endpoint endpoint(address, port_);
@@ -347,6 +350,12 @@ class HttpServer::Impl {
                       address_, port_, error.message()));
     }
     port_ = acceptor_.local_endpoint().port();
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) == 0)
+      most_connections_ = std::min<std::size_t>(kMostConnections, files.rlim_cur / 2);
+  }
+
+  void start() {
     asio::co_spawn(hall_.io, accept(), &Impl::drop);
     thread_ = start_thread([this] { hall_.io.run(); });
   }
@@ -354,6 +363,7 @@ class HttpServer::Impl {
   std::uint16_t port() const { return port_; }
 
   void stop(Duration within) {
+    const std::lock_guard lock(stopping_);
     if (!thread_.joinable()) return;
     auto all_gone = hall_.all_gone.get_future();
     asio::post(hall_.io, [this] {
@@ -397,7 +407,7 @@ class HttpServer::Impl {
         co_await pause.async_wait(asio::use_awaitable);
         continue;
       }
-      if (error || hall_.connections.size() >= kMostConnections) continue;
+      if (error || hall_.connections.size() >= most_connections_) continue;
       error_code ignored;
       socket.set_option(tcp::no_delay(true), ignored);
       auto connection = std::make_shared<Connection>(hall_, std::move(socket));
@@ -408,14 +418,17 @@ class HttpServer::Impl {
 
   std::string address_;
   std::uint16_t port_;
+  std::size_t most_connections_ = kMostConnections;
   Hall hall_;
   tcp::acceptor acceptor_{hall_.io};
+  std::mutex stopping_;
   std::jthread thread_;
 };
 
 HttpServer::HttpServer(std::string address, std::uint16_t port, Application& application, LogSink log)
     : impl_(std::make_unique<Impl>(std::move(address), port, application, std::move(log))) {}
 HttpServer::~HttpServer() = default;
+void HttpServer::listen() { impl_->listen(); }
 void HttpServer::start() { impl_->start(); }
 std::uint16_t HttpServer::port() const { return impl_->port(); }
 void HttpServer::stop(Duration within) { impl_->stop(within); }

@@ -34,7 +34,10 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  /// Listens. Throws Error{unavailable}: the address is taken, or none of this machine's.
+  /// Takes the address; its port is known then. Throws Error{unavailable}: it is taken, or none of this
+  /// machine's.
+  void listen();
+  /// Answers who is there and who comes.
   void start();
   std::uint16_t port() const;
 

@@ -21,12 +21,14 @@ template <class View, class Shape, class Ask>
 Response page_of_views(std::size_t most, const Shape& shape, const Ask& ask) {
   std::string items;
   std::size_t found = 0;
+  bool has_more = false;
   const auto cursor = ask([&](const View& view) {
-    if (++found > most) return false;
+    has_more = ++found > most || items.size() > kMostPageBytes;
+    if (has_more) return false;
     items += (items.empty() ? "" : ",\n") + shape(view);
     return true;
   });
-  return {.body = list_text(std::move(items), found > most ? cursor : "", std::nullopt)};
+  return {.body = list_text(std::move(items), has_more ? cursor : "", std::nullopt)};
 }
 
 Response list_jobs(Desk& desk, const Call& call) {
@@ -106,7 +108,7 @@ Response reschedule(Desk& desk, const Call& call) {
 
 /// {"filter":{…},"count":N}: who says how many there are knows what is done.
 Response change_many(Desk& desk, const Call& call, JobChange change) {
-  const auto body = body_of(call, {"filter", "as_of", "count"});
+  const auto body = body_of(call, {"filter", "count"});
   const auto& queue = call.value(0);
   const auto wanted =
       filter_of(body, {"state", "id", "kind", "key", "error", "error_kind", "retry_count", "since", "until"});

@@ -11,6 +11,13 @@ namespace ordo::web {
 /// Names in lower case, in the order in which they came.
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
+/// Letters of ASCII alone.
+inline std::string lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  return lower;
+}
+
 /// Empty: there is none.
 inline std::string_view header_of(const Headers& headers, std::string_view name) {
   const auto found = std::ranges::find(headers, name, &Headers::value_type::first);

@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kMostPushBody = 64U << 20;
 constexpr std::size_t kLongestLine = 32U << 20;
 constexpr std::size_t kShownIds = 1000;
+constexpr std::size_t kMostJobs = 10'000;
 
 std::vector<NewJob> jobs_of(const JsonDocument::Value& root) {
   std::vector<NewJob> jobs;
@@ -23,6 +24,11 @@ std::vector<NewJob> jobs_of(const JsonDocument::Value& root) {
     jobs.push_back(parse_job(root.text()));
     return jobs;
   }
+  if (root.size() > kMostJobs)
+    throw Problem(
+        413,
+        fmt::format("the array has {} jobs, and {} fit; lines (application/x-ndjson) may be of any number",
+                    root.size(), kMostJobs));
   for (std::size_t i = 0; i < root.size(); ++i) jobs.push_back(parse_job(root.at(i).text()));
   return jobs;
 }
@@ -62,8 +68,7 @@ class LineUpload final : public Upload {
  public:
   LineUpload(Desk& desk, const Call& call) : push_(desk.client, call.value(0)) {
     refuse_unknown(call.target, {});
-    const auto* const queue = desk.config.find(call.value(0));
-    if (queue != nullptr && queue->unique) push_.asks_of_each();
+    push_.asks_of_each();  // a queue may have got a rule for unique keys since this process began
   }
 
   bool add(std::string_view bytes) override {
@@ -92,7 +97,10 @@ class LineUpload final : public Upload {
           .with("line", fmt::to_string(result.rejected_line))
           .with("existing", name_json(result.existing));
     }
-    throw Problem(400, fmt::format("line {}: {}; the lines before it are stored", result.line, result.error))
+    const bool is_lost = result.error_kind == ErrorKind::unavailable;
+    throw Problem(is_lost ? 503 : 400,
+                  fmt::format("line {}: {}; the lines before it are stored{}", result.line, result.error,
+                              is_lost ? ", and it and some behind it may be" : ""))
         .with("pushed", fmt::to_string(result.pushed))
         .with("line", fmt::to_string(result.line));
   }

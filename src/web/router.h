@@ -29,6 +29,8 @@ class Upload {
   virtual ~Upload() = default;
   /// False: nothing more is wanted.
   virtual bool add(std::string_view bytes) = 0;
+  /// False: it waits for nothing, and is called at once.
+  virtual bool blocks() const { return true; }
   virtual Response end() = 0;
 };
 
@@ -41,6 +43,7 @@ struct Route {
   std::size_t most_body = 0;  ///< bytes; 0: it takes none
   /// For bodies of any length, of lines of JSON (application/x-ndjson).
   std::function<std::unique_ptr<Upload>(const Call&)> upload{};
+  bool blocks = true;  ///< it waits for the store
 };
 
 struct Match {

@@ -12,8 +12,9 @@ Site::Site(ListenAddress address, Desk desk, std::function<std::string()> why_no
       server_(address_.ip, address_.port, api_, api_.log()) {}
 
 void Site::start() {
-  server_.start();
+  server_.listen();
   api_.listens_at(server_.port());
+  server_.start();
 }
 
 std::string Site::url() const {

@@ -268,6 +268,14 @@ class Attacks(Http):
             answer = self.raw((head + "Transfer-Encoding: chunked\r\n\r\n" + chunks + smuggled).encode(), shut=True)
             self.assertLessEqual(len(self.statuses(answer)), 1, answer)
 
+    def test_what_stands_between_chunks_is_bounded(self):
+        head = f"POST {API}/queues/orders/jobs HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        for endless in ("2;a=", "2\r\n{}\r\n0\r\nA: "):
+            self.assertEqual(self.statuses(self.raw((head + endless).encode() + b"x" * 40_000)), [431])
+        big = f"POST {API}/queues/orders/dead/retry HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nContent-Type: application/json\r\nContent-Length: 3000000000\r\n\r\n"
+        self.assertEqual(self.statuses(self.raw(big.encode())), [413])
+        self.assertEqual(self.ask("POST", f"{API}/queues/orders/jobs", [{}] * 10_001)[0], 413)
+
     def test_headers_are_bounded_and_odd_bytes_are_refused(self):
         for text in (self.get("A: " + "x" * 20_000 + "\r\n"), self.get("".join(f"A{n}: x\r\n" for n in range(5_000))), b"G" * 40_000):
             self.assertIn(self.statuses(self.raw(text))[:1], ([431], [400]))
