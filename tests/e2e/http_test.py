@@ -111,6 +111,7 @@ return {"ok": True}""".strip())
 
     def test_jobs_are_changed(self):
         self.serve("work")
+        self.until("it owns the shards", lambda: [node["shards"] for node in self.items("/nodes")] == [2])
         self.call("POST", "/queues/orders/pause")
         self.assertEqual(self.call("POST", "/queues/orders/pause"), {"changed": False})
         self.until("the nodes obey", lambda: self.call("GET", "/queues/orders")["state"] == "paused")
