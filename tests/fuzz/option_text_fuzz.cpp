@@ -15,8 +15,8 @@
 #include "base/json_pointer.h"
 #include "base/time_text.h"
 #include "base/window_text.h"
-#include "faces/job_text.h"
 #include "domain/window.h"
+#include "faces/job_text.h"
 
 namespace {
 
