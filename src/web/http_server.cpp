@@ -296,7 +296,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool is_read = false;
     bool keep_alive = false;
     bool with_body = true;
-    std::exception_ptr failed;
     try {
       co_await read_head(parser);
       const Request request = request_of(parser);
