@@ -77,9 +77,11 @@ Choice choice_of(const Target& target) {
 Page page_of(const Target& target) {
   constexpr std::uint32_t kShown = 100;
   constexpr std::uint32_t kMostShown = 1000;
+  auto cursor = target.find("cursor").value_or("");
+  std::ranges::replace(cursor, ' ', '+');  // it was given as it was got, and in an address a + is a space
   return {.sort = target.find("sort").value_or("start"),
           .descending = flag_of(target, "desc"),
-          .after = target.find("cursor").value_or(""),
+          .after = std::move(cursor),
           .limit = limit_of(target, kShown, kMostShown)};
 }
 
