@@ -4,7 +4,6 @@
 #include <functional>
 #include <iterator>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -43,17 +42,6 @@ DeadFilter filter_of(const DeadValues& values) {
   auto filter = dead_filter_of(values.choice);
   if (!values.ids.empty()) filter.ids = values.ids;
   return filter;
-}
-
-/// Of the given ids, those that name no dead job that is meant.
-std::vector<std::string> not_there(Admin& admin, const DeadValues& values) {
-  std::set<std::string> missing(values.ids.begin(), values.ids.end());
-  if (missing.empty()) return {};
-  admin.dead(values.queue, filter_of(values), [&](const DeadView& dead) {
-    missing.erase(dead.id);
-    return !missing.empty();
-  });
-  return {missing.begin(), missing.end()};
 }
 
 void print_jobs(Admin& admin, const DeadValues& values, const Config& config) {
@@ -155,7 +143,7 @@ int change_dead(Context& context, const DeadValues& values) {
     if (refused) return *refused;
     filter.until = count.until;
   }
-  const auto missing = not_there(admin, values);
+  const auto missing = missing_ids(admin, values.queue, filter_of(values));
   std::vector<SkippedRetry> skipped;
   const auto note = [&](const SkippedRetry& job) { skipped.push_back(job); };
   const std::size_t count =

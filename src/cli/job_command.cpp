@@ -30,9 +30,6 @@ struct JobValues {
   bool json = false;
 };
 
-constexpr std::size_t kShownRecords = 20;
-constexpr std::size_t kReadRecords = 1000;  // with failed attempts
-
 constexpr const char* kJobExamples =
     "  ordo job orders 42 show\n"
     "  ordo job orders 42 run-now      # start it without waiting for its time\n"
@@ -50,15 +47,7 @@ int show_job(Context& context, const JobValues& values) {
                          .key = values.key};
   const Config config = context.config();
   const auto jobs = admin.jobs(values.queue, filter);
-  std::vector<RecordView> records;
-  admin.records(values.queue,
-                {.id = values.id, .kind = values.kind, .key = values.key, .limit = kReadRecords},
-                [&](const RecordView& record) {
-                  records.push_back(record);
-                  return true;
-                });
-  auto traces = put_together(records);
-  if (traces.ended.size() > kShownRecords) traces.ended.resize(kShownRecords);
+  const auto traces = read_traces(admin, values.queue, {values.id, values.kind, values.key});
   JsonArrayPrinter array;
   std::size_t found = 0;
   const auto show = [&](const std::string& json, const std::string& sheet) {

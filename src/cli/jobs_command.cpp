@@ -108,10 +108,7 @@ int tell_requested(const JobsValues& values, std::uint64_t changed) {
 
 int change_many(Context& context, const JobsValues& values, JobChange change) {
   const auto filter = filter_of(values);
-  const auto waits = [](JobStatus state) {
-    return state == JobStatus::due || state == JobStatus::scheduled || state == JobStatus::retrying;
-  };
-  if (filter.states.empty() || !std::ranges::all_of(filter.states, waits)) {
+  if (!are_of_waiting(filter.states)) {
     refuse_arguments(fmt::format(
         "jobs: {} which jobs? Give --state due, scheduled, retrying or queued (all three)", values.verb));
   }

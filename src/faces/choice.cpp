@@ -2,6 +2,7 @@
 #include "faces/choice.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -55,6 +56,16 @@ DeadFilter dead_filter_of(const Choice& choice) {
   return filter;
 }
 
+std::vector<std::string> missing_ids(Admin& admin, std::string_view queue, const DeadFilter& filter) {
+  if (!filter.ids || filter.ids->empty()) return {};
+  std::set<std::string> missing(filter.ids->begin(), filter.ids->end());
+  admin.dead(queue, filter, [&](const DeadView& dead) {
+    missing.erase(dead.id);
+    return !missing.empty();
+  });
+  return {missing.begin(), missing.end()};
+}
+
 Listing listing_of(const Page& page) {
   for (const auto& [name, sort] : kSorts) {
     if (name == page.sort) return {.sort = sort, .descending = page.descending, .after = page.after};
@@ -83,6 +94,13 @@ std::vector<JobStatus> statuses_of(const std::string& state) {
 
 bool are_of_records(const std::vector<JobStatus>& states) {
   return !states.empty() && std::ranges::find(kRecordStates, states.front()) != kRecordStates.end();
+}
+
+bool are_of_waiting(const std::vector<JobStatus>& states) {
+  const auto waits = [](JobStatus state) {
+    return state == JobStatus::due || state == JobStatus::scheduled || state == JobStatus::retrying;
+  };
+  return !states.empty() && std::ranges::all_of(states, waits);
 }
 
 JobPhase phase_of(const std::string& state) {

@@ -42,6 +42,8 @@ struct Page {
 // All of these throw Error{invalid_argument} for what cannot be read.
 
 DeadFilter dead_filter_of(const Choice& choice);
+/// Of the ids that a filter names, those that no dead job has that it fits; in order.
+std::vector<std::string> missing_ids(Admin& admin, std::string_view queue, const DeadFilter& filter);
 Listing listing_of(const Page& page);
 
 /// The states that a word stands for: "queued" for due, scheduled and retrying; none for no word at all.
@@ -51,6 +53,9 @@ bool are_of_records(const std::vector<JobStatus>& states);
 
 /// Which of the jobs of a name a word means: "queued" or "running"; no word: any.
 JobPhase phase_of(const std::string& state);
+
+/// Of waiting jobs alone: some of due, scheduled and retrying.
+bool are_of_waiting(const std::vector<JobStatus>& states);
 
 JobFilter job_filter_of(const std::string& state, const std::string& id, const Choice& choice,
                         const Page& page);

@@ -34,6 +34,20 @@ JobTraces put_together(const std::vector<RecordView>& records) {
   return traces;
 }
 
+JobTraces read_traces(Admin& admin, std::string_view queue, const JobName& job) {
+  constexpr std::size_t kShownRecords = 20;
+  constexpr std::size_t kReadRecords = 1000;  // with failed attempts
+  std::vector<RecordView> records;
+  admin.records(queue, {.id = job.id, .kind = job.kind, .key = job.key, .limit = kReadRecords},
+                [&](const RecordView& record) {
+                  records.push_back(record);
+                  return true;
+                });
+  auto traces = put_together(records);
+  if (traces.ended.size() > kShownRecords) traces.ended.resize(kShownRecords);
+  return traces;
+}
+
 std::vector<AttemptView> attempts_of(const JobView& job, const JobTraces& traces) {
   std::vector<AttemptView> attempts;
   if (job.state == JobStatus::dead) return attempts;

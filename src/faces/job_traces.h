@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include <ordo/admin.hpp>
@@ -20,6 +21,8 @@ struct JobTraces {
 
 /// `records`: of one id, newest first.
 JobTraces put_together(const std::vector<RecordView>& records);
+/// The newest 20 ends of jobs of a name, and the failed attempts of those that live, among 1,000 records.
+JobTraces read_traces(Admin& admin, std::string_view queue, const JobName& job);
 /// Those of a job that lives.
 std::vector<AttemptView> attempts_of(const JobView& job, const JobTraces& traces);
 

@@ -1,7 +1,6 @@
 // The dead set: what is in it, by job and by error; bringing back and deleting.
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -23,16 +22,10 @@ Response list_dead(Desk& desk, const Call& call) {
   const auto page = page_of(call.target);
   auto filter = dead_filter_of(choice_of(call.target));
   if (const auto ids = call.target.all("id"); !ids.empty()) filter.ids = ids;
-  std::string items;
-  std::size_t found = 0;
-  bool has_more = false;
-  const auto cursor = desk.admin.dead_jobs(call.value(0), filter, listing_of(page), [&](const JobView& job) {
-    has_more = ++found > *page.limit || items.size() > kMostPageBytes;
-    if (has_more) return false;
-    items += (items.empty() ? "" : ",\n") + whole_job_json(job, desk.config);
-    return true;
+  const auto shape = [&](const JobView& job) { return whole_job_json(job, desk.config); };
+  return page_of_views<JobView>(*page.limit, shape, [&](const auto& visit) {
+    return desk.admin.dead_jobs(call.value(0), filter, listing_of(page), visit);
   });
-  return {.body = list_text(std::move(items), has_more ? cursor : "", std::nullopt)};
 }
 
 struct Group {
@@ -94,12 +87,8 @@ DeadFilter chosen_of(Desk& desk, const Call& call) {
 
 /// Of the given ids, those that no dead job has, as JSON.
 std::string missing_of(Desk& desk, const std::string& queue, const DeadFilter& filter) {
-  if (!filter.ids || filter.ids->empty()) return "[]";
-  std::set<std::string> missing(filter.ids->begin(), filter.ids->end());
-  desk.admin.dead(queue, filter, [&](const DeadView& dead) {
-    missing.erase(dead.id);
-    return !missing.empty();
-  });
+  const auto missing = missing_ids(desk.admin, queue, filter);
+  if (missing.empty()) return "[]";
   std::string names;
   for (const auto& id : missing) names += (names.empty() ? "" : ",") + name_json(id);
   if (missing.size() == filter.ids->size())

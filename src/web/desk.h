@@ -69,4 +69,19 @@ Response list_of(const std::vector<Item>& items, const Shape& shape) {
   return {.body = list_text(std::move(text), "", items.size())};
 }
 
+/// One page of what `ask` shows to its visitor.
+template <class View, class Shape, class Ask>
+Response page_of_views(std::size_t most, const Shape& shape, const Ask& ask) {
+  std::string items;
+  std::size_t found = 0;
+  bool has_more = false;
+  const auto cursor = ask([&](const View& view) {
+    has_more = ++found > most || items.size() > kMostPageBytes;
+    if (has_more) return false;
+    items += (items.empty() ? "" : ",\n") + shape(view);
+    return true;
+  });
+  return {.body = list_text(std::move(items), has_more ? cursor : "", std::nullopt)};
+}
+
 }  // namespace ordo::web

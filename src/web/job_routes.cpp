@@ -13,24 +13,6 @@
 namespace ordo::web {
 namespace {
 
-constexpr std::size_t kShownRecords = 20;
-constexpr std::size_t kReadRecords = 1000;  // with failed attempts
-
-/// One page of what `ask` shows to its visitor.
-template <class View, class Shape, class Ask>
-Response page_of_views(std::size_t most, const Shape& shape, const Ask& ask) {
-  std::string items;
-  std::size_t found = 0;
-  bool has_more = false;
-  const auto cursor = ask([&](const View& view) {
-    has_more = ++found > most || items.size() > kMostPageBytes;
-    if (has_more) return false;
-    items += (items.empty() ? "" : ",\n") + shape(view);
-    return true;
-  });
-  return {.body = list_text(std::move(items), has_more ? cursor : "", std::nullopt)};
-}
-
 Response list_jobs(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {"state", "id", "key", "kind", "error", "error_kind", "retry_count", "since",
                                "until", "sort", "desc", "limit", "cursor"});
@@ -67,17 +49,10 @@ Response one_job(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {"kind", "key"});
   const auto& queue = call.value(0);
   const auto name = job_of(call);
-  std::vector<RecordView> records;
   const JobFilter filter{
       .states = {kJobStates.begin(), kJobStates.end()}, .id = name.id, .kind = name.kind, .key = name.key};
   const auto jobs = desk.admin.jobs(queue, filter);
-  desk.admin.records(queue, {.id = name.id, .kind = name.kind, .key = name.key, .limit = kReadRecords},
-                     [&](const RecordView& record) {
-                       records.push_back(record);
-                       return true;
-                     });
-  auto traces = put_together(records);
-  if (traces.ended.size() > kShownRecords) traces.ended.resize(kShownRecords);
+  const auto traces = read_traces(desk.admin, queue, name);
   std::vector<std::string> items;
   for (const auto& job : jobs) items.push_back(whole_job_json(job, desk.config, attempts_of(job, traces)));
   for (const auto& trace : traces.ended) items.push_back(trace_json(trace));
@@ -113,10 +88,7 @@ Response change_many(Desk& desk, const Call& call, JobChange change) {
   const auto wanted =
       filter_of(body, {"state", "id", "kind", "key", "error", "error_kind", "retry_count", "since", "until"});
   const auto filter = job_filter_of(text_of(wanted, "state"), text_of(wanted, "id"), choice_of(wanted), {});
-  const auto waits = [](JobStatus state) {
-    return state == JobStatus::due || state == JobStatus::scheduled || state == JobStatus::retrying;
-  };
-  if (filter.states.empty() || !std::ranges::all_of(filter.states, waits))
+  if (!are_of_waiting(filter.states))
     throw Problem(400, "the filter needs a state: due, scheduled, retrying, or queued for all three");
   const auto there = desk.admin.count_jobs(queue, filter);
   refuse_other_count(body, there);
