@@ -41,6 +41,8 @@ LeaseKeeper::LeaseKeeper(const NodeOptions& options, NodeFacts facts, std::vecto
 // What is granted is void once the leases have lapsed, however late the grant is told.
 PlacementHooks LeaseKeeper::placement_hooks() {
   PlacementHooks hooks;
+  // A queue may have been paused since the look, and whoever asks whether it is sees owners alone.
+  hooks.acquired = [this] { look_at_definitions(store_.queues(), /*is_last=*/true); };
   hooks.granted = [this](auto grants) { hooks_.granted(std::move(grants), standing_.losses); };
   hooks.give_back = hooks_.give_back;
   hooks.gone = hooks_.gone;

@@ -67,6 +67,7 @@ class Node {
   std::map<domain::ShardId, int> granted;
   std::vector<std::string> left_out, dangers;
   store::QueueList definitions;  ///< as told last
+  bool was_paused = false;       ///< "orders", by what was told before the last grant
 
   void stop() {
     keeper_.stop_claiming();
@@ -92,6 +93,8 @@ class Node {
   KeeperHooks hooks() {
     KeeperHooks hooks;
     hooks.granted = [this](const std::vector<store::Grant>& grants, auto) {
+      const auto* orders = definitions.find("orders");
+      was_paused = orders && orders->paused;
       for (const auto& grant : grants) {
         ++granted[grant.shard];
         held_[grant.shard] = grant.lease;
@@ -199,6 +202,26 @@ TEST_F(LeaseKeeperTest, definitions_that_changed_are_told_whatever_their_version
   const auto now = store.queues().find("orders")->number;
   EXPECT_NE(now, before);
   EXPECT_EQ(one.definitions.find("orders")->number, now);
+}
+
+// A queue is paused after a node has looked, and before the node takes shards of it.
+class PausedStore final : public store::memory::MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+
+  std::vector<store::Grant> acquire(const std::string& node, std::uint64_t holder,
+                                    std::span<const store::Claim> claims) override {
+    set_paused("orders", true);
+    return MemoryStore::acquire(node, holder, claims);
+  }
+};
+
+TEST_F(LeaseKeeperTest, knows_of_a_pause_before_it_has_shards) {
+  PausedStore store(clock_);
+  Node one("one", store, clock_, 10s, 1);
+  for (int looks = 0; one.granted.empty() && looks < 100; ++looks) run({&one}, 500ms);
+  ASSERT_FALSE(one.granted.empty());
+  EXPECT_TRUE(one.was_paused);
 }
 
 // Somebody else has written into its rows.

@@ -124,6 +124,7 @@ void PlacementStep::claim(const std::set<domain::ShardId>& wanted, const Cluster
   }
   if (claims.empty()) return;
   auto grants = store_.acquire(node_id_, random_.next(), claims);
+  if (!grants.empty() && hooks_.acquired) hooks_.acquired();
   const auto now = clock_.steady();
   const bool starts_alone = !std::exchange(has_claimed_, true) && is_alone;
   for (const auto& grant : grants) {

@@ -22,6 +22,9 @@ namespace ordo::runtime {
 
 /// Whom a placement step tells. Called on its thread.
 struct PlacementHooks {
+  /// Shards were acquired, and nothing of them starts before this returns. What it throws leaves them to
+  /// whoever claims them next.
+  std::function<void()> acquired{};
   std::function<void(std::vector<store::Grant>)> granted{};
   std::function<void(std::vector<domain::ShardId>)> give_back{};
   /// The store does not know this lease any more (it went back, or somebody ended it). Who drops the shard

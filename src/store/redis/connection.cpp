@@ -46,6 +46,10 @@ Connection::Connection(const Location& location, Duration patience, Duration con
     CommandText command;
     command.add("INFO");
     const auto info = ask("read the settings of the server", command)[0].text;
+    send(redis::eviction_questions(PolicyFrom::config));
+    const bool may_ask = !receive().is_error();
+    receive();
+    policy_from_ = may_ask ? PolicyFrom::config : PolicyFrom::info;
     check_server(info, location_.name());
     is_cluster_ = server_fact(info, "cluster_enabled") == "1";
     is_to_replica_ = server_fact(info, "role") != "master";

@@ -59,6 +59,9 @@ class Connection {
   /// As above, but nothing when it has not come within `at_most`, or `interrupt` became readable first.
   std::optional<Reply> receive(Duration at_most, int interrupt = -1);
 
+  /// What this user may ask for the eviction policy.
+  const CommandText& eviction_questions() const { return redis::eviction_questions(policy_from_); }
+
   /// Sends and takes all replies. Throws Error for one that is an error, naming `task`.
   std::vector<Reply> ask(const char* task, const CommandText& commands);
 
@@ -103,6 +106,7 @@ class Connection {
   Wire wire_;
   ReplyParser parser_;
   std::vector<Reply> pushes_;
+  PolicyFrom policy_from_ = PolicyFrom::info;
   bool is_cluster_ = false;
   bool is_to_replica_ = false;
   History history_;

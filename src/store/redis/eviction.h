@@ -31,8 +31,11 @@ struct Eviction {
   std::string keys_text() const;
 };
 
+/// Where the policy is read. Not every user may call CONFIG GET, which is much cheaper.
+enum class PolicyFrom { config, info };
+
 /// The questions that end each pipeline; eviction_of() understands their answers.
-const CommandText& eviction_questions();
+const CommandText& eviction_questions(PolicyFrom source);
 /// Nothing: the server has not told.
 std::optional<Eviction> eviction_of(std::span<const Reply> answers);
 Eviction eviction_of(std::string_view info);

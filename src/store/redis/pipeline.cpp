@@ -295,7 +295,7 @@ bool Pipeline::send(Part& part) {
              std::chrono::ceil<std::chrono::milliseconds>(patience_.replicas).count());
     bytes += wait.bytes();
   }
-  bytes += eviction_questions().bytes();
+  bytes += part.connection->eviction_questions().bytes();
   try {
     part.connection->send(bytes);
   } catch (const Error&) {
@@ -334,7 +334,7 @@ void Pipeline::receive(Part& part) {
     Lasting lasting;
     if (location_.replicas > 0) lasting.replicas = connection.receive().number();
     std::vector<Reply> answers;
-    for (std::size_t i = 0; i < eviction_questions().count(); ++i) answers.push_back(connection.receive());
+    for (std::size_t i = 0; i < connection.eviction_questions().count(); ++i) answers.push_back(connection.receive());
     lasting.danger = look_at_eviction(part.address, answers);
     for (auto& [request, replies] : std::exchange(part.held, {}))
       answer(part, *request, std::move(replies), lasting);
@@ -444,7 +444,7 @@ void Pipeline::keep_back(Part& part) {
   if (known == evictions_.end() || !known->second.takes_jobs()) return;
   if (std::ranges::none_of(part.requests, &Request::must_last)) return;
   const auto why = look_at_eviction(
-      part.address, part.connection->ask("read the settings of the server", eviction_questions()));
+      part.address, part.connection->ask("read the settings of the server", part.connection->eviction_questions()));
   if (why.empty()) return;
   std::erase_if(part.requests, [&](Request* request) {
     if (!request->must_last) return false;
