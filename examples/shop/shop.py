@@ -1,5 +1,5 @@
 """A small shop under load: nine queues, each held by something else. `shop.py FOLDER` makes a config there, starts a node
-whose pages can be looked at, and pushes until it is stopped; with `--ready` it says so and pushes no more than that."""
+whose pages can be looked at, prints their address once all troubles are there, and pushes until it is stopped."""
 import argparse
 import datetime
 import http.client
@@ -9,6 +9,7 @@ import pathlib
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -155,7 +156,7 @@ class Shop:
         self.push("orders", [self.order(random.choice(free)) for _ in range(random.randrange(12, 20))])
         burst = 90 if 60 < tick % 180 < 120 else 30
         self.push("search-index", [{"id": f"product-{random.randrange(4000)}", "payload": {"stock": tick}} for _ in range(burst)])
-        self.push("emails", [{"id": f"mail-{tick}-{n}", "payload": {"to": f"user{n}@example.org"}} for n in range(21)])
+        self.push("emails", [{"id": f"mail-{tick}-{n}", "payload": {"to": f"user{n}@example.org"}} for n in range(30 if tick % 60 < 30 else 8)])
         self.push("webhooks", [self.webhook(random.randrange(10**6), random.choice(HOSTS)) for _ in range(9)])
         self.push("crm-sync", [{"id": f"contact:{random.randrange(88200, 99000)}", "payload": {"tick": tick}} for _ in range(4)])
         self.push("thumbnails", [{"id": f"image-{tick}-{n}", "payload": {"image": n}} for n in range(3)])
@@ -167,6 +168,16 @@ def write_config(folder, listen, store):
     tomorrow = DAYS[(datetime.date.today().weekday() + 2) % 7]
     command = json.dumps([sys.executable, str(HERE / "worker.py")])
     (folder / "ordo.toml").write_text(CONFIG.format(store=store, listen=listen, command=command, closed_day=tomorrow))
+
+
+def usual_address():
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", 8080))
+        except OSError:
+            return "auto"
+    return "127.0.0.1:8080"
 
 
 def address_of(node, log):
@@ -181,12 +192,12 @@ def address_of(node, log):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("folder", type=pathlib.Path)
-    arguments.add_argument("--listen", default="auto", help="address of the pages (default: a free port)")
+    arguments.add_argument("--listen", help="address of the pages (default: 127.0.0.1:8080, or a free port)")
     arguments.add_argument("--store", default="sqlite:shop.db")
     arguments.add_argument("--seconds", type=int, default=0, help="push for so long (default: until it is stopped)")
     options = arguments.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    write_config(options.folder, options.listen, options.store)
+    write_config(options.folder, options.listen or usual_address(), options.store)
     log = options.folder / "node.log"
     with open(log, "wb") as file:
         node = subprocess.Popen([ORDO, "work"], cwd=options.folder, stdout=file, stderr=file)

@@ -215,11 +215,14 @@ void Borrower::tell_ends() {
   if (again) tell_again_at_ = {};
   for (auto& [name, borrowed] : borrowed_) {
     if (borrowed.end.empty()) continue;
+    const bool is_known = std::ranges::any_of(
+        borrowed.listed, [](const auto& entry) { return entry.second == Telling::done; });
     for (auto& [at, telling] : borrowed.listed) {
       if (telling == Telling::done) continue;
-      ++untold_;
-      if (telling == Telling::under_way || !again) continue;
-      telling = Telling::under_way;
+      const bool was_refused = telling == Telling::refused || telling == Telling::repeated;
+      if (!is_known || !was_refused) ++untold_;
+      if (telling == Telling::under_way || telling == Telling::repeated || !again) continue;
+      telling = was_refused ? Telling::repeated : Telling::under_way;
       scope_.store.append({{at, borrowed.end}},
                           [inbox = scope_.inbox, name = name, at = at](const std::exception_ptr& error) {
                             inbox->post([&](News& news) { news.told.push_back({name, at, text_of(error)}); });
@@ -245,7 +248,7 @@ void Borrower::told(const EndTold& news) {
     borrowed.told_at = scope_.steady();
   }
   const auto there = borrowed.listed.find(news.at);
-  if (there != borrowed.listed.end()) there->second = failed ? Telling::to_do : Telling::done;
+  if (there != borrowed.listed.end()) there->second = failed ? Telling::refused : Telling::done;
 }
 
 Duration Borrower::next_telling() const {

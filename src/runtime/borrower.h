@@ -48,13 +48,14 @@ class Borrower {
 
   /// None goes on under the leases.
   bool is_idle() const;
-  /// Ends that are not in the logs yet.
+  /// Ends that are not in the logs yet. A log that refuses one is not waited for when another has it: of a
+  /// queue that is resharded the old logs are closed, and the new ones take the end.
   std::size_t untold() const { return untold_; }
   /// How long until ends are told again.
   Duration next_telling() const;
 
  private:
-  enum class Telling : std::uint8_t { to_do, under_way, done };
+  enum class Telling : std::uint8_t { to_do, under_way, refused, repeated, done };
   struct Borrowed {
     domain::LentRun run;
     std::map<domain::ShardId, Telling> listed;  // who is to hear of its end; one, but while queues change

@@ -147,6 +147,19 @@ TEST_F(BorrowerTest, an_end_that_could_not_be_told_is_told_again_a_moment_later)
   EXPECT_EQ(rooms_.borrower->untold(), 0U);
 }
 
+TEST_F(BorrowerTest, an_end_that_one_log_has_is_told_to_the_others_but_not_waited_for) {
+  start();
+  const domain::ShardId closed{99, 0};
+  rooms_.borrower->look({{run_.name.shard, run_}, {closed, run_}});
+  rooms_.runner->ended(Rooms::end_of(rooms_.begin()));
+  EXPECT_EQ(rooms_.borrower->untold(), 0U) << "not counted yet";
+  rooms_.borrower->tell_ends();
+  EXPECT_EQ(rooms_.borrower->untold(), 2U);
+  EXPECT_EQ(tell().size(), 1U);
+  EXPECT_EQ(rooms_.borrower->untold(), 0U);
+  EXPECT_EQ(rooms_.borrower->next_telling(), 100ms) << "it may be opened again";
+}
+
 // Its owner takes it back.
 TEST_F(BorrowerTest, tells_nothing_of_runs_whose_leases_have_lapsed) {
   start();
