@@ -215,8 +215,8 @@ void Borrower::tell_ends() {
   if (again) tell_again_at_ = {};
   for (auto& [name, borrowed] : borrowed_) {
     if (borrowed.end.empty()) continue;
-    const bool is_known = std::ranges::any_of(
-        borrowed.listed, [](const auto& entry) { return entry.second == Telling::done; });
+    const bool is_known =
+        std::ranges::any_of(borrowed.listed, [](const auto& entry) { return entry.second == Telling::done; });
     for (auto& [at, telling] : borrowed.listed) {
       if (telling == Telling::done) continue;
       const bool was_refused = telling == Telling::refused || telling == Telling::repeated;

@@ -46,10 +46,8 @@ Connection::Connection(const Location& location, Duration patience, Duration con
     CommandText command;
     command.add("INFO");
     const auto info = ask("read the settings of the server", command)[0].text;
-    send(redis::eviction_questions(PolicyFrom::config));
-    const bool may_ask = !receive().is_error();
-    receive();
-    policy_from_ = may_ask ? PolicyFrom::config : PolicyFrom::info;
+    send(redis::policy_question(PolicyFrom::config));
+    policy_from_ = receive().is_error() ? PolicyFrom::info : PolicyFrom::config;
     check_server(info, location_.name());
     is_cluster_ = server_fact(info, "cluster_enabled") == "1";
     is_to_replica_ = server_fact(info, "role") != "master";

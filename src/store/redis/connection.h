@@ -59,8 +59,8 @@ class Connection {
   /// As above, but nothing when it has not come within `at_most`, or `interrupt` became readable first.
   std::optional<Reply> receive(Duration at_most, int interrupt = -1);
 
-  /// What this user may ask for the eviction policy.
-  const CommandText& eviction_questions() const { return redis::eviction_questions(policy_from_); }
+  /// How this user may ask for the eviction policy.
+  const CommandText& policy_question() const { return redis::policy_question(policy_from_); }
 
   /// Sends and takes all replies. Throws Error for one that is an error, naming `task`.
   std::vector<Reply> ask(const char* task, const CommandText& commands);

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
+
 #include <string>
 #include <string_view>
 
@@ -34,10 +34,17 @@ struct Eviction {
 /// Where the policy is read. Not every user may call CONFIG GET, which is much cheaper.
 enum class PolicyFrom { config, info };
 
-/// The questions that end each pipeline; eviction_of() understands their answers.
-const CommandText& eviction_questions(PolicyFrom source);
-/// Nothing: the server has not told.
-std::optional<Eviction> eviction_of(std::span<const Reply> answers);
+/// The question that ends each pipeline.
+const CommandText& policy_question(PolicyFrom source);
+/// Its answer; empty: the server has not told.
+std::string policy_of(const Reply& answer);
+
+/// How many keys the server has evicted.
+const CommandText& evicted_question();
+/// Its answer; nothing: the server has not told.
+std::optional<std::uint64_t> evicted_of(const Reply& answer);
+
+/// What the whole of INFO says.
 Eviction eviction_of(std::string_view info);
 
 }  // namespace ordo::store::redis

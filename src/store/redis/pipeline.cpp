@@ -25,6 +25,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t kGroupRequests = 4096;
 constexpr std::size_t kGroupBytes = 4u << 20;
 constexpr Duration kTimeIsKnown = 1s;
+constexpr Duration kAskEvicted = 1s;
 constexpr Duration kFirstPause = 5ms;
 constexpr Duration kLongestPause = 200ms;
 constexpr std::string_view kAsking = "*1\r\n$6\r\nASKING\r\n";
@@ -295,7 +296,9 @@ bool Pipeline::send(Part& part) {
              std::chrono::ceil<std::chrono::milliseconds>(patience_.replicas).count());
     bytes += wait.bytes();
   }
-  bytes += part.connection->eviction_questions().bytes();
+  bytes += part.connection->policy_question().bytes();
+  part.asks_evicted = is_evicted_due(part.address);
+  if (part.asks_evicted) bytes += evicted_question().bytes();
   try {
     part.connection->send(bytes);
   } catch (const Error&) {
@@ -333,9 +336,10 @@ void Pipeline::receive(Part& part) {
     }
     Lasting lasting;
     if (location_.replicas > 0) lasting.replicas = connection.receive().number();
-    std::vector<Reply> answers;
-    for (std::size_t i = 0; i < connection.eviction_questions().count(); ++i) answers.push_back(connection.receive());
-    lasting.danger = look_at_eviction(part.address, answers);
+    auto policy = policy_of(connection.receive());
+    std::optional<std::uint64_t> evicted;
+    if (part.asks_evicted) evicted = evicted_of(connection.receive());
+    lasting.danger = look_at_eviction(part.address, std::move(policy), evicted);
     for (auto& [request, replies] : std::exchange(part.held, {}))
       answer(part, *request, std::move(replies), lasting);
     if (part.has_forgotten) connection.load_scripts();
@@ -443,8 +447,12 @@ void Pipeline::keep_back(Part& part) {
   const auto known = evictions_.find(part.address);
   if (known == evictions_.end() || !known->second.takes_jobs()) return;
   if (std::ranges::none_of(part.requests, &Request::must_last)) return;
-  const auto why = look_at_eviction(
-      part.address, part.connection->ask("read the settings of the server", part.connection->eviction_questions()));
+  const auto ask = [&](const CommandText& question) {
+    return part.connection->ask("read the settings of the server", question)[0];
+  };
+  const auto policy = ask(part.connection->policy_question());
+  const auto evicted = ask(evicted_question());
+  const auto why = look_at_eviction(part.address, policy_of(policy), evicted_of(evicted));
   if (why.empty()) return;
   std::erase_if(part.requests, [&](Request* request) {
     if (!request->must_last) return false;
@@ -455,14 +463,25 @@ void Pipeline::keep_back(Part& part) {
   });
 }
 
+/// A policy that throws jobs away was there for less than a round trip, or the count says more.
+bool Pipeline::is_evicted_due(const Address& address) const {
+  const auto told = evicted_at_.find(address);
+  if (told == evicted_at_.end() || system_clock().steady() - told->second >= kAskEvicted) return true;
+  const auto known = evictions_.find(address);
+  return known == evictions_.end() || known->second.takes_jobs();
+}
+
 /// Why the server may have thrown away what was stored since it was looked at last; empty: it has not.
-std::string Pipeline::look_at_eviction(const Address& address, std::span<const Reply> answers) {
-  auto now = eviction_of(answers);
-  if (!now) return {};
+std::string Pipeline::look_at_eviction(const Address& address, std::string policy,
+                                       std::optional<std::uint64_t> evicted) {
+  if (policy.empty()) return {};
+  if (evicted) evicted_at_[address] = system_clock().steady();
   const std::lock_guard lock(evictions_mutex_);
-  auto& known = evictions_.try_emplace(address, *now).first->second;
-  const bool has_more = now->keys > known.keys && now->may_have_taken_jobs();
-  known = *std::move(now);
+  const auto [found, is_new] = evictions_.try_emplace(address);
+  auto& known = found->second;
+  const Eviction now{.policy = std::move(policy), .keys = evicted.value_or(known.keys)};
+  const bool has_more = !is_new && now.keys > known.keys && now.may_have_taken_jobs();
+  known = now;
   if (has_more) slots_.went_back();
   if (known.takes_jobs()) return known.policy_text();
   return has_more ? known.keys_text() : std::string();

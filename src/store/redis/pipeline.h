@@ -109,6 +109,7 @@ class Pipeline {
     std::vector<std::pair<Request*, std::vector<Reply>>> held;  // until it is known whether they last
     std::vector<Request*> put_off;                              // as the server was not ready
     bool has_forgotten = false;                                 // its scripts
+    bool asks_evicted = false;                                  // how many keys it has evicted
     bool is_stale = false;                                      // it is to be asked anew who it is
   };
 
@@ -138,7 +139,9 @@ class Pipeline {
   void refuse(Request& request, const Error& error);
   void answer(Part& part, Request& request, std::vector<Reply> replies, const Lasting& lasting);
   void keep_back(Part& part);
-  std::string look_at_eviction(const Address& address, std::span<const Reply> answers);
+  bool is_evicted_due(const Address& address) const;
+  std::string look_at_eviction(const Address& address, std::string policy,
+                               std::optional<std::uint64_t> evicted);
   std::string not_lasting(const char* task, const Address& address, const std::string& why) const;
   static void finish(Request& request, std::vector<Reply> replies, std::exception_ptr error);
   static void finish_overtaken(Part& part, const Request& done);
@@ -152,7 +155,8 @@ class Pipeline {
   Duration asked_since_{};  // … and when
 
   mutable std::mutex evictions_mutex_;
-  std::map<Address, Eviction> evictions_;  // as each server told last; written by the own thread alone
+  std::map<Address, Eviction> evictions_;   // as each server told last; written by the own thread alone
+  std::map<Address, Duration> evicted_at_;  // steady: when each server told how many
 
   std::map<Address, Server> servers_;
   std::deque<Request> refused_;  // what no server took, and what came since and must not overtake it
