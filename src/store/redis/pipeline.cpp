@@ -51,6 +51,14 @@ Duration pause_after(unsigned failures) {
   return std::min(kFirstPause * (1 << std::min(failures, 10u)), kLongestPause);
 }
 
+// What a command wrote into is not there.
+bool has_refusal(const auto& held) {
+  return std::ranges::any_of(held, [](const auto& answered) {
+    return std::ranges::any_of(answered.second,
+                               [](const Reply& reply) { return reply.is_nil() || reply.is_error(); });
+  });
+}
+
 }  // namespace
 
 Pipeline::Pipeline(const Location& location, SlotMap& slots, Patience patience)
@@ -297,7 +305,7 @@ bool Pipeline::send(Part& part) {
     bytes += wait.bytes();
   }
   bytes += part.connection->policy_question().bytes();
-  part.asks_evicted = is_evicted_due(part.address);
+  part.asks_evicted = is_evicted_due(part);
   if (part.asks_evicted) bytes += evicted_question().bytes();
   try {
     part.connection->send(bytes);
@@ -337,6 +345,10 @@ void Pipeline::receive(Part& part) {
     Lasting lasting;
     if (location_.replicas > 0) lasting.replicas = connection.receive().number();
     auto policy = policy_of(connection.receive());
+    if (!part.asks_evicted && has_refusal(part.held)) {
+      connection.send(evicted_question());
+      part.asks_evicted = true;
+    }
     std::optional<std::uint64_t> evicted;
     if (part.asks_evicted) evicted = evicted_of(connection.receive());
     lasting.danger = look_at_eviction(part.address, std::move(policy), evicted);
@@ -463,11 +475,13 @@ void Pipeline::keep_back(Part& part) {
   });
 }
 
-/// A policy that throws jobs away was there for less than a round trip, or the count says more.
-bool Pipeline::is_evicted_due(const Address& address) const {
-  const auto told = evicted_at_.find(address);
+// Pushes alone ask it once a second, as it costs them a twentieth. What looks at leases and queues must know
+// what was evicted before it acts on what it does not find.
+bool Pipeline::is_evicted_due(const Part& part) const {
+  if (!std::ranges::all_of(part.requests, &Request::must_last)) return true;
+  const auto told = evicted_at_.find(part.address);
   if (told == evicted_at_.end() || system_clock().steady() - told->second >= kAskEvicted) return true;
-  const auto known = evictions_.find(address);
+  const auto known = evictions_.find(part.address);
   return known == evictions_.end() || known->second.takes_jobs();
 }
 

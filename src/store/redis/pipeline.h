@@ -139,7 +139,7 @@ class Pipeline {
   void refuse(Request& request, const Error& error);
   void answer(Part& part, Request& request, std::vector<Reply> replies, const Lasting& lasting);
   void keep_back(Part& part);
-  bool is_evicted_due(const Address& address) const;
+  bool is_evicted_due(const Part& part) const;
   std::string look_at_eviction(const Address& address, std::string policy,
                                std::optional<std::uint64_t> evicted);
   std::string not_lasting(const char* task, const Address& address, const std::string& why) const;
