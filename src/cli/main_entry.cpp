@@ -76,6 +76,7 @@ void build(CLI::App& app, Context& context) {
   add_copy(app, context);
   add_reshard(app, context);
   add_bench(app, context);
+  add_audit(app, context);
   add_completion(app, context);
 }
 

@@ -94,6 +94,8 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/runtime/follower.cpp", "what cannot be loaded keeps nothing from being read; thrown on"},
     {"catch", "src/runtime/fetcher.h", "answers the run that asked, then throws on"},
     {"catch", "src/server/server.cpp", "around the user's hooks"},
+    {"catch", "src/client/audit.h", "notes that a change has failed; thrown on"},
+    {"catch", "src/client/audit.cpp", "what cannot be noted of a failure must not hide it"},
     {"catch", "src/client/ask_owners.cpp", "an owner that cannot be asked is done without"},
     {"catch", "src/client/idle_owner.cpp",
      "the loop that renews a copy's leases, and its end without a store"},
