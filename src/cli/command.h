@@ -105,6 +105,7 @@ void add_copy(CLI::App& app, Context& context);
 void add_reshard(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 void add_audit(CLI::App& app, Context& context);
+void add_token(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 
 }  // namespace ordo::cli

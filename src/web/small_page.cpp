@@ -1,48 +1,24 @@
 #include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include <ordo/version.hpp>
 
 #include "web/api.h"
+#include "web/html.h"
+#include "web/problem.h"
 
 namespace ordo::web {
-namespace {
-
-std::string html(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
-
-}  // namespace
-
-Response small_page(Desk& desk) {
+Response small_page(Desk& desk, const Call& call) {
+  if (!call.caller) return log_in_page(401, "");
+  if (!may(call.caller->role, Needs::viewer)) throw Problem(403, "this role sees no pages");
   std::string rows;
-  for (const auto& [name, counts] : desk.admin.stats().by_queue) {
+  for (const auto& [name, counts] : seen_stats(desk, call).by_queue) {
     rows += fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.1f} "
         "s</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        html(name), counts.length, counts.running, counts.awaiting, counts.dead, counts.lag, counts.processed,
-        counts.failed, counts.paused ? "paused" : "");
+        html_text(name), counts.length, counts.running, counts.awaiting, counts.dead, counts.lag,
+        counts.processed, counts.failed, counts.paused ? "paused" : "");
   }
   return {.body = fmt::format(
               "<!doctype html>\n<html lang=\"en\"><head><meta "

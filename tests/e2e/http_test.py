@@ -26,7 +26,7 @@ class Http(Project):
         with open(self.folder / "node.log", "wb") as log:
             process = subprocess.Popen([ORDO, *arguments], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=log, env=self.environment())
         self.nodes.append(process)
-        found = self.until("it listens", lambda: re.search(r"listening on http://127\.0\.0\.1:(\d+)", self.log()))
+        found = self.until("it listens", lambda: re.search(r"listening on http://[\d.]+:(\d+)", self.log()))
         self.port = int(found[1])
         return process
 
@@ -212,7 +212,7 @@ class Door(Http):
         self.assertEqual(self.stats()["length"], 0)
 
     def test_other_addresses_are_refused_before_anything_starts(self):
-        for address in ("0.0.0.0:8080", "example.com:80", "8080"):
+        for address in ("0.0.0.0:8080", "[::]:8080", "example.com:80", "8080"):
             self.ordo("web", "--listen", address, code=2)
             self.config(node=f'listen = "{address}"')
             self.assertIn("ordo.toml:3", self.ordo("work", code=2).stderr)
