@@ -18,12 +18,15 @@
 namespace ordo::web {
 namespace {
 
+bool is_callback(const Route& route) { return route.path == "/callbacks/{token}"; }
+
 /// A request, from its header to its answer. What goes wrong becomes a problem here.
 class Exchange final : public Upload {
  public:
-  Exchange(Desk& desk, const Route& route, Request request, Target target, std::vector<std::string> values,
-           std::optional<Caller> caller)
+  Exchange(Desk& desk, Door& door, const Route& route, Request request, Target target,
+           std::vector<std::string> values, std::optional<Caller> caller)
       : desk_(desk),
+        door_(door),
         route_(route),
         request_(std::move(request)),
         target_(std::move(target)),
@@ -55,13 +58,21 @@ class Exchange final : public Upload {
             413,
             fmt::format("the body has more than {} bytes; lines (application/x-ndjson) may be of any number",
                         route_.most_body));
-      if (!is_of_lines_) return route_.answer(call_);
+      if (!is_of_lines_) return answer_of_route();
       if (!lines_) lines_ = route_.upload(call_);
       return lines_->end();
     });
   }
 
  private:
+  Response answer_of_route() {
+    if (!is_callback(route_)) return route_.answer(call_);
+    door_.refuse_guesser(request_);
+    auto response = answer([&] { return route_.answer(call_); });
+    if (response.status == 401) door_.note_guess(request_);
+    return response;
+  }
+
   bool has_failed() const { return failed_.status >= 400; }
 
   Response answer(const std::function<Response()>& work) {
@@ -97,6 +108,7 @@ class Exchange final : public Upload {
   }
 
   Desk& desk_;
+  Door& door_;
   const Route& route_;
   Request request_;
   Target target_;
@@ -184,15 +196,15 @@ std::unique_ptr<Upload> Api::open(const Request& request) {
   const bool is_of_lines = type == "application/x-ndjson" && match.route.upload;
   // Pages of other sites can send other types without being asked whether they may. A token says that it is
   // meant.
-  const bool takes_any = match.route.path == "/callbacks/{token}";
   const bool is_form = type == "application/x-www-form-urlencoded" && match.route.path == kLogInPath;
-  if (has_body(request) && !is_of_lines && type != "application/json" && !takes_any && !is_form) {
+  if (has_body(request) && !is_of_lines && type != "application/json" && !is_callback(match.route) &&
+      !is_form) {
     throw Problem(415, fmt::format("a body of type {} is not taken here; application/json{} is",
                                    in_quotes(type), match.route.upload ? " or application/x-ndjson" : ""));
   }
   if (!is_of_lines && length_of(request) > std::max<std::size_t>(match.route.most_body, kNoticedBody))
     throw Problem(413, fmt::format("the body has more than {} bytes", match.route.most_body));
-  auto exchange = std::make_unique<Exchange>(desk_, match.route, request, *std::move(target),
+  auto exchange = std::make_unique<Exchange>(desk_, door_, match.route, request, *std::move(target),
                                              std::move(match.values), std::move(caller));
   if (is_of_lines) exchange->takes_lines();
   return exchange;

@@ -63,7 +63,8 @@ Door::Door(const ListenAddress& address, WebOptions web, Clock& clock)
       web_(std::move(web)),
       is_local_(address.is_loopback() && !web_.behind_proxy),
       clock_(clock),
-      failures_(clock) {}
+      failures_(clock),
+      guesses_(clock) {}
 
 void Door::refuse_other_hosts(const Request& request, std::string_view host) const {
   const auto is_ours = [&](std::string_view name) {
@@ -118,15 +119,21 @@ std::string Door::address_of(const Request& request) const {
   return address;
 }
 
-const AccessToken& Door::token_of(const Request& request, std::string_view secret) {
+void Door::refuse_waiting(const Request& request, Failures& failures) const {
   const auto address = address_of(request);
-  if (const auto wait = failures_.wait_of(address)) {
+  if (const auto wait = failures.wait_of(address)) {
     throw Problem(
         429, fmt::format("too many wrong tokens came from {}; try again in {} s", address, wait->count()))
         .header("Retry-After", fmt::to_string(wait->count()));
   }
+}
+
+void Door::refuse_guesser(const Request& request) { refuse_waiting(request, guesses_); }
+
+const AccessToken& Door::token_of(const Request& request, std::string_view secret) {
+  refuse_waiting(request, failures_);
   if (const auto* token = token_of_secret(web_.tokens, secret)) return *token;
-  failures_.note(address);
+  failures_.note(address_of(request));
   throw Problem(401, "no token has this secret; `ordo token` makes one")
       .header("WWW-Authenticate", "Bearer error=\"invalid_token\"");
 }

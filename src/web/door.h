@@ -38,6 +38,12 @@ class Door {
   void admit(const Request& request, const Route& route, std::string_view queue,
              const std::optional<Caller>& caller) const;
 
+  // Tokens of callbacks are secrets of the store's: it says which are wrong.
+
+  /// Refuses an address that has shown too many wrong ones.
+  void refuse_guesser(const Request& request);
+  void note_guess(const Request& request) { guesses_.note(address_of(request)); }
+
   /// A session for who knows a secret: the value of Set-Cookie. Refuses a wrong one, and too many of them.
   std::string log_in(const Request& request, std::string_view secret);
   /// The value of Set-Cookie that ends a session.
@@ -50,6 +56,7 @@ class Door {
  private:
   void refuse_other_hosts(const Request& request, std::string_view host) const;
   bool is_own_origin(std::string_view origin, std::string_view host) const;
+  void refuse_waiting(const Request& request, Failures& failures) const;
   /// The token of a secret that somebody shows.
   const AccessToken& token_of(const Request& request, std::string_view secret);
   std::string address_of(const Request& request) const;
@@ -60,6 +67,7 @@ class Door {
   const bool is_local_;  ///< only programs of this machine reach it, and no proxy brings in others
   Clock& clock_;
   Failures failures_;
+  Failures guesses_;  ///< of tokens of callbacks: they keep nobody from the API
   std::atomic<std::uint16_t> port_ = 0;
 };
 

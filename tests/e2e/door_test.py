@@ -128,6 +128,18 @@ class Tokens(Guarded):
         self.assertEqual(self.ask("GET", "/healthz")[0], 200)
 
 
+class Callbacks(Http):
+    def test_guessing_tokens_of_callbacks_is_slowed_down(self):
+        self.answer("return {'results': {job['id']: {'wait': 'k', 'timeout': 3600}}} if 'response' not in (job := request['jobs'][0]) else {'ok': True}")
+        self.serve("work")
+        guess = f"POST /callbacks/nonsense HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nContent-Length: 0\r\n\r\n".encode()
+        answers = self.raw(guess * 40, shut=True)
+        statuses = [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+) ", answers)]
+        self.assertEqual((len(statuses), statuses[:10]), (40, [401] * 10))
+        self.assertIn(429, statuses)
+        self.call("POST", "/queues/orders/jobs", {"id": "1"}, status=201)  # the others go on
+
+
 class ReadOnly(Guarded):
     web = "read_only = true"
 
