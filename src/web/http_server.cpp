@@ -26,7 +26,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -39,6 +38,7 @@
 
 #include "base/start_thread.h"
 #include "web/problem.h"
+#include "web/socket.h"
 
 namespace ordo::web {
 namespace {
@@ -131,10 +131,12 @@ struct Hall {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Hall& hall, tcp::socket socket)
-      : hall_(hall), socket_(std::move(socket)), peer_(address_of(socket_)), timer_(hall.io) {
+      : hall_(hall),
+        peer_(address_of(socket)),
+        socket_(std::move(socket), hall.tls ? &*hall.tls : nullptr),
+        timer_(hall.io) {
     hall_.connections.insert(this);
     ++hall_.by_peer[peer_];
-    if (hall_.tls) tls_.emplace(socket_, *hall_.tls);
   }
   ~Connection() {
     hall_.connections.erase(this);
@@ -184,29 +186,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   asio::awaitable<void> read_more() {
     const auto room = buffer_.prepare(kReadBytes);
-    std::size_t size = 0;
-    if (tls_) {
-      size = co_await tls_->async_read_some(room, asio::use_awaitable);
-    } else {
-      size = co_await socket_.async_read_some(room, asio::use_awaitable);
-    }
+    const std::size_t size = co_await socket_.async_read_some(room, asio::use_awaitable);
     buffer_.commit(size);
   }
 
-  asio::awaitable<void> send(std::array<asio::const_buffer, 2> bytes) {
-    arm(kWriteTime);
-    if (tls_) {
-      co_await asio::async_write(*tls_, bytes, asio::use_awaitable);
-    } else {
-      co_await asio::async_write(socket_, bytes, asio::use_awaitable);
-    }
-    disarm();
-  }
-
   asio::awaitable<void> shake_hands() {
-    if (!tls_) co_return;
     arm(kHeaderTime);
-    co_await tls_->async_handshake(asio::ssl::stream_base::server, asio::use_awaitable);
+    co_await socket_.shake_hands();
     disarm();
   }
 
@@ -284,8 +270,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   asio::awaitable<void> say_go_on() {
     static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
-    const std::array<asio::const_buffer, 2> bytes = {asio::buffer(kGoOn), asio::const_buffer()};
-    co_await send(bytes);
+    arm(kWriteTime);
+    const auto bytes = asio::buffer(kGoOn);
+    co_await asio::async_write(socket_, bytes, asio::use_awaitable);
+    disarm();
   }
 
   /// False: the rest of the body was not read.
@@ -313,22 +301,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const std::string head = head_of(response, after);
     const std::array<asio::const_buffer, 2> bytes = {
         asio::buffer(head), asio::buffer(with_body ? response.body : std::string_view())};
-    co_await send(bytes);
+    arm(kWriteTime);
+    co_await asio::async_write(socket_, bytes, asio::use_awaitable);
+    disarm();
   }
 
   /// Lets the other side read its answer: a socket that is closed with unread bytes resets the connection.
   asio::awaitable<void> say_goodbye() {
-    error_code ignored;
     arm(kGoodbyeTime);
-    if (tls_) {
-      auto token = asio::redirect_error(asio::use_awaitable, ignored);
-      co_await tls_->async_shutdown(token);
-    }
-    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    co_await socket_.end_writing();
     while (true) {
       buffer_.clear();
       const auto room = buffer_.prepare(kReadBytes);
-      co_await socket_.async_read_some(room, asio::use_awaitable);
+      co_await socket_.plain().async_read_some(room, asio::use_awaitable);
     }
   }
 
@@ -363,9 +348,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   Hall& hall_;
-  tcp::socket socket_;
-  std::optional<asio::ssl::stream<tcp::socket&>> tls_;
   const std::string peer_;
+  Socket socket_;
   asio::steady_timer timer_;
   std::uint64_t turn_ = 0;
   boost::beast::flat_buffer buffer_;
