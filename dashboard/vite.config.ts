@@ -23,5 +23,5 @@ export default defineConfig(({ command }) => ({
     rollupOptions: { output: { entryFileNames: 'assets/[name]-[hash].js', assetFileNames: 'assets/[name]-[hash][extname]' } },
   },
   server: { proxy: { '/api': proxy, '/openapi.json': proxy, '/callbacks': proxy } },
-  test: { environment: 'happy-dom', include: ['src/**/*.test.{ts,tsx}'] },
+  test: { environment: 'happy-dom', css: true, include: ['src/**/*.test.{ts,tsx}'] },
 }));

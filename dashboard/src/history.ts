@@ -4,7 +4,7 @@ import { get, query, type History } from './api';
 import { useRead, useReadBy, each, type Read } from './data';
 import { param } from './router';
 import type { PanelOfLines, Line } from './parts/plots';
-import { age, duration, rate } from './words';
+import { age, duration, rate, roundDuration } from './words';
 
 export const spans: [string, string][] = [['15m', '15m'], ['1h', '1h']];
 const seconds: Record<string, number> = { '15m': 900, '1h': 3600 };
@@ -49,11 +49,10 @@ export function throughput(history: History, height = 96): PanelOfLines | null {
   return lines.length ? { name: 'Throughput', unit: 'jobs per second', lines, height, format: (v) => (v >= 10 || v === 0 ? String(Math.round(v)) : v.toFixed(1)) } : null;
 }
 
-const secondsText = (v: number) => (v === 0 ? '0' : duration(v).replace(/ 00s$| 00m$/, ''));
 export function lagOf(lines: { name: string; values?: (number | null)[]; tone?: Line['tone'] }[], height = 84): PanelOfLines | null {
   const known = lines.filter((line) => isKnown(line.values));
   if (!known.length) return null;
-  return { name: 'Lag', unit: known.length > 1 ? 'by queue' : 'since the oldest run_at', height, format: secondsText,
+  return { name: 'Lag', unit: known.length > 1 ? 'by queue' : 'since the oldest run_at', height, format: roundDuration,
     lines: known.map((line) => ({ name: line.name, values: line.values!, tone: line.tone ?? 'ink', end: `${known.length > 1 ? `${line.name} ` : ''}${age(lastOf(line.values) ?? 0)}` })) };
 }
 
@@ -61,5 +60,5 @@ export function runTimes(history: History, height = 84): PanelOfLines | null {
   const lines: Line[] = [];
   if (isKnown(history.run_p95)) lines.push({ name: '95 of 100', values: history.run_p95, tone: 'mark', end: `95 of 100: ${duration(lastOf(history.run_p95) ?? 0)}` });
   if (isKnown(history.run_p50)) lines.push({ name: 'half', values: history.run_p50, tone: 'accent', end: `half: ${duration(lastOf(history.run_p50) ?? 0)}` });
-  return lines.length ? { name: 'Run time', unit: '', lines, height, format: secondsText } : null;
+  return lines.length ? { name: 'Run time', unit: '', lines, height, format: roundDuration } : null;
 }

@@ -4,8 +4,8 @@ import { address, get, loggedOut, Refused, type Counts, type ProblemRow, type St
 import { now } from './words';
 
 export const stats = signal<Stats | null>(null);
-/// Null: this server does not tell.
-export const problems = signal<ProblemRow[] | null>(null);
+/// Null: this server does not tell; undefined: it was not asked yet.
+export const problems = signal<ProblemRow[] | null | undefined>(undefined);
 export const statsAt = signal(0);
 export const by = signal<'events' | 'polling'>('events');
 export const failure = signal('');
@@ -88,7 +88,7 @@ export async function readProblems() {
     const found = await get<ProblemRow[] | { items: ProblemRow[] }>('problems');
     problems.value = Array.isArray(found) ? found : found.items;
   } catch (error) {
-    if (error instanceof Refused && error.status === 404) { problems.value = null; lastProblems = Infinity; }
+    if (error instanceof Refused && error.status === 404) { problems.value = null; lastProblems = Infinity; } else problems.value ??= null;
   }
 }
 

@@ -32,6 +32,9 @@ export function duration(seconds: number): string {
   return `${Math.floor(t / 86400)}d ${Math.floor((t % 86400) / 3600)}h`;
 }
 
+/// Without the seconds that are none: for axes.
+export const roundDuration = (seconds: number) => (seconds === 0 ? '0' : duration(seconds).replace(/ 00[sm]$|(?<=d) 0h$/, ''));
+
 /// An age in whole seconds, which does not flicker: "3s", "9m 19s"
 export const age = (seconds: number) => (seconds < 1 ? '0s' : seconds < 59.5 ? `${Math.round(seconds)}s` : duration(seconds));
 

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/name.h"
 #include "base/shorten.h"
+#include "web/dashboard.h"
 #include "web/door.h"
 #include "web/metrics.h"
 #include "web/problem.h"
@@ -140,8 +141,7 @@ Response ready(Desk& desk, const std::function<std::string()>& why_not_ready) {
 
 Api::Api(Desk desk, std::function<std::string()> why_not_ready)
     : desk_(std::move(desk)), why_not_ready_(std::move(why_not_ready)) {
-  routes_.push_back(
-      {"GET", "/", "A small page for people", [this](const Call&) { return small_page(desk_); }});
+  add_dashboard_routes(routes_);
   routes_.push_back({"GET",
                      "/healthz",
                      "This process answers",
@@ -169,7 +169,7 @@ std::unique_ptr<Upload> Api::open(const Request& request) {
   auto target = parse_target(request.target);
   if (!target)
     throw Problem(400, "the target of the request is no path, or has a % without two hexadecimal digits");
-  auto match = find_route(routes_, request.method, *target);
+  auto match = find_route(routes_, request.method, is_dashboard_page(*target) ? Target{} : *target);
   const auto type = media_type(request);
   const bool is_of_lines = type == "application/x-ndjson" && match.route.upload;
   // Pages of other sites can send other types without being asked whether they may. A token says that it is

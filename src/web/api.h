@@ -36,7 +36,4 @@ class Api final : public Application {
 /// The OpenAPI 3.1 document of routes.
 std::string openapi_of(const std::vector<Route>& routes);
 
-/// A plain page for who opens the address in a browser.
-Response small_page(Desk& desk);
-
 }  // namespace ordo::web

@@ -88,9 +88,9 @@ std::string head_of(const Response& response, After after) {
   for (const auto& [name, value] : response.headers) head += fmt::format("{}: {}\r\n", name, one_line(value));
   head +=
       "X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nReferrer-Policy: no-referrer\r\n"
-      "Content-Security-Policy: default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri "
-      "'none'; "
-      "form-action 'none'\r\nCache-Control: no-store\r\n";
+      "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+      "font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'\r\n";
+  if (header_of(response.headers, "Cache-Control").empty()) head += "Cache-Control: no-store\r\n";
   return head + (after == After::close ? "Connection: close\r\n\r\n" : "\r\n");
 }
 

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export const PATIENCE_MS = 90_000;
+export const PATIENCE_MS = 300_000;
 const ordo = process.env.ORDO_BIN ?? 'build/release/ordo';
 
 /// Waits for what `is` answers; a slow machine only waits longer.
@@ -95,7 +95,7 @@ export function shopJobs() {
       ...range(3, (i) => ({ id: `order-${91500 + i}`, key: `customer:${7000 + i}`, payload: { account: `acc_retry_${i}`, error: 'PSP: 503 Service Unavailable\n  POST /v2/charges (20.8s, request 7f31c0)\n  retry-after: absent' } })),
     ],
     calls: range(64, (i) => ({ id: `call-${55100 + i}`, payload: { number: `+49 30 ${1000 + i}` } })),
-    'search-index': range(4000, (i) => ({ id: `doc-${i}`, payload: { seconds: 0.25 } })),
+    'search-index': range(2500, (i) => ({ id: `doc-${i}`, payload: { seconds: 0.25 } })),
     emails: range(80, (i) => ({ id: `mail-${i}`, payload: { to: `customer${i}@example.org`, template: 'shipped' } })),
     invoices: [
       ...range(38, (i) => ({ id: `inv-2026-11-${48149 + i}`, key: `customer:${10884 + i * 7}`, payload: { customer: 10884 + i * 7, month: '2026-10', template: 'invoice-v7', error: 'TemplateNotFound: invoice-v7\n  render.py:88 load()' } })),

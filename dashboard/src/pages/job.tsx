@@ -33,6 +33,7 @@ export function JobPage({ queue, id }: { queue: string; id: string }) {
       <Head job={job} again={read.again} />
       <div class="two-thirds job">
         <div class="column">
+          <Cause job={job} />
           <TimeLine job={job} />
           <Attempts job={job} />
           <Payloads job={job} />
@@ -107,7 +108,6 @@ const whatCloses: Record<string, string> = {
 function Gates({ job }: { job: Job }) {
   const first = job.waits_for?.[0];
   const isPaused = stats.value?.by_queue[job.queue]?.paused === true;
-  const chain = useReadBy(first && first.what !== 'time' ? `chain ${nameText(job.id)} ${first.what} ${nameText(first.held_by[0])}` : null, (stop) => chainOf(job, stop), 5_000);
   const refused = new Map((job.waits_for ?? []).map((waits) => [waits.what, waits]));
   const order: string[] = job.state === 'awaiting' ? ['response'] : gates.filter((gate) => plainGates.includes(gate) || refused.has(gate));
   const firstAt = first ? order.indexOf(first.what) : order.length;
@@ -130,10 +130,17 @@ function Gates({ job }: { job: Job }) {
           );
         })}
       </ul>
-      {chain.value && chain.value.length > 2 && <div class="gates-chain"><Chain links={chain.value} /></div>}
       {nameText(job.key) && <p class="gates-foot">{first && first.what !== 'time' && first.what !== 'window' ? 'Run now changes run_at only, so it would do nothing here. ' : ''}<a href={keyHref(job.queue, job.key)}>The line of {visible(nameText(job.key))}</a></p>}
     </Panel>
   );
+}
+
+/// Shown where the holder itself waits: one step is in the gates already.
+function Cause({ job }: { job: Job }) {
+  const first = job.waits_for?.[0];
+  const chain = useReadBy(first && first.what !== 'time' && first.held_by.length > 0 ? `chain ${nameText(job.id)} ${first.what} ${nameText(first.held_by[0])}` : null, (stop) => chainOf(job, stop), 5_000);
+  if (!chain.value || chain.value.length < 4) return null;
+  return <Panel title="What it waits for" note="read from left to right; the last is the cause" side={!isViewer() && <CauseAction links={chain.value} />}><Chain links={chain.value.slice(1)} /></Panel>;
 }
 
 function Closed({ job, waits, isFirst }: { job: Job; waits: WaitsFor; isFirst: boolean }) {

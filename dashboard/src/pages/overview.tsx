@@ -17,7 +17,7 @@ import type { PanelOfLines } from '../parts/plots';
 
 export function Overview() {
   const now = stats.value;
-  if (!now) return <><h1 class="hidden">Overview</h1>{failure.value ? <Failure text={`The counts could not be read: ${failure.value}`} again={() => void readStats()} /> : <Loading rows={9} of="counts" />}</>;
+  if (!now || problems.value === undefined) return <><h1 class="hidden">Overview</h1>{!now && failure.value ? <Failure text={`The counts could not be read: ${failure.value}`} again={() => void readStats()} /> : <Loading rows={9} of="counts" />}</>;
   const rows = rowsOf(now.by_queue);
   if (!rows.length) return <><h1 class="hidden">Overview</h1><Panel><Empty title="No queues yet">Queues of the config and of the store are listed here. <Command text="ordo init --python" /> writes a config and a first worker.</Empty></Panel></>;
   return (
@@ -99,8 +99,7 @@ const sentence = (each: Happening) => sentences[each.name]?.(each.data) ?? `${ea
 
 function Happened() {
   const rows = happenings.value.slice(0, 5);
-  if (!rows.length) return null;
-  return <Panel title="What happened" note="since this page was opened"><ul class="lines">{rows.map((each, i) => <li key={`${each.at} ${i}`}><Time at={each.at} /><span><bdi>{visible(sentence(each))}</bdi></span></li>)}</ul></Panel>;
+  return <Panel title="What happened" note="since this page was opened">{!rows.length && <p class="quiet">No node came or went, no queue was paused, no job died.</p>}<ul class="lines">{rows.map((each, i) => <li key={`${each.at} ${i}`}><Time at={each.at} /><span><bdi>{visible(sentence(each))}</bdi></span></li>)}</ul></Panel>;
 }
 
 interface Coming { at: number; queue: string; what: string; link: string }
@@ -136,6 +135,5 @@ export async function comings(now: Stats, stop: AbortSignal): Promise<Coming[]> 
 function Next({ now }: { now: Stats }) {
   const read = useReadBy('comings', (stop) => comings(now, stop), 15_000);
   const rows = (read.value ?? []).filter((one) => one.at > Date.now() - 1000).slice(0, 5);
-  if (!rows.length) return null;
-  return <Panel title="What comes next"><ul class="lines">{rows.map((one) => <li key={one.queue + one.what}><Time at={one.at} /><span><a class="plain" href={one.link}><b>{one.queue}</b>: <bdi>{visible(one.what)}</bdi></a></span></li>)}</ul></Panel>;
+  return <Panel title="What comes next">{read.value && !rows.length && <p class="quiet">No tick, retry or deadline is known.</p>}<ul class="lines">{rows.map((one) => <li key={one.queue + one.what}><Time at={one.at} /><span><a class="plain" href={one.link}><b>{one.queue}</b>: <bdi>{visible(one.what)}</bdi></a></span></li>)}</ul></Panel>;
 }

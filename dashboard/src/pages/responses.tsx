@@ -10,7 +10,7 @@ import { Icon } from '../parts/icons';
 import { Payload } from '../parts/payload';
 import { Table } from '../parts/table';
 import { param, setParams } from '../router';
-import { age, bytes, count, jobs, ms, nameText, now, visible, middle } from '../words';
+import { bytes, count, jobs, ms, nameText, now, roundDuration, visible, middle } from '../words';
 
 interface Row extends Wait { queue: string }
 interface LateRow extends Letter { queue: string }
@@ -84,7 +84,7 @@ function Ages({ rows, chosen, oldest }: { rows: Row[]; chosen: Row | undefined; 
   return (
     <Panel title="By age" note="one mark a job; the bar is where its timeout ends it">
       <svg class="ages" viewBox={`0 0 800 ${height}`} role="img" aria-label={`ages of ${rows.length} awaited responses; the table says the same`}>
-        {[0, 0.25, 0.5, 0.75, 1].map((share) => <g key={share}><path class="grid" d={`M${x(share * longest)} 0V${height - 20}`} /><text x={x(share * longest)} y={height - 6} text-anchor="middle">{share === 0 ? '0' : age((share * longest) / 1000)}</text></g>)}
+        {[0, 0.25, 0.5, 0.75, 1].map((share) => <g key={share}><path class="grid" d={`M${x(share * longest)} 0V${height - 20}`} /><text x={x(share * longest)} y={height - 6} text-anchor="middle">{roundDuration((share * longest) / 1000)}</text></g>)}
         {queues.map((queue, i) => {
           const mine = rows.filter((row) => row.queue === queue);
           const timeout = Math.max(...mine.map((row) => ms(row.deadline) - ms(row.since)));

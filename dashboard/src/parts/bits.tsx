@@ -86,10 +86,10 @@ export function Held({ queue, waits, isShort }: { queue: string; waits: WaitsFor
 
 export function Button({ kind = 'plain', why, icon, children, ...rest }: { kind?: 'plain' | 'main' | 'bad' | 'bare'; why?: string; icon?: string; children?: ComponentChildren } & Omit<JSX.IntrinsicElements['button'], 'type' | 'disabled' | 'icon' | 'kind'> & { disabled?: boolean; type?: 'button' | 'submit' }) {
   const isOff = !!why || rest.disabled === true;
-  const { onClick, disabled: _disabled, ...others } = rest;
+  const { onClick, disabled: _disabled, class: more, ...others } = rest;
   // A button that may not be used can still be reached, and says why.
   return (
-    <button type="button" {...others} class={`button ${kind}`} aria-disabled={isOff || undefined} title={why || rest.title as string | undefined} onClick={isOff ? (event) => event.preventDefault() : onClick}>
+    <button type="button" {...others} class={`button ${kind}${more ? ` ${String(more)}` : ''}`} aria-disabled={isOff || undefined} title={why || rest.title as string | undefined} onClick={isOff ? (event) => event.preventDefault() : onClick}>
       {icon && <Icon name={icon} size={14} />}{children}{why && <span class="hidden">: {why}</span>}
     </button>
   );

@@ -22,7 +22,7 @@ export function Chain({ links }: { links: Link[] }) {
 function JobBox({ link, isFirst }: { link: Link & { kind: 'job' }; isFirst: boolean }) {
   const { job } = link;
   const since = job.state === 'queued' ? ms(job.run_at) : ms(job.started);
-  return <><span>{isFirst ? 'first in line' : 'held by'}</span><a class="mono" href={jobHref(job.queue, job.id, job.kind, job.key)}><bdi>{middle(visible(nameText(job.id)), 22)}</bdi></a><span><State job={job} />{Number.isFinite(since) && since < now.value ? ` ${age((now.value - since) / 1000)}` : ''}</span></>;
+  return <><span>{isFirst ? 'first in line' : 'held by'}</span><a class="mono" href={jobHref(job.queue, job.id, job.kind, job.key)}><bdi>{middle(visible(nameText(job.id)), 22)}</bdi></a><span><State job={job} /> {Number.isFinite(since) && since < now.value && <span class="dim">for {age((now.value - since) / 1000)}</span>}</span></>;
 }
 
 function GateBox({ link }: { link: Link & { kind: 'gate' } }) {

@@ -34,16 +34,16 @@ export function QueueTable({ rows, isFull }: { rows: QueueRow[]; isFull?: boolea
         <span class="queue-mark">{needsPerson.has(row.name) ? <Sign severity="person" /> : row.counts.paused ? <span role="img" aria-label="paused"><Icon name="pause" size={12} /></span> : null}</span>
         <a class="row-link" href={href('queues', row.name)} data-open><bdi>{row.name}</bdi></a>
       </span>) },
-    { key: 'waiting', head: 'Waiting', num: true, phone: 'b', sort: (row) => row.at.waiting, cell: (row) => <Num n={row.at.waiting} strong /> },
-    { key: 'ready', head: 'Ready', num: true, sort: (row) => row.at.ready, cell: (row) => <Num n={row.at.ready} /> },
+    { key: 'waiting', head: 'Waiting', num: true, class: 'c-n', phone: 'b', sort: (row) => row.at.waiting, cell: (row) => <Num n={row.at.waiting} strong /> },
+    { key: 'ready', head: 'Ready', num: true, class: 'c-n', sort: (row) => row.at.ready, cell: (row) => <Num n={row.at.ready} /> },
     ...(isFull ? [
       { key: 'scheduled', head: 'Scheduled', num: true, wide: true, sort: (row: QueueRow) => row.counts.scheduled, cell: (row: QueueRow) => <Num n={row.counts.scheduled} /> },
       { key: 'retrying', head: 'Retrying', num: true, wide: true, sort: (row: QueueRow) => row.counts.retrying, cell: (row: QueueRow) => <Num n={row.counts.retrying} /> },
     ] : []),
-    { key: 'running', head: 'Running', num: true, sort: (row) => row.counts.running, cell: (row) => <Num n={row.counts.running} /> },
-    { key: 'awaiting', head: 'Awaiting', num: true, sort: (row) => row.counts.awaiting, cell: (row) => <Num n={row.counts.awaiting} /> },
+    { key: 'running', head: 'Running', num: true, class: 'c-n', sort: (row) => row.counts.running, cell: (row) => <Num n={row.counts.running} /> },
+    { key: 'awaiting', head: 'Awaiting', num: true, class: 'c-n', sort: (row) => row.counts.awaiting, cell: (row) => <Num n={row.counts.awaiting} /> },
     { key: 'dead', head: 'Dead', num: true, sort: (row) => row.counts.dead, cell: (row) => (row.counts.dead ? <a class="plain" href={withParams(href('dead'), { queue: row.name })}><Num n={row.counts.dead} red={needsPerson.has(row.name)} /></a> : <Dot />) },
-    { key: 'lag', head: 'Lag', num: true, phone: 'd', sort: (row) => row.counts.lag, cell: (row) => (row.counts.lag > 0 ? duration(row.counts.lag) : <Dot />) },
+    { key: 'lag', head: 'Lag', num: true, class: 'c-lag', phone: 'd', sort: (row) => row.counts.lag, cell: (row) => (row.counts.lag > 0 ? duration(row.counts.lag) : <Dot />) },
     { key: 'ended', head: 'Ended per s', num: true, sort: (row) => perSecond(row.name)?.ended ?? 0, cell: (row) => { const r = perSecond(row.name); return r === undefined ? <Dot word="not known" /> : r.ended ? rate(r.ended) : <Dot />; } },
     { key: 'spark', head: <span class="hidden">last hour</span>, wide: true, class: 'c-spark', cell: (row) => (sparks[row.name]?.done ? <Spark values={sparks[row.name].done!} /> : null) },
     { key: 'failed', head: 'Failed per min', num: true, wide: true, sort: (row) => perSecond(row.name)?.failed ?? 0, cell: (row) => { const r = perSecond(row.name); return r === undefined ? <Dot word="not known" /> : r.failed ? rate(r.failed * 60) : <Dot />; } },
@@ -52,5 +52,5 @@ export function QueueTable({ rows, isFull }: { rows: QueueRow[]; isFull?: boolea
     ...(isFull && !isViewer() ? [{ key: 'act', head: <span class="hidden">Actions</span>, class: 'c-act', cell: (row: QueueRow) => <Button class="small" why={whyNot('operator', row.name)} onClick={() => void (row.counts.paused ? resumeQueue(row.name) : pauseQueue(row.name))} aria-label={`${row.counts.paused ? 'Resume' : 'Pause'} ${row.name}`}>{row.counts.paused ? 'Resume' : 'Pause'}</Button> }] : []),
     ...(isFull ? [] : [{ key: 'go', head: <span class="hidden">Open</span>, class: 'c-go', wide: true, cell: () => <span class="go" aria-hidden="true"><Icon name="right" size={12} /></span> }]),
   ];
-  return <Table name="Queues" columns={columns} rows={rows} id={(row) => row.name} sorts={isFull} foot={isFull ? plural(rows.length, 'queue') : undefined} />;
+  return <Table name="Queues" columns={columns} rows={rows} id={(row) => row.name} sorts={isFull} class={isFull ? 'is-full' : ''} foot={isFull ? plural(rows.length, 'queue') : undefined} />;
 }

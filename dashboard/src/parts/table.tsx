@@ -31,6 +31,7 @@ interface Properties<Row> {
   sorts?: boolean;
   foot?: ComponentChildren;
   totals?: ComponentChildren;
+  class?: string;
 }
 
 export function sorted<Row>(rows: readonly Row[], columns: Column<Row>[], by: string): readonly Row[] {
@@ -45,13 +46,13 @@ export function sorted<Row>(rows: readonly Row[], columns: Column<Row>[], by: st
   });
 }
 
-export function Table<Row>({ name, columns, rows, id, selection, isSelected, below, sorts, foot, totals }: Properties<Row>) {
+export function Table<Row>({ name, columns, rows, id, selection, isSelected, below, sorts, foot, totals, class: more = '' }: Properties<Row>) {
   const by = sorts ? param('sort') : '';
   const shown = sorts ? sorted(rows, columns, by) : rows;
   const span = columns.length + (selection ? 1 : 0);
   return (
     <div class="table-scroll">
-      <table class={`table${selection ? ' selectable' : ''}`} role="table" aria-label={name}>
+      <table class={`table${selection ? ' selectable' : ''} ${more}`} role="table" aria-label={name}>
         <thead role="rowgroup">
           <tr role="row">
             {selection && <th class="check" role="columnheader"><Check label={`select all of ${name}`} state={selection.all} toggle={selection.toggleAll} /></th>}
