@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/name.h"
 #include "base/shorten.h"
+#include "web/dashboard.h"
 #include "web/door.h"
 #include "web/metrics.h"
 #include "web/problem.h"
@@ -155,8 +156,7 @@ Api::Api(const ListenAddress& address, Desk desk, std::function<std::string()> w
     : desk_(std::move(desk)),
       why_not_ready_(std::move(why_not_ready)),
       door_(address, desk_.config.web, clock) {
-  routes_.push_back({"GET", "/", Needs::session, "A small page for people",
-                     [this](const Call& call) { return small_page(desk_, call); }});
+  add_dashboard_routes(routes_);
   routes_.push_back({"GET",
                      "/healthz",
                      Needs::nobody,
@@ -187,7 +187,7 @@ std::unique_ptr<Upload> Api::open(const Request& request) {
   auto target = parse_target(request.target);
   if (!target)
     throw Problem(400, "the target of the request is no path, or has a % without two hexadecimal digits");
-  auto match = find_route(routes_, request.method, *target);
+  auto match = find_route(routes_, request.method, is_dashboard_page(*target) ? Target{} : *target);
   std::optional<Caller> caller;
   if (match.route.needs != Needs::nobody) caller = door_.caller_of(request);
   const bool is_of_queue = match.route.path.find("{queue}") != std::string_view::npos;

@@ -40,9 +40,6 @@ class Api final : public Application {
 /// The OpenAPI 3.1 document of routes.
 std::string openapi_of(const std::vector<Route>& routes);
 
-/// A plain page for who opens the address in a browser.
-Response small_page(Desk& desk, const Call& call);
-
 inline constexpr std::string_view kLogInPath = "/login";  ///< the one that takes a form
 
 /// Who one is, logging in and out.

@@ -103,8 +103,8 @@ std::string head_of(const Response& response, After after) {
   head +=
       "X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nReferrer-Policy: no-referrer\r\n"
       "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-      "font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'\r\n"
-      "Cache-Control: no-store\r\n";
+      "font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'\r\n";
+  if (header_of(response.headers, "Cache-Control").empty()) head += "Cache-Control: no-store\r\n";
   return head + (after == After::close ? "Connection: close\r\n\r\n" : "\r\n");
 }
 
