@@ -227,6 +227,19 @@ if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
   ordo_test_entry(e2e.volumes COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/volumes/volumes.py --scale 0.01
     LABELS e2e TIMEOUT 1800 ENVIRONMENT PYTHONUNBUFFERED=1)
 endif()
+# The dashboard in a browser; what it is made of needs Node, which nothing else does.
+if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
+  foreach(entry IN ITEMS unit bundle pages odd pages_redis)
+    string(REPLACE _redis "" what ${entry})
+    set(store sqlite)
+    if(entry MATCHES redis)
+      set(store redis)
+    endif()
+    ordo_test_entry(dashboard.${entry} COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/browser/dashboard.py ${what}
+      LABELS dashboard TIMEOUT 1800 ENVIRONMENT ORDO_BROWSER_STORE=${store})
+  endforeach()
+  set_tests_properties(dashboard.unit dashboard.bundle dashboard.pages dashboard.odd dashboard.pages_redis PROPERTIES RESOURCE_LOCK dashboard)
+endif()
 # A script of a suite once more on servers, which it is told by the variable.
 function(ordo_on_servers suite variable name)
   foreach(store IN LISTS ARGN)

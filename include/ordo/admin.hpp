@@ -325,7 +325,25 @@ struct LockView {
   std::uint64_t waiting = 0;          ///< due jobs
 };
 
-/// The one surface under CLI, HTTP and scripts: looks and manages.
+/// A change that somebody has asked for (docs/http.md, "Who changed what").
+struct AuditEntry {
+  Time at{};
+  std::string who{};     ///< of a token: its name; "unix:NAME" of a program or command; "loopback"
+  std::string action{};  ///< "pause", "cancel", "delete_dead" …
+  std::string queue{};   ///< empty: of no queue
+  /// Which of it, as a JSON object: ids, a filter, a limit, a node or a schedule; never a payload.
+  std::string filter = "{}";
+  std::optional<std::uint64_t> count{};  ///< how many there were
+  std::string result{};                  ///< "done", "unchanged", or "failed: why"
+};
+
+/// Which changes are meant.
+struct AuditFilter {
+  std::vector<std::string> queues{};  ///< only of these; empty: all changes
+  std::string after{};                ///< what the call for the page before returned; empty: it is the first
+};
+
+/// The one surface under CLI, HTTP and scripts: looks and manages. The store keeps who has changed what.
 ///
 /// Thread-safe. Every call talks to the store and blocks for it; throws Error{unavailable} when it cannot be
 /// reached and Error{invalid_argument} for an unknown queue (the message has the nearest names). Calls that
@@ -475,14 +493,28 @@ class Admin {
   ReshardResult reshard(std::string_view queue, std::uint32_t shards,
                         const std::function<void(const ReshardProgress&)>& progress = {});
 
+  /// The same Admin: what is changed by it is noted as done by `who`. Without, it is "unix:NAME", the user of
+  /// this process.
+  [[nodiscard]] Admin acting_as(std::string who) const;
+  /// The changes of the last 90 days, at most the last 100,000, the newest first. `visit` returns false to
+  /// stop. Returns where to go on (AuditFilter::after): behind the last that `visit` returned true for.
+  std::string audit(const AuditFilter& filter, const std::function<bool(const AuditEntry&)>& visit);
+  /// Adds a change that was not made by an Admin, such as a response that somebody gave by hand. Its time and
+  /// who did it are filled in.
+  void note(AuditEntry entry);
+
   class Impl;  ///< Ordo's own
   explicit Admin(std::shared_ptr<Impl> impl);
 
  private:
   class Place;
+  Admin(std::shared_ptr<Place> place, std::string who);
+  template <class Change>
+  auto change(AuditEntry entry, const Change& change);
   std::shared_ptr<Impl> impl();
 
   std::shared_ptr<Place> place_;
+  std::string who_;  ///< empty: the user of this process
 };
 
 }  // namespace ordo

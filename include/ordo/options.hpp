@@ -280,8 +280,8 @@ struct NodeOptions {
   std::uint32_t node_number = 0;  ///< of splitter `by_node`: 0..node_count - 1
   std::uint32_t node_count = 1;
   std::uint64_t payload_cache = 256ULL << 20;  ///< bytes of waiting payloads kept in memory
-  /// Where `ordo work` serves the HTTP API (docs/http.md): "127.0.0.1:8080", "localhost:…", "[::1]:…", or
-  /// "auto" for a free port; empty: nowhere. A Server of a program's own has none.
+  /// Where `ordo work` serves the HTTP API (docs/http.md): "127.0.0.1:8080", "localhost:…", "[::1]:…", "auto"
+  /// for a free port, or another address of this machine, which needs tokens and TLS; empty: nowhere.
   std::string listen{};
   LogFormat log = LogFormat::text;
   LogLevel log_level = LogLevel::info;
@@ -319,10 +319,46 @@ struct PeriodicOptions {
   bool operator==(const PeriodicOptions&) const = default;
 };
 
+/// What a token of the HTTP API may do (docs/http.md).
+enum class Role : std::uint8_t {
+  viewer,     ///< looks
+  operator_,  ///< looks, pushes, responds, and changes jobs and queues
+  admin,      ///< everything: also removes queues, sets limits, asks nodes to stop
+  producer,   ///< pushes, and nothing else
+  worker,     ///< takes jobs, and nothing else
+  responder,  ///< answers jobs that wait, and nothing else
+};
+
+/// Who may use the HTTP API. The secret itself is stored nowhere.
+struct AccessToken {
+  std::string name{};  ///< [a-z0-9_-]{1,64}
+  Role role = Role::viewer;
+  std::vector<std::string> queues{};  ///< the only ones it sees; empty: all
+  std::string sha256{};               ///< of the secret: 64 hexadecimal digits in lower case
+
+  bool operator==(const AccessToken&) const = default;
+};
+
+/// The HTTP side of `ordo work` and `ordo web`. A Server of a program's own has none.
+struct WebOptions {
+  std::vector<AccessToken> tokens{};  ///< none: whoever reaches the address may do everything
+  std::string tls_cert{};             ///< file of the certificate and those that vouch for it, as PEM
+  std::string tls_key{};              ///< file of its key
+  bool behind_proxy = false;          ///< a proxy of yours does TLS
+  bool read_only = false;
+  std::vector<std::string> redact{};  ///< JSON pointers into payloads: what they show is left out
+  bool hide_payloads = false;         ///< nothing of payloads is shown
+  std::string public_url{};           ///< how browsers and others reach it: "https://jobs.example.com"
+
+  bool has_tls() const { return !tls_cert.empty(); }
+  bool operator==(const WebOptions&) const = default;
+};
+
 /// Everything a program of Ordo can be told (docs/config.md).
 struct Config {
   std::string store = "sqlite:ordo.db";
   NodeOptions node{};
+  WebOptions web{};
   std::vector<QueueOptions> queues{};       ///< in the order of the file
   std::vector<NamedLimit> limits{};         ///< those that queues name
   std::vector<PeriodicOptions> periodic{};  ///< stated by a node as long as it lives

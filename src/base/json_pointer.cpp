@@ -32,7 +32,50 @@ std::optional<JsonDocument::Value> step(const JsonDocument::Value& value, std::s
   return index && *index < value.size() ? std::optional(value.at(*index)) : std::nullopt;
 }
 
+/// Texts of all values that a pointer points to.
+void find_all(const JsonDocument::Value& value, std::string_view pointer,
+              std::vector<std::string_view>& found) {
+  if (pointer.empty()) {
+    found.push_back(value.text());
+    return;
+  }
+  pointer.remove_prefix(1);
+  const auto part = pointer.substr(0, pointer.find('/'));
+  const auto rest = pointer.substr(part.size());
+  if (value.is_object()) {
+    const auto key = unescaped(part);
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (value.key_at(i) == key) find_all(value.at(i), rest, found);
+    }
+  } else if (const auto index = value.is_array() ? index_of(part) : std::nullopt) {
+    if (*index < value.size()) find_all(value.at(*index), rest, found);
+  }
+}
+
 }  // namespace
+
+std::optional<std::string> replace_at(std::string_view json, std::span<const std::string> pointers,
+                                      std::string_view instead, std::vector<std::string>& replaced) {
+  const auto document = JsonDocument::parse(json);
+  if (!document) return std::nullopt;
+  std::vector<std::string_view> found;
+  for (const auto& pointer : pointers) find_all(document->root(), pointer, found);
+  // From the front, an outer value before those in it.
+  std::ranges::sort(found, [](const auto& a, const auto& b) {
+    return a.data() != b.data() ? a.data() < b.data() : a.size() > b.size();
+  });
+  const auto whole = document->root().text();
+  std::string text;
+  const char* done = whole.data();
+  for (const auto& value : found) {
+    if (value.data() < done) continue;  // in one that is replaced
+    text.append(done, value.data());
+    text.append(instead);
+    done = value.data() + value.size();
+    replaced.emplace_back(value);
+  }
+  return text.append(done, whole.data() + whole.size());
+}
 
 std::optional<std::string> name_at(std::string_view json, std::string_view pointer) {
   const auto document = JsonDocument::parse(json);

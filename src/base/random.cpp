@@ -12,6 +12,12 @@ Random Random::from_system() {
   return Random{seed};
 }
 
+std::string secret_bytes(std::size_t count) {
+  std::string bytes(count, '\0');
+  if (getrandom(bytes.data(), count, 0) != static_cast<ssize_t>(count)) std::abort();  // up to 256 come whole
+  return bytes;
+}
+
 std::uint64_t Random::next() {
   state_ += 0x9e3779b97f4a7c15ULL;
   std::uint64_t z = state_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -24,6 +25,9 @@ class Random {
  private:
   std::uint64_t state_;
 };
+
+/// From the kernel, for secrets.
+std::string secret_bytes(std::size_t count);
 
 /// A new ULID: 26 Crockford base-32 characters, ordered by `unix_ms` then by chance.
 std::string make_ulid(std::int64_t unix_ms, Random& random);

@@ -104,6 +104,8 @@ void add_init(CLI::App& app, Context& context);
 void add_copy(CLI::App& app, Context& context);
 void add_reshard(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
+void add_audit(CLI::App& app, Context& context);
+void add_token(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 
 }  // namespace ordo::cli

@@ -97,9 +97,13 @@ int run_respond(Context& context, const RespondValues& values) {
   }
   const auto body =
       values.body ? payload_from_json(*values.body) : read_whole(*values.body_file, kLongestBody);
-  static_cast<void>(context.open_admin());  // a store that is not there is not made
+  auto admin = context.open_admin();  // a store that is not there is not made
   const auto responded = respond(context.open_client(), values, body);
   const auto word = to_string(responded);
+  admin.note({.action = "respond",
+              .queue = values.queue,
+              .filter = values.token ? "{}" : fmt::format("{{\"key\":{}}}", name_json(values.key)),
+              .result = std::string(word)});
   print(values.json ? fmt::format("{{\"response\":\"{}\"}}\n", word) : fmt::format("{}\n", word));
   const auto why = why_not(responded, values);
   if (why.empty()) return 0;

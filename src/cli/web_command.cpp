@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "web/site.h"
+#include "web/tls.h"
 
 namespace ordo::cli {
 namespace {
@@ -29,10 +30,16 @@ ListenAddress address_of(const Config& config, const WebValues& values) {
   constexpr const char* kDefault = "127.0.0.1:8080";
   if (values.listen.empty())
     return parse_listen_address(config.node.listen.empty() ? kDefault : config.node.listen).value();
-  if (const auto address = parse_listen_address(values.listen)) return *address;
-  refuse_arguments(fmt::format(
-      "web: --listen {}: it takes 127.0.0.1:PORT, localhost:PORT, [::1]:PORT, or auto for a free port",
-      shortened(values.listen)));
+  const auto address = parse_listen_address(values.listen);
+  if (!address) {
+    refuse_arguments(
+        fmt::format("web: --listen {}: it takes 127.0.0.1:PORT, localhost:PORT, [::1]:PORT, auto for a free "
+                    "port, or another IP address of this machine with a port",
+                    shortened(values.listen)));
+  }
+  const auto why = why_not_served(*address, config.web);
+  if (!why.empty()) refuse_arguments(fmt::format("web: --listen {}: {}", shortened(values.listen), why));
+  return *address;
 }
 
 /// A connection is an open file, and many systems let a process have 1,024 of them unless it asks.
@@ -46,6 +53,7 @@ void raise_limit_of_files() {
 int run_web(Context& context, const WebValues& values) {
   const Config config = context.config();
   const auto address = address_of(config, values);
+  web::load_tls(config.web);  // refused before anything is tried
   raise_limit_of_files();
   block_signals();
   const Log log(config.node.log, config.node.log_level);
@@ -74,9 +82,10 @@ void add_web(CLI::App& app, Context& context) {
   auto values = std::make_shared<WebValues>();
   CLI::App* web = add_command(app, context, "web", "Serve the HTTP API of a store, without a node",
                               kWebExamples, values, run_web);
-  web->add_option(
-         "--listen", values->listen,
-         "Where: 127.0.0.1:PORT, or auto for a free port; default: [node] listen, else 127.0.0.1:8080")
+  web->add_option("--listen", values->listen,
+                  "Where: 127.0.0.1:PORT, auto for a free port, or another address with a port; default: "
+                  "[node] listen, "
+                  "else 127.0.0.1:8080")
       ->type_name("ADDRESS");
 }
 

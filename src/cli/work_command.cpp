@@ -22,6 +22,7 @@
 #include "cli/signals.h"
 #include "cli/stack_traces.h"
 #include "web/site.h"
+#include "web/tls.h"
 
 namespace ordo::cli {
 namespace {
@@ -246,6 +247,7 @@ int run_work(Context& context, const WorkValues& values) {
   const Config config = context.config();
   stay_with_file(context.sources);
   check_queues(config, values);
+  if (!config.node.listen.empty()) web::load_tls(config.web);  // refused before anything is tried
   block_signals();
   prepare_stack_traces();
   const Log log(config.node.log, config.node.log_level);

@@ -8,6 +8,7 @@
 
 #include "base/check_function.h"
 #include "client/admin_impl.h"
+#include "client/audit.h"
 #include "client/reopening.h"
 #include "client/reshard.h"
 #include "domain/placement.h"
@@ -147,6 +148,26 @@ ReshardResult Admin::Impl::reshard(std::string_view name, std::uint32_t shards,
 
 // -------------------------------------------------------------------------------------------------------------------
 
+namespace {
+
+AuditEntry entry_of(std::string_view action, std::string_view queue, std::string filter) {
+  return {.action = std::string(action), .queue = std::string(queue), .filter = std::move(filter)};
+}
+
+std::string_view name_of(JobChange change) {
+  switch (change) {
+    case JobChange::cancel:
+      return "cancel";
+    case JobChange::kill:
+      return "kill";
+    case JobChange::run_now:
+      break;
+  }
+  return "run_now";
+}
+
+}  // namespace
+
 class Admin::Place : public Reopening<Impl> {
  public:
   using Reopening::Reopening;
@@ -158,6 +179,8 @@ Admin::Admin(Config config)
               std::make_shared<StoreHandle>(std::move(config), system_clock(), store::Missing::refused)),
           [](Impl& before) { return std::make_shared<Impl>(before.handle().reopened()); })) {}
 Admin::Admin(std::shared_ptr<Impl> impl) : place_(std::make_shared<Place>(std::move(impl))) {}
+Admin::Admin(std::shared_ptr<Place> place, std::string who)
+    : place_(std::move(place)), who_(std::move(who)) {}
 Admin::~Admin() = default;
 std::shared_ptr<Admin::Impl> Admin::impl() {
   if (!place_)
@@ -166,6 +189,23 @@ std::shared_ptr<Admin::Impl> Admin::impl() {
 }
 Admin::Admin(Admin&&) noexcept = default;
 Admin& Admin::operator=(Admin&&) noexcept = default;
+
+template <class Change>
+auto Admin::change(AuditEntry entry, const Change& change) {
+  const auto place = impl();
+  entry.who = who_.empty() ? user_of_process() : who_;
+  return audited(*place, std::move(entry), [&] { return change(*place); });
+}
+
+Admin Admin::acting_as(std::string who) const { return {place_, std::move(who)}; }
+std::string Admin::audit(const AuditFilter& filter, const std::function<bool(const AuditEntry&)>& visit) {
+  check_function("Admin::audit()", visit);
+  return impl()->audit(filter, visit);
+}
+void Admin::note(AuditEntry entry) {
+  entry.who = who_.empty() ? user_of_process() : who_;
+  impl()->note(std::move(entry));
+}
 
 Stats Admin::stats(const std::vector<std::string>& queues) { return impl()->stats(queues); }
 std::vector<ShardStats> Admin::shard_stats(const std::vector<std::string>& queues) {
@@ -176,13 +216,23 @@ std::vector<NodeView> Admin::nodes() { return impl()->nodes(); }
 std::vector<LimitView> Admin::limits() { return impl()->limits(); }
 bool Admin::set_limit(std::string_view name, const std::optional<Decimal>& limit,
                       const std::optional<RateLimit>& rate) {
-  return impl()->set_limit(name, limit, rate);
+  return change({.action = "set_limit", .filter = limit_filter(name, limit, rate)},
+                [&](Impl& impl) { return impl.set_limit(name, limit, rate); });
 }
-bool Admin::unset_limit(std::string_view name) { return impl()->unset_limit(name); }
+bool Admin::unset_limit(std::string_view name) {
+  return change({.action = "unset_limit", .filter = filter_json("limit", name)},
+                [&](Impl& impl) { return impl.unset_limit(name); });
+}
 std::vector<LockView> Admin::locks(const std::optional<std::string>& queue) { return impl()->locks(queue); }
 std::vector<Finding> Admin::examine() { return impl()->examine(); }
-bool Admin::quiet_node(const std::string& id) { return impl()->request(id, store::NodeRequest::quiet); }
-bool Admin::stop_node(const std::string& id) { return impl()->request(id, store::NodeRequest::stop); }
+bool Admin::quiet_node(const std::string& id) {
+  return change({.action = "quiet_node", .filter = filter_json("node", id)},
+                [&](Impl& impl) { return impl.request(id, store::NodeRequest::quiet); });
+}
+bool Admin::stop_node(const std::string& id) {
+  return change({.action = "stop_node", .filter = filter_json("node", id)},
+                [&](Impl& impl) { return impl.request(id, store::NodeRequest::stop); });
+}
 std::vector<JobView> Admin::jobs(std::string_view queue, const JobFilter& filter) {
   return impl()->jobs(queue, filter);
 }
@@ -196,7 +246,10 @@ std::string Admin::records(std::string_view queue, const RecordFilter& filter,
   check_function("Admin::records()", visit);
   return impl()->records(queue, filter, visit);
 }
-std::size_t Admin::forget(std::string_view queue, const JobName& job) { return impl()->forget(queue, job); }
+std::size_t Admin::forget(std::string_view queue, const JobName& job) {
+  return change(entry_of("forget", queue, filter_json(job)),
+                [&](Impl& impl) { return impl.forget(queue, job); });
+}
 void Admin::export_jobs(std::string_view queue, const JobFilter& filter,
                         const std::function<bool(JobView)>& visit) {
   check_function("Admin::export_jobs()", visit);
@@ -217,19 +270,24 @@ std::uint64_t Admin::change_jobs(std::string_view queue, const JobFilter& filter
     }
     return domain::EntryType::run_now;
   };
-  return impl()->control_all(queue, filter, type());
+  return this->change(entry_of(name_of(change), queue, filter_json(filter)),
+                      [&](Impl& impl) { return impl.control_all(queue, filter, type()); });
 }
 bool Admin::cancel(std::string_view queue, const JobName& job) {
-  return impl()->control(queue, job, domain::EntryType::cancel);
+  return change(entry_of("cancel", queue, filter_json(job)),
+                [&](Impl& impl) { return impl.control(queue, job, domain::EntryType::cancel); });
 }
 bool Admin::run_now(std::string_view queue, const JobName& job) {
-  return impl()->control(queue, job, domain::EntryType::run_now);
+  return change(entry_of("run_now", queue, filter_json(job)),
+                [&](Impl& impl) { return impl.control(queue, job, domain::EntryType::run_now); });
 }
 bool Admin::kill(std::string_view queue, const JobName& job) {
-  return impl()->control(queue, job, domain::EntryType::kill);
+  return change(entry_of("kill", queue, filter_json(job)),
+                [&](Impl& impl) { return impl.control(queue, job, domain::EntryType::kill); });
 }
 bool Admin::reschedule(std::string_view queue, const JobName& job, Time run_at) {
-  return impl()->control(queue, job, domain::EntryType::run_now, run_at);
+  return change(entry_of("reschedule", queue, filter_json(job)),
+                [&](Impl& impl) { return impl.control(queue, job, domain::EntryType::run_now, run_at); });
 }
 void Admin::dead(std::string_view queue, const DeadFilter& filter,
                  const std::function<bool(const DeadView&)>& visit) {
@@ -246,25 +304,39 @@ DeadCount Admin::count_dead(std::string_view queue, const DeadFilter& filter) {
 }
 std::size_t Admin::retry_dead(std::string_view queue, const DeadFilter& filter,
                               const std::function<void(const SkippedRetry&)>& skipped) {
-  return impl()->change_dead(queue, filter, true, skipped);
+  return change(entry_of("retry_dead", queue, filter_json(filter)),
+                [&](Impl& impl) { return impl.change_dead(queue, filter, true, skipped); });
 }
 std::size_t Admin::delete_dead(std::string_view queue, const DeadFilter& filter) {
-  return impl()->change_dead(queue, filter, false, {});
+  return change(entry_of("delete_dead", queue, filter_json(filter)),
+                [&](Impl& impl) { return impl.change_dead(queue, filter, false, {}); });
 }
 std::vector<PeriodicView> Admin::periodic() { return impl()->periodic(); }
-std::string Admin::run_periodic(std::string_view schedule) { return impl()->run_periodic(schedule); }
+std::string Admin::run_periodic(std::string_view schedule) {
+  return change({.action = "run_periodic", .filter = filter_json("schedule", schedule)},
+                [&](Impl& impl) { return impl.run_periodic(schedule); });
+}
 void Admin::pause_periodic(std::string_view schedule) {
-  impl()->control_periodic(schedule, domain::EntryType::pause_ticks);
+  change({.action = "pause_periodic", .filter = filter_json("schedule", schedule)},
+         [&](Impl& impl) { impl.control_periodic(schedule, domain::EntryType::pause_ticks); });
 }
 void Admin::resume_periodic(std::string_view schedule) {
-  impl()->control_periodic(schedule, domain::EntryType::resume_ticks);
+  change({.action = "resume_periodic", .filter = filter_json("schedule", schedule)},
+         [&](Impl& impl) { impl.control_periodic(schedule, domain::EntryType::resume_ticks); });
 }
-bool Admin::pause(std::string_view queue) { return impl()->set_paused(queue, true); }
-bool Admin::resume(std::string_view queue) { return impl()->set_paused(queue, false); }
-bool Admin::remove(std::string_view queue, RemoveJobs jobs) { return impl()->remove(queue, jobs); }
+bool Admin::pause(std::string_view queue) {
+  return change(entry_of("pause", queue, "{}"), [&](Impl& impl) { return impl.set_paused(queue, true); });
+}
+bool Admin::resume(std::string_view queue) {
+  return change(entry_of("resume", queue, "{}"), [&](Impl& impl) { return impl.set_paused(queue, false); });
+}
+bool Admin::remove(std::string_view queue, RemoveJobs jobs) {
+  return change(entry_of("remove", queue, "{}"), [&](Impl& impl) { return impl.remove(queue, jobs); });
+}
 ReshardResult Admin::reshard(std::string_view queue, std::uint32_t shards,
                              const std::function<void(const ReshardProgress&)>& progress) {
-  return impl()->reshard(queue, shards, progress);
+  return change(entry_of("reshard", queue, filter_json("shards", std::to_string(shards))),
+                [&](Impl& impl) { return impl.reshard(queue, shards, progress); });
 }
 
 }  // namespace ordo

@@ -89,6 +89,9 @@ class Admin::Impl {
   void dead_letters(std::string_view queue, const std::function<bool(const DeadLetter&)>& visit);
   bool set_paused(std::string_view queue, bool paused);
   bool remove(std::string_view queue, RemoveJobs jobs);
+  /// Adds it to the log of changes, with the time; returns when it is durable.
+  void note(AuditEntry entry);
+  std::string audit(const AuditFilter& filter, const std::function<bool(const AuditEntry&)>& visit);
   std::vector<PeriodicView> periodic();
   std::string run_periodic(std::string_view schedule);
   void control_periodic(std::string_view schedule, domain::EntryType type);

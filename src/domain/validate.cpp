@@ -11,6 +11,8 @@
 
 #include "base/json.h"
 #include "base/json_pointer.h"
+#include "base/listen_address.h"
+#include "base/name.h"
 #include "base/shorten.h"
 #include "base/window_text.h"
 #include "domain/gates.h"
@@ -308,6 +310,53 @@ void validate(const NodeOptions& node) {
     fields.refuse("node_count", "has no effect with the automatic splitter; set the splitter to node");
 }
 
+bool is_sha256(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+void validate(const WebOptions& web) {
+  const Fields fields("web", {"web"});
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < web.tokens.size(); ++i) {
+    const auto& token = web.tokens[i];
+    const auto refuse = [&](const std::string& why) {
+      fields.refuse_at({"tokens", std::to_string(i)}, "token " + in_quotes(token.name) + " " + why);
+    };
+    if (!is_name(token.name)) refuse("needs a name of 1 to 64 of a-z, 0-9, '_' and '-'");
+    if (!names.insert(token.name).second) refuse("is there twice");
+    if (token.role > Role::responder) refuse("has a role that is none of its values");
+    if (!is_sha256(token.sha256))
+      refuse("needs sha256, 64 hexadecimal digits in lower case: `ordo token` makes it");
+    for (const auto& queue : token.queues) {
+      if (!is_name(queue)) refuse("names the queue " + in_quotes(queue) + ", which is no name of a queue");
+    }
+  }
+  if (web.tls_cert.empty() != web.tls_key.empty())
+    fields.refuse(web.tls_cert.empty() ? "tls_key" : "tls_cert", "needs the other of tls_cert and tls_key");
+  for (const auto& pointer : web.redact) {
+    if (pointer.empty() || !is_json_pointer(pointer))
+      fields.refuse("redact", "has " + in_quotes(pointer) + ", which is no JSON pointer like /card/number");
+  }
+  const auto& url = web.public_url;
+  const bool is_url = url.starts_with("https://") || url.starts_with("http://");
+  if (!url.empty() && (!is_url || url.find_first_of("?# ") != std::string::npos))
+    fields.refuse("public_url", "is " + in_quotes(url) + ", and begins with https:// or http://");
+}
+
+/// At an address that others reach, the API needs more.
+void validate_listen(const Config& config) {
+  const auto address = parse_listen_address(config.node.listen);
+  if (!address && !config.node.listen.empty())
+    Fields("node", {"node"})
+        .refuse("listen", "is " + in_quotes(config.node.listen) + ", which is no address");
+  if (!address && !config.web.behind_proxy) return;
+  const auto why = why_not_served(address.value_or(ListenAddress{.ip = "127.0.0.1"}), config.web);
+  if (why.empty()) return;
+  if (address)
+    Fields("node", {"node"}).refuse("listen", "cannot be " + in_quotes(config.node.listen) + ": " + why);
+  Fields("web", {"web"}).refuse("behind_proxy", "cannot be true: " + why);
+}
+
 void validate(const PeriodicOptions& schedule) {
   const Fields fields("schedule " + in_quotes(schedule.name), {"periodic", schedule.name});
   if (!is_name(schedule.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
@@ -338,6 +387,8 @@ void validate(const Config& config) {
                               std::to_string(kLongestStore) + " fit");
   }
   validate(config.node);
+  validate(config.web);
+  validate_listen(config);
   std::set<std::string_view> names;
   std::set<std::string_view> limits;
   for (const auto& limit : config.limits) {

@@ -238,6 +238,14 @@ std::string limit_json(const LimitView& limit) {
   return object.end();
 }
 
+std::string audit_json(const AuditEntry& entry) {
+  ObjectText object;
+  object.time("at", entry.at).text("who", entry.who).text("action", entry.action);
+  object.raw("queue", entry.queue.empty() ? "null" : json_string(entry.queue)).raw("filter", entry.filter);
+  object.raw("count", entry.count ? std::to_string(*entry.count) : "null").text("result", entry.result);
+  return object.end();
+}
+
 std::string lock_json(const LockView& lock) {
   ObjectText object;
   object.text("name", lock.name).raw("key", name_json(lock.key));

@@ -31,6 +31,7 @@ std::string record_json(const RecordView& record);
 std::string trace_json(const JobTrace& trace);
 std::string queue_json(const QueueView& queue);
 std::string limit_json(const LimitView& limit);
+std::string audit_json(const AuditEntry& entry);
 std::string lock_json(const LockView& lock);
 std::string wait_json(const WaitView& wait);
 std::string dead_letter_json(const DeadLetter& letter);

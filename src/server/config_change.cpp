@@ -206,6 +206,7 @@ ConfigChange compare(const Config& before, const Config& after) {
   std::vector<std::string> node;
   add_differing(node, node_fields(), before.node, after.node);
   for (const auto& key : node) change.refused.push_back(key + " of [node]");
+  if (before.web != after.web) change.refused.emplace_back("[web]");
   for (const auto& queue : after.queues) {
     const auto* known = before.find(queue.name);
     if (known == nullptr) {

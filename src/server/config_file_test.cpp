@@ -206,6 +206,8 @@ const std::vector<WrongValue> kWrongOfKinds = {
     {"library", R"("a\u0000b")"},
 };
 
+const std::string kSha256(64, 'a');
+
 const WrongValues kWrongValues[] = {
     {"", {{"store", "''"}, {"store", "'mysql://h/d'"}, {"store", "'sqlite:a.db?mode=9'"}}},
     {"[node]",
@@ -224,7 +226,21 @@ const WrongValues kWrongValues[] = {
       {"node_number", "1"},
       {"node_count", "2"},
       {"payload_cache", "'much'"},
-      {"listen", "'0.0.0.0:80'"}}},
+      {"listen", "'0.0.0.0:80'"},
+      {"listen", "'example.com:80'"}}},
+    {"[web]",
+     {{"tokens", "[{ name = 'ci', role = 'viewer' }]", "sha256"},
+      {"tokens", "[{ name = 'ci', role = 'root', sha256 = '' }]", "role"},
+      {"tokens", "[{ name = 'No Name', role = 'viewer', sha256 = '" + kSha256 + "' }]", "name"},
+      {"tokens", "[{ name = 'ci', role = 'viewer', sha256 = 'abc' }]", "sha256"},
+      {"tokens", "[{ name = 'ci', role = 'viewer', sha256 = '" + kSha256 + "', queues = [] }]", "queues"},
+      {"tls_cert", "'only.crt'", "tls_key"},
+      {"tls_key", "'only.key'", "tls_cert"},
+      {"behind_proxy", "true", "tokens"},
+      {"read_only", "'yes'"},
+      {"redact", "['card']"},
+      {"hide_payloads", "1"},
+      {"public_url", "'jobs.example.com'"}}},
     {"[queue.a]", kWrongOfKinds},
     {"[queue.a.kind.b]", kWrongOfKinds},
     {"[queue.a]",

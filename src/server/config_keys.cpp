@@ -33,8 +33,8 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::string_view kLaterTop[] = {"limits", "listen",  "lock",  "locks",  "log",
-                                          "source", "sources", "token", "tokens", "web"};
+constexpr std::string_view kLaterTop[] = {"limits", "listen",  "lock",  "locks", "log",
+                                          "source", "sources", "token", "tokens"};
 constexpr std::string_view kLaterNode[] = {"max_memory", "read_only", "token", "tokens"};
 constexpr std::string_view kLaterLimit[] = {"scope"};
 constexpr std::string_view kLaterQueue[] = {"concurrency", "critical",  "max_memory", "periodic",
@@ -404,11 +404,68 @@ const std::vector<Key<NodeOptions>>& node_keys() {
        [](NodeOptions& node, const Reading& value) {
          if (!parse_listen_address(value.text()))
            value.fail(
-               "listen is \"127.0.0.1:PORT\", \"localhost:PORT\", \"[::1]:PORT\", or \"auto\" for a free "
-               "port; other "
-               "addresses are not served yet");
+               "listen is \"127.0.0.1:PORT\", \"localhost:PORT\", \"[::1]:PORT\", \"auto\" for a free port, "
+               "or "
+               "another IP address of this machine with a port");
          node.listen = value.text();
        }},
+  };
+  return keys;
+}
+
+const std::vector<Key<AccessToken>>& token_keys() {
+  static const std::vector<Key<AccessToken>> keys = {
+      {"name", [](AccessToken& token, const Reading& value) { token.name = value.text(); }},
+      {"role",
+       [](AccessToken& token, const Reading& value) {
+         token.role = value.choice<Role>({{"viewer", Role::viewer},
+                                          {"operator", Role::operator_},
+                                          {"admin", Role::admin},
+                                          {"producer", Role::producer},
+                                          {"worker", Role::worker},
+                                          {"responder", Role::responder}});
+       }},
+      {"queues",
+       [](AccessToken& token, const Reading& value) {
+         const auto names = value.list(R"(["orders"])");
+         // An empty list would mean all of them.
+         if (names.empty()) value.fail("queues is empty; name some, or leave it out for all queues");
+         for (const auto& name : names) token.queues.push_back(name.text());
+       }},
+      {"sha256", [](AccessToken& token, const Reading& value) { token.sha256 = value.text(); }},
+  };
+  return keys;
+}
+
+void read_tokens(WebOptions& web, const Reading& value) {
+  constexpr const char* kExample = R"({ name = "ci", role = "producer", sha256 = "…" })";
+  web.tokens.clear();
+  for (const auto& one : value.list(fmt::format("[{}]", kExample))) {
+    const Table& table = one.table(kExample);
+    for (const char* needed : {"name", "role", "sha256"}) {
+      if (!has_member(table, needed))
+        one.fail(fmt::format("tokens: a token needs {}; `ordo token` makes one", needed));
+    }
+    read_members(web.tokens.emplace_back(), table, token_keys(), {}, "a token", value.origin());
+  }
+}
+
+const std::vector<Key<WebOptions>>& web_keys() {
+  static const std::vector<Key<WebOptions>> keys = {
+      {"tokens", read_tokens},
+      {"tls_cert", [](WebOptions& web,
+                      const Reading& value) { web.tls_cert = resolve_file(value.text(), value.origin()); }},
+      {"tls_key", [](WebOptions& web,
+                     const Reading& value) { web.tls_key = resolve_file(value.text(), value.origin()); }},
+      {"behind_proxy", [](WebOptions& web, const Reading& value) { web.behind_proxy = value.flag(); }},
+      {"read_only", [](WebOptions& web, const Reading& value) { web.read_only = value.flag(); }},
+      {"redact",
+       [](WebOptions& web, const Reading& value) {
+         web.redact.clear();
+         for (const auto& pointer : value.list(R"(["/card/number"])")) web.redact.push_back(pointer.text());
+       }},
+      {"hide_payloads", [](WebOptions& web, const Reading& value) { web.hide_payloads = value.flag(); }},
+      {"public_url", [](WebOptions& web, const Reading& value) { web.public_url = value.text(); }},
   };
   return keys;
 }
@@ -433,6 +490,10 @@ const std::vector<Key<Config>>& top_keys() {
        [](Config& config, const Reading& value) {
          read_members(config.node, value.table(), node_keys(), kLaterNode, "[node]", value.origin());
        }},
+      {"web",
+       [](Config& config, const Reading& value) {
+         read_members(config.web, value.table(), web_keys(), {}, "[web]", value.origin());
+       }},
       {"queue", read_queues},
       {"limit", read_limits},
       {"periodic", read_periodic},
@@ -453,6 +514,7 @@ std::vector<std::string> names_of_keys() {
     for (const auto& key : keys) names.push_back(fmt::format("{} {}", table, key.name));
   };
   add("[node", node_keys());
+  add("[web", web_keys());
   add("[queue", queue_keys());
   add("[limit", limit_keys());
   add("[periodic", periodic_keys());

@@ -22,6 +22,10 @@ std::string resolve_store(const std::string& url, const Origin& origin) {
   return std::string(kFileScheme) + in_folder_of(origin, file);
 }
 
+std::string resolve_file(const std::string& path, const Origin& origin) {
+  return path.empty() ? path : in_folder_of(origin, path);
+}
+
 std::string resolve_library(const std::string& path, const Origin& origin) {
   const std::string resolved = in_folder_of(origin, path);
   return resolved.find('/') == std::string::npos ? "./" + resolved : resolved;

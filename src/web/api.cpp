@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/name.h"
 #include "base/shorten.h"
+#include "web/dashboard.h"
 #include "web/door.h"
 #include "web/metrics.h"
 #include "web/problem.h"
@@ -18,15 +19,19 @@
 namespace ordo::web {
 namespace {
 
+bool is_callback(const Route& route) { return route.path == "/callbacks/{token}"; }
+
 /// A request, from its header to its answer. What goes wrong becomes a problem here.
 class Exchange final : public Upload {
  public:
-  Exchange(Desk& desk, const Route& route, Request request, Target target, std::vector<std::string> values)
+  Exchange(Desk& desk, Door& door, const Route& route, Request request, Target target,
+           std::vector<std::string> values, std::optional<Caller> caller)
       : desk_(desk),
+        door_(door),
         route_(route),
         request_(std::move(request)),
         target_(std::move(target)),
-        call_{request_, target_, std::move(values)} {}
+        call_{request_, target_, std::move(values), std::move(caller)} {}
 
   void takes_lines() { is_of_lines_ = true; }
   bool blocks() const override { return route_.blocks; }
@@ -54,13 +59,21 @@ class Exchange final : public Upload {
             413,
             fmt::format("the body has more than {} bytes; lines (application/x-ndjson) may be of any number",
                         route_.most_body));
-      if (!is_of_lines_) return route_.answer(call_);
+      if (!is_of_lines_) return answer_of_route();
       if (!lines_) lines_ = route_.upload(call_);
       return lines_->end();
     });
   }
 
  private:
+  Response answer_of_route() {
+    if (!is_callback(route_)) return route_.answer(call_);
+    door_.refuse_guesser(request_);
+    auto response = answer([&] { return route_.answer(call_); });
+    if (response.status == 401) door_.note_guess(request_);
+    return response;
+  }
+
   bool has_failed() const { return failed_.status >= 400; }
 
   Response answer(const std::function<Response()>& work) {
@@ -96,6 +109,7 @@ class Exchange final : public Upload {
   }
 
   Desk& desk_;
+  Door& door_;
   const Route& route_;
   Request request_;
   Target target_;
@@ -138,23 +152,26 @@ Response ready(Desk& desk, const std::function<std::string()>& why_not_ready) {
 
 }  // namespace
 
-Api::Api(Desk desk, std::function<std::string()> why_not_ready)
-    : desk_(std::move(desk)), why_not_ready_(std::move(why_not_ready)) {
-  routes_.push_back(
-      {"GET", "/", "A small page for people", [this](const Call&) { return small_page(desk_); }});
+Api::Api(const ListenAddress& address, Desk desk, std::function<std::string()> why_not_ready, Clock& clock)
+    : desk_(std::move(desk)),
+      why_not_ready_(std::move(why_not_ready)),
+      door_(address, desk_.config.web, clock) {
+  add_dashboard_routes(routes_);
   routes_.push_back({"GET",
                      "/healthz",
+                     Needs::nobody,
                      "This process answers",
                      [](const Call&) { return Response{.body = "{\"ok\":true}\n"}; },
                      0,
                      {},
                      false});
-  routes_.push_back({"GET", "/readyz", "The store can be reached, and the node does its work",
+  routes_.push_back({"GET", "/readyz", Needs::viewer, "The store can be reached, and the node does its work",
                      [this](const Call&) { return ready(desk_, why_not_ready_); }});
-  routes_.push_back(
-      {"GET", "/metrics", "Counts for Prometheus", [this](const Call&) { return metrics(desk_); }});
-  routes_.push_back({"GET", "/openapi.json", "This API as an OpenAPI 3.1 document",
+  routes_.push_back({"GET", "/metrics", Needs::viewer, "Counts for Prometheus",
+                     [this](const Call& call) { return metrics(desk_, call); }});
+  routes_.push_back({"GET", "/openapi.json", Needs::viewer, "This API as an OpenAPI 3.1 document",
                      [this](const Call&) { return Response{.body = openapi_of(routes_)}; }});
+  add_session_routes(routes_, door_);
   add_queue_routes(routes_, desk_);
   add_job_routes(routes_, desk_);
   add_dead_routes(routes_, desk_);
@@ -162,27 +179,33 @@ Api::Api(Desk desk, std::function<std::string()> why_not_ready)
   add_response_routes(routes_, desk_);
   add_gate_routes(routes_, desk_);
   add_node_routes(routes_, desk_);
+  add_audit_routes(routes_, desk_);
 }
 
 std::unique_ptr<Upload> Api::open(const Request& request) {
-  if (const auto refused = refused_at_door(request, port_)) throw *refused;
+  door_.refuse_strangers(request);
   auto target = parse_target(request.target);
   if (!target)
     throw Problem(400, "the target of the request is no path, or has a % without two hexadecimal digits");
-  auto match = find_route(routes_, request.method, *target);
+  auto match = find_route(routes_, request.method, is_dashboard_page(*target) ? Target{} : *target);
+  std::optional<Caller> caller;
+  if (match.route.needs != Needs::nobody) caller = door_.caller_of(request);
+  const bool is_of_queue = match.route.path.find("{queue}") != std::string_view::npos;
+  door_.admit(request, match.route, is_of_queue ? match.values.at(0) : "", caller);
   const auto type = media_type(request);
   const bool is_of_lines = type == "application/x-ndjson" && match.route.upload;
   // Pages of other sites can send other types without being asked whether they may. A token says that it is
   // meant.
-  const bool is_callback = match.route.path == "/callbacks/{token}";
-  if (has_body(request) && !is_of_lines && type != "application/json" && !is_callback) {
+  const bool is_form = type == "application/x-www-form-urlencoded" && match.route.path == kLogInPath;
+  if (has_body(request) && !is_of_lines && type != "application/json" && !is_callback(match.route) &&
+      !is_form) {
     throw Problem(415, fmt::format("a body of type {} is not taken here; application/json{} is",
                                    in_quotes(type), match.route.upload ? " or application/x-ndjson" : ""));
   }
   if (!is_of_lines && length_of(request) > std::max<std::size_t>(match.route.most_body, kNoticedBody))
     throw Problem(413, fmt::format("the body has more than {} bytes", match.route.most_body));
-  auto exchange =
-      std::make_unique<Exchange>(desk_, match.route, request, *std::move(target), std::move(match.values));
+  auto exchange = std::make_unique<Exchange>(desk_, door_, match.route, request, *std::move(target),
+                                             std::move(match.values), std::move(caller));
   if (is_of_lines) exchange->takes_lines();
   return exchange;
 }

@@ -1,12 +1,14 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/listen_address.h"
 #include "web/desk.h"
+#include "web/door.h"
 #include "web/http_server.h"
 #include "web/router.h"
 
@@ -16,27 +18,33 @@ namespace ordo::web {
 class Api final : public Application {
  public:
   /// `why_not_ready`: what keeps this process from its work beside the store; empty: nothing.
-  Api(Desk desk, std::function<std::string()> why_not_ready);
+  Api(const ListenAddress& address, Desk desk, std::function<std::string()> why_not_ready,
+      Clock& clock = system_clock());
 
   /// Of the server that it is behind: before its first request.
-  void listens_at(std::uint16_t port) { port_ = port; }
+  void listens_at(std::uint16_t port) { door_.listens_at(port); }
 
   std::unique_ptr<Upload> open(const Request& request) override;
 
   const std::vector<Route>& routes() const { return routes_; }
+  const WebOptions& options() const { return desk_.config.web; }
   const LogSink& log() const { return desk_.log; }
 
  private:
   Desk desk_;
   std::function<std::string()> why_not_ready_;
-  std::atomic<std::uint16_t> port_ = 0;
+  Door door_;
   std::vector<Route> routes_;
 };
 
 /// The OpenAPI 3.1 document of routes.
 std::string openapi_of(const std::vector<Route>& routes);
 
-/// A plain page for who opens the address in a browser.
-Response small_page(Desk& desk);
+inline constexpr std::string_view kLogInPath = "/login";  ///< the one that takes a form
+
+/// Who one is, logging in and out.
+void add_session_routes(std::vector<Route>& routes, Door& door);
+/// The page that asks for a token; `why`: what was wrong before, or empty.
+Response log_in_page(unsigned status, std::string_view why);
 
 }  // namespace ordo::web

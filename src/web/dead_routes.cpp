@@ -10,6 +10,7 @@
 #include "faces/shapes.h"
 #include "web/desk.h"
 #include "web/problem.h"
+#include "web/veil.h"
 
 namespace ordo::web {
 namespace {
@@ -23,8 +24,12 @@ Response list_dead(Desk& desk, const Call& call) {
   auto filter = dead_filter_of(choice_of(call.target));
   if (const auto ids = call.target.all("id"); !ids.empty()) filter.ids = ids;
   const auto shape = [&](const JobView& job) { return whole_job_json(job, desk.config); };
+  const Veil veil(desk.config.web);
   return page_of_views<JobView>(*page.limit, shape, [&](const auto& visit) {
-    return desk.admin.dead_jobs(call.value(0), filter, listing_of(page), visit);
+    return desk.admin.dead_jobs(call.value(0), filter, listing_of(page), [&](JobView job) {
+      veil.cover(job);
+      return !veil.shows(job.error, filter.error) || visit(job);
+    });
   });
 }
 
@@ -37,7 +42,9 @@ struct Group {
 Response dead_groups(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {});
   std::map<std::string, Group> groups;
-  desk.admin.dead(call.value(0), {}, [&](const DeadView& dead) {
+  const Veil veil(desk.config.web);
+  desk.admin.dead(call.value(0), {}, [&](DeadView dead) {
+    veil.cover(dead);
     auto& group = groups[dead.error.substr(0, dead.error.find('\n'))];
     group.first = group.count == 0 ? dead.died_at : std::min(group.first, dead.died_at);
     group.last = std::max(group.last, dead.died_at);
@@ -109,8 +116,8 @@ Response change_dead(Desk& desk, const Call& call, bool retry) {
     skipped += fmt::format(R"({}{{"id":{},"existing":{}}})", skipped.empty() ? "" : ",", name_json(job.id),
                            name_json(job.existing));
   };
-  const auto changed =
-      retry ? desk.admin.retry_dead(queue, filter, note) : desk.admin.delete_dead(queue, filter);
+  auto admin = admin_of(desk, call);
+  const auto changed = retry ? admin.retry_dead(queue, filter, note) : admin.delete_dead(queue, filter);
   return {.body =
               fmt::format("{{\"changed\":{},\"skipped\":[{}],\"missing\":{}}}\n", changed, skipped, missing)};
 }
@@ -118,14 +125,17 @@ Response change_dead(Desk& desk, const Call& call, bool retry) {
 }  // namespace
 
 void add_dead_routes(std::vector<Route>& routes, Desk& desk) {
-  routes.push_back({"GET", "/api/v1/queues/{queue}/dead", "Dead jobs of a queue, with all their payloads",
+  routes.push_back({"GET", "/api/v1/queues/{queue}/dead", Needs::viewer,
+                    "Dead jobs of a queue, with all their payloads",
                     [&](const Call& call) { return list_dead(desk, call); }});
-  routes.push_back({"GET", "/api/v1/queues/{queue}/dead/groups", "The dead by the first line of their error",
+  routes.push_back({"GET", "/api/v1/queues/{queue}/dead/groups", Needs::viewer,
+                    "The dead by the first line of their error",
                     [&](const Call& call) { return dead_groups(desk, call); }});
-  routes.push_back({"POST", "/api/v1/queues/{queue}/dead/retry",
+  routes.push_back({"POST", "/api/v1/queues/{queue}/dead/retry", Needs::operator_,
                     "Bring dead jobs back, by ids or by a filter",
                     [&](const Call& call) { return change_dead(desk, call, true); }, kMostSmallBody});
-  routes.push_back({"POST", "/api/v1/queues/{queue}/dead/delete", "Delete dead jobs, by ids or by a filter",
+  routes.push_back({"POST", "/api/v1/queues/{queue}/dead/delete", Needs::operator_,
+                    "Delete dead jobs, by ids or by a filter",
                     [&](const Call& call) { return change_dead(desk, call, false); }, kMostSmallBody});
 }
 

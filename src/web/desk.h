@@ -35,6 +35,22 @@ void add_push_routes(std::vector<Route>& routes, Desk& desk);
 void add_response_routes(std::vector<Route>& routes, Desk& desk);
 void add_gate_routes(std::vector<Route>& routes, Desk& desk);
 void add_node_routes(std::vector<Route>& routes, Desk& desk);
+void add_audit_routes(std::vector<Route>& routes, Desk& desk);
+
+// What a caller sees: all, or what is of its queues.
+
+/// Of the queues that `wanted` names, as Admin::stats() takes them; none: of all.
+Stats seen_stats(Desk& desk, const Call& call, const std::vector<std::string>& wanted = {});
+std::vector<QueueView> seen_queues(Desk& desk, const Call& call);
+std::vector<NodeView> seen_nodes(Desk& desk, const Call& call);
+/// Those of its queues, and named ones that its queues use.
+std::vector<LimitView> seen_limits(Desk& desk, const Call& call);
+std::vector<LockView> seen_locks(Desk& desk, const Call& call);
+std::vector<PeriodicView> seen_periodic(Desk& desk, const Call& call);
+/// What changes for a caller: the log of changes names it.
+inline Admin admin_of(const Desk& desk, const Call& call) { return desk.admin.acting_as(call.caller->name); }
+/// 403 for a queue that the caller does not see.
+void refuse_unseen(const Call& call, std::string_view queue);
 
 // How requests are read. All throw Problem for what is wrong with one.
 

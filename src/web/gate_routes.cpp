@@ -19,6 +19,7 @@ std::uint32_t count_of(const Json& rate, std::string_view name) {
 
 Response set_limit(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {});
+  refuse_unseen(call, call.value(0));
   const auto body = body_of(call, {"limit", "rate"});
   std::optional<Decimal> limit;
   std::optional<RateLimit> rate;
@@ -35,7 +36,7 @@ Response set_limit(Desk& desk, const Call& call) {
   }
   if (!limit && !rate)
     throw Problem(400, "the body needs limit, or rate: {\"limit\":50,\"per\":\"1s\",\"burst\":50}");
-  if (!desk.admin.set_limit(call.value(0), limit, rate))
+  if (!admin_of(desk, call).set_limit(call.value(0), limit, rate))
     throw Problem(404,
                   fmt::format("no config states that of {} (a limit, or a rate), so there is none to change",
                               in_quotes(call.value(0))));
@@ -44,7 +45,8 @@ Response set_limit(Desk& desk, const Call& call) {
 
 Response unset_limit(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {});
-  if (!desk.admin.unset_limit(call.value(0)))
+  refuse_unseen(call, call.value(0));
+  if (!admin_of(desk, call).unset_limit(call.value(0)))
     throw Problem(404, fmt::format("nothing was set for {}", in_quotes(call.value(0))));
   return {.body = "{\"set\":false}\n"};
 }
@@ -52,18 +54,20 @@ Response unset_limit(Desk& desk, const Call& call) {
 }  // namespace
 
 void add_gate_routes(std::vector<Route>& routes, Desk& desk) {
-  routes.push_back({"GET", "/api/v1/limits", "What limits and rates stand at", [&](const Call& call) {
-                      refuse_unknown(call.target, {});
-                      return list_of(desk.admin.limits(), limit_json);
-                    }});
-  routes.push_back({"PUT", "/api/v1/limits/{name}", "Set a limit or a rate over the config, on all nodes",
+  routes.push_back(
+      {"GET", "/api/v1/limits", Needs::viewer, "What limits and rates stand at", [&](const Call& call) {
+         refuse_unknown(call.target, {});
+         return list_of(seen_limits(desk, call), limit_json);
+       }});
+  routes.push_back({"PUT", "/api/v1/limits/{name}", Needs::admin,
+                    "Set a limit or a rate over the config, on all nodes",
                     [&](const Call& call) { return set_limit(desk, call); }, kMostSmallBody});
-  routes.push_back({"DELETE", "/api/v1/limits/{name}", "The config counts again",
+  routes.push_back({"DELETE", "/api/v1/limits/{name}", Needs::admin, "The config counts again",
                     [&](const Call& call) { return unset_limit(desk, call); }});
-  routes.push_back({"GET", "/api/v1/locks", "Locks that are held or waited for; ?queue=: of one queue",
-                    [&](const Call& call) {
+  routes.push_back({"GET", "/api/v1/locks", Needs::viewer,
+                    "Locks that are held or waited for; ?queue=: of one queue", [&](const Call& call) {
                       refuse_unknown(call.target, {"queue"});
-                      return list_of(desk.admin.locks(call.target.find("queue")), lock_json);
+                      return list_of(seen_locks(desk, call), lock_json);
                     }});
 }
 

@@ -2,6 +2,7 @@
 // the Application. Beast parses; its streams are left out, as they take half a minute to compile.
 #include "web/http_server.h"
 
+#include <openssl/ssl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -9,7 +10,9 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -22,6 +25,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -34,6 +38,7 @@
 
 #include "base/start_thread.h"
 #include "web/problem.h"
+#include "web/socket.h"
 
 namespace ordo::web {
 namespace {
@@ -68,6 +73,15 @@ Request request_of(const Parser& parser) {
   return request;
 }
 
+/// Of the other side. One of version 4 looks the same however it came.
+std::string address_of(const tcp::socket& socket) {
+  error_code error;
+  const auto address = socket.remote_endpoint(error).address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped())
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
+  return error ? std::string() : address.to_string();
+}
+
 Problem problem_of_parser(const error_code& error) {
   if (error == http::error::header_limit || error == http::error::buffer_overflow)
     return {431, fmt::format("the header has more than {} bytes", kMostHeaderBytes)};
@@ -88,9 +102,9 @@ std::string head_of(const Response& response, After after) {
   for (const auto& [name, value] : response.headers) head += fmt::format("{}: {}\r\n", name, one_line(value));
   head +=
       "X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nReferrer-Policy: no-referrer\r\n"
-      "Content-Security-Policy: default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri "
-      "'none'; "
-      "form-action 'none'\r\nCache-Control: no-store\r\n";
+      "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+      "font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'\r\n";
+  if (header_of(response.headers, "Cache-Control").empty()) head += "Cache-Control: no-store\r\n";
   return head + (after == After::close ? "Connection: close\r\n\r\n" : "\r\n");
 }
 
@@ -102,6 +116,8 @@ struct Hall {
   asio::thread_pool pool{kPoolThreads};
   bool is_closing = false;  ///< of the thread of `io` alone, as all that follows
   std::set<class Connection*> connections{};
+  std::map<std::string, std::size_t> by_peer{};  ///< how many each has
+  std::optional<asio::ssl::context> tls{};
   std::promise<void> all_gone{};
   bool is_told = false;
 
@@ -114,11 +130,18 @@ struct Hall {
 /// One connection. Everything but uploads runs on the thread of `io`.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Hall& hall, tcp::socket socket) : hall_(hall), socket_(std::move(socket)), timer_(hall.io) {
+  Connection(Hall& hall, tcp::socket socket)
+      : hall_(hall),
+        peer_(address_of(socket)),
+        socket_(std::move(socket), hall.tls ? &*hall.tls : nullptr),
+        timer_(hall.io) {
     hall_.connections.insert(this);
+    ++hall_.by_peer[peer_];
   }
   ~Connection() {
     hall_.connections.erase(this);
+    const auto of_peer = hall_.by_peer.find(peer_);
+    if (--of_peer->second == 0) hall_.by_peer.erase(of_peer);
     hall_.tell_if_gone();
   }
   Connection(const Connection&) = delete;
@@ -127,6 +150,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// `self` keeps it alive while it is served.
   static asio::awaitable<void> serve(std::shared_ptr<Connection> self) {
     try {
+      co_await self->shake_hands();
       while (co_await self->serve_one()) {
       }
     } catch (const Gone&) {
@@ -164,6 +188,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const auto room = buffer_.prepare(kReadBytes);
     const std::size_t size = co_await socket_.async_read_some(room, asio::use_awaitable);
     buffer_.commit(size);
+  }
+
+  asio::awaitable<void> shake_hands() {
+    arm(kHeaderTime);
+    co_await socket_.shake_hands();
+    disarm();
   }
 
   /// Feeds what is in the buffer to the parser. Returns its error, if it is more than a want of bytes.
@@ -278,12 +308,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Lets the other side read its answer: a socket that is closed with unread bytes resets the connection.
   asio::awaitable<void> say_goodbye() {
-    error_code ignored;
-    socket_.shutdown(tcp::socket::shutdown_send, ignored);
     arm(kGoodbyeTime);
+    co_await socket_.end_writing();
     while (true) {
       buffer_.clear();
-      co_await read_more();
+      const auto room = buffer_.prepare(kReadBytes);
+      co_await socket_.plain().async_read_some(room, asio::use_awaitable);
     }
   }
 
@@ -298,7 +328,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool with_body = true;
     try {
       co_await read_head(parser);
-      const Request request = request_of(parser);
+      Request request = request_of(parser);
+      request.peer = peer_;
       with_body = request.method != "HEAD";
       if (request.has("transfer-encoding") && !parser.chunked())
         throw Problem(501, "the only Transfer-Encoding that is taken is chunked");
@@ -317,7 +348,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   Hall& hall_;
-  tcp::socket socket_;
+  const std::string peer_;
+  Socket socket_;
   asio::steady_timer timer_;
   std::uint64_t turn_ = 0;
   boost::beast::flat_buffer buffer_;
@@ -328,14 +360,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 class HttpServer::Impl {
  public:
-  Impl(std::string address, std::uint16_t port, Application& application, LogSink log)
-      : address_(std::move(address)), port_(port), hall_{application, std::move(log)} {}
+  Impl(Place place, Application& application, LogSink log)
+      : place_(std::move(place)), port_(place_.address.port), hall_{application, std::move(log)} {
+    if (!place_.tls) return;
+    SSL_CTX_up_ref(place_.tls.get());  // the context gives back one of its own
+    hall_.tls.emplace(place_.tls.get());
+  }
 
   ~Impl() { stop(Duration::zero()); }
 
   void listen() {
     error_code error;
-    const auto address = asio::ip::make_address(address_, error);
+    const auto address = asio::ip::make_address(place_.address.ip, error);
     const tcp::endpoint endpoint(address, port_);
     if (!error) acceptor_.open(endpoint.protocol(), error);
     if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
@@ -346,7 +382,7 @@ class HttpServer::Impl {
           ErrorKind::unavailable,
           fmt::format("cannot listen on {}:{}: {}; is another program there, or the address none of this "
                       "machine's?",
-                      address_, port_, error.message()));
+                      place_.address.ip, port_, error.message()));
     }
     port_ = acceptor_.local_endpoint().port();
     rlimit files{};
@@ -406,7 +442,7 @@ class HttpServer::Impl {
         co_await pause.async_wait(asio::use_awaitable);
         continue;
       }
-      if (error || hall_.connections.size() >= most_connections_) continue;
+      if (error || hall_.connections.size() >= most_connections_ || has_enough(address_of(socket))) continue;
       error_code ignored;
       socket.set_option(tcp::no_delay(true), ignored);
       auto connection = std::make_shared<Connection>(hall_, std::move(socket));
@@ -415,7 +451,12 @@ class HttpServer::Impl {
     }
   }
 
-  std::string address_;
+  bool has_enough(const std::string& peer) const {
+    const auto found = hall_.by_peer.find(peer);
+    return found != hall_.by_peer.end() && found->second >= place_.most_of_one;
+  }
+
+  Place place_;
   std::uint16_t port_;
   std::size_t most_connections_ = kMostConnections;
   Hall hall_;
@@ -424,8 +465,8 @@ class HttpServer::Impl {
   std::jthread thread_;
 };
 
-HttpServer::HttpServer(std::string address, std::uint16_t port, Application& application, LogSink log)
-    : impl_(std::make_unique<Impl>(std::move(address), port, application, std::move(log))) {}
+HttpServer::HttpServer(Place place, Application& application, LogSink log)
+    : impl_(std::make_unique<Impl>(std::move(place), application, std::move(log))) {}
 HttpServer::~HttpServer() = default;
 void HttpServer::listen() { impl_->listen(); }
 void HttpServer::start() { impl_->start(); }

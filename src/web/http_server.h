@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -8,8 +10,11 @@
 #include <ordo/log.hpp>
 #include <ordo/time.hpp>
 
+#include "base/listen_address.h"
 #include "web/message.h"
 #include "web/router.h"
+
+struct ssl_ctx_st;
 
 namespace ordo::web {
 
@@ -21,6 +26,14 @@ class Application {
   virtual std::unique_ptr<Upload> open(const Request& request) = 0;
 };
 
+/// Where a server is, and for whom.
+struct Place {
+  ListenAddress address;              ///< of an interface of this machine; port 0: a free one
+  std::shared_ptr<ssl_ctx_st> tls{};  ///< null: without
+  /// Connections of one address of others.
+  std::size_t most_of_one = std::numeric_limits<std::size_t>::max();
+};
+
 /// Speaks HTTP/1.1 at one address: keep-alive, pipelined requests answered in order, bounds for all that
 /// others send, and for the time they take.
 ///
@@ -28,8 +41,8 @@ class Application {
 /// store. Calls are thread-safe. A body stands in memory in pieces of 64 KiB, unless its upload keeps it.
 class HttpServer {
  public:
-  /// `address`: of an interface of this machine; port 0 takes a free one. `application` outlives it.
-  HttpServer(std::string address, std::uint16_t port, Application& application, LogSink log);
+  /// `application` outlives it.
+  HttpServer(Place place, Application& application, LogSink log);
   ~HttpServer();  ///< stops at once
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

@@ -9,6 +9,7 @@
 #include "faces/shapes.h"
 #include "web/desk.h"
 #include "web/problem.h"
+#include "web/veil.h"
 
 namespace ordo::web {
 namespace {
@@ -20,17 +21,25 @@ Response list_jobs(Desk& desk, const Call& call) {
   const auto state = call.target.find("state").value_or("");
   const auto id = call.target.find("id").value_or("");
   const auto page = page_of(call.target);
+  const Veil veil(desk.config.web);
   if (are_of_records(statuses_of(state))) {
     auto filter = record_filter_of(state, id, choice_of(call.target), page);
     filter.limit = *page.limit + 1;  // is there one more?
     return page_of_views<RecordView>(*page.limit, record_json, [&](const auto& visit) {
-      return desk.admin.records(queue, filter, visit);
+      return desk.admin.records(queue, filter, [&](RecordView record) {
+        veil.cover(record);
+        return !veil.shows(record.error, filter.error) || visit(record);
+      });
     });
   }
   auto filter = job_filter_of(state, id, choice_of(call.target), page);
   filter.limit = *page.limit + 1;
-  return page_of_views<JobView>(*page.limit, job_json,
-                                [&](const auto& visit) { return desk.admin.jobs(queue, filter, visit); });
+  return page_of_views<JobView>(*page.limit, job_json, [&](const auto& visit) {
+    return desk.admin.jobs(queue, filter, [&](JobView job) {
+      veil.cover(job);
+      return !veil.shows(job.error, filter.error) || visit(job);
+    });
+  });
 }
 
 JobName job_of(const Call& call) {
@@ -51,11 +60,20 @@ Response one_job(Desk& desk, const Call& call) {
   const auto name = job_of(call);
   const JobFilter filter{
       .states = {kJobStates.begin(), kJobStates.end()}, .id = name.id, .kind = name.kind, .key = name.key};
-  const auto jobs = desk.admin.jobs(queue, filter);
-  const auto traces = read_traces(desk.admin, queue, name);
+  auto jobs = desk.admin.jobs(queue, filter);
+  auto traces = read_traces(desk.admin, queue, name);
+  const Veil veil(desk.config.web);
   std::vector<std::string> items;
-  for (const auto& job : jobs) items.push_back(whole_job_json(job, desk.config, attempts_of(job, traces)));
-  for (const auto& trace : traces.ended) items.push_back(trace_json(trace));
+  for (auto& job : jobs) {
+    auto attempts = attempts_of(job, traces);
+    veil.cover(attempts, job.payloads);
+    veil.cover(job);
+    items.push_back(whole_job_json(job, desk.config, attempts));
+  }
+  for (auto& trace : traces.ended) {
+    veil.cover(trace);
+    items.push_back(trace_json(trace));
+  }
   if (items.empty())
     refuse_missing(call, "it was never pushed, or has ended and no record of it is kept (any more)");
   return list_of(items, [](const std::string& json) { return json; });
@@ -77,8 +95,9 @@ Response reschedule(Desk& desk, const Call& call) {
     throw Problem(400, "the body needs run_at: RFC 3339, Unix seconds, or \"+2h\"");
   const auto run_at = body["run_at"];
   const auto at = moment_of(run_at.is_number() ? run_at.dump() : run_at.as_string());
-  return ask_job(
-      call, [&](const auto& queue, const JobName& job) { return desk.admin.reschedule(queue, job, at); });
+  return ask_job(call, [&](const auto& queue, const JobName& job) {
+    return admin_of(desk, call).reschedule(queue, job, at);
+  });
 }
 
 /// {"filter":{…},"count":N}: who says how many there are knows what is done.
@@ -92,34 +111,36 @@ Response change_many(Desk& desk, const Call& call, JobChange change) {
     throw Problem(400, "the filter needs a state: due, scheduled, retrying, or queued for all three");
   const auto there = desk.admin.count_jobs(queue, filter);
   refuse_other_count(body, there);
-  const auto changed = there == 0 ? 0 : desk.admin.change_jobs(queue, filter, change);
+  const auto changed = there == 0 ? 0 : admin_of(desk, call).change_jobs(queue, filter, change);
   return {.status = 202, .body = fmt::format("{{\"requested\":{}}}\n", changed)};
 }
 
 }  // namespace
 
 void add_job_routes(std::vector<Route>& routes, Desk& desk) {
-  routes.push_back({"GET", "/api/v1/queues/{queue}/jobs",
+  routes.push_back({"GET", "/api/v1/queues/{queue}/jobs", Needs::viewer,
                     "Jobs of a queue in the order they would start, or records",
                     [&](const Call& call) { return list_jobs(desk, call); }});
-  routes.push_back({"GET", "/api/v1/queues/{queue}/jobs/{id}", "One job, and what is kept of its ended runs",
+  routes.push_back({"GET", "/api/v1/queues/{queue}/jobs/{id}", Needs::viewer,
+                    "One job, and what is kept of its ended runs",
                     [&](const Call& call) { return one_job(desk, call); }});
   const auto add_verb = [&](std::string_view path, std::string_view what,
                             bool (Admin::*ask)(std::string_view, const JobName&)) {
-    routes.push_back({"POST", path, what, [&desk, ask](const Call& call) {
+    routes.push_back({"POST", path, Needs::operator_, what, [&desk, ask](const Call& call) {
                         return ask_job(call, [&](const auto& queue, const JobName& job) {
-                          return (desk.admin.*ask)(queue, job);
+                          auto admin = admin_of(desk, call);
+                          return (admin.*ask)(queue, job);
                         });
                       }});
   };
   add_verb("/api/v1/queues/{queue}/jobs/{id}/cancel", "End a queued or running job", &Admin::cancel);
   add_verb("/api/v1/queues/{queue}/jobs/{id}/run-now", "Make a waiting job due", &Admin::run_now);
   add_verb("/api/v1/queues/{queue}/jobs/{id}/kill", "Move a waiting job to the dead set", &Admin::kill);
-  routes.push_back({"POST", "/api/v1/queues/{queue}/jobs/{id}/reschedule",
+  routes.push_back({"POST", "/api/v1/queues/{queue}/jobs/{id}/reschedule", Needs::operator_,
                     "Give a waiting job another time: {\"run_at\"}",
                     [&](const Call& call) { return reschedule(desk, call); }, kMostSmallBody});
   const auto add_bulk = [&](std::string_view path, std::string_view what, JobChange change) {
-    routes.push_back({"POST", path, what,
+    routes.push_back({"POST", path, Needs::operator_, what,
                       [&desk, change](const Call& call) { return change_many(desk, call, change); },
                       kMostSmallBody});
   };

@@ -29,6 +29,7 @@ struct Request {
   std::string method;
   std::string target;  ///< as it was sent
   Headers headers;
+  std::string peer{};  ///< the address that it came from
 
   std::string_view header(std::string_view name) const { return header_of(headers, name); }
   bool has(std::string_view name) const {

@@ -87,17 +87,17 @@ void add_queue(Families& families, const std::string& queue, const QueueStats& s
 
 }  // namespace
 
-Response metrics(Desk& desk) {
+Response metrics(Desk& desk, const Call& call) {
   Families families;
   families.gauge("ordo_build_info", "The version of this process", {{"version", kVersion}}, 1);
-  for (const auto& [queue, stats] : desk.admin.stats().by_queue) add_queue(families, queue, stats);
-  for (const NodeView& node : desk.admin.nodes()) {
+  for (const auto& [queue, stats] : seen_stats(desk, call).by_queue) add_queue(families, queue, stats);
+  for (const NodeView& node : seen_nodes(desk, call)) {
     const Labels labels = {{"node", node.id}};
     families.gauge("ordo_node_up", "0: the node is known to have ended", labels, node.alive ? 1 : 0);
     families.gauge("ordo_node_shards", "Leases that a node holds", labels, number(node.shards));
     families.gauge("ordo_node_threads", "Threads of its default pool", labels, node.threads);
   }
-  for (const LimitView& limit : desk.admin.limits()) {
+  for (const LimitView& limit : seen_limits(desk, call)) {
     if (!limit.partition.empty()) continue;  // there may be any number of them
     const Labels labels = {{"limit", limit.name}};
     families.gauge("ordo_limit_waiting", "Due jobs that a limit or rate refuses", labels,

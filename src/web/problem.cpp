@@ -24,6 +24,8 @@ std::string_view reason_of(unsigned status) {
       return "Accepted";
     case 204:
       return "No Content";
+    case 303:
+      return "See Other";
     case 400:
       return "Bad Request";
     case 401:

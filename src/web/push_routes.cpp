@@ -120,7 +120,7 @@ class LineUpload final : public Upload {
 }  // namespace
 
 void add_push_routes(std::vector<Route>& routes, Desk& desk) {
-  routes.push_back({"POST", "/api/v1/queues/{queue}/jobs",
+  routes.push_back({"POST", "/api/v1/queues/{queue}/jobs", Needs::producer,
                     "Push one job, an array of jobs, or lines of them (application/x-ndjson)",
                     [&](const Call& call) { return push(desk, call); }, kMostPushBody,
                     [&](const Call& call) { return std::make_unique<LineUpload>(desk, call); }});

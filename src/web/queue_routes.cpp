@@ -13,7 +13,7 @@ namespace {
 
 Response stats(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {"queue"});
-  return {.body = stats_json(desk.admin.stats(call.target.all("queue"))) + '\n'};
+  return {.body = stats_json(seen_stats(desk, call, call.target.all("queue"))) + '\n'};
 }
 
 Response one_queue(Desk& desk, const Call& call) {
@@ -39,7 +39,7 @@ Response remove_queue(Desk& desk, const Call& call) {
   const auto jobs =
       flag_of(call.target, "with_jobs") ? Admin::RemoveJobs::with_jobs : Admin::RemoveJobs::refuse;
   const auto& name = call.value(0);
-  if (!desk.admin.remove(name, jobs))
+  if (!admin_of(desk, call).remove(name, jobs))
     throw Problem(409,
                   fmt::format("{} still has jobs or dead payloads; ?with_jobs=true removes them, too", name));
   return {.body = "{\"removed\":true}\n"};
@@ -47,27 +47,33 @@ Response remove_queue(Desk& desk, const Call& call) {
 
 Response change_queue(Desk& desk, const Call& call, bool (Admin::*change)(std::string_view)) {
   refuse_unknown(call.target, {});
-  const bool is_new = (desk.admin.*change)(call.value(0));
+  auto admin = admin_of(desk, call);
+  const bool is_new = (admin.*change)(call.value(0));
   return {.body = fmt::format("{{\"changed\":{}}}\n", is_new)};
 }
 
 }  // namespace
 
 void add_queue_routes(std::vector<Route>& routes, Desk& desk) {
-  routes.push_back({"GET", "/api/v1/stats", "The counts of every queue, or of those named by ?queue=",
-                    [&](const Call& call) { return stats(desk, call); }});
-  routes.push_back({"GET", "/api/v1/queues", "The queues of the store", [&](const Call& call) {
-                      refuse_unknown(call.target, {});
-                      return list_of(desk.admin.queues(), queue_json);
+  routes.push_back({"GET", "/api/v1/stats", Needs::viewer,
+                    "The counts of every queue, or of those named by ?queue=", [&](const Call& call) {
+                      return stats(desk, call);
                     }});
-  routes.push_back({"GET", "/api/v1/queues/{queue}", "One queue: its shards, state, counts and limits",
+  routes.push_back({"GET", "/api/v1/queues", Needs::viewer, "The queues of the store", [&](const Call& call) {
+                      refuse_unknown(call.target, {});
+                      return list_of(seen_queues(desk, call), queue_json);
+                    }});
+  routes.push_back({"GET", "/api/v1/queues/{queue}", Needs::viewer,
+                    "One queue: its shards, state, counts and limits",
                     [&](const Call& call) { return one_queue(desk, call); }});
-  routes.push_back({"DELETE", "/api/v1/queues/{queue}",
+  routes.push_back({"DELETE", "/api/v1/queues/{queue}", Needs::admin,
                     "Remove a queue; ?with_jobs=true: also if it has jobs",
                     [&](const Call& call) { return remove_queue(desk, call); }});
-  routes.push_back({"POST", "/api/v1/queues/{queue}/pause", "Start no more jobs of a queue, on any node",
+  routes.push_back({"POST", "/api/v1/queues/{queue}/pause", Needs::operator_,
+                    "Start no more jobs of a queue, on any node",
                     [&](const Call& call) { return change_queue(desk, call, &Admin::pause); }});
-  routes.push_back({"POST", "/api/v1/queues/{queue}/resume", "Start jobs of a paused queue again",
+  routes.push_back({"POST", "/api/v1/queues/{queue}/resume", Needs::operator_,
+                    "Start jobs of a paused queue again",
                     [&](const Call& call) { return change_queue(desk, call, &Admin::resume); }});
 }
 

@@ -5,6 +5,7 @@
 #include "faces/shapes.h"
 #include "web/desk.h"
 #include "web/problem.h"
+#include "web/veil.h"
 
 namespace ordo::web {
 namespace {
@@ -40,10 +41,26 @@ std::string response_of(const Call& call) {
   return call.body;
 }
 
+/// Of a page in a browser, or of a person's token. What programs answer all day is no change that anybody
+/// looks for.
+bool is_by_hand(const Call& call) {
+  const bool is_of_page = !call.caller->cookie.empty() || call.request.has("sec-fetch-site");
+  const bool has_token = call.request.has("authorization");
+  return is_of_page || (has_token && call.caller->role != Role::responder);
+}
+
 Response respond(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {});
   const std::string message_id(call.request.header("ordo-message-id"));
-  return answer_of(desk.client.respond(call.value(0), call.value(1), response_of(call), message_id));
+  const auto responded = desk.client.respond(call.value(0), call.value(1), response_of(call), message_id);
+  if (is_by_hand(call)) {
+    admin_of(desk, call)
+        .note({.action = "respond",
+               .queue = call.value(0),
+               .filter = fmt::format("{{\"key\":{}}}", name_json(call.value(1))),
+               .result = std::string(to_string(responded))});
+  }
+  return answer_of(responded);
 }
 
 Response respond_by_token(Desk& desk, const Call& call) {
@@ -58,6 +75,7 @@ Response list_responses(Desk& desk, const Call& call) {
     std::vector<DeadLetter> letters;
     desk.admin.dead_letters(call.value(0), [&](const DeadLetter& letter) {
       letters.push_back(letter);
+      letters.back().body = Veil(desk.config.web).covered(letter.body);
       return true;
     });
     return list_of(letters, dead_letter_json);
@@ -71,17 +89,19 @@ Response list_responses(Desk& desk, const Call& call) {
 }  // namespace
 
 void add_response_routes(std::vector<Route>& routes, Desk& desk) {
-  routes.push_back({"GET", "/api/v1/responses/{queue}",
+  routes.push_back({"GET", "/api/v1/responses/{queue}", Needs::viewer,
                     "What is awaited, came early, or came late: ?state=expected|buffered|late",
                     [&](const Call& call) { return list_responses(desk, call); }});
-  routes.push_back({"GET", "/api/v1/queues/{queue}/waits",
+  routes.push_back({"GET", "/api/v1/queues/{queue}/waits", Needs::viewer,
                     "What jobs wait for, and responses that nobody waits for yet", [&](const Call& call) {
                       refuse_unknown(call.target, {});
                       return list_of(desk.admin.waits(call.value(0)), wait_json);
                     }});
-  routes.push_back({"POST", "/api/v1/responses/{queue}/{key}", "Answer the job that waits for a key",
+  routes.push_back({"POST", "/api/v1/responses/{queue}/{key}", Needs::responder,
+                    "Answer the job that waits for a key",
                     [&](const Call& call) { return respond(desk, call); }, kMostBody});
-  routes.push_back({"POST", "/callbacks/{token}", "Answer the job that gave this address to somebody",
+  routes.push_back({"POST", "/callbacks/{token}", Needs::nobody,
+                    "Answer the job that gave this address to somebody",
                     [&](const Call& call) { return respond_by_token(desk, call); }, kMostBody});
 }
 

@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "web/caller.h"
 #include "web/message.h"
 #include "web/target.h"
 
@@ -18,9 +20,12 @@ struct Call {
   const Request& request;
   const Target& target;
   std::vector<std::string> values;  ///< of the {names} of its route, in their order
+  std::optional<Caller> caller;     ///< nothing: it is not known, at a route that lets in everybody
   std::string body{};
 
   const std::string& value(std::size_t index) const { return values.at(index); }
+  bool sees(std::string_view queue) const { return caller && caller->sees(queue); }
+  bool sees_all() const { return caller && caller->sees_all(); }
 };
 
 /// What takes a body piece by piece, and answers. Called on threads that may block.
@@ -38,6 +43,7 @@ class Upload {
 struct Route {
   std::string_view method;
   std::string_view path;  ///< "/api/v1/queues/{queue}/jobs"
+  Needs needs;            ///< the least role that it is for
   std::string_view what;  ///< one line
   std::function<Response(const Call&)> answer;
   std::size_t most_body = 0;  ///< bytes; 0: it takes none

@@ -11,11 +11,11 @@ namespace router_test {
 using ::testing::ElementsAre;
 
 const std::vector<Route> kRoutes = {
-    {"GET", "/", "root", {}},
-    {"GET", "/queues", "list", {}},
-    {"GET", "/queues/{queue}/jobs/{id}", "one", {}},
-    {"POST", "/queues/{queue}/jobs/cancel", "many", {}},
-    {"POST", "/queues/{queue}/jobs/{id}/cancel", "cancel", {}},
+    {"GET", "/", Needs::session, "root", {}},
+    {"GET", "/queues", Needs::viewer, "list", {}},
+    {"GET", "/queues/{queue}/jobs/{id}", Needs::viewer, "one", {}},
+    {"POST", "/queues/{queue}/jobs/cancel", Needs::operator_, "many", {}},
+    {"POST", "/queues/{queue}/jobs/{id}/cancel", Needs::operator_, "cancel", {}},
 };
 
 std::string found(std::string_view method, std::string_view target) {

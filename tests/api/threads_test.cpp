@@ -197,6 +197,8 @@ TEST(Threads, every_call_from_several_threads_and_what_it_calls_may_throw) {
         admin.pause("other");
         admin.resume("other");
         EXPECT_FALSE(admin.quiet_node("nobody"));
+        admin.acting_as("somebody").note({.action = "look"});
+        admin.audit({}, [](const AuditEntry&) { return true; });
       },
       [&](int) {
         testing::Bench bench(config_of({{.name = "orders"}}));

@@ -1,5 +1,6 @@
 """The HTTP API of `ordo work` and `ordo web` (docs/http.md): what it answers is what the commands print with --json."""
 import concurrent.futures
+import gzip
 import http.client
 import json
 import pathlib
@@ -8,6 +9,7 @@ import signal
 import socket
 import subprocess
 import unittest
+import urllib.parse
 
 from project import ORDO, PATIENCE_S, Project
 
@@ -26,7 +28,7 @@ class Http(Project):
         with open(self.folder / "node.log", "wb") as log:
             process = subprocess.Popen([ORDO, *arguments], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=log, env=self.environment())
         self.nodes.append(process)
-        found = self.until("it listens", lambda: re.search(r"listening on http://127\.0\.0\.1:(\d+)", self.log()))
+        found = self.until("it listens", lambda: re.search(r"listening on http://[\d.]+:(\d+)", self.log()))
         self.port = int(found[1])
         return process
 
@@ -71,6 +73,33 @@ class Http(Project):
 
 
 class Api(Http):
+    def test_each_page_of_the_dashboard_is_served_with_its_files(self):
+        self.serve("work")
+        pages = ("/", "/queues", "/queues/orders", "/queues/orders/keys/customer%3A4711", "/queues/orders/jobs/a%2Fb?kind=k", "/jobs?queue=orders",
+                 "/dead", "/why", "/limits", "/windows", "/responses", "/periodic", "/nodes", "/audit", "/more")
+        files = set()
+        for page in pages:
+            status, headers, body = self.ask("GET", page)
+            self.assertEqual((status, headers["Content-Type"], headers["Cache-Control"]), (200, "text/html; charset=utf-8", "no-cache"), page)
+            self.assertIn("script-src 'self'", headers["Content-Security-Policy"])
+            found = re.findall(rb' (?:src|href)="([^"]+)"', body)
+            self.assertTrue(found, page)
+            # As a browser reads them, from the folder of the page.
+            files |= {urllib.parse.urljoin("http://here" + page, name.decode()) for name in found}
+        self.assertTrue(all(name.startswith("http://here/assets/") for name in files), files)
+        self.assertEqual({name.rsplit(".", 1)[1] for name in files}, {"js", "css", "svg", "woff2"})
+        for name in files:
+            path = name.removeprefix("http://here")
+            status, headers, body = self.ask("GET", path)
+            self.assertEqual(status, 200)
+            self.assertIn("immutable", headers["Cache-Control"])
+            self.assertEqual(self.ask("GET", path, headers={"If-None-Match": headers["ETag"]})[0], 304)
+            if not path.endswith("woff2"):
+                _, packed_headers, packed = self.ask("GET", path, headers={"Accept-Encoding": "gzip"})
+                self.assertEqual((packed_headers["Content-Encoding"], gzip.decompress(packed)), ("gzip", body))
+        for wrong in ("/assets/none.js", "/assets/..%2Findex.html", "/queues/orders/keys", "/nowhere"):
+            self.assertEqual(self.ask("GET", wrong)[0], 404, wrong)
+
     def test_answers_what_the_commands_print(self):
         self.config(queue='shards = 2\nlimit = 5\nlock = "id"\nmax_retries = 0\nkeep = "1h"', node=self.node_config,
                     more='[periodic.nightly]\nqueue = "orders"\ncron = "0 5 * * *"\n')
@@ -212,7 +241,7 @@ class Door(Http):
         self.assertEqual(self.stats()["length"], 0)
 
     def test_other_addresses_are_refused_before_anything_starts(self):
-        for address in ("0.0.0.0:8080", "example.com:80", "8080"):
+        for address in ("0.0.0.0:8080", "[::]:8080", "example.com:80", "8080"):
             self.ordo("web", "--listen", address, code=2)
             self.config(node=f'listen = "{address}"')
             self.assertIn("ordo.toml:3", self.ordo("work", code=2).stderr)

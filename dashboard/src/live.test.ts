@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import type { Stats } from './api';
+import { merged } from './live';
+import { counts } from './testing';
+
+const old: Stats = { total: counts({ length: 3, running: 1 }), by_queue: { orders: counts({ length: 3, running: 1 }), mails: counts({}) } };
+
+test('an event that tells what changed leaves the rest', () => {
+  const next = merged(old, { whole: false, total: { length: 4 }, by_queue: { orders: { length: 4 } } } as never)!;
+  expect(next.by_queue.orders).toMatchObject({ length: 4, running: 1 });
+  expect(next.total).toMatchObject({ length: 4, running: 1 });
+  expect(next.by_queue.mails).toBe(old.by_queue.mails);
+});
+
+test('a whole event takes the place of all', () => {
+  const next = merged(old, { whole: true, total: counts({}), by_queue: { other: counts({}) } } as never)!;
+  expect(Object.keys(next.by_queue)).toEqual(['other']);
+});
+
+test('a part is nothing while nothing whole is known', () => {
+  expect(merged(null, { whole: false, by_queue: { orders: { length: 1 } } } as never)).toBe(null);
+});

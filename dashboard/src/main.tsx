@@ -1,0 +1,20 @@
+import './styles/fonts.css';
+import './styles/tokens.css';
+import './styles/base.css';
+import './styles/shell.css';
+import './styles/parts.css';
+import './styles/pages.css';
+import './theme';
+import { render } from 'preact';
+import { readMe } from './api';
+import { App } from './app';
+import { onKey } from './keys';
+import { start, watchVisibility } from './live';
+import { followLinks } from './router';
+
+document.addEventListener('click', followLinks);
+document.addEventListener('keydown', onKey);
+void readMe();
+start();
+watchVisibility();
+render(<App />, document.getElementById('app')!);

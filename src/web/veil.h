@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ordo/admin.hpp>
+#include <ordo/options.hpp>
+
+#include "faces/job_traces.h"
+
+namespace ordo::web {
+
+/// Leaves out of payloads, and of errors that quote them, what the API is not to show ([web] redact and
+/// hide_payloads).
+class Veil {
+ public:
+  /// `web` outlives it.
+  explicit Veil(const WebOptions& web) : web_(web) {}
+
+  bool is_on() const { return web_.hide_payloads || !web_.redact.empty(); }
+  void cover(JobView& job) const { cover(job.payloads, job.error); }
+  /// Where not all payloads are kept, nobody can say what an error quotes of them: it is left out.
+  void cover(JobTrace& trace) const;
+  void cover(RecordView& record) const;
+  void cover(DeadView& dead) const;
+  /// Attempts quote the payloads of their job.
+  void cover(std::vector<AttemptView>& attempts, const std::vector<Payload>& payloads) const;
+  /// A response, or other bytes that came with a job.
+  std::string covered(const std::string& bytes) const;
+
+  /// Whether what is left of an error has the text that somebody looks for.
+  bool shows(std::string_view error, std::string_view wanted) const {
+    return !is_on() || error.find(wanted) != std::string_view::npos;
+  }
+
+ private:
+  using Secrets = std::vector<std::string>;
+  void cover(std::vector<Payload>& payloads, std::string& error) const;
+  /// What is left of it; what is not is added to `secrets`.
+  std::string covered(const std::string& bytes, Secrets& secrets) const;
+
+  const WebOptions& web_;
+};
+
+}  // namespace ordo::web

@@ -1,0 +1,56 @@
+// What the browser tests share: Debian's Chromium, pages that fail on any error, and axe.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { PATIENCE_MS } from './scene.mjs';
+
+const require = createRequire(new URL('../../dashboard/package.json', import.meta.url));
+const { chromium } = require('playwright-core');
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+
+/// A page whose errors, broken rules of the content policy included, are gathered. `expected`: answers that a test provokes.
+export async function open(browser, { expected = /^$/, ...options } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 1000 }, acceptDownloads: true, ...options });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']).catch(() => {});
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  page.errors = [];
+  page.on('pageerror', (error) => page.errors.push(String(error.stack ?? error)));
+  page.on('console', (message) => {
+    if (message.type() !== 'error') return;
+    const text = `${message.text()} ${message.location().url}`;
+    // An address that an older server does not know is no error of the page.
+    if (!/status of 404/.test(text) && !expected.test(text)) page.errors.push(text);
+  });
+  return page;
+}
+
+export async function close(page) {
+  assert.deepEqual(page.errors, []);
+  await page.context().close();
+}
+
+/// Nothing is loading any more, and the counts are there.
+export async function settled(page) {
+  await page.waitForSelector('main h1', { state: 'attached' });
+  await page.waitForFunction(() => !document.querySelector('main .loading'));
+}
+
+export async function violations(page) {
+  // The policy of the page admits no script of others; this one is the test's, not the page's.
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { violations } = await window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] });
+    return violations.map((each) => `${each.id}: ${each.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} (${node.any[0]?.message ?? node.all[0]?.message ?? node.none[0]?.message ?? ''})`).join(' | ')}`);
+  });
+}
+
+/// How much the page moved by itself since it was opened.
+export const watchShifts = (page) => page.addInitScript(() => {
+  window.__shift = 0;
+  new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.__shift += entry.value; }).observe({ type: 'layout-shift', buffered: true });
+});
+
+export { assert };
