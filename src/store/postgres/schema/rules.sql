@@ -1,12 +1,34 @@
-// What jobs that are pushed by SQL may ask for beside their names and times. Repeats how the domain writes
-// these options (job_options.cpp) and rows of unique keys (unique.cpp);
-// tests/contract/postgres_options_test.cpp compares.
-#include "store/postgres/migrations.h"
+-- The options of a pushed job as bytes. Repeats how the domain writes them (domain/entry.cpp);
+-- tests/servers/postgres_options_test.cpp compares.
 
-namespace ordo::store::postgres {
+CREATE FUNCTION ordo_little_endian(p_bytes bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+  SELECT string_agg(substring(p_bytes FROM i FOR 1), '' ORDER BY i DESC) FROM generate_series(1, octet_length(p_bytes)) AS i
+$$;
 
-const char* const kRules8 = R"sql(
--- What was given, for a message.
+-- One optional field of a record.
+CREATE FUNCTION ordo_field(p_tag int, p_bytes bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN set_byte('\x00', 0, p_tag) || ordo_little_endian(int4send(octet_length(p_bytes))) || p_bytes;
+END $$;
+
+-- A length byte and the text.
+CREATE FUNCTION ordo_short(p_what text, p_text text) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  v_bytes bytea := convert_to(p_text, 'UTF8');
+BEGIN
+  IF octet_length(v_bytes) NOT BETWEEN 1 AND 255 THEN
+    RAISE EXCEPTION 'ordo_push: the % has % bytes; 1 to 255 fit', p_what, octet_length(v_bytes)
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN set_byte('\x00', 0, octet_length(v_bytes)) || v_bytes;
+END $$;
+
+CREATE FUNCTION ordo_micros(p_at timestamptz) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN (extract(epoch FROM p_at) * 1000000)::bigint;
+END $$;
+
+-- What was given, in an error.
 CREATE FUNCTION ordo_quoted(p_value jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT left(p_value::text, 200) || CASE WHEN length(p_value::text) > 200 THEN '...' ELSE '' END
 $$;
@@ -45,15 +67,21 @@ BEGIN
   END IF;
 END $$;
 
--- One optional field of a record.
-CREATE FUNCTION ordo_field(p_tag int, p_bytes bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+-- How many microseconds behind its time a job expires; null: that is given as a time.
+CREATE FUNCTION ordo_expires_after(p_value jsonb) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  v_text text := p_value #>> '{}';
 BEGIN
-  RETURN set_byte('\x00', 0, p_tag) || ordo_little_endian(int4send(octet_length(p_bytes))) || p_bytes;
+  IF jsonb_typeof(p_value) IS DISTINCT FROM 'string' OR left(v_text, 1) <> '+' OR length(v_text) > 100 THEN
+    RETURN NULL;
+  END IF;
+  RETURN (extract(epoch FROM substr(v_text, 2)::interval) * 1000000)::bigint;
 END $$;
 
-CREATE FUNCTION ordo_micros(p_at timestamptz) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+-- That time, as ordo_expiry takes it.
+CREATE FUNCTION ordo_expires_at(p_start timestamptz, p_after bigint) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  RETURN (extract(epoch FROM p_at) * 1000000)::bigint;
+  RETURN to_jsonb(greatest(least((ordo_micros(p_start)::numeric + p_after) / 1000000, 253402300799.999999), -62167219200));
 END $$;
 
 CREATE FUNCTION ordo_expiry(p_value jsonb) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
@@ -150,13 +178,13 @@ BEGIN
          || set_byte('\x00', 0, ordo_days(p_value -> 'days')) || convert_to(v_zone, 'UTF8');
 END $$;
 
--- The options of a job that have no argument of their own, without the unique key; empty: there are none.
+-- The options of a job that have no argument of their own, up to the unique key; empty: there are none.
 CREATE FUNCTION ordo_rules(p_options jsonb) RETURNS bytea LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_rules bytea := '';
   v_window jsonb;
 BEGIN
-  PERFORM ordo_check_names('options', p_options, '{expires,windows,weight,partition,critical,lock,unique}');
+  PERFORM ordo_check_names('options', p_options, '{expires,windows,weight,partition,critical,lock,unique,max_retries,replace_time}');
   IF p_options ? 'expires' THEN
     v_rules := v_rules || ordo_field(2, ordo_little_endian(int8send(ordo_expiry(p_options -> 'expires'))));
   END IF;
@@ -186,6 +214,27 @@ BEGIN
   END IF;
   RETURN v_rules;
 END $$;
-)sql";
 
-}  // namespace ordo::store::postgres
+-- The options behind the unique key; empty: there are none.
+CREATE FUNCTION ordo_last_rules(p_options jsonb) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  v_rules bytea := '';
+BEGIN
+  IF p_options ? 'max_retries' THEN
+    IF p_options ->> 'max_retries' !~ '^[0-9]{1,10}$' OR jsonb_typeof(p_options -> 'max_retries') <> 'number'
+       OR (p_options ->> 'max_retries')::bigint > 2147483647 THEN
+      RAISE EXCEPTION 'ordo_push: "max_retries" needs a whole number from 0 on, not %', ordo_quoted(p_options -> 'max_retries')
+        USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    v_rules := v_rules || ordo_field(10, ordo_little_endian(int4send((p_options ->> 'max_retries')::int)));
+  END IF;
+  IF p_options ? 'replace_time' THEN
+    IF jsonb_typeof(p_options -> 'replace_time') <> 'boolean' THEN
+      RAISE EXCEPTION 'ordo_push: "replace_time" needs true or false' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF (p_options -> 'replace_time')::boolean THEN
+      v_rules := v_rules || ordo_field(9, '\x01');
+    END IF;
+  END IF;
+  RETURN v_rules;
+END $$;

@@ -1,40 +1,13 @@
-// Heads of shards: what every commit writes, in rows that are found without their versions.
-#include "store/postgres/migrations.h"
-
-namespace ordo::store::postgres {
-
-const char* const kHeads5 = R"sql(
--- While any transaction holds an old snapshot, no version of a row can be removed, and who looks for the row walks them
--- all. So what changes often is never updated: a new row is inserted under a higher key and the one behind deleted by its
--- exact key, and the highest is found from above. Here: a shard's last commit. None: it was never committed to.
--- `dead`: its dead rows now. `seen`: an owner has read up to here; `unseen`: but not what these transactions below may
--- bring, which it saw in progress. `low`: below it there is no entry, and none will come but of `unseen`.
-CREATE TABLE ordo_head(
-  shard bigint NOT NULL, batch bigint NOT NULL, position bigint NOT NULL, counts bytea NOT NULL, dead bigint NOT NULL,
-  dead_trimmed bigint NOT NULL, seen bigint NOT NULL, unseen bigint[] NOT NULL, low bigint NOT NULL,
-  PRIMARY KEY (shard, batch)
-) WITH (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
-INSERT INTO ordo_head SELECT id, batch, position, counts, dead, dead_trimmed, seen, unseen, 0 FROM ordo_shard;
-ALTER TABLE ordo_shard DROP COLUMN batch, DROP COLUMN position, DROP COLUMN counts, DROP COLUMN dead,
-                       DROP COLUMN dead_trimmed, DROP COLUMN seen, DROP COLUMN unseen;
-
-CREATE VIEW ordo_newest_head AS
-  SELECT s.id AS shard, coalesce(h.batch, 0) AS batch, coalesce(h.position, 0) AS position,
-         coalesce(h.counts, '') AS counts, coalesce(h.dead, 0) AS dead, coalesce(h.dead_trimmed, 0) AS dead_trimmed,
-         coalesce(h.seen, 0) AS seen, coalesce(h.unseen, '{}') AS unseen, coalesce(h.low, 0) AS low
-    FROM ordo_shard s
-    LEFT JOIN LATERAL (SELECT * FROM ordo_head o WHERE o.shard = s.id ORDER BY o.batch DESC LIMIT 1) h ON true;
-
-DROP FUNCTION ordo_load, ordo_read, ordo_unseen;
+-- What the owner of a shard writes: its commits, its dead jobs, and the records of ended jobs.
 
 -- Deltas of different shards, in the shards' order. The fence: the leases are locked, in place and without a version of
 -- theirs; then a statement whose snapshot was taken behind the locks compares the batch. To insert alone is no
--- fence: an attempt that was held up for long would find its own batch deleted and free. The locks are held by nobody's
--- absence: the call is the last statement of its transaction, and the server commits it without asking the client.
+-- fence: an attempt that was held up for long would find its own batch deleted and free. No absent client holds the
+-- locks: the call is the last statement of its transaction, and the server commits it without asking the client.
 -- Rows are looked for one by one, behind OFFSET 0: of few living rows in many pages of dead ones the planner expects that
 -- to read all of them once is cheaper, and would join so. Answers per delta: 0 stale, 1 applied, 2 applied by an
 -- earlier attempt.
-CREATE OR REPLACE FUNCTION ordo_commit(
+CREATE FUNCTION ordo_commit(
   p_shards bigint[], p_tokens bigint[], p_holders bigint[], p_batches bigint[], p_positions bigint[], p_counts bytea[],
   p_seen bigint[], p_unseen text[],
   p_erase_shards bigint[], p_erase_first bigint[], p_erase_last bigint[],
@@ -104,7 +77,44 @@ BEGIN
             FROM unnest(p_shards) WITH ORDINALITY AS d(shard, place));
 END $$;
 
--- By who has locked the shard. In place: it is rare beside commits, which leave the row behind.
+-- Does what ordo_commit does; in the same step it writes the records to keep and deletes, by their exact keys, those that
+-- are to be kept no longer.
+CREATE FUNCTION ordo_commit_kept(
+  p_shards bigint[], p_tokens bigint[], p_holders bigint[], p_batches bigint[], p_positions bigint[], p_counts bytea[],
+  p_seen bigint[], p_unseen text[],
+  p_erase_shards bigint[], p_erase_first bigint[], p_erase_last bigint[],
+  p_state_shards bigint[], p_state_seqs bigint[], p_state_bodies bytea[],
+  p_gone_shards bigint[], p_gone_seqs bigint[],
+  p_dead_shards bigint[], p_dead_at bigint[], p_dead_bodies bytea[],
+  p_trim_shards bigint[], p_trim_most bigint[], p_trim_before bigint[],
+  p_kept_shards bigint[], p_kept_nos bigint[], p_kept_heads bytea[], p_kept_bodies bytea[],
+  p_old_shards bigint[], p_old_nos bigint[]
+) RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+  v_answers bigint[] := ordo_commit(
+    p_shards, p_tokens, p_holders, p_batches, p_positions, p_counts, p_seen, p_unseen, p_erase_shards, p_erase_first,
+    p_erase_last, p_state_shards, p_state_seqs, p_state_bodies, p_gone_shards, p_gone_seqs, p_dead_shards, p_dead_at,
+    p_dead_bodies, p_trim_shards, p_trim_most, p_trim_before);
+  v_now bigint[];
+BEGIN
+  SELECT coalesce(array_agg(d.shard), '{}') INTO v_now FROM unnest(p_shards, v_answers) AS d(shard, answer)
+    WHERE d.answer = 1;
+  INSERT INTO ordo_kept(shard, no, head, body)
+    SELECT r.shard, r.no, r.head, r.body
+      FROM unnest(p_kept_shards, p_kept_nos, p_kept_heads, p_kept_bodies) AS r(shard, no, head, body)
+     WHERE r.shard = ANY(v_now)
+  ON CONFLICT (shard, no) DO UPDATE SET head = excluded.head, body = excluded.body;
+  IF cardinality(p_old_shards) > 0 THEN
+    DELETE FROM ordo_kept WHERE ctid = ANY(ARRAY(
+      SELECT k.ctid FROM unnest(p_old_shards, p_old_nos) AS r(shard, no)
+       CROSS JOIN LATERAL (SELECT o.ctid FROM ordo_kept o WHERE o.shard = r.shard AND o.no = r.no OFFSET 0) k
+       WHERE r.shard = ANY(v_now)));
+  END IF;
+  RETURN v_answers;
+END $$;
+
+-- The caller has locked the shard. Updates in place: this is rare compared with commits, which leave the row behind.
 CREATE FUNCTION ordo_count_dead(p_shard bigint, p_more bigint, p_trimmed bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
@@ -113,7 +123,7 @@ BEGIN
    WHERE h.shard = p_shard AND h.batch = (SELECT n.batch FROM ordo_newest_head n WHERE n.shard = p_shard);
 END $$;
 
-CREATE OR REPLACE FUNCTION ordo_bury(p_fenced bigint[], p_shards bigint[], p_at bigint[], p_bodies bytea[])
+CREATE FUNCTION ordo_bury(p_fenced bigint[], p_shards bigint[], p_at bigint[], p_bodies bytea[])
 RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 BEGIN
@@ -124,7 +134,7 @@ BEGIN
     WHERE d.shard = ANY(p_fenced) GROUP BY d.shard;
 END $$;
 
-CREATE OR REPLACE FUNCTION ordo_trim(p_fenced bigint[], p_shards bigint[], p_most bigint[], p_before bigint[])
+CREATE FUNCTION ordo_trim(p_fenced bigint[], p_shards bigint[], p_most bigint[], p_before bigint[])
 RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -150,78 +160,16 @@ BEGIN
   END LOOP;
 END $$;
 
--- Nothing: the queue is closed, and the dead must stay as they are.
-CREATE OR REPLACE FUNCTION ordo_take_dead(p_queue bigint, p_nos bigint[]) RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
+-- NULL: the queue is closed, and its records must stay as they are.
+CREATE FUNCTION ordo_replace_kept(p_shard bigint, p_no bigint, p_head bytea, p_body bytea) RETURNS boolean
+LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
-DECLARE
-  v_places bigint[];
-  v_shards bigint[];
 BEGIN
   PERFORM ordo_be_durable();
   LOCK TABLE ordo_entry IN ROW EXCLUSIVE MODE;
-  IF EXISTS (SELECT FROM ordo_queue WHERE number = p_queue AND closed) THEN
+  IF EXISTS (SELECT FROM ordo_queue WHERE number = p_shard >> 16 AND closed) THEN
     RETURN NULL;
   END IF;
-  PERFORM FROM ordo_shard WHERE id IN (SELECT d.shard FROM ordo_dead d WHERE d.queue = p_queue AND d.no = ANY(p_nos))
-    ORDER BY id FOR UPDATE;
-  WITH taken AS (DELETE FROM ordo_dead d WHERE d.queue = p_queue AND d.no = ANY(p_nos) RETURNING d.no, d.shard)
-  SELECT coalesce(array_agg(p.place ORDER BY p.place), '{}'), array_agg(t.shard) INTO v_places, v_shards
-    FROM (SELECT n.no, min(n.place) AS place FROM unnest(p_nos) WITH ORDINALITY AS n(no, place) GROUP BY n.no) p
-    JOIN taken t ON t.no = p.no;
-  PERFORM ordo_count_dead(t.shard, -count(*), 0) FROM unnest(v_shards) AS t(shard) GROUP BY t.shard;
-  RETURN v_places;
+  UPDATE ordo_kept SET head = p_head, body = p_body WHERE shard = p_shard AND no = p_no;
+  RETURN FOUND;
 END $$;
-
--- The head is read behind the lock, too.
-CREATE OR REPLACE FUNCTION ordo_acquire(p_node text, p_holder bigint, p_now bigint, p_shards bigint[], p_owners text[],
-                                        p_tokens bigint[], p_renewals bigint[])
-RETURNS TABLE(shard bigint, token bigint, batch bigint, head bigint, clean boolean) LANGUAGE plpgsql VOLATILE AS $$
-#variable_conflict use_column
-DECLARE
-  v record;
-  s ordo_shard;
-  h record;
-  v_renewals bigint;
-  v_now bigint := ordo_now(p_now);
-BEGIN
-  PERFORM ordo_be_durable();
-  PERFORM FROM ordo_node WHERE id = p_node OR id = ANY(p_owners) ORDER BY id FOR SHARE;
-  IF NOT EXISTS (SELECT FROM ordo_node WHERE id = p_node) THEN
-    RETURN;
-  END IF;
-  BEGIN
-    PERFORM FROM ordo_shard WHERE id = ANY(p_shards) ORDER BY id FOR UPDATE;
-  EXCEPTION WHEN lock_not_available THEN
-    PERFORM ordo_evict();
-    PERFORM FROM ordo_shard WHERE id = ANY(p_shards) ORDER BY id FOR UPDATE;
-  END;
-  FOR v IN SELECT * FROM unnest(p_shards, p_owners, p_tokens, p_renewals) AS c(shard, owner, token, renewals) LOOP
-    SELECT * INTO s FROM ordo_shard WHERE id = v.shard;
-    CONTINUE WHEN NOT FOUND OR s.owner <> v.owner OR s.token <> v.token;
-    IF s.owner <> '' THEN
-      SELECT renewals INTO v_renewals FROM ordo_living_node WHERE id = s.owner;
-      CONTINUE WHEN FOUND AND v_renewals <> v.renewals;
-    END IF;
-    SELECT * INTO h FROM ordo_newest_head n WHERE n.shard = v.shard;
-    shard := v.shard;
-    token := greatest(s.token + 1, v_now);
-    batch := h.batch;
-    clean := s.clean;
-    SELECT coalesce(max(e.seq), 0) INTO head FROM ordo_entry e WHERE e.shard = v.shard AND e.seq >= h.low;
-    UPDATE ordo_shard u SET owner = p_node, token = greatest(s.token + 1, v_now), holder = p_holder, clean = false
-     WHERE u.id = v.shard;
-    RETURN NEXT;
-  END LOOP;
-END $$;
-
-CREATE OR REPLACE FUNCTION ordo_empty(p_queue bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
-#variable_conflict use_column
-BEGIN
-  DELETE FROM ordo_entry WHERE shard >= p_queue << 16 AND shard < (p_queue + 1) << 16;
-  DELETE FROM ordo_state WHERE shard >= p_queue << 16 AND shard < (p_queue + 1) << 16;
-  DELETE FROM ordo_head WHERE shard >= p_queue << 16 AND shard < (p_queue + 1) << 16;
-  DELETE FROM ordo_dead WHERE queue = p_queue;
-END $$;
-)sql";
-
-}  // namespace ordo::store::postgres

@@ -1,29 +1,32 @@
-#include "store/postgres/migrations.h"
+-- Dead jobs, as users list, revive and remove them.
 
-namespace ordo::store::postgres {
-
-const char* const kDeadFunctions1 = R"sql(
--- Takes dead rows away and returns the places in `p_nos` of those that were there. Shards are locked first, as a commit
--- does.
+-- Takes dead rows away and returns the places in `p_nos` of those that were there. NULL: the queue is closed, and the dead
+-- must stay as they are. Shards are locked first, as a commit does.
 CREATE FUNCTION ordo_take_dead(p_queue bigint, p_nos bigint[]) RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
   v_places bigint[];
+  v_shards bigint[];
 BEGIN
   PERFORM ordo_be_durable();
+  LOCK TABLE ordo_entry IN ROW EXCLUSIVE MODE;
+  IF EXISTS (SELECT FROM ordo_queue WHERE number = p_queue AND closed) THEN
+    RETURN NULL;
+  END IF;
   PERFORM FROM ordo_shard WHERE id IN (SELECT d.shard FROM ordo_dead d WHERE d.queue = p_queue AND d.no = ANY(p_nos))
     ORDER BY id FOR UPDATE;
-  WITH taken AS (DELETE FROM ordo_dead d WHERE d.queue = p_queue AND d.no = ANY(p_nos) RETURNING d.no, d.shard),
-       counted AS (UPDATE ordo_shard s SET dead = s.dead - t.less
-                     FROM (SELECT shard, count(*) AS less FROM taken GROUP BY shard) t WHERE s.id = t.shard)
-  SELECT coalesce(array_agg(p.place ORDER BY p.place), '{}') INTO v_places
+  WITH taken AS (DELETE FROM ordo_dead d WHERE d.queue = p_queue AND d.no = ANY(p_nos) RETURNING d.no, d.shard)
+  SELECT coalesce(array_agg(p.place ORDER BY p.place), '{}'), array_agg(t.shard) INTO v_places, v_shards
     FROM (SELECT n.no, min(n.place) AS place FROM unnest(p_nos) WITH ORDINALITY AS n(no, place) GROUP BY n.no) p
     JOIN taken t ON t.no = p.no;
+  PERFORM ordo_count_dead(t.shard, -count(*), 0) FROM unnest(v_shards) AS t(shard) GROUP BY t.shard;
   RETURN v_places;
 END $$;
 
--- Returns how many were revived; nothing happens when an entry's shard does not exist: minus its place.
-CREATE FUNCTION ordo_revive(p_store bigint, p_now bigint, p_queue bigint, p_nos bigint[], p_shards bigint[], p_bodies bytea[])
+-- Returns how many were revived. If an entry's shard does not exist or is closed, nothing happens and it returns minus the
+-- place of that entry.
+CREATE FUNCTION ordo_revive(p_store bigint, p_now bigint, p_queue bigint, p_nos bigint[], p_shards bigint[],
+                                       p_bodies bytea[])
 RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -31,8 +34,10 @@ DECLARE
   v_places bigint[];
   v_first bigint;
 BEGIN
+  LOCK TABLE ordo_entry IN ROW EXCLUSIVE MODE;
   SELECT min(e.place) INTO v_unknown FROM unnest(p_shards) WITH ORDINALITY AS e(shard, place)
-   WHERE NOT EXISTS (SELECT FROM ordo_shard s WHERE s.id = e.shard);
+   WHERE NOT EXISTS (SELECT FROM ordo_shard s WHERE s.id = e.shard)
+      OR EXISTS (SELECT FROM ordo_queue q WHERE q.number IN (e.shard >> 16, p_queue) AND q.closed);
   IF v_unknown IS NOT NULL THEN
     RETURN -v_unknown;
   END IF;
@@ -55,6 +60,3 @@ BEGIN
   RETURN QUERY SELECT d.no, d.shard, d.at, d.body FROM ordo_dead d WHERE d.queue = p_queue AND d.no > p_after
     ORDER BY d.no LIMIT p_rows;
 END $$;
-)sql";
-
-}  // namespace ordo::store::postgres

@@ -1,16 +1,32 @@
-// Who sleeps, who wakes, and the log where heads are rows of their own.
-#include "store/postgres/migrations.h"
+-- The log of entries: appending, reading it by snapshots, moving what became visible late, and waking sleeping readers.
 
-namespace ordo::store::postgres {
+CREATE FUNCTION ordo_now(p_now bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT coalesce(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+$$;
 
-const char* const kLog5 = R"sql(
--- What wake() counts: the highest (see ordo_head).
-CREATE TABLE ordo_wakes(no bigint PRIMARY KEY)
-WITH (autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
-INSERT INTO ordo_wakes SELECT wakes FROM ordo_meta;
-ALTER TABLE ordo_meta DROP COLUMN wakes;
+-- The first number of this transaction.
+CREATE FUNCTION ordo_transaction_seq() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+  v_xid bigint;
+BEGIN
+  SELECT pg_current_xact_id()::text::bigint + xid_base INTO STRICT v_xid FROM ordo_meta;
+  IF v_xid >= 1::bigint << 43 THEN
+    RAISE EXCEPTION 'ordo: transaction ids have outgrown the numbers of entries' USING ERRCODE = 'program_limit_exceeded';
+  END IF;
+  RETURN v_xid << 20;
+END $$;
 
-CREATE OR REPLACE FUNCTION ordo_wake() RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+-- An acknowledged write is durable, whatever the session was set to.
+CREATE FUNCTION ordo_be_durable() RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+  IF current_setting('synchronous_commit') = 'off' THEN
+    PERFORM set_config('synchronous_commit', 'on', true);
+  END IF;
+END $$;
+
+CREATE FUNCTION ordo_wake() RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
   v_no bigint;
@@ -22,18 +38,10 @@ BEGIN
   PERFORM pg_notify('ordo_' || 'ordo_meta'::regclass::oid, '');
 END $$;
 
--- Who sleeps until it is notified, up to when its flag counts (us). That comes first in the key, so who writes looks from
--- now on: at what was set in the time for which a flag counts, which is bounded as readers seldom set one, and at no older
--- version. Nobody needs to remember it over a crash.
-DROP TABLE ordo_sleeper;
-CREATE UNLOGGED TABLE ordo_sleeper(
-  until bigint NOT NULL, id bigint NOT NULL, store bigint NOT NULL, PRIMARY KEY (until, id)
-) WITH (autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
-
 -- What this transaction wrote may interest sleepers; those of `p_store` are woken without the server. Reads their flags
 -- after the write: a sleeper whose flag is not seen here takes its snapshot later and finds this transaction in progress.
 -- An old snapshot might miss the flag.
-CREATE OR REPLACE FUNCTION ordo_tell(p_store bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION ordo_tell(p_store bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := ordo_now(NULL);
@@ -64,12 +72,56 @@ BEGIN
   DELETE FROM ordo_sleeper WHERE until = p_until AND id = p_id;
 END $$;
 
--- Nodes of the version before that still run are told so when they want to sleep.
-DROP FUNCTION ordo_sleep(bigint, bigint, bigint), ordo_wake_up(bigint);
-CREATE FUNCTION ordo_sleep(p_id bigint, p_store bigint, p_ms bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+-- Called before an entry is written: throws if the queue is closed. It first takes the lock that the insertion needs, so
+-- ordo_writers() sees every transaction that found the queue open until it has ended. A transaction with an old snapshot, which
+-- would not see that the queue was closed, fails here if it was, or keeps it open.
+CREATE FUNCTION ordo_check_open(p_queue bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
 BEGIN
-  RAISE EXCEPTION 'this database is now used by a newer Ordo; stop this one and start the newer'
-    USING ERRCODE = 'object_not_in_prerequisite_state';
+  LOCK TABLE ordo_entry IN ROW EXCLUSIVE MODE;
+  IF current_setting('transaction_isolation') NOT LIKE 'read %' THEN
+    PERFORM FROM ordo_queue WHERE number = p_queue FOR SHARE;
+  END IF;
+  IF NOT EXISTS (SELECT FROM ordo_queue WHERE number = p_queue AND NOT closed) THEN
+    RAISE EXCEPTION 'ordo: the queue is closed' USING ERRCODE = 'object_not_in_prerequisite_state';
+  END IF;
+END $$;
+
+-- Appends all entries; or nothing, and returns the shards that do not exist or are closed. `p_places`: the place of each
+-- entry among those of its shard.
+CREATE FUNCTION ordo_append(p_store bigint, p_now bigint, p_known bigint[], p_shards bigint[],
+                                       p_places bigint[], p_bodies bytea[])
+RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+  v_unknown bigint[];
+  v_first bigint;
+  v_at bigint;
+BEGIN
+  LOCK TABLE ordo_entry IN ROW EXCLUSIVE MODE;
+  SELECT array_agg(k.shard) INTO v_unknown FROM unnest(p_known) AS k(shard)
+   WHERE NOT EXISTS (SELECT FROM ordo_shard s WHERE s.id = k.shard)
+      OR EXISTS (SELECT FROM ordo_queue q WHERE q.number = k.shard >> 16 AND q.closed);
+  IF v_unknown IS NOT NULL THEN
+    RETURN v_unknown;
+  END IF;
+  PERFORM ordo_be_durable();
+  v_first := ordo_transaction_seq();
+  v_at := ordo_now(p_now);
+  INSERT INTO ordo_entry(shard, seq, at, body)
+    SELECT e.shard, v_first + e.place, v_at, e.body FROM unnest(p_shards, p_places, p_bodies) AS e(shard, place, body);
+  PERFORM ordo_tell(p_store);
+  RETURN '{}';
+END $$;
+
+-- The other transactions that write entries now.
+CREATE FUNCTION ordo_writers() RETURNS text[] LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN (SELECT coalesce(array_agg(DISTINCT virtualtransaction), '{}') FROM pg_locks
+           WHERE locktype = 'relation' AND relation = 'ordo_entry'::regclass AND mode = 'RowExclusiveLock' AND granted
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+             AND pid IS DISTINCT FROM pg_backend_pid());
 END $$;
 
 -- Of these transactions, those that may have written entries: they hold the lock that this takes until they end.
@@ -84,16 +136,7 @@ BEGIN
              AND x.locktype = 'transactionid' AND x.mode = 'ExclusiveLock' AND x.granted);
 END $$;
 
-CREATE OR REPLACE FUNCTION ordo_fetch(p_shard bigint, p_seqs bigint[])
-RETURNS TABLE(kind int, shard bigint, seq bigint, at bigint, body bytea) LANGUAGE plpgsql VOLATILE AS $$
-#variable_conflict use_column
-BEGIN
-  RETURN QUERY SELECT 1, e.shard, e.seq, e.at, e.body FROM unnest(p_seqs) AS w(seq)
-    CROSS JOIN LATERAL (SELECT * FROM ordo_entry o WHERE o.shard = p_shard AND o.seq = w.seq OFFSET 0) e
-    WHERE EXISTS (SELECT FROM ordo_shard x WHERE x.id = p_shard);
-END $$;
-
--- Where the logs begin: below `low` stands nothing but what the transactions in `unseen` left, or will leave.
+-- Where the logs begin: below `low` there are only entries that the transactions in `unseen` left, or will leave.
 CREATE FUNCTION ordo_starts(p_shards bigint[]) RETURNS TABLE(shard bigint, low bigint, unseen bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
@@ -106,9 +149,9 @@ END $$;
 -- entries before the place that was reached: an owner's (p_owned) are to be moved first (kind 3: their transaction as
 -- `seq`). `p_skip_*`: transactions whose entries are to be moved wherever they stand.
 -- Then a page: what is late for those who only look (kind 2), transaction by transaction, each from the number on that was
--- reached in the shard at `p_open_places`; and the entries behind each shard's place, shard by shard (kind 1). A page that is full
--- ends with the next entry without its body.
-CREATE OR REPLACE FUNCTION ordo_read_page(p_shards bigint[], p_after bigint[], p_owned boolean[], p_open bigint[],
+-- reached in the shard at `p_open_places`; and the entries behind each shard's place, shard by shard (kind 1). A page that
+-- is full ends with the next entry without its body.
+CREATE FUNCTION ordo_read_page(p_shards bigint[], p_after bigint[], p_owned boolean[], p_open bigint[],
                                p_open_places bigint[], p_open_from bigint[],
                                p_skip_shards bigint[], p_skip_xids bigint[], p_rows bigint, p_bytes bigint)
 RETURNS TABLE(kind int, shard bigint, seq bigint, at bigint, body bytea) LANGUAGE plpgsql VOLATILE
@@ -162,12 +205,21 @@ BEGIN
      WHERE page.before - page.last < p_bytes;
 END $$;
 
+CREATE FUNCTION ordo_fetch(p_shard bigint, p_seqs bigint[])
+RETURNS TABLE(kind int, shard bigint, seq bigint, at bigint, body bytea) LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY SELECT 1, e.shard, e.seq, e.at, e.body FROM unnest(p_seqs) AS w(seq)
+    CROSS JOIN LATERAL (SELECT * FROM ordo_entry o WHERE o.shard = p_shard AND o.seq = w.seq OFFSET 0) e
+    WHERE EXISTS (SELECT FROM ordo_shard x WHERE x.id = p_shard);
+END $$;
+
 -- Gives what the transactions left in the owner's shards new numbers: right behind all that this owner (p_after) or one
 -- before it (seen) has read, where their old ones would sort them before entries that were acted upon; and before all
 -- that nobody has read, as who pushed that may have waited for the end of these transactions. There is room: the numbers
 -- behind a transaction's last entry are nobody else's. A bounded piece of each: what is left is moved by the next call,
 -- behind it. Returns the pairs that were moved, or whose lease is stale (negative transaction).
-CREATE OR REPLACE FUNCTION ordo_move(p_shards bigint[], p_xids bigint[], p_tokens bigint[], p_holders bigint[],
+CREATE FUNCTION ordo_move(p_shards bigint[], p_xids bigint[], p_tokens bigint[], p_holders bigint[],
                                      p_after bigint[], p_at bigint[])
 RETURNS TABLE(shard bigint, xid bigint) LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
@@ -211,6 +263,3 @@ BEGIN
     EXIT WHEN v_room <= 0;
   END LOOP;
 END $$;
-)sql";
-
-}  // namespace ordo::store::postgres
