@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "store/blocking.h"
-#include "store/postgres/migrations.h"
 #include "store/postgres/postgres_store.h"
 #include "store/test_log.h"
 #include "support/postgres_server.h"
@@ -36,17 +35,6 @@ inline std::vector<std::string> log_of(Store& store, ShardId shard) {
   const auto chunk = read_log(store, std::span(&shard, 1));
   for (const auto& row : chunk.rows) texts.emplace_back(chunk.body(row));
   return texts;
-}
-
-/// A new schema as an older version of Ordo made it; the URL of a store in it.
-inline std::string schema_of_version(std::size_t version) {
-  const auto url = test::PostgresServer::shared().new_schema();
-  test::PostgresSession session(url);
-  for (const auto& step : postgres::migrations().first(version)) {
-    for (const auto* const sql : step) session.run(sql);
-  }
-  session.run("UPDATE ordo_meta SET version = " + std::to_string(version));
-  return url;
 }
 
 /// A store in a schema of its own, with a queue of four shards that node "n1" joins.

@@ -94,23 +94,15 @@ TEST(SqliteStore, refuses_a_newer_schema_and_leaves_it) {
   EXPECT_TRUE(SqliteStore(directory.file(), system_clock()).queues().queues.empty());
 }
 
-TEST(SqliteStore, brings_a_file_of_the_version_before_up_to_date) {
+TEST(SqliteStore, refuses_a_file_of_a_development_version_and_leaves_it) {
   const TestDirectory directory;
-  ShardId shard;
-  {
-    SqliteStore store(directory.file(), system_clock());
-    shard.queue = store.define("orders", 1).number;
-    append_and_wait(store, {{.shard = shard, .bytes = "waits"}});
-  }
   run_sql(directory.file(),
-          "ALTER TABLE queue DROP COLUMN closed; DROP TABLE wait; DROP TABLE kept;"
-          " PRAGMA user_version=2");
-  SqliteStore store(directory.file(), system_clock());
-  EXPECT_FALSE(store.queues().find("orders")->closed);
-  EXPECT_EQ(read_log(store, std::span(&shard, 1)).rows.size(), 1u);
-  EXPECT_TRUE(store.put_wait_row("orders", {.key = "k", .bytes = "row", .listed = true}, std::nullopt));
-  EXPECT_EQ(store.wait_row("orders", "k"), "row");
-  EXPECT_TRUE(store.close("orders"));
+          "CREATE TABLE counter(id INTEGER PRIMARY KEY, head INTEGER NOT NULL) STRICT;"
+          " PRAGMA application_id=0x4f72646f; PRAGMA user_version=5");
+  const auto before = bytes_of(directory.file());
+  expect_refusal(directory.file(), ErrorKind::unsupported, "development version");
+  expect_refusal(directory.file(), ErrorKind::unsupported, "ordo jobs QUEUE export");
+  EXPECT_EQ(bytes_of(directory.file()), before);
 }
 
 TEST(SqliteStore, reports_a_damaged_file) {

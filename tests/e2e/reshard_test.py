@@ -231,7 +231,7 @@ command = ["python3", "-B", "worker.py"]
         self.open(store)
         self.push("1")
         for shards, kept in ((2, []), (3, [1])):
-            number = self.real_server.ask("HINCRBY", "ordo:{ordo}:counters", "queue", 1)
+            number = self.real_server.ask("HINCRBY", "ordo:{ordo}:registry", "queue", 1)
             for shard in kept:
                 source, target = f"ordo:{{1:{shard}}}:", f"ordo:{{{number}:{shard}}}:"
                 for part in ("log", "meta"):

@@ -1,5 +1,6 @@
 """Nodes and producers of this version of Ordo beside those of the next: ORDO_NEWER, which is built from the same objects,
-but for the codecs. It writes a field of its own into every record, and says of what speaks of something "new!" that an
+but for the codecs. Both have schema 1 and what follows it: no store of before the first release is opened. The next one writes
+a field of its own into every record, and says of what speaks of something "new!" that an
 older version must not guess what it means. What speaks of something "odd!" an older version cannot read at all."""
 import collections
 import json

@@ -169,17 +169,6 @@ TEST_F(PostgresFailure, an_unreachable_server_is_an_error_without_a_password) {
   }
 }
 
-TEST_F(PostgresFailure, a_newer_schema_is_refused_and_left_alone) {
-  session().run("UPDATE ordo_meta SET version = 99");
-  try {
-    open();
-    FAIL() << "opened";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-  }
-  EXPECT_EQ(session().run("SELECT version FROM ordo_meta"), "99");
-}
-
 TEST_F(PostgresFailure, many_processes_make_the_schema_once) {
   auto& server = test::PostgresServer::shared();
   server.run("DROP ROLE IF EXISTS strict");

@@ -202,22 +202,6 @@ TEST_F(PostgresInbox, a_look_costs_what_it_finds) {
   psql.run("COMMIT");
 }
 
-TEST(PostgresInboxSchema, what_an_older_version_left_is_given) {
-  const auto url = schema_of_version(9);
-  test::PostgresSession old(url);
-  old.run("SELECT ordo_define('orders', 1)");
-  old.run("SELECT ordo_respond('orders', 'k', 'yes', 'm')");
-  postgres::PostgresStore store(url, system_clock());
-  store.join("n1", "");
-  const Claim claim{.shard = {1, 0}};
-  store.acquire("n1", 1, std::span(&claim, 1));
-  const auto rows = store.inbox("n1", 100);
-  ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].body, "yes");
-  EXPECT_EQ(old.run("SELECT ordo_respond('orders', 'k', 'more', 'n')"), "n");
-  EXPECT_EQ(store.inbox("n1", 100).size(), 2u);
-}
-
 TEST_F(PostgresInbox, what_can_never_be_given_is_refused_or_dropped) {
   own();
   auto psql = session();

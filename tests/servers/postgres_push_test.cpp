@@ -195,22 +195,6 @@ TEST_F(PostgresPush, needs_no_right_but_that) {
   forget_stranger();
 }
 
-TEST_F(PostgresPush, goes_on_for_who_could_before_the_schema_was_brought_up_to_date) {
-  stranger();
-  const auto url = schema_of_version(2);
-  Session sql(url);
-  sql.run("SELECT ordo_define('orders', 4)");
-  sql.run("GRANT INSERT ON ordo_entry TO shop");
-  sql.run("DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO shop', current_schema()); END $$");
-  const postgres::PostgresStore store(url, system_clock());
-  auto of_shop = url;
-  of_shop.replace(of_shop.find("postgres@"), 8, "shop");
-  EXPECT_EQ(Session(of_shop).run("SELECT ordo_push('orders', 'x', id => '1')"), "1");
-  EXPECT_EQ(sql.run("SELECT count(*) FROM ordo_entry"), "1");
-  sql.run("DROP OWNED BY shop");
-  forget_stranger();
-}
-
 TEST_F(PostgresPush, of_a_transaction_have_a_size) {
   auto psql = session();
   const std::string push =

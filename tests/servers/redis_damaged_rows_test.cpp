@@ -46,7 +46,7 @@ TEST_F(RedisDamagedRows, a_definition) {
     EXPECT_EQ(server().run({"HGET", std::string(kQueuesKey), "bad"}).text, text) << "nobody writes over it";
   }
   EXPECT_EQ(store_.define("good", 1).number, good_.queue);
-  run({"HSET", std::string(kCountersKey), "version", "x"});
+  run({"HSET", std::string(kRegistryKey), "version", "x"});
   EXPECT_EQ(store_.queues().queues.size(), 1u);
 }
 

@@ -129,7 +129,7 @@ TEST_F(EvictedTest, a_queue_whose_name_was_evicted_gets_its_jobs_again) {
   const auto queue = store.define("orders", 2);
   const ShardId shard{queue.number, 1};
   append_and_wait(store, {{.shard = shard, .bytes = "a"}});
-  server_.run({"DEL", std::string(kQueuesKey), std::string(kCountersKey)});
+  server_.run({"DEL", std::string(kQueuesKey), std::string(kRegistryKey)});
   const auto other = store.define("other", 1);
   EXPECT_GT(other.number, queue.number) << "the first is that of other jobs";
   server_.run({"DEL", shard_key({queue.number, 0}, "log"), shard_key({queue.number, 0}, "meta")});
@@ -137,7 +137,7 @@ TEST_F(EvictedTest, a_queue_whose_name_was_evicted_gets_its_jobs_again) {
   append_and_wait(store, {{.shard = {queue.number, 0}, .bytes = "into one that is made again"}});
   EXPECT_EQ(bodies(store, shard), Texts{"a"});
   EXPECT_EQ(store.define("first", 1).number, 1u);
-  server_.run({"DEL", std::string(kCountersKey)});
+  server_.run({"DEL", std::string(kRegistryKey)});
   EXPECT_GT(store.define("one more", 1).number, other.number);
 }
 

@@ -32,6 +32,8 @@ TEST(Sql, is_found_where_it_is_not_ascii) {
 }
 
 TEST(Sql, is_ascii) {
+  for (const std::string& path : files_under("src/store", {".sql"}))
+    EXPECT_TRUE(std::ranges::none_of(read(path), is_other)) << path << ": write it in ASCII";
   for (const std::string& path : files_under("src/store", {".h", ".cpp"}))
     EXPECT_EQ(line_with_others(read(path)), 0) << path << ": write it in ASCII";
   for (const std::string& path : files_under("src/store/postgres", {".h", ".cpp"})) {

@@ -22,13 +22,13 @@ std::unique_ptr<Connection> Connector::connect() {
   const std::lock_guard lock(mutex_);
   if (!incarnation_) {
     if (missing_ == Missing::refused && !has_schema(*connection)) throw no_store(redact(url_));
-    bring_up_to_date(*connection);
+    ensure_schema(*connection);
   }
   const auto seen = end_.load();  // first: what others see in the meantime is newer than this answer
   const auto now = incarnation_of(*connection);
   if (!now) return connection;
   if (incarnation_ && has_gone_back(*now, seen)) {
-    bring_up_to_date(*connection);
+    ensure_schema(*connection);
     end_leases(*connection);
     end_ = 0;
   }

@@ -1,5 +1,5 @@
 // The log as one owner or onlooker reads it. Sleeping is in reader_wait.cpp, the statements in
-// migration_5_log.cpp.
+// schema/log.sql.
 #include "store/postgres/reader.h"
 
 #include <algorithm>

@@ -1,13 +1,18 @@
 #include "store/postgres/schema.h"
 
+#include <array>
+#include <optional>
 #include <string>
+#include <string_view>
 
-#include "store/postgres/migrations.h"
+#include "store/postgres/schema_files.h"
+#include "store/schema_errors.h"
 
 namespace ordo::store::postgres {
 namespace {
 
 constexpr int kOldestServer = 150000;
+constexpr std::int64_t kBeforeFirst = 0;  ///< of every store that was made before the first release
 
 void refuse_older_server(Connection& connection) {
   const auto version =
@@ -17,26 +22,36 @@ void refuse_older_server(Connection& connection) {
                                           std::to_string(version / 10000) + "; Ordo needs 15 or newer");
 }
 
-// 0: there is none. Asks the catalogue itself: to_regclass() may answer from what this session knew before it
-// waited for the lock.
-std::int64_t stored_version(Connection& connection) {
-  const bool is_there =
-      connection
-          .run("look for the schema in",
-               "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'ordo_meta' AND"
-               " relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()))")
-          .flag(0, 0);
-  if (!is_there) return 0;
-  const auto row = connection.run("look for the schema in", "SELECT version FROM ordo_meta");
-  return row.rows() == 0 ? 0 : row.number(0, 0);
+// Tables first, settings of all functions last.
+constexpr std::array kFiles = {&kTablesSql, &kLogSql,   &kOwnerSql,  &kDeadSql, &kRegistrySql, &kNodesSql,
+                               &kWaitsSql,  &kRulesSql, &kUniqueSql, &kPushSql, &kSettingsSql};
+
+// Nothing: there is no schema. Asks the catalogue itself: to_regclass() may answer from what this session
+// knew before it waited for the lock.
+std::optional<std::int64_t> stored_version(Connection& connection) {
+  const auto columns = connection.run(
+      "look for the schema in",
+      "SELECT count(*), count(*) FILTER (WHERE a.attname = 'schema') FROM pg_class c"
+      " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 WHERE c.relname = 'ordo_meta'"
+      " AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())");
+  if (columns.number(0, 0) == 0) return std::nullopt;
+  if (columns.number(0, 1) == 0) return kBeforeFirst;
+  const auto row = connection.run("look for the schema in", "SELECT schema FROM ordo_meta");
+  if (row.rows() == 0) {
+    throw Error(ErrorKind::corrupt, "cannot use " + connection.place() +
+                                        ": its table ordo_meta has no row; nothing was changed; restore the "
+                                        "database from a backup, or use a new schema");
+  }
+  return row.number(0, 0);
 }
 
-void refuse_newer(Connection& connection, std::int64_t version) {
-  if (version <= schema_version()) return;
-  throw Error(ErrorKind::unsupported, "cannot use " + connection.place() + ": its schema has version " +
-                                          std::to_string(version) + ", this build of Ordo knows up to " +
-                                          std::to_string(schema_version()) +
-                                          "; nothing was changed; use a newer Ordo");
+bool is_current(Connection& connection) {
+  const auto version = stored_version(connection);
+  if (version == kBeforeFirst) throw development_store(connection.place());
+  if (version && version != schema_version()) {
+    throw other_schema(connection.place(), *version, schema_version());
+  }
+  return version.has_value();
 }
 
 // Entries carry ids of transactions. In another cluster, where a dump was restored, they mean nothing: the
@@ -64,32 +79,28 @@ END $$)sql");
 
 }  // namespace
 
-bool has_schema(Connection& connection) { return stored_version(connection) != 0; }
+bool has_schema(Connection& connection) { return stored_version(connection).has_value(); }
 
-std::int64_t schema_version() { return std::ssize(migrations()); }
+std::int64_t schema_version() { return 1; }
 
-void bring_up_to_date(Connection& connection) {
+void ensure_schema(Connection& connection) {
   refuse_older_server(connection);
-  auto version = stored_version(connection);
-  refuse_newer(connection, version);
-  if (version < schema_version()) {
-    // Who has waited must see what was made meanwhile.
-    connection.run_script("bring the schema up to date in",
+  if (!is_current(connection)) {
+    constexpr std::string_view kTask = "make the schema in";
+    connection.run_script(kTask,
                           "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
                           " SET LOCAL standard_conforming_strings = on; SET LOCAL statement_timeout = 0; SET "
                           "LOCAL lock_timeout = '30s';"
                           " SELECT pg_advisory_xact_lock(hashtextextended('ordo ' || current_schema(), 0))",
                           kLongAnswer);
-    version = stored_version(connection);  // another process may have been faster
-    refuse_newer(connection, version);
-    for (auto step = version; step < schema_version(); ++step) {
-      for (const auto* const sql : migrations()[static_cast<std::size_t>(step)]) {
-        connection.run_script("bring the schema up to date in", sql, kLongAnswer);
-      }
+    if (!is_current(connection)) {  // another process may have been faster
+      for (const auto* file : kFiles) connection.run_script(kTask, *file, kLongAnswer);
+      connection.run(
+          kTask,
+          "INSERT INTO ordo_meta(schema, system) SELECT $1, system_identifier FROM pg_control_system()",
+          Parameters().number(schema_version()));
     }
-    connection.run("bring the schema up to date in", "UPDATE ordo_meta SET version = $1",
-                   Parameters().number(schema_version()));
-    connection.run_script("bring the schema up to date in", "COMMIT");
+    connection.run_script(kTask, "COMMIT");
   }
   settle_in(connection);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,15 +10,20 @@
 namespace ordo::store::redis {
 
 // The hash tag in braces puts all keys of a shard into one slot of a cluster. What belongs to no shard has
-// the slot {ordo}. The scripts make these names, too (scripts.cpp).
+// the slot {ordo}. The scripts make these names, too (lua/).
 
 inline constexpr std::string_view kQueuesKey = "ordo:{ordo}:queues";  // hash: name → number:shards:flags
-inline constexpr std::string_view kCountersKey = "ordo:{ordo}:counters";    // hash: queue, version
+inline constexpr std::string_view kRegistryKey = "ordo:{ordo}:registry";    // hash: schema, queue, version
 inline constexpr std::string_view kNodesKey = "ordo:{ordo}:nodes";          // hash: id → renewals
 inline constexpr std::string_view kFactsKey = "ordo:{ordo}:facts";          // hash: id → facts
 inline constexpr std::string_view kRequestsKey = "ordo:{ordo}:requests";    // hash: id → NodeRequest
 inline constexpr std::string_view kWakeKey = "ordo:{ordo}:wake";            // stream of one entry
 inline constexpr std::string_view kHistoriesKey = "ordo:{ordo}:histories";  // hash: server → history
+
+/// The version of all that is stored, in the registry.
+inline constexpr std::int64_t kSchema = 1;
+/// Stores that were made before the first release had this key, and no other does.
+inline constexpr std::string_view kBeforeFirstKey = "ordo:{ordo}:counters";
 
 // A node's questions: a list of ids; and each question and each answer by itself, for a few seconds.
 std::string questions_key(std::string_view node);

@@ -13,16 +13,6 @@ constexpr int kListed = 4 * static_cast<int>(kMostQuestions);  // some of them h
 
 }  // namespace
 
-// KEYS: questions, question, answer. ARGV: id, bytes, ms.
-const Script& answer_script() {
-  static const Script script(R"lua(
-redis.call('LREM', KEYS[1], 1, ARGV[1])
-if redis.call('DEL', KEYS[2]) == 1 then redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3]) end
-return 0
-)lua");
-  return script;
-}
-
 std::string questions_key(std::string_view node) { return "ordo:{ordo}:questions:" + std::string(node); }
 
 std::string question_key(std::string_view node, std::string_view id) {

@@ -12,6 +12,7 @@
 #include "store/redis/keys.h"
 #include "store/redis/log_entry.h"
 #include "store/redis/scripts.h"
+#include "store/schema_errors.h"
 
 namespace ordo::store::redis {
 namespace {
@@ -105,12 +106,32 @@ RedisStore::RedisStore(const Location& location, Patience patience)
       slots_(location, patience.answer),
       registry_(slots_.slot_of(kQueuesKey)),
       pipeline_(location, slots_, patience) {
+  check_schema();
   if (location.sentinels.empty()) return;
   watch_.emplace(location, patience.answer, [this] {
     const auto before = slots_.server_of(registry_);
     slots_.refresh();
     if (slots_.server_of(registry_) != before) bell_->ring();  // readers are to go there
   });
+}
+
+// Beside the pipeline, which asks the replicas about all that it does: to open a store needs none of them.
+void RedisStore::check_schema() const {
+  const auto place = slots_.server_of(registry_);
+  Connection connection(location_.at(place), patience_.answer);
+  CommandText look;
+  look.add("EXISTS", kBeforeFirstKey);
+  look.add("HGET", kRegistryKey, "schema");
+  connection.send(look.bytes());
+  const auto before_first = connection.receive(patience_.answer);
+  const auto schema = connection.receive(patience_.answer);
+  if (!before_first || !schema) throw connection.silence();
+  if (before_first->is_error() || schema->is_error()) return;  // the slot moves; whoever asks there is told
+  if (before_first->integer != 0) throw development_store(location_.at(place).name());
+  if (schema->is_nil()) return;
+  const auto found = schema->maybe_number().value_or(0);
+  if (found == kSchema) return;
+  throw other_schema(location_.at(place).name(), static_cast<std::int64_t>(found), kSchema);
 }
 
 // ---------------------------------------------------------------------------------------------------- log

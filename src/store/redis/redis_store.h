@@ -25,8 +25,8 @@ namespace ordo::store::redis {
 class RedisStore final : public Store, public LeavesOut {
  public:
   /// Connects. Throws Error{unavailable}: no server, a wrong password, a server that may evict jobs.
-  /// Error{unsupported}: the server is too old; the URL names several servers or a database, and that is no
-  /// cluster, or one.
+  /// Error{unsupported}: the server is too old; another version of Ordo made the store; the URL names several
+  /// servers or a database, and that is no cluster, or one.
   explicit RedisStore(const Location& location, Patience patience = {});
 
   void append(std::vector<NewEntry> entries, Completion done) override;
@@ -87,6 +87,8 @@ class RedisStore final : public Store, public LeavesOut {
   std::vector<Finding> examine() override;
 
  private:
+  /// Throws Error{unsupported}: another version of Ordo made what is stored.
+  void check_schema() const;
   static constexpr std::size_t kFetchAtOnce = 4096;
 
   /// Why the entries cannot be appended, whatever the server says.

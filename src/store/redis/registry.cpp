@@ -131,7 +131,7 @@ Reply RedisStore::ask_registry(const char* task, CommandText command) {
 QueueList RedisStore::queues() {
   // The version first: what changes in between is then seen as a change later.
   CommandText commands;
-  commands.add("HGET", kCountersKey, "version");
+  commands.add("HGET", kRegistryKey, "version");
   commands.add("HGETALL", kQueuesKey);
   const auto replies = pipeline_.ask("read the queues", registry_, std::move(commands));
   QueueList list;
@@ -243,7 +243,7 @@ std::vector<bool> RedisStore::look_for_evicted(std::vector<QueueDefinition>& que
       is_new[i] = false;
     } else if (there.contains(queues[i].number)) {
       CommandText command;
-      command.add("HINCRBY", kCountersKey, "queue", there.rbegin()->first);
+      command.add("HINCRBY", kRegistryKey, "queue", there.rbegin()->first);
       queues[i].number = static_cast<std::uint32_t>(ask_registry("define queues", command).number());
     }
   }
@@ -368,7 +368,7 @@ void RedisStore::remove_left_shards() {
     remove_shards(number, static_cast<std::uint32_t>(std::min<std::uint64_t>(
                               left.at(i + 1).maybe_number().value_or(0), kMaxShards)));
     CommandText forget;
-    forget.add("HDEL", kCountersKey, "left:" + std::to_string(number));
+    forget.add("HDEL", kRegistryKey, "left:" + std::to_string(number));
     ask_registry("forget shards that were left", forget);
   }
 }

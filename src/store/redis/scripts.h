@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 
+#include "store/redis/lua_files.h"
 #include "store/redis/resp.h"
 
 namespace ordo::store::redis {
@@ -15,43 +16,56 @@ struct Script {
   const std::string sha;  ///< what the server calls it
 };
 
-// What each takes and answers stands above its text (scripts.cpp).
-/// Lua: add_entry(log, place, bytes, more), for scripts that append.
-extern const char* const kEntriesLua;
-const Script& append_script();
-const Script& commit_script();
-const Script& revive_script();
-const Script& erase_dead_script();
-const Script& replace_kept_script();
-const Script& create_script();
-const Script& restore_script();
-const Script& acquire_script();
-const Script& free_script();
-const Script& release_script();
-const Script& catch_up_script();
-const Script& renumber_script();
+/// Of the files, one after the other.
+template <const char* const&... files>
+const Script& script_of() {
+  static const Script script((std::string() + ... + files));
+  return script;
+}
 
-// Those of waits (waits.cpp).
-const Script& wait_row_script();
-const Script& put_wait_script();
-const Script& step_row_script();
-const Script& answer_script();
+// What each takes and answers is said in its file.
 
-// Those of the registry (registry_scripts.cpp). Their keys are always the same.
-const Script& find_queue_script();
-const Script& name_queue_script();
-const Script& pause_script();
-const Script& forget_queue_script();
-const Script& close_script();
-const Script& replace_script();
-const Script& left_script();
-const Script& close_log_script();
-const Script& nodes_script();
-const Script& join_script();
-const Script& renew_script();
-const Script& request_script();
-const Script& leave_script();
-const Script& histories_script();
+// Of logs and shards.
+inline const Script& append_script() { return script_of<kWithEntriesLua, kLogAppendLua>(); }
+inline const Script& close_log_script() { return script_of<kLogCloseLua>(); }
+inline const Script& catch_up_script() { return script_of<kLogCatchUpLua>(); }
+inline const Script& renumber_script() { return script_of<kLogRenumberLua>(); }
+inline const Script& commit_script() { return script_of<kWithAsideLua, kShardCommitLua>(); }
+inline const Script& create_script() { return script_of<kWithShardMakerLua, kShardCreateLua>(); }
+inline const Script& restore_script() { return script_of<kWithShardMakerLua, kShardRestoreLua>(); }
+inline const Script& acquire_script() { return script_of<kWithAsideLua, kShardAcquireLua>(); }
+inline const Script& free_script() { return script_of<kShardFreeLua>(); }
+inline const Script& release_script() { return script_of<kShardReleaseLua>(); }
+
+// Of what a shard keeps.
+inline const Script& erase_dead_script() { return script_of<kWithDeadLua, kDeadEraseLua>(); }
+inline const Script& revive_script() { return script_of<kWithEntriesLua, kWithDeadLua, kDeadReviveLua>(); }
+inline const Script& replace_kept_script() { return script_of<kKeptReplaceLua>(); }
+
+// Of waits, by the name of their queue.
+inline const Script& wait_row_script() { return script_of<kWaitRowLua>(); }
+inline const Script& put_wait_script() { return script_of<kWithRowsLua, kWaitPutLua>(); }
+inline const Script& step_row_script() { return script_of<kWithEntriesLua, kWithRowsLua, kWaitStepLua>(); }
+
+// Of the registry. Their keys are always the same.
+inline const Script& find_queue_script() { return script_of<kWithRegistryLua, kQueueFindLua>(); }
+inline const Script& name_queue_script() { return script_of<kWithRegistryLua, kQueueNameLua>(); }
+inline const Script& pause_script() { return script_of<kWithRegistryLua, kQueuePauseLua>(); }
+inline const Script& close_script() { return script_of<kWithRegistryLua, kQueueCloseLua>(); }
+inline const Script& replace_script() { return script_of<kWithRegistryLua, kQueueReplaceLua>(); }
+inline const Script& forget_queue_script() { return script_of<kWithRegistryLua, kQueueForgetLua>(); }
+inline const Script& left_script() { return script_of<kWithRegistryLua, kQueuesLeftLua>(); }
+inline const Script& nodes_script() { return script_of<kWithRegistryLua, kNodesLua>(); }
+inline const Script& join_script() { return script_of<kWithRegistryLua, kNodeJoinLua>(); }
+inline const Script& renew_script() { return script_of<kWithRegistryLua, kNodeRenewLua>(); }
+inline const Script& request_script() { return script_of<kWithRegistryLua, kNodeRequestLua>(); }
+inline const Script& leave_script() { return script_of<kWithRegistryLua, kNodeLeaveLua>(); }
+
+// Of the server.
+inline const Script& histories_script() { return script_of<kHistoriesLua>(); }
+
+// Of questions to a node.
+inline const Script& answer_script() { return script_of<kQuestionAnswerLua>(); }
 
 std::span<const Script* const> all_scripts();
 

@@ -1,5 +1,5 @@
 // Rows of waits. They are in a slot of their own, by the name of their queue: what a wait says to a shard is
-// a step behind (store/waits.h). KEYS: waits, listed, ages.
+// a step behind (store/waits.h).
 #include <algorithm>
 #include <cstdlib>
 
@@ -21,77 +21,6 @@ CommandText wait_command(const Script& script, std::string_view queue, const Arg
 }
 
 }  // namespace
-
-// ARGV: key. Answers the bytes, or nothing.
-const Script& wait_row_script() {
-  static const Script script(R"lua(
-local call = redis.call
-local time = call('TIME')
-local age = call('ZSCORE', KEYS[3], ARGV[1])
-if age and tonumber(age) <= time[1] * 1000000 + time[2] then return false end
-return call('HGET', KEYS[1], ARGV[1])
-)lua");
-  return script;
-}
-
-namespace {
-
-constexpr const char* kRowsLua = R"lua(
-local call = redis.call
-local time = call('TIME')
-local now = time[1] * 1000000 + time[2]
-local function drop(gone)
-  call('HDEL', KEYS[1], gone)
-  call('ZREM', KEYS[2], gone)
-  call('ZREM', KEYS[3], gone)
-end
-local function sweep(key)
-  for _, gone in ipairs(call('ZRANGEBYSCORE', KEYS[3], '-inf', string.format('%d', now), 'LIMIT', '0', '20')) do drop(gone) end
-  local age = call('ZSCORE', KEYS[3], key)
-  if age and tonumber(age) <= now then drop(key) end
-end
-local function put(key, bytes, listed, til)
-  call('HSET', KEYS[1], key, bytes)
-  if listed == '1' then call('ZADD', KEYS[2], '0', key) else call('ZREM', KEYS[2], key) end
-  if til ~= '' then call('ZADD', KEYS[3], til, key) else call('ZREM', KEYS[3], key) end
-end
-)lua";
-
-}  // namespace
-
-// ARGV: key, 1 if something was seen, that, bytes, 1 if it is listed, µs or ''. Answers whether it was
-// written. It takes some of those away whose time is over.
-const Script& put_wait_script() {
-  static const Script script(std::string(kRowsLua) + R"lua(
-local key, has_seen, seen, bytes, listed, til = unpack(ARGV)
-sweep(key)
-local is = call('HGET', KEYS[1], key)
-if has_seen == '1' then
-  if is ~= seen then return 0 end
-elseif is then
-  return 0
-end
-put(key, bytes, listed, til)
-return 1
-)lua");
-  return script;
-}
-
-// KEYS: waits, listed, ages, logs. ARGV: as above, where `gone` for µs takes the row away, then per log: how
-// many entries, and their bytes. Answers 0 (done), 1 (another row) and its bytes, or 2 (no such log).
-const Script& step_row_script() {
-  static const Script script(std::string(kEntriesLua) + kRowsLua + R"lua(
-local key, has_seen, seen, bytes, listed, til = unpack(ARGV, 1, 6)
-sweep(key)
-local is = call('HGET', KEYS[1], key)
-if (has_seen == '1' and is ~= seen) or (has_seen ~= '1' and is) then return {1, is} end
-if missing_log(4) then return {2, false} end
-if til == 'gone' then drop(key) else put(key, bytes, listed, til) end
-add_entries(4, 7)
-return {0, false}
-)lua");
-  return script;
-}
 
 std::optional<std::string> RedisStore::wait_row(std::string_view queue, std::string_view key) {
   check_wait_key(key);

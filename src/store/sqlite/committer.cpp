@@ -25,7 +25,7 @@ constexpr Duration kPauseBehindReader = std::chrono::seconds{1};
 
 Connection& prepared(Connection& connection, OpenFiles& files, FileLock& lock) {
   const FileLock::Hold hold(lock);
-  bring_up_to_date(connection);
+  ensure_schema(connection);
   connection.run(
       "PRAGMA synchronous=FULL; PRAGMA secure_delete=0; PRAGMA cache_size=-65536; PRAGMA temp_store=memory");
   connection.set_task("write");

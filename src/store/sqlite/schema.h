@@ -7,20 +7,22 @@
 
 namespace ordo::store::sqlite {
 
-/// "Ordo" in ASCII, in the file's header: this database is ours.
-inline constexpr std::int64_t kApplicationId = 0x4f72646f;
+/// "Ord1" in ASCII, in the file's header: this database is ours.
+inline constexpr std::int64_t kApplicationId = 0x4f726431;
 
-/// The version this build writes, in PRAGMA user_version.
+/// schema.sql (cmake/embed.cmake).
+extern const char* const kSchemaSql;
+
+/// The version that this build makes and reads, in PRAGMA user_version.
 std::int64_t schema_version();
 
-/// Throws Error{unsupported} for a newer version, Error{corrupt} for what is no database,
+/// Throws Error{unsupported} for another version, Error{corrupt} for what is no database,
 /// Error{invalid_argument} for another program's, Error{unavailable} for what this user may not write. Writes
 /// nothing.
 void check_ours(Connection& connection);
 
-/// Makes a new file Ordo's, or an older one current; numbered steps, forward only. Under the file lock.
-/// Throws as check_ours().
-void bring_up_to_date(Connection& connection);
+/// Makes a new file Ordo's. Under the file lock. Throws as check_ours().
+void ensure_schema(Connection& connection);
 
 /// A shard's id as one number, in the order of ShardId.
 constexpr std::int64_t pack(std::uint32_t queue, std::uint32_t index) {

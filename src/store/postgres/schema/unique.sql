@@ -1,0 +1,116 @@
+-- The unique key of a pushed job. Repeats the domain's rule (domain/unique.cpp);
+-- tests/servers/postgres_options_test.cpp compares.
+
+-- FNV-1a of 128 bits.
+CREATE FUNCTION ordo_fnv(p_bytes bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  v_prime CONSTANT numeric := 309485009821345068724781371;
+  v_all CONSTANT numeric := 340282366920938463463374607431768211456;
+  v_hash numeric := 144066263297769815596495629667062367629;
+  v_low int;
+  v_digest bytea := '';
+BEGIN
+  FOR i IN 0 .. octet_length(p_bytes) - 1 LOOP
+    v_low := v_hash % 256;
+    v_hash := (v_hash - v_low + (v_low # get_byte(p_bytes, i))) * v_prime % v_all;
+  END LOOP;
+  FOR i IN 1 .. 16 LOOP
+    v_low := v_hash % 256;
+    v_hash := div(v_hash, 256);
+    v_digest := set_byte('\x00', 0, v_low) || v_digest;
+  END LOOP;
+  RETURN v_digest;
+END $$;
+
+-- Names in a row of a unique key, for people.
+CREATE FUNCTION ordo_shown(p_name bytea) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN convert_from(p_name, 'UTF8');
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+  RETURN encode(p_name, 'escape');
+END $$;
+
+-- The job that has the key, as its row says.
+CREATE FUNCTION ordo_holder(p_row bytea, OUT kind text, OUT key text, OUT id text) LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  v_at int := 11 + get_byte(p_row, 10);  -- behind version, scope, first and token
+BEGIN
+  IF get_byte(p_row, 0) <> 1 THEN
+    RAISE EXCEPTION 'ordo_push: a newer version of Ordo wrote who has the unique key; nothing was stored'
+      USING ERRCODE = 'feature_not_supported';
+  END IF;
+  kind := ordo_shown(substring(p_row FROM v_at + 2 FOR get_byte(p_row, v_at)));
+  v_at := v_at + 1 + get_byte(p_row, v_at);
+  key := ordo_shown(substring(p_row FROM v_at + 2 FOR get_byte(p_row, v_at)));
+  id := ordo_shown(substring(p_row FROM v_at + 2 + get_byte(p_row, v_at)));
+END $$;
+
+-- Takes a unique key for the job that is about to be pushed: `hold` is what it has of the row (empty: nobody has to take
+-- that away), or `there` the id of the job that has the key, if that is to be ignored. The row is inserted and never
+-- changed, so nobody waits for the caller's transaction but who wants this key; and this one waits 5 s for another's.
+CREATE FUNCTION ordo_take_key(p_queue text, p_kind text, p_key text, p_id text, p_run_at timestamptz, p_unique jsonb,
+                              OUT hold bytea, OUT there text) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_scopes CONSTANT text[] := '{queued,queued_or_running,period}';
+  v_scope int := array_position(v_scopes, coalesce(p_unique ->> 'scope', 'queued')) - 1;
+  v_conflict text := coalesce(p_unique ->> 'on_conflict', 'reject');
+  v_period interval;
+  v_kind bytea := convert_to(p_kind, 'UTF8');
+  v_row bytea;
+  v_now bigint := ordo_now(NULL);
+  v_first bytea := ordo_little_endian(int8send(coalesce(ordo_micros(p_run_at), v_now)));
+  v_token bytea := ordo_short('token', ordo_ulid());
+  v_there bytea;
+  v_holder record;
+BEGIN
+  PERFORM ordo_check_names('unique', p_unique, '{key,scope,period,on_conflict}');
+  IF v_scope IS NULL THEN
+    RAISE EXCEPTION 'ordo_push: the "scope" of unique is queued, queued_or_running or period, not %', ordo_quoted(p_unique -> 'scope')
+      USING ERRCODE = 'invalid_parameter_value';
+  ELSIF v_conflict NOT IN ('reject', 'ignore') THEN
+    RAISE EXCEPTION 'ordo_push: the "on_conflict" of unique is reject or ignore, not %', ordo_quoted(p_unique -> 'on_conflict')
+      USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'What changes a job that is there would have to wait for its owner inside this transaction. '
+                   'throttle is ignore with the scope period.';
+  END IF;
+  v_period := left(coalesce(p_unique ->> 'period', '1h'), 100);
+  IF v_period < interval '1 ms' OR v_period > interval '168 h' THEN
+    RAISE EXCEPTION 'ordo_push: the "period" of unique takes 1ms to 168h' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  v_row := ordo_fnv(convert_to(octet_length(v_kind)::text, 'UTF8') || ':' || v_kind
+                    || ordo_name('key of unique', p_unique -> 'key'));
+  DELETE FROM ordo_wait w WHERE w.queue = p_queue || '!' AND w.key = v_row AND w.until <= v_now;
+  LOOP
+    INSERT INTO ordo_wait AS w VALUES (
+      p_queue || '!', v_row, true,
+      CASE WHEN v_scope = 2 THEN v_now + (extract(epoch FROM v_period) * 1000000)::bigint ELSE 9223372036854775807 END,
+      set_byte('\x0100', 1, v_scope) || v_first || v_token || ordo_short('kind', p_kind) || ordo_short('key', p_key)
+        || convert_to(p_id, 'UTF8')) ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+      hold := CASE WHEN v_scope = 2 THEN '' ELSE ordo_field(8, set_byte('\x00', 0, v_scope) || v_first || v_token || v_row) END;
+      RETURN;
+    END IF;
+    SELECT w.body INTO v_there FROM ordo_wait w WHERE w.queue = p_queue || '!' AND w.key = v_row;
+    EXIT WHEN FOUND;
+  END LOOP;
+  v_holder := ordo_holder(v_there);
+  IF v_conflict = 'reject' THEN
+    RAISE EXCEPTION 'ordo_push: job "%" has the unique key already; nothing was stored', v_holder.id
+      USING ERRCODE = 'unique_violation', DETAIL = to_jsonb(v_holder)::text;
+  END IF;
+  there := v_holder.id;
+EXCEPTION WHEN lock_not_available THEN
+  RAISE EXCEPTION 'ordo_push: another transaction has pushed the unique key and stays open; nothing was stored'
+    USING ERRCODE = 'lock_not_available';
+END $$;
+
+-- The queue stays until the transaction ends: its rows of unique keys are removed with it, and one that came later would
+-- be nobody's.
+CREATE FUNCTION ordo_keep_queue(p_queue text, p_number bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  PERFORM FROM ordo_queue WHERE name = p_queue AND number = p_number FOR KEY SHARE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'ordo_push: queue "%" was removed or resharded meanwhile; nothing was stored', p_queue
+      USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Roll back and try again.';
+  END IF;
+END $$;
