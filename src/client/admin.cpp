@@ -181,6 +181,10 @@ bool Admin::set_limit(std::string_view name, const std::optional<Decimal>& limit
 bool Admin::unset_limit(std::string_view name) { return impl()->unset_limit(name); }
 std::vector<LockView> Admin::locks(const std::optional<std::string>& queue) { return impl()->locks(queue); }
 std::vector<Finding> Admin::examine() { return impl()->examine(); }
+std::vector<Finding> Admin::problems() { return impl()->problems(); }
+std::vector<WindowView> Admin::windows(std::string_view queue, Duration ahead) {
+  return impl()->windows(queue, ahead);
+}
 bool Admin::quiet_node(const std::string& id) { return impl()->request(id, store::NodeRequest::quiet); }
 bool Admin::stop_node(const std::string& id) { return impl()->request(id, store::NodeRequest::stop); }
 std::vector<JobView> Admin::jobs(std::string_view queue, const JobFilter& filter) {

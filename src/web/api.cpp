@@ -18,15 +18,23 @@
 namespace ordo::web {
 namespace {
 
+constexpr std::size_t kMostBodies = std::size_t{512} << 20;  // in memory at a time
+
 /// A request, from its header to its answer. What goes wrong becomes a problem here.
 class Exchange final : public Upload {
  public:
-  Exchange(Desk& desk, const Route& route, Request request, Target target, std::vector<std::string> values)
+  Exchange(Desk& desk, const Route& route, Request request, Target target, std::vector<std::string> values,
+           std::atomic<std::size_t>& all_bodies)
       : desk_(desk),
+        all_bodies_(all_bodies),
         route_(route),
         request_(std::move(request)),
         target_(std::move(target)),
         call_{request_, target_, std::move(values)} {}
+
+  ~Exchange() override { all_bodies_ -= held_; }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
 
   void takes_lines() { is_of_lines_ = true; }
   bool blocks() const override { return route_.blocks; }
@@ -34,8 +42,9 @@ class Exchange final : public Upload {
   bool add(std::string_view bytes) override {
     if (!is_of_lines_) {
       is_too_large_ = call_.body.size() + bytes.size() > route_.most_body;
-      if (!is_too_large_) call_.body += bytes;
-      return !is_too_large_;
+      if (is_too_large_ || !hold(bytes.size())) return false;
+      call_.body += bytes;
+      return true;
     }
     failed_ = answer([&]() -> Response {
       if (!lines_) lines_ = route_.upload(call_);
@@ -48,6 +57,9 @@ class Exchange final : public Upload {
   Response end() override {
     if (has_failed()) return std::move(failed_);
     return answer([&]() -> Response {
+      if (is_full_)
+        throw Problem(503, "the bodies of other requests take all the room there is; send it again later")
+            .header("Retry-After", "1");
       if (is_too_large_ && route_.most_body == 0) throw Problem(400, "no body is taken here");
       if (is_too_large_)
         throw Problem(
@@ -61,6 +73,13 @@ class Exchange final : public Upload {
   }
 
  private:
+  /// Bodies of all requests together have a bound.
+  bool hold(std::size_t bytes) {
+    held_ += bytes;
+    is_full_ = (all_bodies_ += bytes) > kMostBodies;
+    return !is_full_;
+  }
+
   bool has_failed() const { return failed_.status >= 400; }
 
   Response answer(const std::function<Response()>& work) {
@@ -96,6 +115,7 @@ class Exchange final : public Upload {
   }
 
   Desk& desk_;
+  std::atomic<std::size_t>& all_bodies_;
   const Route& route_;
   Request request_;
   Target target_;
@@ -103,6 +123,8 @@ class Exchange final : public Upload {
   bool is_of_lines_ = false;
   bool is_wanted_ = true;
   bool is_too_large_ = false;
+  bool is_full_ = false;
+  std::size_t held_ = 0;  ///< of all_bodies_
   std::unique_ptr<Upload> lines_;
   Response failed_;
 };
@@ -156,12 +178,16 @@ Api::Api(Desk desk, std::function<std::string()> why_not_ready)
   routes_.push_back({"GET", "/openapi.json", "This API as an OpenAPI 3.1 document",
                      [this](const Call&) { return Response{.body = openapi_of(routes_)}; }});
   add_queue_routes(routes_, desk_);
+  add_export_routes(routes_, desk_);  // before those of one job
   add_job_routes(routes_, desk_);
   add_dead_routes(routes_, desk_);
   add_push_routes(routes_, desk_);
   add_response_routes(routes_, desk_);
   add_gate_routes(routes_, desk_);
   add_node_routes(routes_, desk_);
+  add_line_routes(routes_, desk_);
+  add_event_routes(routes_, desk_);
+  add_problem_routes(routes_, desk_);
 }
 
 std::unique_ptr<Upload> Api::open(const Request& request) {
@@ -181,8 +207,8 @@ std::unique_ptr<Upload> Api::open(const Request& request) {
   }
   if (!is_of_lines && length_of(request) > std::max<std::size_t>(match.route.most_body, kNoticedBody))
     throw Problem(413, fmt::format("the body has more than {} bytes", match.route.most_body));
-  auto exchange =
-      std::make_unique<Exchange>(desk_, match.route, request, *std::move(target), std::move(match.values));
+  auto exchange = std::make_unique<Exchange>(desk_, match.route, request, *std::move(target),
+                                             std::move(match.values), all_bodies_);
   if (is_of_lines) exchange->takes_lines();
   return exchange;
 }

@@ -53,8 +53,8 @@ Response unset_limit(Desk& desk, const Call& call) {
 
 void add_gate_routes(std::vector<Route>& routes, Desk& desk) {
   routes.push_back({"GET", "/api/v1/limits", "What limits and rates stand at", [&](const Call& call) {
-                      refuse_unknown(call.target, {});
-                      return list_of(desk.admin.limits(), limit_json);
+                      refuse_unknown(call.target, {"limit", "cursor"});
+                      return page_of_list(call.target, desk.admin.limits(), limit_json);
                     }});
   routes.push_back({"PUT", "/api/v1/limits/{name}", "Set a limit or a rate over the config, on all nodes",
                     [&](const Call& call) { return set_limit(desk, call); }, kMostSmallBody});
@@ -62,8 +62,9 @@ void add_gate_routes(std::vector<Route>& routes, Desk& desk) {
                     [&](const Call& call) { return unset_limit(desk, call); }});
   routes.push_back({"GET", "/api/v1/locks", "Locks that are held or waited for; ?queue=: of one queue",
                     [&](const Call& call) {
-                      refuse_unknown(call.target, {"queue"});
-                      return list_of(desk.admin.locks(call.target.find("queue")), lock_json);
+                      refuse_unknown(call.target, {"queue", "limit", "cursor"});
+                      return page_of_list(call.target, desk.admin.locks(call.target.find("queue")),
+                                          lock_json);
                     }});
 }
 
