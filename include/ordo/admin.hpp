@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ordo/dead_letter.hpp>
@@ -317,6 +318,17 @@ struct LimitView {
   bool is_set = false;            ///< by set_limit(), above the configs
 };
 
+/// When jobs of one kind may start.
+struct WindowView {
+  std::string kind{};             ///< empty: of all kinds that have no windows of their own
+  std::vector<Window> windows{};  ///< empty: always
+  bool open = true;               ///< now
+  /// (from, until) from now on, in their order, a hundred at most; the last may begin later than it was asked
+  /// for. None: they never open again.
+  std::vector<std::pair<Time, Time>> openings{};
+  std::vector<Time> clock_changes{};  ///< when a clock of their zones is put forward or back
+};
+
 /// One lock that is held or waited for.
 struct LockView {
   std::string name{};  ///< the queue's, or its lock_name
@@ -383,6 +395,17 @@ class Admin {
   /// Looks at the store's version, settings, rights and room, at its clock beside this machine's, and at
   /// nodes that do not answer. May read a small store whole.
   [[nodiscard]] std::vector<Finding> examine();
+
+  /// What keeps jobs of any queue from their work just now, as the stats, nodes, limits and running jobs
+  /// tell: what needs a person first, then by the number of jobs. Part of examine(); takes as long as a
+  /// listing of running jobs, and reads a dead set of at most 10,000 payloads.
+  [[nodiscard]] std::vector<Finding> problems();
+
+  /// When jobs of the queue, and of its kinds with windows of their own, may start within `ahead`, by the
+  /// windows of this program's config. The first is of the queue itself. Reads the queue's name and the time
+  /// alone.
+  [[nodiscard]] std::vector<WindowView> windows(std::string_view queue,
+                                                Duration ahead = std::chrono::hours{24});
 
   /// Asks a node, wherever it runs, to take no more jobs; or to stop as at a TERM signal (`ordo work` ends; a
   /// program's own Server returns from wait()). It follows within its next look at the store, at most

@@ -1,13 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include <ordo/time.hpp>
 
 #include <ordo/abi.hpp>
 
 namespace ordo {
 
-/// One thing that `ordo doctor` looked at.
+/// One thing that `ordo doctor` looked at, or one of Admin::problems().
 struct Finding {
   enum class Level : std::uint8_t {
     good,
@@ -17,6 +20,27 @@ struct Finding {
   Level level = Level::good;
   std::string what{};    ///< what is so, with its figures
   std::string advice{};  ///< what to do; empty when it is good
+
+  /// What it is about, so that a page can lead there.
+  enum class About : std::uint8_t {
+    store,
+    node,
+    queue,
+    reshard,
+    code,
+    dead,
+    retries,
+    limit,
+    jobs,
+    responses
+  };
+  About about = About::store;
+  std::string queue{};          ///< empty: it is about no single one
+  std::string name{};           ///< of the node, the limit or the job
+  std::optional<Time> since{};  ///< nothing: it is not known
+  std::string effect{};         ///< "12 jobs wait"; empty: it is not known
+  std::uint64_t jobs = 0;       ///< of that effect
+  bool needs_person = false;    ///< it does not end by itself
 };
 
 }  // namespace ordo

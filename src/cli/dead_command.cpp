@@ -14,8 +14,8 @@
 #include "base/time_text.h"
 #include "cli/choice.h"
 #include "cli/command.h"
-#include "cli/export_line.h"
 #include "cli/output.h"
+#include "faces/export_line.h"
 #include "faces/shapes.h"
 
 namespace ordo::cli {

@@ -12,10 +12,10 @@
 #include "base/nearest.h"
 #include "cli/choice.h"
 #include "cli/command.h"
-#include "cli/export_line.h"
 #include "cli/job_rows.h"
 #include "cli/output.h"
 #include "cli/record_rows.h"
+#include "faces/export_line.h"
 #include "faces/shapes.h"
 
 namespace ordo::cli {

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "base/json.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "faces/shapes.h"
 
 namespace ordo::cli {
 namespace {
@@ -47,9 +47,7 @@ ReshardResult reshard(Context& context, const ReshardValues& values) {
 int run_reshard(Context& context, const ReshardValues& values) {
   const auto result = reshard(context, values);
   if (values.json) {
-    print_json(fmt::format(
-        "{{\"queue\":{},\"from\":{},\"to\":{},\"entries\":{},\"states\":{},\"dead\":{}}}\n",
-        json_string(values.queue), result.from, result.to, result.entries, result.states, result.dead));
+    print_json(reshard_json(values.queue, result) + '\n');
   } else {
     print_line(fmt::format("{} has {} shards (before: {}); moved {} entries, {} states, {} dead payloads",
                            values.queue, result.to, result.from, result.entries, result.states, result.dead));

@@ -58,7 +58,7 @@ int run_web(Context& context, const WebValues& values) {
   block_signals();
   const Log log(config.node.log, config.node.log_level);
   Client client = context.open_client();  // makes the store
-  web::Site site(address, {Admin(config), std::move(client), config, log});
+  web::Site site(address, {Admin(config), std::move(client), config, log, std::make_shared<web::News>()});
   site.start();
   log(LogLevel::info, fmt::format("listening on {}", site.url()));
   std::promise<void> asked;

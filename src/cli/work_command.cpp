@@ -23,6 +23,7 @@
 #include "cli/stack_traces.h"
 #include "web/site.h"
 #include "web/tls.h"
+#include "web/veil.h"
 
 namespace ordo::cli {
 namespace {
@@ -180,12 +181,27 @@ std::string why_not_ready(Server& server) {
   return "the node is not registered in the store just now";
 }
 
-/// The HTTP side, if the config wants one.
-std::unique_ptr<web::Site> site_of(Server& server, const Config& config, const LogSink& log) {
+/// What the HTTP side tells of this node's events.
+std::shared_ptr<web::News> news_of(Server& server, const Config& config) {
   if (config.node.listen.empty()) return nullptr;
-  auto site = std::make_unique<web::Site>(parse_listen_address(config.node.listen).value(),
-                                          web::Desk{server.admin(), server.client(), config, log},
-                                          [&server] { return why_not_ready(server); });
+  auto news = std::make_shared<web::News>();
+  // What an error quotes of payloads is not known here.
+  const bool hides_errors = web::Veil(config.web).is_on();
+  server.subscribe({}, [news, hides_errors](Event event) {
+    if (hides_errors) event.error.clear();
+    news->tell(event);
+  });
+  return news;
+}
+
+/// The HTTP side, if the config wants one.
+std::unique_ptr<web::Site> site_of(Server& server, const Config& config, const LogSink& log,
+                                   std::shared_ptr<web::News> news) {
+  if (config.node.listen.empty()) return nullptr;
+  auto site =
+      std::make_unique<web::Site>(parse_listen_address(config.node.listen).value(),
+                                  web::Desk{server.admin(), server.client(), config, log, std::move(news)},
+                                  [&server] { return why_not_ready(server); });
   site->start();
   log(LogLevel::info, fmt::format("listening on {}", site->url()));
   return site;
@@ -194,11 +210,12 @@ std::unique_ptr<web::Site> site_of(Server& server, const Config& config, const L
 /// Runs the server to its end. Returns the exit code.
 int serve(Server& server, const Config& config, ConfiguredWorkers& workers, Context& context,
           const WorkValues& values, const LogSink& log) {
+  const auto news = news_of(server, config);
   server.start();
   context.tried = true;
   Admin admin = server.admin();
   look_at_schedules(config, server, admin, log);
-  const auto site = site_of(server, config, log);
+  const auto site = site_of(server, config, log, news);
   const auto stop_site = [&] {
     if (site) site->stop(std::min(config.node.shutdown_timeout, kSiteStops));
   };

@@ -225,6 +225,10 @@ bool Admin::unset_limit(std::string_view name) {
 }
 std::vector<LockView> Admin::locks(const std::optional<std::string>& queue) { return impl()->locks(queue); }
 std::vector<Finding> Admin::examine() { return impl()->examine(); }
+std::vector<Finding> Admin::problems() { return impl()->problems(); }
+std::vector<WindowView> Admin::windows(std::string_view queue, Duration ahead) {
+  return impl()->windows(queue, ahead);
+}
 bool Admin::quiet_node(const std::string& id) {
   return change({.action = "quiet_node", .filter = filter_json("node", id)},
                 [&](Impl& impl) { return impl.request(id, store::NodeRequest::quiet); });

@@ -51,9 +51,25 @@ class Admin::Impl {
   std::vector<std::pair<std::vector<std::string>, std::string>> groups(
       const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
   std::vector<Finding> examine();
+  std::vector<Finding> problems();
+  std::vector<WindowView> windows(std::string_view queue, Duration ahead);
+  /// What examine() and problems() say alike; dead sets of more payloads are not read.
+  void examine_jobs(std::vector<Finding>& findings, std::uint64_t most_dead);
+  void examine_failing(std::vector<Finding>& findings);
   void examine_queues(std::vector<Finding>& findings);
   void examine_kinds(std::vector<Finding>& findings);
   void examine_nodes(std::vector<Finding>& findings);
+  /// A moment of all that says how jobs do.
+  struct Look {
+    Stats stats;
+    std::vector<NodeView> nodes;
+    Time now;
+  };
+  void examine_counts(std::vector<Finding>& findings, const Look& look);
+  void examine_gates(std::vector<Finding>& findings, const Look& look);
+  void examine_holders(std::vector<Finding>& findings, const std::string& queue, const QueueStats& counts,
+                       Time now);
+  void examine_waits(std::vector<Finding>& findings, const std::string& queue, Time now);
   void examine_work(std::vector<Finding>& findings);
   void examine_dead(std::vector<Finding>& findings, const store::QueueDefinition& queue, Time now);
   void examine_retries(std::vector<Finding>& findings, const store::QueueDefinition& queue, Time now);

@@ -67,8 +67,8 @@ class DeadChoice {
 std::string Admin::Impl::dead_jobs(std::string_view name, const DeadFilter& filter, const Listing& listing,
                                    const std::function<bool(JobView)>& visit) {
   const auto queue = handle_->existing_queue(name);
+  const ListOrder order(listing, nullptr, Time{}, queue ? queue->number : 0);  // refuses what is no cursor
   if (!queue) return {};
-  const ListOrder order(listing, nullptr, Time{}, queue->number);
   std::optional<JobView> job;
   ListPlace place;  // of the job
   std::string shown;

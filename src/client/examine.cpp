@@ -15,6 +15,11 @@
 #include "store/odd_rows.h"
 
 namespace ordo {
+namespace {
+
+constexpr std::uint64_t kMostExamined = 100'000;  // payloads of a queue that are looked through
+
+}  // namespace
 
 std::vector<Finding> Admin::Impl::examine() {
   auto findings = handle_->store().examine();
@@ -29,29 +34,7 @@ std::vector<Finding> Admin::Impl::examine() {
     findings.push_back({Finding::Level::warning, text,
                         "jobs start by the store's clock; let both machines ask a time server"});
   }
-  for (const auto& node : nodes()) {
-    if (node.alive) continue;
-    findings.push_back({Finding::Level::warning, "node " + node.id + " has died and is not forgotten yet",
-                        "another node of its queues takes over its shards; start one if there is none"});
-  }
-  for (const auto& row : handle_->store().nodes()) {
-    const auto facts = runtime::decode_node_facts(row.facts).or_empty();
-    if (row.gone) continue;
-    for (const auto& run : facts.stuck) {
-      findings.push_back(
-          {Finding::Level::warning,
-           fmt::format("node {} runs job {} of queue '{}', which was to stop at {}", row.id,
-                       in_quotes(run.id), run.queue, format_time(run.since)),
-           "its key, its lock and its thread are taken until the worker returns: let it look at its stop "
-           "request, or start the node again"});
-    }
-    if (facts.commit_error.empty()) continue;
-    findings.push_back({Finding::Level::bad,
-                        fmt::format("node {} cannot write what has ended since {}: {}", row.id,
-                                    format_time(facts.commit_error_since), facts.commit_error),
-                        "its jobs wait, or run again on another node: mend the cause, or stop the node"});
-  }
-  examine_queues(findings);
+  examine_jobs(findings, kMostExamined);
   examine_kinds(findings);
   examine_nodes(findings);
   examine_work(findings);
@@ -79,13 +62,19 @@ void Admin::Impl::examine_queues(std::vector<Finding>& findings) {
         shards, [&](const auto& row) { return row.shard.queue == next->number && !row.owner.empty(); });
     const auto command = fmt::format("`ordo reshard {} {}`", queue.name, next->shards);
     if (is_owned || IdleOwner::is_at_work(Reshard::kTask, handle_->store())) {
-      findings.push_back({Finding::Level::warning, "queue '" + queue.name + "' is being resharded",
-                          "if " + command + " does not run any more, run it again"});
+      findings.push_back({.level = Finding::Level::warning,
+                          .what = "queue '" + queue.name + "' is being resharded",
+                          .advice = "if " + command + " does not run any more, run it again",
+                          .about = Finding::About::reshard,
+                          .queue = queue.name});
     } else {
-      findings.push_back({Finding::Level::bad,
-                          "the reshard of queue '" + queue.name + "' was stopped half-way" +
-                              (queue.closed ? ": its producers and nodes wait" : ""),
-                          "run " + command + " again"});
+      findings.push_back({.level = Finding::Level::bad,
+                          .what = "the reshard of queue '" + queue.name + "' was stopped half-way" +
+                                  (queue.closed ? ": its producers and nodes wait" : ""),
+                          .advice = "run " + command + " again",
+                          .about = Finding::About::reshard,
+                          .queue = queue.name,
+                          .needs_person = true});
     }
   }
   for (const auto& queue : handle_->config().queues) {
@@ -94,11 +83,14 @@ void Admin::Impl::examine_queues(std::vector<Finding>& findings) {
       continue;
     const auto* there = found->second;
     findings.push_back(
-        {Finding::Level::bad,
-         fmt::format("queue '{}' has {} shards in the store and {} in the config: no node starts "
-                     "with it",
-                     queue.name, there->shards, *queue.shards),
-         fmt::format("set shards = {} in the config, or leave it out", there->shards)});
+        {.level = Finding::Level::bad,
+         .what = fmt::format("queue '{}' has {} shards in the store and {} in the config: no node starts "
+                             "with it",
+                             queue.name, there->shards, *queue.shards),
+         .advice = fmt::format("set shards = {} in the config, or leave it out", there->shards),
+         .about = Finding::About::queue,
+         .queue = queue.name,
+         .needs_person = true});
   }
 }
 
@@ -128,25 +120,6 @@ void Admin::Impl::examine_records(std::vector<Finding>& findings) {
     findings.push_back(
         {Finding::Level::bad, row + ": it is left out, and the others go on",
          "another program wrote there, or its storage is damaged: put it right, or remove it"});
-  }
-  for (const auto& [queue, stats] : stats().by_queue) {
-    if (stats.unreadable > 0) {
-      findings.push_back({Finding::Level::warning,
-                          fmt::format("{} stored {} of queue '{}' could not be read and went to the dead",
-                                      stats.unreadable, stats.unreadable == 1 ? "record" : "records", queue),
-                          fmt::format("see `ordo dead {} list`; a version that can read them runs them after "
-                                      "`ordo dead {} retry`",
-                                      queue, queue)});
-    }
-    if (stats.waits_for_newer > 0) {
-      findings.push_back(
-          {Finding::Level::bad,
-           fmt::format("{} {} of queue '{}' {} for a newer node: a newer version of Ordo wrote "
-                       "there what this one must not guess",
-                       stats.waits_for_newer, stats.waits_for_newer == 1 ? "shard" : "shards", queue,
-                       stats.waits_for_newer == 1 ? "waits" : "wait"),
-           "start a node of that version; nothing is lost meanwhile"});
-    }
   }
 }
 

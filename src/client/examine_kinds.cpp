@@ -21,31 +21,14 @@ void Admin::Impl::examine_kinds(std::vector<Finding>& findings) {
     if (node.gone) continue;
     const auto facts = runtime::decode_node_facts(node.facts).or_empty();
     coded.add(facts);
-    for (const auto& [queue, kind] : facts.unable) {
-      findings.push_back(
-          {Finding::Level::bad,
-           fmt::format(
-               "node {} cannot start the program of kind '{}' in queue '{}' just now, or it ends badly "
-               "time after time",
-               node.id, kind, queue),
-           "its log says which; a job that waits for it counts no attempt, one whose run has begun does, and "
-           "nodes that can run it are lent the jobs"});
-    }
   }
   const auto now = handle_->store().now();
   for (const auto& [queue, counts] : stats().by_queue) {
     const auto definition = handle_->existing_queue(queue);
     const auto waiting = counts.due + counts.retrying;
     if (!definition || waiting == 0) continue;
-    if (!coded.has_any(queue)) {
-      findings.push_back(
-          {Finding::Level::warning,
-           fmt::format("{} {} in queue '{}' {}: no living node serves it", waiting,
-                       waiting == 1 ? "job" : "jobs", queue, waiting == 1 ? "waits" : "wait"),
-           "start a node that has a worker for it: `ordo work` with its command or library in the config"});
-      continue;
-    }
-    if (counts.length > kMostJobs) continue;
+    // examine_counts() tells of queues without any.
+    if (!coded.has_any(queue) || counts.length > kMostJobs) continue;
     std::map<std::string, std::uint64_t> without;
     const auto see = [&, &name = queue](const domain::Job& job, const std::string& kind) {
       const bool waits = job.place != domain::Place::running && job.place != domain::Place::awaiting &&

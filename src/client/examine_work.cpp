@@ -57,37 +57,16 @@ void Admin::Impl::examine_nodes(std::vector<Finding>& findings) {
 
 void Admin::Impl::examine_work(std::vector<Finding>& findings) {
   std::map<std::string, std::set<std::string>> serving;  // by queue: nodes that take jobs of it
-  std::set<std::string> served;
   for (const auto& node : nodes()) {
-    if (!node.alive) continue;
-    for (const auto& queue : node.queues) {
-      served.insert(queue);
-      if (!node.quiet) serving[queue].insert(node.id);
-    }
+    if (!node.alive || node.quiet) continue;
+    for (const auto& queue : node.queues) serving[queue].insert(node.id);
   }
   const auto now = handle_->store().now();
   std::map<std::string, std::uint64_t> due;  // of queues that nodes should work on
   for (const auto& [queue, counts] : stats().by_queue) {
     const auto definition = handle_->existing_queue(queue);
     if (!definition) continue;
-    if (counts.paused && counts.due > 0 && counts.lag >= seconds_of(hours{1})) {
-      warn(findings,
-           fmt::format("queue '{}' is paused, and {} {} in it; the first one has been due for {}", queue,
-                       count_of(counts.due), counts.due == 1 ? "waits" : "wait",
-                       format_duration(hours{static_cast<std::int64_t>(counts.lag) / 3600})),
-           fmt::format("`ordo resume {}`, if that is not meant", queue));
-    }
-    if (!counts.paused && counts.ready > 0 && served.contains(queue)) {
-      if (serving.contains(queue)) {
-        due[queue] = counts.ready;
-      } else {
-        warn(findings,
-             fmt::format("{} of queue '{}' {}: every node that serves it is quiet",
-                         count_of(counts.ready, "due "), queue, counts.ready == 1 ? "waits" : "wait"),
-             "start a node; one that was told to be quiet takes jobs again once it is started anew");
-      }
-    }
-    if (counts.dead > 0 && counts.dead <= kMostLooked) examine_dead(findings, *definition, now);
+    if (!counts.paused && counts.ready > 0 && serving.contains(queue)) due[queue] = counts.ready;
     if (counts.retrying > 0 && counts.length <= kMostLooked) examine_retries(findings, *definition, now);
   }
   std::set<std::string> asked;
@@ -110,12 +89,14 @@ void Admin::Impl::examine_work(std::vector<Finding>& findings) {
 void Admin::Impl::examine_dead(std::vector<Finding>& findings, const store::QueueDefinition& queue,
                                Time now) {
   std::uint64_t lately = 0, before = 0;
-  Time last_at{};
+  Time last_at{}, first_at = now;
   std::string last;
   const auto from = now - 2 * hours{1};
   const DeadFilter filter{.since = from};
   each_dead(queue, filter, [&](const store::DeadRow& row, const domain::DeadPayload& dead) {
-    ++(row.at >= now - hours{1} ? lately : before);
+    const bool is_late = row.at >= now - hours{1};
+    ++(is_late ? lately : before);
+    if (is_late) first_at = std::min(first_at, row.at);
     if (row.at >= last_at) {
       last_at = row.at;
       last = dead.error;
@@ -123,11 +104,20 @@ void Admin::Impl::examine_dead(std::vector<Finding>& findings, const store::Queu
     return true;
   });
   if (lately <= before) return;
-  warn(findings,
-       fmt::format("{} {} of queue '{}' died within the last hour, {} in the hour before; last: {}", lately,
-                   lately == 1 ? "payload" : "payloads", queue.name, before, first_line(last)),
-       fmt::format("see `ordo dead {} list`; once the cause is mended, `ordo dead {} retry --since -1h`",
-                   queue.name, queue.name));
+  findings.push_back(
+      {.level = Finding::Level::warning,
+       .what =
+           fmt::format("{} {} of queue '{}' died within the last hour, {} in the hour before; last: {}",
+                       lately, lately == 1 ? "payload" : "payloads", queue.name, before, first_line(last)),
+       .advice =
+           fmt::format("see `ordo dead {} list`; once the cause is mended, `ordo dead {} retry --since -1h`",
+                       queue.name, queue.name),
+       .about = Finding::About::dead,
+       .queue = queue.name,
+       .since = first_at,
+       .effect = fmt::format("{} {} died", lately, lately == 1 ? "payload" : "payloads"),
+       .jobs = lately,
+       .needs_person = true});
 }
 
 void Admin::Impl::examine_retries(std::vector<Finding>& findings, const store::QueueDefinition& queue,

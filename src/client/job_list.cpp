@@ -251,9 +251,10 @@ void Admin::Impl::check_not_moved(const store::QueueDefinition& queue, std::stri
 std::string Admin::Impl::jobs(std::string_view name, const JobFilter& filter,
                               const std::function<bool(JobView)>& visit) {
   const auto queue = handle_->existing_queue(name);
-  if (!queue) return {};
   const auto now = handle_->store().now();
-  const ListOrder order(filter.listing, handle_->options(queue->name), now, queue->number);
+  // Refuses what is no cursor.
+  const ListOrder order(filter.listing, handle_->options(name), now, queue ? queue->number : 0);
+  if (!queue) return {};
   Shown shown{.left = filter.limit};
   if (names_live(filter) && !order.shows_dead_only()) show_live(*queue, filter, order, now, visit, shown);
   const bool names_dead = std::ranges::find(filter.states, JobStatus::dead) != filter.states.end();

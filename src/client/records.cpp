@@ -240,6 +240,7 @@ std::size_t Admin::Impl::forget(std::string_view name, const JobName& job) {
 std::string Admin::Impl::records(std::string_view name, const RecordFilter& filter,
                                  const std::function<bool(const RecordView&)>& visit) {
   if (filter.limit == 0) return {};
+  if (!handle_->existing_queue(name)) static_cast<void>(read_record_cursor(0, filter.after));
   FoundRecords found;
   std::uint32_t of = 0;
   for (auto queue = handle_->existing_queue(name); queue;) {

@@ -182,12 +182,15 @@ TEST(ShardRecall, a_run_with_marks_that_never_started_holds_no_key) {
 TEST(ShardRecall, watchers_hear_of_starts_alone) {
   Harness shard(recall_options());
   shard.shard().watch(true);
-  shard.push({.id = "a"});
+  shard.push({.id = "a", .run_at = shard.now() - seconds{2}});
   shard.shard().recall(shard.take()->no, shard.now());
   EXPECT_TRUE(shard.shard().events().empty());
   const auto run = *shard.take();
   shard.shard().started(run.no);
-  EXPECT_EQ(shard.shard().events().size(), 1U);
+  const auto starts = shard.shard().events();
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].waited, starts[0].at - (shard.job("a").run_at));
+  EXPECT_GE(starts[0].waited, seconds{2});
   shard.end(run, Outcome::done());
   const auto events = shard.shard().events();
   ASSERT_EQ(events.size(), 1U);

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/saturate.h"
+#include "domain/due.h"
 #include "domain/shard.h"
 #include "domain/wait_note.h"
 
@@ -97,7 +98,12 @@ void Shard::share(RunNo no) {
 void Shard::started(RunNo no) {
   auto& active = runs_.at(no);
   if (std::exchange(active.told, true) || !watched_) return;
-  for (const Job* job : active.jobs) emit(EventType::job_started, *job, active.started);
+  for (const Job* job : active.jobs) {
+    auto& told = emit(EventType::job_started, *job, active.started);
+    // The run of a response goes on with a job that started long ago.
+    if (active.response == 0)
+      told.waited = std::max(Duration{0}, active.started - due_at(*job, active.started));
+  }
 }
 
 BatchJob Shard::deliver(const Job& job) const {

@@ -5,48 +5,10 @@
 #include "base/json.h"
 #include "base/time_text.h"
 #include "base/window_text.h"
+#include "faces/object_text.h"
 
 namespace ordo {
 namespace {
-
-/// Writes one JSON object.
-class ObjectText {
- public:
-  ObjectText& raw(std::string_view key, std::string_view json) {
-    text_ += text_.size() > 1 ? "," : "";
-    append_json_string(text_, key);
-    text_ += ':';
-    text_ += json;
-    return *this;
-  }
-  ObjectText& text(std::string_view key, std::string_view value) { return raw(key, json_string(value)); }
-  ObjectText& name(std::string_view key, std::string_view bytes) { return raw(key, name_json(bytes)); }
-  ObjectText& text_or_null(std::string_view key, std::string_view value) {
-    return value.empty() ? raw(key, "null") : text(key, value);
-  }
-  template <class Number>
-  ObjectText& number(std::string_view key, Number value) {
-    return raw(key, fmt::to_string(value));
-  }
-  ObjectText& real(std::string_view key, double value) { return raw(key, json_number(value)); }
-  ObjectText& flag(std::string_view key, bool value) { return raw(key, value ? "true" : "false"); }
-  ObjectText& time(std::string_view key, Time value) { return text(key, format_time(value)); }
-
-  std::string end() const { return text_ + '}'; }
-
- private:
-  std::string text_ = "{";
-};
-
-template <class Items, class Append>
-std::string array_of(const Items& items, const Append& append) {
-  std::string text = "[";
-  for (const auto& item : items) {
-    if (text.size() > 1) text += ',';
-    append(text, item);
-  }
-  return text + ']';
-}
 
 ObjectText counts_text(const QueueStats& stats) {
   ObjectText object;
@@ -216,6 +178,27 @@ std::string whole_job_json(const JobView& job, const Config& config,
   return object.end();
 }
 
+std::string reshard_json(std::string_view queue, const ReshardResult& result) {
+  return ObjectText()
+      .text("queue", queue)
+      .number("from", result.from)
+      .number("to", result.to)
+      .number("entries", result.entries)
+      .number("states", result.states)
+      .number("dead", result.dead)
+      .end();
+}
+
+namespace {
+
+std::string holders_json(const std::vector<GateHolder>& holders) {
+  return array_of(holders, [](std::string& out, const GateHolder& holder) {
+    out += ObjectText().text("queue", holder.queue).name("id", holder.id).end();
+  });
+}
+
+}  // namespace
+
 std::string limit_json(const LimitView& limit) {
   ObjectText object;
   object.text("name", limit.name).raw("partition", name_json(limit.partition));
@@ -229,7 +212,9 @@ std::string limit_json(const LimitView& limit) {
   } else {
     object.raw("used", limit.used.text()).raw("limit", limit.limit.text());
   }
-  object.number("waiting", limit.waiting).flag("set", limit.is_set);
+  object.number("waiting", limit.waiting)
+      .raw("held_by", holders_json(limit.held_by))
+      .flag("set", limit.is_set);
   if (limit.free_at) {
     object.time("next_free", *limit.free_at);
   } else {
@@ -249,9 +234,7 @@ std::string audit_json(const AuditEntry& entry) {
 std::string lock_json(const LockView& lock) {
   ObjectText object;
   object.text("name", lock.name).raw("key", name_json(lock.key));
-  object.raw("holders", array_of(lock.held_by, [](std::string& out, const GateHolder& holder) {
-               out += ObjectText().text("queue", holder.queue).raw("id", name_json(holder.id)).end();
-             }));
+  object.raw("holders", holders_json(lock.held_by));
   return object.number("waiting", lock.waiting).end();
 }
 
@@ -379,18 +362,20 @@ std::string queue_counts_json(const QueueStats& counts) {
   return counts_text(counts).flag("paused", counts.paused).end();
 }
 
+std::string total_counts_json(const QueueStats& counts) { return counts_text(counts).end(); }
+
+std::string failing_nodes_json(const std::vector<FailingNode>& nodes) {
+  return array_of(nodes, [](std::string& out, const FailingNode& node) { out += failing_json(node); });
+}
+
 std::string stats_json(const Stats& stats) {
   ObjectText queues;
   for (const auto& [name, counts] : stats.by_queue) {
     queues.raw(name, queue_counts_json(counts));
   }
   ObjectText all;
-  all.raw("total", counts_text(stats.total).end()).raw("by_queue", queues.end());
-  if (!stats.failing_nodes.empty()) {
-    all.raw("failing_nodes", array_of(stats.failing_nodes, [](std::string& out, const FailingNode& node) {
-              out += failing_json(node);
-            }));
-  }
+  all.raw("total", total_counts_json(stats.total)).raw("by_queue", queues.end());
+  if (!stats.failing_nodes.empty()) all.raw("failing_nodes", failing_nodes_json(stats.failing_nodes));
   return all.end() + "\n";
 }
 

@@ -30,6 +30,7 @@ std::string record_json(const RecordView& record);
 /// With its failed attempts.
 std::string trace_json(const JobTrace& trace);
 std::string queue_json(const QueueView& queue);
+std::string reshard_json(std::string_view queue, const ReshardResult& result);
 std::string limit_json(const LimitView& limit);
 std::string audit_json(const AuditEntry& entry);
 std::string lock_json(const LockView& lock);
@@ -40,6 +41,9 @@ std::string periodic_json(const PeriodicView& schedule);
 std::string stats_json(const Stats& stats);
 /// The counts of one queue, as they stand in that.
 std::string queue_counts_json(const QueueStats& counts);
+/// Those of all, likewise.
+std::string total_counts_json(const QueueStats& counts);
+std::string failing_nodes_json(const std::vector<FailingNode>& nodes);
 std::string shard_json(const ShardStats& shard);
 
 /// One array of what `shape` makes of each item, an item a line.

@@ -20,18 +20,25 @@ namespace ordo::web {
 namespace {
 
 bool is_callback(const Route& route) { return route.path == "/callbacks/{token}"; }
+constexpr std::size_t kMostBodies = std::size_t{512} << 20;  // in memory at a time
 
 /// A request, from its header to its answer. What goes wrong becomes a problem here.
 class Exchange final : public Upload {
  public:
   Exchange(Desk& desk, Door& door, const Route& route, Request request, Target target,
-           std::vector<std::string> values, std::optional<Caller> caller)
+           std::vector<std::string> values, std::optional<Caller> caller,
+           std::atomic<std::size_t>& all_bodies)
       : desk_(desk),
         door_(door),
+        all_bodies_(all_bodies),
         route_(route),
         request_(std::move(request)),
         target_(std::move(target)),
         call_{request_, target_, std::move(values), std::move(caller)} {}
+
+  ~Exchange() override { all_bodies_ -= held_; }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
 
   void takes_lines() { is_of_lines_ = true; }
   bool blocks() const override { return route_.blocks; }
@@ -39,8 +46,9 @@ class Exchange final : public Upload {
   bool add(std::string_view bytes) override {
     if (!is_of_lines_) {
       is_too_large_ = call_.body.size() + bytes.size() > route_.most_body;
-      if (!is_too_large_) call_.body += bytes;
-      return !is_too_large_;
+      if (is_too_large_ || !hold(bytes.size())) return false;
+      call_.body += bytes;
+      return true;
     }
     failed_ = answer([&]() -> Response {
       if (!lines_) lines_ = route_.upload(call_);
@@ -53,6 +61,9 @@ class Exchange final : public Upload {
   Response end() override {
     if (has_failed()) return std::move(failed_);
     return answer([&]() -> Response {
+      if (is_full_)
+        throw Problem(503, "the bodies of other requests take all the room there is; send it again later")
+            .header("Retry-After", "1");
       if (is_too_large_ && route_.most_body == 0) throw Problem(400, "no body is taken here");
       if (is_too_large_)
         throw Problem(
@@ -72,6 +83,13 @@ class Exchange final : public Upload {
     auto response = answer([&] { return route_.answer(call_); });
     if (response.status == 401) door_.note_guess(request_);
     return response;
+  }
+
+  /// Bodies of all requests together have a bound.
+  bool hold(std::size_t bytes) {
+    held_ += bytes;
+    is_full_ = (all_bodies_ += bytes) > kMostBodies;
+    return !is_full_;
   }
 
   bool has_failed() const { return failed_.status >= 400; }
@@ -110,6 +128,7 @@ class Exchange final : public Upload {
 
   Desk& desk_;
   Door& door_;
+  std::atomic<std::size_t>& all_bodies_;
   const Route& route_;
   Request request_;
   Target target_;
@@ -117,6 +136,8 @@ class Exchange final : public Upload {
   bool is_of_lines_ = false;
   bool is_wanted_ = true;
   bool is_too_large_ = false;
+  bool is_full_ = false;
+  std::size_t held_ = 0;  ///< of all_bodies_
   std::unique_ptr<Upload> lines_;
   Response failed_;
 };
@@ -173,6 +194,7 @@ Api::Api(const ListenAddress& address, Desk desk, std::function<std::string()> w
                      [this](const Call&) { return Response{.body = openapi_of(routes_)}; }});
   add_session_routes(routes_, door_);
   add_queue_routes(routes_, desk_);
+  add_export_routes(routes_, desk_);  // before those of one job
   add_job_routes(routes_, desk_);
   add_dead_routes(routes_, desk_);
   add_push_routes(routes_, desk_);
@@ -180,6 +202,9 @@ Api::Api(const ListenAddress& address, Desk desk, std::function<std::string()> w
   add_gate_routes(routes_, desk_);
   add_node_routes(routes_, desk_);
   add_audit_routes(routes_, desk_);
+  add_line_routes(routes_, desk_);
+  add_event_routes(routes_, desk_);
+  add_problem_routes(routes_, desk_);
 }
 
 std::unique_ptr<Upload> Api::open(const Request& request) {
@@ -205,7 +230,7 @@ std::unique_ptr<Upload> Api::open(const Request& request) {
   if (!is_of_lines && length_of(request) > std::max<std::size_t>(match.route.most_body, kNoticedBody))
     throw Problem(413, fmt::format("the body has more than {} bytes", match.route.most_body));
   auto exchange = std::make_unique<Exchange>(desk_, door_, match.route, request, *std::move(target),
-                                             std::move(match.values), std::move(caller));
+                                             std::move(match.values), std::move(caller), all_bodies_);
   if (is_of_lines) exchange->takes_lines();
   return exchange;
 }

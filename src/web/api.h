@@ -29,12 +29,15 @@ class Api final : public Application {
   const std::vector<Route>& routes() const { return routes_; }
   const WebOptions& options() const { return desk_.config.web; }
   const LogSink& log() const { return desk_.log; }
+  News& news() { return *desk_.news; }
+  Admin& admin() { return desk_.admin; }
 
  private:
   Desk desk_;
   std::function<std::string()> why_not_ready_;
   Door door_;
   std::vector<Route> routes_;
+  std::atomic<std::size_t> all_bodies_ = 0;  ///< bytes of them in memory
 };
 
 /// The OpenAPI 3.1 document of routes.

@@ -40,7 +40,7 @@ struct Group {
 };
 
 Response dead_groups(Desk& desk, const Call& call) {
-  refuse_unknown(call.target, {});
+  refuse_unknown(call.target, {"limit", "cursor"});
   std::map<std::string, Group> groups;
   const Veil veil(desk.config.web);
   desk.admin.dead(call.value(0), {}, [&](DeadView dead) {
@@ -53,7 +53,7 @@ Response dead_groups(Desk& desk, const Call& call) {
   });
   std::vector<std::pair<std::string, Group>> sorted(groups.begin(), groups.end());
   std::ranges::stable_sort(sorted, std::greater<>(), [](const auto& each) { return each.second.count; });
-  return list_of(sorted, [](const auto& each) {
+  return page_of_list(call.target, sorted, [](const auto& each) {
     const auto& [error, group] = each;
     return fmt::format(R"({{"error":{},"count":{},"first":"{}","last":"{}"}})", json_string(error),
                        group.count, format_time(group.first), format_time(group.last));

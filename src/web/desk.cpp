@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/json.h"
+#include "base/nearest.h"
 #include "base/shorten.h"
 #include "web/problem.h"
 
@@ -44,6 +45,15 @@ void refuse_unknown(const Target& target, std::initializer_list<std::string_view
                            : fmt::format("no parameter is named {}; there are {}", in_quotes(name),
                                          fmt::join(known, ", ")));
   }
+}
+
+void refuse_unknown_queue(Desk& desk, std::string_view name) {
+  if (desk.config.find(name) != nullptr) return;
+  std::vector<std::string> known;
+  for (const QueueView& queue : desk.admin.queues()) known.push_back(queue.name);
+  if (std::ranges::find(known, name) != known.end()) return;
+  throw Problem(404, fmt::format("there is no queue {} in the config or the store; {}", in_quotes(name),
+                                 nearest_hint(name, known)));
 }
 
 std::uint32_t limit_of(const Target& target, std::uint32_t otherwise, std::uint32_t most) {
@@ -127,6 +137,18 @@ std::optional<std::int64_t> whole_of(const Json& body, std::string_view name) {
   if (!body.contains(name)) return std::nullopt;
   return body[name].as_int();
 }
+
+std::size_t place_behind(const std::string& cursor, std::size_t size) {
+  if (cursor.empty()) return 0;
+  std::size_t place = 0;
+  const auto* const end = cursor.data() + cursor.size();
+  const auto [at, error] = std::from_chars(cursor.data() + 1, end, place);
+  if (cursor[0] != 'p' || error != std::errc{} || at != end)
+    throw Problem(400, fmt::format("cursor is {}, which is not a cursor of this list", in_quotes(cursor)));
+  return std::min(place, size);  // the list may be shorter by now
+}
+
+std::string cursor_behind(std::size_t place) { return fmt::format("p{}", place); }
 
 std::string list_text(std::string items, const std::string& next, std::optional<std::uint64_t> total) {
   return fmt::format("{{\"items\":[{}],\"next\":{},\"total\":{}}}\n", items,

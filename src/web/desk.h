@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,7 @@
 #include <ordo/options.hpp>
 
 #include "faces/choice.h"
+#include "web/news.h"
 #include "web/router.h"
 
 namespace ordo::web {
@@ -22,9 +25,11 @@ struct Desk {
   Client client;
   Config config;
   LogSink log;
+  std::shared_ptr<News> news;
 };
 
 inline constexpr std::size_t kMostPageBytes = 8U << 20;  // then a page ends, whatever its limit
+inline constexpr std::uint32_t kMostListed = 1'000;      // items of a page
 inline constexpr std::size_t kMostSmallBody = 1U << 20;  // of ids and filters
 
 // The routes by what they are about, each added to the table.
@@ -51,6 +56,13 @@ std::vector<PeriodicView> seen_periodic(Desk& desk, const Call& call);
 inline Admin admin_of(const Desk& desk, const Call& call) { return desk.admin.acting_as(call.caller->name); }
 /// 403 for a queue that the caller does not see.
 void refuse_unseen(const Call& call, std::string_view queue);
+void add_export_routes(std::vector<Route>& routes, Desk& desk);
+void add_problem_routes(std::vector<Route>& routes, Desk& desk);
+void add_line_routes(std::vector<Route>& routes, Desk& desk);
+void add_event_routes(std::vector<Route>& routes, Desk& desk);
+
+/// 404 unless config or store has it.
+void refuse_unknown_queue(Desk& desk, std::string_view name);
 
 // How requests are read. All throw Problem for what is wrong with one.
 
@@ -83,6 +95,22 @@ Response list_of(const std::vector<Item>& items, const Shape& shape) {
   std::string text;
   for (const Item& item : items) text += (text.empty() ? "" : ",\n") + shape(item);
   return {.body = list_text(std::move(text), "", items.size())};
+}
+
+/// Behind which item a page of `items` begins, by its cursor. Throws Problem for one of something else.
+std::size_t place_behind(const std::string& cursor, std::size_t size);
+std::string cursor_behind(std::size_t place);
+
+/// One page of a list that is short enough to be made whole: ?limit=, 1,000 unless it says so, and ?cursor=.
+template <class Item, class Shape>
+Response page_of_list(const Target& target, const std::vector<Item>& items, const Shape& shape) {
+  const auto first = place_behind(target.find("cursor").value_or(""), items.size());
+  const auto end =
+      first + std::min<std::size_t>(limit_of(target, kMostListed, kMostListed), items.size() - first);
+  std::string text;
+  auto at = first;
+  for (; at < end && text.size() < kMostPageBytes; ++at) text += (at > first ? ",\n" : "") + shape(items[at]);
+  return {.body = list_text(std::move(text), at < items.size() ? cursor_behind(at) : "", items.size())};
 }
 
 /// One page of what `ask` shows to its visitor.

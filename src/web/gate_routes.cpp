@@ -56,8 +56,8 @@ Response unset_limit(Desk& desk, const Call& call) {
 void add_gate_routes(std::vector<Route>& routes, Desk& desk) {
   routes.push_back(
       {"GET", "/api/v1/limits", Needs::viewer, "What limits and rates stand at", [&](const Call& call) {
-         refuse_unknown(call.target, {});
-         return list_of(seen_limits(desk, call), limit_json);
+         refuse_unknown(call.target, {"limit", "cursor"});
+         return page_of_list(call.target, seen_limits(desk, call), limit_json);
        }});
   routes.push_back({"PUT", "/api/v1/limits/{name}", Needs::admin,
                     "Set a limit or a rate over the config, on all nodes",
@@ -66,8 +66,8 @@ void add_gate_routes(std::vector<Route>& routes, Desk& desk) {
                     [&](const Call& call) { return unset_limit(desk, call); }});
   routes.push_back({"GET", "/api/v1/locks", Needs::viewer,
                     "Locks that are held or waited for; ?queue=: of one queue", [&](const Call& call) {
-                      refuse_unknown(call.target, {"queue"});
-                      return list_of(seen_locks(desk, call), lock_json);
+                      refuse_unknown(call.target, {"queue", "limit", "cursor"});
+                      return page_of_list(call.target, seen_locks(desk, call), lock_json);
                     }});
 }
 

@@ -60,6 +60,11 @@ constexpr seconds kPieceTime{30};  // for the next 64 KiB, or the end of a body
 constexpr seconds kWriteTime{30};
 constexpr seconds kGoodbyeTime{2};
 constexpr seconds kPauseTime{1};  // where the system gives no more sockets
+constexpr seconds kFeedWriteTime{10};
+constexpr int kFeedBuffer = 64 << 10;                // what the system keeps for a slow reader
+constexpr seconds kHeartbeat{15};                    // of feeds that have nothing to say
+constexpr std::chrono::milliseconds kFeedPause{50};  // what comes meanwhile goes out together
+constexpr std::string_view kFeedBeat = ":\n\n";
 
 /// A connection ends: the other side went, was too slow, or was told what is wrong.
 struct Gone {};
@@ -97,8 +102,13 @@ std::string one_line(std::string text) {
 enum class After { keep, close };
 
 std::string head_of(const Response& response, After after) {
-  auto head = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", response.status,
-                          reason_of(response.status), response.type, response.body.size());
+  auto head = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", response.status,
+                          reason_of(response.status), response.type);
+  if (response.download) {
+    head += "Transfer-Encoding: chunked\r\n";
+  } else if (!response.feed) {
+    head += fmt::format("Content-Length: {}\r\n", response.body.size());
+  }
   for (const auto& [name, value] : response.headers) head += fmt::format("{}: {}\r\n", name, one_line(value));
   head +=
       "X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nReferrer-Policy: no-referrer\r\n"
@@ -118,6 +128,7 @@ struct Hall {
   std::set<class Connection*> connections{};
   std::map<std::string, std::size_t> by_peer{};  ///< how many each has
   std::optional<asio::ssl::context> tls{};
+  std::set<class Connection*> feeding{};
   std::promise<void> all_gone{};
   bool is_told = false;
 
@@ -142,6 +153,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     hall_.connections.erase(this);
     const auto of_peer = hall_.by_peer.find(peer_);
     if (--of_peer->second == 0) hall_.by_peer.erase(of_peer);
+    hall_.feeding.erase(this);
     hall_.tell_if_gone();
   }
   Connection(const Connection&) = delete;
@@ -162,11 +174,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void close_if_idle() {
-    if (is_idle_) close();
+    if (is_idle_ || feed_timer_) close();
+  }
+  /// Its feed has something new.
+  void wake() {
+    if (feed_timer_) feed_timer_->cancel();
   }
   void close() {
     error_code ignored;
     timer_.cancel();
+    wake();
     socket_.close(ignored);
   }
 
@@ -306,6 +323,91 @@ class Connection : public std::enable_shared_from_this<Connection> {
     disarm();
   }
 
+  /// Nothing more is asked on a connection with a feed: what comes is dropped.
+  void watch_for_end() {
+    const auto room = asio::buffer(dropped_);
+    socket_.async_read_some(room, [self = weak_from_this()](const error_code& error, std::size_t) {
+      const auto connection = self.lock();
+      if (!connection) return;
+      if (error) {
+        connection->close();
+      } else {
+        connection->watch_for_end();
+      }
+    });
+  }
+
+  asio::awaitable<void> write_piece(std::string_view piece) {
+    const auto bytes = asio::buffer(piece);
+    arm(kFeedWriteTime);
+    co_await asio::async_write(socket_, bytes, asio::use_awaitable);
+    disarm();
+  }
+
+  /// Until it is woken; false: nothing came.
+  asio::awaitable<bool> wait_for_news() {
+    error_code error;
+    feed_timer_->expires_after(kHeartbeat);
+    auto token = asio::redirect_error(asio::use_awaitable, error);
+    co_await feed_timer_->async_wait(token);
+    if (!socket_.is_open()) throw Gone();
+    co_return error == asio::error::operation_aborted;
+  }
+
+  /// Thousands of these may be idle: they keep next to nothing.
+  asio::awaitable<void> send_feed(Feed& feed) {
+    buffer_.clear();
+    buffer_.shrink_to_fit();
+    error_code ignored;
+    socket_.set_option(asio::socket_base::send_buffer_size(kFeedBuffer), ignored);
+    feed_timer_.emplace(hall_.io);
+    hall_.feeding.insert(this);
+    watch_for_end();
+    while (true) {
+      auto text = feed.take();
+      if (!text || hall_.is_closing) throw Gone();
+      if (text->empty()) {
+        if (co_await wait_for_news()) continue;
+        text = kFeedBeat;
+      }
+      co_await write_piece(*text);
+      if (!socket_.is_open()) throw Gone();
+    }
+  }
+
+  /// On a thread of the pool: waits until it is sent.
+  bool send_piece(std::string_view piece) {
+    const auto size = fmt::format("{:x}\r\n", piece.size());
+    const std::array<asio::const_buffer, 3> bytes = {asio::buffer(size), asio::buffer(piece),
+                                                     asio::buffer(std::string_view("\r\n"))};
+    std::promise<bool> sent;
+    asio::post(hall_.io, [&] {
+      arm(kWriteTime);
+      asio::async_write(socket_, bytes, [&](const error_code& error, std::size_t) {
+        disarm();
+        sent.set_value(!error);
+      });
+    });
+    return sent.get_future().get();
+  }
+
+  /// Without the last chunk the other side knows that something is missing.
+  asio::awaitable<void> send_download(const Download& download) {
+    bool is_taken = true;
+    std::function<void()> work = [&] {
+      download([&](std::string_view piece) {
+        return is_taken = is_taken && (piece.empty() || send_piece(piece));
+      });
+    };
+    co_await on_pool(std::move(work));
+    if (!is_taken) throw Gone();
+    static constexpr std::string_view kLast = "0\r\n\r\n";
+    const auto bytes = asio::buffer(kLast);
+    arm(kWriteTime);
+    co_await asio::async_write(socket_, bytes, asio::use_awaitable);
+    disarm();
+  }
+
   /// Lets the other side read its answer: a socket that is closed with unread bytes resets the connection.
   asio::awaitable<void> say_goodbye() {
     arm(kGoodbyeTime);
@@ -341,8 +443,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
       response = problem.response();
       is_read = parser.is_done();
     }
-    const bool keep = is_read && keep_alive && !hall_.is_closing;
+    const bool keep = is_read && keep_alive && !hall_.is_closing && !response.feed;
     co_await write(response, with_body, keep ? After::keep : After::close);
+    if (response.download && with_body) co_await send_download(response.download);
+    if (response.feed && with_body) co_await send_feed(*response.feed);
     if (!keep) co_await say_goodbye();
     co_return keep;
   }
@@ -354,6 +458,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::uint64_t turn_ = 0;
   boost::beast::flat_buffer buffer_;
   bool is_idle_ = false;
+  std::optional<asio::steady_timer> feed_timer_;  // while it has a feed
+  std::array<char, 64> dropped_{};
 };
 
 }  // namespace
@@ -396,6 +502,17 @@ class HttpServer::Impl {
   }
 
   std::uint16_t port() const { return port_; }
+
+  void wake_feeds() {
+    if (is_waking_.exchange(true)) return;
+    asio::post(hall_.io, [this] {
+      waking_.expires_after(kFeedPause);
+      waking_.async_wait([this](const error_code&) {
+        is_waking_ = false;
+        for (Connection* connection : hall_.feeding) connection->wake();
+      });
+    });
+  }
 
   void stop(Duration within) {
     const std::lock_guard lock(stopping_);
@@ -461,6 +578,8 @@ class HttpServer::Impl {
   std::size_t most_connections_ = kMostConnections;
   Hall hall_;
   tcp::acceptor acceptor_{hall_.io};
+  asio::steady_timer waking_{hall_.io};
+  std::atomic<bool> is_waking_{false};
   std::mutex stopping_;
   std::jthread thread_;
 };
@@ -471,6 +590,7 @@ HttpServer::~HttpServer() = default;
 void HttpServer::listen() { impl_->listen(); }
 void HttpServer::start() { impl_->start(); }
 std::uint16_t HttpServer::port() const { return impl_->port(); }
+void HttpServer::wake_feeds() { impl_->wake_feeds(); }
 void HttpServer::stop(Duration within) { impl_->stop(within); }
 
 }  // namespace ordo::web

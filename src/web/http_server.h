@@ -54,6 +54,9 @@ class HttpServer {
   void start();
   std::uint16_t port() const;
 
+  /// There is something new for feeds: within a moment they are asked. Does not block.
+  void wake_feeds();
+
   /// Takes no more connections, closes those that nothing is asked on, and the others once they are answered,
   /// or when the time is over. Blocks; an answer that waits for the store is waited for in any case.
   void stop(Duration within);

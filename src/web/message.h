@@ -1,6 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,11 +40,27 @@ struct Request {
   }
 };
 
+/// What a connection goes on to send until one of both sides ends it. Called on the thread of connections.
+class Feed {
+ public:
+  virtual ~Feed() = default;
+  /// What is to be sent by now; empty: nothing yet. Nothing at all: the other side is too slow for it.
+  virtual std::optional<std::string> take() = 0;
+};
+
+/// Sends a piece of a body and waits until the other side has room for the next one. False: it takes no more.
+using SendPiece = std::function<bool(std::string_view)>;
+/// Makes a body of any length, piece by piece, on a thread that may block. What it throws cuts the body
+/// short.
+using Download = std::function<void(const SendPiece&)>;
+
 struct Response {
   unsigned status = 200;
-  std::string body;
+  std::string body{};
   std::string type = "application/json";
   Headers headers{};
+  std::shared_ptr<Feed> feed{};  ///< instead of a body
+  Download download{};           ///< likewise
 };
 
 }  // namespace ordo::web

@@ -68,6 +68,7 @@ class LineUpload final : public Upload {
  public:
   LineUpload(Desk& desk, const Call& call) : push_(desk.client, call.value(0)) {
     refuse_unknown(call.target, {});
+    refuse_unknown_queue(desk, call.value(0));
     push_.asks_of_each();  // a queue may have got a rule for unique keys since this process began
   }
 

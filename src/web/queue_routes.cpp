@@ -11,6 +11,8 @@
 namespace ordo::web {
 namespace {
 
+constexpr std::int64_t kMostShards = 65'536;
+
 Response stats(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {"queue"});
   return {.body = stats_json(seen_stats(desk, call, call.target.all("queue"))) + '\n'};
@@ -52,6 +54,19 @@ Response change_queue(Desk& desk, const Call& call, bool (Admin::*change)(std::s
   return {.body = fmt::format("{{\"changed\":{}}}\n", is_new)};
 }
 
+/// Answers when it is done: whoever asks waits, or asks again after a stop.
+Response reshard(Desk& desk, const Call& call) {
+  refuse_unknown(call.target, {});
+  const auto body = body_of(call, {"shards"});
+  const auto& queue = call.value(0);
+  refuse_unknown_queue(desk, queue);
+  const auto shards = whole_of(body, "shards").value_or(0);
+  if (shards < 1 || shards > kMostShards)
+    throw Problem(400, fmt::format("the body needs shards: a number from 1 to {}", kMostShards));
+  const auto result = admin_of(desk, call).reshard(queue, static_cast<std::uint32_t>(shards));
+  return {.body = reshard_json(queue, result) + '\n'};
+}
+
 }  // namespace
 
 void add_queue_routes(std::vector<Route>& routes, Desk& desk) {
@@ -72,6 +87,9 @@ void add_queue_routes(std::vector<Route>& routes, Desk& desk) {
   routes.push_back({"POST", "/api/v1/queues/{queue}/pause", Needs::operator_,
                     "Start no more jobs of a queue, on any node",
                     [&](const Call& call) { return change_queue(desk, call, &Admin::pause); }});
+  routes.push_back({"POST", "/api/v1/queues/{queue}/reshard", Needs::admin,
+                    "Change the number of a queue's shards: {\"shards\"}; answers when it is done",
+                    [&](const Call& call) { return reshard(desk, call); }, kMostSmallBody});
   routes.push_back({"POST", "/api/v1/queues/{queue}/resume", Needs::operator_,
                     "Start jobs of a paused queue again",
                     [&](const Call& call) { return change_queue(desk, call, &Admin::resume); }});

@@ -69,7 +69,7 @@ Response respond_by_token(Desk& desk, const Call& call) {
 }
 
 Response list_responses(Desk& desk, const Call& call) {
-  refuse_unknown(call.target, {"state"});
+  refuse_unknown(call.target, {"state", "limit", "cursor"});
   const auto state = call.target.find("state").value_or("expected");
   if (state == "late") {
     std::vector<DeadLetter> letters;
@@ -78,12 +78,12 @@ Response list_responses(Desk& desk, const Call& call) {
       letters.back().body = Veil(desk.config.web).covered(letter.body);
       return true;
     });
-    return list_of(letters, dead_letter_json);
+    return page_of_list(call.target, letters, dead_letter_json);
   }
   if (state != "expected" && state != "buffered") throw Problem(400, "state is expected, buffered or late");
   auto waits = desk.admin.waits(call.value(0));
   std::erase_if(waits, [&](const WaitView& wait) { return wait.job_id.empty() != (state == "buffered"); });
-  return list_of(waits, wait_json);
+  return page_of_list(call.target, waits, wait_json);
 }
 
 }  // namespace
@@ -94,8 +94,8 @@ void add_response_routes(std::vector<Route>& routes, Desk& desk) {
                     [&](const Call& call) { return list_responses(desk, call); }});
   routes.push_back({"GET", "/api/v1/queues/{queue}/waits", Needs::viewer,
                     "What jobs wait for, and responses that nobody waits for yet", [&](const Call& call) {
-                      refuse_unknown(call.target, {});
-                      return list_of(desk.admin.waits(call.value(0)), wait_json);
+                      refuse_unknown(call.target, {"limit", "cursor"});
+                      return page_of_list(call.target, desk.admin.waits(call.value(0)), wait_json);
                     }});
   routes.push_back({"POST", "/api/v1/responses/{queue}/{key}", Needs::responder,
                     "Answer the job that waits for a key",

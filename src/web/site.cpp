@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "web/tls.h"
 
 namespace ordo::web {
@@ -25,12 +26,26 @@ Place place_of(const ListenAddress& address, const WebOptions& web) {
 Site::Site(ListenAddress address, Desk desk, std::function<std::string()> why_not_ready)
     : address_(std::move(address)),
       api_(address_, std::move(desk), std::move(why_not_ready)),
-      server_(place_of(address_, api_.options()), api_, api_.log()) {}
+      server_(place_of(address_, api_.options()), api_, api_.log()),
+      watch_(api_.admin(), api_.news(), api_.log(), system_clock()) {
+  api_.news().on_change([this] { server_.wake_feeds(); });
+}
+
+// Whoever tells of events may live longer.
+Site::~Site() {
+  api_.news().on_change([] {});
+}
 
 void Site::start() {
   server_.listen();
   api_.listens_at(server_.port());
   server_.start();
+  watch_.start();
+}
+
+void Site::stop(Duration within) {
+  server_.stop(within);
+  watch_.stop();
 }
 
 std::string Site::url() const {

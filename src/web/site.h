@@ -6,6 +6,7 @@
 #include "base/listen_address.h"
 #include "web/api.h"
 #include "web/http_server.h"
+#include "web/stats_watch.h"
 
 namespace ordo::web {
 
@@ -16,16 +17,21 @@ class Site {
       ListenAddress address, Desk desk,
       std::function<std::string()> why_not_ready = [] { return std::string(); });
 
+  ~Site();
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
   /// Throws Error{unavailable} where the address cannot be had.
   void start();
   std::string url() const;
   /// As HttpServer::stop().
-  void stop(Duration within) { server_.stop(within); }
+  void stop(Duration within);
 
  private:
   ListenAddress address_;
   Api api_;
   HttpServer server_;
+  StatsWatch watch_;
 };
 
 }  // namespace ordo::web

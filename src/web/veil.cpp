@@ -74,6 +74,11 @@ void Veil::cover(DeadView& dead) const {
   cover_text(dead.error, std::move(secrets));
 }
 
+void Veil::cover(Finding& finding) const {
+  const bool quotes = finding.about == Finding::About::dead || finding.about == Finding::About::retries;
+  if (is_on() && quotes) finding.what.resize(std::min(finding.what.find("; "), finding.what.size()));
+}
+
 void Veil::cover(RecordView& record) const {
   if (!is_on()) return;
   const bool is_whole = !record.payloads.empty() && !record.is_cut;

@@ -24,6 +24,8 @@ class Veil {
   void cover(JobTrace& trace) const;
   void cover(RecordView& record) const;
   void cover(DeadView& dead) const;
+  /// Of jobs that failed it quotes an error.
+  void cover(Finding& finding) const;
   /// Attempts quote the payloads of their job.
   void cover(std::vector<AttemptView>& attempts, const std::vector<Payload>& payloads) const;
   /// A response, or other bytes that came with a job.

@@ -181,6 +181,8 @@ TEST(Threads, every_call_from_several_threads_and_what_it_calls_may_throw) {
         static_cast<void>(admin.queues());
         static_cast<void>(admin.nodes());
         static_cast<void>(admin.examine());
+        static_cast<void>(admin.problems());
+        static_cast<void>(admin.windows("failing"));
         static_cast<void>(admin.jobs("failing"));
         static_cast<void>(admin.jobs("failing", {.states = {JobStatus::dead}}));
       },

@@ -106,6 +106,7 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/cli/main_entry.cpp", "the CLI's main: every error becomes a message and an exit code"},
     {"catch", "src/web/api.cpp", "the HTTP route: every error becomes a problem"},
     {"catch", "src/web/session_routes.cpp", "the log-in page tells people what is wrong with their token"},
+    {"catch", "src/web/stats_watch.cpp", "a store that is away for a moment is asked again a second later"},
     {"catch", "src/web/http_server.cpp", "what cannot be read of a request is answered; a connection ends"},
     {"catch", "src/faces/ndjson_push.cpp",
      "names the line that cannot be pushed; those before it stay pushed"},

@@ -1,4 +1,4 @@
-#include "cli/export_line.h"
+#include "faces/export_line.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "base/time_text.h"
 #include "faces/shapes.h"
 
-namespace ordo::cli {
+namespace ordo {
 namespace {
 
 /// A payload that is shown as JSON loses its white space, and the two bytes `""` are read as none.
@@ -75,4 +75,4 @@ std::string export_line(const DeadView& dead) {
   return line + "}\n";
 }
 
-}  // namespace ordo::cli
+}  // namespace ordo

@@ -4,7 +4,7 @@
 
 #include <ordo/admin.hpp>
 
-namespace ordo::cli {
+namespace ordo {
 
 /// A job as `push --ndjson` reads it back, a line for each of its payloads: the same bytes, names, numbers
 /// and times, and all else that a push can say.
@@ -13,4 +13,4 @@ std::string export_lines(const JobView& job);
 /// The same of a dead payload: as one that was never tried, so without its time.
 std::string export_line(const DeadView& dead);
 
-}  // namespace ordo::cli
+}  // namespace ordo

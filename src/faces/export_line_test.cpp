@@ -1,4 +1,4 @@
-#include "cli/export_line.h"
+#include "faces/export_line.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "faces/job_text.h"
 
-namespace ordo::cli {
+namespace ordo {
 namespace export_line_test {
 
 using std::chrono::microseconds;
@@ -88,4 +88,4 @@ TEST(ExportLine, of_a_dead_payload_has_no_time) {
 }
 
 }  // namespace export_line_test
-}  // namespace ordo::cli
+}  // namespace ordo

@@ -1,0 +1,137 @@
+#include "web/news.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ordo/json.hpp>
+
+namespace ordo::web {
+namespace news_test {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Event event(EventType type, const std::string& queue, const std::string& id = "") {
+  return {.type = type, .queue = queue, .kind = id.empty() ? "" : queue, .id = id, .key = id};
+}
+
+std::string read(EventRing& ring, EventRing::Reader& reader) {
+  std::string text;
+  return ring.read(reader, text) ? text : "too slow";
+}
+
+std::string last_id_of(const std::string& text) {
+  const auto at = text.rfind("id: ") + 4;
+  return text.substr(at, text.find('\n', at) - at);
+}
+
+TEST(EventRing, tells_readers_what_came_after_them) {
+  EventRing ring("e");
+  ring.add(event(EventType::job_failed, "a", "old"));
+  EventRing::Reader reader;
+  ring.place(reader, "");
+  EXPECT_EQ(read(ring, reader), "");
+  ring.add(event(EventType::job_failed, "a", "1"));
+  ring.add(event(EventType::queue_paused, "b"));
+  const auto text = read(ring, reader);
+  EXPECT_THAT(text, HasSubstr("id: e-2\nevent: job_failed\ndata: {\"queue\":\"a\""));
+  EXPECT_THAT(text, HasSubstr("id: e-3\nevent: queue_paused\n"));
+  EXPECT_EQ(read(ring, reader), "");
+  EventRing::Reader again;
+  ring.place(again, "e-2");
+  EXPECT_THAT(read(ring, again), testing::StartsWith("id: e-3\n"));
+  EventRing::Reader stranger;
+  ring.place(stranger, "another-2");
+  EXPECT_THAT(read(ring, stranger), testing::StartsWith("id: e-1\n")) << "all that there is";
+}
+
+TEST(EventRing, leaves_out_what_is_not_wanted) {
+  EventRing ring("e");
+  EventRing::Reader of_queue{.queues = {"a"}}, of_name{.names = {"job_dead"}};
+  ring.place(of_queue, "");
+  ring.place(of_name, "");
+  ring.add(event(EventType::job_dead, "b", "1"));
+  ring.add(event(EventType::job_failed, "a", "2"));
+  ring.add(event(EventType::node_up, "", "n"));
+  EXPECT_EQ(last_id_of(read(ring, of_queue)), "e-2");
+  EXPECT_EQ(last_id_of(read(ring, of_name)), "e-1");
+}
+
+TEST(EventRing, starts_and_ends_drive_out_nothing_else) {
+  EventRing ring("e");
+  EventRing::Reader reader{.names = {"job_failed", "job_started"}};
+  ring.place(reader, "");
+  ring.add(event(EventType::job_started, "a", "unseen"));
+  ring.add_watcher();
+  ring.add(event(EventType::job_failed, "a", "1"));
+  for (std::size_t i = 0; i < EventRing::kKept + 1; ++i) ring.add(event(EventType::job_started, "a", "s"));
+  const auto text = read(ring, reader);
+  EXPECT_THAT(text, HasSubstr("job_failed"));
+  EXPECT_THAT(text, HasSubstr("event: missed"));
+  EXPECT_THAT(text, Not(HasSubstr("unseen"))) << "nobody wanted it then";
+}
+
+TEST(EventRing, drops_who_is_too_slow_but_not_who_comes_back) {
+  EventRing ring("e");
+  EventRing::Reader slow;
+  ring.place(slow, "");
+  EXPECT_EQ(read(ring, slow), "");
+  for (std::size_t i = 0; i < EventRing::kKept + 1; ++i) ring.add(event(EventType::job_failed, "a", "f"));
+  EXPECT_EQ(read(ring, slow), "too slow");
+  EventRing::Reader back;
+  ring.place(back, "e-0");
+  EXPECT_THAT(read(ring, back), testing::StartsWith("event: missed\n"));
+}
+
+Stats stats_of(std::uint64_t a, std::uint64_t b) {
+  Stats stats;
+  stats.by_queue = {{"a", {.length = a}}, {"b", {.length = b}}};
+  stats.total.length = a + b;
+  return stats;
+}
+
+Json told(LiveStats& live, std::uint64_t& seen, const std::set<std::string>& queues = {}) {
+  std::string text;
+  live.tell(seen, queues, text);
+  constexpr std::string_view kHead = "event: stats\ndata: ";
+  return text.empty() ? Json() : Json::parse(text.substr(kHead.size(), text.size() - kHead.size() - 2));
+}
+
+TEST(LiveStats, tells_all_once_and_then_the_changes) {
+  LiveStats live;
+  std::uint64_t seen = 0, of_b = 0;
+  EXPECT_TRUE(told(live, seen).is_null());
+  live.take(Time{}, stats_of(1, 2));
+  auto first = told(live, seen);
+  EXPECT_TRUE(first["whole"].as_bool());
+  EXPECT_EQ(first["by_queue"]["b"]["length"].as_int(), 2);
+  EXPECT_TRUE(told(live, seen).is_null()) << "it knows them";
+  EXPECT_FALSE(told(live, of_b, {"b"})["by_queue"].contains("a"));
+  live.take(Time{}, stats_of(5, 2));
+  const auto change = told(live, seen);
+  EXPECT_FALSE(change["whole"].as_bool());
+  EXPECT_EQ(change["by_queue"].dump(), R"({"a":{"length":5}})");
+  EXPECT_EQ(change["total"].dump(), R"({"length":7})");
+  EXPECT_EQ(told(live, of_b, {"b"})["by_queue"].dump(), "{}");
+}
+
+TEST(LiveStats, tells_all_to_who_missed_some_and_when_queues_come_or_go) {
+  LiveStats live;
+  std::uint64_t seen = 0, late = 0;
+  live.take(Time{}, stats_of(1, 1));
+  told(live, seen), told(live, late);
+  live.take(Time{}, stats_of(2, 1));
+  told(live, seen);
+  live.take(Time{}, stats_of(3, 1));
+  EXPECT_FALSE(told(live, seen)["whole"].as_bool());
+  EXPECT_TRUE(told(live, late)["whole"].as_bool());
+  auto fewer = stats_of(3, 1);
+  fewer.by_queue.pop_back();
+  live.take(Time{}, fewer);
+  const auto whole = told(live, seen);
+  EXPECT_TRUE(whole["whole"].as_bool());
+  EXPECT_FALSE(whole["by_queue"].contains("b"));
+}
+
+}  // namespace news_test
+}  // namespace ordo::web
