@@ -45,6 +45,13 @@ const std::map<std::string, std::string_view> kWhoMay = {
     {"GET /api/v1/nodes", kViewers},
     {"GET /api/v1/periodic", kViewers},
     {"GET /api/v1/audit", kViewers},
+    {"GET /api/v1/events", kViewers},
+    {"GET /api/v1/stats/history", kViewers},
+    {"GET /api/v1/problems", kViewers},
+    {"GET /api/v1/queues/{queue}/keys/{key}", kViewers},
+    {"GET /api/v1/queues/{queue}/windows", kViewers},
+    {"GET /api/v1/queues/{queue}/jobs/export", kViewers},
+    {"GET /api/v1/queues/{queue}/dead/export", kViewers},
     {"POST /api/v1/queues/{queue}/jobs", "producer operator admin"},
     {"POST /api/v1/responses/{queue}/{key}", "responder operator admin"},
     {"POST /api/v1/queues/{queue}/pause", kOperators},
@@ -62,6 +69,7 @@ const std::map<std::string, std::string_view> kWhoMay = {
     {"POST /api/v1/periodic/{name}/pause", kOperators},
     {"POST /api/v1/periodic/{name}/resume", kOperators},
     {"DELETE /api/v1/queues/{queue}", "admin"},
+    {"POST /api/v1/queues/{queue}/reshard", "admin"},
     {"PUT /api/v1/limits/{name}", "admin"},
     {"DELETE /api/v1/limits/{name}", "admin"},
     {"POST /api/v1/nodes/{id}/quiet", "admin"},
@@ -105,7 +113,7 @@ class ApiTest : public testing::Test {
   static std::string name_of(const Route& route) { return fmt::format("{} {}", route.method, route.path); }
 
   Config config_;
-  Api api_{{.ip = "127.0.0.1"}, {Admin(config_), Client(config_), config_, {}}, [] { return std::string(); }};
+  Api api_{{.ip = "127.0.0.1"}, {Admin(config_), Client(config_), config_, {}, std::make_shared<News>()}, [] { return std::string(); }};
 };
 
 TEST_F(ApiTest, every_route_lets_in_whom_it_is_for) {
