@@ -1,5 +1,6 @@
 #include "web/metrics.h"
 
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,6 +28,19 @@ class Families {
     metric.label = std::move(labels);
     metric.counter.value = value;
     family(name, help, prometheus::MetricType::Counter).metric.push_back(std::move(metric));
+  }
+  void histogram(const std::string& name, const std::string& help, Labels labels, const TimeBuckets& times) {
+    prometheus::ClientMetric metric;
+    metric.label = std::move(labels);
+    auto& histogram = metric.histogram;
+    for (std::size_t i = 0; i < times.counts.size(); ++i) {
+      histogram.sample_count += times.counts[i];
+      const bool is_last = i == TimeBuckets::kBounds_s.size();
+      const double bound = is_last ? std::numeric_limits<double>::infinity() : TimeBuckets::kBounds_s[i];
+      histogram.bucket.push_back({histogram.sample_count, bound});
+    }
+    histogram.sample_sum = times.sum_s;
+    family(name, help, prometheus::MetricType::Histogram).metric.push_back(std::move(metric));
   }
   std::string text() const { return prometheus::TextSerializer().Serialize(families_); }
 
@@ -83,6 +97,39 @@ void add_queue(Families& families, const std::string& queue, const QueueStats& s
                    number(stats.unreadable));
   families.gauge("ordo_dead_letters", "Responses that no job has handled", labels,
                  number(stats.dead_letters));
+  families.counter("ordo_dead_trimmed_total", "Dead payloads that max_dead or dead_ttl dropped", labels,
+                   number(stats.dead_trimmed));
+  families.gauge("ordo_kept_records", "Records of what has ended", labels, number(stats.kept));
+  families.counter("ordo_kept_trimmed_total", "Records that went before their time for want of room", labels,
+                   number(stats.kept_trimmed));
+  families.gauge("ordo_shards_waiting_for_newer", "Shards that only a node of a newer version can own",
+                 labels, number(stats.waits_for_newer));
+}
+
+void add_runs(Families& families, const RunTimes::Name& name, const RunTimes::Total& runs) {
+  const Labels labels = {{"queue", name.first}, {"kind", name.second}};
+  families.counter("ordo_kind_jobs_done_total", "Jobs of a kind that ended well in this process", labels,
+                   number(runs.done));
+  families.counter("ordo_kind_runs_failed_total",
+                   "Runs of a kind that failed in this process and are tried again", labels,
+                   number(runs.failed));
+  families.counter("ordo_kind_jobs_dead_total", "Payloads of a kind that died in this process", labels,
+                   number(runs.dead));
+  families.histogram("ordo_run_seconds", "How long runs of this process took", labels, runs.run);
+  families.histogram("ordo_wait_seconds", "From when jobs were due to their start in this process", labels,
+                     runs.wait);
+}
+
+void add_failing(Families& families, const std::vector<FailingNode>& nodes) {
+  for (const FailingNode& node : nodes) {
+    const Labels labels = {{"node", node.id}};
+    families.gauge("ordo_node_cannot_write", "1: what has ended on the node cannot be written", labels,
+                   node.commit_error.empty() ? 0 : 1);
+    families.gauge("ordo_node_kinds_not_started", "Kinds whose program cannot be started on the node", labels,
+                   number(node.cannot_start.size()));
+    families.gauge("ordo_node_stuck_runs", "Runs that go on although they were to stop", labels,
+                   number(node.stuck_runs.size()));
+  }
 }
 
 }  // namespace
@@ -90,7 +137,12 @@ void add_queue(Families& families, const std::string& queue, const QueueStats& s
 Response metrics(Desk& desk, const Call& call) {
   Families families;
   families.gauge("ordo_build_info", "The version of this process", {{"version", kVersion}}, 1);
-  for (const auto& [queue, stats] : seen_stats(desk, call).by_queue) add_queue(families, queue, stats);
+  const auto stats = seen_stats(desk, call);
+  for (const auto& [queue, counts] : stats.by_queue) add_queue(families, queue, counts);
+  for (const auto& [name, runs] : desk.news->runs().totals()) {
+    if (call.sees(name.first)) add_runs(families, name, runs);
+  }
+  add_failing(families, stats.failing_nodes);
   for (const NodeView& node : seen_nodes(desk, call)) {
     const Labels labels = {{"node", node.id}};
     families.gauge("ordo_node_up", "0: the node is known to have ended", labels, node.alive ? 1 : 0);
