@@ -101,7 +101,7 @@ function Bar({ crumbs }: { crumbs: [string, string?][] }) {
         {crumbs.map(([name, link], i) => <span key={i} class={i === crumbs.length - 1 ? 'here' : 'above'}>{i > 0 && <i aria-hidden="true">/</i>}{link ? <a href={link}>{visible(name)}</a> : <bdi>{middle(visible(name), 40)}</bdi>}</span>)}
       </nav>
       <span class="grow" />
-      <button type="button" class="find" aria-label="Find a queue, job, key or page" onClick={() => { palette.value = true; }}><Icon name="search" /><span>Find a queue, job, key or page</span><kbd aria-hidden="true">Ctrl K</kbd></button>
+      <button type="button" class="find" aria-label="Find a queue, job, key or page" onClick={() => { palette.value = true; }}><Icon name="search" /><span>Find a queue, job, key or page</span><kbd aria-hidden="true" /></button>
       <Live />
       <span class="clock">{clock(now.value)} {zoneName()}</span>
       <button type="button" class="icon-button" aria-label={theme.value === 'dark' ? 'light theme' : 'dark theme'} title="theme (t)" onClick={flipTheme}><Icon name={theme.value === 'dark' ? 'sun' : 'moon'} /></button>

@@ -1,4 +1,4 @@
-// The pictures of docs/dashboard.md, all of one scene: node tests/browser/shots.mjs FOLDER
+// Pictures of the pages, all of one scene: node tests/browser/shots.mjs FOLDER
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { launch, open, settled } from './browser.mjs';
