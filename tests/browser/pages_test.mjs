@@ -354,7 +354,7 @@ describe('actions', () => {
     await until('it is paused', async () => (await schedule()).paused);
     await page.getByRole('button', { name: 'Resume monthly-invoices' }).click();
     await until('it goes on', async () => !(await schedule()).paused);
-    await page.getByRole('button', { name: 'Run monthly-invoices now' }).click();
+    await page.getByRole('button', { name: 'Run now: monthly-invoices' }).click();
     await page.locator('dialog', { hasText: 'One job is pushed to invoices now' }).locator('button[type=submit]').click();
     await toast(page, 'is pushed to invoices');
     await close(page);

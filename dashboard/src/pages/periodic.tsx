@@ -23,7 +23,7 @@ export function PeriodicPage() {
     { key: 'pushed', head: 'Pushed', num: true, sort: (row) => row.pushed, cell: (row) => <Num n={row.pushed} /> },
     { key: 'missed', head: 'Missed', num: true, phone: 'd', sort: (row) => row.missed_ticks, cell: (row) => <span title={`missed = ${row.missed}`}><Num n={row.missed_ticks} /></span> },
     ...(isViewer() ? [] : [{ key: 'act', head: <span class="hidden">Actions</span>, class: 'c-act p-e', cell: (row: Periodic) => <span class="row-actions">
-      <Button class="small" why={whyNot('operator', row.queue)} aria-label={`Run ${row.name} now`} onClick={() => runPeriodic(row.name, row.queue)}>Run now…</Button>
+      <Button class="small" why={whyNot('operator', row.queue)} aria-label={`Run now: ${row.name}`} onClick={() => runPeriodic(row.name, row.queue)}>Run now…</Button>
       <Button class="small" why={whyNot('operator', row.queue)} aria-label={`${row.paused ? 'Resume' : 'Pause'} ${row.name}`} onClick={() => void (row.paused ? resumePeriodic(row.name) : pausePeriodic(row.name)).then(read.again)}>{row.paused ? 'Resume' : 'Pause'}</Button>
     </span> }]),
   ];
