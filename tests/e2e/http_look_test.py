@@ -33,7 +33,7 @@ class Problems(Http):
         self.assertTrue({problem["what"] for problem in self.problems("queue 'orders'")} <= set(doctor), doctor)
         self.answer('return {"ok": False, "error": "no route"}')
         self.start()
-        died = self.problem("died within the last hour")
+        died = self.problem("2 payloads of queue 'orders' died within the last hour")
         self.assertEqual((died["severity"], died["effect"], died["action"]["href"]), ("person", "2 payloads died", "/dead?queue=orders"))
         self.assertIsNotNone(died["since"])
         self.assertEqual(self.problems("no living node serves it and more"), [])

@@ -12,7 +12,9 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::vector<ordo::web::Route> routes = {
-      {"GET", "/", "root", {}}, {"GET", "/a/{b}/c", "one", {}}, {"POST", "/a/{b}/{c}", "two", {}}};
+      {"GET", "/", ordo::web::Needs::nobody, "root", {}},
+      {"GET", "/a/{b}/c", ordo::web::Needs::nobody, "one", {}},
+      {"POST", "/a/{b}/{c}", ordo::web::Needs::nobody, "two", {}}};
   const auto target = ordo::web::parse_target({reinterpret_cast<const char*>(data), size});
   if (!target) return 0;
   std::size_t bytes = 0;
