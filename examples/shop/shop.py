@@ -15,7 +15,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-ORDO = os.environ.get("ORDO", str(HERE.parents[1] / "build/release/ordo"))
+ORDO = os.path.abspath(os.environ.get("ORDO") or HERE.parents[1] / "build/release/ordo")
 API = "/api/v1"
 DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 CUSTOMERS = [f"customer:{number}" for number in range(4700, 4760)]

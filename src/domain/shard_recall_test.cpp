@@ -189,8 +189,7 @@ TEST(ShardRecall, watchers_hear_of_starts_alone) {
   shard.shard().started(run.no);
   const auto starts = shard.shard().events();
   ASSERT_EQ(starts.size(), 1U);
-  EXPECT_EQ(starts[0].waited, starts[0].at - (shard.job("a").run_at));
-  EXPECT_GE(starts[0].waited, seconds{2});
+  EXPECT_EQ(starts[0].waited, seconds{2});
   shard.end(run, Outcome::done());
   const auto events = shard.shard().events();
   ASSERT_EQ(events.size(), 1U);

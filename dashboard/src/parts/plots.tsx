@@ -10,7 +10,7 @@ export interface Line { name: string; values: (number | null)[]; tone: Tone; fil
 export interface PanelOfLines { name: string; unit: string; lines: Line[]; height: number; format: (value: number) => string }
 
 const gutter = 116;
-const axis = 40;
+const axis = 48;
 
 function color(tone: Tone | 'line' | 'soft' | 'ink3') {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${tone === 'ink' ? 'ink2' : tone}`).trim();
