@@ -219,10 +219,13 @@ void Admin::Impl::examine_gates(std::vector<Finding>& findings, const Look& look
     if (lag != lags.end() && lag->second <= kLong_s) continue;
     findings.push_back(
         {.level = Level::warning,
-         .what = fmt::format("limit '{}'{} is used up ({} of {}), and {} for it", limit.name,
+         .what = fmt::format("limit '{}'{} ({}) is used up, and {} for it", limit.name,
                              limit.partition.empty() ? "" : " of " + in_quotes(limit.partition),
-                             limit.used.text(), limit.limit.text(), jobs_wait(limit.waiting)),
-         .advice = fmt::format("see `ordo limits`; `ordo limits set {} limit=N` changes it until it is unset",
+                             limit.limit.text(), jobs_wait(limit.waiting)),
+         .advice =
+             limit.partition.empty()
+                 ? fmt::format("`ordo limits set {} limit=N` changes it until it is unset", limit.name)
+                 : fmt::format("`ordo limits` shows who uses it; partition_limit of queue '{}' states it",
                                limit.name),
          .about = About::limit,
          .queue = lag == lags.end() ? "" : limit.name,

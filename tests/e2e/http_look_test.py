@@ -48,7 +48,7 @@ class Problems(Http):
         self.call("POST", "/queues/orders/jobs", {"id": "holds", "run_at": past}, status=201)
         self.until_stats(awaiting=1)
         self.call("POST", "/queues/orders/jobs", [{"id": name, "run_at": past} for name in "abc"], status=201)
-        found = self.problem("limit 'orders' is used up (1 of 1), and 3 jobs wait for it")
+        found = self.problem("limit 'orders' (1) is used up, and 3 jobs wait for it")
         self.assertEqual((found["severity"], found["queue"], found["action"]["href"]), ("watch", "orders", "/limits?name=orders"))
         self.assertEqual(self.items("/limits")[0]["held_by"], [{"queue": "orders", "id": "holds"}])
 
