@@ -149,7 +149,7 @@ Result run_ordered(const Stage& stage) {
     server.drain();
   });
   const std::chrono::duration<double> took = Clock::now() - started;
-  const std::size_t dead = server.admin().stats().total.dead;
+  const std::size_t dead = server.admin().stats({"replica"}).total.dead;
   server.stop();
 
   folder.build(stage.folder + "/tree");
