@@ -143,7 +143,7 @@ TEST_F(PostgresOptions, an_expiry_behind_a_plus_counts_from_the_time_of_its_job)
     EXPECT_EQ(all[all.size() - 1], domain::encode(entry)) << text;
   }
   psql.run(
-      R"(SELECT ordo_push('orders', 'x', options => '{"expires": "+1h", "lock": "l", "max_retries": 2}'))");
+      R"(SELECT ordo_push('orders', 'x', id => 'sql', options => '{"expires": "+1h", "lock": "l", "max_retries": 2}'))");
   const auto all = pushed();
   const auto last = domain::decode_entry(all.back());
   ASSERT_TRUE(last);
