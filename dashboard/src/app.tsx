@@ -80,7 +80,7 @@ function Rail({ current }: { current: string }) {
       <div class="rail-foot">
         <div class="rail-host">{location.host}</div>
         {me.value && <div class="rail-who"><span>{me.value.name ? `${me.value.name} · ${me.value.role}` : 'no log-in needed'}{me.value.read_only ? ' · read_only' : ''}</span>
-          {me.value.name && <button type="button" class="icon-button" title="log out" aria-label="log out" onClick={() => { void post('logout').catch(() => {}).then(() => { loggedOut.value = true; }); }}><Icon name="out" size={14} /></button>}
+          {me.value.csrf && <button type="button" class="icon-button" title="log out" aria-label="log out" onClick={() => { void post('logout').catch(() => {}).then(() => { loggedOut.value = true; }); }}><Icon name="out" size={14} /></button>}
         </div>}
         <button type="button" class="kbd-button" aria-label="keys" title="keys" onClick={() => { help.value = true; }}>?</button>
       </div>

@@ -102,8 +102,8 @@ class Exchange final : public Upload {
     } catch (const Error& error) {
       return problem_of_route(error).response();
     } catch (const std::exception& error) {
-      desk_.log(LogLevel::error,
-                fmt::format("{} {} failed: {}", request_.method, in_quotes(request_.target), error.what()));
+      desk_.log(LogLevel::error, fmt::format("{} {} failed: {}", request_.method,
+                                             in_quotes(std::string(route_.path)), error.what()));
       return Problem(500, "something went wrong here; the log says what").response();
     }
   }

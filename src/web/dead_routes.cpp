@@ -81,6 +81,7 @@ DeadFilter chosen_of(Desk& desk, const Call& call) {
     const auto as_of = parse_time(body["as_of"].as_string());
     filter.until = filter.until ? std::min(*filter.until, as_of) : as_of;
   }
+  Veil(desk.config.web).refuse_choice_by(filter.error);
   const auto there = desk.admin.count_dead(call.value(0), filter);
   if (!filter.until) filter.until = there.until;
   if (whole_of(body, "count") != static_cast<std::int64_t>(there.payloads)) {

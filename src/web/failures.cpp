@@ -18,6 +18,8 @@ constexpr std::size_t kMostAddresses = 10'000;
 std::string network_of(const std::string& address) {
   std::array<char, sizeof(in6_addr)> bytes{};
   if (::inet_pton(AF_INET6, address.c_str(), bytes.data()) != 1) return address;
+  const bool is_of_4 = IN6_IS_ADDR_V4MAPPED(reinterpret_cast<const in6_addr*>(bytes.data()));
+  if (is_of_4) return address.substr(address.rfind(':') + 1);
   return {bytes.begin(), bytes.begin() + 8};
 }
 

@@ -323,16 +323,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
     disarm();
   }
 
-  /// Nothing more is asked on a connection with a feed: what comes is dropped.
+  /// Nothing more is asked on a connection with a feed: what comes is dropped. It keeps the connection, as
+  /// TLS goes on with a read after the socket is closed.
   void watch_for_end() {
     const auto room = asio::buffer(dropped_);
-    socket_.async_read_some(room, [self = weak_from_this()](const error_code& error, std::size_t) {
-      const auto connection = self.lock();
-      if (!connection) return;
+    socket_.async_read_some(room, [self = shared_from_this()](const error_code& error, std::size_t) {
       if (error) {
-        connection->close();
+        self->close();
       } else {
-        connection->watch_for_end();
+        self->watch_for_end();
       }
     });
   }

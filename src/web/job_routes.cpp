@@ -109,6 +109,7 @@ Response change_many(Desk& desk, const Call& call, JobChange change) {
   const auto filter = job_filter_of(text_of(wanted, "state"), text_of(wanted, "id"), choice_of(wanted), {});
   if (!are_of_waiting(filter.states))
     throw Problem(400, "the filter needs a state: due, scheduled, retrying, or queued for all three");
+  Veil(desk.config.web).refuse_choice_by(filter.error);
   const auto there = desk.admin.count_jobs(queue, filter);
   refuse_other_count(body, there);
   const auto changed = there == 0 ? 0 : admin_of(desk, call).change_jobs(queue, filter, change);

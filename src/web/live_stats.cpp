@@ -80,7 +80,8 @@ void LiveStats::tell(std::uint64_t& seen, const std::set<std::string>& queues, s
   if (queues.empty() && (is_whole || !total_.changed.empty()))
     event.raw("total", is_whole ? total_.whole : total_.changed);
   event.raw("by_queue", of_queues.end());
-  if (is_whole || !failing_.changed.empty()) event.raw("failing_nodes", failing_.whole);
+  // They name other queues, too.
+  if (queues.empty() && (is_whole || !failing_.changed.empty())) event.raw("failing_nodes", failing_.whole);
   text += fmt::format("event: stats\ndata: {}\n\n", event.end());
 }
 

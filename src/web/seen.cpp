@@ -40,7 +40,9 @@ Stats seen_stats(Desk& desk, const Call& call, const std::vector<std::string>& w
     const auto is_wanted = [&](const std::string& each) { return fits(queue.name, each); };
     if (wanted.empty() || std::ranges::any_of(wanted, is_wanted)) names.push_back(queue.name);
   }
-  return names.empty() ? Stats{} : desk.admin.stats(names);  // no names at all would mean all queues
+  auto stats = names.empty() ? Stats{} : desk.admin.stats(names);  // no names at all would mean all queues
+  stats.failing_nodes.clear();  // what is wrong with a node names other queues, too
+  return stats;
 }
 
 std::vector<NodeView> seen_nodes(Desk& desk, const Call& call) {

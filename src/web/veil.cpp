@@ -1,9 +1,14 @@
 #include "web/veil.h"
 
 #include <algorithm>
+#include <cstdint>
 
+#include <fmt/format.h>
+
+#include "base/json.h"
 #include "base/json_pointer.h"
 #include "base/json_tree.h"
+#include "web/problem.h"
 
 namespace ordo::web {
 namespace {
@@ -14,11 +19,45 @@ constexpr std::string_view kWithheld = "[withheld: the payloads of this job are 
 // Shorter values stand in any text by chance.
 constexpr std::size_t kShortestSecret = 4;
 
+/// As Python's json.dumps() writes it: with \u for all that is not ASCII. `text` is UTF-8.
+std::string ascii_json(std::string_view text) {
+  std::string all;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (length == 1) {
+      all += text[i++];
+      continue;
+    }
+    std::uint32_t code = first & (0xFFU >> (length + 1));
+    for (std::size_t k = 1; k < length && i + k < text.size(); ++k)
+      code = code << 6U | (static_cast<unsigned char>(text[i + k]) & 0x3FU);
+    i += length;
+    if (code < 0x10000) {
+      all += fmt::format("\\u{:04x}", code);
+    } else {
+      code -= 0x10000;
+      all += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (code >> 10U), 0xDC00 + (code & 0x3FFU));
+    }
+  }
+  return all;
+}
+
+/// A text as it stands in JSON that quotes it.
+void add_quoted(const JsonDocument::Value& value, std::vector<std::string>& secrets) {
+  const auto raw = value.text();
+  secrets.emplace_back(raw.substr(1, raw.size() - 2));
+  const auto quoted = json_string(value.as_string());
+  secrets.push_back(quoted.substr(1, quoted.size() - 2));
+  secrets.push_back(ascii_json(secrets.back()));
+}
+
 void add_values(const JsonDocument::Value& value, std::vector<std::string>& secrets) {
   if (value.is_object() || value.is_array()) {
     for (std::size_t i = 0; i < value.size(); ++i) add_values(value.at(i), secrets);
     return;
   }
+  if (value.is_string()) add_quoted(value, secrets);
   auto text = value.is_string() ? value.as_string() : std::string(value.text());
   if (value.is_string() || value.is_number()) secrets.push_back(std::move(text));
 }
@@ -72,6 +111,13 @@ void Veil::cover(DeadView& dead) const {
   Secrets secrets;
   dead.payload.bytes = covered(dead.payload.bytes, secrets);
   cover_text(dead.error, std::move(secrets));
+}
+
+void Veil::refuse_choice_by(std::string_view error) const {
+  if (is_on() && !error.empty())
+    throw Problem(
+        400,
+        "error: with redact or hide_payloads, errors are not shown whole; choose by ids, kind, key or time");
 }
 
 void Veil::cover(Finding& finding) const {

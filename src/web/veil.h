@@ -31,6 +31,9 @@ class Veil {
   /// A response, or other bytes that came with a job.
   std::string covered(const std::string& bytes) const;
 
+  /// Throws Problem: who chooses by the whole of an error could guess what is left out of it.
+  void refuse_choice_by(std::string_view error) const;
+
   /// Whether what is left of an error has the text that somebody looks for.
   bool shows(std::string_view error, std::string_view wanted) const {
     return !is_on() || error.find(wanted) != std::string_view::npos;

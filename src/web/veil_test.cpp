@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "web/problem.h"
+
 namespace ordo::web {
 namespace veil_test {
 
@@ -33,6 +35,23 @@ TEST(Veil, leaves_out_what_a_pointer_points_to_and_where_errors_quote_it) {
   auto none = job("", "short 4");
   veil.cover(none);
   EXPECT_EQ(none.payloads[0].bytes, "");
+}
+
+TEST(Veil, finds_what_an_error_quotes_as_json) {
+  const WebOptions web{.redact = {"/name"}};
+  const Veil veil(web);
+  for (const auto* error : {R"(Müller "Ü")", R"(Müller \"Ü\")", R"(M\u00fcller \"\u00dc\")"}) {
+    auto paid = job(R"({"name":"Müller \"Ü\""})", error);
+    veil.cover(paid);
+    EXPECT_EQ(paid.error, "[redacted]") << error;
+  }
+}
+
+TEST(Veil, refuses_to_choose_by_errors_that_it_covers) {
+  const WebOptions open, hidden{.hide_payloads = true};
+  EXPECT_NO_THROW(Veil(open).refuse_choice_by("411"));
+  EXPECT_NO_THROW(Veil(hidden).refuse_choice_by(""));
+  EXPECT_THROW(Veil(hidden).refuse_choice_by("411"), Problem);
 }
 
 TEST(Veil, hides_payloads_whole) {

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { get, isViewer, query, seg, type Counts, type Job, type List } from '../api';
 import { change, changeSome, countOf, exportHref, whyNot } from '../actions';
 import { each, useReadBy } from '../data';
-import { gates, standing, plainGates } from '../gates';
+import { gates, standing, sum, plainGates } from '../gates';
 import { find, isScan, records, scanRows, serverFilter, type Found, type Wanted } from '../joblist';
 import { stats } from '../live';
 import { Bulk } from '../parts/bulk';
@@ -64,7 +64,7 @@ function saveView() {
 
 function Facets({ wanted, counts }: { wanted: Wanted; counts: Counts | undefined }) {
   const [isOpen, setOpen] = useState(false);
-  const at = counts && standing(counts);
+  const at = wanted.queue ? counts && standing(counts) : sum(Object.values(stats.value?.by_queue ?? {}).map(standing)); // a total knows no pauses
   const one = (name: string, value: string, text: string, n: number | undefined, icon: string) => {
     const isOn = param(name) === value;
     return <li key={value}><button type="button" aria-pressed={isOn} onClick={() => setParams({ [name]: isOn ? null : value, cursor: null, ...(name === 'state' && records.includes(value) ? { waits_for: null } : {}) })}><Icon name={icon} size={14} /><span>{text}</span>{n !== undefined && <Num n={n} />}</button></li>;

@@ -29,7 +29,7 @@ export function Nodes() {
     { key: 'clock', head: 'Clock', num: true, wide: true, cell: (node) => (node.clock === null ? <span class="dim">not known</span> : Math.abs(node.clock) < 0.5 ? <Dot word="right" /> : <span title="how far it is ahead of the store's">{node.clock > 0 ? '+' : '−'}{duration(Math.abs(node.clock))}</span>) },
     { key: 'up', head: 'Up', num: true, wide: true, sort: (node) => node.started, cell: (node) => <Since at={node.started} /> },
     ...(isViewer() ? [] : [{ key: 'act', head: <span class="hidden">Actions</span>, class: 'c-act p-e', cell: (node: NodeInfo) => (node.alive ? <span class="row-actions">
-      <Button class="small" why={whyNot('operator') || (node.quiet ? 'it is quiet already' : '')} aria-label={`Quiet ${node.id}`} onClick={() => quietNode(node.id)}>Quiet…</Button>
+      <Button class="small" why={whyNot('admin') || (node.quiet ? 'it is quiet already' : '')} aria-label={`Quiet ${node.id}`} onClick={() => quietNode(node.id)}>Quiet…</Button>
       <Menu name={`more for ${node.id}`} items={[{ name: 'Stop…', why: whyNot('admin'), isBad: true, act: () => stopNode(node.id, node.threads) }]} />
     </span> : null) }]),
   ];
