@@ -15,8 +15,10 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/shorten.h"
 #include "base/start_thread.h"
 #include "base/time_text.h"
+#include "base/utf8.h"
 #include "execute/protocol.h"
 #include "execute/spawn.h"
 
@@ -47,9 +49,12 @@ std::string& own_guard() {
   return path;
 }
 
-std::string shortened(std::string_view text) {
-  static constexpr std::size_t kShown = 200;
-  return text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "…";
+/// On a line of its own, since it may be of a payload and first lines of errors stand in the log.
+std::string got(std::string_view answer) {
+  static constexpr std::size_t kShown = 80;
+  const auto head = utf8_head(answer, kShown);
+  return "\ngot " + shortened(head) + (head.size() < answer.size() ? "…" : "") +
+         "\nAnswers are JSON (docs/command-workers.md); print anything else to stderr.";
 }
 
 std::string why_too_large(const BatchJob& job) {
@@ -190,9 +195,13 @@ void CommandWorker::start(Slot& slot) {
   const auto line_to = [this](std::string_view source) {
     return [this, source](int pid, std::string_view line) { log(LogLevel::info, pid, source, line); };
   };
+  // Who thinks that it was an answer waits for the timeout of the run, and looks here.
+  const auto print = [this](int pid, std::string_view line) {
+    log(LogLevel::info, pid, line.starts_with('{') ? " stdout, no answer" : " stdout", line);
+  };
   try {
     slot.process = std::make_unique<Process>(options_.command, options_.guard, options_.lease,
-                                             Process::Sinks{line_to(" stderr"), line_to(" stdout")});
+                                             Process::Sinks{line_to(" stderr"), print});
     slot.is_fresh = true;
   } catch (const Error&) {
     if (!take_idle_process(slot)) throw;
@@ -367,7 +376,7 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
         continue;
       }
       const auto error = apply_answer(*answer, run.batch, first, end);
-      if (error) return wrong("gave a wrong answer: " + *error, "\n" + shortened(*answer));
+      if (error) return wrong("gave a wrong answer: " + *error, got(*answer));
       note_good_end(slot);
       return std::nullopt;
     }

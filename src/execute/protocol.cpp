@@ -3,6 +3,7 @@
 #include "execute/protocol.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <unordered_map>
@@ -175,9 +176,35 @@ std::string expected_line(const std::vector<ResponseToken>& tokens) {
   return line + "}\n";
 }
 
+constexpr std::array<std::string_view, 8> kAnswerKeys{"ok",      "results", "error",   "expect",
+                                                      "snooze",  "discard", "wait",    "penalty"};
+
+/// Where somebody printed what his language calls an object, quotes may be single ones.
+bool names_an_answer_key(std::string_view line) {
+  return std::ranges::any_of(kAnswerKeys, [line](std::string_view key) {
+    for (auto at = line.find(key); at != std::string_view::npos; at = line.find(key, at + 1)) {
+      const auto end = at + key.size();
+      const bool is_quoted = at > 0 && end < line.size() && line[at - 1] == line[end] &&
+                             (line[end] == '"' || line[end] == '\'');
+      if (is_quoted) return true;
+    }
+    return false;
+  });
+}
+
 bool is_plain_success(std::string_view line) { return line == R"({"ok":true})" || line == R"({"ok": true})"; }
 
 }  // namespace
+
+bool is_answer(std::string_view line) {
+  if (!line.starts_with('{')) return false;
+  if (is_plain_success(line)) return true;
+  if (!names_an_answer_key(line)) return false;
+  const auto document = JsonDocument::parse(line);
+  if (!document) return true;
+  return std::ranges::any_of(kAnswerKeys,
+                             [&](std::string_view key) { return document->root().find(key).has_value(); });
+}
 
 Request append_request(std::string& line, const Batch& batch, std::size_t first, std::size_t limit) {
   static constexpr std::string_view kEnd = "]}\n";

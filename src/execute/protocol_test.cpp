@@ -48,6 +48,21 @@ TEST(Request, has_the_response_that_the_run_handles) {
             "\n");
 }
 
+TEST(Answer, is_known_by_its_keys) {
+  for (const auto* line :
+       {R"({"ok":true})", R"({ "results" : {}})", R"({"job":"42","ok":false})", R"({"snooze":30})",
+        R"({"id":"1","expect":["a"]})", R"({"ok":)", "{'ok': True}", R"({"\u006fk":true,"error":1})"}) {
+    EXPECT_TRUE(is_answer(line)) << line;
+  }
+}
+
+TEST(Answer, is_no_print_that_only_looks_like_it) {
+  for (const auto* line : {"", "ok", R"("ok")", R"([{"ok":true}])", "{}", "{", R"({"level":"info"})", "{'order': 7}",
+                           R"({"order":{"ok":true}})", R"({"state":"ok"})", R"({"okay":true})"}) {
+    EXPECT_FALSE(is_answer(line)) << line;
+  }
+}
+
 TEST(Expect, is_answered_when_it_is_registered) {
   std::vector<std::pair<std::size_t, std::string>> expected;
   const auto say = [&](const std::string& line, std::size_t jobs = 2) {

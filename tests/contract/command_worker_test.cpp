@@ -99,6 +99,8 @@ TEST_P(CommandWorkerTest, answers_in_python) {
                               "for line in sys.stdin:\n"
                               "  jobs = json.loads(line)['jobs']\n"
                               "  print('a print does not harm', flush=True)\n"
+                              "  print({'order': 7}, flush=True)\n"
+                              "  print(json.dumps({'level': 'info', 'of': {'ok': 1}}), flush=True)\n"
                               "  results = {j['id']: {'discard': json.dumps(j['payloads'])} for j in jobs}\n"
                               "  print(json.dumps({'results': results}), flush=True)\n"});
   const auto outcomes =
@@ -106,7 +108,9 @@ TEST_P(CommandWorkerTest, answers_in_python) {
   EXPECT_EQ(outcomes[0].text, R"([{"v": [1, 2.5]}])");
   EXPECT_EQ(outcomes[1].text, R"([{"$base64": "/w=="}])");
   EXPECT_EQ(outcomes[2].text, R"([""])");
-  EXPECT_THAT(all_logs(), HasSubstr(" stdout: a print does not harm\n"));
+  EXPECT_THAT(all_logs(), AllOf(HasSubstr(" stdout: a print does not harm\n"),
+                                HasSubstr(" stdout, no answer: {'order': 7}\n"),
+                                HasSubstr(R"( stdout, no answer: {"level": "info", "of": {"ok": 1}})")));
 }
 
 TEST_P(CommandWorkerTest, a_crash_tells_its_signal_and_last_words) {
@@ -282,12 +286,13 @@ TEST_P(CommandWorkerTest, a_command_may_end_after_each_answer) {
 }
 
 TEST_P(CommandWorkerTest, a_wrong_answer_fails_the_batch_and_starts_the_process_again) {
-  const auto worker = shell("read line; echo '{\"level\":\"info\"}'; while :; do sleep 1000; done");
+  const auto worker = shell("read line; echo '{\"ok\":\"yes\"}'; while :; do sleep 1000; done");
   const auto outcome = run_one(*worker);
   EXPECT_EQ(outcome.failure, FailureKind::handler);
   EXPECT_EQ(outcome.text,
             "the worker process gave a wrong answer: it has neither \"ok\": true or false nor \"results\"\n"
-            "{\"level\":\"info\"}");
+            "got {\"ok\":\"yes\"}\n"
+            "Answers are JSON (docs/command-workers.md); print anything else to stderr.");
   EXPECT_EQ(run_one(*worker).text, outcome.text);  // from a new process: the first one answers once
 }
 
@@ -305,14 +310,14 @@ TEST_P(CommandWorkerTest, a_second_answer_is_not_taken_for_the_next_one) {
 }
 
 TEST_P(CommandWorkerTest, a_program_that_goes_on_failing_is_started_after_pauses) {
-  const auto worker = shell("read line; echo \"{$line\"; cat >/dev/null");
+  const auto worker = shell("read line; echo \"{'ok': True} $line\"; cat >/dev/null");
   int failed = 0;
   const Duration end = system_clock().steady() + 60s;
   Outcome outcome;
   do {
     outcome = run(*worker, {job("1", "\"secret\"")})[0];
     if (outcome.is_not_started()) break;
-    EXPECT_THAT(outcome.text, HasSubstr("gave a wrong answer: it is no valid JSON\n{{\"queue\":"));
+    EXPECT_THAT(outcome.text, HasSubstr("gave a wrong answer: it is no valid JSON\ngot {'ok': True} {\"queue\":"));
     ++failed;
   } while (system_clock().steady() < end);
   EXPECT_GE(failed, 10);
