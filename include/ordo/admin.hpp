@@ -104,6 +104,16 @@ struct QueueView {
   QueueState state = QueueState::running;
 };
 
+/// Makes what the store of `config` needs before its first use: the file of SQLite, the tables of PostgreSQL,
+/// in one transaction. Without it the first push or node does. False: it was there, or needs nothing (Redis).
+/// Blocks until it is durable. Throws Error as a Client; a store of another schema is refused, and nothing is
+/// changed.
+bool migrate(const Config& config);
+
+/// The SQL that migrate() runs in PostgreSQL, as a script for psql: for the role that Ordo is to use. Asks no
+/// store. Throws Error{unsupported} for any other store.
+std::string schema_sql(const Config& config);
+
 /// A schedule, and how far it is (docs/periodic.md).
 struct PeriodicView {
   PeriodicOptions options{};  ///< of the node that counts, or of this config if no node states it
@@ -114,6 +124,10 @@ struct PeriodicView {
   std::uint64_t pushed = 0;    ///< ticks, for ever
   std::uint64_t missed = 0;    ///< ticks that were passed over as `options.missed` says, for ever
 };
+
+/// The first `count` ticks of a schedule after that time, by its `cron` (and `tz`) or `every`: fewer where it
+/// has no more within ten years. No store is asked. Throws Error{invalid_argument} for what is no schedule.
+std::vector<Time> next_ticks(const PeriodicOptions& schedule, Time after, std::size_t count);
 
 struct NodeView {
   std::string id{};

@@ -339,6 +339,12 @@ struct AccessToken {
   bool operator==(const AccessToken&) const = default;
 };
 
+/// What the program `ordo` shows people.
+struct CliOptions {
+  std::string
+      tz{};  ///< IANA zone of the times it shows, and takes without a zone; empty: $TZ, else the system's
+};
+
 /// The HTTP side of `ordo work` and `ordo web`. A Server of a program's own has none.
 struct WebOptions {
   std::vector<AccessToken> tokens{};  ///< none: whoever reaches the address may do everything
@@ -359,6 +365,7 @@ struct Config {
   std::string store = "sqlite:ordo.db";
   NodeOptions node{};
   WebOptions web{};
+  CliOptions cli{};
   std::vector<QueueOptions> queues{};       ///< in the order of the file
   std::vector<NamedLimit> limits{};         ///< those that queues name
   std::vector<PeriodicOptions> periodic{};  ///< stated by a node as long as it lives

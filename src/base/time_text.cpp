@@ -106,6 +106,11 @@ std::optional<Time> scan_time(std::string_view text) {
   return time >= kFirstTime && time <= kLastTime ? std::optional(time) : std::nullopt;
 }
 
+/// A time that lacks only its zone would be another instant for everybody who reads it.
+const char* hint_of(std::string_view text) {
+  return scan_time(std::string(text) + 'Z') ? "; its zone is missing: append Z or +01:00" : "";
+}
+
 }  // namespace
 
 Time written_time(Time time) { return std::clamp(time, kFirstTime, kLastTime); }
@@ -136,7 +141,8 @@ std::string format_time(Time time) {
 Time parse_time(std::string_view text) {
   const auto time = scan_time(text);
   if (!time)
-    fail(fmt::format("\"{}\" is no RFC 3339 time such as \"2025-03-09T07:05:00Z\"", shortened(text)));
+    fail(fmt::format("\"{}\" is no RFC 3339 time such as \"2025-03-09T07:05:00Z\"{}", shortened(text),
+                     hint_of(text)));
   return *time;
 }
 
@@ -149,8 +155,8 @@ Time parse_time(std::string_view text, Time now) {
   const auto time = scan_time(text);
   if (!time) {
     fail(fmt::format(
-        "\"{}\" is neither an RFC 3339 time such as \"2025-03-09T07:05:00Z\" nor a delay such as \"+10s\"",
-        shortened(text)));
+        "\"{}\" is neither an RFC 3339 time such as \"2025-03-09T07:05:00Z\" nor a delay such as \"+10s\"{}",
+        shortened(text), hint_of(text)));
   }
   return *time;
 }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 
 #include "base/name.h"
 #include "base/shorten.h"
+#include "cli/wall_time.h"
 
 namespace ordo::cli {
 
@@ -34,7 +36,20 @@ struct Context {
   std::function<int()> run;  ///< set by the command that was named; returns the exit code
   bool tried = false;        ///< the store was opened
 
-  Config config() const { return load_config(sources); }
+  Config config() const {
+    auto config = load_config(sources);
+    show_times_in(config.cli.tz);
+    return config;
+  }
+
+  /// --at and the like as texts that faces/ take: a time of a clock is one in the zone that the config says.
+  std::string time(const std::string& given) const {
+    show_times_in(config().cli.tz);
+    return time_text(given);
+  }
+  std::optional<std::string> time(const std::optional<std::string>& given) const {
+    return given ? std::optional(time(*given)) : std::nullopt;
+  }
 
   Client open_client() {
     auto settings = config();
@@ -105,6 +120,7 @@ void add_copy(CLI::App& app, Context& context);
 void add_reshard(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 void add_audit(CLI::App& app, Context& context);
+void add_migrate(CLI::App& app, Context& context);
 void add_token(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 

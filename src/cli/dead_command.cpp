@@ -11,10 +11,10 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/shorten.h"
-#include "base/time_text.h"
 #include "cli/choice.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/wall_time.h"
 #include "faces/export_line.h"
 #include "faces/shapes.h"
 
@@ -65,7 +65,7 @@ void print_jobs(Admin& admin, const DeadValues& values, const Config& config) {
         table.add({{job.id},
                    {job.key},
                    {job.kind},
-                   {format_time(job.run_at)},
+                   {shown_time(job.run_at)},
                    {fmt::to_string(job.payloads.size())},
                    {fmt::to_string(job.retry_count)},
                    {std::string(to_string(job.error_kind)), Tone::bad},
@@ -165,8 +165,9 @@ int change_dead(Context& context, const DeadValues& values) {
 int run_dead(Context& context, const DeadValues& values) {
   const std::vector<std::string> verbs = {"list", "retry", "delete", "export"};
   if (std::ranges::find(verbs, values.verb) == verbs.end()) {
-    refuse_arguments(fmt::format("dead: nothing is named '{}'; {}", shortened(values.verb),
-                                 nearest_hint(values.verb, verbs)));
+    refuse_arguments(fmt::format("dead: {0} is no verb; {1}. A job of that id: ordo dead {2} list {3}",
+                                 in_quotes(values.verb), nearest_hint(values.verb, verbs), values.queue,
+                                 shortened(values.verb)));
   }
   refuse_brackets(context);
   const bool changes = values.verb == "retry" || values.verb == "delete";

@@ -37,7 +37,7 @@ store = "sqlite:ordo.db"
 # threads = 5
 
 [queue.orders]
-# shards = 5               # fixed when the queue is first used
+# shards = 5               # of a new queue; later: ordo reshard
 # max_retries = 25
 )";
 
@@ -50,7 +50,7 @@ import sys
 def perform(job):
     """Does one job. What it raises fails the job, which is then tried again later."""
     for payload in job["payloads"]:
-        print("order", job["id"], payload)  # lines that do not start with { go to the log
+        print("order", job["id"], payload)  # goes to the node's log
 
 
 def name_of(job):

@@ -13,6 +13,7 @@
 #include "cli/job_rows.h"
 #include "cli/output.h"
 #include "cli/record_rows.h"
+#include "cli/wall_time.h"
 #include "faces/job_text.h"
 #include "faces/shapes.h"
 
@@ -94,6 +95,26 @@ bool is_dead(Admin& admin, const JobValues& values) {
   return is_there;
 }
 
+/// What the words of a change that was stored leave open: when, and what still stands in its way.
+std::string what_follows(Admin& admin, const JobValues& values, Time at) {
+  std::string text = values.at ? fmt::format("{} moves to {}", in_quotes(values.id), shown_whole_time(at))
+                               : fmt::format("{} of {}", values.verb, in_quotes(values.id));
+  const bool is_served = std::ranges::any_of(admin.nodes(), [&](const NodeView& node) {
+    return node.alive && std::ranges::find(node.queues, values.queue) != node.queues.end();
+  });
+  if (!is_served) return text + "; stored, and carried out when a node runs";
+  if (values.verb != "run-now" && !values.at) return text;
+  const JobFilter filter{.states = {JobStatus::due, JobStatus::scheduled, JobStatus::retrying},
+                         .id = values.id,
+                         .kind = values.kind,
+                         .key = values.key};
+  for (const auto& job : admin.jobs(values.queue, filter)) {
+    if (const auto reasons = reasons_of(job); !reasons.empty())
+      return text + "; it still waits for " + reasons;
+  }
+  return text;
+}
+
 int run_job(Context& context, const JobValues& values) {
   const std::vector<std::string> verbs = {"show", "cancel", "kill", "run-now", "reschedule", "forget"};
   if (std::ranges::find(verbs, values.verb) == verbs.end()) {
@@ -107,7 +128,7 @@ int run_job(Context& context, const JobValues& values) {
   const auto phase = phase_of(values.state);
   if (phase != JobPhase::any && (values.verb == "show" || values.verb == "forget"))
     refuse_arguments(fmt::format("job: --state says which job is changed; {} is of all", values.verb));
-  const auto at = values.at ? moment_of(*values.at) : Time{};
+  const auto at = values.at ? moment_of(context.time(*values.at)) : Time{};
   if (values.verb == "show") return show_job(context, values);
   if (values.verb == "forget") return forget_job(context, values);
   Admin admin = context.open_admin();
@@ -133,7 +154,11 @@ int run_job(Context& context, const JobValues& values) {
                     values.verb, shortened(values.id), values.queue));
     return 1;
   }
-  print(values.json ? "{\"requested\":1}\n" : "requested\n");
+  if (values.json) {
+    print("{\"requested\":1}\n");
+  } else {
+    print_line("requested: " + what_follows(admin, values, at));
+  }
   return 0;
 }
 
@@ -147,7 +172,7 @@ void add_job(CLI::App& app, Context& context) {
   add_queue_argument(job, one->queue, "Name of the queue");
   add_argument(job, "ID", one->id, "Id of the job")->required();
   add_argument(job, "VERB", one->verb, "show (default), cancel, kill, run-now, reschedule or forget");
-  job->add_option("--at", one->at, "Of reschedule: RFC 3339, Unix seconds, or +2h from now")
+  job->add_option("--at", one->at, "Of reschedule: +2h, \"tomorrow 09:00\", RFC 3339 or Unix seconds")
       ->type_name("TIME");
   job->add_option("--kind", one->kind, "Only of this kind")->type_name("KIND")->check(not_empty());
   job->add_option("--key", one->key, "Only of this key; default: of any, in all shards")

@@ -7,6 +7,7 @@
 #include "base/time_text.h"
 #include "base/window_text.h"
 #include "cli/output.h"
+#include "cli/wall_time.h"
 
 namespace ordo::cli {
 namespace {
@@ -19,7 +20,7 @@ std::string ids_text(const std::vector<std::string>& ids) {
   return text;
 }
 
-// "lock a (held by 41, 40)", "window until 2035-03-09T07:05:00Z", "window, never", "limit crm (7 does not
+// "lock a (held by 41, 40)", "window until tomorrow 07:05", "window, never", "limit crm (7 does not
 // stop)".
 std::string text_of(const WaitsFor& reason) {
   std::string text(to_string(reason.what));
@@ -28,12 +29,13 @@ std::string text_of(const WaitsFor& reason) {
   if (!reason.stuck.empty()) {
     text += " (" + ids_text(reason.stuck) + (reason.stuck.size() == 1 ? " does" : " do") + " not stop)";
   }
-  if (reason.until) text += " until " + format_time(*reason.until);
+  if (reason.until) text += " until " + shown_time(*reason.until);
   if (reason.what == Gate::window && !reason.until) text += ", never";
   return text;
 }
 
-// What its row says in other columns needs no second word.
+}  // namespace
+
 std::string reasons_of(const JobView& job) {
   std::string text;
   for (const auto& reason : job.waits_for) {
@@ -42,8 +44,6 @@ std::string reasons_of(const JobView& job) {
   }
   return text;
 }
-
-}  // namespace
 
 Tone tone_of(JobStatus status) {
   switch (status) {
@@ -84,7 +84,7 @@ std::vector<Cell> job_row(const JobView& job) {
           {job.key},
           {job.kind},
           {std::string(to_string(job.state)), tone_of(job.state)},
-          {format_time(job.run_at)},
+          {shown_time(job.run_at)},
           {reasons_of(job), Tone::warning},
           {fmt::to_string(job.retry_count)},
           {fmt::to_string(job.crashes)},
@@ -102,7 +102,7 @@ std::string job_sheet(const JobView& job) {
   line("key", printable(job.key, kWidest));
   line("kind", printable(job.kind, kWidest));
   line("state", to_string(job.state));
-  line(job.state == JobStatus::dead ? "died at" : "run at", format_time(job.run_at));
+  line(job.state == JobStatus::dead ? "died at" : "run at", shown_whole_time(job.run_at));
   line("retry count", fmt::to_string(job.retry_count));
   line("crashes", fmt::to_string(job.crashes));
   if (!job.error.empty()) line("error", printable(job.error, kWidest));
@@ -110,7 +110,7 @@ std::string job_sheet(const JobView& job) {
   if (job.priority) line("priority", fmt::to_string(*job.priority));
   if (job.timeout) line("timeout", format_duration(*job.timeout));
   if (job.max_retries) line("max retries", fmt::to_string(*job.max_retries));
-  if (job.expires) line("expires", format_time(*job.expires));
+  if (job.expires) line("expires", shown_whole_time(*job.expires));
   for (const auto& window : job.windows) line("window", format_window(window));
   if (job.weight) line("weight", job.weight->text());
   if (job.partition) line("partition", printable(*job.partition, kWidest));

@@ -4,9 +4,9 @@
 
 #include "base/json.h"
 #include "base/shorten.h"
-#include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/wall_time.h"
 #include "faces/shapes.h"
 
 namespace ordo::cli {
@@ -116,7 +116,7 @@ int run_limits(Context& context, const LimitsValues& values) {
                {limit.rate ? "" : limit.used.text()},
                {limit_text(limit) + (limit.is_set ? " (set)" : "")},
                {fmt::to_string(limit.waiting), limit.waiting > 0 ? Tone::warning : Tone::dim},
-               {limit.free_at ? format_time(*limit.free_at) : ""}});
+               {limit.free_at ? shown_time(*limit.free_at) : ""}});
   }
   print(table.text(colours_of_stdout()));
   return 0;

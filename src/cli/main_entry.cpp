@@ -77,6 +77,7 @@ void build(CLI::App& app, Context& context) {
   add_reshard(app, context);
   add_bench(app, context);
   add_audit(app, context);
+  add_migrate(app, context);
   add_token(app, context);
   add_completion(app, context);
 }

@@ -66,7 +66,7 @@ void check_name(const char* option, const std::optional<std::string>& name) {
       fmt::format("push: {} has {} bytes, at most {} fit", option, name->size(), kLongestJobName));
 }
 
-NewJob job_of(const PushValues& values) {
+NewJob job_of(const Context& context, const PushValues& values) {
   check_name("--id", values.id);
   check_name("--key", values.key);
   check_name("--kind", values.kind);
@@ -79,12 +79,12 @@ NewJob job_of(const PushValues& values) {
   NewJob job{.id = values.id.value_or(""), .key = values.key.value_or(""), .kind = values.kind.value_or("")};
   job.score = values.score;
   job.priority = values.priority;
-  if (values.at) set_start(job, *values.at);
+  if (values.at) set_start(job, context.time(*values.at));
   if (values.timeout) {
     job.timeout = parse_duration(*values.timeout);
     if (*job.timeout <= Duration::zero()) refuse_arguments("push: --timeout must be longer than nothing");
   }
-  if (values.expires) set_expiry(job, *values.expires);
+  if (values.expires) set_expiry(job, context.time(*values.expires));
   for (const auto& window : values.windows) job.windows.push_back(parse_window(window));
   if (values.weight) job.weight = weight_of(*values.weight);
   job.partition = values.partition;
@@ -101,7 +101,7 @@ NewJob job_of(const PushValues& values) {
 
 int push_one(Context& context, const PushValues& values) {
   std::vector<NewJob> jobs;
-  jobs.push_back(job_of(values));
+  jobs.push_back(job_of(context, values));
   const auto results = context.open_client().push_each(values.queue, std::move(jobs));
   if (results.empty()) refuse_arguments("push: a client middleware has left no job");
   const auto& pushed = results.front();
@@ -253,7 +253,8 @@ void add_push(CLI::App& app, Context& context) {
   option("--key", values->key, "KEY", "Jobs of a key run in order, one at a time; default: the id");
   option("--kind", values->kind, "KIND", "Names the worker; default: the queue's name");
   option("--score", values->score, "NUMBER", "Orders the payloads of a job; default: now in Unix seconds");
-  option("--at", values->at, "TIME", "Start not before: RFC 3339, Unix seconds, or +10s; default: now");
+  option("--at", values->at, "TIME",
+         "Start not before: +10s, \"tomorrow 09:00\", RFC 3339 or Unix seconds; default: now");
   push->add_flag("--replace-time", values->replace_time,
                  "A job that it merges into gets its time, later or earlier");
   option("--priority", values->priority, "NUMBER", "Lower runs first; default: 100");

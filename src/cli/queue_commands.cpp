@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/shorten.h"
-#include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/wall_time.h"
 #include "faces/shapes.h"
 
 namespace ordo::cli {
@@ -62,7 +62,7 @@ int list_nodes(Context& context, const NodesValues& values) {
                {fmt::to_string(node.pid)},
                {fmt::to_string(node.threads)},
                {fmt::to_string(node.shards)},
-               {format_time(std::chrono::floor<std::chrono::seconds>(node.started))},
+               {shown_time(node.started)},
                {fmt::format("{}", fmt::join(node.queues, ","))},
                {state, node.alive ? Tone::plain : Tone::bad}});
   }

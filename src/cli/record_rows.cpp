@@ -12,6 +12,7 @@
 #include "base/time_text.h"
 #include "cli/job_rows.h"
 #include "cli/output.h"
+#include "cli/wall_time.h"
 
 namespace ordo::cli {
 namespace {
@@ -42,7 +43,7 @@ std::vector<Cell> record_row(const RecordView& record) {
           {record.key},
           {record.kind},
           {std::string(to_string(record.state)), tone_of(record.state)},
-          {format_time(record.ended)},
+          {shown_time(record.ended)},
           {took(record.started, record.ended)},
           {fmt::to_string(record.retry_count)},
           {record.node},
@@ -53,7 +54,7 @@ std::string attempts_sheet(const std::vector<AttemptView>& attempts) {
   std::string sheet;
   for (const auto& attempt : attempts) {
     sheet += fmt::format("{:<12} {} to {} on {}: {}: {}\n", "attempt",
-                         attempt.started ? format_time(*attempt.started) : "?", format_time(attempt.ended),
+                         attempt.started ? local_time(*attempt.started) : "?", local_time(attempt.ended),
                          printable(attempt.node, kWidest), to_string(attempt.error_kind),
                          printable(attempt.error, kWidest));
   }
@@ -70,9 +71,9 @@ std::string record_sheet(const JobTrace& trace) {
   line("key", printable(record.key, kWidest));
   line("kind", printable(record.kind, kWidest));
   line("state", to_string(record.state));
-  if (record.pushed) line("pushed", format_time(*record.pushed));
-  if (record.started) line("started", format_time(*record.started));
-  line("ended", format_time(record.ended));
+  if (record.pushed) line("pushed", shown_whole_time(*record.pushed));
+  if (record.started) line("started", shown_whole_time(*record.started));
+  line("ended", shown_whole_time(record.ended));
   line("node", printable(record.node, kWidest));
   line("retry count", fmt::to_string(record.retry_count));
   if (!record.error.empty()) line("error", printable(record.error, kWidest));

@@ -6,11 +6,11 @@
 
 #include "base/json.h"
 #include "base/name.h"
-#include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/line_reader.h"
 #include "cli/output.h"
 #include "cli/terminal_text.h"
+#include "cli/wall_time.h"
 #include "faces/shapes.h"
 
 namespace ordo::cli {
@@ -127,7 +127,7 @@ void print_dead_letters(Admin admin, const WaitsValues& values) {
                {std::string(to_string(letter.why))},
                {letter.job_id},
                {letter.message_id},
-               {format_time(letter.at)},
+               {shown_time(letter.at)},
                {fmt::to_string(letter.body.size())}});
     return true;
   });
@@ -147,7 +147,7 @@ int run_waits(Context& context, const WaitsValues& values) {
   Table table({{"KEY"}, {"JOB"}, {"SINCE"}, {"DEADLINE"}});
   for (const WaitView& wait : waits) {
     const auto job = wait.job_id.empty() ? Cell{"no job yet", Tone::warning} : Cell{wait.job_id};
-    table.add({{wait.key}, job, {format_time(wait.since)}, {format_time(wait.deadline)}});
+    table.add({{wait.key}, job, {shown_time(wait.since)}, {shown_time(wait.deadline)}});
   }
   print(table.text(colours_of_stdout()));
   return 0;

@@ -11,6 +11,7 @@
 
 #include "base/time_text.h"
 #include "cli/command.h"
+#include "cli/gate_counts.h"
 #include "cli/output.h"
 #include "cli/terminal_text.h"
 #include "faces/shapes.h"
@@ -39,16 +40,9 @@ Cell count_cell(std::uint64_t count, Tone tone) {
 std::string remark_of(const QueueStats& stats) {
   std::vector<std::string> remarks;
   if (stats.paused) remarks.emplace_back("paused");
-  if (stats.blocked_by_window > 0)
-    remarks.push_back(fmt::format("{} wait for a window", stats.blocked_by_window));
-  if (stats.blocked_by_lock > 0) remarks.push_back(fmt::format("{} wait for a lock", stats.blocked_by_lock));
-  if (stats.blocked_by_limit > 0)
-    remarks.push_back(fmt::format("{} wait for a limit", stats.blocked_by_limit));
-  if (stats.blocked_by_rate > 0) remarks.push_back(fmt::format("{} wait for a rate", stats.blocked_by_rate));
-  if (stats.blocked_by_throttler > 0)
-    remarks.push_back(fmt::format("{} wait for a throttler", stats.blocked_by_throttler));
-  if (stats.blocked_by_suspect > 0)
-    remarks.push_back(fmt::format("{} wait for a suspect", stats.blocked_by_suspect));
+  for (const auto& gate : kGateCounts) {
+    if (stats.*gate.count > 0) remarks.push_back(fmt::format("{} wait for {}", stats.*gate.count, gate.name));
+  }
   if (stats.without_code > 0)
     remarks.push_back(fmt::format("{} wait for a node with their code", stats.without_code));
   if (stats.dead_letters > 0)

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -17,8 +19,10 @@
 #include "base/nearest.h"
 #include "base/shorten.h"
 #include "cli/command.h"
+#include "cli/gate_counts.h"
 #include "cli/log_lines.h"
 #include "cli/output.h"
+#include "cli/run_summary.h"
 #include "cli/signals.h"
 #include "cli/stack_traces.h"
 #include "web/site.h"
@@ -85,6 +89,7 @@ std::string left_line(const Stats& stats, const std::set<std::string>& served, b
   std::uint64_t paused = 0;
   std::uint64_t unserved = 0;
   std::uint64_t dead = 0;
+  std::array<std::uint64_t, kGateCounts.size()> gated{};
   for (const auto& [name, queue] : stats.by_queue) {
     if (!served.contains(name)) {
       unserved += queue.length + queue.running + queue.awaiting;
@@ -97,20 +102,36 @@ std::string left_line(const Stats& stats, const std::set<std::string>& served, b
       // After a drain, those before others of their keys have no code, or wait for a response, as what has
       // the room of a limit does. Without any node nothing has any code.
       const auto behind = drained ? queue.blocked_by_key : 0;
-      const auto due = std::min(queue.due, queue.without_code + behind);
+      const auto blocked =
+          std::accumulate(kGateCounts.begin(), kGateCounts.end(), std::uint64_t{0},
+                          [&](std::uint64_t sum, const GateCount& gate) { return sum + queue.*gate.count; });
+      const auto due = std::min(queue.due, std::max(queue.without_code, blocked) + behind);
       const bool is_behind_waits = queue.awaiting > 0 && !without_code.contains(name);
       const auto with_waits = drained && queue.awaiting > 0 ? queue.blocked_by_limit + queue.blocked_by_lock +
                                                                   (is_behind_waits ? behind : 0)
                                                             : 0;
       const auto held_up = std::min(due, with_waits);
-      unserved += due - held_up;
+      auto rest = due - held_up;
+      for (std::size_t i = 0; i < gated.size(); ++i) {
+        const auto count = kGateCounts[i].count;
+        const bool is_of_waits = with_waits > 0 && (count == &QueueStats::blocked_by_lock ||
+                                                    count == &QueueStats::blocked_by_limit);
+        const auto here = is_of_waits ? 0 : std::min(rest, queue.*count);
+        gated[i] += here;
+        rest -= here;
+      }
+      unserved += rest;
       scheduled += queue.scheduled;
       retrying += queue.retrying;
       awaiting += queue.awaiting + held_up;
     }
   }
-  return fmt::format("{} scheduled, {} retrying, {} awaiting, {} paused, {} unserved, {} dead", scheduled,
-                     retrying, awaiting, paused, unserved, dead);
+  std::string gates;
+  for (std::size_t i = 0; i < gated.size(); ++i) {
+    if (gated[i] > 0) gates += fmt::format("{} wait for {}, ", gated[i], kGateCounts[i].name);
+  }
+  return fmt::format("{} scheduled, {} retrying, {} awaiting, {} paused, {}{} unserved, {} dead", scheduled,
+                     retrying, awaiting, paused, gates, unserved, dead);
 }
 
 /// HUP. Whatever is wrong with the config is told, and the node goes on as it is.
@@ -268,9 +289,15 @@ int run_work(Context& context, const WorkValues& values) {
   block_signals();
   prepare_stack_traces();
   const Log log(config.node.log, config.node.log_level);
+  std::optional<RunSummary> summary;  // outlives the server, which tells it
   Server server(config);
   server.set_log(log);
   server.set_hooks(hooks_of_work(log));
+  if (config.node.log_level <= LogLevel::info && config.node.done_job < config.node.log_level) {
+    summary.emplace(log);
+    server.subscribe({.types = {EventType::job_finished}},
+                     [&summary](const Event& event) { summary->done(event.queue); });
+  }
   server.only(values.queues);
   for (const std::string& library : values.libraries) load_library(server, library);
   if (context.load) context.load(server);

@@ -14,17 +14,27 @@ namespace {
 
 constexpr std::size_t kShownTicks = 5;
 
-std::vector<Time> next_ticks(const PeriodicOptions& schedule, Time now) {
+std::vector<Time> ticks_after(const domain::Ticks& ticks, Time now, std::size_t count) {
   std::vector<Time> next;
-  std::string why;
-  const auto ticks = domain::Ticks::of(schedule, why);
-  if (!ticks) return next;
-  for (auto at = ticks->next(now); at != Time::max() && next.size() < kShownTicks; at = ticks->next(at))
+  for (auto at = ticks.next(now); at != Time::max() && next.size() < count; at = ticks.next(at))
     next.push_back(at);
   return next;
 }
 
+std::vector<Time> known_ticks(const PeriodicOptions& schedule, Time now) {
+  std::string why;
+  const auto ticks = domain::Ticks::of(schedule, why);
+  return ticks ? ticks_after(*ticks, now, kShownTicks) : std::vector<Time>();
+}
+
 }  // namespace
+
+std::vector<Time> next_ticks(const PeriodicOptions& schedule, Time after, std::size_t count) {
+  std::string why;
+  const auto ticks = domain::Ticks::of(schedule, why);
+  if (!ticks) throw Error(ErrorKind::invalid_argument, why);
+  return ticks_after(*ticks, after, count);
+}
 
 std::map<std::string, PeriodicOptions> Admin::Impl::stated_schedules() {
   std::vector<domain::Statement> statements;
@@ -51,7 +61,7 @@ std::vector<PeriodicView> Admin::Impl::periodic() {
   const auto now = handle_->store().now();
   std::vector<PeriodicView> list;
   for (auto& [name, view] : views) {
-    view.next = next_ticks(view.options, now);
+    view.next = known_ticks(view.options, now);
     if (const auto* queue = queues.find(view.options.queue)) {
       const auto index = domain::shard_of(domain::key_of(view.options), queue->shards);
       const auto& there = records[{queue->number, index}];

@@ -10,7 +10,7 @@
 
 #include "base/saturate.h"
 #include "base/shorten.h"
-#include "domain/zone.h"
+#include "base/zone.h"
 
 namespace ordo::domain {
 namespace {

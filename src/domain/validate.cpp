@@ -15,13 +15,13 @@
 #include "base/name.h"
 #include "base/shorten.h"
 #include "base/window_text.h"
+#include "base/zone.h"
 #include "domain/gates.h"
 #include "domain/invalid_option.h"
 #include "domain/option_bounds.h"
 #include "domain/schedule.h"
 #include "domain/unique.h"
 #include "domain/window.h"
-#include "domain/zone.h"
 
 namespace ordo {
 namespace {
@@ -363,7 +363,7 @@ void validate(const PeriodicOptions& schedule) {
   if (schedule.queue.empty()) fields.refuse("queue", "is not given: name the queue that gets its jobs");
   if (!is_name(schedule.queue)) fields.refuse("queue", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   fields.choice("missed", schedule.missed, Missed::all);
-  if (!schedule.cron.empty() && !domain::load_zone(schedule.tz))
+  if (!schedule.cron.empty() && !load_zone(schedule.tz))
     fields.refuse("tz", "names " + unknown_zone(schedule.tz));
   std::string why;
   if (!domain::Ticks::of(schedule, why)) fields.refuse_at({schedule.every ? "every" : "cron"}, why);

@@ -6,7 +6,7 @@
 #include <cctz/civil_time.h>
 
 #include "base/saturate.h"
-#include "domain/zone.h"
+#include "base/zone.h"
 
 namespace ordo::domain {
 namespace {

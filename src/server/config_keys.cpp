@@ -20,6 +20,7 @@
 #include "base/listen_address.h"
 #include "base/nearest.h"
 #include "base/shorten.h"
+#include "base/zone.h"
 #include "domain/option_bounds.h"
 #include "server/config_key.h"
 #include "server/config_paths.h"
@@ -470,6 +471,19 @@ const std::vector<Key<WebOptions>>& web_keys() {
   return keys;
 }
 
+const std::vector<Key<CliOptions>>& cli_keys() {
+  static const std::vector<Key<CliOptions>> keys = {
+      {"tz",
+       [](CliOptions& cli, const Reading& value) {
+         if (!load_zone(value.text()))
+           value.fail(fmt::format("tz: this system has no zone {}; names are like \"Europe/Berlin\"",
+                                  in_quotes(value.text())));
+         cli.tz = value.text();
+       }},
+  };
+  return keys;
+}
+
 void check_store(const Reading& value) {
   try {
     store::check_url(value.text());
@@ -494,6 +508,10 @@ const std::vector<Key<Config>>& top_keys() {
        [](Config& config, const Reading& value) {
          read_members(config.web, value.table(), web_keys(), {}, "[web]", value.origin());
        }},
+      {"cli",
+       [](Config& config, const Reading& value) {
+         read_members(config.cli, value.table(), cli_keys(), {}, "[cli]", value.origin());
+       }},
       {"queue", read_queues},
       {"limit", read_limits},
       {"periodic", read_periodic},
@@ -515,6 +533,7 @@ std::vector<std::string> names_of_keys() {
   };
   add("[node", node_keys());
   add("[web", web_keys());
+  add("[cli", cli_keys());
   add("[queue", queue_keys());
   add("[limit", limit_keys());
   add("[periodic", periodic_keys());

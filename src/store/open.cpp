@@ -11,6 +11,7 @@
 #include "store/no_store.h"
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/raw_bench.h"
+#include "store/postgres/schema.h"
 #include "store/raw_bench.h"
 #include "store/redis/raw_bench.h"
 #include "store/redis/redis_store.h"
@@ -48,14 +49,27 @@ Error no_raw_bench(std::string_view url) {
                   ": use sqlite:FILE, redis://HOST, postgres://HOST/DATABASE or memory:");
 }
 
-void look_for_file(std::string_view url, Missing missing) {
-  if (missing == Missing::made || !url.starts_with(kSqlite)) return;
-  const auto path = sqlite::locate(sqlite::parse_location(url.substr(kSqlite.size())).path);
+std::string path_of(std::string_view sqlite_url) {
+  return sqlite::locate(sqlite::parse_location(sqlite_url.substr(kSqlite.size())).path);
+}
+
+/// What cannot be seen counts as there: opening it says why.
+bool has_file(const std::string& path) {
   std::error_code error;
   const bool is_there = std::filesystem::exists(path, error);
-  if (error) return;  // opening it says why it cannot be seen
-  if (is_there && (std::filesystem::file_size(path, error) > 0 || error)) return;
-  throw no_store(path);
+  return error || (is_there && (std::filesystem::file_size(path, error) > 0 || error));
+}
+
+void look_for_file(std::string_view url, Missing missing) {
+  if (missing == Missing::made || !url.starts_with(kSqlite)) return;
+  if (const auto path = path_of(url); !has_file(path)) throw no_store(path);
+}
+
+bool is_there(std::string_view url) {
+  if (url.starts_with(kSqlite)) return has_file(path_of(url));
+  if (!is_postgres(url)) return true;
+  postgres::Connection connection{std::string(url)};
+  return postgres::has_schema(connection);
 }
 
 }  // namespace
@@ -78,6 +92,18 @@ std::unique_ptr<Store> open(std::string_view url, Clock& clock, Missing missing)
                                                      missing);
   }
   refuse_scheme(url);
+}
+
+bool make(std::string_view url, Clock& clock) {
+  const bool was_there = is_there(url);
+  open(url, clock);
+  return !was_there;
+}
+
+std::string schema_sql(std::string_view url) {
+  if (is_postgres(url)) return postgres::schema_sql();
+  throw Error(ErrorKind::unsupported, "there is no SQL for the store " + in_quotes(shown(url)) +
+                                          ": only PostgreSQL has tables that somebody else may make");
 }
 
 void check_url(std::string_view url) {

@@ -135,7 +135,7 @@ class Times(Jobs):
         self.push_lines([{"id": "1", "payload": 1, "run_at": "2028-01-01T00:00:00Z", "replace_time": True}])
         self.assertEqual(self.run_at("1"), ["2028-01-01T00:00:00Z"])
         told = self.ordo("job", "orders", "1", "reschedule", "--at", "2032-01-01T00:00:00Z")
-        self.assertEqual(told.stdout, "requested\n")
+        self.assertEqual(told.stdout, "requested: '1' moves to 2032-01-01 00:00 (2032-01-01T00:00:00+00:00); stored, and carried out when a node runs\n")
         self.assertEqual(self.run_at("1"), ["2032-01-01T00:00:00Z"])
         self.start()
         self.until("a node has it", lambda: any(node["shards"] for node in self.json("nodes")))

@@ -33,6 +33,44 @@ class CommandLine(Project):
         self.assertRegex(self.ordo("bench", "--only", "raw,nonsense", code=2).stderr, r"\Aordo: bench: .*nonsense.*push_64.*\n\Z")
         self.assertEqual(subprocess.run([ORDO], capture_output=True, check=False).returncode, 2)
 
+    def test_a_store_is_made_before_its_first_use(self):
+        self.config()
+        self.assertRegex(self.ordo("migrate").stdout, r"\Amade what Ordo needs in sqlite:.*\n\Z")
+        self.assertRegex(self.ordo("migrate").stdout, r"\Anothing to do: sqlite:.* is ready\n\Z")
+        self.assertEqual(self.json("migrate"), {"made": False})
+        self.ordo("stats")
+        self.assertIn("only PostgreSQL has tables", self.ordo("migrate", "--sql", code=1).stderr)
+        sql = self.ordo("migrate", "--store", "postgres://nowhere.invalid/db", "--sql").stdout
+        self.assertRegex(sql, r"(?s)\ABEGIN;.*CREATE TABLE ordo_meta.*COMMIT;\n\Z")
+
+    def test_the_next_ticks_need_no_store(self):
+        self.config(more='[periodic.nightly]\nqueue = "orders"\ncron = "0 5 * * *"\n[periodic.often]\nqueue = "orders"\nevery = "1h"\n')
+        [berlin] = self.json("periodic", "preview", "0 9 * 1 *", "--tz", "Europe/Berlin")
+        self.assertEqual((berlin["cron"], berlin["tz"], len(berlin["next"])), ("0 9 * 1 *", "Europe/Berlin", 10))
+        self.assertTrue(all(re.fullmatch(r"\d{4}-01-\d\dT08:00:00Z", tick) for tick in berlin["next"]), berlin)
+        self.assertRegex(self.ordo("periodic", "preview", "0 9 * 1 *", "--tz", "Europe/Berlin").stdout, r"\A(\d{4}-01-\d\dT09:00:00\+01:00  \S.*\n){10}\Z")
+        self.assertEqual([schedule["name"] for schedule in self.json("periodic", "preview")], ["nightly", "often"])
+        self.assertEqual([schedule["every"] for schedule in self.json("periodic", "preview", "often")], ["1h"])
+        for wrong, why in (("0 9 * *", "five fields"), ("* * 31 2 *", "never"), ("weekly", "no schedule 'weekly'")):
+            self.assertIn(why, self.ordo("periodic", "preview", wrong, code=2).stderr)
+        self.assertFalse((self.folder / "ordo.db").exists())
+
+    def test_times_are_those_of_a_clock(self):
+        self.config(more='[cli]\ntz = "Europe/Berlin"\n')
+        self.push("1", None, "--at", "2035-01-02 09:00")
+        self.push("2", None, "--at", "2035-01-02 09:00 Asia/Tokyo", "--expires", "2035-01-03 09:00 UTC")
+        self.assertEqual([job["run_at"] for job in self.json("jobs", "orders", "--sort", "id")], ["2035-01-02T08:00:00Z", "2035-01-02T00:00:00Z"])
+        self.assertIn("2035-01-02 09:00", self.ordo("jobs", "orders").stdout)
+        self.assertIn("run at       2035-01-02 09:00 (2035-01-02T09:00:00+01:00)\n", self.ordo("job", "orders", "1").stdout)
+        told = self.ordo("job", "orders", "1", "reschedule", "--at", "2035-01-04 10:00 UTC").stdout
+        self.assertEqual(told, "requested: '1' moves to 2035-01-04 11:00 (2035-01-04T11:00:00+01:00); stored, and carried out when a node runs\n")
+        self.assertIn("append Z or +01:00", self.ordo("push", "orders", "--at", "2026-11-26T09:00:00", code=2).stderr)
+        self.assertIn("no zone 'Berlin'", self.ordo("push", "orders", "--at", "mon 09:00 Berlin", code=2).stderr)
+
+    def test_a_verb_that_is_an_id_is_told_the_right_call(self):
+        self.config()
+        self.assertIn("A job of that id: ordo dead orders list 2\n", self.ordo("dead", "orders", "2", code=2).stderr)
+
     def test_only_what_writes_jobs_makes_a_store(self):
         self.config()
         missing = f"ordo: no store at '{self.folder / 'ordo.db'}': name another, or push a job or start a node, which makes it\n"

@@ -97,6 +97,14 @@ class OnPostgres(DocumentedPush):
         self.transaction = example("postgres.md", "sql", "UPDATE orders")
         self.assertEqual(self.transaction.count("COMMIT;"), 1)
 
+    def test_somebody_else_may_make_the_tables(self):
+        url = self.server.direct + "&options=-csearch_path%3Dby_hand"
+        sql = self.ordo("migrate", "--store", url, "--sql").stdout
+        self.server.psql("CREATE SCHEMA by_hand; SET search_path = by_hand;" + sql)
+        self.assertIn("nothing to do: ", self.ordo("migrate", "--store", url).stdout)
+        self.assertEqual(self.ordo("push", "orders", "--id", "7", "--store", url).stdout, "7\n")
+        self.assertEqual(self.server.psql("SELECT count(*) FROM by_hand.ordo_entry"), "1\n")
+
     def test_rolled_back_it_never_was(self):
         self.server.psql(self.transaction.replace("COMMIT;", "ROLLBACK;"))
         self.assertEqual(self.json("jobs", "orders"), [])

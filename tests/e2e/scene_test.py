@@ -46,6 +46,13 @@ class Scene(Project):
         stats = self.stats()
         self.assertEqual((stats["processed"], stats["failed"], stats["length"], stats["dead"]), (22, 2, 0, 0))
 
+    def test_a_store_is_made_before_its_first_use(self):
+        self.ordo("migrate")  # a Redis needs nothing, and a server may have served before
+        self.assertIn("nothing to do: ", self.ordo("migrate").stdout)
+        self.push("42", {"status": "paid"})
+        self.drain()
+        self.assertEqual(self.runs()[0][0], "42")
+
     def test_what_runs_on_a_node_that_is_killed_runs_again_before_what_is_behind_it(self):
         self.push_lines([{"id": "held", "key": "k"}, {"id": "behind", "key": "k"}, {"id": "beside"}])
         node = self.start()

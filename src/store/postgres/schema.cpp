@@ -83,6 +83,14 @@ bool has_schema(Connection& connection) { return stored_version(connection).has_
 
 std::int64_t schema_version() { return 1; }
 
+std::string schema_sql() {
+  std::string sql = "BEGIN;\nSET LOCAL standard_conforming_strings = on;\n";
+  for (const auto* file : kFiles) sql.append(*file);
+  sql += "INSERT INTO ordo_meta(schema, system) SELECT " + std::to_string(schema_version()) +
+         ", system_identifier FROM pg_control_system();\nCOMMIT;\n";
+  return sql;
+}
+
 void ensure_schema(Connection& connection) {
   refuse_older_server(connection);
   if (!is_current(connection)) {

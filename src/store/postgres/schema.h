@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "store/postgres/connection.h"
 
@@ -8,6 +9,9 @@ namespace ordo::store::postgres {
 
 /// The version that this build makes and reads.
 std::int64_t schema_version();
+
+/// What ensure_schema() runs, as a script for psql: one transaction.
+std::string schema_sql();
 
 /// Ordo's tables are there, of whichever version.
 bool has_schema(Connection& connection);

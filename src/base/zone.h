@@ -11,7 +11,7 @@
 
 #include "base/window_text.h"
 
-namespace ordo::domain {
+namespace ordo {
 
 /// The zone of that name, with the rules that this system has; nothing: it has none.
 inline std::optional<cctz::time_zone> load_zone(const std::string& name) {
@@ -33,4 +33,4 @@ inline Time jump_after(const cctz::time_zone& zone, Time after) {
   return at > after ? at : Time::max();
 }
 
-}  // namespace ordo::domain
+}  // namespace ordo
