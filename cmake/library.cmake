@@ -43,7 +43,7 @@ endif()
 
 # The next version of the stored formats, for tests that have nodes of both: the same objects, but for the codecs.
 if(ORDO_BUILD_TESTS AND NOT ORDO_SANITIZE AND TARGET ordo)
-  set(codecs entry fields records)
+  set(codecs entry fields)
   list(TRANSFORM codecs REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/domain/\\1.cpp" OUTPUT_VARIABLE codec_sources)
   list(JOIN codecs "|" any_codec)
   set_source_files_properties(${codec_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,7 +10,7 @@ namespace ordo {
 
 /// A response that no job has handled, or will (docs/responses.md). A queue keeps the last 1,000 for 7 days.
 struct DeadLetter {
-  enum class Why {
+  enum class Why : std::uint8_t {
     late,     ///< the wait was over, or had another response
     unknown,  ///< nobody has waited for the key within `response_ttl`
     unused,   ///< it was taken for a job that ended without it

@@ -96,12 +96,6 @@ enum class LockSpan : std::uint8_t {
   response,  ///< from the first run until the response is handled
 };
 
-/// What a job that a limit refuses does to those behind it.
-enum class OnBlock : std::uint8_t {
-  skip,    ///< they pass it, and after `reserve_after` freed room is kept for it
-  strict,  ///< it holds the line
-};
-
 /// What a rate counts.
 enum class RateEach : std::uint8_t { queue, partition };
 
@@ -221,7 +215,7 @@ struct QueueOptions {
   bool borrow = false;                            ///< a value may exceed its share while no other could start
   std::optional<RateLimit> rate{};
   std::vector<std::string> limits{};  ///< names of Config::limits
-  OnBlock on_block = OnBlock::skip;
+  /// A job that a limit refuses is passed by others; after so long freed room is kept for it.
   Duration reserve_after = std::chrono::seconds{60};
   std::optional<Decimal> critical_limit{};  ///< as `limit`, of critical jobs, which no other limit counts
   /// Asked before each start. While a living node has one for this queue, nodes without any do not own its

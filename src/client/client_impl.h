@@ -17,7 +17,6 @@
 #include "client/store_handle.h"
 #include "domain/entry.h"
 #include "domain/wait_record.h"
-#include "store/tokens.h"
 
 namespace ordo {
 
@@ -28,8 +27,7 @@ store::NewEntry new_entry(const store::QueueDefinition& queue, const domain::Ent
 
 class Client::Impl {
  public:
-  explicit Impl(std::shared_ptr<StoreHandle> handle)
-      : handle_(std::move(handle)), tokens_(handle_->store_to_append()) {}
+  explicit Impl(std::shared_ptr<StoreHandle> handle) : handle_(std::move(handle)) {}
   ~Impl();  ///< waits for the pushes that are under way
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -98,7 +96,6 @@ class Client::Impl {
   void push_unique_ones(const std::stop_token& stop);
 
   std::shared_ptr<StoreHandle> handle_;
-  store::Tokens tokens_;
   std::vector<ClientMiddleware> middlewares_;
   std::mutex mutex_;
   std::condition_variable_any room_;

@@ -5,6 +5,8 @@
 
 #include <ordo/error.hpp>
 
+#include "base/digest.h"
+
 namespace ordo {
 namespace copy_mark_test {
 
@@ -21,6 +23,10 @@ TEST(CopyMark, keeps_every_field) {
                       .checksum = 6,
                       .dead_no = 7};
   EXPECT_EQ(decode_copy_mark(encode(mark)), mark);
+  EXPECT_EQ(to_hex(encode(mark)),
+            "010d01000000000000000200000000000000030000000000000004000000000000000500000000000000"
+            "06000000000000000700000000000000")
+      << "frozen, as those of domain/formats_test.cpp";
   EXPECT_EQ(decode_copy_mark(encode(CopyMark{})), CopyMark{});
 }
 

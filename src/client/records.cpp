@@ -11,12 +11,11 @@
 #include <ordo/error.hpp>
 
 #include "base/base64.h"
-#include "base/bytes.h"
 #include "base/saturate.h"
 #include "base/shorten.h"
 #include "client/admin_impl.h"
 #include "client/kept_records.h"
-#include "domain/fields.h"
+#include "domain/archive.h"
 #include "domain/kept.h"
 
 namespace ordo {
@@ -34,39 +33,34 @@ struct RecordPlace {
   auto operator<=>(const RecordPlace&) const = default;
 };
 
-/// `queue`: the number of its definition.
+struct RecordCursor {
+  std::uint32_t queue = 0;  ///< the number of its definition
+  RecordPlace place{};
+};
+
+template <class A>
+void fields(A& a, domain::In<A, RecordCursor>& cursor) {
+  a.version(kRecordCursorVersion);
+  a.number(cursor.queue);
+  a.any_time(cursor.place.ended);
+  a.number(cursor.place.shard);
+  a.number(cursor.place.block);
+  a.number(cursor.place.place);
+  if constexpr (A::kReads) a.check(a.at_end(), "it is too long");
+}
+
 std::string record_cursor(std::uint32_t queue, const RecordPlace& place) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  out.put(kRecordCursorVersion);
-  out.put(queue);
-  domain::put_time(out, place.ended);
-  out.put(place.shard);
-  out.put(place.block);
-  out.put(place.place);
   std::string text;
-  append_base64(text, bytes);
+  append_base64(text, domain::to_bytes(RecordCursor{queue, place}));
   return text;
 }
 
 std::optional<RecordPlace> read_record_cursor(std::uint32_t queue, const std::string& text) {
   if (text.empty()) return std::nullopt;
-  auto of = queue;
   if (const auto bytes = decode_base64(text)) {
-    const auto place = domain::read_record<RecordPlace>([&] {
-      ByteReader in(*bytes, "cursor");
-      in.check_version(kRecordCursorVersion);
-      of = in.get<std::uint32_t>();
-      RecordPlace read;
-      read.ended = domain::get_time(in);
-      read.shard = in.get<std::uint32_t>();
-      read.block = in.get<std::uint64_t>();
-      read.place = in.get<std::uint64_t>();
-      if (!in.at_end()) in.fail("it is too long");
-      return read;
-    });
-    if (place && of != queue) domain::refuse_old_cursor(text);
-    if (place) return *place;
+    const auto cursor = domain::decode<RecordCursor>(*bytes, "cursor");
+    if (cursor && cursor->queue != queue) domain::refuse_old_cursor(text);
+    if (cursor) return cursor->place;
   }
   throw Error(ErrorKind::invalid_argument, "'" + shortened(text) + "' is no cursor of such a listing");
 }

@@ -10,6 +10,7 @@
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
 #include "store/dead_letters.h"
+#include "store/tokens.h"
 #include "store/waits.h"
 
 namespace ordo {
@@ -60,17 +61,11 @@ Responded Client::Impl::respond(const ResponseToken& token, std::string_view bod
   refuse_in_callback("Client::respond()");
   const auto message = checked_message({}, body, message_id);
   handle_->check_process();
-  const auto claim = tokens_.check(token.text);
-  if (!claim) return Responded::refused;
   auto& store = handle_->store();
-  const auto list = store.queues();
-  const auto queue = std::ranges::find(list.queues, claim->queue,
-                                       [](const auto& each) { return domain::token_queue(each.name); });
-  if (queue == list.queues.end()) return Responded::late;
-  const auto wait = store::find_wait(store, queue->name, *claim);
-  if (!wait) return Responded::late;
-  return respond(queue->name,
-                 [&] { return store::respond_to(store, queue->name, wait->key, wait->wait, message); });
+  const auto lead = store::find_token(store, token.text);
+  if (!lead) return Responded::refused;
+  return respond(lead->queue,
+                 [&] { return store::respond_to(store, lead->queue, lead->key, lead->wait, message); });
 }
 
 Responded Client::respond(std::string_view queue, std::string_view key, std::string_view body,

@@ -96,7 +96,6 @@ class StoreCopy {
   void copy_kept();
   void copy_rows();
   void copy_kept_responses(const std::string& from, const std::string& to);
-  void copy_secrets();
   void copy_rows_of(const std::string& from, const std::string& to);
   void each_dead(Side side, const std::function<void(Part&, const store::DeadRow&)>& visit,
                  const std::function<void()>& after_page);

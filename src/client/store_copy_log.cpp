@@ -11,11 +11,9 @@
 #include "client/page_sizes.h"
 #include "client/store_copy.h"
 #include "domain/dead_letters.h"
-#include "domain/response_token.h"
 #include "domain/wait_record.h"
 #include "store/blocking.h"
 #include "store/dead_letters.h"
-#include "store/tokens.h"
 
 namespace ordo {
 namespace {
@@ -288,7 +286,6 @@ void StoreCopy::copy_kept() {
 // there is forgotten. Later TO's own jobs have rows, and FROM's may be of jobs that have ended in TO since:
 // responses that nobody waited for come along, and nothing is taken away.
 void StoreCopy::copy_rows() {
-  copy_secrets();
   auto part = parts_.begin();
   for (const auto& queue : queues_) {
     const auto first = part;
@@ -299,26 +296,6 @@ void StoreCopy::copy_rows() {
       copy_rows_of(store::Store::unique_rows(queue.from.name), store::Store::unique_rows(queue.to.name));
     } else {
       copy_kept_responses(queue.from.name, queue.to.name);
-    }
-  }
-}
-
-// So tokens that were made in FROM are good in TO, and those that TO has made itself.
-void StoreCopy::copy_secrets() {
-  const auto add = [this](store::WaitRow row) {
-    const auto own = to_.wait_row(store::kSecretRows, row.key);
-    if (own) {
-      const auto secrets = domain::decode_token_secrets(*own),
-                 added = domain::decode_token_secrets(row.bytes);
-      if (!secrets || !added) return true;
-      row.bytes = encode(domain::joined(*secrets, *added));
-    }
-    if (own == row.bytes) return true;
-    return to_.step_rows(store::kSecretRows, {{std::move(row), own, {}}}).at(0).what ==
-           store::RowResult::What::done;
-  };
-  for (const auto& row : from_.wait_rows(store::kSecretRows, {}, kRowsAtOnce)) {
-    while (!add(row)) {  // TO has made its first token just now
     }
   }
 }

@@ -118,17 +118,13 @@ const LimitView* limit_of(const domain::BlockedJobs& blocked, const QueueGates& 
   return found != gates.limits.end() ? &*found : nullptr;
 }
 
-/// What only the owner knows: a share that may be passed, room that is kept, a line that is held.
+/// What only the owner knows: a share that may be passed, room that is kept.
 void add_blocked(Reasons& reasons, const JobView& job, const domain::BlockedJobs& blocked,
                  const QueueGates& gates) {
   std::optional<Time> until;
   if (blocked.by_rate && blocked.until != Time::max()) until = blocked.until;
   std::vector<std::string> holders;
-  if (!blocked.behind.empty() && blocked.behind != job.id) {
-    holders.push_back(blocked.behind);
-  } else if (const auto* limit = limit_of(blocked, gates); limit != nullptr) {
-    holders = holders_of(limit->held_by, job);
-  }
+  if (const auto* limit = limit_of(blocked, gates)) holders = holders_of(limit->held_by, job);
   reasons.add(blocked.by_rate ? Gate::rate : Gate::limit, shown_name(blocked.by, blocked.by_partition), until,
               std::move(holders));
 }

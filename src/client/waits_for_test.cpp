@@ -165,14 +165,11 @@ TEST_F(WaitsForTest, a_share_that_may_be_passed_refuses_only_if_its_owner_says_s
 TEST_F(WaitsForTest, what_only_the_owner_knows_is_told_for_jobs_that_ask_the_same) {
   asks_.keys.partition = "east";
   gates_.limits = {slots("orders", 1, 4)};
-  domain::BlockedJobs jobs{
-      .partition = "east", .weight = Decimal(1).millionths(), .by = "orders", .behind = "41"};
+  gates_.limits[0].held_by = {{"orders", "41"}};
+  const domain::BlockedJobs jobs{.partition = "east", .weight = Decimal(1).millionths(), .by = "orders"};
   const std::tuple asked{std::string("east"), jobs.weight, false};
   gates_.blocked = {{asked, jobs}};
-  const WaitsFor behind{Gate::limit, "orders", {"41"}};
-  EXPECT_THAT(reasons(), ElementsAre(behind));
-  job_.id = "41";
-  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders"})) << "it holds the line itself";
+  EXPECT_THAT(reasons(), ElementsAre(WaitsFor{Gate::limit, "orders", {"41"}}));
   job_.weight = Decimal{2};
   EXPECT_THAT(reasons(), IsEmpty());
   job_.weight.reset();

@@ -1,15 +1,13 @@
 #include "domain/audit_record.h"
 
+#include <algorithm>
 #include <charconv>
 
-#include "base/bytes.h"
-#include "base/time_text.h"
-#include "domain/fields.h"
+#include "domain/archive.h"
 
 namespace ordo::domain {
 namespace {
 
-constexpr std::uint8_t kAuditVersion = 1;
 constexpr std::uint64_t kMostAuditNumber = 999'999'999'999'999;
 constexpr std::size_t kAuditDigits = 15;
 constexpr std::size_t kMostShort = 255;
@@ -31,38 +29,29 @@ std::uint64_t number_of_audit_row(std::string_view key) {
   return is_key ? kMostAuditNumber - left : 0;
 }
 
+template <class A>
+void fields(A& a, In<A, AuditEntry>& entry) {
+  a.head(1);
+  a.time(entry.at);
+  a.short_text(entry.who);
+  a.short_text(entry.action);
+  a.short_text(entry.queue);
+  a.long_text(entry.filter);
+  a.maybe(entry.count);
+  a.rest(entry.result);
+}
+
 std::string encode(const AuditEntry& entry) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  put_version(out, kAuditVersion, {});
-  put_time(out, entry.at);
-  out.put_short(std::string_view(entry.who).substr(0, kMostShort));
-  out.put_short(std::string_view(entry.action).substr(0, kMostShort));
-  out.put_short(std::string_view(entry.queue).substr(0, kMostShort));
-  out.put_long(entry.filter.size() <= kMostFilter ? entry.filter : R"({"too_long":true})");
-  out.put(static_cast<std::uint8_t>(entry.count ? 1 : 0));
-  out.put(entry.count.value_or(0));
-  out.put_rest(std::string_view(entry.result).substr(0, kMostResult));
-  return bytes;
+  auto bounded = entry;
+  for (auto* text : {&bounded.who, &bounded.action, &bounded.queue})
+    text->resize(std::min(text->size(), kMostShort));
+  if (entry.filter.size() > kMostFilter) bounded.filter = R"({"too_long":true})";
+  bounded.result.resize(std::min(entry.result.size(), kMostResult));
+  return to_bytes(bounded);
 }
 
 Decoded<AuditEntry> decode_audit_entry(std::string_view bytes) {
-  return read_record<AuditEntry>([&] {
-    ByteReader in(bytes, "entry of the log of changes");
-    std::string unknown;
-    if (get_version(in, unknown) != kAuditVersion) in.fail("its version is unknown");
-    AuditEntry entry;
-    entry.at = written_time(get_time(in));
-    entry.who = in.get_short();
-    entry.action = in.get_short();
-    entry.queue = in.get_short();
-    entry.filter = in.get_long();
-    const bool has_count = in.get<std::uint8_t>() != 0;
-    const auto count = in.get<std::uint64_t>();
-    if (has_count) entry.count = count;
-    entry.result = in.rest();
-    return entry;
-  });
+  return decode<AuditEntry>(bytes, "entry of the log of changes");
 }
 
 }  // namespace ordo::domain

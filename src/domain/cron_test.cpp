@@ -12,8 +12,8 @@ namespace ordo::domain {
 namespace cron_test {
 
 using std::chrono::hours;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Cron of(const std::string& text, const std::string& tz = "UTC") {
   std::string why;

@@ -3,36 +3,15 @@
 #include <algorithm>
 
 #include "base/assert.h"
-#include "base/bytes.h"
 #include "base/fnv.h"
 #include "base/time_text.h"
-#include "domain/fields.h"
+#include "domain/archive.h"
 
 namespace ordo::domain {
 namespace {
 
-constexpr std::uint8_t kLetterVersion = 1;
-constexpr std::uint8_t kListVersion = 1;
 constexpr char kExpiry = 'e';
 constexpr std::size_t kTimeBytes = 8, kNameBytes = 16;
-
-DeadLetter read_letter(std::string_view bytes) {
-  ByteReader in(bytes, "dead letter");
-  std::string unknown;
-  if (get_version(in, unknown) != kLetterVersion) in.fail("its version is unknown");
-  DeadLetter letter;
-  const auto why = in.get<std::uint8_t>();
-  if (why > static_cast<std::uint8_t>(DeadLetter::Why::unused)) in.fail("its reason is unknown");
-  letter.why = static_cast<DeadLetter::Why>(why);
-  letter.at = written_time(get_time(in));
-  letter.key = in.get_short();
-  letter.job_kind = in.get_short();
-  letter.job_key = in.get_short();
-  letter.job_id = in.get_short();
-  letter.message_id = in.get_short();
-  letter.body = in.rest();
-  return letter;
-}
 
 // Rows are listed by the bytes of their keys.
 std::string sortable(Time time) {
@@ -50,51 +29,40 @@ bool has_room(const LetterList& list, const LetterBounds& bounds) {
 
 }  // namespace
 
-std::string encode(const DeadLetter& letter) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  put_version(out, kLetterVersion, {});
-  out.put(static_cast<std::uint8_t>(letter.why));
-  put_time(out, letter.at);
-  out.put_short(letter.key);
-  out.put_short(letter.job_kind);
-  out.put_short(letter.job_key);
-  out.put_short(letter.job_id);
-  out.put_short(letter.message_id);
-  out.put_rest(letter.body);
-  return bytes;
+template <class A>
+void fields(A& a, In<A, DeadLetter>& letter) {
+  a.head(1);
+  a.choice(letter.why, DeadLetter::Why::unused, "its reason is unknown");
+  a.time(letter.at);
+  a.short_text(letter.key);
+  a.short_text(letter.job_kind);
+  a.short_text(letter.job_key);
+  a.short_text(letter.job_id);
+  a.short_text(letter.message_id);
+  a.rest(letter.body);
 }
 
+template <class A>
+void fields(A& a, In<A, LetterList::Item>& item) {
+  a.time(item.at);
+  a.number(item.bytes);
+  a.short_text(item.name);
+}
+
+template <class A>
+void fields(A& a, In<A, LetterList>& list) {
+  a.head(1);
+  a.until_end(list.items);
+}
+
+std::string encode(const DeadLetter& letter) { return to_bytes(letter); }
 Decoded<DeadLetter> decode_dead_letter(std::string_view bytes) {
-  return read_record<DeadLetter>([&] { return read_letter(bytes); });
+  return decode<DeadLetter>(bytes, "dead letter");
 }
 
-std::string encode(const LetterList& list) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  put_version(out, kListVersion, {});
-  for (const auto& item : list.items) {
-    put_time(out, item.at);
-    out.put(item.bytes);
-    out.put_short(item.name);
-  }
-  return bytes;
-}
-
+std::string encode(const LetterList& list) { return to_bytes(list); }
 Decoded<LetterList> decode_letter_list(std::string_view bytes) {
-  return read_record<LetterList>([&] {
-    ByteReader in(bytes, "list of dead letters");
-    std::string unknown;
-    if (get_version(in, unknown) != kListVersion) in.fail("its version is unknown");
-    LetterList list;
-    while (!in.at_end()) {
-      auto& item = list.items.emplace_back();
-      item.at = written_time(get_time(in));
-      item.bytes = in.get<std::uint32_t>();
-      item.name = in.get_short();
-    }
-    return list;
-  });
+  return decode<LetterList>(bytes, "list of dead letters");
 }
 
 std::string letter_name(const DeadLetter& letter) {

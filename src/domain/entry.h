@@ -30,21 +30,15 @@ enum class EntryType : std::uint8_t {
   kill = 12,         ///< control: all payloads of the queued job go to the dead set
 };
 
-/// It speaks of what a job waits for. Who does not know it would take it for damaged, so its entry needs
-/// this level of the formats (domain/fields.h).
+/// It speaks of what a job waits for.
 constexpr bool is_of_wait(EntryType type) {
   return type == EntryType::expected || type == EntryType::response;
 }
-inline constexpr std::uint16_t kLevelOfWaits = 3;
 
 /// It brings a payload of a job.
 constexpr bool is_payload(EntryType type) {
   return type == EntryType::push || type == EntryType::revive || type == EntryType::tick;
 }
-
-/// Who does not know these types needs a newer version, and must not read on.
-inline constexpr std::uint16_t kLevelOfTicks = 4;
-inline constexpr std::uint16_t kLevelOfKills = 6;
 
 /// What an entry of a schedule says beside its job (domain/tick_book.h).
 struct Tick {

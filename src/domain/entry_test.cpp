@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/time_text.h"
 #include "domain/fields.h"
 #include "domain/lent.h"
@@ -39,57 +38,19 @@ Entry full_entry() {
           .payload = std::string_view("a\0b", 3)};
 }
 
-// An older node would leave the job its time.
-TEST(Entry, a_time_that_replaces_another_needs_a_node_that_knows_it) {
+TEST(Entry, a_time_that_replaces_another_is_said_of_the_entry_alone) {
   Entry entry{.kind = "orders", .key = "42", .id = "42", .run_at = Time{std::chrono::seconds{5}}};
   entry.options.replaces_time = true;
   const auto bytes = encode(entry);
   EXPECT_EQ(*decode_entry(bytes), entry);
-  EXPECT_EQ(level_of(entry.options), 5);
   JobOptions job;
   job.merge_later(entry.options);
-  EXPECT_EQ(job, JobOptions{}) << "it is said of the entry alone";
+  EXPECT_EQ(job, JobOptions{});
 }
 
 TEST(EntryCodec, keeps_every_field) {
   const auto bytes = encode(full_entry());
   EXPECT_EQ(*decode_entry(bytes), full_entry());
-}
-
-TEST(EntryCodec, an_older_version_must_not_start_what_has_a_window_or_expires) {
-  for (bool expires : {false, true}) {
-    Entry entry{.type = EntryType::push, .kind = "mail", .key = "42", .id = "42"};
-    if (expires) {
-      entry.options.expires = Time::max();
-    } else {
-      entry.options.windows = {{.start = std::chrono::hours{5}, .end = std::chrono::hours{7}}};
-    }
-    const auto bytes = encode(entry);
-    ByteReader in(bytes, "entry");
-    in.get<EntryType>();
-    in.get<std::uint8_t>();
-    EXPECT_EQ(in.get_long(), number_field(kNeeds, std::uint16_t{2}));
-    EXPECT_EQ(*decode_entry(bytes), entry);
-  }
-}
-
-// They take the time as it is.
-TEST(EntryCodec, older_versions_need_not_know_that_an_expiry_counts_from_run_at) {
-  Entry entry{.kind = "mail", .key = "42", .id = "42"};
-  entry.options.expires = Time{std::chrono::seconds{5}};
-  const auto bytes = encode(entry);
-  entry.options.expires_after = std::chrono::seconds{3};
-  const auto newer = field(99, "of a newer one");
-  entry.fields = newer;
-  const auto with = encode(entry);
-  EXPECT_EQ(*decode_entry(with), entry);
-  ByteReader in(with, "entry");
-  in.get<EntryType>();
-  in.get<std::uint8_t>();
-  EXPECT_EQ(in.get_long(), number_field(kNeeds, std::uint16_t{2}) +
-                               number_field(FieldTag{10}, std::int64_t{3'000'000}) +
-                               std::string(entry.fields));
-  EXPECT_EQ(with.substr(with.size() - 20), bytes.substr(bytes.size() - 20)) << "the rest is the same";
 }
 
 TEST(EntryCodec, a_window_that_is_none_cannot_be_read) {
@@ -102,13 +63,22 @@ TEST(EntryCodec, keeps_what_is_absent_absent) {
   const Entry entry{.type = EntryType::cancel, .kind = "mail", .key = "42", .id = "42"};
   const auto bytes = encode(entry);
   EXPECT_EQ(*decode_entry(bytes), entry);
-  EXPECT_EQ(bytes.size(), 2 + 1 + 4 + 1 + 2U);  // a key that is the id takes no room
+  EXPECT_EQ(bytes.size(), 2 + 1 + 4 + 1 + 2 + 1U);  // a key that is the id takes no room; its phase does
 }
 
 TEST(EntryCodec, points_into_the_bytes) {
   const auto bytes = encode(full_entry());
   const auto entry = *decode_entry(bytes);
   EXPECT_EQ(entry.payload.data() + entry.payload.size(), bytes.data() + bytes.size());
+}
+
+TEST(EntryCodec, a_tick_names_its_schedule) {
+  Entry entry{.type = EntryType::tick, .kind = "mail", .key = "k", .id = "42", .payload = "p"};
+  entry.tick = {"nightly", Time{std::chrono::seconds{5}}, 7};
+  const auto bytes = encode(entry);
+  EXPECT_EQ(*decode_entry(bytes), entry);
+  entry.tick->schedule = "";
+  EXPECT_FALSE(decode_entry(encode(entry)));
 }
 
 TEST(EntryCodec, random_entries_come_back) {
@@ -197,18 +167,6 @@ TEST(EntryCodec, what_an_older_version_must_not_guess_says_so) {
   const auto known = number_field(kNeeds, format_level());
   entry.fields = known;
   EXPECT_TRUE(decode_entry(encode(entry)));
-}
-
-TEST(EntryCodec, a_kill_says_that_older_versions_do_not_know_it) {
-  Entry entry;
-  entry.type = EntryType::kill;
-  entry.kind = "orders";
-  entry.key = "k";
-  entry.id = "42";
-  const auto bytes = encode(entry);
-  EXPECT_EQ(*decode_entry(bytes), entry);
-  EXPECT_NE(bytes.find(number_field(kNeeds, kLevelOfKills)), std::string::npos);
-  EXPECT_EQ(kLevelOfKills, 6) << "below are versions that would take it for damaged";
 }
 
 TEST(EntryCodec, broken_fields_are_unreadable) {

@@ -3,9 +3,9 @@
 namespace ordo::domain {
 
 #ifdef ORDO_NEWER_FORMAT
-std::uint16_t format_level() { return 7; }
+std::uint16_t format_level() { return 2; }
 #else
-std::uint16_t format_level() { return 6; }
+std::uint16_t format_level() { return 1; }
 #endif
 
 std::string field(FieldTag tag, std::string_view bytes) {
@@ -45,7 +45,12 @@ void check_fields(std::string_view fields) {
   each_field(fields, [](FieldTag, std::string_view) {});
 }
 
-void put_version(ByteWriter& out, std::uint8_t version, std::string_view fields) {
+void put_version(ByteWriter& out, std::uint8_t version, std::string_view fields,
+                 [[maybe_unused]] std::string_view text) {
+#ifdef ORDO_NEWER_FORMAT
+  const auto newer = newer_fields(fields, text);
+  fields = newer;
+#endif
   out.put(static_cast<std::uint8_t>(version | (fields.empty() ? 0 : kHasFields)));
   if (!fields.empty()) out.put_long(fields);
 }

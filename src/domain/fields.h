@@ -43,7 +43,8 @@ void check_fields(std::string_view fields);
 /// The version byte of a record that has optional fields has this bit, and they follow it.
 inline constexpr std::uint8_t kHasFields = 0x80;
 
-void put_version(ByteWriter& out, std::uint8_t version, std::string_view fields);
+/// `text`: what the record speaks of.
+void put_version(ByteWriter& out, std::uint8_t version, std::string_view fields, std::string_view text = {});
 /// The version, and what `take` does not know of the fields goes to `rest`.
 std::uint8_t get_version(ByteReader& in, std::string& rest,
                          const std::function<bool(FieldTag, std::string_view)>& take = {});

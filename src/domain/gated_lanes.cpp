@@ -65,7 +65,6 @@ void GatedLanes::insert(Job& job) {
   if (!job.demand->has_lock_free()) return lock(job);
   job.place = Place::due;
   auto& lane = lane_for(job);
-  if (lane.claim->critical) ++critical_;
   const bool leads = lane.jobs.empty() || before_(job, lane.jobs.first());
   if (leads && !lane.jobs.empty()) delist(lane);
   lane.jobs.insert(job);
@@ -96,7 +95,6 @@ void GatedLanes::erase(Job& job) {
   // It may go without having had its lock: the next one's turn.
   if (waiting_.contains(job.demand->lock)) freed(*job.demand->lock);
   auto& lane = lane_for(job);
-  if (lane.claim->critical) --critical_;
   const bool leads = &lane.jobs.first() == &job;
   if (leads) {
     delist(lane);
@@ -327,11 +325,7 @@ Job* GatedLanes::best(Time now, const Admission& admission) {
       if (!admits(*lane, admission)) forget_passed(*lane);
     }
   }
-  if (jobs_ == 0) {
-    if (group_.rules.on_block == OnBlock::strict) gates_.hold_line(group_, *this, std::nullopt);
-    return nullptr;
-  }
-  if (group_.rules.on_block == OnBlock::strict) return best_in_line(now, admission);
+  if (jobs_ == 0) return nullptr;
   while (Lane* lane = choose(admission)) {
     Job& job = lane->jobs.first();
     if (!job.demand->has_lock_free()) {
@@ -345,72 +339,6 @@ Job* GatedLanes::best(Time now, const Admission& admission) {
     close(*lane, *refusal, now);
   }
   return nullptr;
-}
-
-// Who is first and refused holds up all behind it, in the other shards of the queue, too; but for what waits
-// for a lock, what can never start, and critical jobs, which limits do not count.
-Job* GatedLanes::best_in_line(Time now, const Admission& admission) {
-  blocked_by_limit_ = blocked_by_rate_ = 0;
-  bool has_holder = false;
-  const auto hold = [&](std::optional<LineHolder> holder) {
-    // Of what is asked for others, or for suspects alone, another may be first.
-    if (admission.normal && admission.kinds == nullptr) gates_.hold_line(group_, *this, std::move(holder));
-  };
-  for (auto next = open_.begin(); next != open_.end();) {
-    Lane* lane = *next++;
-    if (lane->claim->never || !admits(*lane, admission)) continue;
-    Job& job = lane->jobs.first();
-    if (!job.demand->has_lock_free()) {
-      erase(job);
-      insert(job);
-      next = open_.begin();
-      continue;
-    }
-    if (lane->claim->critical) {
-      const auto refusal = gates_.ask(*lane->claim, now, lane);
-      if (!refusal) return &job;
-      wait_for(*refusal, *lane);
-      continue;
-    }
-    if (has_holder) continue;
-    const auto rank = before_.rank(job);
-    const bool is_held = std::ranges::any_of(
-        group_.lines, [&](const auto& line) { return line.first != this && line.second.rank < rank; });
-    const auto refusal = gates_.ask(*lane->claim, now, lane);
-    if (!is_held && !refusal) {
-      hold(std::nullopt);
-      return &job;
-    }
-    const bool by_rate = refusal && refusal->by->type == Limiter::Type::rate;
-    LineHolder holder{.rank = rank, .id = std::string(job.id())};
-    if (refusal) {
-      holder.by = refusal->by->name;
-      holder.by_partition = refusal->by->partition;
-      holder.by_rate = by_rate;
-      holder.until = refusal->until;
-    }
-    hold(std::move(holder));
-    (by_rate ? blocked_by_rate_ : blocked_by_limit_) = jobs_ - locked_ - critical_;
-    if (refusal) wait_for(*refusal, *lane);
-    if (critical_ == 0) return nullptr;
-    has_holder = true;
-  }
-  if (!has_holder) hold(std::nullopt);
-  return nullptr;
-}
-
-void GatedLanes::wait_for(const Gates::Refusal& refusal, const Lane& lane) {
-  refusal.by->waiters.insert(this);
-  wait_until(closed_at(refusal.by, lane.claim->weight), refusal.until);
-}
-
-// In all shards of the queue; null: nobody does, or no line is kept.
-const LineHolder* GatedLanes::line_holder() const {
-  const LineHolder* first = nullptr;
-  for (const auto& [lanes, holder] : group_.lines) {
-    if (first == nullptr || holder.rank < first->rank) first = &holder;
-  }
-  return first;
 }
 
 // ---------------------------------------------------------------------------------------------- closed lanes

@@ -105,23 +105,16 @@ class GatedLanes {
   struct Refused {
     const Claim& claim;
     std::size_t jobs;
-    const Limiter* by;       ///< null: nothing ever admits them, or `line` says it
-    Time until;              ///< as Gates::Refusal has it
-    const LineHolder* line;  ///< of a strict queue: who holds it; else null
+    const Limiter* by;  ///< null: nothing ever admits them
+    Time until;         ///< as Gates::Refusal has it
   };
   /// Calls `visit(Refused)` for each closed lane until it answers false.
   template <class Visit>
   void each_refused(Visit visit) const {
     for (const auto& [key, closed] : closed_) {
       for (const auto* lane : closed->lanes) {
-        if (!visit(Refused{*lane->claim, lane->jobs.size(), key.first, closed->until, nullptr})) return;
+        if (!visit(Refused{*lane->claim, lane->jobs.size(), key.first, closed->until})) return;
       }
-    }
-    const auto* holder = line_holder();
-    if (holder == nullptr) return;
-    for (const auto* lane : open_) {
-      if (lane->claim->critical) continue;
-      if (!visit(Refused{*lane->claim, lane->jobs.size(), nullptr, Time::max(), holder})) return;
     }
   }
   /// The same with `visit(const Lock&, jobs)` for each lock that jobs wait for.
@@ -167,9 +160,6 @@ class GatedLanes {
   void lock(Job& job);
   void unlock_some();
   void reopen(Time now);
-  Job* best_in_line(Time now, const Admission& admission);
-  void wait_for(const Gates::Refusal& refusal, const Lane& lane);
-  const LineHolder* line_holder() const;
   void sweep();
 
   DueBefore before_;
@@ -190,7 +180,6 @@ class GatedLanes {
   std::vector<Lock*> freed_;
   std::set<Lane*> passed_;  // for which room may be kept
   DueTimes locked_times_;
-  std::size_t critical_ = 0;  // that stand in lanes
   std::size_t jobs_ = 0, locked_ = 0, blocked_by_limit_ = 0, blocked_by_rate_ = 0;
   Time asked_at_ = Time::min();
 };

@@ -461,21 +461,6 @@ void Gates::keep_no_room(const void* who) {
   }
 }
 
-void Gates::hold_line(Group& group, const GatedLanes& lanes, std::optional<LineHolder> holder) {
-  const auto known = group.lines.find(&lanes);
-  if (!holder && known == group.lines.end()) return;
-  const bool lets_pass = !holder || (known != group.lines.end() && known->second.rank < holder->rank);
-  if (holder) {
-    group.lines[&lanes] = *std::move(holder);
-  } else {
-    group.lines.erase(known);
-  }
-  if (!lets_pass) return;
-  for (auto& [other, held] : group.lines) {
-    if (other != &lanes) woken_.insert(other->shard());
-  }
-}
-
 void Gates::changed(Limiter& limiter) {
   for (auto* lanes : limiter.waiters) {
     lanes->changed(limiter);
@@ -487,7 +472,6 @@ void Gates::wake(GatedLanes& lanes) { woken_.insert(lanes.shard()); }
 
 void Gates::forget(GatedLanes& lanes) {
   each_limiter([&](Limiter& limiter) { limiter.waiters.erase(&lanes); });
-  for (auto& [name, group] : groups_) hold_line(*group, lanes, std::nullopt);
 }
 
 // --------------------------------------------------------------------------------------------------- rates

@@ -86,15 +86,6 @@ struct Demand {
   bool has_lock_free() const { return lock == nullptr || lock->holders + lock->called < space->slots; }
 };
 
-/// The first job of a strict queue that is refused in a shard, and what refuses it. Empty strings: it is only
-/// behind that of another shard.
-struct LineHolder {
-  HeadRank rank;
-  std::string id, by, by_partition;
-  bool by_rate = false;
-  Time until = Time::max();
-};
-
 /// The limits and locks of one queue, and who asks for them.
 struct Group {
   QueueOptions rules;
@@ -109,8 +100,7 @@ struct Group {
   std::map<std::tuple<std::string, Amount, bool, bool>, Claim> claims;
   using DemandKey = std::tuple<std::optional<std::string>, std::optional<std::string>, Amount, bool>;
   std::map<DemandKey, Demand> demands;
-  std::map<const GatedLanes*, LineHolder> lines;  ///< on_block = strict: the jobs that hold the line
-  std::unique_ptr<Throttle> throttle;             ///< null: it has none
+  std::unique_ptr<Throttle> throttle;  ///< null: it has none
 
   Group();
   ~Group();
@@ -182,9 +172,6 @@ class Gates {
   /// Freed room is kept for `who` in each limiter of the claim that is short, unless it is for another.
   void keep_room(const Claim& claim, const void* who);
   void keep_no_room(const void* who);
-
-  /// The job that holds the line of a strict queue, for these lanes; nothing: none does.
-  void hold_line(Group& group, const GatedLanes& lanes, std::optional<LineHolder> holder);
 
   /// The throttlers may be asked again.
   void begin_round();

@@ -201,12 +201,6 @@ struct DueBefore {
     return a.run_at != b.run_at ? a.run_at < b.run_at : a.arrival() < b.arrival();
   }
   bool operator()(const Job* a, const Job* b) const { return (*this)(*a, *b); }
-  /// To be compared with jobs of other shards.
-  HeadRank rank(const Job& job) const {
-    const auto at = job.run_at.time_since_epoch().count();
-    return order == DueOrder::priority ? HeadRank{job.priority, at, 0, job.arrival()}
-                                       : HeadRank{slot(job), job.priority, at, job.arrival()};
-  }
 
  private:
   std::int64_t slot(const Job& job) const {

@@ -2,86 +2,102 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
-#include "base/time_text.h"
 #include "base/window_text.h"
-#include "domain/fields.h"
+#include "domain/archive.h"
 #include "domain/option_bounds.h"
+#include "domain/unique_fields.h"
 
 namespace ordo::domain {
 namespace {
 
-constexpr FieldTag kExpires = 2, kWindow = 3, kWeight = 4, kPartition = 5, kCritical = 6, kLock = 7,
-                   kUnique = 8, kReplacesTime = 9, kMaxRetries = 10;
-
 constexpr std::size_t kMostHolds = 1000;  // of one job
 
-std::string encode(const Window& window) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  out.put(static_cast<std::int32_t>(window.start.count()));
-  out.put(static_cast<std::int32_t>(window.end.count()));
-  out.put(window.days);
-  out.put_rest(window.tz);
-  return bytes;
+/// What is not in an entry by itself. An older version would start a job whose options it does not know: so
+/// they are no optional fields, and who adds one says in the record what it needs (fields.h).
+template <class Fields>
+void rule_fields(Fields& f, In<Fields, JobOptions>& options) {
+  f.maybe_any_time(2, options.expires);
+  f.each(3, options.windows, kMostJobWindows);
+  f.maybe(4, options.weight);
+  f.maybe_text(5, options.partition);
+  f.maybe(6, options.critical);
+  f.maybe_text(7, options.lock);
+  f.each(8, options.unique, kMostHolds);
+  f.flag(9, options.replaces_time);
+  f.maybe(10, options.max_retries);
+  if (Fields::kReads || options.expires) f.maybe(11, options.expires_after);
 }
 
-Window read_window(std::string_view bytes) {
-  ByteReader in(bytes, "window");
-  Window window;
-  window.start = std::chrono::seconds{in.get<std::int32_t>()};
-  window.end = std::chrono::seconds{in.get<std::int32_t>()};
-  window.days = in.get<std::uint8_t>();
-  window.tz = in.rest();
-  if (!why_no_window(window).empty()) in.fail("it is none");
-  return window;
+template <class Fields>
+void all_fields(Fields& f, In<Fields, JobOptions>& options) {
+  rule_fields(f, options);
+  f.maybe(12, options.priority);
+  f.maybe(13, options.timeout);
+  f.text(14, options.freed_row);
+}
+
+void take_name(std::optional<std::string>& name) {
+  if (name && name->size() > kLongestJobName) name->resize(kLongestJobName);
+}
+
+template <class Visit>
+void read_options(std::string_view bytes, Visit visit, JobOptions& options) {
+  constexpr const char* kWhat = "rules of a job";
+  const auto unknown = take_fields(bytes, [&](FieldTag tag, std::string_view value) {
+    FieldReader field(tag, value, kWhat);
+    visit(field);
+    return field.known;
+  });
+  const ByteReader in(bytes, kWhat);
+  if (!unknown.empty()) in.fail("they are unknown");
+  if (options.freed_row.size() > kLongestJobName) in.fail("a row has no name that a store takes");
+  if (options.expires && *options.expires != Time::max()) options.expires = written_time(*options.expires);
+  if (!options.expires) options.expires_after.reset();
+  if (options.timeout) options.timeout = written_timeout(*options.timeout);
+  if (options.max_retries) options.max_retries = std::max(*options.max_retries, 0);
+  take_name(options.partition);
+  take_name(options.lock);
 }
 
 }  // namespace
 
-std::string encode_rules(const JobOptions& options) {
-  std::string bytes;
-  if (options.expires) bytes += number_field(kExpires, options.expires->time_since_epoch().count());
-  for (const auto& window : options.windows) bytes += field(kWindow, encode(window));
-  if (options.weight) bytes += number_field(kWeight, options.weight->millionths());
-  if (options.partition) bytes += field(kPartition, *options.partition);
-  if (options.critical) bytes += number_field(kCritical, static_cast<std::uint8_t>(*options.critical));
-  if (options.lock) bytes += field(kLock, *options.lock);
-  for (const auto& hold : options.unique) bytes += field(kUnique, encode(hold));
-  if (options.max_retries) bytes += number_field(kMaxRetries, *options.max_retries);
-  if (options.replaces_time) bytes += number_field(kReplacesTime, std::uint8_t{1});
-  return bytes;
+template <class A>
+void fields(A& a, In<A, Window>& window) {
+  a.seconds(window.start);
+  a.seconds(window.end);
+  a.number(window.days);
+  a.rest(window.tz);
+  if constexpr (A::kReads) a.check(why_no_window(window).empty(), "a window is none");
 }
 
-std::uint16_t level_of(const JobOptions& options) {
-  if (options.replaces_time || options.max_retries) return 5;
-  if (!options.unique.empty()) return 4;
-  if (has_gate_options(options)) return 3;
-  return options.expires || !options.windows.empty() ? 2 : 0;
+template <class A>
+void fields(A& a, In<A, Decimal>& weight) {
+  auto millionths = weight.millionths();
+  a.number(millionths);
+  if constexpr (A::kReads)
+    weight = Decimal::of_millionths(std::clamp<std::int64_t>(millionths, 1, Decimal::kMost));
+}
+
+std::string encode_rules(const JobOptions& options) {
+  FieldWriter rules;
+  rule_fields(rules, options);
+  return std::move(rules.bytes);
 }
 
 void read_rules(std::string_view bytes, JobOptions& options) {
-  const auto unknown = take_fields(bytes, [&](FieldTag tag, std::string_view value) {
-    if (tag == kExpires) {
-      const Time expires{Duration{number_of<std::int64_t>(value)}};
-      options.expires = expires == Time::max() ? expires : written_time(expires);
-    }
-    if (tag == kWindow && options.windows.size() < kMostJobWindows)
-      options.windows.push_back(read_window(value));
-    if (tag == kWeight) {
-      const auto weight = number_of<std::int64_t>(value);
-      options.weight = Decimal::of_millionths(std::clamp<std::int64_t>(weight, 1, Decimal::kMost));
-    }
-    if (tag == kPartition) options.partition = value.substr(0, kLongestJobName);
-    if (tag == kCritical) options.critical = number_of<std::uint8_t>(value) != 0;
-    if (tag == kLock) options.lock = value.substr(0, kLongestJobName);
-    if (tag == kMaxRetries) options.max_retries = std::max(number_of<std::int32_t>(value), 0);
-    if (tag == kReplacesTime) options.replaces_time = number_of<std::uint8_t>(value) != 0;
-    if (tag == kUnique && options.unique.size() < kMostHolds)
-      options.unique.push_back(read_unique_hold(value));
-    return tag >= kExpires && tag <= kMaxRetries;
-  });
-  if (!unknown.empty()) ByteReader(bytes, "rules of a job").fail("they are unknown");
+  read_options(
+      bytes, [&](auto& field) { rule_fields(field, options); }, options);
+}
+
+std::string encode_options(const JobOptions& options) {
+  FieldWriter all;
+  all_fields(all, options);
+  return std::move(all.bytes);
+}
+
+void read_options(std::string_view bytes, JobOptions& options) {
+  read_options(
+      bytes, [&](auto& field) { all_fields(field, options); }, options);
 }
 
 }  // namespace ordo::domain

@@ -35,14 +35,12 @@ struct JobOptions {
   std::optional<bool> critical;
   std::optional<std::string> lock;
   std::vector<UniqueHold> unique;  ///< what it has of unique rows
-  /// The row of the unique key (scope `queued`) that it had until its start: a revive takes it again. Stored
-  /// next to the rules: a version that does not know it brings the job back without its key.
+  /// The row of the unique key (scope `queued`) that it had until its start: a revive takes it again.
   std::string freed_row{};
   std::optional<std::int32_t> max_retries;
   /// Of an entry, never of a job: the time of the job that waits becomes the entry's, later or earlier.
   bool replaces_time = false;
-  /// `expires` counts from run_at, so long after it, and moves with it. Beside the rules in a record: who
-  /// does not know it takes `expires` as it is, and passes it on.
+  /// `expires` counts from run_at, so long after it, and moves with it.
   std::optional<Duration> expires_after{};
 
   std::optional<Expiry> expiry() const {
@@ -70,11 +68,6 @@ struct JobOptions {
   bool operator==(const JobOptions&) const = default;
 };
 
-/// Options say when the job must not start. Who does not know them would start it all the same, so a record
-/// that has them needs a level of the formats (domain/fields.h): 2 for windows and expiry, 3 for what limits
-/// and locks ask for, 4 for unique rows, which somebody has to take away, 5 for a time that replaces another
-/// and for its own number of retries. 0: it has none.
-std::uint16_t level_of(const JobOptions& options);
 /// What a job says of limits, locks and retries, from one description of it to another.
 template <class From, class To>
 void copy_more_options(const From& from, To& to) {
@@ -89,9 +82,12 @@ template <class Description>
 bool has_gate_options(const Description& job) {
   return job.weight || job.partition || job.critical || job.lock;
 }
-/// The bytes of those, for a record; empty: there are none.
+/// The bytes of all but priority, timeout and freed_row; empty: there are none.
 std::string encode_rules(const JobOptions& options);
-/// Puts them into `options`. Throws Error{corrupt}.
+/// Puts them into `options`. Throws as the readers of records do.
 void read_rules(std::string_view bytes, JobOptions& options);
+/// The same of all.
+std::string encode_options(const JobOptions& options);
+void read_options(std::string_view bytes, JobOptions& options);
 
 }  // namespace ordo::domain

@@ -11,9 +11,9 @@ namespace job_question_test {
 
 using std::chrono::hours;
 using std::chrono::seconds;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 Time at_second(int number) { return Time{hours{500'000}} + seconds{number}; }
 

@@ -1,124 +1,88 @@
 #include "domain/kept.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
-#include "base/bytes.h"
-#include "domain/fields.h"
+#include "base/assert.h"
+#include "domain/archive.h"
 
 namespace ordo::domain {
 namespace {
 
-constexpr std::uint8_t kKeptVersion = 1, kKeptHeadVersion = 1, kKeptBlockVersion = 1;
-constexpr FieldTag kKeptPayload = 2, kKeptCut = 3;  // of a record
+// As they are stored: the number of an ending is its place, from 1 on.
+constexpr std::array kEndings = {JobStatus::done,    JobStatus::discarded, JobStatus::cancelled,
+                                 JobStatus::expired, JobStatus::dead,      JobStatus::failed};
 
-// As they are stored.
-enum class Ending : std::uint8_t { done = 1, discarded, cancelled, expired, dead, failed };
-
-Ending ending_of(JobStatus status) {
-  switch (status) {
-    case JobStatus::discarded:
-      return Ending::discarded;
-    case JobStatus::cancelled:
-      return Ending::cancelled;
-    case JobStatus::expired:
-      return Ending::expired;
-    case JobStatus::dead:
-      return Ending::dead;
-    case JobStatus::failed:
-      return Ending::failed;
-    case JobStatus::done:
-    case JobStatus::due:
-    case JobStatus::scheduled:
-    case JobStatus::retrying:
-    case JobStatus::running:
-    case JobStatus::awaiting:
-      break;
-  }
-  return Ending::done;
-}
-
-JobStatus get_ending(ByteReader& in) {
-  switch (in.get<Ending>()) {
-    case Ending::done:
-      return JobStatus::done;
-    case Ending::discarded:
-      return JobStatus::discarded;
-    case Ending::cancelled:
-      return JobStatus::cancelled;
-    case Ending::expired:
-      return JobStatus::expired;
-    case Ending::dead:
-      return JobStatus::dead;
-    case Ending::failed:
-      return JobStatus::failed;
-  }
-  in.fail("its ending is unknown");
-}
-
-std::string encode_kept_payload(const Payload& payload) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  out.put(payload.score);
-  out.put_rest(payload.bytes);
-  return bytes;
-}
-
-Payload read_kept_payload(std::string_view bytes) {
-  ByteReader in(bytes, "record");
-  Payload payload;
-  payload.score = in.get<double>();
-  if (!std::isfinite(payload.score)) in.fail("a score is no number");
-  payload.bytes = in.rest();
-  return payload;
-}
-
-void put_kept_record(ByteWriter& out, const KeptRecord& record) {
-  std::string fields = record.fields;
-  for (const auto& payload : record.payloads) fields += field(kKeptPayload, encode_kept_payload(payload));
-  if (record.is_cut) fields += field(kKeptCut, {});
-  put_version(out, kKeptVersion, fields);
-  out.put(ending_of(record.ending));
-  out.put_short(record.kind);
-  out.put_short(record.key == record.id ? std::string_view{} : std::string_view(record.key));
-  out.put_short(record.id);
-  out.put(record.arrival);
-  put_time(out, record.pushed);
-  put_time(out, record.started);
-  put_time(out, record.ended);
-  out.put_short(record.node);
-  out.put(record.retry_count);
-  out.put(record.error_kind);
-  out.put_rest(record.error);
-}
-
-KeptRecord read_kept_record(std::string_view bytes) {
-  ByteReader in(bytes, "record");
-  KeptRecord record;
-  const auto version = get_version(in, record.fields, [&](FieldTag tag, std::string_view value) {
-    if (tag == kKeptPayload) record.payloads.push_back(read_kept_payload(value));
-    if (tag == kKeptCut) record.is_cut = true;
-    return tag == kKeptPayload || tag == kKeptCut;
-  });
-  if (version != kKeptVersion) in.fail("its version is unknown");
-  record.ending = get_ending(in);
-  record.kind = in.get_short();
-  record.key = in.get_short();
-  record.id = in.get_short();
-  if (record.key.empty()) record.key = record.id;
-  record.arrival = in.get<Seq>();
-  record.pushed = get_time(in);
-  record.started = get_time(in);
-  record.ended = get_time(in);
-  record.node = in.get_short();
-  record.retry_count = in.get<std::int32_t>();
-  record.error_kind = in.get<FailureKind>();
-  if (record.error_kind > FailureKind::unreadable) in.fail("its error kind is unknown");
-  record.error = in.rest();
-  return record;
+std::uint8_t number_of(JobStatus ending) {
+  const auto* const place = std::ranges::find(kEndings, ending);
+  ORDO_ASSERT(place != kEndings.end());
+  return static_cast<std::uint8_t>(1 + (place - kEndings.begin()));
 }
 
 }  // namespace
+
+template <class A>
+void ending_field(A& a, In<A, JobStatus>& ending) {
+  std::uint8_t number = 0;
+  if constexpr (!A::kReads) number = number_of(ending);
+  a.number(number);
+  a.check(number >= 1 && number <= kEndings.size(), "its ending is unknown");
+  if constexpr (A::kReads) ending = kEndings[number - 1U];
+}
+
+template <class A>
+void fields(A& a, In<A, Payload>& payload) {
+  a.number(payload.score);
+  a.check(std::isfinite(payload.score), "a score is no number");
+  a.rest(payload.bytes);
+}
+
+template <class A>
+void fields(A& a, In<A, KeptRecord>& record) {
+  a.head(1, record.fields, [&](auto& f) {
+    f.each(2, record.payloads);
+    f.flag(3, record.is_cut);
+  });
+  ending_field(a, record.ending);
+  a.short_text(record.kind);
+  if constexpr (A::kReads) {
+    a.short_text(record.key);
+  } else {
+    a.short_text(record.key == record.id ? std::string_view{} : std::string_view(record.key));
+  }
+  a.short_text(record.id);
+  a.number(record.arrival);
+  a.any_time(record.pushed);
+  a.any_time(record.started);
+  a.any_time(record.ended);
+  a.short_text(record.node);
+  a.number(record.retry_count);
+  a.choice(record.error_kind, FailureKind::invalid_push, "its error kind is unknown");
+  a.rest(record.error);
+  if constexpr (A::kReads) {
+    if (record.key.empty()) record.key = record.id;
+  }
+}
+
+template <class A>
+void fields(A& a, In<A, KeptHead>& head) {
+  a.head(1);
+  a.any_time(head.oldest);
+  a.any_time(head.newest);
+  a.number(head.bytes);
+  a.until_end(head.names);
+}
+
+/// What leads the body of a block, whose records follow.
+struct BlockOwner {
+  std::string node;
+};
+template <class A>
+void fields(A& a, In<A, BlockOwner>& owner) {
+  a.head(1);
+  a.short_text(owner.node);
+}
 
 // FNV-1a.
 std::uint32_t name_hash(std::string_view id) {
@@ -127,51 +91,20 @@ std::uint32_t name_hash(std::string_view id) {
   return hash;
 }
 
-std::string encode(const KeptHead& head) {
-  std::string bytes;
-  bytes.reserve(32 + head.names.size() * sizeof(std::uint32_t));
-  ByteWriter out(bytes);
-  put_version(out, kKeptHeadVersion, {});
-  put_time(out, head.oldest);
-  put_time(out, head.newest);
-  out.put(head.bytes);
-  for (const auto name : head.names) out.put(name);
-  return bytes;
-}
+std::string encode(const KeptHead& head) { return to_bytes(head); }
 
-Decoded<KeptHead> decode_kept_head(std::string_view bytes) {
-  return read_record<KeptHead>([&] {
-    ByteReader in(bytes, "block's head");
-    KeptHead head;
-    std::string unknown;
-    if (get_version(in, unknown) != kKeptHeadVersion) in.fail("its version is unknown");
-    head.oldest = get_time(in);
-    head.newest = get_time(in);
-    head.bytes = in.get<std::uint32_t>();
-    while (!in.at_end()) head.names.push_back(in.get<std::uint32_t>());
-    return head;
-  });
-}
+Decoded<KeptHead> decode_kept_head(std::string_view bytes) { return decode<KeptHead>(bytes, "block's head"); }
 
 void KeptBlock::add(const KeptRecord& record) {
   const bool is_first = head_.names.empty();
   head_.oldest = is_first ? record.ended : std::min(head_.oldest, record.ended);
   head_.newest = is_first ? record.ended : std::max(head_.newest, record.ended);
   head_.names.push_back(name_hash(record.id));
-  std::string bytes;
-  ByteWriter one(bytes);
-  put_kept_record(one, record);
-  ByteWriter(records_).put_long(bytes);
+  ByteWriter(records_).put_long(to_bytes(record));
 }
 
 std::string KeptBlock::body(std::string_view node) const {
-  std::string bytes;
-  bytes.reserve(records_.size() + node.size() + 2);
-  ByteWriter out(bytes);
-  put_version(out, kKeptBlockVersion, {});
-  out.put_short(node);
-  out.put_rest(records_);
-  return bytes;
+  return to_bytes(BlockOwner{std::string(node)}) + records_;
 }
 
 KeptHead KeptBlock::head(std::string_view body) const {
@@ -183,16 +116,16 @@ KeptHead KeptBlock::head(std::string_view body) const {
 bool each_record(std::string_view body,
                  const std::function<void(std::size_t place, const KeptRecord& record)>& visit) {
   const auto read = read_record<bool>([&] {
-    ByteReader in(body, "block");
-    std::string unknown;
-    if (get_version(in, unknown) != kKeptBlockVersion) in.fail("its version is unknown");
-    const auto node = in.get_short();
+    Reader in(body, "block");
+    BlockOwner owner;
+    fields(in, owner);
     for (std::size_t place = 0; !in.at_end(); ++place) {
-      const auto bytes = in.get_long();
-      auto decoded = read_record<KeptRecord>([&] { return read_kept_record(bytes); });
+      std::string_view bytes;
+      in.long_text(bytes);
+      auto decoded = decode<KeptRecord>(bytes, "record");
       if (!decoded) continue;
       auto record = *std::move(decoded);
-      if (record.node.empty()) record.node = node;
+      if (record.node.empty()) record.node = owner.node;
       visit(place, record);
     }
     return true;

@@ -65,10 +65,6 @@ struct LentEnd {
   std::vector<JobEnd> ends;  ///< by place; a job that has none is put back
 };
 
-std::string encode(const std::vector<LentRun>& runs);
-/// Part of a record: throws as the readers of one do, Error{corrupt} or NeedsNewer.
-std::vector<LentRun> read_lent(std::string_view bytes);
-
 std::string encode(const LentEnd& end);
 Decoded<LentEnd> decode_lent_end(std::string_view bytes);
 

@@ -17,10 +17,6 @@ class GatedLanes;
 /// Of a weight, in millionths.
 using Amount = std::int64_t;
 
-/// Where a job stands in the order of its queue, to be compared across shards: priority, slot or time,
-/// arrival.
-using HeadRank = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::uint64_t>;
-
 inline constexpr Duration kMostPenalty = std::chrono::hours{24};
 
 /// One number that starts are held to, and who waits for it.

@@ -16,30 +16,6 @@ constexpr std::uint8_t kCursorVersion = 2;
 
 }  // namespace
 
-void put_place(ByteWriter& out, const ListPlace& place) {
-  out.put(place.number);
-  out.put(place.group);
-  put_time(out, place.slot);
-  out.put(place.priority);
-  put_time(out, place.run_at);
-  out.put(place.later_priority);
-  out.put(place.shard);
-  out.put(place.arrival);
-}
-
-ListPlace get_place(ByteReader& in) {
-  ListPlace place;
-  place.number = in.get<std::int64_t>();
-  place.group = in.get<std::uint8_t>();
-  place.slot = get_time(in);
-  place.priority = in.get<std::int32_t>();
-  place.run_at = get_time(in);
-  place.later_priority = in.get<std::int32_t>();
-  place.shard = in.get<std::uint32_t>();
-  place.arrival = in.get<std::uint64_t>();
-  return place;
-}
-
 ListOrder::ListOrder(const Listing& listing, const QueueOptions* options, Time now, std::uint32_t queue)
     : sort_(listing.sort), is_descending_(listing.descending), now_(now), queue_(queue) {
   if (!listing.after.empty()) read_cursor(listing.after);
@@ -101,14 +77,14 @@ ListOrder ListOrder::behind(const ListPlace& place) const {
 
 std::string ListOrder::cursor(const ListPlace& place) const {
   std::string bytes;
-  ByteWriter out(bytes);
-  out.put(kCursorVersion);
-  out.put(sort_);
-  out.put(is_descending_);
-  out.put(queue_);
-  put_time(out, now_);
-  put_place(out, place);
-  out.put_rest(place.name);
+  Writer out(bytes);
+  out.version(kCursorVersion);
+  out.number(sort_);
+  out.flags(is_descending_);
+  out.number(queue_);
+  out.any_time(now_);
+  fields(out, place);
+  out.rest(place.name);
   std::string text;
   append_base64(text, bytes);
   return text;
@@ -122,15 +98,18 @@ void ListOrder::read_cursor(const std::string& text) {
   if (!bytes) return refuse("is no cursor of such a listing");
   auto queue = queue_;
   const auto place = read_record<ListPlace>([&] {
-    ByteReader in(*bytes, "cursor");
-    in.check_version(kCursorVersion);
-    const bool is_same = in.get<JobSort>() == sort_;
-    const bool is_same_way = in.get<std::uint8_t>() == (is_descending_ ? 1 : 0);
-    if (!is_same || !is_same_way) in.fail("it is of another order");
-    queue = in.get<std::uint32_t>();
-    now_ = get_time(in);
-    auto read = get_place(in);
-    read.name = in.rest();
+    Reader in(*bytes, "cursor");
+    JobSort sort{};
+    bool is_descending = false;
+    ListPlace read;
+    in.version(kCursorVersion);
+    in.number(sort);
+    in.flags(is_descending);
+    in.check(sort == sort_ && is_descending == is_descending_, "it is of another order");
+    in.number(queue);
+    in.any_time(now_);
+    fields(in, read);
+    in.rest(read.name);
     return read;
   });
   if (!place) return refuse("is no cursor of such a listing");
@@ -143,35 +122,6 @@ void refuse_old_cursor(const std::string& cursor) {
       ErrorKind::invalid_argument,
       "cannot go on behind cursor '" + shortened(cursor) +
           "': the queue was resharded, or removed and made again, since that page; start again without it");
-}
-
-void ListOrder::write(ByteWriter& out) const {
-  out.put(sort_);
-  out.put(static_cast<std::uint8_t>(is_descending_));
-  out.put(order_);
-  out.put(granularity_.count());
-  put_time(out, now_);
-  out.put(static_cast<std::uint8_t>(after_.has_value()));
-  if (!after_) return;
-  put_place(out, *after_);
-  out.put_long(after_->name);
-}
-
-ListOrder ListOrder::read(ByteReader& in) {
-  ListOrder order;
-  order.sort_ = in.get<JobSort>();
-  if (order.sort_ > JobSort::retry_count) in.fail("its order is unknown");
-  order.is_descending_ = in.get<std::uint8_t>() != 0;
-  order.order_ = in.get<DueOrder>();
-  if (order.order_ > DueOrder::priority) in.fail("its order is unknown");
-  order.granularity_ = Duration{in.get<std::int64_t>()};
-  constexpr Duration kLongest = std::chrono::hours{24 * 366 * 100};  // sums of two must not overflow
-  if (order.granularity_ < Duration{1} || order.granularity_ > kLongest) in.fail("its order is unknown");
-  order.now_ = get_time(in);
-  if (in.get<std::uint8_t>() == 0) return order;
-  order.after_ = get_place(in);
-  order.after_->name = in.get_long();
-  return order;
 }
 
 }  // namespace ordo::domain

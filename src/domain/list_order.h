@@ -9,7 +9,7 @@
 
 #include <ordo/admin.hpp>
 
-#include "base/bytes.h"
+#include "domain/archive.h"
 #include "domain/job.h"
 
 namespace ordo::domain {
@@ -30,9 +30,18 @@ struct ListPlace {
   auto operator<=>(const ListPlace&) const = default;
 };
 
-void put_place(ByteWriter& out, const ListPlace& place);
-/// Throws Error{corrupt}.
-ListPlace get_place(ByteReader& in);
+/// All but the name.
+template <class A>
+void fields(A& a, In<A, ListPlace>& place) {
+  a.number(place.number);
+  a.number(place.group);
+  a.any_time(place.slot);
+  a.number(place.priority);
+  a.any_time(place.run_at);
+  a.number(place.later_priority);
+  a.number(place.shard);
+  a.number(place.arrival);
+}
 
 /// The order of starts over the shards of a queue (what runs, then what is due, then the rest as it becomes
 /// due), or another; and the part of it that stands behind a cursor.
@@ -59,12 +68,28 @@ class ListOrder {
 
   std::string cursor(const ListPlace& place) const;
 
-  /// For who lists in another process. read() throws Error{corrupt}.
-  void write(ByteWriter& out) const;
-  static ListOrder read(ByteReader& in);
+  /// For a listing in another process.
+  template <class A>
+  friend void fields(A& a, In<A, ListOrder>& order) {
+    ListOrder::stored(a, order);
+  }
 
  private:
   static constexpr std::uint8_t kDead = 3;
+
+  template <class A>
+  static void stored(A& a, In<A, ListOrder>& order) {
+    constexpr const char* kUnknown = "its order is unknown";
+    constexpr Duration kLongest = std::chrono::hours{24 * 366 * 100};  // sums of two must not overflow
+    a.choice(order.sort_, JobSort::retry_count, kUnknown);
+    a.flags(order.is_descending_);
+    a.choice(order.order_, DueOrder::priority, kUnknown);
+    a.duration(order.granularity_);
+    a.check(order.granularity_ >= Duration{1} && order.granularity_ <= kLongest, kUnknown);
+    a.any_time(order.now_);
+    a.maybe(order.after_);
+    if (order.after_) a.long_text(order.after_->name);
+  }
   void read_cursor(const std::string& text);
   void sort(ListPlace& place, std::string_view id, Time run_at, std::int32_t retry_count) const;
 

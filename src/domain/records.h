@@ -121,7 +121,6 @@ struct BlockedJobs {
   std::string by_partition;  ///< as LimitUse has it
   bool by_rate = false;
   Time until = Time::max();  ///< of a rate
-  std::string behind;        ///< the job that holds the line of its queue; empty: none does
 
   bool operator==(const BlockedJobs&) const = default;
 };

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
 #include "base/time_text.h"
-#include "domain/fields.h"
+#include "domain/archive.h"
 
 namespace ordo::domain {
 namespace {
 
-constexpr std::uint8_t kCountVersion = 1;
 constexpr std::int64_t kPartsOfTtl = 16;
 constexpr std::size_t kMostParts = 64;  // of queues whose response_ttl changes all the time
 
@@ -43,32 +41,23 @@ void join_earliest(std::vector<BufferCount::Part>& parts) {
 
 }  // namespace
 
-std::string encode(const BufferCount& count) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  put_version(out, kCountVersion, {});
-  for (const auto& part : count.parts) {
-    put_time(out, part.until);
-    out.put(part.count);
-    out.put(part.bytes);
-  }
-  return bytes;
+template <class A>
+void fields(A& a, In<A, BufferCount::Part>& part) {
+  a.time(part.until);
+  a.number(part.count);
+  a.number(part.bytes);
 }
 
+template <class A>
+void fields(A& a, In<A, BufferCount>& count) {
+  a.head(1);
+  a.until_end(count.parts);
+}
+
+std::string encode(const BufferCount& count) { return to_bytes(count); }
+
 Decoded<BufferCount> decode_buffer_count(std::string_view bytes) {
-  return read_record<BufferCount>([&] {
-    ByteReader in(bytes, "count of responses");
-    std::string unknown;
-    if (get_version(in, unknown) != kCountVersion) in.fail("its version is unknown");
-    BufferCount count;
-    while (!in.at_end()) {
-      auto& part = count.parts.emplace_back();
-      part.until = written_time(get_time(in));
-      part.count = in.get<std::uint64_t>();
-      part.bytes = in.get<std::uint64_t>();
-    }
-    return count;
-  });
+  return decode<BufferCount>(bytes, "count of responses");
 }
 
 Time kept_until(const BufferCount& count) {

@@ -9,8 +9,8 @@
 #include "base/fnv.h"
 #include "base/saturate.h"
 #include "base/time_text.h"
+#include "domain/archive.h"
 #include "domain/entry.h"
-#include "domain/fields.h"
 #include "domain/option_bounds.h"
 
 namespace ordo::domain {
@@ -18,8 +18,6 @@ namespace {
 
 constexpr Duration kShortSpan = std::chrono::minutes{15};
 
-constexpr FieldTag kName = 2, kQueue = 3, kCron = 4, kEvery = 5, kTz = 6, kPayload = 7, kKind = 8, kKey = 9,
-                   kPriority = 10, kMissed = 11;
 constexpr FieldTag kSchedule = 2;  // each of a list
 
 // Rounded down, before 1970 too.
@@ -125,45 +123,45 @@ std::string encode_tick(const PeriodicOptions& schedule, Time at, std::uint64_t 
   return encode(entry);
 }
 
-std::string encode(const std::vector<PeriodicOptions>& schedules) {
-  std::string all;
-  for (const auto& schedule : schedules) {
-    auto bytes = field(kName, schedule.name) + field(kQueue, schedule.queue);
-    if (!schedule.cron.empty()) bytes += field(kCron, schedule.cron) + field(kTz, schedule.tz);
-    if (schedule.every) bytes += number_field(kEvery, schedule.every->count());
-    if (!schedule.payload.empty()) bytes += field(kPayload, schedule.payload);
-    if (!schedule.kind.empty()) bytes += field(kKind, schedule.kind);
-    if (!schedule.key.empty()) bytes += field(kKey, schedule.key);
-    if (schedule.priority) bytes += number_field(kPriority, *schedule.priority);
-    bytes += number_field(kMissed, schedule.missed);
-    all += field(kSchedule, bytes);
-  }
-  return all;
-}
-
 namespace {
+
+template <class Fields>
+void schedule_fields(Fields& f, In<Fields, PeriodicOptions>& schedule) {
+  f.text(2, schedule.name);
+  f.text(3, schedule.queue);
+  f.text(4, schedule.cron);
+  f.maybe(5, schedule.every);
+  f.text(6, schedule.tz);
+  f.text(7, schedule.payload);
+  f.text(8, schedule.kind);
+  f.text(9, schedule.key);
+  f.maybe(10, schedule.priority);
+  f.number(11, schedule.missed, Missed::once);
+}
 
 // Nothing: a newer version means something else by it.
 std::optional<PeriodicOptions> read_schedule(std::string_view bytes) {
   PeriodicOptions schedule;
   const auto unknown = take_fields(bytes, [&](FieldTag tag, std::string_view value) {
-    if (tag == kName) schedule.name = value;
-    if (tag == kQueue) schedule.queue = value;
-    if (tag == kCron) schedule.cron = value;
-    if (tag == kEvery) schedule.every = Duration{number_of<Duration::rep>(value)};
-    if (tag == kTz) schedule.tz = value;
-    if (tag == kPayload) schedule.payload = value;
-    if (tag == kKind) schedule.kind = value;
-    if (tag == kKey) schedule.key = value;
-    if (tag == kPriority) schedule.priority = number_of<std::int32_t>(value);
-    if (tag == kMissed) schedule.missed = number_of<Missed>(value);
-    return tag >= kName && tag <= kMissed;
+    FieldReader field(tag, value, "schedule");
+    schedule_fields(field, schedule);
+    return field.known;
   });
   const bool is_known = unknown.empty() && schedule.missed <= Missed::all && !schedule.name.empty();
   return is_known ? std::optional(std::move(schedule)) : std::nullopt;
 }
 
 }  // namespace
+
+std::string encode(const std::vector<PeriodicOptions>& schedules) {
+  std::string all;
+  for (const auto& schedule : schedules) {
+    FieldWriter one;
+    schedule_fields(one, schedule);
+    all += field(kSchedule, one.bytes);
+  }
+  return all;
+}
 
 std::vector<PeriodicOptions> decode_schedules(std::string_view bytes) {
   std::vector<PeriodicOptions> schedules;

@@ -78,58 +78,6 @@ TEST(ShardBlocked, some_of_the_jobs_that_count_in_a_limit_are_named_with_it) {
   EXPECT_THAT(holders(/*is_rate=*/false), UnorderedElementsAre("1", "3", "4"));
 }
 
-TEST(ShardBlocked, those_behind_a_line_are_told_who_holds_it) {
-  Gates gates;
-  auto options = limited(4);
-  options.on_block = OnBlock::strict;
-  Harness a(options, gates, {1, 0}), b(options, gates, {1, 1});
-  a.push({.id = "1", .weight = 3});
-  a.start_all();
-  a.push({.id = "heavy", .run_at = a.now(), .weight = 2});
-  b.advance(seconds{1});
-  a.advance(seconds{1});
-  b.push({.id = "light", .run_at = b.now(), .weight = 1});
-  a.start_all();
-  b.start_all();
-  const auto behind_heavy = [&](Amount weight) {
-    return BlockedJobs{.weight = weight * kOne, .by = options.name, .behind = "heavy"};
-  };
-  EXPECT_THAT(a.counts().blocked, ElementsAre(behind_heavy(2)));
-  EXPECT_THAT(b.counts().blocked, ElementsAre(behind_heavy(1)));
-  EXPECT_EQ(waiting(a, options.name), 1U);
-  EXPECT_EQ(waiting(b, options.name), 1U);
-  a.finish("1");
-  a.start_all();
-  b.start_all();
-  EXPECT_THAT(a.counts().blocked, IsEmpty());
-  EXPECT_THAT(b.counts().blocked, IsEmpty());
-}
-
-TEST(ShardBlocked, a_line_does_not_hold_critical_jobs) {
-  Gates gates;
-  auto options = limited(3);
-  options.on_block = OnBlock::strict;
-  options.critical_limit = 1;
-  Harness a(options, gates, {1, 0}), b(options, gates, {1, 1});
-  a.push({.id = "big", .weight = 2});
-  a.start_all();
-  a.push({.id = "heavy", .run_at = a.now(), .weight = 3});
-  EXPECT_THAT(a.start_all(), IsEmpty());
-  a.push({.id = "urgent", .critical = true});
-  b.advance(seconds{1});
-  b.push({.id = "light"});
-  b.push({.id = "urgent2", .critical = true});
-  EXPECT_THAT(a.start_all(), ElementsAre("urgent"));
-  EXPECT_EQ(a.counts().blocked_by_limit, 1U);
-  EXPECT_THAT(b.start_all(), IsEmpty()) << "their own limit holds them, and the line the others";
-  EXPECT_EQ(b.counts().blocked_by_limit, 1U);
-  a.finish("urgent");
-  EXPECT_THAT(b.start_all(), ElementsAre("urgent2"));
-  EXPECT_THAT(a.start_all(), IsEmpty());
-  a.finish("big");
-  EXPECT_THAT(a.start_all(), ElementsAre("heavy"));
-}
-
 TEST(ShardBlocked, what_there_is_no_room_for_waits_for_the_limit_that_has_none) {
   auto options = limited(10);
   options.partition = "/region";

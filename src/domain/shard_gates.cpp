@@ -17,19 +17,12 @@ namespace {
 
 constexpr std::size_t kListedJobs = 1000;  // whose use of limits is told
 
-// Null: it asks for a lock that its queue does not know, or only the first of its line is held to it.
+// Null: it asks for a lock that its queue does not know.
 const Limiter* refuser_of(const GatedLanes::Refused& refused) {
   if (refused.by != nullptr) return refused.by;
   const auto& claim = refused.claim;
   for (const auto* limiter : claim.limiters) {
-    if (refused.line != nullptr && !claim.never) {
-      const auto& line = *refused.line;
-      const bool is_rate = limiter->type == Limiter::Type::rate;
-      if (limiter->name == line.by && limiter->partition == line.by_partition && is_rate == line.by_rate)
-        return limiter;
-    } else if (limiter->has_no_room_for(claim.weight, claim.group->rules.borrow)) {
-      return limiter;
-    }
+    if (limiter->has_no_room_for(claim.weight, claim.group->rules.borrow)) return limiter;
   }
   return nullptr;
 }
@@ -37,13 +30,7 @@ const Limiter* refuser_of(const GatedLanes::Refused& refused) {
 BlockedJobs blocked_of(const GatedLanes::Refused& refused, const Limiter* by) {
   const auto& claim = refused.claim;
   BlockedJobs jobs{.partition = claim.partition->value, .weight = claim.weight, .critical = claim.critical};
-  if (refused.line != nullptr && !claim.never) {
-    jobs.by = refused.line->by;
-    jobs.by_partition = refused.line->by_partition;
-    jobs.by_rate = refused.line->by_rate;
-    jobs.until = refused.line->until;
-    jobs.behind = refused.line->id;
-  } else if (by != nullptr) {
+  if (by != nullptr) {
     jobs.by = by->name;
     jobs.by_partition = by->partition;
     jobs.by_rate = by->type == Limiter::Type::rate;
@@ -241,8 +228,7 @@ void Shard::list_limits(Counts& counts, const Group& group, Time now) const {
     auto* use = by == nullptr ? nullptr : use_of(*by);
     if (use != nullptr) use->waiting += refused.jobs;
     if (counts.blocked.size() < kMostUses) counts.blocked.push_back(blocked_of(refused, by));
-    const bool has_room = counts.blocked.size() < kMostUses;
-    return refused.line != nullptr ? has_room : has_room || uses.size() < kMostUses;
+    return counts.blocked.size() < kMostUses || uses.size() < kMostUses;
   });
   if (group.was_penalized) {
     for (const auto& [value, partition] : group.partitions) {

@@ -324,7 +324,6 @@ TEST(ShardLent, TheListOutlivesItsCodec) {
               std::chrono::seconds{8},
               Time{std::chrono::hours{9}},
               {{{{10, 1.5}, {11, 2.5}}, 12}}};
-  EXPECT_THAT(read_lent(encode(std::vector{run})), ElementsAre(run));
   Counts counts;
   counts.lent = {run};
   EXPECT_EQ(*decode_counts(encode(counts)), counts);
@@ -332,21 +331,6 @@ TEST(ShardLent, TheListOutlivesItsCodec) {
   EXPECT_EQ(*decode_counts(encode(counts)), counts);
   EXPECT_THAT(lent_runs_of(encode(counts)), ElementsAre(run));
   EXPECT_THAT(lent_runs_of(encode(Counts{})), IsEmpty());
-}
-
-// What was stored before jobs had places: each run stands there whole.
-TEST(ShardLent, AListOfTheFirstVersionIsRead) {
-  const LentRun run{
-      .name = {{3, 4}, 5, 6}, .node = "n", .kind = "k", .jobs = {{{{5, 0.5}}, 1, 0}, {{{6, 0.5}}, 2, 1}}};
-  auto bytes = encode(std::vector{run});
-  bytes[0] = 1;
-  const std::size_t job = 3 * sizeof(std::uint32_t) + 16;  // retry_count, place, number of pieces, a piece
-  const auto place = sizeof(std::uint32_t);
-  bytes.erase(bytes.size() - job + place, place);
-  bytes.erase(bytes.size() - (2 * job - place) + place, place);
-  EXPECT_THAT(read_lent(bytes), ElementsAre(run));
-  bytes[0] = 3;
-  EXPECT_THROW(read_lent(bytes), Error);
 }
 
 }  // namespace shard_lent_test

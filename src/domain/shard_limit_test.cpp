@@ -117,19 +117,6 @@ TEST(ShardLimit, a_light_job_passes_a_heavy_one_that_has_no_room) {
   EXPECT_EQ(shard.counts().blocked_by_limit, 1U);
 }
 
-TEST(ShardLimit, strict_lets_nobody_pass) {
-  auto options = limited(4);
-  options.on_block = OnBlock::strict;
-  Harness shard(options);
-  shard.push({.id = "a", .weight = 3});
-  shard.push({.id = "heavy", .weight = 2});
-  shard.push({.id = "light", .weight = 1});
-  EXPECT_THAT(shard.start_all(), ElementsAre("a"));
-  EXPECT_EQ(shard.counts().blocked_by_limit, 2U);
-  shard.finish("a");
-  EXPECT_THAT(shard.start_all(), ElementsAre("heavy", "light"));
-}
-
 TEST(ShardLimit, who_was_passed_over_for_a_while_gets_the_room_that_is_freed) {
   auto options = limited(4);
   options.reserve_after = seconds{60};
@@ -494,27 +481,6 @@ TEST(ShardLimit, shards_of_a_queue_and_queues_share_limits) {
   EXPECT_THAT(gates.take_woken(), UnorderedElementsAre(ShardId{1, 0}, ShardId{1, 1}, ShardId{2, 0}));
   EXPECT_EQ(b.start_all().size(), 1U);
   EXPECT_EQ(c.start_all().size(), 0U);
-}
-
-TEST(ShardLimit, a_strict_job_holds_the_line_in_the_other_shards_too) {
-  Gates gates;
-  auto options = limited(2);
-  options.on_block = OnBlock::strict;
-  Harness a(options, gates, {1, 0}), b(options, gates, {1, 1});
-  a.push({.id = "1", .weight = 1});
-  a.start_all();
-  a.push({.id = "heavy", .run_at = a.now(), .weight = 2});
-  b.advance(seconds{1});
-  a.advance(seconds{1});
-  b.push({.id = "light", .run_at = b.now(), .weight = 1});
-  EXPECT_THAT(a.start_all(), IsEmpty());
-  EXPECT_THAT(b.start_all(), IsEmpty());
-  a.finish("1");
-  EXPECT_THAT(b.start_all(), IsEmpty());
-  EXPECT_THAT(a.start_all(), ElementsAre("heavy"));
-  EXPECT_THAT(b.start_all(), IsEmpty());
-  a.finish("heavy");
-  EXPECT_THAT(b.start_all(), ElementsAre("light"));
 }
 
 TEST(ShardLimit, a_shard_that_leaves_takes_what_it_used_and_kept_along) {

@@ -303,10 +303,5 @@ TEST_F(ShardUnique, OneThatWasJoinedByAnotherHasTheRowsOfBoth) {
   EXPECT_THAT(asked(false), ElementsAre("a", "b", "c"));
 }
 
-TEST_F(ShardUnique, WhoDoesNotKnowOfRowsLeavesItAlone) {
-  push("1", "t");
-  EXPECT_EQ(level_of(decode_entry(harness().log().begin()->second.bytes)->options), 4);
-}
-
 }  // namespace shard_unique_test
 }  // namespace ordo::domain

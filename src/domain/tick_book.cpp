@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
 #include "base/saturate.h"
-#include "base/time_text.h"
-#include "domain/fields.h"
 
 namespace ordo::domain {
 namespace {
 
-// Each record is one field; what a later version adds to it stands at its end.
-constexpr FieldTag kRecord = 2;
 constexpr Duration kFarAhead = std::chrono::hours{1};
 
 ScheduleRecord& at(ScheduleRecords& records, std::string_view schedule) {
@@ -20,46 +15,6 @@ ScheduleRecord& at(ScheduleRecords& records, std::string_view schedule) {
 }
 
 }  // namespace
-
-std::string encode(const ScheduleRecords& records) {
-  std::string all;
-  for (const auto& [name, record] : records) {
-    std::string bytes;
-    ByteWriter out(bytes);
-    out.put_short(name);
-    out.put_short(record.key);
-    out.put(record.text);
-    put_time(out, record.last);
-    out.put(record.through);
-    out.put(static_cast<std::uint8_t>(record.paused));
-    out.put(record.ticks);
-    out.put(record.pushed);
-    put_time(out, record.ticked);
-    all += field(kRecord, bytes);
-  }
-  return all;
-}
-
-ScheduleRecords read_schedule_records(std::string_view bytes) {
-  ScheduleRecords records;
-  take_fields(bytes, [&](FieldTag tag, std::string_view value) {
-    if (tag != kRecord) return false;
-    ByteReader in(value, "schedule");
-    auto& record = records[std::string(in.get_short())];
-    record.key = in.get_short();
-    record.text = in.get<std::uint64_t>();
-    record.last = get_time(in);
-    if (record.last != Time::min()) record.last = written_time(record.last);
-    record.through = in.get<Seq>();
-    record.paused = in.get<std::uint8_t>() != 0;
-    record.ticks = in.get<std::uint64_t>();
-    record.pushed = in.get<std::uint64_t>();
-    record.ticked = get_time(in);
-    if (record.ticked != Time::min()) record.ticked = written_time(record.ticked);
-    return true;
-  });
-  return records;
-}
 
 const ScheduleRecord* TickBook::find(std::string_view schedule) const {
   const auto found = records_.find(schedule);

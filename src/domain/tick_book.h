@@ -25,9 +25,6 @@ struct ScheduleRecord {
 };
 using ScheduleRecords = std::map<std::string, ScheduleRecord, std::less<>>;
 
-std::string encode(const ScheduleRecords& records);
-ScheduleRecords read_schedule_records(std::string_view bytes);  ///< throws Error{corrupt}
-
 /// The schedules of one shard. It makes of entries that may come twice one job a tick: who lost the shard may
 /// append late, and who appended without an answer does so again. So a tick is judged where it is read, in
 /// the order of the log: it is good if it is later than the last one.

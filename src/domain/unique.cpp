@@ -2,101 +2,33 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
 #include "base/fnv.h"
 #include "base/json_pointer.h"
-#include "base/name.h"
-#include "base/time_text.h"
-#include "domain/fields.h"
+#include "domain/archive.h"
 #include "domain/option_bounds.h"
 
 namespace ordo::domain {
-namespace {
 
-constexpr std::uint8_t kRowVersion = 1;
-
-UniqueScope get_scope(ByteReader& in) {
-  const auto scope = in.get<UniqueScope>();
-  if (scope > UniqueScope::period) in.fail("its scope is unknown");
-  return scope;
+template <class A>
+void fields(A& a, In<A, UniqueRow>& row) {
+  a.version(1);
+  a.choice(row.scope, UniqueScope::period, "its scope is unknown");
+  a.time(row.first);
+  a.short_text(row.token);
+  a.short_text(row.kind);
+  a.short_text(row.key);
+  a.rest(row.id);
 }
 
-}  // namespace
-
-std::string encode(const UniqueRow& row) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  out.put(kRowVersion);
-  out.put(row.scope);
-  put_time(out, row.first);
-  out.put_short(row.token);
-  out.put_short(row.kind);
-  out.put_short(row.key);
-  out.put_rest(row.id);
-  return bytes;
-}
+std::string encode(const UniqueRow& row) { return to_bytes(row); }
 
 Decoded<UniqueRow> decode_unique_row(std::string_view bytes) {
-  return read_record<UniqueRow>([&] {
-    ByteReader in(bytes, "unique row");
-    UniqueRow row;
-    if (in.get<std::uint8_t>() != kRowVersion) in.fail("its version is unknown");
-    row.scope = get_scope(in);
-    row.first = written_time(get_time(in));
-    row.token = in.get_short();
-    row.kind = in.get_short();
-    row.key = in.get_short();
-    row.id = in.rest();
-    return row;
-  });
+  return decode<UniqueRow>(bytes, "unique row");
 }
 
 std::string row_of(const UniqueHold& hold, std::string_view kind, std::string_view key, std::string_view id) {
   return encode(
       UniqueRow{hold.token, hold.scope, hold.first, std::string(kind), std::string(key), std::string(id)});
-}
-
-std::string encode(const UniqueHold& hold) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  out.put(hold.scope);
-  put_time(out, hold.first);
-  out.put_short(hold.token);
-  out.put_rest(hold.row);
-  return bytes;
-}
-
-UniqueHold read_unique_hold(std::string_view bytes) {
-  ByteReader in(bytes, "unique key");
-  UniqueHold hold;
-  hold.scope = get_scope(in);
-  hold.first = written_time(get_time(in));
-  hold.token = in.get_short();
-  hold.row = in.rest();
-  if (hold.token.empty()) in.fail("nobody has the key");
-  if (hold.row.empty() || hold.row.size() > kLongestJobName)
-    in.fail("its row has no name that a store takes");
-  return hold;
-}
-
-std::string encode(const std::vector<RowToFree>& rows) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  for (const auto& each : rows) {
-    out.put_short(each.row);
-    out.put_long(each.bytes);
-  }
-  return bytes;
-}
-
-std::vector<RowToFree> read_rows_to_free(std::string_view bytes) {
-  std::vector<RowToFree> rows;
-  for (ByteReader in(bytes, "shard's counts"); !in.at_end();) {
-    auto& row = rows.emplace_back();
-    row.row = in.get_short();
-    row.bytes = in.get_long();
-  }
-  return rows;
 }
 
 std::string unique_row_key(std::string_view kind, std::string_view key) {

@@ -44,10 +44,6 @@ Decoded<UniqueRow> decode_unique_row(std::string_view bytes);
 /// The row that a job with this has written.
 std::string row_of(const UniqueHold& hold, std::string_view kind, std::string_view key, std::string_view id);
 
-std::string encode(const UniqueHold& hold);
-/// Part of a record: throws as the readers of one do.
-UniqueHold read_unique_hold(std::string_view bytes);
-
 /// A row that is to be taken away, if it is still this one.
 struct RowToFree {
   std::string row;
@@ -56,10 +52,6 @@ struct RowToFree {
 
   bool operator==(const RowToFree&) const = default;
 };
-
-std::string encode(const std::vector<RowToFree>& rows);
-/// Part of a record. None of them `starts`.
-std::vector<RowToFree> read_rows_to_free(std::string_view bytes);
 
 /// The key of the row of jobs of this kind whose unique key it is: 128 bits.
 std::string unique_row_key(std::string_view kind, std::string_view key);

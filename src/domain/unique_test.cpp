@@ -5,6 +5,9 @@
 
 #include <set>
 
+#include "domain/job_options.h"
+#include "domain/records.h"
+
 namespace ordo::domain {
 namespace unique_test {
 
@@ -32,7 +35,11 @@ TEST(Unique, ARowSaysWhoseItIs) {
   EXPECT_EQ(*decode_unique_row(encode(row)), row);
   const UniqueHold hold{"row", "token", UniqueScope::period, Time{5s}};
   EXPECT_EQ(row_of(hold, row.kind, row.key, row.id), encode(row));
-  EXPECT_EQ(read_unique_hold(encode(hold)), hold);
+  JobOptions options;
+  options.unique = {hold};
+  JobOptions read;
+  read_rules(encode_rules(options), read);
+  EXPECT_EQ(read, options);
   EXPECT_FALSE(decode_unique_row("\2"));
   EXPECT_FALSE(decode_unique_row(std::string("\1\3", 2) + encode(row).substr(2))) << "no such scope";
   for (std::size_t cut = 0; cut + 2 < encode(row).size(); ++cut)
@@ -94,7 +101,9 @@ TEST(LeavingRows, ThoseOfEndedJobsAreAskedForOnceThatIsDurableAndListedUntilThey
 
 TEST(LeavingRows, TheNextOwnerTakesAwayWhatIsListed) {
   const std::vector<RowToFree> left{{"a", "1", false}, {"b", std::string(300, '2'), false}};
-  EXPECT_EQ(read_rows_to_free(encode(left)), left);
+  Counts counts;
+  counts.rows_to_free = left;
+  EXPECT_EQ(*decode_counts(encode(counts)), counts);
   LeavingRows rows;
   rows.load(left);
   EXPECT_EQ(rows.asked(), left);

@@ -201,7 +201,6 @@ void validate_shares(const QueueOptions& queue, const Fields& fields) {
 void validate_limits(const QueueOptions& queue, const Fields& fields) {
   fields.choice("oversize", queue.oversize, Oversize::alone);
   fields.choice("hold", queue.hold, SlotHold::dispatch);
-  fields.choice("on_block", queue.on_block, OnBlock::strict);
   fields.choice("lock_span", queue.lock_span, LockSpan::response);
   validate_limit("limit", queue.limit, fields);
   validate_limit("partition_limit", queue.partition_limit, fields);

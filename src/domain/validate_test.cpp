@@ -14,7 +14,7 @@ namespace ordo {
 namespace validate_test {
 
 using namespace std::chrono_literals;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // What is refused is named; what a file takes, too, is in config_file_test.cpp.
 std::string why_not(const std::function<void(Config&)>& change) {
@@ -72,8 +72,6 @@ TEST(Validate, a_value_of_an_enumeration_is_one_of_its_names) {
                          [](auto& config, auto value) { config.queues[0].oversize = value; });
   expect_known<SlotHold>("hold", SlotHold::dispatch,
                          [](auto& config, auto value) { config.queues[0].hold = value; });
-  expect_known<OnBlock>("on_block", OnBlock::strict,
-                        [](auto& config, auto value) { config.queues[0].on_block = value; });
   expect_known<LockSpan>("lock_span", LockSpan::response,
                          [](auto& config, auto value) { config.queues[0].lock_span = value; });
   expect_known<RateEach>("rate.each", RateEach::partition, [](Config& config, RateEach value) {

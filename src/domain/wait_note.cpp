@@ -1,41 +1,22 @@
 #include "domain/wait_note.h"
 
-#include "base/bytes.h"
-#include "domain/fields.h"
+#include "domain/archive.h"
 
 namespace ordo::domain {
-namespace {
 
-constexpr std::uint8_t kNoteVersion = 1;
-
-WaitNote read_note(std::string_view bytes) {
-  ByteReader in(bytes, "note of a wait");
-  WaitNote note;
-  std::string unknown;
-  if (get_version(in, unknown) != kNoteVersion) in.fail("its version is unknown");
-  note.wait = in.get_short();
-  note.key = in.get_short();
-  note.message_id = in.get_short();
-  note.body = in.rest();
-  return note;
+template <class A>
+void fields(A& a, In<A, WaitNote>& note) {
+  a.head(1);
+  a.short_text(note.wait);
+  a.short_text(note.key);
+  a.short_text(note.message_id);
+  a.rest(note.body);
 }
 
-}  // namespace
-
-std::string encode(const WaitNote& note) {
-  std::string bytes;
-  bytes.reserve(note.wait.size() + note.key.size() + note.message_id.size() + note.body.size() + 4);
-  ByteWriter out(bytes);
-  out.put(kNoteVersion);
-  out.put_short(note.wait);
-  out.put_short(note.key);
-  out.put_short(note.message_id);
-  out.put_rest(note.body);
-  return bytes;
-}
+std::string encode(const WaitNote& note) { return to_bytes(note); }
 
 Decoded<WaitNote> decode_wait_note(std::string_view bytes) {
-  return read_record<WaitNote>([&] { return read_note(bytes); });
+  return decode<WaitNote>(bytes, "note of a wait");
 }
 
 }  // namespace ordo::domain

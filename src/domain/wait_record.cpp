@@ -2,20 +2,17 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
 #include "base/fnv.h"
 #include "base/saturate.h"
 #include "base/time_text.h"
+#include "domain/archive.h"
 #include "domain/dead_letters.h"
-#include "domain/fields.h"
 
 namespace ordo::domain {
 namespace {
 
 using State = WaitRecord::State;
 
-constexpr std::uint8_t kRecordVersion = 1;
-constexpr FieldTag kAnswered = 2;
 constexpr std::size_t kMostRemembered = 16;  // messages, and waits
 // What nobody has closed so long after its time belongs to a job that is gone.
 constexpr Duration kForgotten = std::chrono::hours{1};
@@ -34,75 +31,36 @@ bool is_of(const WaitRecord& record, const Waiter& waiter) {
   return record.kind == waiter.kind && record.key == waiter.key && record.id == waiter.id;
 }
 
-std::string fields_of(const WaitRecord& record) {
-  if (record.answered.empty()) return record.fields;
-  std::string ids;
-  ByteWriter out(ids);
-  for (const auto& wait : record.answered) out.put_short(wait);
-  return record.fields + field(kAnswered, ids);
-}
-
-bool take_field(WaitRecord& record, FieldTag tag, std::string_view bytes) {
-  if (tag != kAnswered) return false;
-  ByteReader in(bytes, "answered waits");
-  while (!in.at_end()) record.answered.emplace_back(in.get_short());
-  return true;
-}
-
-WaitRecord read_record_of_wait(std::string_view bytes) {
-  ByteReader in(bytes, "wait");
-  WaitRecord record;
-  const auto take = [&](FieldTag tag, std::string_view field) { return take_field(record, tag, field); };
-  if (get_version(in, record.fields, take) != kRecordVersion) in.fail("its version is unknown");
-  record.state = in.get<State>();
-  if (record.state < State::expected || record.state > State::buffered) in.fail("its state is unknown");
-  record.wait = in.get_short();
-  record.kind = in.get_short();
-  record.key = in.get_short();
-  record.id = in.get_short();
-  record.fence = in.get<std::uint64_t>();
-  record.since = written_time(get_time(in));
-  record.deadline = written_time(get_time(in));
-  record.delivered = in.get<std::uint8_t>() != 0;
-  record.message_id = in.get_short();
-  for (auto left = in.get<std::uint8_t>(); left > 0; --left) record.taken.emplace_back(in.get_long());
-  record.body = in.rest();
-  return record;
-}
-
 }  // namespace
 
-std::string encode(const WaitRecord& record) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  put_version(out, kRecordVersion, fields_of(record));
-  out.put(record.state);
-  out.put_short(record.wait);
-  out.put_short(record.kind);
-  out.put_short(record.key);
-  out.put_short(record.id);
-  out.put(record.fence);
-  put_time(out, record.since);
-  put_time(out, record.deadline);
-  out.put(static_cast<std::uint8_t>(record.delivered));
-  out.put_short(record.message_id);
-  out.put(static_cast<std::uint8_t>(record.taken.size()));
-  for (const auto& fingerprint : record.taken) out.put_long(fingerprint);
-  out.put_rest(record.body);
-  return bytes;
+template <class A>
+void fields(A& a, In<A, WaitRecord>& record) {
+  a.head(1, record.fields, [&](auto& f) { f.each(2, record.answered); });
+  a.choice(record.state, State::buffered, "its state is unknown");
+  a.check(record.state >= State::expected, "its state is unknown");
+  a.short_text(record.wait);
+  a.short_text(record.kind);
+  a.short_text(record.key);
+  a.short_text(record.id);
+  a.number(record.fence);
+  a.time(record.since);
+  a.time(record.deadline);
+  a.flags(record.delivered);
+  a.short_text(record.message_id);
+  a.list(record.taken, [](auto& b, auto& fingerprint) { b.long_text(fingerprint); });
+  a.rest(record.body);
 }
 
-Decoded<WaitRecord> decode_wait_record(std::string_view bytes) {
-  return read_record<WaitRecord>([&] { return read_record_of_wait(bytes); });
-}
+std::string encode(const WaitRecord& record) { return to_bytes(record); }
+
+Decoded<WaitRecord> decode_wait_record(std::string_view bytes) { return decode<WaitRecord>(bytes, "wait"); }
 
 bool is_listed(const WaitRecord& record) {
   return record.state == State::expected || record.state == State::buffered || !record.delivered;
 }
 
-// One of an older node has no deadline, and its row goes then.
 bool is_expired(const WaitRecord& record, Time now) {
-  return record.state == State::buffered && record.deadline > Time{} && record.deadline <= now;
+  return record.state == State::buffered && record.deadline <= now;
 }
 
 Time kept_until(const WaitRecord& record, Duration response_ttl) {

@@ -150,7 +150,7 @@ TEST(RunWaits, WhatARunHasExpectedItWaitsForWithoutAskingAgain) {
   const auto token = batch.expect(0, "bank");
   EXPECT_EQ(batch.expect(0, "bank"), token);
   EXPECT_NE(batch.expect(0, "other"), token);
-  EXPECT_TRUE(store::Tokens(store).check(token.text));
+  EXPECT_TRUE(store::find_token(store, token.text));
   const auto row = store.wait_row("orders", "bank");
   const auto ended = waits.end({Outcome::wait("bank", 1h)});
   EXPECT_THAT(ended.waits, IsEmpty());

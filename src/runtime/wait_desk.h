@@ -24,7 +24,7 @@ namespace ordo::runtime {
 /// Registers what the jobs of runs wait for. Blocks for the store, but for settle_later(). Thread-safe.
 class WaitDesk {
  public:
-  WaitDesk(store::Store& store, Random random) : store_(store), tokens_(store), random_(random) {}
+  WaitDesk(store::Store& store, Random random) : store_(store), random_(random) {}
 
   struct Run {
     const std::string& queue;
@@ -36,7 +36,7 @@ class WaitDesk {
   /// What answers the wait with this id. Throws as the store does.
   ResponseToken token(const std::string& queue, const std::string& key, const std::string& wait,
                       Time deadline) {
-    return {tokens_.make(queue, key, wait, deadline)};
+    return {store::make_token(store_, queue, key, wait, deadline)};
   }
 
   /// The outcomes of a run, and those of them that wait and are not registered.
@@ -69,7 +69,6 @@ class WaitDesk {
   void loop(const std::stop_token& stop);
 
   store::Store& store_;
-  store::Tokens tokens_;
   std::mutex mutex_;
   Random random_;
   store::GroupQueue<Ended> ended_;

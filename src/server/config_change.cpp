@@ -90,7 +90,6 @@ const std::vector<Field<QueueOptions>>& queue_fields() {
       field("borrow", &Q::borrow),
       field("rate", &Q::rate),
       field("limits", &Q::limits),
-      field("on_block", &Q::on_block),
       field("reserve_after", &Q::reserve_after),
       field("critical_limit", &Q::critical_limit),
       field("lock", &Q::lock),

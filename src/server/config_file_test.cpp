@@ -150,6 +150,13 @@ TEST(Config, keeps_queues_in_the_order_of_the_file) {
   EXPECT_EQ(names("queue.z.shards = 1\nqueue.b = {}\nqueue.a.shards = 2"), "z b a ");
 }
 
+TEST(Config, says_what_to_use_instead_of_on_block) {
+  const auto error = error_of("[queue.orders]\n\non_block = 'strict'");
+  EXPECT_NE(error.find("on_block is gone"), std::string::npos) << error;
+  EXPECT_NE(error.find("limit = 1 or a common key"), std::string::npos) << error;
+  EXPECT_NE(error.find("3"), std::string::npos) << "the line: " << error;
+}
+
 TEST(Config, refuses_numbers_out_of_range_with_the_line) {
   EXPECT_EQ(error_of("[queue.orders]\n\nshards = 0"),
             "ordo.toml:3: shards = 0 is out of range; use 1 to 65536");
@@ -272,7 +279,6 @@ const WrongValues kWrongValues[] = {
       {"rate", "{ limit = 1, per = '32d' }"},
       {"rate", "{ limit = 1, each = 'partition' }"},
       {"limits", "['none']"},
-      {"on_block", "'wait'"},
       {"reserve_after", "'-1s'"},
       {"critical_limit", "0"},
       {"lock_name", "'No Name'"},

@@ -112,14 +112,22 @@ void refuse_two_executions(const Table& table, const std::string& section, const
   fail_at(origin, library->line, section + " has both command and library; keep one of them");
 }
 
+void refuse_on_block(const Table& table, const Origin& origin) {
+  const auto found = std::ranges::find(table, "on_block", &Member::name);
+  if (found == table.end()) return;
+  fail_at(origin, found->line,
+          "on_block is gone: other jobs pass a job without room, and reserve_after keeps room for it; for a "
+          "strict order use limit = 1 or a common key");
+}
+
 void read_kind(KindOptions& kind, const Table& table, const std::string& section, const Origin& origin) {
   static const auto keys = shared_keys<KindOptions>();
   static const std::vector<std::string_view> of_queue = {
-      "shards",      "affinity",   "key_order", "threads",      "scheduler_weight", "group",
-      "max_payload", "max_dead",   "dead_ttl",  "order",        "granularity",      "kind",
-      "limit",       "limits",     "oversize",  "hold",         "partition",        "partition_limit",
-      "shares",      "borrow",     "rate",      "on_block",     "reserve_after",    "critical_limit",
-      "lock_name",   "lock_slots", "lock_span", "response_ttl", "keep_bytes"};
+      "shards",      "affinity",  "key_order",    "threads",       "scheduler_weight", "group",
+      "max_payload", "max_dead",  "dead_ttl",     "order",         "granularity",      "kind",
+      "limit",       "limits",    "oversize",     "hold",          "partition",        "partition_limit",
+      "shares",      "borrow",    "rate",         "reserve_after", "critical_limit",   "lock_name",
+      "lock_slots",  "lock_span", "response_ttl", "keep_bytes"};
   for (const Member& member : table) {
     if (std::ranges::find(of_queue, member.name) == of_queue.end()) continue;
     fail_at(origin, member.line,
@@ -171,10 +179,6 @@ std::vector<Key<QueueOptions>> gate_keys() {
        [](QueueOptions& queue, const Reading& value) {
          queue.limits.clear();
          for (const auto& name : value.list(R"(["crm"])")) queue.limits.push_back(name.text());
-       }},
-      {"on_block",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.on_block = value.choice<OnBlock>({{"skip", OnBlock::skip}, {"strict", OnBlock::strict}});
        }},
       {"reserve_after", [](QueueOptions& queue,
                            const Reading& value) { queue.reserve_after = value.duration(Duration::zero()); }},
@@ -278,6 +282,7 @@ void read_queues(Config& config, const Reading& value) {
     if (is_new) config.queues.push_back({.name = member.name});
     const Table& table = Reading(section, member.line, member.value, origin).table();
     refuse_two_executions(table, section, origin);
+    refuse_on_block(table, origin);
     read_members(config.queues[place->second], table, queue_keys(), kLaterQueue, section, origin);
   }
 }

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,44 +7,23 @@
 #include "domain/response_token.h"
 #include "store/store.h"
 
-// Tokens of waits on every store. The secrets stand in rows that all nodes and clients of the store read, one
-// for each period, made by the first who needs it. Where a token leads stands in a row beside the unique keys
-// of its queue: both are removed with it.
+// Tokens of waits on every store. A row says which wait a token leads to. It has the unique keys' name of its
+// queue, so it is removed with the queue, and a hash of the token as its key, so reading the store reveals no
+// token.
 namespace ordo::store {
 
-/// Under this name stand the secrets, by their number. No queue of a user's has it.
-inline constexpr std::string_view kSecretRows = "!secrets";
+/// A new token for the wait of `key` with this id, which is durable. Throws as the store does.
+std::string make_token(Store& store, const std::string& queue, const std::string& key,
+                       const std::string& wait, Time deadline);
 
-/// Makes and checks tokens. Thread-safe. The store must outlive it.
-class Tokens {
- public:
-  explicit Tokens(Store& store) : store_(store) {}
+/// The wait that a token leads to.
+struct TokenLead {
+  std::string queue, wait, key;
 
-  /// A token for the wait of `key` with this id, which is durable. Throws as the store does.
-  std::string make(const std::string& queue, const std::string& key, const std::string& wait, Time deadline);
-
-  /// What the token says; nothing: it was not made by who knows the secrets, or too long ago. The store is
-  /// asked for secrets alone, and once a minute. Takes the same time wherever the code is wrong.
-  std::optional<domain::TokenClaim> check(std::string_view token);
-
- private:
-  struct Known {
-    std::optional<domain::TokenSecrets> secrets;  ///< nothing: there were none
-    Time read{};
-  };
-
-  std::optional<Known> remembered(std::uint32_t number);
-  void remember(std::uint32_t number, std::optional<domain::TokenSecrets> secrets);
-  std::optional<domain::TokenSecrets> find(std::uint32_t number);
-  domain::TokenSecrets find_or_make(std::uint32_t number);
-
-  Store& store_;
-  std::mutex mutex_;
-  std::map<std::uint32_t, Known> known_;  // by number, three at most
+  bool operator==(const TokenLead&) const = default;
 };
-
-/// Where a token of this queue leads; nothing: its wait is over for long. Throws as the store does.
-std::optional<domain::TokenRow> find_wait(Store& store, const std::string& queue,
-                                          const domain::TokenClaim& claim);
+/// Nothing: it was never made, its wait has been over for long, or its queue is gone. Text that is no token is
+/// not looked up. Throws as the store does.
+std::optional<TokenLead> find_token(Store& store, std::string_view text);
 
 }  // namespace ordo::store

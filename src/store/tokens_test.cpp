@@ -1,6 +1,5 @@
 #include "store/tokens.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <ordo/error.hpp>
@@ -20,7 +19,7 @@ class TokenClock final : public Clock {
   void advance(Duration by) { now_ += by; }
 
  private:
-  Time now_{300 * domain::kSecretPeriod};
+  Time now_{std::chrono::hours{500'000}};
 };
 
 /// Counts what it is asked for.
@@ -36,89 +35,75 @@ class CountingStore : public memory::MemoryStore {
 
 class TokensTest : public ::testing::Test {
  protected:
-  std::string make(Tokens& tokens, const std::string& wait = "w1") {
-    return tokens.make("calls", "bank", wait, clock_.wall() + 1h);
+  TokensTest() { store_.define("calls", 1); }
+
+  std::string make(const std::string& wait = "w1") {
+    return make_token(store_, "calls", "bank", wait, clock_.wall() + 1h);
   }
 
   TokenClock clock_;
   CountingStore store_{clock_};
-  Tokens tokens_{store_}, others_{store_};
 };
 
 TEST_F(TokensTest, LeadToTheirWait) {
-  const auto claim = others_.check(make(tokens_));
-  ASSERT_TRUE(claim);
-  EXPECT_EQ(find_wait(store_, "calls", *claim), (domain::TokenRow{"w1", "bank"}));
-  EXPECT_EQ(find_wait(store_, "other", *claim), std::nullopt);
-}
-
-TEST_F(TokensTest, OfTheSameWaitAreTheSame) {
-  EXPECT_EQ(make(tokens_), make(others_)) << "all have one secret";
-  EXPECT_NE(make(tokens_), make(tokens_, "w2"));
+  const auto first = make(), second = make("w2");
+  EXPECT_EQ(find_token(store_, first), (TokenLead{"calls", "w1", "bank"}));
+  EXPECT_EQ(find_token(store_, second), (TokenLead{"calls", "w2", "bank"}));
 }
 
 TEST_F(TokensTest, AnyOtherBitMakesThemNone) {
-  const auto token = make(tokens_);
+  const auto token = make();
   for (std::size_t i = 0; i < token.size(); ++i) {
     auto other = token;
     other[i] = other[i] == 'A' ? 'B' : 'A';
-    EXPECT_FALSE(tokens_.check(other)) << i;
+    EXPECT_FALSE(find_token(store_, other)) << i;
   }
-  EXPECT_TRUE(tokens_.check(token));
+  EXPECT_TRUE(find_token(store_, token));
 }
 
-TEST_F(TokensTest, ForgedOnesCostTheStoreNothing) {
-  const auto token = make(tokens_);
-  auto forged = token;
+TEST_F(TokensTest, WhatIsNoneCostsTheStoreAtMostOneLookUp) {
+  auto forged = make();
   forged.back() = forged.back() == 'A' ? 'B' : 'A';
-  store_.asked = 0;
-  for (int i = 0; i < 100; ++i) {
-    EXPECT_FALSE(tokens_.check(forged));
-    EXPECT_FALSE(tokens_.check(std::string(domain::kTokenChars, 'A')));
-    EXPECT_FALSE(tokens_.check("junk"));
+  EXPECT_FALSE(find_token(store_, forged));
+  EXPECT_EQ(store_.asked, 1);
+  EXPECT_FALSE(find_token(store_, std::string(domain::kTokenChars, 'A')));
+  EXPECT_FALSE(find_token(store_, "junk"));
+  EXPECT_EQ(store_.asked, 1);
+}
+
+TEST_F(TokensTest, AreNotInTheStore) {
+  const auto token = domain::parse_token(make());
+  ASSERT_TRUE(token);
+  for (const auto& row : store_.wait_rows(Store::unique_rows("calls"), "", 10)) {
+    EXPECT_EQ(row.key.find(token->random), std::string::npos);
+    EXPECT_EQ(row.bytes.find(token->random), std::string::npos);
   }
-  EXPECT_EQ(store_.asked, 0) << "the secret is remembered";
-  clock_.advance(2min);
-  EXPECT_FALSE(tokens_.check(forged));
-  EXPECT_FALSE(tokens_.check(forged));
-  EXPECT_EQ(store_.asked, 1) << "and read again now and then";
-}
-
-TEST_F(TokensTest, OutliveTheNextSecretAndNotTheOneBehind) {
-  const auto token = make(tokens_);
-  clock_.advance(domain::kSecretPeriod);
-  const auto next = make(others_, "w2");
-  EXPECT_TRUE(others_.check(token));
-  EXPECT_TRUE(tokens_.check(next));
-  clock_.advance(domain::kSecretPeriod);
-  EXPECT_FALSE(tokens_.check(token));
-  EXPECT_TRUE(tokens_.check(next));
-  EXPECT_LE(store_.wait_rows(kSecretRows, "", 10).size(), 2U);
-}
-
-TEST_F(TokensTest, OfAStoreThatHasForgottenItsSecretsAreNone) {
-  const auto token = make(tokens_);
-  CountingStore restored{clock_};
-  Tokens there{restored};
-  EXPECT_FALSE(there.check(token));
-  EXPECT_NE(make(there), token);
-  EXPECT_FALSE(there.check(token));
 }
 
 TEST_F(TokensTest, EndSomeTimeAfterTheDeadline) {
-  const auto claim = tokens_.check(make(tokens_));
+  const auto token = make();
   clock_.advance(25h - 1us);
-  EXPECT_TRUE(find_wait(store_, "calls", *claim));
+  EXPECT_TRUE(find_token(store_, token));
   clock_.advance(1us);
-  EXPECT_FALSE(find_wait(store_, "calls", *claim));
+  EXPECT_FALSE(find_token(store_, token));
 }
 
-TEST_F(TokensTest, UnreadableSecretsAreSaidToBe) {
-  const auto number = domain::secret_at(clock_.wall());
-  store_.step_rows(kSecretRows, {{{domain::secret_row_key(number), "junk", true}, {}, {}}});
-  EXPECT_THROW(make(tokens_), Error);
-  EXPECT_THROW(tokens_.check(domain::token_text({number, 1, std::string(16, 'w')}, std::string(16, 'c'))),
-               Error);
+TEST_F(TokensTest, AreRemovedWithTheQueue) {
+  const auto token = make();
+  ASSERT_TRUE(store_.remove("calls"));
+  EXPECT_FALSE(find_token(store_, token));
+  store_.define("calls", 1);
+  EXPECT_FALSE(find_token(store_, token));
+}
+
+TEST_F(TokensTest, AnUnreadableRowIsSaidToBe) {
+  const auto token = make();
+  const auto rows = Store::unique_rows("calls");
+  auto row = store_.wait_rows(rows, "", 10).at(0);
+  const auto seen = row.bytes;
+  row.bytes = "junk";
+  store_.step_rows(rows, {{row, seen, {}}});
+  EXPECT_THROW(find_token(store_, token), Error);
 }
 
 }  // namespace tokens_test

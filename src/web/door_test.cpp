@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/digest.h"
 #include "web/problem.h"
 #include "web/secret.h"
 #include "web/session.h"

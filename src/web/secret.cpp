@@ -4,11 +4,11 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include <array>
 #include <memory>
 
 #include "base/assert.h"
 #include "base/base64.h"
+#include "base/digest.h"
 #include "base/random.h"
 
 namespace ordo::web {
@@ -35,21 +35,7 @@ void must(int done) { ORDO_ASSERT(done == 1); }
 
 std::string new_secret() { return "ordo_" + base64url(secret_bytes(kSecretBytes)); }
 
-std::string sha256(std::string_view bytes) {
-  std::string digest(32, '\0');
-  must(EVP_Digest(bytes.data(), bytes.size(), bytes_of(digest), nullptr, EVP_sha256(), nullptr));
-  return digest;
-}
-
-std::string sha256_hex(std::string_view bytes) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char c : sha256(bytes)) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += {kDigits[byte >> 4U], kDigits[byte & 15U]};
-  }
-  return text;
-}
+std::string sha256_hex(std::string_view bytes) { return to_hex(sha256(bytes)); }
 
 std::string hmac_sha256(std::string_view key, std::string_view bytes) {
   std::string mac(32, '\0');

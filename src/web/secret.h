@@ -9,7 +9,6 @@ namespace ordo::web {
 /// Of a new token: 256 bits from the kernel, as text.
 std::string new_secret();
 
-std::string sha256(std::string_view bytes);      ///< 32 bytes
 std::string sha256_hex(std::string_view bytes);  ///< 64 digits in lower case
 std::string hmac_sha256(std::string_view key, std::string_view bytes);
 

@@ -77,19 +77,6 @@ class WaitsFor(Project):
         self.until("it is counted", lambda: [(each["partition"], each["waiting"]) for each in self.json("limits")
                                              if each["waiting"]] == [("*", 1)])
 
-    def test_those_behind_a_line_are_told_who_holds_it(self):
-        self.config(queue='limit = 4\non_block = "strict"\nshards = 3', node="threads = 8")
-        self.push_lines([{"id": "1", "weight": 3}])
-        self.start()
-        self.until("it runs", lambda: self.stats()["running"] == 1)
-        self.push_lines([{"id": "heavy", "weight": 2}])
-        self.until_reasons("heavy", ("limit", "orders", ["1"]))
-        self.push_lines([{"id": f"light{n}"} for n in range(9)])
-        for n in range(9):
-            self.until_reasons(f"light{n}", ("limit", "orders", ["heavy"]))
-        self.write("go", "")
-        self.until("they have run", lambda: self.stats()["processed"] == 11)
-
 
 if __name__ == "__main__":
     unittest.main()

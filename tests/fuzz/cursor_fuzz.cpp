@@ -19,13 +19,6 @@ namespace {
 using namespace ordo;
 using namespace ordo::domain;
 
-std::string bytes_of(const ListOrder& order) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  order.write(out);
-  return bytes;
-}
-
 std::optional<ListOrder> order_of(const Listing& listing, const QueueOptions& options) {
   try {
     return ListOrder(listing, &options, Time{});
@@ -39,11 +32,8 @@ std::optional<ListOrder> order_of(const Listing& listing, const QueueOptions& op
 /// In another process it is the same.
 void check_bytes(std::string_view bytes) {
   try {
-    ByteReader in(bytes, "order");
-    const auto order = ListOrder::read(in);
-    const auto written = bytes_of(order);
-    ByteReader again(written, "order");
-    ORDO_ASSERT(bytes_of(ListOrder::read(again)) == written);
+    const auto written = to_bytes(from_bytes<ListOrder>(bytes, "order"));
+    ORDO_ASSERT(to_bytes(from_bytes<ListOrder>(written, "order")) == written);
   } catch (const Error& error) {
     ORDO_ASSERT(error.kind() == ErrorKind::corrupt);
   }
@@ -52,7 +42,7 @@ void check_bytes(std::string_view bytes) {
 void check(Listing listing, const QueueOptions& options) {
   const auto order = order_of(listing, options);
   if (!order) return;
-  check_bytes(bytes_of(*order));
+  check_bytes(to_bytes(*order));
   for (const std::uint8_t group : {0, 1, 2, 3}) {
     // Places at the ends of what there is, and between.
     for (const std::int64_t number : {INT64_MIN, std::int64_t{0}, INT64_MAX}) {

@@ -78,7 +78,6 @@ Simulation::Simulation(std::uint64_t seed, bool print)
     queue.keep_payloads = seed % 2 == 0;
     if (seed % 13 == 7) queue.limits = {"shared"};
     if (seed % 17 == 7) queue.rate = RateLimit{.limit = 20, .per = seconds{1}, .burst = 3};
-    if (seed % 6 == 5 && seed / 24 % 3 == 1) queue.on_block = OnBlock::strict;
   }
   if (seed >= kFirstSeedOfThrottlers && seed % 2 == 0)
     queues_.front().throttler = [this](const ThrottleQuestion& question) {

@@ -5,11 +5,9 @@
 // if need be (stores.md §6.2). Numbers of 64 bits stay text; those that are counted with are below 2^53.
 #include "store/redis/scripts.h"
 
-#include <openssl/evp.h>
-
 #include <array>
 
-#include "base/assert.h"
+#include "base/digest.h"
 #include "store/redis/keys.h"
 
 namespace ordo::store::redis {
@@ -17,18 +15,7 @@ namespace {
 
 constexpr std::array kRegistryKeys = {kQueuesKey, kRegistryKey, kNodesKey, kFactsKey, kRequestsKey, kWakeKey};
 
-std::string sha_of(std::string_view text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-  unsigned size = 0;
-  const int done = EVP_Digest(text.data(), text.size(), bytes.data(), &size, EVP_sha1(), nullptr);
-  ORDO_ASSERT(done == 1);
-  std::string hex;
-  for (unsigned i = 0; i < size; ++i) {
-    hex.push_back("0123456789abcdef"[bytes[i] >> 4]);
-    hex.push_back("0123456789abcdef"[bytes[i] & 15]);
-  }
-  return hex;
-}
+std::string sha_of(std::string_view text) { return to_hex(sha1(text)); }
 
 }  // namespace
 

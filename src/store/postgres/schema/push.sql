@@ -122,11 +122,8 @@ DECLARE
   v_kind text := coalesce(nullif(kind, ''), queue);
   v_run_at timestamptz := coalesce(run_at, clock_timestamp() + delay);
   v_flags int := 0;
-  v_fields bytea := '';
   v_tail bytea := '';
   v_rules bytea := '';
-  v_level int := CASE WHEN options ?| '{weight,partition,critical,lock}' THEN 3 ELSE 2 END;  -- of the formats
-  v_last bytea;
   v_after bigint;
   v_number bigint;
   v_taken record;
@@ -158,13 +155,11 @@ BEGIN
     END IF;
     IF v_taken.hold <> '' THEN
       v_rules := v_rules || v_taken.hold;
-      v_level := 4;
     END IF;
   END IF;
-  v_last := ordo_last_rules(options);
-  IF v_last <> '' THEN
-    v_rules := v_rules || v_last;
-    v_level := 5;
+  v_rules := v_rules || ordo_last_rules(options);
+  IF v_after IS NOT NULL THEN
+    v_rules := v_rules || ordo_field(11, ordo_little_endian(int8send(v_after)));
   END IF;
   IF v_key <> v_id THEN
     v_flags := v_flags | 1;
@@ -187,16 +182,11 @@ BEGIN
     v_tail := v_tail || ordo_little_endian(int8send((extract(epoch FROM timeout) * 1000000)::bigint));
   END IF;
   IF v_rules <> '' THEN
-    v_flags := v_flags | 96;
-    v_fields := ordo_field(1, set_byte('\x0000', 0, v_level));
-    IF v_after IS NOT NULL THEN
-      v_fields := v_fields || ordo_field(10, ordo_little_endian(int8send(v_after)));
-    END IF;
-    v_fields := ordo_little_endian(int4send(octet_length(v_fields))) || v_fields;
+    v_flags := v_flags | 64;
     v_tail := v_tail || ordo_little_endian(int4send(octet_length(v_rules))) || v_rules;
   END IF;
   PERFORM ordo_put(queue, ordo_crc32(convert_to(v_key, 'UTF8')),
-                   set_byte('\x0100', 1, v_flags) || v_fields || ordo_short('kind', v_kind)
+                   set_byte('\x0100', 1, v_flags) || ordo_short('kind', v_kind)
                    || ordo_short('id', v_id) || v_tail || payload);
   IF options ? 'unique' THEN
     PERFORM ordo_keep_queue(queue, v_number);

@@ -220,6 +220,14 @@ CREATE FUNCTION ordo_last_rules(p_options jsonb) RETURNS bytea LANGUAGE plpgsql 
 DECLARE
   v_rules bytea := '';
 BEGIN
+  IF p_options ? 'replace_time' THEN
+    IF jsonb_typeof(p_options -> 'replace_time') <> 'boolean' THEN
+      RAISE EXCEPTION 'ordo_push: "replace_time" needs true or false' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF (p_options -> 'replace_time')::boolean THEN
+      v_rules := v_rules || ordo_field(9, '');
+    END IF;
+  END IF;
   IF p_options ? 'max_retries' THEN
     IF p_options ->> 'max_retries' !~ '^[0-9]{1,10}$' OR jsonb_typeof(p_options -> 'max_retries') <> 'number'
        OR (p_options ->> 'max_retries')::bigint > 2147483647 THEN
@@ -227,14 +235,6 @@ BEGIN
         USING ERRCODE = 'invalid_parameter_value';
     END IF;
     v_rules := v_rules || ordo_field(10, ordo_little_endian(int4send((p_options ->> 'max_retries')::int)));
-  END IF;
-  IF p_options ? 'replace_time' THEN
-    IF jsonb_typeof(p_options -> 'replace_time') <> 'boolean' THEN
-      RAISE EXCEPTION 'ordo_push: "replace_time" needs true or false' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    IF (p_options -> 'replace_time')::boolean THEN
-      v_rules := v_rules || ordo_field(9, '\x01');
-    END IF;
   END IF;
   RETURN v_rules;
 END $$;
