@@ -324,7 +324,7 @@ struct WindowView {
   std::vector<Window> windows{};  ///< empty: always
   bool open = true;               ///< now
   /// (from, until) from now on, in their order, a hundred at most; the last may begin later than it was asked
-  /// for. None: they never open again.
+  /// for, and Time::max() is the end of one that never ends. None: they never open again.
   std::vector<std::pair<Time, Time>> openings{};
   std::vector<Time> clock_changes{};  ///< when a clock of their zones is put forward or back
 };

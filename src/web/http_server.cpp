@@ -364,12 +364,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     watch_for_end();
     while (true) {
       auto text = feed.take();
-      if (!text || hall_.is_closing) throw Gone();
-      if (text->empty()) {
+      if (hall_.is_closing) throw Gone();
+      if (text.empty()) {
         if (co_await wait_for_news()) continue;
         text = kFeedBeat;
       }
-      co_await write_piece(*text);
+      co_await write_piece(text);
       if (!socket_.is_open()) throw Gone();
     }
   }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/time_text.h"
 #include "faces/object_text.h"
@@ -74,7 +75,8 @@ Response line_of_key(Desk& desk, const Call& call) {
   return {.body = object.end() + '\n'};
 }
 
-std::string window_view_json(const WindowView& view) {
+/// `end`: how far it was looked. An opening that never ends is shown up to there.
+std::string window_view_json(const WindowView& view, Time end) {
   const bool never = view.openings.empty();
   ObjectText object;
   object.raw("kind", view.kind.empty() ? "null" : name_json(view.kind));
@@ -83,9 +85,11 @@ std::string window_view_json(const WindowView& view) {
   const auto next = view.open && view.openings.size() > 1 ? view.openings[1] : std::pair<Time, Time>{};
   const auto opens = view.open ? next.first : (never ? Time{} : view.openings[0].first);
   object.text_or_null("opens", opens == Time{} || is_always ? "" : format_time(opens));
-  object.text_or_null("closes", view.open && !is_always ? format_time(view.openings[0].second) : "");
-  object.raw("openings", array_of(view.openings, [](std::string& out, const auto& span) {
-               out += ObjectText().time("from", span.first).time("until", span.second).end();
+  const bool closes = view.open && !is_always && view.openings[0].second != Time::max();
+  object.text_or_null("closes", closes ? format_time(view.openings[0].second) : "");
+  object.raw("openings", array_of(view.openings, [&](std::string& out, const auto& span) {
+               const auto until = span.second == Time::max() ? std::max(span.first, end) : span.second;
+               out += ObjectText().time("from", span.first).time("until", until).end();
              }));
   return object
       .raw("clock_changes", array_of(view.clock_changes,
@@ -104,8 +108,9 @@ Response windows_of(Desk& desk, const Call& call) {
   object.text("queue", queue)
       .text("ahead", format_duration(ahead))
       .number("waiting", counts.blocked_by_window);
-  object.raw("items", array_of(views, [](std::string& out, const WindowView& view) {
-               out += window_view_json(view);
+  const auto end = system_clock().wall() + ahead;
+  object.raw("items", array_of(views, [&](std::string& out, const WindowView& view) {
+               out += window_view_json(view, end);
              }));
   return {.body = object.end() + '\n'};
 }

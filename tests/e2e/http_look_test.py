@@ -77,7 +77,7 @@ class Lines(Http):
 
     def test_windows_say_when_jobs_may_start(self):
         self.config(queue='windows = [{ start = "05:00", end = "07:00", tz = "Europe/Moscow" }]', node=self.node_config,
-                    more='[queue.free]\n')
+                    more='[queue.free]\n[queue.always]\nwindows = [{ start = "00:00", end = "24:00" }]\n')
         self.serve("web", "--listen", "auto")
         found = self.call("GET", "/queues/orders/windows?ahead=72h")
         (view,) = found["items"]
@@ -87,6 +87,8 @@ class Lines(Http):
         self.assertEqual(view["open"], view["closes"] is not None)
         free = self.call("GET", "/queues/free/windows")["items"][0]
         self.assertEqual((free["open"], free["opens"], free["closes"], free["never_opens"]), (True, None, None, False))
+        always = self.call("GET", "/queues/always/windows")["items"][0]
+        self.assertEqual((always["open"], always["opens"], always["closes"], len(always["openings"])), (True, None, None, 1))
         for path, status in (("/queues/nosuch/windows", 404), ("/queues/orders/windows?ahead=1y", 400), ("/queues/orders/windows?ahead=40d", 400)):
             self.call("GET", path, status=status)
 
