@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,7 +20,8 @@ namespace {
 
 constexpr std::size_t kMostLinks = 10;  // of a chain of holders
 
-std::optional<JobView> first_of(Admin& admin, const std::string& queue, const JobFilter& filter) {
+std::optional<JobView> first_of(Admin& admin, const std::string& queue, JobFilter filter) {
+  filter.limit = 1;
   std::optional<JobView> first;
   admin.jobs(queue, filter, [&](JobView job) {
     first = std::move(job);
@@ -28,18 +30,56 @@ std::optional<JobView> first_of(Admin& admin, const std::string& queue, const Jo
   return first;
 }
 
+/// The queues of those that hold a limit or a lock and have that id.
+std::vector<std::string> queues_of_holder(Desk& desk, const std::string& queue, const WaitsFor& reason) {
+  std::vector<std::string> queues;
+  const auto add = [&](const std::vector<GateHolder>& holders) {
+    for (const GateHolder& holder : holders) {
+      if (holder.id == reason.held_by.front()) queues.push_back(holder.queue);
+    }
+  };
+  if (reason.what == Gate::lock) {
+    const auto config = desk.config->now();
+    const auto* rules = config->find(queue);
+    const auto& name = rules != nullptr && !rules->lock_name.empty() ? rules->lock_name : queue;
+    for (const LockView& lock : desk.admin.locks()) {
+      if (lock.name == name && lock.key == reason.name) add(lock.held_by);
+    }
+  } else if (reason.what == Gate::limit) {
+    for (const LimitView& limit : desk.admin.limits()) {
+      const auto name = limit.partition.empty() ? limit.name : limit.name + ": " + limit.partition;
+      if (name == reason.name) add(limit.held_by);
+    }
+  }
+  return queues;
+}
+
+/// The job that holds what another one waits for. `held_by` names the job's own queue first.
+std::optional<JobView> holder_of(Desk& desk, const Call& call, const JobView& job, const WaitsFor& reason) {
+  auto queues = queues_of_holder(desk, job.queue, reason);
+  const bool is_own = queues.empty() || std::ranges::find(queues, job.queue) != queues.end();
+  const auto& queue = is_own ? job.queue : queues.front();
+  if (!call.sees(queue)) return std::nullopt;
+  JobFilter filter{.id = reason.held_by.front()};
+  if (reason.what == Gate::key) filter.key = job.key;
+  auto holding = filter;
+  holding.states = {JobStatus::running, JobStatus::awaiting};
+  if (auto holder = first_of(desk.admin, queue, holding)) return holder;
+  return first_of(desk.admin, queue, filter);  // it has a place in the line that is kept for it
+}
+
 /// Who holds what the first job of a line waits for, who holds what that one waits for, and so on: the last
-/// is the cause. A holder in another queue ends it: names of holders do not say their queue.
-std::vector<JobView> chain_of(Admin& admin, const std::string& queue, const JobView& first) {
+/// is the cause. A holder in a queue that the caller does not see ends it.
+std::vector<JobView> chain_of(Desk& desk, const Call& call, const JobView& first) {
   std::vector<JobView> chain{first};
-  std::set<std::string> seen{first.id};
+  std::set<std::pair<std::string, std::string>> seen{{first.queue, first.id}};
   while (chain.size() < kMostLinks) {
     const auto& reasons = chain.back().waits_for;
     const auto held =
         std::ranges::find_if(reasons, [](const WaitsFor& reason) { return !reason.held_by.empty(); });
-    if (held == reasons.end() || !seen.insert(held->held_by.front()).second) break;
-    auto holder = first_of(admin, queue, {.id = held->held_by.front(), .limit = 1});
-    if (!holder) break;
+    if (held == reasons.end()) break;
+    auto holder = holder_of(desk, call, chain.back(), *held);
+    if (!holder || !seen.emplace(holder->queue, holder->id).second) break;
     chain.push_back(*std::move(holder));
   }
   return chain;
@@ -52,7 +92,7 @@ Response line_of_key(Desk& desk, const Call& call) {
   const auto page = page_of(call.target);
   refuse_unknown_queue(desk, queue);
   const JobFilter line{.key = key, .limit = *page.limit + 1, .listing = listing_of(page)};
-  const Veil veil(desk.config.web);
+  const Veil veil(*desk.config);
   std::string items;
   std::optional<JobView> first;
   std::size_t found = 0;
@@ -66,7 +106,7 @@ Response line_of_key(Desk& desk, const Call& call) {
     return true;
   });
   // Of a later page the first job of the line is not known, and neither is what holds it.
-  auto chain = first && page.after.empty() ? chain_of(desk.admin, queue, *first) : std::vector<JobView>{};
+  auto chain = first && page.after.empty() ? chain_of(desk, call, *first) : std::vector<JobView>{};
   for (JobView& job : chain) veil.cover(job);
   ObjectText object;
   object.text("queue", queue).name("key", key).raw("items", '[' + items + ']');
