@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <ordo/dead_letter.hpp>
+#include <ordo/error.hpp>
 #include <ordo/finding.hpp>
 #include <ordo/job.hpp>
 #include <ordo/options.hpp>
@@ -177,6 +178,13 @@ struct Listing {
 };
 
 /// Which jobs are meant: those that all of it fits.
+/// The place that Listing::after or RecordFilter::after says is of a queue that was resharded, or removed and
+/// made again, since: start again without it.
+class OldCursor final : public Error {
+ public:
+  explicit OldCursor(const std::string& message) : Error(ErrorKind::invalid_argument, message) {}
+};
+
 struct JobFilter {
   std::vector<JobStatus> states{};  ///< empty: all but the dead
   std::string id{};                 ///< empty: all
@@ -330,6 +338,7 @@ struct LimitView {
       held_by{};                  ///< running and awaiting jobs: three of each shard at most; of a rate: none
   std::optional<Time> free_at{};  ///< of a rate: when it lets the next one start; nothing: at once
   bool is_set = false;            ///< by set_limit(), above the configs
+  std::string version{};          ///< of what is set under its name; "0": nothing is
 };
 
 /// When jobs of one kind may start.
@@ -338,7 +347,7 @@ struct WindowView {
   std::vector<Window> windows{};  ///< empty: always
   bool open = true;               ///< now
   /// (from, until) from now on, in their order, a hundred at most; the last may begin later than it was asked
-  /// for. None: they never open again.
+  /// for, and Time::max() is the end of one that never ends. None: they never open again.
   std::vector<std::pair<Time, Time>> openings{};
   std::vector<Time> clock_changes{};  ///< when a clock of their zones is put forward or back
 };
@@ -367,6 +376,12 @@ struct AuditEntry {
 struct AuditFilter {
   std::vector<std::string> queues{};  ///< only of these; empty: all changes
   std::string after{};                ///< what the call for the page before returned; empty: it is the first
+};
+
+/// Somebody else has changed what was looked at since: nothing was done.
+class ChangedSince final : public Error {
+ public:
+  explicit ChangedSince(const std::string& message) : Error(ErrorKind::conflict, message) {}
 };
 
 /// The one surface under CLI, HTTP and scripts: looks and manages. The store keeps who has changed what.
@@ -399,10 +414,12 @@ class Admin {
   /// shares are parts of the new limit, a rate for each partition value keeps its `each`. False: no config of
   /// a running node, nor this program's, has such a limit or rate under that name, and nothing was done.
   /// Throws Error{invalid_argument} for values that a config would refuse.
+  ///
+  /// `seen`: a LimitView::version. Throws ChangedSince if another one is set by now.
   bool set_limit(std::string_view name, const std::optional<Decimal>& limit,
-                 const std::optional<RateLimit>& rate);
-  /// Configs count again. False: nothing was set.
-  bool unset_limit(std::string_view name);
+                 const std::optional<RateLimit>& rate, const std::optional<std::string>& seen = {});
+  /// Configs count again. False: nothing was set. `seen`: as above.
+  bool unset_limit(std::string_view name, const std::optional<std::string>& seen = {});
   /// The same for locks that are held or waited for: those of the jobs of one queue, or all.
   [[nodiscard]] std::vector<LockView> locks(const std::optional<std::string>& queue = {});
 

@@ -51,6 +51,22 @@ class NotUnique final : public Error {
   Pushed existing_;
 };
 
+/// Under what a push is known again (Client::push_once).
+struct OnceKey {
+  std::string key{};      ///< 1 to 200 bytes: who pushes makes a new one for each push that is meant
+  std::string content{};  ///< says what is pushed, as a hash of it: 1 to 255 bytes
+};
+
+struct PushedOnce {
+  enum class What : std::uint8_t {
+    pushed,  ///< all of it, and durable
+    again,   ///< it was pushed before: nothing was stored now
+    other,   ///< other content was pushed under the key: nothing was stored now
+  };
+  What what = What::pushed;
+  std::vector<std::string> ids{};  ///< of its jobs, in their order; of `other`: none
+};
+
 /// What became of a response.
 enum class Responded : std::uint8_t {
   accepted,   ///< a job waits for it, and has it now
@@ -126,6 +142,14 @@ class Client {
   /// instead of thrown. Jobs without a unique key are stored as by push_many(), those with one each by
   /// itself: all others are stored although one is rejected.
   [[nodiscard]] std::vector<Pushed> push_each(std::string_view queue, std::vector<NewJob> jobs);
+
+  /// As push_many(), but once: nothing is stored where the queue has got the same under this key within 24
+  /// hours.
+  ///
+  /// Key and jobs are one step of the store: after Error{unavailable} the same call again stores them if the
+  /// first one has not. At most 1,000 jobs, none of them with a unique key. One without an id gets one that
+  /// follows from the key. Error{unsupported}: in a Redis Cluster key and jobs are in different slots.
+  [[nodiscard]] PushedOnce push_once(std::string_view queue, std::vector<NewJob> jobs, const OnceKey& once);
 
   /// Answers the job that waits for `key` in `queue` (Outcome::wait; docs/responses.md).
   ///

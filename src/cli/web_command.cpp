@@ -50,6 +50,18 @@ void raise_limit_of_files() {
   static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
 }
 
+/// HUP. Of the config, [web] alone is taken: all else belongs to nodes, or needs a new start.
+void reload(Context& context, const Config& before, web::Site& site, const LogSink& log) {
+  try {
+    auto config = before;
+    config.web = context.config().web;
+    site.change(config);
+    log(LogLevel::info, "[web] of the config was read again; all else is read at the start only");
+  } catch (const std::exception& error) {
+    log(LogLevel::error, std::string("the config was read again, and nothing was changed: ") + error.what());
+  }
+}
+
 int run_web(Context& context, const WebValues& values) {
   const Config config = context.config();
   const auto address = address_of(config, values);
@@ -58,7 +70,8 @@ int run_web(Context& context, const WebValues& values) {
   block_signals();
   const Log log(config.node.log, config.node.log_level);
   Client client = context.open_client();  // makes the store
-  web::Site site(address, {Admin(config), std::move(client), config, log, std::make_shared<web::News>()});
+  web::Site site(address, {Admin(config), std::move(client), std::make_shared<web::LiveConfig>(config), log,
+                           std::make_shared<web::News>()});
   site.start();
   log(LogLevel::info, fmt::format("listening on {}", site.url()));
   std::promise<void> asked;
@@ -71,7 +84,7 @@ int run_web(Context& context, const WebValues& values) {
                         .stop_now = [] { ::_exit(1); },
                         .quiet = [] {},
                         .traces = [] {},
-                        .reload = [&] { log(LogLevel::info, "the config is read at the start only"); }});
+                        .reload = [&] { reload(context, config, site, log); }});
   asked.get_future().wait();
   return 0;
 }

@@ -135,9 +135,13 @@ std::string left_line(const Stats& stats, const std::set<std::string>& served, b
 }
 
 /// HUP. Whatever is wrong with the config is told, and the node goes on as it is.
-void reload(Context& context, Server& server, ConfiguredWorkers& workers, const LogSink& log) {
+void reload(Context& context, Server& server, ConfiguredWorkers& workers, web::Site* site,
+            const LogSink& log) {
   try {
-    const auto changes = workers.reload(context.config());
+    const auto config = context.config();
+    if (site != nullptr) site->check(config);
+    const auto changes = workers.reload(config);
+    if (site != nullptr) site->change(config);
     if (changes.empty()) log(LogLevel::info, "the config was read again: nothing has changed");
     for (const std::string& change : changes) log(LogLevel::info, "the config was read again: " + change);
     if (!changes.empty() && server.worker_count() == 0)
@@ -203,24 +207,24 @@ std::string why_not_ready(Server& server) {
 }
 
 /// What the HTTP side tells of this node's events.
-std::shared_ptr<web::News> news_of(Server& server, const Config& config) {
-  if (config.node.listen.empty()) return nullptr;
+std::shared_ptr<web::News> news_of(Server& server, const std::shared_ptr<web::LiveConfig>& config) {
+  if (config->now()->node.listen.empty()) return nullptr;
   auto news = std::make_shared<web::News>();
   // What an error quotes of payloads is not known here.
-  const bool hides_errors = web::Veil(config.web).is_on();
-  server.subscribe({}, [news, hides_errors](Event event) {
-    if (hides_errors) event.error.clear();
+  server.subscribe({}, [news, config](Event event) {
+    if (web::Veil(*config).is_on()) event.error.clear();
     news->tell(event);
   });
   return news;
 }
 
 /// The HTTP side, if the config wants one.
-std::unique_ptr<web::Site> site_of(Server& server, const Config& config, const LogSink& log,
-                                   std::shared_ptr<web::News> news) {
-  if (config.node.listen.empty()) return nullptr;
+std::unique_ptr<web::Site> site_of(Server& server, const std::shared_ptr<web::LiveConfig>& config,
+                                   const LogSink& log, std::shared_ptr<web::News> news) {
+  const auto listen = config->now()->node.listen;
+  if (listen.empty()) return nullptr;
   auto site =
-      std::make_unique<web::Site>(parse_listen_address(config.node.listen).value(),
+      std::make_unique<web::Site>(parse_listen_address(listen).value(),
                                   web::Desk{server.admin(), server.client(), config, log, std::move(news)},
                                   [&server] { return why_not_ready(server); });
   site->start();
@@ -231,12 +235,13 @@ std::unique_ptr<web::Site> site_of(Server& server, const Config& config, const L
 /// Runs the server to its end. Returns the exit code.
 int serve(Server& server, const Config& config, ConfiguredWorkers& workers, Context& context,
           const WorkValues& values, const LogSink& log) {
-  const auto news = news_of(server, config);
+  const auto live = std::make_shared<web::LiveConfig>(config);
+  const auto news = news_of(server, live);
   server.start();
   context.tried = true;
   Admin admin = server.admin();
   look_at_schedules(config, server, admin, log);
-  const auto site = site_of(server, config, log, news);
+  const auto site = site_of(server, live, log, news);
   const auto stop_site = [&] {
     if (site) site->stop(std::min(config.node.shutdown_timeout, kSiteStops));
   };
@@ -259,7 +264,7 @@ int serve(Server& server, const Config& config, ConfiguredWorkers& workers, Cont
                               server.quiet();
                             },
                         .traces = [&] { log_traces(log); },
-                        .reload = [&] { reload(context, server, workers, log); }});
+                        .reload = [&] { reload(context, server, workers, site.get(), log); }});
   if (!values.drain) {
     server.wait();
     stop_site();

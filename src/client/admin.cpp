@@ -215,13 +215,13 @@ std::vector<QueueView> Admin::queues() { return impl()->queues(); }
 std::vector<NodeView> Admin::nodes() { return impl()->nodes(); }
 std::vector<LimitView> Admin::limits() { return impl()->limits(); }
 bool Admin::set_limit(std::string_view name, const std::optional<Decimal>& limit,
-                      const std::optional<RateLimit>& rate) {
+                      const std::optional<RateLimit>& rate, const std::optional<std::string>& seen) {
   return change({.action = "set_limit", .filter = limit_filter(name, limit, rate)},
-                [&](Impl& impl) { return impl.set_limit(name, limit, rate); });
+                [&](Impl& impl) { return impl.set_limit(name, limit, rate, seen); });
 }
-bool Admin::unset_limit(std::string_view name) {
+bool Admin::unset_limit(std::string_view name, const std::optional<std::string>& seen) {
   return change({.action = "unset_limit", .filter = filter_json("limit", name)},
-                [&](Impl& impl) { return impl.unset_limit(name); });
+                [&](Impl& impl) { return impl.unset_limit(name, seen); });
 }
 std::vector<LockView> Admin::locks(const std::optional<std::string>& queue) { return impl()->locks(queue); }
 std::vector<Finding> Admin::examine() { return impl()->examine(); }

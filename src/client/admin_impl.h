@@ -39,11 +39,10 @@ class Admin::Impl {
   std::vector<NodeView> nodes();
   std::vector<LimitView> limits();
   bool set_limit(std::string_view name, const std::optional<Decimal>& limit,
-                 const std::optional<RateLimit>& rate);
-  bool unset_limit(std::string_view name);
-  /// As often as it takes to change what nobody else changes meanwhile.
+                 const std::optional<RateLimit>& rate, const std::optional<std::string>& seen);
+  bool unset_limit(std::string_view name, const std::optional<std::string>& seen);
   void change_limit(
-      std::string_view name,
+      std::string_view name, const std::optional<std::string>& seen,
       const std::function<std::optional<domain::LimitChange>(std::optional<domain::LimitChange>)>& change);
   std::vector<LockView> locks(const std::optional<std::string>& queue);
   using SeeCounts = std::function<void(const store::QueueDefinition&, store::ShardId, const domain::Counts&)>;

@@ -403,6 +403,14 @@ std::vector<Pushed> Client::Impl::push_each(std::string_view queue, std::vector<
   });
 }
 
+PushedOnce Client::Impl::push_once(std::string_view queue, std::vector<NewJob> jobs, const OnceKey& once) {
+  refuse_in_callback("Client::push_once()");
+  const std::string name(queue);
+  return through_middlewares<PushedOnce>(name, std::move(jobs), [&](std::vector<NewJob> last) {
+    return push_under_key(name, std::move(last), once);
+  });
+}
+
 std::vector<std::string> Client::Impl::push(std::string_view queue, std::vector<NewJob> jobs) {
   return ids_of(std::string(queue), push_each(queue, std::move(jobs)));
 }
@@ -562,6 +570,10 @@ std::future<std::vector<std::string>> Client::push_async(std::string_view queue,
 
 std::vector<Pushed> Client::push_each(std::string_view queue, std::vector<NewJob> jobs) {
   return impl()->push_each(queue, std::move(jobs));
+}
+
+PushedOnce Client::push_once(std::string_view queue, std::vector<NewJob> jobs, const OnceKey& once) {
+  return impl()->push_once(queue, std::move(jobs), once);
 }
 
 void Client::use(ClientMiddleware middleware) {

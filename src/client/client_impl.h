@@ -36,6 +36,7 @@ class Client::Impl {
   std::vector<std::string> push_async(std::string_view queue, std::vector<NewJob> jobs,
                                       std::function<void(std::exception_ptr)> done);
   std::vector<Pushed> push_each(std::string_view queue, std::vector<NewJob> jobs);
+  PushedOnce push_once(std::string_view queue, std::vector<NewJob> jobs, const OnceKey& once);
   Responded respond(std::string_view queue, std::string_view key, std::string_view body,
                     std::string_view message_id);
   Responded respond(const ResponseToken& token, std::string_view body, std::string_view message_id);
@@ -83,6 +84,8 @@ class Client::Impl {
   std::function<void(std::exception_ptr)> take_room(std::size_t bytes,
                                                     std::function<void(std::exception_ptr)> done);
   Responded respond(const std::string& queue, const std::function<Responded()>& once);
+
+  PushedOnce push_under_key(const std::string& queue, std::vector<NewJob> jobs, const OnceKey& once);
 
   // Unique keys (unique_push.cpp)
   struct UniqueJob;

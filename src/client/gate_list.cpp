@@ -4,6 +4,9 @@
 #include <set>
 #include <tuple>
 
+#include <fmt/format.h>
+
+#include "base/fnv.h"
 #include "base/name.h"
 #include "client/admin_impl.h"
 #include "domain/gates.h"
@@ -22,6 +25,10 @@ void add_stated(std::map<LimitKey, LimitView>& views, const std::string& name,
                 const std::optional<Decimal>& limit, const std::optional<RateLimit>& rate) {
   if (limit) views[{name, {}, false}] = {.name = name, .limit = *limit};
   if (rate) views[{name, {}, true}] = {.name = name, .rate = rate};
+}
+
+std::string version_of(const std::optional<domain::LimitChange>& change) {
+  return change ? fmt::format("{:016x}", fnv1a(encode(*change))) : "0";
 }
 
 /// Also where nothing is used, so that no owner tells of it.
@@ -74,7 +81,10 @@ class LimitList {
       if (view.free_at && *view.free_at <= now) view.free_at.reset();
       if (view.is_penalty && !view.free_at) continue;  // it is over
       const auto change = changes.find(view.name);
-      if (change != changes.end() && change->second) apply(*change->second, view);
+      std::optional<domain::LimitChange> set;
+      if (change != changes.end() && change->second) set = *change->second;
+      view.version = version_of(set);
+      if (set) apply(*set, view);
       list.push_back(std::move(view));
     }
     return list;
@@ -115,7 +125,7 @@ std::vector<LimitView> Admin::Impl::limits() {
 }
 
 bool Admin::Impl::set_limit(std::string_view name, const std::optional<Decimal>& limit,
-                            const std::optional<RateLimit>& rate) {
+                            const std::optional<RateLimit>& rate, const std::optional<std::string>& seen) {
   Config probe;
   probe.limits.push_back({std::string(name), limit, rate});
   validate(probe);
@@ -125,7 +135,7 @@ bool Admin::Impl::set_limit(std::string_view name, const std::optional<Decimal>&
         known, [&](const LimitView& view) { return view.name == name && view.rate.has_value() == is_rate; });
   };
   if ((limit && !is_stated(false)) || (rate && !is_stated(true))) return false;
-  change_limit(name, [&](std::optional<domain::LimitChange> change) {
+  change_limit(name, seen, [&](std::optional<domain::LimitChange> change) {
     if (!change) change.emplace().name = name;
     if (limit) change->limit = limit;
     if (rate) change->rate = rate;
@@ -134,10 +144,10 @@ bool Admin::Impl::set_limit(std::string_view name, const std::optional<Decimal>&
   return true;
 }
 
-bool Admin::Impl::unset_limit(std::string_view name) {
+bool Admin::Impl::unset_limit(std::string_view name, const std::optional<std::string>& seen) {
   if (!is_name(name)) return false;
   bool was_set = false;
-  change_limit(name, [&](const std::optional<domain::LimitChange>& change) {
+  change_limit(name, seen, [&](const std::optional<domain::LimitChange>& change) {
     was_set = change.has_value();
     return std::optional<domain::LimitChange>{};
   });
@@ -145,7 +155,7 @@ bool Admin::Impl::unset_limit(std::string_view name) {
 }
 
 void Admin::Impl::change_limit(
-    std::string_view name,
+    std::string_view name, const std::optional<std::string>& expected,
     const std::function<std::optional<domain::LimitChange>(std::optional<domain::LimitChange>)>& change) {
   auto& store = handle_->store();
   while (true) {
@@ -158,6 +168,9 @@ void Admin::Impl::change_limit(
                     "cannot change the limit of '" + std::string(name) + "': " + read.why());
       if (read) before = *read;
     }
+    if (expected && *expected != version_of(before))
+      throw ChangedSince("cannot change the limit of '" + std::string(name) +
+                         "': somebody has changed it since it was looked at; look again");
     const auto after = change(before);
     if (!after && !seen) return;
     store::WaitRow row{std::string(name), after ? encode(*after) : std::string{}, after.has_value()};

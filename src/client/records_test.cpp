@@ -123,7 +123,7 @@ TEST_F(RecordsTest, a_cursor_of_before_a_reshard_is_refused) {
   ids({.limit = 1}, &cursor);
   store->leave("n1", {});
   Reshard(*store, clock, hours{1}, "orders", {}).run(3);
-  EXPECT_THROW(ids({.after = cursor}), Error);
+  EXPECT_THROW(ids({.after = cursor}), OldCursor);
   EXPECT_THAT(ids({}), ElementsAre("2", "1"));
 }
 

@@ -132,8 +132,8 @@ TEST_F(ReshardedMeanwhile, a_cursor_of_the_queue_before_is_refused) {
     const auto jobs = admin_.jobs("orders", {.limit = 2, .listing = {.sort = sort}}, all);
     const auto dead = admin_.dead_jobs("orders", {}, {.sort = sort}, all);
     reshard(shards++);
-    EXPECT_THROW(admin_.jobs("orders", {.listing = {.sort = sort, .after = jobs}}, all), Error);
-    EXPECT_THROW(admin_.dead_jobs("orders", {}, {.sort = sort, .after = dead}, all), Error);
+    EXPECT_THROW(admin_.jobs("orders", {.listing = {.sort = sort, .after = jobs}}, all), OldCursor);
+    EXPECT_THROW(admin_.dead_jobs("orders", {}, {.sort = sort, .after = dead}, all), OldCursor);
   }
 }
 

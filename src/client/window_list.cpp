@@ -17,7 +17,9 @@ WindowView window_view_of(const std::string& kind, const QueueOptions& rules, Ti
   for (auto at = now; view.openings.size() < kMostOpenings && (at <= until || view.openings.empty());) {
     const auto span = domain::next_opening(all, at, rules.min_remaining);
     if (!span || (span->from > until && !view.openings.empty())) break;
-    view.openings.emplace_back(span->from, span->until);
+    const bool is_endless = windows.is_open(span->until);  // the search stops behind a week
+    view.openings.emplace_back(span->from, is_endless ? Time::max() : span->until);
+    if (is_endless) break;
     at = span->until;
   }
   view.open = !view.openings.empty() && view.openings.front().first <= now;

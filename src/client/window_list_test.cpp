@@ -43,6 +43,19 @@ TEST_F(WindowList, a_queue_without_any_is_open) {
   EXPECT_EQ(found[0].openings.at(0).first, now());
 }
 
+TEST_F(WindowList, what_is_always_open_never_closes) {
+  using Windows = std::vector<Window>;
+  for (const auto& windows :
+       {Windows{{.start = hours{0}, .end = hours{24}}},
+        Windows{{.start = hours{0}, .end = hours{13}}, {.start = hours{11}, .end = hours{24}}}}) {
+    const auto found = views({.windows = windows}, days{31});
+    EXPECT_TRUE(found.at(0).open);
+    EXPECT_THAT(found.at(0).openings, testing::ElementsAre(std::pair(now(), Time::max())));
+  }
+  const auto weekdays = views({.windows = {{.start = hours{0}, .end = hours{24}, .days = 0x1f}}}, days{10});
+  EXPECT_EQ(weekdays.at(0).openings.at(0).second - weekdays.at(0).openings.at(0).first, days{5});
+}
+
 TEST_F(WindowList, says_when_it_is_open_and_for_how_long) {
   const auto found =
       views({.windows = {{.start = hours{11}, .end = hours{13}}, {.start = hours{20}, .end = hours{21}}}});

@@ -118,10 +118,9 @@ void ListOrder::read_cursor(const std::string& text) {
 }
 
 void refuse_old_cursor(const std::string& cursor) {
-  throw Error(
-      ErrorKind::invalid_argument,
+  throw OldCursor(
       "cannot go on behind cursor '" + shortened(cursor) +
-          "': the queue was resharded, or removed and made again, since that page; start again without it");
+      "': the queue was resharded, or removed and made again, since that page; start again without it");
 }
 
 }  // namespace ordo::domain

@@ -214,7 +214,8 @@ std::string limit_json(const LimitView& limit) {
   }
   object.number("waiting", limit.waiting)
       .raw("held_by", holders_json(limit.held_by))
-      .flag("set", limit.is_set);
+      .flag("set", limit.is_set)
+      .text("version", limit.version);
   if (limit.free_at) {
     object.time("next_free", *limit.free_at);
   } else {

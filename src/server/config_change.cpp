@@ -105,6 +105,21 @@ const std::vector<Field<QueueOptions>>& queue_fields() {
   return fields;
 }
 
+const std::vector<Field<WebOptions>>& web_fields() {
+  using W = WebOptions;
+  static const std::vector<Field<W>> fields = {
+      field("tokens", &W::tokens),
+      field("tls_cert", &W::tls_cert),
+      field("tls_key", &W::tls_key),
+      field("behind_proxy", &W::behind_proxy),
+      field("read_only", &W::read_only),
+      field("redact", &W::redact),
+      field("hide_payloads", &W::hide_payloads),
+      field("public_url", &W::public_url),
+  };
+  return fields;
+}
+
 const std::vector<Field<NodeOptions>>& node_fields() {
   using N = NodeOptions;
   static const std::vector<Field<N>> fields = {
@@ -205,7 +220,10 @@ ConfigChange compare(const Config& before, const Config& after) {
   std::vector<std::string> node;
   add_differing(node, node_fields(), before.node, after.node);
   for (const auto& key : node) change.refused.push_back(key + " of [node]");
-  if (before.web != after.web) change.refused.emplace_back("[web]");
+  add_differing(change.web, web_fields(), before.web, after.web);
+  // Where a process listens, and how, is settled at its start.
+  if (before.web.has_tls() != after.web.has_tls()) change.refused.emplace_back("tls_cert of [web]");
+  if (before.web.behind_proxy != after.web.behind_proxy) change.refused.emplace_back("behind_proxy of [web]");
   for (const auto& queue : after.queues) {
     const auto* known = before.find(queue.name);
     if (known == nullptr) {

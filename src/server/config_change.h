@@ -15,6 +15,7 @@ struct ConfigChange {
   std::vector<std::string> recoded;     ///< of these, queues with other commands or libraries
   std::vector<std::string> new_limits;  ///< [limit.NAME]
   bool periodic = false;
+  std::vector<std::string> web;  ///< keys of [web]
   /// What takes a new start, as in "threads of [node]".
   std::vector<std::string> refused;
 };

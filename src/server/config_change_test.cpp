@@ -39,6 +39,15 @@ timeout = "5s"
   EXPECT_FALSE(change.periodic);
 }
 
+TEST(ConfigChange, of_the_site_all_may_change_but_how_it_is_reached) {
+  const auto change = between("[web]\nredact = [\"/a\"]\n", "[web]\nredact = [\"/b\"]\nread_only = true\n");
+  EXPECT_THAT(change.web, UnorderedElementsAre("redact", "read_only"));
+  EXPECT_THAT(change.refused, IsEmpty());
+  const char* tls = "[web]\ntls_cert = \"a\"\ntls_key = \"b\"\n";
+  EXPECT_THAT(between("", tls).refused, ElementsAre("tls_cert of [web]"));
+  EXPECT_THAT(between(tls, "[web]\ntls_cert = \"c\"\ntls_key = \"b\"\n").refused, IsEmpty());
+}
+
 TEST(ConfigChange, sees_another_rule_for_unique_keys) {
   const auto change = between("[queue.orders]\nunique = { by = \"id\" }\n[queue.orders.kind.charge]\n",
                               "[queue.orders]\nunique = { by = \"key\" }\n"

@@ -203,7 +203,9 @@ std::vector<std::string> ConfiguredWorkers::Impl::reload(Config config) {
                             "that back",
                             fmt::join(plan.refused, ", ")));
   }
-  if (!plan.lines.empty()) {
+  const bool changes_queues = !plan.lines.empty();
+  if (!change.web.empty()) plan.lines.push_back(fmt::format("[web]: {}", fmt::join(change.web, ", ")));
+  if (changes_queues) {
     for (const auto* queue : plan.serve) plan.change.serve.push_back(served(*queue));
     server_.change_queues(std::move(plan.change));
   }

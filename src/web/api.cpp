@@ -15,6 +15,7 @@
 #include "web/door.h"
 #include "web/metrics.h"
 #include "web/problem.h"
+#include "web/veil.h"
 
 namespace ordo::web {
 namespace {
@@ -102,8 +103,9 @@ class Exchange final : public Upload {
     } catch (const Error& error) {
       return problem_of_route(error).response();
     } catch (const std::exception& error) {
-      desk_.log(LogLevel::error, fmt::format("{} {} failed: {}", request_.method,
-                                             in_quotes(std::string(route_.path)), error.what()));
+      desk_.log(LogLevel::error,
+                fmt::format("{} {} failed: {}", request_.method, in_quotes(std::string(route_.path)),
+                            Veil(*desk_.config).told(error)));
       return Problem(500, "something went wrong here; the log says what").response();
     }
   }
@@ -121,7 +123,7 @@ class Exchange final : public Upload {
   }
 
   bool is_unknown(const std::string& queue) {
-    if (desk_.config.find(queue) != nullptr) return false;
+    if (desk_.config->now()->find(queue) != nullptr) return false;
     const auto queues = desk_.admin.queues();
     return std::ranges::find(queues, queue, &QueueView::name) == queues.end();
   }
@@ -174,9 +176,7 @@ Response ready(Desk& desk, const std::function<std::string()>& why_not_ready) {
 }  // namespace
 
 Api::Api(const ListenAddress& address, Desk desk, std::function<std::string()> why_not_ready, Clock& clock)
-    : desk_(std::move(desk)),
-      why_not_ready_(std::move(why_not_ready)),
-      door_(address, desk_.config.web, clock) {
+    : desk_(std::move(desk)), why_not_ready_(std::move(why_not_ready)), door_(address, desk_.config, clock) {
   add_dashboard_routes(routes_);
   routes_.push_back({"GET",
                      "/healthz",
@@ -206,6 +206,8 @@ Api::Api(const ListenAddress& address, Desk desk, std::function<std::string()> w
   add_event_routes(routes_, desk_);
   add_problem_routes(routes_, desk_);
 }
+
+std::string Api::told(const std::exception& error) const { return Veil(*desk_.config).told(error); }
 
 std::unique_ptr<Upload> Api::open(const Request& request) {
   door_.refuse_strangers(request);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,12 @@ class Api final : public Application {
   void listens_at(std::uint16_t port) { door_.listens_at(port); }
 
   std::unique_ptr<Upload> open(const Request& request) override;
+  std::string told(const std::exception& error) const override;
 
   const std::vector<Route>& routes() const { return routes_; }
-  const WebOptions& options() const { return desk_.config.web; }
+  std::shared_ptr<const Config> config() const { return desk_.config->now(); }
+  /// From now on: of the requests that come.
+  void change(const Config& config) { desk_.config->change(config); }
   const LogSink& log() const { return desk_.log; }
   News& news() { return *desk_.news; }
   Admin& admin() { return desk_.admin; }

@@ -119,7 +119,7 @@ constexpr std::array kShapes = {
         R"("burst":{"$ref":"#/components/schemas/Count"}}})"},
     Shape{
         "Limit",
-        R"({"type":"object","required":["name","partition","waiting","held_by","set","next_free"],"properties":{"name":{"type":"string"},)"
+        R"({"type":"object","required":["name","partition","waiting","held_by","set","version","next_free"],"properties":{"name":{"type":"string"},)"
         R"("used":{"type":"number"},"limit":{"type":"number"},"rate":{"$ref":"#/components/schemas/Rate"},"closed":{"type":"boolean"},)"
         R"("waiting":{"$ref":"#/components/schemas/Count"},"held_by":{"type":"array","items":{"$ref":"#/components/schemas/Holder"}},)"
         R"("set":{"type":"boolean"},"next_free":{"$ref":"#/components/schemas/TimeOrNull"}}})"},

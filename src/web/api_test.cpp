@@ -113,9 +113,10 @@ class ApiTest : public testing::Test {
   static std::string name_of(const Route& route) { return fmt::format("{} {}", route.method, route.path); }
 
   Config config_;
-  Api api_{{.ip = "127.0.0.1"}, {Admin(config_), Client(config_), config_, {}, std::make_shared<News>()}, [] {
-             return std::string();
-           }};
+  Api api_{
+      {.ip = "127.0.0.1"},
+      {Admin(config_), Client(config_), std::make_shared<LiveConfig>(config_), {}, std::make_shared<News>()},
+      [] { return std::string(); }};
 };
 
 TEST_F(ApiTest, every_route_lets_in_whom_it_is_for) {

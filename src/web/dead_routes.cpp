@@ -1,9 +1,15 @@
 // The dead set: what is in it, by job and by error; bringing back and deleting.
 #include <algorithm>
-#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "base/fnv.h"
 #include "base/json.h"
 #include "base/time_text.h"
 #include "faces/job_text.h"
@@ -23,8 +29,9 @@ Response list_dead(Desk& desk, const Call& call) {
   const auto page = page_of(call.target);
   auto filter = dead_filter_of(choice_of(call.target));
   if (const auto ids = call.target.all("id"); !ids.empty()) filter.ids = ids;
-  const auto shape = [&](const JobView& job) { return whole_job_json(job, desk.config); };
-  const Veil veil(desk.config.web);
+  const auto config = desk.config->now();
+  const auto shape = [&](const JobView& job) { return whole_job_json(job, *config); };
+  const Veil veil(*desk.config);
   return page_of_views<JobView>(*page.limit, shape, [&](const auto& visit) {
     return desk.admin.dead_jobs(call.value(0), filter, listing_of(page), [&](JobView job) {
       veil.cover(job);
@@ -37,26 +44,75 @@ struct Group {
   std::uint64_t count = 0;
   Time first{};
   Time last{};
+  std::optional<std::string> error{};  ///< the first line of it; nothing: it is to be read again
+};
+
+/// The dead of a queue by the first line of their error. There may be as many lines as dead, of 16 KiB each:
+/// 64 bits of each are kept, and of some the whole.
+class Groups {
+ public:
+  Groups(Desk& desk, const std::string& queue) : desk_(desk), queue_(queue), veil_(*desk.config) {
+    each_line([&](std::string_view line, Time died_at) {
+      auto& group = groups_[fnv1a(line)];
+      group.first = group.count == 0 ? died_at : std::min(group.first, died_at);
+      group.last = std::max(group.last, died_at);
+      if (group.count++ == 0 && room_ >= line.size()) {
+        room_ -= line.size();
+        group.error = line;
+      }
+    });
+    for (auto& [hash, group] : groups_) sorted_.push_back(&group);
+    std::ranges::sort(sorted_, [](const Group* a, const Group* b) {
+      return std::tie(b->count, a->first, a->last) < std::tie(a->count, b->first, b->last);
+    });
+  }
+
+  const std::vector<Group*>& sorted() const { return sorted_; }
+
+  /// Of those that lack it.
+  void read_lines(std::span<Group* const> some) {
+    std::set<const Group*> wanted;
+    for (Group* group : some) {
+      if (!group->error) wanted.insert(group);
+    }
+    if (wanted.empty()) return;
+    each_line([&](std::string_view line, Time) {
+      const auto found = groups_.find(fnv1a(line));
+      if (found == groups_.end() || !wanted.contains(&found->second)) return;
+      found->second.error = line;
+      wanted.erase(&found->second);
+    });
+  }
+
+ private:
+  template <class Visit>
+  void each_line(const Visit& visit) {
+    desk_.admin.dead(queue_, {}, [&](DeadView dead) {
+      veil_.cover(dead);
+      visit(std::string_view(dead.error).substr(0, dead.error.find('\n')), dead.died_at);
+      return true;
+    });
+  }
+
+  Desk& desk_;
+  const std::string& queue_;
+  const Veil veil_;
+  std::unordered_map<std::uint64_t, Group> groups_;
+  std::vector<Group*> sorted_;
+  std::size_t room_ = 8U << 20;  ///< for lines that are kept
 };
 
 Response dead_groups(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {"limit", "cursor"});
-  std::map<std::string, Group> groups;
-  const Veil veil(desk.config.web);
-  desk.admin.dead(call.value(0), {}, [&](DeadView dead) {
-    veil.cover(dead);
-    auto& group = groups[dead.error.substr(0, dead.error.find('\n'))];
-    group.first = group.count == 0 ? dead.died_at : std::min(group.first, dead.died_at);
-    group.last = std::max(group.last, dead.died_at);
-    ++group.count;
-    return true;
-  });
-  std::vector<std::pair<std::string, Group>> sorted(groups.begin(), groups.end());
-  std::ranges::stable_sort(sorted, std::greater<>(), [](const auto& each) { return each.second.count; });
-  return page_of_list(call.target, sorted, [](const auto& each) {
-    const auto& [error, group] = each;
-    return fmt::format(R"({{"error":{},"count":{},"first":"{}","last":"{}"}})", json_string(error),
-                       group.count, format_time(group.first), format_time(group.last));
+  Groups groups(desk, call.value(0));
+  const auto& all = groups.sorted();
+  const auto first = place_behind(call.target.find("cursor").value_or(""), all.size());
+  const auto limit = limit_of(call.target, kMostListed, kMostListed);
+  groups.read_lines(std::span(all).subspan(first, std::min<std::size_t>(limit, all.size() - first)));
+  return page_of_list(call.target, all, [](const Group* group) {
+    return fmt::format(R"({{"error":{},"count":{},"first":"{}","last":"{}"}})",
+                       json_string(group->error.value_or("")), group->count, format_time(group->first),
+                       format_time(group->last));
   });
 }
 
@@ -81,7 +137,7 @@ DeadFilter chosen_of(Desk& desk, const Call& call) {
     const auto as_of = parse_time(body["as_of"].as_string());
     filter.until = filter.until ? std::min(*filter.until, as_of) : as_of;
   }
-  Veil(desk.config.web).refuse_choice_by(filter.error);
+  Veil(*desk.config).refuse_choice_by(filter.error);
   const auto there = desk.admin.count_dead(call.value(0), filter);
   if (!filter.until) filter.until = there.until;
   if (whole_of(body, "count") != static_cast<std::int64_t>(there.payloads)) {

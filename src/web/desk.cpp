@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -14,6 +15,10 @@
 
 namespace ordo::web {
 namespace {
+
+std::size_t saturated(std::size_t place, std::size_t more) {
+  return place + std::min(more, std::numeric_limits<std::size_t>::max() - place);
+}
 
 template <class Number>
 Number number_of(std::string_view name, const std::string& text) {
@@ -48,7 +53,7 @@ void refuse_unknown(const Target& target, std::initializer_list<std::string_view
 }
 
 void refuse_unknown_queue(Desk& desk, std::string_view name) {
-  if (desk.config.find(name) != nullptr) return;
+  if (desk.config->now()->find(name) != nullptr) return;
   std::vector<std::string> known;
   for (const QueueView& queue : desk.admin.queues()) known.push_back(queue.name);
   if (std::ranges::find(known, name) != known.end()) return;
@@ -149,6 +154,22 @@ std::size_t place_behind(const std::string& cursor, std::size_t size) {
 }
 
 std::string cursor_behind(std::size_t place) { return fmt::format("p{}", place); }
+
+VisitedPage::VisitedPage(const Target& target)
+    : first_(place_behind(target.find("cursor").value_or(""), std::numeric_limits<std::size_t>::max())),
+      end_(saturated(first_, limit_of(target, kMostListed, kMostListed))) {}
+
+bool VisitedPage::wants_next() {
+  const auto place = count_++;
+  if (place < end_ && text_.size() >= kMostPageBytes) end_ = place;
+  return place >= first_ && place < end_;
+}
+
+void VisitedPage::add(const std::string& item) { text_ += (text_.empty() ? "" : ",\n") + item; }
+
+Response VisitedPage::response() const {
+  return {.body = list_text(text_, end_ < count_ ? cursor_behind(end_) : "", count_)};
+}
 
 std::string list_text(std::string items, const std::string& next, std::optional<std::uint64_t> total) {
   return fmt::format("{{\"items\":[{}],\"next\":{},\"total\":{}}}\n", items,

@@ -14,6 +14,7 @@
 #include <ordo/options.hpp>
 
 #include "faces/choice.h"
+#include "web/live_config.h"
 #include "web/news.h"
 #include "web/router.h"
 
@@ -23,7 +24,7 @@ namespace ordo::web {
 struct Desk {
   Admin admin;
   Client client;
-  Config config;
+  std::shared_ptr<LiveConfig> config;
   LogSink log;
   std::shared_ptr<News> news;
 };
@@ -60,6 +61,9 @@ void add_export_routes(std::vector<Route>& routes, Desk& desk);
 void add_problem_routes(std::vector<Route>& routes, Desk& desk);
 void add_line_routes(std::vector<Route>& routes, Desk& desk);
 void add_event_routes(std::vector<Route>& routes, Desk& desk);
+
+/// The jobs of that id, and what is kept of ended ones.
+Response one_job(Desk& desk, const Call& call, const std::string& id);
 
 /// 404 unless config or store has it.
 void refuse_unknown_queue(Desk& desk, std::string_view name);
@@ -113,19 +117,44 @@ Response page_of_list(const Target& target, const std::vector<Item>& items, cons
   return {.body = list_text(std::move(text), at < items.size() ? cursor_behind(at) : "", items.size())};
 }
 
+/// One page of a list that is visited item by item: of the others, only how many there are is kept.
+class VisitedPage {
+ public:
+  explicit VisitedPage(const Target& target);
+
+  /// Of each item: whether it is on the page. If so, add() it.
+  bool wants_next();
+  void add(const std::string& item);
+  Response response() const;
+
+ private:
+  std::size_t first_, end_;
+  std::size_t count_ = 0;
+  std::string text_;
+};
+
+/// How far a list was visited.
+struct Visited {
+  Visited(std::string behind) : cursor(std::move(behind)) {}  // NOLINT: most calls return no more than that
+
+  std::string cursor;
+  bool is_cut = false;  ///< there is more, although the visitor did not end it
+};
+
 /// One page of what `ask` shows to its visitor.
 template <class View, class Shape, class Ask>
 Response page_of_views(std::size_t most, const Shape& shape, const Ask& ask) {
   std::string items;
   std::size_t found = 0;
   bool has_more = false;
-  const auto cursor = ask([&](const View& view) {
+  const Visited visited = ask([&](const View& view) {
     has_more = ++found > most || items.size() > kMostPageBytes;
     if (has_more) return false;
     items += (items.empty() ? "" : ",\n") + shape(view);
     return true;
   });
-  return {.body = list_text(std::move(items), has_more ? cursor : "", std::nullopt)};
+  return {.body =
+              list_text(std::move(items), has_more || visited.is_cut ? visited.cursor : "", std::nullopt)};
 }
 
 }  // namespace ordo::web

@@ -58,17 +58,19 @@ std::string_view origin_of(std::string_view url) {
 
 }  // namespace
 
-Door::Door(const ListenAddress& address, WebOptions web, Clock& clock)
+Door::Door(const ListenAddress& address, std::shared_ptr<const LiveConfig> config, Clock& clock)
     : ip_(address.ip),
-      web_(std::move(web)),
-      is_local_(address.is_loopback() && !web_.behind_proxy),
+      config_(std::move(config)),
+      behind_proxy_(config_->now()->web.behind_proxy),
+      has_tls_(config_->now()->web.has_tls()),
+      is_local_(address.is_loopback() && !behind_proxy_),
       clock_(clock),
       failures_(clock),
       guesses_(clock) {}
 
 void Door::refuse_other_hosts(const Request& request, std::string_view host) const {
   const auto is_ours = [&](std::string_view name) {
-    const auto usual = web_.has_tls() ? 443 : 80;
+    const auto usual = has_tls_ ? 443 : 80;
     return host == fmt::format("{}:{}", name, port_.load()) || (port_ == usual && host == name);
   };
   if (!std::ranges::any_of(kNames, is_ours) && !is_ours(ip_)) {
@@ -85,10 +87,12 @@ void Door::refuse_other_hosts(const Request& request, std::string_view host) con
 }
 
 bool Door::is_own_origin(std::string_view origin, std::string_view host) const {
-  if (!is_local_ && !web_.public_url.empty() && origin == lower(origin_of(web_.public_url))) return true;
+  const auto config = config_->now();
+  const auto& url = config->web.public_url;
+  if (!is_local_ && !url.empty() && origin == lower(origin_of(url))) return true;
   const auto with = [&](std::string_view scheme) { return origin == fmt::format("{}://{}", scheme, host); };
-  if (web_.behind_proxy) return with("https") || with("http");
-  return with(web_.has_tls() ? "https" : "http");
+  if (behind_proxy_) return with("https") || with("http");
+  return with(has_tls_ ? "https" : "http");
 }
 
 void Door::refuse_strangers(const Request& request) const {
@@ -97,9 +101,9 @@ void Door::refuse_strangers(const Request& request) const {
   if (is_local_) refuse_other_hosts(request, host);
   const auto origin = lower(request.header("origin"));
   if (request.has("origin") && (count_of(request.headers, "origin") != 1 || !is_own_origin(origin, host))) {
-    throw Problem(403, fmt::format("the Origin is {}: pages of other sites may not ask this server{}",
-                                   in_quotes(origin),
-                                   web_.behind_proxy ? "; if it is yours, set [web] public_url" : ""));
+    throw Problem(
+        403, fmt::format("the Origin is {}: pages of other sites may not ask this server{}",
+                         in_quotes(origin), behind_proxy_ ? "; if it is yours, set [web] public_url" : ""));
   }
   const auto site = request.header("sec-fetch-site");
   if (!request.has("sec-fetch-site") || site == "same-origin" || site == "none") return;
@@ -110,7 +114,7 @@ void Door::refuse_strangers(const Request& request) const {
 }
 
 std::string Door::address_of(const Request& request) const {
-  if (!web_.behind_proxy) return request.peer;
+  if (!behind_proxy_) return request.peer;
   // What the proxy has seen itself is the last; the others are what the client says.
   std::string address = request.peer;
   for (const auto& [name, value] : request.headers) {
@@ -130,16 +134,18 @@ void Door::refuse_waiting(const Request& request, Failures& failures) const {
 
 void Door::refuse_guesser(const Request& request) { refuse_waiting(request, guesses_); }
 
-const AccessToken& Door::token_of(const Request& request, std::string_view secret) {
+AccessToken Door::token_of(const Request& request, std::string_view secret) {
   refuse_waiting(request, failures_);
-  if (const auto* token = token_of_secret(web_.tokens, secret)) return *token;
+  const auto config = config_->now();
+  if (const auto* token = token_of_secret(config->web.tokens, secret)) return *token;
   failures_.note(address_of(request));
   throw Problem(401, "no token has this secret; `ordo token` makes one")
       .header("WWW-Authenticate", "Bearer error=\"invalid_token\"");
 }
 
 std::optional<Caller> Door::caller_of(const Request& request) {
-  if (web_.tokens.empty()) return Caller{};
+  const auto config = config_->now();
+  if (config->web.tokens.empty()) return Caller{};
   const auto caller = [](const AccessToken& token, std::string cookie) {
     return Caller{
         .name = token.name, .role = token.role, .queues = token.queues, .cookie = std::move(cookie)};
@@ -151,14 +157,17 @@ std::optional<Caller> Door::caller_of(const Request& request) {
     return caller(token_of(request, trimmed(given.substr(kBearer.size()))), "");
   }
   auto session = session_of(request);
-  const auto* token = session.empty() ? nullptr : token_of_session(web_.tokens, session, clock_.wall());
+  const auto* token =
+      session.empty() ? nullptr : token_of_session(config->web.tokens, session, clock_.wall());
   if (token == nullptr) return std::nullopt;
   return caller(*token, std::move(session));
 }
 
 std::string Door::csrf_of(const Caller& caller) const {
-  const auto token = std::ranges::find(web_.tokens, caller.name, &AccessToken::name);
-  if (caller.cookie.empty() || token == web_.tokens.end()) return {};
+  const auto config = config_->now();
+  const auto& tokens = config->web.tokens;
+  const auto token = std::ranges::find(tokens, caller.name, &AccessToken::name);
+  if (caller.cookie.empty() || token == tokens.end()) return {};
   return csrf_of_session(*token, caller.cookie);
 }
 
@@ -178,19 +187,19 @@ void Door::admit(const Request& request, const Route& route, std::string_view qu
   if (is_change(request, route) && caller && !caller->cookie.empty() &&
       !is_same_secret(request.header("x-ordo-csrf"), csrf_of(*caller)))
     throw Problem(403, "a change by a session needs the header X-Ordo-Csrf, which GET /api/v1/me tells");
-  if (web_.read_only && is_change(request, route))
+  if (read_only() && is_change(request, route))
     throw Problem(403, "nothing is changed here: [web] read_only is set");
 }
 
 std::string Door::log_in(const Request& request, std::string_view secret) {
-  if (web_.tokens.empty()) throw Problem(400, "no log-in is needed: no tokens are configured");
-  const auto& token = token_of(request, secret);
+  if (config_->now()->web.tokens.empty()) throw Problem(400, "no log-in is needed: no tokens are configured");
+  const auto token = token_of(request, secret);
   return cookie(make_session(token, secret, clock_.wall()), kSessionTime);
 }
 
 std::string Door::cookie(const std::string& value, std::chrono::seconds age) const {
   return fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{}", kSessionCookie, value,
-                     age.count(), web_.has_tls() || web_.behind_proxy ? "; Secure" : "");
+                     age.count(), has_tls_ || behind_proxy_ ? "; Secure" : "");
 }
 
 }  // namespace ordo::web

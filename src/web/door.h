@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/listen_address.h"
 #include "web/caller.h"
 #include "web/failures.h"
+#include "web/live_config.h"
 #include "web/message.h"
 #include "web/router.h"
 
@@ -21,7 +23,7 @@ namespace ordo::web {
 /// Who may come in (docs/http.md, "Who may do what"). Thread-safe. All refuse by throwing a Problem.
 class Door {
  public:
-  Door(const ListenAddress& address, WebOptions web, Clock& clock);
+  Door(const ListenAddress& address, std::shared_ptr<const LiveConfig> config, Clock& clock);
 
   /// Before the first request.
   void listens_at(std::uint16_t port) { port_ = port; }
@@ -51,19 +53,22 @@ class Door {
   /// What a caller's page has to send with each change; empty: nothing.
   std::string csrf_of(const Caller& caller) const;
 
-  bool read_only() const { return web_.read_only; }
+  bool read_only() const { return config_->now()->web.read_only; }
 
  private:
   void refuse_other_hosts(const Request& request, std::string_view host) const;
   bool is_own_origin(std::string_view origin, std::string_view host) const;
   void refuse_waiting(const Request& request, Failures& failures) const;
   /// The token of a secret that somebody shows.
-  const AccessToken& token_of(const Request& request, std::string_view secret);
+  AccessToken token_of(const Request& request, std::string_view secret);
   std::string address_of(const Request& request) const;
   std::string cookie(const std::string& value, std::chrono::seconds age) const;
 
   const std::string ip_;
-  const WebOptions web_;
+  const std::shared_ptr<const LiveConfig> config_;
+  // What these say does not change while the process runs.
+  const bool behind_proxy_;
+  const bool has_tls_;
   const bool is_local_;  ///< only programs of this machine reach it, and no proxy brings in others
   Clock& clock_;
   Failures failures_;

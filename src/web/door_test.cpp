@@ -41,7 +41,8 @@ WebOptions with_tokens() {
 class DoorTest : public testing::Test {
  protected:
   void open(const std::string& ip, WebOptions web = {}) {
-    door_.emplace(ListenAddress{.ip = ip}, std::move(web), clock_);
+    config_ = std::make_shared<LiveConfig>(Config{.web = std::move(web)});
+    door_.emplace(ListenAddress{.ip = ip}, config_, clock_);
     door_->listens_at(8080);
   }
   unsigned strangers(Headers headers, const std::string& method = "GET") {
@@ -64,6 +65,7 @@ class DoorTest : public testing::Test {
   }
 
   HandClock clock_;
+  std::shared_ptr<LiveConfig> config_;
   std::optional<Door> door_;
 };
 
@@ -78,6 +80,22 @@ TEST_F(DoorTest, programs_on_this_machine_and_its_own_pages_come_in) {
   door_->listens_at(80);
   EXPECT_EQ(strangers({{"host", "LOCALHOST"}}), 200U);
   EXPECT_EQ(door_->caller_of(with({}))->role, Role::admin);
+}
+
+TEST_F(DoorTest, a_token_counts_as_long_as_the_config_has_it) {
+  auto web = with_tokens();
+  open("10.0.0.1", web);
+  const auto cookie = session_of_ann();
+  EXPECT_EQ(shown(bearer("secret of ann")), 200U);
+  EXPECT_TRUE(door_->caller_of(with({{"cookie", cookie}})).has_value());
+  web.tokens.erase(web.tokens.begin());
+  web.tokens.push_back({.name = "new", .role = Role::viewer, .sha256 = sha256_hex("secret of new")});
+  web.read_only = true;
+  config_->change(Config{.web = web});
+  EXPECT_EQ(shown(bearer("secret of ann")), 401U);
+  EXPECT_FALSE(door_->caller_of(with({{"cookie", cookie}})).has_value());
+  EXPECT_EQ(shown(bearer("secret of new")), 200U);
+  EXPECT_TRUE(door_->read_only());
 }
 
 TEST_F(DoorTest, other_names_pages_of_others_and_proxies_are_refused) {

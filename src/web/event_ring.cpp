@@ -34,7 +34,10 @@ std::string json_of(const Event& event) {
 
 void EventRing::add(const Event& event) {
   const bool is_passed = is_passing(event.type);
-  if (is_passed && watchers_ == 0) return;
+  if (is_passed && watchers_ == 0) {
+    has_skipped_ = true;
+    return;
+  }
   auto data = json_of(event);
   const std::lock_guard lock(mutex_);
   auto& ring = is_passed ? passing_ : lasting_;
@@ -46,26 +49,34 @@ void EventRing::add(const Event& event) {
   ring.events.pop_front();
 }
 
+// Who comes back has missed those that were skipped: they take one number together.
+void EventRing::add_watcher() {
+  const std::lock_guard lock(mutex_);
+  if (watchers_++ == 0 && has_skipped_.exchange(false)) passing_.gone = ++last_;
+}
+
 void EventRing::place(Reader& reader, std::string_view last_id) {
   const std::lock_guard lock(mutex_);
   reader.after = last_;
   if (last_id.empty()) return;
   reader.after = 0;
+  reader.is_stranger = true;
   const auto dash = last_id.find('-');
   if (last_id.substr(0, dash) != epoch_ || dash == std::string_view::npos) return;
   const auto number = last_id.substr(dash + 1);
-  std::from_chars(number.data(), number.data() + number.size(), reader.after);
-  reader.after = std::min(reader.after, last_);
+  const auto* const end = number.data() + number.size();
+  const auto [at, error] = std::from_chars(number.data(), end, reader.after);
+  reader.is_stranger = error != std::errc{} || at != end || reader.after > last_;
+  if (reader.is_stranger) reader.after = 0;
 }
 
-bool EventRing::has_gap(const Ring& ring, const Reader& reader) const { return reader.after < ring.gone; }
-
-bool EventRing::read(Reader& reader, std::string& text) {
+void EventRing::read(Reader& reader, std::string& text) {
   const std::lock_guard lock(mutex_);
-  const bool is_new = std::exchange(reader.is_new, false);
-  if (has_gap(lasting_, reader) && !is_new) return false;
   const bool wants_passing = reader.wants("job_started") || reader.wants("job_finished");
-  if (has_gap(lasting_, reader) || (has_gap(passing_, reader) && wants_passing)) text += kMissed;
+  const auto gone = std::max(lasting_.gone, wants_passing ? passing_.gone : 0);
+  const bool has_gap = gone > std::max(reader.after, reader.told_gone);
+  if (std::exchange(reader.is_stranger, false) || has_gap) text += kMissed;
+  reader.told_gone = std::max(reader.told_gone, gone);
   const auto behind = [&](const Ring& ring) {
     return std::ranges::upper_bound(ring.events, reader.after, {}, &Kept::number);
   };
@@ -83,7 +94,6 @@ bool EventRing::read(Reader& reader, std::string& text) {
     if (!reader.queues.empty() && !reader.queues.contains(next.queue)) continue;
     if (reader.wants(to_string(next.type))) text += next.text;
   }
-  return true;
 }
 
 }  // namespace ordo::web

@@ -29,18 +29,19 @@ class EventRing {
   /// Where a reader is, and what it wants.
   struct Reader {
     std::uint64_t after = 0;         ///< the event it had last
+    std::uint64_t told_gone = 0;     ///< it was told that events up to here may be missing
     std::set<std::string> queues{};  ///< empty: all, and events of nodes
     std::set<std::string> names{};   ///< of events; empty: all
-    bool is_new = true;              ///< it may have missed some
+    bool is_stranger = false;        ///< it comes from another process, so nobody knows what it has missed
     bool wants(std::string_view name) const { return names.empty() || names.contains(std::string(name)); }
   };
   /// One that begins now, or behind the event of that id ("Last-Event-ID"); empty: now.
   void place(Reader& reader, std::string_view last_id);
-  /// Appends what is new for it, or some of that. False: it is so far behind that events are gone.
-  bool read(Reader& reader, std::string& text);
+  /// Appends what is new for it, or some of that. What it was too slow for is told as `missed`.
+  void read(Reader& reader, std::string& text);
 
   /// Of somebody who wants starts and ends: while there is nobody, they are not kept.
-  void add_watcher() { ++watchers_; }
+  void add_watcher();
   void remove_watcher() { --watchers_; }
 
  private:
@@ -55,10 +56,9 @@ class EventRing {
     std::uint64_t gone = 0;  ///< the last one that had to go
   };
 
-  bool has_gap(const Ring& ring, const Reader& reader) const;
-
   const std::string epoch_;
   std::atomic<int> watchers_{0};
+  std::atomic<bool> has_skipped_{false};  ///< starts or ends, as nobody wanted them
   std::mutex mutex_;
   std::uint64_t last_ = 0;
   Ring lasting_;

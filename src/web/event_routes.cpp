@@ -45,9 +45,9 @@ class EventFeed final : public Feed {
   EventFeed(const EventFeed&) = delete;
   EventFeed& operator=(const EventFeed&) = delete;
 
-  std::optional<std::string> take() override {
+  std::string take() override {
     std::string text;
-    if (!news_->events().read(reader_, text)) return std::nullopt;
+    news_->events().read(reader_, text);
     if (reader_.wants(kStats)) news_->stats().tell(seen_, reader_.queues, text);
     return text;
   }

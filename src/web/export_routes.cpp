@@ -55,11 +55,20 @@ class Lines {
 
 Response attachment(const std::string& name, Download download) {
   return {.type = "application/x-ndjson",
-          .headers = {{"Content-Disposition", fmt::format("attachment; filename=\"{}.ndjson\"", name)}},
+          .headers = {{"Content-Disposition", fmt::format("attachment; filename=\"{}.ndjson\"", name)},
+                      {"Vary", "Accept"}},
           .download = std::move(download)};
 }
 
+/// Who asks for JSON means the job of that name: exports are none.
+bool wants_job(const Request& request) {
+  const auto wanted = lower(request.header("accept"));
+  const auto has = [&](std::string_view type) { return wanted.find(type) != std::string::npos; };
+  return has("application/json") && !has("*/*") && !has("application/x-ndjson");
+}
+
 Response export_jobs(Desk& desk, const Call& call, const std::shared_ptr<std::atomic<int>>& running) {
+  if (wants_job(call.request)) return one_job(desk, call, "export");
   refuse_unknown(call.target,
                  {"state", "id", "key", "kind", "error", "error_kind", "retry_count", "since", "until"});
   const auto& queue = call.value(0);
@@ -74,7 +83,7 @@ Response export_jobs(Desk& desk, const Call& call, const std::shared_ptr<std::at
   const auto turn = std::make_shared<Turn>(running);
   return attachment(queue, [&desk, queue, filter, turn](const SendPiece& send) {
     Lines lines(send);
-    const Veil veil(desk.config.web);
+    const Veil veil(*desk.config);
     desk.admin.export_jobs(queue, filter, [&](JobView job) {
       veil.cover(job);
       return !veil.shows(job.error, filter.error) || lines.add(export_lines(job));
@@ -92,7 +101,7 @@ Response export_dead(Desk& desk, const Call& call, const std::shared_ptr<std::at
   const auto turn = std::make_shared<Turn>(running);
   return attachment(queue + "-dead", [&desk, queue, filter, turn](const SendPiece& send) {
     Lines lines(send);
-    const Veil veil(desk.config.web);
+    const Veil veil(*desk.config);
     desk.admin.dead(queue, filter, [&](DeadView dead) {
       veil.cover(dead);
       return !veil.shows(dead.error, filter.error) || lines.add(export_line(dead));

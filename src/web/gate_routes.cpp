@@ -17,6 +17,15 @@ std::uint32_t count_of(const Json& rate, std::string_view name) {
   return static_cast<std::uint32_t>(count);
 }
 
+/// What If-Match says was looked at: the version of a limit, in quotes. Nothing: whatever it is.
+std::optional<std::string> seen_of(const Request& request) {
+  const auto given = request.header("if-match");
+  if (!request.has("if-match") || given == "*") return std::nullopt;
+  if (given.size() < 3 || !given.starts_with('"') || !given.ends_with('"'))
+    throw Problem(400, "If-Match takes the version of a limit in quotes, as \"0\"");
+  return std::string(given.substr(1, given.size() - 2));
+}
+
 Response set_limit(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {});
   refuse_unseen(call, call.value(0));
@@ -36,7 +45,7 @@ Response set_limit(Desk& desk, const Call& call) {
   }
   if (!limit && !rate)
     throw Problem(400, "the body needs limit, or rate: {\"limit\":50,\"per\":\"1s\",\"burst\":50}");
-  if (!admin_of(desk, call).set_limit(call.value(0), limit, rate))
+  if (!admin_of(desk, call).set_limit(call.value(0), limit, rate, seen_of(call.request)))
     throw Problem(404,
                   fmt::format("no config states that of {} (a limit, or a rate), so there is none to change",
                               in_quotes(call.value(0))));
@@ -46,7 +55,7 @@ Response set_limit(Desk& desk, const Call& call) {
 Response unset_limit(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {});
   refuse_unseen(call, call.value(0));
-  if (!admin_of(desk, call).unset_limit(call.value(0)))
+  if (!admin_of(desk, call).unset_limit(call.value(0), seen_of(call.request)))
     throw Problem(404, fmt::format("nothing was set for {}", in_quotes(call.value(0))));
   return {.body = "{\"set\":false}\n"};
 }

@@ -36,7 +36,8 @@ void History::add_queue(Frame& frame, const std::string& queue, const QueueStats
                   .processed = stats.processed,
                   .failed = stats.failed,
                   .dead = stats.dead + stats.dead_trimmed};
-  const auto [found, is_new] = known_.try_emplace(queue, now);
+  // Of a queue that has come since the last look, all of it happened since.
+  const auto [found, is_new] = known_.try_emplace(queue, frames_.empty() ? now : Known{});
   const Known before = std::exchange(found->second, now);
   const Entry entry{.name = number_of({queue, ""}),
                     .pushed = grown(now.in_system + now.processed + now.dead,

@@ -46,6 +46,23 @@ TEST(History, tells_what_happened_between_looks) {
   EXPECT_EQ(whole[0].lag, 2.5);
 }
 
+TEST(History, counts_what_a_queue_had_when_it_came) {
+  History history;
+  history.add(kStart, stats_of("old", {.processed = 5}), {});
+  auto both = stats_of("old", {.processed = 5});
+  both.by_queue.emplace_back("q", QueueStats{.length = 3, .dead = 1, .processed = 2, .failed = 4});
+  history.add(kStart + seconds{1}, both, {});
+  const auto came = history.read(wish(seconds{1}, seconds{2}))[0];
+  EXPECT_EQ(came.pushed, 6U);
+  EXPECT_EQ(came.done, 2U);
+  EXPECT_EQ(came.failed, 4U);
+  EXPECT_EQ(came.dead, 1U);
+  history.add(kStart + seconds{2}, stats_of("old", {.processed = 5}), {});
+  both.by_queue.back().second = {.length = 1};
+  history.add(kStart + seconds{3}, both, {});
+  EXPECT_EQ(history.read(wish(seconds{3}, seconds{4}))[0].pushed, 1U) << "it was removed and made again";
+}
+
 TEST(History, knows_the_runs_of_kinds) {
   History history;
   std::map<RunTimes::Name, RunTimes::Lately> runs;

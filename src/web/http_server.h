@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <string>
@@ -22,6 +23,8 @@ namespace ordo::web {
 class Application {
  public:
   virtual ~Application() = default;
+  /// What the log may say of an error: its text may quote what others are not to see.
+  virtual std::string told(const std::exception& error) const = 0;
   /// What takes the body of a request, and answers. Does not block. Throws Problem, which is answered.
   virtual std::unique_ptr<Upload> open(const Request& request) = 0;
 };
@@ -56,6 +59,11 @@ class HttpServer {
 
   /// There is something new for feeds: within a moment they are asked. Does not block.
   void wake_feeds();
+
+  /// Of the connections that come from now on; null: no change.
+  void change_tls(std::shared_ptr<ssl_ctx_st> tls);
+  /// Closes the connections that have feeds: who may read them has changed.
+  void end_feeds();
 
   /// Takes no more connections, closes those that nothing is asked on, and the others once they are answered,
   /// or when the time is over. Blocks; an answer that waits for the store is waited for in any case.

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/time_text.h"
 #include "faces/object_text.h"
@@ -18,7 +20,8 @@ namespace {
 
 constexpr std::size_t kMostLinks = 10;  // of a chain of holders
 
-std::optional<JobView> first_of(Admin& admin, const std::string& queue, const JobFilter& filter) {
+std::optional<JobView> first_of(Admin& admin, const std::string& queue, JobFilter filter) {
+  filter.limit = 1;
   std::optional<JobView> first;
   admin.jobs(queue, filter, [&](JobView job) {
     first = std::move(job);
@@ -27,18 +30,56 @@ std::optional<JobView> first_of(Admin& admin, const std::string& queue, const Jo
   return first;
 }
 
+/// The queues of those that hold a limit or a lock and have that id.
+std::vector<std::string> queues_of_holder(Desk& desk, const std::string& queue, const WaitsFor& reason) {
+  std::vector<std::string> queues;
+  const auto add = [&](const std::vector<GateHolder>& holders) {
+    for (const GateHolder& holder : holders) {
+      if (holder.id == reason.held_by.front()) queues.push_back(holder.queue);
+    }
+  };
+  if (reason.what == Gate::lock) {
+    const auto config = desk.config->now();
+    const auto* rules = config->find(queue);
+    const auto& name = rules != nullptr && !rules->lock_name.empty() ? rules->lock_name : queue;
+    for (const LockView& lock : desk.admin.locks()) {
+      if (lock.name == name && lock.key == reason.name) add(lock.held_by);
+    }
+  } else if (reason.what == Gate::limit) {
+    for (const LimitView& limit : desk.admin.limits()) {
+      const auto name = limit.partition.empty() ? limit.name : limit.name + ": " + limit.partition;
+      if (name == reason.name) add(limit.held_by);
+    }
+  }
+  return queues;
+}
+
+/// The job that holds what another one waits for. `held_by` names the job's own queue first.
+std::optional<JobView> holder_of(Desk& desk, const Call& call, const JobView& job, const WaitsFor& reason) {
+  auto queues = queues_of_holder(desk, job.queue, reason);
+  const bool is_own = queues.empty() || std::ranges::find(queues, job.queue) != queues.end();
+  const auto& queue = is_own ? job.queue : queues.front();
+  if (!call.sees(queue)) return std::nullopt;
+  JobFilter filter{.id = reason.held_by.front()};
+  if (reason.what == Gate::key) filter.key = job.key;
+  auto holding = filter;
+  holding.states = {JobStatus::running, JobStatus::awaiting};
+  if (auto holder = first_of(desk.admin, queue, holding)) return holder;
+  return first_of(desk.admin, queue, filter);  // it has a place in the line that is kept for it
+}
+
 /// Who holds what the first job of a line waits for, who holds what that one waits for, and so on: the last
-/// is the cause. A holder in another queue ends it: names of holders do not say their queue.
-std::vector<JobView> chain_of(Admin& admin, const std::string& queue, const JobView& first) {
+/// is the cause. A holder in a queue that the caller does not see ends it.
+std::vector<JobView> chain_of(Desk& desk, const Call& call, const JobView& first) {
   std::vector<JobView> chain{first};
-  std::set<std::string> seen{first.id};
+  std::set<std::pair<std::string, std::string>> seen{{first.queue, first.id}};
   while (chain.size() < kMostLinks) {
     const auto& reasons = chain.back().waits_for;
     const auto held =
         std::ranges::find_if(reasons, [](const WaitsFor& reason) { return !reason.held_by.empty(); });
-    if (held == reasons.end() || !seen.insert(held->held_by.front()).second) break;
-    auto holder = first_of(admin, queue, {.id = held->held_by.front(), .limit = 1});
-    if (!holder) break;
+    if (held == reasons.end()) break;
+    auto holder = holder_of(desk, call, chain.back(), *held);
+    if (!holder || !seen.emplace(holder->queue, holder->id).second) break;
     chain.push_back(*std::move(holder));
   }
   return chain;
@@ -51,7 +92,7 @@ Response line_of_key(Desk& desk, const Call& call) {
   const auto page = page_of(call.target);
   refuse_unknown_queue(desk, queue);
   const JobFilter line{.key = key, .limit = *page.limit + 1, .listing = listing_of(page)};
-  const Veil veil(desk.config.web);
+  const Veil veil(*desk.config);
   std::string items;
   std::optional<JobView> first;
   std::size_t found = 0;
@@ -65,7 +106,7 @@ Response line_of_key(Desk& desk, const Call& call) {
     return true;
   });
   // Of a later page the first job of the line is not known, and neither is what holds it.
-  auto chain = first && page.after.empty() ? chain_of(desk.admin, queue, *first) : std::vector<JobView>{};
+  auto chain = first && page.after.empty() ? chain_of(desk, call, *first) : std::vector<JobView>{};
   for (JobView& job : chain) veil.cover(job);
   ObjectText object;
   object.text("queue", queue).name("key", key).raw("items", '[' + items + ']');
@@ -74,7 +115,8 @@ Response line_of_key(Desk& desk, const Call& call) {
   return {.body = object.end() + '\n'};
 }
 
-std::string window_view_json(const WindowView& view) {
+/// `end`: how far it was looked. An opening that never ends is shown up to there.
+std::string window_view_json(const WindowView& view, Time end) {
   const bool never = view.openings.empty();
   ObjectText object;
   object.raw("kind", view.kind.empty() ? "null" : name_json(view.kind));
@@ -83,9 +125,11 @@ std::string window_view_json(const WindowView& view) {
   const auto next = view.open && view.openings.size() > 1 ? view.openings[1] : std::pair<Time, Time>{};
   const auto opens = view.open ? next.first : (never ? Time{} : view.openings[0].first);
   object.text_or_null("opens", opens == Time{} || is_always ? "" : format_time(opens));
-  object.text_or_null("closes", view.open && !is_always ? format_time(view.openings[0].second) : "");
-  object.raw("openings", array_of(view.openings, [](std::string& out, const auto& span) {
-               out += ObjectText().time("from", span.first).time("until", span.second).end();
+  const bool closes = view.open && !is_always && view.openings[0].second != Time::max();
+  object.text_or_null("closes", closes ? format_time(view.openings[0].second) : "");
+  object.raw("openings", array_of(view.openings, [&](std::string& out, const auto& span) {
+               const auto until = span.second == Time::max() ? std::max(span.first, end) : span.second;
+               out += ObjectText().time("from", span.first).time("until", until).end();
              }));
   return object
       .raw("clock_changes", array_of(view.clock_changes,
@@ -104,8 +148,9 @@ Response windows_of(Desk& desk, const Call& call) {
   object.text("queue", queue)
       .text("ahead", format_duration(ahead))
       .number("waiting", counts.blocked_by_window);
-  object.raw("items", array_of(views, [](std::string& out, const WindowView& view) {
-               out += window_view_json(view);
+  const auto end = system_clock().wall() + ahead;
+  object.raw("items", array_of(views, [&](std::string& out, const WindowView& view) {
+               out += window_view_json(view, end);
              }));
   return {.body = object.end() + '\n'};
 }

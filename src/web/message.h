@@ -44,8 +44,8 @@ struct Request {
 class Feed {
  public:
   virtual ~Feed() = default;
-  /// What is to be sent by now; empty: nothing yet. Nothing at all: the other side is too slow for it.
-  virtual std::optional<std::string> take() = 0;
+  /// What is to be sent by now; empty: nothing yet.
+  virtual std::string take() = 0;
 };
 
 /// Sends a piece of a body and waits until the other side has room for the next one. False: it takes no more.

@@ -142,6 +142,11 @@ Response metrics(Desk& desk, const Call& call) {
   for (const auto& [name, runs] : desk.news->runs().totals()) {
     if (call.sees(name.first)) add_runs(families, name, runs);
   }
+  for (const auto& [queue, jobs] : desk.news->pushed()) {
+    if (!call.sees(queue)) continue;
+    families.counter("ordo_jobs_pushed_total", "Jobs that were pushed through the HTTP API of this process",
+                     {{"queue", queue}}, number(jobs));
+  }
   add_failing(families, stats.failing_nodes);
   for (const NodeView& node : seen_nodes(desk, call)) {
     const Labels labels = {{"node", node.id}};

@@ -14,6 +14,17 @@ void News::tell(const Event& event) {
   if (has_readers()) changed();
 }
 
+void News::count_pushed(const std::string& queue, std::uint64_t jobs) {
+  if (jobs == 0) return;
+  const std::lock_guard lock(mutex_of_pushed_);
+  pushed_[queue] += jobs;
+}
+
+std::map<std::string, std::uint64_t> News::pushed() const {
+  const std::lock_guard lock(mutex_of_pushed_);
+  return pushed_;
+}
+
 // Kept while it is called: who takes it away waits for the end of the call.
 void News::changed() {
   const std::lock_guard lock(mutex_);

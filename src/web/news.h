@@ -1,8 +1,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include <ordo/events.hpp>
@@ -31,6 +34,10 @@ class News {
   RunTimes& runs() { return runs_; }
   History& history() { return history_; }
 
+  /// Jobs that were pushed through this process, by queue: all that it was told of.
+  void count_pushed(const std::string& queue, std::uint64_t jobs);
+  std::map<std::string, std::uint64_t> pushed() const;
+
   /// Who reads the events and stats as they come.
   class Reading {
    public:
@@ -52,6 +59,8 @@ class News {
   std::atomic<int> readers_{0};
   std::mutex mutex_;
   std::function<void()> on_change_ = [] {};
+  mutable std::mutex mutex_of_pushed_;
+  std::map<std::string, std::uint64_t> pushed_;
 };
 
 }  // namespace ordo::web

@@ -17,7 +17,8 @@ Event event(EventType type, const std::string& queue, const std::string& id = ""
 
 std::string read(EventRing& ring, EventRing::Reader& reader) {
   std::string text;
-  return ring.read(reader, text) ? text : "too slow";
+  ring.read(reader, text);
+  return text;
 }
 
 std::string last_id_of(const std::string& text) {
@@ -40,9 +41,13 @@ TEST(EventRing, tells_readers_what_came_after_them) {
   EventRing::Reader again;
   ring.place(again, "e-2");
   EXPECT_THAT(read(ring, again), testing::StartsWith("id: e-3\n"));
-  EventRing::Reader stranger;
-  ring.place(stranger, "another-2");
-  EXPECT_THAT(read(ring, stranger), testing::StartsWith("id: e-1\n")) << "all that there is";
+  for (const char* id : {"another-2", "e", "e-", "e-x", "e-2x", "e-99"}) {
+    EventRing::Reader stranger;
+    ring.place(stranger, id);
+    EXPECT_THAT(read(ring, stranger), testing::MatchesRegex("event: missed\ndata: [^\n]*\n\nid: e-1\n.*"))
+        << id << ": all that there is, and nobody knows what was before";
+    EXPECT_EQ(read(ring, stranger), "") << "it is told once";
+  }
 }
 
 TEST(EventRing, leaves_out_what_is_not_wanted) {
@@ -71,16 +76,45 @@ TEST(EventRing, starts_and_ends_drive_out_nothing_else) {
   EXPECT_THAT(text, Not(HasSubstr("unseen"))) << "nobody wanted it then";
 }
 
-TEST(EventRing, drops_who_is_too_slow_but_not_who_comes_back) {
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(EventRing, tells_who_is_far_behind_that_some_are_missed_and_then_all_that_is_left) {
   EventRing ring("e");
-  EventRing::Reader slow;
-  ring.place(slow, "");
-  EXPECT_EQ(read(ring, slow), "");
-  for (std::size_t i = 0; i < EventRing::kKept + 1; ++i) ring.add(event(EventType::job_failed, "a", "f"));
-  EXPECT_EQ(read(ring, slow), "too slow");
-  EventRing::Reader back;
+  EventRing::Reader behind, back;
+  ring.place(behind, "");
+  EXPECT_EQ(read(ring, behind), "");
+  for (std::size_t i = 0; i < EventRing::kKept + 7; ++i) ring.add(event(EventType::job_dead, "a", "killed"));
   ring.place(back, "e-0");
-  EXPECT_THAT(read(ring, back), testing::StartsWith("event: missed\n"));
+  for (auto* reader : {&behind, &back}) {
+    std::string all;
+    for (auto text = read(ring, *reader); !text.empty(); text = read(ring, *reader)) all += text;
+    EXPECT_THAT(all, testing::StartsWith("event: missed\n"));
+    EXPECT_EQ(count_of(all, "event: missed"), 1U);
+    EXPECT_EQ(count_of(all, "event: job_dead"), EventRing::kKept);
+    EXPECT_EQ(last_id_of(all), "e-1007");
+  }
+  ring.add(event(EventType::job_dead, "a", "another"));
+  EXPECT_EQ(count_of(read(ring, behind), "event: "), 1U) << "it has caught up";
+}
+
+TEST(EventRing, tells_who_comes_back_of_starts_that_nobody_wanted_meanwhile) {
+  EventRing ring("e");
+  EventRing::Reader first{.names = {"job_started"}}, back = first, quiet{.names = {"job_failed"}};
+  ring.add_watcher();
+  ring.place(first, "");
+  ring.add(event(EventType::job_started, "a", "seen"));
+  const auto last = last_id_of(read(ring, first));
+  ring.remove_watcher();
+  ring.add(event(EventType::job_started, "a", "unseen"));
+  ring.add_watcher();
+  ring.place(back, last);
+  EXPECT_THAT(read(ring, back), HasSubstr("event: missed"));
+  ring.place(quiet, last);
+  EXPECT_EQ(read(ring, quiet), "") << "it wants no starts";
 }
 
 Stats stats_of(std::uint64_t a, std::uint64_t b) {

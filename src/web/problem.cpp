@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <ordo/admin.hpp>
+
 #include "base/json.h"
 #include "base/redact.h"
 
@@ -42,6 +44,8 @@ std::string_view reason_of(unsigned status) {
       return "Conflict";
     case 410:
       return "Gone";
+    case 412:
+      return "Precondition Failed";
     case 413:
       return "Content Too Large";
     case 415:
@@ -66,6 +70,8 @@ std::string_view reason_of(unsigned status) {
 // A store's URL may have a password in it.
 Problem problem_of(const Error& error) {
   const auto detail = redact(error.what());
+  if (dynamic_cast<const OldCursor*>(&error) != nullptr) return {410, detail};
+  if (dynamic_cast<const ChangedSince*>(&error) != nullptr) return {412, detail};
   switch (error.kind()) {
     case ErrorKind::invalid_argument:
       return {400, detail};
@@ -73,8 +79,9 @@ Problem problem_of(const Error& error) {
       return {409, detail};
     case ErrorKind::unavailable:
       return {503, detail};
-    case ErrorKind::corrupt:
     case ErrorKind::unsupported:
+      return {501, detail};
+    case ErrorKind::corrupt:
       break;
   }
   return {500, detail};

@@ -38,7 +38,9 @@ class Problem final : public std::runtime_error {
 /// The words of a status line.
 std::string_view reason_of(unsigned status);
 
-/// 400 for wrong arguments, 409 for a conflict, 503 for a store that cannot be reached, else 500.
+/// 400 for wrong arguments, 410 for a cursor of a queue that was resharded since, 409 for a conflict, 412 for
+/// one with what was looked at, 501 for what this store cannot do, 503 for one that cannot be reached, else
+/// 500.
 Problem problem_of(const Error& error);
 
 }  // namespace ordo::web

@@ -39,7 +39,7 @@ Response problems(Desk& desk, const Call& call, LatestProblems& latest) {
   auto findings = latest.look(desk.admin);
   std::erase_if(findings,
                 [&](const Finding& finding) { return !call.sees_all() && !call.sees(finding.queue); });
-  const Veil veil(desk.config.web);
+  const Veil veil(*desk.config);
   for (Finding& finding : findings) veil.cover(finding);
   return {.body = json_array(findings, problem_json)};
 }

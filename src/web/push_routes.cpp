@@ -1,4 +1,5 @@
 // Pushes: one job, an array of them, or lines of any number.
+#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "faces/ndjson_push.h"
 #include "web/desk.h"
 #include "web/problem.h"
+#include "web/secret.h"
 
 namespace ordo::web {
 namespace {
@@ -17,6 +19,9 @@ constexpr std::size_t kMostPushBody = 64U << 20;
 constexpr std::size_t kLongestLine = 32U << 20;
 constexpr std::size_t kShownIds = 1000;
 constexpr std::size_t kMostJobs = 10'000;
+constexpr std::size_t kMostOnce = 1'000;
+constexpr std::size_t kLongestOnceKey = 128;
+constexpr std::string_view kOnceHeader = "idempotency-key";
 
 std::vector<NewJob> jobs_of(const JsonDocument::Value& root) {
   std::vector<NewJob> jobs;
@@ -33,6 +38,38 @@ std::vector<NewJob> jobs_of(const JsonDocument::Value& root) {
   return jobs;
 }
 
+std::string ids_json(const std::vector<std::string>& ids) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(ids.size(), kShownIds); ++i)
+    text += (text.empty() ? "" : ",") + name_json(ids[i]);
+  return '[' + text + ']';
+}
+
+/// The key of a request that may come twice. Of two callers, equal keys are different ones. Empty: it has
+/// none.
+std::string once_key_of(const Call& call) {
+  if (!call.request.has(kOnceHeader)) return {};
+  const std::string key(call.request.header(kOnceHeader));
+  if (key.empty() || key.size() > kLongestOnceKey)
+    throw Problem(400,
+                  fmt::format("Idempotency-Key has {} bytes; it takes 1 to {}", key.size(), kLongestOnceKey));
+  return fmt::format("{}:{}", call.caller->name, key);
+}
+
+Response push_once(Desk& desk, const Call& call, std::vector<NewJob> jobs, const std::string& key) {
+  if (jobs.size() > kMostOnce)
+    throw Problem(
+        413, fmt::format("there are {} jobs, and with an Idempotency-Key {} fit", jobs.size(), kMostOnce));
+  const auto count = jobs.size();
+  const auto end = desk.client.push_once(call.value(0), std::move(jobs), {key, sha256_hex(call.body)});
+  if (end.what == PushedOnce::What::other)
+    throw Problem(422,
+                  "another body was pushed under this Idempotency-Key; nothing was stored. Take a new key "
+                  "for each push");
+  if (end.what == PushedOnce::What::pushed) desk.news->count_pushed(call.value(0), count);
+  return {.status = 201, .body = fmt::format("{{\"pushed\":{},\"ids\":{}}}\n", count, ids_json(end.ids))};
+}
+
 Response push(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {});
   const auto document = JsonDocument::parse(call.body);
@@ -40,6 +77,7 @@ Response push(Desk& desk, const Call& call) {
     throw Problem(400, "the body is no JSON: it takes one job, an array of jobs, or lines of them");
   auto jobs = jobs_of(document->root());
   if (jobs.empty()) return {.status = 201, .body = "{\"pushed\":0,\"ids\":[]}\n"};
+  if (const auto key = once_key_of(call); !key.empty()) return push_once(desk, call, std::move(jobs), key);
   const auto results = desk.client.push_each(call.value(0), std::move(jobs));
   std::size_t pushed = 0;
   std::string ids;
@@ -53,6 +91,7 @@ Response push(Desk& desk, const Call& call) {
     pushed += results[i].is_stored() ? 1 : 0;
     if (i < kShownIds) ids += (ids.empty() ? "" : ",") + name_json(results[i].id);
   }
+  desk.news->count_pushed(call.value(0), pushed);
   if (!rejected.empty()) {
     throw Problem(409,
                   "a job has the unique key already; those that are named were not stored, all others were")
@@ -66,8 +105,10 @@ Response push(Desk& desk, const Call& call) {
 /// under way.
 class LineUpload final : public Upload {
  public:
-  LineUpload(Desk& desk, const Call& call) : push_(desk.client, call.value(0)) {
+  LineUpload(Desk& desk, const Call& call) : desk_(desk), queue_(call.value(0)), push_(desk.client, queue_) {
     refuse_unknown(call.target, {});
+    if (call.request.has(kOnceHeader))
+      throw Problem(400, "an Idempotency-Key goes with one job or an array of them, not with lines");
     refuse_unknown_queue(desk, call.value(0));
     push_.asks_of_each();  // a queue may have got a rule for unique keys since this process began
   }
@@ -87,6 +128,7 @@ class LineUpload final : public Upload {
 
   Response end() override {
     const auto result = is_too_long_ ? push_.end_failed("the line has more than 32 MiB") : end_of_lines();
+    desk_.news->count_pushed(queue_, result.pushed);
     if (result.line == 0 && result.rejected == 0)
       return {.status = 201, .body = fmt::format("{{\"pushed\":{}}}\n", result.pushed)};
     if (result.line == 0) {
@@ -112,6 +154,8 @@ class LineUpload final : public Upload {
     return push_.end();
   }
 
+  Desk& desk_;
+  const std::string queue_;
   NdjsonPush push_;
   std::string line_;  ///< not whole yet
   bool is_over_ = false;

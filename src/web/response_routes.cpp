@@ -72,13 +72,15 @@ Response list_responses(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {"state", "limit", "cursor"});
   const auto state = call.target.find("state").value_or("expected");
   if (state == "late") {
-    std::vector<DeadLetter> letters;
-    desk.admin.dead_letters(call.value(0), [&](const DeadLetter& letter) {
-      letters.push_back(letter);
-      letters.back().body = Veil(desk.config.web).covered(letter.body);
+    VisitedPage page(call.target);
+    const Veil veil(*desk.config);
+    desk.admin.dead_letters(call.value(0), [&](DeadLetter letter) {
+      if (!page.wants_next()) return true;
+      letter.body = veil.covered(letter.body);
+      page.add(dead_letter_json(letter));
       return true;
     });
-    return page_of_list(call.target, letters, dead_letter_json);
+    return page.response();
   }
   if (state != "expected" && state != "buffered") throw Problem(400, "state is expected, buffered or late");
   auto waits = desk.admin.waits(call.value(0));

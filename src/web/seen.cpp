@@ -62,7 +62,8 @@ std::vector<LimitView> seen_limits(Desk& desk, const Call& call) {
   auto limits = desk.admin.limits();
   if (call.sees_all()) return limits;
   std::set<std::string, std::less<>> names;
-  for (const auto& queue : desk.config.queues) {
+  const auto config = desk.config->now();
+  for (const auto& queue : config->queues) {
     if (call.sees(queue.name)) names.insert(queue.limits.begin(), queue.limits.end());
   }
   std::erase_if(limits, [&](const LimitView& limit) {
@@ -91,7 +92,7 @@ std::vector<LockView> seen_locks(Desk& desk, const Call& call) {
 std::vector<PeriodicView> seen_periodic(Desk& desk, const Call& call) {
   auto schedules = desk.admin.periodic();
   std::erase_if(schedules, [&](const PeriodicView& each) { return !call.sees(each.options.queue); });
-  const Veil veil(desk.config.web);
+  const Veil veil(*desk.config);
   for (PeriodicView& each : schedules) each.options.payload = veil.covered(each.options.payload);
   return schedules;
 }

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <ordo/error.hpp>
+
 #include "base/clock.h"
 #include "web/tls.h"
 
@@ -26,7 +28,7 @@ Place place_of(const ListenAddress& address, const WebOptions& web) {
 Site::Site(ListenAddress address, Desk desk, std::function<std::string()> why_not_ready)
     : address_(std::move(address)),
       api_(address_, std::move(desk), std::move(why_not_ready)),
-      server_(place_of(address_, api_.options()), api_, api_.log()),
+      server_(place_of(address_, api_.config()->web), api_, api_.log()),
       watch_(api_.admin(), api_.news(), api_.log(), system_clock()) {
   api_.news().on_change([this] { server_.wake_feeds(); });
 }
@@ -43,6 +45,26 @@ void Site::start() {
   watch_.start();
 }
 
+void Site::check(const Config& config) const {
+  const auto before = api_.config();
+  if (before->web.has_tls() != config.web.has_tls() || before->web.behind_proxy != config.web.behind_proxy)
+    throw Error(ErrorKind::invalid_argument,
+                "[web]: TLS and behind_proxy cannot change while the process runs: start it anew");
+  if (const auto why = why_not_served(address_, config.web); !why.empty())
+    throw Error(ErrorKind::invalid_argument, fmt::format("[web] at {}: {}", address_.ip, why));
+  load_tls(config.web);
+}
+
+// A token that is gone reads no more events; all others come back by themselves.
+void Site::change(const Config& config) {
+  check(config);
+  auto tls = load_tls(config.web);
+  const bool has_other_tokens = api_.config()->web.tokens != config.web.tokens;
+  api_.change(config);
+  server_.change_tls(std::move(tls));
+  if (has_other_tokens) server_.end_feeds();
+}
+
 void Site::stop(Duration within) {
   server_.stop(within);
   watch_.stop();
@@ -51,7 +73,7 @@ void Site::stop(Duration within) {
 std::string Site::url() const {
   const bool is_v6 = address_.ip.find(':') != std::string::npos;
   return fmt::format(fmt::runtime(is_v6 ? "{}://[{}]:{}" : "{}://{}:{}"),
-                     api_.options().has_tls() ? "https" : "http", address_.ip, server_.port());
+                     api_.config()->web.has_tls() ? "https" : "http", address_.ip, server_.port());
 }
 
 }  // namespace ordo::web

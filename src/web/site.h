@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/listen_address.h"
@@ -23,6 +24,13 @@ class Site {
 
   /// Throws Error{unavailable} where the address cannot be had.
   void start();
+
+  /// Another config, as far as it can be had while the process runs: tokens, what is shown, the certificate.
+  ///
+  /// Throws Error{invalid_argument}, and changes nothing, where check() does.
+  void change(const Config& config);
+  /// Throws Error{invalid_argument}: a site at this address cannot have that config.
+  void check(const Config& config) const;
   std::string url() const;
   /// As HttpServer::stop().
   void stop(Duration within);

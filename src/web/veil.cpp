@@ -5,9 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <ordo/error.hpp>
+
 #include "base/json.h"
 #include "base/json_pointer.h"
 #include "base/json_tree.h"
+#include "base/redact.h"
 #include "web/problem.h"
 
 namespace ordo::web {
@@ -82,12 +85,12 @@ void cover_text(std::string& text, std::vector<std::string> secrets) {
 
 std::string Veil::covered(const std::string& bytes, Secrets& secrets) const {
   if (bytes.empty() || !is_on()) return bytes;
-  if (web_.hide_payloads) {
+  if (web().hide_payloads) {
     add_all(bytes, secrets);
     return std::string(kHidden);
   }
   Secrets replaced;
-  auto left = replace_at(bytes, web_.redact, kRedacted, replaced);
+  auto left = replace_at(bytes, web().redact, kRedacted, replaced);
   for (const auto& json : replaced) add_all(json, secrets);
   if (left) return *std::move(left);
   add_all(bytes, secrets);  // nobody can say what stands where in bytes that are no JSON
@@ -111,6 +114,15 @@ void Veil::cover(DeadView& dead) const {
   Secrets secrets;
   dead.payload.bytes = covered(dead.payload.bytes, secrets);
   cover_text(dead.error, std::move(secrets));
+}
+
+// A store that cannot be reached says nothing of what is in it.
+std::string Veil::told(const std::exception& error) const {
+  const auto* const known = dynamic_cast<const Error*>(&error);
+  const bool is_away = known != nullptr && known->kind() == ErrorKind::unavailable;
+  if (is_on() && !is_away)
+    return "[withheld: it may quote payloads, which [web] redact or hide_payloads hide]";
+  return redact(error.what());
 }
 
 void Veil::refuse_choice_by(std::string_view error) const {

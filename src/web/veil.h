@@ -1,5 +1,7 @@
 #pragma once
 
+#include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +10,7 @@
 #include <ordo/options.hpp>
 
 #include "faces/job_traces.h"
+#include "web/live_config.h"
 
 namespace ordo::web {
 
@@ -15,10 +18,9 @@ namespace ordo::web {
 /// hide_payloads).
 class Veil {
  public:
-  /// `web` outlives it.
-  explicit Veil(const WebOptions& web) : web_(web) {}
+  explicit Veil(const LiveConfig& config) : config_(config.now()) {}
 
-  bool is_on() const { return web_.hide_payloads || !web_.redact.empty(); }
+  bool is_on() const { return web().hide_payloads || !web().redact.empty(); }
   void cover(JobView& job) const { cover(job.payloads, job.error); }
   /// Where not all payloads are kept, nobody can say what an error quotes of them: it is left out.
   void cover(JobTrace& trace) const;
@@ -30,6 +32,9 @@ class Veil {
   void cover(std::vector<AttemptView>& attempts, const std::vector<Payload>& payloads) const;
   /// A response, or other bytes that came with a job.
   std::string covered(const std::string& bytes) const;
+
+  /// What the log says of an error, which may quote a payload.
+  std::string told(const std::exception& error) const;
 
   /// Throws Problem: who chooses by the whole of an error could guess what is left out of it.
   void refuse_choice_by(std::string_view error) const;
@@ -45,7 +50,9 @@ class Veil {
   /// What is left of it; what is not is added to `secrets`.
   std::string covered(const std::string& bytes, Secrets& secrets) const;
 
-  const WebOptions& web_;
+  const WebOptions& web() const { return config_->web; }
+
+  std::shared_ptr<const Config> config_;
 };
 
 }  // namespace ordo::web

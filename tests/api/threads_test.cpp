@@ -291,6 +291,8 @@ TEST(Threads, responses_limits_schedules_listings_and_moves_at_once) {
         EXPECT_EQ(
             client.push_each("orders", {{.id = name("each-", round)}, {.id = name("other-", round)}}).size(),
             2U);
+        EXPECT_EQ(client.push_once("orders", {{.id = name("once-", round)}}, {name("key-", round), "1"}).what,
+                  PushedOnce::What::pushed);
         static_cast<void>(client.push_each("kept", {{.id = name("kept-", round % 3)}, {.id = "first"}}));
         client.push("failing", {.id = name("f-", round)});
       },
@@ -369,7 +371,7 @@ TEST(Threads, responses_limits_schedules_listings_and_moves_at_once) {
   server.stop();
   auto ids = ran.now();
   std::erase_if(ids, [](const std::string& id) { return id.starts_with("often@"); });
-  EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), 3U * kRounds);
+  EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), 4U * kRounds);
   EXPECT_EQ(admin.jobs("kept").size(), 4U);
   EXPECT_EQ(admin.count_dead("failing").jobs, kRounds + 1U);
 }

@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import unittest
 
+from http_events_test import Stream
 from http_test import API, Http
 from project import ORDO, PATIENCE_S
 
@@ -115,6 +116,32 @@ class Tokens(Guarded):
         forwarded = {"Host": "jobs.example.com", "X-Forwarded-For": "1.2.3.4", "Via": "1.1 proxy"}
         self.assertEqual(self.ask("GET", API + "/stats", headers={**forwarded, **self.as_role("viewer")})[0], 200)
         self.assertEqual(self.ask("GET", API + "/stats", headers=forwarded)[0], 401)
+
+    def test_a_hup_brings_other_tokens(self):
+        for command in (["work"], ["web", "--listen", "auto"]):
+            with self.subTest(command=command):
+                self.guard()
+                node = self.serve(*command)
+                stream = Stream(self.port, headers="".join(f"{name}: {value}\r\n" for name, value in self.as_role("viewer").items()))
+                self.addCleanup(stream.close)
+                _, headers, _ = self.ask("POST", API + "/login", {"token": self.secrets["viewer"]})
+                cookie = {"Cookie": headers["Set-Cookie"].split(";")[0]}
+                self.assertEqual(self.ask("GET", API + "/stats", headers=cookie)[0], 200)
+                made = self.json("token", "fresh", "--role", "viewer")
+                self.secrets["fresh"] = made["secret"]
+                self.config(queue="shards = 2", node=self.node_config, more=f"[web]\nread_only = true\ntokens = [{made['config']}]\n")
+                node.send_signal(signal.SIGHUP)
+                self.until("it is read", lambda: self.ask("GET", API + "/stats", headers=self.as_role("fresh"))[0] == 200)
+                for old in (cookie, self.as_role("viewer"), self.as_role("admin")):
+                    self.assertEqual(self.ask("GET", API + "/stats", headers=old)[0], 401)
+                self.assertTrue(self.by("fresh", "GET", "/me")["read_only"])
+                self.assertIsNotNone(list(stream.events()), "the stream of a token that is gone ends")
+                self.config(queue="shards = 2", node=self.node_config, more="[web]\nbehind_proxy = true\n")
+                node.send_signal(signal.SIGHUP)
+                self.until("it is refused", lambda: "nothing was changed: " in self.log())
+                self.by("fresh", "GET", "/stats")
+                node.terminate()
+                self.assertEqual(self.end_of(node), 0)
 
     def test_guessing_is_slowed_down(self):
         self.serve("web", "--listen", "auto")
@@ -225,12 +252,15 @@ class Loopback(Http):
 class Tls(Guarded):
     web = 'tls_cert = "ordo.crt"\ntls_key = "ordo.key"'
 
+    def make_certificate(self, name):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", self.folder / f"{name}.key", "-out", self.folder / f"{name}.crt"],
+                       check=True, capture_output=True, timeout=PATIENCE_S)
+
     def setUp(self):
         super().setUp()
-        for name in ("ordo", "other"):
-            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
-                            "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", self.folder / f"{name}.key", "-out", self.folder / f"{name}.crt"],
-                           check=True, capture_output=True, timeout=PATIENCE_S)
+        self.make_certificate("ordo")
+        self.make_certificate("other")
         self.trust = ssl.create_default_context(cafile=str(self.folder / "ordo.crt"))
 
     def serve(self, *arguments):
@@ -269,6 +299,22 @@ class Tls(Guarded):
             self.assertEqual(connection.getresponse().read(), b'{"ok":true}\n')
         connection.close()
         self.assertEqual(self.ask("POST", API + "/queues/orders/pause", b"x" * 30_000, self.as_role("operator"))[0], 400)
+
+    def test_a_hup_brings_the_certificate_that_is_there_by_then(self):
+        node = self.serve("web", "--listen", "0.0.0.0:0")
+
+        def shown():
+            return ssl.get_server_certificate(("127.0.0.1", self.port), timeout=PATIENCE_S)
+
+        before = shown()
+        self.make_certificate("ordo")
+        self.assertEqual(shown(), before)
+        node.send_signal(signal.SIGHUP)
+        self.until("the new one is shown", lambda: shown() != before)
+        (self.folder / "ordo.crt").write_text("nonsense")
+        node.send_signal(signal.SIGHUP)
+        self.until("it is refused", lambda: "nothing was changed: " in self.log())
+        self.assertNotEqual(shown(), before)
 
     def test_old_versions_and_plain_text_are_refused(self):
         self.serve("web", "--listen", "0.0.0.0:0")
@@ -346,6 +392,19 @@ class Veiled(Guarded):
         self.assertEqual(self.by("viewer", "GET", "/queues/orders/dead?error=41112222")["items"], [], "nor by guessing")
         self.assertEqual(len(self.by("viewer", "GET", "/queues/orders/dead?error=refused")["items"]), 1)
         self.assertIn("4111222233334444", self.ordo("dead", "orders", "list", "--json").stdout)
+
+
+    def test_pages_go_on_behind_what_is_not_shown(self):
+        self.answer("return {'ok': False, 'error': 'card ' + request['jobs'][0]['payloads'][0]['card']['number'] + request['jobs'][0]['payloads'][0]['more']}")
+        self.serve("work")
+        hidden = [{"id": f"a{n:02}", "payload": {"card": {"number": "refused"}, "more": ""}} for n in range(30)]
+        shown = [{"id": f"b{n}", "payload": {"card": {"number": "4111 2222"}, "more": " refused"}} for n in range(7)]
+        self.by("producer", "POST", "/queues/orders/jobs", hidden + shown, status=201)
+        self.until_stats(retrying=37)
+        first = self.by("viewer", "GET", "/queues/orders/jobs?error=refused&sort=id&limit=5")
+        self.assertEqual([job["id"] for job in first["items"]], ["b0", "b1", "b2", "b3", "b4"])
+        rest = self.by("viewer", "GET", f"/queues/orders/jobs?error=refused&sort=id&limit=5&cursor={first['next']}")
+        self.assertEqual(([job["id"] for job in rest["items"]], rest["next"]), (["b5", "b6"], None))
 
 
 class Audit(Guarded):

@@ -53,6 +53,29 @@ class Problems(Http):
         self.assertEqual(self.items("/limits")[0]["held_by"], [{"queue": "orders", "id": "holds"}])
 
 
+class Limits(Http):
+    def test_who_has_not_seen_a_change_does_not_undo_it(self):
+        self.config(queue="limit = 5", node=self.node_config)
+        self.serve("web", "--listen", "auto")
+
+        def version():
+            return '"' + self.items("/limits")[0]["version"] + '"'
+
+        def put(limit, seen, status=200):
+            return self.call("PUT", "/limits/orders", {"limit": limit}, status=status, headers={"If-Match": seen})
+        first = version()
+        put(7, first)
+        second = version()
+        self.assertNotEqual(second, first)
+        self.assertIn("look again", put(8, first, status=412)["detail"])
+        self.assertEqual(self.items("/limits")[0]["limit"], 7)
+        self.call("DELETE", "/limits/orders", status=412, headers={"If-Match": first})
+        put(9, "*")
+        put(10, "7", status=400)
+        self.call("DELETE", "/limits/orders", headers={"If-Match": version()})
+        self.assertEqual((version(), self.items("/limits")[0]["limit"]), (first, 5))
+
+
 class Lines(Http):
     def test_the_line_of_a_key_and_the_chain_of_what_holds_it(self):
         self.config(queue='key_order = "strict"\nlock = "/account"\nlock_span = "response"', node=self.node_config)
@@ -75,9 +98,23 @@ class Lines(Http):
         self.assertEqual(self.call("GET", "/queues/orders/keys/nobody")["items"], [])
         self.call("GET", "/queues/nosuch/keys/x", status=404)
 
+    def test_the_chain_goes_on_in_other_queues(self):
+        self.config(queue='lock = "/account"\nlock_name = "accounts"\nlock_span = "response"', node=self.node_config,
+                    more='[queue.mails]\ncommand = ["python3", "-B", "worker.py"]\nlock = "/account"\nlock_name = "accounts"\nlock_span = "response"\n')
+        self.answer(WAITING)
+        self.serve("work")
+        self.call("POST", "/queues/mails/jobs", {"id": "holder", "payload": {"account": 7}}, status=201)
+        self.until_stats("mails", awaiting=1)
+        # Of the same name as the holder: it is none.
+        self.call("POST", "/queues/orders/jobs", {"id": "holder", "run_at": "2035-01-01T00:00:00Z"}, status=201)
+        self.call("POST", "/queues/orders/jobs", {"id": "waits", "key": "k", "payload": {"account": 7}}, status=201)
+        line = self.until("the gates are told", lambda: len((found := self.call("GET", "/queues/orders/keys/k"))["chain"]) > 1 and found)
+        self.assertEqual([(job["queue"], job["id"], job["state"]) for job in line["chain"]],
+                         [("orders", "waits", "queued"), ("mails", "holder", "awaiting")])
+
     def test_windows_say_when_jobs_may_start(self):
         self.config(queue='windows = [{ start = "05:00", end = "07:00", tz = "Europe/Moscow" }]', node=self.node_config,
-                    more='[queue.free]\n')
+                    more='[queue.free]\n[queue.always]\nwindows = [{ start = "00:00", end = "24:00" }]\n')
         self.serve("web", "--listen", "auto")
         found = self.call("GET", "/queues/orders/windows?ahead=72h")
         (view,) = found["items"]
@@ -87,14 +124,18 @@ class Lines(Http):
         self.assertEqual(view["open"], view["closes"] is not None)
         free = self.call("GET", "/queues/free/windows")["items"][0]
         self.assertEqual((free["open"], free["opens"], free["closes"], free["never_opens"]), (True, None, None, False))
+        always = self.call("GET", "/queues/always/windows")["items"][0]
+        self.assertEqual((always["open"], always["opens"], always["closes"], len(always["openings"])), (True, None, None, 1))
         for path, status in (("/queues/nosuch/windows", 404), ("/queues/orders/windows?ahead=1y", 400), ("/queues/orders/windows?ahead=40d", 400)):
             self.call("GET", path, status=status)
 
     def test_a_queue_is_resharded(self):
         self.serve("work")
         self.call("POST", "/queues/orders/jobs", [{"id": str(n), "run_at": "2035-01-01T00:00:00Z"} for n in range(20)], status=201)
+        cursor = self.call("GET", "/queues/orders/jobs?limit=5")["next"]
         self.assertEqual(self.call("POST", "/queues/orders/reshard", {"shards": 5}), {"queue": "orders", "from": 2, "to": 5, "entries": 20, "states": 0, "dead": 0})
         self.assertEqual(self.call("GET", "/queues/orders")["shards"], 5)
+        self.assertIn("start again without it", self.call("GET", f"/queues/orders/jobs?limit=5&cursor={cursor}", status=410)["detail"])
         for body, status in (({}, 400), ({"shards": 0}, 400), ({"shards": 70_000}, 400), ({"shards": 5, "x": 1}, 400)):
             self.call("POST", "/queues/orders/reshard", body, status=status)
         self.call("POST", "/queues/nosuch/reshard", {"shards": 3}, status=404)
@@ -126,6 +167,28 @@ class Exports(Http):
         for path, status in (("/queues/nosuch/jobs/export", 404), ("/queues/orders/jobs/export?state=dead", 400), ("/queues/orders/jobs/export?state=done", 400),
                              ("/queues/orders/dead/export?nonsense=1", 400)):
             self.call("GET", path, status=status)
+
+    def test_a_client_of_http_1_0_gets_an_export_without_chunks(self):
+        self.serve("web", "--listen", "auto")
+        self.call("POST", "/queues/orders/jobs", [{"id": str(n), "run_at": "2035-01-01T00:00:00Z"} for n in range(3_000)], status=201)
+        _, _, wanted = self.ask("GET", f"{API}/queues/orders/jobs/export")
+        for more in ("", "Connection: keep-alive\r\n"):
+            answer = self.raw(f"GET {API}/queues/orders/jobs/export HTTP/1.0\r\nHost: 127.0.0.1:{self.port}\r\n{more}\r\n".encode())
+            head, body = answer.split(b"\r\n\r\n", 1)
+            self.assertNotIn(b"Transfer-Encoding", head)
+            self.assertIn(b"Connection: close", head)
+            self.assertEqual(body, wanted)
+        kept = f"GET /healthz HTTP/1.0\r\nHost: 127.0.0.1:{self.port}\r\nConnection: keep-alive\r\n\r\n".encode()
+        self.assertEqual(self.raw(kept + kept, shut=True).count(b"Connection: keep-alive\r\n"), 2)
+
+    def test_a_job_may_be_named_export(self):
+        self.serve("web", "--listen", "auto")
+        self.call("POST", "/queues/orders/jobs", {"id": "export", "run_at": "2035-01-01T00:00:00Z"}, status=201)
+        found = self.call("GET", "/queues/orders/jobs/export", headers={"Accept": "application/json"})
+        self.assertEqual([job["id"] for job in found["items"]], ["export"])
+        for accept in ({}, {"Accept": "*/*"}, {"Accept": "application/x-ndjson, application/json"}):
+            status, headers, body = self.ask("GET", f"{API}/queues/orders/jobs/export", headers=accept)
+            self.assertEqual((status, headers["Content-Type"], json.loads(body)["id"]), (200, "application/x-ndjson", "export"))
 
     def test_who_does_not_read_an_export_costs_little_and_others_go_on(self):
         self.serve("web", "--listen", "auto")

@@ -206,6 +206,30 @@ return {"ok": True}""".strip())
         problem = self.call("POST", "/queues/orders/jobs", [{"id": "one"}, {"id": "two"}], status=409)
         self.assertEqual((problem["pushed"], problem["rejected"]), (1, [{"index": 0, "existing": "one"}]))
 
+    def test_a_push_that_comes_twice_under_a_key_is_stored_once(self):
+        self.serve("web", "--listen", "auto")
+
+        def push(body, key, status=201, **more):
+            return self.call("POST", "/queues/orders/jobs", body, status=status, headers={"Idempotency-Key": key, **more})
+        jobs = [{"id": "1"}, {"payload": 7}, {"payload": 7}]
+        with concurrent.futures.ThreadPoolExecutor(8) as clients:
+            answers = list(clients.map(lambda _: push(jobs, "k1"), range(8)))
+        self.assertEqual((len({json.dumps(answer) for answer in answers}), answers[0]["pushed"], len(set(answers[0]["ids"]))), (1, 3, 3))
+        self.assertEqual(self.call("GET", "/stats")["by_queue"]["orders"]["length"], 3)
+        self.assertIn("another body", push([{"id": "2"}], "k1", status=422)["detail"])
+        self.assertEqual(push({"id": "2"}, "k2"), {"pushed": 1, "ids": ["2"]})
+        self.assertEqual(self.call("GET", "/stats")["by_queue"]["orders"]["length"], 4)
+        self.end_nodes()
+        self.serve("web", "--listen", "auto")
+        self.assertEqual(push(jobs, "k1"), answers[0], "another process knows it, too")
+        self.assertEqual(self.call("GET", "/stats")["by_queue"]["orders"]["length"], 4)
+        push({"id": "3"}, "", status=400)
+        push({"id": "3"}, "k" * 129, status=400)
+        push([{}] * 1001, "k3", status=413)
+        push(b'{"id":"3"}\n', "k3", status=400, **{"Content-Type": "application/x-ndjson"})
+        push({"id": "3", "nonsense": 1}, "k3", status=400)
+        self.assertEqual(push({"id": "3"}, "k3")["pushed"], 1)
+
     def test_responses_come_in(self):
         self.answer("return {'results': {job['id']: {'wait': 'k/' + job['id'], 'timeout': 3600}}} if 'response' not in (job := request['jobs'][0]) else {'ok': True}")
         self.serve("work")

@@ -38,6 +38,9 @@ class Metrics(Http):
         self.assertEqual(self.value(found, "ordo_dead_payloads", queue="orders"), 2)
         self.assertEqual(self.value(found, "ordo_kind_runs_failed_total", queue="orders", kind="orders"), 0)  # they are not tried again
         self.assertEqual(self.value(found, "ordo_limit", limit="orders"), 3)
+        self.assertEqual(self.value(found, "ordo_jobs_pushed_total", queue="orders"), 8)
+        self.call("POST", "/queues/orders/jobs", b'{"id":"9"}\n{"id":"10"}\n{', status=400, headers={"Content-Type": "application/x-ndjson"})
+        self.assertEqual(self.value(self.metrics(), "ordo_jobs_pushed_total", queue="orders"), 10)
         for name in ("ordo_run_seconds", "ordo_wait_seconds"):
             buckets = [(float(labels["le"]), value) for (metric, pairs), value in found.items()
                        if metric == name + "_bucket" and (labels := dict(pairs))["kind"] == "bill"]
