@@ -63,6 +63,7 @@ void build(CLI::App& app, Context& context) {
   add_work(app, context);
   add_web(app, context);
   add_push(app, context);
+  add_push_sidekiq(app, context);
   add_stats(app, context);
   add_doctor(app, context);
   add_queue_commands(app, context);
