@@ -20,6 +20,7 @@
 #include "domain/option_bounds.h"
 #include "domain/schedule.h"
 #include "domain/unique.h"
+#include "domain/validate_sources.h"
 #include "domain/window.h"
 #include "domain/zone.h"
 
@@ -408,6 +409,7 @@ void validate(const Config& config) {
     }
     if (!names.insert(queue.name).second) fields_of(queue).refuse("name", "is there twice");
   }
+  domain::validate_sources(config);
   names.clear();
   for (const auto& schedule : config.periodic) {
     validate(schedule);

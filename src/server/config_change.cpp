@@ -207,6 +207,7 @@ ConfigChange compare(const Config& before, const Config& after) {
   add_differing(node, node_fields(), before.node, after.node);
   for (const auto& key : node) change.refused.push_back(key + " of [node]");
   if (before.web != after.web) change.refused.emplace_back("[web]");
+  if (before.sources != after.sources) change.refused.emplace_back("[source]");
   for (const auto& queue : after.queues) {
     const auto* known = before.find(queue.name);
     if (known == nullptr) {

@@ -25,8 +25,8 @@ const std::map<std::string_view, Prefixes>& layers() {
       {"execute", {"execute/", "domain/", "base/"}},
       {"runtime", {"runtime/", "execute/", "store/", "domain/", "base/"}},
       {"sources", {"sources/", "runtime/", "execute/", "store/", "domain/", "base/"}},
-      {"client", {"client/", "runtime/", "execute/", "store/", "domain/", "base/"}},
-      {"server", {"server/", "client/", "runtime/", "execute/", "store/", "domain/", "base/"}},
+      {"client", {"client/", "sources/", "runtime/", "execute/", "store/", "domain/", "base/"}},
+      {"server", {"server/", "client/", "sources/", "runtime/", "execute/", "store/", "domain/", "base/"}},
       // The faces see only what a user's program sees.
       {"faces", {"faces/", "base/"}},
       {"web", {"web/", "faces/", "base/"}},
