@@ -198,7 +198,7 @@ ordo_suite(e2e SOURCES ${sources} LINK ordo_test_support TIMEOUT 600)
 
 set(ORDO_LONG_SCRIPTS copy look_memory redis_cluster replica reshard safe_output)
 # These start servers, measure, or wait for what only time brings; chaos has an entry of its own in ./dev test.
-set(ORDO_SCRIPTS_OF_ALL chaos copy documented_push hostile look_memory postgres_encodings postgres_responses promtool redis_cluster redis_scripts reshard unreadable versions)
+set(ORDO_SCRIPTS_OF_ALL chaos copy documented_push hostile look_memory postgres_encodings postgres_responses promtool redis_cluster redis_scripts reshard sidekiq_ruby unreadable versions)
 foreach(suite IN ITEMS crash e2e topology)
   if(NOT suite IN_LIST ORDO_SUITES)
     continue()

@@ -130,6 +130,33 @@ struct PeriodicView {
 /// has no more within ten years. No store is asked. Throws Error{invalid_argument} for what is no schedule.
 std::vector<Time> next_ticks(const PeriodicOptions& schedule, Time after, std::size_t count);
 
+/// A source of this config, and how far it is (docs/sidekiq.md).
+struct SourceView {
+  SourceOptions options{};
+  std::string origin{};                            ///< its address, without user and password
+  std::uint64_t taken = 0;                         ///< jobs, for ever
+  std::map<std::string, std::uint64_t> refused{};  ///< jobs, for ever, by why they cannot be run
+  std::optional<Time> last{};                      ///< when jobs of it were stored last
+  std::uint64_t waiting = 0;                       ///< jobs at the origin, and those taken but not stored
+  std::optional<Duration> lag{};  ///< age of the oldest of them; nothing: there is none, or it does not say
+  bool is_taken = false;          ///< a node takes jobs
+  std::vector<std::string> others{};  ///< processes of Sidekiq that take from the same lists
+  std::string trouble{};              ///< why it takes nothing, or cannot be looked at; empty: nothing
+};
+
+/// What an import has found, or has still to bring (docs/migrating.md).
+struct ImportCounts {
+  std::uint64_t waiting = 0, scheduled = 0, retrying = 0, dead = 0;
+
+  [[nodiscard]] std::uint64_t all() const { return waiting + scheduled + retrying + dead; }
+};
+
+/// What it has brought, with earlier calls that were stopped.
+struct ImportResult {
+  std::uint64_t imported = 0;
+  std::map<std::string, std::uint64_t> refused{};  ///< jobs that went to the dead, by why
+};
+
 struct NodeView {
   std::string id{};
   std::string host{};
@@ -517,6 +544,22 @@ class Admin {
   std::size_t retry_dead(std::string_view queue, const DeadFilter& filter,
                          const std::function<void(const SkippedRetry&)>& skipped = {});
   std::size_t delete_dead(std::string_view queue, const DeadFilter& filter);
+
+  /// The sources of this config, in its order. Asks each origin, and waits up to 5 s for one that is silent.
+  std::vector<SourceView> sources();
+  /// A source that has stopped because its server has lost writes goes on from where that server is now.
+  /// Throws Error{invalid_argument} with the nearest names for one that this config does not have.
+  void reset_source(std::string_view source);
+
+  /// What import_jobs() would bring.
+  ImportCounts importable(const SourceOptions& from);
+  /// Moves all jobs of a stopped Sidekiq, Verk or Resque into queues of this store: those that wait, are in
+  /// progress (Verk), scheduled, retrying, or dead. `from` as a source, without a name and queues: all lists
+  /// are read. Each job comes once, and after an end at any moment the same call goes on. `progress` is
+  /// told how many jobs were found at first, and how many are left. Throws Error{invalid_argument};
+  /// Error{unavailable}.
+  ImportResult import_jobs(const SourceOptions& from,
+                           const std::function<void(std::uint64_t found, std::uint64_t left)>& progress = {});
 
   /// The schedules that nodes or this config state, in alphabetical order. What has changed within the last
   /// second may be missing.

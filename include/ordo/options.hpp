@@ -313,6 +313,37 @@ struct PeriodicOptions {
   bool operator==(const PeriodicOptions&) const = default;
 };
 
+namespace sidekiq {
+enum class Dialect : std::uint8_t;  // <ordo/sidekiq.hpp>
+}
+
+/// What becomes of the jobs of a class that a source brings (docs/sidekiq.md).
+struct SourceMap {
+  std::string class_name{};  ///< `class` in a config; the class that an ActiveJob wraps counts, too
+  std::string queue{};       ///< that gets them; empty: the source's
+  std::string kind{};        ///< empty: the queue's name
+  /// JSON pointers into the arguments; empty: none. The id is then the jid, the key the id. Jobs without
+  /// anything at `id`, `key` or `score` go to the dead.
+  std::string id{}, key{}, score{}, lock{}, unique{};
+
+  bool operator==(const SourceMap&) const = default;
+};
+
+/// Lists of jobs in a Redis that clients of Sidekiq, Resque or Verk push to.
+struct SourceOptions {
+  std::string name{};                 ///< [a-z0-9_-]{1,64}
+  std::string url{};                  ///< of the Redis server, as in docs/redis.md
+  sidekiq::Dialect dialect{};         ///< whose lists; jobs of every dialect are read
+  std::vector<std::string> queues{};  ///< the lists, without `queue:`; nobody else may take from them
+  std::string queue{};                ///< gets the jobs of classes that no map names, and malformed ones
+  std::vector<SourceMap> map{};       ///< of several for a class the first counts
+  bool heartbeat = false;   ///< Sidekiq's pages show the node and its runs; their `quiet` stops the taking
+  bool stats = false;       ///< what its jobs do is counted in stat:processed and stat:failed
+  bool allow_stop = false;  ///< the `stop` of those pages stops the node
+
+  bool operator==(const SourceOptions&) const = default;
+};
+
 /// What a token of the HTTP API may do (docs/http.md).
 enum class Role : std::uint8_t {
   viewer,     ///< looks
@@ -363,6 +394,7 @@ struct Config {
   std::vector<QueueOptions> queues{};       ///< in the order of the file
   std::vector<NamedLimit> limits{};         ///< those that queues name
   std::vector<PeriodicOptions> periodic{};  ///< stated by a node as long as it lives
+  std::vector<SourceOptions> sources{};     ///< that a node takes jobs from as long as it lives
 
   const QueueOptions* find(std::string_view queue) const {
     for (const auto& options : queues) {

@@ -16,6 +16,7 @@
 #include <ordo/log.hpp>
 #include <ordo/options.hpp>
 #include <ordo/server.hpp>
+#include <ordo/sidekiq.hpp>
 #include <ordo/throttler.hpp>
 #include <ordo/time.hpp>
 #include <ordo/token.hpp>

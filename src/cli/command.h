@@ -106,6 +106,9 @@ CLI::App* add_command(CLI::App& app, Context& context, const std::string& name, 
 void add_work(CLI::App& app, Context& context);
 void add_web(CLI::App& app, Context& context);
 void add_push(CLI::App& app, Context& context);
+void add_push_sidekiq(CLI::App& app, Context& context);
+void add_import(CLI::App& app, Context& context);
+void add_sources(CLI::App& app, Context& context);
 void add_stats(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
 void add_queue_commands(CLI::App& app, Context& context);

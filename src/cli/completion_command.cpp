@@ -41,6 +41,7 @@ std::vector<CompletionCommand> commands_of_app(const CLI::App& app) {
     if (found.name == "job") found.verbs = {"show", "cancel", "kill", "run-now"};
     if (found.name == "dead") found.verbs = {"list", "retry", "delete", "export"};
     if (found.name == "periodic") found.verbs = {"list", "run", "pause", "resume"};
+    if (found.name == "sources") found.verbs = {"list", "reset"};
     if (found.name == "completion") found.verbs = {"bash", "zsh", "fish"};
     commands.push_back(std::move(found));
   }

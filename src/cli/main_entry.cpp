@@ -63,6 +63,9 @@ void build(CLI::App& app, Context& context) {
   add_work(app, context);
   add_web(app, context);
   add_push(app, context);
+  add_push_sidekiq(app, context);
+  add_import(app, context);
+  add_sources(app, context);
   add_stats(app, context);
   add_doctor(app, context);
   add_queue_commands(app, context);

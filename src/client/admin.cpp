@@ -315,6 +315,17 @@ std::size_t Admin::delete_dead(std::string_view queue, const DeadFilter& filter)
   return change(entry_of("delete_dead", queue, filter_json(filter)),
                 [&](Impl& impl) { return impl.change_dead(queue, filter, false, {}); });
 }
+ImportCounts Admin::importable(const SourceOptions& from) { return impl()->importable(from); }
+ImportResult Admin::import_jobs(
+    const SourceOptions& from, const std::function<void(std::uint64_t found, std::uint64_t left)>& progress) {
+  return change({.action = "import", .queue = from.queue, .filter = "{}"},
+                [&](Impl& impl) { return impl.import_jobs(from, progress); });
+}
+std::vector<SourceView> Admin::sources() { return impl()->sources(); }
+void Admin::reset_source(std::string_view source) {
+  change({.action = "reset_source", .filter = filter_json("source", source)},
+         [&](Impl& impl) { impl.reset_source(source); });
+}
 std::vector<PeriodicView> Admin::periodic() { return impl()->periodic(); }
 std::string Admin::run_periodic(std::string_view schedule) {
   return change({.action = "run_periodic", .filter = filter_json("schedule", schedule)},

@@ -49,7 +49,13 @@ class Admin::Impl {
   void each_counts(const SeeCounts& visit);
   std::vector<std::pair<std::vector<std::string>, std::string>> groups(
       const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
+  ImportCounts importable(SourceOptions from);
+  ImportResult import_jobs(SourceOptions from,
+                           const std::function<void(std::uint64_t found, std::uint64_t left)>& progress);
+  std::vector<SourceView> sources();
+  void reset_source(std::string_view name);
   std::vector<Finding> examine();
+  void examine_sources(std::vector<Finding>& findings);
   std::vector<Finding> problems();
   std::vector<WindowView> windows(std::string_view queue, Duration ahead);
   /// What examine() and problems() say alike; dead sets of more payloads are not read.

@@ -111,26 +111,6 @@ std::optional<ErrorKind> look_for(StoreHandle& handle, const std::string& queue,
 
 }  // namespace
 
-const std::string& key_of(const NewJob& job) { return job.key.empty() ? job.id : job.key; }
-
-domain::Entry entry_of(const std::string& queue, const NewJob& job) {
-  domain::Entry entry;
-  entry.id = job.id;
-  entry.kind = job.kind.empty() ? std::string_view(queue) : job.kind;
-  entry.key = key_of(job);
-  entry.score = job.score;
-  entry.run_at = job.run_at;
-  entry.options.priority = job.priority;
-  entry.options.timeout = job.timeout;
-  entry.options.expires = job.expires;
-  entry.options.expires_after = job.expires_after;
-  entry.options.windows = job.windows;
-  entry.options.replaces_time = job.replace_time;
-  domain::copy_more_options(job, entry.options);
-  entry.payload = job.payload;
-  return entry;
-}
-
 store::NewEntry new_entry(const store::QueueDefinition& queue, const domain::Entry& entry) {
   return {{queue.number, domain::shard_of(entry.key, queue.shards)}, domain::encode(entry)};
 }

@@ -16,13 +16,11 @@
 
 #include "client/store_handle.h"
 #include "domain/entry.h"
+#include "domain/new_job.h"
 #include "domain/wait_record.h"
 
 namespace ordo {
 
-const std::string& key_of(const NewJob& job);
-/// What a push appends for the job, which has its id. Points into both.
-domain::Entry entry_of(const std::string& queue, const NewJob& job);
 store::NewEntry new_entry(const store::QueueDefinition& queue, const domain::Entry& entry);
 
 class Client::Impl {

@@ -39,6 +39,7 @@ std::vector<Finding> Admin::Impl::examine() {
   examine_nodes(findings);
   examine_work(findings);
   examine_records(findings);
+  examine_sources(findings);
   for (const auto& [queues, owner] : groups(handle_->store().nodes(), handle_->store().shards())) {
     if (!owner.empty()) continue;
     findings.push_back(

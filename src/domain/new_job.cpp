@@ -66,4 +66,24 @@ void check_new_job(const std::string& queue, const NewJob& job, std::uint64_t ma
   }
 }
 
+const std::string& key_of(const NewJob& job) { return job.key.empty() ? job.id : job.key; }
+
+domain::Entry entry_of(const std::string& queue, const NewJob& job) {
+  domain::Entry entry;
+  entry.id = job.id;
+  entry.kind = job.kind.empty() ? std::string_view(queue) : job.kind;
+  entry.key = key_of(job);
+  entry.score = job.score;
+  entry.run_at = job.run_at;
+  entry.options.priority = job.priority;
+  entry.options.timeout = job.timeout;
+  entry.options.expires = job.expires;
+  entry.options.expires_after = job.expires_after;
+  entry.options.windows = job.windows;
+  entry.options.replaces_time = job.replace_time;
+  domain::copy_more_options(job, entry.options);
+  entry.payload = job.payload;
+  return entry;
+}
+
 }  // namespace ordo

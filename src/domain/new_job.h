@@ -7,6 +7,7 @@
 #include <ordo/job.hpp>
 
 #include "base/name.h"
+#include "domain/entry.h"
 
 namespace ordo {
 
@@ -16,6 +17,10 @@ void check_queue_name(std::string_view name);
 /// Throws Error{invalid_argument} for what is out of the bounds of a job that is pushed. Times and timeouts
 /// that are too far are not: they are brought within theirs. `max_payload`: bytes that its queue takes.
 void check_new_job(const std::string& queue, const NewJob& job, std::uint64_t max_payload = kLongestPayload);
+
+const std::string& key_of(const NewJob& job);
+/// What a push appends for the job, which has its id. Points into both.
+domain::Entry entry_of(const std::string& queue, const NewJob& job);
 
 /// Throws Error{invalid_argument}: nothing of a push was stored.
 [[noreturn]] void refuse_push(const std::string& queue, const std::string& why);

@@ -113,6 +113,7 @@ Decoded<Entry> understand(PlainFields fields, std::string_view id, std::string_v
   entry.kind = kind;
   std::string cut;
   for (const auto& [name, value] : fields) {
+    if (name == kRefused) return Unreadable{std::string(value) + (cut.empty() ? "" : "; " + cut), 0};
     if (take_field(entry, name, value)) continue;
     if (const auto size = name == kCut && cut.empty() ? to_number<std::uint64_t>(value) : std::nullopt) {
       cut = "of the " + std::to_string(*size) + " bytes that were pushed only the first are kept";

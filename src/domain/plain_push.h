@@ -18,6 +18,9 @@ using PlainFields = std::span<const std::pair<std::string_view, std::string_view
 /// one commit are no more than a server takes.
 inline constexpr std::size_t kMostKeptOfPush = 2 * kLongestPayload;
 
+/// The name of a field that says why a job cannot be run: it goes to the dead with that. First of all fields.
+inline constexpr std::string_view kRefused = "refused";
+
 /// The entry that they stand for, encoded. What is left out has the defaults of a push: `id` names the job,
 /// `kind` its kind. What cannot be understood is kept as it was pushed, the first kMostKeptOfPush bytes
 /// of it; decode_entry() says why.

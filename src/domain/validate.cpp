@@ -21,6 +21,7 @@
 #include "domain/option_bounds.h"
 #include "domain/schedule.h"
 #include "domain/unique.h"
+#include "domain/validate_sources.h"
 #include "domain/window.h"
 
 namespace ordo {
@@ -407,6 +408,7 @@ void validate(const Config& config) {
     }
     if (!names.insert(queue.name).second) fields_of(queue).refuse("name", "is there twice");
   }
+  domain::validate_sources(config);
   names.clear();
   for (const auto& schedule : config.periodic) {
     validate(schedule);

@@ -301,6 +301,21 @@ std::string periodic_json(const PeriodicView& view) {
   return object.raw("next", array_of(view.next, append)).end();
 }
 
+std::string source_json(const SourceView& view) {
+  ObjectText object;
+  object.text("name", view.options.name).text("type", "sidekiq").text("origin", view.origin);
+  object.raw("queues", array_of(view.options.queues, append_json_string));
+  object.number("taken", view.taken);
+  ObjectText refused;
+  for (const auto& [why, count] : view.refused) refused.number(why, count);
+  object.raw("refused", refused.end()).number("waiting", view.waiting);
+  object.raw("lag", view.lag ? json_number(seconds_of(*view.lag)) : "null");
+  object.flag("active", view.is_taken && view.trouble.empty());
+  object.text_or_null("last", view.last ? format_time(*view.last) : "");
+  object.raw("others", array_of(view.others, append_json_string));
+  return object.text_or_null("trouble", view.trouble).end();
+}
+
 std::string node_json(const NodeView& node) {
   ObjectText object;
   object.text("id", node.id).text("host", node.host).number("pid", node.pid).number("threads", node.threads);

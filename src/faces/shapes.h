@@ -38,6 +38,7 @@ std::string wait_json(const WaitView& wait);
 std::string dead_letter_json(const DeadLetter& letter);
 std::string node_json(const NodeView& node);
 std::string periodic_json(const PeriodicView& schedule);
+std::string source_json(const SourceView& source);
 std::string stats_json(const Stats& stats);
 /// The counts of one queue, as they stand in that.
 std::string queue_counts_json(const QueueStats& counts);

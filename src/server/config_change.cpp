@@ -224,6 +224,7 @@ ConfigChange compare(const Config& before, const Config& after) {
   // Where a process listens, and how, is settled at its start.
   if (before.web.has_tls() != after.web.has_tls()) change.refused.emplace_back("tls_cert of [web]");
   if (before.web.behind_proxy != after.web.behind_proxy) change.refused.emplace_back("behind_proxy of [web]");
+  if (before.sources != after.sources) change.refused.emplace_back("[source]");
   for (const auto& queue : after.queues) {
     const auto* known = before.find(queue.name);
     if (known == nullptr) {

@@ -298,6 +298,24 @@ const WrongValues kWrongValues[] = {
       {"priority", "'high'"},
       {"missed", "'some'"}}},
     {"[periodic.nightly]\nevery = '1h'", {{"queue", "'No Name'"}}},
+    {"[source]\n[queue.a]\n[source.web]\nqueue = 'a'\nqueues = ['default']", {{"type", "'kafka'"}}},
+    {"[source]\n[queue.a]\n[source.web]\ntype = 'sidekiq'\nqueue = 'a'\nqueues = ['default']",
+     {{"url", "'http://localhost'"}, {"url", "'redis://localhost/x'"}, {"dialect", "'delayed_job'"}}},
+    {"[source]\n[queue.a]\n[source.web]\ntype = 'sidekiq'\nurl = 'redis://localhost'\nqueue = 'a'",
+     {{"queues", "[]"}, {"queues", "['x', 'x']"}, {"queues", "'x'"}}},
+    {"[source]\n[queue.a]\n[source.web]\ntype = 'sidekiq'\nurl = 'redis://localhost'\nqueues = ['default']",
+     {{"queue", "'b'"}}},
+    {"[source]\n[queue.a]\n[source.web]\ntype = 'sidekiq'\nurl = 'redis://localhost'\nqueues = "
+     "['default']\nqueue = "
+     "'a'",
+     {{"heartbeat", "1"},
+      {"stats", "'yes'"},
+      {"allow_stop", "true"},
+      {"map", "[{ queue = 'a' }]", "class"},
+      {"map", "[{ class = 'A', queue = 'b' }]", "queue"},
+      {"map", "[{ class = 'A', id = '0' }]", "pointer"},
+      {"map", "[{ class = 'A', unique = '/0' }]", "rule"},
+      {"map", "[{ class = 'A', pointer = '/0' }]", "unknown key"}}},
 };
 
 TEST(Config, a_wrong_value_of_any_key_is_refused_with_its_line) {

@@ -24,6 +24,7 @@
 #include "domain/option_bounds.h"
 #include "server/config_key.h"
 #include "server/config_paths.h"
+#include "server/config_sources.h"
 #include "server/config_tables.h"
 #include "store/open.h"
 
@@ -34,8 +35,8 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::string_view kLaterTop[] = {"limits", "listen",  "lock",  "locks", "log",
-                                          "source", "sources", "token", "tokens"};
+constexpr std::string_view kLaterTop[] = {"limits", "listen",  "lock",  "locks",
+                                          "log",    "sources", "token", "tokens"};
 constexpr std::string_view kLaterNode[] = {"max_memory", "read_only", "token", "tokens"};
 constexpr std::string_view kLaterLimit[] = {"scope"};
 constexpr std::string_view kLaterQueue[] = {"concurrency", "critical",  "max_memory", "periodic",
@@ -520,6 +521,7 @@ const std::vector<Key<Config>>& top_keys() {
       {"queue", read_queues},
       {"limit", read_limits},
       {"periodic", read_periodic},
+      {"source", read_sources},
   };
   return keys;
 }
@@ -542,6 +544,7 @@ std::vector<std::string> names_of_keys() {
   add("[queue", queue_keys());
   add("[limit", limit_keys());
   add("[periodic", periodic_keys());
+  for (const auto name : names_of_source_keys()) names.push_back(fmt::format("[source {}", name));
   names.emplace_back(" store");
   return names;
 }

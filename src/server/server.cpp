@@ -22,6 +22,7 @@
 #include "client/store_handle.h"
 #include "runtime/node.h"
 #include "server/worker_table.h"
+#include "sources/source_threads.h"
 
 namespace ordo {
 namespace {
@@ -150,7 +151,22 @@ class Server::Impl {
       changed_.notify_all();
     });
     call_hook("on_start", hooks_.on_start);  // before the first job
+    Finally drop_sources([&] {
+      if (!node) sources_.reset();
+    });
+    start_sources();
     node = std::make_unique<runtime::Node>(plan(), handle()->store(), handle()->clock());
+  }
+
+  /// Before the first run, which looks for them.
+  void start_sources() {
+    if (config_.sources.empty()) return;
+    const auto asked = [this](sources::SidekiqCitizen::Wish wish) {
+      const bool is_stop = wish == sources::SidekiqCitizen::Wish::stop;
+      handle()->store().request(node_id(), is_stop ? store::NodeRequest::stop : store::NodeRequest::quiet);
+    };
+    sources_ = std::make_unique<sources::SourceThreads>(
+        config_, handle()->store(), handle()->clock(), [this](const LogLine& line) { say(line); }, asked);
   }
 
   runtime::NodePlan plan() {
@@ -167,6 +183,7 @@ class Server::Impl {
     plan.limits = config_.limits;
     plan.perform = [this](Worker& worker, Batch& batch) {
       const InRun here(this);
+      const auto shown = sources_ ? sources_->show(batch) : sources::SourceThreads::Shown();
       if (middlewares_.empty()) {
         runtime::call_worker(worker, batch);
       } else {
@@ -174,6 +191,11 @@ class Server::Impl {
       }
     };
     plan.subscribers = subscribers_;
+    if (std::ranges::any_of(config_.sources, &SourceOptions::stats)) {
+      const std::vector ends = {EventType::job_finished, EventType::job_failed, EventType::job_dead};
+      plan.subscribers.emplace_back(EventFilter{.types = ends},
+                                    [this](const Event& event) { sources_->note(event); });
+    }
     plan.log = [this](const LogLine& line) { say(line); };
     plan.on_failure = [this](const std::exception_ptr& error) {
       if (hooks_.last_words) call_hook("last_words", [&] { hooks_.last_words(error); });
@@ -210,7 +232,9 @@ class Server::Impl {
       acting_ = std::this_thread::get_id();
     }
     changed_.notify_all();
+    if (sources_) sources_->stop_taking();  // more would have to wait for another node
     const auto stuck = node_->stop(patience, grace);
+    if (stuck == 0) sources_.reset();
     call_hook("on_stop", hooks_.on_stop);
     const std::lock_guard lock(mutex_);
     stuck_ = stuck;
@@ -399,6 +423,7 @@ class Server::Impl {
   std::mutex changing_;     // before mutex_: one change at a time
   std::uint64_t changes_ = 0;
   std::vector<Retired> retired_;
+  std::unique_ptr<sources::SourceThreads> sources_;  // before the node, whose runs use it
   std::unique_ptr<runtime::Node> node_;
   std::jthread reaper_;  // destroys what has retired
 };

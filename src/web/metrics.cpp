@@ -132,6 +132,22 @@ void add_failing(Families& families, const std::vector<FailingNode>& nodes) {
   }
 }
 
+void add_source(Families& families, const SourceView& source) {
+  const Labels labels = {{"source", source.options.name}};
+  families.gauge("ordo_source_up", "1: a node takes jobs of the source", labels,
+                 source.is_taken && source.trouble.empty() ? 1 : 0);
+  families.counter("ordo_source_taken_total", "Jobs that the source has brought", labels,
+                   number(source.taken));
+  for (const auto& [why, count] : source.refused) {
+    families.counter("ordo_source_refused_total", "Jobs of the source that cannot be run, by why",
+                     {{"source", source.options.name}, {"reason", why}}, number(count));
+  }
+  families.gauge("ordo_source_waiting", "Jobs that wait at the origin of the source", labels,
+                 number(source.waiting));
+  families.gauge("ordo_source_lag_seconds", "Age of the oldest job that waits at the origin", labels,
+                 source.lag ? std::chrono::duration<double>(*source.lag).count() : 0);
+}
+
 }  // namespace
 
 Response metrics(Desk& desk, const Call& call) {
@@ -153,6 +169,9 @@ Response metrics(Desk& desk, const Call& call) {
     families.gauge("ordo_node_up", "0: the node is known to have ended", labels, node.alive ? 1 : 0);
     families.gauge("ordo_node_shards", "Leases that a node holds", labels, number(node.shards));
     families.gauge("ordo_node_threads", "Threads of its default pool", labels, node.threads);
+  }
+  for (const SourceView& source : desk.admin.sources()) {
+    if (call.sees(source.options.queue)) add_source(families, source);
   }
   for (const LimitView& limit : seen_limits(desk, call)) {
     if (!limit.partition.empty()) continue;  // there may be any number of them

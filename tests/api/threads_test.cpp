@@ -333,6 +333,11 @@ TEST(Threads, responses_limits_schedules_listings_and_moves_at_once) {
         admin.pause_periodic("often");
         admin.resume_periodic("often");
         EXPECT_FALSE(admin.stop_node("nobody"));
+        static_cast<void>(admin.sources());
+        EXPECT_THROW(admin.reset_source("nobody"), Error);
+        const SourceOptions nowhere{.url = "redis+unix:///nowhere/redis.sock", .queue = "orders"};
+        EXPECT_THROW(static_cast<void>(admin.importable(nowhere)), Error);
+        EXPECT_THROW(static_cast<void>(admin.import_jobs(nowhere)), Error);
       },
       [&](int round) {
         const auto shards = 2U + static_cast<unsigned>(round) / 8;

@@ -50,6 +50,7 @@ using namespace std::chrono_literals;
 [[maybe_unused]] const ordo::JobView view{.queue = "orders"};
 [[maybe_unused]] const ordo::DeadView dead{.no = 1};
 [[maybe_unused]] const ordo::Stats stats{.total = {.length = 1}};
+[[maybe_unused]] const ordo::sidekiq::Push push{.class_name = "ShipWorker"};
 [[maybe_unused]] const ordo::PeriodicView schedule{.stated = true};
 
 }  // namespace

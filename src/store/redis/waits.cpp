@@ -119,10 +119,10 @@ std::vector<RowResult> RedisStore::step_rows(std::string_view rows, std::vector<
     check_wait_key(step.row.key);
     for (const auto& entry : step.entries) {
       if (slots_.slot_of(entry.shard) == slot) continue;
-      throw Error(
-          ErrorKind::unsupported,
-          "unique keys need all of a queue in one slot of a Redis Cluster, and its shards are in slots "
-          "of their own; use a single server, with Sentinel or without, or another store");
+      throw Error(ErrorKind::unsupported,
+                  "unique keys and sources need all of a queue in one slot of a Redis Cluster, and its "
+                  "shards are in slots "
+                  "of their own; use a single server, with Sentinel or without, or another store");
     }
   }
   if (steps.empty()) return {};

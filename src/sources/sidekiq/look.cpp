@@ -1,0 +1,122 @@
+#include "sources/sidekiq/look.h"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+#include <utility>
+
+#include <ordo/sidekiq.hpp>
+
+#include "base/json_tree.h"
+#include "base/time_text.h"
+#include "sources/redis_link.h"
+#include "sources/sidekiq/citizen.h"
+#include "sources/sidekiq/job_reader.h"
+#include "sources/sidekiq/origin.h"
+
+namespace ordo::sources {
+namespace {
+
+using store::redis::CommandText;
+using store::redis::Reply;
+
+std::pair<std::uint64_t, std::uint64_t> parts_of_id(std::string_view id) {
+  std::uint64_t ms = 0, number = 0;
+  const auto* const end = id.data() + id.size();
+  const auto dash = std::from_chars(id.data(), end, ms).ptr;
+  if (dash != end) std::from_chars(dash + 1, end, number);
+  return {ms, number};
+}
+
+/// When the job was pushed, if it says so.
+std::optional<Time> pushed_at(const std::string& bytes) {
+  std::string why;
+  const auto job = read_job(bytes, {}, why);
+  if (!job) return std::nullopt;
+  return job->enqueued_at ? job->enqueued_at : job->created_at;
+}
+
+/// Names a list of ours among those that a process of Sidekiq says that it takes from.
+bool takes_from(const std::string& info, const SourceOptions& source) {
+  const auto& queues = source.queues;
+  const auto json = JsonDocument::parse(info);
+  if (!json || !json->root().is_object()) return false;
+  const auto tag = json->root().find("tag");
+  if (tag && tag->is_string() && tag->as_string() == SidekiqCitizen::tag_of(source))
+    return false;  // it is one of ours
+  const auto listed = json->root().find("queues");
+  if (!listed || !listed->is_array()) return false;
+  for (std::size_t i = 0; i < listed->size(); ++i) {
+    const auto name = listed->at(i);
+    if (name.is_string() && std::ranges::find(queues, name.as_string()) != queues.end()) return true;
+  }
+  return false;
+}
+
+void look_at_others(RedisLink& link, const SourceOptions& source, const std::vector<Reply>& processes,
+                    SidekiqLook& look) {
+  CommandText commands;
+  for (const auto& process : processes) commands.add("HGET", process.text, "info");
+  if (commands.count() == 0) return;
+  const auto replies = link.ask("look at the processes of Sidekiq", commands);
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    if (!replies[i].is_nil() && takes_from(replies[i].text, source)) look.others.push_back(processes[i].text);
+  }
+}
+
+/// Where the stream ends; nothing: there is none.
+std::string end_of_stream(RedisLink& link, const std::string& stream) {
+  CommandText exists;
+  exists.add("EXISTS", stream);
+  if (link.ask("look at what is taken", exists).at(0).integer == 0) return "0-0";
+  CommandText info;
+  info.add("XINFO", "STREAM", stream);
+  const auto facts = link.ask("look at what is taken", info).at(0).items;
+  for (std::size_t i = 0; i + 1 < facts.size(); i += 2) {
+    if (facts[i].text == "last-generated-id") return facts[i + 1].text;
+  }
+  return "0-0";
+}
+
+}  // namespace
+
+std::string origin_name(const SourceOptions& source) { return RedisLink(source.url).name(); }
+
+SidekiqLook look_at_sidekiq(const SourceOptions& source, const std::string& position) {
+  RedisLink link(source.url);
+  const bool is_resque = source.dialect == sidekiq::Dialect::resque;
+  const std::string prefix = is_resque ? "resque:" : "";
+  const auto stream = SidekiqOrigin::taken_key(source);
+  const auto from = position.empty() || position == SidekiqOrigin::kEnd ? std::string("0-0") : position;
+  SidekiqLook look;
+  look.is_behind = parts_of_id(end_of_stream(link, stream)) < parts_of_id(from);
+  CommandText commands;
+  commands.add("TIME");
+  commands.add("EXISTS", SidekiqOrigin::taker_key(source));
+  commands.add("SMEMBERS", "processes");
+  commands.add("XRANGE", stream, "(" + from, "+", "COUNT", SidekiqOrigin::kMost);
+  for (const auto& queue : source.queues) {
+    commands.add("LLEN", prefix + "queue:" + queue);
+    commands.add("LINDEX", prefix + "queue:" + queue, is_resque ? 0 : -1);
+  }
+  const auto replies = link.ask("look at the lists of jobs", commands);
+  const Time now{std::chrono::seconds{replies.at(0).at(0).number()} +
+                 Duration{static_cast<std::int64_t>(replies.at(0).at(1).number())}};
+  look.is_taken = replies.at(1).integer != 0;
+  const auto& taken = replies.at(3).items;
+  look.waiting = taken.size();
+  std::optional<Time> oldest;
+  const auto note = [&](std::optional<Time> at) {
+    if (at && (!oldest || *at < *oldest)) oldest = at;
+  };
+  if (!taken.empty()) note(pushed_at(taken.front().at(1).at(3).text));
+  for (std::size_t i = 4; i + 1 < replies.size(); i += 2) {
+    look.waiting += static_cast<std::uint64_t>(replies[i].integer);
+    if (!replies[i + 1].is_nil()) note(pushed_at(replies[i + 1].text));
+  }
+  if (oldest) look.lag = std::max(now - *oldest, Duration{0});
+  look_at_others(link, source, replies.at(2).items, look);
+  return look;
+}
+
+}  // namespace ordo::sources

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ordo/options.hpp>
+
+#include "sources/redis_link.h"
+
+namespace ordo::sources {
+
+/// The Redis that Sidekiq's clients push to, as a source sees it.
+///
+/// A job that is taken moves in one script from its list into a stream of its own, `ordo:taken:SOURCE`, its
+/// bytes untouched. There it stays until the store has it. The id of its entry in the stream is its position.
+/// One process takes at a time, as long as it renews the key `ordo:taker:SOURCE`; that spares work, and what
+/// is stored is right without it. Belongs to one thread, but for wake().
+class SidekiqOrigin {
+ public:
+  enum class Mode : std::uint8_t {
+    source,      ///< others use the server, too: it takes from its lists, and what is due
+    everything,  ///< of a server that nobody uses any more: also what is paused, in progress, for later, or
+                 ///< dead
+  };
+
+  /// Throws Error{invalid_argument}.
+  explicit SidekiqOrigin(const SourceOptions& source, Mode mode = Mode::source);
+  ~SidekiqOrigin();
+  SidekiqOrigin(const SidekiqOrigin&) = delete;
+  SidekiqOrigin& operator=(const SidekiqOrigin&) = delete;
+
+  struct Taken {
+    std::string position;
+    std::string bytes;
+    std::string set{};    ///< an import has found it there; empty: in a list
+    std::string score{};  ///< its score in the set
+  };
+  struct Batch {
+    bool is_ours = true;      ///< else another process takes
+    Duration another_for{};   ///< so long at most
+    std::string position;     ///< behind which the jobs are
+    std::vector<Taken> jobs;  ///< in their order
+  };
+
+  /// Forgets what is stored, up to `position`, moves jobs from the lists into the stream while it has less
+  /// than kMost, and returns those behind `position`; empty: the stream from its beginning. With kEnd it
+  /// moves nothing and only says where the stream ends.
+  /// Throws Error{unavailable}; Error{corrupt}: the stream ends before the position.
+  Batch take(const std::string& position);
+
+  /// Moves jobs of the sets `schedule` and `retry` whose time has come: ours into the stream, others into
+  /// their lists. Returns how many. Throws Error{unavailable}.
+  std::size_t take_due();
+
+  /// What an import has still to take.
+  struct Left {
+    std::uint64_t waiting = 0, scheduled = 0, retrying = 0, dead = 0;
+  };
+  /// Of all lists that are there, which it takes from then. Throws Error{unavailable}.
+  Left find_all();
+
+  void wait(Duration at_most);
+  void wake();
+  /// Forgets what is stored, and lets others take.
+  void leave(const std::string& position);
+
+  const std::string& name() const { return link_.name(); }
+  static std::string taken_key(const SourceOptions& source) { return "ordo:taken:" + source.name; }
+  static std::string taker_key(const SourceOptions& source) { return "ordo:taker:" + source.name; }
+
+  static constexpr std::size_t kMost = 200;
+  static constexpr const char* kEnd = "$";
+
+ private:
+  struct Due {
+    std::string set;
+    std::string bytes;
+  };
+  struct List {
+    std::string queue;
+    std::string key;
+  };
+
+  void follow(store::redis::Connection& connection) const;
+  bool has_news();
+  std::vector<Due> find_due(std::vector<std::string>& paused);
+  std::size_t take_sets();
+  std::string list_of(const std::string& queue) const { return prefix_ + "queue:" + queue; }
+
+  const SourceOptions source_;
+  const Mode mode_;
+  const std::string prefix_;  // of the keys of the dialect
+  std::vector<List> lists_;
+  const std::string taken_, taker_;
+  const std::string id_;  // of this taker
+  RedisLink link_;
+  int wake_ = -1;  // an eventfd
+};
+
+}  // namespace ordo::sources

@@ -1,0 +1,130 @@
+#include "sources/sidekiq/source.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/time_text.h"
+#include "sources/sidekiq/mapping.h"
+#include "sources/unique_row.h"
+
+namespace ordo::sources {
+namespace {
+
+constexpr std::size_t kMostBytes = 16U << 20;  // of one step of the store
+constexpr auto kReshardLook = std::chrono::milliseconds{50};
+
+/// When a job was taken: the id of its entry in the stream begins with that.
+Time came_at(const std::string& position) {
+  std::int64_t ms = 0;
+  std::from_chars(position.data(), position.data() + position.size(), ms);
+  return written_time(Time{std::chrono::milliseconds{ms}});
+}
+
+/// Unix seconds, as sorted sets have them.
+std::optional<Time> time_of_score(const std::string& score) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(score.data(), score.data() + score.size(), seconds);
+  return error == std::errc{} && end == score.data() + score.size() ? time_of_seconds(seconds) : std::nullopt;
+}
+
+}  // namespace
+
+SidekiqSource::SidekiqSource(store::Store& store, Clock& clock, Config config, SourceOptions source,
+                             Duration poll_interval, CrashPoint at, SidekiqOrigin::Mode mode)
+    : config_(std::move(config)),
+      source_(std::move(source)),
+      poll_interval_(poll_interval),
+      at_(std::move(at)),
+      clock_(clock),
+      origin_(source_, mode),
+      inlet_(store, config_, source_.name) {}
+
+// What was thrown may have been about the row: it is read again then.
+Duration SidekiqSource::tick() {
+  if (!std::exchange(has_ended_well_, false)) inlet_.forget();
+  const auto delay = step();
+  has_ended_well_ = true;
+  return delay;
+}
+
+Duration SidekiqSource::step() {
+  const auto batch = origin_.take(inlet_.row().position);
+  if (!batch.is_ours) return std::min(batch.another_for + kReshardLook, poll_interval_);
+  pass("taken");
+  if (inlet_.row().position == SidekiqOrigin::kEnd) {  // to be stored before anything behind it is taken
+    auto next = inlet_.row();
+    next.position = batch.position;
+    return inlet_.append({}, std::move(next)) == Inlet::Appended::done ? Duration{0} : kReshardLook;
+  }
+  const auto now = clock_.steady();
+  bool has_more = !batch.jobs.empty();
+  if (!looked_at_due_ || now - *looked_at_due_ >= poll_interval_) {
+    has_more = origin_.take_due() > 0 || has_more;
+    pass("due moved");
+    if (!has_more) looked_at_due_ = now;
+  }
+  if (!store_all(batch)) return kReshardLook;
+  return has_more ? Duration{0} : poll_interval_;
+}
+
+// False: a queue is resharded just now, or another process stores.
+bool SidekiqSource::store_all(const SidekiqOrigin::Batch& batch) {
+  for (std::size_t begin = 0; begin < batch.jobs.size();) {
+    auto [entries, next] = make(batch.jobs, begin);
+    pass("mapped");
+    if (inlet_.append(std::move(entries), std::move(next)) != Inlet::Appended::done) return false;
+    pass("stored");
+  }
+  return true;
+}
+
+/// The entries of the next jobs, and the row that says that they are stored.
+SidekiqSource::Made SidekiqSource::make(const std::vector<SidekiqOrigin::Taken>& jobs, std::size_t& begin) {
+  Made made;
+  made.next = inlet_.row();
+  made.next.origin = origin_.name();
+  made.next.at = inlet_.store().now();
+  for (std::size_t bytes = 0; begin < jobs.size() && bytes < kMostBytes; ++begin) {
+    add(made, jobs[begin]);
+    bytes += jobs[begin].bytes.size();
+  }
+  made.next.position = jobs[begin - 1].position;
+  return made;
+}
+
+void SidekiqSource::add(Made& made, const SidekiqOrigin::Taken& taken) {
+  auto mapped = map_job(source_, config_, taken.bytes, taken.position);
+  auto& [queue, job, refused] = mapped;
+  UniqueClaim claim;
+  if (!refused)
+    claim = claim_unique(inlet_.store(), config_, queue, job, source_.name + " " + taken.position,
+                         came_at(taken.position));
+  pass("claimed");
+  if (claim.holder) {
+    if (claim.is_ignored) {
+      ++made.next.refused["ignored"];
+      return;
+    }
+    refused = {"not_unique", "job '" + *claim.holder + "' has its unique key already"};
+  }
+  if (refused) {
+    ++made.next.refused[refused->why];
+    made.entries.push_back(inlet_.dead_entry(queue, job, refused->text));
+    return;
+  }
+  ++made.next.taken;
+  if (!taken.score.empty() && taken.set != "dead") job.run_at = time_of_score(taken.score);
+  made.entries.push_back(inlet_.entry(queue, job, std::move(claim.holds)));
+  if (taken.set == "dead") made.entries.push_back(inlet_.kill_entry(queue, job));
+}
+
+void SidekiqSource::finish() {
+  leave();  // the stream is empty now
+  auto next = inlet_.row();
+  if (next.position.empty()) return;
+  next.position.clear();
+  inlet_.append({}, std::move(next));
+}
+
+}  // namespace ordo::sources

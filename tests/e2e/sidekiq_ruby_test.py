@@ -1,0 +1,191 @@
+"""Debian's Sidekiq 6.4.1 itself: it runs what Ordo pushes, and pushes the same bytes."""
+import collections
+import json
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import unittest
+
+from project import PATIENCE_S, Project, server_of
+
+SCRIPT = pathlib.Path(__file__).with_name("sidekiq.rb")
+
+
+def without_chance(text):
+    """A job without what differs each time."""
+    text = re.sub(r'"jid":"[0-9a-f]{24}"', '"jid":"J"', text)
+    return re.sub(r'"(created|enqueued)_at":\d{10}\.\d+', r'"\1_at":T', text)
+
+
+class Ruby(Project):
+    store = "sqlite:"
+
+    def setUp(self):
+        super().setUp()
+        self.redis = server_of("redis:")
+        self.redis.empty()
+
+    def ruby_environment(self, **more):
+        return {**self.environment(), "SOCKET": str(self.redis.path), "LANG": "C.UTF-8", **more}
+
+    def push_by_ruby(self, *asked):
+        subprocess.run(["ruby", SCRIPT], input="\n".join(map(json.dumps, asked)), text=True, check=True, timeout=PATIENCE_S,
+                       env=self.ruby_environment(PUSH="1"))
+
+    def start_sidekiq(self, *arguments):
+        with open(self.folder / "sidekiq.log", "ab") as log:
+            process = subprocess.Popen(["sidekiq", "-r", SCRIPT, *arguments], cwd=self.folder, stdout=log, stderr=log,
+                                       env=self.ruby_environment())
+        self.addCleanup(process.wait)
+        self.addCleanup(process.send_signal, signal.SIGKILL)
+        return process
+
+    def sink(self, *arguments, stdin=b""):
+        return self.ordo("push-sidekiq", *arguments, "--url", self.redis.direct, stdin=stdin).stdout
+
+    def ran(self):
+        return [json.loads(text) for text in self.redis.ask("LRANGE", "ran", 0, -1)]
+
+    def test_it_runs_what_ordo_pushes(self):
+        lines = [{"class": "Note", "args": [i, {"a": ["ü", None, 1.5]}], "jid": f"{i:024x}"} for i in range(100)]
+        self.sink("--ndjson", "-", stdin="\n".join(map(json.dumps, lines)).encode())
+        self.sink("Note", '["later"]', "--at", "+1s", "--jid", "f" * 24)
+        self.start_sidekiq("-c", "3")
+        self.until("all have run", lambda: len(self.ran()) == 101)
+        self.assertEqual(sorted(self.ran()), sorted([[f"{i:024x}", [i, {"a": ["ü", None, 1.5]}]] for i in range(100)] +
+                                                    [["f" * 24, ["later"]]]))
+
+    def test_the_bytes_are_those_of_its_client(self):
+        args = [1, -2.5, "ü/\\\"\n\u2028", None, True, {"b": [], "a": {}}]
+        self.push_by_ruby({"call": "perform_async", "args": args}, {"call": "perform_in", "in": 3600, "args": args},
+                          {"call": "perform_async", "args": args, "queue": "slow"})
+        theirs = self.everything()
+        self.redis.empty()
+        text = json.dumps(args, ensure_ascii=False)
+        self.sink("Note", text)
+        self.sink("Note", text, "--at", "+1h")
+        self.sink("Note", text, "--queue", "slow")
+        self.assertEqual(self.everything(), theirs)
+        self.redis.empty()
+        self.push_by_ruby({"call": "perform_bulk", "args": [[1], [2]]})
+        theirs = self.everything()
+        self.redis.empty()
+        self.sink("--ndjson", "-", stdin=b'{"class":"Note","args":[1]}\n{"class":"Note","args":[2]}\n')
+        self.assertEqual(self.everything(), theirs)
+
+    def everything(self):
+        ask = self.redis.ask
+        lists = {key: [without_chance(text) for text in ask("LRANGE", key, 0, -1)] for key in sorted(ask("KEYS", "queue:*"))}
+        return lists, sorted(ask("SMEMBERS", "queues")), [without_chance(text) for text in ask("ZRANGE", "schedule", 0, -1)]
+
+    # Ordo beside it.
+
+    def configure(self, source="", node=""):
+        self.config(queue="shards = 2", node=node, more=f"""
+[source.rails]
+type = "sidekiq"
+url = "{self.redis.direct}"
+queues = ["default", "slow"]
+queue = "orders"
+{source}
+""")
+
+    @staticmethod
+    def random_jobs(count, seed):
+        chance = random.Random(seed)
+        values = [1, -7, 2**53 + 1, 1.5, 1e-7, "", "ü\u2028", "a" * 300, None, True, [], {}, {"a": [1, {"b": None}]}]
+        jobs = []
+        for number in range(count):
+            args = [number, *chance.sample(values, chance.randrange(4))]
+            jobs.append({"call": chance.choice(["perform_async", "perform_in"]), "in": chance.choice([0.1, 0.5]), "args": args})
+            if chance.random() < 0.3:
+                jobs[-1].update(call="perform_async", queue="slow")
+        return jobs
+
+    def test_a_thousand_random_jobs_run_as_by_sidekiq(self):
+        jobs = self.random_jobs(1000, 7)
+        self.push_by_ruby(*jobs)
+        sidekiq = self.start_sidekiq("-c", "3", "-q", "default", "-q", "slow")
+        self.until("Sidekiq has run all", lambda: len(self.ran()) == 1000)
+        theirs = collections.Counter(json.dumps(args) for _, args in self.ran())
+        sidekiq.kill()
+        sidekiq.wait()
+        self.redis.empty()
+        self.push_by_ruby(*jobs)
+        self.configure()
+        self.start()
+        self.until_stats(processed=1000, length=0, running=0)
+        payloads = [payload for _, payloads, _ in self.runs() for payload in payloads]
+        self.assertEqual(collections.Counter(json.dumps(payload["args"]) for payload in payloads), theirs)
+        self.assertEqual(len({payload["jid"] for payload in payloads}), 1000)
+        left = set(self.redis.ask("KEYS", "*")) - {"ordo:taken:rails", "ordo:taker:rails"}
+        self.assertEqual(left, {"queues"})
+
+    def test_sidekiq_web_shows_the_node_and_its_runs(self):
+        self.configure("heartbeat = true\nstats = true")
+        self.answer("""
+while not os.path.exists("go"):
+    time.sleep(0.05)
+return {"ok": request["jobs"][0]["payloads"][0]["args"][0] == 1, "error": "boom"}""".strip())
+        self.push_by_ruby({"call": "perform_async", "args": [1, "shown"]}, {"call": "perform_async", "args": [2, "shown"]})
+        self.start()
+        self.until("both are shown", lambda: self.web("/busy").count("shown") >= 2)
+        busy = self.web("/busy")
+        self.assertIn("ordo:rails", busy)
+        self.assertIn("Note", busy)
+        self.web("/")
+        self.web("/queues")
+        self.write("go", "")
+        self.until("they are counted", lambda: self.redis.ask("GET", "stat:processed") == "2" and
+                   self.redis.ask("GET", "stat:failed") == "1")
+        [process] = self.redis.ask("SMEMBERS", "processes")
+        self.redis.ask("LPUSH", f"{process}-signals", "TSTP")
+        self.until("the node is quiet", lambda: self.json("nodes")[0]["quiet"])
+        self.until("nobody takes", lambda: not self.redis.ask("EXISTS", "ordo:taker:rails"))
+        self.nodes[-1].terminate()
+        self.assertEqual(self.end_of(self.nodes[-1]), 0)
+        self.assertEqual(self.redis.ask("SMEMBERS", "processes"), [])
+
+    def web(self, path):
+        """A page of Sidekiq Web."""
+        script = SCRIPT.with_name("sidekiq_web.rb")
+        done = subprocess.run(["ruby", script, path], capture_output=True, text=True, timeout=PATIENCE_S, env=self.ruby_environment(),
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
+        return done.stdout
+
+    def test_nodes_that_are_killed_lose_and_double_nothing(self):
+        self.configure(node='lease = "1s"')
+        chance, pushed = random.Random(11), 0
+        for _ in range(15):
+            self.start()
+            for _ in range(3):
+                count = chance.randrange(1, 400)
+                lines = [json.dumps({"class": "Note", "args": [pushed + i]}) for i in range(count)]
+                self.sink("--ndjson", "-", "--queue", chance.choice(["default", "slow"]), stdin="\n".join(lines).encode())
+                pushed += count
+            # At any moment of its work: it takes, or waits until it may.
+            self.until("it lives", lambda: chance.random() < 0.2 or self.nodes[-1].poll() is not None)
+            self.nodes[-1].kill()
+            self.nodes[-1].wait()
+        self.start()
+        self.until_stats(processed=pushed, length=0, running=0, dead=0)
+        ran = {payload["args"][0] for _, payloads, _ in self.runs() for payload in payloads}
+        self.assertEqual(ran, set(range(pushed)))
+        self.assertEqual(self.redis.ask("LLEN", "queue:default") + self.redis.ask("LLEN", "queue:slow"), 0)
+
+    def test_ordo_beside_a_sidekiq_on_one_redis(self):
+        self.configure()
+        self.redis.ask("ZADD", "schedule", 1, json.dumps({"class": "Note", "args": ["theirs"], "queue": "mail", "jid": "a" * 24, "retry": True}))
+        self.start_sidekiq("-c", "1", "-q", "mail")
+        self.start()
+        self.push_by_ruby({"call": "perform_async", "args": ["ours"]}, {"call": "perform_async", "args": ["mail"], "queue": "mail"})
+        self.until_stats(processed=1)
+        self.until("Sidekiq has run its own", lambda: len(self.ran()) == 2)
+        self.assertEqual(sorted(args for _, args in self.ran()), [["mail"], ["theirs"]])
+
+
+if __name__ == "__main__":
+    unittest.main()

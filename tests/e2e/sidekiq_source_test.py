@@ -1,0 +1,193 @@
+"""A node with [source.NAME] runs the jobs that clients of Sidekiq, Verk and Resque push to their Redis."""
+import json
+import re
+import subprocess
+import unittest
+import urllib.request
+
+from project import ORDO, PATIENCE_S, Project, server_of
+
+
+class Source(Project):
+    def setUp(self):
+        super().setUp()
+        self.redis = server_of("redis:")
+        if self.store != "redis:":
+            self.redis.empty()
+
+    def configure(self, source="", maps='{ class = "Ship", id = "/0", key = "/1" }'):
+        self.config(queue="shards = 1\nkey_order = 'strict'", more=f"""
+[source.rails]
+type = "sidekiq"
+url = "{self.redis.direct}"
+queues = ["default", "low"]
+queue = "orders"
+{f"map = [{maps}]" if maps else ""}
+{source}
+""")
+
+    def lpush(self, queue, *jobs):
+        self.redis.ask("LPUSH", f"queue:{queue}", *jobs)
+
+    def doctor(self):
+        done = subprocess.run([ORDO, "doctor"], cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE_S,
+                              env=self.environment(), check=False)
+        return done.stdout
+
+    def start_taking(self):
+        self.start()
+        self.until("it takes", lambda: self.redis.ask("EXISTS", "ordo:taker:rails"))
+
+    def test_jobs_of_a_key_run_in_the_order_of_the_pushes(self):
+        self.configure()
+        jobs = [json.dumps({"class": "Ship", "args": [f"o{i}", f"k{i % 2}"], "jid": f"j{i}", "n": i}) for i in range(20)]
+        self.lpush("default", *jobs[:10])
+        self.start_taking()
+        self.lpush("default", *jobs[10:])
+        self.until_stats(processed=20, length=0, running=0)
+        runs = [job for request in self.requests() for job in request["jobs"]]
+        for key in ("k0", "k1"):
+            self.assertEqual([run["id"] for run in runs if run["key"] == key],
+                             [f"o{i}" for i in range(20) if f"k{i % 2}" == key])
+        self.assertEqual([run["payloads"] for run in sorted(runs, key=lambda run: run["payloads"][0]["n"])],
+                         [[json.loads(job)] for job in jobs])
+        self.assertEqual(self.redis.ask("LLEN", "queue:default"), 0)
+
+    def test_jobs_of_verk_and_of_the_sets(self):
+        self.configure()
+        verk = ('{"args":"[\\"o1\\",\\"k\\"]","class":"Ship","created_at":null,"enqueued_at":1795266824,"error_backtrace":null,'
+                '"error_message":null,"failed_at":null,"finished_at":null,"jid":"12","max_retry_count":25,"queue":"low",'
+                '"retried_at":null,"retry_count":0}')
+        self.lpush("low", verk)
+        self.redis.ask("ZADD", "schedule", 1, '{"class":"Other","args":[],"queue":"low","jid":"due"}')
+        self.redis.ask("ZADD", "retry", 2, '{"class":"Other","args":[],"queue":"theirs","jid":"other"}')
+        self.start_taking()
+        self.until_stats(processed=2)
+        self.assertEqual(sorted(job for job, _, _ in self.runs()), ["due", "o1"])
+        self.assertEqual(self.redis.ask("LRANGE", "queue:theirs", 0, -1), ['{"class":"Other","args":[],"queue":"theirs","jid":"other"}'])
+
+    def test_jobs_of_resque(self):
+        self.configure('dialect = "resque"')
+        self.redis.ask("RPUSH", "resque:queue:default", '{"class":"Ship","args":["o1","k"]}', '{"class":"Ship","args":["o2","k"]}')
+        self.start_taking()
+        self.until_stats(processed=2)
+        self.assertEqual([job for job, _, _ in self.runs()], ["o1", "o2"])
+
+    def test_what_is_malformed_is_dead_with_the_reason(self):
+        self.configure()
+        self.lpush("default", "garbage", '{"class":"Ship","args":[]}', '{"class":"Ship","args":["o1","k"]}')
+        self.start_taking()
+        self.until_stats(processed=1, dead=2)
+        dead = self.json("dead", "orders", "list")
+        self.assertEqual({job["error_kind"] for job in dead}, {"invalid-push"})
+        errors = "\n".join(job["error"] for job in dead)
+        self.assertIn("it is no job of Sidekiq: it is no JSON", errors)
+        self.assertIn("its arguments have no id at /0", errors)
+
+    def test_retries_are_those_of_the_job(self):
+        self.configure()
+        self.answer("return {'ok': False, 'error': 'boom'}")
+        self.lpush("default", '{"class":"Ship","args":["o1","k"],"retry":0}')
+        self.start_taking()
+        self.until_stats(dead=1, failed=1)
+        self.assertEqual(self.json("dead", "orders", "list")[0]["error"], "boom")
+
+    def test_a_killed_node_loses_and_doubles_nothing(self):
+        self.configure(maps="")
+        jobs = [f'{{"class":"Note","args":[{i}],"jid":"j{i}"}}' for i in range(2000)]
+        self.lpush("default", *jobs)
+        self.start()
+        self.until("some are taken", lambda: self.redis.ask("LLEN", "queue:default") < 2000)
+        node = self.nodes[-1]
+        node.kill()
+        node.wait()
+        self.start()
+        self.until_stats(processed=2000, length=0, running=0)
+        ran = [job for job, _, _ in self.runs()]
+        self.assertEqual(set(ran), {f"j{i}" for i in range(2000)})
+
+    def test_import(self):
+        self.configure()
+        self.lpush("mail", *(f'{{"class":"Ship","args":["o{i}","k"],"jid":"j{i}"}}' for i in range(500)))
+        self.redis.ask("ZADD", "schedule", 4000000000, '{"class":"Note","args":[],"queue":"mail","jid":"later"}')
+        self.redis.ask("ZADD", "retry", 1, '{"class":"Note","args":[],"queue":"mail","jid":"again"}')
+        self.redis.ask("ZADD", "dead", 1, '{"class":"Note","args":[],"queue":"mail","jid":"dead","error_message":"boom"}')
+        self.make_store()
+        asked = ["import", "sidekiq", self.redis.direct, "--source", "rails"]
+        self.assertEqual(self.json(*asked, "--dry-run"), {"waiting": 500, "scheduled": 1, "retrying": 1, "dead": 1})
+        self.assertEqual(self.json(*asked), {"imported": 503, "refused": {}})
+        self.assertEqual(self.json(*asked), {"imported": 503, "refused": {}})
+        self.start()
+        self.until_stats(processed=501, dead=1, scheduled=1, length=1)
+        self.assertEqual([job for job, _, _ in self.runs() if job.startswith("o")], [f"o{i}" for i in range(500)])
+        self.ordo("dead", "orders", "retry", "dead")
+        self.until_stats(processed=502, dead=0)
+        [later] = self.json("jobs", "orders", "--state", "scheduled")
+        self.assertEqual((later["id"], later["run_at"]), ("later", "2096-10-02T07:06:40Z"))
+        self.ordo("import", "sidekiq", self.redis.direct, code=2)
+
+    def test_a_server_that_is_away_holds_up_nothing_else(self):
+        self.configure(maps="")
+        text = (self.folder / "ordo.toml").read_text()
+        self.write("ordo.toml", text.replace(self.redis.direct, "redis+unix:///nowhere/redis.sock"))
+        self.start()
+        self.push("a", 1)
+        self.until_stats(processed=1)
+        self.until("it says so", lambda: "source 'rails' takes nothing" in self.log())
+        self.assertEqual(self.log().count("takes nothing"), 1)
+
+    def test_sources_are_seen(self):
+        self.configure(maps="")
+        self.lpush("default", *(f'{{"class":"Note","args":[],"jid":"{i}","enqueued_at":1.5}}' for i in range(3)), "garbage")
+        self.make_store()
+        [view] = self.json("sources")
+        self.assertEqual((view["name"], view["waiting"], view["taken"], view["active"]), ("rails", 4, 0, False))
+        self.assertGreater(view["lag"], 1e9)
+        self.assertIn("4 jobs wait for source 'rails', and no node takes them", self.doctor())
+        self.start_taking()
+        self.until_stats(processed=3, dead=1)
+        [view] = self.json("sources")
+        self.assertEqual((view["taken"], view["refused"], view["waiting"], view["lag"], view["active"], view["trouble"]),
+                         (3, {"malformed": 1}, 0, None, True, None))
+        self.assertIn("source 'rails' has taken 3 jobs", self.doctor())
+        self.assertIn("rails", self.ordo("sources").stdout)
+
+    def test_metrics(self):
+        self.configure(maps="")
+        self.lpush("default", "garbage", '{"class":"Note","args":[]}')
+        self.start("-o", "node.listen=auto")
+        self.until_stats(processed=1, dead=1)
+        address = self.until("it listens", lambda: re.search(r"listening on (http://\S+)", self.log()))[1]
+        with urllib.request.urlopen(address.rstrip("/") + "/metrics", timeout=PATIENCE_S) as answer:
+            text = answer.read().decode()
+        for line in ('ordo_source_up{source="rails"} 1', 'ordo_source_taken_total{source="rails"} 1',
+                     'ordo_source_waiting{source="rails"} 0', 'ordo_source_lag_seconds{source="rails"} 0'):
+            self.assertIn(line, text)
+        self.assertRegex(text, r'ordo_source_refused_total{(source="rails",reason="malformed"|reason="malformed",source="rails")} 1')
+
+    def test_the_doctor_finds_a_sidekiq_that_takes_from_the_same_lists(self):
+        self.configure(maps="")
+        self.start_taking()
+        self.redis.ask("SADD", "processes", "vm:1:abc")
+        self.redis.ask("HSET", "vm:1:abc", "info", '{"queues":["mail","low"]}')
+        self.assertEqual(self.json("sources")[0]["others"], ["vm:1:abc"])
+        self.assertIn("Sidekiq takes jobs from lists of source 'rails', too: vm:1:abc", self.doctor())
+
+    def test_a_source_whose_server_lost_writes_stops_until_it_is_reset(self):
+        self.configure(maps="")
+        self.start_taking()
+        self.lpush("default", '{"class":"Note","args":[],"jid":"a"}')
+        self.until_stats(processed=1)
+        self.redis.ask("DEL", "ordo:taken:rails")
+        self.lpush("default", '{"class":"Note","args":[],"jid":"b"}')
+        self.until("it says so", lambda: "ordo sources reset rails" in self.log())
+        self.assertIn("has lost jobs that were taken", self.json("sources")[0]["trouble"])
+        self.assertEqual(self.redis.ask("LLEN", "queue:default"), 1)
+        self.ordo("sources", "reset", "rails")
+        self.until_stats(processed=2)
+        self.assertEqual([job for job, _, _ in self.runs()], ["a", "b"])
+        self.assertIn("did you mean 'rails'?", self.ordo("sources", "reset", "rail", code=1).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
