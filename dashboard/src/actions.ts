@@ -146,16 +146,10 @@ export function killJob(job: Job) {
 
 export interface Meant { queue: string; filter: Record<string, string>; count: number; asOf?: string }
 
-/// The number that a filter fits, as the server counts it: a count that never fits is refused with the right one.
-export async function countOf(queue: string, verb: 'jobs/cancel' | 'dead/delete', filter: Record<string, string>): Promise<Meant> {
-  try {
-    await post(`${q(queue)}/${verb}`, { filter, count: -1 });
-  } catch (error) {
-    if (error instanceof Refused && error.status === 409 && typeof error.body.count === 'number')
-      return { queue, filter, count: error.body.count, asOf: error.body.as_of as string | undefined };
-    throw error;
-  }
-  throw new Error('the server did not count');
+/// The number that a filter fits, as the server counts it for a bulk change.
+export async function countOf(queue: string, of: 'jobs' | 'dead', filter: Record<string, string>): Promise<Meant> {
+  const { count, as_of } = await post<{ count: number; as_of?: string }>(`${q(queue)}/${of === 'jobs' ? 'jobs/run-now' : 'dead/retry'}`, { filter, dry_run: true });
+  return { queue, filter, count, asOf: as_of };
 }
 
 interface Done { changed?: number; requested?: number; skipped?: { id: Name; existing: Name }[]; missing?: Name[] }
@@ -170,7 +164,7 @@ type Bulk = 'jobs/cancel' | 'jobs/run-now' | 'dead/retry' | 'dead/delete';
 const words: Record<Bulk, { verb: string; what: string; text: string; isBad?: boolean }> = {
   'jobs/cancel': { verb: 'Cancel', what: 'waiting jobs', text: 'They end as cancelled and never run. Jobs that run go on.', isBad: true },
   'jobs/run-now': { verb: 'Run now', what: 'waiting jobs', text: 'Their run_at becomes now. It opens no other gate: what waits for a key, lock or limit waits on.' },
-  'dead/retry': { verb: 'Retry', what: 'dead payloads', text: 'They become queued jobs, due at once, with retry_count −1. Those whose id is queued already merge into it.' },
+  'dead/retry': { verb: 'Retry', what: 'dead payloads', text: 'They become queued jobs, due at once, with all their retries again. Those whose id is queued already merge into it.' },
   'dead/delete': { verb: 'Delete', what: 'dead payloads', text: 'They are gone for good. Export them first if in doubt.', isBad: true },
 };
 
@@ -178,12 +172,12 @@ const words: Record<Bulk, { verb: string; what: string; text: string; isBad?: bo
 export function change(bulk: Bulk, selections: Meant[], done: () => void, warning?: string) {
   const { verb, what, text, isBad } = words[bulk];
   const all = selections.reduce((n, each) => n + each.count, 0);
-  const isWhole = selections.some((each) => Object.keys(each.filter).every((name) => name === 'state'));
+  const isWhole = selections.some((each) => Object.entries(each.filter).every(([name, value]) => name === 'state' && value === 'queued'));
   const queues = [...new Set(selections.map((each) => each.queue))];
   ask({
     title: `${verb} ${count(all)} ${all === 1 ? what.replace(/s$/, '') : what} of ${queues.length > 3 ? plural(queues.length, 'queue') : queues.join(', ')}?`,
     text, warning, isBad, verb: `${verb} ${count(all)}`,
-    typed: isWhole && queues.length === 1 && all > typedFrom ? queues[0] : all > typedFrom ? String(all) : undefined,
+    typed: isWhole && queues.length === 1 ? queues[0] : all > typedFrom ? count(all) : undefined,
     act: async () => {
       const sum: Done = {};
       for (const each of selections) {
@@ -204,7 +198,7 @@ export function changeSome(bulk: Bulk, some: Job[], done: () => void) {
   const { verb, what, text, isBad } = words[bulk];
   ask({
     title: `${verb} ${count(some.length)} ${some.length === 1 ? what.replace(/s$/, '') : what}?`, text, isBad, verb: `${verb} ${count(some.length)}`,
-    typed: some.length > typedFrom ? String(some.length) : undefined,
+    typed: some.length > typedFrom ? count(some.length) : undefined,
     act: async () => {
       const sum: Done = {};
       const gone: Name[] = [];

@@ -12,6 +12,8 @@ import { onKey } from './keys';
 import { start, watchVisibility } from './live';
 import { followLinks } from './router';
 
+// The address of the icon is relative to the first page that was opened; it must not follow the addresses of later ones.
+for (const icon of document.querySelectorAll<HTMLLinkElement>('link[rel=icon]')) icon.setAttribute('href', icon.href);
 document.addEventListener('click', followLinks);
 document.addEventListener('keydown', onKey);
 void readMe();

@@ -1,15 +1,16 @@
 // What pages work out of what the API tells.
 import { expect, test } from 'vitest';
 import { asPush } from './actions';
-import type { Job, Limit } from './api';
+import type { Job, Limit, ProblemRow } from './api';
 import { cronWords } from './cron';
 import { perSecond } from './history';
 import { fits, serverFilter, type Wanted } from './joblist';
 import { linesOf } from './pages/queue';
-import { inOrder } from './pages/limits';
+import { inOrder, withParents } from './pages/limits';
 import { resample } from './pages/overview';
 import { marksOf } from './pages/job';
 import { apart } from './parts/plots';
+import { grouped } from './parts/problems';
 import { payloadText } from './parts/payload';
 import { sorted } from './parts/table';
 import { stateOf } from './parts/bits';
@@ -55,6 +56,17 @@ test('cron in words, where it is a plain one', () => {
 test('limits: the most waited for first, a limit before its partitions', () => {
   const limit = (name: string, partition: string, waiting: number): Limit => ({ name, partition, waiting, used: 0, limit: 1, set: false, next_free: null });
   expect(inOrder([limit('b', 'x', 1), limit('a', '', 0), limit('b', '', 5), limit('b', 'y', 4)]).map((each) => each.name + nameOf(each))).toEqual(['b', 'by', 'bx', 'a']);
+});
+test('one cause in several queues is one problem', () => {
+  const quiet = (queue: string, jobs: number, since: string): ProblemRow => ({ severity: 'person', queue, what: `${jobs} due jobs of queue '${queue}' wait: every node that serves it is quiet`, advice: 'start a node', since, effect: `${jobs} jobs wait`, jobs, action: { label: 'show queue', href: `/queues/${queue}` } });
+  const died: ProblemRow = { severity: 'person', queue: 'a', what: "38 payloads of queue 'a' died; last: No: x", advice: 'see', since: null, effect: null, jobs: 38, action: null };
+  const rows = grouped([quiet('a', 1000, '2026-11-26T10:00:00Z'), died, quiet('b', 5, '2026-11-26T09:00:00Z')]);
+  expect(rows.map((row) => [row.what, row.queues, row.since])).toEqual([['1,005 jobs of 2 queues: every node that serves it is quiet', ['a', 'b'], '2026-11-26T09:00:00Z'], [died.what, undefined, null]]);
+});
+test('partitions stand below a line that names their limit', () => {
+  const part = (name: string, partition: string, waiting: number): Limit => ({ name, partition, waiting, used: 1, limit: 2, set: false, next_free: null });
+  const rows = withParents([part('hooks', 'a', 3), part('hooks', 'b', 4), part('crm', '', 1), part('crm', 'x', 1)]);
+  expect(rows.map((row) => [row.name + nameOf(row), row.waiting, row.eachHas])).toEqual([['hooks', 7, 2], ['hooksa', 3, undefined], ['hooksb', 4, undefined], ['crm', 1, undefined], ['crmx', 1, undefined]]);
 });
 const nameOf = (limit: Limit) => String(limit.partition);
 

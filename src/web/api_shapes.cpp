@@ -184,7 +184,8 @@ constexpr std::array kShapes = {
           R"({"type":"object","required":["id"],"properties":{"id":{"$ref":"#/components/schemas/Name"}}})"},
     Shape{
         "Requested",
-        R"({"type":"object","required":["requested"],"properties":{"requested":{"$ref":"#/components/schemas/Count"}}})"},
+        R"({"type":"object","required":["requested"],"properties":{"requested":{"$ref":"#/components/schemas/Count"},)"
+        R"("count":{"$ref":"#/components/schemas/Count"}}})"},
     Shape{
         "Changed",
         R"({"type":"object","required":["changed"],"properties":{"changed":{"type":["boolean","integer"]}}})"},
@@ -192,15 +193,16 @@ constexpr std::array kShapes = {
     Shape{
         "DeadChanged",
         R"({"type":"object","required":["changed","skipped","missing"],"properties":{"changed":{"$ref":"#/components/schemas/Count"},)"
-        R"("skipped":{"type":"array"},"missing":{"type":"array"}}})"},
+        R"("skipped":{"type":"array"},"missing":{"type":"array"},"count":{"$ref":"#/components/schemas/Count"},)"
+        R"("as_of":{"$ref":"#/components/schemas/Time"}}})"},
     Shape{
         "DeadChoice",
         R"({"type":"object","properties":{"ids":{"type":"array"},"filter":{"type":"object"},"as_of":{"$ref":"#/components/schemas/Time"},)"
-        R"("count":{"$ref":"#/components/schemas/Count"}}})"},
+        R"("count":{"$ref":"#/components/schemas/Count"},"dry_run":{"type":"boolean"}}})"},
     Shape{
         "JobChoice",
-        R"({"type":"object","required":["filter","count"],"properties":{"filter":{"type":"object","required":["state"]},)"
-        R"("count":{"$ref":"#/components/schemas/Count"}}})"},
+        R"({"type":"object","required":["filter"],"properties":{"filter":{"type":"object","required":["state"]},)"
+        R"("count":{"$ref":"#/components/schemas/Count"},"dry_run":{"type":"boolean"}}})"},
     Shape{"NewTime",
           R"({"type":"object","required":["run_at"],"properties":{"run_at":{"type":["string","number"]}}})"},
     Shape{

@@ -116,23 +116,10 @@ Response dead_groups(Desk& desk, const Call& call) {
   });
 }
 
-/// {"ids":[…]}, or {"filter":{…},"as_of":…,"count":N}: the number of payloads, as who says it knows what is
-/// done.
-DeadFilter chosen_of(Desk& desk, const Call& call) {
-  const auto body = body_of(call, {"ids", "filter", "as_of", "count"});
-  if (body.contains("ids") == body.contains("filter"))
-    throw Problem(400, "the body needs ids or a filter, one of the two; an empty filter fits all");
-  DeadFilter filter;
-  if (body.contains("ids")) {
-    if (body.contains("count") || body.contains("as_of"))
-      throw Problem(400, "count and as_of go with a filter; ids say themselves what is meant");
-    filter.ids.emplace();
-    for (std::size_t i = 0; i < body["ids"].size(); ++i) filter.ids->push_back(body["ids"][i].as_string());
-    return filter;
-  }
-  const auto wanted =
-      filter_of(body, {"kind", "key", "error", "error_kind", "retry_count", "since", "until"});
-  filter = dead_filter_of(choice_of(wanted));
+/// {"filter":{…},"as_of":…}: what it fits, with the moment up to which it does.
+DeadCount counted(Desk& desk, const Call& call, const Json& body, DeadFilter& filter) {
+  filter = dead_filter_of(
+      choice_of(filter_of(body, {"kind", "key", "error", "error_kind", "retry_count", "since", "until"})));
   if (body.contains("as_of")) {
     const auto as_of = parse_time(body["as_of"].as_string());
     filter.until = filter.until ? std::min(*filter.until, as_of) : as_of;
@@ -140,6 +127,23 @@ DeadFilter chosen_of(Desk& desk, const Call& call) {
   Veil(*desk.config).refuse_choice_by(filter.error);
   const auto there = desk.admin.count_dead(call.value(0), filter);
   if (!filter.until) filter.until = there.until;
+  return there;
+}
+
+/// {"ids":[…]}, or {"filter":{…},"as_of":…,"count":N}: the number of payloads, as who says it knows what is
+/// done.
+DeadFilter chosen_of(Desk& desk, const Call& call, const Json& body) {
+  if (body.contains("ids") == body.contains("filter"))
+    throw Problem(400, "the body needs ids or a filter, one of the two; an empty filter fits all");
+  DeadFilter filter;
+  if (body.contains("ids")) {
+    if (body.contains("count") || body.contains("as_of") || body.contains("dry_run"))
+      throw Problem(400, "count, as_of and dry_run go with a filter; ids say themselves what is meant");
+    filter.ids.emplace();
+    for (std::size_t i = 0; i < body["ids"].size(); ++i) filter.ids->push_back(body["ids"][i].as_string());
+    return filter;
+  }
+  const auto there = counted(desk, call, body, filter);
   if (whole_of(body, "count") != static_cast<std::int64_t>(there.payloads)) {
     throw Problem(409, fmt::format("{} payloads of {} jobs fit; with \"count\":{} it is done", there.payloads,
                                    there.jobs, there.payloads))
@@ -164,7 +168,15 @@ std::string missing_of(Desk& desk, const std::string& queue, const DeadFilter& f
 Response change_dead(Desk& desk, const Call& call, bool retry) {
   refuse_unknown(call.target, {});
   const auto& queue = call.value(0);
-  const auto filter = chosen_of(desk, call);
+  const auto body = body_of(call, {"ids", "filter", "as_of", "count", "dry_run"});
+  if (is_dry_run(body) && body.contains("filter") && !body.contains("ids")) {
+    DeadFilter wanted;
+    const auto there = counted(desk, call, body, wanted);
+    return {.body = fmt::format(R"({{"changed":0,"skipped":[],"missing":[],"count":{},"as_of":"{}"}})",
+                                there.payloads, format_time(*wanted.until)) +
+                    '\n'};
+  }
+  const auto filter = chosen_of(desk, call, body);
   const auto missing = missing_of(desk, queue, filter);
   std::string skipped;
   std::size_t count = 0;

@@ -127,6 +127,8 @@ Choice choice_of(const Json& filter) {
   return choice;
 }
 
+bool is_dry_run(const Json& body) { return body.contains("dry_run") && body["dry_run"].as_bool(); }
+
 void refuse_other_count(const Json& body, std::uint64_t there) {
   const auto count = whole_of(body, "count");
   if (count && *count >= 0 && static_cast<std::uint64_t>(*count) == there) return;

@@ -88,6 +88,8 @@ std::optional<std::int64_t> whole_of(const Json& body, std::string_view name);
 /// Its member "filter", likewise, and the choice that it makes.
 Json filter_of(const Json& body, std::initializer_list<std::string_view> known);
 Choice choice_of(const Json& filter);
+/// Whether its "dry_run" is true: then it only asks how many there are.
+bool is_dry_run(const Json& body);
 /// 409 unless its "count" is how many there are: who says the number knows what is done.
 void refuse_other_count(const Json& body, std::uint64_t there);
 

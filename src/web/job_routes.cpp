@@ -140,9 +140,10 @@ Response reschedule(Desk& desk, const Call& call) {
   });
 }
 
-/// {"filter":{…},"count":N}: who says how many there are knows what is done.
+/// {"filter":{…},"count":N}: who says how many there are knows what is done. "dry_run":true instead of a
+/// count: nothing is done, and the answer is that number.
 Response change_many(Desk& desk, const Call& call, JobChange change) {
-  const auto body = body_of(call, {"filter", "count"});
+  const auto body = body_of(call, {"filter", "count", "dry_run"});
   const auto& queue = call.value(0);
   const auto wanted =
       filter_of(body, {"state", "id", "kind", "key", "error", "error_kind", "retry_count", "since", "until"});
@@ -151,6 +152,8 @@ Response change_many(Desk& desk, const Call& call, JobChange change) {
     throw Problem(400, "the filter needs a state: due, scheduled, retrying, or queued for all three");
   Veil(*desk.config).refuse_choice_by(filter.error);
   const auto there = desk.admin.count_jobs(queue, filter);
+  if (is_dry_run(body))
+    return {.status = 202, .body = fmt::format("{{\"requested\":0,\"count\":{}}}\n", there)};
   refuse_other_count(body, there);
   const auto changed = there == 0 ? 0 : admin_of(desk, call).change_jobs(queue, filter, change);
   return {.status = 202, .body = fmt::format("{{\"requested\":{}}}\n", changed)};

@@ -152,10 +152,14 @@ return {"ok": True}""".strip())
         self.call("POST", "/queues/orders/jobs/none/cancel", status=404)
         self.until_stats(dead=1, scheduled=2, due=1)
         self.assertEqual(self.items("/queues/orders/jobs/m1")[0]["run_at"], "2036-01-01T00:00:00Z")
+        asked = self.call("POST", "/queues/orders/jobs/cancel", {"filter": {"state": "scheduled"}, "dry_run": True}, status=202)
+        self.assertEqual(asked, {"requested": 0, "count": 2})
         refused = self.call("POST", "/queues/orders/jobs/cancel", {"filter": {"state": "scheduled"}, "count": 7}, status=409)
         self.assertEqual(refused["count"], 2)
         self.call("POST", "/queues/orders/jobs/cancel", {"filter": {"state": "scheduled"}, "count": 2}, status=202)
         self.until_stats(scheduled=0)
+        asked = self.call("POST", "/queues/orders/dead/delete", {"filter": {}, "dry_run": True})
+        self.assertEqual((asked["changed"], asked["count"]), (0, 1))
         refused = self.call("POST", "/queues/orders/dead/retry", {"filter": {}}, status=409)
         self.assertEqual(refused["count"], 1)
         self.call("POST", "/queues/orders/dead/retry", {"ids": ["none"]}, status=404)
@@ -281,7 +285,7 @@ class Door(Http):
                  ("POST", "/queues/nosuch/jobs", {"id": "1"}, 404), ("DELETE", "/stats", None, 405), ("GET", "/queues/orders/jobs?nonsense=1", None, 400),
                  ("GET", "/queues/orders/jobs?limit=0", None, 400), ("GET", "/queues/orders/jobs?limit=x", None, 400), ("GET", "/queues/orders/jobs?limit=1001", None, 400),
                  ("POST", "/queues/orders/pause", {"x": 1}, 400), ("POST", "/queues/orders/jobs/x/cancel", {"state": "running"}, 400),
-                 ("POST", "/queues/orders/dead/retry", {"ids": ["1"], "count": 7}, 400), ("POST", "/responses/orders/k", b"{bad", 400),
+                 ("POST", "/queues/orders/dead/retry", {"ids": ["1"], "count": 7}, 400), ("POST", "/queues/orders/dead/retry", {"ids": ["1"], "dry_run": True}, 400), ("POST", "/responses/orders/k", b"{bad", 400),
                  ("POST", "/queues/orders/jobs/kill", {"filter": {"state": "running"}, "count": 0}, 400),
                  ("GET", "/queues/orders/jobs?state=nonsense", None, 400), ("GET", "/queues/orders/jobs?sort=x", None, 400),
                  ("GET", "/queues/orders/jobs?since=yesterday", None, 400), ("GET", "/queues/orders/jobs?cursor=nonsense", None, 400),

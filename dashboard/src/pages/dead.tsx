@@ -95,7 +95,7 @@ function ByError({ groups, again, asOf }: { groups: Group[]; again: () => void; 
   };
   const meant = useReadBy(some.length ? `meant ${some.map(groupId).join()} ${asOf}` : null, async () => {
     const all: Meant[] = [];
-    for (const group of some) all.push(await countOf(group.queue, 'dead/delete', group.error ? { error: group.error } : {}));
+    for (const group of some) all.push(await countOf(group.queue, 'dead', group.error ? { error: group.error } : {}));
     return all;
   });
   const number = meant.value ? meant.value.reduce((n, one) => n + one.count, 0) : null;
@@ -169,7 +169,7 @@ function DeadList({ queues }: { queues: string[] }) {
     toggleAll: () => setChosen(some.length === rows.length ? new Set() : new Set(rows.map(id))),
     toggle: (job) => { const next = new Set(chosen); if (!next.delete(id(job))) next.add(id(job)); setChosen(next); },
   };
-  const all = (bulk: 'dead/retry' | 'dead/delete') => { const meant = Object.fromEntries(Object.entries(filter).filter(([name, value]) => value && name !== 'id')); countOf(queue, 'dead/delete', meant).then((one) => change(bulk, [one], done), (error: Error) => toast(error.message, { isBad: true })); };
+  const all = (bulk: 'dead/retry' | 'dead/delete') => { const meant = Object.fromEntries(Object.entries(filter).filter(([name, value]) => value && name !== 'id')); countOf(queue, 'dead', meant).then((one) => change(bulk, [one], done), (error: Error) => toast(error.message, { isBad: true })); };
   const foot = <><span>{rows.length ? `${count(rows.length)}${read.value.next ? ', more follow' : queue ? ', all that match' : ` of the first ${limit} of each queue`}` : 'none'}</span>{read.value.next && <button type="button" class="link" onClick={() => setParams({ cursor: read.value!.next })}>Next {limit}</button>}<span class="grow" />{queue && !filter.id && !isViewer() && <><button type="button" class="link" onClick={() => all('dead/retry')}>Retry all that match…</button><button type="button" class="link" onClick={() => all('dead/delete')}>Delete all that match…</button></>}</>;
   if (!rows.length) return <Panel><Empty title="No dead job fits">Take a filter off.</Empty></Panel>;
   return (

@@ -1,11 +1,12 @@
 // What happened, why not now?
 import { isViewer, query, seg, type Attempt, type Job, type List, type WaitsFor } from '../api';
 import { answerByHand, asPush, cancelJob, changeSome, killJob, pushJob, reschedule, runNow, whyNot } from '../actions';
+import { useRef } from 'preact/hooks';
 import { chainOf } from '../chain';
 import { useRead, useReadBy } from '../data';
 import { gates, plainGates } from '../gates';
 import { stats } from '../live';
-import { Button, Command, copy, Dot, Empty, Failure, Id, Loading, Mono, Num, Panel, Since, State, Time, keyHref } from '../parts/bits';
+import { Button, Command, copy, Dot, Empty, Failure, Held, Id, Loading, Mono, Num, Panel, Since, State, Time, keyHref } from '../parts/bits';
 import { CauseAction, Chain } from '../parts/chain';
 import { Icon } from '../parts/icons';
 import { Menu } from '../parts/menu';
@@ -19,14 +20,16 @@ const live = ['queued', 'running', 'awaiting', 'dead'];
 export function JobPage({ queue, id }: { queue: string; id: string }) {
   const read = useRead<List<Job>>(`queues/${seg(queue)}/jobs/${seg(id)}${query({ kind: param('kind'), key: param('key') })}`, 2_000);
   const dead = useRead<List<Job>>(read.isUnknown || (read.value && !read.value.items.some((job) => job.state !== 'dead' && live.includes(job.state))) ? `queues/${seg(queue)}/dead${query({ id, kind: param('kind'), key: param('key'), limit: 5 })}` : null, 5_000);
+  const known = useRef<Job | null>(null);
   const items = [...(read.value?.items ?? []), ...(dead.value?.items ?? []).map((job) => ({ ...job, state: 'dead' }))];
   if (!items.length) {
     if (read.failure) return <><h1 class="mono"><bdi>{visible(id)}</bdi></h1><Failure text={read.failure} again={read.again} /></>;
-    if (read.isUnknown && (dead.value || dead.isUnknown)) return <><h1 class="mono"><bdi>{visible(id)}</bdi></h1><Panel><Empty title="No such job is known">It was never pushed, or has ended and no record of it is kept. Records are kept where the queue’s <code>keep</code> is set. <Command text={`ordo job ${queue} ${id} show`} /></Empty></Panel></>;
+    if (read.isUnknown && (dead.value || dead.isUnknown)) return <Gone queue={queue} id={id} last={known.current} again={() => { read.again(); dead.again(); }} />;
     return <><h1 class="mono"><bdi>{visible(id)}</bdi></h1><Loading rows={8} of="the job" /></>;
   }
   const alive = items.filter((job) => live.includes(job.state));
   const job = alive[0] ?? items[0];
+  known.current = job;
   const others = items.filter((each) => each !== job);
   return (
     <>
@@ -48,6 +51,26 @@ export function JobPage({ queue, id }: { queue: string; id: string }) {
   );
 }
 
+/// A job that is not stored: `last` is what this page knew of it.
+function Gone({ queue, id, last, again }: { queue: string; id: string; last: Job | null; again: () => void }) {
+  const key = last?.key ?? (param('key') || null);
+  return (
+    <>
+      <div class="page-head"><h1 class="mono"><bdi>{visible(id)}</bdi></h1><span class="grow" /><div class="actions"><Button onClick={again}>Look again</Button>{last && <Button onClick={() => copy(asPush(last), 'the push')}>Copy as push</Button>}</div></div>
+      <Panel><Empty title={last ? 'Not stored any more: it ended or was cancelled' : 'No such job is stored'}>
+        <span>{last ? '' : 'It was never pushed, or it ended or was cancelled. '}No record of it is kept: the queue’s <code>keep</code> says for how long records of ended jobs are kept.</span>
+        <span>{key !== null && <><a href={keyHref(queue, key)}>The line of {visible(nameText(key))}</a>, </>}<a href={withParams(href('jobs'), { queue })}>jobs of {queue}</a>. On a machine with the config: <Command text={`ordo job ${queue} ${id} show`} /></span>
+      </Empty></Panel>
+      {last && <><h2 class="last-known">What this page knew of it</h2><dl class="facts">
+        <div><dt>state</dt><dd><State job={last} /></dd></div>
+        <div><dt>kind</dt><dd>{visible(nameText(last.kind))}</dd></div>
+        {last.run_at && <div><dt>run at</dt><dd><Time at={last.run_at} /></dd></div>}
+        {last.waits_for?.[0] && <div><dt>waited for</dt><dd><Held queue={queue} waits={last.waits_for} /></dd></div>}
+      </dl><Payloads job={last} /></>}
+    </>
+  );
+}
+
 function Head({ job, again }: { job: Job; again: () => void }) {
   const id = nameText(job.id);
   const first = job.waits_for?.[0];
@@ -62,7 +85,7 @@ function Head({ job, again }: { job: Job; again: () => void }) {
     ['key', <a class="mono" href={keyHref(job.queue, job.key)}><Mono text={job.key} /></a>],
   ];
   if (job.priority !== undefined) facts.push(['priority', job.priority]);
-  if (job.max_retries !== undefined) facts.push(['retry_count', `${job.retry_count} of ${job.max_retries}`]);
+  if (job.max_retries !== undefined) facts.push(['failed attempts', <span title={`retry_count ${job.retry_count}, max_retries ${job.max_retries}`}>{job.retry_count + 1} of at most {job.max_retries + 1}</span>]);
   if (job.crashes !== undefined) facts.push(['crashes', job.crashes]);
   if (job.timeout) facts.push(['timeout', job.timeout]);
   if (job.node) facts.push(['node', job.node]);
@@ -140,7 +163,7 @@ function Cause({ job }: { job: Job }) {
   const first = job.waits_for?.[0];
   const chain = useReadBy(first && first.what !== 'time' && first.held_by.length > 0 ? `chain ${nameText(job.id)} ${first.what} ${nameText(first.held_by[0])}` : null, (stop) => chainOf(job, stop), 5_000);
   if (!chain.value || chain.value.length < 4) return null;
-  return <Panel title="What it waits for" note="read from left to right; the last is the cause" side={!isViewer() && <CauseAction links={chain.value} />}><Chain links={chain.value.slice(1)} /></Panel>;
+  return <Panel title="What it waits for" note="the last is the cause" side={!isViewer() && <CauseAction links={chain.value} />}><Chain links={chain.value.slice(1)} /></Panel>;
 }
 
 function Closed({ job, waits, isFirst }: { job: Job; waits: WaitsFor; isFirst: boolean }) {

@@ -117,7 +117,7 @@ function OfQueue({ wanted, counts }: { wanted: Wanted; counts: Counts | undefine
   const changed = seen.length ? version.reduce((n, value, i) => Math.max(n, Math.abs(value - (seen[i] ?? value))), 0) : 0;
   const filterOnServer = { ...serverFilter(wanted), state: wanted.state || 'queued' };
   const isQueued = queued.includes(wanted.state);
-  const meantRead = useReadBy(isAll && !isScan(wanted) && isQueued ? `count ${JSON.stringify(filterOnServer)} ${read.at}` : null, () => countOf(wanted.queue, 'jobs/cancel', filterOnServer));
+  const meantRead = useReadBy(isAll && !isScan(wanted) && isQueued ? `count ${JSON.stringify(filterOnServer)} ${read.at}` : null, () => countOf(wanted.queue, 'jobs', filterOnServer));
   const rows = read.value?.jobs ?? [];
   const some = useMemo(() => rows.filter((job) => chosen.has(rowId(job))), [rows, chosen]);
   if (read.isUnknown) return <Panel><Empty title="No queue has this name"><a href={href('queues')}>All queues</a></Empty></Panel>;

@@ -29,7 +29,7 @@ export function KeyPage({ queue, name }: { queue: string; name: string }) {
       <div class="actions" data-actions>
         <Button icon="link" onClick={() => copy(location.href, 'the link')}>Copy link</Button>
         <a class="button plain" href={withParams(href('jobs'), { queue, key: name })}>Jobs of this key</a>
-        {!isViewer() && <Button kind="bad" why={whyNot('operator', queue) || (jobs.some((job) => job.state === 'queued') ? '' : 'none waits')} onClick={() => { countOf(queue, 'jobs/cancel', { state: 'queued', key: name }).then((meant) => change('jobs/cancel', [meant], read.again), (error: Error) => toast(error.message, { isBad: true })); }}>Cancel waiting…</Button>}
+        {!isViewer() && <Button kind="bad" why={whyNot('operator', queue) || (jobs.some((job) => job.state === 'queued') ? '' : 'none waits')} onClick={() => { countOf(queue, 'jobs', { state: 'queued', key: name }).then((meant) => change('jobs/cancel', [meant], read.again), (error: Error) => toast(error.message, { isBad: true })); }}>Cancel waiting…</Button>}
       </div>
     </div>
   );
@@ -53,7 +53,7 @@ export function KeyPage({ queue, name }: { queue: string; name: string }) {
   return (
     <>
       {head}
-      {chain.value && chain.value.length > 1 && <Panel title={jobs.some((job) => job.state === 'running') ? 'What the others wait for' : 'Why nothing of this key runs'} note="read from left to right; the last is the cause" side={!isViewer() && <CauseAction links={chain.value} />}><Chain links={chain.value} /></Panel>}
+      {chain.value && chain.value.length > 1 && <Panel title={jobs.some((job) => job.state === 'running') ? 'What the others wait for' : 'Why nothing of this key runs'} note="the last is the cause" side={!isViewer() && <CauseAction links={chain.value} />}><Chain links={chain.value} /></Panel>}
       <Panel title="The line" class={`line-panel${isTable ? ' is-table' : ''}`} note="each job stands before the first gate that refuses it; the next to start is nearest the bar" side={<Segments label="The line as" value={isTable ? 'table' : 'line'} choices={[['line', 'Line'], ['table', 'Table only']]} choose={(as) => setParams({ as: as === 'table' ? 'table' : null }, 'replace')} />}>
         {!isTable && (jobs.length > drawn ? <Strip placed={placed} queue={queue} /> : <Line placed={placed} queue={queue} />)}
       </Panel>

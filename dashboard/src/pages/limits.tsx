@@ -1,5 +1,5 @@
 // Who uses what, who waits?
-import { isViewer, type Limit, type List, type Lock } from '../api';
+import { isViewer, type Limit as ApiLimit, type List, type Lock } from '../api';
 import { setLimit, unsetLimit, whyNot } from '../actions';
 import { useRead } from '../data';
 import { stats } from '../live';
@@ -10,6 +10,9 @@ import { Table } from '../parts/table';
 import { param, setParams } from '../router';
 import { count, jobs, nameText, plural, visible } from '../words';
 
+/// `eachHas`: it only stands above its partitions, of which each has so much.
+interface Limit extends ApiLimit { eachHas?: number }
+const isHeading = (limit: Limit) => 'eachHas' in limit;
 const isPart = (limit: Limit) => nameText(limit.partition) !== '';
 const isFull = (limit: Limit) => limit.waiting > 0 || limit.closed === true || (limit.used !== undefined && limit.used >= (limit.limit ?? 0));
 
@@ -20,12 +23,23 @@ export function inOrder(limits: Limit[]): Limit[] {
   return limits.toSorted((a, b) => weight.get(b.name)! - weight.get(a.name)! || a.name.localeCompare(b.name) || Number(isPart(a)) - Number(isPart(b)) || b.waiting - a.waiting || (b.used ?? 0) - (a.used ?? 0));
 }
 
+/// Partitions have a line above them that names their limit, also where nothing but partitions is limited.
+export function withParents(limits: Limit[]): Limit[] {
+  const named = new Set(limits.filter((limit) => !isPart(limit)).map((limit) => limit.name));
+  return limits.flatMap((limit) => {
+    if (named.has(limit.name)) return [limit];
+    named.add(limit.name);
+    const parts = limits.filter((each) => each.name === limit.name);
+    return [{ name: limit.name, partition: '', waiting: parts.reduce((n, part) => n + part.waiting, 0), set: false, next_free: null, eachHas: limit.limit ?? limit.rate?.limit }, limit];
+  });
+}
+
 export function Limits() {
   const limits = useRead<List<Limit>>('limits', 2_000);
   const locks = useRead<List<Lock>>('locks', 2_000);
   const at = stats.value && waitingOf(stats.value);
   const onlyFull = param('only') === 'full';
-  const rows = inOrder((limits.value?.items ?? []).filter((limit) => !onlyFull || isFull(limit)));
+  const rows = withParents(inOrder((limits.value?.items ?? []).filter((limit) => !onlyFull || isFull(limit))));
   const set = (limits.value?.items ?? []).filter((limit) => limit.set && !isPart(limit));
   return (
     <>
@@ -35,13 +49,13 @@ export function Limits() {
           : !rows.length ? <Empty title={onlyFull ? 'No limit is full' : 'No limits'}>{onlyFull ? 'Every limit has room.' : <>Limits and rates of the config are listed here: <Command text="[queue.orders] limit = 10" /></>}</Empty>
             : <Table name="Limits and rates" rows={rows} id={(limit) => `${limit.name} ${nameText(limit.partition)} ${limit.rate ? 'rate' : 'limit'}`} columns={[
               { key: 'name', head: 'Name', phone: 'a', cell: (limit) => (isPart(limit) ? <span class="partition mono"><bdi>{visible(nameText(limit.partition))}</bdi><span class="hidden"> of {limit.name}</span></span> : <b>{limit.name}</b>) },
-              { key: 'what', head: 'What', wide: true, cell: (limit) => <span class="dim">{limit.closed ? 'penalty' : limit.rate ? `rate per ${limit.rate.per}, burst ${count(limit.rate.burst)}` : isPart(limit) ? 'each' : 'limit'}</span> },
-              { key: 'used', head: 'Used', phone: 'c', cell: (limit) => (limit.used !== undefined ? <Slots used={limit.used} of={limit.limit ?? 0} /> : limit.closed ? 'closed' : <span class="dim">{count(limit.rate!.limit)} starts per {limit.rate!.per}</span>) },
+              { key: 'what', head: 'What', wide: true, cell: (limit) => <span class="dim">{isHeading(limit) ? 'of each partition' : limit.closed ? 'penalty' : limit.rate ? `rate per ${limit.rate.per}, burst ${count(limit.rate.burst)}` : isPart(limit) ? 'partition' : 'limit'}</span> },
+              { key: 'used', head: 'Used', phone: 'c', cell: (limit) => (limit.used !== undefined ? <Slots used={limit.used} of={limit.limit ?? 0} /> : isHeading(limit) ? <span class="dim">{limit.eachHas} for each value, by the config</span> : limit.closed ? 'closed' : <span class="dim">{count(limit.rate!.limit)} starts per {limit.rate!.per}</span>) },
               { key: 'of', head: <span class="hidden">Used of</span>, num: true, phone: 'b', cell: (limit) => (limit.used !== undefined ? <span><b>{limit.used}</b> <span class="dim">of {limit.limit}</span></span> : '') },
               { key: 'set', head: <span class="hidden">Origin</span>, wide: true, cell: (limit) => (limit.set ? 'set over the config' : '') },
               { key: 'waiting', head: 'Waiting', num: true, phone: 'd', cell: (limit) => <Num n={limit.waiting} strong /> },
-              { key: 'next', head: 'Next free', num: true, wide: true, cell: (limit) => (limit.next_free ? <Time at={limit.next_free} /> : isFull(limit) ? <span class="dim">when a run ends</span> : <span class="dim">open</span>) },
-              ...(isViewer() ? [] : [{ key: 'act', head: <span class="hidden">Set</span>, class: 'c-act p-e', cell: (limit: Limit) => (isPart(limit) || limit.closed ? null : <Button class="small" why={whyNot('admin')} onClick={() => setLimit(limit)} aria-label={`Set ${limit.name}`}>Set…</Button>) }]),
+              { key: 'next', head: 'Next free', num: true, wide: true, cell: (limit) => (limit.next_free ? <Time at={limit.next_free} /> : isHeading(limit) ? '' : isFull(limit) ? <span class="dim">when a run ends</span> : <span class="dim">open</span>) },
+              ...(isViewer() ? [] : [{ key: 'act', head: <span class="hidden">Set</span>, class: 'c-act p-e', cell: (limit: Limit) => (isPart(limit) || isHeading(limit) || limit.closed ? null : <Button class="small" why={whyNot('admin')} onClick={() => setLimit(limit)} aria-label={`Set ${limit.name}`}>Set…</Button>) }]),
             ]} />}
       </Panel>
       <div class="two-thirds job">

@@ -115,12 +115,12 @@ function Now({ queue, running }: { queue: string; running: number }) {
   }, 3_000);
   if (running === 0 || !read.value?.length) return null;
   return (
-    <Panel title="Now" note={`${plural(read.value.length, 'job')} of ${count(running)} that run or await`} side={<a href={withParams(href('jobs'), { queue, state: 'running' })}>All</a>}>
+    <Panel title="Now" note={`${plural(read.value.length, 'job')} of ${count(Math.max(running, read.value.length))} that run or await`} side={<a href={withParams(href('jobs'), { queue, state: 'running' })}>All</a>}>
       <Table name="Running now" rows={read.value} id={(job) => `${nameText(job.id)} ${nameText(job.key)} ${nameText(job.kind)}`} columns={[
         { key: 'state', head: 'State', phone: 'c', cell: (job) => <State job={job} /> },
         { key: 'id', head: 'Id', phone: 'a', cell: (job) => <a class="mono" data-open href={withParams(href('queues', queue, 'jobs', nameText(job.id)), { key: nameText(job.key) })}><bdi>{middle(visible(nameText(job.id)))}</bdi></a> },
         { key: 'key', head: 'Key', cell: (job) => <a class="mono" href={keyHref(queue, job.key)}><bdi>{middle(visible(nameText(job.key)), 24)}</bdi></a> },
-        { key: 'held', head: 'Waits for', phone: 'd', cell: (job) => <Held queue={queue} waits={job.waits_for} isShort /> },
+        { key: 'held', head: 'Waits for', phone: 'd', class: 'c-rest', cell: (job) => <Held queue={queue} waits={job.waits_for} isShort /> },
       ]} />
     </Panel>
   );

@@ -82,7 +82,7 @@ function Ages({ rows, chosen, oldest }: { rows: Row[]; chosen: Row | undefined; 
   const x = (age: number) => 120 + Math.min(1, Math.max(0, age / longest)) * 640;
   const height = queues.length * 30 + 26;
   return (
-    <Panel title="By age" note="one mark a job; the bar is where its timeout ends it">
+    <Panel title="By age" class="ages-panel" note="one mark a job; the bar is where its timeout ends it">
       <svg class="ages" viewBox={`0 0 800 ${height}`} role="img" aria-label={`ages of ${rows.length} awaited responses; the table says the same`}>
         {[0, 0.25, 0.5, 0.75, 1].map((share) => <g key={share}><path class="grid" d={`M${x(share * longest)} 0V${height - 20}`} /><text x={x(share * longest)} y={height - 6} text-anchor="middle">{roundDuration((share * longest) / 1000)}</text></g>)}
         {queues.map((queue, i) => {

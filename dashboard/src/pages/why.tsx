@@ -39,7 +39,7 @@ function Matrix({ rows, total, gate, queue }: { rows: QueueRow[]; total: Standin
     <section class="panel" aria-label="Queues by gates">
       <div class="table-scroll" tabIndex={0} role="group" aria-label="Queues by gates">
         <table class="table matrix">
-          <thead><tr><th scope="col">Queue</th><th scope="col" class="r">Waiting</th>{shown.map((each) => <th scope="col" key={each}><b>{each}</b>{questions[each]}</th>)}<th scope="col" class="ready"><b>ready</b>{questions.ready}</th><th scope="col">Held most by</th></tr></thead>
+          <thead><tr><th scope="col">Queue</th><th scope="col" class="r">Waiting</th>{shown.map((each) => <th scope="col" key={each}><b>{each}</b><small>{questions[each]}</small></th>)}<th scope="col" class="ready"><b>ready</b><small>{questions.ready}</small></th><th scope="col">Held most by</th></tr></thead>
           <tbody>
             {rows.map((row) => {
               const held = heldWords(row);

@@ -57,7 +57,7 @@ function WindowTable({ rows, hours }: { rows: Row[]; hours: number }) {
 function NextChange({ view }: { view: WindowView }) {
   if (view.never_opens) return <b class="red">never opens</b>;
   const at = view.open ? view.closes : view.opens;
-  return at ? <><Time at={at} before={view.open ? 'closes ' : ''} /><small>in <Until at={at} /></small></> : <span class="dim">not known</span>;
+  return at ? <><Time at={at} before={view.open ? 'closes ' : ''} /><small>in <Until at={at} /></small></> : <span class="dim">{view.open ? 'stays open' : 'not known'}</span>;
 }
 
 const width = 590;

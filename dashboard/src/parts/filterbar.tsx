@@ -1,11 +1,13 @@
-// A filter as tokens: what is typed after "key:" narrows by the key, and so on; other words are looked for in the text.
+// A filter as tokens: what is typed after "key:" narrows by the key, and so on, several at once too; other words are looked for in the text.
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import { parseFilters } from '../filter';
 import { param, setParams } from '../router';
 import { visible } from '../words';
 import { Icon } from './icons';
 
 export interface Filter { name: string; what: string; note: string }
+interface Offer { pairs: [string, string][]; what: string; note: string }
 
 export function FilterBar({ filters, fixed, text, side }: { filters: Filter[]; fixed?: [string, string][]; text?: Filter; side?: ComponentChildren }) {
   const [typed, setTyped] = useState('');
@@ -14,15 +16,22 @@ export function FilterBar({ filters, fixed, text, side }: { filters: Filter[]; f
   const input = useRef<HTMLInputElement>(null);
   const all = text ? [...filters, text] : filters;
   const tokens = all.map((filter) => [filter.name, param(filter.name)] as const).filter(([, value]) => value);
-  const [, named, rest] = /^([a-z_]+):\s*(.*)$/.exec(typed) ?? [];
-  const value = (named ? rest : typed).trim();
-  const offers = !value ? [] : named ? all.filter((filter) => filter.name === named) : all.filter((filter) => filter.name !== 'queue' && filter.name !== 'state');
+  const pairs = parseFilters(typed, all.filter((filter) => filter !== text).map((filter) => filter.name), text?.name);
+  const isNamed = pairs.some(([name]) => name !== text?.name);
+  const offers = offersOf();
   const at = Math.min(chosen, offers.length - 1);
-  const add = (filter: Filter) => {
+  const add = (offer: Offer) => {
     setTyped('');
     setChosen(0);
-    setParams({ [filter.name]: value, cursor: null });
+    setParams({ ...Object.fromEntries(offer.pairs), cursor: null });
   };
+  /// All that is named at once; text alone may be meant for any filter.
+  function offersOf(): Offer[] {
+    const whatOf = (name: string) => all.find((filter) => filter.name === name)!;
+    if (isNamed) return [{ pairs, what: pairs.length === 1 ? whatOf(pairs[0][0]).what : `${pairs.length} filters`, note: pairs.length === 1 ? whatOf(pairs[0][0]).note : 'all of them' }];
+    if (!typed.trim()) return [];
+    return all.filter(({ name }) => name !== 'queue' && name !== 'state').map((filter) => ({ ...filter, pairs: [[filter.name, typed.trim()]] }));
+  }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'ArrowDown' && offers.length) setChosen(Math.min(offers.length - 1, at + 1));
     else if (event.key === 'ArrowUp' && offers.length) setChosen(Math.max(0, at - 1));
@@ -44,7 +53,7 @@ export function FilterBar({ filters, fixed, text, side }: { filters: Filter[]; f
       {isOpen && offers.length > 0 && (
         <div class="offers">
           <ul id="filter-offers" role="listbox" aria-label="Filters">
-            {offers.map((filter, i) => <li key={filter.name} role="option" aria-selected={i === at} class={i === at ? 'chosen' : undefined} onMouseMove={() => setChosen(i)} onMouseDown={(event) => { event.preventDefault(); add(filter); }}><code>{filter === text ? 'text' : filter.name}:{value}</code><span>{filter.what}</span><small>{filter.note}</small></li>)}
+            {offers.map((offer, i) => <li key={offer.what} role="option" aria-selected={i === at} class={i === at ? 'chosen' : undefined} onMouseMove={() => setChosen(i)} onMouseDown={(event) => { event.preventDefault(); add(offer); }}><code>{offer.pairs.map(([name, value]) => `${name === text?.name ? 'text' : name}:${value}`).join(' ')}</code><span>{offer.what}</span><small>{offer.note}</small></li>)}
           </ul>
           <div class="offers-foot"><kbd>↑</kbd> <kbd>↓</kbd> choose <kbd>Enter</kbd> add <kbd>Backspace</kbd> takes the last filter off</div>
         </div>

@@ -41,6 +41,9 @@ export function Modal({ name, close, class: more = '', children }: { name: strin
   );
 }
 
+/// A count may be typed with its commas or without.
+export const isTyped = (text: string, wanted: string | undefined) => wanted === undefined || text.trim() === wanted || (/^[\d,]+$/.test(wanted) && text.trim() === wanted.replaceAll(',', ''));
+
 function Dialog({ of }: { of: Question }) {
   const [values, setValues] = useState<Record<string, string>>(() => Object.fromEntries((of.fields ?? []).map((field) => [field.name, field.value ?? ''])));
   const [typed, setTyped] = useState('');
@@ -48,7 +51,7 @@ function Dialog({ of }: { of: Question }) {
   const [isBusy, setBusy] = useState(false);
   const close = () => { question.value = null; };
   const missing = (of.fields ?? []).some((field) => !field.isOptional && !values[field.name].trim());
-  const isReady = !isBusy && !missing && (of.typed === undefined || typed.trim() === of.typed);
+  const isReady = !isBusy && !missing && isTyped(typed, of.typed);
   const submit = async (event: Event) => {
     event.preventDefault();
     if (!isReady) return;
@@ -79,7 +82,7 @@ function Dialog({ of }: { of: Question }) {
             {field.hint && <small>{field.hint}</small>}
           </label>
         ))}
-        {of.typed !== undefined && <label class="field typed"><span>Type {of.typed}</span><input value={typed} autocomplete="off" spellcheck={false} onInput={(e) => setTyped(e.currentTarget.value)} /></label>}
+        {of.typed !== undefined && <label class="field typed"><span>Type <b>{of.typed}</b></span><input value={typed} autocomplete="off" spellcheck={false} onInput={(e) => setTyped(e.currentTarget.value)} /></label>}
         {failure && <div class="failure" role="alert">{failure}</div>}
         <footer><Button onClick={close}>Back</Button><button type="submit" class={`button ${of.isBad ? 'bad-main' : 'main'}`} aria-disabled={!isReady || undefined}>{isBusy ? 'Asked…' : of.verb}</button></footer>
       </form>

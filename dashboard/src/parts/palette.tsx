@@ -49,29 +49,34 @@ async function jobsOf(text: string, stop: AbortSignal): Promise<Entry[]> {
 
 export function Palette() {
   const [text, setText] = useState('');
+  const wanted = text.trim();
   const [chosen, setChosen] = useState(0);
   const [jobs, setJobs] = useState<Entry[]>([]);
-  const [isAsking, setAsking] = useState(false);
+  /// The text whose jobs are known.
+  const [answered, setAnswered] = useState('');
+  const isDue = useRef(false);
   const input = useRef<HTMLInputElement>(null);
   const close = () => { palette.value = false; };
   useEffect(() => { input.current?.focus(); }, []);
   useEffect(() => {
     setJobs([]);
-    const wanted = text.trim();
+    isDue.current = false;
     if (!wanted) return;
     const stop = new AbortController();
-    setAsking(true);
-    const timer = setTimeout(() => { jobsOf(wanted, stop.signal).then(setJobs, () => {}).finally(() => setAsking(false)); }, 180);
-    return () => { clearTimeout(timer); stop.abort(); setAsking(false); };
-  }, [text]);
-  const entries = [...jobs, ...found(text.trim())].slice(0, most);
-  if (text.trim()) entries.push({ icon: 'search', name: `jobs with “${text.trim()}” in payload or error`, note: 'scans', act: () => go(withParams(href('jobs'), { q: text.trim() })) });
+    const timer = setTimeout(() => { jobsOf(wanted, stop.signal).then(setJobs, () => {}).finally(() => { if (!stop.signal.aborted) setAnswered(wanted); }); }, 180);
+    return () => { clearTimeout(timer); stop.abort(); };
+  }, [wanted]);
+  const isAsking = wanted !== '' && answered !== wanted;
+  const entries = [...jobs, ...found(wanted)].slice(0, most);
+  if (wanted) entries.push({ icon: 'search', name: `jobs with “${wanted}” in payload or error`, note: 'scans', act: () => go(withParams(href('jobs'), { q: wanted })) });
   const at = Math.min(chosen, entries.length - 1);
+  // Enter that is quicker than the answer means what will be found.
+  useEffect(() => { if (!isAsking && isDue.current && entries[at]) use(entries[at]); }, [isAsking]);
   const use = (entry: Entry) => { close(); setTimeout(entry.act); };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'ArrowDown') setChosen(Math.min(entries.length - 1, at + 1));
     else if (event.key === 'ArrowUp') setChosen(Math.max(0, at - 1));
-    else if (event.key === 'Enter') { if (entries[at]) use(entries[at]); } else return;
+    else if (event.key === 'Enter') { if (isAsking && chosen === 0) isDue.current = true; else if (entries[at]) use(entries[at]); } else return;
     event.preventDefault();
   };
   return (

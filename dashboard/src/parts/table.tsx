@@ -1,5 +1,6 @@
 // Tables: real ones, whose rows become two lines on a phone. j and k move between rows (keys.ts).
 import type { ComponentChildren } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { setParams, param } from '../router';
 import { Icon } from './icons';
 
@@ -46,17 +47,46 @@ export function sorted<Row>(rows: readonly Row[], columns: Column<Row>[], by: st
   });
 }
 
+/// The columns that are left out first where a table is wider than its place: those for wide screens, those that a phone lacks, and the
+/// last of a phone's, each from the right.
+export function leastNeeded<Row>(columns: readonly Column<Row>[]): string[] {
+  const from = (fits: (column: Column<Row>) => boolean) => columns.filter(fits).map((column) => column.key).reverse();
+  return [...from((column) => !!column.wide), ...from((column) => !column.wide && !column.phone && column.class?.includes('c-act') !== true), ...from((column) => !column.wide && column.phone === 'd')];
+}
+
+/// Leaves out columns until the table fits; they come back when the place becomes wider, so nothing flickers while numbers change.
+function useFit(order: string[]) {
+  const box = useRef<HTMLDivElement>(null);
+  const [left, setLeft] = useState(0);
+  useEffect(() => {
+    let width = box.current!.clientWidth;
+    const watch = new ResizeObserver(() => {
+      const next = box.current?.clientWidth ?? width;
+      if (next > width) setLeft(0);
+      else if (next < width) setLeft((n) => n + Number(isCut(box.current)));
+      width = next;
+    });
+    watch.observe(box.current!);
+    return () => watch.disconnect();
+  }, []);
+  useLayoutEffect(() => { if (left < order.length && isCut(box.current)) setLeft(left + 1); });
+  return { box, out: new Set(order.slice(0, left)) };
+}
+const isCut = (box: HTMLElement | null) => box !== null && box.scrollWidth > box.clientWidth;
+
 export function Table<Row>({ name, columns, rows, id, selection, isSelected, below, sorts, foot, totals, class: more = '' }: Properties<Row>) {
   const by = sorts ? param('sort') : '';
   const shown = sorts ? sorted(rows, columns, by) : rows;
   const span = columns.length + (selection ? 1 : 0);
+  const { box, out } = useFit(leastNeeded(columns));
+  const cellClass = (column: Column<Row>) => classes(column) + (out.has(column.key) ? ' out' : '');
   return (
-    <div class="table-scroll">
+    <div class="table-scroll" ref={box}>
       <table class={`table${selection ? ' selectable' : ''} ${more}`} role="table" aria-label={name}>
         <thead role="rowgroup">
           <tr role="row">
             {selection && <th class="check" role="columnheader"><Check label={`select all of ${name}`} state={selection.all} toggle={selection.toggleAll} /></th>}
-            {columns.map((column) => <Head key={column.key} column={column} by={sorts ? by : null} />)}
+            {columns.map((column) => <Head key={column.key} column={column} class={cellClass(column)} by={sorts ? by : null} />)}
           </tr>
         </thead>
         <tbody role="rowgroup">
@@ -67,7 +97,7 @@ export function Table<Row>({ name, columns, rows, id, selection, isSelected, bel
             return [
               <tr key={key} role="row" data-row={key} tabIndex={-1} class={isChosen ? 'selected' : undefined} aria-selected={selection ? !!isChosen : undefined}>
                 {selection && <td class="check" role="cell"><Check label={`select ${key}`} state={isChosen ? 'all' : 'none'} toggle={(isRange) => selection.toggle(row, isRange)} /></td>}
-                {columns.map((column) => <td key={column.key} role="cell" class={classes(column)}>{column.cell(row)}</td>)}
+                {columns.map((column) => <td key={column.key} role="cell" class={cellClass(column)}>{column.cell(row)}</td>)}
               </tr>,
               more && <tr key={`${key} below`} role="row" class="below"><td role="cell" colSpan={span}>{more}</td></tr>,
             ];
@@ -84,12 +114,12 @@ function classes<Row>(column: Column<Row>) {
   return [column.num && 'r', column.phone ? `p-${column.phone}` : 'p-no', column.wide && 'wide', column.class].filter(Boolean).join(' ');
 }
 
-function Head<Row>({ column, by }: { column: Column<Row>; by: string | null }) {
+function Head<Row>({ column, by, class: more }: { column: Column<Row>; by: string | null; class: string }) {
   const isThis = by !== null && by.replace('-', '') === column.key;
   const isDown = isThis && by.startsWith('-');
   const next = isThis ? (isDown ? column.key : null) : `-${column.key}`;
   return (
-    <th class={classes(column)} role="columnheader" scope="col" aria-sort={isThis ? (isDown ? 'descending' : 'ascending') : undefined}>
+    <th class={more} role="columnheader" scope="col" aria-sort={isThis ? (isDown ? 'descending' : 'ascending') : undefined}>
       {by !== null && column.sort
         ? <button type="button" class="sort" onClick={() => setParams({ sort: next }, 'replace')}>{column.head}{isThis && <span aria-hidden="true">{isDown ? ' ↓' : ' ↑'}</span>}</button>
         : column.head}
