@@ -29,7 +29,8 @@ const hostile = [
 let scene;
 let browser;
 before(async () => {
-  [scene, browser] = await Promise.all([Scene.start({ config }), launch()]);
+  scene = await Scene.start({ config });
+  browser = await launch();
   await scene.call('POST', 'queues/hostile/pause');
   await scene.push('hostile', [
     ...hostile.map((text, i) => ({ id: `${i} ${text.replaceAll('\u0000', '').slice(0, 60)}`, key: text.slice(0, 60), payload: { text, [text]: [text] } })),

@@ -7,7 +7,8 @@ import { Scene, until } from './scene.mjs';
 let scene;
 let browser;
 before(async () => {
-  [scene, browser] = await Promise.all([Scene.start({ store: process.env.ORDO_BROWSER_STORE ?? 'sqlite' }), launch()]);
+  scene = await Scene.start({ store: process.env.ORDO_BROWSER_STORE ?? 'sqlite' });
+  browser = await launch();
   await scene.fill();
 });
 after(async () => { await browser?.close(); await scene?.stop(); });
