@@ -50,7 +50,7 @@ def bundle():
 
 
 def browser(name, **environment):
-    run("node", "--test", "--test-reporter=spec", str(TOP / f"tests/browser/{name}_test.mjs"), cwd=TOP, env={**os.environ, **environment})
+    run("setpriv", "--pdeathsig", "KILL", "node", f"--test-reporter={TOP}/tests/browser/reporter.mjs", str(TOP / f"tests/browser/{name}_test.mjs"), cwd=TOP, env={**os.environ, **environment})
 
 
 def main():

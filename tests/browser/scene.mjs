@@ -61,6 +61,7 @@ ${({
     'crm-sync': 'limits = ["crm"]',
   })[name] ?? ''}
 `).join('')}
+[queue.plain]
 [queue.thumbnails]
 shards = 1
 threads = 1
@@ -133,7 +134,7 @@ export class Scene {
   }
 
   child(program, words, log) {
-    const child = spawn(program, words, { cwd: this.folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn('setpriv', ['--pdeathsig', 'KILL', program, ...words], { cwd: this.folder, stdio: ['ignore', 'pipe', 'pipe'] });
     this.logs ??= {};
     this.logs[log] ??= '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => { this.logs[log] = (this.logs[log] + text).slice(-200_000); });
