@@ -113,6 +113,17 @@ void add_consent(CLI::App* command, Consent& consent) {
   command->add_flag("--count", consent.only_count, "Only say how many fit");
 }
 
+Choice in_zone(const Context& context, Choice choice) {
+  for (const auto& time : {choice.since, choice.until}) {
+    if (time && is_of_weekday(*time))
+      refuse_arguments(
+          "--since and --until: a weekday is the next one to come; give a date, today or yesterday");
+  }
+  choice.since = context.time(choice.since);
+  choice.until = context.time(choice.until);
+  return choice;
+}
+
 bool can_ask() { return is_terminal(STDIN_FILENO) && is_terminal(STDERR_FILENO); }
 
 std::optional<int> refusal(const Context& context, std::string_view command, const std::string& what,

@@ -18,6 +18,9 @@ const CLI::Validator& not_empty();
 /// Of a count: neither 0 nor less.
 const CLI::Validator& one_at_least();
 
+/// With --since and --until as texts that faces/ take.
+Choice in_zone(const Context& context, Choice choice);
+
 /// The options of a Choice: --kind, --key, --error and the like. `time` names what --since and --until speak
 /// of. `choice` outlives the command.
 void add_choice(CLI::App* command, Choice& choice, const std::string& time);

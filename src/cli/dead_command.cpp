@@ -38,13 +38,14 @@ constexpr const char* kDeadExamples =
     "  ordo dead orders retry --error 'no route' --since -1h --count\n"
     "  ordo dead orders export > dead.ndjson && ordo push orders --ndjson dead.ndjson\n";
 
-DeadFilter filter_of(const DeadValues& values) {
-  auto filter = dead_filter_of(values.choice);
+DeadFilter filter_of(const Context& context, const DeadValues& values) {
+  auto filter = dead_filter_of(in_zone(context, values.choice));
   if (!values.ids.empty()) filter.ids = values.ids;
   return filter;
 }
 
-void print_jobs(Admin& admin, const DeadValues& values, const Config& config) {
+void print_jobs(const Context& context, Admin& admin, const DeadValues& values) {
+  const auto config = context.config();
   JsonArrayPrinter array;
   Table table({{"ID"},
                {"KEY"},
@@ -55,23 +56,23 @@ void print_jobs(Admin& admin, const DeadValues& values, const Config& config) {
                {"WHY"},
                {"ERROR"}});
   std::size_t found = 0;
-  const auto cursor =
-      admin.dead_jobs(values.queue, filter_of(values), listing_of(values.page), [&](const JobView& job) {
-        if (values.page.limit && ++found > *values.page.limit) return false;
-        if (values.json) {
-          array.add(whole_job_json(job, config));
-          return true;
-        }
-        table.add({{job.id},
-                   {job.key},
-                   {job.kind},
-                   {shown_time(job.run_at)},
-                   {fmt::to_string(job.payloads.size())},
-                   {fmt::to_string(job.retry_count)},
-                   {std::string(to_string(job.error_kind)), Tone::bad},
-                   {job.error}});
-        return true;
-      });
+  const auto cursor = admin.dead_jobs(values.queue, filter_of(context, values), listing_of(values.page),
+                                      [&](const JobView& job) {
+                                        if (values.page.limit && ++found > *values.page.limit) return false;
+                                        if (values.json) {
+                                          array.add(whole_job_json(job, config));
+                                          return true;
+                                        }
+                                        table.add({{job.id},
+                                                   {job.key},
+                                                   {job.kind},
+                                                   {shown_time(job.run_at)},
+                                                   {fmt::to_string(job.payloads.size())},
+                                                   {fmt::to_string(job.retry_count)},
+                                                   {std::string(to_string(job.error_kind)), Tone::bad},
+                                                   {job.error}});
+                                        return true;
+                                      });
   if (values.json) {
     array.end();
   } else {
@@ -127,7 +128,7 @@ int tell_skipped(const DeadValues& values, const std::vector<SkippedRetry>& skip
 
 int change_dead(Context& context, const DeadValues& values) {
   refuse_unclear(values);
-  auto filter = filter_of(values);
+  auto filter = filter_of(context, values);
   Admin admin = context.open_admin();
   const bool retry = values.verb == "retry";
   if (values.consent.only_count) {
@@ -143,7 +144,7 @@ int change_dead(Context& context, const DeadValues& values) {
     if (refused) return *refused;
     filter.until = count.until;
   }
-  const auto missing = missing_ids(admin, values.queue, filter_of(values));
+  const auto missing = missing_ids(admin, values.queue, filter_of(context, values));
   std::vector<SkippedRetry> skipped;
   const auto note = [&](const SkippedRetry& job) { skipped.push_back(job); };
   const std::size_t count =
@@ -174,7 +175,7 @@ int run_dead(Context& context, const DeadValues& values) {
   if (values.verb != "list") refuse_page(values.page, "dead", values.verb);
   if (!changes) refuse_consent(values.consent, "dead", values.verb);
   if (changes) return change_dead(context, values);
-  const auto filter = filter_of(values);
+  const auto filter = filter_of(context, values);
   static_cast<void>(listing_of(values.page));
   Admin admin = context.open_admin();
   if (values.verb == "export") {
@@ -184,7 +185,7 @@ int run_dead(Context& context, const DeadValues& values) {
     });
     return 0;
   }
-  print_jobs(admin, values, context.config());
+  print_jobs(context, admin, values);
   return 0;
 }
 

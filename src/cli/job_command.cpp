@@ -95,7 +95,7 @@ bool is_dead(Admin& admin, const JobValues& values) {
   return is_there;
 }
 
-/// What the words of a change that was stored leave open: when, and what still stands in its way.
+/// What the words of a change leave open: when, and what else stands in its way.
 std::string what_follows(Admin& admin, const JobValues& values, Time at) {
   std::string text = values.at ? fmt::format("{} moves to {}", in_quotes(values.id), shown_whole_time(at))
                                : fmt::format("{} of {}", values.verb, in_quotes(values.id));
@@ -133,6 +133,8 @@ int run_job(Context& context, const JobValues& values) {
   if (values.verb == "forget") return forget_job(context, values);
   Admin admin = context.open_admin();
   const JobName name{.id = values.id, .kind = values.kind, .key = values.key, .phase = phase};
+  const auto follows =
+      what_follows(admin, values, at);  // first: the change is not to be stored without its answer
   const bool is_there = values.at                 ? admin.reschedule(values.queue, name, at)
                         : values.verb == "cancel" ? admin.cancel(values.queue, name)
                         : values.verb == "kill"   ? admin.kill(values.queue, name)
@@ -157,7 +159,7 @@ int run_job(Context& context, const JobValues& values) {
   if (values.json) {
     print("{\"requested\":1}\n");
   } else {
-    print_line("requested: " + what_follows(admin, values, at));
+    print_line("requested: " + follows);
   }
   return 0;
 }

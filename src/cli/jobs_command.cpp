@@ -41,8 +41,8 @@ constexpr const char* kJobsExamples =
     "  ordo jobs orders export > jobs.ndjson && ordo push orders --ndjson jobs.ndjson\n"
     "  ordo jobs orders run-now --state retrying --count     # and then --yes\n";
 
-JobFilter filter_of(const JobsValues& values) {
-  return job_filter_of(values.state, values.id, values.choice, values.page);
+JobFilter filter_of(const Context& context, const JobsValues& values) {
+  return job_filter_of(values.state, values.id, in_zone(context, values.choice), values.page);
 }
 
 /// What `ask` shows to its visitor, and that there is more than `most`.
@@ -70,7 +70,7 @@ int print_page(bool json, std::size_t most, Table table, const Json& json_of, co
 }
 
 int list_jobs(Context& context, const JobsValues& values) {
-  auto filter = filter_of(values);
+  auto filter = filter_of(context, values);
   const std::size_t most = values.page.limit.value_or(filter.limit);
   filter.limit = most + 1;  // is there one more?
   Admin admin = context.open_admin();
@@ -79,7 +79,7 @@ int list_jobs(Context& context, const JobsValues& values) {
 }
 
 int list_records(Context& context, const JobsValues& values) {
-  auto filter = record_filter_of(values.state, values.id, values.choice, values.page);
+  auto filter = record_filter_of(values.state, values.id, in_zone(context, values.choice), values.page);
   const std::size_t most = values.page.limit.value_or(filter.limit);
   filter.limit = most + 1;
   Admin admin = context.open_admin();
@@ -89,7 +89,7 @@ int list_records(Context& context, const JobsValues& values) {
 }
 
 int export_all(Context& context, const JobsValues& values) {
-  const auto filter = filter_of(values);
+  const auto filter = filter_of(context, values);
   if (std::ranges::find(filter.states, JobStatus::dead) != filter.states.end())
     refuse_arguments(fmt::format("jobs: the dead are exported by: ordo dead {} export", values.queue));
   context.open_admin().export_jobs(values.queue, filter, [](const JobView& job) {
@@ -107,7 +107,7 @@ int tell_requested(const JobsValues& values, std::uint64_t changed) {
 }
 
 int change_many(Context& context, const JobsValues& values, JobChange change) {
-  const auto filter = filter_of(values);
+  const auto filter = filter_of(context, values);
   if (!are_of_waiting(filter.states)) {
     refuse_arguments(fmt::format(
         "jobs: {} which jobs? Give --state due, scheduled, retrying or queued (all three)", values.verb));

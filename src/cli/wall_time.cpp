@@ -153,6 +153,11 @@ std::string time_text(std::string_view text) {
   return time_text(text, system_clock().wall(), display_zone());
 }
 
+bool is_of_weekday(std::string_view text) {
+  const auto words = words_of(text);
+  return !words.empty() && weekday_of(words[0]).has_value();
+}
+
 std::string time_text(std::string_view text, Time now, const cctz::time_zone& zone) {
   const auto words = words_of(text);
   if (words.empty() || !names_a_day(words[0])) return std::string(text);

@@ -34,6 +34,8 @@ std::string shown_whole_time(Time at);
 /// 09:00:30". A weekday is the next one whose time is to come. What the clock leaves out is when it has
 /// jumped; what comes twice, the first. Throws Error{invalid_argument}.
 std::string time_text(std::string_view text);
+/// Whether it begins with a weekday: of a time that is over, nobody knows which week is meant.
+bool is_of_weekday(std::string_view text);
 /// The same as of `now`; without a ZONE it is that of `zone`.
 std::string time_text(std::string_view text, Time now, const cctz::time_zone& zone);
 

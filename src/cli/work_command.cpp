@@ -105,7 +105,7 @@ std::string left_line(const Stats& stats, const std::set<std::string>& served, b
       const auto blocked =
           std::accumulate(kGateCounts.begin(), kGateCounts.end(), std::uint64_t{0},
                           [&](std::uint64_t sum, const GateCount& gate) { return sum + queue.*gate.count; });
-      const auto due = std::min(queue.due, std::max(queue.without_code, blocked) + behind);
+      const auto due = std::min(queue.due, queue.without_code + blocked + behind);
       const bool is_behind_waits = queue.awaiting > 0 && !without_code.contains(name);
       const auto with_waits = drained && queue.awaiting > 0 ? queue.blocked_by_limit + queue.blocked_by_lock +
                                                                   (is_behind_waits ? behind : 0)

@@ -43,18 +43,29 @@ void check_once(const std::string& queue, const std::vector<NewJob>& jobs, const
     refuse_push(queue, fmt::format("{} jobs under one key, at most {} fit", jobs.size(), kMostOnceJobs));
 }
 
+/// Of a key that is taken.
+PushedOnce known_end(bool is_same, const std::vector<NewJob>& jobs) {
+  PushedOnce end{.what = is_same ? PushedOnce::What::again : PushedOnce::What::other};
+  for (std::size_t i = 0; is_same && i < jobs.size(); ++i) end.ids.push_back(jobs[i].id);
+  return end;
+}
+
 }  // namespace
 
 PushedOnce Client::Impl::push_under_key(const std::string& queue, std::vector<NewJob> jobs,
                                         const OnceKey& once) {
   check_once(queue, jobs, once);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].id.empty()) jobs[i].id = id_under(once.key, i);
+  }
+  // First: what was stored under it may be refused by now, when its expiry has passed or the config is
+  // another.
+  if (const auto there = handle_->store().wait_row(store::Store::unique_rows(queue), once_row_key(once.key)))
+    return known_end(*there == once.content, jobs);
   if (has_unique(queue, jobs))
     refuse_push(queue,
                 "jobs with unique keys are not pushed under another key: their own keeps them from being "
                 "there twice");
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (jobs[i].id.empty()) jobs[i].id = id_under(once.key, i);
-  }
   const auto push = prepare(queue, std::move(jobs));
   PushedOnce end{.ids = ids_of(*push)};
   if (push->jobs.empty()) return end;
@@ -71,9 +82,7 @@ PushedOnce Client::Impl::push_under_key(const std::string& queue, std::vector<Ne
     was_refused = result.what == store::RowResult::What::refused;
     if (result.what == store::RowResult::What::done) return end;
     if (was_refused || !result.there) continue;
-    end.what = *result.there == once.content ? PushedOnce::What::again : PushedOnce::What::other;
-    if (end.what == PushedOnce::What::other) end.ids.clear();
-    return end;
+    return known_end(*result.there == once.content, push->jobs);
   }
   throw Error(ErrorKind::unavailable,
               "cannot push to queue '" + queue + "': it is resharded again and again; try again");

@@ -63,6 +63,14 @@ TEST_F(PushOnce, the_same_again_is_stored_once_and_answered_alike) {
   EXPECT_EQ(stored(), std::multiset<std::string>(first.ids.begin(), first.ids.end()));
 }
 
+TEST_F(PushOnce, what_is_refused_by_now_was_stored_all_the_same) {
+  const auto expires = clock_.now + 1h;
+  push("k", "hash", {{.id = "1", .expires = expires}});
+  clock_.now += 2h;
+  EXPECT_EQ(push("k", "hash", {{.id = "1", .expires = expires}}).what, What::again);
+  EXPECT_THROW(push("new", "hash", {{.id = "1", .expires = expires}}), Error);
+}
+
 TEST_F(PushOnce, other_content_under_a_key_is_not_stored) {
   push("k", "hash", {{.id = "1"}});
   const auto other = push("k", "another", {{.id = "2"}});

@@ -75,7 +75,8 @@ void Admin::Impl::reset_source(std::string_view name) {
     sources::Inlet inlet(handle_->store(), handle_->config(), std::string(name));
     auto next = inlet.row();
     if (next.position.empty()) return;  // it begins at the beginning
-    next.position = sources::SidekiqOrigin::kEnd;
+    if (sources::SidekiqOrigin::is_reset(next.position)) return;
+    next.position = sources::SidekiqOrigin::kEnd + next.position;
     if (inlet.append({}, std::move(next)) == sources::Inlet::Appended::done) return;
   }
   throw Error(ErrorKind::unavailable,

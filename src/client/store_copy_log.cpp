@@ -11,6 +11,7 @@
 #include "client/page_sizes.h"
 #include "client/store_copy.h"
 #include "domain/dead_letters.h"
+#include "domain/source_row.h"
 #include "domain/wait_record.h"
 #include "store/blocking.h"
 #include "store/dead_letters.h"
@@ -298,6 +299,8 @@ void StoreCopy::copy_rows() {
       copy_kept_responses(queue.from.name, queue.to.name);
     }
   }
+  copy_rows_of(std::string(domain::kSourceRows),
+               std::string(domain::kSourceRows));  // how far they are at their origins
 }
 
 void StoreCopy::copy_kept_responses(const std::string& from, const std::string& to) {

@@ -195,9 +195,11 @@ void CommandWorker::start(Slot& slot) {
   const auto line_to = [this](std::string_view source) {
     return [this, source](int pid, std::string_view line) { log(LogLevel::info, pid, source, line); };
   };
-  // Who thinks that it was an answer waits for the timeout of the run, and looks here.
-  const auto print = [this](int pid, std::string_view line) {
-    log(LogLevel::info, pid, line.starts_with('{') ? " stdout, no answer" : " stdout", line);
+  // Who thinks that it was an answer waits for the timeout of the run, and looks here: the first is a
+  // warning.
+  const auto print = [this, is_first = true](int pid, std::string_view line) mutable {
+    if (!line.starts_with('{')) return log(LogLevel::info, pid, " stdout", line);
+    log(std::exchange(is_first, false) ? LogLevel::warning : LogLevel::info, pid, " stdout, no answer", line);
   };
   try {
     slot.process = std::make_unique<Process>(options_.command, options_.guard, options_.lease,

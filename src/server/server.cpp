@@ -232,7 +232,7 @@ class Server::Impl {
       acting_ = std::this_thread::get_id();
     }
     changed_.notify_all();
-    if (sources_) sources_->stop_taking();  // more would have to wait for another node
+    if (sources_) sources_->ask_to_stop();  // more would have to wait for another node
     const auto stuck = node_->stop(patience, grace);
     if (stuck == 0) sources_.reset();
     call_hook("on_stop", hooks_.on_stop);

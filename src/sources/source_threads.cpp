@@ -51,15 +51,15 @@ SourceThreads::SourceThreads(const Config& config, store::Store& store, Clock& c
 }
 
 SourceThreads::~SourceThreads() {
-  stop_taking();
+  ask_to_stop();
+  for (const auto& running : running_) join(running->taking);
   for (const auto& running : running_) running->telling.request_stop();
   for (const auto& running : running_) join(running->telling);
 }
 
-void SourceThreads::stop_taking() {
+void SourceThreads::ask_to_stop() {
   for (const auto& running : running_) running->taking.request_stop();
   for (const auto& running : running_) running->source->wake();
-  for (const auto& running : running_) join(running->taking);
 }
 
 void SourceThreads::take(Running& running, const std::stop_token& stop) {

@@ -33,8 +33,8 @@ class SourceThreads {
   SourceThreads(const SourceThreads&) = delete;
   SourceThreads& operator=(const SourceThreads&) = delete;
 
-  /// Takes nothing more; runs are shown on. Waits as the destructor does.
-  void stop_taking();
+  /// Takes nothing more, once a step that is under way is over; runs are shown on. Does not wait.
+  void ask_to_stop();
 
   /// Shows a run at the origins of its jobs as long as the result lives. Thread-safe.
   class Shown {

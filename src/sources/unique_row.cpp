@@ -41,6 +41,8 @@ UniqueClaim claim_unique(store::Store& store, const Config& config, const std::s
     return claim;
   }
   if (!is_period) claim.holds.push_back(hold);
+  if (result.what == store::RowResult::What::done)
+    claim.undo = {.row = {.key = hold.row, .bytes = {}, .listed = true, .until = Time::min()}, .seen = bytes};
   return claim;
 }
 

@@ -17,6 +17,7 @@ struct UniqueClaim {
   std::vector<domain::UniqueHold> holds{};  ///< what its entry says of the row; empty also without a key
   std::optional<std::string> holder{};      ///< another job, which has the key
   bool is_ignored = false;                  ///< the rule says that the job is dropped then
+  std::optional<store::RowStep> undo{};     ///< of a row that was written just now: takes it away again
 };
 
 /// Writes the unique row of a job, if its queue has a rule, before the job's entry is appended. `token` and

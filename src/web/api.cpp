@@ -189,7 +189,9 @@ Api::Api(const ListenAddress& address, Desk desk, std::function<std::string()> w
   routes_.push_back({"GET", "/readyz", Needs::viewer, "The store can be reached, and the node does its work",
                      [this](const Call&) { return ready(desk_, why_not_ready_); }});
   routes_.push_back({"GET", "/metrics", Needs::viewer, "Counts for Prometheus",
-                     [this](const Call& call) { return metrics(desk_, call); }});
+                     [this, sources = std::make_shared<LatestSources>()](const Call& call) {
+                       return metrics(desk_, call, *sources);
+                     }});
   routes_.push_back({"GET", "/openapi.json", Needs::viewer, "This API as an OpenAPI 3.1 document",
                      [this](const Call&) { return Response{.body = openapi_of(routes_)}; }});
   add_session_routes(routes_, door_);

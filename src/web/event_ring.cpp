@@ -49,6 +49,14 @@ void EventRing::add(const Event& event) {
   ring.events.pop_front();
 }
 
+void EventRing::forget() {
+  const std::lock_guard lock(mutex_);
+  for (auto* ring : {&lasting_, &passing_}) {
+    ring->events.clear();
+    ring->gone = last_;
+  }
+}
+
 // Who comes back has missed those that were skipped: they take one number together.
 void EventRing::add_watcher() {
   const std::lock_guard lock(mutex_);

@@ -25,6 +25,8 @@ class EventRing {
   explicit EventRing(std::string epoch) : epoch_(std::move(epoch)) {}
 
   void add(const Event& event);
+  /// Drops all that is kept: readers are told that they missed it.
+  void forget();
 
   /// Where a reader is, and what it wants.
   struct Reader {

@@ -1,5 +1,6 @@
 #include "web/metrics.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -9,11 +10,16 @@
 
 #include <ordo/version.hpp>
 
+#include "base/clock.h"
+
 namespace ordo::web {
 namespace {
 
 using Labels = std::vector<prometheus::ClientMetric::Label>;
 using Count = std::uint64_t QueueStats::*;
+
+constexpr Duration kFresh = std::chrono::seconds{2};
+constexpr Duration kTroubledFresh = std::chrono::minutes{1};
 
 class Families {
  public:
@@ -150,7 +156,18 @@ void add_source(Families& families, const SourceView& source) {
 
 }  // namespace
 
-Response metrics(Desk& desk, const Call& call) {
+std::vector<SourceView> LatestSources::look(Admin& admin) {
+  const std::lock_guard lock(mutex_);
+  const auto now = system_clock().steady();
+  if (sources_ && now < until_) return *sources_;
+  sources_ = admin.sources();
+  const bool has_trouble =
+      std::ranges::any_of(*sources_, [](const SourceView& source) { return !source.trouble.empty(); });
+  until_ = system_clock().steady() + (has_trouble ? kTroubledFresh : kFresh);
+  return *sources_;
+}
+
+Response metrics(Desk& desk, const Call& call, LatestSources& sources) {
   Families families;
   families.gauge("ordo_build_info", "The version of this process", {{"version", kVersion}}, 1);
   const auto stats = seen_stats(desk, call);
@@ -170,7 +187,7 @@ Response metrics(Desk& desk, const Call& call) {
     families.gauge("ordo_node_shards", "Leases that a node holds", labels, number(node.shards));
     families.gauge("ordo_node_threads", "Threads of its default pool", labels, node.threads);
   }
-  for (const SourceView& source : desk.admin.sources()) {
+  for (const SourceView& source : sources.look(desk.admin)) {
     if (call.sees(source.options.queue)) add_source(families, source);
   }
   for (const LimitView& limit : seen_limits(desk, call)) {

@@ -8,6 +8,7 @@
 namespace ordo::web {
 namespace news_test {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -48,6 +49,17 @@ TEST(EventRing, tells_readers_what_came_after_them) {
         << id << ": all that there is, and nobody knows what was before";
     EXPECT_EQ(read(ring, stranger), "") << "it is told once";
   }
+}
+
+TEST(EventRing, what_is_forgotten_is_missed) {
+  EventRing ring("e");
+  EventRing::Reader reader;
+  ring.place(reader, "");
+  ring.add(event(EventType::job_dead, "a", "secret"));
+  ring.forget();
+  ring.add(event(EventType::job_dead, "a", "shown"));
+  const auto text = read(ring, reader);
+  EXPECT_THAT(text, AllOf(HasSubstr("event: missed"), HasSubstr("shown"), Not(HasSubstr("secret"))));
 }
 
 TEST(EventRing, leaves_out_what_is_not_wanted) {

@@ -59,10 +59,13 @@ void Site::check(const Config& config) const {
 void Site::change(const Config& config) {
   check(config);
   auto tls = load_tls(config.web);
-  const bool has_other_tokens = api_.config()->web.tokens != config.web.tokens;
+  const auto before = api_.config()->web;
   api_.change(config);
+  // What was told before may quote what is hidden from now on.
+  if (before.redact != config.web.redact || before.hide_payloads != config.web.hide_payloads)
+    api_.news().events().forget();
   server_.change_tls(std::move(tls));
-  if (has_other_tokens) server_.end_feeds();
+  if (before.tokens != config.web.tokens) server_.end_feeds();
 }
 
 void Site::stop(Duration within) {

@@ -238,6 +238,46 @@ TEST_P(SidekiqLists, AServerThatHasLostItsStreamStopsTheSource) {
   EXPECT_THAT(payloads(), ElementsAre(job("[1]"), job("[2]")));
 }
 
+// A reset for some other trouble: what is taken and not stored yet stays.
+TEST_P(SidekiqLists, AResetLosesNothingThatIsTaken) {
+  push("default", job("[1]"));
+  take_all();
+  push("default", job("[2]"));
+  auto cut_off = source([](std::string_view point) {
+    if (point == "taken") throw Error(ErrorKind::unavailable, "cut off");
+  });
+  EXPECT_THROW(cut_off.tick(), Error);
+  EXPECT_EQ(count({"LLEN", "queue:default"}), 0);
+  auto next = row();
+  next.position = sources::SidekiqOrigin::kEnd + next.position;
+  sources::Inlet inlet(store(), config_, "web");
+  inlet.row();
+  inlet.append({}, next);
+  take_all();
+  EXPECT_THAT(payloads(), ElementsAre(job("[1]"), job("[2]")));
+}
+
+// While it is slow another process takes over, and the job has even ended: its key is free, and stays so.
+TEST_P(SidekiqLists, WhoIsOvertakenLeavesNoUniqueKeyBehind) {
+  config_.queues.push_back({.name = "solo", .shards = 1, .unique = Unique{.by = "/args/0"}});
+  config_.sources[0].map.push_back({.class_name = "Solo", .queue = "solo"});
+  const auto rows = store::Store::unique_rows("solo");
+  push("default", job("[1]", "Solo"));
+  auto slow = source([&, is_over = false](std::string_view point) mutable {
+    if (point != "taken" || std::exchange(is_over, true)) return;
+    take_all();
+    for (auto& row : store().wait_rows(rows, "", 10)) {
+      std::vector<store::RowStep> ended;
+      ended.push_back(
+          {.row = {.key = row.key, .bytes = {}, .listed = true, .until = Time::min()}, .seen = row.bytes});
+      store().step_rows(rows, std::move(ended));
+    }
+  });
+  slow.tick();
+  EXPECT_EQ(payloads("solo").size(), 1U);
+  EXPECT_TRUE(store().wait_rows(rows, "", 10).empty());
+}
+
 TEST_P(SidekiqLists, AReshardIsWaitedFor) {
   push("default", job("[1]"));
   auto all = source([&, is_over = false](std::string_view point) mutable {

@@ -64,6 +64,9 @@ class CommandLine(Project):
         self.assertIn("run at       2035-01-02 09:00 (2035-01-02T09:00:00+01:00)\n", self.ordo("job", "orders", "1").stdout)
         told = self.ordo("job", "orders", "1", "reschedule", "--at", "2035-01-04 10:00 UTC").stdout
         self.assertEqual(told, "requested: '1' moves to 2035-01-04 11:00 (2035-01-04T11:00:00+01:00); stored, and carried out when a node runs\n")
+        listed = self.json("jobs", "orders", "--since", "2035-01-04 08:30", "--until", "2035-01-05 00:00 UTC")
+        self.assertEqual([job["id"] for job in listed], ["1"])
+        self.assertIn("a weekday is the next one", self.ordo("dead", "orders", "delete", "--until", "mon 06:00", code=2).stderr)
         self.assertIn("append Z or +01:00", self.ordo("push", "orders", "--at", "2026-11-26T09:00:00", code=2).stderr)
         self.assertIn("no zone 'Berlin'", self.ordo("push", "orders", "--at", "mon 09:00 Berlin", code=2).stderr)
 

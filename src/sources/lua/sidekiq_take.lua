@@ -2,13 +2,15 @@
 -- position of the store.
 -- KEYS: the stream, the key of who takes, the set of paused queues, then the lists.
 -- ARGV: who asks, for how many ms, the position, the id behind it, how many jobs, RPOP or LPOP, then the names of the lists'
--- queues. With the position '$' nothing is moved.
+-- queues. With a position '$' or '$ID' nothing is moved.
 -- Answers {0, ms}: another process takes, for so long. {2, last id}: the stream ends before the position.
--- {1, position, entries}; for '$' the position is the end of the stream.
+-- {1, position, entries}; for '$ID' the position is ID, or the end of the stream if it ends before that.
 local call = redis.call
 if redis.replicate_commands then redis.replicate_commands() end
 local taker = call('GET', KEYS[2])
 if taker and taker ~= ARGV[1] then return {0, call('PTTL', KEYS[2])} end
+-- A write that a full server allows: then it allows the others, which only move what is there.
+call('PEXPIRE', KEYS[2], ARGV[2])
 call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 
 local last = '0-0'
@@ -18,15 +20,20 @@ if call('EXISTS', KEYS[1]) == 1 then
     if facts[i] == 'last-generated-id' then last = facts[i + 1] end
   end
 end
-if ARGV[3] == '$' then return {1, last, {}} end
-local position = ARGV[3]
+local is_reset = string.sub(ARGV[3], 1, 1) == '$'
+local position = is_reset and string.sub(ARGV[3], 2) or ARGV[3]
+if position == '' then return {1, last, {}} end
 local function parts(id)
   local ms, n = string.match(id, '^(%d+)-(%d+)$')
   return tonumber(ms), tonumber(n)
 end
 local last_ms, last_n = parts(last)
 local ms, n = parts(position)
-if last_ms < ms or (last_ms == ms and last_n < n) then return {2, last} end
+if last_ms < ms or (last_ms == ms and last_n < n) then
+  if is_reset then return {1, last, {}} end
+  return {2, last}
+end
+if is_reset then return {1, position, {}} end
 
 call('XTRIM', KEYS[1], 'MINID', ARGV[4])
 local room = tonumber(ARGV[5]) - call('XLEN', KEYS[1])

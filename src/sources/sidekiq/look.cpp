@@ -87,7 +87,7 @@ SidekiqLook look_at_sidekiq(const SourceOptions& source, const std::string& posi
   const bool is_resque = source.dialect == sidekiq::Dialect::resque;
   const std::string prefix = is_resque ? "resque:" : "";
   const auto stream = SidekiqOrigin::taken_key(source);
-  const auto from = position.empty() || position == SidekiqOrigin::kEnd ? std::string("0-0") : position;
+  const auto from = position.empty() || SidekiqOrigin::is_reset(position) ? std::string("0-0") : position;
   SidekiqLook look;
   look.is_behind = parts_of_id(end_of_stream(link, stream)) < parts_of_id(from);
   CommandText commands;

@@ -99,6 +99,7 @@ void SidekiqOrigin::follow(store::redis::Connection& connection) const {
 
 SidekiqOrigin::Batch SidekiqOrigin::take(const std::string& position) {
   const std::string from = position.empty() ? "0-0" : position;
+  link_.connection().take_pushes();  // the lists are looked at now
   CommandText commands;
   commands.begin(3 + 3 + lists_.size() + 6 + lists_.size());
   commands.word("EVAL");
@@ -111,7 +112,7 @@ SidekiqOrigin::Batch SidekiqOrigin::take(const std::string& position) {
   commands.word(std::string_view(id_));
   commands.word(std::chrono::milliseconds(kTakerFor).count());
   commands.word(std::string_view(from));
-  commands.word(std::string_view(from == kEnd ? "" : next_id(from)));
+  commands.word(std::string_view(is_reset(from) ? "" : next_id(from)));
   commands.word(kMost);
   commands.word(is_resque(source_) ? "LPOP" : "RPOP");
   for (const auto& list : lists_) commands.word(std::string_view(list.queue));
@@ -260,7 +261,7 @@ void SidekiqOrigin::wait(Duration at_most) {
 void SidekiqOrigin::wake() { eventfd_write(wake_, 1); }
 
 void SidekiqOrigin::leave(const std::string& position) {
-  const bool is_known = !position.empty() && position != kEnd;
+  const bool is_known = !position.empty() && !is_reset(position);
   CommandText commands;
   commands.add("EVAL", kSidekiqLeaveLua, 2, taker_, taken_, id_, is_known ? next_id(position) : "0-1");
   link_.ask("let others take", commands);

@@ -70,7 +70,10 @@ class SidekiqOrigin {
   static std::string taker_key(const SourceOptions& source) { return "ordo:taker:" + source.name; }
 
   static constexpr std::size_t kMost = 200;
+  /// The position behind kEnd is where the store was: no job that it lacks is left out if the stream is still
+  /// that one.
   static constexpr const char* kEnd = "$";
+  static bool is_reset(std::string_view position) { return position.starts_with(kEnd); }
 
  private:
   struct Due {

@@ -28,12 +28,18 @@ std::optional<Time> time_of_score(const std::string& score) {
   return error == std::errc{} && end == score.data() + score.size() ? time_of_seconds(seconds) : std::nullopt;
 }
 
+SourceOptions without_ids(SourceOptions source) {
+  for (auto& map : source.map) map.id.clear();
+  return source;
+}
+
 }  // namespace
 
 SidekiqSource::SidekiqSource(store::Store& store, Clock& clock, Config config, SourceOptions source,
                              Duration poll_interval, CrashPoint at, SidekiqOrigin::Mode mode)
     : config_(std::move(config)),
       source_(std::move(source)),
+      named_by_jid_(without_ids(source_)),
       poll_interval_(poll_interval),
       at_(std::move(at)),
       clock_(clock),
@@ -50,9 +56,12 @@ Duration SidekiqSource::tick() {
 
 Duration SidekiqSource::step() {
   const auto batch = origin_.take(inlet_.row().position);
-  if (!batch.is_ours) return std::min(batch.another_for + kReshardLook, poll_interval_);
+  if (!batch.is_ours) {
+    inlet_.forget();  // the other one goes on from where the row is now
+    return std::min(batch.another_for + kReshardLook, poll_interval_);
+  }
   pass("taken");
-  if (inlet_.row().position == SidekiqOrigin::kEnd) {  // to be stored before anything behind it is taken
+  if (SidekiqOrigin::is_reset(inlet_.row().position)) {  // to be stored before anything behind it is taken
     auto next = inlet_.row();
     next.position = batch.position;
     return inlet_.append({}, std::move(next)) == Inlet::Appended::done ? Duration{0} : kReshardLook;
@@ -71,12 +80,23 @@ Duration SidekiqSource::step() {
 // False: a queue is resharded just now, or another process stores.
 bool SidekiqSource::store_all(const SidekiqOrigin::Batch& batch) {
   for (std::size_t begin = 0; begin < batch.jobs.size();) {
-    auto [entries, next] = make(batch.jobs, begin);
+    auto [entries, next, undo] = make(batch.jobs, begin);
     pass("mapped");
-    if (inlet_.append(std::move(entries), std::move(next)) != Inlet::Appended::done) return false;
+    const auto what = inlet_.append(std::move(entries), std::move(next));
+    if (what == Inlet::Appended::another) let_go(std::move(undo));
+    if (what != Inlet::Appended::done) return false;
     pass("stored");
   }
   return true;
+}
+
+// Another process has stored these jobs, and they may have ended since: nobody would free their keys.
+void SidekiqSource::let_go(std::vector<std::pair<std::string, store::RowStep>> undo) {
+  for (auto& [queue, step] : undo) {
+    std::vector<store::RowStep> steps;
+    steps.push_back(std::move(step));
+    inlet_.store().step_rows(store::Store::unique_rows(queue), std::move(steps));
+  }
 }
 
 /// The entries of the next jobs, and the row that says that they are stored.
@@ -94,12 +114,15 @@ SidekiqSource::Made SidekiqSource::make(const std::vector<SidekiqOrigin::Taken>&
 }
 
 void SidekiqSource::add(Made& made, const SidekiqOrigin::Taken& taken) {
-  auto mapped = map_job(source_, config_, taken.bytes, taken.position);
+  // What is dead is no job beside those that live: it has neither their ids nor their unique keys.
+  const bool is_dead = taken.set == "dead";
+  auto mapped = map_job(is_dead ? named_by_jid_ : source_, config_, taken.bytes, taken.position);
   auto& [queue, job, refused] = mapped;
   UniqueClaim claim;
-  if (!refused)
+  if (!refused && !is_dead)
     claim = claim_unique(inlet_.store(), config_, queue, job, source_.name + " " + taken.position,
                          came_at(taken.position));
+  if (claim.undo) made.undo.emplace_back(queue, *std::move(claim.undo));
   pass("claimed");
   if (claim.holder) {
     if (claim.is_ignored) {
@@ -114,9 +137,9 @@ void SidekiqSource::add(Made& made, const SidekiqOrigin::Taken& taken) {
     return;
   }
   ++made.next.taken;
-  if (!taken.score.empty() && taken.set != "dead") job.run_at = time_of_score(taken.score);
+  if (!taken.score.empty() && !is_dead) job.run_at = time_of_score(taken.score);
   made.entries.push_back(inlet_.entry(queue, job, std::move(claim.holds)));
-  if (taken.set == "dead") made.entries.push_back(inlet_.kill_entry(queue, job));
+  if (is_dead) made.entries.push_back(inlet_.kill_entry(queue, job));
 }
 
 void SidekiqSource::finish() {

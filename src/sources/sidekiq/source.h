@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ordo/options.hpp>
@@ -50,11 +51,14 @@ class SidekiqSource final : public Source {
   struct Made {
     std::vector<store::NewEntry> entries;
     domain::SourceRow next;
+    std::vector<std::pair<std::string, store::RowStep>>
+        undo{};  ///< by queue: unique rows that were made for them
   };
 
   Duration step();
   bool store_all(const SidekiqOrigin::Batch& batch);
   Made make(const std::vector<SidekiqOrigin::Taken>& jobs, std::size_t& begin);
+  void let_go(std::vector<std::pair<std::string, store::RowStep>> undo);
   void add(Made& made, const SidekiqOrigin::Taken& taken);
   void pass(std::string_view point) const {
     if (at_) at_(point);
@@ -62,6 +66,7 @@ class SidekiqSource final : public Source {
 
   const Config config_;
   const SourceOptions source_;
+  const SourceOptions named_by_jid_;
   const Duration poll_interval_;
   const CrashPoint at_;
   Clock& clock_;
