@@ -22,14 +22,14 @@ std::string ids_text(const std::vector<std::string>& ids) {
 
 // "lock a (held by 41, 40)", "window until tomorrow 07:05", "window, never", "limit crm (7 does not
 // stop)".
-std::string text_of(const WaitsFor& reason) {
+std::string text_of(const WaitsFor& reason, std::string (*shown)(Time) = shown_time) {
   std::string text(to_string(reason.what));
   if (!reason.name.empty()) text += ' ' + printable(reason.name, kWidestName);
   if (!reason.held_by.empty()) text += " (held by " + ids_text(reason.held_by) + ')';
   if (!reason.stuck.empty()) {
     text += " (" + ids_text(reason.stuck) + (reason.stuck.size() == 1 ? " does" : " do") + " not stop)";
   }
-  if (reason.until) text += " until " + shown_time(*reason.until);
+  if (reason.until) text += " until " + shown(*reason.until);
   if (reason.what == Gate::window && !reason.until) text += ", never";
   return text;
 }
@@ -116,7 +116,7 @@ std::string job_sheet(const JobView& job) {
   if (job.partition) line("partition", printable(*job.partition, kWidest));
   if (job.critical) line("critical", *job.critical ? "yes" : "no");
   if (job.lock) line("lock", printable(*job.lock, kWidest));
-  for (const auto& reason : job.waits_for) line("waits for", text_of(reason));
+  for (const auto& reason : job.waits_for) line("waits for", text_of(reason, shown_whole_time));
   for (const Payload& payload : job.payloads) {
     line("payload", fmt::format("{}  (score {})", printable(payload_to_json(payload.bytes), kWidest),
                                 json_number(payload.score)));

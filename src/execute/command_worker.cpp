@@ -94,9 +94,10 @@ struct CommandWorker::Slot {
   std::mutex busy;  ///< free but for a pool that gives two threads one number
   std::unique_ptr<Process> process;
   std::string line;
-  std::string reply;     ///< to what it said it expects
-  bool is_fresh = true;  ///< the process has not answered yet
-  Fd wake;               ///< an eventfd, while there is a process
+  std::string reply;                ///< to what it said it expects
+  bool is_fresh = true;             ///< the process has not answered yet
+  bool has_printed_object = false;  ///< what could have been meant as an answer, and is none
+  Fd wake;                          ///< an eventfd, while there is a process
 };
 
 /// What is fixed for one perform().
@@ -195,18 +196,24 @@ void CommandWorker::start(Slot& slot) {
   const auto line_to = [this](std::string_view source) {
     return [this, source](int pid, std::string_view line) { log(LogLevel::info, pid, source, line); };
   };
-  // Who thinks that it was an answer waits for the timeout of the run, and looks here: the first is a
-  // warning.
-  const auto print = [this, is_first = true](int pid, std::string_view line) mutable {
-    if (!line.starts_with('{')) return log(LogLevel::info, pid, " stdout", line);
-    log(std::exchange(is_first, false) ? LogLevel::warning : LogLevel::info, pid, " stdout, no answer", line);
-  };
   try {
     slot.process = std::make_unique<Process>(options_.command, options_.guard, options_.lease,
-                                             Process::Sinks{line_to(" stderr"), print});
+                                             Process::Sinks{line_to(" stderr"), line_to(" stdout")});
     slot.is_fresh = true;
+    slot.has_printed_object = false;
   } catch (const Error&) {
     if (!take_idle_process(slot)) throw;
+  }
+}
+
+/// What the process of the slot answered next. A print that begins like an answer may have been meant as one:
+/// then the run waits for its timeout, and who wonders finds a warning.
+std::optional<std::string_view> CommandWorker::next_answer(Slot& slot) const {
+  for (;;) {
+    const auto line = slot.process->next_answer();
+    if (!line || is_answer(*line)) return line;
+    const bool is_first = !std::exchange(slot.has_printed_object, true);
+    log(is_first ? LogLevel::warning : LogLevel::info, slot.process->pid(), " stdout, no answer", *line);
   }
 }
 
@@ -215,7 +222,7 @@ void CommandWorker::start(Slot& slot) {
 bool CommandWorker::retire_if_unfit(Slot& slot) {
   Process& process = *slot.process;
   for (std::size_t reads = 0;; ++reads) {
-    const auto surplus = process.next_answer();
+    const auto surplus = next_answer(slot);
     if (surplus || process.has_partial_answer() || process.has_overlong_answer()) {
       log(LogLevel::error, process.pid(), "", "wrote an answer that nobody asked for, is killed");
       slot.process.reset();
@@ -370,7 +377,7 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
   bool has_expected = false;  // so it has read its request
   for (;;) {
     Process& process = *slot.process;
-    if (const auto answer = process.next_answer()) {
+    if (const auto answer = next_answer(slot)) {
       if (const auto reply = answer_expect(*answer, run.batch, first, end)) {
         slot.reply = *reply;
         process.send(slot.reply);

@@ -5,8 +5,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -63,6 +65,7 @@ class CommandWorker final : public Worker {
   void check_pause();
   void note_bad_end(Slot& slot, const std::string& how);
   void note_good_end(Slot& slot);
+  std::optional<std::string_view> next_answer(Slot& slot) const;
   bool retire_if_unfit(Slot& slot);
   void look_after_idle_processes(const std::stop_token& stop);
   void perform_in(Slot& slot, Batch& batch);

@@ -173,7 +173,7 @@ std::optional<std::string_view> Process::next_answer() {
   for (;;) {
     auto line = output_.next();
     if (!line && is_mute()) line = output_.last();
-    if (!line || is_answer(*line)) return line;
+    if (!line || line->starts_with('{')) return line;
     if (!line->empty()) sinks_.chatter(worker_pid_, *line);
   }
 }

@@ -176,16 +176,16 @@ std::string expected_line(const std::vector<ResponseToken>& tokens) {
   return line + "}\n";
 }
 
-constexpr std::array<std::string_view, 8> kAnswerKeys{"ok",      "results", "error",   "expect",
-                                                      "snooze",  "discard", "wait",    "penalty"};
+constexpr std::array<std::string_view, 8> kAnswerKeys{"ok",     "results", "error", "expect",
+                                                      "snooze", "discard", "wait",  "penalty"};
 
 /// Where somebody printed what his language calls an object, quotes may be single ones.
 bool names_an_answer_key(std::string_view line) {
   return std::ranges::any_of(kAnswerKeys, [line](std::string_view key) {
     for (auto at = line.find(key); at != std::string_view::npos; at = line.find(key, at + 1)) {
       const auto end = at + key.size();
-      const bool is_quoted = at > 0 && end < line.size() && line[at - 1] == line[end] &&
-                             (line[end] == '"' || line[end] == '\'');
+      const bool is_quoted =
+          at > 0 && end < line.size() && line[at - 1] == line[end] && (line[end] == '"' || line[end] == '\'');
       if (is_quoted) return true;
     }
     return false;

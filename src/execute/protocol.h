@@ -25,8 +25,8 @@ struct Request {
 Request append_request(std::string& line, const Batch& batch, std::size_t first,
                        std::size_t limit = kMaxLine);
 
-/// A line of the worker's output is an answer when it is an object with a key that answers have, or broken with
-/// such a key in it. Any other is a print, whatever it starts with.
+/// A line of the worker's output is an answer when it is an object with a key that answers have, or broken
+/// with such a key in it. Any other is a print, whatever it starts with.
 bool is_answer(std::string_view line);
 
 /// What is to be answered to a `line` that registers what a job is going to wait for, once that is done;

@@ -57,8 +57,9 @@ TEST(Answer, is_known_by_its_keys) {
 }
 
 TEST(Answer, is_no_print_that_only_looks_like_it) {
-  for (const auto* line : {"", "ok", R"("ok")", R"([{"ok":true}])", "{}", "{", R"({"level":"info"})", "{'order': 7}",
-                           R"({"order":{"ok":true}})", R"({"state":"ok"})", R"({"okay":true})"}) {
+  for (const auto* line :
+       {"", "ok", R"("ok")", R"([{"ok":true}])", "{}", "{", R"({"level":"info"})", "{'order': 7}",
+        R"({"order":{"ok":true}})", R"({"state":"ok"})", R"({"okay":true})"}) {
     EXPECT_FALSE(is_answer(line)) << line;
   }
 }

@@ -51,7 +51,7 @@ class CommandLine(Project):
         self.assertRegex(self.ordo("periodic", "preview", "0 9 * 1 *", "--tz", "Europe/Berlin").stdout, r"\A(\d{4}-01-\d\dT09:00:00\+01:00  \S.*\n){10}\Z")
         self.assertEqual([schedule["name"] for schedule in self.json("periodic", "preview")], ["nightly", "often"])
         self.assertEqual([schedule["every"] for schedule in self.json("periodic", "preview", "often")], ["1h"])
-        for wrong, why in (("0 9 * *", "five fields"), ("* * 31 2 *", "never"), ("weekly", "no schedule 'weekly'")):
+        for wrong, why in (("0 9 * *", "it takes 5"), ("* * 31 2 *", "never"), ("weekly", "no schedule 'weekly'")):
             self.assertIn(why, self.ordo("periodic", "preview", wrong, code=2).stderr)
         self.assertFalse((self.folder / "ordo.db").exists())
 

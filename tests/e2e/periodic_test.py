@@ -3,6 +3,7 @@ import datetime
 import os
 import pathlib
 import re
+import shlex
 import signal
 import unittest
 
@@ -61,8 +62,7 @@ class Periodic(Project):
                           "tz": "Europe/Moscow", "priority": 7, "missed": "once", "stated": False, "last": None})
         text = self.ordo("periodic").stdout
         self.assertIn("no node states it", text)
-        for at in shown["next"]:
-            self.assertIn(at, text)
+        self.assertEqual(len(re.findall(r"\b(?:today|tomorrow|[A-Z][a-z]{2}|\d{4}-\d\d-\d\d) 02:30$|\bin \d+ [sm]$", text, re.MULTILINE)), 5, text)
 
     def test_run_now_pause_and_resume(self):
         self.schedule("every = '365d'\npayload = '{\"a\": 1}'")
@@ -202,7 +202,7 @@ class Documented(Project):
         self.make_store()
         [commands] = self.blocks("sh")
         for line in commands.splitlines():
-            words = line.split("#")[0].split()
+            words = shlex.split(line, comments=True)
             self.assertEqual(words[0], "ordo")
             self.ordo(*words[1:])
 

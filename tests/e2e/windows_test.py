@@ -29,7 +29,7 @@ class Windows(Project):
         self.assertEqual((stats["due"], stats["length"], stats["lag"]), (5, 5, 0))
         self.assertEqual({job["starts_at"] for job in self.json("jobs", "orders")}, {opens})
         self.assertIn("5 wait for a window", self.ordo("stats").stdout)
-        self.assertIn(opens, self.ordo("job", "orders", "3").stdout)
+        self.assertIn(opens.replace("Z", "+00:00"), self.ordo("job", "orders", "3").stdout)
         node.terminate()
         self.assertEqual(self.end_of(node), 0)
         self.assertEqual(self.runs(), [])
