@@ -22,8 +22,8 @@ struct TokenLead {
 
   bool operator==(const TokenLead&) const = default;
 };
-/// Nothing: it was never made, its wait has been over for long, or its queue is gone. Text that is no token is
-/// not looked up. Throws as the store does.
+/// Nothing: it was never made, its wait has been over for long, or its queue is gone. Text that is no token
+/// is not looked up. Throws as the store does.
 std::optional<TokenLead> find_token(Store& store, std::string_view text);
 
 }  // namespace ordo::store

@@ -317,7 +317,8 @@ TEST_P(CommandWorkerTest, a_program_that_goes_on_failing_is_started_after_pauses
   do {
     outcome = run(*worker, {job("1", "\"secret\"")})[0];
     if (outcome.is_not_started()) break;
-    EXPECT_THAT(outcome.text, HasSubstr("gave a wrong answer: it is no valid JSON\ngot {'ok': True} {\"queue\":"));
+    EXPECT_THAT(outcome.text,
+                HasSubstr("gave a wrong answer: it is no valid JSON\ngot {'ok': True} {\"queue\":"));
     ++failed;
   } while (system_clock().steady() < end);
   EXPECT_GE(failed, 10);
