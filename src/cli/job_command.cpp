@@ -133,8 +133,8 @@ int run_job(Context& context, const JobValues& values) {
   if (values.verb == "forget") return forget_job(context, values);
   Admin admin = context.open_admin();
   const JobName name{.id = values.id, .kind = values.kind, .key = values.key, .phase = phase};
-  const auto follows =
-      what_follows(admin, values, at);  // first: the change is not to be stored without its answer
+  // First: the change is not to be stored without its answer.
+  const auto answer = values.json ? std::string() : what_follows(admin, values, at);
   const bool is_there = values.at                 ? admin.reschedule(values.queue, name, at)
                         : values.verb == "cancel" ? admin.cancel(values.queue, name)
                         : values.verb == "kill"   ? admin.kill(values.queue, name)
@@ -159,7 +159,7 @@ int run_job(Context& context, const JobValues& values) {
   if (values.json) {
     print("{\"requested\":1}\n");
   } else {
-    print_line("requested: " + follows);
+    print_line("requested: " + answer);
   }
   return 0;
 }

@@ -46,12 +46,7 @@ struct Client::Impl::UniqueJob {
 namespace {
 
 std::optional<Unique> rule_of(const StoreHandle& handle, const std::string& queue, const NewJob& job) {
-  const auto* options = handle.options(queue);
-  const auto states_one = [](const auto& rules) { return rules.unique.has_value(); };
-  const bool is_stated =
-      options != nullptr && (states_one(*options) || std::ranges::any_of(options->kinds, states_one));
-  if (!is_stated) return std::nullopt;  // most pushes: all the rules of a kind are much to copy
-  return options_of(*options, job.kind.empty() ? queue : job.kind).unique;
+  return unique_rule_of(handle.options(queue), job.kind.empty() ? queue : job.kind);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "domain/new_job.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <ordo/error.hpp>
@@ -84,6 +85,14 @@ domain::Entry entry_of(const std::string& queue, const NewJob& job) {
   domain::copy_more_options(job, entry.options);
   entry.payload = job.payload;
   return entry;
+}
+
+std::optional<Unique> unique_rule_of(const QueueOptions* options, const std::string& kind) {
+  const auto states_one = [](const auto& rules) { return rules.unique.has_value(); };
+  const bool is_stated =
+      options != nullptr && (states_one(*options) || std::ranges::any_of(options->kinds, states_one));
+  if (!is_stated) return std::nullopt;  // most pushes: all the rules of a kind are much to copy
+  return options_of(*options, kind).unique;
 }
 
 }  // namespace ordo

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <ordo/job.hpp>
+#include <ordo/options.hpp>
 
 #include "base/name.h"
 #include "domain/entry.h"
@@ -21,6 +23,9 @@ void check_new_job(const std::string& queue, const NewJob& job, std::uint64_t ma
 const std::string& key_of(const NewJob& job);
 /// What a push appends for the job, which has its id. Points into both.
 domain::Entry entry_of(const std::string& queue, const NewJob& job);
+
+/// The rule for unique keys of a kind's jobs. `options`: of their queue, null if no config has it.
+std::optional<Unique> unique_rule_of(const QueueOptions* options, const std::string& kind);
 
 /// Throws Error{invalid_argument}: nothing of a push was stored.
 [[noreturn]] void refuse_push(const std::string& queue, const std::string& why);

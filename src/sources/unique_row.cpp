@@ -1,28 +1,16 @@
 #include "sources/unique_row.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/time_text.h"
 #include "domain/new_job.h"
 
 namespace ordo::sources {
-namespace {
-
-std::optional<Unique> rule_of(const Config& config, const std::string& queue, const std::string& kind) {
-  const auto* options = config.find(queue);
-  const auto has_rule = [](const auto& rules) { return rules.unique.has_value(); };
-  const bool is_stated =
-      options != nullptr && (has_rule(*options) || std::ranges::any_of(options->kinds, has_rule));
-  return is_stated ? options_of(*options, kind).unique : std::nullopt;
-}
-
-}  // namespace
 
 UniqueClaim claim_unique(store::Store& store, const Config& config, const std::string& queue,
                          const NewJob& job, const std::string& token, Time came) {
   const auto& kind = job.kind.empty() ? queue : job.kind;
-  const auto rule = rule_of(config, queue, kind);
+  const auto rule = unique_rule_of(config.find(queue), kind);
   const auto key = rule ? domain::unique_key_of(*rule, job) : std::nullopt;
   if (!key) return {};
   const auto scope = domain::scope_of(*rule);
