@@ -62,13 +62,24 @@ struct StuckRun {
   bool operator==(const StuckRun&) const = default;
 };
 
+/// A kind whose code a node has and cannot start just now, or whose program ends badly time after time. No
+/// attempt of a job is counted.
+struct CannotStart {
+  std::string queue{}, kind{};
+  std::string why{};  ///< of its last start: "cannot run the command …"
+
+  bool operator==(const CannotStart&) const = default;
+};
+
+/// That, as all tools say it: "node n1 cannot start kind 'charge' of queue 'orders': cannot run …".
+[[nodiscard]] std::string to_string(std::string_view node, const CannotStart& what);
+
 /// A living node that cannot do its work, as it says itself.
 struct FailingNode {
   std::string id{};
   std::string commit_error{};  ///< why what has ended cannot be written; empty: it can
   Time commit_error_since{};   ///< of no meaning without one
-  /// (queue, kind): those whose program cannot be started there just now. No attempt is counted.
-  std::vector<std::pair<std::string, std::string>> cannot_start{};
+  std::vector<CannotStart> cannot_start{};
   std::vector<StuckRun> stuck_runs{};  ///< 16 at most, the oldest
 };
 
@@ -103,6 +114,9 @@ struct QueueView {
   std::string name{};
   std::uint32_t shards = 0;
   QueueState state = QueueState::running;
+  /// Of its definition: another one after a reshard, and when it was removed and made again. 0: the store
+  /// does not have it yet.
+  std::uint32_t number = 0;
 };
 
 /// Makes what the store of `config` needs before its first use: the file of SQLite, the tables of PostgreSQL,
@@ -171,6 +185,8 @@ struct NodeView {
   std::vector<std::vector<std::string>> groups{};
   std::string version{};            ///< of its program; empty: an older one, which does not say
   std::optional<Duration> clock{};  ///< how far its clock is ahead of the store's, within half a second
+  Duration heartbeat_age{};         ///< since it renewed its leases last, by the store's clock
+  bool lost = false;                ///< longer ago than its lease: others may take its shards
 };
 
 /// Which job of a name is meant, where one waits beside one that runs.

@@ -35,6 +35,8 @@ struct Pushed {
   What what = What::pushed;
   std::string id{};           ///< of the job that has its payload, or its unique key
   std::string kind{}, key{};  ///< of that job
+  /// Of one that is ignored or rejected: when the key is free again. Nothing: that hangs on the job.
+  std::optional<Time> until{};
 
   [[nodiscard]] bool is_stored() const { return what <= What::merged; }
 };

@@ -118,6 +118,8 @@ struct WaitsFor {
   /// Ids of jobs that have it and whose runs go on although they were asked to stop (StuckRun): three at
   /// most.
   std::vector<std::string> stuck{};
+  /// Of Gate::code: why each node that has the code cannot start it. Empty: none has it.
+  std::vector<std::string> why{};
 
   bool operator==(const WaitsFor&) const = default;
 };

@@ -29,6 +29,7 @@ std::string text_of(const WaitsFor& reason, std::string (*shown)(Time) = shown_t
   if (!reason.stuck.empty()) {
     text += " (" + ids_text(reason.stuck) + (reason.stuck.size() == 1 ? " does" : " do") + " not stop)";
   }
+  for (const auto& why : reason.why) text += ": " + printable(why);
   if (reason.until) text += " until " + shown(*reason.until);
   if (reason.what == Gate::window && !reason.until) text += ", never";
   return text;

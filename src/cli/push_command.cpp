@@ -22,6 +22,7 @@
 #include "cli/line_reader.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/wall_time.h"
 #include "faces/job_text.h"
 #include "faces/ndjson_push.h"
 
@@ -109,15 +110,18 @@ int push_one(Context& context, const PushValues& values) {
     const auto* const format = pushed.what == Pushed::What::merged
                                    ? "{{\"pushed\":1,\"id\":{},\"merged\":true}}\n"
                                : pushed.is_stored() ? "{{\"pushed\":1,\"id\":{}}}\n"
-                                                    : "{{\"pushed\":0,\"existing\":{}}}\n";
-    print_json(fmt::format(fmt::runtime(format), name_json(pushed.id)));
+                                                    : "{{\"pushed\":0,\"existing\":{}{}}}\n";
+    const auto until = pushed.until ? ",\"until\":\"" + format_time(*pushed.until) + '"' : std::string();
+    print_json(fmt::format(fmt::runtime(format), name_json(pushed.id), until));
   } else if (pushed.what != Pushed::What::rejected) {
     print((is_terminal(STDOUT_FILENO) ? printable(pushed.id) : pushed.id) +
           "\n");  // a script reads the id as it is
   }
   if (pushed.what != Pushed::What::rejected) return 0;
-  print_error(fmt::format("cannot push to queue '{}': job {} has the unique key already; nothing was stored",
-                          values.queue, in_quotes(pushed.id)));
+  const auto until = pushed.until ? ", until " + shown_time(*pushed.until) : std::string();
+  print_error(
+      fmt::format("cannot push to queue '{}': job {} has the unique key already{}; nothing was stored",
+                  values.queue, in_quotes(pushed.id), until));
   return 1;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/shorten.h"
+#include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/wall_time.h"
@@ -53,18 +54,20 @@ int list_nodes(Context& context, const NodesValues& values) {
                {"THREADS", Side::right},
                {"SHARDS", Side::right},
                {"STARTED"},
+               {"HEARTBEAT", Side::right},
                {"QUEUES"},
                {"STATE"}});
   for (const NodeView& node : nodes) {
-    const char* state = !node.alive ? "gone" : node.quiet ? "quiet" : "";
+    const char* state = !node.alive ? "gone" : node.lost ? "lost" : node.quiet ? "quiet" : "";
     table.add({{node.id},
                {node.host},
                {fmt::to_string(node.pid)},
                {fmt::to_string(node.threads)},
                {fmt::to_string(node.shards)},
                {shown_time(node.started)},
+               {format_duration(std::chrono::round<std::chrono::seconds>(node.heartbeat_age)) + " ago"},
                {fmt::format("{}", fmt::join(node.queues, ","))},
-               {state, node.alive ? Tone::plain : Tone::bad}});
+               {state, node.alive && !node.lost ? Tone::plain : Tone::bad}});
   }
   print(table.text(colours_of_stdout()));
   for (const NodeView& node : nodes) {

@@ -82,13 +82,7 @@ std::string failures_of(const Stats& stats) {
                                     format_time(node.commit_error_since), node.commit_error)) +
               '\n';
     }
-    for (const auto& [queue, kind] : node.cannot_start) {
-      text +=
-          printable(fmt::format(
-              "node {} cannot start the program of kind '{}' in queue '{}', or it ends badly time after time",
-              node.id, kind, queue)) +
-          '\n';
-    }
+    for (const auto& what : node.cannot_start) text += printable(to_string(node.id, what)) + '\n';
     for (const auto& run : node.stuck_runs) {
       text +=
           printable(fmt::format(

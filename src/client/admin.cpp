@@ -27,11 +27,11 @@ std::vector<QueueView> Admin::Impl::queues() {
     auto state = QueueState::running;
     if (queue.paused) state = starting.contains(queue.number) ? QueueState::pausing : QueueState::paused;
     if (known.contains(store::QueueDefinition::hidden_name(queue.name))) state = QueueState::resharding;
-    views.push_back({queue.name, queue.shards, state});
+    views.push_back({queue.name, queue.shards, state, queue.number});
   }
   for (const auto& queue : handle_->config().queues) {
     if (!known.contains(queue.name))
-      views.push_back({queue.name, queue.shards.value_or(QueueOptions::kDefaultShards), QueueState::running});
+      views.push_back({.name = queue.name, .shards = queue.shards.value_or(QueueOptions::kDefaultShards)});
   }
   return views;
 }
@@ -70,6 +70,7 @@ std::vector<NodeView> Admin::Impl::nodes() {
   std::vector<NodeView> views;
   const auto shards = handle_->store().shards();
   const auto nodes = handle_->store().nodes();
+  const auto now = handle_->store().now();
   for (const auto& node : nodes) {
     const auto read = runtime::decode_node_facts(node.facts);
     const auto facts = read ? *read : runtime::NodeFacts{.host = "unknown"};
@@ -82,6 +83,9 @@ std::vector<NodeView> Admin::Impl::nodes() {
     view.alive = !node.gone;
     view.version = facts.version;
     view.clock = facts.clock;
+    const auto renewed = Time{Duration{static_cast<Duration::rep>(node.renewals)}};
+    view.heartbeat_age = std::max(now - renewed, Duration{});
+    view.lost = view.alive && view.heartbeat_age > facts.lease_to_wait_for();
     view.quiet = node.request != store::NodeRequest::none || facts.stopping || facts.quiet;
     for (const auto& [queue, kind] : facts.kinds) {
       if (view.queues.empty() || view.queues.back() != queue) view.queues.push_back(queue);

@@ -399,8 +399,9 @@ std::vector<std::string> Client::Impl::ids_of(const std::string& queue, std::vec
   std::vector<std::string> ids;
   for (auto& pushed : all) {
     if (pushed.what == Pushed::What::rejected) {
+      const auto until = pushed.until ? ", until " + format_time(*pushed.until) : std::string();
       const auto text = "cannot push to queue '" + queue + "': job " + in_quotes(pushed.id) +
-                        " has the unique key already; nothing was stored for it";
+                        " has the unique key already" + until + "; nothing was stored for it";
       throw NotUnique(text, std::move(pushed));
     }
     ids.push_back(std::move(pushed.id));

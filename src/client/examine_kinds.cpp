@@ -20,7 +20,7 @@ void Admin::Impl::examine_kinds(std::vector<Finding>& findings) {
   for (const auto& node : handle_->store().nodes()) {
     if (node.gone) continue;
     const auto facts = runtime::decode_node_facts(node.facts).or_empty();
-    coded.add(facts);
+    coded.add(node.id, facts);
   }
   const auto now = handle_->store().now();
   for (const auto& [queue, counts] : stats().by_queue) {

@@ -204,7 +204,7 @@ QueueGates Admin::Impl::gates_of(const store::QueueDefinition& queue) {
     alive.insert(node.id);
     const auto facts = runtime::decode_node_facts(node.facts).or_empty();
     told.insert(told.end(), facts.groups.begin(), facts.groups.end());
-    gates.coded.add(facts);
+    gates.coded.add(node.id, facts);
     gates.stuck.insert(gates.stuck.end(), facts.stuck.begin(), facts.stuck.end());
     is_throttled = is_throttled || std::ranges::find(facts.throttled, queue.name) != facts.throttled.end();
   }

@@ -7,6 +7,10 @@
 #include <ordo/events.hpp>
 #include <ordo/job.hpp>
 
+#include <fmt/format.h>
+
+#include "base/shorten.h"
+
 namespace ordo {
 
 std::string_view to_string(FailureKind kind) {
@@ -133,6 +137,11 @@ std::string_view to_string(EventType type) {
       return "throttler_failed";
   }
   return "unknown";
+}
+
+std::string to_string(std::string_view node, const CannotStart& what) {
+  return fmt::format("node {} cannot start kind {} of queue '{}': {}", node, in_quotes(what.kind), what.queue,
+                     what.why);
 }
 
 bool EventFilter::admits(const Event& event) const {

@@ -82,18 +82,15 @@ void Admin::Impl::examine_failing(std::vector<Finding>& findings) {
            .since = facts.commit_error_since,
            .needs_person = true});
     }
-    for (const auto& [queue, kind] : facts.unable) {
+    for (const auto& what : facts.unable) {
       findings.push_back(
           {.level = Level::bad,
-           .what =
-               fmt::format("node {} cannot start the program of kind '{}' in queue '{}' just now, or it ends "
-                           "badly time after time",
-                           row.id, kind, queue),
+           .what = to_string(row.id, what),
            .advice =
-               "its log says which; a job that waits for it counts no attempt, one whose run has begun does, "
-               "and nodes that can run it are lent the jobs",
+               "mend the command in its config, or install the program; meanwhile a job that waits for it "
+               "counts no attempt, one whose run has begun does, and nodes that can run it are lent the jobs",
            .about = About::code,
-           .queue = queue,
+           .queue = what.queue,
            .name = row.id,
            .needs_person = true});
     }
@@ -109,7 +106,7 @@ void Admin::Impl::examine_counts(std::vector<Finding>& findings, const Look& loo
   }
   Coded coded;
   for (const auto& node : handle_->store().nodes()) {
-    if (!node.gone) coded.add(runtime::decode_node_facts(node.facts).or_empty());
+    if (!node.gone) coded.add(node.id, runtime::decode_node_facts(node.facts).or_empty());
   }
   for (const auto& [queue, counts] : look.stats.by_queue) {
     const auto since = first_of(counts, look.now);

@@ -138,7 +138,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
     alive.insert(node.id);
     const auto facts = runtime::decode_node_facts(node.facts).or_empty();
     for (const auto& each : facts.newer) newer.insert(each.shard);
-    coded.add(facts);
+    coded.add(node.id, facts);
   }
   const auto now = store.now();
   std::map<store::ShardId, domain::Counts> counts;
@@ -260,7 +260,7 @@ std::uint64_t behind_others(Admin::Impl& admin, std::string_view name) {
   if (!queue) return 0;
   Coded coded;
   for (const auto& node : store.nodes()) {
-    if (!node.gone) coded.add(runtime::decode_node_facts(node.facts).or_empty());
+    if (!node.gone) coded.add(node.id, runtime::decode_node_facts(node.facts).or_empty());
   }
   Admin::Impl::Rebuild all;
   for (std::uint32_t i = 0; i < queue->shards; ++i) all.shards.push_back({queue->number, i});

@@ -135,7 +135,7 @@ TEST_F(Look, names_the_living_nodes_that_cannot_work) {
   facts.paused.emplace();
   store_->join("full", encode(facts));
   facts.commit_error.clear();
-  facts.unable = {{"orders", "charge"}};
+  facts.unable = {{"orders", "charge", "not found"}};
   store_->join("without", encode(facts));
   const auto failing = admin_.stats().failing_nodes;
   ASSERT_EQ(failing.size(), 2U);
@@ -145,7 +145,7 @@ TEST_F(Look, names_the_living_nodes_that_cannot_work) {
   EXPECT_TRUE(failing[0].cannot_start.empty());
   EXPECT_EQ(failing[1].id, "without");
   EXPECT_EQ(failing[1].commit_error, "");
-  EXPECT_EQ(failing[1].cannot_start.at(0), std::pair(std::string("orders"), std::string("charge")));
+  EXPECT_EQ(failing[1].cannot_start.at(0), (CannotStart{"orders", "charge", "not found"}));
 }
 
 TEST_F(Look, only_an_owner_that_obeys_this_pause_makes_it_one) {

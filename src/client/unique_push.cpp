@@ -162,6 +162,7 @@ store::RowStep Client::Impl::step_of(const std::string& queue, const store::Queu
       entry.options.expires = time_after(*entry.run_at, *entry.options.expires_after);
   }
   if (scope == UniqueScope::period) {
+    hold.first = now;
     step.row.until = time_after(now, rule.period);
   } else {
     entry.options.unique = {hold};
@@ -218,6 +219,7 @@ std::vector<Pushed> Client::Impl::push_unique(const std::string& queue, std::vec
         const bool is_ignored =
             rule.on_conflict == OnConflict::ignore || rule.on_conflict == OnConflict::throttle;
         end = {is_ignored ? Pushed::What::ignored : Pushed::What::rejected, other.id, other.kind, other.key};
+        if (other.scope == UniqueScope::period) end->until = time_after(other.first, rule.period);
       }
     }
   }

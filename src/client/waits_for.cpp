@@ -38,7 +38,10 @@ class Reasons {
  public:
   void add(Gate what, std::string name, std::optional<Time> until = {}, std::vector<std::string> held_by = {},
            std::vector<std::string> stuck = {}) {
-    list_.push_back({what, std::move(name), std::move(held_by), until, std::move(stuck)});
+    list_.push_back({what, std::move(name), std::move(held_by), until, std::move(stuck), {}});
+  }
+  void add_code(std::string kind, std::vector<std::string> why) {
+    list_.push_back({.what = Gate::code, .name = std::move(kind), .why = std::move(why)});
   }
   std::vector<WaitsFor> take() { return std::move(list_); }
 
@@ -175,7 +178,8 @@ std::vector<WaitsFor> waits_for(const JobView& job, const JobGates& asks, const 
     return reasons.take();
   }
   if (gates.paused) reasons.add(Gate::pause, job.queue);
-  if (!gates.coded.has(job.queue, job.kind)) reasons.add(Gate::code, job.kind);
+  if (!gates.coded.has(job.queue, job.kind))
+    reasons.add_code(job.kind, gates.coded.why_not(job.queue, job.kind));
   if (!gates.gathers.empty()) reasons.add(Gate::group, gates.gathers);
   const auto next = job.state == JobStatus::awaiting ? asks.response_again : job.run_at;
   if (next > gates.now) reasons.add(Gate::time, {}, next);

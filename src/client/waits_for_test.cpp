@@ -29,7 +29,7 @@ class WaitsForTest : public testing::Test {
     gates_.now = kNow;
     runtime::NodeFacts facts;
     facts.kinds = {{"orders", "orders"}};
-    gates_.coded.add(facts);
+    gates_.coded.add("n", facts);
     job_.queue = job_.kind = "orders";
     job_.key = job_.id = "42";
     job_.run_at = kNow - seconds{5};
@@ -67,6 +67,22 @@ TEST_F(WaitsForTest, all_that_refuse_are_named_in_the_order_of_the_counts) {
                                   {Gate::window, "", {}, job_.starts_at},
                                   {Gate::key, "42", {"41"}}};
   EXPECT_EQ(reasons(), all);
+}
+
+TEST_F(WaitsForTest, where_no_node_can_start_its_code_each_says_why) {
+  runtime::NodeFacts facts;
+  facts.kinds = {{"orders", "orders"}};
+  facts.unable = {{"orders", "orders", "cannot run the command \"pyhton3\": No such file or directory"}};
+  gates_.coded = {};
+  gates_.coded.add("n1", facts);
+  const auto why = reasons();
+  ASSERT_THAT(why, testing::SizeIs(1));
+  EXPECT_EQ(why[0].what, Gate::code);
+  EXPECT_THAT(why[0].why,
+              ElementsAre("node n1 cannot start kind 'orders' of queue 'orders': cannot run the command "
+                          "\"pyhton3\": No such file or directory"));
+  gates_.coded.add("n2", {.kinds = facts.kinds});
+  EXPECT_THAT(reasons(), IsEmpty()) << "another can";
 }
 
 TEST_F(WaitsForTest, a_window_that_never_opens_has_no_time) {

@@ -7,7 +7,7 @@
 
 namespace ordo::domain {
 
-/// The due jobs of one kind and risk: who starts first, and who has waited longest. Owns none of them.
+/// Due jobs, such as those of one kind and risk: who starts first, and who has waited longest. Owns none.
 class DueJobs {
  public:
   explicit DueJobs(DueBefore before) : jobs_(before) {}
@@ -44,6 +44,13 @@ class DueJobs {
     for (const Job& job : jobs_) times_.insert(job);
   }
 
+  /// Calls `visit(const Job&)` for each, who starts first first, until it answers false.
+  template <class Visit>
+  void each(Visit visit) const {
+    for (const Job& job : jobs_) {
+      if (!visit(job)) return;
+    }
+  }
   auto from(Job& job) { return jobs_.iterator_to(job); }
   auto end() { return jobs_.end(); }
 

@@ -127,6 +127,22 @@ class GatedLanes {
     }
   }
 
+  /// Calls `visit(const Job&)` for the jobs of each lane, and of each line for a lock: in the order of
+  /// starts, until it answers false.
+  template <class Visit>
+  void each_in_order(Visit visit) const {
+    for (const auto& [key, lane] : lanes_) lane->jobs.each(visit);
+    for (const auto& [lock, queues] : waiting_) {
+      for (const auto& [key, jobs] : queues) {
+        for (const Job* job : jobs) {
+          if (!visit(*job)) break;
+        }
+      }
+    }
+  }
+  /// So many lanes and lines those are, at most.
+  std::size_t lines() const { return lanes_.size() + locked_; }
+
   /// Nothing of it may start just now: no room is kept for it.
   void keep_no_room();
 

@@ -12,6 +12,7 @@ namespace ordo::domain {
 void JobOrder::clear() {
   gated_.reset();
   refused_.clear();
+  parked_.clear();
   later_.clear();
   for (auto& lanes : lanes_) {
     for (auto& lane : *lanes) lane.clear();
@@ -29,6 +30,7 @@ void JobOrder::hold_to(Gates& gates, Group& group, ShardId shard) {
 void JobOrder::mix_priorities() {
   if (std::exchange(mixed_priorities_, true)) return;
   if (gated_) gated_->mix();
+  parked_.mix();
   for (auto& lanes : lanes_) {
     for (auto& lane : *lanes) lane.mix();
   }
@@ -79,8 +81,7 @@ void JobOrder::leave(Job& job) {
       break;
     case Place::parked:
       keys_.line_of(job)->parked.erase(&job);
-      --parked_;
-      parked_times_.erase(job);
+      parked_.erase(job);
       break;
     case Place::expired:
     case Place::settling:
@@ -297,8 +298,7 @@ void JobOrder::park(Line& line, Job& job) {
   if (waits_for_time || is_refused) leave(job);
   job.place = Place::parked;
   line.parked.insert(&job);
-  ++parked_;
-  parked_times_.insert(job);
+  parked_.insert(job);
 }
 
 Risk JobOrder::risk_of(const Job& job, Time now) const {
@@ -376,7 +376,8 @@ std::optional<Time> JobOrder::next_due(Time now) {
 
 // What is closed is due at its opening.
 Time JobOrder::oldest(Time now) {
-  Time oldest = std::min(parked_times_.oldest(), refused_.times().oldest());
+  Time oldest = refused_.times().oldest();
+  if (!parked_.empty()) oldest = std::min(oldest, parked_.oldest());
   for (const auto kind : busy_) {
     for (const auto& lane : *lanes_[kind]) {
       if (!lane.empty()) oldest = std::min(oldest, lane.oldest());
@@ -402,7 +403,7 @@ std::map<std::int32_t, Time> JobOrder::oldest_due(Time now, std::size_t most) {
     auto& since = due.try_emplace(priority, Time::max()).first->second;
     since = std::min(since, std::max(std::min(run_at, now), opened));
   };
-  parked_times_.each(see);
+  parked_.each_oldest(see);
   refused_.times().each(see);
   if (gated_) gated_->each_oldest(see);
   for (const auto kind : busy_) {

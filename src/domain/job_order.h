@@ -98,10 +98,34 @@ class JobOrder {
   /// Its time has come, its windows are open, and its limits and its lock admit it.
   bool may_start(const Job& job, Time now);
 
+  // --- lists ---
+  /// Calls `visit(const Job&)` for all that have a place here. Those of one lane, the parked ones, and those
+  /// whose time is to come are visited in the order of starts, until it answers false; the rest in no order.
+  template <class Visit>
+  void each_in_order(Visit visit) const {
+    for (const auto& lanes : lanes_) {
+      for (const auto& lane : *lanes) lane.each(visit);
+    }
+    if (gated_) gated_->each_in_order(visit);
+    parked_.each(visit);
+    for (const Job& job : later_) {
+      if (!visit(job)) break;
+    }
+    for (const Job* job : closed_) visit(*job);
+    refused_.each([&](const Job& job) {
+      visit(job);
+      return true;
+    });
+  }
+  /// So many that visits at least, whatever it is answered.
+  std::size_t least_visits() const {
+    return lanes_.size() * kRisks + (gated_ ? gated_->lines() : 0) + closed_.size() + refused_.size();
+  }
+
   // --- counts ---
   std::size_t later() const { return later_.size(); }
-  std::size_t retrying() const { return retrying_; }  ///< of those
-  std::size_t parked() const { return parked_; }      ///< due ones whose key is taken
+  std::size_t retrying() const { return retrying_; }     ///< of those
+  std::size_t parked() const { return parked_.size(); }  ///< due ones whose key is taken
   /// Of a kind: those that wait for their retry, and those that would start if it had code, threads and room.
   struct OfKind {
     std::size_t retrying = 0, due = 0;
@@ -151,8 +175,8 @@ class JobOrder {
   std::set<Job*, OpensBefore> closed_;
   Time shut_at_ = Time::min();        // the latest time that a window was found closed
   std::vector<WindowClock> windows_;  // by kind
-  DueTimes parked_times_;
-  std::size_t retrying_ = 0, parked_ = 0;
+  DueJobs parked_{before_};           // behind all keys
+  std::size_t retrying_ = 0;
   std::vector<OfKind> by_kind_;
   Seq witness_through_ = 0;
   bool mixed_priorities_ = false;

@@ -64,6 +64,7 @@ class ListOrder {
   /// The part behind this place.
   ListOrder behind(const ListPlace& place) const;
   bool shows_dead_only() const { return after_ && after_->group == kDead; }
+  Time now() const { return now_; }
   bool is_of_starts() const { return sort_ == JobSort::start && !is_descending_; }
 
   std::string cursor(const ListPlace& place) const;

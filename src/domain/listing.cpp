@@ -2,6 +2,7 @@
 #include "domain/listing.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "domain/due.h"
@@ -29,14 +30,19 @@ JobGates asked_by(const Shard& machine, const Job& job) {
   return asks;
 }
 
+bool has_started(JobStatus state) { return state == JobStatus::running || state == JobStatus::awaiting; }
+
+bool names(const JobFilter& filter, JobStatus state) {
+  return filter.states.empty() || std::ranges::find(filter.states, state) != filter.states.end();
+}
+
 bool is_wanted(std::string_view wanted, std::string_view name) { return wanted.empty() || wanted == name; }
 
 bool fits(const JobFilter& filter, const Job& job, const std::string& kind, JobStatus state, Time now) {
   static const JobExtra kNone;
   const auto& extra = job.extra ? *job.extra : kNone;
-  return (filter.states.empty() || std::ranges::find(filter.states, state) != filter.states.end()) &&
-         is_wanted(filter.id, job.id()) && is_wanted(filter.kind, kind) && is_wanted(filter.key, job.key()) &&
-         extra.error.find(filter.error) != std::string::npos &&
+  return names(filter, state) && is_wanted(filter.id, job.id()) && is_wanted(filter.kind, kind) &&
+         is_wanted(filter.key, job.key()) && extra.error.find(filter.error) != std::string::npos &&
          (!filter.error_kind || (!extra.error.empty() && *filter.error_kind == extra.error_kind)) &&
          (!filter.retry_count || *filter.retry_count == extra.retry_count) &&
          (!filter.since || due_at(job, now) >= *filter.since) &&
@@ -115,6 +121,42 @@ void JobListing::look(Shard& machine, ShardId shard) {
     job.place = std::move(place);
     add(std::move(job));
   });
+}
+
+std::optional<std::size_t> JobListing::look_in_order(Shard& machine, ShardId shard, std::size_t most) {
+  const auto& [filter, order, now, rows] = wish_;
+  const bool wants_later = names(filter, JobStatus::scheduled) || names(filter, JobStatus::retrying);
+  const bool wants_queued = wants_later || names(filter, JobStatus::due);
+  auto looks = machine.least_visits();
+  if (looks > most) return std::nullopt;
+  JobListing own(wish_);
+  const auto has_room = [&](const ListPlace& place) {
+    return has_room_for(place) && own.has_room_for(place);
+  };
+  // Of those behind a job that has none, in its line. What the owner has found due since the first page
+  // stands among the due ones, and is listed with what is to come.
+  const auto has_room_behind = [&](const Job& job, ListPlace place) {
+    if (job.place != Place::later) return !is_due(job, order.now());
+    if (is_due(job, order.now())) return true;
+    place.later_priority = std::numeric_limits<std::int32_t>::min();  // due with it, they stand in no order
+    return machine.mixes_priorities() && has_room(place);
+  };
+  machine.each_in_order([&](const Job& job, const std::string& kind) {
+    if (++looks > most) return false;
+    const auto state = status_of(job, now);
+    const bool is_later = job.place == Place::later && state != JobStatus::due;
+    if (!(is_later ? wants_later : wants_queued || has_started(state))) return false;
+    auto place = order.place_of(job, shard.index);
+    if (!has_room(place)) return has_room_behind(job, place);
+    if (!order.shows(place) || !fits(filter, job, kind, state, now)) return true;
+    auto row = listed(machine, shard, {&job, kind, state}, now);
+    row.place = std::move(place);
+    own.add(std::move(row));
+    return true;
+  });
+  if (looks > most) return std::nullopt;
+  for (auto& row : own.take()) add(std::move(row));
+  return looks;
 }
 
 std::vector<ListedJob> JobListing::take() {

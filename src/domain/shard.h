@@ -366,6 +366,23 @@ class Shard {
       if (job.place != Place::ending) visit(job, kinds_[job.kind].name);
     });
   }
+  /// The same for all: those that wait in JobOrder::each_in_order()'s way, behind those that have started.
+  /// `visit` answers whether those behind its job are to be visited.
+  template <class Visit>
+  void each_in_order(Visit visit) const {
+    const auto see = [&](const Job& job) { return visit(job, kinds_[job.kind].name); };
+    runs_.each([&](RunNo, const ActiveRun& run) {
+      for (const Job* job : run.jobs) {
+        if (job != nullptr) see(*job);
+      }
+    });
+    awaiting_.each(see);
+    changes_.each_settling(see);
+    for (const auto& [arrival, job] : expired_) see(*job);
+    order_.each_in_order(see);
+  }
+  /// So many that visits at least, whatever it is answered.
+  std::size_t least_visits() const { return table_.active() + expired_.size() + order_.least_visits(); }
   std::size_t looks_for(std::string_view id, std::string_view key) const { return table_.looks_for(id, key); }
   /// Those whose time has come are due. look() does so, too.
   void bring_up_due(Time now) { order_.promote(now); }

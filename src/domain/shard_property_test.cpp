@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "domain/listing_harness.h"
 #include "domain/schedule.h"
 #include "domain/shard_harness.h"
 
@@ -18,7 +19,10 @@ using testing::Harness;
 class History {
  public:
   explicit History(std::uint64_t seed)
-      : random_(seed), harness_(options(seed), Time{seconds{1'700'000'000}}, budget(seed)) {
+      : random_(seed),
+        looks_(seed),
+        queue_(options(seed)),
+        harness_(queue_, Time{seconds{1'700'000'000}}, budget(seed)) {
     if (seed % 17 == 7) harness_.set_back(-std::chrono::hours{1});  // the store's clock was ahead
   }
 
@@ -378,6 +382,7 @@ class History {
     if (harness_.budget_limit() != ~0ULL) compare(harness_.budget_limit());
     const auto counts = harness_.counts();
     EXPECT_EQ(counts.queued() + counts.running + counts.awaiting, harness_.shard().jobs());
+    testing::expect_same_pages(harness_.shard(), queue_, harness_.now(), looks_);
   }
 
   void compare(std::uint64_t limit) {
@@ -426,7 +431,8 @@ class History {
     EXPECT_EQ(harness_.budget_used(), 0U);
   }
 
-  Random random_;
+  Random random_, looks_;
+  QueueOptions queue_;
   Harness harness_;
   struct Lent {
     LentRun run;

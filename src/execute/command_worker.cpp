@@ -435,9 +435,11 @@ std::optional<Outcome> CommandWorker::exchange(Slot& slot, Run& run, std::size_t
   }
 }
 
-bool lacks_program(const Worker* worker) {
+std::optional<std::string> why_no_program(const Worker* worker) {
   const auto* command = dynamic_cast<const CommandWorker*>(worker);
-  return command != nullptr && error_of_program(command->program()) != 0;
+  const int error = command == nullptr ? 0 : error_of_program(command->program());
+  if (error == 0) return std::nullopt;
+  return start_error_text(command->program(), error);
 }
 
 }  // namespace ordo::execute

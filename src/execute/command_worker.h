@@ -86,7 +86,8 @@ class CommandWorker final : public Worker {
   std::jthread caretaker_;  ///< last: it uses the others
 };
 
-/// It is a command whose program is not there, as far as a look can tell: no run of it can start.
-bool lacks_program(const Worker* worker);
+/// Why no run of it can start: it is a command whose program is not there, as far as a look can tell. Nothing:
+/// it is none, or can.
+std::optional<std::string> why_no_program(const Worker* worker);
 
 }  // namespace ordo::execute

@@ -69,6 +69,7 @@ void append_waits_for(std::string& out, const WaitsFor& reason) {
     object.raw("until", "null");
   }
   if (!reason.stuck.empty()) object.raw("stuck", array_of(reason.stuck, append_name));
+  if (!reason.why.empty()) object.raw("why", array_of(reason.why, append_json_string));
   out += object.end();
 }
 
@@ -330,6 +331,8 @@ std::string node_json(const NodeView& node) {
   } else {
     object.raw("clock", "null");
   }
+  object.real("heartbeat_age", std::chrono::duration<double>(node.heartbeat_age).count())
+      .flag("lost", node.lost);
   return object
       .raw("groups",
            array_of(node.groups, [](std::string& out,
@@ -348,7 +351,7 @@ std::string failing_json(const FailingNode& node) {
     object.time("commit_error_since", node.commit_error_since);
   }
   const auto kinds = array_of(node.cannot_start, [](std::string& out, const auto& each) {
-    out += ObjectText().text("queue", each.first).name("kind", each.second).end();
+    out += ObjectText().text("queue", each.queue).name("kind", each.kind).text("why", each.why).end();
   });
   const auto stuck = array_of(node.stuck_runs, [](std::string& out, const StuckRun& run) {
     out += ObjectText()

@@ -132,14 +132,14 @@ TEST(Shapes, of_stats) {
   stats.by_queue.clear();
   stats.failing_nodes = {{.id = "a", .commit_error = "disk full", .commit_error_since = kAt},
                          {.id = "b",
-                          .cannot_start = {{"orders", "charge"}, {"orders", "\xff"}},
+                          .cannot_start = {{"orders", "charge", "not found"}, {"orders", "\xff", ""}},
                           .stuck_runs = {{"orders", "charge", "k", "\xff", kAt}}}};
   const auto text = stats_json(stats);
   EXPECT_EQ(
       text.substr(text.find(R"("failing_nodes")")),
       R"("failing_nodes":[{"id":"a","commit_error":"disk full","commit_error_since":"2025-03-09T07:05:00.5Z",)"
       R"("cannot_start":[],"stuck_runs":[]},{"id":"b","commit_error":null,"commit_error_since":null,)"
-      R"("cannot_start":[{"queue":"orders","kind":"charge"},{"queue":"orders","kind":{"$base64":"/w=="}}],)"
+      R"("cannot_start":[{"queue":"orders","kind":"charge","why":"not found"},{"queue":"orders","kind":{"$base64":"/w=="},"why":""}],)"
       R"("stuck_runs":[{"queue":"orders","kind":"charge","key":"k","id":{"$base64":"/w=="},"since":"2025-03-09T07:05:00.5Z"}]}]})"
       "\n");
 }
@@ -157,7 +157,7 @@ TEST(Shapes, of_queues_and_nodes) {
                  .shards = 3,
                  .groups = {{"a", "b"}}}),
       R"({"id":"n","host":"h","pid":7,"threads":5,"queues":["a","b"],"started":"2025-03-09T07:05:00.5Z",)"
-      R"("shards":3,"alive":true,"quiet":false,"version":null,"clock":null,"groups":[["a","b"]]})");
+      R"("shards":3,"alive":true,"quiet":false,"version":null,"clock":null,"heartbeat_age":0,"lost":false,"groups":[["a","b"]]})");
 }
 
 TEST(Shapes, of_schedules) {

@@ -10,16 +10,25 @@ void CodeTable::add(ServedQueue& queue, const std::string& kind, Worker* worker,
   auto& code = codes_[{queue.options.name, kind}];
   code = std::make_unique<Code>(Code{.queue = &queue, .kind = kind, .worker = worker, .threads = threads});
   ++changes_;
-  if (!execute::lacks_program(worker)) return;
+  auto why = execute::why_no_program(worker);
+  if (!why) return;
+  code->why = *std::move(why);
   code->limit.failed(scope_.steady(), 0);
   limit_changed(*code);
+}
+
+std::vector<CannotStart> CodeTable::unable() const {
+  std::vector<CannotStart> all;
+  for (const auto& [name, code] : codes_) {
+    if (code->is_unable) all.push_back({name.first, name.second, code->why});
+  }
+  return all;
 }
 
 void CodeTable::leave(const ServedQueue& queue) {
   const auto first = codes_.lower_bound({queue.options.name, std::string{}});
   auto last = first;
   for (; last != codes_.end() && last->first.first == queue.options.name; ++last) {
-    unable_.erase(last->first);
     last->second->has_left = true;
     left_.push_back(std::move(last->second));
   }
@@ -50,12 +59,13 @@ void CodeTable::ended(Code& code) {
 
 void CodeTable::could_not_start(Code& code, const std::vector<Outcome>& outcomes) {
   if (code.has_left) return;
+  const std::string& why = std::ranges::find_if(outcomes, &Outcome::is_not_started)->text;
+  code.why = why.substr(0, why.find('\n'));
   const bool is_news = code.limit.failed(scope_.steady(), code.runs);
   limit_changed(code);
   if (!is_news) return;
-  const std::string& why = std::ranges::find_if(outcomes, &Outcome::is_not_started)->text;
   LogLine line{.level = LogLevel::error, .queue = code.queue->options.name, .kind = code.kind};
-  line.error = why.substr(0, why.find('\n'));
+  line.error = code.why;
   line.message = "runs of kind '" + code.kind + "' of queue '" + line.queue +
                  "' cannot be started on this node: " + line.error +
                  "; their jobs are put back and run on nodes that can, and it is tried again, at least "
@@ -79,7 +89,6 @@ void CodeTable::look() {
 
 void CodeTable::limit_changed(Code& code) {
   next_look_ = std::min(next_look_, code.limit.next());
-  const auto& queue = code.queue->options.name;
   if (code.limit.admits(code.runs)) {
     changes_ += code.queue->full.erase(code.kind);
   } else {
@@ -87,9 +96,9 @@ void CodeTable::limit_changed(Code& code) {
   }
   // Where one is tried, it may fail as well: only once two may run has the first of them started.
   if (code.limit.is_absent()) {
-    unable_.emplace(queue, code.kind);
+    code.is_unable = true;
   } else if (!code.limit.is_limited() || code.limit.admits(1)) {
-    unable_.erase({queue, code.kind});
+    code.is_unable = false;
   }
 }
 

@@ -12,6 +12,7 @@
 #include <ordo/worker.hpp>
 
 #include "runtime/engine_scope.h"
+#include "runtime/node_facts.h"
 #include "runtime/queue_table.h"
 #include "runtime/start_limit.h"
 
@@ -25,7 +26,9 @@ struct Code {
   std::size_t threads = 0;  ///< of its pool
   std::size_t runs = 0;     ///< handed out
   StartLimit limit{};
-  bool has_left = false;  ///< runs of it go on, and no more start
+  std::string why{};       ///< its last start failed
+  bool is_unable = false;  ///< and none starts just now, as far as is known
+  bool has_left = false;   ///< runs of it go on, and no more start
 };
 
 /// Which kinds this node has code for, and how many runs of each it can start.
@@ -58,8 +61,8 @@ class CodeTable {
 
   /// Rises when it can start more or less of a kind than before.
   std::uint64_t changes() const { return changes_; }
-  /// Kinds, with their queues, that it has code for and cannot start just now.
-  const std::set<std::pair<std::string, std::string>>& unable() const { return unable_; }
+  /// What it has code for and cannot start just now.
+  std::vector<CannotStart> unable() const;
 
  private:
   void limit_changed(Code& code);
@@ -69,7 +72,6 @@ class CodeTable {
   std::vector<std::unique_ptr<Code>> left_;
   Duration next_look_ = Duration::max();  // steady
   std::uint64_t changes_ = 0;
-  std::set<std::pair<std::string, std::string>> unable_;
 };
 
 }  // namespace ordo::runtime

@@ -41,7 +41,7 @@ ServedQueue& Engine::serve(const QueueOptions& options, std::size_t pool,
   dispatcher_.add_pools(pool + 1);
   board_.add(pool, options.name);
   auto facts = board_.facts();
-  facts.unable = {codes_.unable().begin(), codes_.unable().end()};
+  facts.unable = codes_.unable();
   board_.put_facts(std::move(facts));
   return queue;
 }
@@ -292,12 +292,8 @@ void Engine::put_up() {
   const bool is_closed =
       runs_.is_quiet() || host_.is_releasing() || runs_.marks().has_suspect() || runs_.zombies() > 0;
   board_.put_rooms([&](std::size_t pool) { return is_closed ? 0 : runs_.idle_threads(pool); });
-  const auto& unable = codes_.unable();
-  const bool is_news = board_.put_facts({writer_.trouble(),
-                                         {unable.begin(), unable.end()},
-                                         queues_.paused(),
-                                         runs_.stuck(),
-                                         queues_.paused_at()});
+  const bool is_news = board_.put_facts(
+      {writer_.trouble(), codes_.unable(), queues_.paused(), runs_.stuck(), queues_.paused_at()});
   if (is_news && scope_.hooks.facts_changed) scope_.hooks.facts_changed();
 }
 

@@ -15,8 +15,7 @@ namespace ordo::runtime {
 /// What an engine tells of itself to whoever looks at its node.
 struct EngineFacts {
   TroubleFacts commits;  ///< why what has ended cannot be written
-  /// Kinds, with their queues, that it has code for and cannot start just now.
-  std::vector<std::pair<std::string, std::string>> unable;
+  std::vector<CannotStart> unable;
   std::vector<std::string> paused;  ///< queues of which nothing runs here, and nothing starts
   std::vector<StuckRun> stuck;
   std::uint64_t paused_at = 0;  ///< the definitions' version that `paused` is of; 0: nothing is paused

@@ -84,9 +84,11 @@ bool LeaseKeeper::take_restated() {
   facts_.kinds = std::move(facts.kinds);
   facts_.groups = std::move(facts.groups);
   facts_.throttled = std::move(facts.throttled);
-  for (auto& kind : facts.unable) {
-    if (std::ranges::find(facts_.unable, kind) == facts_.unable.end())
-      facts_.unable.push_back(std::move(kind));
+  for (auto& what : facts.unable) {
+    const bool is_known = std::ranges::any_of(facts_.unable, [&](const CannotStart& known) {
+      return known.queue == what.queue && known.kind == what.kind;
+    });
+    if (!is_known) facts_.unable.push_back(std::move(what));
   }
   facts_.threads = facts.threads;
   facts_.schedules = std::move(facts.schedules);

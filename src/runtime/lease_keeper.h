@@ -53,7 +53,7 @@ struct KeeperHooks {
   /// The threads of each pool that have nothing of this node's own to do.
   std::function<std::vector<Room>()> rooms{};
   /// Kinds, with their queues, that this node has code for and cannot start just now.
-  std::function<std::vector<std::pair<std::string, std::string>>()> unable{};
+  std::function<std::vector<CannotStart>()> unable{};
 };
 
 /// What a node that serves the queue wants of the store.

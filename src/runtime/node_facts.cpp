@@ -21,6 +21,13 @@ void fields(A& a, In<A, StuckRun>& run) {
   a.any_time(run.since);
 }
 
+template <class A>
+void fields(A& a, In<A, CannotStart>& what) {
+  a.long_text(what.queue);
+  a.long_text(what.kind);
+  a.long_text(what.why);
+}
+
 /// Two names, of a queue and something of it.
 template <class A>
 void fields(A& a, In<A, std::pair<std::string, std::string>>& names) {

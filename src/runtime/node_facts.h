@@ -42,7 +42,7 @@ struct NodeFacts {
   std::uint64_t session = 0;  ///< another one after each lapse of its leases
   std::vector<Room> rooms;    ///< for runs that others lend it; none while it is busy
   std::vector<std::pair<std::string, std::string>> groups;  ///< (queue, placement group)
-  std::vector<std::pair<std::string, std::string>> unable;  ///< of `kinds`: those it cannot start just now
+  std::vector<CannotStart> unable;                          ///< of `kinds`
   /// Queues of which nothing runs or starts on it; nothing: it does not tell.
   std::optional<std::vector<std::string>> paused;
   /// Which version of the store's definitions `paused` is of: a pause after that one is another. Nothing: of

@@ -31,7 +31,8 @@ NodeFacts facts_of(const NodeOptions& options, const PartsPlan& plan) {
   }
   for (const auto& [kind, worker] : plan.workers) {
     facts.kinds.push_back(kind);
-    if (execute::lacks_program(worker)) facts.unable.push_back(kind);
+    if (auto why = execute::why_no_program(worker))
+      facts.unable.push_back({kind.first, kind.second, *std::move(why)});
   }
   return facts;
 }

@@ -30,7 +30,7 @@ std::vector<std::string> NodeWatch::look(ClusterLook& look, Duration asked, cons
     member.level = facts.level;
     member.rooms = std::move(facts.rooms);
     for (auto& [queue, kind] : facts.kinds) member.kinds[queue].insert(std::move(kind));
-    member.unable.insert(facts.unable.begin(), facts.unable.end());
+    for (const auto& what : facts.unable) member.unable.emplace(what.queue, what.kind);
     member.started = facts.started;
     member.schedules = std::move(facts.schedules);
     member.throttled.insert(facts.throttled.begin(), facts.throttled.end());

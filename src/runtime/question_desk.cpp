@@ -32,17 +32,25 @@ void QuestionDesk::tick() {
 // False: the rest is for the next tick.
 bool QuestionDesk::answer_on(Open& open, std::size_t& looks) {
   const auto& [shards, wish] = open.question;
+  const bool names_job = !wish.filter.id.empty() || !wish.filter.key.empty();
   for (; open.next < shards.size(); ++open.next) {
+    if (looks > kMostLooks) return false;
     ++looks;
     OwnedShard* shard = host_.owned(shards[open.next]);
     const bool is_readable = shard != nullptr && shard->ready && !shard->is_in_append && shard->needs == 0;
     if (!is_readable || !scope_.lease.valid()) continue;
-    const auto cost = shard->machine.looks_for(wish.filter.id, wish.filter.key);
-    if (cost > kMostLooks) continue;
-    if (looks + cost > kMostLooks + 1) return false;
-    looks += cost;
     shard->machine.bring_up_due(scope_.now);  // and not by the time of who asks
-    open.listing.look(shard->machine, shard->id);
+    if (!names_job && wish.order.is_of_starts()) {
+      const auto taken = open.listing.look_in_order(shard->machine, shard->id, kMostLooks);
+      looks += taken.value_or(kMostLooks);
+      if (!taken) continue;
+    } else {
+      const auto cost = shard->machine.looks_for(wish.filter.id, wish.filter.key);
+      if (cost > kMostLooks) continue;
+      if (looks + cost > kMostLooks + 1) return false;
+      looks += cost;
+      open.listing.look(shard->machine, shard->id);
+    }
     open.answer.shards.push_back(shard->id);
   }
   return true;

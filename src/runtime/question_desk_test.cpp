@@ -25,10 +25,22 @@ class QuestionDeskTest : public testing::Test {
 
   domain::ShardId shard(std::uint32_t index = 0) { return {bench_.number("orders"), index}; }
 
-  std::string ask(const JobFilter& filter, std::vector<domain::ShardId> shards, std::size_t most = 100) {
+  std::string ask(const JobFilter& filter, std::vector<domain::ShardId> shards, std::size_t most = 100,
+                  JobSort sort = JobSort::start) {
+    const domain::ListOrder order({.sort = sort}, nullptr, bench_.store.now());
     return bench_.store.ask(
-        "me", encode(domain::JobQuestion{
-                  std::move(shards), {filter, {{}, nullptr, bench_.store.now()}, bench_.store.now(), most}}));
+        "me", encode(domain::JobQuestion{std::move(shards), {filter, order, bench_.store.now(), most}}));
+  }
+  void push_many(const std::function<void(domain::Entry&, const std::string& number)>& name) {
+    std::vector<store::NewEntry> entries;
+    for (std::size_t i = 0; i <= QuestionDesk::kMostLooks; ++i) {
+      domain::Entry entry;
+      const auto number = std::to_string(i);
+      entry.kind = "orders";
+      name(entry, number);
+      entries.push_back({shard(), domain::encode(entry)});
+    }
+    bench_.store.append(std::move(entries), [](const auto&) {});
   }
   /// After the ticks that it takes.
   domain::JobAnswer answer(const std::string& id) {
@@ -105,33 +117,34 @@ TEST_F(QuestionDeskTest, who_asks_for_too_much_is_told_nothing) {
 }
 
 TEST_F(QuestionDeskTest, a_shard_that_takes_too_long_is_left_out_unless_its_job_is_named) {
-  std::vector<store::NewEntry> entries;
-  for (std::size_t i = 0; i <= QuestionDesk::kMostLooks; ++i) {
-    domain::Entry entry;
-    const auto id = std::to_string(i);
-    entry.kind = "orders";
-    entry.id = id;
-    entries.push_back({shard(), domain::encode(entry)});
-  }
-  bench_.store.append(std::move(entries), [](const auto&) {});
+  push_many([](domain::Entry& entry, const std::string& number) { entry.id = number; });
   bench_.push("orders", "other", 1);
   bench_.start();
-  EXPECT_THAT(answer(ask({}, {shard(0), shard(1)})).shards, ElementsAre(shard(1)));
+  EXPECT_THAT(answer(ask({}, {shard(0), shard(1)}, 100, JobSort::id)).shards, ElementsAre(shard(1)));
+  EXPECT_THAT(answer(ask({.error = "none"}, {shard(0), shard(1)})).shards, ElementsAre(shard(1)));
   EXPECT_THAT(ids(answer(ask({.id = "77"}, {shard(0), shard(1)}))), ElementsAre("77"));
   EXPECT_THAT(ids(answer(ask({.key = "78"}, {shard(0)}))), ElementsAre("78"));
 }
 
+TEST_F(QuestionDeskTest, of_a_shard_however_long_the_first_are_told) {
+  const auto later = bench_.store.now() + hours{2};
+  push_many([&](domain::Entry& entry, const std::string& number) {
+    entry.id = number;
+    entry.run_at = later;
+  });
+  bench_.start();
+  const auto told = answer(ask({}, {shard(0), shard(1)}, 3));
+  EXPECT_THAT(told.shards, ElementsAre(shard(0), shard(1)));
+  EXPECT_THAT(ids(told), ElementsAre("0", "1", "2"));
+}
+
 TEST_F(QuestionDeskTest, an_id_under_too_many_keys_is_left_out_too) {
-  std::vector<store::NewEntry> entries;
-  for (std::size_t i = 0; i <= QuestionDesk::kMostLooks; ++i) {
-    domain::Entry entry;
-    const auto key = "k" + std::to_string(i);
-    entry.kind = "orders";
+  std::vector<std::string> keys;  // which outlive the entries
+  for (std::size_t i = 0; i <= QuestionDesk::kMostLooks; ++i) keys.push_back("k" + std::to_string(i));
+  push_many([&](domain::Entry& entry, const std::string& number) {
     entry.id = "same";
-    entry.key = key;
-    entries.push_back({shard(), domain::encode(entry)});
-  }
-  bench_.store.append(std::move(entries), [](const auto&) {});
+    entry.key = keys[std::stoul(number)];
+  });
   bench_.push("orders", "other", 1);
   bench_.start();
   domain::Entry control;  // one without a key: ids are found from now on

@@ -198,9 +198,10 @@ enum class NodeRequest : std::uint8_t {
 
 struct NodeRow {
   std::string id;
-  std::uint64_t renewals = 0;  ///< a node lives while this counter moves
-  std::string facts;           ///< opaque to the store
-  bool gone = false;           ///< the store knows that its process has ended
+  std::uint64_t renewals =
+      0;              ///< a node lives while this counter moves; about the store's time of that, in µs
+  std::string facts;  ///< opaque to the store
+  bool gone = false;  ///< the store knows that its process has ended
   NodeRequest request = NodeRequest::none;
 
   bool operator==(const NodeRow&) const = default;
@@ -432,9 +433,9 @@ class Store {
   /// was forgotten and joins again never shows a count that others have seen of it.
   virtual void join(const std::string& node, const std::string& facts) = 0;
 
-  /// Moves the node's counter. False: the node is not registered any more (its leases may be taken). Later
-  /// than `patience` the answer would be of no use: a store that has connections to spare gives this one up
-  /// then and throws Error{unavailable}, so that the next renewal has another one.
+  /// Moves the node's counter, likewise. False: the node is not registered any more (its leases may be
+  /// taken). Later than `patience` the answer would be of no use: a store that has connections to spare gives
+  /// this one up then and throws Error{unavailable}, so that the next renewal has another one.
   virtual bool renew(const std::string& node, Duration patience = std::chrono::seconds{5}) = 0;
 
   /// Forgets the node and frees what it still holds (as an unclean end, unless released before). With

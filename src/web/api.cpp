@@ -189,9 +189,7 @@ Api::Api(const ListenAddress& address, Desk desk, std::function<std::string()> w
   routes_.push_back({"GET", "/readyz", Needs::viewer, "The store can be reached, and the node does its work",
                      [this](const Call&) { return ready(desk_, why_not_ready_); }});
   routes_.push_back({"GET", "/metrics", Needs::viewer, "Counts for Prometheus",
-                     [this, sources = std::make_shared<LatestSources>()](const Call& call) {
-                       return metrics(desk_, call, *sources);
-                     }});
+                     [this](const Call& call) { return metrics(desk_, call); }});
   routes_.push_back({"GET", "/openapi.json", Needs::viewer, "This API as an OpenAPI 3.1 document",
                      [this](const Call&) { return Response{.body = openapi_of(routes_)}; }});
   add_session_routes(routes_, door_);
@@ -207,6 +205,7 @@ Api::Api(const ListenAddress& address, Desk desk, std::function<std::string()> w
   add_line_routes(routes_, desk_);
   add_event_routes(routes_, desk_);
   add_problem_routes(routes_, desk_);
+  add_source_routes(routes_, desk_);
 }
 
 std::string Api::told(const std::exception& error) const { return Veil(*desk_.config).told(error); }

@@ -103,6 +103,12 @@ constexpr std::array kShapes = {
         R"("action":{"type":"object","required":["label","href"]}}})"},
     Shape{"Findings", R"({"type":"array","items":{"$ref":"#/components/schemas/Finding"}})"},
     Shape{
+        "Source",
+        R"({"type":"object","required":["name","type","origin","queues","taken","refused","waiting","lag","active","last","others","trouble"]})"},
+    Shape{
+        "Sources",
+        R"({"allOf":[{"$ref":"#/components/schemas/List"},{"properties":{"items":{"items":{"$ref":"#/components/schemas/Source"}}}}]})"},
+    Shape{
         "Queue",
         R"({"type":"object","required":["name","shards","state"],"properties":{"name":{"type":"string"},"shards":{"type":"integer","minimum":1},)"
         R"("state":{"enum":["running","pausing","paused","resharding"]},"counts":{"$ref":"#/components/schemas/Counts"},)"
@@ -151,7 +157,7 @@ constexpr std::array kShapes = {
         R"({"type":"object","required":["response"],"properties":{"response":{"enum":["accepted","buffered","duplicate"]}}})"},
     Shape{
         "Node",
-        R"({"type":"object","required":["id","host","pid","threads","queues","started","shards","alive","quiet","version","clock","groups"]})"},
+        R"({"type":"object","required":["id","host","pid","threads","queues","started","shards","alive","quiet","version","clock","heartbeat_age","lost","groups"]})"},
     Shape{
         "Nodes",
         R"({"allOf":[{"$ref":"#/components/schemas/List"},{"properties":{"items":{"items":{"$ref":"#/components/schemas/Node"}}}}]})"},
@@ -247,6 +253,8 @@ constexpr std::array kParameters = {
     Parameter{"step", "step", R"({"type":"string"})", R"("10s")"},
     Parameter{"ahead", "ahead", R"({"type":"string"})", R"("48h")"},
     Parameter{"with_jobs", "with_jobs", R"({"type":"boolean"})", "true"},
+    Parameter{"if_match", "If-Match", R"({"type":"string"})", "", "header"},
+    Parameter{"once", "Idempotency-Key", R"({"type":"string","minLength":1,"maxLength":200})", "", "header"},
 };
 
 constexpr std::string_view kJobFilter = "state id kind key error error_kind retry_count since until";
@@ -271,15 +279,16 @@ constexpr std::array kOperations = {
     Operation{"GET", "/api/v1/stats/history", "queue kind from to step", "", "", "History"},
     Operation{"GET", "/api/v1/events", "queue event", "", "", "", 200, "text/event-stream"},
     Operation{"GET", "/api/v1/problems", "", "", "", "Findings"},
+    Operation{"GET", "/api/v1/sources", "", "", "", "Sources"},
     Operation{"GET", "/api/v1/queues", "", "", "", "Queues"},
     Operation{"GET", "/api/v1/queues/{queue}", "", "", "", "Queue"},
-    Operation{"POST", "/api/v1/queues/{queue}/pause", "", "", "", "Changed"},
-    Operation{"POST", "/api/v1/queues/{queue}/resume", "", "", "", "Changed"},
-    Operation{"POST", "/api/v1/queues/{queue}/reshard", "", "Shards", R"({"shards":3})", "Resharded"},
+    Operation{"POST", "/api/v1/queues/{queue}/pause", "if_match", "", "", "Changed"},
+    Operation{"POST", "/api/v1/queues/{queue}/resume", "if_match", "", "", "Changed"},
+    Operation{"POST", "/api/v1/queues/{queue}/reshard", "if_match", "Shards", R"({"shards":3})", "Resharded"},
     Operation{"GET", "/api/v1/queues/{queue}/jobs", kJobList, "", "", "Jobs"},
     Operation{"GET", "/api/v1/queues/{queue}/jobs/export", kJobFilter, "", "", "", 200, kLines},
     Operation{"GET", "/api/v1/queues/{queue}/jobs/{id}", "kind key", "", "", "Jobs"},
-    Operation{"POST", "/api/v1/queues/{queue}/jobs", "", "NewJobs",
+    Operation{"POST", "/api/v1/queues/{queue}/jobs", "once", "NewJobs",
               R"([{"id":"42","payload":{"total":7},"run_at":"+1h"}])", "Pushed", 201},
     Operation{"POST", "/api/v1/queues/{queue}/jobs/{id}/run-now", "kind key phase", "", "", "Requested", 202},
     Operation{"POST", "/api/v1/queues/{queue}/jobs/{id}/reschedule", "kind key phase", "NewTime",
@@ -306,9 +315,10 @@ constexpr std::array kOperations = {
     Operation{"POST", "/api/v1/responses/{queue}/{key}", "", "Any", R"({"paid":true})", "Responded", 202},
     Operation{"POST", "/callbacks/{token}", "", "Any", R"({"paid":true})", "Responded", 202},
     Operation{"GET", "/api/v1/limits", "limit cursor", "", "", "Limits"},
-    Operation{"PUT", "/api/v1/limits/{name}", "", "NewLimit", R"({"limit":50})", "Set", 200,
+    Operation{"PUT", "/api/v1/limits/{name}", "if_match", "NewLimit", R"({"limit":50})", "Set", 200,
               "application/json", "orders"},
-    Operation{"DELETE", "/api/v1/limits/{name}", "", "", "", "Set", 200, "application/json", "orders"},
+    Operation{"DELETE", "/api/v1/limits/{name}", "if_match", "", "", "Set", 200, "application/json",
+              "orders"},
     Operation{"GET", "/api/v1/locks", "queue limit cursor", "", "", "Locks"},
     Operation{"GET", "/api/v1/nodes", "", "", "", "Nodes"},
     Operation{"POST", "/api/v1/nodes/{id}/quiet", "", "", "", "Requested", 202},
@@ -317,7 +327,7 @@ constexpr std::array kOperations = {
     Operation{"POST", "/api/v1/periodic/{name}/run", "", "", "", "Id", 201},
     Operation{"POST", "/api/v1/periodic/{name}/pause", "", "", "", "Changed"},
     Operation{"POST", "/api/v1/periodic/{name}/resume", "", "", "", "Changed"},
-    Operation{"DELETE", "/api/v1/queues/{queue}", "with_jobs", "", "", "Removed"},
+    Operation{"DELETE", "/api/v1/queues/{queue}", "with_jobs if_match", "", "", "Removed"},
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ struct Parameter {
   std::string_view name;
   std::string_view schema;
   std::string_view example;  ///< JSON; empty: there is none that always has a meaning
+  std::string_view in = "query";
 };
 std::span<const Parameter> parameters();
 

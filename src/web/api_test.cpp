@@ -48,6 +48,7 @@ const std::map<std::string, std::string_view> kWhoMay = {
     {"GET /api/v1/events", kViewers},
     {"GET /api/v1/stats/history", kViewers},
     {"GET /api/v1/problems", kViewers},
+    {"GET /api/v1/sources", kViewers},
     {"GET /api/v1/queues/{queue}/keys/{key}", kViewers},
     {"GET /api/v1/queues/{queue}/windows", kViewers},
     {"GET /api/v1/queues/{queue}/jobs/export", kViewers},

@@ -42,6 +42,15 @@ void refuse_unknown(const Json& object, std::string_view what,
 
 }  // namespace
 
+std::optional<std::string> seen_of(const Request& request) {
+  const auto given = request.header("if-match");
+  if (!request.has("if-match") || given == "*") return std::nullopt;
+  if (given.size() < 3 || !given.starts_with('"') || !given.ends_with('"'))
+    throw Problem(400,
+                  "If-Match takes what was seen in quotes: the version of a limit, or the ETag of a queue");
+  return std::string(given.substr(1, given.size() - 2));
+}
+
 void refuse_unknown(const Target& target, std::initializer_list<std::string_view> known) {
   for (const auto& [name, value] : target.query) {
     if (std::ranges::find(known, std::string_view(name)) != known.end()) continue;

@@ -14,6 +14,7 @@
 #include <ordo/options.hpp>
 
 #include "faces/choice.h"
+#include "web/latest.h"
 #include "web/live_config.h"
 #include "web/news.h"
 #include "web/router.h"
@@ -27,6 +28,8 @@ struct Desk {
   std::shared_ptr<LiveConfig> config;
   LogSink log;
   std::shared_ptr<News> news;
+  std::shared_ptr<Latest<std::vector<SourceView>>> sources =
+      std::make_shared<Latest<std::vector<SourceView>>>();
 };
 
 inline constexpr std::size_t kMostPageBytes = 8U << 20;  // then a page ends, whatever its limit
@@ -42,6 +45,7 @@ void add_response_routes(std::vector<Route>& routes, Desk& desk);
 void add_gate_routes(std::vector<Route>& routes, Desk& desk);
 void add_node_routes(std::vector<Route>& routes, Desk& desk);
 void add_audit_routes(std::vector<Route>& routes, Desk& desk);
+void add_source_routes(std::vector<Route>& routes, Desk& desk);
 
 // What a caller sees: all, or what is of its queues.
 
@@ -52,6 +56,9 @@ std::vector<NodeView> seen_nodes(Desk& desk, const Call& call);
 /// Those of its queues, and named ones that its queues use.
 std::vector<LimitView> seen_limits(Desk& desk, const Call& call);
 std::vector<LockView> seen_locks(Desk& desk, const Call& call);
+/// A few seconds old; a minute, while one of them is in trouble: a look asks servers of others, which may not
+/// answer for seconds.
+std::vector<SourceView> seen_sources(Desk& desk, const Call& call);
 std::vector<PeriodicView> seen_periodic(Desk& desk, const Call& call);
 /// What changes for a caller: the log of changes names it.
 inline Admin admin_of(const Desk& desk, const Call& call) { return desk.admin.acting_as(call.caller->name); }
@@ -70,6 +77,8 @@ void refuse_unknown_queue(Desk& desk, std::string_view name);
 
 // How requests are read. All throw Problem for what is wrong with one.
 
+/// What If-Match says was looked at: the version of a limit, or the tag of a queue. Nothing: whatever it is.
+std::optional<std::string> seen_of(const Request& request);
 /// Refuses parameters of other names.
 void refuse_unknown(const Target& target, std::initializer_list<std::string_view> known);
 /// A number from 1 to `most`; `otherwise` when it is not there.

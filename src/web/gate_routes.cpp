@@ -17,15 +17,6 @@ std::uint32_t count_of(const Json& rate, std::string_view name) {
   return static_cast<std::uint32_t>(count);
 }
 
-/// What If-Match says was looked at: the version of a limit, in quotes. Nothing: whatever it is.
-std::optional<std::string> seen_of(const Request& request) {
-  const auto given = request.header("if-match");
-  if (!request.has("if-match") || given == "*") return std::nullopt;
-  if (given.size() < 3 || !given.starts_with('"') || !given.ends_with('"'))
-    throw Problem(400, "If-Match takes the version of a limit in quotes, as \"0\"");
-  return std::string(given.substr(1, given.size() - 2));
-}
-
 Response set_limit(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {});
   refuse_unseen(call, call.value(0));

@@ -10,16 +10,11 @@
 
 #include <ordo/version.hpp>
 
-#include "base/clock.h"
-
 namespace ordo::web {
 namespace {
 
 using Labels = std::vector<prometheus::ClientMetric::Label>;
 using Count = std::uint64_t QueueStats::*;
-
-constexpr Duration kFresh = std::chrono::seconds{2};
-constexpr Duration kTroubledFresh = std::chrono::minutes{1};
 
 class Families {
  public:
@@ -156,18 +151,7 @@ void add_source(Families& families, const SourceView& source) {
 
 }  // namespace
 
-std::vector<SourceView> LatestSources::look(Admin& admin) {
-  const std::lock_guard lock(mutex_);
-  const auto now = system_clock().steady();
-  if (sources_ && now < until_) return *sources_;
-  sources_ = admin.sources();
-  const bool has_trouble =
-      std::ranges::any_of(*sources_, [](const SourceView& source) { return !source.trouble.empty(); });
-  until_ = system_clock().steady() + (has_trouble ? kTroubledFresh : kFresh);
-  return *sources_;
-}
-
-Response metrics(Desk& desk, const Call& call, LatestSources& sources) {
+Response metrics(Desk& desk, const Call& call) {
   Families families;
   families.gauge("ordo_build_info", "The version of this process", {{"version", kVersion}}, 1);
   const auto stats = seen_stats(desk, call);
@@ -183,13 +167,12 @@ Response metrics(Desk& desk, const Call& call, LatestSources& sources) {
   add_failing(families, stats.failing_nodes);
   for (const NodeView& node : seen_nodes(desk, call)) {
     const Labels labels = {{"node", node.id}};
-    families.gauge("ordo_node_up", "0: the node is known to have ended", labels, node.alive ? 1 : 0);
+    families.gauge("ordo_node_up", "0: the node has ended, or not renewed its leases in time", labels,
+                   node.alive && !node.lost ? 1 : 0);
     families.gauge("ordo_node_shards", "Leases that a node holds", labels, number(node.shards));
     families.gauge("ordo_node_threads", "Threads of its default pool", labels, node.threads);
   }
-  for (const SourceView& source : sources.look(desk.admin)) {
-    if (call.sees(source.options.queue)) add_source(families, source);
-  }
+  for (const SourceView& source : seen_sources(desk, call)) add_source(families, source);
   for (const LimitView& limit : seen_limits(desk, call)) {
     if (!limit.partition.empty()) continue;  // there may be any number of them
     const Labels labels = {{"limit", limit.name}};

@@ -63,7 +63,7 @@ std::string parameters_of(const Operation& operation) {
     const auto found = std::ranges::find(parameters(), token, &Parameter::token);
     ORDO_ASSERT(found != parameters().end());
     ObjectText text;
-    text.text("name", found->name).text("in", "query").raw("schema", found->schema);
+    text.text("name", found->name).text("in", found->in).raw("schema", found->schema);
     if (!found->example.empty()) text.raw("example", found->example);
     all.push_back(text.end());
   }

@@ -1,10 +1,7 @@
 // What keeps jobs from their work, for people: the doctor's findings about that.
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <vector>
 
-#include "base/clock.h"
 #include "faces/problem_text.h"
 #include "faces/shapes.h"
 #include "web/desk.h"
@@ -13,30 +10,12 @@
 namespace ordo::web {
 namespace {
 
-/// Many pages ask for the same at once, and a look costs more than one of the stats.
-class LatestProblems {
- public:
-  std::vector<Finding> look(Admin& admin) {
-    const std::lock_guard lock(mutex_);
-    const auto now = system_clock().steady();
-    if (!findings_ || now - at_ >= kFresh) {
-      findings_ = admin.problems();
-      at_ = system_clock().steady();
-    }
-    return *findings_;
-  }
-
- private:
-  static constexpr std::chrono::seconds kFresh{1};
-
-  std::mutex mutex_;
-  std::optional<std::vector<Finding>> findings_;
-  Duration at_{};
-};
+using LatestProblems = Latest<std::vector<Finding>>;
 
 Response problems(Desk& desk, const Call& call, LatestProblems& latest) {
   refuse_unknown(call.target, {});
-  auto findings = latest.look(desk.admin);
+  auto findings = latest.look([&] { return desk.admin.problems(); },
+                              [](const auto&) -> Duration { return std::chrono::seconds{1}; });
   std::erase_if(findings,
                 [&](const Finding& finding) { return !call.sees_all() && !call.sees(finding.queue); });
   const Veil veil(*desk.config);

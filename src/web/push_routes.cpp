@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/json_tree.h"
+#include "base/time_text.h"
 #include "faces/job_text.h"
 #include "faces/ndjson_push.h"
 #include "web/desk.h"
@@ -84,8 +85,10 @@ Response push(Desk& desk, const Call& call) {
   std::string rejected;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].what == Pushed::What::rejected) {
-      rejected += fmt::format(R"({}{{"index":{},"existing":{}}})", rejected.empty() ? "" : ",", i,
-                              name_json(results[i].id));
+      const auto& until = results[i].until;
+      rejected += fmt::format(R"({}{{"index":{},"existing":{}{}}})", rejected.empty() ? "" : ",", i,
+                              name_json(results[i].id),
+                              until ? fmt::format(R"(,"until":"{}")", format_time(*until)) : std::string());
       continue;
     }
     pushed += results[i].is_stored() ? 1 : 0;

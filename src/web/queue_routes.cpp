@@ -18,22 +18,44 @@ Response stats(Desk& desk, const Call& call) {
   return {.body = stats_json(seen_stats(desk, call, call.target.all("queue"))) + '\n'};
 }
 
+QueueView find_queue(Desk& desk, const std::string& name) {
+  auto queues = desk.admin.queues();
+  const auto found = std::ranges::find(queues, name, &QueueView::name);
+  if (found == queues.end()) throw Problem(404, fmt::format("no queue is named {}", in_quotes(name)));
+  return std::move(*found);
+}
+
+/// Another one after each change that this API can make of the queue itself.
+std::string tag_of(const QueueView& queue) {
+  const bool is_paused = queue.state == QueueState::pausing || queue.state == QueueState::paused;
+  return fmt::format("{}{}", queue.number, is_paused ? "-paused" : "");
+}
+
+/// Before a change, for who says by If-Match what was seen.
+void refuse_changed(Desk& desk, const Call& call) {
+  const auto seen = seen_of(call.request);
+  if (!seen) return;
+  const auto now = tag_of(find_queue(desk, call.value(0)));
+  if (now != *seen)
+    throw Problem(412, fmt::format("queue '{}' has changed since: its ETag is \"{}\", not \"{}\"; look again",
+                                   call.value(0), now, *seen));
+}
+
 Response one_queue(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {});
   const auto& name = call.value(0);
-  const auto queues = desk.admin.queues();
-  const auto found = std::ranges::find(queues, name, &QueueView::name);
-  if (found == queues.end()) throw Problem(404, fmt::format("no queue is named {}", in_quotes(name)));
+  const auto queue = find_queue(desk, name);
   auto limits = desk.admin.limits();
   std::erase_if(limits, [&](const LimitView& limit) {
     return limit.name != name && !limit.name.starts_with(name + ' ');
   });
-  auto text = queue_json(*found);
+  auto text = queue_json(queue);
   text.pop_back();
   const auto counts = desk.admin.stats({name});
-  return {.body =
-              fmt::format("{},\"counts\":{},\"limits\":{}}}\n", text,
-                          queue_counts_json(counts.by_queue.at(0).second), json_array(limits, limit_json))};
+  return {
+      .body = fmt::format("{},\"counts\":{},\"limits\":{}}}\n", text,
+                          queue_counts_json(counts.by_queue.at(0).second), json_array(limits, limit_json)),
+      .headers = {{"ETag", '"' + tag_of(queue) + '"'}}};
 }
 
 Response remove_queue(Desk& desk, const Call& call) {
@@ -41,6 +63,7 @@ Response remove_queue(Desk& desk, const Call& call) {
   const auto jobs =
       flag_of(call.target, "with_jobs") ? Admin::RemoveJobs::with_jobs : Admin::RemoveJobs::refuse;
   const auto& name = call.value(0);
+  refuse_changed(desk, call);
   if (!admin_of(desk, call).remove(name, jobs))
     throw Problem(409,
                   fmt::format("{} still has jobs or dead payloads; ?with_jobs=true removes them, too", name));
@@ -49,6 +72,7 @@ Response remove_queue(Desk& desk, const Call& call) {
 
 Response change_queue(Desk& desk, const Call& call, bool (Admin::*change)(std::string_view)) {
   refuse_unknown(call.target, {});
+  refuse_changed(desk, call);
   auto admin = admin_of(desk, call);
   const bool is_new = (admin.*change)(call.value(0));
   return {.body = fmt::format("{{\"changed\":{}}}\n", is_new)};
@@ -63,6 +87,7 @@ Response reshard(Desk& desk, const Call& call) {
   const auto shards = whole_of(body, "shards").value_or(0);
   if (shards < 1 || shards > kMostShards)
     throw Problem(400, fmt::format("the body needs shards: a number from 1 to {}", kMostShards));
+  refuse_changed(desk, call);
   const auto result = admin_of(desk, call).reshard(queue, static_cast<std::uint32_t>(shards));
   return {.body = reshard_json(queue, result) + '\n'};
 }

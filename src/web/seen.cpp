@@ -12,6 +12,9 @@
 namespace ordo::web {
 namespace {
 
+constexpr Duration kSourcesLast = std::chrono::seconds{2};
+constexpr Duration kTroubledSourcesLast = std::chrono::minutes{1};
+
 /// As Admin::stats() takes them: a name, or the beginning of one with a * behind.
 bool fits(std::string_view name, std::string_view wanted) {
   return wanted.ends_with('*') ? name.starts_with(wanted.substr(0, wanted.size() - 1)) : name == wanted;
@@ -56,6 +59,18 @@ std::vector<NodeView> seen_nodes(Desk& desk, const Call& call) {
   }
   std::erase_if(nodes, [](const NodeView& node) { return node.queues.empty(); });
   return nodes;
+}
+
+std::vector<SourceView> seen_sources(Desk& desk, const Call& call) {
+  const auto is_troubled = [](const SourceView& source) { return !source.trouble.empty(); };
+  auto sources = desk.sources->look([&] { return desk.admin.sources(); },
+                                    [&](const std::vector<SourceView>& found) -> Duration {
+                                      if (std::ranges::any_of(found, is_troubled))
+                                        return kTroubledSourcesLast;
+                                      return kSourcesLast;
+                                    });
+  std::erase_if(sources, [&](const SourceView& source) { return !call.sees(source.options.queue); });
+  return sources;
 }
 
 std::vector<LimitView> seen_limits(Desk& desk, const Call& call) {

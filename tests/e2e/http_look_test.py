@@ -75,6 +75,28 @@ class Limits(Http):
         self.call("DELETE", "/limits/orders", headers={"If-Match": version()})
         self.assertEqual((version(), self.items("/limits")[0]["limit"]), (first, 5))
 
+    def test_who_has_not_seen_a_change_of_a_queue_does_not_change_it(self):
+        self.config(node=self.node_config)
+        self.ordo("push", "orders", "--id", "1")
+        self.serve("web", "--listen", "auto")
+
+        def change(method, path, seen, body=None, status=200):
+            return self.call(method, "/queues/orders" + path, body, status=status, headers={"If-Match": seen})
+
+        def tag():
+            return self.ask("GET", API + "/queues/orders")[1]["ETag"]
+        first = tag()
+        change("POST", "/pause", first)
+        self.assertNotEqual(tag(), first)
+        self.assertIn("look again", change("DELETE", "?with_jobs=true", first, status=412)["detail"])
+        change("POST", "/resume", first, status=412)
+        change("POST", "/resume", tag())
+        self.assertEqual(tag(), first)
+        change("POST", "/reshard", first, {"shards": 3})
+        self.assertNotEqual(tag(), first)
+        change("POST", "/reshard", first, {"shards": 5}, status=412)
+        change("DELETE", "?with_jobs=true", tag())
+
 
 class Lines(Http):
     def test_the_line_of_a_key_and_the_chain_of_what_holds_it(self):

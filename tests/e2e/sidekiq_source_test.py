@@ -152,14 +152,18 @@ queue = "orders"
         self.assertIn("source 'rails' has taken 3 jobs", self.doctor())
         self.assertIn("rails", self.ordo("sources").stdout)
 
-    def test_metrics(self):
+    def test_they_are_seen_over_http(self):
         self.configure(maps="")
         self.lpush("default", "garbage", '{"class":"Note","args":[]}')
         self.start("-o", "node.listen=auto")
         self.until_stats(processed=1, dead=1)
         address = self.until("it listens", lambda: re.search(r"listening on (http://\S+)", self.log()))[1]
-        with urllib.request.urlopen(address.rstrip("/") + "/metrics", timeout=PATIENCE_S) as answer:
-            text = answer.read().decode()
+
+        def get(path):
+            with urllib.request.urlopen(address.rstrip("/") + path, timeout=PATIENCE_S) as answer:
+                return answer.read().decode()
+        self.until("the API says what the command does", lambda: json.loads(get("/api/v1/sources"))["items"] == self.json("sources"))
+        text = get("/metrics")
         for line in ('ordo_source_up{source="rails"} 1', 'ordo_source_taken_total{source="rails"} 1',
                      'ordo_source_waiting{source="rails"} 0', 'ordo_source_lag_seconds{source="rails"} 0'):
             self.assertIn(line, text)

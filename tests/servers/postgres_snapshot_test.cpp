@@ -58,7 +58,7 @@ class PostgresOldSnapshot : public PostgresFixture {
           commit_sql(grant, batch, "", last), "SELECT * FROM ordo_newest_head WHERE shard = " + id(),
           "SELECT * FROM ordo_acquire('n1', 7, NULL, " + shard + ", ARRAY['n1'], ARRAY[" +
               std::to_string(grant.lease.token) + "], ARRAY[" + renewals + "])",
-          std::string("SELECT ordo_renew('n1')"), std::string("SELECT * FROM ordo_living_node"),
+          std::string("SELECT ordo_renew('n1', NULL)"), std::string("SELECT * FROM ordo_living_node"),
           std::string("SELECT ordo_sleep(1, 2, 1000, 0)"), std::string("SELECT ordo_wake()")}) {
       costs.emplace_back(sql, blocks(sql));
     }

@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 
-ORDO = os.environ.get("ORDO_BIN", "build/release/ordo")
+ORDO = os.path.abspath(os.environ.get("ORDO_BIN", "build/release/ordo"))  # the folder of each measurement is another
 API = "/api/v1"
 PATIENCE_S = 240
 PAYLOAD = "x" * 100

@@ -329,7 +329,7 @@ bool MemoryStore::renew(const std::string& node, Duration) {
   const std::lock_guard lock(mutex_);
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return false;
-  ++found->second.renewals;
+  found->second.renewals = std::max(found->second.renewals + 1, now_us());
   return true;
 }
 

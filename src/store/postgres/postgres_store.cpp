@@ -375,7 +375,8 @@ void PostgresStore::join(const std::string& node, const std::string& facts) {
 }
 
 bool PostgresStore::renew(const std::string& node, Duration patience) {
-  return ask("renew a node in", "SELECT ordo_renew($1)", Parameters().text(node), std::min(patience, kAnswer))
+  return ask("renew a node in", "SELECT ordo_renew($1, $2)", Parameters().text(node).maybe(given_now()),
+             std::min(patience, kAnswer))
       .flag(0, 0);
 }
 

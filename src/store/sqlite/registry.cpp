@@ -151,8 +151,8 @@ void join_node(Writer& writer, const std::string& node, const std::string& facts
 }
 
 bool renew_node(Writer& writer, const std::string& node) {
-  Statement update(writer.connection(), "UPDATE node SET renewals=renewals+1 WHERE id=?1");
-  return update.bind(std::string_view(node)).run() == 1;
+  Statement update(writer.connection(), "UPDATE node SET renewals=max(renewals+1, ?2) WHERE id=?1");
+  return update.bind(std::string_view(node), writer.now().time_since_epoch().count()).run() == 1;
 }
 
 bool request_of_node(Writer& writer, const std::string& node, NodeRequest request) {

@@ -15,7 +15,7 @@ BEGIN
   DELETE FROM ordo_pulse WHERE node = p_node AND renewals = v_last;
 END $$;
 
-CREATE FUNCTION ordo_renew(p_node text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION ordo_renew(p_node text, p_now bigint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
   v_last ordo_pulse;
@@ -25,7 +25,7 @@ BEGIN
     RETURN false;
   END IF;
   SELECT * INTO STRICT v_last FROM ordo_pulse p WHERE p.node = p_node ORDER BY p.renewals DESC LIMIT 1;
-  INSERT INTO ordo_pulse VALUES (p_node, v_last.renewals + 1, v_last.facts);
+  INSERT INTO ordo_pulse VALUES (p_node, greatest(v_last.renewals + 1, ordo_now(p_now)), v_last.facts);
   DELETE FROM ordo_pulse WHERE node = p_node AND renewals = v_last.renewals;
   RETURN true;
 END $$;

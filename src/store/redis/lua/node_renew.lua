@@ -2,5 +2,7 @@
 local count = call('HGET', nodes, ARGV[1])
 if not count or #count > 18 or not string.match(count, '^%d+$') then return 0 end
 grow_on_a_full_server()
-call('HINCRBY', nodes, ARGV[1], 1)
+local time = call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+call('HSET', nodes, ARGV[1], string.format('%.0f', math.max(tonumber(count) + 1, now)))
 return 1
