@@ -185,8 +185,8 @@ struct NodeView {
   std::vector<std::vector<std::string>> groups{};
   std::string version{};            ///< of its program; empty: an older one, which does not say
   std::optional<Duration> clock{};  ///< how far its clock is ahead of the store's, within half a second
-  Duration heartbeat_age{};         ///< since it renewed its leases last, by the store's clock
-  bool lost = false;                ///< longer ago than its lease: others may take its shards
+  Duration heartbeat_age{};  ///< since it renewed its leases last, by the store's clock; 0: that was put back
+  bool lost = false;         ///< longer ago than its lease: others may take its shards
 };
 
 /// Which job of a name is meant, where one waits beside one that runs.

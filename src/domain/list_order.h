@@ -65,6 +65,11 @@ class ListOrder {
   ListOrder behind(const ListPlace& place) const;
   bool shows_dead_only() const { return after_ && after_->group == kDead; }
   Time now() const { return now_; }
+  /// Due jobs stand as a shard has them.
+  bool is_that_of(const DueBefore& before) const {
+    return order_ == before.order &&
+           (order_ == DueOrder::priority || granularity_.count() == before.granularity_us);
+  }
   bool is_of_starts() const { return sort_ == JobSort::start && !is_descending_; }
 
   std::string cursor(const ListPlace& place) const;

@@ -30,8 +30,6 @@ JobGates asked_by(const Shard& machine, const Job& job) {
   return asks;
 }
 
-bool has_started(JobStatus state) { return state == JobStatus::running || state == JobStatus::awaiting; }
-
 bool names(const JobFilter& filter, JobStatus state) {
   return filter.states.empty() || std::ranges::find(filter.states, state) != filter.states.end();
 }
@@ -125,10 +123,11 @@ void JobListing::look(Shard& machine, ShardId shard) {
 
 std::optional<std::size_t> JobListing::look_in_order(Shard& machine, ShardId shard, std::size_t most) {
   const auto& [filter, order, now, rows] = wish_;
+  const bool wants_due = names(filter, JobStatus::due);
   const bool wants_later = names(filter, JobStatus::scheduled) || names(filter, JobStatus::retrying);
-  const bool wants_queued = wants_later || names(filter, JobStatus::due);
-  auto looks = machine.least_visits();
-  if (looks > most) return std::nullopt;
+  const bool is_in_order = !machine.mixes_priorities() || order.is_that_of(machine.due_before());
+  if (!is_in_order || machine.least_visits() > most) return std::nullopt;
+  std::size_t looks = 0;
   JobListing own(wish_);
   const auto has_room = [&](const ListPlace& place) {
     return has_room_for(place) && own.has_room_for(place);
@@ -143,9 +142,11 @@ std::optional<std::size_t> JobListing::look_in_order(Shard& machine, ShardId sha
   };
   machine.each_in_order([&](const Job& job, const std::string& kind) {
     if (++looks > most) return false;
+    const bool is_in_lane = job.place == Place::due || job.place == Place::locked;
+    if (is_in_lane && !is_wanted(filter.kind, kind)) return false;
+    if ((is_in_lane || job.place == Place::parked) && !wants_due) return false;
+    if (job.place == Place::later && !wants_later) return false;
     const auto state = status_of(job, now);
-    const bool is_later = job.place == Place::later && state != JobStatus::due;
-    if (!(is_later ? wants_later : wants_queued || has_started(state))) return false;
     auto place = order.place_of(job, shard.index);
     if (!has_room(place)) return has_room_behind(job, place);
     if (!order.shows(place) || !fits(filter, job, kind, state, now)) return true;

@@ -64,8 +64,9 @@ class JobListing {
 
   /// What is due by now must have been brought up.
   void look(Shard& machine, ShardId shard);
-  /// The same for a wish in the order of starts: of many jobs it looks at the first ones. Answers at how
-  /// many. Nothing: it would be more than `most`, and nothing of the shard is listed.
+  /// The same for a wish in the order of starts, and as of the time by which due ones were brought up: of
+  /// many jobs it looks at the first ones. Answers at how many. Nothing: it would be more than `most`, or who
+  /// asks knows another order than the shard has, and nothing of it is listed.
   std::optional<std::size_t> look_in_order(Shard& machine, ShardId shard, std::size_t most);
   /// One of another listing of the same wish.
   void add(ListedJob job);

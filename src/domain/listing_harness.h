@@ -21,7 +21,7 @@ inline void expect_same_pages(Shard& shard, const QueueOptions& queue, Time now,
     }
     return listing.take();
   };
-  ListingWish wish{{}, ListOrder({}, &queue, near()), std::min(near(), now), 1 + random.below(5)};
+  ListingWish wish{{}, ListOrder({}, &queue, near()), now, 1 + random.below(5)};
   for (const auto state : {JobStatus::due, JobStatus::scheduled, JobStatus::retrying, JobStatus::running}) {
     if (random.below(3) == 0) wish.filter.states.push_back(state);
   }

@@ -37,6 +37,21 @@ TEST(JobListing, pages_are_the_same_behind_locks_limits_and_keys) {
   }
 }
 
+TEST(JobListing, who_knows_another_order_than_the_shard_is_told_nothing) {
+  auto queue = testing::plain();
+  queue.order = DueOrder::priority;
+  Harness shard(queue);
+  shard.push({.id = "a"});
+  const auto takes = [&](const QueueOptions* known) {
+    const ListingWish wish{{}, ListOrder({}, known, shard.now()), shard.now(), 10};
+    return JobListing(wish).look_in_order(shard.shard(), {1, 0}, 10'000).has_value();
+  };
+  EXPECT_TRUE(takes(nullptr)) << "with equal priorities all orders are one";
+  shard.push({.id = "b", .priority = 1});
+  EXPECT_FALSE(takes(nullptr));
+  EXPECT_TRUE(takes(&queue));
+}
+
 TEST(JobListing, the_first_of_many_are_found_by_looks_at_few) {
   const auto queue = testing::plain();
   Harness shard(queue);
@@ -47,8 +62,11 @@ TEST(JobListing, the_first_of_many_are_found_by_looks_at_few) {
     shard.push({.id = "parked" + id, .key = "k"});
     shard.push({.id = "later" + id, .run_at = later});
   }
-  for (const auto& [states, first] : std::vector<std::pair<std::vector<JobStatus>, std::string>>{
-           {{}, "due0"}, {{JobStatus::due}, "due0"}, {{JobStatus::running}, ""}}) {
+  for (const auto& [states, first] :
+       std::vector<std::pair<std::vector<JobStatus>, std::string>>{{{}, "due0"},
+                                                                   {{JobStatus::due}, "due0"},
+                                                                   {{JobStatus::scheduled}, "later0"},
+                                                                   {{JobStatus::running}, ""}}) {
     const ListingWish wish{{.states = states}, ListOrder({}, &queue, shard.now()), shard.now(), 10};
     JobListing listing(wish);
     const auto looks = listing.look_in_order(shard.shard(), {1, 0}, 10'000);

@@ -382,6 +382,7 @@ class Shard {
     order_.each_in_order(see);
   }
   /// So many that visits at least, whatever it is answered.
+  const DueBefore& due_before() const { return before_; }
   std::size_t least_visits() const { return table_.active() + expired_.size() + order_.least_visits(); }
   std::size_t looks_for(std::string_view id, std::string_view key) const { return table_.looks_for(id, key); }
   /// Those whose time has come are due. look() does so, too.

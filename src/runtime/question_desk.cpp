@@ -12,10 +12,7 @@ void QuestionDesk::take(std::vector<store::Question> questions) {
     if (is_known || open_.size() >= store::kMostQuestions) continue;
     auto question = domain::decode_job_question(bytes);
     if (question) {
-      auto asked = *std::move(question);
-      // Other clocks make nothing due here.
-      asked.wish.now = std::clamp(asked.wish.now, scope_.now - std::chrono::hours{1}, scope_.now);
-      open_.emplace_back(std::move(id), std::move(asked));
+      open_.emplace_back(std::move(id), *std::move(question));
     } else if (scope_.hooks.answer) {
       scope_.hooks.answer(id, encode(domain::JobAnswer{}, store::kMostAnswerBytes));
     }
@@ -34,22 +31,25 @@ bool QuestionDesk::answer_on(Open& open, std::size_t& looks) {
   const auto& [shards, wish] = open.question;
   const bool names_job = !wish.filter.id.empty() || !wish.filter.key.empty();
   for (; open.next < shards.size(); ++open.next) {
-    if (looks > kMostLooks) return false;
     ++looks;
     OwnedShard* shard = host_.owned(shards[open.next]);
     const bool is_readable = shard != nullptr && shard->ready && !shard->is_in_append && shard->needs == 0;
     if (!is_readable || !scope_.lease.valid()) continue;
-    shard->machine.bring_up_due(scope_.now);  // and not by the time of who asks
-    if (!names_job && wish.order.is_of_starts()) {
-      const auto taken = open.listing.look_in_order(shard->machine, shard->id, kMostLooks);
-      looks += taken.value_or(kMostLooks);
-      if (!taken) continue;
-    } else {
-      const auto cost = shard->machine.looks_for(wish.filter.id, wish.filter.key);
-      if (cost > kMostLooks) continue;
-      if (looks + cost > kMostLooks + 1) return false;
+    // And not by the time of who asks.
+    open.question.wish.now = scope_.now;
+    shard->machine.bring_up_due(scope_.now);
+    const auto cost = shard->machine.looks_for(wish.filter.id, wish.filter.key);
+    const auto room = kMostLooks + 1 - std::min(looks, kMostLooks + 1);
+    if (cost <= kMostLooks) {
+      if (cost > room) return false;
       looks += cost;
       open.listing.look(shard->machine, shard->id);
+    } else {
+      if (names_job || !wish.order.is_of_starts()) continue;
+      const auto taken = open.listing.look_in_order(shard->machine, shard->id, room);
+      if (!taken && looks > 1) return false;  // in the next tick there is more room
+      looks += taken.value_or(room);
+      if (!taken) continue;
     }
     open.answer.shards.push_back(shard->id);
   }

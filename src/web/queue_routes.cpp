@@ -25,10 +25,10 @@ QueueView find_queue(Desk& desk, const std::string& name) {
   return std::move(*found);
 }
 
-/// Another one after each change that this API can make of the queue itself.
+/// Which definition it has, and what was asked of it: one that pauses is paused.
 std::string tag_of(const QueueView& queue) {
-  const bool is_paused = queue.state == QueueState::pausing || queue.state == QueueState::paused;
-  return fmt::format("{}{}", queue.number, is_paused ? "-paused" : "");
+  const auto state = queue.state == QueueState::pausing ? QueueState::paused : queue.state;
+  return fmt::format("{}-{}", queue.number, to_string(state));
 }
 
 /// Before a change, for who says by If-Match what was seen.

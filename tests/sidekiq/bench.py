@@ -149,6 +149,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=100_000)
     options = parser.parse_args()
+    if options.jobs < 1000:
+        parser.error("with fewer than 1000 jobs there is no rate")
     print(f"load of the machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     missed = 0
     with tempfile.TemporaryDirectory(prefix="ordo-sidekiq-") as folder:
