@@ -20,7 +20,7 @@ export function Nodes() {
   const threads = alive.reduce((n, node) => n + node.threads, 0);
   const versions = new Set(alive.map((node) => node.version).filter(Boolean));
   const columns: Column<NodeInfo>[] = [
-    { key: 'id', head: 'Node', phone: 'a', sort: (node) => node.id, cell: (node) => <><span class="queue-name"><span class="queue-mark">{failing.has(node.id) ? <Sign severity="person" /> : null}</span><b class="mono">{node.id}</b></span><small class="indent">{visible(node.host)}, pid {node.pid}</small></> },
+    { key: 'id', head: 'Node', phone: 'a', sort: (node) => node.id, cell: (node) => <><span class="queue-name"><span class="queue-mark">{failing.has(node.id) ? <Sign severity="person" /> : null}</span><b class="mono">{node.id}</b></span><small class="indent" title={visible(node.host)}>{visible(node.host)}, pid {node.pid}</small></> },
     { key: 'state', head: 'State', phone: 'b', cell: (node) => (!node.alive ? <span class="dim">gone</span> : node.quiet ? 'quiet' : 'takes jobs') },
     { key: 'version', head: 'Version', wide: true, cell: (node) => node.version ?? <span class="dim">not known</span> },
     { key: 'threads', head: 'Threads', num: true, phone: 'd', sort: (node) => node.threads, cell: (node) => <Num n={node.threads} /> },
