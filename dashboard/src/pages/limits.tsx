@@ -58,7 +58,7 @@ export function Limits() {
               { key: 'of', head: <span class="hidden">Used of</span>, num: true, phone: 'b', cell: (limit) => (limit.used !== undefined ? <span><b>{limit.used}</b> <span class="dim">of {limit.limit}</span></span> : '') },
               { key: 'set', head: <span class="hidden">Origin</span>, wide: true, cell: (limit) => (limit.set ? 'set over the config' : '') },
               { key: 'waiting', head: 'Waiting', num: true, phone: 'd', cell: (limit) => <Num n={limit.waiting} strong /> },
-              { key: 'next', head: 'Next free', num: true, wide: true, cell: (limit) => (limit.next_free ? <Time at={limit.next_free} /> : limit.isHeading ? '' : isFull(limit) ? <span class="dim">when a run ends</span> : <span class="dim">open</span>) },
+              { key: 'next', head: 'Next free', num: true, wide: true, cell: (limit) => (limit.next_free ? <Time at={limit.next_free} /> : limit.isHeading ? '' : isFull(limit) ? <span class="dim">{isRate(limit) ? 'now' : 'when a run ends'}</span> : <span class="dim">open</span>) },
               ...(isViewer() ? [] : [{ key: 'act', head: <span class="hidden">Set</span>, class: 'c-act p-e', cell: (limit: Limit) => (!canSet(limit) ? null : <Button class="small" why={whyNot('admin')} onClick={() => setLimit(limit, limit.isHeading ? 'Each value has it.' : '')} aria-label={`Set ${limit.name}`}>Set…</Button>) }]),
             ]} />}
       </Panel>

@@ -35,7 +35,7 @@ export function Nodes() {
   ];
   return (
     <>
-      <div class="page-head"><h1>{plural(alive.length, 'node')}</h1><span class="note">{count(stats.value?.total.running ?? 0)} of {count(threads)} threads busy{versions.size > 1 ? `, ${versions.size} versions` : ''}{rows.length > alive.length ? `, ${count(rows.length - alive.length)} gone` : ''}</span></div>
+      <div class="page-head"><h1>{read.value ? plural(alive.length, 'node') : 'Nodes'}</h1><span class="note">{count(stats.value?.total.running ?? 0)} of {count(threads)} threads busy{versions.size > 1 ? `, ${versions.size} versions` : ''}{rows.length > alive.length ? `, ${count(rows.length - alive.length)} gone` : ''}</span></div>
       {[...failing.values()].map((node) => <Panel key={node.id} class="problems" title={<><Sign severity="person" /> {node.id} cannot do all its work</>}>
         <ul class="lines one">
           {node.commit_error && <li><span>What has ended there cannot be written, since <Time at={node.commit_error_since} />: {visible(node.commit_error)}</span></li>}

@@ -111,7 +111,7 @@ function Openings() {
       if (counts.paused && counts.length > 0) rows.push({ at: null, queue, what: 'paused', link: href('queues', queue) });
     }
     return rows.sort((a, b) => (a.at ?? Infinity) - (b.at ?? Infinity));
-  }, 5_000);
+  }, 5_000, 'late');
   if (!read.value?.length) return null;
   return (
     <Panel title="Next openings" note="known ones, soonest first">
