@@ -82,13 +82,16 @@ export function pushJob(queue: string, first: { id?: string; payload?: string } 
   });
 }
 
-export function setLimit(limit: Limit) {
+/// Limits of single values and of critical jobs are the config's alone.
+export const canSet = (limit: Limit & { isHeading?: boolean }) => limit.closed !== true && nameText(limit.partition) === '' && /^[a-z0-9_-]+$/.test(limit.name) && (limit.rate !== undefined || limit.isHeading !== true);
+
+export function setLimit(limit: Limit, more = '') {
   const isRate = limit.rate !== undefined;
   const old = isRate ? String(limit.rate!.limit) : String(limit.limit ?? '');
   const back = () => (limit.set ? put(`limits/${seg(limit.name)}`, isRate ? { rate: limit.rate } : { limit: limit.limit }) : remove(`limits/${seg(limit.name)}`));
   ask({
     title: `Set ${isRate ? 'the rate' : 'the limit'} of ${limit.name}`, verb: 'Set',
-    text: `Counts on all nodes, over the config, until it is unset. ${limit.waiting > 0 ? `${jobs(limit.waiting)} wait for it now.` : 'No job waits for it now.'} Jobs that run go on if it becomes smaller.`,
+    text: `Counts on all nodes, over the config, until it is unset. ${more} ${limit.waiting > 0 ? `${jobs(limit.waiting)} wait for it now.` : 'No job waits for it now.'} Jobs that run go on if it becomes smaller.`,
     fields: isRate
       ? [{ name: 'limit', label: 'Starts', value: old }, { name: 'per', label: 'Per', value: limit.rate!.per }, { name: 'burst', label: 'Burst', value: String(limit.rate!.burst) }]
       : [{ name: 'limit', label: 'Limit', value: old }],

@@ -72,6 +72,7 @@ export const me = signal<Me | null>(null);
 export const loggedOut = signal(false);
 
 const patience = 20_000;
+const patienceOfChange = 600_000; // a change of all that match may be one of millions
 
 export const address = (path: string) => `${base}api/v1/${path}`;
 export const seg = encodeURIComponent;
@@ -91,7 +92,8 @@ async function call<T>(method: string, path: string, body?: unknown, headers: Re
   const all: Record<string, string> = { Accept: 'application/json', ...headers };
   if (body !== undefined && !all['Content-Type']) all['Content-Type'] = 'application/json';
   if (method !== 'GET' && me.value?.csrf) all['X-Ordo-Csrf'] = me.value.csrf;
-  const limit = AbortSignal.timeout(patience);
+  const most = method === 'GET' ? patience : patienceOfChange;
+  const limit = AbortSignal.timeout(most);
   let answer: Response;
   try {
     answer = await fetch(address(path), {
@@ -100,7 +102,7 @@ async function call<T>(method: string, path: string, body?: unknown, headers: Re
     });
   } catch (error) {
     if (stop?.aborted) throw error;
-    throw new Refused(0, limit.aborted ? `no answer within ${patience / 1000}s` : 'the server cannot be reached');
+    throw new Refused(0, limit.aborted ? `no answer within ${most / 1000}s` : 'the server cannot be reached');
   }
   const text = await answer.text();
   let value: unknown = null;

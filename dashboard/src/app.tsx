@@ -1,9 +1,11 @@
 // The frame of every page: rail, bar, the page itself, and what stands above it.
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { loggedOut, me, post } from './api';
-import { ageMs, by, failure, isStale, start, stats, statsAt } from './live';
+import { firstReads } from './data';
+import { ageMs, by, failure, isStale, problems, start, stats, statsAt } from './live';
 import { help, palette } from './notices';
 import { pages, type Page } from './pages';
+import { Loading } from './parts/bits';
 import { Logo, Icon } from './parts/icons';
 import { Notices } from './parts/notices';
 import { Palette } from './parts/palette';
@@ -48,17 +50,40 @@ function shown(at: string[]): Shown {
   return { rail: '', crumbs: [['Not found']], body: <Missing /> };
 }
 
+const mostHeld = 1_000;
+const quietFor = 34; // two frames: what is read next begins in them
+
+/// Holds a new page back until all that it asks first has come, so that it appears at once and nothing moves; from a slow server it appears
+/// piece by piece after a second.
+function useHold(page: string): boolean {
+  const [shown, setShown] = useState<string | null>(null);
+  const since = useRef({ page: '', at: 0 });
+  if (since.current.page !== page || !since.current.at) since.current = { page, at: Date.now() };
+  const isQuiet = firstReads.value === 0 && problems.value !== undefined && (stats.value !== null || failure.value !== '');
+  useEffect(() => {
+    if (shown === page) return;
+    const left = Math.max(0, since.current.at + mostHeld - Date.now());
+    const timer = window.setTimeout(() => setShown(page), isQuiet ? Math.min(quietFor, left) : left);
+    return () => clearTimeout(timer);
+  }, [page, isQuiet, shown]);
+  return shown !== page;
+}
+
 export function App() {
   const { rail, crumbs, body } = shown(parts.value);
   const name = crumbs.at(-1)![0];
   useEffect(() => { document.title = `${visible(name)} · Ordo`; }, [name]);
+  const isHeld = useHold(parts.value.join('/'));
   if (loggedOut.value) return <><Login /><Notices /></>;
   return (
     <div class={`shell${isStale.value ? ' stale' : ''}`}>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById('main')?.focus(); }}>Skip to the page</a>
       <Rail current={rail} />
       <Bar crumbs={crumbs} />
-      <main id="main" tabIndex={-1}>{body}</main>
+      <main id="main" tabIndex={-1}>
+        {isHeld && <div class="page-loading"><Loading rows={12} of="the page" /></div>}
+        <div class={isHeld ? 'held-back' : undefined}>{body}</div>
+      </main>
       <Tabs current={rail} />
       <Notices />
       {palette.value && <Palette />}
@@ -79,9 +104,9 @@ function Rail({ current }: { current: string }) {
       ))}
       <div class="rail-foot">
         <div class="rail-host">{location.host}</div>
-        {me.value && <div class="rail-who"><span>{me.value.name ? `${me.value.name} · ${me.value.role}` : 'no log-in needed'}{me.value.read_only ? ' · read_only' : ''}</span>
-          {me.value.csrf && <button type="button" class="icon-button" title="log out" aria-label="log out" onClick={() => { void post('logout').catch(() => {}).then(() => { loggedOut.value = true; }); }}><Icon name="out" size={14} /></button>}
-        </div>}
+        <div class="rail-who">{me.value && <span>{me.value.name ? `${me.value.name} · ${me.value.role}` : 'no log-in needed'}{me.value.read_only ? ' · read_only' : ''}</span>}
+          {me.value?.csrf && <button type="button" class="icon-button" title="log out" aria-label="log out" onClick={() => { void post('logout').catch(() => {}).then(() => { loggedOut.value = true; }); }}><Icon name="out" size={14} /></button>}
+        </div>
         <button type="button" class="kbd-button" aria-label="keys" title="keys" onClick={() => { help.value = true; }}>?</button>
       </div>
     </nav>

@@ -1,6 +1,10 @@
 // Reading what a page shows: one hook. What was read stays on the page while it is read again.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { signal } from '@preact/signals';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { get, loggedOut, Refused } from './api';
+
+/// How many readings the page has begun and not ended even once: it is shown when there is none (app.tsx).
+export const firstReads = signal(0);
 
 export interface Read<T> {
   value: T | null;
@@ -20,16 +24,21 @@ export function useRead<T>(path: string | null, every = 0): Read<T> {
   return useReadBy(path, (stop) => get<T>(path!, stop), every);
 }
 
-/// The same for what takes several calls; `name` says what is read.
-export function useReadBy<T>(name: string | null, read: (stop: AbortSignal) => Promise<T>, every = 0): Read<T> {
+/// The same for what takes several calls; `name` says what is read. `late`: its place on the page does not depend on what it says, so
+/// the page is shown without waiting for it.
+export function useReadBy<T>(name: string | null, read: (stop: AbortSignal) => Promise<T>, every = 0, when: 'first' | 'late' = 'first'): Read<T> {
   const [state, setState] = useState<State<T>>({ ...nothing, path: name });
   const [turn, setTurn] = useState(0);
   const reader = useRef(read);
   reader.current = read;
-  useEffect(() => {
+  // In the same step that shows what asks, so that the page does not count as complete in between.
+  useLayoutEffect(() => {
     if (name === null) return;
     const stop = new AbortController();
     let timer = 0;
+    let isFirst = when === 'first';
+    if (isFirst) firstReads.value++;
+    const ended = () => { if (isFirst) firstReads.value--; isFirst = false; };
     const once = async () => {
       if (!document.hidden && !loggedOut.value) {
         try {
@@ -40,13 +49,14 @@ export function useReadBy<T>(name: string | null, read: (stop: AbortSignal) => P
           const isUnknown = error instanceof Refused && error.status === 404;
           const failure = isUnknown ? '' : error instanceof Error ? error.message : String(error);
           setState((old) => ({ ...(old.path === name ? old : nothing), path: name, isUnknown, failure, ...(isUnknown ? { value: null } : {}) }));
-          if (isUnknown) return;
+          if (isUnknown) { ended(); return; }
         }
       }
+      ended();
       if (every > 0 && !stop.signal.aborted) timer = window.setTimeout(once, every);
     };
     void once();
-    return () => { stop.abort(); clearTimeout(timer); };
+    return () => { stop.abort(); clearTimeout(timer); ended(); };
   }, [name, every, turn]);
   const mine = state.path === name ? state : { ...nothing, path: name };
   return { ...mine, again: () => setTurn((n) => n + 1) };

@@ -34,7 +34,7 @@ export function useSparks(queues: string[], most = 24): Record<string, History> 
     const first = await get<History>(`stats/history${query({ queue: asked[0], from: '-3600s', step: '120s' })}`, stop);
     const rest = await each(asked.slice(1), (queue) => get<History>(`stats/history${query({ queue, from: '-3600s', step: '120s' })}`, stop));
     return Object.fromEntries([first, ...rest].map((history, i) => [asked[i], history]).filter(([, history]) => history)) as Record<string, History>;
-  }, 60_000);
+  }, 60_000, 'late');
   return read.value ?? {};
 }
 

@@ -6,6 +6,7 @@ import { cronWords } from './cron';
 import { perSecond } from './history';
 import { fits, serverFilter, type Wanted } from './joblist';
 import { linesOf } from './pages/queue';
+import { canSet } from './actions';
 import { inOrder, withParents } from './pages/limits';
 import { resample } from './pages/overview';
 import { marksOf } from './pages/job';
@@ -66,7 +67,11 @@ test('one cause in several queues is one problem', () => {
 test('partitions stand below a line that names their limit', () => {
   const part = (name: string, partition: string, waiting: number): Limit => ({ name, partition, waiting, used: 1, limit: 2, set: false, next_free: null });
   const rows = withParents([part('hooks', 'a', 3), part('hooks', 'b', 4), part('crm', '', 1), part('crm', 'x', 1)]);
-  expect(rows.map((row) => [row.name + nameOf(row), row.waiting, row.eachHas])).toEqual([['hooks', 7, 2], ['hooksa', 3, undefined], ['hooksb', 4, undefined], ['crm', 1, undefined], ['crmx', 1, undefined]]);
+  expect(rows.map((row) => [row.name + nameOf(row), row.waiting, row.isHeading])).toEqual([['hooks', 7, true], ['hooksa', 3, undefined], ['hooksb', 4, undefined], ['crm', 1, undefined], ['crmx', 1, undefined]]);
+  expect(rows.filter(canSet).map((row) => row.name)).toEqual(['crm']);
+  const rates = withParents([part('crm', '', 1), { name: 'crm', partition: 'x', rate: { limit: 5, per: '10s', burst: 5 }, waiting: 2, set: true, next_free: null }]);
+  expect(rates.map((row) => [row.isHeading, row.set, canSet(row)])).toEqual([[undefined, false, true], [true, true, true], [undefined, true, false]]);
+  expect(canSet(part('crm critical', '', 1))).toBe(false);
 });
 const nameOf = (limit: Limit) => String(limit.partition);
 

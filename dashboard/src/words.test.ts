@@ -37,4 +37,6 @@ test('names that are no text say so', () => {
   expect(nameText({ $base64: '/w==' })).toBe('base64:/w==');
   expect(bytes(312)).toBe('312 bytes');
   expect(bytes(1 << 20)).toBe('1.0 MiB');
+  expect(bytes((1 << 20) - 100)).toBe('1.0 MiB');
+  expect(bytes(300 << 10)).toBe('300.0 KiB');
 });

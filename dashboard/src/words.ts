@@ -75,7 +75,7 @@ export const ms = (text: string | null | undefined) => (text ? Date.parse(text) 
 
 export function bytes(n: number) {
   if (n < 1024) return plural(n, 'byte');
-  if (n < 1024 * 1024) return `${(n / 1024).toFixed(1)} KiB`;
+  if (n < 1000 * 1024) return `${(n / 1024).toFixed(1)} KiB`;
   return `${(n / 1024 / 1024).toFixed(1)} MiB`;
 }
 

@@ -33,12 +33,12 @@ std::string version_of(const std::optional<domain::LimitChange>& change) {
 
 /// Also where nothing is used, so that no owner tells of it.
 void apply(const domain::LimitChange& change, LimitView& view) {
-  view.is_set = view.rate ? change.rate.has_value() : change.limit.has_value();
-  if (!view.is_set) return;
   if (view.rate) {
-    view.rate = change.rate;
+    view.is_set = change.rate.has_value();
+    if (view.is_set) view.rate = change.rate;
   } else if (view.partition.empty()) {
-    view.limit = *change.limit;
+    view.is_set = change.limit.has_value();
+    if (view.is_set) view.limit = *change.limit;
   }
 }
 
@@ -50,6 +50,7 @@ class LimitList {
     for (const auto& queue : config.queues) {
       const bool is_of_queue = queue.rate && queue.rate->each == RateEach::queue;
       add_stated(views_, queue.name, queue.limit, is_of_queue ? queue.rate : std::nullopt);
+      if (queue.rate && !is_of_queue) rates_of_values_.emplace(queue.name, *queue.rate);
       add_stated(views_, domain::critical_name(queue.name), queue.critical_limit, std::nullopt);
     }
   }
@@ -67,7 +68,7 @@ class LimitList {
         continue;
       }
       view.is_penalty = view.name.ends_with(domain::kPenaltyEnd);
-      if (!view.rate) view.rate = RateLimit{.limit = static_cast<std::uint32_t>(use.limit / Decimal::kOne)};
+      if (!view.rate) view.rate = rate_of(use.name, static_cast<std::uint32_t>(use.limit / Decimal::kOne));
       if (use.free_at != Time::max())
         view.free_at = std::max(view.free_at.value_or(use.free_at), use.free_at);
     }
@@ -91,7 +92,15 @@ class LimitList {
   }
 
  private:
+  /// Owners tell no more of a rate than its limit.
+  RateLimit rate_of(const std::string& name, std::uint32_t limit) const {
+    const auto stated = rates_of_values_.find(name);
+    if (stated != rates_of_values_.end() && stated->second.limit == limit) return stated->second;
+    return {.limit = limit};
+  }
+
   std::map<LimitKey, LimitView> views_;
+  std::map<std::string, RateLimit> rates_of_values_;  ///< by queue: rates that each value of a partition has
 };
 
 class LockList {
@@ -130,9 +139,11 @@ bool Admin::Impl::set_limit(std::string_view name, const std::optional<Decimal>&
   probe.limits.push_back({std::string(name), limit, rate});
   validate(probe);
   const auto known = limits();
+  // The rate of each value can be set, a limit of each value cannot.
   const auto is_stated = [&](bool is_rate) {
-    return std::ranges::any_of(
-        known, [&](const LimitView& view) { return view.name == name && view.rate.has_value() == is_rate; });
+    return std::ranges::any_of(known, [&](const LimitView& view) {
+      return view.name == name && view.rate.has_value() == is_rate && (is_rate || view.partition.empty());
+    });
   };
   if ((limit && !is_stated(false)) || (rate && !is_stated(true))) return false;
   change_limit(name, seen, [&](std::optional<domain::LimitChange> change) {

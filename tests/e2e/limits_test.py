@@ -124,6 +124,19 @@ class Limits(Project):
             is_rate=True, rate={"limit": 2, "per": "1h", "burst": 2}, waiting=3)["next_free"])
         self.assertEqual(len(self.requests()), 2)
 
+    def test_the_rate_of_each_value_is_set_and_a_limit_of_each_value_is_not(self):
+        self.config(queue='partition = "/region"\npartition_limit = 2\nrate = { limit = 1, per = "1h", each = "partition" }')
+        self.let_go()
+        self.push_regions(east=3, north=1)
+        self.start()
+        self.until_stats(processed=2, blocked_by_rate=2)
+        rate = lambda: [(each["rate"], each["set"]) for each in self.json("limits") if each["partition"] == "east" and "rate" in each]
+        self.until("its rate is told", lambda: rate() == [({"limit": 1, "per": "1h", "burst": 1}, False)])
+        self.assertIn("no config states that", self.ordo("limits", "set", "orders", "limit=4", code=1).stderr)
+        self.assertIn("orders: set", self.ordo("limits", "set", "orders", "rate=3/1s").stdout)
+        self.until_stats(processed=4)
+        self.until("the new rate is told", lambda: rate() == [({"limit": 3, "per": "1s", "burst": 3}, True)])
+
     def test_what_ran_on_a_node_that_is_killed_counts_no_more_and_a_rate_goes_on(self):
         self.config(queue='limit = 2\nshards = 1', node="threads = 3")
         self.push_lines([{"id": str(i), "payload": 1} for i in range(6)])

@@ -34,18 +34,18 @@ export function Dead() {
   });
   const text = (param('error') || param('q')).toLowerCase();
   const groups = (read.value ?? []).filter((group) => !text || group.error.toLowerCase().includes(text));
-  const isNarrow = !!(param('id') || param('key') || param('kind'));
+  const isNarrow = !!(param('id') || param('key') || param('kind') || param('since'));
   const isList = by === 'list' || isNarrow;
   return (
     <>
       <div class="page-head">
-        <h1>{plural(total, 'dead payload')}{read.value ? `, ${plural(read.value.length, 'error')}` : ''}</h1>
+        <h1>{now ? plural(total, 'dead payload') : 'Dead'}{read.value ? `, ${plural(read.value.length, 'error')}` : ''}</h1>
         <span class="note">{trimmed > 0 ? `${count(trimmed)} were trimmed by max_dead or dead_ttl` : 'none trimmed'}</span>
         <span class="grow" />
-        <Segments label="Group by" value={isList ? 'list' : by} choices={[['error', 'By error'], ['queue', 'By queue'], ['list', 'List']]} choose={(next) => setParams({ by: next === 'error' ? null : next, ...(next === 'list' ? {} : { id: null, key: null, kind: null }) })} />
+        <Segments label="Group by" value={isList ? 'list' : by} choices={[['error', 'By error'], ['queue', 'By queue'], ['list', 'List']]} choose={(next) => setParams({ by: next === 'error' ? null : next, ...(next === 'list' ? {} : { id: null, key: null, kind: null, since: null }) })} />
         {names.length === 1 && <a class="button plain" href={exportHref(names[0], 'dead', text && param('error') ? { error: param('error') } : {})} download={`${names[0]}-dead.ndjson`}>Export {count(total)}</a>}
       </div>
-      <FilterBar fixed={[['state', 'dead']]} filters={[{ name: 'queue', what: 'the queue', note: 'exact' }, { name: 'error', what: 'text in the error', note: 'exact' }, { name: 'kind', what: 'the kind', note: 'exact' }, { name: 'key', what: 'the key', note: 'exact' }, { name: 'id', what: 'the id', note: 'exact' }]} side={<span class="note">{count(total)} dead</span>} />
+      <FilterBar fixed={[['state', 'dead']]} filters={[{ name: 'queue', what: 'the queue', note: 'exact' }, { name: 'error', what: 'text in the error', note: 'exact' }, { name: 'kind', what: 'the kind', note: 'exact' }, { name: 'key', what: 'the key', note: 'exact' }, { name: 'id', what: 'the id', note: 'exact' }, { name: 'since', what: 'died since', note: '-24h, or 2030-01-01T09:00:00Z' }]} side={<span class="note">{count(total)} dead</span>} />
       {read.failure && !read.value ? <Failure text={read.failure} again={read.again} />
         : !now || !read.value ? <Panel><Loading rows={8} of="the dead" /></Panel>
           : total === 0 ? <Panel><Empty title="No dead jobs">Jobs that used up their retries are listed here, by the first line of their error.</Empty></Panel>
@@ -85,7 +85,7 @@ function ByError({ groups, again, asOf }: { groups: Group[]; again: () => void; 
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const open = param('group');
   const queues = [...new Set(groups.map((group) => group.queue))];
-  const deaths = useReadBy(queues.length && queues.length <= 24 ? `deaths ${queues.join()} ${asOf}` : null, (stop) => readDeaths(queues, stop));
+  const deaths = useReadBy(queues.length && queues.length <= 24 ? `deaths ${queues.join()} ${asOf}` : null, (stop) => readDeaths(queues, stop), 0, 'late');
   const some = groups.filter((group) => chosen.has(groupId(group)));
   const selection: Selection<Group> | undefined = isViewer() ? undefined : {
     has: (group) => chosen.has(groupId(group)),
@@ -106,7 +106,7 @@ function ByError({ groups, again, asOf }: { groups: Group[]; again: () => void; 
     { key: 'queue', head: 'Queue', phone: 'c', cell: (group) => <a class="plain" href={href('queues', group.queue)}>{group.queue}</a> },
     { key: 'first', head: 'First', num: true, wide: true, cell: (group) => <Time at={group.first} /> },
     { key: 'last', head: 'Last', num: true, phone: 'd', cell: (group) => <Time at={group.last} /> },
-    { key: 'hours', head: <>Last 24 hours{deaths.value && !deaths.value.isWhole ? `, of the newest ${count(readRows)}` : ''}</>, wide: true, cell: (group) => (deaths.value ? <Histogram hours={deaths.value.by.get(groupId(group))} /> : null) },
+    { key: 'hours', head: <>Last 24 hours{deaths.value && !deaths.value.isWhole ? `, of the newest ${count(readRows)}` : ''}</>, wide: true, cell: (group) => <span class="histogram-place">{deaths.value && <Histogram hours={deaths.value.by.get(groupId(group))} />}</span> },
   ];
   const done = () => { setChosen(new Set()); again(); };
   const may = whyNot('operator', some.length === 1 ? some[0].queue : undefined);
@@ -151,7 +151,7 @@ function ByQueue({ queues }: { queues: { name: string; dead: number; trimmed: nu
 
 function DeadList({ queues }: { queues: string[] }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const filter = { id: param('id'), key: param('key'), kind: param('kind'), error: param('error') };
+  const filter = { id: param('id'), key: param('key'), kind: param('kind'), error: param('error'), since: param('since') };
   const queue = param('queue') || (queues.length === 1 ? queues[0] : '');
   const asked = queue ? [queue] : queues.slice(0, 24);
   const limit = queue ? 50 : 10;

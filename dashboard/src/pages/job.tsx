@@ -58,7 +58,7 @@ function Gone({ queue, id, last, again }: { queue: string; id: string; last: Job
     <>
       <div class="page-head"><h1 class="mono"><bdi>{visible(id)}</bdi></h1><span class="grow" /><div class="actions"><Button onClick={again}>Look again</Button>{last && <Button onClick={() => copy(asPush(last), 'the push')}>Copy as push</Button>}</div></div>
       <Panel><Empty title={last ? 'Not stored any more: it ended or was cancelled' : 'No such job is stored'}>
-        <span>{last ? '' : 'It was never pushed, or it ended or was cancelled. '}No record of it is kept: the queue’s <code>keep</code> says for how long records of ended jobs are kept.</span>
+        <span>{last ? '' : 'It was never pushed, or it ended or was cancelled. '}No record of it is kept: the queue’s <code>keep</code> says for how long records of ended jobs are kept. </span>
         <span>{key !== null && <><a href={keyHref(queue, key)}>The line of {visible(nameText(key))}</a>, </>}<a href={withParams(href('jobs'), { queue })}>jobs of {queue}</a>. On a machine with the config: <Command text={`ordo job ${queue} ${id} show`} /></span>
       </Empty></Panel>
       {last && <><h2 class="last-known">What this page knew of it</h2><dl class="facts">
@@ -220,7 +220,7 @@ function TimeLine({ job }: { job: Job }) {
     <Panel title="Time line" note={`${age(span / 1000)}${isEnded ? ', ended' : ''}`}>
       <div class="scroll-x" tabIndex={0} role="group" aria-label="Time line, as a picture; the tables below say the same">
         <svg class="timeline" width="720" height={height} viewBox={`0 0 720 ${height}`} role="img" aria-label={marks.map((mark) => `${mark.what} at ${time(mark.at)}`).join('; ')}>
-          {ticks.map((tick) => <g key={tick}><path d={`M${x(tick)} 4V${height - 22}`} class="tl-grid" /><text x={x(tick)} y={height - 6} text-anchor="middle" class="tl-tick">{span < 180_000 ? time(tick, at) : minutes(tick)}</text></g>)}
+          {ticks.map((tick) => <g key={tick}><path d={`M${x(tick)} 4V${height - 22}`} class="tl-grid" /><text x={x(tick)} y={height - 6} text-anchor="middle" class="tl-tick">{span < 3_600_000 ? time(tick, at) : minutes(tick)}</text></g>)}
           {rows.map((kind, r) => (
             <g key={kind} transform={`translate(0 ${r * 42 + 8})`}>
               <text x="0" y="17" class="tl-row">{names[kind]}</text>

@@ -20,7 +20,7 @@ export function Nodes() {
   const threads = alive.reduce((n, node) => n + node.threads, 0);
   const versions = new Set(alive.map((node) => node.version).filter(Boolean));
   const columns: Column<NodeInfo>[] = [
-    { key: 'id', head: 'Node', phone: 'a', sort: (node) => node.id, cell: (node) => <><span class="queue-name"><span class="queue-mark">{failing.has(node.id) ? <Sign severity="person" /> : null}</span><b class="mono">{node.id}</b></span><small class="indent">{visible(node.host)}, pid {node.pid}</small></> },
+    { key: 'id', head: 'Node', phone: 'a', sort: (node) => node.id, cell: (node) => <><span class="queue-name"><span class="queue-mark">{failing.has(node.id) ? <Sign severity="person" /> : null}</span><b class="mono">{node.id}</b></span><small class="indent" title={visible(node.host)}>{visible(node.host)}, pid {node.pid}</small></> },
     { key: 'state', head: 'State', phone: 'b', cell: (node) => (!node.alive ? <span class="dim">gone</span> : node.quiet ? 'quiet' : 'takes jobs') },
     { key: 'version', head: 'Version', wide: true, cell: (node) => node.version ?? <span class="dim">not known</span> },
     { key: 'threads', head: 'Threads', num: true, phone: 'd', sort: (node) => node.threads, cell: (node) => <Num n={node.threads} /> },
@@ -35,7 +35,7 @@ export function Nodes() {
   ];
   return (
     <>
-      <div class="page-head"><h1>{plural(alive.length, 'node')}</h1><span class="note">{count(stats.value?.total.running ?? 0)} of {count(threads)} threads busy{versions.size > 1 ? `, ${versions.size} versions` : ''}{rows.length > alive.length ? `, ${count(rows.length - alive.length)} gone` : ''}</span></div>
+      <div class="page-head"><h1>{read.value ? plural(alive.length, 'node') : 'Nodes'}</h1><span class="note">{count(stats.value?.total.running ?? 0)} of {count(threads)} threads busy{versions.size > 1 ? `, ${versions.size} versions` : ''}{rows.length > alive.length ? `, ${count(rows.length - alive.length)} gone` : ''}</span></div>
       {[...failing.values()].map((node) => <Panel key={node.id} class="problems" title={<><Sign severity="person" /> {node.id} cannot do all its work</>}>
         <ul class="lines one">
           {node.commit_error && <li><span>What has ended there cannot be written, since <Time at={node.commit_error_since} />: {visible(node.commit_error)}</span></li>}

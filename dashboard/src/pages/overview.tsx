@@ -99,7 +99,7 @@ const sentence = (each: Happening) => sentences[each.name]?.(each.data) ?? `${ea
 
 function Happened() {
   const rows = happenings.value.slice(0, 5);
-  return <Panel title="What happened" note="since this page was opened">{!rows.length && <p class="quiet">No node came or went, no queue was paused, no job died.</p>}<ul class="lines">{rows.map((each, i) => <li key={`${each.at} ${i}`}><Time at={each.at} /><span><bdi>{visible(sentence(each))}</bdi></span></li>)}</ul></Panel>;
+  return <Panel title="What happened" note="since this page was opened">{!rows.length && <p class="quiet">No node came or went, no queue was paused, no job died.</p>}<ul class="lines">{rows.map((each, i) => <li key={i}><Time at={each.at} /><span><bdi>{visible(sentence(each))}</bdi></span></li>)}</ul></Panel>;
 }
 
 interface Coming { at: number; queue: string; what: string; link: string }
@@ -133,7 +133,7 @@ export async function comings(now: Stats, stop: AbortSignal): Promise<Coming[]> 
 }
 
 function Next({ now }: { now: Stats }) {
-  const read = useReadBy('comings', (stop) => comings(now, stop), 15_000);
+  const read = useReadBy('comings', (stop) => comings(now, stop), 15_000, 'late');
   const rows = (read.value ?? []).filter((one) => one.at > Date.now() - 1000).slice(0, 5);
-  return <Panel title="What comes next">{read.value && !rows.length && <p class="quiet">No tick, retry or deadline is known.</p>}<ul class="lines">{rows.map((one) => <li key={one.queue + one.what}><Time at={one.at} /><span><a class="plain" href={one.link}><b>{one.queue}</b>: <bdi>{visible(one.what)}</bdi></a></span></li>)}</ul></Panel>;
+  return <Panel title="What comes next">{read.value && !rows.length && <p class="quiet">No tick, retry or deadline is known.</p>}<ul class="lines">{rows.map((one, i) => <li key={i}><Time at={one.at} /><span><a class="plain" href={one.link}><b>{one.queue}</b>: <bdi>{visible(one.what)}</bdi></a></span></li>)}</ul></Panel>;
 }

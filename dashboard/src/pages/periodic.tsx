@@ -19,7 +19,7 @@ export function PeriodicPage() {
     { key: 'rule', head: 'Rule', phone: 'c', cell: (row) => <><span>{row.every ? `every ${row.every}` : row.cron ? cronWords(row.cron) ?? row.cron : ''}</span><small class="mono">{row.every ? `every = "${row.every}"` : row.cron}{row.tz ? ` ${row.tz}` : ''}</small></> },
     { key: 'last', head: 'Last', num: true, wide: true, sort: (row) => ms(row.last) || 0, cell: (row) => (row.last ? <Time at={row.last} /> : <span class="dim">never</span>) },
     { key: 'next', head: 'Next', num: true, phone: 'b', sort: (row) => ms(row.next[0]) || Infinity, cell: (row) => (row.paused ? <span class="dim">paused</span> : row.next[0] ? <><Time at={row.next[0]} /><small>in <Until at={row.next[0]} /></small></> : <span class="dim">never</span>) },
-    { key: 'then', head: 'Then', num: true, wide: true, cell: (row) => row.next.slice(1, 3).map((at, i) => <span key={at}>{i > 0 && ', '}<Time at={at} /></span>) },
+    { key: 'then', head: 'Then', num: true, wide: true, cell: (row) => (row.paused ? [] : row.next.slice(1, 3)).map((at, i) => <span key={at}>{i > 0 && ', '}<Time at={at} /></span>) },
     { key: 'pushed', head: 'Pushed', num: true, sort: (row) => row.pushed, cell: (row) => <Num n={row.pushed} /> },
     { key: 'missed', head: 'Missed', num: true, phone: 'd', sort: (row) => row.missed_ticks, cell: (row) => <span title={`missed = ${row.missed}`}><Num n={row.missed_ticks} /></span> },
     ...(isViewer() ? [] : [{ key: 'act', head: <span class="hidden">Actions</span>, class: 'c-act p-e', cell: (row: Periodic) => <span class="row-actions">
@@ -29,7 +29,7 @@ export function PeriodicPage() {
   ];
   return (
     <>
-      <div class="page-head"><h1>{plural(rows.length, 'schedule')}</h1>{rows.length > 0 && <span class="note">{next ? <>next: {next.name} in <Until at={next.next[0]} /></> : 'none ticks'}{paused ? `, ${paused} paused` : ''}</span>}<span class="grow" /></div>
+      <div class="page-head"><h1>{read.value ? plural(rows.length, 'schedule') : 'Periodic'}</h1>{rows.length > 0 && <span class="note">{next ? <>next: {next.name} in <Until at={next.next[0]} /></> : 'none ticks'}{paused ? `, ${paused} paused` : ''}</span>}<span class="grow" /></div>
       {read.failure && !read.value ? <Failure text={read.failure} again={read.again} /> : !read.value ? <Panel><Loading rows={4} of="schedules" /></Panel>
         : !rows.length ? <Panel><Empty title="No schedules">Schedules of the config push a job at each tick: <Command text={'[periodic.nightly] queue = "orders" cron = "0 5 * * mon-fri"'} /></Empty></Panel>
           : <section class="panel two-rows" aria-label="Schedules"><Table name="Schedules" columns={columns} rows={rows} id={(row) => row.name} sorts isSelected={(row) => !!row.next[0] && ms(row.next[0]) - now.value < 1000 && ms(row.next[0]) > now.value - 1000} /></section>}

@@ -1,6 +1,6 @@
 // How does it do, where does it stick?
 import { get, isViewer, query, seg, type Job, type Limit, type List, type QueueInfo } from '../api';
-import { pauseQueue, pushJob, removeQueue, reshardQueue, resumeQueue, setLimit, whyNot } from '../actions';
+import { canSet, pauseQueue, pushJob, removeQueue, reshardQueue, resumeQueue, setLimit, whyNot } from '../actions';
 import { useRead, useReadBy } from '../data';
 import { standing } from '../gates';
 import { lagOf, runTimes, spanOf, spans, throughput, toSeconds, useHistory } from '../history';
@@ -26,6 +26,7 @@ export function QueuePage({ queue }: { queue: string }) {
   const mine = rates.value[queue];
   const runs = counts.processed + counts.failed;
   const dead = withParams(href('dead'), { queue });
+  const own = info.value?.limits?.find(canSet);
   const moments = Object.entries(counts.oldest_due ?? {});
   return (
     <>
@@ -36,7 +37,7 @@ export function QueuePage({ queue }: { queue: string }) {
         <span class="grow" />
         {!isViewer() && <div class="actions" data-actions>
           <Button why={whyNot('operator', queue)} onClick={() => pushJob(queue)}>Push a job…</Button>
-          {info.value?.limits?.[0] && <Button why={whyNot('admin', queue)} onClick={() => setLimit(info.value!.limits![0])}>Set limit…</Button>}
+          {own && <Button why={whyNot('admin', queue)} onClick={() => setLimit(own)}>{own.rate ? 'Set rate…' : 'Set limit…'}</Button>}
           <Button why={whyNot('operator', queue)} icon={isPaused ? 'running' : 'pause'} onClick={() => void (isPaused ? resumeQueue(queue) : pauseQueue(queue)).then(info.again)}>{isPaused ? 'Resume' : 'Pause'}</Button>
           <Menu name="more actions" items={[
             { name: 'Reshard…', why: whyNot('admin', queue), act: () => reshardQueue(queue, info.value?.shards ?? 1) },

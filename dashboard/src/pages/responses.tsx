@@ -29,7 +29,7 @@ export function Responses() {
   const late = stats.value?.total.dead_letters ?? 0;
   return (
     <>
-      <div class="page-head"><h1>{jobs(awaiting)} {awaiting === 1 ? 'awaits' : 'await'} a response</h1><span class="note">they use no thread</span><span class="grow" />
+      <div class="page-head"><h1>{counts ? `${jobs(awaiting)} ${awaiting === 1 ? 'awaits' : 'await'} a response` : 'Responses'}</h1><span class="note">they use no thread</span><span class="grow" />
         <Segments label="Show" value={tab} choices={[['expected', `Awaiting ${count(awaiting)}`], ['buffered', 'Buffered'], ['late', `Late or unknown ${count(late)}`]]} choose={(next) => setParams({ tab: next === 'expected' ? null : next, key: null, queue: null })} /></div>
       {read.failure && !read.value ? <Failure text={read.failure} again={read.again} /> : !read.value ? <Panel><Loading rows={6} of="responses" /></Panel>
         : tab === 'late' ? <Late rows={read.value} /> : tab === 'buffered' ? <Buffered rows={read.value} /> : <Expected rows={read.value} again={read.again} />}

@@ -1,6 +1,6 @@
 // Where do waiting jobs stand?
 import { get, query, seg, type Job, type Limit, type List, type Lock } from '../api';
-import { setLimit, whyNot } from '../actions';
+import { canSet, setLimit, whyNot } from '../actions';
 import { each, useRead, useReadBy } from '../data';
 import { questions, shownGates, sum, type Gate, type Standing } from '../gates';
 import { failure, readStats, stats } from '../live';
@@ -79,7 +79,7 @@ function Cell({ row, gate }: { row: QueueRow; gate: Gate | 'ready' }) {
         { key: 'name', head: 'Limit', phone: 'a', cell: (limit) => <><b>{limit.name}</b> <span class="mono dim">{visible(nameText(limit.partition))}</span></> },
         { key: 'used', head: 'Used', phone: 'c', cell: (limit) => (limit.used !== undefined ? <Slots used={limit.used} of={limit.limit ?? 0} /> : limit.rate ? `${count(limit.rate.limit)} per ${limit.rate.per}` : 'closed') },
         { key: 'of', head: 'Of', num: true, phone: 'b', cell: (limit) => (limit.used !== undefined ? <><b>{limit.used}</b> of {limit.limit}</> : '') },
-        { key: 'set', head: <span class="hidden">Set</span>, class: 'c-act', cell: (limit) => (nameText(limit.partition) ? null : <Button class="small" why={whyNot('admin')} onClick={() => setLimit(limit)}>Set…</Button>) },
+        { key: 'set', head: <span class="hidden">Set</span>, class: 'c-act', cell: (limit) => (!canSet(limit) ? null : <Button class="small" why={whyNot('admin')} onClick={() => setLimit(limit)}>Set…</Button>) },
       ]} />}
       {held.length > 0 && <Table name="Locks" rows={held.slice(0, 8)} id={(lock) => `${lock.name} ${nameText(lock.key)}`} columns={[
         { key: 'key', head: 'Lock', phone: 'a', cell: (lock) => <span class="mono"><bdi>{visible(nameText(lock.key))}</bdi></span> },
@@ -111,7 +111,7 @@ function Openings() {
       if (counts.paused && counts.length > 0) rows.push({ at: null, queue, what: 'paused', link: href('queues', queue) });
     }
     return rows.sort((a, b) => (a.at ?? Infinity) - (b.at ?? Infinity));
-  }, 5_000);
+  }, 5_000, 'late');
   if (!read.value?.length) return null;
   return (
     <Panel title="Next openings" note="known ones, soonest first">

@@ -30,7 +30,7 @@ export function Windows() {
   const order = rows.toSorted((a, b) => Number(b.view.never_opens) - Number(a.view.never_opens));
   return (
     <>
-      <div class="page-head"><h1>{jobs(waiting)} wait for a window</h1>{rows.length > 0 && <span class="note">{plural(rows.length, 'rule')}, {open} open now{next ? `, next opening ${time(next)}` : ''}</span>}<span class="grow" /><Segments label="Ahead" value={ahead} choices={[['24h', '24h'], ['48h', '48h'], ['7d', '7d']]} choose={(value) => setParams({ ahead: value === '24h' ? null : value }, 'replace')} /></div>
+      <div class="page-head"><h1>{now ? `${jobs(waiting)} wait${waiting === 1 ? 's' : ''} for a window` : 'Windows'}</h1>{rows.length > 0 && <span class="note">{plural(rows.length, 'rule')}, {open} open now{next ? `, next opening ${time(next)}` : ''}</span>}<span class="grow" /><Segments label="Ahead" value={ahead} choices={[['24h', '24h'], ['48h', '48h'], ['7d', '7d']]} choose={(value) => setParams({ ahead: value === '24h' ? null : value }, 'replace')} /></div>
       {read.failure && !read.value ? <Failure text={read.failure} again={read.again} />
         : !read.value ? <Panel><Loading rows={4} of="windows" /></Panel>
           : !rows.length ? <Panel><Empty title={read.value.isKnown ? 'No windows' : 'Windows are not known'}>{read.value.isKnown ? <>Queues whose jobs start only at certain hours are shown here: <Command text={'[queue.calls] windows = [{ start = "05:00", end = "07:00", tz = "Europe/Moscow" }]'} /></> : 'This server does not tell them.'}</Empty></Panel>

@@ -14,8 +14,7 @@ export function Bulk({ number, text, tokens, asOf, clear, children }: { number: 
       <span class="bulk-tokens">{tokens.map(([name, value]) => <span class="token" key={name}><span>{name}</span> <b><bdi>{visible(value)}</bdi></b></span>)}</span>
       <span class="dim">as of {time(asOf)}</span>
       <span class="grow" />
-      <Button kind="bare" onClick={clear}>Clear</Button>
-      {number !== null && children(n)}
+      <span class="bulk-verbs"><Button kind="bare" onClick={clear}>Clear</Button>{number !== null && children(n)}</span>
     </div>
   );
 }

@@ -12,7 +12,7 @@ export function Chain({ links }: { links: Link[] }) {
       {links.map((link, i) => (
         <li key={i} class={i === links.length - 1 ? 'cause' : undefined}>
           {i > 0 && <span class="chain-arrow"><Icon name="arrow" size={18} /></span>}
-          <div class="chain-box">{link.kind === 'job' ? <JobBox link={link} isFirst={i === 0} /> : <GateBox link={link} />}</div>
+          <div class="chain-box">{link.kind === 'job' ? <JobBox link={link} isFirst={i === 0} /> : <GateBox link={link} isFirst={i === 0} />}</div>
         </li>
       ))}
     </ol>
@@ -25,10 +25,10 @@ function JobBox({ link, isFirst }: { link: Link & { kind: 'job' }; isFirst: bool
   return <><span>{isFirst ? 'first in line' : 'held by'}</span><a class="mono" href={jobHref(job.queue, job.id, job.kind, job.key)}><bdi>{middle(visible(nameText(job.id)), 22)}</bdi></a><span><State job={job} /> {Number.isFinite(since) && since < now.value && <span class="dim">for {age((now.value - since) / 1000)}</span>}</span></>;
 }
 
-function GateBox({ link }: { link: Link & { kind: 'gate' } }) {
+function GateBox({ link, isFirst }: { link: Link & { kind: 'gate' }; isFirst: boolean }) {
   const { waits, queue } = link;
   const name = nameText(waits.name);
-  return <><span>which waits for {waits.what}</span>{waits.what === 'key' && name ? <a class="mono" href={keyHref(queue, name)}><bdi>{middle(visible(name), 22)}</bdi></a> : <span class="mono"><bdi>{middle(visible(name || queue), 22)}</bdi></span>}<span>{waits.until ? `until ${time(ms(waits.until))}` : link.others > 0 ? `and ${link.others} more hold it` : waits.held_by.length ? 'until that ends' : 'holder not known'}</span></>;
+  return <><span>{isFirst ? 'it' : 'which'} waits for {waits.what}</span>{waits.what === 'key' && name ? <a class="mono" href={keyHref(queue, name)}><bdi>{middle(visible(name), 22)}</bdi></a> : <span class="mono"><bdi>{middle(visible(name || queue), 22)}</bdi></span>}<span>{waits.until ? `until ${time(ms(waits.until))}` : link.others > 0 ? `and ${link.others} more hold it` : waits.held_by.length ? 'until that ends' : 'holder not known'}</span></>;
 }
 
 /// The one thing that can be done at the last cause.

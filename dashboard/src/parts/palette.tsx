@@ -33,7 +33,7 @@ function found(text: string): Entry[] {
   return entries;
 }
 
-/// Jobs of that id or key, in any queue.
+/// Jobs of that id or key, in any queue; "order 4711" finds 4711, too.
 async function jobsOf(text: string, stop: AbortSignal): Promise<Entry[]> {
   const queues = Object.keys(stats.value?.by_queue ?? {}).slice(0, askedQueues);
   const ask = (queue: string, filter: Record<string, string>) => get<List<Job>>(`queues/${seg(queue)}/jobs${query({ ...filter, limit: 3 })}`, stop);
@@ -45,6 +45,12 @@ async function jobsOf(text: string, stop: AbortSignal): Promise<Entry[]> {
     return jobs;
   });
   return answers.flatMap((entries) => entries ?? []);
+}
+
+async function namedIn(text: string, stop: AbortSignal): Promise<Entry[]> {
+  const whole = await jobsOf(text, stop);
+  const last = text.split(/\s+/).at(-1)!;
+  return whole.length || last === text ? whole : jobsOf(last, stop);
 }
 
 export function Palette() {
@@ -63,7 +69,7 @@ export function Palette() {
     isDue.current = false;
     if (!wanted) return;
     const stop = new AbortController();
-    const timer = setTimeout(() => { jobsOf(wanted, stop.signal).then(setJobs, () => {}).finally(() => { if (!stop.signal.aborted) setAnswered(wanted); }); }, 180);
+    const timer = setTimeout(() => { namedIn(wanted, stop.signal).then(setJobs, () => {}).finally(() => { if (!stop.signal.aborted) setAnswered(wanted); }); }, 180);
     return () => { clearTimeout(timer); stop.abort(); };
   }, [wanted]);
   const isAsking = wanted !== '' && answered !== wanted;

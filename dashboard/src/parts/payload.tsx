@@ -10,6 +10,7 @@ export function payloadText(payload: unknown): string {
   if (isBytes(payload)) return payload.$base64;
   return JSON.stringify(payload);
 }
+const bytesOf = (base64: string) => Math.floor((base64.replace(/=+$/, '').length * 3) / 4);
 const isBytes = (payload: unknown): payload is { $base64: string } => typeof payload === 'object' && payload !== null && typeof (payload as { $base64?: unknown }).$base64 === 'string';
 const isHidden = (payload: unknown): payload is { $hidden: number } => typeof payload === 'object' && payload !== null && typeof (payload as { $hidden?: unknown }).$hidden === 'number';
 
@@ -18,7 +19,7 @@ export function Payload({ payload, isShort }: { payload: unknown; isShort?: bool
   if (payload === undefined || payload === '') return <span class="dim">no payload</span>;
   if (isHidden(payload)) return <span class="dim">hidden, {bytes(payload.$hidden)}</span>;
   const text = payloadText(payload);
-  if (isBytes(payload)) return <span class="payload"><span class="dim">{bytes(Math.floor((text.length * 3) / 4))}, base64</span> <code><bdi>{text.slice(0, isShort ? 60 : 400)}{text.length > (isShort ? 60 : 400) ? '…' : ''}</bdi></code></span>;
+  if (isBytes(payload)) return <span class="payload"><span class="dim">{bytes(bytesOf(text))}, base64</span> <code><bdi>{text.slice(0, isShort ? 60 : 400)}{text.length > (isShort ? 60 : 400) ? '…' : ''}</bdi></code></span>;
   if (isShort) return <code class="payload one-line"><bdi>{visible(text.slice(0, 160))}</bdi></code>;
   const pretty = JSON.stringify(payload, null, 2);
   const isCut = pretty.length > shownLetters && !isWhole;

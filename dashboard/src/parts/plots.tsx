@@ -100,7 +100,7 @@ function Canvas({ times, panel, isLast, hover, sync }: { times: number[]; panel:
   useEffect(() => { plot.current?.setData(data); }, [times, panel]);
 
   return (
-    <div class={`canvas ${isLast ? 'last' : ''}`} ref={host} role="img" aria-label={`${panel.name} ${panel.unit}: ${panel.lines.map((line) => line.end).join(', ')}`}>
+    <div class={`canvas ${isLast ? 'last' : ''}`} ref={host} style={{ minHeight: `${panel.height + (isLast ? 24 : 6)}px` }} role="img" aria-label={`${panel.name} ${panel.unit}: ${panel.lines.map((line) => line.end).join(', ')}`}>
       <div class="ends" aria-hidden="true">{ends.map((end) => <span key={end.text} class={`end t-${end.tone}`} style={{ top: `${end.y - 8 + 6}px` }}>{end.text}</span>)}</div>
     </div>
   );
