@@ -12,10 +12,10 @@ export interface Counts {
 }
 export interface FailingNode {
   id: string; commit_error: string | null; commit_error_since: string | null;
-  cannot_start: { queue: string; kind: string }[]; stuck_runs: { queue: string; kind: string; key: Name; id: Name; since: string }[];
+  cannot_start: { queue: string; kind: string; why: string }[]; stuck_runs: { queue: string; kind: string; key: Name; id: Name; since: string }[];
 }
 export interface Stats { total: Counts; by_queue: Record<string, Counts>; failing_nodes?: FailingNode[] }
-export interface WaitsFor { what: string; name: Name; held_by: Name[]; until: string | null; stuck?: Name[] }
+export interface WaitsFor { what: string; name: Name; held_by: Name[]; until: string | null; stuck?: Name[]; why?: string[] }
 export interface Attempt { started: string | null; ended: string; node: string; error_kind: string; error: string }
 export interface Job {
   queue: string; kind: Name; key: Name; id: Name; state: string; payloads?: unknown[]; scores?: number[]; run_at?: string;
@@ -39,7 +39,11 @@ export interface Periodic {
 }
 export interface NodeInfo {
   id: string; host: string; pid: number; threads: number; queues: string[]; started: string; shards: number; alive: boolean;
-  quiet: boolean; version: string | null; clock: number | null; groups: string[][];
+  quiet: boolean; version: string | null; clock: number | null; heartbeat_age: number; lost: boolean; groups: string[][];
+}
+export interface Source {
+  name: string; type: string; origin: string; queues: string[]; taken: number; refused: Record<string, number>; waiting: number;
+  lag: number | null; active: boolean; last: string | null; others: string[]; trouble: string | null;
 }
 export interface DeadGroup { error: string; count: number; first: string; last: string }
 export interface WindowRule { start: string; end: string; days: string[]; tz: string }

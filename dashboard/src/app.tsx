@@ -27,6 +27,7 @@ import { PeriodicPage } from './pages/periodic';
 import { QueuePage } from './pages/queue';
 import { Queues } from './pages/queues';
 import { Responses } from './pages/responses';
+import { Sources } from './pages/sources';
 import { Why } from './pages/why';
 import { Windows } from './pages/windows';
 
@@ -43,7 +44,7 @@ function shown(at: string[]): Shown {
   } else if (at.length <= 1) {
     const bodies: Record<string, () => preact.JSX.Element> = {
       '': () => <Overview />, queues: () => <Queues />, jobs: () => <Jobs />, dead: () => <Dead />, why: () => <Why />, limits: () => <Limits />, windows: () => <Windows />,
-      responses: () => <Responses />, periodic: () => <PeriodicPage />, nodes: () => <Nodes />, audit: () => <Audit />, more: () => <More />,
+      responses: () => <Responses />, periodic: () => <PeriodicPage />, sources: () => <Sources />, nodes: () => <Nodes />, audit: () => <Audit />, more: () => <More />,
     };
     if (Object.hasOwn(bodies, first)) return { rail: first, crumbs: [[page?.name ?? 'More']], body: bodies[first]() };
   }

@@ -17,6 +17,7 @@ export const pages: Page[] = [
   { key: 'i', path: 'windows', name: 'Windows', icon: 'windows', group: 'What holds jobs' },
   { key: 'r', path: 'responses', name: 'Responses', icon: 'responses', group: 'What holds jobs', badge: (stats) => number(stats.total.awaiting) },
   { key: 'p', path: 'periodic', name: 'Periodic', icon: 'periodic', group: 'System' },
+  { key: 's', path: 'sources', name: 'Sources', icon: 'sources', group: 'System' },
   { key: 'n', path: 'nodes', name: 'Nodes', icon: 'nodes', group: 'System' },
   { key: 'a', path: 'audit', name: 'Audit', icon: 'audit', group: 'System' },
 ];

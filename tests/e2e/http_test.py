@@ -76,7 +76,7 @@ class Api(Http):
     def test_each_page_of_the_dashboard_is_served_with_its_files(self):
         self.serve("work")
         pages = ("/", "/queues", "/queues/orders", "/queues/orders/keys/customer%3A4711", "/queues/orders/jobs/a%2Fb?kind=k", "/jobs?queue=orders",
-                 "/dead", "/why", "/limits", "/windows", "/responses", "/periodic", "/nodes", "/audit", "/more")
+                 "/dead", "/why", "/limits", "/windows", "/responses", "/periodic", "/sources", "/nodes", "/audit", "/more")
         files = set()
         for page in pages:
             status, headers, body = self.ask("GET", page)

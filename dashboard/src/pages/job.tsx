@@ -172,7 +172,8 @@ function Closed({ job, waits, isFirst }: { job: Job; waits: WaitsFor; isFirst: b
   return (
     <>
       <span>{name && name !== job.queue ? <><Mono text={name} most={30} /> </> : null}
-        {isResponse ? 'is awaited' : waits.held_by.length > 0 ? <>held by {waits.held_by.map((holder, i) => <span key={i}>{i > 0 && ', '}<Id queue={job.queue} id={holder} /></span>)}</> : waits.until ? '' : 'closed; by whom is not known'}</span>
+        {isResponse ? 'is awaited' : waits.held_by.length > 0 ? <>held by {waits.held_by.map((holder, i) => <span key={i}>{i > 0 && ', '}<Id queue={job.queue} id={holder} /></span>)}</> : waits.until || waits.why ? '' : 'closed; by whom is not known'}</span>
+      {waits.why?.map((line) => <span key={line}> {visible(line)}</span>)}
       {waits.until && <span> until <Time at={waits.until} /></span>}
       {isFirst && (waits.held_by.length > 0 || isResponse) && !isViewer() && <div class="gate-list-act">
         {!isResponse && <a class="button plain" href={href('queues', job.queue, 'jobs', nameText(waits.held_by[0]))}>Open holder</a>}

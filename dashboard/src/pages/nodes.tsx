@@ -8,7 +8,7 @@ import { Sign } from '../parts/icons';
 import { Menu } from '../parts/menu';
 import { Table, type Column } from '../parts/table';
 import { href } from '../router';
-import { count, duration, nameText, plural, visible } from '../words';
+import { age, count, duration, nameText, plural, visible } from '../words';
 
 const shownQueues = 6;
 
@@ -21,12 +21,13 @@ export function Nodes() {
   const versions = new Set(alive.map((node) => node.version).filter(Boolean));
   const columns: Column<NodeInfo>[] = [
     { key: 'id', head: 'Node', phone: 'a', sort: (node) => node.id, cell: (node) => <><span class="queue-name"><span class="queue-mark">{failing.has(node.id) ? <Sign severity="person" /> : null}</span><b class="mono">{node.id}</b></span><small class="indent" title={visible(node.host)}>{visible(node.host)}, pid {node.pid}</small></> },
-    { key: 'state', head: 'State', phone: 'b', cell: (node) => (!node.alive ? <span class="dim">gone</span> : node.quiet ? 'quiet' : 'takes jobs') },
+    { key: 'state', head: 'State', phone: 'b', cell: (node) => (!node.alive ? <span class="dim">gone</span> : node.lost ? <b>lost</b> : node.quiet ? 'quiet' : 'takes jobs') },
     { key: 'version', head: 'Version', wide: true, cell: (node) => node.version ?? <span class="dim">not known</span> },
     { key: 'threads', head: 'Threads', num: true, phone: 'd', sort: (node) => node.threads, cell: (node) => <Num n={node.threads} /> },
     { key: 'shards', head: 'Shards', num: true, sort: (node) => node.shards, cell: (node) => <Num n={node.shards} /> },
     { key: 'queues', head: 'Queues', phone: 'c', class: 'c-rest', cell: (node) => (node.queues.length ? <>{node.queues.slice(0, shownQueues).map((queue, i) => <span key={queue}>{i > 0 && ', '}<a class="plain" href={href('queues', queue)}>{queue}</a></span>)}{node.queues.length > shownQueues && <span class="dim" title={node.queues.join(', ')}> and {node.queues.length - shownQueues} more</span>}</> : <Dot word="none" />) },
     { key: 'clock', head: 'Clock', num: true, wide: true, cell: (node) => (node.clock === null ? <span class="dim">not known</span> : Math.abs(node.clock) < 0.5 ? <Dot word="right" /> : <span title="how far it is ahead of the store's">{node.clock > 0 ? '+' : '−'}{duration(Math.abs(node.clock))}</span>) },
+    { key: 'heartbeat', head: 'Heard of', num: true, wide: true, sort: (node) => node.heartbeat_age, cell: (node) => <span title="since it renewed its leases last">{age(node.heartbeat_age)} ago</span> },
     { key: 'up', head: 'Up', num: true, wide: true, sort: (node) => node.started, cell: (node) => <Since at={node.started} /> },
     ...(isViewer() ? [] : [{ key: 'act', head: <span class="hidden">Actions</span>, class: 'c-act p-e', cell: (node: NodeInfo) => (node.alive ? <span class="row-actions">
       <Button class="small" why={whyNot('admin') || (node.quiet ? 'it is quiet already' : '')} aria-label={`Quiet ${node.id}`} onClick={() => quietNode(node.id)}>Quiet…</Button>
@@ -39,7 +40,7 @@ export function Nodes() {
       {[...failing.values()].map((node) => <Panel key={node.id} class="problems" title={<><Sign severity="person" /> {node.id} cannot do all its work</>}>
         <ul class="lines one">
           {node.commit_error && <li><span>What has ended there cannot be written, since <Time at={node.commit_error_since} />: {visible(node.commit_error)}</span></li>}
-          {node.cannot_start.map((each) => <li key={each.queue + each.kind}><span>The program of <a href={href('queues', each.queue)}>{each.queue}</a>{each.kind !== each.queue ? `, kind ${visible(each.kind)},` : ''} cannot be started there.</span></li>)}
+          {node.cannot_start.map((each) => <li key={each.queue + each.kind}><span>The program of <a href={href('queues', each.queue)}>{each.queue}</a>{each.kind !== each.queue ? `, kind ${visible(each.kind)},` : ''} cannot be started there: {visible(each.why)}</span></li>)}
           {node.stuck_runs.map((run) => <li key={nameText(run.id) + run.queue}><span><Id queue={run.queue} id={run.id} kind={run.kind} jobKey={run.key} /> of {run.queue} was asked to stop <Since at={run.since} /> ago, and goes on.</span></li>)}
         </ul>
       </Panel>)}

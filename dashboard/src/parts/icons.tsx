@@ -11,6 +11,7 @@ const shapes: Record<string, ComponentChildren> = {
   responses: <path d="M13.5 5H3m3-3L3 5l3 3M2.5 11H13m-3-3 3 3-3 3" />,
   periodic: <><path d="M13.5 7A5.7 5.7 0 0 0 3 5M2.5 9A5.7 5.7 0 0 0 13 11" /><path d="M3 2v3h3M13 14v-3h-3" /></>,
   nodes: <><rect x="2.5" y="2.5" width="11" height="4.5" rx="1.2" /><rect x="2.5" y="9" width="11" height="4.5" rx="1.2" /><path d="M5 4.8h.5M5 11.2h.5" stroke-width="1.8" /></>,
+  sources: <><path d="M8 1.8v7.4M5 6.4 8 9.4l3-3" /><path d="M2.5 9.5v3.7h11V9.5" /></>,
   audit: <><path d="M4 1.8h5.5L12.5 5v9.2H4z" /><path d="M6.2 7.5h4M6.2 10.5h4" /></>,
   more: <path d="M3 8h.6M7.7 8h.6M12.4 8h.6" stroke-width="2.2" />,
   search: <><circle cx="7" cy="7" r="4.5" /><path d="m10.5 10.5 3.3 3.3" /></>,

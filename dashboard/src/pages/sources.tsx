@@ -1,0 +1,41 @@
+// Does all come in?
+import type { List, Source } from '../api';
+import { useRead } from '../data';
+import { Command, Dot, Empty, Failure, Loading, Num, Panel, Time } from '../parts/bits';
+import { Sign } from '../parts/icons';
+import { Table, type Column } from '../parts/table';
+import { age, count, jobs, plural, visible } from '../words';
+
+const refusedOf = (source: Source) => Object.values(source.refused).reduce((all, n) => all + n, 0);
+const reasonsOf = (source: Source) => Object.entries(source.refused).map(([why, n]) => `${why}: ${count(n)}`).join(', ');
+
+export function Sources() {
+  const read = useRead<List<Source>>('sources', 3_000);
+  const rows = read.value?.items ?? [];
+  const troubled = rows.filter((row) => row.trouble);
+  const columns: Column<Source>[] = [
+    { key: 'name', head: 'Source', phone: 'a', sort: (row) => row.name, cell: (row) => <><span class="queue-name"><span class="queue-mark">{row.trouble ? <Sign severity="person" /> : null}</span><b>{row.name}</b></span><small class="indent">{row.type} at {visible(row.origin)}</small></> },
+    { key: 'state', head: 'State', phone: 'b', cell: (row) => (row.trouble ? 'stopped' : row.active ? 'takes jobs' : <span class="dim">no node takes</span>) },
+    { key: 'lists', head: 'Takes from', phone: 'c', class: 'c-rest', cell: (row) => row.queues.join(', ') },
+    { key: 'taken', head: 'Taken', num: true, sort: (row) => row.taken, cell: (row) => <Num n={row.taken} /> },
+    { key: 'refused', head: 'Refused', num: true, phone: 'd', sort: refusedOf, cell: (row) => <span title={reasonsOf(row)}><Num n={refusedOf(row)} /></span> },
+    { key: 'waiting', head: 'Waiting', num: true, sort: (row) => row.waiting, cell: (row) => <Num n={row.waiting} /> },
+    { key: 'lag', head: 'Lag', num: true, sort: (row) => row.lag ?? 0, cell: (row) => (row.lag === null ? <Dot word="none" /> : <span title="age of the oldest job that waits">{age(row.lag)}</span>) },
+    { key: 'last', head: 'Last', num: true, wide: true, cell: (row) => (row.last ? <Time at={row.last} /> : <span class="dim">never</span>) },
+  ];
+  return (
+    <>
+      <div class="page-head"><h1>{read.value ? plural(rows.length, 'source') : 'Sources'}</h1>{rows.length > 0 && <span class="note">{jobs(rows.reduce((all, row) => all + row.waiting, 0))} wait to be taken</span>}</div>
+      {(troubled.length > 0 || rows.some((row) => row.others.length > 0 || refusedOf(row) > 0)) && <Panel class="problems" title="What is wrong with them">
+        <ul class="lines one">
+          {troubled.map((row) => <li key={row.name}><span>{row.name}: {visible(row.trouble ?? '')}</span></li>)}
+          {rows.filter((row) => row.others.length > 0).map((row) => <li key={`${row.name} others`}><span>Sidekiq takes jobs from lists of {row.name}, too: {row.others.map(visible).join(', ')}</span></li>)}
+          {rows.filter((row) => refusedOf(row) > 0).map((row) => <li key={`${row.name} refused`}><span>{jobs(refusedOf(row))} of {row.name} went to the dead as they are: {reasonsOf(row)}</span></li>)}
+        </ul>
+      </Panel>}
+      {read.failure && !read.value ? <Failure text={read.failure} again={read.again} /> : !read.value ? <Panel><Loading rows={3} of="sources" /></Panel>
+        : !rows.length ? <Panel><Empty title="No sources">Jobs that clients of Sidekiq, Resque and Verk push are taken by sources of the config: <Command text={'[source.rails] type = "sidekiq" url = "redis://…" queues = ["default"] queue = "rails"'} /></Empty></Panel>
+          : <section class="panel two-rows" aria-label="Sources"><Table name="Sources" columns={columns} rows={rows} id={(row) => row.name} sorts /></section>}
+    </>
+  );
+}
