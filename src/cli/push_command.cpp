@@ -99,6 +99,18 @@ NewJob job_of(const Context& context, const PushValues& values) {
   return job;
 }
 
+// What waits for longer than `granularity` is older than any priority.
+void hint_at_order(const Context& context, const PushValues& values) {
+  if (!values.priority || !is_terminal(STDERR_FILENO)) return;
+  const auto config = context.config();
+  const auto queue = std::ranges::find(config.queues, values.queue, &QueueOptions::name);
+  if (queue == config.queues.end() || queue->order != DueOrder::time) return;
+  print_error(fmt::format(
+      "hint: queue '{}' has order = \"time\": a priority only counts among jobs that are due within the "
+      "same {}; for urgent jobs that pass all others set order = \"priority\" (docs/config.md)",
+      values.queue, format_duration(queue->granularity)));
+}
+
 int push_one(Context& context, const PushValues& values) {
   std::vector<NewJob> jobs;
   jobs.push_back(job_of(context, values));
@@ -115,7 +127,10 @@ int push_one(Context& context, const PushValues& values) {
     print((is_terminal(STDOUT_FILENO) ? printable(pushed.id) : pushed.id) +
           "\n");  // a script reads the id as it is
   }
-  if (pushed.what != Pushed::What::rejected) return 0;
+  if (pushed.what != Pushed::What::rejected) {
+    hint_at_order(context, values);
+    return 0;
+  }
   print_error(fmt::format("cannot push to queue '{}': job {} has the unique key already; nothing was stored",
                           values.queue, in_quotes(pushed.id)));
   return 1;
