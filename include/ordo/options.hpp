@@ -69,6 +69,12 @@ enum class KeyOrder : std::uint8_t {
 /// Which payloads of a job perform receives; the others are finished with it.
 enum class PayloadChoice : std::uint8_t { all, last, first };
 
+/// Which score and place a payload has that a job is given twice (docs/merging.md).
+enum class EqualPayloads : std::uint8_t {
+  oldest,  ///< the lowest of the scores: it comes where the first of them would
+  newest,  ///< the highest of the scores: it comes where the last of them would
+};
+
 /// Which due job starts first.
 enum class DueOrder : std::uint8_t {
   time,      ///< run_at cut to `granularity`, then priority, then run_at, then arrival
@@ -99,11 +105,11 @@ enum class LockSpan : std::uint8_t {
 /// What a rate counts.
 enum class RateEach : std::uint8_t { queue, partition };
 
-/// At most `limit` starts in each `per`, after a quiet time `burst` at once (a token bucket; rules: limits).
+/// At most `limit` starts in any span of `per`, also over restarts (docs/limits.md).
 struct RateLimit {
   std::uint32_t limit = 1;                 ///< 1..1,000,000
   Duration per = std::chrono::seconds{1};  ///< 1 ms to 31 days
-  std::uint32_t burst = 0;                 ///< 0: as many as `limit`
+  std::uint32_t burst = 0;  ///< starts at once at most, the others at even distances; 0: as many as `limit`
   RateEach each = RateEach::queue;
 
   bool operator==(const RateLimit&) const = default;
@@ -160,6 +166,7 @@ struct KindOptions {
   std::optional<std::int32_t> max_crashes{};
   std::optional<Duration> timeout{};
   std::optional<PayloadChoice> payloads{};
+  std::optional<EqualPayloads> equal_payloads{};
   std::optional<RetryPolicy> retry{};
   std::optional<std::vector<Window>> windows{};
   std::optional<bool> finish_by{};
@@ -187,6 +194,8 @@ struct QueueOptions {
   Affinity affinity = Affinity::key;
   KeyOrder key_order = KeyOrder::strict;
   PayloadChoice payloads = PayloadChoice::all;
+  /// Unset: newest where `payloads` is last, else oldest.
+  std::optional<EqualPayloads> equal_payloads{};
   std::optional<std::uint32_t> threads{};  ///< a pool of its own, >= 1; unset: the default pool
   /// Queues that name the same placement group, and their shards, are owned by one node; empty: none. Their
   /// jobs still run on all nodes.
@@ -297,6 +306,12 @@ enum class Missed : std::uint8_t {
   all,   ///< the newest 1,000 are pushed; older ones are counted
 };
 
+/// What becomes of ticks while the job of an earlier tick is queued, runs or waits for a response.
+enum class Overlap : std::uint8_t {
+  skip,   ///< they are counted and not pushed; a job that waits for its retry is retried at once
+  queue,  ///< they are pushed, and their jobs wait in line
+};
+
 /// A job that is pushed at given times, once a tick in the whole cluster (docs/periodic.md).
 struct PeriodicOptions {
   std::string name{};               ///< [a-z0-9_-]{1,64}
@@ -309,6 +324,7 @@ struct PeriodicOptions {
   std::string key{};                ///< what order is kept by; empty: the schedule's name
   std::optional<std::int32_t> priority{};
   Missed missed = Missed::once;
+  Overlap overlap = Overlap::skip;  ///< not of ticks that Missed::all pushes late
 
   bool operator==(const PeriodicOptions&) const = default;
 };

@@ -77,16 +77,20 @@ std::optional<std::string> replace_at(std::string_view json, std::span<const std
   return text.append(done, whole.data() + whole.size());
 }
 
-std::optional<std::string> name_at(std::string_view json, std::string_view pointer) {
-  const auto document = JsonDocument::parse(json);
-  if (!document) return std::nullopt;
-  std::optional value = document->root();
-  while (value && !pointer.empty()) {
+std::optional<JsonDocument::Value> value_at(JsonDocument::Value value, std::string_view pointer) {
+  std::optional found = value;
+  while (found && !pointer.empty()) {
     pointer.remove_prefix(1);
     const auto part = pointer.substr(0, pointer.find('/'));
-    value = step(*value, part);
+    found = step(*found, part);
     pointer.remove_prefix(part.size());
   }
+  return found;
+}
+
+std::optional<std::string> name_at(std::string_view json, std::string_view pointer) {
+  const auto document = JsonDocument::parse(json);
+  const auto value = document ? value_at(document->root(), pointer) : std::nullopt;
   if (!value) return std::nullopt;
   if (value->is_string()) return value->as_string();
   if (value->is_number() || value->is_bool()) return std::string(value->text());

@@ -6,7 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_tree.h"
+
 namespace ordo {
+
+/// What stands at a JSON pointer (RFC 6901) of a value; nothing: nothing does.
+std::optional<JsonDocument::Value> value_at(JsonDocument::Value value, std::string_view pointer);
 
 /// What stands at a JSON pointer (RFC 6901) of `json`, as the name of a group: a string as it is, a number or
 /// a boolean as its JSON text. Nothing: `json` is no JSON, or has nothing or something else there.

@@ -39,6 +39,7 @@ store = "sqlite:ordo.db"
 [queue.orders]
 # shards = 5               # of a new queue; later: ordo reshard
 # max_retries = 25
+# order = "priority"       # an urgent job passes all others; "time", the default, lets none wait for ever
 )";
 
 constexpr std::string_view kPythonText = R"(#!/usr/bin/env python3

@@ -34,6 +34,16 @@ std::string when_text(const PeriodicOptions& schedule) {
   return schedule.tz == "UTC" ? schedule.cron : schedule.cron + " " + schedule.tz;
 }
 
+std::string state_of(const PeriodicView& view) {
+  if (view.paused) return "paused";
+  if (!view.stated) return "no node states it";
+  if (!view.failing.empty()) {
+    return fmt::format("job {} has failed {} {}", shortened(view.failing), view.failures,
+                       view.failures == 1 ? "time" : "times");
+  }
+  return view.held_by.empty() ? "active" : "job " + shortened(view.held_by) + " is not over";
+}
+
 int list(Context& context, const PeriodicValues& values) {
   const auto schedules = context.open_admin().periodic();
   if (values.json) {
@@ -46,23 +56,26 @@ int list(Context& context, const PeriodicValues& values) {
                {"STATE"},
                {"PUSHED", Side::right},
                {"MISSED", Side::right},
+               {"SKIPPED", Side::right},
                {"LAST"},
                {"NEXT"}});
   for (const PeriodicView& view : schedules) {
-    const char* state = view.paused ? "paused" : view.stated ? "active" : "no node states it";
+    const auto state = state_of(view);
+    const bool is_well = view.stated && !view.paused && view.held_by.empty() && view.failing.empty();
     const auto next = [&](std::size_t at) {
       return at < view.next.size() ? shown_time(view.next[at]) : std::string(at == 0 ? "never" : "");
     };
     table.add({{view.options.name},
                {view.options.queue},
                {when_text(view.options)},
-               {state, view.stated && !view.paused ? Tone::good : Tone::warning},
+               {state, is_well ? Tone::good : Tone::warning},
                {fmt::to_string(view.pushed)},
                {fmt::to_string(view.missed)},
+               {fmt::to_string(view.skipped)},
                {view.last ? shown_time(*view.last) : "-"},
                {next(0)}});
     for (std::size_t at = 1; at < view.next.size(); ++at)
-      table.add({{""}, {""}, {""}, {""}, {""}, {""}, {""}, {next(at)}});
+      table.add({{""}, {""}, {""}, {""}, {""}, {""}, {""}, {""}, {next(at)}});
   }
   print(table.text(colours_of_stdout()));
   return 0;

@@ -100,6 +100,18 @@ NewJob job_of(const Context& context, const PushValues& values) {
   return job;
 }
 
+// What waits for longer than `granularity` is older than any priority.
+void hint_at_order(const Context& context, const PushValues& values) {
+  if (!values.priority || !is_terminal(STDERR_FILENO)) return;
+  const auto config = context.config();
+  const auto queue = std::ranges::find(config.queues, values.queue, &QueueOptions::name);
+  if (queue == config.queues.end() || queue->order != DueOrder::time) return;
+  print_error(fmt::format(
+      "hint: queue '{}' has order = \"time\": a priority only counts among jobs that are due within the "
+      "same {}; for urgent jobs that pass all others set order = \"priority\" (docs/config.md)",
+      values.queue, format_duration(queue->granularity)));
+}
+
 int push_one(Context& context, const PushValues& values) {
   std::vector<NewJob> jobs;
   jobs.push_back(job_of(context, values));
@@ -117,7 +129,10 @@ int push_one(Context& context, const PushValues& values) {
     print((is_terminal(STDOUT_FILENO) ? printable(pushed.id) : pushed.id) +
           "\n");  // a script reads the id as it is
   }
-  if (pushed.what != Pushed::What::rejected) return 0;
+  if (pushed.what != Pushed::What::rejected) {
+    hint_at_order(context, values);
+    return 0;
+  }
   const auto until = pushed.until ? ", until " + shown_time(*pushed.until) : std::string();
   print_error(
       fmt::format("cannot push to queue '{}': job {} has the unique key already{}; nothing was stored",

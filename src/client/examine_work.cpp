@@ -34,6 +34,28 @@ void warn(std::vector<Finding>& findings, std::string what, std::string action) 
 
 }  // namespace
 
+constexpr auto kLeapsTold = hours{24};
+
+void examine_schedules(std::vector<Finding>& findings, const std::vector<PeriodicView>& schedules) {
+  for (const auto& view : schedules) {
+    const auto& name = view.options.name;
+    if (!view.failing.empty()) {
+      warn(findings,
+           fmt::format("job {} of schedule '{}' has failed {} {}, and {}", in_quotes(view.failing), name,
+                       view.failures, view.failures == 1 ? "time" : "times",
+                       view.options.overlap == Overlap::skip ? "its ticks are skipped until it is over"
+                                                             : "the next ones wait behind it"),
+           fmt::format("see `ordo job {} {}`", view.options.queue, view.failing));
+    } else if (!view.held_by.empty()) {
+      warn(findings,
+           fmt::format("ticks of schedule '{}' are skipped, as its job {} is not over", name,
+                       in_quotes(view.held_by)),
+           fmt::format("see `ordo job {} {}`; overlap = \"queue\" lets the jobs wait in line",
+                       view.options.queue, view.held_by));
+    }
+  }
+}
+
 // Nodes of one cluster that are not of one kind.
 void Admin::Impl::examine_nodes(std::vector<Finding>& findings) {
   std::map<std::string, std::vector<std::string>> by_version;
@@ -46,6 +68,17 @@ void Admin::Impl::examine_nodes(std::vector<Finding>& findings) {
                      seconds_of(*node.clock)),
          "jobs start by the store's clock, and times in its log are wrong: let both machines ask a time "
          "server");
+  }
+  const auto now = handle_->store().now();
+  for (const auto& row : handle_->store().nodes()) {
+    const auto facts = runtime::decode_node_facts(row.facts).or_empty();
+    if (row.gone || facts.leap == Duration{0} || facts.leapt_at < now - kLeapsTold) continue;
+    warn(findings,
+         fmt::format("the store's clock has leapt by {:+.0f} s at {}, as node {} has seen",
+                     seconds_of(facts.leap), format_time(facts.leapt_at), row.id),
+         "let the store's machine ask a time server that slews its clock; what was put off meanwhile starts "
+         "in time");
+    break;  // the others have seen the same
   }
   if (by_version.size() < 2) return;
   std::string text;
@@ -61,6 +94,7 @@ void Admin::Impl::examine_work(std::vector<Finding>& findings) {
     if (!node.alive || node.quiet) continue;
     for (const auto& queue : node.queues) serving[queue].insert(node.id);
   }
+  examine_schedules(findings, periodic());
   const auto now = handle_->store().now();
   std::map<std::string, std::uint64_t> due;  // of queues that nodes should work on
   for (const auto& [queue, counts] : stats().by_queue) {

@@ -69,7 +69,11 @@ std::vector<PeriodicView> Admin::Impl::periodic() {
         view.paused = record->second.paused;
         if (record->second.ticked != Time::min()) view.last = record->second.ticked;
         view.pushed = record->second.pushed;
-        view.missed = record->second.ticks - record->second.pushed;
+        view.skipped = record->second.skipped;
+        view.missed = record->second.ticks - record->second.pushed - view.skipped;
+        view.held_by = record->second.held_by;
+        view.failing = record->second.failing;
+        view.failures = record->second.failures;
       }
     }
     list.push_back(std::move(view));

@@ -5,6 +5,7 @@
 
 #include "client/admin_impl.h"
 #include "client/page_sizes.h"
+#include "domain/rate_record.h"
 #include "domain/records.h"
 
 namespace ordo {
@@ -55,6 +56,7 @@ Growing before_its_log(const store::ShardFacts& facts, const QueueOptions& rules
   std::vector<std::pair<const store::StateRow*, std::string>> lost;
   store::Seq head = 0;
   for (const auto& row : facts.states) {
+    if (domain::is_rate_row(row.seq)) continue;
     auto state = domain::decode_state(row.bytes);
     if (state) {
       states.emplace_back(row.seq, *std::move(state));

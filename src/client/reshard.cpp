@@ -147,7 +147,6 @@ void Reshard::own_old_shards() {
     fence = std::max(fence, grant.lease.token);
   }
   std::vector<domain::Resharding::Facts> old(old_.shards);
-  std::map<std::string, Time> rates;
   for (const auto& facts : store_.load(old_shards_)) {
     auto read = domain::decode_counts(facts.counts);
     if (read.needs() != 0) refuse_newer(name_, read.why());
@@ -161,11 +160,6 @@ void Reshard::own_old_shards() {
     parts_[0].counts.unreadable += counts.unreadable;
     trimmed_ += counts.kept.trimmed;
     keep_ = std::max(keep_, counts.kept.keep);
-    // All shards of such a queue were on one node; one that slept tells of an earlier time.
-    for (const auto& [name, at] : counts.rates) {
-      auto& latest = rates.try_emplace(name, at).first->second;
-      latest = std::max(latest, at);
-    }
     std::ranges::move(counts.rows_to_free, std::back_inserter(parts_[0].counts.rows_to_free));
     expected_ += counts.queued() + counts.running;
     fence = std::max(fence, counts.fence);
@@ -173,6 +167,12 @@ void Reshard::own_old_shards() {
     there.lent = std::move(counts.lent);
     there.schedules = std::move(counts.schedules);
     for (const auto& row : facts.states) {
+      if (domain::is_rate_row(row.seq)) {
+        auto rate = domain::decode_rate(row.bytes);
+        if (rate.needs() != 0) refuse_newer(name_, rate.why());
+        if (rate) rates_.emplace_back(row.seq, *std::move(rate));
+        continue;
+      }
       auto state = domain::decode_state(row.bytes);
       if (state.needs() != 0) refuse_newer(name_, state.why());
       if (state) {
@@ -182,7 +182,6 @@ void Reshard::own_old_shards() {
       }
     }
   }
-  parts_[0].counts.rates.assign(rates.begin(), rates.end());
   for (auto& part : parts_) {
     if (fence > part.grant.lease.token) part.counts.fence = fence;
   }
@@ -316,11 +315,15 @@ void Reshard::write_states() {
     std::vector<store::StateRow> states;
     for (const auto& [seq, state] : all[i].states) states.push_back({seq, domain::encode(state)});
     for (auto& [seq, bytes] : all[i].lost) states.push_back({seq, std::move(bytes)});
+    result_.states += states.size();
+    if (i == 0) {  // all shards of such a queue are on one node
+      for (const auto& [no, rate] : domain::numbered_anew(std::move(rates_), parts_[0].grant.shard))
+        states.push_back({no, domain::encode(rate)});
+    }
     for (std::size_t first = 0; first < states.size(); first += kStatesPerCommit) {
       auto delta = delta_of(i);
       const auto last = std::min(states.size(), first + kStatesPerCommit);
       for (auto at = first; at < last; ++at) delta.states.push_back(std::move(states[at]));
-      result_.states += delta.states.size();
       commit({std::move(delta)});
     }
   }

@@ -15,6 +15,7 @@
 #include "client/checksum.h"
 #include "client/idle_owner.h"
 #include "domain/records.h"
+#include "domain/rate_record.h"
 #include "domain/resharding.h"
 #include "store/store.h"
 
@@ -68,6 +69,7 @@ class Reshard {
   bool is_unclean_ = false, has_crashed_ = false;  // one of the old shards
   std::vector<store::ShardId> old_shards_;
   std::vector<Part> parts_;
+  domain::RateRows rates_;  // of the old shards
   std::optional<domain::Resharding> resharding_;
   std::unique_ptr<store::LogReader> old_log_, new_log_;
   std::uint64_t expected_ = 0;

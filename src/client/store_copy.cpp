@@ -231,6 +231,7 @@ void StoreCopy::open_round() {
 
 void StoreCopy::close_round() {
   copy_rows();
+  write_rates();
   check_owners();
   std::vector<store::Delta> deltas;
   for (auto& part : parts_) {
@@ -260,7 +261,6 @@ store::Delta StoreCopy::delta_of(Part& part) {
   delta.batch = ++part.to.batch;
   part.mark.to_batch = delta.batch;
   part.to_counts.copied = encode(part.mark);
-  part.to_counts.rates = part.from_counts.rates;
   delta.counts = domain::encode(part.to_counts);
   delta.position = part.to_position;
   return delta;

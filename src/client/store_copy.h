@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "client/copy_mark.h"
 #include "client/idle_owner.h"
+#include "domain/rate_record.h"
 #include "domain/records.h"
 #include "domain/renumber.h"
 #include "store/store.h"
@@ -41,6 +42,7 @@ class StoreCopy {
     domain::Counts from_counts, to_counts;
     domain::Seq from_position = 0, to_position = 0;
     std::vector<store::StateRow> states;  // FROM's
+    domain::RateRows rates;               // likewise
     std::vector<std::uint64_t> entries;   // checksums of the round's entries in FROM
     domain::Seq last = 0;                 // the last of them
     domain::Numbering places;             // FROM's numbers -> places in `entries`, from 1
@@ -91,6 +93,7 @@ class StoreCopy {
   void match_to();
   void append_missing();
   void write_states();
+  void write_rates();
   void write_states_of(Part& part, const domain::Numbering& numbers);
   void copy_dead();
   void copy_kept();

@@ -116,7 +116,10 @@ void StoreCopy::read_back(Totals& totals) {
     part.in_to = 0;
     if (part.is_whole()) shards.push_back(part.to.shard);
   }
-  for (auto& facts : to_.load(shards)) states[facts.shard] = std::move(facts.states);
+  for (auto& facts : to_.load(shards)) {
+    std::erase_if(facts.states, [](const auto& row) { return domain::is_rate_row(row.seq); });
+    states[facts.shard] = std::move(facts.states);
+  }
   for (const auto& part : parts_) {
     std::vector<domain::Seq> spoken_of;
     for (const auto& row : states[part.to.shard]) {

@@ -95,10 +95,18 @@ class Owners {
       owned.machine = std::make_unique<domain::Shard>(options, budget_);
       const auto facts = store_.load(std::vector{grant.shard}).at(0);
       std::vector<std::pair<domain::Seq, domain::JobState>> states;
-      for (const auto& row : facts.states) states.emplace_back(row.seq, *domain::decode_state(row.bytes));
+      domain::RateRows rates;
+      for (const auto& row : facts.states) {
+        if (domain::is_rate_row(row.seq)) {
+          rates.emplace_back(row.seq, *domain::decode_rate(row.bytes));
+        } else {
+          states.emplace_back(row.seq, *domain::decode_state(row.bytes));
+        }
+      }
       const domain::Shard::Takeover takeover{
           .head = grant.head, .now = now, .shard = grant.shard, .token = grant.lease.token};
       owned.machine->load(takeover, std::move(states), *domain::decode_counts(facts.counts));
+      owned.machine->load_rates(rates);
       log_->add(grant.shard, 0, grant.lease);
     }
     read();
@@ -211,6 +219,7 @@ class Owners {
     delta.batch = ++owned.grant.batch;
     delta.erase = std::move(changes.erase);
     for (auto& [seq, state] : changes.states) delta.states.push_back({seq, domain::encode(state)});
+    for (const auto& [no, rate] : changes.rates) delta.states.push_back({no, domain::encode(rate)});
     delta.erase_states = std::move(changes.erase_states);
     for (auto& dead : changes.dead) delta.dead.push_back({delta.shard, 0, now_, domain::encode(dead)});
     if (!changes.kept.empty()) {
@@ -447,6 +456,9 @@ class Failing final : public store::Store {
   std::vector<store::WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                         std::size_t max_rows) override {
     return inner_.wait_rows(queue, after, max_rows);
+  }
+  std::size_t sweep_rows(std::string_view queue, std::size_t max_rows) override {
+    return inner_.sweep_rows(queue, max_rows);
   }
   std::vector<store::RowResult> step_rows(std::string_view rows, std::vector<store::RowStep> steps) override {
     std::vector<store::RowResult> results;

@@ -21,6 +21,20 @@ namespace {
 
 constexpr std::size_t kRowsAtOnce = 64;  // of waits: the responses in them may be of 1 MiB
 
+domain::RateRows rates_of(const std::vector<store::StateRow>& rows) {
+  domain::RateRows rates;
+  for (const auto& row : rows) {
+    if (!domain::is_rate_row(row.seq)) continue;
+    auto rate = domain::decode_rate(row.bytes);
+    if (rate.needs() != 0)
+      throw Error(
+          ErrorKind::unsupported,
+          "cannot copy: " + rate.why() + "; run `ordo copy` of the newest version that works on the store");
+    if (rate) rates.emplace_back(row.seq, *std::move(rate));
+  }
+  return rates;
+}
+
 std::uint64_t checksum_of(const std::string& bytes) { return Checksum::of(bytes); }
 
 }  // namespace
@@ -103,8 +117,11 @@ void StoreCopy::load_states() {
   std::unordered_map<store::ShardId, std::vector<store::StateRow>> states;
   for (auto& facts : from_.load(shards)) states[facts.shard] = std::move(facts.states);
   for (auto& part : parts_) {
+    auto& rows = states[part.from.shard];
+    part.rates = rates_of(rows);
+    std::erase_if(rows, [](const auto& row) { return domain::is_rate_row(row.seq); });
     if (part.is_marked && !(part.mark.is_open && part.mark.is_first)) continue;  // they are copied
-    part.states = std::move(states[part.from.shard]);
+    part.states = std::move(rows);
     std::vector<domain::Seq> spoken_of{part.from_position};
     domain::add_references(spoken_of, part.from_counts.schedules);
     for (const auto& row : part.states) {
@@ -240,6 +257,32 @@ void StoreCopy::write_states_of(Part& part, const domain::Numbering& numbers) {
     if (rows.size() == kStatesPerCommit) flush();
   }
   flush();
+}
+
+// What TO's own starts have used stays beside them: who loads both takes the union.
+void StoreCopy::write_rates() {
+  std::vector<store::ShardId> shards;
+  for (const auto& part : parts_) {
+    if (part.mark.is_open && !part.rates.empty()) shards.push_back(part.to.shard);
+  }
+  std::unordered_map<store::ShardId, std::uint32_t> next;
+  for (const auto& facts : to_.load(shards)) {
+    auto& slot = next[facts.shard];
+    for (const auto& row : facts.states) {
+      if (domain::is_rate_row(row.seq)) slot = std::max(slot, domain::slot_of(row.seq) + 1);
+    }
+  }
+  for (auto& part : parts_) {
+    const auto first = next.find(part.to.shard);
+    if (first == next.end()) continue;
+    auto rows = domain::numbered_anew(std::exchange(part.rates, {}), part.to.shard, first->second);
+    for (std::size_t at = 0; at < rows.size(); at += kStatesPerCommit) {
+      std::vector<store::Delta> deltas{delta_of(part)};
+      for (auto i = at; i < std::min(rows.size(), at + kStatesPerCommit); ++i)
+        deltas.front().states.push_back({rows[i].first, domain::encode(rows[i].second)});
+      commit(std::move(deltas));
+    }
+  }
 }
 
 void StoreCopy::copy_dead() {

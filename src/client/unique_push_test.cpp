@@ -127,7 +127,7 @@ TEST_F(UniquePush, AllThatWereBegunAreToldBeforeTheClientEnds) {
 
 TEST_F(UniquePush, AnIgnoredOneHasTheIdOfTheOther) {
   auto& client = with({.by = "id", .on_conflict = OnConflict::ignore});
-  EXPECT_THAT(client.push("orders", {{.id = "1"}, {.id = "2", .unique = "1"}}), ElementsAre("1", "1"));
+  EXPECT_THAT(client.push("orders", {{.id = "1"}, {.id = "2", .unique = "\"1\""}}), ElementsAre("1", "1"));
   EXPECT_THAT(log(), ElementsAre("push 1"));
 }
 

@@ -10,6 +10,7 @@
 #include "domain/job.h"
 #include "domain/kept.h"
 #include "domain/lent.h"
+#include "domain/rate_record.h"
 #include "domain/records.h"
 
 namespace ordo::domain {
@@ -18,7 +19,8 @@ namespace ordo::domain {
 struct Changes {
   std::vector<Seq> erase;
   std::vector<std::pair<Seq, JobState>> states;
-  std::vector<Seq> erase_states;
+  std::vector<Seq> erase_states;  ///< and rows of rates
+  RateRows rates;                 ///< put: new or replaced
   std::vector<DeadPayload> dead;
   std::vector<Seq> set_aside;  ///< entries of jobs that wait for over a minute: not to stand in others' room
   KeptBlock kept;              ///< records of what has ended

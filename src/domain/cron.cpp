@@ -208,7 +208,9 @@ struct Cron::Parser {
         !read_days(at[2], fields) || !read_field(kOfMonths, at[3], fields.months) ||
         !read_weekdays(at[4], fields))
       return false;
-    fields.any_hour = at[1].front() == '*' || at[1].front() == '?' || fields.hours == bit(24) - 1;
+    const auto is_any = [](std::string_view word) { return word.front() == '*' || word.front() == '?'; };
+    fields.any_time = is_any(at[0]) || is_any(at[1]) || fields.minutes == bit(60) - 1 ||
+                      fields.hours == bit(24) - 1;
     return true;
   }
 };
@@ -279,7 +281,7 @@ std::optional<civil_second> Cron::match(const civil_second& from) const {
 
 // ------------------------------------------------------------------------------------------------ instants
 
-Time Cron::next(Time after) const { return fields_.any_hour ? next_of_any_hour(after) : next_fixed(after); }
+Time Cron::next(Time after) const { return fields_.any_time ? next_of_any_time(after) : next_fixed(after); }
 
 // Of two times of the wall clock the later one never ticks before the earlier.
 Time Cron::next_fixed(Time after) const {
@@ -294,7 +296,7 @@ Time Cron::next_fixed(Time after) const {
 }
 
 // Between two jumps the clock only goes on.
-Time Cron::next_of_any_hour(Time after) const {
+Time Cron::next_of_any_time(Time after) const {
   const auto horizon = saturating_add(after, kHorizon);
   for (Time from = Time(whole(after)) + seconds{1}; from < horizon;) {
     const auto jump = jump_after(zone_, from);

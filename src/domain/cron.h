@@ -16,7 +16,8 @@ namespace ordo::domain {
 /// A cron expression in a zone: the instants at which it ticks (docs/periodic.md tells its text).
 ///
 /// A fixed time that the zone's clock leaves out ticks once, when the clock has jumped; one that comes twice,
-/// the first time. With `*` (or all, or `*/n`) in its hours it ticks at every instant that fits. Immutable.
+/// the first time. With `*` (or `?`, `*/n`, or all values) in its minutes or hours it ticks at every instant that
+/// fits, as Debian's cron does. Immutable.
 class Cron {
  public:
   /// Nothing: it is none, or it never ticks within ten years; `why` says so.
@@ -34,7 +35,7 @@ class Cron {
     std::uint8_t last = 0;              // weekdays: bit n, it is the last of its month
     bool last_day = false;              // of the month
     bool any_day = true, any_weekday = true;
-    bool any_hour = true;
+    bool any_time = true;  // hours or minutes go on with the clock
   };
   struct Parser;
 
@@ -42,7 +43,7 @@ class Cron {
   std::optional<cctz::civil_second> match(const cctz::civil_second& from) const;
   std::optional<cctz::civil_second> clock_from(const cctz::civil_second& from) const;
   Time next_fixed(Time after) const;
-  Time next_of_any_hour(Time after) const;
+  Time next_of_any_time(Time after) const;
 
   Fields fields_;
   cctz::time_zone zone_;

@@ -116,7 +116,7 @@ TEST(Cron, ticks_once_where_the_clock_jumps) {
   };
   EXPECT_THAT(in_new_york("30 2 * * *", "2025-03-08T12:00:00Z", 2),
               ElementsAre("2025-03-09T07:00:00Z", "2025-03-10T06:30:00Z"));
-  EXPECT_THAT(in_new_york("*/15 2 * * *", "2025-03-09T00:00:00Z", 2),
+  EXPECT_THAT(in_new_york("0,15,30,45 2 * * *", "2025-03-09T00:00:00Z", 2),
               ElementsAre("2025-03-09T07:00:00Z", "2025-03-10T06:00:00Z"));
   EXPECT_THAT(in_new_york("0 2,3 * * *", "2025-03-09T00:00:00Z", 2),
               ElementsAre("2025-03-09T07:00:00Z", "2025-03-10T06:00:00Z"));
@@ -124,7 +124,15 @@ TEST(Cron, ticks_once_where_the_clock_jumps) {
               ElementsAre("2025-11-02T05:30:00Z", "2025-11-03T06:30:00Z"));
   EXPECT_THAT(in_new_york("30 1 * * *", "2025-11-02T05:30:00Z", 1), ElementsAre("2025-11-03T06:30:00Z"));
   EXPECT_THAT(in_new_york("30 1 * * *", "2025-11-02T06:10:00Z", 1), ElementsAre("2025-11-03T06:30:00Z"));
-  // `*` hours tick at every instant that fits.
+  // `*` minutes or hours tick at every instant that fits.
+  EXPECT_THAT(in_new_york("*/15 2 * * *", "2025-03-09T00:00:00Z", 2),
+              ElementsAre("2025-03-10T06:00:00Z", "2025-03-10T06:15:00Z"));
+  for (const auto* text : {"*/30 0-6 * * *", "?/30 0-6 * * *"}) {
+    EXPECT_THAT(in_new_york(text, "2025-11-02T04:30:00Z", 5),
+                ElementsAre("2025-11-02T05:00:00Z", "2025-11-02T05:30:00Z", "2025-11-02T06:00:00Z",
+                            "2025-11-02T06:30:00Z", "2025-11-02T07:00:00Z"));
+  }
+  EXPECT_THAT(in_new_york("0-59 1 * * *", "2025-11-02T05:59:00Z", 1), ElementsAre("2025-11-02T06:00:00Z"));
   EXPECT_THAT(in_new_york("30 * * * *", "2025-03-09T06:00:00Z", 3),
               ElementsAre("2025-03-09T06:30:00Z", "2025-03-09T07:30:00Z", "2025-03-09T08:30:00Z"));
   EXPECT_THAT(in_new_york("30 * * * *", "2025-11-02T05:00:00Z", 3),

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/fnv.h"
-#include "base/json_pointer.h"
+#include "base/json_key.h"
 #include "base/name.h"
 
 namespace ordo::domain {
@@ -17,19 +17,19 @@ std::string within_bounds(std::string_view name) {
 
 std::optional<std::string> lock_by(const std::string& rule, const Entry& entry) {
   if (rule.empty()) return std::nullopt;
-  if (rule == "payload") return std::string(entry.payload);
-  if (rule == "id") return std::string(entry.id);
-  if (rule == "key") return std::string(entry.key);
-  return name_at(entry.payload, rule);
+  if (rule == "payload") return json_key(entry.payload);
+  if (rule == "id") return json_key_of_string(entry.id);
+  if (rule == "key") return json_key_of_string(entry.key);
+  return json_key_at(entry.payload, rule);
 }
 
 }  // namespace
 
 void GateKeys::add(const QueueOptions& rules, const JobOptions& options, const Entry& entry) {
   if (!partition) partition = options.partition;
-  if (!partition && !rules.partition.empty()) partition = name_at(entry.payload, rules.partition);
+  if (!partition && !rules.partition.empty()) partition = group_name_at(entry.payload, rules.partition);
   if (partition) partition = within_bounds(*partition);
-  if (!lock) lock = options.lock;
+  if (!lock && options.lock) lock = json_key(*options.lock);
   if (!lock) lock = lock_by(rules.lock, entry);
   if (lock) lock = within_bounds(*lock);
 }

@@ -13,8 +13,7 @@
 namespace ordo::domain {
 namespace {
 
-constexpr Duration kForgotten = std::chrono::minutes{1};  // the longest rate that a crash may reset
-constexpr std::string_view kPenaltyOf = "penalty:";
+constexpr std::size_t kMostExactStarts = 1'000'000;  // starts: then those of a hundredth of a period are one
 
 std::unique_ptr<Limiter> make_slots(std::string name, Decimal limit, const QueueOptions* rules) {
   auto limiter = std::make_unique<Limiter>();
@@ -22,19 +21,6 @@ std::unique_ptr<Limiter> make_slots(std::string name, Decimal limit, const Queue
   limiter->limit = limit.millionths();
   limiter->alone = rules != nullptr && rules->oversize == Oversize::alone;
   limiter->by_turns = rules == nullptr || !rules->partition.empty();
-  return limiter;
-}
-
-void empty(Limiter& rate, Time at) {
-  if (rate.rate.per <= kForgotten) rate.full_at = std::max(rate.full_at, time_after(at, rate.depth()));
-}
-
-std::unique_ptr<Limiter> make_rate(std::string name, const RateLimit& rate, bool by_turns) {
-  auto limiter = std::make_unique<Limiter>();
-  limiter->type = Limiter::Type::rate;
-  limiter->name = std::move(name);
-  limiter->rate = rate;
-  limiter->by_turns = by_turns;
   return limiter;
 }
 
@@ -68,6 +54,15 @@ std::vector<std::string> groups_of(const QueueOptions& queue) {
 
 Group::Group() = default;
 Group::~Group() = default;
+
+std::unique_ptr<Limiter> Gates::make_rate(std::string name, const RateLimit& rate, bool by_turns) {
+  auto limiter = std::make_unique<Limiter>(&remembered_);
+  limiter->type = Limiter::Type::rate;
+  limiter->name = std::move(name);
+  limiter->rate = rate;
+  limiter->by_turns = by_turns;
+  return limiter;
+}
 
 Gates::Gates(std::span<const NamedLimit> named) {
   for (const auto& limit : named) add(limit);
@@ -282,14 +277,14 @@ Partition& Gates::partition_of(Group& group, const std::string& value) {
   if (rules.rate && rules.rate->each == RateEach::partition) {
     partition.rate = make_rate(rules.name, rate_of(rules.name, *rules.rate), false);
     partition.rate->partition = value;
-    if (group.empty_at != Time::min()) empty(*partition.rate, group.empty_at);
+    if (group.empty_at != Time::min()) partition.rate->exhaust(group.empty_at);
   }
   return partition;
 }
 
-// A value that nobody asks for is forgotten once its bucket is full again.
+// A value that nobody asks for is forgotten once its starts are over.
 void Gates::sweep(Group& group) {
-  const auto is_over = [&](const auto& rate) { return !rate || rate->full_at <= now_; };
+  const auto is_over = [&](const auto& rate) { return !rate || rate->is_over(now_); };
   std::erase_if(group.partitions, [&](const auto& entry) {
     return entry.second.claims == 0 && is_over(entry.second.rate) && is_over(entry.second.penalty);
   });
@@ -323,10 +318,12 @@ bool Gates::may_borrow(const Claim& claim, const Limiter& share) const {
 }
 
 void Gates::take(Claim& claim, Time now, bool goes_on) {
+  now_ = now;
   bool has_share = false;
   for (auto* limiter : claim.limiters) {
     if (limiter->type == Limiter::Type::rate) {
-      if (!goes_on) limiter->charge(now);
+      const bool is_exact = remembered_ < kMostExactStarts;
+      if (!goes_on) limiter->charge(now, is_exact ? Duration{} : limiter->rate.per / 100);
       continue;
     }
     limiter->used += claim.weight;
@@ -364,11 +361,18 @@ void Gates::run_recalled(Group& group, const Job& job) {
   if (group.throttle) group.throttle->forget(job);
 }
 
-void Gates::refund(Claim& claim) {
+void Gates::refund(Claim& claim, Time at) {
   for (auto* limiter : claim.limiters) {
     if (limiter->type != Limiter::Type::rate) continue;
-    limiter->refund();
+    limiter->refund(at);
     changed(*limiter);
+  }
+}
+
+void Gates::move_start(Claim& claim, Time from, Time to) {
+  now_ = to;
+  for (auto* limiter : claim.limiters) {
+    if (limiter->type == Limiter::Type::rate) limiter->move_start(from, to);
   }
 }
 
@@ -407,7 +411,7 @@ std::uint64_t Gates::line_up(Demand& demand, Awaiting& in, Job& job) {
   return ticket;
 }
 
-void Gates::penalize(Group& group, Partition& partition, Time until) {
+void Gates::penalize(Group& group, Partition& partition, Time now, Time until) {
   if (!partition.penalty) {
     partition.penalty = make_rate(penalty_name(group.rules.name), RateLimit{.limit = 1}, false);
     partition.penalty->partition = partition.value;
@@ -418,7 +422,10 @@ void Gates::penalize(Group& group, Partition& partition, Time until) {
       if (!at->second.critical) at->second.limiters.push_back(partition.penalty.get());
     }
   }
-  partition.penalty->full_at = std::max(partition.penalty->full_at, until);
+  now_ = now;
+  auto& penalty = *partition.penalty;
+  penalty.closed_until = std::max(cut_end(penalty.closed_until, penalty.closed_at, now), until);
+  penalty.closed_at = now;
   group.was_penalized = true;
 }
 
@@ -476,71 +483,57 @@ void Gates::forget(GatedLanes& lanes) {
 
 // --------------------------------------------------------------------------------------------------- rates
 
-template <class Visit>
-void Gates::each_rate(const Group& group, Visit visit) const {
-  if (group.rate) visit("queue", *group.rate);
-  if (group.rules.rate && group.rules.rate->each == RateEach::partition) {
-    for (const auto& [value, partition] : group.partitions) visit("partition:" + value, *partition.rate);
-  }
-  for (auto* limiter : group.named) {
-    if (limiter->type == Limiter::Type::rate) visit("limit:" + limiter->name, *limiter);
-  }
-}
-
-std::vector<std::pair<std::string, Time>> Gates::rates_of(const Group& group, Time now) const {
-  using Rates = std::vector<std::pair<std::string, Time>>;
-  Rates shared, of_values;
-  each_rate(group, [&](std::string name, const Limiter& limiter) {
-    if (limiter.full_at > now)
-      (limiter.partition.empty() ? shared : of_values).emplace_back(std::move(name), limiter.full_at);
-  });
-  if (group.was_penalized) {
-    for (const auto& [value, partition] : group.partitions) {
-      if (partition.penalty && partition.penalty->full_at > now)
-        of_values.emplace_back(std::string(kPenaltyOf) + value, partition.penalty->full_at);
-    }
-  }
-  if (of_values.size() > kMostRates) {
-    std::ranges::nth_element(of_values, of_values.begin() + kMostRates, std::ranges::greater{},
-                             &std::pair<std::string, Time>::second);
-    of_values.resize(kMostRates);
-    std::ranges::sort(of_values);
-  }
-  std::ranges::move(of_values, std::back_inserter(shared));
-  return shared;
-}
-
-void Gates::restore_rates(Group& group, const std::vector<std::pair<std::string, Time>>& rates, Time now) {
-  constexpr std::string_view kOfPartition = "partition:";
-  const auto restore = [&](Limiter& rate, Time at) {
-    rate.full_at = std::max(rate.full_at, std::min(at, time_after(now, rate.depth())));
+Limiter* Gates::rate_named(Group& group, std::string_view name) {
+  const auto rest_of = [&](std::string_view begin) -> std::optional<std::string_view> {
+    return name.starts_with(begin) ? std::optional(name.substr(begin.size())) : std::nullopt;
   };
-  std::map<std::string, Time, std::less<>> known;
-  for (const auto& [name, at] : rates) {
-    if (name.starts_with(kPenaltyOf)) {
-      const auto until = std::min(at, time_after(now, kMostPenalty));
-      if (until > now) penalize(group, partition_of(group, name.substr(kPenaltyOf.size())), until);
-    } else if (!name.starts_with(kOfPartition)) {
-      auto& latest = known.try_emplace(name, at).first->second;
-      latest = std::max(latest, at);
-    } else if (at > now) {
-      auto& partition = partition_of(group, name.substr(kOfPartition.size()));
-      if (partition.rate) restore(*partition.rate, at);
+  if (name == kRateOfQueue) return group.rate.get();
+  if (const auto limit = rest_of(kRateOfLimit)) {
+    for (auto* limiter : group.named) {
+      if (limiter->type == Limiter::Type::rate && limiter->name == *limit) return limiter;
     }
+    return nullptr;
   }
-  each_rate(group, [&](const std::string& name, Limiter& rate) {
-    if (const auto own = known.find(name); own != known.end()) restore(rate, own->second);
-  });
+  const auto of_partition = rest_of(kRateOfPartition), of_penalty = rest_of(kPenaltyOf);
+  if (!of_partition && !of_penalty) return nullptr;
+  const auto found = group.partitions.find(of_partition ? *of_partition : *of_penalty);
+  if (found == group.partitions.end()) return nullptr;
+  return of_partition ? found->second.rate.get() : found->second.penalty.get();
+}
+
+std::optional<RateRecord> Gates::record(Group& group, const std::string& name) const {
+  auto* limiter = rate_named(group, name);
+  return limiter == nullptr ? std::nullopt : limiter->record(name, now_);
+}
+
+void Gates::restore(Group& group, const RateRecord& record, Time now) {
+  const std::string_view name = record.name;
+  const auto until = cut_end(record.until, record.at, now);
+  if (until <= now) return;
+  now_ = now;
+  if (name.starts_with(kPenaltyOf)) {
+    auto& partition = partition_of(group, record.name.substr(kPenaltyOf.size()));
+    return penalize(group, partition, now, std::min(until, time_after(now, kMostPenalty)));
+  }
+  const bool is_of_partition = name.starts_with(kRateOfPartition);
+  if (is_of_partition && (!group.rules.rate || group.rules.rate->each != RateEach::partition)) return;
+  if (is_of_partition) partition_of(group, record.name.substr(kRateOfPartition.size()));
+  if (auto* limiter = rate_named(group, name)) limiter->restore(record, now);
 }
 
 void Gates::empty_rates(Group& group, Time now) {
   group.empty_at = std::max(group.empty_at, now);  // of values that come up later
-  each_rate(group, [&](const std::string&, Limiter& rate) { empty(rate, now); });
+  const auto empty = [&](Limiter* rate) {
+    if (rate != nullptr && rate->type == Limiter::Type::rate) rate->exhaust(now);
+  };
+  empty(group.rate.get());
+  for (const auto& [value, partition] : group.partitions) empty(partition.rate.get());
+  for (auto* limiter : group.named) empty(limiter);
 }
 
 bool Gates::is_to_be_written(const Claim& claim) {
   return std::ranges::any_of(claim.limiters, [](const Limiter* limiter) {
-    return limiter->type == Limiter::Type::rate && limiter->rate.per > kForgotten;
+    return limiter->type == Limiter::Type::rate && limiter->rate.per > kShortRate;
   });
 }
 

@@ -34,6 +34,10 @@ inline constexpr std::string_view kPenaltyEnd = " penalty", kCriticalEnd = " cri
 inline std::string penalty_name(std::string_view queue) { return std::string(queue).append(kPenaltyEnd); }
 inline std::string critical_name(std::string_view queue) { return std::string(queue).append(kCriticalEnd); }
 
+/// What the rates of a queue and its penalties are called where they are written down.
+inline constexpr std::string_view kRateOfQueue = "queue", kRateOfPartition = "partition:",
+                                  kRateOfLimit = "limit:", kPenaltyOf = "penalty:";
+
 /// One value of a queue's partition, or the queue where it has none.
 struct Partition {
   std::string value;
@@ -151,8 +155,10 @@ class Gates {
   void take(Claim& claim, Time now, bool goes_on);
   /// It has returned.
   void free(Claim& claim);
-  /// It was not started after all: its rates get back what they were charged.
-  void refund(Claim& claim);
+  /// It was not started after all: its rates get back what they were charged at `at`.
+  void refund(Claim& claim, Time at);
+  /// What its rates were charged at `from` is handed to its worker only now.
+  void move_start(Claim& claim, Time from, Time to);
 
   void hold(Demand& demand) { ++demand.lock->holders; }
   void release(Demand& demand);
@@ -164,7 +170,9 @@ class Gates {
   void passes_on(Demand& demand);
 
   /// Nothing more of its partition value starts until then, but critical jobs.
-  void penalize(const Claim& claim, Time until) { penalize(*claim.group, *claim.partition, until); }
+  void penalize(const Claim& claim, Time now, Time until) {
+    penalize(*claim.group, *claim.partition, now, until);
+  }
 
   /// So many jobs of that claim more, or less, are due.
   void note_due(Claim& claim, int change);
@@ -211,13 +219,26 @@ class Gates {
       }
     }
   }
-  /// The rates of a queue that are not full at `now`, and its penalties, for the records of its shards:
-  /// (name, full at). Of partition values at most kMostRates, those that are full last.
-  static constexpr std::size_t kMostRates = 1000;
-  std::vector<std::pair<std::string, Time>> rates_of(const Group& group, Time now) const;
-  /// What an earlier owner wrote of them.
-  void restore_rates(Group& group, const std::vector<std::pair<std::string, Time>>& rates, Time now);
-  /// It may have started more than it wrote: short rates start empty.
+  /// Calls `visit(std::string)` with the name of each rate that a start of that claim is charged to.
+  template <class Visit>
+  static void each_rate_of(const Claim& claim, Visit visit) {
+    const auto& group = *claim.group;
+    for (const auto* limiter : claim.limiters) {
+      if (limiter->type != Limiter::Type::rate || limiter->is_penalty) continue;
+      if (limiter == group.rate.get()) {
+        visit(std::string(kRateOfQueue));
+      } else if (limiter == claim.partition->rate.get()) {
+        visit(std::string(kRateOfPartition) + claim.partition->value);
+      } else {
+        visit(std::string(kRateOfLimit) + limiter->name);
+      }
+    }
+  }
+  /// What is to be written of the rate or penalty of that name; nothing: it is over.
+  std::optional<RateRecord> record(Group& group, const std::string& name) const;
+  /// What an earlier owner wrote of them; of several the union.
+  void restore(Group& group, const RateRecord& record, Time now);
+  /// It may have started more than it wrote: short rates start used up.
   void empty_rates(Group& group, Time now);
   /// A start of that claim is to be durable before it happens: else an owner that comes after a crash knows
   /// nothing of it for too long.
@@ -227,7 +248,8 @@ class Gates {
   Claim& claim_of(Group& group, const std::string& value, Amount weight, bool critical,
                   bool wants_unknown_lock);
   Partition& partition_of(Group& group, const std::string& value);
-  void penalize(Group& group, Partition& partition, Time until);
+  void penalize(Group& group, Partition& partition, Time now, Time until);
+  std::unique_ptr<Limiter> make_rate(std::string name, const RateLimit& rate, bool by_turns);
   void sweep(Group& group);
   Decimal limit_of(const std::string& name, Decimal stated) const;
   RateLimit rate_of(const std::string& name, const RateLimit& stated) const;
@@ -238,9 +260,9 @@ class Gates {
   void lock_freed(Demand& demand);
   bool may_borrow(const Claim& claim, const Limiter& share) const;
   void shares_changed(Group& group);
-  template <class Visit>
-  void each_rate(const Group& group, Visit visit) const;
+  static Limiter* rate_named(Group& group, std::string_view name);
 
+  std::size_t remembered_ = 0;  // by all rates; outlives them
   std::map<std::string, NamedLimit, std::less<>> named_;
   std::map<std::string, std::unique_ptr<Limiter>, std::less<>> named_slots_, named_rates_;
   std::map<std::string, LimitChange, std::less<>> changes_;
@@ -250,7 +272,7 @@ class Gates {
   std::set<ShardId> woken_;
   std::uint64_t turns_ = 0;
   ThrottlerRounds rounds_;
-  Time now_ = Time::min();  // of the last question
+  Time now_ = Time::min();  // the last one that was told
 };
 
 /// The name of its locks.

@@ -55,17 +55,19 @@ JobState state_of(const Job& job) {
   state.mark = extra.mark;
   state.alone = extra.alone;
   state.held = job.held;
+  state.chosen_time = job.chosen_time;
   state.options = extra.options;
   if (!extra.scores.empty()) {
     for (const auto& piece : job.payloads.pieces()) {
       const auto changed = extra.scores.find(piece.seq);
-      if (changed != extra.scores.end()) state.scores.emplace_back(*changed);
+      if (changed != extra.scores.end()) state.scores.push_back(changed->second);
     }
   }
   state.error_kind = extra.error_kind;
   state.error = extra.error;
   state.pushed = extra.pushed;
   state.first_start = extra.first_start;
+  state.set_at = extra.set_at;
   if (extra.waits) state.awaits = extra.waits->awaits;
   if (extra.foreign) state.fields = extra.foreign->state_fields;
   return state;

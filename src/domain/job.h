@@ -108,8 +108,8 @@ struct JobExtra {
   std::uint32_t settling_at = 0;  ///< likewise
   FailureKind error_kind = FailureKind::handler;
   std::string error;
-  Time pushed{}, first_start{};         ///< as JobState has them
-  std::map<Seq, double> scores;         ///< of payloads whose score is not their entry's
+  Time pushed{}, first_start{}, set_at{};  ///< as JobState has them
+  std::map<Seq, PayloadRank> scores;    ///< of payloads, where they are not their entry's
   std::unique_ptr<OwnWindows> windows;  ///< those of the options, ready to be asked
   Time opens = Time::max();             ///< of a closed one: when; max(): not within ten years
   std::uint64_t asked_at = 0;           ///< see RefusedJobs, as what `opens` says of one that is refused
@@ -156,6 +156,7 @@ class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_si
   bool own_time : 1 = false;    ///< run_at was given or has changed: it is not when the job came
   bool is_counted : 1 = false;  ///< it runs, and its limits count it
   bool has_lock : 1 = false;    ///< it has its lock: until its end is durable
+  bool chosen_time : 1 = false;  ///< its code has named run_at
 
   static Job* create(std::uint16_t kind, std::string_view id, std::string_view key, Piece first);
   static void destroy(Job* job);
@@ -177,6 +178,15 @@ class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_si
   void set_time(Time at) {
     run_at = at;
     own_time = true;
+    chosen_time = false;
+    if (extra) extra->set_at = {};
+  }
+  /// It waits from `now` on: should the clock turn out to be ahead, no longer than that. `chosen`: its code has
+  /// said so.
+  void wait_until(Time at, Time now, bool chosen) {
+    set_time(at);
+    chosen_time = chosen;
+    more().set_at = now;
   }
 
  private:

@@ -10,6 +10,9 @@
 #include <ordo/options.hpp>
 #include <ordo/time.hpp>
 
+#include "domain/rate_record.h"
+#include "domain/start_log.h"
+
 namespace ordo::domain {
 
 class GatedLanes;
@@ -17,6 +20,8 @@ class GatedLanes;
 /// Of a weight, in millionths.
 using Amount = std::int64_t;
 
+/// The longest rate that a crash may reset.
+inline constexpr Duration kShortRate = std::chrono::minutes{1};
 inline constexpr Duration kMostPenalty = std::chrono::hours{24};
 
 /// One number that starts are held to, and who waits for it.
@@ -26,6 +31,9 @@ struct Limiter {
     share,  ///< likewise, of some values of a partition; may be exceeded where its queue borrows
     rate,   ///< starts in time
   };
+
+  /// `remembered`: as StartLog has it.
+  explicit Limiter(std::size_t* remembered = nullptr) : starts(remembered) {}
 
   Type type = Type::slots;
   std::string name;       ///< of the queue or of the named limit
@@ -41,10 +49,14 @@ struct Limiter {
   Amount kept = 0;                 ///< ... and how much
   bool alone = false;              ///< what weighs more than the limit may have all of it
 
-  // rate: the bucket as the one instant at which it is full again (GCRA)
+  // rate
   RateLimit rate;
-  Time full_at = Time::min();
-  bool is_penalty = false;  ///< nothing is charged: it refuses until `full_at`
+  StartLog starts;                 ///< those that are not over, and maybe some that are
+  Time spaced_until = Time::min();  ///< when as many as `burst` may start at once again (GCRA)
+
+  // penalty: it refuses until then, and nothing is charged
+  bool is_penalty = false;
+  Time closed_until = Time::min(), closed_at = Time::min();
 
   std::set<GatedLanes*> waiters;
 
@@ -55,14 +67,30 @@ struct Limiter {
     const bool may_pass = alone || (type == Type::share && borrows);
     return type != Type::rate && weight > limit && !may_pass;
   }
-  void charge(Time now);
-  void refund();
-  /// Between two starts.
-  Duration interval() const { return Duration{(rate.per.count() + rate.limit - 1) / rate.limit}; }
-  /// Of a rate: not before. Time::min(): it was never charged.
+  /// `grain`: as StartLog::add() has it.
+  void charge(Time now, Duration grain = {});
+  /// What was charged at that time has not started.
+  void refund(Time at);
+  /// What was charged then starts now.
+  void move_start(Time from, Time to);
+  /// As if as many had just started as may.
+  void exhaust(Time at);
+  /// Nothing of it is left to remember.
+  bool is_over(Time now) const;
+  /// Of a rate: not before. Time::min(): at once, for all that it remembers.
   Time next_start() const;
-  /// From empty to full.
-  Duration depth() const { return interval() * (rate.burst == 0 ? rate.limit : rate.burst); }
+
+  /// What is to be known of it after a restart; nothing: nothing. `of`: its name there.
+  std::optional<RateRecord> record(std::string of, Time now);
+  /// What an earlier owner knew.
+  void restore(const RateRecord& record, Time now);
+
+ private:
+  void look_at_clock(Time now);
+  bool is_spaced() const { return rate.burst != 0 && rate.burst < rate.limit; }
+  /// Between two starts that are spaced.
+  Duration interval() const { return Duration{(rate.per.count() + rate.limit - 1) / rate.limit}; }
+  Duration depth() const { return interval() * rate.burst; }
 };
 
 }  // namespace ordo::domain

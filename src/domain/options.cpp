@@ -19,6 +19,7 @@ QueueOptions options_of(const QueueOptions& queue, std::string_view kind) {
   if (own->max_crashes) options.max_crashes = *own->max_crashes;
   if (own->timeout) options.timeout = *own->timeout;
   if (own->payloads) options.payloads = *own->payloads;
+  if (own->equal_payloads) options.equal_payloads = own->equal_payloads;
   if (own->retry) options.retry = *own->retry;
   if (own->windows) options.windows = *own->windows;
   if (own->finish_by) options.finish_by = *own->finish_by;

@@ -48,23 +48,35 @@ void CachedBytes::drop() {
 
 namespace {
 
-bool before(const Piece& a, const Piece& b) { return a.score != b.score ? a.score < b.score : a.seq < b.seq; }
+Seq last_arrival(const Piece& piece) { return std::max(piece.seq, piece.newest); }
+
+// Two places are the same only where a copy of the log has no entry of either any more.
+bool before(const Piece& a, const Piece& b) {
+  if (a.score != b.score) return a.score < b.score;
+  return last_arrival(a) != last_arrival(b) ? last_arrival(a) < last_arrival(b) : a.seq > b.seq;
+}
 
 bool equal(const Piece& a, const Piece& b) {
   return a.bytes.present() && b.bytes.present() && a.bytes.view() == b.bytes.view();
 }
 
-PayloadSet::Merged join(Piece& kept, Piece& other) {
+PayloadSet::Merged join(Piece& kept, Piece& other, EqualPayloads which) {
   PayloadSet::Merged merged;
   if (other.seq < kept.seq) {
     std::swap(kept.seq, other.seq);
     std::swap(kept.score, other.score);
+    std::swap(kept.newest, other.newest);
   }
   merged.kept = kept.seq;
   merged.duplicate = other.seq;
-  merged.score_changed = other.score < kept.score;
-  kept.score = std::min(kept.score, other.score);
+  const bool is_newest = which == EqualPayloads::newest;
+  merged.score_changed = is_newest ? before(kept, other) : other.score < kept.score;
+  if (merged.score_changed) {
+    kept.score = other.score;
+    kept.newest = is_newest ? last_arrival(other) : 0;
+  }
   merged.score = kept.score;
+  merged.newest = kept.newest;
   return merged;
 }
 
@@ -128,9 +140,9 @@ std::span<const Piece> PayloadSet::pieces() const {
 
 Seq PayloadSet::last() const { return many_ ? many_->last : one_.seq; }
 
-std::optional<PayloadSet::Merged> PayloadSet::add(Piece piece) {
+std::optional<PayloadSet::Merged> PayloadSet::add(Piece piece, EqualPayloads which) {
   if (!many_) {
-    if (equal(one_, piece)) return join(one_, piece);
+    if (equal(one_, piece)) return join(one_, piece, which);
     std::vector<Piece> both;
     both.push_back(std::move(one_));
     both.push_back(std::move(piece));
@@ -142,16 +154,16 @@ std::optional<PayloadSet::Merged> PayloadSet::add(Piece piece) {
     many_->add(std::move(piece));
     return std::nullopt;
   }
-  const auto [seq, score] = std::pair(kept->seq, kept->score);
-  const auto merged = join(*kept, piece);
+  const auto seq = kept->seq;
+  const auto merged = join(*kept, piece, which);
   many_->arrival = std::min(many_->arrival, kept->seq);
-  if (kept->seq != seq || kept->score != score) many_->sorted = false;
+  if (kept->seq != seq || merged.score_changed) many_->sorted = false;
   // The later of the two has gone: the set ends where its last piece is.
   if (merged.duplicate == many_->last) settle(std::move(many_->pieces));
   return merged;
 }
 
-std::vector<PayloadSet::Merged> PayloadSet::merge_duplicates() {
+std::vector<PayloadSet::Merged> PayloadSet::merge_duplicates(EqualPayloads which) {
   std::vector<Merged> merged;
   if (!many_) return merged;
   auto left = std::move(many_->pieces);
@@ -163,7 +175,7 @@ std::vector<PayloadSet::Merged> PayloadSet::merge_duplicates() {
   std::vector<Piece> kept;
   for (auto& piece : left) {
     if (!kept.empty() && equal(kept.back(), piece)) {
-      merged.push_back(join(kept.back(), piece));
+      merged.push_back(join(kept.back(), piece, which));
     } else {
       kept.push_back(std::move(piece));
     }

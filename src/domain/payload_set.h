@@ -51,7 +51,14 @@ struct Piece {
   Seq seq = 0;
   double score = 0;
   CachedBytes bytes;
+  Seq newest = 0;  ///< of equal ones the entry that came last, where that says its place; 0: its own
 };
+
+/// What a queue or kind with these rules does about equal payloads.
+inline EqualPayloads equal_payloads_of(const QueueOptions& rules) {
+  const bool is_last = rules.payloads == PayloadChoice::last;
+  return rules.equal_payloads.value_or(is_last ? EqualPayloads::newest : EqualPayloads::oldest);
+}
 
 /// Those of a job's pieces that a run receives. `pieces` are in (score, arrival) order, and at least one.
 template <class T>
@@ -67,7 +74,8 @@ std::span<const T> delivered(std::span<const T> pieces, PayloadChoice choice) {
   return pieces;
 }
 
-/// The payloads of one job: a set by bytes, kept in (score, arrival) order (rules: merging). Never empty but
+/// The payloads of one job: a set by bytes, kept in (score, arrival) order (rules: merging). Where the newest
+/// of equal payloads counts, that is the arrival of the last of them. Never empty but
 /// when moved from or taken apart.
 ///
 /// Equal payloads are found only among bytes in memory; merge_duplicates() finishes the work once all are.
@@ -90,15 +98,16 @@ class PayloadSet {
   struct Merged {
     Seq kept = 0;
     Seq duplicate = 0;           ///< the entry that is not needed any more
-    bool score_changed = false;  ///< the kept entry's score is not its own any more
+    bool score_changed = false;  ///< the kept entry's score or place is not its own any more
     double score = 0;            ///< of the kept entry
+    Seq newest = 0;              ///< likewise
   };
 
-  /// Adds a payload. An equal one is kept once: the earlier entry, with the minimal score of both.
-  std::optional<Merged> add(Piece piece);
+  /// Adds a payload. An equal one is kept once: the earlier entry, with the score and place that `which` says.
+  std::optional<Merged> add(Piece piece, EqualPayloads which = EqualPayloads::oldest);
 
   /// Joins the pieces that turned out equal.
-  std::vector<Merged> merge_duplicates();
+  std::vector<Merged> merge_duplicates(EqualPayloads which = EqualPayloads::oldest);
 
   /// Takes the piece at `index` out.
   Piece remove(std::size_t index);

@@ -2,6 +2,7 @@
 #include "domain/records.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "domain/lent_fields.h"
 #include "domain/plain_push.h"
@@ -35,11 +36,20 @@ void fields(A& a, In<A, Await>& awaits) {
 }
 
 template <class A>
+void fields(A& a, In<A, PayloadRank>& rank) {
+  a.number(rank.entry);
+  a.number(rank.score);
+  a.number(rank.newest);
+  a.check(std::isfinite(rank.score), "a score is no number");  // where jobs are ordered by it
+}
+
+template <class A>
 void fields(A& a, In<A, JobState>& state) {
   const auto optional = [&](auto& f) {
     f.record_unless_empty(2, state.awaits);
     f.any_time(3, state.pushed, Time{});
     f.any_time(4, state.first_start, Time{});
+    f.any_time(5, state.set_at, Time{});
   };
   a.head(1, state.fields, optional, state.error);
   a.number(state.through);
@@ -48,9 +58,9 @@ void fields(A& a, In<A, JobState>& state) {
   a.number(state.crashes);
   a.time(state.last_crash);
   a.choice(state.mark, Mark::alone, "its mark is unknown");
-  a.flags(state.held, state.own_time, state.alone);
+  a.flags(state.held, state.own_time, state.alone, state.chosen_time);
   value(a, state.options);
-  a.list(state.scores, [](auto& b, auto& score) { score_fields(b, score); });
+  a.list(state.scores);
   a.choice(state.error_kind, FailureKind::invalid_push, "its error kind is unknown");
   a.rest(state.error);
 }
@@ -91,12 +101,6 @@ void fields(A& a, In<A, std::map<std::int32_t, Time>>& oldest_due) {
       a.any_time(since);
     }
   }
-}
-
-template <class A>
-void fields(A& a, In<A, std::pair<std::string, Time>>& rate) {
-  a.time(rate.second);
-  a.rest(rate.first);
 }
 
 template <class A>
@@ -175,6 +179,10 @@ void fields(A& a, In<A, NamedSchedule>& schedule) {
   a.number(record.ticks);
   a.number(record.pushed);
   a.any_time(record.ticked);
+  a.number(record.skipped);
+  a.short_text(record.held_by);
+  a.short_text(record.failing);
+  a.number(record.failures);
   if constexpr (A::kReads) {
     for (auto* time : {&record.last, &record.ticked})
       if (*time != Time::min()) *time = written_time(*time);
@@ -203,7 +211,6 @@ void fields(A& a, In<A, Counts>& counts) {
     f.text(4, counts.copied);
     f.number(5, counts.unreadable);
     f.record_unless_empty(6, counts.oldest_due);
-    f.each(7, counts.rates);
     f.each(8, counts.limits);
     f.each(9, counts.locks);
     f.each(10, counts.blocked);

@@ -35,6 +35,15 @@ struct Await {
   bool operator==(const Await&) const = default;
 };
 
+/// The score and the place of a payload, where they are not those of its entry.
+struct PayloadRank {
+  Seq entry = 0;
+  double score = 0;
+  Seq newest = 0;  ///< as Piece has it
+
+  bool operator==(const PayloadRank&) const = default;
+};
+
 /// What a job's entries alone would not rebuild. Stored under the job's first entry, written only when it
 /// differs.
 struct JobState {
@@ -47,13 +56,15 @@ struct JobState {
   Mark mark = Mark::none;
   bool alone = false;  ///< it runs in a batch of its own: one that it was in passed its timeout
   bool held = false;   ///< it has started and holds its key until it ends or dies (key_order = strict)
+  bool chosen_time = false;  ///< its code has named run_at: no tick of its schedule changes that
   JobOptions options;
-  std::vector<std::pair<Seq, double>> scores;  ///< payloads whose score is not the one of their entry
+  std::vector<PayloadRank> scores;
   FailureKind error_kind = FailureKind::handler;
   std::string error;  ///< of the last failed run; empty: none
   Await awaits;
   Time pushed{};       ///< when its first payload came, for its record; 1970: it needs none, as the next
   Time first_start{};  ///< 1970: it has not started
+  Time set_at{};       ///< when a failure or its code has set run_at; 1970: neither has
   std::string fields;  ///< optional ones that this version does not know (domain/fields.h)
 
   bool operator==(const JobState&) const = default;
@@ -192,8 +203,6 @@ struct Counts {
   std::vector<LockUse> locks;
   std::vector<BlockedJobs> blocked;
   std::vector<RefusedJob> throttled;  ///< kMostUses at most
-  /// When the buckets of its queue's rates are full again: (name, time) of those that were not.
-  std::vector<std::pair<std::string, Time>> rates;
   ScheduleRecords schedules;            ///< whose jobs the shard has
   std::vector<UnservedKind> unserved;   ///< kMostUses at most, those with jobs
   std::vector<RowToFree> rows_to_free;  ///< unique rows of jobs that are over

@@ -118,9 +118,12 @@ FailureKind any_kind() {
   return static_cast<FailureKind>(*rc::gen::inRange(0, static_cast<int>(FailureKind::expired) + 1));
 }
 
-std::vector<std::pair<Seq, double>> any_scores() {
-  auto scores = *rc::gen::arbitrary<std::vector<std::pair<Seq, double>>>();
-  std::erase_if(scores, [](const auto& score) { return !std::isfinite(score.second); });
+std::vector<PayloadRank> any_scores() {
+  std::vector<PayloadRank> scores;
+  for (const auto& [entry, score, newest] :
+       *rc::gen::arbitrary<std::vector<std::tuple<Seq, double, Seq>>>()) {
+    if (std::isfinite(score)) scores.push_back({entry, score, newest});
+  }
   return scores;
 }
 

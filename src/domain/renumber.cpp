@@ -68,7 +68,10 @@ Seq Numbering::up_to(Seq old) const {
 void add_references(std::vector<Seq>& numbers, Seq first, const JobState& state) {
   numbers.push_back(first);
   numbers.push_back(state.through);
-  for (const auto& [seq, score] : state.scores) numbers.push_back(seq);
+  for (const auto& rank : state.scores) {
+    numbers.push_back(rank.entry);
+    numbers.push_back(rank.newest);
+  }
   if (state.awaits) numbers.push_back(state.awaits.last);
 }
 
@@ -78,9 +81,10 @@ void add_references(std::vector<Seq>& numbers, const ScheduleRecords& schedules)
 
 JobState renumbered(JobState state, const Numbering& numbering) {
   state.through = numbering.up_to(state.through);
-  std::vector<std::pair<Seq, double>> scores;
-  for (const auto& [seq, score] : state.scores) {
-    if (const auto number = numbering.of(seq)) scores.emplace_back(*number, score);
+  std::vector<PayloadRank> scores;
+  for (const auto& [entry, score, newest] : state.scores) {
+    const auto number = numbering.of(entry);
+    if (number) scores.push_back({*number, score, newest == 0 ? 0 : numbering.up_to(newest)});
   }
   state.scores = std::move(scores);
   if (state.awaits) state.awaits.last = numbering.of(state.awaits.last).value_or(0);

@@ -110,9 +110,12 @@ Seq Resharding::Arrivals::up_to(Place place) const {
 
 JobState Resharding::renumbered(const Old& old, const Arrivals& arrivals, JobState state) const {
   state.through = arrivals.up_to(old.places.up_to(state.through));
-  std::vector<std::pair<Seq, double>> scores;
-  for (const auto& [seq, score] : state.scores) {
-    if (const auto place = old.places.of(seq)) scores.emplace_back(arrivals.up_to(*place), score);
+  std::vector<PayloadRank> scores;
+  for (const auto& [entry, score, newest] : state.scores) {
+    const auto place = old.places.of(entry);
+    if (!place) continue;
+    const auto last = newest == 0 ? 0 : arrivals.up_to(old.places.up_to(newest));
+    scores.push_back({arrivals.up_to(*place), score, last});
   }
   state.scores = std::move(scores);
   if (state.awaits) {

@@ -181,7 +181,7 @@ TEST(Resharding, states_get_the_numbers_of_the_copies) {
   ASSERT_EQ(states.size(), 1U) << "the other one's entry is not there";
   EXPECT_EQ(states[0].first, 101U);
   EXPECT_EQ(states[0].second.through, 103U);
-  EXPECT_EQ(states[0].second.scores, (std::vector<std::pair<Seq, double>>{{103, 0.5}}));
+  EXPECT_EQ(states[0].second.scores, (std::vector<PayloadRank>{{103, 0.5}}));
   EXPECT_EQ(states[0].second.retry_count, 3);
 }
 

@@ -16,7 +16,7 @@ std::optional<typename Map::mapped_type> take(Map& map, Seq entry) {
 }  // namespace
 
 void Restored::add(Seq first, JobState state) {
-  for (const auto& [entry, score] : state.scores) scores_.emplace(entry, score);
+  for (const auto& rank : state.scores) ranks_.emplace(rank.entry, rank);
   if (state.awaits) awaiting_.insert(state.awaits.last);
   states_.emplace(first, std::move(state));
 }
@@ -28,7 +28,7 @@ const JobState* Restored::find_state(Seq entry) const {
 }
 
 std::optional<JobState> Restored::take_state(Seq entry) { return take(states_, entry); }
-std::optional<double> Restored::take_score(Seq entry) { return take(scores_, entry); }
+std::optional<PayloadRank> Restored::take_rank(Seq entry) { return take(ranks_, entry); }
 std::optional<Restored::Lost> Restored::take_lost(Seq entry) { return take(lost_, entry); }
 
 void Restored::lose_job(const Entry& entry, const std::string& why) {

@@ -24,8 +24,8 @@ class Restored {
   void add(Seq first, JobState state);
   const JobState* find_state(Seq entry) const;
   std::optional<JobState> take_state(Seq entry);
-  /// The score of an entry that is not its own any more.
-  std::optional<double> take_score(Seq entry);
+  /// The score and place of an entry that are not its own any more.
+  std::optional<PayloadRank> take_rank(Seq entry);
 
   // --- states that cannot be read ---
   struct Lost {
@@ -63,7 +63,7 @@ class Restored {
   using Name = std::tuple<std::string, std::string, std::string>;  // kind, key, id
 
   std::unordered_map<Seq, JobState> states_;
-  std::unordered_map<Seq, double> scores_;
+  std::unordered_map<Seq, PayloadRank> ranks_;
   std::unordered_map<Seq, Lost> lost_;
   std::map<Name, std::string> lost_jobs_;
   std::unordered_set<Seq> lent_, awaiting_;

@@ -12,12 +12,12 @@ using ::testing::Pair;
 
 TEST(Restored, EachStateAndScoreIsGivenOutOnce) {
   Restored restored;
-  restored.add(4, {.retry_count = 2, .scores = {{6, 0.5}}});
+  restored.add(4, {.retry_count = 2, .scores = {{6, 0.5, 7}}});
   EXPECT_EQ(restored.find_state(4)->retry_count, 2);
   EXPECT_EQ(restored.take_state(4)->retry_count, 2);
   EXPECT_EQ(restored.take_state(4), std::nullopt);
-  EXPECT_THAT(restored.take_score(6), Optional(0.5));
-  EXPECT_EQ(restored.take_score(6), std::nullopt);
+  EXPECT_THAT(restored.take_rank(6), Optional(PayloadRank{6, 0.5, 7}));
+  EXPECT_EQ(restored.take_rank(6), std::nullopt);
 }
 
 TEST(Restored, AJobIsLostWithItsState) {

@@ -71,13 +71,15 @@ std::vector<Time> Ticks::newest(Time from, Time until, std::size_t most) const {
   }
 }
 
-DueTicks due_ticks(const Ticks& ticks, Missed policy, Time last, Time now) {
+DueTicks due_ticks(const Ticks& ticks, Missed policy, Time last, Time now,
+                   std::optional<Duration> expires) {
   DueTicks due;
   const auto all = ticks.count(last, now);
   if (all == 0) return due;
-  const auto in_time = std::max(saturating_sub(now, kLateTick), last);
-  due.push = ticks.newest(policy == Missed::all ? last : in_time, now, kMostMissed);
-  if (due.push.empty() && policy == Missed::once) due.push = ticks.newest(last, now, 1);
+  const auto alive = std::max(last, expires ? saturating_sub(now, *expires) : last);
+  const auto in_time = std::max(saturating_sub(now, kLateTick), alive);
+  due.push = ticks.newest(policy == Missed::all ? alive : in_time, now, kMostMissed);
+  if (due.push.empty() && policy == Missed::once) due.push = ticks.newest(alive, now, 1);
   if (due.push.empty()) due.passed = ticks.newest(last, now, 1).back();
   due.missed = all - due.push.size();
   if (due.push.size() > kTicksOfAnAppend) due.push.resize(kTicksOfAnAppend);
@@ -94,6 +96,13 @@ std::string_view kind_of(const PeriodicOptions& schedule) {
 
 std::string job_id_of(std::string_view schedule, Time tick) {
   return std::string(schedule) + "@" + format_time(tick);
+}
+
+// Run by hand, it has an id without punctuation behind the name.
+bool is_job_of(std::string_view schedule, std::string_view id) {
+  if (!id.starts_with(schedule)) return false;
+  const auto rest = id.substr(schedule.size());
+  return rest.starts_with('@') && rest.find(':') != std::string_view::npos;
 }
 
 std::uint64_t text_of(const PeriodicOptions& schedule) {
@@ -137,6 +146,7 @@ void schedule_fields(Fields& f, In<Fields, PeriodicOptions>& schedule) {
   f.text(9, schedule.key);
   f.maybe(10, schedule.priority);
   f.number(11, schedule.missed, Missed::once);
+  f.number(12, schedule.overlap, Overlap::skip);
 }
 
 // Nothing: a newer version means something else by it.
@@ -147,7 +157,8 @@ std::optional<PeriodicOptions> read_schedule(std::string_view bytes) {
     schedule_fields(field, schedule);
     return field.known;
   });
-  const bool is_known = unknown.empty() && schedule.missed <= Missed::all && !schedule.name.empty();
+  const bool is_known = unknown.empty() && schedule.missed <= Missed::all && schedule.overlap <= Overlap::queue &&
+                        !schedule.name.empty();
   return is_known ? std::optional(std::move(schedule)) : std::nullopt;
 }
 

@@ -43,12 +43,16 @@ struct DueTicks {
   std::uint64_t missed = 0;  ///< how many before them are passed over
   Time passed{};             ///< nothing is pushed, and all up to here are passed over
 };
-DueTicks due_ticks(const Ticks& ticks, Missed policy, Time last, Time now);
+/// Ticks whose jobs would have expired by now are passed over, too: `expires` as in QueueOptions.
+DueTicks due_ticks(const Ticks& ticks, Missed policy, Time last, Time now,
+                   std::optional<Duration> expires = {});
 
 /// What its jobs are called.
 std::string_view key_of(const PeriodicOptions& schedule);
 std::string_view kind_of(const PeriodicOptions& schedule);
 std::string job_id_of(std::string_view schedule, Time tick);
+/// Whether a job of that id is one of its ticks. One that somebody has run by hand is none.
+bool is_job_of(std::string_view schedule, std::string_view id);
 /// When it ticks, as a number that is another one for other times; never 0.
 std::uint64_t text_of(const PeriodicOptions& schedule);
 /// The entry of a tick.

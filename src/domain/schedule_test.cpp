@@ -109,6 +109,29 @@ TEST(Schedule, what_is_late_is_pushed_as_its_policy_says) {
   EXPECT_EQ(due_ticks(quarters, Missed::all, last, late).missed, 0U);
 }
 
+// Rules §6.3: no job comes to life that would be dead at once.
+TEST(Schedule, what_would_have_expired_is_passed_over) {
+  const auto quarters = every(minutes{15});
+  const auto last = parse_time("2026-03-02T08:00:00Z");
+  const auto late = kNow + minutes{10};
+  const auto all = due_ticks(quarters, Missed::all, last, late, minutes{30});
+  EXPECT_EQ(all.push, quarters.newest(late - minutes{30}, late, 1000));
+  EXPECT_EQ(all.missed, quarters.count(last, late) - all.push.size());
+  EXPECT_GT(all.missed, 0U);
+  EXPECT_THAT(due_ticks(quarters, Missed::once, last, late, minutes{30}).push, SizeIs(1));
+  const auto none = due_ticks(quarters, Missed::once, last, late, minutes{1});
+  EXPECT_TRUE(none.push.empty());
+  EXPECT_EQ(none.missed, quarters.count(last, late));
+  EXPECT_EQ(none.passed, quarters.newest(last, late, 1).back());
+}
+
+TEST(Schedule, jobs_of_ticks_are_told_from_those_that_somebody_has_run) {
+  EXPECT_TRUE(is_job_of("nightly", job_id_of("nightly", kNow)));
+  EXPECT_FALSE(is_job_of("night", job_id_of("nightly", kNow)));
+  EXPECT_FALSE(is_job_of("nightly", "nightly@01ARZ3NDEKTSV4RRFFQ69G5FAV"));
+  EXPECT_FALSE(is_job_of("nightly", "nightly"));
+}
+
 TEST(Schedule, all_pushes_the_newest_thousand_a_hundred_at_a_time) {
   const auto ticks = every(seconds{1});
   auto last = kNow - hours{1};

@@ -39,6 +39,7 @@ Shard::Shard(const QueueOptions& options, PayloadBudget& budget, Gates* gates)
 void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states,
                  const Counts& counts) {
   takeover_ = takeover;
+  seen_ = takeover.now;
   awaiting_.stand_in(takeover.shard);
   if (!takeover.clean) order_.set_witnesses(takeover.head);
   lasting_.processed = counts.processed;
@@ -55,10 +56,28 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
       std::min(counts.queued(), kMostExpected));  // what a record says is no reason to run out of memory
   for (auto& [seq, state] : states) restored_.add(seq, std::move(state));
   if (!has_gates_) return;
+  if (!takeover.clean) gates_->empty_rates(gates_->group_of(kinds_.queue()), takeover.now);
+}
+
+void Shard::load_rates(const RateRows& rates, std::vector<Seq> unreadable) {
+  rates_.load(takeover_.shard, rates, std::move(unreadable));
+  if (!has_gates_) return;
   auto& group = gates_->group_of(kinds_.queue());
-  gates_->restore_rates(group, counts.rates, takeover.now);
-  handed_rates_ = counts.rates;
-  if (!takeover.clean) gates_->empty_rates(group, takeover.now);
+  for (const auto& [no, record] : rates) gates_->restore(group, record, takeover_.now);
+}
+
+Changes Shard::collect(std::size_t set_aside) {
+  rows_.collect();
+  awaiting_.collect();
+  note_tick_jobs();
+  if (std::exchange(waits_for_commit_, false)) gates_->wake(takeover_.shard);
+  auto changes = changes_.collect(set_aside);
+  auto rates = rates_.collect(seen_, [&](const std::string& rate) {
+    return has_gates_ ? gates_->record(gates_->group_of(kinds_.queue()), rate) : std::nullopt;
+  });
+  changes.rates = std::move(rates.put);
+  changes.erase_states.insert(changes.erase_states.end(), rates.erase.begin(), rates.erase.end());
+  return changes;
 }
 
 void Shard::ready(Time now) {
@@ -115,7 +134,7 @@ void Shard::set_aside(Job& job, Time until, Time now) {
 bool Shard::add_piece(Job& job, Piece piece, bool set_aside) {
   const auto seq = piece.seq;
   const bool is_in_the_way = job.set_aside && !set_aside && keeps_room(piece);
-  const auto merged = job.payloads.add(std::move(piece));
+  const auto merged = job.payloads.add(std::move(piece), equal_payloads_of(kinds_[job.kind].rules));
   if (merged) note_merged(job, *merged);
   if (is_in_the_way && !merged) changes_.set_aside(seq);
   return merged.has_value();
@@ -124,7 +143,7 @@ bool Shard::add_piece(Job& job, Piece piece, bool set_aside) {
 void Shard::note_merged(Job& job, const PayloadSet::Merged& merged) {
   changes_.erase(merged.duplicate);
   if (!merged.score_changed) return;
-  job.more().scores[merged.kept] = merged.score;
+  job.more().scores[merged.kept] = {merged.kept, merged.score, merged.newest};
   changes_.write_state(job);
 }
 
@@ -160,6 +179,7 @@ void Shard::forget(Job& job) {
 // ------------------------------------------------------------------------------------------------ durable
 
 void Shard::committed(Time now) {
+  seen_ = now;
   auto durable = changes_.take_durable();
   rows_.committed();
   for (Job* job : awaiting_.take_unlocked()) free_lock(*job);
@@ -175,7 +195,13 @@ void Shard::committed(Time now) {
     place(*job, now);
   }
   for (const RunNo no : durable.marked) {
-    runs_.at(no).marking = false;
+    auto& run = runs_.at(no);
+    run.marking = false;
+    for (Job* job : run.jobs) {
+      if (job->demand == nullptr) continue;
+      gates_->move_start(*job->demand->claim, run.started, now);
+      note_rates(*job);
+    }
     released_.push_back(describe(no));
   }
   for (const RunNo no : durable.shared) {

@@ -25,6 +25,7 @@
 #include "domain/kept_book.h"
 #include "domain/key_table.h"
 #include "domain/kind_table.h"
+#include "domain/rate_book.h"
 #include "domain/records.h"
 #include "domain/restored.h"
 #include "domain/run_table.h"
@@ -105,6 +106,8 @@ class Shard {
   };
   /// The states go with entries that are applied later; a job of an unclean take-over is a witness.
   void load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states, const Counts& counts);
+  /// What has been written of its rates, behind load(); `unreadable`: rows of those that are lost.
+  void load_rates(const RateRows& rates, std::vector<Seq> unreadable = {});
 
   /// A state that cannot be read; after load(). The payloads of its job that stand in the log at the
   /// take-over die with these bytes beside them: nobody knows how often they failed, or what they wait for.
@@ -238,6 +241,11 @@ class Shard {
   void state_schedule(std::string_view name, std::string_view key, std::uint64_t text, Time now);
   void pass_ticks(std::string_view schedule, Time last, std::uint64_t ticks);
   void forget_schedule(std::string_view name);
+  /// The job of an earlier tick that is not over; null: there is none.
+  const Job* job_of_tick(std::string_view schedule) const;
+  /// So many ticks up to `last` are not pushed, as that job is there. If it waits for its retry, it is due at
+  /// `last`.
+  void skip_ticks(std::string_view schedule, Time last, std::uint64_t ticks, Time now);
 
   /// Switches a kind on or off for take().
   void serve(std::string_view kind, bool on);
@@ -253,12 +261,7 @@ class Shard {
   KeptBook& kept() { return kept_; }
   /// What is to be written now; one at a time: committed() before the next. At most `set_aside` entries are
   /// set aside, and the others next time.
-  Changes collect(std::size_t set_aside = 0) {
-    rows_.collect();
-    awaiting_.collect();
-    if (std::exchange(waits_for_commit_, false)) gates_->wake(takeover_.shard);
-    return changes_.collect(set_aside);
-  }
+  Changes collect(std::size_t set_aside = 0);
   /// So many entries are to be set aside: that alone is no change, and has time.
   std::size_t to_set_aside() const { return changes_.to_set_aside(); }
 
@@ -385,6 +388,9 @@ class Shard {
   const DueBefore& due_before() const { return before_; }
   std::size_t least_visits() const { return table_.active() + expired_.size() + order_.least_visits(); }
   std::size_t looks_for(std::string_view id, std::string_view key) const { return table_.looks_for(id, key); }
+  /// The store's clock was set back by far: what failures and snoozes have put off while it was ahead is put
+  /// off no longer than they said.
+  void clock_went_back(Time now);
   /// Those whose time has come are due. look() does so, too.
   void bring_up_due(Time now) { order_.promote(now); }
 
@@ -403,6 +409,7 @@ class Shard {
     bool starts_over = false;    ///< its retries do
   };
   void move(Job& job, const NewTime& time, Time now, Demand* demand = nullptr);
+  void cut_wait(Job& job, Time now);
   void apply_control(const LoggedEntry& logged, Time now);
   std::vector<Job*> targets_of(const Entry& control);
   void cancel_queued(Job& job, Time now);
@@ -411,6 +418,7 @@ class Shard {
   bool kill_queued(Job& job, Seq control, Time now);
   void end_killed(Job& job, Time now);
   void apply_tick(const LoggedEntry& logged, Time now);
+  void note_tick_jobs();
 
   // What cannot be read (shard_unreadable.cpp)
   bool loses(const LoggedEntry& logged);
@@ -446,12 +454,13 @@ class Shard {
   void take_lock(Job& job);
   void penalize(const Job& job, Duration time, Time now);
   void free_slots(Job& job);
-  void return_slots(Job& job);
+  void return_slots(Job& job, Time started);
   void free_lock(Job& job);
   void leave_gates(Job& job);
   bool must_be_written(const ActiveRun& run) const;
   void count_marked_runs(Counts& counts, Time now);
   void count_gates(Counts& counts, Time now, const Counts* told);
+  void note_rates(const Job& job);
   void list_limits(Counts& counts, const Group& group, Time now) const;
   void list_locks(Counts& counts) const;
 
@@ -470,7 +479,7 @@ class Shard {
   bool provide_response(ActiveRun& run, const FindBytes& find);
   void activate(Job& job);
   void join(ActiveRun& run, Job& job, Time now);
-  void recall(Job& job, Time now);
+  void recall(Job& job, const ActiveRun& run, Time now);
   void take_new_time(Job& job);
   Event& emit(EventType type, const Job& job, Time now, Duration took = {}, std::string error = {});
 
@@ -560,7 +569,8 @@ class Shard {
   std::vector<Seq> wanted_;                        // on their way
 
   Takeover takeover_;
-  std::vector<std::pair<std::string, Time>> handed_rates_;  // by the owner before
+  RateBook rates_;
+  Time seen_{};     // of the last commit
   Counts lasting_;  // only what is counted for ever, and kept for others
   std::uint64_t fence_ = 0;
   Seq through_ = 0;

@@ -65,7 +65,10 @@ void Shard::apply_payload(const LoggedEntry& logged, Time now) {
 
 Piece Shard::piece_of(const LoggedEntry& logged, const Job* job, Time now) {
   Piece piece{logged.seq, logged.entry.score.value_or(score_of(logged.at)), {}};
-  if (const auto score = restored_.take_score(logged.seq)) piece.score = *score;
+  if (const auto rank = restored_.take_rank(logged.seq)) {
+    piece.score = rank->score;
+    piece.newest = rank->newest;
+  }
   // The payloads of a job that may die at the end of the load are needed then, or at the end of its run.
   bool needed = restored_.is_doomed(job) || restored_.is_lent(logged.seq);
   const auto* waits = job != nullptr ? job->waits() : nullptr;
@@ -122,12 +125,15 @@ void Shard::restore_state(Job& job, const JobState& state) {
   extra.alone = state.alone;
   extra.error_kind = state.error_kind;
   extra.error = state.error;
-  extra.scores = {state.scores.begin(), state.scores.end()};
+  for (const auto& rank : state.scores) extra.scores[rank.entry] = rank;
   if (!state.fields.empty()) extra.more().state_fields = state.fields;
   extra.first_start = state.first_start;
   extra.pushed = state.pushed;
   if (state.awaits) extra.wait().awaits = state.awaits;
   if (state.own_time) job.set_time(state.run_at);
+  job.chosen_time = state.chosen_time;
+  extra.set_at = state.set_at;
+  if (takeover_.now != Time{}) cut_wait(job, takeover_.now);  // who only looks tells no time
   job.held = state.held;
   read_options(job);
   if (state.mark == Mark::none) return;
@@ -136,6 +142,32 @@ void Shard::restore_state(Job& job, const JobState& state) {
   } else {
     restore_mark(job, state.mark);
   }
+}
+
+void Shard::cut_wait(Job& job, Time now) {
+  auto& set_at = job.extra->set_at;
+  if (set_at == Time{}) return;
+  const auto at = cut_end(job.run_at, set_at, now);
+  if (at == job.run_at) return;
+  job.run_at = at;
+  set_at = now;
+  changes_.write_state(job);
+}
+
+void Shard::clock_went_back(Time now) {
+  std::vector<Job*> ahead;
+  table_.each([&](Job& job) {
+    const bool waits = job.place != Place::running && job.place != Place::awaiting &&
+                       job.place != Place::ending && job.extra && job.extra->set_at != Time{};
+    if (waits && cut_end(job.run_at, job.extra->set_at, now) != job.run_at) ahead.push_back(&job);
+  });
+  for (Job* job : ahead) {
+    const bool settling = job->place == Place::settling;
+    if (!settling) leave(*job);
+    cut_wait(*job, now);
+    if (!settling) place(*job, now);
+  }
+  if (gates_ != nullptr) limits_changed();
 }
 
 // A marked job was running when its last owner ended. A node's death counts against it, a lost lease does
@@ -183,7 +215,7 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
     changes_.erase_state(logged.seq);
     merge_options(job, beside->options);
     extra.through = std::max(extra.through, beside->through);
-    extra.scores.insert(beside->scores.begin(), beside->scores.end());
+    for (const auto& rank : beside->scores) extra.scores.emplace(rank.entry, rank);
     moved = true;
   }
   Demand* demand = nullptr;

@@ -104,7 +104,7 @@ void Shard::end_one(Job& job, const ActiveRun& active, const JobEnd& end, Time n
   if (job.extra && in_time) job.extra->alone = false;
   switch (outcome.kind) {
     case Outcome::Kind::snoozed:
-      job.set_time(time_after(now, std::max(outcome.snooze, Duration{0})));
+      job.wait_until(time_after(now, std::max(outcome.snooze, Duration{0})), now, /*chosen=*/true);
       go_back(job, now, strict());
       return;
     case Outcome::Kind::failed:
@@ -169,7 +169,8 @@ void Shard::fail(Job& job, const ActiveRun& active, const JobEnd& end, Time now)
   }
   extra.error_kind = failure;
   extra.error = cut(verdict.error);
-  job.set_time(verdict.retry_at);
+  const bool is_chosen = kind.rules.retry.function || end.outcome.penalty > Duration{0};
+  job.wait_until(verdict.retry_at, now, is_chosen);
   if (verdict.priority) extra.options.priority = verdict.priority;
   if (verdict.timeout) extra.options.timeout = verdict.timeout;
   read_options(job);

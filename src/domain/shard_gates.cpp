@@ -112,8 +112,13 @@ void Shard::take_slots(Job& job, Time now, bool goes_on) {
   if (job.demand == nullptr) return;
   auto& claim = *job.demand->claim;
   gates_->take(claim, now, goes_on);
+  if (!goes_on) note_rates(job);
   job.is_counted = true;
   if (claim.group->throttle) claim.group->throttle->started(job, throttled(job, now));
+}
+
+void Shard::note_rates(const Job& job) {
+  Gates::each_rate_of(*job.demand->claim, [&](std::string rate) { rates_.note(std::move(rate)); });
 }
 
 void Shard::take_lock(Job& job) {
@@ -125,7 +130,9 @@ void Shard::take_lock(Job& job) {
 // The end of its run, which follows, writes it.
 void Shard::penalize(const Job& job, Duration time, Time now) {
   if (time.count() <= 0 || job.demand == nullptr) return;
-  gates_->penalize(*job.demand->claim, time_after(now, std::min(time, kMostPenalty)));
+  const auto& claim = *job.demand->claim;
+  gates_->penalize(claim, now, time_after(now, std::min(time, kMostPenalty)));
+  rates_.note(std::string(kPenaltyOf) + claim.partition->value);
 }
 
 void Shard::free_slots(Job& job) {
@@ -136,11 +143,12 @@ void Shard::free_slots(Job& job) {
 }
 
 // It was not started after all: its rates get back what they were charged, too.
-void Shard::return_slots(Job& job) {
+void Shard::return_slots(Job& job, Time started) {
   if (!job.is_counted) return;
   job.is_counted = false;
   auto& claim = *job.demand->claim;
-  gates_->refund(claim);
+  gates_->refund(claim, started);
+  note_rates(job);
   Gates::run_recalled(*claim.group, job);
   gates_->free(claim);
 }
@@ -170,13 +178,8 @@ void Shard::count_gates(Counts& counts, Time now, const Counts* told) {
   counts.blocked_by_key = order_.parked();
   counts.blocked_by_throttler = order_.refused(now);
   const auto* lanes = order_.gated();
-  if (lanes == nullptr) {  // no job of it has asked for anything here
-    std::ranges::copy_if(handed_rates_, std::back_inserter(counts.rates),
-                         [&](const auto& rate) { return rate.second > now; });
-    return;
-  }
+  if (lanes == nullptr) return;  // no job of it has asked for anything here
   const auto& group = gates_->group_of(kinds_.queue());
-  counts.rates = gates_->rates_of(group, now);
   if (told != nullptr) {
     counts.limits = told->limits;
     counts.locks = told->locks;
@@ -198,14 +201,14 @@ void Shard::list_limits(Counts& counts, const Group& group, Time now) const {
   const auto use_of = [&](const Limiter& limiter) -> LimitUse* {
     const bool is_rate = limiter.type == Limiter::Type::rate;
     const std::pair key{is_rate, &limiter};
-    if (limiter.is_penalty && limiter.full_at <= now) return nullptr;  // it is over
+    if (limiter.is_penalty && limiter.is_over(now)) return nullptr;  // it is over
     if (uses.size() >= kMostUses && !uses.contains(key)) return nullptr;
     auto& use = uses[key];
     use.name = limiter.name;
     use.partition = limiter.partition;
     use.is_rate = is_rate;
     use.limit = is_rate ? std::int64_t{limiter.rate.limit} * Decimal::kOne : limiter.limit;
-    if (is_rate && limiter.full_at != Time::min()) use.free_at = limiter.next_start();
+    if (is_rate && limiter.next_start() != Time::min()) use.free_at = limiter.next_start();
     return &use;
   };
   auto left = kListedJobs;

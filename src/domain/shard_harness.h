@@ -239,8 +239,11 @@ class Harness {
 
   void write(Changes& changes) {
     for (const Seq seq : changes.erase) EXPECT_EQ(log_.erase(seq), 1U) << "erased twice: " << seq;
-    for (const Seq seq : changes.erase_states)
-      EXPECT_EQ(states_.erase(seq), 1U) << "state erased twice: " << seq;
+    for (const Seq seq : changes.erase_states) {
+      auto& rows = is_rate_row(seq) ? rates_ : states_;
+      EXPECT_EQ(rows.erase(seq), 1U) << "row erased twice: " << seq;
+    }
+    for (const auto& [no, rate] : changes.rates) rates_[no] = encode(rate);
     for (auto& [seq, state] : changes.states) {
       EXPECT_TRUE(log_.contains(seq)) << "a state without its entry: " << seq;
       states_[seq] = encode(state);
@@ -284,6 +287,9 @@ class Harness {
     std::vector<std::pair<Seq, JobState>> states;
     for (const auto& [seq, bytes] : states_) states.emplace_back(seq, *decode_state(bytes));
     shard->load(takeover, std::move(states), counts_);
+    RateRows rates;
+    for (const auto& [no, bytes] : rates_) rates.emplace_back(no, *decode_rate(bytes));
+    shard->load_rates(rates);
     Time last = Time::min();
     for (const auto& [seq, row] : log_) {
       last = std::max(last, row.at);
@@ -295,18 +301,28 @@ class Harness {
 
   /// As it is once all bytes are in memory: equal payloads are one.
   JobSnapshot warmed(JobSnapshot job) const {
-    std::map<std::string, std::pair<Seq, double>> by_bytes;
+    const bool is_newest = equal_payloads_of(options_of(options_, job.kind)) == EqualPayloads::newest;
+    struct Kept {
+      Seq seq = 0, place = 0;
+      double score = 0;
+    };
+    std::map<std::string, Kept> by_bytes;
+    Seq place = 0;
     for (const auto& [seq, score] : job.pieces) {
       const auto bytes = std::string(decode_entry(log_.at(seq).bytes)->payload);
-      auto& kept = by_bytes.try_emplace(bytes, seq, score).first->second;
-      kept = {std::min(kept.first, seq), std::min(kept.second, score)};
+      auto& kept = by_bytes.try_emplace(bytes, Kept{seq, 0, score}).first->second;
+      kept.seq = std::min(kept.seq, seq);
+      ++place;  // of equal scores they stand in the order in which they came last
+      if (is_newest && score >= kept.score) kept.place = place;
+      kept.score = is_newest ? std::max(kept.score, score) : std::min(kept.score, score);
+      if (!is_newest) kept.place = kept.seq;
     }
     std::map<std::pair<double, Seq>, std::string> ordered;
-    for (const auto& [bytes, piece] : by_bytes) ordered[{piece.second, piece.first}] = bytes;
+    for (const auto& [bytes, kept] : by_bytes) ordered[{kept.score, kept.place}] = bytes;
     job.pieces.clear();
     job.payloads.clear();
-    for (const auto& [piece, bytes] : ordered) {
-      job.pieces.emplace_back(piece.second, piece.first);
+    for (const auto& [at, bytes] : ordered) {
+      job.pieces.emplace_back(by_bytes.at(bytes).seq, at.first);
       job.payloads.push_back(bytes);
     }
     return job;
@@ -387,6 +403,7 @@ class Harness {
   };
   const std::map<Seq, Row>& log() const { return log_; }
   const std::map<Seq, std::string>& states() const { return states_; }
+  const std::map<Seq, std::string>& rates() const { return rates_; }
   const Counts& stored_counts() const { return counts_; }
 
   void append(const Entry& entry) {
@@ -422,7 +439,7 @@ class Harness {
   ShardId id_{};
   std::map<std::string, Run> running_;
   std::map<Seq, Row> log_;
-  std::map<Seq, std::string> states_;
+  std::map<Seq, std::string> states_, rates_;
   std::vector<DeadPayload> dead_;
   Counts counts_;
   Seq last_seq_ = 0;

@@ -397,7 +397,64 @@ TEST(ShardLimit, a_rate_lets_through_a_burst_and_then_so_many_a_second) {
   shard.advance(milliseconds{1});
   EXPECT_THAT(shard.start_all(), ElementsAre("4"));
   shard.advance(seconds{10});
-  EXPECT_EQ(shard.start_all().size(), 3U) << "the bucket holds no more than a burst";
+  EXPECT_EQ(shard.start_all().size(), 3U) << "never more than a burst at once";
+}
+
+TEST(ShardLimit, no_span_of_a_rate_has_more_starts_than_its_limit) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 10, .per = seconds{10}};
+  Harness shard(options);
+  push_some(shard, 1, 200);
+  std::vector<Time> starts;
+  std::uint64_t steps = 12345;
+  while (starts.size() < 150) {
+    for (std::size_t i = shard.start_all().size(); i > 0; --i) starts.push_back(shard.now());
+    steps = steps * 6364136223846793005ULL + 1442695040888963407ULL;
+    shard.advance(milliseconds{static_cast<std::int64_t>(steps >> 33) % 3000});
+  }
+  for (std::size_t i = 10; i < starts.size(); ++i) EXPECT_GE(starts[i] - starts[i - 10], seconds{10});
+}
+
+TEST(ShardLimit, a_rate_starts_as_many_as_it_may) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 10, .per = seconds{10}};
+  Harness shard(options);
+  push_some(shard, 1, 100);
+  EXPECT_EQ(shard.start_all().size(), 10U);
+  shard.advance(seconds{9});
+  EXPECT_THAT(shard.start_all(), IsEmpty()) << "they would be twenty within ten seconds";
+  EXPECT_EQ(shard.shard().next_due(shard.now()), shard.now() + seconds{1});
+  shard.advance(seconds{1});
+  EXPECT_EQ(shard.start_all().size(), 10U);
+}
+
+TEST(ShardLimit, what_thousands_of_values_have_used_goes_to_the_next_owner) {
+  constexpr int kValues = 10'000;
+  auto options = by_region(1'000'000);
+  options.rate = RateLimit{.limit = 1, .per = hours{1}, .each = RateEach::partition};
+  Harness shard(options);
+  const auto push_all = [&](int from) {
+    for (int i = 0; i < kValues; ++i) {
+      const auto value = R"({"region":"v)" + std::to_string(i) + "\"}";
+      shard.push({.id = std::to_string(from + i), .payload = value});
+    }
+  };
+  push_all(0);
+  domain::Run run;
+  while (shard.shard().take(shard.now(), {}, run) == Shard::Taken::pending) continue;
+  shard.commit();
+  const auto released = shard.shard().released();
+  ASSERT_EQ(released.size(), std::size_t{kValues});
+  for (const auto& each : released) shard.end(each, Outcome::done());
+  shard.commit();
+  EXPECT_EQ(shard.rates().size(), std::size_t{kValues});
+  shard.rebuild();
+  push_all(kValues);
+  EXPECT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::none);
+  shard.advance(hours{1} - seconds{1});
+  EXPECT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::none);
+  shard.advance(seconds{2});
+  EXPECT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::pending);
 }
 
 TEST(ShardLimit, a_rate_of_each_partition) {
@@ -411,6 +468,17 @@ TEST(ShardLimit, a_rate_of_each_partition) {
   EXPECT_THAT(shard.start_all(), ElementsAre("2", "12"));
 }
 
+TEST(ShardLimit, equal_numbers_are_one_value_of_a_partition) {
+  auto options = by_region(100);
+  options.partition_limit = Decimal(1);
+  Harness shard(options);
+  for (const auto* value : {"7", "7.0", "7e0", "\"7\""}) {
+    const auto payload = R"({"region":)" + std::string(value) + "}";
+    shard.push({.id = value, .payload = payload});
+  }
+  EXPECT_THAT(shard.start_all(), ElementsAre("7"));
+}
+
 TEST(ShardLimit, a_rate_goes_to_the_next_owner) {
   auto options = plain();
   options.rate = RateLimit{.limit = 2, .per = seconds{10}};
@@ -420,19 +488,38 @@ TEST(ShardLimit, a_rate_goes_to_the_next_owner) {
   shard.finish("1");
   shard.rebuild();
   EXPECT_THAT(shard.start_all(), IsEmpty());
-  shard.advance(seconds{5});
-  EXPECT_EQ(shard.start_all().size(), 1U);
+  shard.advance(seconds{9});
+  EXPECT_THAT(shard.start_all(), IsEmpty());
+  shard.advance(seconds{1});
+  EXPECT_EQ(shard.start_all().size(), 2U);
 }
 
-TEST(ShardLimit, after_a_crash_a_short_rate_starts_empty) {
+TEST(ShardLimit, after_a_crash_a_short_rate_counts_as_used_up) {
   auto options = plain();
   options.rate = RateLimit{.limit = 2, .per = seconds{10}};
   Harness shard(options);
   push_some(shard, 1, 4);
   shard.crash();
   EXPECT_FALSE(shard.take_marked({}));
-  shard.advance(seconds{5});
+  shard.advance(seconds{10} - milliseconds{1});
+  EXPECT_FALSE(shard.take_marked({}));
+  shard.advance(milliseconds{1});
   EXPECT_TRUE(shard.take_marked({}));
+}
+
+TEST(ShardLimit, a_start_counts_from_when_it_is_handed_to_its_worker) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 1, .per = hours{1}};
+  Harness shard(options);
+  push_some(shard, 1, 2);
+  domain::Run run;
+  EXPECT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::pending);
+  shard.advance(seconds{5});
+  shard.commit();
+  shard.advance(hours{1} - seconds{1});
+  EXPECT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::none);
+  shard.advance(seconds{1});
+  EXPECT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::pending);
 }
 
 TEST(ShardLimit, a_start_under_a_long_rate_is_durable_first) {
@@ -450,7 +537,7 @@ TEST(ShardLimit, a_start_under_a_long_rate_is_durable_first) {
   EXPECT_TRUE(shard.take_marked({}));
 }
 
-TEST(ShardLimit, a_clock_that_goes_back_delays_no_longer_than_the_bucket_is_deep) {
+TEST(ShardLimit, a_clock_that_goes_back_delays_no_longer_than_a_span_of_the_rate) {
   auto options = plain();
   options.rate = RateLimit{.limit = 1, .per = seconds{10}};
   Harness shard(options);

@@ -48,6 +48,22 @@ TEST(ShardLock, each_rule_makes_its_keys) {
   }
 }
 
+// Rules §9.13.
+TEST(ShardLock, locks_are_compared_as_values_however_they_are_written) {
+  Harness shard(with_lock("/user"));
+  shard.push({.id = "1", .payload = R"({"user":7})"});
+  shard.push({.id = "2", .payload = R"({"user":7.0})"});
+  shard.push({.id = "3", .lock = "70e-1"});
+  shard.push({.id = "4", .payload = R"({"user":"7"})"});
+  shard.push({.id = "5", .payload = R"({"user":{"a":1,"b":2}})"});
+  shard.push({.id = "6", .payload = R"({"user":{"b":2,"a":1.0}})"});
+  shard.push({.id = "7", .payload = R"({"user":9007199254740993})"});
+  shard.push({.id = "8", .payload = R"({"user":9007199254740992})"});
+  shard.push({.id = "9", .payload = R"({"user":"acme"})"});
+  shard.push({.id = "10", .lock = "acme"});
+  EXPECT_THAT(shard.start_all(), ElementsAre("1", "4", "5", "7", "8", "9"));
+}
+
 TEST(ShardLock, a_lock_may_have_slots) {
   auto options = with_lock("payload");
   options.lock_slots = 2;

@@ -17,19 +17,19 @@ void Shard::recall(RunNo no, Time now) {
   const auto run = runs_.close(no);
   for (Job* job : run.jobs) {
     if (run.response == 0 || (job->extra && job->extra->cancel_seq != 0)) {
-      recall(*job, now);
+      recall(*job, run, now);
     } else {
       wait_on(*job);
     }
   }
 }
 
-void Shard::recall(Job& job, Time now) {
+void Shard::recall(Job& job, const ActiveRun& run, Time now) {
   if (job.extra && job.extra->cancel_seq != 0) {
     finish(job, {.as = JobStatus::cancelled, .at = now});
     return;
   }
-  return_slots(job);
+  return_slots(job, run.started);
   free_lock(job);
   // That it has started may be written already: nobody takes its key before that is taken back.
   const bool is_written = job.held != job.was_held && !job.extra->dirty;

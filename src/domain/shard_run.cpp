@@ -190,7 +190,7 @@ bool Shard::provide(RunNo no, std::span<const std::pair<Seq, std::string_view>> 
 void Shard::fill(Run& run) {
   auto& active = runs_.at(run.no);
   for (Job* job : active.jobs) {
-    const auto duplicates = job->payloads.merge_duplicates();
+    const auto duplicates = job->payloads.merge_duplicates(equal_payloads_of(kinds_[job->kind].rules));
     for (const auto& merged : duplicates) note_merged(*job, merged);
     // The entry that goes may be the one that brought the options, or said that it never expires.
     if (!duplicates.empty() && job->extra) changes_.write_state(*job);

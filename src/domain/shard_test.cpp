@@ -101,6 +101,58 @@ TEST(ShardMerge, PayloadsLastAndFirstDeliverOneAndFinishTheOthers) {
   }
 }
 
+// Rules §1.3.
+TEST(ShardMerge, OfEqualPayloadsTheOldestOrTheNewestPlaceCounts) {
+  for (const auto choice : {PayloadChoice::last, PayloadChoice::all}) {
+    for (const auto& scores : std::vector<std::vector<double>>{{1, 2, 3}, {1, 1, 1}}) {
+      auto options = plain();
+      options.payloads = choice;
+      Harness shard(options);
+      shard.push({.id = "42", .payload = "paid", .score = scores[0]});
+      shard.push({.id = "42", .payload = "cancelled", .score = scores[1]});
+      shard.push({.id = "42", .payload = "paid", .score = scores[2]});
+      for (int i = 0; i < 2; ++i) {
+        const bool is_newest = choice == PayloadChoice::last;
+        EXPECT_EQ(shard.job("42").payloads,
+                  is_newest ? (Strings{"cancelled", "paid"}) : (Strings{"paid", "cancelled"}));
+        shard.commit();
+        EXPECT_EQ(shard.log_size(), 2U);
+        shard.rebuild();
+      }
+      EXPECT_EQ(shard.take()->jobs[0].payloads.back().bytes,
+                choice == PayloadChoice::last ? "paid" : "cancelled");
+    }
+  }
+}
+
+TEST(ShardMerge, TheNewestOfEqualPayloadsIsTheOneWithTheHighestScore) {
+  auto options = plain();
+  options.equal_payloads = EqualPayloads::newest;
+  Harness shard(options);
+  shard.push({.id = "42", .payload = "paid", .score = 10.0});
+  shard.push({.id = "42", .payload = "cancelled", .score = 20.0});
+  shard.push({.id = "42", .payload = "paid", .score = 5.0});
+  EXPECT_EQ(shard.scores("42"), (std::vector<double>{10, 20}));
+  shard.push({.id = "42", .payload = "paid", .score = 30.0});
+  EXPECT_EQ(shard.job("42").payloads, (Strings{"cancelled", "paid"}));
+  EXPECT_EQ(shard.scores("42"), (std::vector<double>{20, 30}));
+}
+
+TEST(ShardMerge, AFailedRunKnowsWhatCameLastMeanwhile) {
+  auto options = plain();
+  options.payloads = PayloadChoice::last;
+  Harness shard(options);
+  shard.push({.id = "42", .payload = "paid", .score = 1.0});
+  const auto run = shard.take();
+  shard.push({.id = "42", .payload = "cancelled", .score = 1.0});
+  shard.push({.id = "42", .payload = "paid", .score = 1.0});
+  shard.end(*run, Outcome::fail("no"));
+  shard.commit();
+  shard.rebuild();
+  shard.advance(hours{1});
+  EXPECT_EQ(shard.take()->jobs[0].payloads.at(0).bytes, "paid");
+}
+
 TEST(ShardRetry, DeathTakesTheLowestPayloadAndTheRestStartsOver) {  // rules 3.3, the vector
   auto options = plain();
   options.max_retries = 2;

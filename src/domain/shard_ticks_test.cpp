@@ -49,6 +49,56 @@ TEST_F(ShardTicks, a_tick_brings_one_job_however_often_it_was_appended) {
   EXPECT_THAT(harness.run_all_ids(), IsEmpty());
 }
 
+TEST_F(ShardTicks, the_job_of_a_tick_is_there_until_it_is_over) {
+  EXPECT_EQ(harness.shard().job_of_tick("nightly"), nullptr);
+  tick(now);
+  const auto there = [&] {
+    const auto* job = harness.shard().job_of_tick("nightly");
+    return job == nullptr ? std::string() : std::string(job->id());
+  };
+  EXPECT_EQ(there(), id(now));
+  const auto run = *harness.take();
+  EXPECT_EQ(there(), id(now));
+  harness.end(run, Outcome::done());
+  EXPECT_EQ(there(), "") << "what has ended holds back nothing";
+  harness.push({.id = "nightly@01ARZ3NDEKTSV4RRFFQ69G5FAV", .key = "nightly"});
+  EXPECT_EQ(there(), "") << "it was run by hand";
+}
+
+TEST_F(ShardTicks, a_tick_that_is_skipped_brings_the_retry_of_the_job_before_it_forward) {
+  tick(now);
+  harness.end(*harness.take(), Outcome::fail("no"));
+  harness.commit();
+  harness.advance(seconds{5});
+  harness.shard().skip_ticks("nightly", now + seconds{5}, 1, harness.now());
+  EXPECT_EQ(harness.job(id(now)).run_at, now + seconds{5});
+  EXPECT_EQ(harness.job(id(now)).retry_count, 0) << "attempts count on";
+  harness.commit();
+  harness.rebuild();
+  EXPECT_EQ(harness.job(id(now)).run_at, now + seconds{5});
+  EXPECT_EQ(record().skipped, 1U);
+  EXPECT_EQ(record().ticks, 2U);
+  EXPECT_EQ(record().held_by, id(now));
+  EXPECT_EQ(record().last, now + seconds{5});
+  const auto told = harness.counts().schedules.at("nightly");
+  EXPECT_EQ(told.failing, id(now));
+  EXPECT_EQ(told.failures, 1U);
+  EXPECT_THAT(harness.run_all_ids(), ElementsAre(id(now)));
+  EXPECT_EQ(harness.counts().schedules.at("nightly").held_by, "") << "it is over";
+}
+
+TEST_F(ShardTicks, a_time_that_the_code_has_named_is_left_alone) {
+  tick(now);
+  harness.end(*harness.take(), Outcome::snoozed_for(hours{1}));
+  harness.commit();
+  harness.shard().skip_ticks("nightly", now + seconds{5}, 1, harness.now());
+  EXPECT_EQ(harness.job(id(now)).run_at, now + hours{1});
+  harness.commit();
+  harness.rebuild();
+  harness.shard().skip_ticks("nightly", now + seconds{6}, 1, harness.now());
+  EXPECT_EQ(harness.job(id(now)).run_at, now + hours{1});
+}
+
 TEST_F(ShardTicks, the_next_owner_judges_what_this_one_had_not_written) {
   tick(now);
   harness.commit();

@@ -34,13 +34,21 @@ JobSnapshot snapshot_of(const Job& job, const std::string& kind) {
 }
 
 // What a rebuild makes of a running job and the one queued beside it: one job, led by the earlier entries.
-void absorb(JobSnapshot& running, const JobSnapshot& beside) {
+void absorb(JobSnapshot& running, const JobSnapshot& beside, EqualPayloads which) {
   for (std::size_t i = 0; i < beside.pieces.size(); ++i) {
     const auto& bytes = beside.payloads[i];  // none: maybe not in memory, and then equal to nothing
     const auto equal = bytes.empty() ? running.payloads.end() : std::ranges::find(running.payloads, bytes);
     if (equal != running.payloads.end()) {
-      auto& score = running.pieces[static_cast<std::size_t>(equal - running.payloads.begin())].second;
-      score = std::min(score, beside.pieces[i].second);
+      const auto piece = running.pieces.begin() + (equal - running.payloads.begin());
+      const auto score = beside.pieces[i].second;
+      if (which == EqualPayloads::oldest) {
+        piece->second = std::min(piece->second, score);
+      } else if (score >= piece->second) {  // it came later
+        running.pieces.emplace_back(piece->first, score);
+        running.pieces.erase(running.pieces.begin() + (equal - running.payloads.begin()));
+        running.payloads.push_back(bytes);
+        running.payloads.erase(std::ranges::find(running.payloads, bytes));
+      }
     } else {
       running.pieces.push_back(beside.pieces[i]);
       running.payloads.push_back(beside.payloads[i]);
@@ -54,13 +62,14 @@ void absorb(JobSnapshot& running, const JobSnapshot& beside) {
   running.priority = running.options.priority.value_or(100);
 }
 
-void sort_pieces(JobSnapshot& view) {
+void sort_pieces(JobSnapshot& view, EqualPayloads which) {
   std::vector<std::size_t> order(view.pieces.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const auto& [seq_a, score_a] = view.pieces[a];
     const auto& [seq_b, score_b] = view.pieces[b];
-    return score_a != score_b ? score_a < score_b : seq_a < seq_b;
+    const bool goes_by_entry = which == EqualPayloads::oldest && score_a == score_b;
+    return goes_by_entry ? seq_a < seq_b : score_a < score_b;
   });
   auto pieces = view.pieces;
   auto payloads = view.payloads;
@@ -102,8 +111,9 @@ std::vector<JobSnapshot> Shard::snapshot(View view) const {
                other.id == shot.id;
       });
       if (twin != list.end()) {
-        absorb(*twin, shot);
-        sort_pieces(*twin);
+        const auto which = equal_payloads_of(kinds_[job->kind].rules);
+        absorb(*twin, shot, which);
+        sort_pieces(*twin, which);
         continue;
       }
       shot.place = Place::nowhere;

@@ -30,6 +30,7 @@ bool TickBook::admits(const Entry& entry, Seq seq) {
   record.last = record.ticked = entry.tick->at;
   record.ticks = std::max(record.ticks + 1, entry.tick->number);
   ++record.pushed;
+  record.held_by.clear();
   return true;
 }
 
@@ -61,6 +62,13 @@ void TickBook::pass(std::string_view schedule, Time last, std::uint64_t ticks) {
   auto& record = at(records_, schedule);
   record.last = std::max(record.last, last);
   record.ticks += ticks;
+}
+
+void TickBook::skip(std::string_view schedule, Time last, std::uint64_t ticks, std::string_view job) {
+  pass(schedule, last, ticks);
+  auto& record = at(records_, schedule);
+  record.skipped += ticks;
+  record.held_by = job;
 }
 
 void TickBook::forget(std::string_view schedule) {

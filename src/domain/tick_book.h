@@ -19,7 +19,11 @@ struct ScheduleRecord {
   Time ticked = Time::min();  ///< the last one that was pushed; none: Time::min()
   bool paused = false;
   std::uint64_t ticks = 0;   ///< up to `last`, for ever
-  std::uint64_t pushed = 0;  ///< of these; the others were passed over as nobody pushed them in time
+  std::uint64_t pushed = 0;  ///< of these; the others were passed over as nobody pushed them in time ...
+  std::uint64_t skipped = 0;  ///< ... or as the job of an earlier one was there
+  std::string held_by;        ///< id of the job for which ticks were skipped last, while it is there
+  std::string failing;        ///< id of a tick's job that is in back-off
+  std::uint32_t failures = 0;  ///< of that one
 
   bool operator==(const ScheduleRecord&) const = default;
 };
@@ -47,6 +51,13 @@ class TickBook {
   bool state(std::string_view schedule, std::string_view key, std::uint64_t text, Time now);
   /// Ticks up to that one are passed over.
   void pass(std::string_view schedule, Time last, std::uint64_t ticks);
+  /// Likewise, as the job of an earlier one is there.
+  void skip(std::string_view schedule, Time last, std::uint64_t ticks, std::string_view job);
+  /// Calls `look(name, ScheduleRecord&)`, which may change what is said of jobs.
+  template <class Look>
+  void note_jobs(Look look) {
+    for (auto& [name, record] : records_) look(name, record);
+  }
   /// It was not stated for long. One that is paused is kept.
   void forget(std::string_view schedule);
 

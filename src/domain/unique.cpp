@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fnv.h"
+#include "base/json_key.h"
 #include "base/json_pointer.h"
 #include "domain/archive.h"
 #include "domain/option_bounds.h"
@@ -37,11 +38,11 @@ std::string unique_row_key(std::string_view kind, std::string_view key) {
 }
 
 std::optional<std::string> unique_key_of(const Unique& rule, const NewJob& job) {
-  if (job.unique) return job.unique;
-  if (rule.by == "payload") return job.payload;
-  if (rule.by == "id") return job.id;
-  if (rule.by == "key") return job.key.empty() ? job.id : job.key;
-  return name_at(job.payload, rule.by);
+  if (job.unique) return json_key(*job.unique);
+  if (rule.by == "payload") return json_key(job.payload);
+  if (rule.by == "id") return json_key_of_string(job.id);
+  if (rule.by == "key") return json_key_of_string(job.key.empty() ? job.id : job.key);
+  return json_key_at(job.payload, rule.by);
 }
 
 UniqueScope scope_of(const Unique& rule) {

@@ -49,12 +49,18 @@ TEST(Unique, ARowSaysWhoseItIs) {
 TEST(Unique, TheKeyIsTheOneGivenOrByTheRule) {
   const NewJob job{.id = "42", .payload = R"({"user":{"id":7}})", .key = "k"};
   EXPECT_EQ(unique_key_of({.by = "payload"}, job), job.payload);
-  EXPECT_EQ(unique_key_of({.by = "id"}, job), "42");
+  EXPECT_EQ(unique_key_of({.by = "id"}, job), "\"42\"") << "an id is a string";
   EXPECT_EQ(unique_key_of({.by = "key"}, job), "k");
-  EXPECT_EQ(unique_key_of({.by = "key"}, {.id = "42"}), "42");
+  EXPECT_EQ(unique_key_of({.by = "key"}, {.id = "42"}), "\"42\"");
   EXPECT_EQ(unique_key_of({.by = "/user/id"}, job), "7");
   EXPECT_EQ(unique_key_of({.by = "/nobody"}, job), std::nullopt) << "it is not unique";
   EXPECT_EQ(unique_key_of({.by = "/nobody"}, {.id = "42", .unique = "own"}), "own");
+  // Rules §9.13: values are compared, however they are written.
+  EXPECT_EQ(unique_key_of({.by = "payload"}, {.payload = R"({"b":1,"a":2.0})"}),
+            unique_key_of({.by = "payload"}, {.payload = R"({"a":2,"b":1e0})"}));
+  EXPECT_EQ(unique_key_of({.by = "/user"}, {.unique = "7.0"}), "7");
+  EXPECT_EQ(unique_key_of({.by = "/user"}, {.payload = R"({"user":7e0})"}), "7");
+  EXPECT_NE(unique_key_of({.by = "/user"}, {.payload = R"({"user":"7"})"}), "7");
 }
 
 TEST(Unique, RulesThatCannotBeKeptAreNone) {

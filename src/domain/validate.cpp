@@ -19,6 +19,7 @@
 #include "domain/gates.h"
 #include "domain/invalid_option.h"
 #include "domain/option_bounds.h"
+#include "domain/payload_set.h"
 #include "domain/schedule.h"
 #include "domain/unique.h"
 #include "domain/validate_sources.h"
@@ -135,6 +136,7 @@ void validate_start(const QueueOptions& rules, const Fields& fields) {
     }
   }
   fields.choice("payloads", rules.payloads, PayloadChoice::first);
+  fields.choice("equal_payloads", domain::equal_payloads_of(rules), EqualPayloads::newest);
   fields.choice("on_expire", rules.on_expire, OnExpire::drop);
   fields.at_least("min_remaining", rules.min_remaining, Duration{0});
   fields.at_least("expires", rules.expires.value_or(milliseconds{1}), milliseconds{1});
@@ -155,6 +157,11 @@ void validate_start(const QueueOptions& rules, const Fields& fields) {
 void validate(const RateLimit& rate, const Fields& fields) {
   fields.whole("rate.limit", rate.limit, 1, kMostRate);
   fields.whole("rate.burst", rate.burst, 0, kMostRate);
+  if (rate.burst > rate.limit) {
+    fields.refuse("rate.burst", "is " + std::to_string(rate.burst) + ", above rate.limit = " +
+                                    std::to_string(rate.limit) +
+                                    ", which no span of rate.per exceeds; leave it out, or raise rate.limit");
+  }
   fields.choice("rate.each", rate.each, RateEach::partition);
   fields.at_least("rate.per", rate.per, milliseconds{1});
   if (rate.per > kLongestRate) fields.refuse("rate.per", "is longer than 31 days");
@@ -363,6 +370,7 @@ void validate(const PeriodicOptions& schedule) {
   if (schedule.queue.empty()) fields.refuse("queue", "is not given: name the queue that gets its jobs");
   if (!is_name(schedule.queue)) fields.refuse("queue", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   fields.choice("missed", schedule.missed, Missed::all);
+  fields.choice("overlap", schedule.overlap, Overlap::queue);
   if (!schedule.cron.empty() && !load_zone(schedule.tz))
     fields.refuse("tz", "names " + unknown_zone(schedule.tz));
   std::string why;

@@ -92,12 +92,25 @@ TEST(Validate, a_value_of_an_enumeration_is_one_of_its_names) {
   }
   expect_known<Missed>("missed", Missed::all,
                        [](auto& config, auto value) { config.periodic[0].missed = value; });
+  expect_known<Overlap>("overlap", Overlap::queue,
+                        [](auto& config, auto value) { config.periodic[0].overlap = value; });
+  expect_known<EqualPayloads>("equal_payloads", EqualPayloads::newest, [](auto& config, auto value) {
+    config.queues[0].kinds[0].equal_payloads = value;
+  });
   const auto unique = [](auto change) {
     return queue([&](QueueOptions& options) { change(options.unique.emplace()); });
   };
   EXPECT_THAT(unique([](Unique& rule) { rule.scope = static_cast<UniqueScope>(9); }), HasSubstr("unique"));
   EXPECT_THAT(unique([](Unique& rule) { rule.on_conflict = static_cast<OnConflict>(9); }),
               HasSubstr("unique"));
+}
+
+TEST(Validate, a_burst_is_at_most_the_limit_of_its_rate) {
+  const auto why = [](std::uint32_t burst) {
+    return queue([&](auto& options) { options.rate = RateLimit{.limit = 10, .burst = burst}; });
+  };
+  EXPECT_EQ(why(10), "");
+  EXPECT_THAT(why(11), HasSubstr("rate.burst is 11, above rate.limit = 10"));
 }
 
 TEST(Validate, what_goes_to_the_system_has_no_byte_0) {

@@ -295,8 +295,12 @@ std::string periodic_json(const PeriodicView& view) {
   object.text_or_null("tz", options.every ? "" : options.tz);
   object.raw("payload", payload_to_json(options.payload));
   object.raw("priority", options.priority ? fmt::to_string(*options.priority) : "null");
-  object.text("missed", missed_word(options.missed)).flag("stated", view.stated).flag("paused", view.paused);
+  object.text("missed", missed_word(options.missed));
+  object.text("overlap", options.overlap == Overlap::skip ? "skip" : "queue");
+  object.flag("stated", view.stated).flag("paused", view.paused);
   object.number("pushed", view.pushed).number("missed_ticks", view.missed);
+  object.number("skipped_ticks", view.skipped).text_or_null("held_by", view.held_by);
+  object.text_or_null("failing", view.failing).number("failures", view.failures);
   object.text_or_null("last", view.last ? format_time(*view.last) : "");
   const auto append = [](std::string& out, Time at) { append_json_string(out, format_time(at)); };
   return object.raw("next", array_of(view.next, append)).end();

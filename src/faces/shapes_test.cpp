@@ -167,22 +167,23 @@ TEST(Shapes, of_schedules) {
                      .pushed = 3,
                      .missed = 1}),
       R"({"name":"poll","queue":"q","kind":"q","key":"poll","cron":null,"every":"15m","tz":null,"payload":"",)"
-      R"("priority":null,"missed":"once","stated":false,"paused":true,"pushed":3,"missed_ticks":1,)"
+      R"("priority":null,"missed":"once","overlap":"skip","stated":false,"paused":true,"pushed":3,"missed_ticks":1,"skipped_ticks":0,"held_by":null,"failing":null,"failures":0,)"
       R"("last":null,"next":[]})");
-  EXPECT_EQ(periodic_json({.options = {.name = "nightly",
-                                       .queue = "q",
-                                       .cron = "@daily",
-                                       .payload = "1",
-                                       .kind = "k",
-                                       .key = "x",
-                                       .priority = 7,
-                                       .missed = Missed::all},
-                           .stated = true,
-                           .last = kAt,
-                           .next = {kAt}}),
-            R"({"name":"nightly","queue":"q","kind":"k","key":"x","cron":"@daily","every":null,"tz":"UTC",)"
-            R"("payload":1,"priority":7,"missed":"all","stated":true,"paused":false,"pushed":0,)"
-            R"("missed_ticks":0,"last":"2025-03-09T07:05:00.5Z","next":["2025-03-09T07:05:00.5Z"]})");
+  EXPECT_EQ(
+      periodic_json({.options = {.name = "nightly",
+                                 .queue = "q",
+                                 .cron = "@daily",
+                                 .payload = "1",
+                                 .kind = "k",
+                                 .key = "x",
+                                 .priority = 7,
+                                 .missed = Missed::all},
+                     .stated = true,
+                     .last = kAt,
+                     .next = {kAt}}),
+      R"({"name":"nightly","queue":"q","kind":"k","key":"x","cron":"@daily","every":null,"tz":"UTC",)"
+      R"("payload":1,"priority":7,"missed":"all","overlap":"skip","stated":true,"paused":false,"pushed":0,)"
+      R"("missed_ticks":0,"skipped_ticks":0,"held_by":null,"failing":null,"failures":0,"last":"2025-03-09T07:05:00.5Z","next":["2025-03-09T07:05:00.5Z"]})");
 }
 
 TEST(Shapes, lists_are_one_array) {

@@ -289,11 +289,19 @@ void Engine::tell(domain::ShardId id, std::vector<Event> events) {
 }
 
 void Engine::put_up() {
+  if (const auto steady = scope_.steady(); steady >= first_shards_at_) {
+    first_shards_at_ = steady + std::chrono::seconds{1};
+    std::vector<std::string> queues;
+    for (const auto& [id, shard] : host_.all()) {
+      if (id.index == 0) queues.push_back(shard->queue->options.name);
+    }
+    board_.put_first_shards(std::move(queues));
+  }
   const bool is_closed =
       runs_.is_quiet() || host_.is_releasing() || runs_.marks().has_suspect() || runs_.zombies() > 0;
   board_.put_rooms([&](std::size_t pool) { return is_closed ? 0 : runs_.idle_threads(pool); });
-  const bool is_news = board_.put_facts(
-      {writer_.trouble(), codes_.unable(), queues_.paused(), runs_.stuck(), queues_.paused_at()});
+  const bool is_news = board_.put_facts({writer_.trouble(), codes_.unable(), queues_.paused(), runs_.stuck(),
+                                         queues_.paused_at(), host_.leapt_at(), host_.leap()});
   if (is_news && scope_.hooks.facts_changed) scope_.hooks.facts_changed();
 }
 

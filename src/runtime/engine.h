@@ -96,6 +96,8 @@ class Engine {
   std::vector<Room> rooms() const { return board_.rooms(); }
   /// Any thread.
   EngineFacts facts() const { return board_.facts(); }
+  /// Queues whose first shard is here, at most a second ago; any thread.
+  std::vector<std::string> first_shards() const { return board_.first_shards(); }
   void watch_events(bool on) { scope_.watch = on || log_.wants_starts_and_ends(); }
   /// As the store has it; on the engine's thread.
   std::string name_of(std::uint32_t queue) const { return queues_.name_of(queue); }
@@ -128,6 +130,7 @@ class Engine {
   RunLog log_{scope_};
   RunSink& sink_;
   EngineBoard board_;
+  Duration first_shards_at_{};  // steady: when they are looked for next
   QueueTable queues_{scope_};
   CodeTable codes_{scope_};
   ShardHost host_{scope_, queues_, codes_};

@@ -19,6 +19,8 @@ struct EngineFacts {
   std::vector<std::string> paused;  ///< queues of which nothing runs here, and nothing starts
   std::vector<StuckRun> stuck;
   std::uint64_t paused_at = 0;  ///< the definitions' version that `paused` is of; 0: nothing is paused
+  Time leapt_at{};              ///< as NodeFacts says, like the next
+  Duration leap{};
 
   bool operator==(const EngineFacts&) const = default;
 };
@@ -50,9 +52,19 @@ class EngineBoard {
     if (facts == facts_) return false;
     const bool is_news = facts.commits.error != facts_.commits.error || facts.unable != facts_.unable ||
                          facts.paused != facts_.paused || facts.paused_at != facts_.paused_at ||
-                         facts.stuck != facts_.stuck;
+                         facts.stuck != facts_.stuck || facts.leapt_at != facts_.leapt_at;
     facts_ = std::move(facts);
     return is_news;
+  }
+
+  /// Queues whose first shard is here.
+  void put_first_shards(std::vector<std::string> queues) {
+    const std::lock_guard lock(mutex_);
+    first_shards_ = std::move(queues);
+  }
+  std::vector<std::string> first_shards() const {
+    const std::lock_guard lock(mutex_);
+    return first_shards_;
   }
 
   std::vector<Room> rooms() const {
@@ -68,6 +80,7 @@ class EngineBoard {
   mutable std::mutex mutex_;
   std::vector<Room> rooms_;
   EngineFacts facts_;
+  std::vector<std::string> first_shards_;
 };
 
 }  // namespace ordo::runtime

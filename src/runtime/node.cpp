@@ -45,6 +45,7 @@ std::string new_id(Clock& clock) {
 constexpr Duration kReleaseGrace = std::chrono::seconds{5};  // for the last commits
 constexpr Duration kPokeInterval = std::chrono::milliseconds{100};
 constexpr Duration kInboxInterval = std::chrono::seconds{1};
+constexpr Duration kSweepInterval = std::chrono::seconds{5};
 
 }  // namespace
 
@@ -119,6 +120,7 @@ void Node::start_threads() {
   threads_.start("keeper", [this](const auto& stop) { keeper_loop(stop); });
   threads_.start("fetcher", [this](const auto& stop) { fetcher_loop(stop); });
   if (store_.has_inbox()) threads_.start("responses", [this](const auto& stop) { responses_loop(stop); });
+  threads_.start("sweeper", [this](const auto& stop) { sweeper_loop(stop); });
   threads_.start("notifier", [this](const auto& stop) { calls_.run(stop); });  // the last: see NodeThreads
 }
 
@@ -271,6 +273,15 @@ void Node::responses_loop(const std::stop_token& stop) {
     if (!guard("take responses from transactions", stop, [&] { is_more = parts_->responses().tick(); }))
       continue;
     if (!is_more) NodeThreads::pause(stop, kInboxInterval);
+  }
+}
+
+void Node::sweeper_loop(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    bool is_more = false;
+    const auto sweep = [&] { is_more = parts_->sweeper().tick(parts_->engine().first_shards()); };
+    if (!guard("take rows away whose time is over", stop, sweep)) continue;
+    if (!is_more) NodeThreads::pause(stop, kSweepInterval);
   }
 }
 

@@ -111,6 +111,7 @@ class Node {
   void heartbeat_loop(const std::stop_token& stop);
   void fetcher_loop(const std::stop_token& stop);
   void responses_loop(const std::stop_token& stop);
+  void sweeper_loop(const std::stop_token& stop);
   bool guard_store(const char* what, const std::stop_token& stop, const std::function<void()>& step);
   bool guard(const char* what, const std::stop_token& stop, const std::function<void()>& step);
   void pause_behind_error(const std::stop_token& stop) const;

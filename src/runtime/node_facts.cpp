@@ -63,6 +63,10 @@ void fields(A& a, In<A, runtime::NodeFacts>& facts) {
     f.each(12, facts.unable);
     f.text(13, facts.commit_error);
     f.any_time(14, facts.commit_error_since, Time{});
+    f.any_time(15, facts.leapt_at, Time{});
+    auto leap = facts.leap.count();
+    f.number(16, leap);
+    if constexpr (A::kReads) facts.leap = Duration{leap};
   });
   a.long_text(facts.host);
   a.number(facts.pid);

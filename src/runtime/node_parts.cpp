@@ -79,6 +79,7 @@ NodeParts::NodeParts(const NodeOptions& options, PartsPlan plan, store::Store& s
       follower_(store, engine_.inbox(), id_),
       fetcher_(store, engine_.inbox()),
       responses_(store, id_, hooks_.log),
+      sweeper_(store, clock),
       heartbeat_(options, id_, store, clock, Random(random.next()), lease_, heartbeat_hooks()),
       keeper_(options, facts_of(options, plan_), wishes_of(plan_.queues), store, clock, Random(random.next()),
               lease_, heartbeat_, keeper_hooks()) {
@@ -229,6 +230,8 @@ KeeperHooks NodeParts::keeper_hooks() {
     auto known = engine_.facts();
     told.paused = std::move(known.paused);
     told.paused_at = known.paused_at;
+    told.leapt_at = known.leapt_at;
+    told.leap = known.leap;
     told.commit_error = redact(known.commits.error);
     told.commit_error_since = known.commits.since;
     told.stuck = std::move(known.stuck);

@@ -22,6 +22,7 @@
 #include "runtime/heartbeat.h"
 #include "runtime/lease_keeper.h"
 #include "runtime/response_inbox.h"
+#include "runtime/row_sweeper.h"
 
 namespace ordo::runtime {
 
@@ -86,6 +87,7 @@ class NodeParts {
   Heartbeat& heartbeat() { return heartbeat_; }
   LeaseKeeper& keeper() { return keeper_; }
   ResponseInbox& responses() { return responses_; }
+  RowSweeper& sweeper() { return sweeper_; }
 
   // --- any thread ---
 
@@ -120,6 +122,7 @@ class NodeParts {
   Follower follower_;
   Fetcher fetcher_;
   ResponseInbox responses_;
+  RowSweeper sweeper_;
   Heartbeat heartbeat_;
   LeaseKeeper keeper_;
 };

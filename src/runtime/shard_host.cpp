@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "base/time_text.h"
 #include "domain/records.h"
 
 namespace ordo::runtime {
@@ -14,12 +15,15 @@ namespace {
 constexpr std::uint64_t kPositionsEvery = 10'000;  // entries: how far all have read is looked at
 constexpr Duration kCloseAgain = std::chrono::seconds{1};
 constexpr Duration kStep = std::chrono::seconds{1};
-constexpr Duration kLeap = std::chrono::minutes{1};
 constexpr std::size_t kShownWhy = 200;  // of what cannot be read, in the log
 
 std::uint16_t needs_of(const store::ShardFacts& facts) {
   auto needs = domain::decode_counts(facts.counts).needs();
-  for (const auto& row : facts.states) needs = std::max(needs, domain::decode_state(row.bytes).needs());
+  for (const auto& row : facts.states) {
+    const auto is_rate = domain::is_rate_row(row.seq);
+    needs = std::max(
+        needs, is_rate ? domain::decode_rate(row.bytes).needs() : domain::decode_state(row.bytes).needs());
+  }
   return needs;
 }
 
@@ -68,7 +72,18 @@ void ShardHost::restore(OwnedShard& shard, const LoadedShard& loaded) {
   std::vector<std::pair<domain::Seq, domain::JobState>> states;
   states.reserve(loaded.facts.states.size());
   std::vector<std::pair<const store::StateRow*, std::string>> lost;
+  domain::RateRows rates;
+  std::vector<domain::Seq> lost_rates;
   for (const auto& row : loaded.facts.states) {
+    if (domain::is_rate_row(row.seq)) {
+      auto rate = domain::decode_rate(row.bytes);
+      if (rate) {
+        rates.emplace_back(row.seq, *std::move(rate));
+      } else {
+        lost_rates.push_back(row.seq);
+      }
+      continue;
+    }
     auto state = domain::decode_state(row.bytes);
     if (state) {
       states.emplace_back(row.seq, *std::move(state));
@@ -88,6 +103,7 @@ void ShardHost::restore(OwnedShard& shard, const LoadedShard& loaded) {
   if (is_lost) shard.written.kept.next = grant.lease.token;  // above any that is there
   shard.machine.load({grant.clean, grant.crashed, grant.head, scope_.now, grant.shard, grant.lease.token},
                      std::move(states), shard.written);
+  shard.machine.load_rates(rates, std::move(lost_rates));
   for (const auto& [row, why] : lost) shard.machine.lose_state(row->seq, row->bytes, why);
 }
 
@@ -308,6 +324,9 @@ std::set<domain::ShardId> ShardHost::wake_admitted() {
 // The clock may go back: whose time was told by it is looked at again. By a little it does so all the time.
 void ShardHost::wake_due() {
   if (scope_.now < looked_at_ - kStep) wake_all();
+  if (scope_.now < looked_at_ - domain::kLeap) {
+    for (auto& [id, shard] : shards_) shard->machine.clock_went_back(scope_.now);
+  }
   if (scope_.now < looked_at_ - kStep || scope_.now > looked_at_) looked_at_ = scope_.now;
   while (!timers_.empty() && timers_.begin()->first <= scope_.now) {
     OwnedShard& shard = *shards_.at(timers_.begin()->second);
@@ -320,7 +339,18 @@ void ShardHost::wake_due() {
 bool ShardHost::compare_clocks() {
   const auto steady = scope_.steady();
   const auto ahead = scope_.now.time_since_epoch() - steady;
-  if (ahead - std::exchange(clock_ahead_, ahead).value_or(ahead) > kLeap) trusts_from_ = steady + kLeap;
+  const auto leap = ahead - std::exchange(clock_ahead_, ahead).value_or(ahead);
+  if (leap > domain::kLeap || leap < -domain::kLeap) {
+    leapt_at_ = scope_.now;
+    leap_ = leap;
+    scope_.say(LogLevel::warning,
+               leap > Duration{0}
+                   ? "the store's clock has leapt ahead by " + format_duration(leap) +
+                         ": nothing expires, ticks or is deleted for its age within the next minute"
+                   : "the store's clock was set back by " + format_duration(-leap) +
+                         ": retries, penalties and rates of the time ahead count from now on");
+  }
+  if (leap > domain::kLeap) trusts_from_ = steady + domain::kLeap;
   return steady >= trusts_from_;
 }
 

@@ -116,6 +116,9 @@ class ShardHost {
   void expire();
   /// The store's time has not run away from the steady clock within the last minute: as of the last expire().
   bool trusts_the_clock() const { return trusts_the_clock_; }
+  /// When the store's clock has leapt last, as it says since then, and by how much. 1970: it has not.
+  Time leapt_at() const { return leapt_at_; }
+  Duration leap() const { return leap_; }
   /// Payloads of expired jobs, as asked for with kExpired.
   void provide_expired(const Fetched& fetched);
   /// Asks the store to close what has timed out or is not waited for any more.
@@ -190,6 +193,8 @@ class ShardHost {
   std::optional<Duration> clock_ahead_;      // of the steady one: the store's, when it was looked at last
   Duration trusts_from_{};                   // on the steady clock
   bool trusts_the_clock_ = true;
+  Time leapt_at_{};
+  Duration leap_{};
   struct CloseAgain {
     Duration at{};  // steady
     domain::ShardId shard;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/saturate.h"
+
 namespace ordo::runtime {
 namespace {
 
@@ -95,7 +97,9 @@ void Ticker::look_at(Schedule& schedule, const OwnedShard& shard) {
     return;
   }
   if (!host_.trusts_the_clock()) return;
-  const auto due = domain::due_ticks(schedule.ticks, options.missed, record.last, now);
+  const auto rules = options_of(shard.queue->options, domain::kind_of(options));
+  auto due = domain::due_ticks(schedule.ticks, options.missed, record.last, now, rules.expires);
+  if (options.overlap == Overlap::skip && skips(schedule, shard, due)) return;
   if (due.missed > 0) {
     scope_.say(LogLevel::warning, fmt::format("schedule '{}' passes over {} missed {}", options.name,
                                               due.missed, due.missed == 1 ? "tick" : "ticks"));
@@ -105,6 +109,27 @@ void Ticker::look_at(Schedule& schedule, const OwnedShard& shard) {
   } else {
     append(schedule, shard, due);
   }
+}
+
+// True: none of them is to be pushed. Those that Missed::all catches up pass; of the others the first one is
+// in the way of the next.
+bool Ticker::skips(const Schedule& schedule, const OwnedShard& shard, domain::DueTicks& due) const {
+  const auto& options = schedule.options;
+  const auto now = scope_.now;
+  const auto late = saturating_sub(now, domain::kLateTick);
+  const bool catches_up = options.missed == Missed::all;
+  const auto bound = std::ranges::find_if(due.push, [&](Time at) { return !catches_up || at > late; });
+  if (bound == due.push.end()) return false;
+  if (bound != due.push.begin() || shard.machine.job_of_tick(options.name) == nullptr) {
+    due.push.erase(bound == due.push.begin() ? bound + 1 : bound, due.push.end());
+    return false;
+  }
+  const auto skipped = due.push.size();
+  auto& machine = host_.owned(shard.id)->machine;
+  if (due.missed > 0)
+    machine.pass_ticks(options.name, machine.schedules().find(options.name)->last, due.missed);
+  machine.skip_ticks(options.name, due.push.back(), skipped, now);
+  return true;
 }
 
 void Ticker::append(Schedule& schedule, const OwnedShard& shard, const domain::DueTicks& due) {

@@ -44,6 +44,7 @@ class Ticker {
   };
 
   void look_at(Schedule& schedule, const OwnedShard& shard);
+  bool skips(const Schedule& schedule, const OwnedShard& shard, domain::DueTicks& due) const;
   void append(Schedule& schedule, const OwnedShard& shard, const domain::DueTicks& due);
   void appended(const std::string& schedule, const std::string& failure);
   void forget_what_nobody_states();

@@ -60,7 +60,8 @@ struct TickerTest : ::testing::Test, Rooms {
   std::string id(Duration after_start) const { return domain::job_id_of("beat", start + after_start); }
   const domain::ScheduleRecord& record() { return *owned("q").machine.schedules().find("beat"); }
 
-  const PeriodicOptions beat{.name = "beat", .queue = "q", .every = minutes{1}, .missed = Missed::all};
+  const PeriodicOptions beat{
+      .name = "beat", .queue = "q", .every = minutes{1}, .missed = Missed::all, .overlap = Overlap::queue};
   const Time start = scope.now;  // a full hour
   bool reads = true;
   Writer writer{scope, host};
@@ -156,6 +157,50 @@ TEST_F(TickerTest, what_was_missed_is_passed_over_aloud) {
   EXPECT_THAT(log.back(), HasSubstr("schedule 'beat' passes over 10 missed ticks"));
   EXPECT_EQ(record().ticks, 11U);
   EXPECT_EQ(record().pushed, 1U);
+}
+
+TEST_F(TickerTest, while_the_job_of_a_tick_is_there_others_are_counted_and_not_pushed) {
+  auto alone = beat;
+  alone.overlap = Overlap::skip;
+  alone.missed = Missed::once;
+  state("node", {alone});
+  after({});
+  after(minutes{1});
+  EXPECT_THAT(jobs(), ElementsAre(id(minutes{1})));
+  for (int i = 0; i < 5; ++i) after(minutes{1});
+  EXPECT_THAT(jobs(), ElementsAre(id(minutes{1})));
+  EXPECT_EQ(record().skipped, 5U);
+  EXPECT_EQ(record().ticks, 6U);
+  EXPECT_EQ(record().pushed, 1U);
+  after(minutes{10});
+  EXPECT_EQ(record().ticks, 16U);
+  EXPECT_THAT(jobs(), ElementsAre(id(minutes{1}))) << "also those that were missed";
+}
+
+TEST_F(TickerTest, of_several_ticks_that_are_due_the_first_holds_back_the_others) {
+  auto alone = beat;
+  alone.every = seconds{10};
+  alone.overlap = Overlap::skip;
+  alone.missed = Missed::once;
+  state("node", {alone});
+  after({});
+  after(seconds{50});
+  EXPECT_THAT(jobs(), ElementsAre(id(seconds{10})));
+  after(seconds{1});
+  EXPECT_THAT(jobs(), ElementsAre(id(seconds{10})));
+  EXPECT_EQ(record().skipped, 4U);
+}
+
+TEST_F(TickerTest, what_is_caught_up_passes_the_jobs_that_are_there) {
+  auto all = beat;
+  all.overlap = Overlap::skip;
+  state("node", {all});
+  after({});
+  after(minutes{5} + seconds{30});
+  EXPECT_THAT(jobs(), ElementsAre(id(minutes{1}), id(minutes{2}), id(minutes{3}), id(minutes{4})));
+  after(seconds{1});
+  EXPECT_EQ(jobs().size(), 4U);
+  EXPECT_EQ(record().skipped, 1U);
 }
 
 TEST_F(TickerTest, what_no_zone_of_this_machine_fits_is_told_and_left) {

@@ -90,6 +90,7 @@ store::Delta Writer::delta_of(OwnedShard& shard) {
   delta.erase = std::move(changes.erase);
   std::sort(delta.erase.begin(), delta.erase.end());
   for (auto& [seq, state] : changes.states) delta.states.push_back({seq, domain::encode(state)});
+  for (const auto& [no, rate] : changes.rates) delta.states.push_back({no, domain::encode(rate)});
   delta.erase_states = std::move(changes.erase_states);
   delta.set_aside = std::move(changes.set_aside);
   for (auto& dead : changes.dead) delta.dead.push_back({shard.id, 0, now, domain::encode(dead)});
@@ -125,7 +126,10 @@ void Writer::trim_dead(OwnedShard& shard, store::Delta& delta) const {
   const auto& options = shard.queue->options;
   const auto keep = dead_to_keep(shard);
   delta.max_dead = std::min(keep, options.max_dead);
-  delta.dead_before = keep == 0 ? Time::max() : saturating_sub(scope_.now, options.dead_ttl);
+  const auto is_trusted = host_.trusts_the_clock();
+  delta.dead_before = keep == 0    ? Time::max()
+                      : is_trusted ? saturating_sub(scope_.now, options.dead_ttl)
+                                   : Time::min();
   shard.trimmed_at = scope_.now;
   shard.trimmed_look = scope_.cluster.look;
 }

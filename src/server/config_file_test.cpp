@@ -83,6 +83,9 @@ TEST(Config, reads_every_key_of_a_queue) {
   EXPECT_EQ(queue_of("affinity = 'shard'").affinity, Affinity::shard);
   EXPECT_EQ(queue_of("key_order = 'exclusive'").key_order, KeyOrder::exclusive);
   EXPECT_EQ(queue_of("payloads = 'last'").payloads, PayloadChoice::last);
+  EXPECT_FALSE(queue_of("payloads = 'last'").equal_payloads) << "it follows from that";
+  EXPECT_EQ(queue_of("equal_payloads = 'oldest'").equal_payloads, EqualPayloads::oldest);
+  EXPECT_EQ(queue_of("kind.b.equal_payloads = 'newest'").kinds.at(0).equal_payloads, EqualPayloads::newest);
   EXPECT_EQ(queue_of("threads = 2").threads, 2U);
   EXPECT_FALSE(queue_of("").threads);
   EXPECT_EQ(queue_of("timeout = '90m'").timeout, minutes{90});
@@ -257,6 +260,7 @@ const WrongValues kWrongValues[] = {
       {"key_order", "'loose'"},
       {"threads", "0"},
       {"group", "'No Name'"},
+      {"equal_payloads", "'last'"},
       {"scheduler_weight", "0"},
       {"max_payload", "0"},
       {"max_dead", "0"},
@@ -277,6 +281,7 @@ const WrongValues kWrongValues[] = {
       {"borrow", "true"},
       {"rate", "{ per = '1s' }"},
       {"rate", "{ limit = 1, per = '32d' }"},
+      {"rate", "{ limit = 1, burst = 2 }"},
       {"rate", "{ limit = 1, each = 'partition' }"},
       {"limits", "['none']"},
       {"reserve_after", "'-1s'"},
@@ -296,7 +301,8 @@ const WrongValues kWrongValues[] = {
       {"kind", "'" + std::string(256, 'k') + "'"},
       {"key", "'" + std::string(256, 'k') + "'"},
       {"priority", "'high'"},
-      {"missed", "'some'"}}},
+      {"missed", "'some'"},
+      {"overlap", "'wait'"}}},
     {"[periodic.nightly]\nevery = '1h'", {{"queue", "'No Name'"}}},
     {"[source]\n[queue.a]\n[source.web]\nqueue = 'a'\nqueues = ['default']", {{"type", "'kafka'"}}},
     {"[source]\n[queue.a]\n[source.web]\ntype = 'sidekiq'\nqueue = 'a'\nqueues = ['default']",
@@ -406,6 +412,8 @@ TEST(Config, reads_every_key_of_a_schedule) {
             expected);
   EXPECT_EQ(of("every = '15m'\nmissed = 'skip'").every, minutes{15});
   EXPECT_EQ(of("every = '15m'\nmissed = 'once'").missed, Missed::once);
+  EXPECT_EQ(of("every = '15m'").overlap, Overlap::skip);
+  EXPECT_EQ(of("every = '15m'\noverlap = 'queue'").overlap, Overlap::queue);
   const auto payload = [&](const std::string& written) {
     return of("every = '1h'\npayload = " + written).payload;
   };

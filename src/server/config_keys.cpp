@@ -64,6 +64,11 @@ std::vector<Key<Options>> shared_keys() {
          options.payloads = value.choice<PayloadChoice>(
              {{"all", PayloadChoice::all}, {"last", PayloadChoice::last}, {"first", PayloadChoice::first}});
        }},
+      {"equal_payloads",
+       [](Options& options, const Reading& value) {
+         options.equal_payloads = value.choice<EqualPayloads>(
+             {{"oldest", EqualPayloads::oldest}, {"newest", EqualPayloads::newest}});
+       }},
       {"timeout",
        [](Options& options, const Reading& value) { options.timeout = value.duration(milliseconds{1}); }},
       {"retry",
@@ -316,6 +321,10 @@ const std::vector<Key<PeriodicOptions>>& periodic_keys() {
        [](PeriodicOptions& schedule, const Reading& value) {
          schedule.missed =
              value.choice<Missed>({{"skip", Missed::skip}, {"once", Missed::once}, {"all", Missed::all}});
+       }},
+      {"overlap",
+       [](PeriodicOptions& schedule, const Reading& value) {
+         schedule.overlap = value.choice<Overlap>({{"skip", Overlap::skip}, {"queue", Overlap::queue}});
        }},
   };
   return keys;

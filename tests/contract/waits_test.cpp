@@ -123,6 +123,27 @@ TEST_P(Waits, WhoseTimeIsOverIsNotThere) {
   EXPECT_EQ(store().wait_rows("calls", "", 10).at(0).until, Time::max());
 }
 
+// Nobody writes meanwhile.
+TEST_P(Waits, WhoseTimeIsOverIsTakenAwayByWhoeverSweepsAPageAtATime) {
+  const auto over = store().now() + 1s;
+  for (int i = 0; i < 50; ++i) put("over" + std::to_string(i), "a", {}, i % 2 == 0, over);
+  put("ahead", "a", {}, true, over + 1h);
+  put("always", "a");
+  std::size_t swept = 0;
+  clock_.move(1s);
+  while (swept < 50) {  // a server has a clock of its own
+    const auto page = store().sweep_rows("calls", 20);
+    EXPECT_LE(page, 20U);
+    if (page > 0) {
+      EXPECT_GE(store().now(), over) << "none goes before its time";
+    }
+    swept += page;
+  }
+  EXPECT_EQ(swept, 50U);
+  EXPECT_EQ(store().sweep_rows("calls", 20), 0U);
+  EXPECT_THAT(listed(), ElementsAre("ahead=a", "always=a"));
+}
+
 TEST_P(Waits, QueuesHaveTheirOwnAndTakeThemAlong) {
   define("other");
   put("k", "a");

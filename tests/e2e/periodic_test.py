@@ -38,7 +38,7 @@ class Periodic(Project):
         self.assertEqual(times, [times[0] + datetime.timedelta(seconds=at) for at in range(len(times))])
 
     def test_each_tick_is_a_job(self):
-        self.schedule("every = '1s'\npayload = { report = 'daily', pages = [1, 2.5] }\nmissed = 'all'")
+        self.schedule("every = '1s'\npayload = { report = 'daily', pages = [1, 2.5] }\nmissed = 'all'\noverlap = 'queue'")
         self.start()
         self.until_ticks(3)
         self.assert_seconds_in_a_row(self.ticks())
@@ -99,7 +99,7 @@ class Periodic(Project):
         self.assertEqual(shown["missed_ticks"], 0)
 
     def test_owners_are_killed_and_no_tick_is_lost_or_doubled(self):
-        self.schedule("every = '1s'\nmissed = 'all'", node=SHORT)
+        self.schedule("every = '1s'\nmissed = 'all'\noverlap = 'queue'", node=SHORT)
         self.start()
         self.start()
         for _ in range(3):
@@ -121,7 +121,7 @@ class Periodic(Project):
 
     def test_what_was_missed_is_pushed_as_its_policy_says(self):
         names = ("skip", "once", "all")
-        more = "".join(f"[periodic.{name}]\nqueue = 'orders'\nevery = '1s'\nmissed = '{name}'\n" for name in names)
+        more = "".join(f"[periodic.{name}]\nqueue = 'orders'\nevery = '1s'\nmissed = '{name}'\noverlap = 'queue'\n" for name in names)
         self.schedule("every = '365d'", more=more)
         node = self.start()
         self.until("all have ticked", lambda: all(self.shown(name)["pushed"] > 0 for name in names))
@@ -133,6 +133,22 @@ class Periodic(Project):
         self.until("they go on", lambda: all(self.shown(name)["pushed"] > before[name]["pushed"] + 2 for name in names))
         for name in names:
             self.assertEqual(self.shown(name)["missed_ticks"], 0)
+
+    def test_ticks_are_skipped_while_the_job_of_one_is_there(self):
+        self.schedule("every = '1s'")
+        self.start()
+        self.until_ticks(1)
+        self.ordo("pause", "orders")
+        self.until("ticks are skipped", lambda: self.shown()["skipped_ticks"] >= 3)
+        shown = self.shown()
+        self.assertEqual(shown["missed_ticks"], 0)
+        self.assertTrue(shown["held_by"].startswith("beat@"), shown)
+        self.assertIn("is not over", self.ordo("periodic").stdout)
+        self.assertIn("ticks of schedule 'beat' are skipped", self.ordo("doctor").stdout)
+        self.ordo("resume", "orders")
+        self.until_ticks(len(self.ticks()) + 2)
+        self.assertEqual(len(self.ticks()), len(set(self.ticks())))
+        self.until("nothing is held back", lambda: self.shown()["held_by"] is None)
 
     def test_what_another_node_states_is_in_force_for_the_owner(self):
         self.config(queue="shards = 1\n")
@@ -148,7 +164,7 @@ class Periodic(Project):
         self.until("nobody states it", lambda: not self.shown()["stated"])
 
     def test_reshard_keeps_what_was_pushed(self):
-        self.config(more="[periodic.beat]\nqueue = 'orders'\nevery = '1s'\nmissed = 'all'\n"
+        self.config(more="[periodic.beat]\nqueue = 'orders'\nevery = '1s'\nmissed = 'all'\noverlap = 'queue'\n"
                     "[periodic.still]\nqueue = 'orders'\nevery = '365d'\n")
         self.start()
         self.until_ticks(2)

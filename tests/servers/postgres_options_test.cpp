@@ -7,6 +7,7 @@
 #include <ordo/error.hpp>
 #include <ordo/postgres.hpp>
 
+#include "base/json_key.h"
 #include "contract/postgres_fixture.h"
 #include "domain/entry.h"
 #include "domain/unique.h"
@@ -231,6 +232,53 @@ TEST_F(PostgresOptions, a_unique_key_of_another_job_is_reported_or_ignored) {
   EXPECT_EQ(store_->step_rows(kRows, {{{hold.row, {}, true, Time::min()}, bytes, {}}}).at(0).what,
             RowResult::What::done);
   EXPECT_EQ(psql.run(push_of("4", R"({"unique": {"key": "9"}})")), "4");
+}
+
+// Rules §9.13: what base/json_key.h says of numbers and texts.
+TEST_F(PostgresOptions, a_unique_key_is_compared_by_its_value_as_a_client_does) {
+  auto psql = session();
+  for (const auto* key : {"7",
+                          "7.0",
+                          "70e-1",
+                          "0.7E+1",
+                          "-0.0",
+                          "0",
+                          "0.10",
+                          "1e-3",
+                          "-12.50",
+                          "1e400",
+                          "1.5e400",
+                          "1E-400",
+                          "9007199254740993.0",
+                          "123456789012345678901234567890",
+                          "1e999999999999999999",
+                          "1e9999999999999999999",
+                          "100",
+                          "1e20",
+                          "1e21",
+                          "0.00000000000000000001",
+                          "1e-22",
+                          " 7 ",
+                          "true",
+                          "null",
+                          "acme",
+                          "07",
+                          "",
+                          R"("7")",
+                          R"("acme")",
+                          R"("true")",
+                          R"("заказ")",
+                          R"("a\u0062c")",
+                          R"("\"x\"")",
+                          "{x",
+                          "заказ"}) {
+    const auto said = psql.run("SELECT convert_from(ordo_key_text(convert_to($key$" + std::string(key) +
+                               "$key$, 'UTF8')), 'UTF8')");
+    EXPECT_EQ(said, json_key(key)) << key;
+  }
+  expect_refused(psql, push_of("1", R"({"unique": {"key": "{\"a\":1}"}})"), "is a JSON object");
+  psql.run(push_of("1", R"({"unique": {"key": "7.0"}})"));
+  expect_refused(psql, push_of("2", R"({"unique": {"key": "7"}})"), R"(job "1" has the unique key already)");
 }
 
 TEST_F(PostgresOptions, a_unique_key_of_a_period_is_free_behind_it) {

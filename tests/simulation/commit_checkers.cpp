@@ -1,6 +1,7 @@
 // What must hold at every commit: the fence, nothing lost, counts, rebuild equivalence.
 #include <algorithm>
 
+#include "domain/rate_record.h"
 #include "domain/shard_harness.h"
 #include "simulation/checkers.h"
 #include "simulation/versions.h"
@@ -47,6 +48,7 @@ void LossChecker::look_at_attempts(const store::Delta& delta) const {
   const auto queue = std::ranges::find(list.queues, delta.shard.queue, &store::QueueDefinition::number);
   if (queue == list.queues.end() || queue->is_hidden()) return;
   for (const auto& row : delta.states) {
+    if (domain::is_rate_row(row.seq)) continue;
     const auto state = *domain::decode_state(read_by_newer(RecordType::state, row.bytes));
     if (history_.was_started(row.seq)) continue;
     if (history_.entries.at(row.seq).copied || state.retry_count < 0) continue;
@@ -329,6 +331,7 @@ void RebuildChecker::look(const runtime::OwnedShard& shard, const std::string& o
   std::vector<std::pair<Seq, domain::JobState>> states;
   std::vector<store::StateRow> lost;
   for (const auto& row : facts.at(0).states) {
+    if (domain::is_rate_row(row.seq)) continue;
     if (history_.garbage.is_loaded_by(row.bytes, owner)) {
       lost.push_back(row);
     } else {

@@ -5,12 +5,22 @@
 
 #include <ordo/error.hpp>
 
+#include "domain/rate_record.h"
 #include "simulation/versions.h"
 #include "store/blocking.h"
 
 namespace ordo::simulation {
 
 using store::CommitResult;
+
+namespace {
+
+std::vector<store::StateRow> states_of_jobs(std::vector<store::StateRow> rows) {
+  std::erase_if(rows, [](const store::StateRow& row) { return domain::is_rate_row(row.seq); });
+  return rows;
+}
+
+}  // namespace
 
 FaultyStore::Fate FaultyStore::fate() {
   if (on_call) on_call();
@@ -115,6 +125,10 @@ bool FaultyStore::put_wait_row(std::string_view queue, const store::WaitRow& row
 std::vector<store::WaitRow> FaultyStore::wait_rows(std::string_view queue, std::string_view after,
                                                    std::size_t max_rows) {
   return ask("list waits", [&] { return inner_.wait_rows(queue, after, max_rows); });
+}
+
+std::size_t FaultyStore::sweep_rows(std::string_view queue, std::size_t max_rows) {
+  return ask("take rows away that are over", [&] { return inner_.sweep_rows(queue, max_rows); });
 }
 
 std::vector<store::RowResult> FaultyStore::step_rows(std::string_view rows,
@@ -265,7 +279,8 @@ void FaultyStore::commit(std::vector<store::Delta> deltas, store::CommitCompleti
   const auto results = std::make_shared<std::vector<CommitResult>>();
   for (auto& delta : deltas) {
     for (auto& state : delta.states) {
-      if (newer_ && state.seq % 3 == 0) state.bytes = made_newer(RecordType::state, std::move(state.bytes));
+      if (newer_ && state.seq % 3 == 0 && !domain::is_rate_row(state.seq))
+        state.bytes = made_newer(RecordType::state, std::move(state.bytes));
     }
   }
   send(
@@ -284,7 +299,7 @@ std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& de
       if (row.shard == delta.shard) batch = row.batch;
     }
     if (!history_.garbage.empty() || history_.has_poison)
-      history_.states_before = inner_.load(std::vector{delta.shard}).at(0).states;
+      history_.states_before = states_of_jobs(inner_.load(std::vector{delta.shard}).at(0).states);
     inner_.commit({delta}, [&](const std::vector<CommitResult>& result, const std::exception_ptr&) {
       results.push_back(result.at(0));
     });
@@ -322,6 +337,7 @@ std::vector<store::ShardFacts> FaultyStore::load(std::span<const ShardId> shards
   auto all = ask("load", [&] { return inner_.load(shards); });
   for (auto& facts : all) {
     for (auto& state : facts.states) {
+      if (domain::is_rate_row(state.seq)) continue;
       history_.garbage.loaded(state.bytes, who_);
       if (newer_) state.bytes = read_by_newer(RecordType::state, state.bytes);
     }

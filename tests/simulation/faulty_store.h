@@ -109,6 +109,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
                     const std::optional<std::string>& seen) override;
   std::vector<store::WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                         std::size_t max_rows) override;
+  std::size_t sweep_rows(std::string_view queue, std::size_t max_rows) override;
   std::vector<store::RowResult> step_rows(std::string_view rows, std::vector<store::RowStep> steps) override;
   std::string ask(const std::string& node, std::string bytes) override {
     return inner_.ask(node, std::move(bytes));

@@ -50,8 +50,13 @@ void TickChecker::committed(const store::Delta& delta) {
         history_.world().fail("schedule {} had {} ticks and {} pushed, and has {} and {}, of {} that came",
                               name, before->ticks, before->pushed, record.ticks, record.pushed, passed);
       }
-      if (options.missed == Missed::all && record.ticks - record.pushed > before->ticks - before->pushed)
+      const auto missed = [](const domain::ScheduleRecord& of) { return of.ticks - of.pushed - of.skipped; };
+      if (options.missed == Missed::all && missed(record) > missed(*before))
         history_.world().fail("schedule {} has passed over ticks that are to be pushed", name);
+      if (record.skipped < before->skipped ||
+          (record.skipped > before->skipped && options.overlap == Overlap::queue))
+        history_.world().fail("schedule {} has skipped {} ticks, after {}", name, record.skipped,
+                              before->skipped);
       history_.totals.passed += (record.ticks - record.pushed) - (before->ticks - before->pushed);
     }
     before = record;

@@ -557,6 +557,18 @@ bool MemoryStore::put_wait_row(std::string_view queue, const WaitRow& row,
   return is_seen;
 }
 
+std::size_t MemoryStore::sweep_rows(std::string_view queue, std::size_t max_rows) {
+  const std::lock_guard lock(mutex_);
+  const auto now = clock_.wall();
+  std::size_t swept = 0;
+  std::erase_if(waits_, [&](const auto& entry) {
+    const bool goes = swept < max_rows && entry.first.first == queue && entry.second.until <= now;
+    swept += goes ? 1 : 0;
+    return goes;
+  });
+  return swept;
+}
+
 std::vector<WaitRow> MemoryStore::wait_rows(std::string_view queue, std::string_view after,
                                             std::size_t max_rows) {
   const std::lock_guard lock(mutex_);

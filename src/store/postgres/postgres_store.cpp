@@ -587,6 +587,17 @@ bool PostgresStore::put_wait_row(std::string_view queue, const WaitRow& row,
   return written == 1;
 }
 
+std::size_t PostgresStore::sweep_rows(std::string_view /*queue*/, std::size_t max_rows) {
+  const auto rows = ask("take rows away that are over in", R"sql(
+WITH gone AS (DELETE FROM ordo_wait w USING (SELECT o.queue, o.key FROM ordo_wait o
+                                              WHERE o.until <= ordo_now($1) AND o.until < 9223372036854775807
+                                              ORDER BY o.until LIMIT $2 FOR UPDATE SKIP LOCKED) over
+               WHERE w.queue = over.queue AND w.key = over.key RETURNING 1)
+SELECT count(*) FROM gone)sql",
+                        Parameters().maybe(given_now()).number(std::uint64_t{max_rows}));
+  return static_cast<std::size_t>(rows.number(0, 0));
+}
+
 std::vector<WaitRow> PostgresStore::wait_rows(std::string_view queue, std::string_view after,
                                               std::size_t max_rows) {
   const auto rows =

@@ -71,6 +71,7 @@ class PostgresStore final : public Store, public LeavesOut {
   std::vector<RowResult> step_rows(std::string_view rows, std::vector<RowStep> steps) override;
   std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                  std::size_t max_rows) override;
+  std::size_t sweep_rows(std::string_view queue, std::size_t max_rows) override;
 
   bool has_inbox() const override { return true; }
   std::vector<InboxRow> inbox(std::string_view node, std::size_t max_rows) override;

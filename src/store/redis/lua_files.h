@@ -34,6 +34,7 @@ extern const char* const kShardRestoreLua;
 extern const char* const kWaitPutLua;
 extern const char* const kWaitRowLua;
 extern const char* const kWaitStepLua;
+extern const char* const kWaitSweepLua;
 extern const char* const kWithAsideLua;
 extern const char* const kWithDeadLua;
 extern const char* const kWithEntriesLua;

@@ -75,6 +75,7 @@ class RedisStore final : public Store, public LeavesOut {
   std::vector<RowResult> step_rows(std::string_view rows, std::vector<RowStep> steps) override;
   std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                  std::size_t max_rows) override;
+  std::size_t sweep_rows(std::string_view queue, std::size_t max_rows) override;
 
   std::string ask(const std::string& node, std::string bytes) override;
   std::vector<Question> questions(const std::string& node) override;

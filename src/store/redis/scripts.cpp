@@ -42,7 +42,7 @@ std::span<const Script* const> all_scripts() {
       &leave_script(),        &nodes_script(),      &close_script(),   &replace_script(),
       &left_script(),         &close_log_script(),  &restore_script(), &wait_row_script(),
       &put_wait_script(),     &step_row_script(),   &answer_script(),  &replace_kept_script(),
-      &histories_script(),
+      &histories_script(),     &sweep_waits_script(),
   };
   return scripts;
 }

@@ -44,6 +44,12 @@ bool RedisStore::put_wait_row(std::string_view queue, const WaitRow& row,
   return pipeline_.store("write a wait", slot, std::move(command)).at(0).integer == 1;
 }
 
+std::size_t RedisStore::sweep_rows(std::string_view queue, std::size_t max_rows) {
+  const auto slot = slots_.slot_of(waits_key(queue, "waits"));
+  auto command = wait_command(sweep_waits_script(), queue, max_rows);
+  return static_cast<std::size_t>(pipeline_.store("sweep waits", slot, std::move(command)).at(0).integer);
+}
+
 // What is over is in the list until somebody takes it away; few are.
 std::vector<WaitRow> RedisStore::wait_rows(std::string_view queue, std::string_view after,
                                            std::size_t max_rows) {

@@ -360,6 +360,14 @@ std::vector<WaitRow> SqliteStore::wait_rows(std::string_view queue, std::string_
       [&](Reader& reader) { return list_waits(reader.connection(), queue, after, max_rows, now()); });
 }
 
+// Most times there is nothing, and nobody is to wait for a transaction.
+std::size_t SqliteStore::sweep_rows(std::string_view /*queue*/, std::size_t max_rows) {
+  const bool has_any =
+      readers_.with([&](Reader& reader) { return has_waits_over(reader.connection(), now()); });
+  if (!has_any) return 0;
+  return write([&](Writer& writer) { return writer.waits().sweep_at_most(max_rows, writer.now()); });
+}
+
 std::vector<RowResult> SqliteStore::step_rows(std::string_view rows, std::vector<RowStep> steps) {
   for (const auto& step : steps) check_wait_key(step.row.key);
   return write([&](Writer& writer) { return writer.waits().step(writer, rows, steps); }, Growth::grows);

@@ -42,6 +42,10 @@ void WaitTable::sweep(std::size_t writes, Time now) {
   sweep_.bind(us_of(now), std::min(kEach * writes, kMost)).run();
 }
 
+std::size_t WaitTable::sweep_at_most(std::size_t rows, Time now) {
+  return static_cast<std::size_t>(sweep_.bind(us_of(now), std::uint64_t{rows}).run());
+}
+
 void WaitTable::forget_if_over(std::string_view queue, std::string_view key, Time now) {
   forget_.bind(queue, Blob{key}, us_of(now)).run();
 }
@@ -86,6 +90,11 @@ std::vector<RowResult> WaitTable::step(Writer& writer, std::string_view rows,
     results.push_back({What::done, {}});
   }
   return results;
+}
+
+bool has_waits_over(Connection& connection, Time now) {
+  Statement over(connection, "SELECT 1 FROM wait WHERE until<=?1 AND until<9223372036854775807 LIMIT 1");
+  return over.bind(us_of(now)).step();
 }
 
 std::vector<WaitRow> list_waits(Connection& connection, std::string_view queue, std::string_view after,

@@ -20,6 +20,8 @@ class WaitTable {
   explicit WaitTable(Connection& connection);
 
   bool put(std::string_view queue, const WaitRow& row, const std::optional<std::string>& seen, Time now);
+  /// How many were there.
+  std::size_t sweep_at_most(std::size_t rows, Time now);
   std::vector<RowResult> step(Writer& writer, std::string_view rows, std::span<const RowStep> steps);
 
  private:
@@ -31,6 +33,7 @@ class WaitTable {
 
 std::optional<std::string> read_wait(Connection& connection, std::string_view queue, std::string_view key,
                                      Time now);
+bool has_waits_over(Connection& connection, Time now);
 std::vector<WaitRow> list_waits(Connection& connection, std::string_view queue, std::string_view after,
                                 std::size_t max_rows, Time now);
 

@@ -22,6 +22,56 @@ BEGIN
   RETURN v_digest;
 END $$;
 
+-- What a unique key is compared by (base/json_key.h). Lists and objects are not compared here as everywhere else.
+CREATE FUNCTION ordo_key_text(p_key bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  v_text text;
+  v_type text;
+  v_parts text[];
+  v_digits text;
+  v_exponent bigint;
+BEGIN
+  BEGIN
+    v_text := btrim(convert_from(p_key, 'UTF8'), E' \t\n\r');
+    v_type := json_typeof(v_text::json);
+  EXCEPTION WHEN data_exception THEN
+    RETURN p_key;
+  END;
+  IF v_type IN ('array', 'object') THEN
+    RAISE EXCEPTION 'ordo_push: the "key" of unique is a JSON %, which SQL cannot compare by its value', v_type
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Give a number or a text that is the same for equal ones, or push with a client.';
+  ELSIF v_type = 'string' THEN
+    v_digits := v_text::jsonb #>> '{}';
+    BEGIN
+      PERFORM v_digits::json;
+      RETURN convert_to(to_json(v_digits)::text, 'UTF8');
+    EXCEPTION WHEN data_exception THEN
+      RETURN convert_to(v_digits, 'UTF8');
+    END;
+  ELSIF v_type <> 'number' THEN
+    RETURN convert_to(v_text, 'UTF8');
+  END IF;
+  v_parts := regexp_match(v_text, '^(-?)(\d+)(?:[.](\d+))?(?:[eE][+]?(-?)0*(\d*))?$');
+  v_digits := ltrim(v_parts[2] || coalesce(v_parts[3], ''), '0');
+  IF v_digits = '' THEN
+    RETURN '0';
+  ELSIF length(v_parts[5]) > 18 THEN
+    RETURN convert_to(v_text, 'UTF8');
+  END IF;
+  v_exponent := (coalesce(v_parts[4], '') || coalesce(nullif(v_parts[5], ''), '0'))::bigint
+                - length(coalesce(v_parts[3], '')) + length(v_digits) - length(rtrim(v_digits, '0'));
+  v_digits := rtrim(v_digits, '0');
+  IF v_exponent >= 0 AND length(v_digits) + v_exponent <= 21 THEN
+    v_digits := v_digits || repeat('0', v_exponent::int);
+  ELSIF v_exponent < 0 AND v_exponent > -21 THEN
+    v_digits := lpad(v_digits, greatest(length(v_digits), 1 - v_exponent::int), '0');
+    v_digits := left(v_digits, v_exponent::int) || '.' || right(v_digits, -v_exponent::int);
+  ELSE
+    v_digits := v_digits || 'e' || v_exponent;
+  END IF;
+  RETURN convert_to(v_parts[1] || v_digits, 'UTF8');
+END $$;
+
 -- Names in a row of a unique key, for people.
 CREATE FUNCTION ordo_shown(p_name bytea) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -78,7 +128,7 @@ BEGIN
     RAISE EXCEPTION 'ordo_push: the "period" of unique takes 1ms to 168h' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   v_row := ordo_fnv(convert_to(octet_length(v_kind)::text, 'UTF8') || ':' || v_kind
-                    || ordo_name('key of unique', p_unique -> 'key'));
+                    || ordo_key_text(ordo_name('key of unique', p_unique -> 'key')));
   DELETE FROM ordo_wait w WHERE w.queue = p_queue || '!' AND w.key = v_row AND w.until <= v_now;
   LOOP
     INSERT INTO ordo_wait AS w VALUES (
