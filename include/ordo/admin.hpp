@@ -138,9 +138,9 @@ struct PeriodicView {
   std::vector<Time> next{};    ///< the next five, from now on, whether it is paused or not
   std::uint64_t pushed = 0;    ///< ticks, for ever
   std::uint64_t missed = 0;    ///< ticks that were passed over as `options.missed` says, for ever
-  std::uint64_t skipped = 0;   ///< ticks that were not pushed as the job of an earlier one was there, for ever
-  std::string held_by{};       ///< id of the job of an earlier tick that holds back the next one; empty: none
-  std::string failing{};       ///< id of a tick's job that waits for its retry; empty: none
+  std::uint64_t skipped = 0;  ///< ticks that were not pushed as the job of an earlier one was there, for ever
+  std::string held_by{};      ///< id of the job of an earlier tick that holds back the next one; empty: none
+  std::string failing{};      ///< id of a tick's job that waits for its retry; empty: none
   std::uint32_t failures = 0;  ///< how often that one has failed
 };
 

@@ -24,8 +24,8 @@ std::optional<std::string> json_key_at(std::string_view json, std::string_view p
 /// Of a string, whatever its characters are.
 std::string json_key_of_string(std::string_view text);
 
-/// What stands there as the name of a group: a string as it is, a number as above, a boolean as its JSON text.
-/// Nothing also for anything else.
+/// What stands there as the name of a group: a string as it is, a number as above, a boolean as its JSON
+/// text. Nothing also for anything else.
 std::optional<std::string> group_name_at(std::string_view json, std::string_view pointer);
 
 }  // namespace ordo

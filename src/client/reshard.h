@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "client/checksum.h"
 #include "client/idle_owner.h"
-#include "domain/records.h"
 #include "domain/rate_record.h"
+#include "domain/records.h"
 #include "domain/resharding.h"
 #include "store/store.h"
 

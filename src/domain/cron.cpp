@@ -209,8 +209,8 @@ struct Cron::Parser {
         !read_weekdays(at[4], fields))
       return false;
     const auto is_any = [](std::string_view word) { return word.front() == '*' || word.front() == '?'; };
-    fields.any_time = is_any(at[0]) || is_any(at[1]) || fields.minutes == bit(60) - 1 ||
-                      fields.hours == bit(24) - 1;
+    fields.any_time =
+        is_any(at[0]) || is_any(at[1]) || fields.minutes == bit(60) - 1 || fields.hours == bit(24) - 1;
     return true;
   }
 };

@@ -16,8 +16,8 @@ namespace ordo::domain {
 /// A cron expression in a zone: the instants at which it ticks (docs/periodic.md tells its text).
 ///
 /// A fixed time that the zone's clock leaves out ticks once, when the clock has jumped; one that comes twice,
-/// the first time. With `*` (or `?`, `*/n`, or all values) in its minutes or hours it ticks at every instant that
-/// fits, as Debian's cron does. Immutable.
+/// the first time. With `*` (or `?`, `*/n`, or all values) in its minutes or hours it ticks at every instant
+/// that fits, as Debian's cron does. Immutable.
 class Cron {
  public:
   /// Nothing: it is none, or it never ticks within ten years; `why` says so.

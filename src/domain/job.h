@@ -109,10 +109,10 @@ struct JobExtra {
   FailureKind error_kind = FailureKind::handler;
   std::string error;
   Time pushed{}, first_start{}, set_at{};  ///< as JobState has them
-  std::map<Seq, PayloadRank> scores;    ///< of payloads, where they are not their entry's
-  std::unique_ptr<OwnWindows> windows;  ///< those of the options, ready to be asked
-  Time opens = Time::max();             ///< of a closed one: when; max(): not within ten years
-  std::uint64_t asked_at = 0;           ///< see RefusedJobs, as what `opens` says of one that is refused
+  std::map<Seq, PayloadRank> scores;       ///< of payloads, where they are not their entry's
+  std::unique_ptr<OwnWindows> windows;     ///< those of the options, ready to be asked
+  Time opens = Time::max();                ///< of a closed one: when; max(): not within ten years
+  std::uint64_t asked_at = 0;              ///< see RefusedJobs, as what `opens` says of one that is refused
   std::unique_ptr<Foreign> foreign;
   std::unique_ptr<JobWaits> waits;
 
@@ -149,13 +149,13 @@ class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_si
   std::uint8_t key_size = 0;  ///< 0: the key is the id
   Place place = Place::nowhere;
   Risk risk = Risk::normal;
-  bool held : 1 = false;        ///< it has started before and holds its key
-  bool was_held : 1 = false;    ///< before the run that goes on
-  bool in_line : 1 = false;     ///< other jobs share its key
-  bool set_aside : 1 = false;   ///< its entries are, or are to be
-  bool own_time : 1 = false;    ///< run_at was given or has changed: it is not when the job came
-  bool is_counted : 1 = false;  ///< it runs, and its limits count it
-  bool has_lock : 1 = false;    ///< it has its lock: until its end is durable
+  bool held : 1 = false;         ///< it has started before and holds its key
+  bool was_held : 1 = false;     ///< before the run that goes on
+  bool in_line : 1 = false;      ///< other jobs share its key
+  bool set_aside : 1 = false;    ///< its entries are, or are to be
+  bool own_time : 1 = false;     ///< run_at was given or has changed: it is not when the job came
+  bool is_counted : 1 = false;   ///< it runs, and its limits count it
+  bool has_lock : 1 = false;     ///< it has its lock: until its end is durable
   bool chosen_time : 1 = false;  ///< its code has named run_at
 
   static Job* create(std::uint16_t kind, std::string_view id, std::string_view key, Piece first);
@@ -181,8 +181,8 @@ class Job : public boost::intrusive::set_base_hook<boost::intrusive::optimize_si
     chosen_time = false;
     if (extra) extra->set_at = {};
   }
-  /// It waits from `now` on: should the clock turn out to be ahead, no longer than that. `chosen`: its code has
-  /// said so.
+  /// It waits from `now` on: should the clock turn out to be ahead, no longer than that. `chosen`: its code
+  /// has said so.
   void wait_until(Time at, Time now, bool chosen) {
     set_time(at);
     chosen_time = chosen;

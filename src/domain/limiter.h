@@ -51,7 +51,7 @@ struct Limiter {
 
   // rate
   RateLimit rate;
-  StartLog starts;                 ///< those that are not over, and maybe some that are
+  StartLog starts;                  ///< those that are not over, and maybe some that are
   Time spaced_until = Time::min();  ///< when as many as `burst` may start at once again (GCRA)
 
   // penalty: it refuses until then, and nothing is charged

@@ -103,7 +103,8 @@ class PayloadSet {
     Seq newest = 0;              ///< likewise
   };
 
-  /// Adds a payload. An equal one is kept once: the earlier entry, with the score and place that `which` says.
+  /// Adds a payload. An equal one is kept once: the earlier entry, with the score and place that `which`
+  /// says.
   std::optional<Merged> add(Piece piece, EqualPayloads which = EqualPayloads::oldest);
 
   /// Joins the pieces that turned out equal.

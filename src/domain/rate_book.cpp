@@ -68,7 +68,8 @@ RateBook::Changes RateBook::collect(Time now, const Look& record_of) {
     ends_.emplace(record->until, row->first);
     changes.put.emplace_back(row->second.no, *std::move(record));
   }
-  for (std::size_t erased = 0; erased < kMostErased && !ends_.empty() && ends_.begin()->first <= now; ++erased)
+  for (std::size_t erased = 0; erased < kMostErased && !ends_.empty() && ends_.begin()->first <= now;
+       ++erased)
     end(rows_.find(std::string(ends_.begin()->second)), changes.erase);
   for (const auto no : changes.erase) free_.push_back(slot_of(no));
   return changes;

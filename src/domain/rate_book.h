@@ -16,8 +16,8 @@ namespace ordo::domain {
 
 /// Which rates of its queue a shard has charged, and under which number each is written: a row of its own, so
 /// that a delta costs as much as has been charged since the last one, however many values there are. Each row
-/// has all that is known of its rate; those of several shards are joined when they are read (StartLog::unite()).
-/// Not thread-safe.
+/// has all that is known of its rate; those of several shards are joined when they are read
+/// (StartLog::unite()). Not thread-safe.
 class RateBook {
  public:
   /// What earlier owners have written; `unreadable` is to go.

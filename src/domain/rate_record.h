@@ -23,9 +23,9 @@ Time cut_end(Time end, Time at, Time now);
 
 /// What is to be known after a restart of one rate, or of one penalty.
 struct RateRecord {
-  std::string name;  ///< which one: domain/gates.h
-  Time at{};         ///< when it was charged last, or the penalty was given
-  Time until{};      ///< it says nothing from then on
+  std::string name;            ///< which one: domain/gates.h
+  Time at{};                   ///< when it was charged last, or the penalty was given
+  Time until{};                ///< it says nothing from then on
   std::vector<Starts> starts;  ///< of a rate
 
   bool operator==(const RateRecord&) const = default;

@@ -54,8 +54,8 @@ struct JobState {
   std::uint32_t crashes = 0;
   Time last_crash{};
   Mark mark = Mark::none;
-  bool alone = false;  ///< it runs in a batch of its own: one that it was in passed its timeout
-  bool held = false;   ///< it has started and holds its key until it ends or dies (key_order = strict)
+  bool alone = false;        ///< it runs in a batch of its own: one that it was in passed its timeout
+  bool held = false;         ///< it has started and holds its key until it ends or dies (key_order = strict)
   bool chosen_time = false;  ///< its code has named run_at: no tick of its schedule changes that
   JobOptions options;
   std::vector<PayloadRank> scores;
@@ -202,7 +202,7 @@ struct Counts {
   std::vector<LimitUse> limits;  ///< kMostUses at most, as of the two that follow
   std::vector<LockUse> locks;
   std::vector<BlockedJobs> blocked;
-  std::vector<RefusedJob> throttled;  ///< kMostUses at most
+  std::vector<RefusedJob> throttled;    ///< kMostUses at most
   ScheduleRecords schedules;            ///< whose jobs the shard has
   std::vector<UnservedKind> unserved;   ///< kMostUses at most, those with jobs
   std::vector<RowToFree> rows_to_free;  ///< unique rows of jobs that are over

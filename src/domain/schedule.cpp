@@ -71,8 +71,7 @@ std::vector<Time> Ticks::newest(Time from, Time until, std::size_t most) const {
   }
 }
 
-DueTicks due_ticks(const Ticks& ticks, Missed policy, Time last, Time now,
-                   std::optional<Duration> expires) {
+DueTicks due_ticks(const Ticks& ticks, Missed policy, Time last, Time now, std::optional<Duration> expires) {
   DueTicks due;
   const auto all = ticks.count(last, now);
   if (all == 0) return due;
@@ -157,8 +156,8 @@ std::optional<PeriodicOptions> read_schedule(std::string_view bytes) {
     schedule_fields(field, schedule);
     return field.known;
   });
-  const bool is_known = unknown.empty() && schedule.missed <= Missed::all && schedule.overlap <= Overlap::queue &&
-                        !schedule.name.empty();
+  const bool is_known = unknown.empty() && schedule.missed <= Missed::all &&
+                        schedule.overlap <= Overlap::queue && !schedule.name.empty();
   return is_known ? std::optional(std::move(schedule)) : std::nullopt;
 }
 

@@ -17,8 +17,8 @@ struct Starts {
   bool operator==(const Starts&) const = default;
 };
 
-/// The starts that a rate remembers, in their order. Where it is not to remember each, those of one `grain` of
-/// time count as the last of them: so they are never over too early. Not thread-safe.
+/// The starts that a rate remembers, in their order. Where it is not to remember each, those of one `grain`
+/// of time count as the last of them: so they are never over too early. Not thread-safe.
 class StartLog {
  public:
   /// `remembered`: sums up what several of them hold, and outlives them; null: nobody asks.

@@ -18,11 +18,11 @@ struct ScheduleRecord {
   Seq through = 0;            ///< its entries up to here are judged: those that are there bring their jobs
   Time ticked = Time::min();  ///< the last one that was pushed; none: Time::min()
   bool paused = false;
-  std::uint64_t ticks = 0;   ///< up to `last`, for ever
-  std::uint64_t pushed = 0;  ///< of these; the others were passed over as nobody pushed them in time ...
-  std::uint64_t skipped = 0;  ///< ... or as the job of an earlier one was there
-  std::string held_by;        ///< id of the job for which ticks were skipped last, while it is there
-  std::string failing;        ///< id of a tick's job that is in back-off
+  std::uint64_t ticks = 0;     ///< up to `last`, for ever
+  std::uint64_t pushed = 0;    ///< of these; the others were passed over as nobody pushed them in time ...
+  std::uint64_t skipped = 0;   ///< ... or as the job of an earlier one was there
+  std::string held_by;         ///< id of the job for which ticks were skipped last, while it is there
+  std::string failing;         ///< id of a tick's job that is in back-off
   std::uint32_t failures = 0;  ///< of that one
 
   bool operator==(const ScheduleRecord&) const = default;

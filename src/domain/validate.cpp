@@ -158,8 +158,8 @@ void validate(const RateLimit& rate, const Fields& fields) {
   fields.whole("rate.limit", rate.limit, 1, kMostRate);
   fields.whole("rate.burst", rate.burst, 0, kMostRate);
   if (rate.burst > rate.limit) {
-    fields.refuse("rate.burst", "is " + std::to_string(rate.burst) + ", above rate.limit = " +
-                                    std::to_string(rate.limit) +
+    fields.refuse("rate.burst", "is " + std::to_string(rate.burst) +
+                                    ", above rate.limit = " + std::to_string(rate.limit) +
                                     ", which no span of rate.per exceeds; leave it out, or raise rate.limit");
   }
   fields.choice("rate.each", rate.each, RateEach::partition);

@@ -64,7 +64,8 @@ struct NodeFacts {
   std::vector<StuckRun> stuck;         ///< runs that do not stop; the first ones
   std::string version;                 ///< of its program; empty: it does not say
   std::optional<Duration> clock;       ///< its wall clock less the store's; within half a second
-  Time leapt_at{};  ///< when the store's clock has leapt last, by that clock behind the leap; 1970: it has not
+  Time
+      leapt_at{};  ///< when the store's clock has leapt last, by that clock behind the leap; 1970: it has not
   Duration leap{};  ///< ... by how much; back: below zero
 
   bool operator==(const NodeFacts&) const = default;

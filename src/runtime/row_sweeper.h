@@ -9,8 +9,8 @@
 
 namespace ordo::runtime {
 
-/// Takes away rows of waits and unique keys whose time is over, so that they go though nobody pushes. One thread
-/// uses it.
+/// Takes away rows of waits and unique keys whose time is over, so that they go though nobody pushes. One
+/// thread uses it.
 class RowSweeper {
  public:
   RowSweeper(store::Store& store, Clock& clock) : store_(store), clock_(clock) {}

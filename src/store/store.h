@@ -500,8 +500,8 @@ class Store {
   virtual std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                          std::size_t max_rows) = 0;
 
-  /// Takes rows of that name away whose time is over, and returns how many: `max_rows` at most. Where all rows
-  /// are in one table, those of other names may be among them.
+  /// Takes rows of that name away whose time is over, and returns how many: `max_rows` at most. Where all
+  /// rows are in one table, those of other names may be among them.
   virtual std::size_t sweep_rows(std::string_view queue, std::size_t max_rows) = 0;
 
   /// Under this name stand the limits that were set while nodes run (domain/limit_change.h), by the name of

@@ -171,6 +171,8 @@ void StartChecker::look_at_time(const SeenRun& run, const SeenJob& job, Time now
   const auto state = history_.state_of(run.shard, first);
   const bool has_time = state ? state->own_time : entry.run_at.has_value();
   if (!has_time) return;  // it is due as it comes, whatever the clock said then
+  // A later tick has brought the retry of this one's job forward, which need not be durable yet.
+  if (entry.is_tick() && state && state->retry_count >= 0 && !state->chosen_time) return;
   const auto run_at = state ? state->run_at : *entry.run_at;
   if (run_at <= now + (history_.times_go_back ? kMostBack : Duration{})) return;
   history_.world().fail("early: {} starts {} (entry {}) {} us before its time", run.node, text(job.name),
