@@ -229,7 +229,7 @@ if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
 endif()
 # The dashboard in a browser; what it is made of needs Node, which nothing else does.
 if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
-  foreach(entry IN ITEMS unit bundle pages odd pages_redis)
+  foreach(entry IN ITEMS unit bundle pages actions odd pages_redis actions_redis)
     string(REPLACE _redis "" what ${entry})
     set(store sqlite)
     if(entry MATCHES redis)
@@ -237,8 +237,8 @@ if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
     endif()
     ordo_test_entry(dashboard.${entry} COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/browser/dashboard.py ${what}
       LABELS dashboard TIMEOUT 1800 ENVIRONMENT ORDO_BROWSER_STORE=${store})
+    set_tests_properties(dashboard.${entry} PROPERTIES RESOURCE_LOCK dashboard)
   endforeach()
-  set_tests_properties(dashboard.unit dashboard.bundle dashboard.pages dashboard.odd dashboard.pages_redis PROPERTIES RESOURCE_LOCK dashboard)
 endif()
 # A script of a suite once more on servers, which it is told by the variable.
 function(ordo_on_servers suite variable name)

@@ -75,7 +75,13 @@ export async function violations(page, rules = whole) {
 /// How much the page moved by itself since it was opened.
 export const watchShifts = (page) => page.addInitScript(() => {
   window.__shift = 0;
-  new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.__shift += entry.value; }).observe({ type: 'layout-shift', buffered: true });
+  window.__moved = [];
+  const note = (entry) => {
+    if (entry.hadRecentInput) return;
+    window.__shift += entry.value;
+    for (const { node } of entry.sources ?? []) window.__moved.push(`${node?.nodeName ?? 'gone'}.${node?.className ?? ''} ${node?.textContent?.slice(0, 40) ?? ''}`);
+  };
+  new PerformanceObserver((list) => list.getEntries().forEach(note)).observe({ type: 'layout-shift', buffered: true });
 });
 
 export { assert };

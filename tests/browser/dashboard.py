@@ -1,8 +1,8 @@
-"""The dashboard's own tools and browser tests: dashboard.py unit|bundle|pages|odd (they need Node 20.19 or newer and npm).
+"""The dashboard's own tools and browser tests: dashboard.py unit|bundle|pages|actions|odd (they need Node 20.19 or newer and npm).
 
 unit    the unit tests of the pages
 bundle  dashboard/dist is what dashboard/src makes
-pages   every page and action in a browser; odd: what is unusual
+pages   every page in a browser; actions: every action; odd: what is unusual
 """
 import filecmp
 import hashlib
@@ -61,7 +61,7 @@ def main():
         run("npx", "vitest", "run")
     elif what == "bundle":
         bundle()
-    elif what in ("pages", "odd"):
+    elif what in ("pages", "actions", "odd"):
         browser(what)
     else:
         sys.exit(__doc__)
