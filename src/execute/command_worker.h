@@ -86,8 +86,8 @@ class CommandWorker final : public Worker {
   std::jthread caretaker_;  ///< last: it uses the others
 };
 
-/// Why no run of it can start: it is a command whose program is not there, as far as a look can tell. Nothing:
-/// it is none, or can.
+/// Why no run of it can start: it is a command whose program is not there, as far as a look can tell.
+/// Nothing: it is none, or can.
 std::optional<std::string> why_no_program(const Worker* worker);
 
 }  // namespace ordo::execute

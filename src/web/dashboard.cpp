@@ -18,8 +18,9 @@ namespace {
 constexpr std::string_view kFirstPage = "index.html";
 
 /// As in dashboard/src/pages.ts, and the addresses in app.tsx.
-constexpr std::array<std::string_view, 12> kPages{
-    "queues", "jobs", "dead", "why", "limits", "windows", "responses", "periodic", "sources", "nodes", "audit", "more"};
+constexpr std::array<std::string_view, 12> kPages{"queues",  "jobs",    "dead",      "why",
+                                                  "limits",  "windows", "responses", "periodic",
+                                                  "sources", "nodes",   "audit",     "more"};
 
 const DashboardFile* file_at(std::string_view path) {
   const auto files = dashboard_files();

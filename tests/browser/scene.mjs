@@ -81,7 +81,7 @@ every = "15m"
 /// Every page, of the shop.
 export const pages = ['', 'queues', 'queues/orders', 'jobs', 'jobs?queue=orders', 'queues/orders/jobs/order-90817', 'queues/orders/jobs/order-90790', 'queues/invoices/jobs/inv-2026-11-48149',
   'queues/orders/keys/customer%3A4711', 'dead', 'dead?by=queue', 'dead?by=list', 'why?queue=orders&gate=lock', 'limits', 'windows', 'responses', 'responses?key=bank%3Atx-88120&queue=orders',
-  'periodic', 'nodes', 'audit', 'more'];
+  'periodic', 'sources', 'nodes', 'audit', 'more'];
 
 /// Jobs of each queue; those that hold come first.
 export function shopJobs() {
