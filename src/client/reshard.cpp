@@ -317,7 +317,8 @@ void Reshard::write_states() {
     for (auto& [seq, bytes] : all[i].lost) states.push_back({seq, std::move(bytes)});
     result_.states += states.size();
     if (i == 0) {  // all shards of such a queue are on one node
-      for (const auto& [no, rate] : domain::numbered_anew(std::move(rates_), parts_[0].grant.shard))
+      for (const auto& [no, rate] :
+           domain::numbered_anew(domain::united(std::move(rates_)), parts_[0].grant.shard))
         states.push_back({no, domain::encode(rate)});
     }
     for (std::size_t first = 0; first < states.size(); first += kStatesPerCommit) {

@@ -221,7 +221,7 @@ std::vector<Pushed> Client::Impl::push_unique(const std::string& queue, std::vec
         end = {is_ignored ? Pushed::What::ignored : Pushed::What::rejected, other.id, other.kind, other.key};
         // By this program's rule: one that has changed since the push may say a time that is over.
         const auto until = time_after(other.first, rule.period);
-        if (other.scope == UniqueScope::period && scope_of(rule) == UniqueScope::period &&
+        if (other.scope == UniqueScope::period && domain::scope_of(rule) == UniqueScope::period &&
             until > store.now())
           end->until = until;
       }

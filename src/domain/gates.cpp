@@ -317,13 +317,16 @@ bool Gates::may_borrow(const Claim& claim, const Limiter& share) const {
          });
 }
 
+Duration Gates::grain_of(const Limiter& rate) const {
+  return remembered_ < kMostExactStarts ? Duration{} : rate.rate.per / 100;
+}
+
 void Gates::take(Claim& claim, Time now, bool goes_on) {
   now_ = now;
   bool has_share = false;
   for (auto* limiter : claim.limiters) {
     if (limiter->type == Limiter::Type::rate) {
-      const bool is_exact = remembered_ < kMostExactStarts;
-      if (!goes_on) limiter->charge(now, is_exact ? Duration{} : limiter->rate.per / 100);
+      if (!goes_on) limiter->charge(now, grain_of(*limiter));
       continue;
     }
     limiter->used += claim.weight;
@@ -372,7 +375,7 @@ void Gates::refund(Claim& claim, Time at) {
 void Gates::move_start(Claim& claim, Time from, Time to) {
   now_ = to;
   for (auto* limiter : claim.limiters) {
-    if (limiter->type == Limiter::Type::rate) limiter->move_start(from, to);
+    if (limiter->type == Limiter::Type::rate) limiter->move_start(from, to, grain_of(*limiter));
   }
 }
 

@@ -250,6 +250,7 @@ class Gates {
   Partition& partition_of(Group& group, const std::string& value);
   void penalize(Group& group, Partition& partition, Time now, Time until);
   std::unique_ptr<Limiter> make_rate(std::string name, const RateLimit& rate, bool by_turns);
+  Duration grain_of(const Limiter& rate) const;
   void sweep(Group& group);
   Decimal limit_of(const std::string& name, Decimal stated) const;
   RateLimit rate_of(const std::string& name, const RateLimit& stated) const;

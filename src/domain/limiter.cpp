@@ -57,10 +57,10 @@ void Limiter::refund(Time at) {
   if (is_spaced() && spaced_until != Time::min()) spaced_until -= interval();
 }
 
-void Limiter::move_start(Time from, Time to) {
-  if (is_penalty || starts.empty() || to <= from) return;
+void Limiter::move_start(Time from, Time to, Duration grain) {
+  if (is_penalty || to <= from) return;
   starts.take_back(from);
-  starts.add(to, 1, {});
+  starts.add(to, 1, grain);
   if (is_spaced() && spaced_until != Time::min()) spaced_until = std::max(spaced_until, to + interval());
 }
 
@@ -91,7 +91,6 @@ void Limiter::restore(const RateRecord& record, Time now) {
     for (const auto& [at, count] : record.starts)
       spaced_until = time_after(std::max(spaced_until, at), interval() * std::int64_t{count});
   }
-  look_at_clock(now);
 }
 
 }  // namespace ordo::domain

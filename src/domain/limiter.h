@@ -71,8 +71,8 @@ struct Limiter {
   void charge(Time now, Duration grain = {});
   /// What was charged at that time has not started.
   void refund(Time at);
-  /// What was charged then starts now.
-  void move_start(Time from, Time to);
+  /// What was charged then starts now, whether that is over or not.
+  void move_start(Time from, Time to, Duration grain = {});
   /// As if as many had just started as may.
   void exhaust(Time at);
   /// Nothing of it is left to remember.

@@ -19,9 +19,8 @@ void RateBook::load(ShardId shard, const RateRows& rows, std::vector<Seq> unread
     const auto [row, is_new] = rows_.try_emplace(record.name, Row{no, record.until});
     if (is_new) {
       ends_.emplace(record.until, row->first);
-    } else {  // a copy, or a reshard, has brought what another shard knew
-      unreadable_.push_back(no);
-      note(record.name);
+    } else {
+      others_.emplace(record.until, no);
     }
   }
   for (const auto slot : used) {
@@ -49,7 +48,13 @@ void RateBook::end(Rows::iterator row, std::vector<Seq>& erase) {
 // The number of a row that goes is given to another one in a later delta only.
 RateBook::Changes RateBook::collect(Time now, const Look& record_of) {
   Changes changes;
-  changes.erase = std::exchange(unreadable_, {});
+  while (!unreadable_.empty() && changes.erase.size() < kMostErased) {
+    changes.erase.push_back(unreadable_.back());
+    unreadable_.pop_back();
+  }
+  for (; !others_.empty() && others_.begin()->first <= now && changes.erase.size() < kMostErased;
+       others_.erase(others_.begin()))
+    changes.erase.push_back(others_.begin()->second);
   for (const auto& rate : std::exchange(noted_, {})) {
     auto record = record_of(rate);
     auto row = rows_.find(rate);
@@ -68,8 +73,8 @@ RateBook::Changes RateBook::collect(Time now, const Look& record_of) {
     ends_.emplace(record->until, row->first);
     changes.put.emplace_back(row->second.no, *std::move(record));
   }
-  for (std::size_t erased = 0; erased < kMostErased && !ends_.empty() && ends_.begin()->first <= now;
-       ++erased)
+  for (std::size_t erased = changes.erase.size();
+       erased < kMostErased && !ends_.empty() && ends_.begin()->first <= now; ++erased)
     end(rows_.find(std::string(ends_.begin()->second)), changes.erase);
   for (const auto no : changes.erase) free_.push_back(slot_of(no));
   return changes;

@@ -50,7 +50,8 @@ class RateBook {
   ShardId shard_;
   std::set<std::string> noted_;
   Rows rows_;
-  std::set<std::pair<Time, std::string_view>> ends_;  // of all rows
+  std::set<std::pair<Time, std::string_view>> ends_;  // of all these
+  std::set<std::pair<Time, Seq>> others_;             // second rows of a rate, which a copy has brought
   std::vector<std::uint32_t> free_;
   std::uint32_t next_slot_ = 0;
   std::vector<Seq> unreadable_;

@@ -1,6 +1,7 @@
 #include "domain/rate_record.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/saturate.h"
 #include "domain/archive.h"
@@ -33,14 +34,39 @@ Time cut_end(Time end, Time at, Time now) {
 }
 
 Seq rate_row(ShardId shard, std::uint32_t slot) {
-  constexpr std::uint32_t kQueues = 1U << 26, kShards = 1U << 16;
+  constexpr std::uint32_t kQueues = 1U << 24, kShards = 1U << 16;
   return kFirstRateRow | Seq{shard.queue % kQueues} << 36 | Seq{shard.index % kShards} << 20 |
          slot % kMostRateRows;
 }
 
 RateRows numbered_anew(RateRows rows, ShardId shard, std::uint32_t first_slot) {
+  rows.resize(std::min<std::size_t>(rows.size(), kMostRateRows - std::min(first_slot, kMostRateRows)));
   for (auto& [no, record] : rows) no = rate_row(shard, first_slot++);
   return rows;
+}
+
+RateRows united(RateRows rows) {
+  RateRows all;
+  std::unordered_map<std::string, std::size_t> place;
+  for (auto& [no, record] : rows) {
+    const auto [found, is_new] = place.try_emplace(record.name, all.size());
+    if (is_new) {
+      all.emplace_back(no, std::move(record));
+      continue;
+    }
+    auto& known = all[found->second].second;
+    if (!known.starts.empty() || !record.starts.empty()) {
+      const auto per = std::max(known.until - known.at, record.until - record.at);
+      StartLog starts;
+      starts.unite(known.starts, per);
+      starts.unite(record.starts, per);
+      known.starts = starts.list(per);
+    }
+    if (record.until <= known.until) continue;
+    known.at = record.at;
+    known.until = record.until;
+  }
+  return all;
 }
 
 }  // namespace ordo::domain

@@ -71,6 +71,7 @@ Changes Shard::collect(std::size_t set_aside) {
   awaiting_.collect();
   note_tick_jobs();
   if (std::exchange(waits_for_commit_, false)) gates_->wake(takeover_.shard);
+  has_moved_starts_ = false;
   auto changes = changes_.collect(set_aside);
   auto rates = rates_.collect(seen_, [&](const std::string& rate) {
     return has_gates_ ? gates_->record(gates_->group_of(kinds_.queue()), rate) : std::nullopt;
@@ -201,6 +202,7 @@ void Shard::committed(Time now) {
       if (job->demand == nullptr) continue;
       gates_->move_start(*job->demand->claim, run.started, now);
       note_rates(*job);
+      has_moved_starts_ = has_moved_starts_ || rates_.has_notes();
     }
     released_.push_back(describe(no));
   }

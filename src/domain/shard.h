@@ -252,7 +252,7 @@ class Shard {
 
   // --- outputs ---
 
-  bool has_changes() const { return !changes_.empty() || awaiting_.has_unlocks(); }
+  bool has_changes() const { return !changes_.empty() || awaiting_.has_unlocks() || has_moved_starts_; }
   /// About how many rows the next collect() brings, without those to be set aside.
   std::size_t changed_rows() const { return changes_.rows(); }
   /// ... of its records.
@@ -570,8 +570,9 @@ class Shard {
 
   Takeover takeover_;
   RateBook rates_;
-  Time seen_{};     // of the last commit
-  Counts lasting_;  // only what is counted for ever, and kept for others
+  bool has_moved_starts_ = false;  // a successor would take them for earlier ones
+  Time seen_{};                    // of the last commit
+  Counts lasting_;                 // only what is counted for ever, and kept for others
   std::uint64_t fence_ = 0;
   Seq through_ = 0;
   std::unordered_map<Seq, int> cancels_;  // controls that wait for the end of so many jobs

@@ -3,6 +3,11 @@
 #include "domain/shard.h"
 
 namespace ordo::domain {
+namespace {
+
+constexpr std::size_t kMostLooked = 1000;  // jobs of a key, in each delta
+
+}  // namespace
 
 void Shard::apply_tick(const LoggedEntry& logged, Time now) {
   if (ticks_.admits(logged.entry, logged.seq)) {
@@ -54,6 +59,7 @@ void Shard::skip_ticks(std::string_view schedule, Time last, std::uint64_t ticks
 
 void Shard::note_tick_jobs() {
   ticks_.note_jobs([&](std::string_view name, ScheduleRecord& record) {
+    if (table_.looks_for({}, record.key) > kMostLooked) return;
     const Job* job = job_of_tick(name);
     if (job == nullptr) record.held_by.clear();
     const bool fails = job != nullptr && job->retry_count() >= 0;

@@ -58,6 +58,7 @@ void StartLog::add(Time at, std::uint32_t count, Duration grain) {
 }
 
 void StartLog::forget(Time until) {
+  over_ = std::max(over_, until);
   const auto before = first_;
   for (; first_ < all_.size() && all_[first_].at <= until; ++first_) count_ -= all_[first_].count;
   if (remembered_ != nullptr) *remembered_ -= first_ - before;
@@ -71,13 +72,14 @@ void StartLog::forget(Time until) {
 }
 
 void StartLog::cut(Time now) {
+  over_ = std::min(over_, now);
   for (auto i = all_.size(); i > first_ && all_[i - 1].at > now; --i) all_[i - 1].at = now;
 }
 
 void StartLog::take_back(Time at) {
-  if (empty()) return;
-  auto found = std::find_if(all_.begin() + static_cast<std::ptrdiff_t>(first_), all_.end(),
-                            [&](const Starts& each) { return each.at >= at; });
+  if (empty() || at <= over_) return;
+  auto found = std::lower_bound(all_.begin() + static_cast<std::ptrdiff_t>(first_), all_.end(), at,
+                                [](const Starts& each, Time time) { return each.at < time; });
   if (found == all_.end()) --found;
   --count_;
   if (--found->count > 0) return;
@@ -105,7 +107,9 @@ std::vector<Starts> StartLog::list(Duration per) const {
 // Both saw the same starts, each up to some time: of one instant whoever has seen more has seen all.
 void StartLog::unite(std::span<const Starts> seen, Duration per) {
   if (seen.empty()) return;
-  const bool is_coarse = seen.size() > kMostListed || all().size() > kMostListed;
+  std::uint64_t told = 0;
+  for (const auto& each : seen) told += each.count;
+  const bool is_coarse = std::max(told, count_) > kMostListed;  // either list may be one of cells
   const auto grain = is_coarse ? grain_of(per) : Duration{0};
   const auto own = coarse(all(), grain), other = coarse(seen, grain);
   std::vector<Starts> both;

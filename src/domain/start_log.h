@@ -37,7 +37,7 @@ class StartLog {
   void forget(Time until);
   /// The clock was put back: what lies ahead counts as now.
   void cut(Time now);
-  /// One that was added at that time, or the last one, was none.
+  /// One that was added at that time, or the last one, was none. Nothing, if it is over.
   void take_back(Time at);
   /// When the start was that is to be over before fewer than `limit` are left, which there are not now.
   Time when_below(std::uint32_t limit) const;
@@ -53,7 +53,8 @@ class StartLog {
 
   std::size_t* remembered_;
   std::vector<Starts> all_;
-  std::size_t first_ = 0;  // those in front are over
+  std::size_t first_ = 0;    // those in front are over
+  Time over_ = Time::min();  // up to then all are
   std::uint64_t count_ = 0;
 };
 

@@ -54,6 +54,26 @@ TEST(StartLog, what_lies_ahead_counts_as_now_and_what_was_none_is_taken_back) {
   log.take_back(at(100s));
 }
 
+TEST(StartLog, what_is_over_is_not_taken_back_from_another) {
+  StartLog log;
+  log.add(at(1s), 1, {});
+  log.add(at(3s), 1, {});
+  log.forget(at(2s));
+  log.take_back(at(1s));
+  EXPECT_THAT(log.list(10s), ElementsAre(Starts{at(3s), 1}));
+}
+
+TEST(StartLog, shards_that_have_written_a_growing_cell_do_not_add_up) {
+  StartLog log, late;
+  std::vector<std::vector<Starts>> written;
+  for (int i = 0; i < 500; ++i) {
+    log.add(at(i * 1s), 1, {});
+    if (i % 50 == 49) written.push_back(log.list(24h));
+  }
+  for (const auto& each : written) late.unite(each, 24h);
+  EXPECT_EQ(late.count(), 500U);
+}
+
 TEST(StartLog, a_long_list_is_told_in_a_hundred_parts_none_of_which_is_over_too_early) {
   StartLog log;
   for (int i = 0; i < 10'000; ++i) log.add(at(i * 1ms), 1, {});

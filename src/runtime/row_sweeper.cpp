@@ -21,12 +21,12 @@ bool RowSweeper::trusts_the_clock() {
 }
 
 bool RowSweeper::tick(const std::vector<std::string>& queues) {
-  if (!trusts_the_clock()) return false;
+  if (!trusts_the_clock() || queues.empty()) return false;
+  const auto& queue = queues[next_ % queues.size()];
   bool is_more = false;
-  for (const auto& queue : queues) {
-    for (const auto& rows : {queue, store::Store::unique_rows(queue)})
-      is_more = store_.sweep_rows(rows, kPage) == kPage || is_more;
-  }
+  for (const auto& rows : {queue, store::Store::unique_rows(queue)})
+    is_more = store_.sweep_rows(rows, kPage) == kPage || is_more;
+  if (!is_more) ++next_;
   return is_more;
 }
 

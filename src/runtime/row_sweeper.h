@@ -15,7 +15,8 @@ class RowSweeper {
  public:
   RowSweeper(store::Store& store, Clock& clock) : store_(store), clock_(clock) {}
 
-  /// One round over these queues, of a page each. False: nothing is left just now. Throws Error{unavailable}.
+  /// A page of one queue; of the next one, once nothing of it is left. False: that is so. Throws
+  /// Error{unavailable}.
   bool tick(const std::vector<std::string>& queues);
 
  private:
@@ -25,6 +26,7 @@ class RowSweeper {
   Clock& clock_;
   std::optional<Duration> ahead_;  // the store's time, of the steady one
   Duration trusts_from_{};         // steady
+  std::size_t next_ = 0;
 };
 
 }  // namespace ordo::runtime

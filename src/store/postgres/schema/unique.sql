@@ -41,7 +41,12 @@ BEGIN
     RAISE EXCEPTION 'ordo_push: the "key" of unique is a JSON %, which SQL cannot compare by its value', v_type
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Give a number or a text that is the same for equal ones, or push with a client.';
   ELSIF v_type = 'string' THEN
-    v_digits := v_text::jsonb #>> '{}';
+    BEGIN
+      v_digits := v_text::jsonb #>> '{}';
+    EXCEPTION WHEN data_exception THEN
+      RAISE EXCEPTION 'ordo_push: the "key" of unique has a character that PostgreSQL does not take'
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Push with a client.';
+    END;
     BEGIN
       PERFORM v_digits::json;
       RETURN convert_to(to_json(v_digits)::text, 'UTF8');
