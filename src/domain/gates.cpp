@@ -521,7 +521,7 @@ void Gates::restore(Group& group, const RateRecord& record, Time now) {
   const bool is_of_partition = name.starts_with(kRateOfPartition);
   if (is_of_partition && (!group.rules.rate || group.rules.rate->each != RateEach::partition)) return;
   if (is_of_partition) partition_of(group, record.name.substr(kRateOfPartition.size()));
-  if (auto* limiter = rate_named(group, name)) limiter->restore(record, now);
+  if (auto* limiter = rate_named(group, name)) limiter->restore(record);
 }
 
 void Gates::empty_rates(Group& group, Time now) {

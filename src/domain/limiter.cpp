@@ -67,7 +67,7 @@ void Limiter::move_start(Time from, Time to, Duration grain) {
 void Limiter::exhaust(Time at) {
   if (is_penalty || rate.per > kShortRate) return;
   const RateRecord all{{}, at, time_after(at, rate.per), {{at, rate.limit}}};
-  restore(all, at);
+  restore(all);
   if (is_spaced()) spaced_until = std::max(spaced_until, time_after(at, depth()));
 }
 
@@ -85,7 +85,7 @@ std::optional<RateRecord> Limiter::record(std::string of, Time now) {
 }
 
 // How they were spaced follows from what is left of them, and where that is too little `limit` holds.
-void Limiter::restore(const RateRecord& record, Time now) {
+void Limiter::restore(const RateRecord& record) {
   starts.unite(record.starts, rate.per);
   if (is_spaced()) {
     for (const auto& [at, count] : record.starts)

@@ -83,7 +83,7 @@ struct Limiter {
   /// What is to be known of it after a restart; nothing: nothing. `of`: its name there.
   std::optional<RateRecord> record(std::string of, Time now);
   /// What an earlier owner knew.
-  void restore(const RateRecord& record, Time now);
+  void restore(const RateRecord& record);
 
  private:
   void look_at_clock(Time now);
