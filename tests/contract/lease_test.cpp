@@ -262,7 +262,7 @@ TEST_P(Leases, a_node_that_has_renewed_since_it_was_seen_is_not_forgotten) {
   store().leave("n1", seen);
   EXPECT_EQ(row_of(shard).owner, "n1");
   EXPECT_TRUE(store().renew("n1"));
-  store().leave("n1", seen + 2);
+  store().leave("n1", renewals_of("n1"));
   EXPECT_FALSE(store().renew("n1"));
   EXPECT_EQ(row_of(shard).owner, "");
 }
