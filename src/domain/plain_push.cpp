@@ -48,8 +48,8 @@ bool take_expiry(JobOptions& options, std::string_view value) {
     options.expires_after = read_duration(value.substr(1), why);
     return options.expires_after.has_value();
   }
-  const auto seconds = to_number<double>(value);
-  options.expires = seconds ? time_of_seconds(*seconds) : std::nullopt;
+  const auto given = to_number<double>(value);
+  options.expires = given ? time_of_seconds(*given) : std::nullopt;
   return options.expires.has_value();
 }
 
@@ -69,15 +69,15 @@ bool take_field(Entry& entry, std::string_view name, std::string_view value) {
     entry.score = to_number<double>(value);
     return entry.score && std::isfinite(*entry.score);
   } else if (name == "run_at") {
-    const auto seconds = to_number<double>(value);
-    entry.run_at = seconds ? time_of_seconds(*seconds) : std::nullopt;
+    const auto given = to_number<double>(value);
+    entry.run_at = given ? time_of_seconds(*given) : std::nullopt;
     return entry.run_at.has_value();
   } else if (name == "priority") {
     entry.options.priority = to_number<std::int32_t>(value);
     return entry.options.priority.has_value();
   } else if (name == "timeout") {
-    const auto seconds = to_number<double>(value);
-    entry.options.timeout = seconds ? timeout_of_seconds(*seconds) : std::nullopt;
+    const auto given = to_number<double>(value);
+    entry.options.timeout = given ? timeout_of_seconds(*given) : std::nullopt;
     return entry.options.timeout.has_value();
   } else if (name == "expires") {
     return take_expiry(entry.options, value);
