@@ -547,6 +547,14 @@ class Admin {
   /// does, and Error{invalid_argument} for a time that cannot be written.
   bool reschedule(std::string_view queue, const JobName& job, Time run_at);
 
+  /// Replaces a payload of a waiting job. Its score, the job's time, retries and unique keys stay; partition
+  /// and lock follow a job's only payload (docs/jobs.md). `score`: which one, of a job that has several. The
+  /// owner of the job carries it out; a job that has started by then keeps the payload it runs with. False
+  /// and exceptions: as run_now(). Throws Error{conflict} also when the score does not say which payload is
+  /// meant, and Error{invalid_argument} when `payload` is too large.
+  bool edit(std::string_view queue, const JobName& job, const std::string& payload,
+            std::optional<double> score = {});
+
   /// What jobs of the queue wait for, and responses that nobody waits for yet, by key.
   std::vector<WaitView> waits(std::string_view queue);
   /// Responses that no job of the queue has handled, or will: the last 1,000 of 7 days, the oldest first.
@@ -571,6 +579,11 @@ class Admin {
   std::size_t retry_dead(std::string_view queue, const DeadFilter& filter,
                          const std::function<void(const SkippedRetry&)>& skipped = {});
   std::size_t delete_dead(std::string_view queue, const DeadFilter& filter);
+  /// Brings a dead payload back as another one, in one step: both or neither. Its score stays. What else of
+  /// the job is dead stays dead. False: there is no such dead job. Throws as edit() does, and Error{conflict}
+  /// when another job has the unique key by now.
+  bool edit_dead(std::string_view queue, const JobName& job, const std::string& payload,
+                 std::optional<double> score = {});
 
   /// The sources of this config, in its order. Asks each origin, and waits up to 5 s for one that is silent.
   std::vector<SourceView> sources();

@@ -297,6 +297,16 @@ bool Admin::reschedule(std::string_view queue, const JobName& job, Time run_at) 
   return change(entry_of("reschedule", queue, filter_json(job)),
                 [&](Impl& impl) { return impl.control(queue, job, domain::EntryType::run_now, run_at); });
 }
+bool Admin::edit(std::string_view queue, const JobName& job, const std::string& payload,
+                 std::optional<double> score) {
+  return change(entry_of("edit", queue, filter_json(job)),
+                [&](Impl& impl) { return impl.edit(queue, job, payload, score); });
+}
+bool Admin::edit_dead(std::string_view queue, const JobName& job, const std::string& payload,
+                      std::optional<double> score) {
+  return change(entry_of("edit_dead", queue, filter_json(job)),
+                [&](Impl& impl) { return impl.edit_dead(queue, job, payload, score); });
+}
 void Admin::dead(std::string_view queue, const DeadFilter& filter,
                  const std::function<bool(const DeadView&)>& visit) {
   check_function("Admin::dead()", visit);
