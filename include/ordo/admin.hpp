@@ -602,7 +602,8 @@ class Admin {
                            const std::function<void(std::uint64_t found, std::uint64_t left)>& progress = {});
   /// The same of a queue of a stopped Lowkiq: its dead, what was in progress, and what waits, with ids,
   /// scores, times and the retries that are left. Scheduled ones count as waiting. Dead ones first: a job of
-  /// the same id that already waits in the queue here would die with them.
+  /// the same id that already waits in the queue here would die with them. Throws Error{conflict} also while
+  /// a node serves the queue.
   ImportCounts importable(const LowkiqImport& from);
   ImportResult import_jobs(const LowkiqImport& from,
                            const std::function<void(std::uint64_t found, std::uint64_t left)>& progress = {});

@@ -95,8 +95,8 @@ int import_all(Context& context, const From& from, const ImportValues& values) {
   if (values.json) {
     print_json(fmt::format("{{\"imported\":{},\"refused\":{{{}}}}}\n", result.imported, reasons));
   } else {
-    print(fmt::format("imported {} jobs; {} cannot be run and are dead, with the reason\n", result.imported,
-                      refused));
+    print(fmt::format("imported {} {}; {} cannot be run and are dead, with the reason\n", result.imported,
+                      values.system == "lowkiq" ? "payloads" : "jobs", refused));
   }
   return 0;
 }
@@ -127,8 +127,7 @@ void add_import(CLI::App& app, Context& context) {
   command->add_option("--source", values->source, "Maps classes as this [source.NAME] of the config")
       ->type_name("NAME")
       ->check(is_name_of("source"));
-  command->add_option("--worker", values->worker, "Of Lowkiq: whose jobs")
-      ->type_name("CLASS");
+  command->add_option("--worker", values->worker, "Of Lowkiq: whose jobs")->type_name("CLASS");
   command->add_flag("--dry-run", values->dry_run, "Only count what there is");
   command->add_flag("--json", values->json, "Print the result as JSON");
 }

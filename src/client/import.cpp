@@ -1,5 +1,6 @@
 // All jobs of a Sidekiq, Verk, Resque or Lowkiq that runs no more. What a source does once, for everything
 // that is there.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -96,7 +97,14 @@ ImportResult Admin::Impl::import_jobs(const SourceOptions& from, const Progress&
   return import_all(*handle_, import_of(from), progress);
 }
 
+// The dead come as jobs that are killed at once. Beside one of their id that runs they would be left to run.
 ImportResult Admin::Impl::import_jobs(const LowkiqImport& from, const Progress& progress) {
+  for (const auto& node : nodes()) {
+    if (!node.alive || std::ranges::find(node.queues, from.queue) == node.queues.end()) continue;
+    throw Error(ErrorKind::conflict,
+                fmt::format("cannot import into queue {}: node {} serves it; stop the nodes that do first",
+                            in_quotes(from.queue), node.id));
+  }
   return import_all(*handle_, import_of(from, handle_->store()), progress);
 }
 

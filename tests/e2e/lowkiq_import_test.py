@@ -81,6 +81,19 @@ class LowkiqImport(Project):
         self.ordo("import", "lowkiq", self.redis.direct, "--worker", "OrderSync", code=2)
         self.ordo("import", "sidekiq", self.redis.direct, "--worker", "OrderSync", "--queue", "orders", code=2)
 
+    def test_a_name_is_no_pattern(self):
+        self.make_store()
+        self.start_one("ran", "1")
+        for name in ("*", "Order?ync", "Order[S]ync"):
+            self.ordo("import", "lowkiq", self.redis.direct, "--worker", name, "--queue", "orders", code=2)
+        self.assertEqual(self.json(*self.asked), {"imported": 1, "refused": {}})
+
+    def test_no_node_serves_the_queue_meanwhile(self):
+        self.enqueue("1", ("1", 1))
+        self.start()
+        self.assertIn("stop the nodes", self.ordo(*self.asked, code=1).stderr)
+        self.assertEqual(self.redis.ask("ZCARD", f"{QUEUE}:all_ids_lex"), 1)
+
     def test_a_killed_import_goes_on(self):
         for n in range(3000):
             self.enqueue(f"{n:04}", (str(n), n))

@@ -19,9 +19,15 @@ constexpr std::string_view kMorgue = ":morgue";
 constexpr int kIdsAtOnce = 100;
 constexpr int kPayloadsAtOnce = 10;  // of one job; the rest comes with the next
 
-std::vector<std::string> keys_of(RedisLink& link, const std::string& pattern) {
+/// Those that begin so, whatever a name of a worker in it means in a pattern.
+std::vector<std::string> keys_of(RedisLink& link, std::string_view begin, std::string_view end = {}) {
+  std::string pattern;
+  for (const char c : begin) {
+    if (std::string_view("*?[]\\").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
   CommandText commands;
-  commands.add("KEYS", pattern);
+  commands.add("KEYS", fmt::format("{}*{}", pattern, end));
   std::vector<std::string> keys;
   for (const auto& key : link.ask("find the queues of Lowkiq", commands).at(0).items)
     keys.push_back(key.text);
@@ -34,7 +40,7 @@ std::vector<std::string> keys_of(RedisLink& link, const std::string& pattern) {
 std::vector<std::string> lowkiq_queues(const SourceOptions& source) {
   RedisLink link(source.url);
   std::set<std::string> queues;
-  for (const auto& key : keys_of(link, fmt::format("{}*{}", kLowkiq, kIds))) {
+  for (const auto& key : keys_of(link, kLowkiq, kIds)) {
     auto name = key.substr(kLowkiq.size(), key.size() - kLowkiq.size() - kIds.size());
     if (name.ends_with(kMorgue))
       name.resize(name.size() - kMorgue.size());  // the dead have sets of their own
@@ -57,7 +63,7 @@ const std::vector<LowkiqOrigin::Place>& LowkiqOrigin::places() {
                      .errors = morgue + "errors"});
   const auto running = prefix_ + "processing:";
   const auto times = running + "ids_with_perform_in:";
-  for (const auto& key : keys_of(link(), times + "*")) {
+  for (const auto& key : keys_of(link(), times)) {
     const auto shard = key.substr(times.size());
     places_.push_back({.set = kWaiting,
                        .ids = key,
@@ -72,7 +78,7 @@ const std::vector<LowkiqOrigin::Place>& LowkiqOrigin::places() {
                      .times = prefix_ + "all_ids_scored_by_perfrom_in",  // as it is spelled there
                      .retries = prefix_ + "all_ids_scored_by_retry_count",
                      .errors = prefix_ + "errors",
-                     .more = keys_of(link(), prefix_ + "ids_scored_by_perform_in:*")});
+                     .more = keys_of(link(), prefix_ + "ids_scored_by_perform_in:")});
   return places_;
 }
 
