@@ -75,9 +75,9 @@ class LowkiqImport(Project):
     def test_whoever_is_not_there_is_named(self):
         self.make_store()
         self.enqueue("1", ("1", 1))
-        self.assertIn('has no jobs of worker "Other"; it has those of "OrderSync"',
-                      self.ordo("import", "lowkiq", self.redis.direct, "--worker", "Other", "--queue", "orders", code=2).stderr)
-        self.assertIn('it has those of "OrderSync"', self.ordo("import", "lowkiq", self.redis.direct, "--queue", "orders", code=2).stderr)
+        for worker in ("--worker", "Other"), ():
+            told = self.ordo("import", "lowkiq", self.redis.direct, *worker, "--queue", "orders", code=1).stderr
+            self.assertRegex(told, "has no jobs of worker '(Other)?'; it has those of 'OrderSync'")
         self.ordo("import", "lowkiq", self.redis.direct, "--worker", "OrderSync", code=2)
         self.ordo("import", "sidekiq", self.redis.direct, "--worker", "OrderSync", "--queue", "orders", code=2)
 
@@ -85,7 +85,7 @@ class LowkiqImport(Project):
         self.make_store()
         self.start_one("ran", "1")
         for name in ("*", "Order?ync", "Order[S]ync"):
-            self.ordo("import", "lowkiq", self.redis.direct, "--worker", name, "--queue", "orders", code=2)
+            self.ordo("import", "lowkiq", self.redis.direct, "--worker", name, "--queue", "orders", code=1)
         self.assertEqual(self.json(*self.asked), {"imported": 1, "refused": {}})
 
     def test_no_node_serves_the_queue_meanwhile(self):

@@ -29,7 +29,8 @@ std::vector<std::string> keys_of(RedisLink& link, std::string_view begin, std::s
   CommandText commands;
   commands.add("KEYS", fmt::format("{}*{}", pattern, end));
   std::vector<std::string> keys;
-  for (const auto& key : link.ask("find the queues of Lowkiq", commands).at(0).items)
+  const auto found = link.ask("find the queues of Lowkiq", commands);
+  for (const auto& key : found.at(0).items)
     keys.push_back(key.text);
   std::ranges::sort(keys);
   return keys;
