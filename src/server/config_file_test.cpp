@@ -456,6 +456,12 @@ TEST(Config, reads_what_is_unique) {
   EXPECT_NE(error_of("[queue.a]\nunique = { scope = 'period', on_conflict = 'merge' }").find("queued"),
             std::string::npos);
   EXPECT_NE(error_of("[queue.a]\nunique = 1").find("unique"), std::string::npos);
+  EXPECT_NE(error_of("[queue.a]\nunique = { by = 'id', period = '1h' }").find("scope = \"period\""),
+            std::string::npos);  // it would say nothing
+  EXPECT_EQ(parse_config("[queue.a]\nunique = { by = 'id', period = '1h', on_conflict = 'debounce' }")
+                .queues[0]
+                .unique->period,
+            std::chrono::hours{1});
 }
 
 TEST(Config, refuses_keys_of_later_versions) {

@@ -141,6 +141,12 @@ Unique read_unique(const Reading& value) {
       value.fail("on_conflict = \"throttle\" is for a period: write scope = \"period\", or leave it out");
     unique.scope = UniqueScope::period;
   }
+  if (has_member(table, "period") && unique.scope != UniqueScope::period &&
+      unique.on_conflict != OnConflict::debounce) {
+    value.fail(
+        "a unique key has a period with scope = \"period\" or on_conflict = \"debounce\" alone: write one of "
+        "them, or leave period out");
+  }
   if (const auto why = domain::why_no_unique(unique); !why.empty()) value.fail("unique is no rule: " + why);
   return unique;
 }
