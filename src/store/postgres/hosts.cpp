@@ -30,7 +30,7 @@ struct Finish {
 
 // What URL, environment and service file say together libpq tells of a connection alone: this one it does not
 // begin, as there is no such mode.
-Given read(const Settings& settings) {
+Given read_settings(const Settings& settings) {
   std::vector<const char*> keywords, values;
   for (const auto& [keyword, value] : settings) {
     keywords.push_back(keyword);
@@ -62,7 +62,7 @@ void append(std::string& list, const std::string& part, bool is_first) {
 }  // namespace
 
 Hosts look_up_hosts(const Settings& settings) {
-  auto given = read(settings);
+  auto given = read_settings(settings);
   const auto count = given.names.size();
   given.addresses.resize(given.addresses.empty() ? count : given.addresses.size());
   given.ports.resize(std::max<std::size_t>(given.ports.size(), 1));

@@ -16,7 +16,7 @@
 namespace ordo::store::postgres {
 namespace {
 
-std::vector<std::int64_t> as_signed(std::span<const std::uint64_t> numbers) {
+std::vector<std::int64_t> all_signed(std::span<const std::uint64_t> numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
@@ -134,7 +134,7 @@ LogChunk PostgresStore::fetch(ShardId shard, std::span<const Seq> seqs) {
   LogChunk chunk;
   if (seqs.empty() || !can_pack(shard)) return chunk;
   const auto rows = ask("read entries of", "SELECT * FROM ordo_fetch($1, $2)",
-                        Parameters().number(pack(shard)).numbers(as_signed(seqs)));
+                        Parameters().number(pack(shard)).numbers(all_signed(seqs)));
   for (int row = 0; row < rows.rows(); ++row) {
     chunk.add(
         {.seq = rows.unsigned_number(row, 2), .shard = shard, .at = Time{Duration{rows.number(row, 3)}}},
@@ -218,7 +218,7 @@ SELECT k.no, k.head, k.body FROM
   (SELECT no, head, body, sum(octet_length(body)) OVER (ORDER BY no) - octet_length(body) AS before FROM ordo_kept
     WHERE shard = $1 AND no = ANY($2)) k
  WHERE k.before < $3 ORDER BY k.no)sql",
-          Parameters().number(pack(shard)).numbers(as_signed(nos)).number(std::uint64_t{kReadBytes}));
+          Parameters().number(pack(shard)).numbers(all_signed(nos)).number(std::uint64_t{kReadBytes}));
   for (int row = 0; row < rows.rows(); ++row)
     kept.push_back(
         {rows.unsigned_number(row, 0), std::string(rows.bytes(row, 1)), std::string(rows.bytes(row, 2))});
@@ -530,7 +530,7 @@ std::vector<ShardId> PostgresStore::oldest_dead(std::uint32_t queue, std::size_t
 
 std::size_t PostgresStore::erase_dead(std::uint32_t queue, std::span<const std::uint64_t> nos) {
   const auto row = ask("erase the dead of", "SELECT ordo_take_dead($1, $2)",
-                       Parameters().number(std::int64_t{queue}).numbers(as_signed(nos)));
+                       Parameters().number(std::int64_t{queue}).numbers(all_signed(nos)));
   if (row.is_null(0, 0)) throw closed_queue(queue);
   return row.numbers(0, 0).size();
 }
@@ -549,7 +549,7 @@ std::size_t PostgresStore::revive(std::uint32_t queue, std::span<const std::uint
   }
   if (bytes > kMaxAppendBytes) throw too_much_to_append(bytes);
   Parameters parameters;
-  parameters.number(context_.store).maybe(given_now()).number(std::int64_t{queue}).numbers(as_signed(nos));
+  parameters.number(context_.store).maybe(given_now()).number(std::int64_t{queue}).numbers(all_signed(nos));
   parameters.numbers(shards).byte_strings(std::span<const std::string_view>(bodies));
   const auto row = ask("revive the dead of", "SELECT ordo_revive($1, $2, $3, $4, $5, $6)", parameters);
   if (row.is_null(0, 0)) throw closed_queue(queue);
