@@ -76,8 +76,8 @@ test('what took dead jobs away last is the newest change that did', () => {
 test('what holds a schedule back: a job that fails before one that is not over', () => {
   const row: Periodic = { name: 'nightly', queue: 'orders', kind: 'orders', key: 'nightly', cron: null, every: '1m', tz: null, payload: null, priority: null, missed: 'once', stated: true, paused: false, pushed: 1, missed_ticks: 0, last: null, next: [] };
   expect(heldBack(row)).toBe(null);
-  expect(heldBack({ ...row, held_by: 'a', overlap: 'skip' })).toEqual({ id: 'a', why: 'is not over: ticks are skipped' });
-  expect(heldBack({ ...row, held_by: 'a', failing: 'b', failures: 1 })).toEqual({ id: 'b', why: 'has failed 1 time' });
+  expect(heldBack({ ...row, held_by: 'a', overlap: 'skip' })).toEqual({ id: 'a', why: 'is not over', effect: 'ticks are skipped while it is there' });
+  expect(heldBack({ ...row, held_by: 'a', failing: 'b', failures: 1, overlap: 'queue' })).toEqual({ id: 'b', why: 'failed 1 time', effect: 'jobs of later ticks wait behind it' });
 });
 test('partitions stand below a line that names their limit', () => {
   const part = (name: string, partition: string, waiting: number): Limit => ({ name, partition, waiting, used: 1, limit: 2, set: false, next_free: null });

@@ -57,7 +57,7 @@ describe('pages', () => {
     assert.deepEqual(small, []);
     await page.locator('.tabs a', { hasText: 'More' }).tap();
     await page.locator('main a', { hasText: 'Periodic' }).tap();
-    await page.locator('h1', { hasText: '2 schedules' }).waitFor();
+    await page.locator('h1', { hasText: '3 schedules' }).waitFor();
     await close(page);
   });
 
@@ -92,6 +92,33 @@ describe('pages', () => {
     await page.goto(`${scene.url}/queues/orders/keys/customer%3A4711`);
     await page.locator('.line-gate.closed', { hasText: '22 behind order-90817' }).waitFor();
     await page.locator('.chain .cause', { hasText: 'bank:tx-88120' }).waitFor();
+    await close(page);
+  });
+
+  test('a schedule names the job that holds it back, and counts its skipped ticks', async () => {
+    const page = await open(browser);
+    await page.goto(`${scene.url}/periodic`);
+    const row = page.locator('tr[data-row="call-list"]');
+    const { held_by: job } = (await scene.call('GET', 'periodic')).items.find((each) => each.name === 'call-list');
+    await row.locator('small', { hasText: 'is not over' }).waitFor();
+    const skipped = async () => Number((await row.locator('td').nth(7).textContent()).replaceAll(',', ''));
+    const first = await skipped();
+    assert.ok(first > 0);
+    await until('more are skipped', async () => await skipped() > first);
+    await row.locator('small a').click();
+    await page.waitForURL((url) => url.pathname === `/queues/calls/jobs/${encodeURIComponent(job)}`);
+    await page.locator('h2', { hasText: 'Waits for window' }).waitFor();
+    await close(page);
+  });
+
+  test('a problem that has ended is named, with its time', async () => {
+    const page = await open(browser);
+    await page.route('**/api/v1/problems', (route) => route.fulfill({ json: gone ? [] : [{ severity: 'watch', queue: 'refunds', what: "queue 'refunds' stands", advice: '', since: null, effect: null, jobs: 5, action: null }] }));
+    let gone = false;
+    await page.goto(`${scene.url}/`);
+    await page.locator('.problem', { hasText: 'stands' }).waitFor();
+    gone = true;
+    await page.locator('.calm .cleared', { hasText: /Last cleared \d\d:\d\d: queue 'refunds' stands/ }).waitFor();
     await close(page);
   });
 
@@ -212,6 +239,7 @@ describe('keyboard', () => {
   test('a dialog keeps the focus and gives it back', async () => {
     const page = await open(browser);
     await page.goto(`${scene.url}/queues/orders/jobs/order-91130`);
+    await settled(page); // what is held back cannot have the focus
     const button = page.locator('main button', { hasText: 'Cancel…' });
     await button.focus();
     await page.keyboard.press('Enter');

@@ -37,7 +37,7 @@ export function Nodes() {
   return (
     <>
       <div class="page-head"><h1>{read.value ? plural(alive.length, 'node') : 'Nodes'}</h1><span class="note">{count(stats.value?.total.running ?? 0)} of {count(threads)} threads busy{versions.size > 1 ? `, ${versions.size} versions` : ''}{rows.length > alive.length ? `, ${count(rows.length - alive.length)} gone` : ''}</span></div>
-      {[...failing.values()].map((node) => <Panel key={node.id} class="problems" title={<><Sign severity="person" /> {node.id} cannot do all its work</>}>
+      {[...failing.values()].map((node) => <Panel key={node.id} class="problems" title={<span class="wrong"><Sign severity="person" /><span>{node.id} cannot do all its work</span></span>} side={!isViewer() && <Button kind="bad" why={whyNot('admin')} onClick={() => stopNode(node.id, rows.find((row) => row.id === node.id)?.threads ?? 0)}>Stop…</Button>}>
         <ul class="lines one">
           {node.commit_error && <li><span>What has ended there cannot be written, since <Time at={node.commit_error_since} />: {visible(node.commit_error)}</span></li>}
           {node.cannot_start.map((each) => <li key={each.queue + each.kind}><span>The program of <a href={href('queues', each.queue)}>{each.queue}</a>{each.kind !== each.queue ? `, kind ${visible(each.kind)},` : ''} cannot be started there: {visible(each.why)}</span></li>)}

@@ -3,16 +3,17 @@ import { isViewer, type List, type Periodic } from '../api';
 import { pausePeriodic, resumePeriodic, runPeriodic, whyNot } from '../actions';
 import { cronWords } from '../cron';
 import { useRead } from '../data';
-import { Button, Command, Dot, Empty, Failure, Id, Loading, Num, Panel, Time, Until } from '../parts/bits';
+import { Button, Command, Dot, Empty, Failure, Id, In, Loading, Num, Panel, Time } from '../parts/bits';
 import { Icon, Sign } from '../parts/icons';
 import { Table, type Column } from '../parts/table';
 import { href } from '../router';
 import { ms, nameText, now, plural, visible } from '../words';
 
 /// The job of an earlier tick that the next ones wait for or are skipped for. Null: none.
-export function heldBack(row: Periodic): { id: string; why: string } | null {
-  if (row.failing) return { id: row.failing, why: `has failed ${plural(row.failures ?? 0, 'time')}` };
-  if (row.held_by) return { id: row.held_by, why: row.overlap === 'queue' ? 'is not over: the next ones wait' : 'is not over: ticks are skipped' };
+export function heldBack(row: Periodic): { id: string; why: string; effect: string } | null {
+  const effect = row.overlap === 'queue' ? 'jobs of later ticks wait behind it' : 'ticks are skipped while it is there';
+  if (row.failing) return { id: row.failing, why: `failed ${plural(row.failures ?? 0, 'time')}`, effect };
+  if (row.held_by) return { id: row.held_by, why: 'is not over', effect };
   return null;
 }
 
@@ -24,7 +25,7 @@ function Mark({ row }: { row: Periodic }) {
 function Below({ row }: { row: Periodic }) {
   const held = heldBack(row);
   if (!row.stated) return <>no living node states it: it pushes nothing</>;
-  if (held) return <>job <Id queue={row.queue} id={held.id} kind={row.kind} jobKey={row.key} /> {held.why}</>;
+  if (held) return <span title={held.effect}>job <Id queue={row.queue} id={held.id} kind={row.kind} jobKey={row.key} most={16} /> {held.why}</span>;
   return <>pushes to <a class="plain" href={href('queues', row.queue)}>{row.queue}</a>{nameText(row.kind) !== row.queue ? `, kind ${visible(nameText(row.kind))}` : ''}</>;
 }
 
@@ -38,7 +39,7 @@ export function PeriodicPage() {
     { key: 'name', head: 'Schedule', phone: 'a', sort: (row) => row.name, cell: (row) => <><span class="queue-name"><span class="queue-mark"><Mark row={row} /></span><b>{row.name}</b></span><small class="indent"><Below row={row} /></small></> },
     { key: 'rule', head: 'Rule', phone: 'c', cell: (row) => <><span>{row.every ? `every ${row.every}` : row.cron ? cronWords(row.cron) ?? row.cron : ''}</span><small class="mono">{row.every ? `every = "${row.every}"` : row.cron}{row.tz ? ` ${row.tz}` : ''}</small></> },
     { key: 'last', head: 'Last', num: true, wide: true, sort: (row) => ms(row.last) || 0, cell: (row) => (row.last ? <Time at={row.last} /> : <span class="dim">never</span>) },
-    { key: 'next', head: 'Next', num: true, phone: 'b', sort: (row) => ms(row.next[0]) || Infinity, cell: (row) => (row.paused ? <span class="dim">paused</span> : row.next[0] ? <><Time at={row.next[0]} /><small>in <Until at={row.next[0]} /></small></> : <span class="dim">never</span>) },
+    { key: 'next', head: 'Next', num: true, phone: 'b', sort: (row) => ms(row.next[0]) || Infinity, cell: (row) => (row.paused ? <span class="dim">paused</span> : row.next[0] ? <><Time at={row.next[0]} /><small><In at={row.next[0]} /></small></> : <span class="dim">never</span>) },
     { key: 'then', head: 'Then', num: true, wide: true, cell: (row) => (row.paused ? [] : row.next.slice(1, 3)).map((at, i) => <span key={at}>{i > 0 && ', '}<Time at={at} /></span>) },
     { key: 'pushed', head: 'Pushed', num: true, sort: (row) => row.pushed, cell: (row) => <Num n={row.pushed} /> },
     { key: 'missed', head: 'Missed', num: true, phone: 'd', sort: (row) => row.missed_ticks, cell: (row) => <span title={`missed = ${row.missed}`}><Num n={row.missed_ticks} /></span> },
@@ -50,7 +51,7 @@ export function PeriodicPage() {
   ];
   return (
     <>
-      <div class="page-head"><h1>{read.value ? plural(rows.length, 'schedule') : 'Periodic'}</h1>{rows.length > 0 && <span class="note">{next ? <>next: {next.name} in <Until at={next.next[0]} /></> : 'none ticks'}{paused ? `, ${paused} paused` : ''}{held ? `, ${held} held back` : ''}</span>}<span class="grow" /></div>
+      <div class="page-head"><h1>{read.value ? plural(rows.length, 'schedule') : 'Periodic'}</h1>{rows.length > 0 && <span class="note">{next ? <>next: {next.name} <In at={next.next[0]} /></> : 'none ticks'}{paused ? `, ${paused} paused` : ''}{held ? `, ${held} held back` : ''}</span>}<span class="grow" /></div>
       {read.failure && !read.value ? <Failure text={read.failure} again={read.again} /> : !read.value ? <Panel><Loading rows={4} of="schedules" /></Panel>
         : !rows.length ? <Panel><Empty title="No schedules">Schedules of the config push a job at each tick: <Command text={'[periodic.nightly] queue = "orders" cron = "0 5 * * mon-fri"'} /></Empty></Panel>
           : <section class="panel two-rows" aria-label="Schedules"><Table name="Schedules" columns={columns} rows={rows} id={(row) => row.name} sorts isSelected={(row) => !!row.next[0] && ms(row.next[0]) - now.value < 1000 && ms(row.next[0]) > now.value - 1000} /></section>}

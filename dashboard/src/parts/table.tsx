@@ -58,11 +58,12 @@ export function leastNeeded<Row>(columns: readonly Column<Row>[]): string[] {
 function useFit(order: string[]) {
   const box = useRef<HTMLDivElement>(null);
   const [left, setLeft] = useState(0);
+  const [, setTurn] = useState(0); // so that it is measured again where no column was left out either
   useEffect(() => {
     let width = box.current!.clientWidth;
     const watch = new ResizeObserver(() => {
       const next = box.current?.clientWidth ?? width;
-      if (next > width) setLeft(0);
+      if (next > width) { setLeft(0); setTurn((n) => n + 1); }
       else if (next < width) setLeft((n) => n + Number(isCut(box.current)));
       width = next;
     });
