@@ -42,7 +42,7 @@ export function PeriodicPage() {
     { key: 'next', head: 'Next', num: true, phone: 'b', sort: (row) => ms(row.next[0]) || Infinity, cell: (row) => (row.paused ? <span class="dim">paused</span> : row.next[0] ? <><Time at={row.next[0]} /><small><In at={row.next[0]} /></small></> : <span class="dim">never</span>) },
     { key: 'then', head: 'Then', num: true, wide: true, cell: (row) => (row.paused ? [] : row.next.slice(1, 3)).map((at, i) => <span key={at}>{i > 0 && ', '}<Time at={at} /></span>) },
     { key: 'pushed', head: 'Pushed', num: true, sort: (row) => row.pushed, cell: (row) => <Num n={row.pushed} /> },
-    { key: 'missed', head: 'Missed', num: true, phone: 'd', sort: (row) => row.missed_ticks, cell: (row) => <span title={`missed = ${row.missed}`}><Num n={row.missed_ticks} /></span> },
+    { key: 'missed', head: 'Missed', num: true, phone: 'd', phoneWord: 'missed', sort: (row) => row.missed_ticks, cell: (row) => <span title={`missed = ${row.missed}`}><Num n={row.missed_ticks} /></span> },
     { key: 'skipped', head: 'Skipped', num: true, sort: (row) => row.skipped_ticks ?? 0, cell: (row) => (row.skipped_ticks === undefined ? <Dot word="not known" /> : <span title={`ticks while the job of an earlier one was there; overlap = ${row.overlap}`}><Num n={row.skipped_ticks} /></span>) },
     ...(isViewer() ? [] : [{ key: 'act', head: <span class="hidden">Actions</span>, class: 'c-act p-e', cell: (row: Periodic) => <span class="row-actions">
       <Button class="small" why={whyNot('operator', row.queue)} aria-label={`Run now: ${row.name}`} onClick={() => runPeriodic(row.name, row.queue)}>Run now…</Button>

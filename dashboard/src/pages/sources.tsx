@@ -19,7 +19,7 @@ export function Sources() {
     { key: 'state', head: 'State', phone: 'b', cell: (row) => (row.trouble ? 'stopped' : row.active ? 'takes jobs' : <span class="dim">no node takes</span>) },
     { key: 'lists', head: 'Takes from', phone: 'c', class: 'c-rest', cell: (row) => row.queues.join(', ') },
     { key: 'taken', head: 'Taken', num: true, sort: (row) => row.taken, cell: (row) => <Num n={row.taken} /> },
-    { key: 'refused', head: 'Refused', num: true, phone: 'd', sort: refusedOf, cell: (row) => <span title={reasonsOf(row)}><Num n={refusedOf(row)} /></span> },
+    { key: 'refused', head: 'Refused', num: true, phone: 'd', phoneWord: 'refused', sort: refusedOf, cell: (row) => <span title={reasonsOf(row)}><Num n={refusedOf(row)} /></span> },
     { key: 'waiting', head: 'Waiting', num: true, sort: (row) => row.waiting, cell: (row) => <Num n={row.waiting} /> },
     { key: 'lag', head: 'Lag', num: true, sort: (row) => row.lag ?? 0, cell: (row) => (row.lag === null ? <Dot word="none" /> : <span title="age of the oldest job that waits">{age(row.lag)}</span>) },
     { key: 'last', head: 'Last', num: true, wide: true, cell: (row) => (row.last ? <Time at={row.last} /> : <span class="dim">never</span>) },

@@ -11,6 +11,8 @@ export interface Column<Row> {
   num?: boolean;
   /// Where it stands on a phone: first or second line, left or right. Nothing: it is left out there.
   phone?: 'a' | 'b' | 'c' | 'd';
+  /// Said behind a number that has no head on a phone.
+  phoneWord?: string;
   /// Left out below 1,200 px.
   wide?: boolean;
   /// What rows are sorted by when its head is pressed.
@@ -98,7 +100,7 @@ export function Table<Row>({ name, columns, rows, id, selection, isSelected, bel
             return [
               <tr key={key} role="row" data-row={key} tabIndex={-1} class={isChosen ? 'selected' : undefined} aria-selected={selection ? !!isChosen : undefined}>
                 {selection && <td class="check" role="cell"><Check label={`select ${key}`} state={isChosen ? 'all' : 'none'} toggle={(isRange) => selection.toggle(row, isRange)} /></td>}
-                {columns.map((column) => <td key={column.key} role="cell" class={cellClass(column)}>{column.cell(row)}</td>)}
+                {columns.map((column) => <td key={column.key} role="cell" class={cellClass(column)} data-word={column.phoneWord}>{column.cell(row)}</td>)}
               </tr>,
               more && <tr key={`${key} below`} role="row" class="below"><td role="cell" colSpan={span}>{more}</td></tr>,
             ];
