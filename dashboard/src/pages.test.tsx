@@ -13,7 +13,7 @@ import { marksOf } from './pages/job';
 import { lastCleared } from './pages/dead';
 import { heldBack } from './pages/periodic';
 import { apart } from './parts/plots';
-import { grouped } from './parts/problems';
+import { grouped, whyOf } from './parts/problems';
 import { payloadText } from './parts/payload';
 import { sorted } from './parts/table';
 import { stateOf } from './parts/bits';
@@ -72,6 +72,10 @@ test('what took dead jobs away last is the newest change that did', () => {
   expect(lastCleared([pause, nothing, retry, other], '')).toBe(retry);
   expect(lastCleared([pause, nothing, retry, other], 'b')).toBe(other);
   expect(lastCleared([pause, nothing], '')).toBe(undefined);
+});
+test('why a node cannot do something is told below', () => {
+  expect(whyOf('node a cannot start kind "x" of queue "y": no such file: z')).toEqual(['node a cannot start kind "x" of queue "y"', 'no such file: z']);
+  expect(whyOf('38 payloads died; last: no route')).toEqual(['38 payloads died; last: no route', '']);
 });
 test('what holds a schedule back: a job that fails before one that is not over', () => {
   const row: Periodic = { name: 'nightly', queue: 'orders', kind: 'orders', key: 'nightly', cron: null, every: '1m', tz: null, payload: null, priority: null, missed: 'once', stated: true, paused: false, pushed: 1, missed_ticks: 0, last: null, next: [] };

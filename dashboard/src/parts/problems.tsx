@@ -67,7 +67,13 @@ function Cleared({ at, row }: { at: number; row: ProblemRow }) {
 }
 
 /// The effect, unless the title has said it, and the advice.
-const below = (row: Shown) => [row.effect && row.jobs && row.what.includes(String(row.jobs)) ? null : row.effect, row.advice].filter(Boolean).join(' · ');
+const below = (row: Shown) => [whyOf(row.what)[1], row.effect && row.jobs && row.what.includes(String(row.jobs)) ? null : row.effect, row.advice].filter(Boolean).join(' · ');
+
+/// What a node cannot do, and why not: the reason may be long, and does not belong into a title.
+export function whyOf(what: string): [string, string] {
+  const found = /^(node \S+ cannot [^:]*): (.*)$/s.exec(what);
+  return found ? [found[1], found[2]] : [what, ''];
+}
 
 /// What stands between backticks is a command.
 function Sentence({ text }: { text: string }) {
@@ -81,7 +87,7 @@ function QueueLinks({ names }: { names: string[] }) {
   return <>{names.slice(0, named).map((name, i) => <span key={name}>{i > 0 && ', '}<a href={href('queues', name)}>{name}</a></span>)}{names.length > named && ` and ${names.length - named} more`}</>;
 }
 
-const titled = (row: ProblemRow) => withCommas(visible(row.queue && !row.what.includes(row.queue) ? `${row.queue}: ${row.what}` : row.what));
+const titled = (row: ProblemRow) => withCommas(visible(row.queue && !row.what.includes(row.queue) ? `${row.queue}: ${row.what}` : whyOf(row.what)[0]));
 
 function Act({ row }: { row: ProblemRow }) {
   if (!row.action) return null;
