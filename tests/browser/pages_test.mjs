@@ -1,7 +1,7 @@
 // Each page of the dashboard in a real browser, on a real node with jobs in every state.
 //   ORDO_BIN=build/release/ordo node --test tests/browser/pages_test.mjs      ORDO_BROWSER_STORE=redis: on Redis
 import { after, afterEach, before, describe, test } from 'node:test';
-import { assert, close, closeAll, launch, open, settled, violationsOfThemes, watchShifts } from './browser.mjs';
+import { assert, close, closeAll, launch, open, settled, violations, violationsOfThemes, watchShifts } from './browser.mjs';
 import { pages, Scene, until } from './scene.mjs';
 
 let scene;
@@ -119,6 +119,35 @@ describe('pages', () => {
     await page.locator('.problem', { hasText: 'stands' }).waitFor();
     gone = true;
     await page.locator('.calm .cleared', { hasText: /Last cleared \d\d:\d\d: queue 'refunds' stands/ }).waitFor();
+    await close(page);
+  });
+
+  test('what is wrong with sources and nodes is told, and fits every screen', async () => {
+    const page = await open(browser, { expected: /events/ });
+    const source = { type: 'sidekiq', queues: ['default'], taken: 120, refused: {}, waiting: 0, lag: null, active: true, last: '2026-11-26T12:00:00Z', others: [], trouble: null };
+    const sources = [
+      { ...source, name: 'web', origin: 'redis://127.0.0.1:6379', refused: { malformed: 2, no_value: 3 } },
+      { ...source, name: 'legacy', origin: 'redis://redis.of-the-old-shop.example:6379/12', active: false, last: null, trouble: 'no connection to redis://redis.of-the-old-shop.example:6379/12: Connection refused' },
+    ];
+    await page.route('**/api/v1/sources', (route) => route.fulfill({ json: { items: sources, next: null, total: 2 } }));
+    const [{ id }] = (await scene.call('GET', 'nodes')).items;
+    const why = 'cannot run the command "/opt/reports/bin/make-report": No such file or directory';
+    await page.route('**/api/v1/events*', (route) => route.abort());
+    await page.route('**/api/v1/stats', async (route) => route.fulfill({ json: { ...await scene.call('GET', 'stats'), failing_nodes: [{ id, commit_error: null, commit_error_since: null, cannot_start: [{ queue: 'orders', kind: 'orders', why }], stuck_runs: [] }] } }));
+    for (const [path, texts] of [['sources', ['5 jobs went to the dead as they are: 2 malformed, 3 no_value', 'Connection refused']], ['nodes', [`${id} cannot do all its work`, why]]]) {
+      await page.goto(`${scene.url}/${path}`);
+      await settled(page);
+      for (const text of texts) await page.locator('main .problems', { hasText: text }).waitFor();
+      assert.deepEqual(await violations(page), []);
+      for (const width of [1440, 700, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        const [wide, seen] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+        assert.ok(wide <= seen, `/${path} at ${width} is ${wide} wide`);
+      }
+    }
+    await page.locator('main .problems button', { hasText: 'Stop…' }).click();
+    await page.locator('dialog', { hasText: `Stop ${id}?` }).waitFor();
+    await page.keyboard.press('Escape');
     await close(page);
   });
 
