@@ -198,6 +198,21 @@ describe('pages', () => {
     await close(page);
   });
 
+  test('queues stand in one order, whether their counts were asked for or came as events', async () => {
+    const page = await open(browser, { expected: /events|stats/ });
+    const names = () => page.locator('table[aria-label=Queues] tr[data-row]').evaluateAll((rows) => rows.map((row) => row.dataset.row));
+    const stated = Object.keys((await scene.call('GET', 'stats')).by_queue);
+    assert.notDeepEqual(stated, stated.toSorted());
+    for (const without of ['events', 'stats']) {
+      await page.route(`**/api/v1/${without}*`, (route) => route.abort());
+      await page.goto(`${scene.url}/queues`);
+      await page.locator('tr[data-row]').first().waitFor();
+      assert.deepEqual(await names(), stated, `without ${without}`);
+      await page.unroute(`**/api/v1/${without}*`);
+    }
+    await close(page);
+  });
+
   test('the first look is quick and nothing moves', async () => {
     const page = await open(browser);
     await watchShifts(page);
