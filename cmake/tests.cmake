@@ -229,7 +229,7 @@ if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
 endif()
 # The dashboard in a browser; what it is made of needs Node, which nothing else does.
 if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
-  foreach(entry IN ITEMS unit bundle pages actions odd pages_redis actions_redis)
+  foreach(entry IN ITEMS unit bundle pages actions odd budgets pages_redis actions_redis odd_redis)
     string(REPLACE _redis "" what ${entry})
     set(store sqlite)
     if(entry MATCHES redis)

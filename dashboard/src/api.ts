@@ -35,7 +35,8 @@ export interface Wait { key: Name; job: JobName | null; since: string; deadline:
 export interface Letter { key: Name; why: string; job: JobName | null; message_id: Name | null; body: unknown; at: string }
 export interface Periodic {
   name: string; queue: string; kind: Name; key: Name; cron: string | null; every: string | null; tz: string | null; payload: unknown;
-  priority: number | null; missed: string; stated: boolean; paused: boolean; pushed: number; missed_ticks: number; last: string | null; next: string[];
+  priority: number | null; missed: string; overlap?: string; stated: boolean; paused: boolean; pushed: number; missed_ticks: number; last: string | null; next: string[];
+  skipped_ticks?: number; held_by?: string | null; failing?: string | null; failures?: number;
 }
 export interface NodeInfo {
   id: string; host: string; pid: number; threads: number; queues: string[]; started: string; shards: number; alive: boolean;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Stats } from './api';
-import { merged } from './live';
+import type { ProblemRow, Stats } from './api';
+import { endedOf, merged } from './live';
 import { counts } from './testing';
 
 const old: Stats = { total: counts({ length: 3, running: 1 }), by_queue: { orders: counts({ length: 3, running: 1 }), mails: counts({}) } };
@@ -19,4 +19,10 @@ test('a whole event takes the place of all', () => {
 
 test('a part is nothing while nothing whole is known', () => {
   expect(merged(null, { whole: false, by_queue: { orders: { length: 1 } } } as never)).toBe(null);
+});
+
+test('a problem has ended when no row has its text, whatever its numbers are', () => {
+  const row = (what: string): ProblemRow => ({ severity: 'watch', queue: 'orders', what, since: null, effect: null, action: null });
+  expect(endedOf([row('lag of 5.2 s'), row('3 died')], [row('lag of 9 s')])?.what).toBe('3 died');
+  expect(endedOf([row('lag of 5.2 s')], [row('lag of 17 s'), row('3 died')])).toBe(null);
 });

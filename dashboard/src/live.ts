@@ -6,6 +6,8 @@ import { now } from './words';
 export const stats = signal<Stats | null>(null);
 /// Null: this server does not tell; undefined: it was not asked yet.
 export const problems = signal<ProblemRow[] | null | undefined>(undefined);
+/// The problem that ended last while this page was open.
+export const cleared = signal<{ at: number; row: ProblemRow } | null>(null);
 export const statsAt = signal(0);
 export const by = signal<'events' | 'polling'>('events');
 export const failure = signal('');
@@ -82,11 +84,23 @@ export async function readStats() {
   }
 }
 
+/// A problem is the same one while its numbers change.
+export const problemName = (row: ProblemRow) => `${row.severity} ${row.queue ?? ''} ${row.what.replace(/[\d.,]+/g, '#')}`;
+
+/// The worst of those that are not there any more.
+export function endedOf(before: readonly ProblemRow[], after: readonly ProblemRow[]): ProblemRow | null {
+  const names = new Set(after.map(problemName));
+  return before.find((row) => !names.has(problemName(row))) ?? null;
+}
+
 export async function readProblems() {
   lastProblems = Date.now();
   try {
     const found = await get<ProblemRow[] | { items: ProblemRow[] }>('problems');
-    problems.value = Array.isArray(found) ? found : found.items;
+    const rows = Array.isArray(found) ? found : found.items;
+    const ended = endedOf(problems.value ?? [], rows);
+    if (ended) cleared.value = { at: Date.now(), row: ended };
+    problems.value = rows;
   } catch (error) {
     if (error instanceof Refused && error.status === 404) { problems.value = null; lastProblems = Infinity; } else problems.value ??= null;
   }

@@ -1,7 +1,7 @@
 // What pages work out of what the API tells.
 import { expect, test } from 'vitest';
 import { asPush } from './actions';
-import type { Job, Limit, ProblemRow } from './api';
+import type { AuditEntry, Job, Limit, Periodic, ProblemRow } from './api';
 import { cronWords } from './cron';
 import { perSecond } from './history';
 import { fits, serverFilter, type Wanted } from './joblist';
@@ -10,8 +10,10 @@ import { canSet } from './actions';
 import { inOrder, withParents } from './pages/limits';
 import { resample } from './pages/overview';
 import { marksOf } from './pages/job';
+import { lastCleared } from './pages/dead';
+import { heldBack } from './pages/periodic';
 import { apart } from './parts/plots';
-import { grouped } from './parts/problems';
+import { grouped, whyOf } from './parts/problems';
 import { payloadText } from './parts/payload';
 import { sorted } from './parts/table';
 import { stateOf } from './parts/bits';
@@ -63,6 +65,23 @@ test('one cause in several queues is one problem', () => {
   const died: ProblemRow = { severity: 'person', queue: 'a', what: "38 payloads of queue 'a' died; last: No: x", advice: 'see', since: null, effect: null, jobs: 38, action: null };
   const rows = grouped([quiet('a', 1000, '2026-11-26T10:00:00Z'), died, quiet('b', 5, '2026-11-26T09:00:00Z')]);
   expect(rows.map((row) => [row.what, row.queues, row.since])).toEqual([['1,005 jobs of 2 queues: every node that serves it is quiet', ['a', 'b'], '2026-11-26T09:00:00Z'], [died.what, undefined, null]]);
+});
+test('what took dead jobs away last is the newest change that did', () => {
+  const change = (action: string, queue: string, count: number | null): AuditEntry => ({ at: '2026-11-26T12:00:00Z', who: 'mira', action, queue, filter: null, count, result: 'ok' });
+  const [pause, nothing, retry, other] = [change('pause_queue', 'a', null), change('delete_dead', 'a', 0), change('retry_dead', 'a', 3), change('delete_dead', 'b', 9)];
+  expect(lastCleared([pause, nothing, retry, other], '')).toBe(retry);
+  expect(lastCleared([pause, nothing, retry, other], 'b')).toBe(other);
+  expect(lastCleared([pause, nothing], '')).toBe(undefined);
+});
+test('why a node cannot do something is told below', () => {
+  expect(whyOf('node a cannot start kind "x" of queue "y": no such file: z')).toEqual(['node a cannot start kind "x" of queue "y"', 'no such file: z']);
+  expect(whyOf('38 payloads died; last: no route')).toEqual(['38 payloads died; last: no route', '']);
+});
+test('what holds a schedule back: a job that fails before one that is not over', () => {
+  const row: Periodic = { name: 'nightly', queue: 'orders', kind: 'orders', key: 'nightly', cron: null, every: '1m', tz: null, payload: null, priority: null, missed: 'once', stated: true, paused: false, pushed: 1, missed_ticks: 0, last: null, next: [] };
+  expect(heldBack(row)).toBe(null);
+  expect(heldBack({ ...row, held_by: 'a', overlap: 'skip' })).toEqual({ id: 'a', why: 'is not over', effect: 'ticks are skipped while it is there' });
+  expect(heldBack({ ...row, held_by: 'a', failing: 'b', failures: 1, overlap: 'queue' })).toEqual({ id: 'b', why: 'failed 1 time', effect: 'jobs of later ticks wait behind it' });
 });
 test('partitions stand below a line that names their limit', () => {
   const part = (name: string, partition: string, waiting: number): Limit => ({ name, partition, waiting, used: 1, limit: 2, set: false, next_free: null });

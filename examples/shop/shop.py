@@ -1,5 +1,6 @@
-"""A small shop under load: nine queues, each held by something else. `shop.py FOLDER` makes a config there, starts a node
-whose pages can be looked at, prints their address once all troubles are there, and pushes until it is stopped."""
+"""A small shop under load: ten queues, each held by something else. `shop.py FOLDER` makes a config there, starts a node
+whose pages can be looked at and another one that cannot start its program, prints the address of the pages once all
+troubles are there, and pushes until it is stopped."""
 import argparse
 import datetime
 import http.client
@@ -77,6 +78,9 @@ command = {command}
 [queue.refunds]
 command = {command}
 
+[queue.reports]                        # the second node cannot start its program
+command = {command}
+
 [periodic.stock-sync]
 queue = "search-index"
 every = "1m"
@@ -93,6 +97,10 @@ queue = "emails"
 cron = "30 7 * * mon"
 tz = "Europe/Berlin"
 """
+
+
+SECOND = "second.toml"  # of a node that was set up badly: the program of its queue is not there
+MISSING = ["/opt/reports/bin/make-report"]
 
 
 class Shop:
@@ -140,6 +148,7 @@ class Shop:
         self.push("crm-sync", [{"id": f"contact:{n}", "payload": {"contact": n}} for n in range(88200, 88500)])
         self.call("POST", "/periodic/weekly-digest/pause")
         self.until(lambda: self.call("GET", "/queues/invoices/dead?limit=1")["items"])
+        self.until(lambda: any(node["cannot_start"] for node in self.call("GET", "/stats").get("failing_nodes", [])))
 
     @staticmethod
     def webhook(number, host):
@@ -159,6 +168,7 @@ class Shop:
         self.push("emails", [{"id": f"mail-{tick}-{n}", "payload": {"to": f"user{n}@example.org"}} for n in range(30 if tick % 60 < 30 else 8)])
         self.push("webhooks", [self.webhook(random.randrange(10**6), random.choice(HOSTS)) for _ in range(9)])
         self.push("crm-sync", [{"id": f"contact:{random.randrange(88200, 99000)}", "payload": {"tick": tick}} for _ in range(4)])
+        self.push("reports", [{"id": f"report-{tick}", "payload": {"day": tick}}])
         self.push("thumbnails", [{"id": f"image-{tick}-{n}", "payload": {"image": n}} for n in range(3)])
         if tick % 20 == 0:
             self.push("invoices", [{"id": f"invoice-{2000 + tick}", "payload": {"customer": tick}}])
@@ -167,7 +177,11 @@ class Shop:
 def write_config(folder, listen, store):
     tomorrow = DAYS[(datetime.date.today().weekday() + 2) % 7]
     command = json.dumps([sys.executable, str(HERE / "worker.py")])
-    (folder / "ordo.toml").write_text(CONFIG.format(store=store, listen=listen, command=command, closed_day=tomorrow))
+    text = CONFIG.format(store=store, listen=listen, command=command, closed_day=tomorrow)
+    (folder / "ordo.toml").write_text(text)
+    text = text.replace(f'listen = "{listen}"\n', "")
+    reports = "# the second node cannot start its program\ncommand = "
+    (folder / SECOND).write_text(text.replace(reports + command, reports + json.dumps(MISSING)))
 
 
 def usual_address():
@@ -201,11 +215,15 @@ def main():
     log = options.folder / "node.log"
     with open(log, "wb") as file:
         node = subprocess.Popen([ORDO, "work"], cwd=options.folder, stdout=file, stderr=file)
+    nodes = [node]
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         address = address_of(node, log)
         if not address:
             sys.exit(f"the node has ended:\n{log.read_text()}")
+        with open(options.folder / "second.log", "wb") as file:
+            nodes.append(subprocess.Popen([ORDO, "work", "--config", SECOND, "--queue", "reports"], cwd=options.folder,
+                                          stdout=file, stderr=file))
         shop = Shop(address[1])
         shop.open_with_troubles()
         print(address[0], flush=True)
@@ -219,8 +237,10 @@ def main():
     except KeyboardInterrupt:
         pass
     finally:
-        node.terminate()
-        node.wait()
+        for node in nodes:
+            node.terminate()
+        for node in nodes:
+            node.wait()
 
 
 if __name__ == "__main__":

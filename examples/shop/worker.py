@@ -52,6 +52,7 @@ WORK = {
     "crm-sync": takes(0.5, 2.0),
     "thumbnails": takes(0.1, 0.4),
     "refunds": takes(0.1, 0.2),
+    "reports": takes(0.1, 0.2),
 }
 
 if __name__ == "__main__":

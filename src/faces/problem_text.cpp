@@ -28,6 +28,7 @@ Action action_of(const Finding& finding) {
     case About::reshard:
       return {"show queue", "/queues/" + queue};
     case About::code:
+      if (!finding.name.empty()) return {"show nodes", "/nodes"};  // it is one node that cannot run it
       return {"show waiting jobs", fmt::format("/why?queue={}&gate=code", queue)};
     case About::dead:
       return {"show dead", "/dead?queue=" + queue};

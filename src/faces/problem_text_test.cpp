@@ -22,6 +22,8 @@ TEST(ProblemText, says_who_acts_since_when_and_where) {
   EXPECT_EQ(json["severity"].as_string(), "person");
   EXPECT_EQ(json["since"].as_string(), "1970-01-01T00:00:00Z");
   EXPECT_EQ(json["action"]["href"].as_string(), "/why?queue=orders&gate=code");
+  finding.name = "node-2";
+  EXPECT_EQ(Json::parse(problem_json(finding))["action"]["href"].as_string(), "/nodes");
   finding.needs_person = false;
   finding.since.reset();
   finding.about = Finding::About::jobs;

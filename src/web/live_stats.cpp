@@ -70,7 +70,7 @@ void LiveStats::tell(std::uint64_t& seen, const std::set<std::string>& queues, s
     if (is_whole || !part.changed.empty()) of_queues.raw(name, is_whole ? part.whole : part.changed);
   };
   if (queues.empty()) {
-    for (const auto& [name, part] : queues_) add(name, part);
+    for (const auto& [name, counts] : stats_.by_queue) add(name, queues_.at(name));  // in the order of /stats
   }
   for (const auto& name : queues) {
     if (const auto found = queues_.find(name); found != queues_.end()) add(name, found->second);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ordo/json.hpp>
 
 namespace ordo::web {
@@ -159,6 +160,17 @@ TEST(LiveStats, tells_all_once_and_then_the_changes) {
   EXPECT_EQ(change["by_queue"].dump(), R"({"a":{"length":5}})");
   EXPECT_EQ(change["total"].dump(), R"({"length":7})");
   EXPECT_EQ(told(live, of_b, {"b"})["by_queue"].dump(), "{}");
+}
+
+TEST(LiveStats, tells_queues_in_the_order_of_the_stats) {
+  LiveStats live;
+  std::uint64_t seen = 0;
+  auto stats = stats_of(1, 2);
+  std::ranges::reverse(stats.by_queue);
+  live.take(Time{}, stats);
+  std::string text;
+  live.tell(seen, {}, text);
+  EXPECT_THAT(text, HasSubstr(R"("by_queue":{"b":)"));
 }
 
 TEST(LiveStats, tells_all_to_who_missed_some_and_when_queues_come_or_go) {

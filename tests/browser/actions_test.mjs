@@ -141,6 +141,11 @@ describe('actions', () => {
     await page.locator('main button', { hasText: 'Delete…' }).click();
     await page.locator('dialog button[type=submit]').click();
     await until('it is gone', async () => (await scene.counts('invoices')).dead === 37);
+    await page.goto(`${scene.url}/dead?queue=invoices&by=list`);
+    await page.locator('.table-foot button', { hasText: 'Delete all that match…' }).click();
+    await page.locator('dialog .typed input').fill('invoices');
+    await page.locator('dialog button[type=submit]').click();
+    await page.locator('.empty', { hasText: /No dead jobs.*The last deletion was of 37 payloads of invoices, at .* by / }).waitFor();
     await close(page);
   });
 

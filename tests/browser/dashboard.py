@@ -1,8 +1,9 @@
-"""The dashboard's own tools and browser tests: dashboard.py unit|bundle|pages|actions|odd (they need Node 20.19 or newer and npm).
+"""The dashboard's own tools and browser tests: dashboard.py unit|bundle|pages|actions|odd|budgets (they need Node 20.19 or newer and npm).
 
 unit    the unit tests of the pages
 bundle  dashboard/dist is what dashboard/src makes
 pages   every page in a browser; actions: every action; odd: what is unusual
+budgets sizes, times and cost, printed
 """
 import filecmp
 import hashlib
@@ -61,7 +62,7 @@ def main():
         run("npx", "vitest", "run")
     elif what == "bundle":
         bundle()
-    elif what in ("pages", "actions", "odd"):
+    elif what in ("pages", "actions", "odd", "budgets"):
         browser(what)
     else:
         sys.exit(__doc__)

@@ -1,4 +1,5 @@
 // What is unusual: hostile text, an API that is slow, fails, loses its events or answers 401, 200 queues, a million waiting.
+// ORDO_BROWSER_STORE=redis: on Redis
 import { after, afterEach, before, describe, test } from 'node:test';
 import { assert, close, closeAll, launch, open, settled, violations } from './browser.mjs';
 import { Scene, until } from './scene.mjs';
@@ -29,7 +30,7 @@ const hostile = [
 let scene;
 let browser;
 before(async () => {
-  scene = await Scene.start({ config });
+  scene = await Scene.start({ store: process.env.ORDO_BROWSER_STORE ?? 'sqlite', config });
   browser = await launch();
   await scene.call('POST', 'queues/hostile/pause');
   await scene.push('hostile', [

@@ -1,7 +1,7 @@
 // Each page of the dashboard in a real browser, on a real node with jobs in every state.
 //   ORDO_BIN=build/release/ordo node --test tests/browser/pages_test.mjs      ORDO_BROWSER_STORE=redis: on Redis
 import { after, afterEach, before, describe, test } from 'node:test';
-import { assert, close, closeAll, launch, open, settled, violationsOfThemes, watchShifts } from './browser.mjs';
+import { assert, close, closeAll, launch, open, settled, violations, violationsOfThemes, watchShifts } from './browser.mjs';
 import { pages, Scene, until } from './scene.mjs';
 
 let scene;
@@ -57,7 +57,7 @@ describe('pages', () => {
     assert.deepEqual(small, []);
     await page.locator('.tabs a', { hasText: 'More' }).tap();
     await page.locator('main a', { hasText: 'Periodic' }).tap();
-    await page.locator('h1', { hasText: '2 schedules' }).waitFor();
+    await page.locator('h1', { hasText: '3 schedules' }).waitFor();
     await close(page);
   });
 
@@ -92,6 +92,62 @@ describe('pages', () => {
     await page.goto(`${scene.url}/queues/orders/keys/customer%3A4711`);
     await page.locator('.line-gate.closed', { hasText: '22 behind order-90817' }).waitFor();
     await page.locator('.chain .cause', { hasText: 'bank:tx-88120' }).waitFor();
+    await close(page);
+  });
+
+  test('a schedule names the job that holds it back, and counts its skipped ticks', async () => {
+    const page = await open(browser);
+    await page.goto(`${scene.url}/periodic`);
+    const row = page.locator('tr[data-row="call-list"]');
+    const { held_by: job } = (await scene.call('GET', 'periodic')).items.find((each) => each.name === 'call-list');
+    await row.locator('small', { hasText: 'is not over' }).waitFor();
+    const skipped = async () => Number((await row.locator('td').nth(7).textContent()).replaceAll(',', ''));
+    const first = await skipped();
+    assert.ok(first > 0);
+    await until('more are skipped', async () => await skipped() > first);
+    await row.locator('small a').click();
+    await page.waitForURL((url) => url.pathname === `/queues/calls/jobs/${encodeURIComponent(job)}`);
+    await page.locator('h2', { hasText: 'Waits for window' }).waitFor();
+    await close(page);
+  });
+
+  test('a problem that has ended is named, with its time', async () => {
+    const page = await open(browser);
+    await page.route('**/api/v1/problems', (route) => route.fulfill({ json: gone ? [] : [{ severity: 'watch', queue: 'refunds', what: "queue 'refunds' stands", advice: '', since: null, effect: null, jobs: 5, action: null }] }));
+    let gone = false;
+    await page.goto(`${scene.url}/`);
+    await page.locator('.problem', { hasText: 'stands' }).waitFor();
+    gone = true;
+    await page.locator('.calm .cleared', { hasText: /Last cleared \d\d:\d\d: queue 'refunds' stands/ }).waitFor();
+    await close(page);
+  });
+
+  test('what is wrong with sources and nodes is told, and fits every screen', async () => {
+    const page = await open(browser, { expected: /events/ });
+    const source = { type: 'sidekiq', queues: ['default'], taken: 120, refused: {}, waiting: 0, lag: null, active: true, last: '2026-11-26T12:00:00Z', others: [], trouble: null };
+    const sources = [
+      { ...source, name: 'web', origin: 'redis://127.0.0.1:6379', refused: { malformed: 2, no_value: 3 } },
+      { ...source, name: 'legacy', origin: 'redis://redis.of-the-old-shop.example:6379/12', active: false, last: null, trouble: 'no connection to redis://redis.of-the-old-shop.example:6379/12: Connection refused' },
+    ];
+    await page.route('**/api/v1/sources', (route) => route.fulfill({ json: { items: sources, next: null, total: 2 } }));
+    const [{ id }] = (await scene.call('GET', 'nodes')).items;
+    const why = 'cannot run the command "/opt/reports/bin/make-report": No such file or directory';
+    await page.route('**/api/v1/events*', (route) => route.abort());
+    await page.route('**/api/v1/stats', async (route) => route.fulfill({ json: { ...await scene.call('GET', 'stats'), failing_nodes: [{ id, commit_error: null, commit_error_since: null, cannot_start: [{ queue: 'orders', kind: 'orders', why }], stuck_runs: [] }] } }));
+    for (const [path, texts] of [['sources', ['5 jobs went to the dead as they are: 2 malformed, 3 no_value', 'Connection refused']], ['nodes', [`${id} cannot do all its work`, why]]]) {
+      await page.goto(`${scene.url}/${path}`);
+      await settled(page);
+      for (const text of texts) await page.locator('main .problems', { hasText: text }).waitFor();
+      assert.deepEqual(await violations(page), []);
+      for (const width of [1440, 700, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        const [wide, seen] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+        assert.ok(wide <= seen, `/${path} at ${width} is ${wide} wide`);
+      }
+    }
+    await page.locator('main .problems button', { hasText: 'Stop…' }).click();
+    await page.locator('dialog', { hasText: `Stop ${id}?` }).waitFor();
+    await page.keyboard.press('Escape');
     await close(page);
   });
 
@@ -139,6 +195,21 @@ describe('pages', () => {
     await page.waitForURL('**/ops/ordo/nodes');
     await page.locator('h1', { hasText: '1 node' }).waitFor();
     page.errors = page.errors.filter((error) => !/events/.test(error));
+    await close(page);
+  });
+
+  test('queues stand in one order, whether their counts were asked for or came as events', async () => {
+    const page = await open(browser, { expected: /events|stats/ });
+    const names = () => page.locator('table[aria-label=Queues] tr[data-row]').evaluateAll((rows) => rows.map((row) => row.dataset.row));
+    const stated = Object.keys((await scene.call('GET', 'stats')).by_queue);
+    assert.notDeepEqual(stated, stated.toSorted());
+    for (const without of ['events', 'stats']) {
+      await page.route(`**/api/v1/${without}*`, (route) => route.abort());
+      await page.goto(`${scene.url}/queues`);
+      await page.locator('tr[data-row]').first().waitFor();
+      assert.deepEqual(await names(), stated, `without ${without}`);
+      await page.unroute(`**/api/v1/${without}*`);
+    }
     await close(page);
   });
 
@@ -212,6 +283,7 @@ describe('keyboard', () => {
   test('a dialog keeps the focus and gives it back', async () => {
     const page = await open(browser);
     await page.goto(`${scene.url}/queues/orders/jobs/order-91130`);
+    await settled(page); // what is held back cannot have the focus
     const button = page.locator('main button', { hasText: 'Cancel…' });
     await button.focus();
     await page.keyboard.press('Enter');

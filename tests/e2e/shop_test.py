@@ -45,6 +45,10 @@ class Shop(Project):
         self.assertTrue(self.queues()["refunds"]["paused"])
         self.assertEqual(self.get("/queues/invoices/dead/groups")["items"][0]["count"], 38)
         self.assertEqual(self.get("/queues/orders/waits")["items"][0]["key"], "bank:tx-88120")
+        [sick] = self.get("/stats")["failing_nodes"]
+        self.assertEqual([each["queue"] for each in sick["cannot_start"]], ["reports"])
+        [problem] = [each for each in self.get("/problems") if each["what"].startswith(f"node {sick['id']} cannot start")]
+        self.assertEqual((problem["severity"], problem["action"]["href"]), ("person", "/nodes"))
         gate = self.get("/queues/orders/jobs/4711")["items"][0]["waits_for"][0]
         self.assertEqual((gate["what"], gate["held_by"]), ("lock", ["order-90001"]))
 

@@ -1,8 +1,8 @@
 // What died of the same cause?
 import { useState } from 'preact/hooks';
-import { get, isViewer, query, seg, type DeadGroup, type Job, type List } from '../api';
+import { get, isViewer, query, seg, type AuditEntry, type DeadGroup, type Job, type List } from '../api';
 import { change, changeSome, countOf, exportHref, whyNot, type Meant } from '../actions';
-import { each, useReadBy } from '../data';
+import { each, useRead, useReadBy } from '../data';
 import { stats } from '../live';
 import { toast } from '../notices';
 import { Bulk } from '../parts/bulk';
@@ -48,10 +48,21 @@ export function Dead() {
       <FilterBar fixed={[['state', 'dead']]} filters={[{ name: 'queue', what: 'the queue', note: 'exact' }, { name: 'error', what: 'text in the error', note: 'exact' }, { name: 'kind', what: 'the kind', note: 'exact' }, { name: 'key', what: 'the key', note: 'exact' }, { name: 'id', what: 'the id', note: 'exact' }, { name: 'since', what: 'died since', note: '-24h, or 2030-01-01T09:00:00Z' }]} side={<span class="note">{count(total)} dead</span>} />
       {read.failure && !read.value ? <Failure text={read.failure} again={read.again} />
         : !now || !read.value ? <Panel><Loading rows={8} of="the dead" /></Panel>
-          : total === 0 ? <Panel><Empty title="No dead jobs">Jobs that used up their retries are listed here, by the first line of their error.</Empty></Panel>
+          : total === 0 ? <Panel><Empty title="No dead jobs">Jobs that used up their retries are listed here, by the first line of their error. <LastCleared queue={only} /></Empty></Panel>
             : isList ? <DeadList queues={names} /> : by === 'queue' ? <ByQueue queues={queues.map(([name, counts]) => ({ name, dead: counts.dead, trimmed: counts.dead_trimmed, groups: groups.filter((group) => group.queue === name) }))} /> : <ByError groups={groups} again={read.again} asOf={read.at} />}
     </>
   );
+}
+
+/// Of the newest changes, the one that took dead jobs away last.
+export const lastCleared = (changes: readonly AuditEntry[], queue: string) =>
+  changes.find((each) => (each.action === 'retry_dead' || each.action === 'delete_dead') && (!queue || each.queue === queue) && (each.count ?? 0) > 0);
+
+function LastCleared({ queue }: { queue: string }) {
+  const read = useRead<List<AuditEntry>>('audit?limit=100');
+  const last = lastCleared(read.value?.items ?? [], queue);
+  if (!last) return null;
+  return <span>The last {last.action === 'retry_dead' ? 'retry' : 'deletion'} was of {plural(last.count!, 'payload')} of {last.queue}, at <Time at={last.at} />, by {visible(last.who)}.</span>;
 }
 
 interface Deaths { by: Map<string, number[]>; isWhole: boolean }

@@ -48,7 +48,7 @@ export function Limits() {
   return (
     <>
       <div class="page-head"><h1>{at ? `${jobs(at.limit)} wait for a limit, ${count(at.rate)} for a rate, ${count(at.lock)} for a lock` : 'Limits and locks'}</h1><span class="grow" /><Segments label="Show" value={onlyFull ? 'full' : 'all'} choices={[['all', 'All'], ['full', 'Only full']]} choose={(next) => setParams({ only: next === 'full' ? 'full' : null }, 'replace')} /></div>
-      <Panel title="Limits and rates" note="used: the weights of running and awaiting jobs, on all nodes">
+      <Panel title="Limits and rates" note="used: the weights of running and awaiting jobs on all nodes, up to a second old">
         {read.failure && !read.value ? <Failure text={read.failure} again={read.again} /> : !read.value ? <Loading rows={6} of="limits" />
           : !rows.length ? <Empty title={onlyFull ? 'No limit is full' : 'No limits'}>{onlyFull ? 'Every limit has room.' : <>Limits and rates of the config are listed here: <Command text="[queue.orders] limit = 10" /></>}</Empty>
             : <Table name="Limits and rates" rows={rows} id={(limit) => `${limit.name} ${nameText(limit.partition)} ${limit.rate ? 'rate' : 'limit'}`} columns={[

@@ -23,7 +23,7 @@ export function Nodes() {
     { key: 'id', head: 'Node', phone: 'a', sort: (node) => node.id, cell: (node) => <><span class="queue-name"><span class="queue-mark">{failing.has(node.id) ? <Sign severity="person" /> : null}</span><b class="mono">{node.id}</b></span><small class="indent" title={visible(node.host)}>{visible(node.host)}, pid {node.pid}</small></> },
     { key: 'state', head: 'State', phone: 'b', cell: (node) => (!node.alive ? <span class="dim">gone</span> : node.lost ? <b>lost</b> : node.quiet ? 'quiet' : 'takes jobs') },
     { key: 'version', head: 'Version', wide: true, cell: (node) => node.version ?? <span class="dim">not known</span> },
-    { key: 'threads', head: 'Threads', num: true, phone: 'd', sort: (node) => node.threads, cell: (node) => <Num n={node.threads} /> },
+    { key: 'threads', head: 'Threads', num: true, phone: 'd', phoneWord: 'threads', sort: (node) => node.threads, cell: (node) => <Num n={node.threads} /> },
     { key: 'shards', head: 'Shards', num: true, sort: (node) => node.shards, cell: (node) => <Num n={node.shards} /> },
     { key: 'queues', head: 'Queues', phone: 'c', class: 'c-rest', cell: (node) => (node.queues.length ? <>{node.queues.slice(0, shownQueues).map((queue, i) => <span key={queue}>{i > 0 && ', '}<a class="plain" href={href('queues', queue)}>{queue}</a></span>)}{node.queues.length > shownQueues && <span class="dim" title={node.queues.join(', ')}> and {node.queues.length - shownQueues} more</span>}</> : <Dot word="none" />) },
     { key: 'clock', head: 'Clock', num: true, wide: true, cell: (node) => (node.clock === null ? <span class="dim">not known</span> : Math.abs(node.clock) < 0.5 ? <Dot word="right" /> : <span title="how far it is ahead of the store's">{node.clock > 0 ? '+' : '−'}{duration(Math.abs(node.clock))}</span>) },
@@ -37,7 +37,7 @@ export function Nodes() {
   return (
     <>
       <div class="page-head"><h1>{read.value ? plural(alive.length, 'node') : 'Nodes'}</h1><span class="note">{count(stats.value?.total.running ?? 0)} of {count(threads)} threads busy{versions.size > 1 ? `, ${versions.size} versions` : ''}{rows.length > alive.length ? `, ${count(rows.length - alive.length)} gone` : ''}</span></div>
-      {[...failing.values()].map((node) => <Panel key={node.id} class="problems" title={<><Sign severity="person" /> {node.id} cannot do all its work</>}>
+      {[...failing.values()].map((node) => <Panel key={node.id} class="problems" title={<span class="wrong"><Sign severity="person" /><span>{node.id} cannot do all its work</span></span>} side={!isViewer() && <Button kind="bad" why={whyNot('admin')} onClick={() => stopNode(node.id, rows.find((row) => row.id === node.id)?.threads ?? 0)}>Stop…</Button>}>
         <ul class="lines one">
           {node.commit_error && <li><span>What has ended there cannot be written, since <Time at={node.commit_error_since} />: {visible(node.commit_error)}</span></li>}
           {node.cannot_start.map((each) => <li key={each.queue + each.kind}><span>The program of <a href={href('queues', each.queue)}>{each.queue}</a>{each.kind !== each.queue ? `, kind ${visible(each.kind)},` : ''} cannot be started there: {visible(each.why)}</span></li>)}

@@ -115,7 +115,7 @@ export async function comings(now: Stats, stop: AbortSignal): Promise<Coming[]> 
     if (schedule.stated && !schedule.paused && schedule.next[0]) found.push({ at: ms(schedule.next[0]), queue: schedule.queue, what: `${schedule.name} ticks`, link: href('periodic') });
   }
   for (const limit of (limits?.items ?? []) as Limit[]) if (limit.next_free && limit.waiting > 0) found.push({ at: ms(limit.next_free), queue: limit.name, what: `room for one of ${count(limit.waiting)}`, link: href('limits') });
-  const first = (state: string) => async (queue: string) => (await get<List<Job>>(`queues/${seg(queue)}/jobs?state=${state}&sort=run_at&limit=1`, stop)).items[0];
+  const first = (state: string) => async (queue: string) => (await get<List<Job>>(`queues/${seg(queue)}/jobs?state=${state}&sort=start&limit=1`, stop)).items[0];
   const retrying = some((counts) => counts.retrying > 0);
   const scheduled = some((counts) => counts.scheduled > 0);
   const awaiting = some((counts) => counts.awaiting > 0);

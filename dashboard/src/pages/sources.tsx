@@ -4,10 +4,11 @@ import { useRead } from '../data';
 import { Command, Dot, Empty, Failure, Loading, Num, Panel, Time } from '../parts/bits';
 import { Sign } from '../parts/icons';
 import { Table, type Column } from '../parts/table';
+import { href } from '../router';
 import { age, count, jobs, plural, visible } from '../words';
 
 const refusedOf = (source: Source) => Object.values(source.refused).reduce((all, n) => all + n, 0);
-const reasonsOf = (source: Source) => Object.entries(source.refused).map(([why, n]) => `${why}: ${count(n)}`).join(', ');
+const reasonsOf = (source: Source) => Object.entries(source.refused).map(([why, n]) => `${count(n)} ${why}`).join(', ');
 
 export function Sources() {
   const read = useRead<List<Source>>('sources', 3_000);
@@ -18,19 +19,19 @@ export function Sources() {
     { key: 'state', head: 'State', phone: 'b', cell: (row) => (row.trouble ? 'stopped' : row.active ? 'takes jobs' : <span class="dim">no node takes</span>) },
     { key: 'lists', head: 'Takes from', phone: 'c', class: 'c-rest', cell: (row) => row.queues.join(', ') },
     { key: 'taken', head: 'Taken', num: true, sort: (row) => row.taken, cell: (row) => <Num n={row.taken} /> },
-    { key: 'refused', head: 'Refused', num: true, phone: 'd', sort: refusedOf, cell: (row) => <span title={reasonsOf(row)}><Num n={refusedOf(row)} /></span> },
+    { key: 'refused', head: 'Refused', num: true, phone: 'd', phoneWord: 'refused', sort: refusedOf, cell: (row) => <span title={reasonsOf(row)}><Num n={refusedOf(row)} /></span> },
     { key: 'waiting', head: 'Waiting', num: true, sort: (row) => row.waiting, cell: (row) => <Num n={row.waiting} /> },
     { key: 'lag', head: 'Lag', num: true, sort: (row) => row.lag ?? 0, cell: (row) => (row.lag === null ? <Dot word="none" /> : <span title="age of the oldest job that waits">{age(row.lag)}</span>) },
     { key: 'last', head: 'Last', num: true, wide: true, cell: (row) => (row.last ? <Time at={row.last} /> : <span class="dim">never</span>) },
   ];
   return (
     <>
-      <div class="page-head"><h1>{read.value ? plural(rows.length, 'source') : 'Sources'}</h1>{rows.length > 0 && <span class="note">{jobs(rows.reduce((all, row) => all + row.waiting, 0))} wait to be taken</span>}</div>
+      <div class="page-head"><h1>{read.value ? plural(rows.length, 'source') : 'Sources'}</h1>{rows.length > 0 && <span class="note">{jobs(rows.reduce((all, row) => all + row.waiting, 0))} wait to be taken{troubled.length > 0 ? '; figures are up to a minute old while a server does not answer' : ''}</span>}</div>
       {(troubled.length > 0 || rows.some((row) => row.others.length > 0 || refusedOf(row) > 0)) && <Panel class="problems" title="What is wrong with them">
         <ul class="lines one">
-          {troubled.map((row) => <li key={row.name}><span>{row.name}: {visible(row.trouble ?? '')}</span></li>)}
-          {rows.filter((row) => row.others.length > 0).map((row) => <li key={`${row.name} others`}><span>Sidekiq takes jobs from lists of {row.name}, too: {row.others.map(visible).join(', ')}</span></li>)}
-          {rows.filter((row) => refusedOf(row) > 0).map((row) => <li key={`${row.name} refused`}><span>{jobs(refusedOf(row))} of {row.name} went to the dead as they are: {reasonsOf(row)}</span></li>)}
+          {troubled.map((row) => <li key={row.name}><span class="wrong"><Sign severity="person" /><span><b>{row.name}</b> {visible(row.trouble ?? '')}</span></span></li>)}
+          {rows.filter((row) => row.others.length > 0).map((row) => <li key={`${row.name} others`}><span class="wrong"><Sign severity="watch" /><span><b>{row.name}</b> Sidekiq takes jobs from its lists, too: {row.others.map(visible).join(', ')}</span></span></li>)}
+          {rows.filter((row) => refusedOf(row) > 0).map((row) => <li key={`${row.name} refused`}><span class="wrong"><Sign severity="watch" /><span><b>{row.name}</b> {jobs(refusedOf(row))} went to the <a href={href('dead')}>dead</a> as they are: {reasonsOf(row)}</span></span></li>)}
         </ul>
       </Panel>}
       {read.failure && !read.value ? <Failure text={read.failure} again={read.again} /> : !read.value ? <Panel><Loading rows={3} of="sources" /></Panel>

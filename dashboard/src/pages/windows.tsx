@@ -2,7 +2,7 @@
 import { get, seg, type WindowRule, type Windows as WindowsOf, type WindowView } from '../api';
 import { each, useReadBy } from '../data';
 import { stats } from '../live';
-import { Command, Empty, Failure, Loading, Num, Panel, Segments, State, Time, Until } from '../parts/bits';
+import { Command, Empty, Failure, In, Loading, Num, Panel, Segments, State, Time } from '../parts/bits';
 import { Icon } from '../parts/icons';
 import { Table } from '../parts/table';
 import { href, param, setParams } from '../router';
@@ -57,7 +57,7 @@ function WindowTable({ rows, hours }: { rows: Row[]; hours: number }) {
 function NextChange({ view }: { view: WindowView }) {
   if (view.never_opens) return <b class="red">never opens</b>;
   const at = view.open ? view.closes : view.opens;
-  return at ? <><Time at={at} before={view.open ? 'closes ' : ''} /><small>in <Until at={at} /></small></> : <span class="dim">{view.open ? 'stays open' : 'not known'}</span>;
+  return at ? <><Time at={at} before={view.open ? 'closes ' : ''} /><small><In at={at} /></small></> : <span class="dim">{view.open ? 'stays open' : 'not known'}</span>;
 }
 
 const width = 590;

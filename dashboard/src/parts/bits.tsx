@@ -57,6 +57,9 @@ export function Until({ at }: { at: string | null | undefined }) {
   return <span title={fullTime(value)}>{seconds <= 0 ? 'now' : age(seconds)}</span>;
 }
 
+/// "in 3m 20s", or "now".
+export const In = ({ at }: { at: string }) => <>{ms(at) > now.value ? 'in ' : ''}<Until at={at} /></>;
+
 export const jobHref = (queue: string, id: Name, kind?: Name, key?: Name) =>
   withParams(href('queues', queue, 'jobs', nameText(id)), { kind: kind === undefined || nameText(kind) === queue ? '' : nameText(kind), key: key === undefined ? '' : nameText(key) });
 export const keyHref = (queue: string, key: Name) => href('queues', queue, 'keys', nameText(key));

@@ -1,7 +1,7 @@
 // Problems: what needs a person first, each with its effect, since when, and one action. Dismissing is this browser's own, and ends
 // when the problem worsens.
 import type { ProblemRow } from '../api';
-import { problems } from '../live';
+import { cleared, problemName as nameOf, problems } from '../live';
 import { say } from '../notices';
 import { resumeQueue } from '../actions';
 import { base, href } from '../router';
@@ -12,7 +12,6 @@ import { Icon, Sign } from './icons';
 import { useEffect } from 'preact/hooks';
 
 const dismissed = kept<Record<string, number>>('dismissed', {});
-const nameOf = (row: ProblemRow) => `${row.severity} ${row.queue ?? ''} ${row.what.replace(/[\d.,]+/g, '#')}`;
 /// How bad it is: the jobs that it holds up, or else the largest number that it names.
 const weight = (row: ProblemRow) => row.jobs || Math.max(0, ...(`${row.what} ${row.effect ?? ''}`.match(/\d[\d,]*/g) ?? []).map((text) => Number(text.replaceAll(',', ''))));
 
@@ -43,7 +42,7 @@ export function Problems() {
   const people = rows.filter((row) => row.severity === 'person').length;
   const hidden = all.length - rows.length;
   useEffect(() => { say(rows.length ? `${plural(rows.length, 'problem')}, ${people} need a person` : 'no problems'); }, [rows.length, people]);
-  const side = hidden > 0 && <button type="button" class="link" onClick={() => { dismissed.value = {}; }}>{hidden} dismissed, show</button>;
+  const side = <>{cleared.value && <Cleared at={cleared.value.at} row={cleared.value.row} />}{hidden > 0 && <button type="button" class="link" onClick={() => { dismissed.value = {}; }}>{hidden} dismissed, show</button>}</>;
   if (!rows.length) return <Panel class="calm"><p><Icon name="done" /> No problems: nothing needs a person.<span class="grow" />{side}</p></Panel>;
   return (
     <Panel class="problems" title={plural(rows.length, 'problem')} note={`${people} ${people === 1 ? 'needs' : 'need'} a person, ${rows.length - people} to watch`} side={side}>
@@ -62,8 +61,19 @@ export function Problems() {
   );
 }
 
+function Cleared({ at, row }: { at: number; row: ProblemRow }) {
+  const text = titled(row);
+  return <span class="note cleared" title={`${text}, since this page was opened`}>Last cleared {minutes(at)}: <bdi>{text}</bdi></span>;
+}
+
 /// The effect, unless the title has said it, and the advice.
-const below = (row: Shown) => [row.effect && row.jobs && row.what.includes(String(row.jobs)) ? null : row.effect, row.advice].filter(Boolean).join(' · ');
+const below = (row: Shown) => [whyOf(row.what)[1], row.effect && row.jobs && row.what.includes(String(row.jobs)) ? null : row.effect, row.advice].filter(Boolean).join(' · ');
+
+/// What a node cannot do, and why not: the reason may be long, and does not belong into a title.
+export function whyOf(what: string): [string, string] {
+  const found = /^(node \S+ cannot [^:]*): (.*)$/s.exec(what);
+  return found ? [found[1], found[2]] : [what, ''];
+}
 
 /// What stands between backticks is a command.
 function Sentence({ text }: { text: string }) {
@@ -77,7 +87,7 @@ function QueueLinks({ names }: { names: string[] }) {
   return <>{names.slice(0, named).map((name, i) => <span key={name}>{i > 0 && ', '}<a href={href('queues', name)}>{name}</a></span>)}{names.length > named && ` and ${names.length - named} more`}</>;
 }
 
-const titled = (row: ProblemRow) => withCommas(visible(row.queue && !row.what.includes(row.queue) ? `${row.queue}: ${row.what}` : row.what));
+const titled = (row: ProblemRow) => withCommas(visible(row.queue && !row.what.includes(row.queue) ? `${row.queue}: ${row.what}` : whyOf(row.what)[0]));
 
 function Act({ row }: { row: ProblemRow }) {
   if (!row.action) return null;

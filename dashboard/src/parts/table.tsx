@@ -11,6 +11,8 @@ export interface Column<Row> {
   num?: boolean;
   /// Where it stands on a phone: first or second line, left or right. Nothing: it is left out there.
   phone?: 'a' | 'b' | 'c' | 'd';
+  /// Said behind a number that has no head on a phone.
+  phoneWord?: string;
   /// Left out below 1,200 px.
   wide?: boolean;
   /// What rows are sorted by when its head is pressed.
@@ -58,11 +60,12 @@ export function leastNeeded<Row>(columns: readonly Column<Row>[]): string[] {
 function useFit(order: string[]) {
   const box = useRef<HTMLDivElement>(null);
   const [left, setLeft] = useState(0);
+  const [, setTurn] = useState(0); // so that it is measured again where no column was left out either
   useEffect(() => {
     let width = box.current!.clientWidth;
     const watch = new ResizeObserver(() => {
       const next = box.current?.clientWidth ?? width;
-      if (next > width) setLeft(0);
+      if (next > width) { setLeft(0); setTurn((n) => n + 1); }
       else if (next < width) setLeft((n) => n + Number(isCut(box.current)));
       width = next;
     });
@@ -97,7 +100,7 @@ export function Table<Row>({ name, columns, rows, id, selection, isSelected, bel
             return [
               <tr key={key} role="row" data-row={key} tabIndex={-1} class={isChosen ? 'selected' : undefined} aria-selected={selection ? !!isChosen : undefined}>
                 {selection && <td class="check" role="cell"><Check label={`select ${key}`} state={isChosen ? 'all' : 'none'} toggle={(isRange) => selection.toggle(row, isRange)} /></td>}
-                {columns.map((column) => <td key={column.key} role="cell" class={cellClass(column)}>{column.cell(row)}</td>)}
+                {columns.map((column) => <td key={column.key} role="cell" class={cellClass(column)} data-word={column.phoneWord}>{column.cell(row)}</td>)}
               </tr>,
               more && <tr key={`${key} below`} role="row" class="below"><td role="cell" colSpan={span}>{more}</td></tr>,
             ];
