@@ -13,7 +13,7 @@ class LowkiqImport(Project):
         self.redis = server_of("redis:")
         if self.store != "redis:":
             self.redis.empty()
-        self.config(queue="shards = 2\npayloads = 'all'\nretry = { max_retries = 5, delay = '1h' }")
+        self.config(queue="shards = 2\npayloads = 'all'\nmax_retries = 5")
         self.asked = ["import", "lowkiq", self.redis.direct, "--worker", "OrderSync", "--queue", "orders"]
 
     def enqueue(self, id, *payloads, at=1.5, retries=-1, shard=0):

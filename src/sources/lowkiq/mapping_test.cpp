@@ -10,7 +10,7 @@ namespace {
 using Taken = SidekiqOrigin::Taken;
 
 std::vector<MappedJob> mapped(const Taken& taken) {
-  const Config config{.queues = {{.name = "orders", .retry = {.max_retries = 5}, .max_payload = 8}}};
+  const Config config{.queues = {{.name = "orders", .max_retries = 5, .max_payload = 8}}};
   return map_lowkiq_job({.name = "import-1", .queue = "orders"}, config, taken);
 }
 
