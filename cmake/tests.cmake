@@ -254,7 +254,16 @@ if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
   foreach(name IN ITEMS cli_store cli_dead cli_jobs cli_push cli_work edit http nodes periodic reload responses versions windows limits traces waits_for)
     ordo_on_servers(e2e ORDO_E2E_STORE ${name} redis redis-cluster postgres)
   endforeach()
-  ordo_on_servers(e2e ORDO_E2E_STORE unique redis postgres)  # a cluster refuses
+  foreach(name IN ITEMS options unique)
+    ordo_on_servers(e2e ORDO_E2E_STORE ${name} redis postgres)  # a cluster refuses unique keys
+  endforeach()
+endif()
+# The pushes of tests/e2e/options_test.py that a program makes.
+if("e2e" IN_LIST ORDO_SUITES)
+  add_executable(ordo_push_options ${PROJECT_SOURCE_DIR}/tests/support/push_options.cpp)
+  set_target_properties(ordo_push_options PROPERTIES
+    OUTPUT_NAME push_options RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(ordo_push_options PRIVATE ordo::ordo ordo_warnings)
 endif()
 # One scene of everything goes through each kind of server in ./dev test.
 if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)

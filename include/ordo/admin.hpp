@@ -162,6 +162,13 @@ struct SourceView {
   std::string trouble{};              ///< why it takes nothing, or cannot be looked at; empty: nothing
 };
 
+/// A queue of Lowkiq, for an import (docs/migrating.md).
+struct LowkiqImport {
+  std::string url{};     ///< of its Redis server, as in docs/redis.md
+  std::string worker{};  ///< the name of its queue, as a rule the worker's class
+  std::string queue{};   ///< of this config: gets the jobs
+};
+
 /// What an import has found, or has still to bring (docs/migrating.md).
 struct ImportCounts {
   std::uint64_t waiting = 0, scheduled = 0, retrying = 0, dead = 0;
@@ -592,6 +599,12 @@ class Admin {
   /// told how many jobs were found at first, and how many are left. Throws Error{invalid_argument};
   /// Error{unavailable}.
   ImportResult import_jobs(const SourceOptions& from,
+                           const std::function<void(std::uint64_t found, std::uint64_t left)>& progress = {});
+  /// The same of a queue of a stopped Lowkiq: its dead, what was in progress, and what waits, with ids,
+  /// scores, times and the retries that are left. Scheduled ones count as waiting. Dead ones first: a job of
+  /// the same id that already waits in the queue here would die with them.
+  ImportCounts importable(const LowkiqImport& from);
+  ImportResult import_jobs(const LowkiqImport& from,
                            const std::function<void(std::uint64_t found, std::uint64_t left)>& progress = {});
 
   /// The schedules that nodes or this config state, in alphabetical order. What has changed within the last

@@ -3,19 +3,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "base/json.h"
 #include "base/name.h"
+#include "base/push_option.h"
 #include "base/shorten.h"
 #include "base/time_text.h"
-#include "base/window_text.h"
 #include "cli/choice.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
@@ -23,38 +24,44 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/wall_time.h"
-#include "faces/job_text.h"
 #include "faces/ndjson_push.h"
 #include "faces/push_text.h"
 
 namespace ordo::cli {
 namespace {
 
+/// What was given for one of kPushOptions.
+struct GivenOption {
+  std::optional<std::string> text;
+  std::vector<std::string> texts;  // of a list
+  bool flag = false;
+
+  bool is_set() const { return text || !texts.empty() || flag; }
+};
+
 struct PushValues {
   std::string queue;
-  std::optional<std::string> id;
-  std::optional<std::string> payload;
+  std::array<GivenOption, std::size(kPushOptions)> options;
   std::optional<std::string> payload_file;
-  std::optional<std::string> key;
-  std::optional<std::string> kind;
-  std::optional<double> score;
-  std::optional<std::string> at;
-  std::optional<std::int32_t> priority;
-  std::optional<std::string> timeout;
-  std::optional<std::string> expires;
-  std::vector<std::string> windows;
-  std::optional<std::string> weight;
-  std::optional<std::string> partition;
-  bool critical = false;
-  bool replace_time = false;
-  std::optional<std::int32_t> max_retries;
-  std::optional<std::string> lock;
-  std::optional<std::string> unique;
   std::optional<std::string> ndjson;
   std::optional<std::uint64_t> from_line;
   std::optional<std::string> skip_bad;
   bool json = false;
+
+  /// Visits the options that were given.
+  template <class Visit>
+  void each_option(const Visit& visit) const {
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      if (options[i].is_set()) visit(kPushOptions[i], options[i]);
+    }
+  }
 };
+
+std::string flag_of(const PushOption& option) {
+  auto flag = "--" + std::string(option.flag.empty() ? option.name : option.flag);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
 
 constexpr const char* kPushExamples =
     "  ordo push orders --id 42 --payload '{\"total\":7}'\n"
@@ -62,48 +69,25 @@ constexpr const char* kPushExamples =
     "  ordo push orders --ndjson jobs.ndjson     # one {\"id\":\"42\",\"payload\":{...}} a line\n"
     "  ordo push orders --ndjson jobs.ndjson --from-line 1501 --skip-bad bad.ndjson\n";
 
-void check_name(const char* option, const std::optional<std::string>& name) {
-  if (!name || name->size() <= kLongestJobName) return;
-  refuse_arguments(
-      fmt::format("push: {} has {} bytes, at most {} fit", option, name->size(), kLongestJobName));
-}
-
 NewJob job_of(const Context& context, const PushValues& values) {
-  check_name("--id", values.id);
-  check_name("--key", values.key);
-  check_name("--kind", values.kind);
-  check_name("--partition", values.partition);
-  check_name("--lock", values.lock);
-  check_name("--unique", values.unique);
-  if (values.id && values.id->empty()) refuse_arguments("push: --id is empty; leave it out to get a new one");
-  if (values.score && !std::isfinite(*values.score))
-    refuse_arguments("push: --score must be a finite number");
-  NewJob job{.id = values.id.value_or(""), .key = values.key.value_or(""), .kind = values.kind.value_or("")};
-  job.score = values.score;
-  job.priority = values.priority;
-  if (values.at) set_start(job, context.time(*values.at));
-  if (values.timeout) {
-    job.timeout = parse_duration(*values.timeout);
-    if (*job.timeout <= Duration::zero()) refuse_arguments("push: --timeout must be longer than nothing");
-  }
-  if (values.expires) set_expiry(job, context.time(*values.expires));
-  for (const auto& window : values.windows) job.windows.push_back(parse_window(window));
-  if (values.weight) job.weight = weight_of(*values.weight);
-  job.partition = values.partition;
-  if (values.critical) job.critical = true;
-  job.replace_time = values.replace_time;
-  job.max_retries = values.max_retries;
-  if (job.max_retries.value_or(0) < 0) refuse_arguments("push: --max-retries must be 0 or more");
-  job.lock = values.lock;
-  job.unique = values.unique;
-  if (values.payload) job.payload = payload_from_json(*values.payload);
+  NewJob job;
+  values.each_option([&](const PushOption& option, const GivenOption& given) {
+    const auto set = [&](const std::string& text) {
+      set_option(job, option, text, "push: " + flag_of(option));
+    };
+    for (const auto& text : given.texts) set(text);
+    if (given.flag) set("true");
+    if (!given.text) return;
+    if (is_of<MomentPlace>(option)) return set(context.time(*given.text));
+    set(is_of<PayloadPlace>(option) ? payload_from_json(*given.text) : *given.text);
+  });
   if (values.payload_file) job.payload = read_whole(*values.payload_file, kLongestPayloadOfAll);
   return job;
 }
 
 // What waits for longer than `granularity` is older than any priority.
 void hint_at_order(const Context& context, const PushValues& values) {
-  if (!values.priority || !is_terminal(STDERR_FILENO)) return;
+  if (!is_terminal(STDERR_FILENO)) return;
   const auto config = context.config();
   const auto queue = std::ranges::find(config.queues, values.queue, &QueueOptions::name);
   if (queue == config.queues.end() || queue->order != DueOrder::time) return;
@@ -116,6 +100,7 @@ void hint_at_order(const Context& context, const PushValues& values) {
 int push_one(Context& context, const PushValues& values) {
   std::vector<NewJob> jobs;
   jobs.push_back(job_of(context, values));
+  const bool has_priority = jobs.front().priority.has_value();
   const auto results = context.open_client().push_each(values.queue, std::move(jobs));
   if (results.empty()) refuse_arguments("push: a client middleware has left no job");
   const auto& pushed = results.front();
@@ -130,7 +115,7 @@ int push_one(Context& context, const PushValues& values) {
           "\n");  // a script reads the id as it is
   }
   if (pushed.what != Pushed::What::rejected) {
-    hint_at_order(context, values);
+    if (has_priority) hint_at_order(context, values);
     return 0;
   }
   const auto until = pushed.until ? ", until " + shown_time(*pushed.until) : std::string();
@@ -240,15 +225,17 @@ int push_file(Context& context, const PushValues& values) {
 }
 
 void refuse_contradictions(const PushValues& values) {
-  if (values.payload && values.payload_file)
+  bool has_payload = false, has_option = values.payload_file.has_value();
+  values.each_option([&](const PushOption& option, const GivenOption& /*given*/) {
+    has_option = true;
+    has_payload = has_payload || is_of<PayloadPlace>(option);
+  });
+  if (has_payload && values.payload_file)
     refuse_arguments("push: give --payload or --payload-file, not both");
-  const bool one = values.id || values.payload || values.payload_file || values.key || values.kind ||
-                   values.score || values.at || values.priority || values.timeout || values.expires ||
-                   !values.windows.empty() || values.weight || values.partition || values.critical ||
-                   values.lock || values.unique || values.replace_time || values.max_retries;
   if (!values.ndjson && (values.from_line || values.skip_bad))
     refuse_arguments("push: --from-line and --skip-bad are for --ndjson");
-  if (values.ndjson && one) refuse_arguments("push: with --ndjson the options of a job stand in its line");
+  if (values.ndjson && has_option)
+    refuse_arguments("push: with --ndjson the options of a job stand in its line");
 }
 
 int run_push(Context& context, const PushValues& values) {
@@ -266,33 +253,21 @@ void add_push(CLI::App& app, Context& context) {
   add_queue_argument(push, values->queue, "Queue to push to");
   const auto option = [&](const std::string& name, auto& value, const std::string& type,
                           const std::string& what) { push->add_option(name, value, what)->type_name(type); };
-  option("--id", values->id, "ID", "Names the job; a new one if left out. Pushing a queued id merges");
-  option("--payload", values->payload, "JSON", "Stored without white space");
+  for (std::size_t i = 0; i < values->options.size(); ++i) {
+    const auto& each = kPushOptions[i];
+    auto& given = values->options[i];
+    const std::string help(each.help), value(each.value);
+    if (is_flag(each)) {
+      push->add_flag(flag_of(each), given.flag, help);
+    } else if (is_of<std::vector<Window> NewJob::*>(each)) {
+      option(flag_of(each), given.texts, value, help);
+    } else {
+      option(flag_of(each), given.text, value, help);
+    }
+  }
   option("--payload-file", values->payload_file, "FILE", "Raw bytes; - for stdin");
-  option("--key", values->key, "KEY", "Jobs of a key run in order, one at a time; default: the id");
-  option("--kind", values->kind, "KIND", "Names the worker; default: the queue's name");
-  option("--score", values->score, "NUMBER", "Orders the payloads of a job; default: now in Unix seconds");
-  option("--at", values->at, "TIME",
-         "Start not before: +10s, \"tomorrow 09:00\", RFC 3339 or Unix seconds; default: now");
-  push->add_flag("--replace-time", values->replace_time,
-                 "A job that it merges into gets its time, later or earlier");
-  option("--priority", values->priority, "NUMBER", "Lower runs first; default: 100");
-  option("--timeout", values->timeout, "TIME", "Of one attempt, like 30s; default: the queue's");
-  option("--max-retries", values->max_retries, "NUMBER", "0: the first failure kills; default: the queue's");
-  option("--expires", values->expires, "TIME",
-         "Not started by then, it ends as expired: RFC 3339, Unix seconds, or +1h after its start time");
-  option("--window", values->windows, "WINDOW",
-         "Start in it only, like '05:00-07:00 Europe/Moscow mon-fri'; once for each of several");
-  option("--weight", values->weight, "NUMBER", "What it takes of limits, like 0.25; default: the queue's");
-  option("--partition", values->partition, "NAME",
-         "Instead of what its payload says at the queue's partition pointer");
-  push->add_flag("--critical", values->critical, "Neither blocked by limits nor counted in them");
-  option("--lock", values->lock, "KEY",
-         "Jobs of a lock never run at the same time; default: by the queue's rule");
-  option("--unique", values->unique, "KEY",
-         "Of equal keys one job is there at a time; default: by the queue's rule");
   option("--ndjson", values->ndjson, "FILE",
-         "Jobs, one JSON object a line with these keys, run_at for --at; - for stdin");
+         "Jobs, one JSON object a line with these keys (docs/options.md); - for stdin");
   push->add_option("--from-line", values->from_line,
                    "Begin there, as the push that was stopped said; default: 1")
       ->type_name("NUMBER")

@@ -60,16 +60,10 @@ Json json_of(const char* option, const std::string& text) {
   return Json::parse(text);
 }
 
-Time time_of(const std::string& text) {
-  NewJob job;
-  set_start(job, text);
-  return job.run_at ? *job.run_at : time_after(system_clock().wall(), *job.delay);
-}
-
 sidekiq::Push push_of(const PushSidekiqValues& values) {
   sidekiq::Push push{.class_name = values.class_name, .args = json_of("ARGS", values.args)};
   if (values.queue) push.queue = *values.queue;
-  if (values.at) push.at = time_of(*values.at);
+  if (values.at) push.at = moment_of(*values.at);
   if (values.retry) push.retry = json_of("--retry", *values.retry);
   if (values.jid) push.jid = *values.jid;
   if (values.fields) push.fields = json_of("--fields", *values.fields);

@@ -330,8 +330,14 @@ std::size_t Admin::delete_dead(std::string_view queue, const DeadFilter& filter)
                 [&](Impl& impl) { return impl.change_dead(queue, filter, false, {}); });
 }
 ImportCounts Admin::importable(const SourceOptions& from) { return impl()->importable(from); }
+ImportCounts Admin::importable(const LowkiqImport& from) { return impl()->importable(from); }
 ImportResult Admin::import_jobs(
     const SourceOptions& from, const std::function<void(std::uint64_t found, std::uint64_t left)>& progress) {
+  return change({.action = "import", .queue = from.queue, .filter = "{}"},
+                [&](Impl& impl) { return impl.import_jobs(from, progress); });
+}
+ImportResult Admin::import_jobs(
+    const LowkiqImport& from, const std::function<void(std::uint64_t found, std::uint64_t left)>& progress) {
   return change({.action = "import", .queue = from.queue, .filter = "{}"},
                 [&](Impl& impl) { return impl.import_jobs(from, progress); });
 }

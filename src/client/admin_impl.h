@@ -49,9 +49,11 @@ class Admin::Impl {
   void each_counts(const SeeCounts& visit);
   std::vector<std::pair<std::vector<std::string>, std::string>> groups(
       const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
-  ImportCounts importable(SourceOptions from);
-  ImportResult import_jobs(SourceOptions from,
-                           const std::function<void(std::uint64_t found, std::uint64_t left)>& progress);
+  using ImportProgress = std::function<void(std::uint64_t found, std::uint64_t left)>;
+  ImportCounts importable(const SourceOptions& from);
+  ImportCounts importable(const LowkiqImport& from);
+  ImportResult import_jobs(const SourceOptions& from, const ImportProgress& progress);
+  ImportResult import_jobs(const LowkiqImport& from, const ImportProgress& progress);
   std::vector<SourceView> sources();
   void reset_source(std::string_view name);
   std::vector<Finding> examine();

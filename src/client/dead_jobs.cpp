@@ -11,6 +11,7 @@
 #include <ordo/error.hpp>
 
 #include "base/fnv.h"
+#include "base/push_option.h"
 #include "base/shorten.h"
 #include "base/time_text.h"
 #include "client/admin_impl.h"
@@ -101,10 +102,7 @@ std::string Admin::Impl::dead_jobs(std::string_view name, const DeadFilter& filt
     job->crashes = row.crashes;
     job->error = row.error;
     job->error_kind = row.error_kind;
-    job->priority = row.priority;
-    job->timeout = row.timeout;
-    job->windows = row.windows;
-    domain::copy_more_options(row, *job);
+    copy_options(row, *job);
     return true;
   });
   if (job && goes_on) tell();
@@ -148,20 +146,9 @@ void Admin::Impl::dead(const store::QueueDefinition& queue, const DeadFilter& fi
     std::unique_ptr<DeadView> view;
   };
   const auto view_of_row = [](const store::DeadRow& row, const domain::DeadPayload& dead) {
-    DeadView view{row.no,
-                  dead.kind,
-                  dead.key,
-                  dead.id,
-                  {dead.payload, dead.score},
-                  row.at,
-                  dead.retry_count,
-                  dead.crashes,
-                  dead.error_kind,
-                  dead.error,
-                  dead.options.priority,
-                  dead.options.timeout,
-                  dead.options.windows};
-    domain::copy_more_options(dead.options, view);
+    DeadView view{row.no, dead.kind,        dead.key,     dead.id,         {dead.payload, dead.score},
+                  row.at, dead.retry_count, dead.crashes, dead.error_kind, dead.error};
+    copy_options(dead.options, view);
     return view;
   };
   std::vector<std::vector<Row>> jobs;

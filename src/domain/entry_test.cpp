@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/push_option.h"
 #include "base/time_text.h"
 #include "domain/fields.h"
 #include "domain/lent.h"
+#include "domain/new_job.h"
 #include "domain/plain_push.h"
 
 namespace ordo::domain {
@@ -262,16 +264,22 @@ TEST(PlainPush, is_held_to_the_limits_of_every_push) {
   EXPECT_TRUE(read("payload", limit));
   const auto refused = read("payload", limit + 'x');
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.why(), HasSubstr("of 1048577 bytes does not fit"));
+  EXPECT_THAT(refused.why(),
+              HasSubstr("the field 'payload' does not fit: it has 1048577 bytes, at most 1048576 fit"));
   EXPECT_LT(refused.why().size(), 400U) << "it is not quoted whole";
   const auto run_at = [&](std::string_view value) { return read("run_at", value)->run_at; };
   EXPECT_EQ(run_at("5e9"), Time{std::chrono::seconds{5'000'000'000}});
   EXPECT_EQ(run_at("253402300799"), std::chrono::floor<std::chrono::seconds>(kLastTime));
-  for (const char* text : {"253402300800", "-62167219201", "nan", "inf", "1e999", "1 ", "0x10", ""}) {
+  EXPECT_EQ(run_at("9999-12-31T23:59:59.999999Z"), kLastTime);
+  for (const char* text :
+       {"253402300800", "-62167219201", "nan", "inf", "1e999", "1 ", "0x10", "", "+1h", "9999-12-31"}) {
     EXPECT_FALSE(read("run_at", text)) << text;
   }
   EXPECT_EQ(read("timeout", "1e300")->options.timeout, kLongestDuration);
-  for (const char* text : {"0", "-1", "1e-9", "nan", ""}) EXPECT_FALSE(read("timeout", text)) << text;
+  EXPECT_EQ(read("timeout", "1m30s")->options.timeout, std::chrono::seconds{90});
+  for (const char* text : {"0", "-1", "1e-9", "nan", "0s", "1x", ""})
+    EXPECT_FALSE(read("timeout", text)) << text;
+  for (const char* name : {"id", "key", "kind", "lock"}) EXPECT_FALSE(read(name, "")) << name;
   for (const char* text : {"nan", "-inf", "1e999", "", "1,5"}) EXPECT_FALSE(read("score", text)) << text;
   for (const char* text : {"2147483648", "1.5", ""}) EXPECT_FALSE(read("priority", text)) << text;
   EXPECT_EQ(read("expires", "5e9")->options.expires, Time{std::chrono::seconds{5'000'000'000}});
@@ -309,6 +317,39 @@ TEST(JobOptions, later_ones_replace_where_they_are_set) {
   EXPECT_EQ(options, (JobOptions{.priority = 1, .timeout = std::chrono::seconds{2}}));
   options.merge_later({.priority = 0});
   EXPECT_EQ(options, (JobOptions{.priority = 0, .timeout = std::chrono::seconds{2}}));
+}
+
+/// Two values of an option that differ.
+std::pair<std::string, std::string> two_values_of(const PushOption& option) {
+  if (is_flag(option)) return {"true", "false"};
+  if (is_of<std::optional<Duration> NewJob::*>(option)) return {"1s", "2s"};
+  if (is_of<std::vector<Window> NewJob::*>(option)) return {"05:00-07:00", "06:00-07:00"};
+  return {"1", "2"};
+}
+
+TEST(JobOptions, merge_as_the_table_of_options_says) {
+  int count = 0;
+  for (const auto& option : kPushOptions) {
+    const bool is_kept = option.merged == Merged::first || option.merged == Merged::last;
+    if (!is_kept || is_of<MomentPlace>(option)) continue;  // run_at is no option of an entry
+    ++count;
+    const auto [one, two] = two_values_of(option);
+    NewJob first, last;
+    set_option(first, option, one, "it");
+    set_option(last, option, two, "it");
+    const auto first_options = entry_of("orders", first).options;
+    const auto last_options = entry_of("orders", last).options;
+    EXPECT_FALSE(first_options == last_options) << option.name;
+    auto merged = first_options;
+    merged.merge_later({});
+    EXPECT_EQ(merged, first_options) << option.name;
+    merged.merge_later(last_options);
+    EXPECT_EQ(merged, option.merged == Merged::last ? last_options : first_options) << option.name;
+    merged = {};
+    merged.merge_later(last_options);
+    EXPECT_EQ(merged, last_options) << option.name;
+  }
+  EXPECT_GE(count, 8);
 }
 
 }  // namespace entry_test

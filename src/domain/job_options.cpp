@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/push_option.h"
 #include "base/window_text.h"
 #include "domain/archive.h"
 #include "domain/option_bounds.h"

@@ -29,7 +29,6 @@ struct JobOptions {
   std::optional<Duration> timeout;       ///< of one attempt
   std::optional<Time> expires;  ///< Time::max(): never. Of several the latest counts (shard_expire.cpp)
   std::vector<Window> windows;  ///< at most kMostJobWindows; empty: always
-
   std::optional<Decimal> weight;
   std::optional<std::string> partition;  ///< of several the first counts, as for `lock` (shard_gates.cpp)
   std::optional<bool> critical;
@@ -68,15 +67,6 @@ struct JobOptions {
   bool operator==(const JobOptions&) const = default;
 };
 
-/// What a job says of limits, locks and retries, from one description of it to another.
-template <class From, class To>
-void copy_more_options(const From& from, To& to) {
-  to.weight = from.weight;
-  to.partition = from.partition;
-  to.critical = from.critical;
-  to.lock = from.lock;
-  to.max_retries = from.max_retries;
-}
 /// A description has some of what it says of limits and locks.
 template <class Description>
 bool has_gate_options(const Description& job) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/push_option.h"
 #include "domain/archive.h"
 
 namespace ordo::domain {
@@ -53,8 +54,6 @@ void fields(A& a, In<A, JobView>& view) {
   a.number(view.retry_count);
   a.number(view.crashes);
   fields(a, view.error_kind);
-  a.maybe(view.priority);
-  a.maybe(view.timeout);
   a.maybe(view.starts_at);
   a.maybe(view.started);
   a.long_text(view.node);
@@ -63,15 +62,13 @@ void fields(A& a, In<A, JobView>& view) {
   if constexpr (A::kReads) {
     std::string_view bytes;
     a.long_text(bytes);
-    read_rules(bytes, rules);
+    read_options(bytes, rules);
     view.expires = rules.expires;
-    view.windows = std::move(rules.windows);
-    copy_more_options(rules, view);
+    copy_options(rules, view);
   } else {
     rules.expires = view.expires;
-    rules.windows = view.windows;
-    copy_more_options(view, rules);
-    a.long_text(encode_rules(rules));
+    copy_options(view, rules);
+    a.long_text(encode_options(rules));
   }
 }
 

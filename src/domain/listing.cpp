@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/push_option.h"
 #include "domain/due.h"
 
 namespace ordo::domain {
@@ -76,12 +77,9 @@ ListedJob listed(Shard& machine, ShardId shard, const FittingJob& fitting, Time 
     view.crashes = job.extra->crashes;
     view.error = job.extra->error;
     view.error_kind = job.extra->error_kind;
-    view.priority = job.extra->options.priority;
-    view.timeout = job.extra->options.timeout;
     view.expires = job.extra->options.expires;
     view.expiry_moves = view.expires && job.extra->options.expires_after;
-    view.windows = job.extra->options.windows;
-    copy_more_options(job.extra->options, view);
+    copy_options(job.extra->options, view);
   }
   if (const auto* run = job.place == Place::running ? machine.run_of(job) : nullptr) {
     view.started = run->started;

@@ -22,7 +22,6 @@ inline constexpr std::int64_t kMostWeight = 1'000;
 inline constexpr std::size_t kLongestStore = 4'096;  // bytes of a URL, which stands in messages
 inline constexpr std::size_t kMostKinds = 1'000;     // of a queue, with options of their own
 inline constexpr std::size_t kMostWindows = 32;      // of a queue or a kind
-inline constexpr std::size_t kMostJobWindows = 8;    // of one job
 inline constexpr std::int64_t kMostRate = 1'000'000;
 inline constexpr std::int64_t kMostSlots = 1'000'000;
 inline constexpr Duration kLongestUnique = std::chrono::hours{24 * 7};

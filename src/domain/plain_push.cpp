@@ -1,18 +1,23 @@
 #include "domain/plain_push.h"
 
-#include <charconv>
-#include <cmath>
-#include <limits>
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
+
+#include <ordo/error.hpp>
 
 #include "base/bytes.h"
 #include "base/name.h"
+#include "base/number_text.h"
+#include "base/push_option.h"
 #include "base/shorten.h"
 #include "base/time_text.h"
-#include "base/window_text.h"
+#include "domain/archive.h"
 #include "domain/fields.h"
-#include "domain/option_bounds.h"
+#include "domain/new_job.h"
+#include "domain/unique_fields.h"
 
 namespace ordo::domain {
 namespace {
@@ -21,117 +26,99 @@ namespace {
 constexpr std::string_view kAsPushed("\0P", 2);
 // The name in front of a push that is kept in part; its value is how many bytes it had.
 constexpr std::string_view kCut;
+// What a job has of the row of its unique key, for programs that write the row themselves (docs/redis.md).
+constexpr std::string_view kHold = "hold";
 constexpr std::size_t kLengths = 8;  // of a name and its value, where they are kept
 
 using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
 
-template <class Number>
-std::optional<Number> to_number(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
+[[noreturn]] void refuse_field(std::string_view why) {
+  throw Error(ErrorKind::invalid_argument, std::string(why));
 }
 
-bool take_window(Entry& entry, std::string_view value) {
-  auto& windows = entry.options.windows;
-  std::string why;
-  const auto window = read_window(value, why);
-  if (!window || windows.size() == kMostJobWindows) return false;
-  windows.push_back(*window);
-  return true;
+/// What the fields say, and what it has of the row of its unique key.
+struct PlainJob {
+  NewJob job;
+  std::vector<UniqueHold> holds;
+};
+
+UniqueHold read_hold(std::string_view value) {
+  Reader in(value, "hold");
+  UniqueHold hold;
+  fields(in, hold);
+  return hold;
 }
 
-bool take_expiry(JobOptions& options, std::string_view value) {
-  if (value.starts_with('+')) {
-    std::string why;
-    options.expires_after = read_duration(value.substr(1), why);
-    return options.expires_after.has_value();
+/// False: no field is called so. Throws Error{invalid_argument} for what does not fit. A payload stays where
+/// it is.
+bool take_field(PlainJob& plain, std::string_view name, std::string_view value) {
+  if (name == kHold) {
+    if (!plain.holds.empty()) refuse_field("it is given twice");
+    plain.holds.push_back(read_hold(value));
+    return true;
   }
-  const auto seconds = to_number<double>(value);
-  options.expires = seconds ? time_of_seconds(*seconds) : std::nullopt;
-  return options.expires.has_value();
-}
-
-/// Puts a value in its place. False: it does not belong there.
-bool take_field(Entry& entry, std::string_view name, std::string_view value) {
-  const auto take_name = [&](std::string_view& place) {
-    place = value;
-    return !value.empty() && value.size() <= kLongestJobName;
-  };
-  if (name == "id") return take_name(entry.id);
-  if (name == "key") return take_name(entry.key);
-  if (name == "kind") return take_name(entry.kind);
-  if (name == "payload") {
-    entry.payload = value;
-    return value.size() <= kLongestPayload;
-  } else if (name == "score") {
-    entry.score = to_number<double>(value);
-    return entry.score && std::isfinite(*entry.score);
-  } else if (name == "run_at") {
-    const auto seconds = to_number<double>(value);
-    entry.run_at = seconds ? time_of_seconds(*seconds) : std::nullopt;
-    return entry.run_at.has_value();
-  } else if (name == "priority") {
-    entry.options.priority = to_number<std::int32_t>(value);
-    return entry.options.priority.has_value();
-  } else if (name == "timeout") {
-    const auto seconds = to_number<double>(value);
-    entry.options.timeout = seconds ? timeout_of_seconds(*seconds) : std::nullopt;
-    return entry.options.timeout.has_value();
-  } else if (name == "expires") {
-    return take_expiry(entry.options, value);
-  } else if (name == "window") {
-    return take_window(entry, value);
-  } else if (name == "weight") {
-    entry.options.weight = Decimal::parse(value);
-    return entry.options.weight && *entry.options.weight > Decimal();
-  } else if (name == "partition") {
-    entry.options.partition = value;
-    return value.size() <= kLongestJobName;
-  } else if (name == "critical") {
-    entry.options.critical = value == "true";
-    return value == "true" || value == "false";
-  } else if (name == "max_retries") {
-    entry.options.max_retries = to_number<std::int32_t>(value);
-    return entry.options.max_retries.value_or(-1) >= 0;
-  } else if (name == "replace_time") {
-    entry.options.replaces_time = value == "true";
-    return value == "true" || value == "false";
-  } else if (name == "lock") {
-    entry.options.lock = value;
-    return !value.empty() && value.size() <= kLongestJobName;
+  auto& job = plain.job;
+  const auto* const option = std::ranges::find(kPushOptions, name, field_of);
+  if (option == std::end(kPushOptions) || !option->is_field) return false;
+  // The shard was chosen by the key, and an empty one would be another.
+  if (is_of<std::string NewJob::*>(*option) && value.empty()) refuse_field("it is empty; leave it out");
+  if (is_of<PayloadPlace>(*option)) {
+    if (value.size() > kLongestPayload)
+      refuse_field("it has " + std::to_string(value.size()) + " bytes, at most " +
+                   std::to_string(kLongestPayload) + " fit");
+    return true;
+  }
+  const auto* const span = std::get_if<std::optional<Duration> NewJob::*>(&option->place);
+  const auto seconds = span != nullptr ? read_number<double>(value) : std::nullopt;
+  if (seconds) {
+    job.*(*span) = timeout_of_seconds(*seconds).value_or(Duration{0});
+    check_option(job, *option, "it");
   } else {
-    return false;
+    set_option(job, *option, value, "it");
   }
+  if (job.delay) refuse_field("it needs a time: nobody knows when a span began");
   return true;
 }
 
-Decoded<Entry> understand(PlainFields fields, std::string_view id, std::string_view kind) {
-  Entry entry;
-  entry.id = id;
-  entry.kind = kind;
-  std::string cut;
-  for (const auto& [name, value] : fields) {
-    if (name == kRefused) return Unreadable{std::string(value) + (cut.empty() ? "" : "; " + cut), 0};
-    if (take_field(entry, name, value)) continue;
-    if (const auto size = name == kCut && cut.empty() ? to_number<std::uint64_t>(value) : std::nullopt) {
-      cut = "of the " + std::to_string(*size) + " bytes that were pushed only the first are kept";
-      continue;
+/// Its views are of the fields, of `id` and of `kind`.
+Entry entry_of_fields(PlainJob plain, PlainFields fields, std::string_view id, std::string_view kind) {
+  const auto view_of = [&](std::string_view name, std::string_view otherwise) {
+    for (const auto& [its_name, value] : fields) {
+      if (its_name == name) otherwise = value;
     }
-    return Unreadable{"the field " + in_quotes(name) + " is unknown, or its value '" + shortened(value) +
-                          "' of " + std::to_string(value.size()) + " bytes does not fit" +
-                          (cut.empty() ? "" : "; " + cut),
-                      0};
-  }
-  if (!cut.empty()) return Unreadable{cut, 0};
-  if (entry.key.empty()) entry.key = entry.id;
+    return otherwise;
+  };
+  auto entry = entry_of({}, plain.job);
+  entry.id = view_of("id", id);
+  entry.key = view_of("key", entry.id);
+  entry.kind = view_of("kind", kind);
+  entry.payload = view_of("payload", {});
   auto& options = entry.options;
-  if (options.expires && options.expires_after) return Unreadable{"it expires twice", 0};
+  options.unique = std::move(plain.holds);
+  if (options.timeout) options.timeout = written_timeout(*options.timeout);
   // Without a time of its own its owner knows when it came.
   if (options.expires_after)
     options.expires = entry.run_at ? time_after(*entry.run_at, *options.expires_after) : Time::max();
   return entry;
+}
+
+Decoded<Entry> understand(PlainFields fields, std::string_view id, std::string_view kind) {
+  PlainJob plain;
+  std::string cut;
+  const auto refused = [&](const std::string& why) {
+    return Unreadable{why + (cut.empty() ? "" : "; " + cut), 0};
+  };
+  for (const auto& [name, value] : fields) {
+    if (name == kRefused) return refused(std::string(value));
+    const auto taken = read_record<bool>([&] { return take_field(plain, name, value); });
+    if (!taken) return refused("the field " + in_quotes(name) + " does not fit: " + taken.why());
+    if (*taken) continue;
+    const auto size = name == kCut && cut.empty() ? read_number<std::uint64_t>(value) : std::nullopt;
+    if (!size) return refused("the field " + in_quotes(name) + " is unknown");
+    cut = "of the " + std::to_string(*size) + " bytes that were pushed only the first are kept";
+  }
+  if (!cut.empty()) return Unreadable{cut, 0};
+  return entry_of_fields(std::move(plain), fields, id, kind);
 }
 
 /// As much of it as is kept; nothing is cut off from what is shorter.
@@ -158,35 +145,49 @@ struct KeptPush {
   Pairs fields;
 };
 
+// With lengths as int4send() of PostgreSQL writes them: ordo_push makes such bytes (schema/push.sql).
+void put_text(std::string& out, std::string_view text) {
+  ByteWriter(out).put(__builtin_bswap32(static_cast<std::uint32_t>(text.size())));
+  out += text;
+}
+
+/// Off the front of `bytes`; nothing: they end too early.
+std::optional<std::string_view> take_text(std::string_view& bytes) {
+  if (bytes.size() < sizeof(std::uint32_t)) return std::nullopt;
+  const auto size = __builtin_bswap32(ByteReader(bytes, "push").get<std::uint32_t>());
+  bytes.remove_prefix(sizeof size);
+  if (size > bytes.size()) return std::nullopt;
+  const auto text = bytes.substr(0, size);
+  bytes.remove_prefix(size);
+  return text;
+}
+
 Decoded<KeptPush> read_kept(std::string_view bytes) {
-  return read_record<KeptPush>([&] {
-    ByteReader in(bytes.substr(kAsPushed.size()), "push");
-    KeptPush push;
-    push.id = in.get_long();
-    push.kind = in.get_long();
-    while (!in.at_end()) {
-      const auto name = in.get_long();
-      push.fields.emplace_back(name, in.get_long());
-    }
-    if (push.id.empty() || push.id.size() > kLongestJobName || push.kind.empty() ||
-        push.kind.size() > kLongestJobName)
-      in.fail("it names no job");
-    return push;
-  });
+  bytes.remove_prefix(kAsPushed.size());
+  const auto id = take_text(bytes), kind = take_text(bytes);
+  const auto is_name = [](const auto& name) {
+    return name && !name->empty() && name->size() <= kLongestJobName;
+  };
+  if (!is_name(id) || !is_name(kind)) return Unreadable{"cannot read a stored push: it names no job", 0};
+  KeptPush push{*id, *kind, {}};
+  while (!bytes.empty()) {
+    const auto name = take_text(bytes), value = take_text(bytes);
+    if (!name || !value) return Unreadable{"cannot read a stored push: it ends too early", 0};
+    push.fields.emplace_back(*name, *value);
+  }
+  return push;
 }
 
 }  // namespace
 
 std::string encode_plain_push(PlainFields fields, std::string_view id, std::string_view kind) {
   if (const auto entry = understand(fields, id, kind)) return encode(*entry);
-  std::string bytes(kAsPushed);
-  ByteWriter out(bytes);
-  out.put_long(id);
-  out.put_long(kind);
-  std::string size_text;
+  std::string bytes(kAsPushed), size_text;
+  put_text(bytes, id);
+  put_text(bytes, kind);
   for (const auto& [name, value] : kept_of(fields, size_text)) {
-    out.put_long(name);
-    out.put_long(value);
+    put_text(bytes, name);
+    put_text(bytes, value);
   }
   return bytes;
 }

@@ -10,8 +10,8 @@
 
 namespace ordo::domain {
 
-/// A push that another program made without Ordo's codec, as names and values (docs/redis.md): id, payload,
-/// key, kind, score, run_at, priority, timeout.
+/// A push that another program made without Ordo's codec, as names and values (docs/redis.md): options of a
+/// job (base/push_option.h).
 using PlainFields = std::span<const std::pair<std::string_view, std::string_view>>;
 
 /// So much is kept of what is no push: one that is a little above the limit stays whole, and many of them in
@@ -26,7 +26,8 @@ inline constexpr std::string_view kRefused = "refused";
 /// of it; decode_entry() says why.
 std::string encode_plain_push(PlainFields fields, std::string_view id, std::string_view kind);
 
-/// Bytes that were kept as they were pushed. A version that understands them reads an entry.
+/// Bytes that were kept as they were pushed, or that ordo_push has stored (store/postgres/schema/push.sql).
+/// Who understands them reads an entry.
 bool is_plain_push(std::string_view bytes);
 Decoded<Entry> decode_plain_push(std::string_view bytes);
 

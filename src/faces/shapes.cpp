@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/push_option.h"
 #include "base/time_text.h"
-#include "base/window_text.h"
 #include "faces/object_text.h"
 
 namespace ordo {
@@ -97,15 +97,6 @@ ObjectText job_text(const JobView& job) {
 }
 
 }  // namespace
-
-std::string windows_json(const std::vector<Window>& windows) {
-  return array_of(windows, [](std::string& out, const Window& window) {
-    ObjectText object;
-    object.text("start", format_clock(window.start)).text("end", format_clock(window.end));
-    object.raw("days", array_of(day_names(window.days), append_json_string)).text("tz", window.tz);
-    out += object.end();
-  });
-}
 
 std::string job_json(const JobView& job) { return job_text(job).end(); }
 

@@ -19,8 +19,6 @@ std::string_view state_word(JobStatus status);
 std::string_view missed_word(Missed missed);
 
 std::string job_json(const JobView& job);
-/// As `push --ndjson` reads them.
-std::string windows_json(const std::vector<Window>& windows);
 
 /// With what else there is to say of one: why it failed or died, what counts for it by the rules of that
 /// config, what it was pushed with; and its failed attempts, if there are any.

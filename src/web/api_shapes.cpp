@@ -61,14 +61,6 @@ constexpr std::array kShapes = {
         R"({"allOf":[{"$ref":"#/components/schemas/Jobs"},{"required":["queue","key","chain"],"properties":{"chain":{"type":"array",)"
         R"("items":{"$ref":"#/components/schemas/Job"}}}}]})"},
     Shape{
-        "NewJob",
-        R"({"type":"object","properties":{"id":{"$ref":"#/components/schemas/Name"},"key":{"$ref":"#/components/schemas/Name"},)"
-        R"("kind":{"$ref":"#/components/schemas/Name"},"payload":{},"score":{"type":"number"},"run_at":{"type":["string","number"]},)"
-        R"("priority":{"type":"integer"},"timeout":{"type":["string","number"]},"expires":{"type":["string","number"]},)"
-        R"("windows":{"type":"array","items":{"$ref":"#/components/schemas/Window"}},"weight":{"type":"number"},)"
-        R"("partition":{"$ref":"#/components/schemas/Name"},"critical":{"type":"boolean"},"lock":{"$ref":"#/components/schemas/Name"},)"
-        R"("unique":{"$ref":"#/components/schemas/Name"},"max_retries":{"type":"integer"}}})"},
-    Shape{
         "NewJobs",
         R"({"anyOf":[{"$ref":"#/components/schemas/NewJob"},{"type":"array","maxItems":10000,"items":{"$ref":"#/components/schemas/NewJob"}}]})"},
     Shape{

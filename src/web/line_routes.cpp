@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/push_option.h"
 #include "base/time_text.h"
 #include "faces/object_text.h"
 #include "faces/shapes.h"

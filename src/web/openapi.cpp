@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/json.h"
+#include "base/push_option.h"
 #include "faces/object_text.h"
 #include "web/api.h"
 #include "web/api_shapes.h"
@@ -103,12 +104,45 @@ const Operation* operation_of(const Route& route) {
   return found == operations().end() ? nullptr : &*found;
 }
 
-std::string text_of(const Route& route, const Operation& operation) {
+std::string operation_text(const Route& route, const Operation& operation) {
   ObjectText text;
   text.text("summary", route.what);
   text.raw("parameters", parameters_of(operation));
   if (!operation.body.empty()) text.raw("requestBody", body_of(operation, route));
   return text.raw("responses", answers_of(operation)).end();
+}
+
+/// The JSON Schema of an option's value.
+struct SchemaOf {
+  const PushOption& option;
+
+  std::string operator()(PayloadPlace /*any*/) const { return "{}"; }
+  std::string operator()(std::string NewJob::* /*name*/) const { return reference_to("Name"); }
+  std::string operator()(std::optional<std::string> NewJob::* /*name*/) const { return reference_to("Name"); }
+  std::string operator()(std::optional<double> NewJob::* /*number*/) const { return R"({"type":"number"})"; }
+  std::string operator()(std::optional<std::int32_t> NewJob::* /*whole*/) const {
+    return fmt::format(R"({{"type":"integer","minimum":{},"maximum":{}}})", option.least, option.most);
+  }
+  std::string operator()(std::optional<Decimal> NewJob::* /*decimal*/) const {
+    return R"({"type":["number","string"]})";
+  }
+  std::string operator()(std::optional<Duration> NewJob::* /*span*/) const { return R"({"type":"string"})"; }
+  std::string operator()(MomentPlace /*moment*/) const { return R"({"type":["string","number"]})"; }
+  std::string operator()(std::vector<Window> NewJob::* /*windows*/) const {
+    return fmt::format(R"({{"type":"array","maxItems":{},"items":{}}})", kMostJobWindows,
+                       reference_to("Window"));
+  }
+  template <class Flag>
+  std::string operator()(Flag /*flag*/) const {
+    return R"({"type":"boolean"})";
+  }
+};
+
+std::string new_job_schema() {
+  ObjectText properties;
+  for (const auto& option : kPushOptions)
+    properties.raw(option.name, std::visit(SchemaOf{option}, option.place));
+  return ObjectText().text("type", "object").raw("properties", properties.end()).end();
 }
 
 }  // namespace
@@ -117,12 +151,13 @@ std::string openapi_of(const std::vector<Route>& routes) {
   std::map<std::string_view, ObjectText> by_path;
   for (const Route& route : routes) {
     if (const auto* operation = operation_of(route))
-      by_path[route.path].raw(lower(route.method), text_of(route, *operation));
+      by_path[route.path].raw(lower(route.method), operation_text(route, *operation));
   }
   ObjectText paths;
   for (const auto& [path, operations] : by_path) paths.raw(path, operations.end());
   ObjectText schemas;
   for (const Shape& shape : shapes()) schemas.raw(shape.name, shape.schema);
+  schemas.raw("NewJob", new_job_schema());
   return ObjectText()
              .text("openapi", "3.1.0")
              .raw("info", ObjectText().text("title", "Ordo").text("version", kVersion).end())

@@ -13,6 +13,8 @@
 
 #include "base/assert.h"
 #include "base/json_pointer.h"
+#include "base/json_tree.h"
+#include "base/push_option.h"
 #include "base/time_text.h"
 #include "base/window_text.h"
 #include "domain/window.h"
@@ -42,8 +44,6 @@ bool is_written(Time time) { return time >= kFirstTime && time <= kLastTime; }
 
 void check_decimal(std::string_view text) {
   const auto decimal = Decimal::parse(text);
-  const auto weight = taken([&] { return weight_of(text); });
-  ORDO_ASSERT(weight.has_value() == (decimal && *decimal > Decimal()));
   if (!decimal) return;
   ORDO_ASSERT(decimal->millionths() >= 0 && decimal->millionths() <= Decimal::kMost);
   ORDO_ASSERT(Decimal::parse(decimal->text()) == decimal);
@@ -67,15 +67,30 @@ void check_window(std::string_view text) {
   }
 }
 
-void check_job(std::string_view text) {
-  taken([&] {
-    NewJob job;
-    set_start(job, text);
-    ORDO_ASSERT(!job.run_at || is_written(*job.run_at));
-    ORDO_ASSERT(!job.delay || *job.delay >= Duration{0});
-    return true;
-  });
-  if (const auto expiry = taken([&] { return expiry_of(text); })) ORDO_ASSERT(is_written(*expiry));
+// As each option of a job; what is taken is read back from its JSON.
+void check_options(std::string_view text) {
+  for (const auto& option : kPushOptions) {
+    const auto job = taken([&] {
+      NewJob given;
+      set_option(given, option, text, "it");
+      return given;
+    });
+    if (!job) continue;
+    ORDO_ASSERT(!job->run_at || is_written(*job->run_at));
+    ORDO_ASSERT(!job->expires || is_written(*job->expires));
+    ORDO_ASSERT(!job->delay || *job->delay >= Duration{0});
+    if (!is_of<PayloadPlace>(option)) ORDO_ASSERT(why_no_push(*job, 0).empty());
+    const auto json = option_json(option, *job);
+    if (json.empty()) continue;
+    const auto document = JsonDocument::parse(json);
+    ORDO_ASSERT(document.has_value());
+    NewJob read;
+    set_option(read, option, document->root());
+    ORDO_ASSERT(option_json(option, read) == json);
+  }
+}
+
+void check_moment(std::string_view text) {
   if (const auto moment = taken([&] { return moment_of(text); })) ORDO_ASSERT(is_written(*moment));
 }
 
@@ -85,7 +100,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   check_decimal(text);
   check_window(text);
-  check_job(text);
+  check_options(text);
+  check_moment(text);
   if (const auto clock = taken([&] { return parse_clock(text); }))
     ORDO_ASSERT(parse_clock(format_clock(*clock)) == clock);
   if (const auto days = taken([&] { return parse_days(text); })) {

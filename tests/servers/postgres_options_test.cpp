@@ -8,6 +8,7 @@
 #include <ordo/postgres.hpp>
 
 #include "base/json_key.h"
+#include "base/push_option.h"
 #include "contract/postgres_fixture.h"
 #include "domain/entry.h"
 #include "domain/unique.h"
@@ -19,11 +20,13 @@ class PostgresOptions : public PostgresFixture {
  protected:
   static constexpr const char* kRows = "orders!";
 
-  /// All that is in the log, oldest first.
+  /// All that is in the log, oldest first, as a client would have written it.
   std::vector<std::string> pushed() {
     std::vector<std::string> all;
-    for (std::uint32_t i = 0; i < 4; ++i)
-      std::ranges::move(log_of(*store_, shard(i)), std::back_inserter(all));
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      for (const auto& bytes : log_of(*store_, shard(i)))
+        all.push_back(domain::encode(*domain::decode_entry(bytes)));
+    }
     return all;
   }
   std::vector<std::string> ids() {
@@ -106,13 +109,9 @@ TEST_F(PostgresOptions, are_written_as_a_client_would) {
     const auto& [options, written] = examples[i];
     psql.run("SELECT ordo_push('orders', 'x', id => 'sql', key => 'k', priority => 3, options => '" +
              std::string(options) + "')");
-    NewJob job{.id = "sql",
-               .payload = "x",
-               .key = "k",
-               .priority = 3,
-               .expires = written.expires,
-               .windows = written.windows};
-    domain::copy_more_options(written, job);
+    NewJob job{.id = "sql", .payload = "x", .key = "k", .expires = written.expires};
+    copy_options(written, job);
+    job.priority = 3;
     job.replace_time = written.replaces_time;
     ordo::postgres::push(psql.handle(), "orders", job);
     domain::Entry entry{.kind = "orders", .key = "k", .id = "sql", .options = written, .payload = "x"};

@@ -33,12 +33,14 @@ class PostgresPush : public PostgresFixture {
     session().run("DROP ROLE shop");
   }
 
+  /// As a client would have written them.
   std::vector<Pushed> pushed() {
     std::vector<ShardId> shards;
     for (std::uint32_t i = 0; i < 4; ++i) shards.push_back(shard(i));
     const auto chunk = read_log(*store_, shards);
     std::vector<Pushed> all;
-    for (const auto& row : chunk.rows) all.push_back({row.shard, std::string(chunk.body(row))});
+    for (const auto& row : chunk.rows)
+      all.push_back({row.shard, domain::encode(*domain::decode_entry(chunk.body(row)))});
     return all;
   }
 };

@@ -15,10 +15,8 @@
 
 #include <ordo/error.hpp>
 
-#include "base/base64.h"
-#include "base/json.h"
+#include "base/push_option.h"
 #include "base/time_text.h"
-#include "base/window_text.h"
 #include "domain/new_job.h"
 
 namespace ordo::postgres {
@@ -51,21 +49,6 @@ Argument number(std::optional<double> value) {
   return std::string(text.data(), std::to_chars(text.data(), text.data() + text.size(), *value).ptr);
 }
 
-// jsonb knows no zero bytes in a text.
-std::string name_of(const std::string& bytes) {
-  if (bytes.find('\0') == std::string::npos) return name_json(bytes);
-  std::string json;
-  append_base64_json(json, bytes);
-  return json;
-}
-
-std::string text_of(const Window& window) {
-  std::string days;
-  for (const auto& day : day_names(window.days)) days += (days.empty() ? "" : ",") + json_string(day);
-  return R"({"start":")" + format_clock(window.start) + R"(","end":")" + format_clock(window.end) +
-         R"(","days":[)" + days + R"(],"tz":)" + json_string(window.tz) + '}';
-}
-
 // Hours, as an interval has no room for as many seconds.
 std::string interval_of(Duration span) {
   const auto bounded = std::clamp(span, -kMostDelay, kMostDelay);
@@ -74,27 +57,22 @@ std::string interval_of(Duration span) {
                      us / 60'000'000 % 60, us / 1'000'000 % 60, us % 1'000'000);
 }
 
+/// As ordo_expiry takes it, which knows more times than a timestamptz.
+std::string expiry_of(const NewJob& job) {
+  if (job.expires_after) return interval_of(*job.expires_after);
+  if (!job.expires) return {};
+  if (*job.expires == Time::max()) return "\"infinity\"";
+  return std::to_string(written_time(*job.expires).time_since_epoch().count()) + "e-6";
+}
+
 // What has no argument of its own; nothing: the job has none of it.
 Argument options_of(const NewJob& job) {
   std::string json;
-  const auto add = [&](const char* name, const std::string& value) {
-    json += (json.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + value;
-  };
-  if (job.expires_after) add("expires", interval_of(*job.expires_after));
-  if (job.expires) {
-    const auto at =
-        *job.expires == Time::max() ? Duration::max() : written_time(*job.expires).time_since_epoch();
-    add("expires", at == Duration::max() ? "\"infinity\"" : std::to_string(at.count()) + "e-6");
+  for (const auto& option : kPushOptions) {
+    if (option.sql != SqlPlace::options) continue;
+    const auto value = is_of<MomentPlace>(option) ? expiry_of(job) : option_json(option, job);
+    if (!value.empty()) json += fmt::format("{}\"{}\":{}", json.empty() ? '{' : ',', option.name, value);
   }
-  std::string windows;
-  for (const auto& window : job.windows) windows += (windows.empty() ? "" : ",") + text_of(window);
-  if (!windows.empty()) add("windows", '[' + windows + ']');
-  if (job.weight) add("weight", job.weight->text());
-  if (job.partition) add("partition", name_of(*job.partition));
-  if (job.critical) add("critical", *job.critical ? "true" : "false");
-  if (job.lock) add("lock", name_of(*job.lock));
-  if (job.max_retries) add("max_retries", std::to_string(*job.max_retries));
-  if (job.replace_time) add("replace_time", "true");
   return json.empty() ? std::nullopt : Argument(json + '}');
 }
 

@@ -121,10 +121,7 @@ DECLARE
   v_key text := coalesce(nullif(key, ''), v_id);
   v_kind text := coalesce(nullif(kind, ''), queue);
   v_run_at timestamptz := coalesce(run_at, clock_timestamp() + delay);
-  v_flags int := 0;
-  v_tail bytea := '';
-  v_rules bytea := '';
-  v_after bigint;
+  v_fields bytea := '';
   v_number bigint;
   v_taken record;
 BEGIN
@@ -141,11 +138,7 @@ BEGIN
     RAISE EXCEPTION 'ordo_push: the timeout is not positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF options IS NOT NULL THEN
-    v_after := ordo_expires_after(options -> 'expires');
-    IF v_after IS NOT NULL THEN
-      options := jsonb_set(options, '{expires}', ordo_expires_at(coalesce(v_run_at, clock_timestamp()), v_after));
-    END IF;
-    v_rules := ordo_rules(options);
+    v_fields := ordo_option_fields(options);
   END IF;
   IF options ? 'unique' THEN
     SELECT q.number INTO v_number FROM ordo_queue q WHERE q.name = queue;
@@ -153,41 +146,26 @@ BEGIN
     IF v_taken.there IS NOT NULL THEN
       RETURN v_taken.there;
     END IF;
-    IF v_taken.hold <> '' THEN
-      v_rules := v_rules || v_taken.hold;
-    END IF;
-  END IF;
-  v_rules := v_rules || ordo_last_rules(options);
-  IF v_after IS NOT NULL THEN
-    v_rules := v_rules || ordo_field(11, ordo_little_endian(int8send(v_after)));
+    v_fields := v_fields || ordo_field('hold', v_taken.hold);
   END IF;
   IF v_key <> v_id THEN
-    v_flags := v_flags | 1;
-    v_tail := v_tail || ordo_short('key', v_key);
+    v_fields := v_fields || ordo_field('key', ordo_checked('key', v_key));
   END IF;
   IF score IS NOT NULL THEN
-    v_flags := v_flags | 2;
-    v_tail := v_tail || ordo_little_endian(float8send(score));
+    v_fields := v_fields || ordo_field('score', ordo_real(score));
   END IF;
   IF v_run_at IS NOT NULL THEN
-    v_flags := v_flags | 4;
-    v_tail := v_tail || ordo_little_endian(int8send(ordo_micros(v_run_at)));
+    v_fields := v_fields || ordo_field('run_at', ordo_seconds(ordo_micros(v_run_at)));
   END IF;
   IF priority IS NOT NULL THEN
-    v_flags := v_flags | 8;
-    v_tail := v_tail || ordo_little_endian(int4send(priority));
+    v_fields := v_fields || ordo_field('priority', priority::text);
   END IF;
   IF timeout IS NOT NULL THEN
-    v_flags := v_flags | 16;
-    v_tail := v_tail || ordo_little_endian(int8send((extract(epoch FROM timeout) * 1000000)::bigint));
-  END IF;
-  IF v_rules <> '' THEN
-    v_flags := v_flags | 64;
-    v_tail := v_tail || ordo_little_endian(int4send(octet_length(v_rules))) || v_rules;
+    v_fields := v_fields || ordo_field('timeout', (extract(epoch FROM timeout) * 1000000)::bigint || 'us');
   END IF;
   PERFORM ordo_put(queue, ordo_crc32(convert_to(v_key, 'UTF8')),
-                   set_byte('\x0100', 1, v_flags) || ordo_short('kind', v_kind)
-                   || ordo_short('id', v_id) || v_tail || payload);
+                   '\x0050'::bytea || ordo_long(ordo_checked('id', v_id)) || ordo_long(ordo_checked('kind', v_kind))
+                   || v_fields || ordo_field('payload', payload));
   IF options ? 'unique' THEN
     PERFORM ordo_keep_queue(queue, v_number);
   END IF;

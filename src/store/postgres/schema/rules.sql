@@ -1,18 +1,19 @@
--- The options of a pushed job as bytes. Repeats how the domain writes them (domain/entry.cpp);
--- tests/servers/postgres_options_test.cpp compares.
+-- The options of a pushed job as the texts that an XADD on Redis has (docs/options.md). What is stored are these; C++ makes
+-- an entry of them when it reads (domain/plain_push.cpp). tests/servers/postgres_options_test.cpp compares.
 
-CREATE FUNCTION ordo_little_endian(p_bytes bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
-  SELECT string_agg(substring(p_bytes FROM i FOR 1), '' ORDER BY i DESC) FROM generate_series(1, octet_length(p_bytes)) AS i
+-- A text with its length, and a field of a push. Nothing of a value that is null.
+CREATE FUNCTION ordo_long(p_bytes bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+  SELECT int4send(octet_length(p_bytes)) || p_bytes
+$$;
+CREATE FUNCTION ordo_field(p_name text, p_value bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(ordo_long(convert_to(p_name, 'UTF8')) || ordo_long(p_value), '')
+$$;
+CREATE FUNCTION ordo_field(p_name text, p_value text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+  SELECT ordo_field(p_name, convert_to(p_value, 'UTF8'))
 $$;
 
--- One optional field of a record.
-CREATE FUNCTION ordo_field(p_tag int, p_bytes bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN set_byte('\x00', 0, p_tag) || ordo_little_endian(int4send(octet_length(p_bytes))) || p_bytes;
-END $$;
-
--- A length byte and the text.
-CREATE FUNCTION ordo_short(p_what text, p_text text) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+-- The bytes of a name that has 1 to 255 of them.
+CREATE FUNCTION ordo_checked(p_what text, p_text text) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   v_bytes bytea := convert_to(p_text, 'UTF8');
 BEGIN
@@ -20,13 +21,23 @@ BEGIN
     RAISE EXCEPTION 'ordo_push: the % has % bytes; 1 to 255 fit', p_what, octet_length(v_bytes)
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  RETURN set_byte('\x00', 0, octet_length(v_bytes)) || v_bytes;
+  RETURN v_bytes;
 END $$;
 
 CREATE FUNCTION ordo_micros(p_at timestamptz) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN (extract(epoch FROM p_at) * 1000000)::bigint;
 END $$;
+
+-- Unix seconds, within the years that can be written.
+CREATE FUNCTION ordo_seconds(p_micros numeric) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT round(greatest(least(p_micros, 253402300799999999), -62167219200000000) / 1000000, 6)::text
+$$;
+
+-- All digits of a number, whatever the caller's settings are.
+CREATE FUNCTION ordo_real(p_number double precision) RETURNS text LANGUAGE sql IMMUTABLE SET extra_float_digits = 1 AS $$
+  SELECT p_number::text
+$$;
 
 -- What was given, in an error.
 CREATE FUNCTION ordo_quoted(p_value jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -67,40 +78,25 @@ BEGIN
   END IF;
 END $$;
 
--- How many microseconds behind its time a job expires; null: that is given as a time.
-CREATE FUNCTION ordo_expires_after(p_value jsonb) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+-- When a job expires: a time, `never`, or a span behind its time.
+CREATE FUNCTION ordo_expiry(p_value jsonb) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
   v_text text := p_value #>> '{}';
 BEGIN
-  IF jsonb_typeof(p_value) IS DISTINCT FROM 'string' OR left(v_text, 1) <> '+' OR length(v_text) > 100 THEN
-    RETURN NULL;
-  END IF;
-  RETURN (extract(epoch FROM substr(v_text, 2)::interval) * 1000000)::bigint;
-END $$;
-
--- That time, as ordo_expiry takes it.
-CREATE FUNCTION ordo_expires_at(p_start timestamptz, p_after bigint) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN to_jsonb(greatest(least((ordo_micros(p_start)::numeric + p_after) / 1000000, 253402300799.999999), -62167219200));
-END $$;
-
-CREATE FUNCTION ordo_expiry(p_value jsonb) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  v_text text := p_value #>> '{}';
-BEGIN
-  IF v_text = 'infinity' THEN
-    RETURN 9223372036854775807;
+  IF v_text IN ('infinity', 'never') THEN
+    RETURN 'never';
   ELSIF jsonb_typeof(p_value) = 'string' AND v_text <> '-infinity' AND length(v_text) <= 100 THEN
-    RETURN ordo_micros(CASE WHEN left(v_text, 1) = '+' THEN clock_timestamp() + substr(v_text, 2)::interval
-                            ELSE v_text::timestamptz END);
+    RETURN CASE WHEN left(v_text, 1) = '+'
+                THEN '+' || greatest((extract(epoch FROM substr(v_text, 2)::interval) * 1000000)::bigint, 0) || 'us'
+                ELSE ordo_seconds(ordo_micros(v_text::timestamptz)) END;
   ELSIF jsonb_typeof(p_value) = 'number' AND v_text::numeric >= -62167219200 AND v_text::numeric < 253402300800 THEN
-    RETURN trunc(v_text::numeric * 1000000)::bigint;
+    RETURN ordo_seconds(trunc(v_text::numeric * 1000000));
   END IF;
   RAISE EXCEPTION 'ordo_push: "expires" needs Unix seconds, a time, or a text like "+1h", not %', ordo_quoted(p_value)
     USING ERRCODE = 'invalid_parameter_value';
 END $$;
 
-CREATE FUNCTION ordo_weight(p_value jsonb) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION ordo_weight(p_value jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   v_weight numeric;
 BEGIN
@@ -108,7 +104,7 @@ BEGIN
     v_weight := (p_value #>> '{}')::numeric;
   END IF;
   IF v_weight > 0 AND v_weight <= 1000000000 THEN
-    RETURN v_weight * 1000000;
+    RETURN p_value #>> '{}';
   END IF;
   RAISE EXCEPTION 'ordo_push: "weight" needs a number above 0 with at most six digits behind the point, not %', ordo_quoted(p_value)
     USING ERRCODE = 'invalid_parameter_value';
@@ -126,30 +122,17 @@ BEGIN
   RETURN v_clock;
 END $$;
 
--- A list of days and of ranges like "fri-mon": bit 0 is Monday.
-CREATE FUNCTION ordo_days(p_value jsonb) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+-- A list of days and of ranges like "fri-mon".
+CREATE FUNCTION ordo_days(p_value jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  v_names CONSTANT text[] := '{mon,tue,wed,thu,fri,sat,sun}';
-  v_days int := 0;
-  v_text text;
-  v_day int;
-  v_last int;
+  v_day CONSTANT text := '(mon|tue|wed|thu|fri|sat|sun)';
+  v_days text;
 BEGIN
   IF p_value IS NULL THEN
-    RETURN 127;
+    RETURN 'mon-sun';
   ELSIF jsonb_typeof(p_value) = 'array' THEN
-    FOR v_text IN SELECT part FROM jsonb_array_elements_text(p_value) AS e(t), regexp_split_to_table(e.t, ',') AS part LOOP
-      v_day := array_position(v_names, split_part(v_text, '-', 1));
-      v_last := CASE WHEN v_text LIKE '%-%' THEN array_position(v_names, substr(v_text, strpos(v_text, '-') + 1)) ELSE v_day END;
-      v_days := CASE WHEN v_day IS NOT NULL AND v_last IS NOT NULL THEN v_days END;
-      EXIT WHEN v_days IS NULL;
-      LOOP
-        v_days := v_days | (1 << (v_day - 1));
-        EXIT WHEN v_day = v_last;
-        v_day := v_day % 7 + 1;
-      END LOOP;
-    END LOOP;
-    IF v_days > 0 THEN
+    SELECT string_agg(day, ',') INTO v_days FROM jsonb_array_elements_text(p_value) AS day;
+    IF v_days ~ ('^' || v_day || '(-' || v_day || ')?(,' || v_day || '(-' || v_day || ')?)*$') THEN
       RETURN v_days;
     END IF;
   END IF;
@@ -157,7 +140,7 @@ BEGIN
     USING ERRCODE = 'invalid_parameter_value';
 END $$;
 
-CREATE FUNCTION ordo_window(p_value jsonb) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION ordo_window(p_value jsonb) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
   v_start int;
   v_end int;
@@ -174,67 +157,54 @@ BEGIN
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Names are those of the IANA, like Europe/Moscow.';
   END IF;
   PERFORM now() AT TIME ZONE v_zone;
-  RETURN ordo_little_endian(int4send(v_start)) || ordo_little_endian(int4send(v_end))
-         || set_byte('\x00', 0, ordo_days(p_value -> 'days')) || convert_to(v_zone, 'UTF8');
+  RETURN concat_ws(' ', (p_value ->> 'start') || '-' || (p_value ->> 'end'), v_zone, ordo_days(p_value -> 'days'));
 END $$;
 
--- The options of a job that have no argument of their own, up to the unique key; empty: there are none.
-CREATE FUNCTION ordo_rules(p_options jsonb) RETURNS bytea LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION ordo_flag(p_what text, p_value jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF jsonb_typeof(p_value) <> 'boolean' THEN
+    RAISE EXCEPTION 'ordo_push: "%" needs true or false', p_what USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN p_value #>> '{}';
+END $$;
+
+CREATE FUNCTION ordo_retries(p_value jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF p_value #>> '{}' ~ '^[0-9]{1,10}$' AND jsonb_typeof(p_value) = 'number' AND p_value::bigint <= 2147483647 THEN
+    RETURN p_value #>> '{}';
+  END IF;
+  RAISE EXCEPTION 'ordo_push: "max_retries" needs a whole number from 0 on, not %', ordo_quoted(p_value)
+    USING ERRCODE = 'invalid_parameter_value';
+END $$;
+
+-- The fields of the options that have no argument of their own; `unique` is not among them.
+CREATE FUNCTION ordo_option_fields(p_options jsonb) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  v_rules bytea := '';
+  v_fields bytea := '';
+  v_name text;
+  v_value jsonb;
   v_window jsonb;
 BEGIN
   PERFORM ordo_check_names('options', p_options, '{expires,windows,weight,partition,critical,lock,unique,max_retries,replace_time}');
-  IF p_options ? 'expires' THEN
-    v_rules := v_rules || ordo_field(2, ordo_little_endian(int8send(ordo_expiry(p_options -> 'expires'))));
-  END IF;
-  IF p_options ? 'windows' THEN
-    IF jsonb_typeof(p_options -> 'windows') <> 'array' OR jsonb_array_length(p_options -> 'windows') > 8 THEN
-      RAISE EXCEPTION 'ordo_push: "windows" needs a list of at most 8' USING ERRCODE = 'invalid_parameter_value';
+  FOR v_name, v_value IN SELECT o.key, o.value FROM jsonb_each(p_options) AS o LOOP
+    IF v_name = 'windows' THEN
+      IF jsonb_typeof(v_value) <> 'array' OR jsonb_array_length(v_value) > 8 THEN
+        RAISE EXCEPTION 'ordo_push: "windows" needs a list of at most 8' USING ERRCODE = 'invalid_parameter_value';
+      END IF;
+      FOR v_window IN SELECT jsonb_array_elements(v_value) LOOP
+        v_fields := v_fields || ordo_field('window', ordo_window(v_window));
+      END LOOP;
+    ELSE
+      v_fields := v_fields || CASE v_name
+        WHEN 'expires' THEN ordo_field(v_name, ordo_expiry(v_value))
+        WHEN 'weight' THEN ordo_field(v_name, ordo_weight(v_value))
+        WHEN 'partition' THEN ordo_field(v_name, CASE WHEN v_value <> '""' THEN ordo_name(v_name, v_value) ELSE '' END)
+        WHEN 'lock' THEN ordo_field(v_name, ordo_name(v_name, v_value))
+        WHEN 'max_retries' THEN ordo_field(v_name, ordo_retries(v_value))
+        WHEN 'critical' THEN ordo_field(v_name, ordo_flag(v_name, v_value))
+        WHEN 'replace_time' THEN ordo_field(v_name, ordo_flag(v_name, v_value))
+        ELSE '' END;
     END IF;
-    FOR v_window IN SELECT jsonb_array_elements(p_options -> 'windows') LOOP
-      v_rules := v_rules || ordo_field(3, ordo_window(v_window));
-    END LOOP;
-  END IF;
-  IF p_options ? 'weight' THEN
-    v_rules := v_rules || ordo_field(4, ordo_little_endian(int8send(ordo_weight(p_options -> 'weight'))));
-  END IF;
-  IF p_options ? 'partition' THEN
-    v_rules := v_rules || ordo_field(5, CASE WHEN p_options -> 'partition' <> '""'
-                                             THEN ordo_name('partition', p_options -> 'partition') ELSE '' END);
-  END IF;
-  IF p_options ? 'critical' THEN
-    IF jsonb_typeof(p_options -> 'critical') <> 'boolean' THEN
-      RAISE EXCEPTION 'ordo_push: "critical" needs true or false' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    v_rules := v_rules || ordo_field(6, CASE WHEN (p_options -> 'critical')::boolean THEN '\x01'::bytea ELSE '\x00' END);
-  END IF;
-  IF p_options ? 'lock' THEN
-    v_rules := v_rules || ordo_field(7, ordo_name('lock', p_options -> 'lock'));
-  END IF;
-  RETURN v_rules;
-END $$;
-
--- The options behind the unique key; empty: there are none.
-CREATE FUNCTION ordo_last_rules(p_options jsonb) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-  v_rules bytea := '';
-BEGIN
-  IF p_options ? 'replace_time' THEN
-    IF jsonb_typeof(p_options -> 'replace_time') <> 'boolean' THEN
-      RAISE EXCEPTION 'ordo_push: "replace_time" needs true or false' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    IF (p_options -> 'replace_time')::boolean THEN
-      v_rules := v_rules || ordo_field(9, '');
-    END IF;
-  END IF;
-  IF p_options ? 'max_retries' THEN
-    IF p_options ->> 'max_retries' !~ '^[0-9]{1,10}$' OR jsonb_typeof(p_options -> 'max_retries') <> 'number'
-       OR (p_options ->> 'max_retries')::bigint > 2147483647 THEN
-      RAISE EXCEPTION 'ordo_push: "max_retries" needs a whole number from 0 on, not %', ordo_quoted(p_options -> 'max_retries')
-        USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    v_rules := v_rules || ordo_field(10, ordo_little_endian(int4send((p_options ->> 'max_retries')::int)));
-  END IF;
-  RETURN v_rules;
+  END LOOP;
+  RETURN v_fields;
 END $$;

@@ -1,6 +1,18 @@
 -- The unique key of a pushed job. Repeats the domain's rule (domain/unique.cpp);
 -- tests/servers/postgres_options_test.cpp compares.
 
+CREATE FUNCTION ordo_little_endian(p_bytes bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+  SELECT string_agg(substring(p_bytes FROM i FOR 1), '' ORDER BY i DESC) FROM generate_series(1, octet_length(p_bytes)) AS i
+$$;
+
+-- A length byte and a name.
+CREATE FUNCTION ordo_short(p_what text, p_text text) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  v_bytes bytea := ordo_checked(p_what, p_text);
+BEGIN
+  RETURN set_byte('\x00', 0, octet_length(v_bytes)) || v_bytes;
+END $$;
+
 -- FNV-1a of 128 bits.
 CREATE FUNCTION ordo_fnv(p_bytes bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -100,7 +112,7 @@ BEGIN
   id := ordo_shown(substring(p_row FROM v_at + 2 + get_byte(p_row, v_at)));
 END $$;
 
--- Takes a unique key for the job that is about to be pushed: `hold` is what it has of the row (empty: nobody has to take
+-- Takes a unique key for the job that is about to be pushed: `hold` is what it has of the row (null: nobody has to take
 -- that away), or `there` the id of the job that has the key, if that is to be ignored. The row is inserted and never
 -- changed, so nobody waits for the caller's transaction but who wants this key; and this one waits 5 s for another's.
 CREATE FUNCTION ordo_take_key(p_queue text, p_kind text, p_key text, p_id text, p_run_at timestamptz, p_unique jsonb,
@@ -142,7 +154,7 @@ BEGIN
       set_byte('\x0100', 1, v_scope) || v_first || v_token || ordo_short('kind', p_kind) || ordo_short('key', p_key)
         || convert_to(p_id, 'UTF8')) ON CONFLICT DO NOTHING;
     IF FOUND THEN
-      hold := CASE WHEN v_scope = 2 THEN '' ELSE ordo_field(8, set_byte('\x00', 0, v_scope) || v_first || v_token || v_row) END;
+      hold := CASE WHEN v_scope <> 2 THEN set_byte('\x00', 0, v_scope) || v_first || v_token || v_row END;
       RETURN;
     END IF;
     SELECT w.body INTO v_there FROM ordo_wait w WHERE w.queue = p_queue || '!' AND w.key = v_row;
