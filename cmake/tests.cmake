@@ -251,7 +251,7 @@ function(ordo_on_servers suite variable name)
 endfunction()
 # What a user sees is the same on a server. Under the sanitizers the contract suite speaks to the servers.
 if("e2e" IN_LIST ORDO_SUITES AND NOT ORDO_SANITIZE)
-  foreach(name IN ITEMS cli_store cli_dead cli_jobs cli_push cli_work http nodes periodic reload responses versions windows limits traces waits_for)
+  foreach(name IN ITEMS cli_store cli_dead cli_jobs cli_push cli_work edit http nodes periodic reload responses versions windows limits traces waits_for)
     ordo_on_servers(e2e ORDO_E2E_STORE ${name} redis redis-cluster postgres)
   endforeach()
   foreach(name IN ITEMS options unique)

@@ -223,6 +223,7 @@ void add_dead(CLI::App& app, Context& context) {
   add_argument(dead, "IDS", values->ids, "Ids of jobs; list and export: all if none are given");
   dead->add_flag("--all", values->all, "Retry or delete all of them");
   add_choice(dead, values->choice, "Died");
+  add_new_payload(*dead, values->payload);
   add_page(dead, values->page, "all");
   add_consent(dead, values->consent);
   dead->add_flag("--json", values->json, "Print one JSON array; retry and delete: the count");

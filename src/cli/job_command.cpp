@@ -119,10 +119,6 @@ std::string what_follows(Admin& admin, const JobValues& values, Time at) {
   return text;
 }
 
-bool edit_job(Admin& admin, const JobValues& values, const JobName& name) {
-  return admin.edit(values.queue, name, bytes_of(values.payload), values.payload.score);
-}
-
 int run_job(Context& context, const JobValues& values) {
   const std::vector<std::string> verbs = {"show",       "cancel", "kill",  "run-now",
                                           "reschedule", "edit",   "forget"};
@@ -141,12 +137,13 @@ int run_job(Context& context, const JobValues& values) {
   const auto at = values.at ? moment_of(context.time(*values.at)) : Time{};
   if (values.verb == "show") return show_job(context, values);
   if (values.verb == "forget") return forget_job(context, values);
+  const auto payload = values.verb == "edit" ? bytes_of(values.payload) : std::string();
   Admin admin = context.open_admin();
   const JobName name{.id = values.id, .kind = values.kind, .key = values.key, .phase = phase};
   // First: the change is not to be stored without its answer.
   const auto answer = values.json ? std::string() : what_follows(admin, values, at);
-  const bool is_there = values.verb == "edit"     ? edit_job(admin, values, name)
-                        : values.at               ? admin.reschedule(values.queue, name, at)
+  const bool is_there = values.verb == "edit" ? admin.edit(values.queue, name, payload, values.payload.score)
+                        : values.at           ? admin.reschedule(values.queue, name, at)
                         : values.verb == "cancel" ? admin.cancel(values.queue, name)
                         : values.verb == "kill"   ? admin.kill(values.queue, name)
                                                   : admin.run_now(values.queue, name);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "base/name.h"
 #include "base/shorten.h"
 #include "client/admin_impl.h"
+#include "client/page_sizes.h"
 #include "client/several_jobs.h"
 #include "domain/records.h"
 #include "store/blocking.h"
@@ -45,6 +47,22 @@ std::size_t place_of(std::string_view call, const std::string& id, const std::ve
           : fmt::format("has {} payloads with the score {}; they cannot be told apart", count,
                         json_number(*score));
   throw Error(ErrorKind::conflict, fmt::format("{}: job {} {}; nothing was done", call, in_quotes(id), why));
+}
+
+/// What was pushed without a client, and no owner has read yet, has no number of its own: its score must do.
+void forget_numbers(store::Store& store, store::ShardId shard, std::vector<domain::EditedEntry>& edits) {
+  std::vector<store::Seq> wanted;
+  for (const auto& edited : edits) wanted.push_back(edited.seq);
+  std::ranges::sort(wanted);
+  std::set<store::Seq> known;
+  for (auto rest = std::span(wanted); !rest.empty();) {
+    const auto part = rest.first(std::min(rest.size(), kPayloadsAtOnce));
+    for (const auto& row : store.fetch(shard, part).rows) known.insert(row.seq);
+    rest = rest.subspan(part.size());
+  }
+  for (auto& edited : edits) {
+    if (!known.contains(edited.seq)) edited.seq = 0;
+  }
 }
 
 }  // namespace
@@ -88,6 +106,7 @@ bool Admin::Impl::edit(const store::QueueDefinition& queue, const JobName& job, 
   entry.score = its_score;
   entry.payload = payload;
   entry.edits = *entries;
+  forget_numbers(handle_->store(), listed->shard, entry.edits);
   store::append_and_wait(handle_->store(), {{listed->shard, domain::encode(entry)}});
   return true;
 }

@@ -243,12 +243,30 @@ class Histories {
       harness.control_one(type, target);
       return;
     }
+    if (random_.below(8) == 0 && edit(harness)) return;
     Harness::Push push{.id = id, .payload = "p" + std::to_string(random_.below(4))};
     push.key = key_in(shard, kOld, random_.below(3));
     if (random_.below(2) == 0) push.score = static_cast<double>(random_.below(5));
     if (random_.below(3) == 0) push.run_at = now() + seconds{random_.below(20)} - seconds{10};
     if (random_.below(5) == 0) push.priority = static_cast<int>(random_.below(3));
     harness.push(push, random_.below(8) == 0 ? EntryType::revive : EntryType::push);
+  }
+
+  // Of a payload that its score tells from the others, as the new log must.
+  bool edit(Harness& harness) {
+    const auto jobs = harness.shard().snapshot(Shard::View::live);
+    if (jobs.empty()) return false;
+    const auto& job = jobs[random_.below(jobs.size())];
+    const auto& [seq, score] = job.pieces[random_.below(job.pieces.size())];
+    std::ptrdiff_t count = 0;
+    for (const auto& other : jobs) {
+      if (other.id == job.id && other.key == job.key)
+        count += std::ranges::count(other.pieces, score, &std::pair<Seq, double>::second);
+    }
+    if (count != 1) return false;
+    const auto entry = *decode_entry(harness.log().at(seq).bytes);
+    harness.edit(job, std::string(entry.payload), "p" + std::to_string(random_.below(6)));
+    return true;
   }
 
   void step(std::uint32_t shard) {

@@ -95,8 +95,8 @@ void Shard::replace_payload(Job& job, const LoggedEntry& logged, const std::vect
 
 // A job that has just been back from its run has its lock until that is durable.
 void Shard::ask_as_edited(Job& job, Demand* demand) {
-  if (const auto before = edited_.extract(&job)) gates_->drop(*before.mapped());
   if (demand == nullptr) return;
+  if (const auto before = edited_.extract(&job)) gates_->drop(*before.mapped());
   if (demand == job.demand) {
     gates_->drop(*demand);
   } else if (job.place == Place::settling) {

@@ -250,6 +250,39 @@ TEST(ShardEdit, its_lock_follows_once_its_run_is_over) {
   EXPECT_THAT(shard.start_all(), ElementsAre("c"));
 }
 
+TEST(ShardEdit, what_merges_while_it_settles_weighs_what_it_says) {
+  auto options = edit_options();
+  options.partition = "/region";
+  options.limit = Decimal(5);
+  options.retry.delay = seconds{0};
+  Harness shard(options);
+  shard.push({.id = "a", .payload = R"({"region":"x"})"});
+  shard.end(*shard.take(), Outcome::fail("no"));
+  shard.edit("a", R"({"region":"x"})", R"({"region":"y"})");
+  shard.push({.id = "a", .payload = "{}", .weight = Decimal(5)});
+  shard.commit();
+  EXPECT_THAT(shard.start_all(), ElementsAre("a"));
+  shard.push({.id = "b", .payload = "{}"});
+  EXPECT_THAT(shard.start_all(), IsEmpty()) << "the first takes all of the limit";
+}
+
+TEST(ShardEdit, two_edits_while_it_settles_leave_the_lock_of_the_first) {
+  auto options = edit_options();
+  options.lock = "payload";
+  options.retry.delay = seconds{0};
+  Harness shard(options);
+  shard.push({.id = "a", .payload = "x", .score = 1});
+  shard.end(*shard.take(), Outcome::fail("no"));
+  shard.edit("a", "x", "y");
+  shard.push({.id = "a", .payload = "z", .score = 2});
+  shard.edit("a", "z", "w");
+  shard.commit();
+  shard.rebuild();
+  shard.push({.id = "b", .payload = "y"});
+  shard.push({.id = "c", .payload = "x"});
+  EXPECT_THAT(shard.start_all(), ::testing::UnorderedElementsAre("a", "c"));
+}
+
 TEST(ShardEdit, a_lock_that_several_payloads_share_stays) {
   auto options = edit_options();
   options.lock = "payload";

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/time_text.h"
@@ -39,6 +40,12 @@ BlockedJobs blocked_of(const GatedLanes::Refused& refused, const Limiter* by) {
   return jobs;
 }
 
+/// What the job asks for, or will once it has settled. Null: nothing.
+Demand* asked_by(const Job& job, const std::unordered_map<const Job*, Demand*>& edited) {
+  const auto found = edited.find(&job);
+  return found != edited.end() ? found->second : job.demand;
+}
+
 }  // namespace
 
 Shard::~Shard() {
@@ -51,8 +58,8 @@ Shard::~Shard() {
 
 // The first payload in arrival order that has a partition or a lock says what it is.
 Demand* Shard::demand_of(const Job& job, const Entry& entry) {
-  return demand_of(
-      job, entry, job.demand != nullptr ? GateKeys{job.demand->partition, job.demand->lock_key} : GateKeys{});
+  const auto* asked = asked_by(job, edited_);
+  return demand_of(job, entry, asked != nullptr ? GateKeys{asked->partition, asked->lock_key} : GateKeys{});
 }
 
 Demand* Shard::demand_of(const Job& job, const Entry& entry, GateKeys keys) {
@@ -70,6 +77,10 @@ Demand* Shard::demand_of(const Job& job, const Entry& entry, GateKeys keys) {
 
 // The job stands nowhere.
 void Shard::set_demand(Job& job, Demand* demand) {
+  if (const auto edited = edited_.find(&job); edited != edited_.end()) {  // it is settling
+    gates_->drop(*std::exchange(edited->second, demand));
+    return;
+  }
   if (job.demand != nullptr) {
     ORDO_ASSERT(!job.has_lock || demand->lock == job.demand->lock);
     gates_->drop(*job.demand);
@@ -80,7 +91,7 @@ void Shard::set_demand(Job& job, Demand* demand) {
 // True: it asks for something else than before, and was given no place for that yet.
 bool Shard::asks_anew(const Job& job, const Entry& entry, Demand*& demand) {
   demand = demand_of(job, entry);
-  if (demand == nullptr || demand != job.demand) return demand != nullptr;
+  if (demand == nullptr || demand != asked_by(job, edited_)) return demand != nullptr;
   gates_->drop(*std::exchange(demand, nullptr));
   return false;
 }
@@ -98,17 +109,19 @@ void Shard::join_demand(Job& job, const Job& beside) {
 
 // What a payload said of its partition or its lock stays.
 void Shard::merge_options(Job& job, JobOptions later) {
-  if (job.demand != nullptr && job.demand->partition) later.partition.reset();
-  if (job.demand != nullptr && job.demand->lock_key) later.lock.reset();
+  const auto* asked = asked_by(job, edited_);
+  if (asked != nullptr && asked->partition) later.partition.reset();
+  if (asked != nullptr && asked->lock_key) later.lock.reset();
   job.more().options.merge_later(later);
 }
 
 // What says so may go with the payload that dies.
 void Shard::keep_demand(Job& job) {
-  if (job.demand == nullptr) return;
+  const auto* asked = asked_by(job, edited_);
+  if (asked == nullptr) return;
   auto& options = job.more().options;
-  options.partition = job.demand->partition;
-  options.lock = job.demand->lock_key;
+  options.partition = asked->partition;
+  options.lock = asked->lock_key;
 }
 
 void Shard::take_slots(Job& job, Time now, bool goes_on) {

@@ -306,7 +306,7 @@ constexpr std::array kOperations = {
     Operation{"POST", "/api/v1/queues/{queue}/dead/delete", "", "DeadChoice",
               R"({"filter":{"error":"nobody"},"count":0})", "DeadChanged"},
     Operation{"PUT", "/api/v1/queues/{queue}/dead/{id}/payload", "kind key score", "Any", R"({"total":8})",
-              "DeadChanged"},
+              "DeadChanged", 200, "application/json", "orders dies"},
     Operation{"GET", "/api/v1/queues/{queue}/waits", "limit cursor", "", "", "Waits"},
     Operation{"GET", "/api/v1/responses/{queue}", "response_state limit cursor", "", "", "Waits"},
     Operation{"POST", "/api/v1/responses/{queue}/{key}", "", "Any", R"({"paid":true})", "Responded", 202},

@@ -192,6 +192,8 @@ TEST(Threads, every_call_from_several_threads_and_what_it_calls_may_throw) {
         may_be_refused([&] { admin.kill("failing", {.id = name("f", round % 5), .kind = "failing"}); });
         may_be_refused(
             [&] { admin.reschedule("failing", {.id = name("f", round % 5), .kind = "failing"}, Time{}); });
+        may_be_refused([&] { admin.edit("failing", {.id = name("f", round % 5), .kind = "held"}, "other"); });
+        may_be_refused([&] { admin.edit_dead("failing", {.id = name("f", round % 5)}, "other"); });
         admin.dead("failing", {}, [](const DeadView&) { return true; });
         round % 2 == 0 ? admin.retry_dead("failing", {}) : admin.delete_dead("failing", {});
       },

@@ -42,6 +42,11 @@ class OnRedis(DocumentedPush):
         self.assertRegex(self.server.cli(example("redis.md", "", "XADD")), r"^\d+-\d+\n$")
         self.assertEqual(self.ran(), [("42", "42", [{"v": 1}])])
 
+    def test_what_no_node_has_read_yet_is_edited(self):
+        self.server.cli(example("redis.md", "", "XADD"))
+        self.ordo("job", "orders", "42", "edit", "--payload", '"new"')
+        self.assertEqual(self.ran(), [("42", "42", ["new"])])
+
     def test_in_python(self):
         program = example("redis.md", "python", "import redis")
         local = "redis.Redis()"
