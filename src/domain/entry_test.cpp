@@ -321,9 +321,9 @@ TEST(JobOptions, later_ones_replace_where_they_are_set) {
 
 /// Two values of an option that differ.
 std::pair<std::string, std::string> two_values_of(const PushOption& option) {
-  if (is_flag(option)) return {"true", "false"};
-  if (is_of<std::optional<Duration> NewJob::*>(option)) return {"1s", "2s"};
-  if (is_of<std::vector<Window> NewJob::*>(option)) return {"05:00-07:00", "06:00-07:00"};
+  if (is_of<bool>(option)) return {"true", "false"};
+  if (is_of<Duration>(option)) return {"1s", "2s"};
+  if (is_of<std::vector<Window>>(option)) return {"05:00-07:00", "06:00-07:00"};
   return {"1", "2"};
 }
 

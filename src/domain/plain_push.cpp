@@ -59,9 +59,9 @@ bool take_field(PlainJob& plain, std::string_view name, std::string_view value) 
   }
   auto& job = plain.job;
   const auto* const option = std::ranges::find(kPushOptions, name, field_of);
-  if (option == std::end(kPushOptions) || !option->is_field) return false;
+  if (option == std::end(kPushOptions) || name.empty()) return false;
   // The shard was chosen by the key, and an empty one would be another.
-  if (is_of<std::string NewJob::*>(*option) && value.empty()) refuse_field("it is empty; leave it out");
+  if (option->merged == Merged::names && value.empty()) refuse_field("it is empty; leave it out");
   if (is_of<PayloadPlace>(*option)) {
     if (value.size() > kLongestPayload)
       refuse_field("it has " + std::to_string(value.size()) + " bytes, at most " +
