@@ -2,7 +2,9 @@
 #include "base/push_option.h"
 
 #include <cmath>
+#include <iterator>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -259,6 +261,26 @@ std::string windows_json(const std::vector<Window>& windows) {
   return '[' + json + ']';
 }
 
+namespace {
+
+// Each push passes here: the types are known when this is compiled.
+template <std::size_t... Rows>
+std::string first_wrong(const NewJob& job, const PushOption*& wrong, std::index_sequence<Rows...> /*rows*/) {
+  std::string why;
+  const auto is_wrong = [&]<std::size_t Row>(std::integral_constant<std::size_t, Row> /*row*/) {
+    static constexpr const auto& kOption = kPushOptions[Row];
+    auto text = WhyNot{kOption, job}(std::get<kOption.place.index()>(kOption.place));
+    if (text.empty()) return false;
+    why = std::move(text);
+    wrong = &kOption;
+    return true;
+  };
+  static_cast<void>((is_wrong(std::integral_constant<std::size_t, Rows>()) || ...));
+  return why;
+}
+
+}  // namespace
+
 std::string why_no_push(const NewJob& job, std::uint64_t max_payload) {
   const auto of_job = [&] { return " of job " + in_quotes(job.id); };
   if (job.payload.size() > max_payload) {
@@ -267,11 +289,10 @@ std::string why_no_push(const NewJob& job, std::uint64_t max_payload) {
         "max_payload of the queue",
         of_job(), job.payload.size(), max_payload);
   }
-  for (const auto& option : kPushOptions) {
-    const auto why = std::visit(WhyNot{option, job}, option.place);
-    if (!why.empty()) return fmt::format("'{}'{} {}", option.name, option.name == "id" ? "" : of_job(), why);
-  }
-  return {};
+  const PushOption* wrong = nullptr;
+  const auto why = first_wrong(job, wrong, std::make_index_sequence<std::size(kPushOptions)>());
+  if (why.empty()) return {};
+  return fmt::format("'{}'{} {}", wrong->name, wrong->name == "id" ? "" : of_job(), why);
 }
 
 }  // namespace ordo
