@@ -11,7 +11,7 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/archive)
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1")
-set(CMAKE_CXX_FLAGS_QUICK "-O0") # for the first look of ./dev demo
+set(CMAKE_CXX_FLAGS_QUICK "-O0 -w") # for the first look of ./dev demo
 
 find_program(ORDO_CCACHE ccache)
 if(ORDO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -34,7 +34,7 @@ endfunction()
 # the unnamed namespaces of a folder must differ; a test's are in a namespace that its file gives the name.
 # ordo_fast_from_scratch(TARGET header...) or (TARGET REUSE_FROM target)
 function(ordo_fast_from_scratch target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ORDO_FILES_AT_ONCE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # An anonymous namespace of an included .cpp looks like one of a header.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)

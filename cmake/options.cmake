@@ -4,6 +4,7 @@ option(ORDO_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ORDO_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(ORDO_FUZZ "Link the fuzz targets with libFuzzer (needs clang)" OFF)
 set(ORDO_SEEDS "" CACHE STRING "How many seeds the simulation and the shard's property test play, if not as many as by default")
+set(ORDO_FILES_AT_ONCE 10 CACHE STRING "How many files are compiled as one. More: sooner done from nothing, later after a change of one file")
 set(ORDO_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
 
 set(ordo_all_layers base domain store execute runtime sources client server faces web cli)

@@ -162,6 +162,13 @@ struct SourceView {
   std::string trouble{};              ///< why it takes nothing, or cannot be looked at; empty: nothing
 };
 
+/// A queue of Lowkiq, for an import (docs/migrating.md).
+struct LowkiqImport {
+  std::string url{};     ///< of its Redis server, as in docs/redis.md
+  std::string worker{};  ///< the name of its queue, as a rule the worker's class
+  std::string queue{};   ///< of this config: gets the jobs
+};
+
 /// What an import has found, or has still to bring (docs/migrating.md).
 struct ImportCounts {
   std::uint64_t waiting = 0, scheduled = 0, retrying = 0, dead = 0;
@@ -540,6 +547,14 @@ class Admin {
   /// does, and Error{invalid_argument} for a time that cannot be written.
   bool reschedule(std::string_view queue, const JobName& job, Time run_at);
 
+  /// Replaces a payload of a waiting job. Its score, the job's time, retries and unique keys stay; partition
+  /// and lock follow a job's only payload (docs/jobs.md). `score`: which one, of a job that has several. The
+  /// owner of the job carries it out; a job that has started by then keeps the payload it runs with. False
+  /// and exceptions: as run_now(). Throws Error{conflict} also when the score does not say which payload is
+  /// meant, and Error{invalid_argument} when `payload` is too large.
+  bool edit(std::string_view queue, const JobName& job, const std::string& payload,
+            std::optional<double> score = {});
+
   /// What jobs of the queue wait for, and responses that nobody waits for yet, by key.
   std::vector<WaitView> waits(std::string_view queue);
   /// Responses that no job of the queue has handled, or will: the last 1,000 of 7 days, the oldest first.
@@ -564,6 +579,11 @@ class Admin {
   std::size_t retry_dead(std::string_view queue, const DeadFilter& filter,
                          const std::function<void(const SkippedRetry&)>& skipped = {});
   std::size_t delete_dead(std::string_view queue, const DeadFilter& filter);
+  /// Brings a dead payload back as another one, in one step: both or neither. Its score stays. What else of
+  /// the job is dead stays dead. False: there is no such dead job. Throws as edit() does, and Error{conflict}
+  /// when another job has the unique key by now.
+  bool edit_dead(std::string_view queue, const JobName& job, const std::string& payload,
+                 std::optional<double> score = {});
 
   /// The sources of this config, in its order. Asks each origin, and waits up to 5 s for one that is silent.
   std::vector<SourceView> sources();
@@ -579,6 +599,12 @@ class Admin {
   /// told how many jobs were found at first, and how many are left. Throws Error{invalid_argument};
   /// Error{unavailable}.
   ImportResult import_jobs(const SourceOptions& from,
+                           const std::function<void(std::uint64_t found, std::uint64_t left)>& progress = {});
+  /// The same of a queue of a stopped Lowkiq: its dead, what was in progress, and what waits, with ids,
+  /// scores, times and the retries that are left. Scheduled ones count as waiting. Dead ones first: a job of
+  /// the same id that already waits in the queue here would die with them.
+  ImportCounts importable(const LowkiqImport& from);
+  ImportResult import_jobs(const LowkiqImport& from,
                            const std::function<void(std::uint64_t found, std::uint64_t left)>& progress = {});
 
   /// The schedules that nodes or this config state, in alphabetical order. What has changed within the last

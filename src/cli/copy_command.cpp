@@ -30,7 +30,7 @@ std::string totals_json(const CopyTotals& totals) {
       totals.entries, totals.states, totals.dead, totals.processed, totals.failed, totals.checksum);
 }
 
-std::string queue_json(const CopiedQueue& queue) {
+std::string copied_json(const CopiedQueue& queue) {
   return fmt::format("{{\"queue\":{},\"from\":{},\"to\":{},\"verified\":{}}}", json_string(queue.name),
                      totals_json(queue.from), totals_json(queue.to), queue.from == queue.to);
 }
@@ -38,7 +38,7 @@ std::string queue_json(const CopiedQueue& queue) {
 void print_result(const CopyResult& result) {
   std::string queues;
   for (const CopiedQueue& queue : result.queues) {
-    queues += (queues.empty() ? "" : ",") + queue_json(queue);
+    queues += (queues.empty() ? "" : ",") + copied_json(queue);
   }
   print_json(fmt::format("{{\"appended\":{},\"verified\":{},\"queues\":[{}]}}\n", result.appended,
                          result.verified(), queues));

@@ -13,6 +13,7 @@
 #include "base/shorten.h"
 #include "cli/choice.h"
 #include "cli/command.h"
+#include "cli/new_payload.h"
 #include "cli/output.h"
 #include "cli/wall_time.h"
 #include "faces/export_line.h"
@@ -29,12 +30,14 @@ struct DeadValues {
   Choice choice;
   Page page;
   Consent consent;
+  NewPayload payload;
   bool json = false;
 };
 
 constexpr const char* kDeadExamples =
     "  ordo dead orders list\n"
     "  ordo dead orders retry 42 43      # or --all\n"
+    "  ordo dead orders edit 42 --payload '{\"total\":8}'    # and bring it back\n"
     "  ordo dead orders retry --error 'no route' --since -1h --count\n"
     "  ordo dead orders export > dead.ndjson && ordo push orders --ndjson dead.ndjson\n";
 
@@ -163,18 +166,37 @@ int change_dead(Context& context, const DeadValues& values) {
   return 1;
 }
 
+int edit_dead(Context& context, const DeadValues& values) {
+  const auto& choice = values.choice;
+  const bool has_filter = !choice.error.empty() || choice.error_kind || choice.retry_count || choice.since ||
+                          choice.until || values.all;
+  if (values.ids.size() != 1 || has_filter)
+    refuse_arguments("dead: edit changes one job: give its id; --kind and --key may tell it from others");
+  const auto payload = bytes_of(values.payload);
+  const JobName name{.id = values.ids.front(), .kind = choice.kind, .key = choice.key};
+  if (!context.open_admin().edit_dead(values.queue, name, payload, values.payload.score)) {
+    print_error(fmt::format("dead edit: no dead job in {} has the id '{}'; nothing was done", values.queue,
+                            shortened(name.id)));
+    return 1;
+  }
+  print(values.json ? std::string("{\"edited\":1}\n") : "1 payload brought back with its new content\n");
+  return 0;
+}
+
 int run_dead(Context& context, const DeadValues& values) {
-  const std::vector<std::string> verbs = {"list", "retry", "delete", "export"};
+  const std::vector<std::string> verbs = {"list", "retry", "edit", "delete", "export"};
   if (std::ranges::find(verbs, values.verb) == verbs.end()) {
     refuse_arguments(fmt::format("dead: {0} is no verb; {1}. A job of that id: ordo dead {2} list {3}",
                                  in_quotes(values.verb), nearest_hint(values.verb, verbs), values.queue,
                                  shortened(values.verb)));
   }
   refuse_brackets(context);
+  check_new_payload("dead", values.verb, values.payload);
   const bool changes = values.verb == "retry" || values.verb == "delete";
   if (values.verb != "list") refuse_page(values.page, "dead", values.verb);
   if (!changes) refuse_consent(values.consent, "dead", values.verb);
   if (changes) return change_dead(context, values);
+  if (values.verb == "edit") return edit_dead(context, values);
   const auto filter = filter_of(context, values);
   static_cast<void>(listing_of(values.page));
   Admin admin = context.open_admin();
@@ -193,11 +215,11 @@ int run_dead(Context& context, const DeadValues& values) {
 
 void add_dead(CLI::App& app, Context& context) {
   auto values = std::make_shared<DeadValues>();
-  CLI::App* dead =
-      add_command(app, context, "dead", "List, bring back, delete or export jobs that failed for good",
-                  kDeadExamples, values, run_dead);
+  CLI::App* dead = add_command(app, context, "dead",
+                               "List, bring back, change, delete or export jobs that failed for good",
+                               kDeadExamples, values, run_dead);
   add_queue_argument(dead, values->queue, "Name of the queue");
-  add_argument(dead, "VERB", values->verb, "list (default), retry, delete or export");
+  add_argument(dead, "VERB", values->verb, "list (default), retry, edit, delete or export");
   add_argument(dead, "IDS", values->ids, "Ids of jobs; list and export: all if none are given");
   dead->add_flag("--all", values->all, "Retry or delete all of them");
   add_choice(dead, values->choice, "Died");

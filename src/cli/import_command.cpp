@@ -1,4 +1,4 @@
-// ordo import: the jobs of a Sidekiq, Verk or Resque that runs no more.
+// ordo import: the jobs of a Sidekiq, Verk, Resque or Lowkiq that runs no more.
 
 #include <algorithm>
 #include <atomic>
@@ -22,6 +22,7 @@ struct ImportValues {
   std::string url;
   std::string queue;
   std::string source;
+  std::string worker;
   bool dry_run = false;
   bool json = false;
 };
@@ -47,7 +48,15 @@ SourceOptions import_from(const Config& config, const ImportValues& values) {
   return from;
 }
 
-int show_importable(Admin& admin, const SourceOptions& from, const ImportValues& values) {
+LowkiqImport lowkiq_from(const ImportValues& values) {
+  if (!values.source.empty())
+    refuse_arguments("import: --source has rules for Sidekiq's jobs, not for Lowkiq's");
+  if (values.queue.empty()) refuse_arguments("import: give the --queue that gets the jobs");
+  return {.url = values.url, .worker = values.worker, .queue = values.queue};
+}
+
+template <class From>
+int show_importable(Admin& admin, const From& from, const ImportValues& values) {
   const auto counts = admin.importable(from);
   if (values.json) {
     print_json(fmt::format("{{\"waiting\":{},\"scheduled\":{},\"retrying\":{},\"dead\":{}}}\n",
@@ -59,8 +68,8 @@ int show_importable(Admin& admin, const SourceOptions& from, const ImportValues&
   return 0;
 }
 
-int run_import(Context& context, const ImportValues& values) {
-  const auto from = import_from(context.config(), values);
+template <class From>
+int import_all(Context& context, const From& from, const ImportValues& values) {
   auto admin = context.open_admin();
   if (values.dry_run) return show_importable(admin, from, values);
   ImportResult result;
@@ -92,18 +101,25 @@ int run_import(Context& context, const ImportValues& values) {
   return 0;
 }
 
+int run_import(Context& context, const ImportValues& values) {
+  if (values.system == "lowkiq") return import_all(context, lowkiq_from(values), values);
+  if (!values.worker.empty()) refuse_arguments("import: --worker is for lowkiq");
+  return import_all(context, import_from(context.config(), values), values);
+}
+
 }  // namespace
 
 void add_import(CLI::App& app, Context& context) {
   const auto values = std::make_shared<ImportValues>();
   CLI::App* command = add_command(
-      app, context, "import", "Move all jobs of a stopped Sidekiq, Verk or Resque into queues",
+      app, context, "import", "Move all jobs of a stopped Sidekiq, Verk, Resque or Lowkiq into queues",
       "  ordo import sidekiq redis://localhost --queue rails --dry-run\n"
-      "  ordo import sidekiq redis://localhost --source web   # again if it was stopped: it goes on\n",
+      "  ordo import sidekiq redis://localhost --source web   # again if it was stopped: it goes on\n"
+      "  ordo import lowkiq redis://localhost --worker OrderSync --queue orders\n",
       values, run_import);
-  add_argument(command, "SYSTEM", values->system, "sidekiq, verk or resque")
+  add_argument(command, "SYSTEM", values->system, "sidekiq, verk, resque or lowkiq")
       ->required()
-      ->check(CLI::IsMember({"sidekiq", "verk", "resque"}));
+      ->check(CLI::IsMember({"sidekiq", "verk", "resque", "lowkiq"}));
   add_argument(command, "URL", values->url, "Of its Redis server")->required();
   command->add_option("--queue", values->queue, "Gets the jobs of classes that no map names")
       ->type_name("QUEUE")
@@ -111,6 +127,8 @@ void add_import(CLI::App& app, Context& context) {
   command->add_option("--source", values->source, "Maps classes as this [source.NAME] of the config")
       ->type_name("NAME")
       ->check(is_name_of("source"));
+  command->add_option("--worker", values->worker, "Of Lowkiq: whose jobs")
+      ->type_name("CLASS");
   command->add_flag("--dry-run", values->dry_run, "Only count what there is");
   command->add_flag("--json", values->json, "Print the result as JSON");
 }

@@ -11,6 +11,7 @@
 #include "cli/choice.h"
 #include "cli/command.h"
 #include "cli/job_rows.h"
+#include "cli/new_payload.h"
 #include "cli/output.h"
 #include "cli/record_rows.h"
 #include "cli/wall_time.h"
@@ -28,6 +29,7 @@ struct JobValues {
   std::string key;
   std::string state;
   std::optional<std::string> at;
+  NewPayload payload;
   bool json = false;
 };
 
@@ -35,6 +37,7 @@ constexpr const char* kJobExamples =
     "  ordo job orders 42 show\n"
     "  ordo job orders 42 run-now      # start it without waiting for its time\n"
     "  ordo job orders 42 reschedule --at +2h\n"
+    "  ordo job orders 42 edit --payload '{\"total\":8}'\n"
     "  ordo job orders 42 cancel\n"
     "  ordo job orders 42 kill         # to the dead set, if it waits\n"
     "  ordo job orders 42 forget       # its records, and what died of it\n";
@@ -98,7 +101,8 @@ bool is_dead(Admin& admin, const JobValues& values) {
 /// What the words of a change leave open: when, and what else stands in its way.
 std::string what_follows(Admin& admin, const JobValues& values, Time at) {
   std::string text = values.at ? fmt::format("{} moves to {}", in_quotes(values.id), shown_whole_time(at))
-                               : fmt::format("{} of {}", values.verb, in_quotes(values.id));
+                     : values.verb == "edit" ? fmt::format("{} gets the new payload", in_quotes(values.id))
+                                             : fmt::format("{} of {}", values.verb, in_quotes(values.id));
   const bool is_served = std::ranges::any_of(admin.nodes(), [&](const NodeView& node) {
     return node.alive && std::ranges::find(node.queues, values.queue) != node.queues.end();
   });
@@ -115,8 +119,13 @@ std::string what_follows(Admin& admin, const JobValues& values, Time at) {
   return text;
 }
 
+bool edit_job(Admin& admin, const JobValues& values, const JobName& name) {
+  return admin.edit(values.queue, name, bytes_of(values.payload), values.payload.score);
+}
+
 int run_job(Context& context, const JobValues& values) {
-  const std::vector<std::string> verbs = {"show", "cancel", "kill", "run-now", "reschedule", "forget"};
+  const std::vector<std::string> verbs = {"show",       "cancel", "kill",  "run-now",
+                                          "reschedule", "edit",   "forget"};
   if (std::ranges::find(verbs, values.verb) == verbs.end()) {
     refuse_arguments(fmt::format("job: nothing is named '{}'; {}", shortened(values.verb),
                                  nearest_hint(values.verb, verbs)));
@@ -125,6 +134,7 @@ int run_job(Context& context, const JobValues& values) {
     refuse_arguments(values.at ? "job: --at is for reschedule"
                                : "job: reschedule to when? Give --at TIME, like --at +2h");
   }
+  check_new_payload("job", values.verb, values.payload);
   const auto phase = phase_of(values.state);
   if (phase != JobPhase::any && (values.verb == "show" || values.verb == "forget"))
     refuse_arguments(fmt::format("job: --state says which job is changed; {} is of all", values.verb));
@@ -135,7 +145,8 @@ int run_job(Context& context, const JobValues& values) {
   const JobName name{.id = values.id, .kind = values.kind, .key = values.key, .phase = phase};
   // First: the change is not to be stored without its answer.
   const auto answer = values.json ? std::string() : what_follows(admin, values, at);
-  const bool is_there = values.at                 ? admin.reschedule(values.queue, name, at)
+  const bool is_there = values.verb == "edit"     ? edit_job(admin, values, name)
+                        : values.at               ? admin.reschedule(values.queue, name, at)
                         : values.verb == "cancel" ? admin.cancel(values.queue, name)
                         : values.verb == "kill"   ? admin.kill(values.queue, name)
                                                   : admin.run_now(values.queue, name);
@@ -146,8 +157,10 @@ int run_job(Context& context, const JobValues& values) {
       return 1;
     }
     if (values.verb != "cancel" && is_dead(admin, values)) {
-      print_error(fmt::format("{0}: job '{1}' is dead: `ordo dead {2} retry {1}` brings it back", values.verb,
-                              shortened(values.id), values.queue));
+      const auto* const does = values.verb == "edit" ? "changes it and brings it back" : "brings it back";
+      print_error(fmt::format("{0}: job '{1}' is dead: `ordo dead {2} {3} {1}` {4}", values.verb,
+                              shortened(values.id), values.queue, values.verb == "edit" ? "edit" : "retry",
+                              does));
       return 1;
     }
     print_error(
@@ -168,14 +181,15 @@ int run_job(Context& context, const JobValues& values) {
 
 void add_job(CLI::App& app, Context& context) {
   auto one = std::make_shared<JobValues>();
-  CLI::App* job =
-      add_command(app, context, "job", "Show one job, cancel or kill it, give it another time, or forget it",
-                  kJobExamples, one, run_job);
+  CLI::App* job = add_command(
+      app, context, "job", "Show one job, cancel or kill it, give it another time or payload, or forget it",
+      kJobExamples, one, run_job);
   add_queue_argument(job, one->queue, "Name of the queue");
   add_argument(job, "ID", one->id, "Id of the job")->required();
-  add_argument(job, "VERB", one->verb, "show (default), cancel, kill, run-now, reschedule or forget");
+  add_argument(job, "VERB", one->verb, "show (default), cancel, kill, run-now, reschedule, edit or forget");
   job->add_option("--at", one->at, "Of reschedule: +2h, \"tomorrow 09:00\", RFC 3339 or Unix seconds")
       ->type_name("TIME");
+  add_new_payload(*job, one->payload);
   job->add_option("--kind", one->kind, "Only of this kind")->type_name("KIND")->check(not_empty());
   job->add_option("--key", one->key, "Only of this key; default: of any, in all shards")
       ->type_name("KEY")

@@ -25,6 +25,7 @@
 #include "cli/progress.h"
 #include "cli/wall_time.h"
 #include "faces/ndjson_push.h"
+#include "faces/push_text.h"
 
 namespace ordo::cli {
 namespace {
@@ -104,12 +105,11 @@ int push_one(Context& context, const PushValues& values) {
   if (results.empty()) refuse_arguments("push: a client middleware has left no job");
   const auto& pushed = results.front();
   if (values.json) {
-    const auto* const format = pushed.what == Pushed::What::merged
-                                   ? "{{\"pushed\":1,\"id\":{},\"merged\":true}}\n"
-                               : pushed.is_stored() ? "{{\"pushed\":1,\"id\":{}}}\n"
-                                                    : "{{\"pushed\":0,\"existing\":{}{}}}\n";
-    const auto until = pushed.until ? ",\"until\":\"" + format_time(*pushed.until) + '"' : std::string();
-    print_json(fmt::format(fmt::runtime(format), name_json(pushed.id), until));
+    ObjectText object;
+    object.number("pushed", pushed.is_stored() ? 1 : 0);
+    if (pushed.is_stored()) object.name("id", pushed.id);
+    if (pushed.what == Pushed::What::merged) object.flag("merged", true);
+    print_json((pushed.is_stored() ? object.end() : rejected_push_json(object, pushed)) + '\n');
   } else if (pushed.what != Pushed::What::rejected) {
     print((is_terminal(STDOUT_FILENO) ? printable(pushed.id) : pushed.id) +
           "\n");  // a script reads the id as it is

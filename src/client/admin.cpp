@@ -297,6 +297,16 @@ bool Admin::reschedule(std::string_view queue, const JobName& job, Time run_at) 
   return change(entry_of("reschedule", queue, filter_json(job)),
                 [&](Impl& impl) { return impl.control(queue, job, domain::EntryType::run_now, run_at); });
 }
+bool Admin::edit(std::string_view queue, const JobName& job, const std::string& payload,
+                 std::optional<double> score) {
+  return change(entry_of("edit", queue, filter_json(job)),
+                [&](Impl& impl) { return impl.edit(queue, job, payload, score); });
+}
+bool Admin::edit_dead(std::string_view queue, const JobName& job, const std::string& payload,
+                      std::optional<double> score) {
+  return change(entry_of("edit_dead", queue, filter_json(job)),
+                [&](Impl& impl) { return impl.edit_dead(queue, job, payload, score); });
+}
 void Admin::dead(std::string_view queue, const DeadFilter& filter,
                  const std::function<bool(const DeadView&)>& visit) {
   check_function("Admin::dead()", visit);
@@ -320,8 +330,14 @@ std::size_t Admin::delete_dead(std::string_view queue, const DeadFilter& filter)
                 [&](Impl& impl) { return impl.change_dead(queue, filter, false, {}); });
 }
 ImportCounts Admin::importable(const SourceOptions& from) { return impl()->importable(from); }
+ImportCounts Admin::importable(const LowkiqImport& from) { return impl()->importable(from); }
 ImportResult Admin::import_jobs(
     const SourceOptions& from, const std::function<void(std::uint64_t found, std::uint64_t left)>& progress) {
+  return change({.action = "import", .queue = from.queue, .filter = "{}"},
+                [&](Impl& impl) { return impl.import_jobs(from, progress); });
+}
+ImportResult Admin::import_jobs(
+    const LowkiqImport& from, const std::function<void(std::uint64_t found, std::uint64_t left)>& progress) {
   return change({.action = "import", .queue = from.queue, .filter = "{}"},
                 [&](Impl& impl) { return impl.import_jobs(from, progress); });
 }

@@ -49,9 +49,11 @@ class Admin::Impl {
   void each_counts(const SeeCounts& visit);
   std::vector<std::pair<std::vector<std::string>, std::string>> groups(
       const std::vector<store::NodeRow>& nodes, const std::vector<store::ShardRow>& shards);
-  ImportCounts importable(SourceOptions from);
-  ImportResult import_jobs(SourceOptions from,
-                           const std::function<void(std::uint64_t found, std::uint64_t left)>& progress);
+  using ImportProgress = std::function<void(std::uint64_t found, std::uint64_t left)>;
+  ImportCounts importable(const SourceOptions& from);
+  ImportCounts importable(const LowkiqImport& from);
+  ImportResult import_jobs(const SourceOptions& from, const ImportProgress& progress);
+  ImportResult import_jobs(const LowkiqImport& from, const ImportProgress& progress);
   std::vector<SourceView> sources();
   void reset_source(std::string_view name);
   std::vector<Finding> examine();
@@ -90,6 +92,10 @@ class Admin::Impl {
   /// `new_time`: of a run_now, which then replaces the time of the job.
   bool control(std::string_view queue, const JobName& job, domain::EntryType type,
                std::optional<Time> new_time = {});
+  bool edit(std::string_view queue, const JobName& job, const std::string& payload,
+            std::optional<double> score);
+  bool edit_dead(std::string_view queue, const JobName& job, const std::string& payload,
+                 std::optional<double> score);
   std::uint64_t control_all(std::string_view queue, const JobFilter& filter, domain::EntryType type);
   std::uint64_t count_jobs(std::string_view queue, const JobFilter& filter);
   std::string records(std::string_view queue, const RecordFilter& filter,
@@ -139,6 +145,13 @@ class Admin::Impl {
  private:
   bool control(const store::QueueDefinition& queue, const JobName& job, domain::EntryType type,
                std::optional<Time> new_time);
+  bool edit(const store::QueueDefinition& queue, const JobName& job, const std::string& payload,
+            std::optional<double> score);
+  bool edit_dead(const store::QueueDefinition& queue, const JobName& job, const std::string& payload,
+                 std::optional<double> score);
+  /// The waiting job of that name. Nothing: there is no such job. Throws as Admin::run_now() does.
+  std::optional<domain::ListedJob> waiting_job(std::string_view call, const store::QueueDefinition& queue,
+                                               const JobName& job);
   /// Where the filter is of waiting jobs: those that their owners know to be active, by their first entries.
   using ActiveJobs = std::set<std::pair<store::ShardId, domain::Seq>>;
   ActiveJobs active_now(const store::QueueDefinition& queue, const JobFilter& filter);
@@ -192,6 +205,10 @@ class Admin::Impl {
   /// Throws Error{unavailable} when a reshard has taken the jobs elsewhere while `call` looked at them.
   void check_not_moved(const store::QueueDefinition& queue, std::string_view call);
   void find_ahead(const store::QueueDefinition& queue, std::span<Listed> jobs);
+  using TakeEntry =
+      std::function<void(std::size_t job, domain::Seq seq, double score, const domain::Entry& entry)>;
+  /// The entries of the jobs that are still in the store, in no order. `owned`: as in show_payloads().
+  void read_entries(std::span<const Listed> jobs, std::set<store::ShardId>& owned, const TakeEntry& take);
   /// `owned`: shards that had an owner since the jobs were looked out; others are added.
   void show_payloads(std::span<Listed> jobs, QueueGates& gates, std::set<store::ShardId>& owned);
   /// What a listing has shown.
@@ -213,6 +230,9 @@ class Admin::Impl {
                  const std::function<bool(const store::DeadRow&, const domain::DeadPayload&)>& visit);
   void change_dead(const store::QueueDefinition& queue, const DeadFilter& filter, bool revive,
                    const Skipped& skipped, std::size_t& changed);
+  /// Brings one row back. Throws Error{conflict} when another job has its unique key.
+  bool revive_one(std::string_view call, const store::QueueDefinition& queue, const store::DeadRow& row,
+                  const domain::DeadPayload& dead);
   struct UniqueDead;
   store::RowStep step_of(const store::QueueDefinition& queue, const UniqueDead& job);
   void revive_unique(const store::QueueDefinition& queue, std::vector<UniqueDead> jobs,

@@ -6,8 +6,13 @@
 #include <set>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
+#include <ordo/error.hpp>
+
 #include "base/fnv.h"
 #include "base/push_option.h"
+#include "base/shorten.h"
 #include "base/time_text.h"
 #include "client/admin_impl.h"
 #include "client/client_impl.h"
@@ -308,6 +313,27 @@ void Admin::Impl::change_dead(const store::QueueDefinition& queue, const DeadFil
     return true;
   });
   flush();
+}
+
+bool Admin::Impl::revive_one(std::string_view call, const store::QueueDefinition& queue,
+                             const store::DeadRow& row, const domain::DeadPayload& dead) {
+  if (!hold_of(dead.options)) {
+    const std::vector<std::uint64_t> nos{row.no};
+    return handle_->store().revive(queue.number, nos, {{row.shard, domain::encode(domain::revival(dead))}}) >
+           0;
+  }
+  std::size_t changed = 0;
+  std::vector<UniqueDead> unique;
+  unique.push_back({{row.no}, {dead}});
+  revive_unique(
+      queue, std::move(unique),
+      [&](const SkippedRetry& job) {
+        throw Error(ErrorKind::conflict,
+                    fmt::format("{}: job {} stays dead, as job {} has its unique key; nothing was done", call,
+                                in_quotes(job.id), in_quotes(job.existing)));
+      },
+      changed);
+  return changed > 0;
 }
 
 store::RowStep Admin::Impl::step_of(const store::QueueDefinition& queue, const UniqueDead& job) {

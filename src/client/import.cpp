@@ -1,11 +1,17 @@
-// All jobs of a Sidekiq, Verk or Resque that runs no more. What a source does once, for everything that is
-// there.
+// All jobs of a Sidekiq, Verk, Resque or Lowkiq that runs no more. What a source does once, for everything
+// that is there.
+#include <memory>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include <ordo/error.hpp>
 
 #include "base/fnv.h"
+#include "base/shorten.h"
 #include "client/admin_impl.h"
+#include "domain/source_row.h"
+#include "sources/lowkiq/origin.h"
 #include "sources/sidekiq/look.h"
 #include "sources/sidekiq/source.h"
 
@@ -14,33 +20,56 @@ namespace {
 
 using sources::SidekiqOrigin;
 
+/// What is imported, and from where.
+struct Import {
+  SourceOptions from;
+  std::unique_ptr<SidekiqOrigin> origin;
+};
+
 /// Its place in the store: another server is another import.
-SourceOptions import_of(SourceOptions from) {
-  from.name = fmt::format("import-{:016x}", fnv1a(sources::origin_name(from)));
-  return from;
+std::string name_of(const SourceOptions& from, std::string_view worker = {}) {
+  return fmt::format("import-{:016x}", fnv1a(sources::origin_name(from) + std::string(worker)));
 }
 
 ImportCounts counts_of(const SidekiqOrigin::Left& left) {
   return {left.waiting, left.scheduled, left.retrying, left.dead};
 }
 
-}  // namespace
-
-ImportCounts Admin::Impl::importable(SourceOptions from) {
-  SidekiqOrigin origin(import_of(std::move(from)), SidekiqOrigin::Mode::everything);
-  return counts_of(origin.find_all());
+Import import_of(SourceOptions from) {
+  from.name = name_of(from);
+  auto origin = std::make_unique<SidekiqOrigin>(from, SidekiqOrigin::Mode::everything);
+  return {std::move(from), std::move(origin)};
 }
 
-ImportResult Admin::Impl::import_jobs(
-    SourceOptions from, const std::function<void(std::uint64_t found, std::uint64_t left)>& progress) {
-  from = import_of(std::move(from));
-  auto config = handle_->config();
-  config.sources = {from};
+Import import_of(const LowkiqImport& lowkiq, store::Store& store) {
+  SourceOptions from;
+  from.url = lowkiq.url;
+  from.queue = lowkiq.queue;
+  from.name = name_of(from, " " + lowkiq.worker);
+  auto origin = std::make_unique<sources::LowkiqOrigin>(from, lowkiq.worker);
+  const bool is_there = !lowkiq.worker.empty() && (counts_of(origin->find_all()).all() > 0 ||
+                                                   store.wait_row(domain::kSourceRows, from.name));
+  if (!is_there) {
+    const auto there = sources::lowkiq_queues(from);
+    std::string names;
+    for (const auto& name : there) names += (names.empty() ? "" : ", ") + in_quotes(name);
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("cannot import from Lowkiq: {} has no jobs of worker {}{}", origin->name(),
+                            in_quotes(lowkiq.worker), names.empty() ? "" : "; it has those of " + names));
+  }
+  return {std::move(from), std::move(origin)};
+}
+
+using Progress = std::function<void(std::uint64_t found, std::uint64_t left)>;
+
+ImportResult import_all(StoreHandle& handle, Import import, const Progress& progress) {
+  auto config = handle.config();
+  config.sources = {import.from};
   config.sources.front().queues = {"all"};  // which are found below
   validate(config);
   const auto poll = config.node.poll_interval;
-  sources::SidekiqSource source(handle_->store(), handle_->clock(), std::move(config), from, poll, {},
-                                SidekiqOrigin::Mode::everything);
+  sources::SidekiqSource source(handle.store(), handle.clock(), std::move(config), import.from, poll, {},
+                                std::move(import.origin));
   const auto found = counts_of(source.find_all()).all();
   for (auto left = found; left > 0;) {
     if (progress) progress(found, left);
@@ -51,6 +80,24 @@ ImportResult Admin::Impl::import_jobs(
   ImportResult result{source.row().taken, source.row().refused};
   source.finish();
   return result;
+}
+
+}  // namespace
+
+ImportCounts Admin::Impl::importable(const SourceOptions& from) {
+  return counts_of(import_of(from).origin->find_all());
+}
+
+ImportCounts Admin::Impl::importable(const LowkiqImport& from) {
+  return counts_of(import_of(from, handle_->store()).origin->find_all());
+}
+
+ImportResult Admin::Impl::import_jobs(const SourceOptions& from, const Progress& progress) {
+  return import_all(*handle_, import_of(from), progress);
+}
+
+ImportResult Admin::Impl::import_jobs(const LowkiqImport& from, const Progress& progress) {
+  return import_all(*handle_, import_of(from, handle_->store()), progress);
 }
 
 }  // namespace ordo

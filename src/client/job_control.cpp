@@ -141,6 +141,22 @@ bool Admin::Impl::control(const store::QueueDefinition& queue, const JobName& jo
   return true;
 }
 
+std::optional<domain::ListedJob> Admin::Impl::waiting_job(std::string_view call,
+                                                          const store::QueueDefinition& queue,
+                                                          const JobName& job) {
+  const auto now = handle_->store().now();
+  const JobFilter filter{.id = job.id, .kind = job.kind, .key = job.key};
+  auto jobs = list(queue, filter, ListOrder({}, handle_->options(queue.name), now), now);
+  KindsAndKeys found;
+  for (const auto& each : jobs) found.emplace(each.view.kind, each.view.key);
+  if (found.size() > 1) throw several_jobs(call, queue.name, job.id, found);
+  if (job.phase == JobPhase::running) throw not_of_running(call);
+  refuse_active(call, jobs, /*alone=*/false);
+  const auto waiting =
+      std::ranges::find_if(jobs, [](const auto& each) { return is_waiting(each.view.state); });
+  return waiting == jobs.end() ? std::nullopt : std::optional(std::move(*waiting));
+}
+
 std::uint64_t Admin::Impl::count_jobs(std::string_view name, const JobFilter& filter) {
   std::uint64_t count = 0;
   const auto queue = handle_->existing_queue(name);

@@ -144,8 +144,8 @@ void Admin::Impl::find_ahead(const store::QueueDefinition& queue, std::span<List
   });
 }
 
-// Those of which nothing is in the store any more have ended since; they get none.
-void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates, std::set<store::ShardId>& owned) {
+void Admin::Impl::read_entries(std::span<const Listed> jobs, std::set<store::ShardId>& owned,
+                               const TakeEntry& take_entry) {
   struct Wanted {
     std::size_t job;
     double score;
@@ -156,8 +156,6 @@ void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates, std::
       wanted[jobs[i].shard][jobs[i].entries[k]] = {i, jobs[i].scores[k]};
     }
   }
-  domain::PayloadBudget budget;
-  std::vector<std::optional<domain::PayloadSet>> sets(jobs.size());
   const auto take = [&](std::map<domain::Seq, Wanted>& entries, const store::LogChunk& chunk) {
     for (const auto& row : chunk.rows) {
       const auto found = entries.find(row.seq);
@@ -165,14 +163,7 @@ void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates, std::
       const auto [job, score] = found->second;
       entries.erase(found);
       const auto entry = domain::decode_entry(chunk.body(row));
-      if (!entry) continue;
-      jobs[job].asks.keys.add(gates.rules_of(jobs[job].view.kind), {}, *entry);
-      domain::Piece piece{row.seq, score, {entry->payload, budget}};
-      if (sets[job]) {
-        sets[job]->add(std::move(piece));
-      } else {
-        sets[job].emplace(std::move(piece));
-      }
+      if (entry) take_entry(job, row.seq, score, *entry);
     }
   };
   for (auto& [shard, entries] : wanted) {
@@ -195,6 +186,21 @@ void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates, std::
       take(entries, chunk);
     }
   }
+}
+
+// Those of which nothing is in the store any more have ended since; they get none.
+void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates, std::set<store::ShardId>& owned) {
+  domain::PayloadBudget budget;
+  std::vector<std::optional<domain::PayloadSet>> sets(jobs.size());
+  read_entries(jobs, owned, [&](std::size_t job, domain::Seq seq, double score, const domain::Entry& entry) {
+    jobs[job].asks.keys.add(gates.rules_of(jobs[job].view.kind), {}, entry);
+    domain::Piece piece{seq, score, {entry.payload, budget}};
+    if (sets[job]) {
+      sets[job]->add(std::move(piece));
+    } else {
+      sets[job].emplace(std::move(piece));
+    }
+  });
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (!sets[i]) continue;
     for (const auto& piece : sets[i]->pieces()) {

@@ -22,7 +22,7 @@ using std::chrono::seconds;
 using About = Finding::About;
 using Level = Finding::Level;
 
-constexpr std::uint64_t kMostDead = 10'000;   // payloads of a queue that are looked through
+constexpr std::uint64_t kMostDeadSeen = 10'000;   // payloads of a queue that are looked through
 constexpr std::uint64_t kMostWaits = 10'000;  // jobs of a queue that wait for responses
 constexpr std::size_t kMostHolders = 100;     // running jobs of a queue that are looked at
 constexpr double kLong_s = 60;                // who waits longer is told of
@@ -283,7 +283,7 @@ void Admin::Impl::examine_waits(std::vector<Finding>& findings, const std::strin
 
 std::vector<Finding> Admin::Impl::problems() {
   std::vector<Finding> findings;
-  examine_jobs(findings, kMostDead);
+  examine_jobs(findings, kMostDeadSeen);
   for (const auto& [queue, counts] : stats().by_queue) {
     const bool is_told = std::ranges::any_of(findings, [&, &name = queue](const Finding& finding) {
       return finding.about == About::code && finding.queue == name && finding.jobs > 0;

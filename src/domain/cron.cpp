@@ -20,7 +20,7 @@ using cctz::civil_month;
 using cctz::civil_second;
 using std::chrono::seconds;
 
-constexpr Duration kHorizon = std::chrono::hours{24 * 3653};
+constexpr Duration kLongestSearch = std::chrono::hours{24 * 3653};
 constexpr Duration kDay = std::chrono::hours{24};
 
 constexpr std::string_view kMonths[] = {"jan", "feb", "mar", "apr", "may", "jun",
@@ -263,7 +263,7 @@ std::optional<civil_second> Cron::clock_from(const civil_second& from) const {
 
 // The first from there on, within ten years.
 std::optional<civil_second> Cron::match(const civil_second& from) const {
-  const civil_day end = civil_day(from) + kHorizon / kDay;
+  const civil_day end = civil_day(from) + kLongestSearch / kDay;
   auto at = from;
   while (civil_day(at) < end) {
     const civil_day day(at);
@@ -297,7 +297,7 @@ Time Cron::next_fixed(Time after) const {
 
 // Between two jumps the clock only goes on.
 Time Cron::next_of_any_time(Time after) const {
-  const auto horizon = saturating_add(after, kHorizon);
+  const auto horizon = saturating_add(after, kLongestSearch);
   for (Time from = Time(whole(after)) + seconds{1}; from < horizon;) {
     const auto jump = jump_after(zone_, from);
     const auto clock = cctz::convert(whole(from), zone_);

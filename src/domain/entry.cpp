@@ -49,6 +49,12 @@ void fields(A& a, std::uint8_t flags, In<A, Entry>& entry, std::string_view& rul
   }
   if (entry.type == EntryType::cancel)
     a.choice(entry.phase, JobPhase::running, "it means jobs of an unknown phase");
+  if (entry.type == EntryType::edit) {
+    a.list(entry.edits, [](auto& archive, auto& edited) {
+      archive.number(edited.seq);
+      archive.number(edited.score);
+    });
+  }
   a.rest(entry.payload);
 }
 
@@ -92,7 +98,7 @@ Entry read_entry(std::string_view bytes) {
     in.long_text(entry.fields);
     check_fields(entry.fields);
   }
-  in.check(entry.type >= EntryType::push && entry.type <= EntryType::kill, "its type is unknown");
+  in.check(entry.type >= EntryType::push && entry.type <= EntryType::edit, "its type is unknown");
   in.check(flags <= kAllFlags, "its flags are unknown");
   std::string_view rules;
   fields(in, flags, entry, rules);
@@ -100,7 +106,8 @@ Entry read_entry(std::string_view bytes) {
   if (entry.options.timeout) entry.options.timeout = written_timeout(*entry.options.timeout);
   if ((flags & kHasKey) == 0) entry.key = entry.id;
   if (entry.tick) in.check(!entry.tick->schedule.empty(), "it names no schedule");
-  if (is_payload(entry.type) || is_of_wait(entry.type) || entry.type == EntryType::freed) {
+  if (is_payload(entry.type) || is_of_wait(entry.type) || entry.type == EntryType::freed ||
+      entry.type == EntryType::edit) {
     in.check(!entry.kind.empty() && !entry.id.empty(), "it names no job");
     if (entry.key.empty()) entry.key = entry.id;
     in.check(!entry.score || std::isfinite(*entry.score), "its score is no number");

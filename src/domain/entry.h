@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <ordo/admin.hpp>
 #include <ordo/time.hpp>
@@ -28,6 +29,7 @@ enum class EntryType : std::uint8_t {
   response = 10,     ///< what the job waits for has come (domain/wait_note.h)
   freed = 11,        ///< control: the unique row of this token (its payload) is free (domain/unique.h)
   kill = 12,         ///< control: all payloads of the queued job go to the dead set
+  edit = 13,  ///< control: its payload takes the place of one of the queued job (domain/shard_edit.cpp)
 };
 
 /// It speaks of what a job waits for.
@@ -49,6 +51,14 @@ struct Tick {
   bool operator==(const Tick&) const = default;
 };
 
+/// An entry of the payload that an edit replaces, as whoever asked for the edit saw it.
+struct EditedEntry {
+  std::uint64_t seq = 0;  ///< 0: the log was moved, and its entries have other numbers
+  double score = 0;
+
+  bool operator==(const EditedEntry&) const = default;
+};
+
 /// One durable record of a shard's log as it is written and read. Views point into the encoded bytes,
 /// or, before encoding, into the caller's strings.
 struct Entry {
@@ -60,9 +70,10 @@ struct Entry {
   std::optional<Time> run_at;   ///< absent: the store's time at append; of a run_now: when it was asked for
   JobOptions options;
   std::string_view payload;
-  std::string_view fields;         ///< optional ones that this version does not know (domain/fields.h)
-  std::optional<Tick> tick{};      ///< of a tick
-  JobPhase phase = JobPhase::any;  ///< of a cancel: which jobs of its name are meant
+  std::string_view fields;           ///< optional ones that this version does not know (domain/fields.h)
+  std::optional<Tick> tick{};        ///< of a tick
+  JobPhase phase = JobPhase::any;    ///< of a cancel: which jobs of its name are meant
+  std::vector<EditedEntry> edits{};  ///< of an edit: several, where a payload was pushed more than once
 
   bool operator==(const Entry&) const = default;
 };

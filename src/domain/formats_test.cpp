@@ -177,6 +177,13 @@ TEST(Formats, of_entries) {
   Entry cancel{.type = EntryType::cancel, .kind = "mail", .key = "42", .id = "42"};
   cancel.phase = JobPhase::queued;
   EXPECT_EQ(to_hex(encode(cancel)), "0300046d61696c02343201");
+
+  Entry edit{.type = EntryType::edit, .kind = "mail", .key = "42", .id = "42", .score = 0.5, .payload = "p"};
+  edit.edits = {{1, 0.5}, {2, 1.5}};
+  EXPECT_EQ(to_hex(encode(edit)),
+            "0d02046d61696c023432000000000000e03f020000000100000000000000000000000000e03f0200000000000000"
+            "000000000000f83f70");
+  EXPECT_EQ(*decode_entry(encode(edit)), edit);
 }
 
 TEST(Formats, of_jobs) {

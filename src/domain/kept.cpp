@@ -14,7 +14,7 @@ namespace {
 constexpr std::array kEndings = {JobStatus::done,    JobStatus::discarded, JobStatus::cancelled,
                                  JobStatus::expired, JobStatus::dead,      JobStatus::failed};
 
-std::uint8_t number_of(JobStatus ending) {
+std::uint8_t number_of_ending(JobStatus ending) {
   const auto* const place = std::ranges::find(kEndings, ending);
   ORDO_ASSERT(place != kEndings.end());
   return static_cast<std::uint8_t>(1 + (place - kEndings.begin()));
@@ -25,7 +25,7 @@ std::uint8_t number_of(JobStatus ending) {
 template <class A>
 void ending_field(A& a, In<A, JobStatus>& ending) {
   std::uint8_t number = 0;
-  if constexpr (!A::kReads) number = number_of(ending);
+  if constexpr (!A::kReads) number = number_of_ending(ending);
   a.number(number);
   a.check(number >= 1 && number <= kEndings.size(), "its ending is unknown");
   if constexpr (A::kReads) ending = kEndings[number - 1U];

@@ -194,6 +194,15 @@ Piece PayloadSet::remove(std::size_t index) {
   return removed;
 }
 
+void PayloadSet::drop(std::span<const Seq> entries) {
+  ORDO_ASSERT(many_);
+  auto left = std::move(many_->pieces);
+  std::erase_if(left,
+                [&](const Piece& piece) { return std::ranges::find(entries, piece.seq) != entries.end(); });
+  ORDO_ASSERT(!left.empty());
+  settle(std::move(left));
+}
+
 std::vector<Piece> PayloadSet::take_first(std::size_t count) {
   ORDO_ASSERT(many_ && count < many_->pieces.size());
   many_->sort();

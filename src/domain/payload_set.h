@@ -113,6 +113,9 @@ class PayloadSet {
   /// Takes the piece at `index` out.
   Piece remove(std::size_t index);
 
+  /// Takes those of these entries out, which are not all.
+  void drop(std::span<const Seq> entries);
+
   /// Takes the first `count` out, which are not all.
   std::vector<Piece> take_first(std::size_t count);
 

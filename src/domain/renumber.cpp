@@ -14,6 +14,9 @@ Entry settled(Entry entry, Time at) {
       if (!entry.score) entry.score = score_of(at);
       if (!entry.run_at) entry.run_at = at;
       break;
+    case EntryType::edit:
+      for (auto& edited : entry.edits) edited.seq = 0;
+      break;
     case EntryType::run_now:
     case EntryType::resume_ticks:
       if (!entry.run_at) entry.run_at = at;

@@ -29,6 +29,10 @@ const JobState* Restored::find_state(Seq entry) const {
 
 std::optional<JobState> Restored::take_state(Seq entry) { return take(states_, entry); }
 std::optional<PayloadRank> Restored::take_rank(Seq entry) { return take(ranks_, entry); }
+bool Restored::speaks_of(Seq seq, const Entry& entry) const {
+  return states_.contains(seq) || ranks_.contains(seq) || lost_.contains(seq) || why_lost(entry) != nullptr;
+}
+
 std::optional<Restored::Lost> Restored::take_lost(Seq entry) { return take(lost_, entry); }
 
 void Restored::lose_job(const Entry& entry, const std::string& why) {

@@ -26,6 +26,8 @@ class Restored {
   std::optional<JobState> take_state(Seq entry);
   /// The score and place of an entry that are not its own any more.
   std::optional<PayloadRank> take_rank(Seq entry);
+  /// An earlier owner has written of this very entry, or its job is lost.
+  bool speaks_of(Seq seq, const Entry& entry) const;
 
   // --- states that cannot be read ---
   struct Lost {

@@ -141,6 +141,11 @@ bool Shard::add_piece(Job& job, Piece piece, bool set_aside) {
   return merged.has_value();
 }
 
+void Shard::set_only_piece(Job& job, Piece piece, bool set_aside) {
+  if (job.set_aside && !set_aside && keeps_room(piece)) changes_.set_aside(piece.seq);
+  job.payloads = PayloadSet(std::move(piece));
+}
+
 void Shard::note_merged(Job& job, const PayloadSet::Merged& merged) {
   changes_.erase(merged.duplicate);
   if (!merged.score_changed) return;
@@ -192,6 +197,7 @@ void Shard::committed(Time now) {
   for (Job* job : durable.settled) {
     job->place = Place::nowhere;
     free_lock(*job);
+    if (const auto edited = edited_.extract(job)) set_demand(*job, edited.mapped());
     if (!job->held) order_.pass_key(*job, now);
     place(*job, now);
   }

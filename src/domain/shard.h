@@ -35,6 +35,8 @@
 
 namespace ordo::domain {
 
+struct GateKeys;
+
 /// An entry with its place in the log. `entry` points into bytes of the caller.
 struct LoggedEntry {
   Seq seq = 0;
@@ -395,7 +397,7 @@ class Shard {
   void bring_up_due(Time now) { order_.promote(now); }
 
  private:
-  // Applying the log (shard_apply.cpp, shard_control.cpp)
+  // Applying the log (shard_apply.cpp, shard_control.cpp, shard_edit.cpp)
   void apply_payload(const LoggedEntry& logged, Time now);
   Piece piece_of(const LoggedEntry& logged, const Job* job, Time now);
   void create_job(std::uint16_t kind, const LoggedEntry& logged, Piece piece, Time now);
@@ -403,6 +405,7 @@ class Shard {
   void restore_state(Job& job, const JobState& state);
   void restore_mark(Job& job, Mark mark);
   bool add_piece(Job& job, Piece piece, bool set_aside = false);
+  void set_only_piece(Job& job, Piece piece, bool set_aside);
   void note_merged(Job& job, const PayloadSet::Merged& merged);
   struct NewTime {
     std::optional<Time> run_at;  ///< nothing: it keeps its own
@@ -417,6 +420,9 @@ class Shard {
   void run_now(Job& job, const LoggedEntry& logged, Time now);
   bool kill_queued(Job& job, Seq control, Time now);
   void end_killed(Job& job, Time now);
+  void apply_edit(const LoggedEntry& logged, Time now);
+  void replace_payload(Job& job, const LoggedEntry& logged, const std::vector<Seq>& replaced, Time now);
+  void ask_as_edited(Job& job, Demand* demand);
   void apply_tick(const LoggedEntry& logged, Time now);
   void note_tick_jobs();
 
@@ -445,6 +451,7 @@ class Shard {
 
   // Limits and locks (shard_gates.cpp)
   Demand* demand_of(const Job& job, const Entry& entry);
+  Demand* demand_of(const Job& job, const Entry& entry, GateKeys known);
   void set_demand(Job& job, Demand* demand);
   void join_demand(Job& job, const Job& beside);
   void merge_options(Job& job, JobOptions later);
@@ -575,8 +582,9 @@ class Shard {
   Counts lasting_;                 // only what is counted for ever, and kept for others
   std::uint64_t fence_ = 0;
   Seq through_ = 0;
-  std::unordered_map<Seq, int> cancels_;  // controls that wait for the end of so many jobs
-  std::vector<JobView> dying_;            // of the run that is ending
+  std::unordered_map<Seq, int> cancels_;            // controls that wait for the end of so many jobs
+  std::unordered_map<const Job*, Demand*> edited_;  // what settling jobs ask for once they have settled
+  std::vector<JobView> dying_;                      // of the run that is ending
   const MarkedCompany* company_ = nullptr;
   bool watched_ = false;
   bool sets_aside_ = true;

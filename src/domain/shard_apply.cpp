@@ -36,6 +36,9 @@ void Shard::apply(const LoggedEntry& logged, Time now) {
     case EntryType::freed:
       apply_freed(logged);
       break;
+    case EntryType::edit:
+      apply_edit(logged, now);
+      break;
   }
   through_ = logged.seq;
 }

@@ -51,13 +51,16 @@ Shard::~Shard() {
 
 // The first payload in arrival order that has a partition or a lock says what it is.
 Demand* Shard::demand_of(const Job& job, const Entry& entry) {
+  return demand_of(
+      job, entry, job.demand != nullptr ? GateKeys{job.demand->partition, job.demand->lock_key} : GateKeys{});
+}
+
+Demand* Shard::demand_of(const Job& job, const Entry& entry, GateKeys keys) {
   const JobOptions none;
   const auto& options = job.extra ? job.extra->options : none;
   const auto& rules = kinds_[job.kind].rules;
   const bool asks = has_gates_ || options.lock || job.demand != nullptr;
   if (gates_ == nullptr || !asks) return nullptr;
-  GateKeys keys;
-  if (job.demand != nullptr) keys = {job.demand->partition, job.demand->lock_key};
   keys.add(rules, options, entry);
   auto& group = gates_->group_of(kinds_.queue());
   order_.hold_to(*gates_, group, takeover_.shard);
@@ -160,6 +163,7 @@ void Shard::free_lock(Job& job) {
 }
 
 void Shard::leave_gates(Job& job) {
+  if (const auto edited = edited_.extract(&job)) gates_->drop(*edited.mapped());
   if (job.demand == nullptr) return;
   free_slots(job);
   free_lock(job);

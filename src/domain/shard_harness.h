@@ -129,6 +129,28 @@ class Harness {
     append(entry);
   }
 
+  /// Replaces the payload, by all of its entries in the queued job as it is now.
+  void edit(const std::string& id, const std::string& payload, const std::string& by) {
+    edit(job(id), payload, by);
+  }
+  /// ... as it was.
+  void edit(const JobSnapshot& seen, const std::string& payload, const std::string& by,
+            bool is_moved = false) {
+    Entry entry;
+    entry.type = EntryType::edit;
+    entry.kind = seen.kind;
+    entry.key = seen.key;
+    entry.id = seen.id;
+    entry.payload = by;
+    for (const auto& [seq, score] : seen.pieces) {
+      const auto row = log_.find(seq);
+      if (row == log_.end() || decode_entry(row->second.bytes)->payload != payload) continue;
+      entry.edits.push_back({is_moved ? 0 : seq, score});
+      entry.score = std::min(entry.score.value_or(score), score);
+    }
+    append(entry);
+  }
+
   /// The next run that may start without a mark.
   std::optional<Run> take() {
     auto run = take_marked({});

@@ -98,7 +98,11 @@ class History {
         if (random_.below(4) == 0) push(EntryType::revive);
         break;
       case 5:
-        control();
+        if (random_.below(3) == 0) {
+          edit();
+        } else {
+          control();
+        }
         break;
       case 6:
       case 7:
@@ -156,6 +160,18 @@ class History {
       target.replaces_time = true;
     }
     harness_.control_one(type, target);
+  }
+
+  // Of a job as it is, or as it was when somebody looked: by now it may run, be another, or be gone.
+  void edit() {
+    const auto jobs = harness_.shard().snapshot(Shard::View::live);
+    if (!jobs.empty() && random_.below(3) > 0) seen_ = jobs[random_.below(jobs.size())];
+    if (seen_.pieces.empty()) return;
+    const auto& [seq, score] = seen_.pieces[random_.below(seen_.pieces.size())];
+    const auto row = harness_.log().find(seq);
+    if (row == harness_.log().end()) return;
+    const std::string payload(decode_entry(row->second.bytes)->payload);
+    harness_.edit(seen_, payload, pick("p", 6), random_.below(4) == 0);
   }
 
   // Ticks come late, twice, and in the order of the log alone.
@@ -439,6 +455,7 @@ class History {
     std::vector<std::string> keys;
     Run source;
   };
+  JobSnapshot seen_;
   std::vector<Run> runs_;
   std::vector<Lent> lent_;
   std::set<std::string> keys_;

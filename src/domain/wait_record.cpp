@@ -97,6 +97,14 @@ Row expect(const Row& row, const Waiter& waiter, Time now) {
   return next;
 }
 
+Row sooner(const Row& row, const Waiter& waiter) {
+  const bool is_open = row && row->wait == waiter.wait && row->state == State::expected;
+  if (!is_open || waiter.deadline >= row->deadline) return std::nullopt;
+  auto next = *row;
+  next.deadline = waiter.deadline;
+  return next;
+}
+
 Verdict respond(const Row& row, const Message& message, Duration response_ttl, Time now) {
   auto fingerprint = fingerprint_of(message);
   if (row && std::ranges::find(row->taken, fingerprint) != row->taken.end())

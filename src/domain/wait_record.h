@@ -67,6 +67,9 @@ using Row = std::optional<WaitRecord>;  // nothing: there is none
 /// The row once the job waits. Nothing: another job waits for the key, or a later run of this one.
 Row expect(const Row& row, const Waiter& waiter, Time now);
 
+/// The row of this very wait, which is over earlier than was said when it was opened. Nothing: it stays.
+Row sooner(const Row& row, const Waiter& waiter);
+
 struct Message {
   std::string id, body;
 };

@@ -97,6 +97,21 @@ TEST(WaitRecord, WhatNobodyClosedForLongIsFreeForOthers) {
   EXPECT_TRUE(expect(open_wait(), waiter("w2", "another"), kNow + 2h));
 }
 
+TEST(WaitRecord, AWaitMayTurnOutShorterWhileItIsOpen) {
+  auto earlier = waiter();
+  earlier.deadline = kNow + 5s;
+  auto expected = open_wait();
+  expected.deadline = kNow + 5s;
+  EXPECT_EQ(sooner(open_wait(), earlier), expected);
+  EXPECT_FALSE(sooner(open_wait(), waiter())) << "it is the same";
+  EXPECT_FALSE(sooner(answered(), earlier));
+  EXPECT_FALSE(sooner(closed(), earlier));
+  EXPECT_FALSE(sooner(buffered(), earlier));
+  EXPECT_FALSE(sooner({}, earlier));
+  earlier.wait = "w2";
+  EXPECT_FALSE(sooner(open_wait(), earlier)) << "of another wait";
+}
+
 TEST(WaitRecord, CloseByState) {
   EXPECT_EQ(close(open_wait(), "w1", kNow).row->state, State::closed);
   EXPECT_TRUE(close(answered(), "w1", kNow).is_answered);

@@ -160,6 +160,41 @@ TEST(RunWaits, WhatARunHasExpectedItWaitsForWithoutAskingAgain) {
   EXPECT_THROW(batch.expect(0, "bank"), Error) << "the run is over";
 }
 
+TEST(RunWaits, AShorterWaitIsToldToItsRow) {
+  StandingClock clock;
+  store::memory::MemoryStore store(clock);
+  store.define("orders", 1);
+  WaitDesk desk(store, Random(1));
+  Batch batch("orders", "orders", {{.id = "1", .key = "1"}}, 24h, 0, {});
+  RunWaits waits(&desk, batch, [] { return 24h; });
+  batch.expect(0, "bank");
+  clock.now += 5s;
+  auto ended = waits.end({Outcome::wait("bank", 60s)});
+  desk.settle(ended);
+  const auto record = *domain::decode_wait_record(*store.wait_row("orders", "bank"));
+  EXPECT_EQ(ended.outcomes[0].kind, Outcome::Kind::waiting);
+  EXPECT_EQ(ended.outcomes[0].deadline, clock.wall() + 60s);
+  EXPECT_EQ(record.deadline, ended.outcomes[0].deadline);
+  EXPECT_EQ(record.wait, ended.outcomes[0].wait_id);
+  EXPECT_EQ(record.since, clock.wall() - 5s);
+}
+
+TEST(RunWaits, AWaitThatWasAnsweredMeanwhileIsOneStill) {
+  StandingClock clock;
+  store::memory::MemoryStore store(clock);
+  store.define("orders", 1);
+  WaitDesk desk(store, Random(1));
+  Batch batch("orders", "orders", {{.id = "1", .key = "1"}}, 24h, 0, {});
+  RunWaits waits(&desk, batch, [] { return 24h; });
+  batch.expect(0, "bank");
+  const auto wait = domain::decode_wait_record(*store.wait_row("orders", "bank"))->wait;
+  EXPECT_EQ(store::respond(store, "orders", "bank", {"m", "yes"}, 1h), Responded::accepted);
+  auto ended = waits.end({Outcome::wait("bank", 60s)});
+  desk.settle(ended);
+  EXPECT_EQ(ended.outcomes[0].kind, Outcome::Kind::waiting);
+  EXPECT_EQ(ended.outcomes[0].wait_id, wait);
+}
+
 TEST(WaitDesk, ManyRunsAreRegisteredAtOnceAndEachIsTold) {
   StandingClock clock;
   store::memory::MemoryStore store(clock);

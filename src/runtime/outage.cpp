@@ -9,7 +9,7 @@
 namespace ordo::runtime {
 namespace {
 
-constexpr Duration kSaidAgain = std::chrono::minutes{1};
+constexpr Duration kOutageSaidAgain = std::chrono::minutes{1};
 
 }  // namespace
 
@@ -23,7 +23,7 @@ std::optional<std::string> Outage::failed(const std::string& what, const std::st
     since_ = said_at_ = steady;
     return fmt::format("the store is lost: cannot {}, trying again: {}", what, error);
   }
-  if (steady - said_at_ < kSaidAgain) return std::nullopt;
+  if (steady - said_at_ < kOutageSaidAgain) return std::nullopt;
   said_at_ = steady;
   return fmt::format("the store is lost for {:.0f} s: cannot {}, trying again: {}",
                      seconds_of(steady - since_), what, error);

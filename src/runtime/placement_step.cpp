@@ -9,7 +9,7 @@ namespace {
 // A shard is moved to even the nodes out at most once in this time.
 constexpr Duration kMoveEvery = std::chrono::seconds{10};
 // What is lost again and again as soon as it is claimed is claimed less and less often.
-constexpr Duration kFirstPause = std::chrono::seconds{1}, kLongestPause = std::chrono::minutes{1};
+constexpr Duration kFirstLostPause = std::chrono::seconds{1}, kLongestLostPause = std::chrono::minutes{1};
 
 }  // namespace
 
@@ -170,7 +170,7 @@ void PlacementStep::note_lost(domain::ShardId shard, store::Lease lease) {
     auto& lost = lost_at_once_[shard];
     if (++lost.times > 1) {
       const auto doubled = std::min(lost.times - 2, 10U);
-      lost.again_at = now + std::min<Duration>(kFirstPause * (1 << doubled), kLongestPause);
+      lost.again_at = now + std::min<Duration>(kFirstLostPause * (1 << doubled), kLongestLostPause);
     }
   } else {
     lost_at_once_.erase(shard);

@@ -17,6 +17,8 @@ constexpr std::size_t kMostKeys =
 
 constexpr std::size_t kMostAtOnce = 64;  // waits, in one step of the store
 
+constexpr Duration kSame = std::chrono::seconds{1};  // deadlines that differ by less are one
+
 Error taken(const std::string& queue, const std::string& key) {
   return Error(ErrorKind::invalid_argument, "cannot wait for " + in_quotes(key) + " in queue " +
                                                 in_quotes(queue) +
@@ -117,6 +119,7 @@ void WaitDesk::settle_all(std::span<Ended> runs) {
     for (std::size_t i = 0; i < answers.size(); ++i) {
       auto& outcome = *asked.outcomes[i];
       const auto& [key, waiter] = asked.wanted[i];
+      if (!outcome.wait_id.empty()) continue;  // it is registered, whatever its row says of its deadline
       try {
         if (answers[i].failure) std::rethrow_exception(answers[i].failure);
         if (!answers[i].is_ours) throw taken(queue, key);
@@ -160,10 +163,13 @@ WaitDesk::Ended RunWaits::end(std::vector<Outcome> outcomes) {
     auto wanted = desk_->want({batch_.queue(), batch_.kind()}, batch_.jobs()[i], outcome, left_());
     const auto known = known_.find({i, outcome.text});
     if (known != known_.end() && !known->second.wait.empty()) {
-      outcome.wait_id = known->second.wait;
-    } else {
-      run.waits.emplace_back(i, std::move(wanted));
+      outcome.wait_id = wanted.waiter.wait = known->second.wait;
+      if (outcome.deadline + kSame >= known->second.deadline) {
+        outcome.deadline = known->second.deadline;
+        continue;
+      }
     }
+    run.waits.emplace_back(i, std::move(wanted));
   }
   batch_.set_expect({});
   return run;

@@ -43,7 +43,7 @@ class WaitDesk {
   struct Ended {
     std::string queue;
     std::vector<Outcome> outcomes;
-    std::vector<std::pair<std::size_t, store::Wanted>> waits;  ///< by outcome
+    std::vector<std::pair<std::size_t, store::Wanted>> waits;  ///< by outcome: to be registered, or shortened
     std::function<void(std::vector<Outcome>)> done{};
   };
   /// Registers them. What cannot wait becomes what comes of it: a failure, or, when the store does not
@@ -84,7 +84,8 @@ class RunWaits {
   /// wait.
   RunWaits(WaitDesk* desk, Batch& batch, std::function<Duration()> left);
 
-  /// The run has ended with these: what waits without having been expected is to be registered.
+  /// The run has ended with these: what waits without having been expected, or for a shorter time, is to be
+  /// told to the store.
   WaitDesk::Ended end(std::vector<Outcome> outcomes);
 
  private:

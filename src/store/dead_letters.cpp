@@ -19,8 +19,8 @@ using domain::LetterList;
 // queue of a user's has it.
 constexpr std::string_view kQueueRows = "!letters";
 
-constexpr int kMostTries = 1000;  // that others were faster
-constexpr std::size_t kAtOnce = 1000, kRetiredAtOnce = 4;
+constexpr int kMostLetterTries = 1000;  // that others were faster
+constexpr std::size_t kLettersAtOnce = 1000, kRetiredAtOnce = 4;
 
 LetterList listed(const std::optional<std::string>& bytes) {
   if (!bytes) return {};
@@ -72,7 +72,7 @@ void keep_letter(Store& store, const std::string& queue, const DeadLetter& lette
                {}};
   auto seen = store.wait_row(rows, key);
   if (!seen) may_have_letters(store, queue);
-  for (int i = 0; i < kMostTries; ++i) {
+  for (int i = 0; i < kMostLetterTries; ++i) {
     auto with = domain::with(listed(seen), letter, bounds, now);
     if (!with) return;
     auto& [list, gone] = *with;
@@ -119,7 +119,7 @@ void each_letter(Store& store, const std::string& queue, const std::function<boo
   const auto list =
       domain::kept_letters(listed(store.wait_row(rows, std::string(domain::kLetterListRow))), now);
   for (const auto& item : list.items) all.push_back({item.at, item.name, {}});
-  each_expired(store, queue, now, kAtOnce, [&](const WaitRow& row) {
+  each_expired(store, queue, now, kLettersAtOnce, [&](const WaitRow& row) {
     all.push_back({time_after(row.until, -domain::kLetterLife), {}, row.bytes});
     return true;
   });
@@ -151,8 +151,8 @@ std::map<std::string, std::uint64_t> count_letters(Store& store,
   const auto now = store.now();
   std::string after;
   for (bool at_end = false; !at_end;) {
-    const auto queues = store.wait_rows(kQueueRows, after, kAtOnce);
-    at_end = queues.size() < kAtOnce;
+    const auto queues = store.wait_rows(kQueueRows, after, kLettersAtOnce);
+    at_end = queues.size() < kLettersAtOnce;
     for (const auto& row : queues) {
       after = row.key;
       const auto& queue = row.key;
@@ -160,7 +160,7 @@ std::map<std::string, std::uint64_t> count_letters(Store& store,
       const auto list = store.wait_row(Store::unique_rows(queue), std::string(domain::kLetterListRow));
       auto count = domain::kept_letters(listed(list), now).items.size();
       const auto most = domain::LetterBounds{}.most;
-      each_expired(store, queue, now, kAtOnce, [&](const WaitRow&) { return ++count < most; });
+      each_expired(store, queue, now, kLettersAtOnce, [&](const WaitRow&) { return ++count < most; });
       if (count > 0) all.emplace(queue, std::min<std::uint64_t>(count, most));
     }
   }

@@ -12,7 +12,7 @@
 namespace ordo::store {
 namespace {
 
-constexpr std::size_t kAtOnce = 100;
+constexpr std::size_t kInboxAtOnce = 100;
 constexpr std::size_t kMostHeld = 200;  // rows that are passed over; what is behind more of a queue waits
 constexpr Duration kTryAgain = std::chrono::seconds{10};
 
@@ -25,7 +25,7 @@ std::vector<InboxAnswer> drain_inbox(Store& store, const std::string& node,
   std::vector<std::int64_t> numbers;
   std::string failure;
   const auto now = store.now();
-  const auto rows = store.inbox(node, kAtOnce + std::min(std::exchange(held.rows, 0), kMostHeld));
+  const auto rows = store.inbox(node, kInboxAtOnce + std::min(std::exchange(held.rows, 0), kMostHeld));
   std::set<std::pair<std::string, std::string>> seen;
   for (const auto& row : rows) {
     const auto& name = *seen.emplace(row.queue, row.key).first;

@@ -197,6 +197,11 @@ class Together {
     for (auto& each : open_) {
       const auto& [key, waiter] = wanted_[each.at];
       const Key at(store_, queue_, key);
+      if (const auto next = each.is_unreadable ? domain::Row{} : domain::sooner(each.row, waiter)) {
+        steps.push_back(at.step_of(*next, each.seen, {}));
+        stepped.push_back(std::move(each));
+        continue;
+      }
       const auto next = domain::expect(each.row, waiter, now);
       const bool is_known = each.row && (each.row->wait == waiter.wait || !each.row->delivered);
       const bool is_plain =
@@ -269,7 +274,11 @@ bool expect_response(Store& store, const std::string& queue, const std::string& 
   bool is_told = false;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto kept = kept_response(at.look());
-    if (at.row() && at.row()->wait == waiter.wait) return true;  // a step whose answer was lost
+    if (at.row() && at.row()->wait == waiter.wait) {  // a step whose answer was lost
+      const auto next = domain::sooner(at.row(), waiter);
+      if (!next || at.write(*next)) return true;
+      continue;
+    }
     const auto next = domain::expect(at.row(), waiter, store.now());
     if (!next) return false;
     const auto list = store.queues();

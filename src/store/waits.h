@@ -25,7 +25,8 @@
 // queue is resharded; Error{invalid_argument}: no such queue, or a key that is none.
 namespace ordo::store {
 
-/// The job waits for `key` from now on. False: another job does.
+/// The job waits for `key` from now on. False: another job does. Once more with the same wait: its deadline
+/// may have come nearer.
 bool expect_response(Store& store, const std::string& queue, const std::string& key,
                      const domain::Waiter& waiter);
 

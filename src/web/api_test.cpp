@@ -61,6 +61,8 @@ const std::map<std::string, std::string_view> kWhoMay = {
     {"POST /api/v1/queues/{queue}/jobs/{id}/run-now", kOperators},
     {"POST /api/v1/queues/{queue}/jobs/{id}/kill", kOperators},
     {"POST /api/v1/queues/{queue}/jobs/{id}/reschedule", kOperators},
+    {"PUT /api/v1/queues/{queue}/jobs/{id}/payload", kOperators},
+    {"PUT /api/v1/queues/{queue}/dead/{id}/payload", kOperators},
     {"POST /api/v1/queues/{queue}/jobs/cancel", kOperators},
     {"POST /api/v1/queues/{queue}/jobs/run-now", kOperators},
     {"POST /api/v1/queues/{queue}/jobs/kill", kOperators},

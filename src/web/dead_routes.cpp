@@ -11,6 +11,7 @@
 
 #include "base/fnv.h"
 #include "base/json.h"
+#include "base/shorten.h"
 #include "base/time_text.h"
 #include "faces/job_text.h"
 #include "faces/shapes.h"
@@ -191,6 +192,18 @@ Response change_dead(Desk& desk, const Call& call, bool retry) {
               fmt::format("{{\"changed\":{},\"skipped\":[{}],\"missing\":{}}}\n", changed, skipped, missing)};
 }
 
+Response edit_dead(Desk& desk, const Call& call) {
+  refuse_unknown(call.target, {"kind", "key", "score"});
+  const auto edit = edit_of(call);
+  const JobName job{.id = call.value(1),
+                    .kind = call.target.find("kind").value_or(""),
+                    .key = call.target.find("key").value_or("")};
+  if (!admin_of(desk, call).edit_dead(call.value(0), job, edit.payload, edit.score))
+    throw Problem(404,
+                  fmt::format("no dead job {} in {}; nothing was done", in_quotes(job.id), call.value(0)));
+  return {.body = "{\"changed\":1,\"skipped\":[],\"missing\":[]}\n"};
+}
+
 }  // namespace
 
 void add_dead_routes(std::vector<Route>& routes, Desk& desk) {
@@ -203,6 +216,9 @@ void add_dead_routes(std::vector<Route>& routes, Desk& desk) {
   routes.push_back({"POST", "/api/v1/queues/{queue}/dead/retry", Needs::operator_,
                     "Bring dead jobs back, by ids or by a filter",
                     [&](const Call& call) { return change_dead(desk, call, true); }, kMostSmallBody});
+  routes.push_back({"PUT", "/api/v1/queues/{queue}/dead/{id}/payload", Needs::operator_,
+                    "Bring a dead payload back with the body in its place",
+                    [&](const Call& call) { return edit_dead(desk, call); }, kMostPayloadBody});
   routes.push_back({"POST", "/api/v1/queues/{queue}/dead/delete", Needs::operator_,
                     "Delete dead jobs, by ids or by a filter",
                     [&](const Call& call) { return change_dead(desk, call, false); }, kMostSmallBody});

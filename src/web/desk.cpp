@@ -109,6 +109,14 @@ Page page_of(const Target& target) {
           .limit = limit_of(target, kShown, kMostShown)};
 }
 
+PayloadEdit edit_of(const Call& call) {
+  const auto json = minify_json(call.body);
+  if (!json) throw Problem(400, "the body must be the new payload, as JSON; nothing was done");
+  PayloadEdit edit{payload_from_json(*json), {}};
+  if (const auto score = call.target.find("score")) edit.score = number_of<double>("score", *score);
+  return edit;
+}
+
 Json body_of(const Call& call, std::initializer_list<std::string_view> known) {
   if (call.body.empty()) return Json::object();
   auto json = Json::parse(call.body);

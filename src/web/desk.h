@@ -35,6 +35,7 @@ struct Desk {
 inline constexpr std::size_t kMostPageBytes = 8U << 20;  // then a page ends, whatever its limit
 inline constexpr std::uint32_t kMostListed = 1'000;      // items of a page
 inline constexpr std::size_t kMostSmallBody = 1U << 20;  // of ids and filters
+inline constexpr std::size_t kMostPayloadBody = 16U << 20;
 
 // The routes by what they are about, each added to the table.
 void add_queue_routes(std::vector<Route>& routes, Desk& desk);
@@ -88,6 +89,13 @@ bool flag_of(const Target& target, std::string_view name);
 Choice choice_of(const Target& target);
 /// Its parameters sort, desc, cursor and limit.
 Page page_of(const Target& target);
+
+/// A body that is a payload, and the score of the one that it replaces, if the call says one.
+struct PayloadEdit {
+  std::string payload;
+  std::optional<double> score;
+};
+PayloadEdit edit_of(const Call& call);
 
 /// An object with no members but these; no body at all is an empty one.
 Json body_of(const Call& call, std::initializer_list<std::string_view> known);

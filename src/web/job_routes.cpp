@@ -119,8 +119,9 @@ namespace {
 
 /// What one job is asked for. Where several fit, the message names them.
 template <class Ask>
-Response ask_job(const Call& call, const Ask& ask) {
-  refuse_unknown(call.target, {"kind", "key", "state"});
+Response ask_job(const Call& call, const Ask& ask,
+                 std::initializer_list<std::string_view> known = {"kind", "key", "state"}) {
+  refuse_unknown(call.target, known);
   const auto& id = call.value(1);
   const bool is_there = ask(call.value(0), job_of(call, id));
   if (!is_there)
@@ -138,6 +139,15 @@ Response reschedule(Desk& desk, const Call& call) {
   return ask_job(call, [&](const auto& queue, const JobName& job) {
     return admin_of(desk, call).reschedule(queue, job, at);
   });
+}
+
+Response edit(Desk& desk, const Call& call) {
+  const auto edit = edit_of(call);
+  return ask_job(call,
+                 [&](const auto& queue, const JobName& job) {
+                   return admin_of(desk, call).edit(queue, job, edit.payload, edit.score);
+                 },
+                 {"kind", "key", "state", "score"});
 }
 
 /// {"filter":{…},"count":N}: who says how many there are knows what is done. "dry_run":true instead of a
@@ -183,6 +193,9 @@ void add_job_routes(std::vector<Route>& routes, Desk& desk) {
   routes.push_back({"POST", "/api/v1/queues/{queue}/jobs/{id}/reschedule", Needs::operator_,
                     "Give a waiting job another time: {\"run_at\"}",
                     [&](const Call& call) { return reschedule(desk, call); }, kMostSmallBody});
+  routes.push_back({"PUT", "/api/v1/queues/{queue}/jobs/{id}/payload", Needs::operator_,
+                    "Replace a payload of a waiting job by the body",
+                    [&](const Call& call) { return edit(desk, call); }, kMostPayloadBody});
   const auto add_bulk = [&](std::string_view path, std::string_view what, JobChange change) {
     routes.push_back({"POST", path, Needs::operator_, what,
                       [&desk, change](const Call& call) { return change_many(desk, call, change); },

@@ -104,7 +104,7 @@ const Operation* operation_of(const Route& route) {
   return found == operations().end() ? nullptr : &*found;
 }
 
-std::string text_of(const Route& route, const Operation& operation) {
+std::string operation_text(const Route& route, const Operation& operation) {
   ObjectText text;
   text.text("summary", route.what);
   text.raw("parameters", parameters_of(operation));
@@ -138,7 +138,7 @@ std::string openapi_of(const std::vector<Route>& routes) {
   std::map<std::string_view, ObjectText> by_path;
   for (const Route& route : routes) {
     if (const auto* operation = operation_of(route))
-      by_path[route.path].raw(lower(route.method), text_of(route, *operation));
+      by_path[route.path].raw(lower(route.method), operation_text(route, *operation));
   }
   ObjectText paths;
   for (const auto& [path, operations] : by_path) paths.raw(path, operations.end());

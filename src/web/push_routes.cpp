@@ -6,9 +6,9 @@
 
 #include "base/json.h"
 #include "base/json_tree.h"
-#include "base/time_text.h"
 #include "faces/job_text.h"
 #include "faces/ndjson_push.h"
+#include "faces/push_text.h"
 #include "web/desk.h"
 #include "web/problem.h"
 #include "web/secret.h"
@@ -85,10 +85,9 @@ Response push(Desk& desk, const Call& call) {
   std::string rejected;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].what == Pushed::What::rejected) {
-      const auto& until = results[i].until;
-      rejected += fmt::format(R"({}{{"index":{},"existing":{}{}}})", rejected.empty() ? "" : ",", i,
-                              name_json(results[i].id),
-                              until ? fmt::format(R"(,"until":"{}")", format_time(*until)) : std::string());
+      ObjectText object;
+      object.number("index", i);
+      rejected += (rejected.empty() ? "" : ",") + rejected_push_json(object, results[i]);
       continue;
     }
     pushed += results[i].is_stored() ? 1 : 0;

@@ -11,7 +11,7 @@
 namespace ordo::web {
 namespace {
 
-std::int64_t seconds_of(Time time) {
+std::int64_t unix_seconds_of(Time time) {
   return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
@@ -22,7 +22,7 @@ std::string key_of(const AccessToken& token, std::string_view use) {
 }  // namespace
 
 std::string make_session(const AccessToken& token, std::string_view secret, Time now) {
-  const auto text = fmt::format("{} {}", seconds_of(now + kSessionTime), secret);
+  const auto text = fmt::format("{} {}", unix_seconds_of(now + kSessionTime), secret);
   return fmt::format("{}.{}", token.name, base64url(seal(key_of(token, "session"), text)));
 }
 
@@ -37,7 +37,7 @@ const AccessToken* token_of_session(const std::vector<AccessToken>& tokens, std:
   if (!text) return nullptr;
   std::int64_t until = 0;
   const auto [at, error] = std::from_chars(text->data(), text->data() + text->size(), until);
-  if (error != std::errc{} || seconds_of(now) >= until) return nullptr;
+  if (error != std::errc{} || unix_seconds_of(now) >= until) return nullptr;
   const auto secret = std::string_view(*text).substr(std::min(text->find(' ') + 1, text->size()));
   return is_same_secret(sha256_hex(secret), token->sha256) ? &*token : nullptr;
 }

@@ -363,8 +363,10 @@ TEST_P(SidekiqLists, AnImportBringsEverythingOnceHoweverOftenItCrashes) {
   int crashes = 0;
   const auto make = [&](const sources::SidekiqSource::CrashPoint& at) {
     run({"DEL", "ordo:taker:web"});
-    return std::make_unique<sources::SidekiqSource>(store(), clock_, config_, config_.sources[0], 1s, at,
-                                                    sources::SidekiqOrigin::Mode::everything);
+    using sources::SidekiqOrigin;
+    return std::make_unique<sources::SidekiqSource>(
+        store(), clock_, config_, config_.sources[0], 1s, at,
+        std::make_unique<SidekiqOrigin>(config_.sources[0], SidekiqOrigin::Mode::everything));
   };
   {
     const auto left = make({})->find_all();

@@ -249,6 +249,26 @@ TEST_P(Waits, AStepWhoseAnswerWasLostOpensNothingAgain) {
   EXPECT_THAT(notes(EntryType::response), SizeIs(1));
 }
 
+TEST_P(Waits, TheDeadlineOfAnOpenWaitMayComeNearer) {
+  const std::string queue = "calls";
+  auto alone = waiter("w1", "1"), together = waiter("w2", "2");
+  ASSERT_TRUE(expect_response(store(), queue, "a", alone));
+  ASSERT_TRUE(expect_response(store(), queue, "b", together));
+  alone.deadline -= 30min;
+  together.deadline -= 30min;
+  EXPECT_TRUE(expect_response(second(), queue, "a", alone));
+  const std::vector<Wanted> wanted{{"b", together}};
+  const auto answers = expect_responses(second(), queue, wanted);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(answers[0].is_ours);
+  for (const auto& [key, deadline] : {std::pair("a", alone.deadline), std::pair("b", together.deadline)}) {
+    const auto record = domain::decode_wait_record(*store().wait_row(queue, key));
+    ASSERT_TRUE(record);
+    EXPECT_EQ(record->deadline, deadline) << key;
+  }
+  EXPECT_EQ(notes(EntryType::expected).size(), 2u) << "nothing is registered again";
+}
+
 TEST_P(Waits, WhoeverComesNextDeliversWhatIsOnItsWay) {
   const auto leave_undelivered = [&](const std::string& wait) {
     expect_response(store(), "calls", "bank", waiter(wait));

@@ -156,7 +156,8 @@ def measure_looks(report, options):
     with Site(["work"], queues, 'listen = "auto"') as site:
         site.push_lines(options.waiting, ',"run_at":"2035-01-01T00:00:00Z"')
         site.serve()
-        site.until("the node has read all", lambda: site.stats()["scheduled"] == options.waiting)
+        site.push_lines(100)  # behind the others, in each shard
+        site.until("the node has read all", lambda: site.stats()["processed"] == 100)
         for name, path, command in (("stats", "/stats", ["stats", "--json"]), ("page", "/queues/orders/jobs?limit=100", ["jobs", "orders", "--limit", "100", "--json"])):
             before = time.monotonic()
             site.ordo(*command)
@@ -217,7 +218,7 @@ def measure_load(report, options):
     """Jobs a second of a node, alone and while 256 connections ask it all the time."""
     queues = '[queue.orders]\ncommand = ["python3", "worker.py"]\nbatch_size = 10\n'
     with Site(["work"], queues, 'listen = "auto"\nlog = "json"') as site:
-        site.push_lines(1_000_000)
+        site.push_lines(300_000 * options.seconds)
         site.serve()
 
         def rate(work):

@@ -139,6 +139,10 @@ SidekiqOrigin::Batch SidekiqOrigin::take(const std::string& position) {
     if (fields.items.size() < 8) continue;
     taken.set = fields.at(5).text;
     taken.score = fields.at(7).text;
+    if (fields.items.size() < 10) continue;
+    taken.retries = fields.at(9).text;
+    for (std::size_t i = 10; i + 1 < fields.items.size(); i += 2)
+      taken.payloads.emplace_back(fields.at(i).text, fields.at(i + 1).text);
   }
   return batch;
 }

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ordo/options.hpp>
@@ -26,15 +27,17 @@ class SidekiqOrigin {
 
   /// Throws Error{invalid_argument}.
   explicit SidekiqOrigin(const SourceOptions& source, Mode mode = Mode::source);
-  ~SidekiqOrigin();
+  virtual ~SidekiqOrigin();
   SidekiqOrigin(const SidekiqOrigin&) = delete;
   SidekiqOrigin& operator=(const SidekiqOrigin&) = delete;
 
   struct Taken {
     std::string position;
     std::string bytes;
-    std::string set{};    ///< an import has found it there; empty: in a list
-    std::string score{};  ///< its score in the set
+    std::string set{};      ///< an import has found it there; empty: in a list
+    std::string score{};    ///< its score in the set
+    std::string retries{};  ///< of a job of Lowkiq, whose `bytes` are its id: the count of them, ...
+    std::vector<std::pair<std::string, std::string>> payloads{};  ///< ... and payloads with their scores
   };
   struct Batch {
     bool is_ours = true;      ///< else another process takes
@@ -51,14 +54,14 @@ class SidekiqOrigin {
 
   /// Moves jobs of the sets `schedule` and `retry` whose time has come: ours into the stream, others into
   /// their lists. Returns how many. Throws Error{unavailable}.
-  std::size_t take_due();
+  virtual std::size_t take_due();
 
   /// What an import has still to take.
   struct Left {
     std::uint64_t waiting = 0, scheduled = 0, retrying = 0, dead = 0;
   };
   /// Of all lists that are there, which it takes from then. Throws Error{unavailable}.
-  Left find_all();
+  virtual Left find_all();
 
   void wait(Duration at_most);
   void wake();
@@ -74,6 +77,10 @@ class SidekiqOrigin {
   /// that one.
   static constexpr const char* kEnd = "$";
   static bool is_reset(std::string_view position) { return position.starts_with(kEnd); }
+
+ protected:
+  RedisLink& link() { return link_; }
+  const std::string& taken() const { return taken_; }  ///< the stream
 
  private:
   struct Due {

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "base/time_text.h"
-#include "sources/sidekiq/mapping.h"
+#include "sources/lowkiq/mapping.h"
+#include "sources/lowkiq/origin.h"
 #include "sources/unique_row.h"
 
 namespace ordo::sources {
@@ -36,14 +37,14 @@ SourceOptions without_ids(SourceOptions source) {
 }  // namespace
 
 SidekiqSource::SidekiqSource(store::Store& store, Clock& clock, Config config, SourceOptions source,
-                             Duration poll_interval, CrashPoint at, SidekiqOrigin::Mode mode)
+                             Duration poll_interval, CrashPoint at, std::unique_ptr<SidekiqOrigin> import)
     : config_(std::move(config)),
       source_(std::move(source)),
       named_by_jid_(without_ids(source_)),
       poll_interval_(poll_interval),
       at_(std::move(at)),
       clock_(clock),
-      origin_(source_, mode),
+      origin_(import ? std::move(import) : std::make_unique<SidekiqOrigin>(source_)),
       inlet_(store, config_, source_.name) {}
 
 // What was thrown may have been about the row: it is read again then.
@@ -55,7 +56,7 @@ Duration SidekiqSource::tick() {
 }
 
 Duration SidekiqSource::step() {
-  const auto batch = origin_.take(inlet_.row().position);
+  const auto batch = origin_->take(inlet_.row().position);
   if (!batch.is_ours) {
     inlet_.forget();  // the other one goes on from where the row is now
     return std::min(batch.another_for + kReshardLook, poll_interval_);
@@ -69,7 +70,7 @@ Duration SidekiqSource::step() {
   const auto now = clock_.steady();
   bool has_more = !batch.jobs.empty();
   if (!looked_at_due_ || now - *looked_at_due_ >= poll_interval_) {
-    has_more = origin_.take_due() > 0 || has_more;
+    has_more = origin_->take_due() > 0 || has_more;
     pass("due moved");
     if (!has_more) looked_at_due_ = now;
   }
@@ -103,23 +104,33 @@ void SidekiqSource::let_go(std::vector<std::pair<std::string, store::RowStep>> u
 SidekiqSource::Made SidekiqSource::make(const std::vector<SidekiqOrigin::Taken>& jobs, std::size_t& begin) {
   Made made;
   made.next = inlet_.row();
-  made.next.origin = origin_.name();
+  made.next.origin = origin_->name();
   made.next.at = inlet_.store().now();
   for (std::size_t bytes = 0; begin < jobs.size() && bytes < kMostBytes; ++begin) {
     add(made, jobs[begin]);
     bytes += jobs[begin].bytes.size();
+    for (const auto& [payload, score] : jobs[begin].payloads) bytes += payload.size();
   }
   made.next.position = jobs[begin - 1].position;
   return made;
 }
 
 void SidekiqSource::add(Made& made, const SidekiqOrigin::Taken& taken) {
+  if (LowkiqOrigin::is_lowkiq(taken.set)) {
+    for (auto& mapped : map_lowkiq_job(source_, config_, taken)) add(made, taken, std::move(mapped));
+    return;
+  }
   // What is dead is no job beside those that live: it has neither their ids nor their unique keys.
-  const bool is_dead = taken.set == "dead";
-  auto mapped = map_job(is_dead ? named_by_jid_ : source_, config_, taken.bytes, taken.position);
+  auto mapped = map_job(taken.set == "dead" ? named_by_jid_ : source_, config_, taken.bytes, taken.position);
+  if (!taken.score.empty() && taken.set != "dead") mapped.job.run_at = time_of_score(taken.score);
+  add(made, taken, std::move(mapped));
+}
+
+void SidekiqSource::add(Made& made, const SidekiqOrigin::Taken& taken, MappedJob mapped) {
   auto& [queue, job, refused] = mapped;
+  const bool is_dead = taken.set == "dead" || taken.set == LowkiqOrigin::kDead;
   UniqueClaim claim;
-  if (!refused && !is_dead)
+  if (!refused && !is_dead && taken.payloads.empty())  // payloads of one job of Lowkiq would bar each other
     claim = claim_unique(inlet_.store(), config_, queue, job, source_.name + " " + taken.position,
                          came_at(taken.position));
   if (claim.undo) made.undo.emplace_back(queue, *std::move(claim.undo));
@@ -137,7 +148,6 @@ void SidekiqSource::add(Made& made, const SidekiqOrigin::Taken& taken) {
     return;
   }
   ++made.next.taken;
-  if (!taken.score.empty() && !is_dead) job.run_at = time_of_score(taken.score);
   made.entries.push_back(inlet_.entry(queue, job, std::move(claim.holds)));
   if (is_dead) made.entries.push_back(inlet_.kill_entry(queue, job));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "base/clock.h"
 #include "sources/inlet.h"
+#include "sources/sidekiq/mapping.h"
 #include "sources/sidekiq/origin.h"
 #include "sources/source.h"
 
@@ -31,18 +33,18 @@ class SidekiqSource final : public Source {
   /// `at`: called at the named points between the steps; tests crash there.
   using CrashPoint = std::function<void(std::string_view point)>;
 
-  /// Store and clock must outlive it. Throws Error{invalid_argument}.
+  /// Store and clock must outlive it. `import`: takes all that is there, once; nothing: what others push.
+  /// Throws Error{invalid_argument}.
   SidekiqSource(store::Store& store, Clock& clock, Config config, SourceOptions source,
-                Duration poll_interval, CrashPoint at = {},
-                SidekiqOrigin::Mode mode = SidekiqOrigin::Mode::source);
+                Duration poll_interval, CrashPoint at = {}, std::unique_ptr<SidekiqOrigin> import = {});
 
   Duration tick() override;
-  void wait(Duration at_most) override { origin_.wait(at_most); }
-  void wake() override { origin_.wake(); }
-  void leave() override { origin_.leave(inlet_.row().position); }
+  void wait(Duration at_most) override { origin_->wait(at_most); }
+  void wake() override { origin_->wake(); }
+  void leave() override { origin_->leave(inlet_.row().position); }
 
   // Of an import.
-  SidekiqOrigin::Left find_all() { return origin_.find_all(); }
+  SidekiqOrigin::Left find_all() { return origin_->find_all(); }
   const domain::SourceRow& row() { return inlet_.row(); }
   /// All is taken: the same server may get another stream later. Throws Error{unavailable}.
   void finish();
@@ -60,6 +62,7 @@ class SidekiqSource final : public Source {
   Made make(const std::vector<SidekiqOrigin::Taken>& jobs, std::size_t& begin);
   void let_go(std::vector<std::pair<std::string, store::RowStep>> undo);
   void add(Made& made, const SidekiqOrigin::Taken& taken);
+  void add(Made& made, const SidekiqOrigin::Taken& taken, MappedJob mapped);
   void pass(std::string_view point) const {
     if (at_) at_(point);
   }
@@ -70,7 +73,7 @@ class SidekiqSource final : public Source {
   const Duration poll_interval_;
   const CrashPoint at_;
   Clock& clock_;
-  SidekiqOrigin origin_;
+  const std::unique_ptr<SidekiqOrigin> origin_;
   Inlet inlet_;
   std::optional<Duration> looked_at_due_;  // steady
   bool has_ended_well_ = true;             // the last tick
