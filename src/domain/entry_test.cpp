@@ -279,7 +279,9 @@ TEST(PlainPush, is_held_to_the_limits_of_every_push) {
   EXPECT_EQ(read("timeout", "1m30s")->options.timeout, std::chrono::seconds{90});
   for (const char* text : {"0", "-1", "1e-9", "nan", "0s", "1x", ""})
     EXPECT_FALSE(read("timeout", text)) << text;
-  for (const char* name : {"id", "key", "kind", "lock"}) EXPECT_FALSE(read(name, "")) << name;
+  EXPECT_FALSE(read("lock", ""));
+  const Entry without{.kind = "orders", .key = "1-1", .id = "1-1"};
+  for (const char* name : {"id", "key", "kind"}) EXPECT_EQ(*read(name, ""), without) << name;
   for (const char* text : {"nan", "-inf", "1e999", "", "1,5"}) EXPECT_FALSE(read("score", text)) << text;
   for (const char* text : {"2147483648", "1.5", ""}) EXPECT_FALSE(read("priority", text)) << text;
   EXPECT_EQ(read("expires", "5e9")->options.expires, Time{std::chrono::seconds{5'000'000'000}});

@@ -124,7 +124,7 @@ BEGIN
     RETURN 'mon-sun';
   ELSIF jsonb_typeof(p_value) = 'array' THEN
     SELECT string_agg(day, ',') INTO v_days FROM jsonb_array_elements_text(p_value) AS day;
-    IF v_days ~ ('^' || v_day || '(-' || v_day || ')?(,' || v_day || '(-' || v_day || ')?)*$') THEN
+    IF length(v_days) <= 100 AND v_days ~ ('^' || v_day || '(-' || v_day || ')?(,' || v_day || '(-' || v_day || ')?)*$') THEN
       RETURN v_days;
     END IF;
   END IF;
