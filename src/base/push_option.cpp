@@ -68,12 +68,7 @@ std::optional<Value> read_value(std::string_view text) {
     return read_number<Value>(text);
 }
 
-// A text with a zero byte is none to jsonb, which reads this, too.
-std::string json_of(const std::string& name) {
-  std::string bytes;
-  if (name.find('\0') != std::string::npos) append_base64_json(bytes, name);
-  return bytes.empty() ? name_json(name) : bytes;
-}
+std::string json_of(const std::string& name) { return name_json(name); }
 std::string json_of(double number) { return json_number(number); }
 std::string json_of(std::int32_t number) { return fmt::to_string(number); }
 std::string json_of(Decimal number) { return number.text(); }
