@@ -84,9 +84,10 @@ TEST(ShardUnreadable, a_push_that_is_none_leaves_its_unique_key_to_others) {
   shard->apply_unreadable(1, bytes, "its payload is too large");
   shard->collect();
   shard->committed(shard.now());
-  ASSERT_THAT(shard->rows_to_free(), SizeIs(1));
-  EXPECT_EQ(shard->rows_to_free()[0].row, "row");
-  EXPECT_EQ(shard->rows_to_free()[0].bytes, row_of(hold, "mail", "k", "42"));
+  const auto rows = shard->rows_to_free();
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].row, "row");
+  EXPECT_EQ(rows[0].bytes, row_of(hold, "mail", "k", "42"));
 }
 
 // Its payloads are not lost, and do not start as if they had never failed.

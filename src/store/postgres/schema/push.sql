@@ -133,6 +133,8 @@ BEGIN
       USING ERRCODE = 'program_limit_exceeded', HINT = 'Store it elsewhere and push its place.';
   ELSIF run_at IS NOT NULL AND delay IS NOT NULL THEN
     RAISE EXCEPTION 'ordo_push: give run_at or delay, not both' USING ERRCODE = 'invalid_parameter_value';
+  ELSIF NOT isfinite(v_run_at) THEN
+    RAISE EXCEPTION 'ordo_push: run_at is not a finite time' USING ERRCODE = 'invalid_parameter_value';
   ELSIF score IN ('NaN', 'Infinity', '-Infinity') THEN
     RAISE EXCEPTION 'ordo_push: the score is not a finite number' USING ERRCODE = 'invalid_parameter_value';
   ELSIF v_timeout <= 0 THEN
