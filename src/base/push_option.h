@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -31,8 +32,9 @@ enum class Merged : std::uint8_t {
   acts,    ///< it is about this push, and is not kept
 };
 
-/// How ordo_push in SQL takes an option: as an argument, or in `options`.
-enum class SqlPlace : std::uint8_t { argument, options, object };
+/// How ordo_push in SQL takes an option: as an argument, or in `options`; there perhaps with the rule of its
+/// queue, which SQL does not see. An XADD cannot have that.
+enum class SqlPlace : std::uint8_t { argument, options, with_rule };
 
 /// A payload, where NewJob has it.
 struct PayloadPlace {
@@ -57,128 +59,67 @@ struct PushOption {
   std::string_view value;  ///< what its value is called in help
   std::string_view help;
   Merged merged = Merged::last;
-  std::int64_t least = 0;  ///< of a number; of a text, in bytes, where it is given
+  SqlPlace sql = SqlPlace::options;
+  std::int64_t least = 0;  ///< of a number; of a name, in bytes, where it is given
   std::int64_t most = kLongestJobName;
   std::string_view flag{};   ///< of the command line, where it is not the name
   std::string_view field{};  ///< of an XADD, where it is not the name
-  SqlPlace sql = SqlPlace::options;
-  bool is_field = true;  ///< an XADD can have it
 };
 
 inline constexpr std::int64_t kLeastInt = std::numeric_limits<std::int32_t>::min();
 inline constexpr std::int64_t kMostInt = std::numeric_limits<std::int32_t>::max();
 
 inline constexpr PushOption kPushOptions[] = {
-    {.name = "id",
-     .place = &NewJob::id,
-     .value = "ID",
-     .help = "Names the job; a new one if left out. Pushing a queued id merges",
-     .merged = Merged::names,
-     .least = 1,
-     .sql = SqlPlace::argument},
-    {.name = "key",
-     .place = &NewJob::key,
-     .value = "KEY",
-     .help = "Jobs of a key run in order, one at a time; default: the id",
-     .merged = Merged::names,
-     .sql = SqlPlace::argument},
-    {.name = "kind",
-     .place = &NewJob::kind,
-     .value = "KIND",
-     .help = "Names the worker; default: the queue's name",
-     .merged = Merged::names,
-     .sql = SqlPlace::argument},
-    {.name = "payload",
-     .place = PayloadPlace{&NewJob::payload},
-     .value = "JSON",
-     .help = "Stored without white space",
-     .merged = Merged::joins,
-     .sql = SqlPlace::argument},
-    {.name = "score",
-     .place = &NewJob::score,
-     .value = "NUMBER",
-     .help = "Orders the payloads of a job; default: now in Unix seconds",
-     .merged = Merged::joins,
-     .sql = SqlPlace::argument},
-    {.name = "run_at",
-     .place = MomentPlace{&NewJob::run_at, &NewJob::delay},
-     .value = "TIME",
-     .help = "Start not before: +10s, \"tomorrow 09:00\", RFC 3339 or Unix seconds; default: now",
-     .merged = Merged::first,
-     .flag = "at",
-     .sql = SqlPlace::argument},
-    {.name = "replace_time",
-     .place = &NewJob::replace_time,
-     .value = "",
-     .help = "A job that it merges into gets its time, later or earlier",
-     .merged = Merged::acts},
-    {.name = "priority",
-     .place = &NewJob::priority,
-     .value = "NUMBER",
-     .help = "Lower runs first; default: 100",
-     .least = kLeastInt,
-     .most = kMostInt,
-     .sql = SqlPlace::argument},
-    {.name = "timeout",
-     .place = &NewJob::timeout,
-     .value = "TIME",
-     .help = "Of one attempt, like 30s; default: the queue's",
-     .sql = SqlPlace::argument},
-    {.name = "max_retries",
-     .place = &NewJob::max_retries,
-     .value = "NUMBER",
-     .help = "0: the first failure kills; default: the queue's",
-     .most = kMostInt},
-    {.name = "expires",
-     .place = MomentPlace{&NewJob::expires, &NewJob::expires_after, true},
-     .value = "TIME",
-     .help = "Not started by then, it ends as expired: RFC 3339, Unix seconds, +1h after its start time, or "
-             "never",
-     .merged = Merged::latest},
-    {.name = "windows",
-     .place = &NewJob::windows,
-     .value = "WINDOW",
-     .help = "Start in it only, like '05:00-07:00 Europe/Moscow mon-fri'; once for each of several",
-     .flag = "window",
-     .field = "window"},
-    {.name = "weight",
-     .place = &NewJob::weight,
-     .value = "NUMBER",
-     .help = "What it takes of limits, like 0.25; default: the queue's"},
-    {.name = "partition",
-     .place = &NewJob::partition,
-     .value = "NAME",
-     .help = "Instead of what its payload says at the queue's partition pointer",
-     .merged = Merged::first},
-    {.name = "critical",
-     .place = &NewJob::critical,
-     .value = "",
-     .help = "Neither blocked by limits nor counted in them"},
-    {.name = "lock",
-     .place = &NewJob::lock,
-     .value = "KEY",
-     .help = "Jobs of a lock never run at the same time; default: by the queue's rule",
-     .merged = Merged::first,
-     .least = 1},
-    {.name = "unique",
-     .place = &NewJob::unique,
-     .value = "KEY",
-     .help = "Of equal keys one job is there at a time; default: by the queue's rule",
-     .merged = Merged::acts,
-     .least = 1,
-     .sql = SqlPlace::object,
-     .is_field = false},
+    {"id", &NewJob::id, "ID", "Names the job; a new one if left out. Pushing a queued id merges",
+     Merged::names, SqlPlace::argument, 1},
+    {"key", &NewJob::key, "KEY", "Jobs of a key run in order, one at a time; default: the id", Merged::names,
+     SqlPlace::argument},
+    {"kind", &NewJob::kind, "KIND", "Names the worker; default: the queue's name", Merged::names,
+     SqlPlace::argument},
+    {"payload", PayloadPlace{&NewJob::payload}, "JSON", "Stored without white space", Merged::joins,
+     SqlPlace::argument},
+    {"score", &NewJob::score, "NUMBER", "Orders the payloads of a job; default: now in Unix seconds",
+     Merged::joins, SqlPlace::argument},
+    {"run_at", MomentPlace{&NewJob::run_at, &NewJob::delay}, "TIME",
+     "Start not before: +10s, \"tomorrow 09:00\", RFC 3339 or Unix seconds; default: now", Merged::first,
+     SqlPlace::argument, 0, 0, "at"},
+    {"replace_time", &NewJob::replace_time, "", "A job that it merges into gets its time, later or earlier",
+     Merged::acts},
+    {"priority", &NewJob::priority, "NUMBER", "Lower runs first; default: 100", Merged::last,
+     SqlPlace::argument, kLeastInt, kMostInt},
+    {"timeout", &NewJob::timeout, "TIME", "Of one attempt, like 30s; default: the queue's", Merged::last,
+     SqlPlace::argument},
+    {"max_retries", &NewJob::max_retries, "NUMBER", "0: the first failure kills; default: the queue's",
+     Merged::last, SqlPlace::options, 0, kMostInt},
+    {"expires", MomentPlace{&NewJob::expires, &NewJob::expires_after, true}, "TIME",
+     "Not started by then, it ends as expired: RFC 3339, Unix seconds, +1h after its start time, or never",
+     Merged::latest},
+    {"windows", &NewJob::windows, "WINDOW",
+     "Start in it only, like '05:00-07:00 Europe/Moscow mon-fri'; once for each of several", Merged::last,
+     SqlPlace::options, 0, kMostJobWindows, "window", "window"},
+    {"weight", &NewJob::weight, "NUMBER", "What it takes of limits, like 0.25; default: the queue's"},
+    {"partition", &NewJob::partition, "NAME",
+     "Instead of what its payload says at the queue's partition pointer", Merged::first},
+    {"critical", &NewJob::critical, "", "Neither blocked by limits nor counted in them"},
+    {"lock", &NewJob::lock, "KEY", "Jobs of a lock never run at the same time; default: by the queue's rule",
+     Merged::first, SqlPlace::options, 1},
+    {"unique", &NewJob::unique, "KEY",
+     "Of equal keys one job is there at a time; default: by the queue's rule", Merged::acts,
+     SqlPlace::with_rule, 1},
 };
 
-/// An option's own type, for those who must know it.
+/// Its values are of that type.
 template <class Type>
 constexpr bool is_of(const PushOption& option) {
-  return std::holds_alternative<Type>(option.place);
+  const auto is_it = []<class Place>(Place) {
+    return std::is_same_v<Place, Type> || std::is_same_v<Place, Type NewJob::*> ||
+           std::is_same_v<Place, std::optional<Type> NewJob::*>;
+  };
+  return std::visit(is_it, option.place);
 }
-inline bool is_flag(const PushOption& option) {
-  return is_of<bool NewJob::*>(option) || is_of<std::optional<bool> NewJob::*>(option);
-}
+/// Its name in an XADD; empty: that cannot have it.
 inline std::string_view field_of(const PushOption& option) {
+  if (option.sql == SqlPlace::with_rule) return {};
   return option.field.empty() ? option.name : option.field;
 }
 

@@ -257,9 +257,9 @@ void add_push(CLI::App& app, Context& context) {
     const auto& each = kPushOptions[i];
     auto& given = values->options[i];
     const std::string help(each.help), value(each.value);
-    if (is_flag(each)) {
+    if (is_of<bool>(each)) {
       push->add_flag(flag_of(each), given.flag, help);
-    } else if (is_of<std::vector<Window> NewJob::*>(each)) {
+    } else if (is_of<std::vector<Window>>(each)) {
       option(flag_of(each), given.texts, value, help);
     } else {
       option(flag_of(each), given.text, value, help);

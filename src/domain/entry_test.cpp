@@ -279,7 +279,12 @@ TEST(PlainPush, is_held_to_the_limits_of_every_push) {
   EXPECT_EQ(read("timeout", "1m30s")->options.timeout, std::chrono::seconds{90});
   for (const char* text : {"0", "-1", "1e-9", "nan", "0s", "1x", ""})
     EXPECT_FALSE(read("timeout", text)) << text;
-  for (const char* name : {"id", "key", "kind", "lock"}) EXPECT_FALSE(read(name, "")) << name;
+  EXPECT_FALSE(read("lock", ""));
+  const Entry without{.kind = "orders", .key = "1-1", .id = "1-1"};
+  for (const char* name : {"id", "key", "kind"}) {
+    const auto bytes = encode_plain_push(std::vector<Field>{{name, ""}}, "1-1", "orders");
+    EXPECT_EQ(*decode_entry(bytes), without) << name;
+  }
   for (const char* text : {"nan", "-inf", "1e999", "", "1,5"}) EXPECT_FALSE(read("score", text)) << text;
   for (const char* text : {"2147483648", "1.5", ""}) EXPECT_FALSE(read("priority", text)) << text;
   EXPECT_EQ(read("expires", "5e9")->options.expires, Time{std::chrono::seconds{5'000'000'000}});
@@ -321,9 +326,9 @@ TEST(JobOptions, later_ones_replace_where_they_are_set) {
 
 /// Two values of an option that differ.
 std::pair<std::string, std::string> two_values_of(const PushOption& option) {
-  if (is_flag(option)) return {"true", "false"};
-  if (is_of<std::optional<Duration> NewJob::*>(option)) return {"1s", "2s"};
-  if (is_of<std::vector<Window> NewJob::*>(option)) return {"05:00-07:00", "06:00-07:00"};
+  if (is_of<bool>(option)) return {"true", "false"};
+  if (is_of<Duration>(option)) return {"1s", "2s"};
+  if (is_of<std::vector<Window>>(option)) return {"05:00-07:00", "06:00-07:00"};
   return {"1", "2"};
 }
 

@@ -59,9 +59,8 @@ bool take_field(PlainJob& plain, std::string_view name, std::string_view value) 
   }
   auto& job = plain.job;
   const auto* const option = std::ranges::find(kPushOptions, name, field_of);
-  if (option == std::end(kPushOptions) || !option->is_field) return false;
-  // The shard was chosen by the key, and an empty one would be another.
-  if (is_of<std::string NewJob::*>(*option) && value.empty()) refuse_field("it is empty; leave it out");
+  if (option == std::end(kPushOptions) || name.empty()) return false;
+  if (option->merged == Merged::names && value.empty()) return true;  // as if it were left out
   if (is_of<PayloadPlace>(*option)) {
     if (value.size() > kLongestPayload)
       refuse_field("it has " + std::to_string(value.size()) + " bytes, at most " +
@@ -84,7 +83,7 @@ bool take_field(PlainJob& plain, std::string_view name, std::string_view value) 
 Entry entry_of_fields(PlainJob plain, PlainFields fields, std::string_view id, std::string_view kind) {
   const auto view_of = [&](std::string_view name, std::string_view otherwise) {
     for (const auto& [its_name, value] : fields) {
-      if (its_name == name) otherwise = value;
+      if (its_name == name && !value.empty()) otherwise = value;
     }
     return otherwise;
   };
@@ -204,10 +203,16 @@ PushedNames names_of_plain_push(std::string_view bytes) {
   const auto push = read_kept(bytes);
   if (!push) return names;
   names.id = push->id;
+  names.kind = push->kind;
   for (const auto& [name, value] : push->fields) {
+    if (name == kHold) {
+      if (auto hold = read_record<UniqueHold>([&, value = value] { return read_hold(value); }))
+        names.holds.push_back(*std::move(hold));
+    }
     if (value.empty() || value.size() > kLongestJobName) continue;
     if (name == "id") names.id = value;
     if (name == "key") names.key = value;
+    if (name == "kind") names.kind = value;
   }
   return names;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/name.h"
 #include "domain/entry.h"
@@ -31,9 +32,11 @@ std::string encode_plain_push(PlainFields fields, std::string_view id, std::stri
 bool is_plain_push(std::string_view bytes);
 Decoded<Entry> decode_plain_push(std::string_view bytes);
 
-/// As whose the job was pushed, for who looks for it; empty: that is not said, or no job could be called so.
+/// As whose the job was pushed, for who looks for it, and what it has of unique rows; empty: that is not
+/// said, or no job could be called so.
 struct PushedNames {
-  std::string id, key;
+  std::string id, key, kind;
+  std::vector<UniqueHold> holds;
 };
 PushedNames names_of_plain_push(std::string_view bytes);
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/shorten.h"
+#include "domain/plain_push.h"
 #include "domain/shard.h"
 
 namespace ordo::domain {
@@ -15,6 +16,12 @@ void Shard::note_unreadable(DeadPayload dead) {
 
 void Shard::apply_unreadable(Seq seq, std::string_view bytes, const std::string& why) {
   auto dead = dead_entry(seq, bytes, why);
+  if (is_plain_push(bytes)) {
+    auto pushed = names_of_plain_push(bytes);
+    JobOptions options;
+    options.unique = std::move(pushed.holds);
+    release_rows(pushed.kind, dead.key, dead.id, options);
+  }
   changes_.erase(seq);
   if (auto lost = restored_.take_lost(seq)) {
     dead.state = std::move(lost->bytes);

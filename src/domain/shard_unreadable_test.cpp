@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "domain/fields.h"
+#include "domain/plain_push.h"
 #include "domain/shard.h"
 #include "domain/shard_harness.h"
 
@@ -67,6 +68,26 @@ TEST(ShardUnreadable, an_entry_goes_to_the_dead_with_its_bytes_and_all_else_goes
   EXPECT_EQ(changes.dead[0].payload, "x");
   EXPECT_EQ(changes.dead[0].error_kind, FailureKind::unreadable);
   EXPECT_TRUE(changes.dead[0].is_entry);
+}
+
+// Who pushed it has written the row, and nobody else would take that away.
+TEST(ShardUnreadable, a_push_that_is_none_leaves_its_unique_key_to_others) {
+  using Field = std::pair<std::string_view, std::string_view>;
+  const UniqueHold hold{"row", "token", UniqueScope::queued_or_running, {}};
+  const auto held = std::string("\1", 1) + std::string(8, '\0') + "\5tokenrow";
+  const std::string payload((1 << 20) + 1, 'x');
+  const std::vector<Field> fields{
+      {"id", "42"}, {"key", "k"}, {"kind", "mail"}, {"hold", held}, {"payload", payload}};
+  const auto bytes = encode_plain_push(fields, "1-1", "orders");
+  ASSERT_FALSE(decode_entry(bytes));
+  ByHand shard;
+  shard->apply_unreadable(1, bytes, "its payload is too large");
+  shard->collect();
+  shard->committed(shard.now());
+  const auto rows = shard->rows_to_free();
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].row, "row");
+  EXPECT_EQ(rows[0].bytes, row_of(hold, "mail", "k", "42"));
 }
 
 // Its payloads are not lost, and do not start as if they had never failed.

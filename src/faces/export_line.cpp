@@ -35,7 +35,7 @@ std::string export_lines(const JobView& job) {
     const bool is_span =
         job.expires && job.expiry_moves && *job.expires >= job.run_at && *job.expires != Time::max();
     if (is_span) push.expires_after = *job.expires - job.run_at;
-    if (!is_span) push.expires = job.expires;
+    if (!is_span) push.expires = job.expires.value_or(Time::max());  // its queue must not say otherwise
     lines += line_of(push);
   }
   return lines;

@@ -67,6 +67,13 @@ TEST(ExportLine, an_expiry_that_moves_with_its_job_is_a_span) {
   EXPECT_FALSE(read.expires);
 }
 
+TEST(ExportLine, of_a_job_that_never_expires_says_so) {
+  auto job = hostile();
+  job.payloads = {{"1", 1}};
+  job.expires.reset();
+  EXPECT_EQ(parse_job(export_lines(job)).expires, Time::max());
+}
+
 TEST(ExportLine, has_a_line_for_each_payload) {
   JobView job;
   job.id = job.key = "1";
@@ -74,9 +81,9 @@ TEST(ExportLine, has_a_line_for_each_payload) {
   job.payloads = {{"1", 1}, {"2", 2}};
   EXPECT_EQ(export_lines(job),
             "{\"id\":\"1\",\"key\":\"1\",\"kind\":\"k\",\"payload\":1,\"score\":1,\"run_at\":\"1970-01-01T00:"
-            "00:00Z\"}\n"
+            "00:00Z\",\"expires\":\"never\"}\n"
             "{\"id\":\"1\",\"key\":\"1\",\"kind\":\"k\",\"payload\":2,\"score\":2,\"run_at\":\"1970-01-01T00:"
-            "00:00Z\"}\n");
+            "00:00Z\",\"expires\":\"never\"}\n");
 }
 
 TEST(ExportLine, of_a_dead_payload_has_no_time) {

@@ -77,7 +77,8 @@ TEST(JobText, reads_moments_that_are_over) {
 
 TEST(JobText, refuses_what_is_no_job) {
   EXPECT_EQ(refusal_of(R"({"id":"1","pay":1})"), "unknown key \"pay\"; did you mean 'payload'?");
-  EXPECT_EQ(refusal_of(R"({"id":42})"), "\"id\" needs a text in quotes, not 42");
+  EXPECT_EQ(refusal_of(R"({"id":42})"),
+            R"("id" needs a text in quotes, or {"$base64":"…"} with padded base64, not 42)");
   EXPECT_EQ(refusal_of(R"({"id":"1","id":"2"})"), "duplicate key \"id\"");
   EXPECT_EQ(refusal_of("[]").find("a job is a JSON object"), 0U);
   EXPECT_EQ(refusal_of("{\"id\":").find("this is no JSON"), 0U);

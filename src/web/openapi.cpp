@@ -113,35 +113,22 @@ std::string operation_text(const Route& route, const Operation& operation) {
 }
 
 /// The JSON Schema of an option's value.
-struct SchemaOf {
-  const PushOption& option;
-
-  std::string operator()(PayloadPlace /*any*/) const { return "{}"; }
-  std::string operator()(std::string NewJob::* /*name*/) const { return reference_to("Name"); }
-  std::string operator()(std::optional<std::string> NewJob::* /*name*/) const { return reference_to("Name"); }
-  std::string operator()(std::optional<double> NewJob::* /*number*/) const { return R"({"type":"number"})"; }
-  std::string operator()(std::optional<std::int32_t> NewJob::* /*whole*/) const {
+std::string schema_of(const PushOption& option) {
+  if (is_of<bool>(option)) return R"({"type":"boolean"})";
+  if (is_of<PayloadPlace>(option)) return "{}";
+  if (is_of<double>(option)) return R"({"type":"number"})";
+  if (is_of<Duration>(option)) return R"({"type":"string"})";
+  if (is_of<MomentPlace>(option) || is_of<Decimal>(option)) return R"({"type":["string","number"]})";
+  if (is_of<std::int32_t>(option))
     return fmt::format(R"({{"type":"integer","minimum":{},"maximum":{}}})", option.least, option.most);
-  }
-  std::string operator()(std::optional<Decimal> NewJob::* /*decimal*/) const {
-    return R"({"type":["number","string"]})";
-  }
-  std::string operator()(std::optional<Duration> NewJob::* /*span*/) const { return R"({"type":"string"})"; }
-  std::string operator()(MomentPlace /*moment*/) const { return R"({"type":["string","number"]})"; }
-  std::string operator()(std::vector<Window> NewJob::* /*windows*/) const {
-    return fmt::format(R"({{"type":"array","maxItems":{},"items":{}}})", kMostJobWindows,
-                       reference_to("Window"));
-  }
-  template <class Flag>
-  std::string operator()(Flag /*flag*/) const {
-    return R"({"type":"boolean"})";
-  }
-};
+  if (is_of<std::vector<Window>>(option))
+    return fmt::format(R"({{"type":"array","maxItems":{},"items":{}}})", option.most, reference_to("Window"));
+  return reference_to("Name");
+}
 
 std::string new_job_schema() {
   ObjectText properties;
-  for (const auto& option : kPushOptions)
-    properties.raw(option.name, std::visit(SchemaOf{option}, option.place));
+  for (const auto& option : kPushOptions) properties.raw(option.name, schema_of(option));
   return ObjectText().text("type", "object").raw("properties", properties.end()).end();
 }
 

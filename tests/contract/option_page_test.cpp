@@ -79,7 +79,7 @@ std::string sql_text(const PushOption& option) {
       return fmt::format("argument `{}`", option.name);
     case SqlPlace::options:
       return fmt::format("`{}` in `options`", option.name);
-    case SqlPlace::object:
+    case SqlPlace::with_rule:
       return fmt::format("`{}` in `options`, with its [rule](postgres.md#unique-keys)", option.name);
   }
   return {};
@@ -91,7 +91,7 @@ std::string table() {
       "|\n|---|---|---|---|---|---|---|\n";
   for (const auto& option : kPushOptions) {
     const auto field =
-        option.is_field ? fmt::format("`{}`", field_of(option)) : "[script](redis.md#unique-jobs)";
+        field_of(option).empty() ? "[script](redis.md#unique-jobs)" : fmt::format("`{}`", field_of(option));
     text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", option.name,
                         std::visit(TypeOf{option}, option.place), flag_text(option), field, sql_text(option),
                         merged_text(option.merged), option.help);

@@ -141,7 +141,7 @@ class OnPostgres(DocumentedPush):
         self.assertEqual(json.loads(said), {"pushed": 0, "existing": "monday"})
         self.assertEqual([job[0] for job in self.ran()], ["monday"])
         self.until("the key is free", lambda: self.server.psql("SELECT count(*) FROM ordo_wait") == "0\n")
-        self.ordo("push", "orders", "--id", "7")
+        self.ordo("push", "orders", "--id", "7", "--unique", "7")
         self.assertIn('job "7" has the unique key already', self.refused(pushes))
 
     def refused(self, statement):

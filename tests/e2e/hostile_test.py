@@ -355,7 +355,7 @@ class OnRedis(Hostile):
     def test_what_does_not_fit_dies_as_it_was_pushed(self):
         self.config('shards = 1\nlock = "id"')
         self.drain()  # the node makes the queue
-        bad = [["id", "n" * 256], ["id", ""], ["key", ""], ["key", "n" * 256], ["kind", ""], ["kind", MIB], ["payload", MIB + "y"],
+        bad = [["id", "n" * 256], ["key", "n" * 256], ["kind", MIB], ["payload", MIB + "y"],
                ["score", "nan"], ["run_at", "253402300800"], ["run_at", "x"], ["timeout", "0"], ["timeout", "-1"], ["timeout", "1x"], ["run_at", "+1h"],
                ["priority", "1.5"], ["priority", "2147483648"], ["colour", "red"], ["", ""], ["", "5"], [LONG, "x"], ["ID", "42"],
                ["id", "1", "colour\n\x1b[31m", "red\n\x1b[31m"], ["e", "x", "m", "-1"], ["id", "1", "e", "x"]]
@@ -367,7 +367,7 @@ class OnRedis(Hostile):
                 ["unique", "7"], ["unique", ""], ["replace_time", "yes"], ["period", "1h"]]
         bad += [["max_retries", text] for text in ["", "-1", "1.5", "2147483648", "x", LONG]]
         good = [["id", name, "lock", name, "partition", name] for name in NAMES.values()]
-        good += [["id", "span", "expires", "+1h", "timeout", "1s"], ["id", "limit", "payload", MIB], ["id", "far", "run_at", "253402300799"], ["id", "options", "expires", "253402300799",
+        good += [["id", "span", "expires", "+1h", "timeout", "1s", "key", "", "kind", ""], ["id", "limit", "payload", MIB], ["id", "far", "run_at", "253402300799"], ["id", "options", "expires", "253402300799",
                  "window", "00:00-24:00", "weight", "0.000001", "partition", "", "critical", "true", "max_retries", "2147483647",
                  "replace_time", "true", "timeout", "1e300", "priority", "-2147483648"]]
         for fields in [part for pair in zip(bad, good * len(bad)) for part in pair][:2 * len(bad)]:

@@ -95,7 +95,7 @@ class Entrances(Http):
         self.call("POST", f"/queues/{queue}/jobs", job, status=201)
 
     def by_xadd(self, queue, _, job):
-        number, shards, _ = self.server.ask("HGET", "ordo:{ordo}:queues", queue).decode().split(":")
+        number, shards, _ = self.server.ask("HGET", "ordo:{ordo}:queues", queue).split(":")
         self.assertEqual(shards, "1")
         fields = [word for name, value in job.items() for text in texts_of(name, value) for word in (OPTIONS[name].field, text)]
         self.server.ask("XADD", f"ordo:{{{number}:0}}:log", "NOMKSTREAM", "*", *fields)

@@ -183,6 +183,10 @@ TEST_F(PostgresOptions, refuse_what_is_none) {
   refused(R"({"windows": [{"start": "05:00", "end": "06:00", "days": []}]})", R"(the "days" of a window)");
   refused(R"({"windows": [{"start": "05:00", "end": "06:00", "days": ["monday"]}]})",
           R"(the "days" of a window)");
+  std::string days = R"("mon")";
+  for (int i = 0; i < 30; ++i) days += R"(,"mon")";
+  refused(R"({"windows": [{"start": "05:00", "end": "06:00", "days": [)" + days + "]}]}",
+          R"(the "days" of a window)");
   refused(R"({"windows": [{"start": "05:00", "end": "06:00", "tz": "../etc/passwd"}]})", "no time zone");
   refused(R"({"windows": [{"start": "05:00", "end": "06:00", "tz": "Mars/Olympus"}]})", "not recognized");
   refused(R"({"windows": [{"start": "05:00", "end": "06:00", "finish_by": true}]})",

@@ -162,7 +162,9 @@ TEST_F(PostgresPush, refuses_what_a_client_would) {
   refused("'orders', repeat('x', 1048577)", "the payload has 1048577 bytes");
   refused("'orders', '', score => 'NaN'", "not a finite number");
   refused("'orders', '', run_at => now(), delay => '1 s'", "not both");
+  refused("'orders', '', run_at => 'infinity'", "not a finite time");
   refused("'orders', '', timeout => '0 s'", "not positive");
+  refused("'orders', '', timeout => '-1 year 361 days'", "not positive");
   EXPECT_TRUE(pushed().empty());
 }
 

@@ -15,6 +15,7 @@
 
 #include <ordo/error.hpp>
 
+#include "base/base64.h"
 #include "base/push_option.h"
 #include "base/time_text.h"
 #include "domain/new_job.h"
@@ -65,12 +66,23 @@ std::string expiry_of(const NewJob& job) {
   return std::to_string(written_time(*job.expires).time_since_epoch().count()) + "e-6";
 }
 
+std::string value_of(const PushOption& option, const NewJob& job) {
+  if (is_of<MomentPlace>(option)) return expiry_of(job);
+  auto json = option_json(option, job);
+  const auto* const place = std::get_if<std::optional<std::string> NewJob::*>(&option.place);
+  const bool has_zero = json.find("\\u0000") != std::string::npos;
+  if (place == nullptr || !has_zero) return json;
+  json.clear();
+  append_base64_json(json, *(job.*(*place)));  // jsonb knows no zero bytes in a text
+  return json;
+}
+
 // What has no argument of its own; nothing: the job has none of it.
 Argument options_of(const NewJob& job) {
   std::string json;
   for (const auto& option : kPushOptions) {
     if (option.sql != SqlPlace::options) continue;
-    const auto value = is_of<MomentPlace>(option) ? expiry_of(job) : option_json(option, job);
+    const auto value = value_of(option, job);
     if (!value.empty()) json += fmt::format("{}\"{}\":{}", json.empty() ? '{' : ',', option.name, value);
   }
   return json.empty() ? std::nullopt : Argument(json + '}');

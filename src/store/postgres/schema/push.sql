@@ -121,6 +121,7 @@ DECLARE
   v_key text := coalesce(nullif(key, ''), v_id);
   v_kind text := coalesce(nullif(kind, ''), queue);
   v_run_at timestamptz := coalesce(run_at, clock_timestamp() + delay);
+  v_timeout bigint := extract(epoch FROM timeout) * 1000000;  -- not as intervals are compared, with years of 360 days
   v_fields bytea := '';
   v_number bigint;
   v_taken record;
@@ -132,9 +133,11 @@ BEGIN
       USING ERRCODE = 'program_limit_exceeded', HINT = 'Store it elsewhere and push its place.';
   ELSIF run_at IS NOT NULL AND delay IS NOT NULL THEN
     RAISE EXCEPTION 'ordo_push: give run_at or delay, not both' USING ERRCODE = 'invalid_parameter_value';
+  ELSIF NOT isfinite(v_run_at) THEN
+    RAISE EXCEPTION 'ordo_push: run_at is not a finite time' USING ERRCODE = 'invalid_parameter_value';
   ELSIF score IN ('NaN', 'Infinity', '-Infinity') THEN
     RAISE EXCEPTION 'ordo_push: the score is not a finite number' USING ERRCODE = 'invalid_parameter_value';
-  ELSIF timeout <= interval '0' THEN
+  ELSIF v_timeout <= 0 THEN
     RAISE EXCEPTION 'ordo_push: the timeout is not positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF options IS NOT NULL THEN
@@ -148,21 +151,10 @@ BEGIN
     END IF;
     v_fields := v_fields || ordo_field('hold', v_taken.hold);
   END IF;
-  IF v_key <> v_id THEN
-    v_fields := v_fields || ordo_field('key', ordo_checked('key', v_key));
-  END IF;
-  IF score IS NOT NULL THEN
-    v_fields := v_fields || ordo_field('score', ordo_real(score));
-  END IF;
-  IF v_run_at IS NOT NULL THEN
-    v_fields := v_fields || ordo_field('run_at', ordo_seconds(ordo_micros(v_run_at)));
-  END IF;
-  IF priority IS NOT NULL THEN
-    v_fields := v_fields || ordo_field('priority', priority::text);
-  END IF;
-  IF timeout IS NOT NULL THEN
-    v_fields := v_fields || ordo_field('timeout', (extract(epoch FROM timeout) * 1000000)::bigint || 'us');
-  END IF;
+  v_fields := v_fields || ordo_field('score', ordo_real(score)) || ordo_field('priority', priority::text)
+    || ordo_field('key', CASE WHEN v_key <> v_id THEN ordo_checked('key', v_key) END)
+    || ordo_field('run_at', CASE WHEN v_run_at IS NOT NULL THEN ordo_rfc3339(v_run_at) END)
+    || ordo_field('timeout', v_timeout || 'us');
   PERFORM ordo_put(queue, ordo_crc32(convert_to(v_key, 'UTF8')),
                    '\x0050'::bytea || ordo_long(ordo_checked('id', v_id)) || ordo_long(ordo_checked('kind', v_kind))
                    || v_fields || ordo_field('payload', payload));

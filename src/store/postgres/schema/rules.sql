@@ -24,18 +24,14 @@ BEGIN
   RETURN v_bytes;
 END $$;
 
-CREATE FUNCTION ordo_micros(p_at timestamptz) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN (extract(epoch FROM p_at) * 1000000)::bigint;
-END $$;
-
--- Unix seconds, within the years that can be written.
-CREATE FUNCTION ordo_seconds(p_micros numeric) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT round(greatest(least(p_micros, 253402300799999999), -62167219200000000) / 1000000, 6)::text
+-- RFC 3339, within the years that it has.
+CREATE FUNCTION ordo_rfc3339(p_at timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT to_char(greatest(least(p_at, '9999-12-31 23:59:59.999999+00'), '0001-01-01 00:00:00+00') AT TIME ZONE 'UTC',
+                 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 $$;
 
 -- All digits of a number, whatever the caller's settings are.
-CREATE FUNCTION ordo_real(p_number double precision) RETURNS text LANGUAGE sql IMMUTABLE SET extra_float_digits = 1 AS $$
+CREATE FUNCTION ordo_real(p_number double precision) RETURNS text LANGUAGE sql IMMUTABLE STRICT SET extra_float_digits = 1 AS $$
   SELECT p_number::text
 $$;
 
@@ -88,38 +84,34 @@ BEGIN
   ELSIF jsonb_typeof(p_value) = 'string' AND v_text <> '-infinity' AND length(v_text) <= 100 THEN
     RETURN CASE WHEN left(v_text, 1) = '+'
                 THEN '+' || greatest((extract(epoch FROM substr(v_text, 2)::interval) * 1000000)::bigint, 0) || 'us'
-                ELSE ordo_seconds(ordo_micros(v_text::timestamptz)) END;
+                ELSE ordo_rfc3339(v_text::timestamptz) END;
   ELSIF jsonb_typeof(p_value) = 'number' AND v_text::numeric >= -62167219200 AND v_text::numeric < 253402300800 THEN
-    RETURN ordo_seconds(trunc(v_text::numeric * 1000000));
+    RETURN ordo_rfc3339(to_timestamp(v_text::double precision));
   END IF;
   RAISE EXCEPTION 'ordo_push: "expires" needs Unix seconds, a time, or a text like "+1h", not %', ordo_quoted(p_value)
     USING ERRCODE = 'invalid_parameter_value';
 END $$;
 
-CREATE FUNCTION ordo_weight(p_value jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-  v_weight numeric;
+-- The text of a number whose JSON looks like this, within bounds.
+CREATE FUNCTION ordo_number(p_what text, p_value jsonb, p_pattern text, p_least numeric, p_most numeric, p_needs text)
+RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  IF p_value #>> '{}' ~ '^[0-9]{1,10}(\.[0-9]{1,6})?$' THEN
-    v_weight := (p_value #>> '{}')::numeric;
+  IF p_value::text ~ p_pattern THEN
+    IF (p_value #>> '{}')::numeric BETWEEN p_least AND p_most THEN
+      RETURN p_value #>> '{}';
+    END IF;
   END IF;
-  IF v_weight > 0 AND v_weight <= 1000000000 THEN
-    RETURN p_value #>> '{}';
-  END IF;
-  RAISE EXCEPTION 'ordo_push: "weight" needs a number above 0 with at most six digits behind the point, not %', ordo_quoted(p_value)
+  RAISE EXCEPTION 'ordo_push: "%" needs %, not %', p_what, p_needs, ordo_quoted(p_value)
     USING ERRCODE = 'invalid_parameter_value';
 END $$;
 
-CREATE FUNCTION ordo_clock(p_what text, p_value jsonb) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-  v_parts text[] := regexp_match(p_value #>> '{}', '^([0-9]{2}):([0-5][0-9])(?::([0-5][0-9]))?$');
-  v_clock int := v_parts[1]::int * 3600 + v_parts[2]::int * 60 + coalesce(v_parts[3], '0')::int;
+CREATE FUNCTION ordo_clock(p_what text, p_value jsonb) RETURNS interval LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  IF v_clock IS NULL OR v_clock > 86400 THEN
-    RAISE EXCEPTION 'ordo_push: the "%" of a window needs a time of the day like "05:00", not %', p_what, ordo_quoted(p_value)
-      USING ERRCODE = 'invalid_parameter_value';
+  IF p_value #>> '{}' ~ '^(([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?|24:00(:00)?)$' THEN
+    RETURN p_value #>> '{}';
   END IF;
-  RETURN v_clock;
+  RAISE EXCEPTION 'ordo_push: the "%" of a window needs a time of the day like "05:00", not %', p_what, ordo_quoted(p_value)
+    USING ERRCODE = 'invalid_parameter_value';
 END $$;
 
 -- A list of days and of ranges like "fri-mon".
@@ -132,7 +124,7 @@ BEGIN
     RETURN 'mon-sun';
   ELSIF jsonb_typeof(p_value) = 'array' THEN
     SELECT string_agg(day, ',') INTO v_days FROM jsonb_array_elements_text(p_value) AS day;
-    IF v_days ~ ('^' || v_day || '(-' || v_day || ')?(,' || v_day || '(-' || v_day || ')?)*$') THEN
+    IF length(v_days) <= 100 AND v_days ~ ('^' || v_day || '(-' || v_day || ')?(,' || v_day || '(-' || v_day || ')?)*$') THEN
       RETURN v_days;
     END IF;
   END IF;
@@ -142,14 +134,14 @@ END $$;
 
 CREATE FUNCTION ordo_window(p_value jsonb) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  v_start int;
-  v_end int;
+  v_start interval;
+  v_end interval;
   v_zone text := coalesce(p_value ->> 'tz', 'UTC');
 BEGIN
   PERFORM ordo_check_names('a window', p_value, '{start,end,days,tz}');
   v_start := ordo_clock('start', p_value -> 'start');
   v_end := ordo_clock('end', p_value -> 'end');
-  IF v_start = v_end OR v_start = 86400 THEN
+  IF v_start = v_end OR v_start = '24:00' THEN
     RAISE EXCEPTION 'ordo_push: the window % starts when it ends; all day is 00:00 to 24:00', ordo_quoted(p_value)
       USING ERRCODE = 'invalid_parameter_value';
   ELSIF length(v_zone) > 64 OR v_zone !~ '^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$' THEN
@@ -166,15 +158,6 @@ BEGIN
     RAISE EXCEPTION 'ordo_push: "%" needs true or false', p_what USING ERRCODE = 'invalid_parameter_value';
   END IF;
   RETURN p_value #>> '{}';
-END $$;
-
-CREATE FUNCTION ordo_retries(p_value jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  IF p_value #>> '{}' ~ '^[0-9]{1,10}$' AND jsonb_typeof(p_value) = 'number' AND p_value::bigint <= 2147483647 THEN
-    RETURN p_value #>> '{}';
-  END IF;
-  RAISE EXCEPTION 'ordo_push: "max_retries" needs a whole number from 0 on, not %', ordo_quoted(p_value)
-    USING ERRCODE = 'invalid_parameter_value';
 END $$;
 
 -- The fields of the options that have no argument of their own; `unique` is not among them.
@@ -197,10 +180,11 @@ BEGIN
     ELSE
       v_fields := v_fields || CASE v_name
         WHEN 'expires' THEN ordo_field(v_name, ordo_expiry(v_value))
-        WHEN 'weight' THEN ordo_field(v_name, ordo_weight(v_value))
+        WHEN 'weight' THEN ordo_field(v_name, ordo_number(v_name, v_value, '^"?[0-9]{1,10}([.][0-9]{1,6})?"?$', 0.000001, 1000000000,
+                                                          'a number above 0 with at most six digits behind the point'))
         WHEN 'partition' THEN ordo_field(v_name, CASE WHEN v_value <> '""' THEN ordo_name(v_name, v_value) ELSE '' END)
         WHEN 'lock' THEN ordo_field(v_name, ordo_name(v_name, v_value))
-        WHEN 'max_retries' THEN ordo_field(v_name, ordo_retries(v_value))
+        WHEN 'max_retries' THEN ordo_field(v_name, ordo_number(v_name, v_value, '^[0-9]{1,10}$', 0, 2147483647, 'a whole number from 0 on'))
         WHEN 'critical' THEN ordo_field(v_name, ordo_flag(v_name, v_value))
         WHEN 'replace_time' THEN ordo_field(v_name, ordo_flag(v_name, v_value))
         ELSE '' END;

@@ -5,6 +5,11 @@ CREATE FUNCTION ordo_little_endian(p_bytes bytea) RETURNS bytea LANGUAGE sql IMM
   SELECT string_agg(substring(p_bytes FROM i FOR 1), '' ORDER BY i DESC) FROM generate_series(1, octet_length(p_bytes)) AS i
 $$;
 
+CREATE FUNCTION ordo_micros(p_at timestamptz) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN (extract(epoch FROM p_at) * 1000000)::bigint;
+END $$;
+
 -- A length byte and a name.
 CREATE FUNCTION ordo_short(p_what text, p_text text) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
