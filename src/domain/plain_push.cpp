@@ -68,9 +68,9 @@ bool take_field(PlainJob& plain, std::string_view name, std::string_view value) 
     return true;
   }
   const auto* const span = std::get_if<std::optional<Duration> NewJob::*>(&option->place);
-  const auto seconds = span != nullptr ? read_number<double>(value) : std::nullopt;
-  if (seconds) {
-    job.*(*span) = timeout_of_seconds(*seconds).value_or(Duration{0});
+  const auto given_seconds = span != nullptr ? read_number<double>(value) : std::nullopt;
+  if (given_seconds) {
+    job.*(*span) = timeout_of_seconds(*given_seconds).value_or(Duration{0});
     check_option(job, *option, "it");
   } else {
     set_option(job, *option, value, "it");

@@ -96,6 +96,11 @@ return {"ok": True}""".strip())
             if path.endswith("/jobs/{id}/cancel") or path.endswith("/{id}/kill") or path.endswith("/{id}/reschedule"):
                 self.until("no earlier one runs", lambda: all(job["run_at"] > "2034" for job in self.items("/queues/orders/jobs?id=42")))
                 self.call("POST", "/queues/orders/jobs", {"id": "42", "run_at": "2035-01-01T00:00:00Z"}, status=201)
+            if path.endswith("/dead/{id}/payload"):
+                self.call("POST", "/queues/orders/jobs/42/kill", None, status=202)
+                self.until("it is dead", lambda: self.items("/queues/orders/dead?id=42"))
+            if path.endswith("/jobs/{id}/payload") and not self.items("/queues/orders/jobs?id=42"):
+                self.call("POST", "/queues/orders/jobs", {"id": "42", "run_at": "2035-01-01T00:00:00Z"}, status=201)
             single = [{}] if method != "get" else [{}] + [{each["name"]: each["example"]} for each in operation["parameters"]
                                                          if each["in"] == "query" and "example" in each]
             if path == "/api/v1/queues/{queue}" and method == "delete":
