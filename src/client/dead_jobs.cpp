@@ -261,6 +261,15 @@ std::optional<domain::UniqueHold> hold_of(const domain::JobOptions& options) {
   return domain::UniqueHold{.row = options.freed_row, .token = {}, .scope = UniqueScope::queued};
 }
 
+/// An entry that was buried whole, as it goes into the log again.
+std::string entry_again(domain::Entry entry, const std::string& bytes) {
+  if (entry.type != domain::EntryType::edit) return bytes;
+  // Who did not know edits may have buried one that was carried out: it is a payload then.
+  entry.type = domain::EntryType::revive;
+  entry.edits.clear();
+  return domain::encode(entry);
+}
+
 /// The job that has the key waits, and has the names of the dead one: both become one job.
 bool merges_into(const domain::UniqueRow& holder, const domain::DeadPayload& dead) {
   return holder.scope == UniqueScope::queued && holder.kind == dead.kind && holder.key == dead.key &&
@@ -304,7 +313,7 @@ void Admin::Impl::change_dead(const store::QueueDefinition& queue, const DeadFil
       // As it stood in the log; who can read it knows, after a reshard, too, where its key belongs.
       const auto entry = domain::decode_entry(dead.payload);
       const auto index = entry ? domain::shard_of(entry->key, queue.shards) : row.shard.index;
-      entries.push_back({{queue.number, index}, dead.payload});
+      entries.push_back({{queue.number, index}, entry ? entry_again(*entry, dead.payload) : dead.payload});
     } else if (revive && !is_unique) {
       entries.push_back({row.shard, domain::encode(domain::revival(dead))});
     }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <span>
 
 #include <fmt/format.h>
 
@@ -12,7 +11,6 @@
 #include "base/name.h"
 #include "base/shorten.h"
 #include "client/admin_impl.h"
-#include "client/page_sizes.h"
 #include "client/several_jobs.h"
 #include "domain/records.h"
 #include "store/blocking.h"
@@ -49,20 +47,10 @@ std::size_t place_of(std::string_view call, const std::string& id, const std::ve
   throw Error(ErrorKind::conflict, fmt::format("{}: job {} {}; nothing was done", call, in_quotes(id), why));
 }
 
-/// What was pushed without a client, and no owner has read yet, has no number of its own: its score must do.
-void forget_numbers(store::Store& store, store::ShardId shard, std::vector<domain::EditedEntry>& edits) {
-  std::vector<store::Seq> wanted;
-  for (const auto& edited : edits) wanted.push_back(edited.seq);
-  std::ranges::sort(wanted);
-  std::set<store::Seq> known;
-  for (auto rest = std::span(wanted); !rest.empty();) {
-    const auto part = rest.first(std::min(rest.size(), kPayloadsAtOnce));
-    for (const auto& row : store.fetch(shard, part).rows) known.insert(row.seq);
-    rest = rest.subspan(part.size());
-  }
-  for (auto& edited : edits) {
-    if (!known.contains(edited.seq)) edited.seq = 0;
-  }
+/// Of equal payloads, the score that counts.
+double score_of(const std::vector<domain::EditedEntry>& entries, EqualPayloads which) {
+  const auto [least, most] = std::ranges::minmax(entries, {}, &domain::EditedEntry::score);
+  return which == EqualPayloads::newest ? most.score : least.score;
 }
 
 }  // namespace
@@ -91,9 +79,11 @@ bool Admin::Impl::edit(const store::QueueDefinition& queue, const JobName& job, 
                  payloads[std::string(entry.payload)].push_back({seq, of});
                });
   if (payloads.empty()) return false;  // it has ended meanwhile
+  const auto* options = handle_->options(queue.name);
+  const auto which = domain::equal_payloads_of(
+      options_of(options != nullptr ? *options : QueueOptions{}, listed->view.kind));
   std::vector<std::pair<double, const std::vector<domain::EditedEntry>*>> by_score;
-  for (const auto& [bytes, entries] : payloads)
-    by_score.emplace_back(std::ranges::min(entries, {}, &domain::EditedEntry::score).score, &entries);
+  for (const auto& [bytes, entries] : payloads) by_score.emplace_back(score_of(entries, which), &entries);
   std::ranges::sort(by_score);
   std::vector<double> scores;
   for (const auto& [of, entries] : by_score) scores.push_back(of);
@@ -106,7 +96,10 @@ bool Admin::Impl::edit(const store::QueueDefinition& queue, const JobName& job, 
   entry.score = its_score;
   entry.payload = payload;
   entry.edits = *entries;
-  forget_numbers(handle_->store(), listed->shard, entry.edits);
+  // Until an owner has read them, entries may get other numbers: their scores must do.
+  if (!owned_now().contains(listed->shard)) {
+    for (auto& edited : entry.edits) edited.seq = 0;
+  }
   store::append_and_wait(handle_->store(), {{listed->shard, domain::encode(entry)}});
   return true;
 }

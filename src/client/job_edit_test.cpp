@@ -109,10 +109,49 @@ TEST_F(JobEdit, a_payload_that_was_pushed_twice_is_one) {
   EXPECT_THAT(payloads(), ElementsAre("new@1"));
 }
 
+TEST_F(JobEdit, where_the_newest_counts_it_keeps_the_highest_score) {
+  Config config;
+  config.queues = {{.name = "orders", .payloads = PayloadChoice::last}};
+  Admin::Impl admin{std::make_shared<StoreHandle>(config, system_clock(), store_)};
+  push("a", "paid", 1);
+  push("a", "cancelled", 2);
+  push("a", "paid", 3);
+  EXPECT_TRUE(admin.edit("orders", {.id = "a"}, "PAID", 3));
+  const auto job = admin.jobs("orders", {}).at(0);
+  EXPECT_EQ(job.payloads, (std::vector<Payload>{{"cancelled", 2}, {"PAID", 3}}));
+}
+
+TEST_F(JobEdit, an_edit_that_was_buried_comes_back_as_a_payload) {
+  domain::Entry edit{.type = domain::EntryType::edit, .kind = "orders", .key = "a", .id = "a", .score = 1};
+  edit.edits = {{1, 1}};
+  edit.payload = "new";
+  const auto dead_row = domain::dead_entry(5, domain::encode(edit), "its type is unknown");
+  store::Delta delta{.shard = shard_, .lease = grant_.lease, .batch = ++grant_.batch};
+  delta.dead = {{.bytes = domain::encode(dead_row)}};
+  store::commit_and_wait(*store_, {delta});
+  EXPECT_EQ(admin_.change_dead("orders", {}, true, {}), 1U);
+  EXPECT_THAT(payloads(), ElementsAre("new@1"));
+}
+
+TEST_F(JobEdit, a_job_whose_payload_is_an_edit_is_counted_by_who_has_no_counts) {
+  push("a", "old", 1);
+  EXPECT_TRUE(admin_.edit("orders", {.id = "a"}, "new", {}));
+  const auto log = store::read_log(*store_, std::span(&shard_, 1));
+  ASSERT_EQ(log.rows.size(), 2U);
+  const auto edit = log.rows[1].seq;
+  domain::JobState state{.through = edit, .scores = {{edit, 1, 0}}};
+  store::Delta delta{.shard = shard_, .lease = grant_.lease, .batch = ++grant_.batch};
+  delta.erase = {log.rows[0].seq};
+  delta.states = {{edit, domain::encode(state)}};
+  delta.counts = domain::encode(domain::Counts{});
+  store::commit_and_wait(*store_, {delta});
+  EXPECT_EQ(admin_.stats().by_queue.at(0).second.length, 1U);
+  EXPECT_THAT(payloads(), ElementsAre("new@1"));
+}
+
 TEST_F(JobEdit, a_job_that_is_not_there_is_none) {
   EXPECT_FALSE(admin_.edit("orders", {.id = "a"}, "new", {}));
   EXPECT_FALSE(admin_.edit_dead("orders", {.id = "a"}, "new", {}));
-  EXPECT_FALSE(admin_.edit_dead("none", {.id = "a"}, "new", {}));
 }
 
 TEST_F(JobEdit, jobs_of_several_keys_are_named) {

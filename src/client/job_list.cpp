@@ -196,7 +196,7 @@ void Admin::Impl::show_payloads(std::span<Listed> jobs, QueueGates& gates, std::
     jobs[job].asks.keys.add(gates.rules_of(jobs[job].view.kind), {}, entry);
     domain::Piece piece{seq, score, {entry.payload, budget}};
     if (sets[job]) {
-      sets[job]->add(std::move(piece));
+      sets[job]->add(std::move(piece), domain::equal_payloads_of(gates.rules_of(jobs[job].view.kind)));
     } else {
       sets[job].emplace(std::move(piece));
     }

@@ -190,6 +190,9 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
       } else if (!entry ||
                  entry->type != domain::EntryType::expected) {  // that one asks for nothing to be done
         unread.insert(row.shard.queue);
+        // It may be carried out, and the payload of a job that nobody has counted since a reshard.
+        if (entry && entry->type == domain::EntryType::edit)
+          stale_split[row.shard.queue].push_back(row.shard);
         if (!entry) {  // it is on its way to the dead
           ++counts[row.shard].unreadable;
           ++dead[row.shard].now;

@@ -74,7 +74,7 @@ LEFT_OUT = {
     "docs/migrating.md": "needs a Redis with jobs of a Sidekiq or Verk that has stopped: sidekiq_source_test.py has one",
     "docs/sidekiq.md": "needs a Redis: sidekiq_source_test.py has one",
 }
-WITHOUT_COMMANDS = ["command-workers", "config", "dashboard", "embedding", "merging", "nodes", "sqlite", "stats", "stores", "versions"]
+WITHOUT_COMMANDS = ["command-workers", "config", "dashboard", "embedding", "merging", "nodes", "options", "sqlite", "stats", "stores", "versions"]
 
 
 def masked(text):
