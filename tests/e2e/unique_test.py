@@ -237,7 +237,7 @@ class Unique(Project):
         self.config()
         self.assertIn("states no rule", self.ordo("push", "orders", "--id", "1", "--unique", "k", code=1).stderr)
         self.unique('by = "id"')
-        self.assertIn("is empty", self.ordo("push", "orders", "--id", "1", "--unique", "", code=1).stderr)
+        self.assertIn("is empty", self.ordo("push", "orders", "--id", "1", "--unique", "", code=2).stderr)
 
 
 class Documented(Project):

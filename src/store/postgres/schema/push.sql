@@ -151,10 +151,21 @@ BEGIN
     END IF;
     v_fields := v_fields || ordo_field('hold', v_taken.hold);
   END IF;
-  v_fields := v_fields || ordo_field('score', ordo_real(score)) || ordo_field('priority', priority::text)
-    || ordo_field('key', CASE WHEN v_key <> v_id THEN ordo_checked('key', v_key) END)
-    || ordo_field('run_at', CASE WHEN v_run_at IS NOT NULL THEN ordo_rfc3339(v_run_at) END)
-    || ordo_field('timeout', v_timeout || 'us');
+  IF v_key <> v_id THEN  -- each only where it is given: a call costs more than the rest of a push
+    v_fields := v_fields || ordo_field('key', ordo_checked('key', v_key));
+  END IF;
+  IF score IS NOT NULL THEN
+    v_fields := v_fields || ordo_field('score', ordo_real(score));
+  END IF;
+  IF v_run_at IS NOT NULL THEN
+    v_fields := v_fields || ordo_field('run_at', ordo_rfc3339(v_run_at));
+  END IF;
+  IF priority IS NOT NULL THEN
+    v_fields := v_fields || ordo_field('priority', priority::text);
+  END IF;
+  IF v_timeout IS NOT NULL THEN
+    v_fields := v_fields || ordo_field('timeout', v_timeout || 'us');
+  END IF;
   PERFORM ordo_put(queue, ordo_crc32(convert_to(v_key, 'UTF8')),
                    '\x0050'::bytea || ordo_long(ordo_checked('id', v_id)) || ordo_long(ordo_checked('kind', v_kind))
                    || v_fields || ordo_field('payload', payload));

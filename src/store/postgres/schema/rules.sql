@@ -24,10 +24,10 @@ BEGIN
   RETURN v_bytes;
 END $$;
 
--- RFC 3339, within the years that it has.
+-- RFC 3339, within the years that it has; to_char() knows no year 0.
 CREATE FUNCTION ordo_rfc3339(p_at timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
-  SELECT to_char(greatest(least(p_at, '9999-12-31 23:59:59.999999+00'), '0001-01-01 00:00:00+00') AT TIME ZONE 'UTC',
-                 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+  SELECT CASE WHEN p_at < '0001-01-01 00:00:00+00' THEN '0000-01-01T00:00:00Z'
+              ELSE to_char(least(p_at, '9999-12-31 23:59:59.999999+00') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END
 $$;
 
 -- All digits of a number, whatever the caller's settings are.
