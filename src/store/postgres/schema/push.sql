@@ -122,6 +122,8 @@ DECLARE
   v_kind text := coalesce(nullif(kind, ''), queue);
   v_run_at timestamptz := coalesce(run_at, clock_timestamp() + delay);
   v_timeout bigint := extract(epoch FROM timeout) * 1000000;  -- not as intervals are compared, with years of 360 days
+  v_id_bytes bytea;
+  v_kind_bytes bytea;
   v_fields bytea := '';
   v_number bigint;
   v_taken record;
@@ -166,8 +168,10 @@ BEGIN
   IF v_timeout IS NOT NULL THEN
     v_fields := v_fields || ordo_field('timeout', v_timeout || 'us');
   END IF;
+  v_id_bytes := ordo_checked('id', v_id);
+  v_kind_bytes := ordo_checked('kind', v_kind);
   PERFORM ordo_put(queue, ordo_crc32(convert_to(v_key, 'UTF8')),
-                   '\x0050'::bytea || ordo_long(ordo_checked('id', v_id)) || ordo_long(ordo_checked('kind', v_kind))
+                   '\x0050'::bytea || ordo_long(v_id_bytes) || ordo_long(v_kind_bytes)
                    || v_fields || ordo_field('payload', payload));
   IF options ? 'unique' THEN
     PERFORM ordo_keep_queue(queue, v_number);

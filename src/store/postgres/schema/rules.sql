@@ -1,14 +1,16 @@
 -- The options of a pushed job as the texts that an XADD on Redis has (docs/options.md). What is stored are these; C++ makes
 -- an entry of them when it reads (domain/plain_push.cpp). tests/servers/postgres_options_test.cpp compares.
 
--- A text with its length, and a field of a push. Nothing of a value that is null.
+-- A text with its length, and a field of a push. Nothing of a value that is null. They are put into the statements that use
+-- them only if what they are given is cheap, and if they claim no more than what they call: convert_to() is stable.
 CREATE FUNCTION ordo_long(p_bytes bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
   SELECT int4send(octet_length(p_bytes)) || p_bytes
 $$;
-CREATE FUNCTION ordo_field(p_name text, p_value bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
-  SELECT coalesce(ordo_long(convert_to(p_name, 'UTF8')) || ordo_long(p_value), '')
+CREATE FUNCTION ordo_field(p_name text, p_value bytea) RETURNS bytea LANGUAGE sql STABLE AS $$
+  SELECT coalesce(int4send(octet_length(convert_to(p_name, 'UTF8'))) || convert_to(p_name, 'UTF8')
+                  || int4send(octet_length(p_value)) || p_value, '')
 $$;
-CREATE FUNCTION ordo_field(p_name text, p_value text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION ordo_field(p_name text, p_value text) RETURNS bytea LANGUAGE sql STABLE AS $$
   SELECT ordo_field(p_name, convert_to(p_value, 'UTF8'))
 $$;
 
