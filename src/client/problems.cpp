@@ -22,10 +22,10 @@ using std::chrono::seconds;
 using About = Finding::About;
 using Level = Finding::Level;
 
-constexpr std::uint64_t kMostDeadSeen = 10'000;   // payloads of a queue that are looked through
-constexpr std::uint64_t kMostWaits = 10'000;  // jobs of a queue that wait for responses
-constexpr std::size_t kMostHolders = 100;     // running jobs of a queue that are looked at
-constexpr double kLong_s = 60;                // who waits longer is told of
+constexpr std::uint64_t kMostDeadSeen = 10'000;  // payloads of a queue that are looked through
+constexpr std::uint64_t kMostWaits = 10'000;     // jobs of a queue that wait for responses
+constexpr std::size_t kMostHolders = 100;        // running jobs of a queue that are looked at
+constexpr double kLong_s = 60;                   // who waits longer is told of
 
 std::string jobs_wait(std::uint64_t count) {
   return fmt::format("{} {}", count, count == 1 ? "job waits" : "jobs wait");

@@ -30,8 +30,7 @@ std::vector<std::string> keys_of(RedisLink& link, std::string_view begin, std::s
   commands.add("KEYS", fmt::format("{}*{}", pattern, end));
   std::vector<std::string> keys;
   const auto found = link.ask("find the queues of Lowkiq", commands);
-  for (const auto& key : found.at(0).items)
-    keys.push_back(key.text);
+  for (const auto& key : found.at(0).items) keys.push_back(key.text);
   std::ranges::sort(keys);
   return keys;
 }
