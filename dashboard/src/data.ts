@@ -62,7 +62,7 @@ export function useReadBy<T>(name: string | null, read: (stop: AbortSignal) => P
   return { ...mine, again: () => setTurn((n) => n + 1) };
 }
 
-/// Like Promise.all, but a few at a time, and one that is refused counts as null.
+/// Like Promise.all, but a few at a time, and one that is refused counts as null; not if nobody is logged in, or what is asked is wrong.
 export async function each<T, R>(items: readonly T[], ask: (item: T) => Promise<R>, atOnce = 6): Promise<(R | null)[]> {
   const results: (R | null)[] = new Array(items.length).fill(null);
   let next = 0;
@@ -72,7 +72,7 @@ export async function each<T, R>(items: readonly T[], ask: (item: T) => Promise<
       try {
         results[index] = await ask(items[index]);
       } catch (error) {
-        if (!(error instanceof Refused) || error.status === 401) throw error;
+        if (!(error instanceof Refused) || error.status === 401 || error.status === 400) throw error;
       }
     }
   };

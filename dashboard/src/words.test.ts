@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { age, bytes, duration, middle, nameText, rate, roundDuration, time, visible, zone } from './words';
+import { age, bytes, duration, middle, momentOf, nameText, rate, roundDuration, time, visible, zone } from './words';
 
 test('durations keep two units, and ages whole seconds', () => {
   expect([0.02, 5.4, 19, 151, 1107, 12540, 93600].map(duration)).toEqual(['20 ms', '5.4s', '19s', '2m 31s', '18m 27s', '3h 29m', '1d 2h']);
@@ -39,4 +39,15 @@ test('names that are no text say so', () => {
   expect(bytes(1 << 20)).toBe('1.0 MiB');
   expect(bytes((1 << 20) - 100)).toBe('1.0 MiB');
   expect(bytes(300 << 10)).toBe('300.0 KiB');
+});
+
+test('today and yesterday are moments', () => {
+  const at = Date.parse('2026-03-01T10:30:00Z');
+  zone.value = 'utc';
+  expect(momentOf('today', at)).toBe('2026-03-01T00:00:00.000Z');
+  expect(momentOf(' Yesterday', at)).toBe('2026-02-28T00:00:00.000Z');
+  expect(momentOf('-24h', at)).toBe('-24h');
+  zone.value = 'local';
+  const midnight = new Date(2026, 2, 1, 0, 0, 0);
+  expect(momentOf('today', new Date(2026, 2, 1, 23, 59).getTime())).toBe(midnight.toISOString());
 });

@@ -71,6 +71,15 @@ export const minutes = (ms: number) => fields(ms).minutes;
 export const zoneName = () => (zone.value === 'utc' ? 'UTC' : 'local');
 /// The whole of it, for tooltips.
 export const fullTime = (ms: number) => { const at = fields(ms); return `${at.iso} ${at.minutes}:${at.seconds}.${at.millis} ${zoneName()}`; };
+/// What the API takes as a moment: today and yesterday begin at midnight of the zone that times are shown in.
+export function momentOf(text: string, at = Date.now()) {
+  const days = ['today', 'yesterday'].indexOf(text.trim().toLowerCase());
+  if (days < 0) return text;
+  const day = new Date(at);
+  if (zone.value === 'utc') day.setUTCHours(-24 * days, 0, 0, 0);
+  else { day.setHours(0, 0, 0, 0); day.setDate(day.getDate() - days); }
+  return day.toISOString();
+}
 export const ms = (text: string | null | undefined) => (text ? Date.parse(text) : NaN);
 
 export function bytes(n: number) {

@@ -12,7 +12,7 @@ import { Icon } from '../parts/icons';
 import { Payload } from '../parts/payload';
 import { Table, type Column, type Selection } from '../parts/table';
 import { href, param, setParams, withParams } from '../router';
-import { count, ms, nameText, plural, visible } from '../words';
+import { count, momentOf, ms, nameText, plural, visible } from '../words';
 
 interface Group extends DeadGroup { queue: string }
 const groupId = (group: Group) => `${group.queue} ${group.error}`;
@@ -42,10 +42,10 @@ export function Dead() {
         <h1>{now ? plural(total, 'dead payload') : 'Dead'}{read.value ? `, ${plural(read.value.length, 'error')}` : ''}</h1>
         <span class="note">{trimmed > 0 ? `${count(trimmed)} were trimmed by max_dead or dead_ttl` : 'none trimmed'}</span>
         <span class="grow" />
-        <Segments label="Group by" value={isList ? 'list' : by} choices={[['error', 'By error'], ['queue', 'By queue'], ['list', 'List']]} choose={(next) => setParams({ by: next === 'error' ? null : next, ...(next === 'list' ? {} : { id: null, key: null, kind: null, since: null }) })} />
+        <Segments label="Group by" value={isList ? 'list' : by} choices={[['error', 'By error'], ['queue', 'By queue'], ['list', 'List']]} choose={(next) => { if (next !== 'list' && isNarrow) toast('The filters by id, key, kind and time are for the list: they are taken off.'); setParams({ by: next === 'error' ? null : next, ...(next === 'list' ? {} : { id: null, key: null, kind: null, since: null }) }); }} />
         {names.length === 1 && <a class="button plain" href={exportHref(names[0], 'dead', text && param('error') ? { error: param('error') } : {})} download={`${names[0]}-dead.ndjson`}>Export {count(total)}</a>}
       </div>
-      <FilterBar fixed={[['state', 'dead']]} filters={[{ name: 'queue', what: 'the queue', note: 'exact' }, { name: 'error', what: 'text in the error', note: 'exact' }, { name: 'kind', what: 'the kind', note: 'exact' }, { name: 'key', what: 'the key', note: 'exact' }, { name: 'id', what: 'the id', note: 'exact' }, { name: 'since', what: 'died since', note: '-24h, or 2030-01-01T09:00:00Z' }]} side={<span class="note">{count(total)} dead</span>} />
+      <FilterBar fixed={[['state', 'dead']]} filters={[{ name: 'queue', what: 'the queue', note: 'exact' }, { name: 'error', what: 'text in the error', note: 'exact' }, { name: 'kind', what: 'the kind', note: 'exact' }, { name: 'key', what: 'the key', note: 'exact' }, { name: 'id', what: 'the id', note: 'exact' }, { name: 'since', what: 'died since', note: 'yesterday, today, -24h, or 2030-01-01T09:00:00Z' }]} side={<span class="note">{count(total)} dead</span>} />
       {read.failure && !read.value ? <Failure text={read.failure} again={read.again} />
         : !now || !read.value ? <Panel><Loading rows={8} of="the dead" /></Panel>
           : total === 0 ? <Panel><Empty title="No dead jobs">Jobs that used up their retries are listed here, by the first line of their error. <LastCleared queue={only} /></Empty></Panel>
@@ -162,7 +162,7 @@ function ByQueue({ queues }: { queues: { name: string; dead: number; trimmed: nu
 
 function DeadList({ queues }: { queues: string[] }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const filter = { id: param('id'), key: param('key'), kind: param('kind'), error: param('error'), since: param('since') };
+  const filter = { id: param('id'), key: param('key'), kind: param('kind'), error: param('error'), since: momentOf(param('since')) };
   const queue = param('queue') || (queues.length === 1 ? queues[0] : '');
   const asked = queue ? [queue] : queues.slice(0, 24);
   const limit = queue ? 50 : 10;
