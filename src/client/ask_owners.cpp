@@ -14,6 +14,7 @@
 namespace ordo {
 namespace {
 
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr Duration kPatience = std::chrono::seconds{2};
@@ -43,12 +44,12 @@ bool take_answer(store::Store& store, AskedOwner& owner) {
 }
 
 void wait_for_answers(store::Store& store, std::vector<AskedOwner>& owners) {
-  const auto end = system_clock().steady() + kPatience;
-  Duration pause = milliseconds{1};
+  const auto start = system_clock().steady();
   const auto is_open = [](const AskedOwner& owner) { return !owner.id.empty(); };
-  while (std::ranges::any_of(owners, is_open) && system_clock().steady() < end) {
-    runtime::NodeThreads::pause({}, pause);
-    pause = std::min<Duration>(2 * pause, milliseconds{32});
+  for (Duration waited{}; std::ranges::any_of(owners, is_open) && waited < kPatience;
+       waited = system_clock().steady() - start) {
+    // An answer is seen at most a quarter later than it came.
+    runtime::NodeThreads::pause({}, std::clamp<Duration>(waited / 4, microseconds{500}, milliseconds{32}));
     for (auto& owner : owners) {
       if (is_open(owner)) take_answer(store, owner);
     }

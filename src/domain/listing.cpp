@@ -91,31 +91,17 @@ ListedJob listed(Shard& machine, ShardId shard, const FittingJob& fitting, Time 
   return listed;
 }
 
-bool JobListing::has_room_for(const ListPlace& place) {
-  if (best_.size() < wish_.most) return true;
-  return !best_.empty() && wish_.order.before(place, best_.front().place);
-}
-
-void JobListing::add(ListedJob job) {
-  if (!has_room_for(job.place)) return;
-  const auto before = [&](const ListedJob& a, const ListedJob& b) {
-    return wish_.order.before(a.place, b.place);
-  };
-  if (best_.size() >= wish_.most) {
-    std::ranges::pop_heap(best_, before);
-    best_.pop_back();
-  }
-  best_.push_back(std::move(job));
-  std::ranges::push_heap(best_, before);
+void JobListing::add(Shard& machine, ShardId shard, const FittingJob& job, ListPlace place) {
+  auto row = listed(machine, shard, job, wish_.now);
+  row.place = std::move(place);
+  best_.add(std::move(row));
 }
 
 void JobListing::look(Shard& machine, ShardId shard) {
   each_fitting(machine, wish_.filter, wish_.now, [&](const FittingJob& each) {
     auto place = wish_.order.place_of(*each.job, shard.index);
-    if (!wish_.order.shows(place) || !has_room_for(place)) return;
-    auto job = listed(machine, shard, each, wish_.now);
-    job.place = std::move(place);
-    add(std::move(job));
+    if (!wish_.order.shows(place) || !best_.has_room_for(place)) return;
+    add(machine, shard, each, std::move(place));
   });
 }
 
@@ -126,9 +112,13 @@ std::optional<std::size_t> JobListing::look_in_order(Shard& machine, ShardId sha
   const bool is_in_order = !machine.mixes_priorities() || order.is_that_of(machine.due_before());
   if (!is_in_order || machine.least_visits() > most) return std::nullopt;
   std::size_t looks = 0;
-  JobListing own(wish_);
+  struct Found {
+    ListPlace place;
+    FittingJob job;
+  };
+  FirstPlaces<Found> own(order, wish_.most);
   const auto has_room = [&](const ListPlace& place) {
-    return has_room_for(place) && own.has_room_for(place);
+    return best_.has_room_for(place) && own.has_room_for(place);
   };
   // Of those behind a job that has none, in its line. What the owner has found due since the first page
   // stands among the due ones, and is listed with what is to come.
@@ -148,20 +138,14 @@ std::optional<std::size_t> JobListing::look_in_order(Shard& machine, ShardId sha
     auto place = order.place_of(job, shard.index);
     if (!has_room(place)) return has_room_behind(job, place);
     if (!order.shows(place) || !fits(filter, job, kind, state, now)) return true;
-    auto row = listed(machine, shard, {&job, kind, state}, now);
-    row.place = std::move(place);
-    own.add(std::move(row));
+    own.add({std::move(place), {&job, kind, state}});
     return true;
   });
   if (looks > most) return std::nullopt;
-  for (auto& row : own.take()) add(std::move(row));
+  for (auto& [place, job] : own.take()) {
+    if (best_.has_room_for(place)) add(machine, shard, job, std::move(place));
+  }
   return looks;
-}
-
-std::vector<ListedJob> JobListing::take() {
-  std::ranges::sort_heap(
-      best_, [&](const ListedJob& a, const ListedJob& b) { return wish_.order.before(a.place, b.place); });
-  return std::exchange(best_, {});
 }
 
 }  // namespace ordo::domain

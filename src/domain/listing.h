@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,10 +59,42 @@ struct ListingWish {
   std::size_t most = 0;
 };
 
+/// The first so many of rows that have a place, in their order.
+template <class Row>
+class FirstPlaces {
+ public:
+  FirstPlaces(const ListOrder& order, std::size_t most) : most_(most), rows_(Before{&order}) {}
+
+  bool has_room_for(const ListPlace& place) const {
+    if (rows_.size() < most_) return true;
+    return !rows_.empty() && rows_.key_comp().order->before(place, rows_.rbegin()->place);
+  }
+  void add(Row row) {
+    if (!has_room_for(row.place)) return;
+    rows_.insert(std::move(row));
+    if (rows_.size() > most_) rows_.erase(std::prev(rows_.end()));
+  }
+  std::vector<Row> take() {
+    std::vector<Row> rows;
+    rows.reserve(rows_.size());
+    while (!rows_.empty()) rows.push_back(std::move(rows_.extract(rows_.begin()).value()));
+    return rows;
+  }
+
+ private:
+  struct Before {
+    const ListOrder* order;
+    bool operator()(const Row& a, const Row& b) const { return order->before(a.place, b.place); }
+  };
+
+  std::size_t most_;
+  std::multiset<Row, Before> rows_;
+};
+
 /// The first of the jobs of some shards that fit, in their order.
 class JobListing {
  public:
-  explicit JobListing(const ListingWish& wish) : wish_(wish) {}
+  explicit JobListing(const ListingWish& wish) : wish_(wish), best_(wish.order, wish.most) {}
 
   /// What is due by now must have been brought up.
   void look(Shard& machine, ShardId shard);
@@ -69,14 +103,14 @@ class JobListing {
   /// asks knows another order than the shard has, and nothing of it is listed.
   std::optional<std::size_t> look_in_order(Shard& machine, ShardId shard, std::size_t most);
   /// One of another listing of the same wish.
-  void add(ListedJob job);
-  std::vector<ListedJob> take();
+  void add(ListedJob job) { best_.add(std::move(job)); }
+  std::vector<ListedJob> take() { return best_.take(); }
 
  private:
-  bool has_room_for(const ListPlace& place);
+  void add(Shard& machine, ShardId shard, const FittingJob& job, ListPlace place);
 
   const ListingWish& wish_;
-  std::vector<ListedJob> best_;  // a heap: on top is the one that stands last
+  FirstPlaces<ListedJob> best_;
 };
 
 }  // namespace ordo::domain

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -102,6 +103,23 @@ TEST_P(Questions, AreThoseOfOneNodeInTheirOrder) {
   EXPECT_THAT(texts(2), ElementsAre("a", "b"));
   EXPECT_THAT(texts(1, "n11"), ElementsAre("of another"));
   EXPECT_THAT(store().questions("n"), IsEmpty());
+}
+
+// One that is asked where the node is may take another way.
+TEST_P(Questions, FromHereAndFromElsewhereStandInOneLine) {
+  store().join("n1", "");
+  const auto there = second().ask("n1", "from elsewhere");
+  clock_.move(1ms);
+  const auto here = store().ask("n1", "from here");
+  EXPECT_THAT(texts(2), ElementsAre("from elsewhere", "from here"));
+  store().answer("n1", here, "1");
+  store().answer("n1", there, "2");
+  EXPECT_EQ(answer_of(there), "2");
+  const auto end = system_clock().steady() + kPatience;
+  std::optional<std::string> answer;
+  while (!answer && system_clock().steady() < end) answer = store().take_answer("n1", here);
+  EXPECT_EQ(answer, "1");
+  EXPECT_THAT(store().questions("n1"), IsEmpty());
 }
 
 TEST_P(Questions, AnsweredOnesAreNotShownAgain) {

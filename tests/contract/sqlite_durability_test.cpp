@@ -9,6 +9,7 @@
 #include <atomic>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "base/clock.h"
 #include "contract/sqlite_test_process.h"
@@ -82,6 +83,22 @@ TEST(SqliteDurability, every_acknowledgement_comes_after_a_sync_of_the_log) {
               }),
               1)
         << "the end of a job";
+  }
+}
+
+TEST(SqliteDurability, questions_wait_for_no_disk_and_what_comes_behind_them_does) {
+  const TestDirectory directory;
+  SqliteStore store(directory.file(), system_clock());
+  const ShardId shard{store.define("orders", 1).number, 0};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(syncs_of([&] {
+                const auto id = store.ask("n1", "who?");
+                while (store.questions("n1").empty()) std::this_thread::yield();
+                store.answer("n1", id, "me");
+                while (!store.take_answer("n1", id)) std::this_thread::yield();
+              }),
+              0);
+    EXPECT_GE(syncs_of([&] { append_and_wait(store, {{.shard = shard, .bytes = "x"}}); }), 1);
   }
 }
 

@@ -610,49 +610,25 @@ std::vector<RowResult> MemoryStore::step_rows(std::string_view rows, std::vector
 // --------------------------------------------------------------------------------------------------
 // questions
 
-void MemoryStore::trim_asked() {
-  std::erase_if(asked_, [now = clock_.wall()](const auto& each) { return each.second.until <= now; });
-}
-
 std::string MemoryStore::ask(const std::string& node, std::string bytes) {
   check_question(node, bytes);
+  auto id = asked_.ask(node, std::move(bytes), clock_.wall());
   const std::lock_guard lock(mutex_);
-  trim_asked();
-  auto id = question_id(clock_.wall());
-  asked_[id] = {node, std::move(bytes), {}, clock_.wall() + kQuestionLife};
   changed();
   return id;
 }
 
 std::vector<Question> MemoryStore::questions(const std::string& node) {
-  const std::lock_guard lock(mutex_);
-  trim_asked();
-  std::vector<Question> questions;
-  for (const auto& [id, asked] : asked_) {
-    const bool is_open = asked.node == node && !asked.answer;
-    if (is_open && questions.size() < kMostQuestions) questions.push_back({id, asked.question});
-  }
-  return questions;
+  return asked_.open(node, clock_.wall());
 }
 
 void MemoryStore::answer(const std::string& node, const std::string& id, std::string bytes) {
   check_answer(bytes);
-  const std::lock_guard lock(mutex_);
-  trim_asked();
-  const auto asked = asked_.find(id);
-  if (asked == asked_.end() || asked->second.node != node || asked->second.answer) return;
-  asked->second.answer = std::move(bytes);
-  asked->second.until = clock_.wall() + kQuestionLife;
+  asked_.answer(node, id, std::move(bytes), clock_.wall());
 }
 
 std::optional<std::string> MemoryStore::take_answer(const std::string& node, const std::string& id) {
-  const std::lock_guard lock(mutex_);
-  trim_asked();
-  const auto asked = asked_.find(id);
-  if (asked == asked_.end() || asked->second.node != node || !asked->second.answer) return std::nullopt;
-  auto answer = std::move(asked->second.answer);
-  asked_.erase(asked);
-  return answer;
+  return asked_.take_answer(node, id, clock_.wall());
 }
 
 bool MemoryStore::can_append(std::span<const NewEntry> entries) const {

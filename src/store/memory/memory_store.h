@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "store/question_box.h"
 #include "store/store.h"
 
 namespace ordo::store::memory {
@@ -121,7 +122,6 @@ class MemoryStore : public Store {
   void append_all(std::vector<NewEntry> entries);
   CommitResult apply(Delta& delta);
   void trim_waits();
-  void trim_asked();
   void trim_dead(const Delta& delta, Shard& shard);
   bool take_dead(std::uint32_t queue, std::uint64_t no);
   bool is_still_so(const Claim& claim, const Shard& shard) const;
@@ -148,13 +148,7 @@ class MemoryStore : public Store {
   std::uint64_t last_dead_ = 0;
   std::map<std::string, NodeRow> nodes_;
   std::map<std::pair<std::string, std::string>, WaitRow> waits_;  // by queue and key
-  struct Asked {
-    std::string node;
-    std::string question;
-    std::optional<std::string> answer;
-    Time until{};
-  };
-  std::map<std::string, Asked> asked_;  // by the question's id
+  QuestionBox asked_;
 };
 
 }  // namespace ordo::store::memory

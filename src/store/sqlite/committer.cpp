@@ -128,9 +128,17 @@ void Committer::transact(std::span<std::unique_ptr<Request>> requests) {
   const bool grows =
       std::any_of(requests.begin(), requests.end(), [](const auto& request) { return request->grows(); });
   if (grows && !reserve_.fill()) connection_.fail(SQLITE_FULL);
+  set_durable(std::ranges::any_of(requests, [](const auto& request) { return request->is_durable(); }));
   Writer::Transaction transaction(writer_);
   for (const auto& request : requests) request->run(writer_);
   transaction.commit();
+}
+
+// The next one that waits for the disk takes those before it there, too: they are in the same file.
+void Committer::set_durable(bool durable) {
+  if (durable == is_durable_) return;
+  connection_.run(durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
+  is_durable_ = durable;
 }
 
 Committer::Failure Committer::attempt_on_full_disk(std::unique_ptr<Request>& request) {

@@ -55,6 +55,8 @@ class Committer {
   void commit_one_by_one(Group& group);
   Failure attempt(std::span<std::unique_ptr<Request>> requests) noexcept;
   void transact(std::span<std::unique_ptr<Request>> requests);
+  /// Whether the next commit waits for the disk.
+  void set_durable(bool durable);
   Failure attempt_on_full_disk(std::unique_ptr<Request>& request);
   void checkpoint();
   void checkpoint_when_large();
@@ -66,6 +68,7 @@ class Committer {
   Reserve reserve_;
   Writer writer_;
   WakeWord& wake_;
+  bool is_durable_ = true;  // as set_durable() left it
   // Of the WAL, when a reader kept the last checkpoint from starting it anew; 0: none did.
   int held_pages_ = 0;
   Duration checkpoint_not_before_{};  // steady

@@ -26,6 +26,9 @@ class Request {
   virtual std::size_t records() const { return 1; }
   virtual std::size_t bytes() const { return 0; }
 
+  /// False: a crash may take it back, so nobody is to wait for the disk because of it.
+  virtual bool is_durable() const { return true; }
+
   /// True: it makes the file grow, so a full disk refuses it first.
   virtual bool grows() const { return false; }
   /// There is no room: leaves out what it can do without. False: nothing.

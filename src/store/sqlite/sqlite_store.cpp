@@ -1,6 +1,8 @@
 // Ties the parts together: every write becomes a request of the committer, every read borrows a reader.
 #include "store/sqlite/sqlite_store.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -124,6 +126,7 @@ class LaterRequest final : public Request {
   void finish(std::exception_ptr error) override {
     if (error == nullptr && then_) then_();
   }
+  bool is_durable() const override { return false; }
   bool grows() const override { return true; }
 
  private:
@@ -271,6 +274,8 @@ void SqliteStore::join(const std::string& node, const std::string& facts) {
     join_node(writer, node, facts);
     return true;
   });
+  const std::lock_guard lock(asked_mutex_);
+  own_nodes_.insert(node);
 }
 
 bool SqliteStore::renew(const std::string& node, Duration) {
@@ -285,6 +290,7 @@ void SqliteStore::leave(const std::string& node, std::optional<std::uint64_t> se
   {
     const std::lock_guard lock(asked_mutex_);
     looked_at_.erase(node);
+    own_nodes_.erase(node);
   }
   write([&](Writer& writer) { return forget_node(writer, node_locks_, node, seen_renewals); });
   // Only when that is durable: a node with a row and without a file looks dead. And not beside a join.
@@ -378,11 +384,21 @@ std::vector<RowResult> SqliteStore::step_rows(std::string_view rows, std::vector
 
 std::string SqliteStore::ask(const std::string& node, std::string bytes) {
   check_question(node, bytes);
+  if (is_own(node)) {
+    auto id = asked_here_.ask(node, std::move(bytes), now());
+    wake_.ask();
+    return id;
+  }
   auto id = question_id(now());
   write_later([node, question = Question{id, std::move(bytes)}](
                   Writer& writer) { put_question(writer, node, question); },
               [this] { wake_.ask(); });
   return id;
+}
+
+bool SqliteStore::is_own(const std::string& node) {
+  const std::lock_guard lock(asked_mutex_);
+  return own_nodes_.contains(node);
 }
 
 std::vector<Question> SqliteStore::questions(const std::string& node) {
@@ -394,6 +410,9 @@ std::vector<Question> SqliteStore::questions(const std::string& node) {
   }
   auto questions =
       readers_.with([&](Reader& reader) { return read_questions(reader.connection(), node, now()); });
+  std::ranges::move(asked_here_.open(node, now()), std::back_inserter(questions));
+  std::ranges::sort(questions, {}, &Question::id);
+  if (questions.size() > kMostQuestions) questions.resize(kMostQuestions);
   const std::lock_guard lock(asked_mutex_);
   looked_at_[node] = asked;
   return questions;
@@ -401,10 +420,12 @@ std::vector<Question> SqliteStore::questions(const std::string& node) {
 
 void SqliteStore::answer(const std::string& node, const std::string& id, std::string bytes) {
   check_answer(bytes);
+  if (asked_here_.answer(node, id, bytes, now())) return;
   write_later([node, id, bytes = std::move(bytes)](Writer& writer) { put_answer(writer, node, id, bytes); });
 }
 
 std::optional<std::string> SqliteStore::take_answer(const std::string& node, const std::string& id) {
+  if (is_own(node)) return asked_here_.take_answer(node, id, now());
   auto answer =
       readers_.with([&](Reader& reader) { return read_answer(reader.connection(), node, id, now()); });
   if (answer) write_later([node, id](Writer& writer) { drop_answer(writer, node, id); });

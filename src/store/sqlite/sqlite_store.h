@@ -4,11 +4,13 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "store/odd_rows.h"
+#include "store/question_box.h"
 #include "store/sqlite/committer.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/node_locks.h"
@@ -95,6 +97,8 @@ class SqliteStore final : public Store, public LeavesOut {
   auto write(Body body, Growth growth = Growth::none);
   /// The same for what may be lost: nobody waits. `then` runs on the committer's thread, once it is written.
   void write_later(std::function<void(Writer&)> body, std::function<void()> then = {});
+  /// The node joined here: what it is asked needs no file.
+  bool is_own(const std::string& node);
 
   Clock& clock_;
   Connection connection_;  // the committer's
@@ -104,6 +108,8 @@ class SqliteStore final : public Store, public LeavesOut {
   LeftOut left_out_;
   std::mutex asked_mutex_;
   std::map<std::string, std::uint64_t> looked_at_;  // by node: how many questions there had been
+  std::set<std::string> own_nodes_;                 // those that joined here are asked here
+  QuestionBox asked_here_;
   ReaderPool readers_;
   Committer committer_;  // last: its thread completes requests until it is gone
 };
