@@ -13,6 +13,10 @@ function(ordo_embed target folder extension namespace header)
   add_custom_command(OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} "-DFILES=${files}" -DNAMESPACE=${namespace} -DHEADER=${header} -DOUTPUT=${output} -P ${script}
     DEPENDS ${files} ${script} VERBATIM)
+  # What makes a file waits for what all targets that name it wait for. This one waits for nothing: else nobody who links
+  # TARGET could be compiled before the libraries below TARGET are done.
+  string(MAKE_C_IDENTIFIER embed_${folder} embedding)
+  add_custom_target(${embedding} DEPENDS ${output})
   target_sources(${target} PRIVATE ${output})
   set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
