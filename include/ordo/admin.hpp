@@ -548,10 +548,10 @@ class Admin {
   bool reschedule(std::string_view queue, const JobName& job, Time run_at);
 
   /// Replaces a payload of a waiting job. Its score, the job's time, retries and unique keys stay; partition
-  /// and lock follow a job's only payload (docs/jobs.md). `score`: which one, of a job that has several. The
-  /// owner of the job carries it out; a job that has started by then keeps the payload it runs with. False
-  /// and exceptions: as run_now(). Throws Error{conflict} also when the score does not say which payload is
-  /// meant, and Error{invalid_argument} when `payload` is too large.
+  /// and lock follow the payload of a job that never had another (docs/jobs.md). `score`: which one, of a job
+  /// that has several. The owner of the job carries it out; a job that has started by then keeps the payload
+  /// it runs with. False and exceptions: as run_now(). Throws Error{conflict} also when the score does not
+  /// say which payload is meant, and Error{invalid_argument} when `payload` is too large.
   bool edit(std::string_view queue, const JobName& job, const std::string& payload,
             std::optional<double> score = {});
 
