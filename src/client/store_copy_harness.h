@@ -447,12 +447,6 @@ class Failing final : public store::Store {
   std::optional<std::string> wait_row(std::string_view queue, std::string_view key) override {
     return inner_.wait_row(queue, key);
   }
-  bool put_wait_row(std::string_view queue, const store::WaitRow& row,
-                    const std::optional<std::string>& seen) override {
-    bool is_written = false;
-    change([&] { is_written = inner_.put_wait_row(queue, row, seen); });
-    return is_written;
-  }
   std::vector<store::WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                         std::size_t max_rows) override {
     return inner_.wait_rows(queue, after, max_rows);

@@ -354,8 +354,8 @@ void StoreCopy::copy_kept_responses(const std::string& from, const std::string& 
       const auto record = domain::decode_wait_record(row.bytes);
       if (!record || !record->wait.empty() || to_.wait_row(to, row.key)) continue;
       to_.step_rows(to, {{row, {}, {}}});
-      const store::WaitRow expiry{domain::expiry_row_key(record->deadline, row.key), row.key, true,
-                                  row.until};
+      const store::WaitRow expiry{domain::expiry_row_key(record->deadline, row.key, record->body.size()),
+                                  row.key, true, row.until};
       to_.step_rows(store::Store::unique_rows(to), {{expiry, {}, {}}});
     }
     after = rows.back().key;

@@ -225,7 +225,7 @@ store::WaitRow wait_row(const std::string& key, const std::string& wait) {
 TEST(StoreCopy, a_second_time_leaves_the_waits_of_to_alone) {
   Stores stores(4);
   const auto put = [](store::Store& store, const store::WaitRow& row) {
-    ASSERT_TRUE(store.put_wait_row("orders", row, store.wait_row("orders", row.key)));
+    ASSERT_TRUE(store.put_row("orders", row, store.wait_row("orders", row.key)));
   };
   put(stores.from, wait_row("both", "w1"));
   put(stores.from, wait_row("over", "w2"));

@@ -11,14 +11,18 @@ namespace ordo::domain {
 namespace {
 
 constexpr char kExpiry = 'e';
-constexpr std::size_t kTimeBytes = 8, kNameBytes = 16;
+constexpr std::size_t kNumberBytes = 8, kNameBytes = 16;
 
 // Rows are listed by the bytes of their keys.
-std::string sortable(Time time) {
-  auto left = static_cast<std::uint64_t>(std::max<std::int64_t>(time.time_since_epoch().count(), 0));
-  std::string bytes(kTimeBytes, '\0');
-  for (auto byte = bytes.rbegin(); byte != bytes.rend(); ++byte, left >>= 8) *byte = static_cast<char>(left);
+std::string sortable(std::uint64_t number) {
+  std::string bytes(kNumberBytes, '\0');
+  for (auto byte = bytes.rbegin(); byte != bytes.rend(); ++byte, number >>= 8)
+    *byte = static_cast<char>(number);
   return bytes;
+}
+
+std::string sortable(Time time) {
+  return sortable(static_cast<std::uint64_t>(std::max<std::int64_t>(time.time_since_epoch().count(), 0)));
 }
 
 bool has_room(const LetterList& list, const LetterBounds& bounds) {
@@ -92,15 +96,24 @@ std::optional<std::pair<LetterList, std::vector<std::string>>> with(LetterList l
 
 std::string letter_row_key(std::string_view name) { return std::string(kLetterListRow).append(name); }
 
-std::string expiry_row_key(Time then, std::string_view key) {
-  return kExpiry + sortable(then) + fnv1a_128(key);
+std::string expiry_row_key(Time then, std::string_view key, std::uint64_t body_bytes) {
+  return kExpiry + sortable(then) + fnv1a_128(key) + sortable(body_bytes);
 }
 
 bool is_expiry_row_key(std::string_view key) {
-  return key.size() == 1 + kTimeBytes + kNameBytes && key.front() == kExpiry;
+  return key.size() == 1 + kNumberBytes + kNameBytes + kNumberBytes && key.front() == kExpiry;
 }
 
-std::string first_expiry() { return kExpiry + std::string(kTimeBytes, '\0'); }
+std::uint64_t expiry_bytes(std::string_view row_key) {
+  std::uint64_t bytes = 0;
+  for (const char byte : row_key.substr(row_key.size() - kNumberBytes))
+    bytes = bytes << 8 | static_cast<unsigned char>(byte);
+  return bytes;
+}
+
+std::string first_expiry() { return kExpiry + std::string(kNumberBytes, '\0'); }
+
+std::string end_of_expiries() { return kExpiry + sortable(Time::max()); }
 
 std::string end_of_expired(Time now) { return kExpiry + sortable(time_after(now, Duration{1})); }
 

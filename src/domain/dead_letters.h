@@ -14,7 +14,7 @@
 
 // Responses that nobody will handle, and that are kept for people to look at (docs/responses.md). Each has a
 // row beside the unique keys of its queue, and one row lists them: so their number stays in bounds, and the
-// same message is kept once. A response that is kept for a job that may come (domain/response_buffer.h)
+// same message is kept once. A response that is kept for a job that may come (store/response_buffer.h)
 // becomes one by itself when its time is over. A row by that time says where it is.
 namespace ordo::domain {
 
@@ -59,10 +59,13 @@ inline constexpr std::string_view kLetterListRow = "l";
 std::string letter_row_key(std::string_view name);
 /// Of a response that becomes a dead letter then, if it is still there: they are listed in the order of their
 /// times. Their bytes are the key that it is for.
-std::string expiry_row_key(Time then, std::string_view key);
+std::string expiry_row_key(Time then, std::string_view key, std::uint64_t body_bytes);
 bool is_expiry_row_key(std::string_view key);
-/// Where the list of them begins, and where those end whose time is over.
+/// `body_bytes` of such a key.
+std::uint64_t expiry_bytes(std::string_view row_key);
+/// Where the list of them begins and ends, and where those end whose time is over.
 std::string first_expiry();
+std::string end_of_expiries();
 std::string end_of_expired(Time now);
 
 }  // namespace ordo::domain

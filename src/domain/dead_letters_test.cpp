@@ -77,12 +77,15 @@ TEST(DeadLetters, AreKeptForAWeek) {
 }
 
 TEST(DeadLetters, WhatWillBeOneStandsByItsTime) {
-  const auto first = expiry_row_key(kNow, "b"), second = expiry_row_key(kNow + 1us, "a");
+  const auto first = expiry_row_key(kNow, "b", 3), second = expiry_row_key(kNow + 1us, "a", 0);
   EXPECT_LT(first_expiry(), first);
   EXPECT_LT(first, second);
   EXPECT_LT(first, end_of_expired(kNow)) << "its time is over now";
   EXPECT_GT(second, end_of_expired(kNow));
-  EXPECT_NE(expiry_row_key(kNow, "a"), first);
+  EXPECT_LT(second, end_of_expiries());
+  EXPECT_NE(expiry_row_key(kNow, "a", 3), first);
+  EXPECT_EQ(expiry_bytes(first), 3U);
+  EXPECT_EQ(expiry_bytes(expiry_row_key(kNow, "b", 0x0102030405060708)), 0x0102030405060708U);
   EXPECT_TRUE(is_expiry_row_key(first));
   EXPECT_FALSE(is_expiry_row_key(std::string(16, 'e'))) << "a unique key";
 }

@@ -19,7 +19,6 @@
 #include "domain/limit_change.h"
 #include "domain/rate_record.h"
 #include "domain/records.h"
-#include "domain/response_buffer.h"
 #include "domain/response_token.h"
 #include "domain/schedule.h"
 #include "domain/wait_note.h"
@@ -270,8 +269,6 @@ TEST(Formats, of_waits) {
   EXPECT_EQ(*decode_wait_record(encode(wait)), wait);
   EXPECT_EQ(shown(encode(WaitNote{"w", "k", "m", "body"})), "1 | 0177016b016d626f6479");
   EXPECT_EQ(shown(encode(TokenRow{"w", "k"})), "1 | 0177016b");
-  EXPECT_EQ(shown(encode(BufferCount{{{at(1), 2, 3}}})),
-            "1 | 010000000000000002000000000000000300000000000000");
   EXPECT_EQ(shown(encode(DeadLetter{DeadLetter::Why::unused, "k", "mail", "j", "42", "m", "body", at(1)})),
             "1 | 020100000000000000016b046d61696c016a023432016d626f6479");
   EXPECT_EQ(shown(encode(LetterList{{{at(1), 2, "name"}}})), "1 | 010000000000000002000000046e616d65");

@@ -112,7 +112,7 @@ struct JobExtra {
   std::map<Seq, PayloadRank> scores;       ///< of payloads, where they are not their entry's
   std::unique_ptr<OwnWindows> windows;     ///< those of the options, ready to be asked
   Time opens = Time::max();                ///< of a closed one: when; max(): not within ten years
-  std::uint64_t asked_at = 0;              ///< see RefusedJobs, as what `opens` says of one that is refused
+  std::uint64_t ends = 0;                  ///< see RefusedJobs, as what `opens` says of one that is refused
   std::unique_ptr<Foreign> foreign;
   std::unique_ptr<JobWaits> waits;
 

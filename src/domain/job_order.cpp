@@ -142,7 +142,7 @@ void JobOrder::promote(Time now) {
 
 void JobOrder::skip(Job& job, Time now) {
   leave(job);
-  refused_.skip(job, now, throttle_->stamp());
+  refused_.skip(job, now, throttle_->ends());
   throttle_->note_skipped(shard_);
 }
 
@@ -152,24 +152,20 @@ void JobOrder::defer(Job& job, Time until, Time now) {
   refused_.defer(job, until);
 }
 
-// Once all others of those that may start were asked for: so the throttler goes on where the round before
-// ended. No more than it has questions left for.
+// Once all others of those that may start were asked for: those that are skipped again and again hide nobody.
 bool JobOrder::ask_again(Time now, const Admission& admission) {
   if (throttle_ == nullptr) return false;
   const auto admits = [&](std::uint16_t number, Risk risk) {
     const auto& kind = kinds_[number];
     return admission.admits(kind.name, kind.served) && admission.admits(risk);
   };
-  bool comes_back = false;
-  while (Job* job = refused_.first_skipped(admits)) {
-    const auto asked_at = job->extra->asked_at;
-    if (!throttle_->has_ended_since(asked_at) && !RefusedJobs::is_over(*job, now)) break;
-    if (!throttle_->may_ask_again(shard_, asked_at)) break;
+  Job* job = refused_.first_to_ask(now, throttle_->ends(), admits);
+  const bool comes_back = job != nullptr && throttle_->may_ask_again(shard_);
+  if (comes_back) {
     leave(*job);
     // The clock went back, or its window has closed.
     if (!job->held && !is_in_time(*job, now)) pass_key(*job, now);
     place(*job, now);
-    comes_back = true;
   }
   if (refused_.has_skipped()) throttle_->note_skipped(shard_);
   return comes_back;

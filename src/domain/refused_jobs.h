@@ -15,16 +15,16 @@
 namespace ordo::domain {
 
 /// Due jobs of one shard that the throttler of their queue has refused, until they are to be asked for again:
-/// deferred ones at their time, skipped ones in the order in which they were asked for. Owns none of them.
+/// deferred ones at their time, skipped ones when a run of the queue has ended or after a second. Owns none.
 class RefusedJobs {
  public:
   static constexpr Duration kAskAgain = std::chrono::seconds{1};  // after a job was skipped
 
-  /// `asked_at`: see Throttle::stamp().
-  void skip(Job& job, Time now, std::uint64_t asked_at) {
+  /// `ends`: so many runs of the queue have ended.
+  void skip(Job& job, Time now, std::uint64_t ends) {
     job.place = Place::skipped;
     job.more().opens = time_after(now, kAskAgain);
-    job.extra->asked_at = asked_at;
+    job.extra->ends = ends;
     skipped_[{job.kind, job.risk}].insert(&job);
     ++skips_;
     times_.insert(job);
@@ -53,19 +53,19 @@ class RefusedJobs {
     return is_any ? *deferred_.begin() : nullptr;
   }
   bool has_skipped() const { return skips_ > 0; }
-  /// The skipped one that was asked for longest ago, of the kinds and risks that are admitted; null: none.
+  /// The one that was skipped longest ago, of the kinds and risks that are admitted, if it is to be asked for
+  /// again; null: none. `ends`: as many runs of the queue have ended by now.
   template <class Admits>
-  Job* first_skipped(Admits admits) const {
+  Job* first_to_ask(Time now, std::uint64_t ends, Admits admits) const {
     Job* first = nullptr;
     for (const auto& [lane, jobs] : skipped_) {
       if (!admits(lane.first, lane.second)) continue;
-      if (first == nullptr || AskedBefore{}(*jobs.begin(), first)) first = *jobs.begin();
+      if (first == nullptr || SkippedBefore{}(*jobs.begin(), first)) first = *jobs.begin();
     }
-    return first;
-  }
-  /// It was skipped a second ago. Under a clock that has gone back it waits no longer.
-  static bool is_over(const Job& skipped, Time now) {
-    return skipped.extra->opens <= now || skipped.extra->opens > time_after(now, kAskAgain);
+    if (first == nullptr) return nullptr;
+    const auto opens = first->extra->opens;
+    const bool is_over = opens <= now || opens > time_after(now, kAskAgain);  // the clock went back
+    return is_over || first->extra->ends < ends ? first : nullptr;
   }
   /// When the next one's time comes; Time::max(): there is none.
   Time next_time() const {
@@ -96,12 +96,14 @@ class RefusedJobs {
   }
 
  private:
-  struct AskedBefore {
-    bool operator()(const Job* a, const Job* b) const { return a->extra->asked_at < b->extra->asked_at; }
+  struct SkippedBefore {
+    bool operator()(const Job* a, const Job* b) const {
+      return a->extra->ends != b->extra->ends ? a->extra->ends < b->extra->ends : OpensBefore{}(a, b);
+    }
   };
 
-  std::map<std::pair<std::uint16_t, Risk>, std::set<Job*, AskedBefore>> skipped_;  // by kind and risk
-  std::size_t skips_ = 0;                                                          // of all these
+  std::map<std::pair<std::uint16_t, Risk>, std::set<Job*, SkippedBefore>> skipped_;  // by kind and risk
+  std::size_t skips_ = 0;                                                            // of all these
   std::set<Job*, OpensBefore> deferred_;
   DueTimes times_;
 };

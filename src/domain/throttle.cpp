@@ -31,7 +31,7 @@ std::vector<ThrottlerLimit> limits_of(const Claim& claim, Time now) {
 void Throttle::look_at_round() {
   if (round_ == rounds_.number) return;
   round_ = rounds_.number;
-  asked_ = to_be_asked_ = 0;
+  asked_ = 0;
   has_failed_ = false;
 }
 
@@ -48,17 +48,10 @@ bool Throttle::has_failed() {
   return has_failed_;
 }
 
-bool Throttle::may_ask_again(ShardId shard, std::uint64_t asked_at) {
+bool Throttle::may_ask_again(ShardId shard) {
   look_at_round();
   if (has_failed_) return false;
-  const bool others_first = round_ <= late_through_;
-  if (asked_at >= pass_ && round_ > pass_through_ && !others_first) pass_ = stamp();
-  const bool has_turn = asked_at < pass_;
-  if (has_turn && !others_first && asked_ + to_be_asked_ < rounds_.most_questions) {
-    ++to_be_asked_;
-    return true;
-  }
-  if (has_turn) pass_through_ = round_ + 1;
+  if (asked_ < rounds_.most_questions && round_ > late_through_) return true;
   rounds_.go_on.insert(shard);
   return false;
 }
@@ -67,7 +60,6 @@ Throttle::Verdict Throttle::ask(const std::string& queue, const ThrottledJob& ca
                                 Time now) {
   look_at_round();
   ++asked_;
-  if (to_be_asked_ > 0) --to_be_asked_;
   const auto limits = limits_of(claim, now);
   std::string error;
   try {

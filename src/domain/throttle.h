@@ -17,9 +17,6 @@ namespace ordo::domain {
 
 /// The throttler of a queue, as the owner of its shards asks it (rules §9.7, §9.11): what runs of the queue,
 /// how often it was asked in this round, and which shards wait for the next round or the next end of a run.
-///
-/// In all shards jobs that were not asked for yet come before those that were skipped, and of these each once
-/// in a *pass* before any comes twice.
 class Throttle {
  public:
   Throttle(Throttler throttler, ThrottlerRounds& rounds)
@@ -29,9 +26,8 @@ class Throttle {
   bool has_turn(ShardId shard);
   /// It has thrown in this round, in which nothing more starts.
   bool has_failed();
-  /// One of the shard that was skipped then may come back, to be asked for. False: the shard is woken when
-  /// it may be so.
-  bool may_ask_again(ShardId shard, std::uint64_t asked_at);
+  /// The same for a job that was skipped: jobs of all shards that were not asked for yet come first.
+  bool may_ask_again(ShardId shard);
 
   struct Verdict {
     ThrottleAnswer answer;
@@ -44,11 +40,10 @@ class Throttle {
   void forget(const Job& job);
   void ended(const Job& job) {
     forget(job);
-    ended_at_ = stamp();
+    ++ends_;
   }
-  /// Tells what is asked and what has ended from what was so before.
-  std::uint64_t stamp() { return ++stamps_; }
-  bool has_ended_since(std::uint64_t stamp) const { return stamp < ended_at_; }
+  /// How many runs of the queue have ended.
+  std::uint64_t ends() const { return ends_; }
   /// The shard has jobs that were skipped.
   void note_skipped(ShardId shard) { skipped_in_.insert(shard); }
   /// To be woken by an end.
@@ -60,15 +55,13 @@ class Throttle {
   Throttler throttler_;
   ThrottlerRounds& rounds_;
   std::uint64_t round_ = 0;
-  std::size_t asked_ = 0, to_be_asked_ = 0;  // of those that came back
+  std::size_t asked_ = 0;
   bool has_failed_ = false;
   std::uint64_t late_through_ = 0;  // the round in which those come that were too late to be asked for
-  std::uint64_t pass_through_ = 0;  // the round in which those come whose turn it still is in this pass
-  std::uint64_t pass_ = 0;          // who was skipped before that is asked for in it
   std::vector<ThrottledJob> running_;
   std::vector<const Job*> running_jobs_;                    // likewise
   std::unordered_map<const Job*, std::size_t> running_at_;  // places in these
-  std::uint64_t stamps_ = 0, ended_at_ = 0;
+  std::uint64_t ends_ = 0;
   std::set<ShardId> skipped_in_;
 };
 

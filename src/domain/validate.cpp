@@ -19,6 +19,7 @@
 #include "domain/gates.h"
 #include "domain/invalid_option.h"
 #include "domain/option_bounds.h"
+#include "domain/option_table.h"
 #include "domain/payload_set.h"
 #include "domain/schedule.h"
 #include "domain/unique.h"
@@ -54,29 +55,69 @@ class Fields {
     throw domain::InvalidOption(std::move(path), section_, why);
   }
 
-  void whole(std::string_view field, std::int64_t value, std::int64_t least, std::int64_t most) const {
-    if (value >= least && value <= most) return;
-    refuse(field, "is " + std::to_string(value) + ", out of " + std::to_string(least) + " to " +
-                      std::to_string(most));
+  /// Each option has one of its values (option_table.h). `prefix`: of a part of something else.
+  template <class Options>
+  void check_all(const Options& options, const std::string& prefix = {}) const {
+    domain::each_option<Options>([&](const domain::Option& option, auto member, const auto& values) {
+      check(prefix + std::string(option.key), options.*member, values);
+    });
   }
 
-  void real(std::string_view field, double value, double least, double most) const {
-    if (value >= least && value <= most) return;  // false for what is no number
-    refuse(field, "is " + json_number(value) + ", out of " + json_number(least) + " to " + json_number(most));
+  template <std::integral T>
+  void check(std::string_view field, T value, const domain::Whole& values) const {
+    if (std::cmp_greater_equal(value, values.least) && std::cmp_less_equal(value, values.most)) return;
+    refuse(field, "is " + std::to_string(value) + ", out of " + std::to_string(values.least) + " to " +
+                      std::to_string(values.most));
   }
 
-  /// The names of an enumeration begin with 0.
-  template <class Choice>
-  void choice(std::string_view field, Choice value, Choice last) const {
-    if (value <= last) return;
+  void check(std::string_view field, std::uint64_t value, const domain::Bytes& values) const {
+    if (value >= values.least && value <= values.most) return;
+    refuse(field, "is " + std::to_string(value) + ", out of " + domain::bytes_text(values.least) + " to " +
+                      domain::bytes_text(values.most));
+  }
+
+  void check(std::string_view field, double value, const domain::Real& values) const {
+    if (value >= values.least && value <= values.most) return;  // false for what is no number
+    refuse(field, "is " + json_number(value) + ", out of " + json_number(values.least) + " to " +
+                      json_number(values.most));
+  }
+
+  template <class T>
+  requires std::is_enum_v<T>
+  void check(std::string_view field, T value, const domain::Word& /*values*/) const {
+    for (const auto& [word, known] : domain::kWords<T>) {
+      if (value == known) return;
+    }
     refuse(field, "is " + std::to_string(static_cast<unsigned>(value)) + ", which is none of its values");
   }
 
-  void at_least(std::string_view field, Duration value, Duration least) const {
-    if (value >= least) return;
-    refuse(field, "is " + std::to_string(value.count()) + " µs, at least " + std::to_string(least.count()) +
-                      " µs are needed");
+  void check(std::string_view field, Duration value, const domain::Lasts& values) const {
+    if (value < values.least)
+      refuse(field, "is " + std::to_string(value.count()) + " µs, at least " +
+                        std::to_string(values.least.count()) + " µs are needed");
+    if (value > values.most)
+      refuse(field, "is longer than " +
+                        std::to_string(std::chrono::duration_cast<std::chrono::days>(values.most).count()) +
+                        " days");
   }
+
+  void check(std::string_view field, const Decimal& value, const domain::Number& values) const {
+    if (value > Decimal() && value >= values.least && value.millionths() <= Decimal::kMost) return;
+    refuse(field, "is " + value.text() + ", and " +
+                      (values.least > Decimal() ? "at least " + values.least.text() +
+                                                      " is needed; to start nothing, pause the queue"
+                                                : "more than 0 is needed"));
+  }
+
+  template <class T, class Values>
+  void check(std::string_view field, const std::optional<T>& value, const Values& values) const {
+    if (value) check(field, *value, values);
+  }
+
+  template <class T, class Values>
+  requires std::is_same_v<Values, domain::Own> || std::is_same_v<Values, domain::Flag> ||
+      std::is_same_v<Values, domain::Command> || std::is_same_v<Values, domain::Library>
+  void check(std::string_view /*field*/, const T& /*value*/, const Values& /*values*/) const {}
 
  private:
   std::string section_;
@@ -94,12 +135,8 @@ std::string unknown_zone(const std::string& tz) {
 }
 
 void validate(const RetryPolicy& retry, const Fields& fields) {
-  fields.choice("retry.strategy", retry.strategy, RetryPolicy::Strategy::list);
-  fields.at_least("retry.delay", retry.delay, Duration{0});
-  fields.real("retry.factor", retry.factor, 1, kMostFactor);
-  fields.at_least("retry.cap", retry.cap, Duration{0});
-  fields.real("retry.jitter", retry.jitter, 0, 1);
-  for (const auto delay : retry.delays) fields.at_least("retry.delays", delay, Duration{0});
+  fields.check_all(retry, "retry.");
+  for (const auto delay : retry.delays) fields.check("retry.delays", delay, domain::Lasts{Duration{0}});
   if (retry.strategy == RetryPolicy::Strategy::list && retry.delays.empty()) {
     fields.refuse("retry.delays", "is empty, and strategy list needs some");
   }
@@ -135,11 +172,6 @@ void validate_start(const QueueOptions& rules, const Fields& fields) {
       fields.refuse_at({"windows", std::to_string(i), "tz"}, "windows: tz names " + unknown_zone(window.tz));
     }
   }
-  fields.choice("payloads", rules.payloads, PayloadChoice::first);
-  fields.choice("equal_payloads", domain::equal_payloads_of(rules), EqualPayloads::newest);
-  fields.choice("on_expire", rules.on_expire, OnExpire::drop);
-  fields.at_least("min_remaining", rules.min_remaining, Duration{0});
-  fields.at_least("expires", rules.expires.value_or(milliseconds{1}), milliseconds{1});
   if (rules.windows.empty()) {
     if (rules.finish_by) fields.refuse("finish_by", "has no effect without windows");
     return;
@@ -155,28 +187,16 @@ void validate_start(const QueueOptions& rules, const Fields& fields) {
 }
 
 void validate(const RateLimit& rate, const Fields& fields) {
-  fields.whole("rate.limit", rate.limit, 1, kMostRate);
-  fields.whole("rate.burst", rate.burst, 0, kMostRate);
+  fields.check_all(rate, "rate.");
   if (rate.burst > rate.limit) {
     fields.refuse("rate.burst", "is " + std::to_string(rate.burst) +
                                     ", above rate.limit = " + std::to_string(rate.limit) +
                                     ", which no span of rate.per exceeds; leave it out, or raise rate.limit");
   }
-  fields.choice("rate.each", rate.each, RateEach::partition);
-  fields.at_least("rate.per", rate.per, milliseconds{1});
-  if (rate.per > kLongestRate) fields.refuse("rate.per", "is longer than 31 days");
-}
-
-void validate_limit(std::string_view name, std::optional<Decimal> limit, const Fields& fields) {
-  if (!limit || (*limit >= Decimal(1) && limit->millionths() <= Decimal::kMost)) return;
-  fields.refuse(name,
-                "is " + limit->text() + ", and at least 1 is needed; to start nothing, pause the queue");
 }
 
 // Of a queue, or of a kind with what it has of the queue.
 void validate_gates(const QueueOptions& rules, const Fields& fields) {
-  if (rules.weight <= Decimal() || rules.weight.millionths() > Decimal::kMost)
-    fields.refuse("weight", "is " + rules.weight.text() + ", and more than 0 is needed");
   const bool is_word = rules.lock == "payload" || rules.lock == "id" || rules.lock == "key";
   if (!is_word && !is_json_pointer(rules.lock)) {
     fields.refuse("lock", "is " + in_quotes(rules.lock) +
@@ -207,12 +227,6 @@ void validate_shares(const QueueOptions& queue, const Fields& fields) {
 }
 
 void validate_limits(const QueueOptions& queue, const Fields& fields) {
-  fields.choice("oversize", queue.oversize, Oversize::alone);
-  fields.choice("hold", queue.hold, SlotHold::dispatch);
-  fields.choice("lock_span", queue.lock_span, LockSpan::response);
-  validate_limit("limit", queue.limit, fields);
-  validate_limit("partition_limit", queue.partition_limit, fields);
-  validate_limit("critical_limit", queue.critical_limit, fields);
   if (!is_json_pointer(queue.partition)) {
     fields.refuse("partition",
                   "is " + in_quotes(queue.partition) + "; it takes a JSON pointer, like /region");
@@ -223,8 +237,6 @@ void validate_limits(const QueueOptions& queue, const Fields& fields) {
     if (queue.rate->each == RateEach::partition && queue.partition.empty())
       fields.refuse("rate", "is for each partition, and the queue has none: set partition");
   }
-  fields.at_least("reserve_after", queue.reserve_after, Duration{0});
-  fields.whole("lock_slots", queue.lock_slots, 1, kMostSlots);
   if (!queue.lock_name.empty() && !is_name(queue.lock_name))
     fields.refuse("lock_name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   if (!queue.lock_name.empty() && !domain::has_locks(queue))
@@ -243,11 +255,7 @@ void validate_kinds(const QueueOptions& queue) {
     if (kind.kind.empty() || kind.kind.size() > kLongestKind) fields.refuse("kind", "has 1 to 255 bytes");
     if (kind.kind == queue.name) fields.refuse("kind", "is the queue's own; set its fields in the queue");
     if (!kinds.insert(kind.kind).second) fields.refuse("kind", "is there twice");
-    fields.whole("batch_size", kind.batch_size.value_or(1), 1, kMostBatch);
-    fields.whole("max_retries", kind.max_retries.value_or(0), 0, kMostRetries);
-    fields.whole("max_crashes", kind.max_crashes.value_or(1), 1, kMostRetries);
-    fields.at_least("timeout", kind.timeout.value_or(milliseconds{1}), milliseconds{1});
-    fields.at_least("keep", kind.keep.value_or(Duration{0}), Duration{0});
+    fields.check_all(kind);
     if (kind.retry) validate(*kind.retry, fields);
     validate(kind.execution, fields);
     validate_start(options_of(queue, kind.kind), fields);
@@ -261,33 +269,7 @@ void validate(const QueueOptions& queue) {
   if (!queue.group.empty() && !is_name(queue.group)) {
     fields.refuse("group", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   }
-  fields.whole("shards", queue.shards.value_or(1), 1, kMostShards);
-  fields.whole("batch_size", queue.batch_size, 1, kMostBatch);
-  fields.whole("max_retries", queue.max_retries, 0, kMostRetries);
-  fields.whole("max_crashes", queue.max_crashes, 1, kMostRetries);
-  fields.whole("threads", queue.threads.value_or(1), 1, kMostThreads);
-  fields.whole("scheduler_weight", queue.scheduler_weight, 1, kMostWeight);
-  fields.choice("affinity", queue.affinity, Affinity::shard);
-  fields.choice("key_order", queue.key_order, KeyOrder::exclusive);
-  fields.choice("order", queue.order, DueOrder::priority);
-  fields.at_least("timeout", queue.timeout, milliseconds{1});
-  if (queue.max_payload < 1 || queue.max_payload > kLongestPayloadOfAll) {
-    fields.refuse("max_payload", "is " + std::to_string(queue.max_payload) + ", out of 1 to " +
-                                     std::to_string(kLongestPayloadOfAll));
-  }
-  if (queue.max_dead < 1 || queue.max_dead > static_cast<std::uint64_t>(kMostDead)) {
-    fields.refuse("max_dead",
-                  "is " + std::to_string(queue.max_dead) + ", out of 1 to " + std::to_string(kMostDead));
-  }
-  fields.at_least("dead_ttl", queue.dead_ttl, seconds{1});
-  fields.at_least("response_ttl", queue.response_ttl, Duration{0});
-  fields.at_least("keep", queue.keep, Duration{0});
-  if (queue.keep_bytes < kLeastKeptBytes || queue.keep_bytes > kMostKeptBytes) {
-    fields.refuse("keep_bytes", "is " + std::to_string(queue.keep_bytes) + ", out of " +
-                                    std::to_string(kLeastKeptBytes) + " to " +
-                                    std::to_string(kMostKeptBytes));
-  }
-  fields.at_least("granularity", queue.granularity, microseconds{1});
+  fields.check_all(queue);
   validate(queue.retry, fields);
   validate(queue.execution, fields);
   validate_start(queue, fields);
@@ -298,21 +280,8 @@ void validate(const QueueOptions& queue) {
 
 void validate(const NodeOptions& node) {
   const Fields fields("node", {"node"});
-  fields.whole("threads", node.threads, 1, kMostThreads);
-  fields.at_least("poll_interval", node.poll_interval, milliseconds{1});
-  fields.at_least("shutdown_timeout", node.shutdown_timeout, Duration{0});
-  fields.at_least("lease", node.lease, seconds{1});
-  if (node.lease > kMostLease)
-    fields.refuse("lease", "is longer than 365 days: no node would ever be taken for dead");
-  fields.choice("scheduler", node.scheduler, SchedulerKind::weighted);
-  fields.choice("splitter", node.splitter, SplitterKind::by_node);
-  fields.choice("log", node.log, LogFormat::json);
-  fields.choice("log_level", node.log_level, LogLevel::off);
-  fields.choice("start_job", node.start_job, LogLevel::off);
-  fields.choice("done_job", node.done_job, LogLevel::off);
-  fields.choice("fail_job", node.fail_job, LogLevel::off);
-  fields.whole("node_count", node.node_count, 1, kMostNodes);
-  fields.whole("node_number", node.node_number, 0, std::int64_t{node.node_count} - 1);
+  fields.check_all(node);
+  fields.check("node_number", node.node_number, domain::Whole{0, std::int64_t{node.node_count} - 1});
   if (node.splitter == SplitterKind::automatic && node.node_count > 1 && !node.serves_shard)
     fields.refuse("node_count", "has no effect with the automatic splitter; set the splitter to node");
 }
@@ -355,7 +324,10 @@ void validate_listen(const Config& config) {
   const auto address = parse_listen_address(config.node.listen);
   if (!address && !config.node.listen.empty())
     Fields("node", {"node"})
-        .refuse("listen", "is " + in_quotes(config.node.listen) + ", which is no address");
+        .refuse("listen",
+                "is " + in_quotes(config.node.listen) +
+                    "; it takes \"127.0.0.1:PORT\", \"localhost:PORT\", \"[::1]:PORT\", \"auto\" for a "
+                    "free port, or another IP address of this machine with a port");
   if (!address && !config.web.behind_proxy) return;
   const auto why = why_not_served(address.value_or(ListenAddress{.ip = "127.0.0.1"}), config.web);
   if (why.empty()) return;
@@ -369,8 +341,8 @@ void validate(const PeriodicOptions& schedule) {
   if (!is_name(schedule.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   if (schedule.queue.empty()) fields.refuse("queue", "is not given: name the queue that gets its jobs");
   if (!is_name(schedule.queue)) fields.refuse("queue", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
-  fields.choice("missed", schedule.missed, Missed::all);
-  fields.choice("overlap", schedule.overlap, Overlap::queue);
+  fields.check("missed", schedule.missed, domain::Word{});
+  fields.check("overlap", schedule.overlap, domain::Word{});
   if (!schedule.cron.empty() && !load_zone(schedule.tz))
     fields.refuse("tz", "names " + unknown_zone(schedule.tz));
   std::string why;
@@ -404,7 +376,7 @@ void validate(const Config& config) {
     if (!is_name(limit.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
     if (!limits.insert(limit.name).second) fields.refuse("name", "is there twice");
     if (!limit.limit && !limit.rate) fields.refuse("limit", "is missing: set limit, rate or both");
-    validate_limit("limit", limit.limit, fields);
+    fields.check("limit", limit.limit, domain::Number{Decimal(1)});
     if (limit.rate) validate(*limit.rate, fields);
   }
   for (const auto& queue : config.queues) {

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +13,7 @@
 
 #include "base/nearest.h"
 #include "base/shorten.h"
+#include "domain/option_table.h"
 #include "server/config_reading.h"
 
 namespace ordo::server {
@@ -18,8 +22,50 @@ namespace ordo::server {
 template <class Options>
 struct Key {
   std::string_view name;
-  void (*set)(Options&, const Reading&);
+  std::function<void(Options&, const Reading&)> set;
 };
+
+// What is read into an option, by the values that it takes. Bounds that are missing here validate() has,
+// which tells them with the line, too.
+template <std::integral T>
+void put(T& to, const domain::Whole& values, const Reading& value) {
+  to = static_cast<T>(value.whole(values.least, values.most));
+}
+inline void put(double& to, const domain::Real& values, const Reading& value) {
+  to = value.real(values.least, values.most);
+}
+inline void put(Duration& to, const domain::Lasts& values, const Reading& value) {
+  to = value.duration(values.least);
+}
+inline void put(std::uint64_t& to, const domain::Bytes& /*values*/, const Reading& value) {
+  to = value.bytes();
+}
+inline void put(Decimal& to, const domain::Number& values, const Reading& value) {
+  to = value.decimal(values.least);
+}
+inline void put(bool& to, const domain::Flag& /*values*/, const Reading& value) { to = value.flag(); }
+template <class T>
+requires std::is_enum_v<T>
+void put(T& to, const domain::Word& /*values*/, const Reading& value) {
+  to = value.one_of<T>(domain::kWords<T>);
+}
+template <class T, class Values>
+void put(std::optional<T>& to, const Values& values, const Reading& value) {
+  T inner = to.value_or(T{});
+  put(inner, values, value);
+  to = std::move(inner);
+}
+
+/// Those of domain/option_table.h.
+template <class Options>
+std::vector<Key<Options>> keys_of() {
+  std::vector<Key<Options>> keys;
+  domain::each_option<Options>([&](const domain::Option& option, auto member, const auto& values) {
+    keys.push_back(
+        {option.key, [=](Options& options, const Reading& value) { put(options.*member, values, value); }});
+  });
+  return keys;
+}
 
 /// Keys of later versions: refused as such.
 using Later = std::span<const std::string_view>;

@@ -43,75 +43,6 @@ constexpr std::string_view kLaterQueue[] = {"concurrency", "critical",  "max_mem
                                             "priority",    "process",   "processes",  "scope",
                                             "span",        "throttler", "url"};
 
-/// The keys that a queue and a kind share.
-template <class Options>
-std::vector<Key<Options>> shared_keys() {
-  return {
-      {"batch_size",
-       [](Options& options, const Reading& value) {
-         options.batch_size = static_cast<std::uint32_t>(value.whole(1, kMostBatch));
-       }},
-      {"max_retries",
-       [](Options& options, const Reading& value) {
-         options.max_retries = static_cast<std::int32_t>(value.whole(0, kMostRetries));
-       }},
-      {"max_crashes",
-       [](Options& options, const Reading& value) {
-         options.max_crashes = static_cast<std::int32_t>(value.whole(1, kMostRetries));
-       }},
-      {"payloads",
-       [](Options& options, const Reading& value) {
-         options.payloads = value.choice<PayloadChoice>(
-             {{"all", PayloadChoice::all}, {"last", PayloadChoice::last}, {"first", PayloadChoice::first}});
-       }},
-      {"equal_payloads",
-       [](Options& options, const Reading& value) {
-         options.equal_payloads = value.choice<EqualPayloads>(
-             {{"oldest", EqualPayloads::oldest}, {"newest", EqualPayloads::newest}});
-       }},
-      {"timeout",
-       [](Options& options, const Reading& value) { options.timeout = value.duration(milliseconds{1}); }},
-      {"retry",
-       [](Options& options, const Reading& value) {
-         if constexpr (std::is_same_v<Options, KindOptions>) {
-           if (!options.retry) options.retry.emplace();
-           read_retry(*options.retry, value);
-         } else {
-           read_retry(options.retry, value);
-         }
-       }},
-      {"windows", [](Options& options, const Reading& value) { options.windows = read_windows(value); }},
-      {"finish_by", [](Options& options, const Reading& value) { options.finish_by = value.flag(); }},
-      {"min_remaining",
-       [](Options& options, const Reading& value) {
-         options.min_remaining = value.duration(Duration::zero());
-       }},
-      {"expires",
-       [](Options& options, const Reading& value) { options.expires = value.duration(milliseconds{1}); }},
-      {"on_expire",
-       [](Options& options, const Reading& value) {
-         options.on_expire = value.choice<OnExpire>({{"dead", OnExpire::dead}, {"drop", OnExpire::drop}});
-       }},
-      {"weight", [](Options& options, const Reading& value) { options.weight = value.decimal(Decimal{}); }},
-      {"lock", [](Options& options, const Reading& value) { options.lock = value.text(); }},
-      {"unique", [](Options& options, const Reading& value) { options.unique = read_unique(value); }},
-      {"keep",
-       [](Options& options, const Reading& value) { options.keep = value.duration(Duration::zero()); }},
-      {"keep_payloads", [](Options& options, const Reading& value) { options.keep_payloads = value.flag(); }},
-      {"command",
-       [](Options& options, const Reading& value) {
-         options.execution = {value.command(), {}};
-         std::string& program = options.execution.command.front();
-         program = resolve_program(program, value.origin());
-       }},
-      {"library",
-       [](Options& options, const Reading& value) {
-         if (value.text().empty()) value.fail("library is empty; write the path of a shared library");
-         options.execution = {{}, resolve_library(value.text(), value.origin())};
-       }},
-  };
-}
-
 void refuse_two_executions(const Table& table, const std::string& section, const Origin& origin) {
   const auto library = std::ranges::find(table, "library", &Member::name);
   if (library == table.end() || !has_member(table, "command")) return;
@@ -126,16 +57,15 @@ void refuse_on_block(const Table& table, const Origin& origin) {
           "strict order use limit = 1 or a common key");
 }
 
+const std::vector<Key<QueueOptions>>& queue_keys();
+
 void read_kind(KindOptions& kind, const Table& table, const std::string& section, const Origin& origin) {
-  static const auto keys = shared_keys<KindOptions>();
-  static const std::vector<std::string_view> of_queue = {
-      "shards",      "affinity",  "key_order",    "threads",       "scheduler_weight", "group",
-      "max_payload", "max_dead",  "dead_ttl",     "order",         "granularity",      "kind",
-      "limit",       "limits",    "oversize",     "hold",          "partition",        "partition_limit",
-      "shares",      "borrow",    "rate",         "reserve_after", "critical_limit",   "lock_name",
-      "lock_slots",  "lock_span", "response_ttl", "keep_bytes"};
+  static const auto keys = keys_of<KindOptions>();
+  const auto is_in = [](const auto& all, const std::string& name) {
+    return std::ranges::any_of(all, [&](const auto& key) { return key.name == name; });
+  };
   for (const Member& member : table) {
-    if (std::ranges::find(of_queue, member.name) == of_queue.end()) continue;
+    if (is_in(keys, member.name) || !is_in(queue_keys(), member.name)) continue;
     fail_at(origin, member.line,
             fmt::format("'{}' belongs to the whole queue, not to a kind; move it out of {}", member.name,
                         section));
@@ -162,106 +92,12 @@ void read_kinds(QueueOptions& queue, const Reading& value) {
   }
 }
 
-// Limits and locks, of the queue as a whole.
-std::vector<Key<QueueOptions>> gate_keys() {
-  return {
-      {"limit", [](QueueOptions& queue, const Reading& value) { queue.limit = value.decimal(Decimal(1)); }},
-      {"oversize",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.oversize = value.choice<Oversize>({{"reject", Oversize::reject}, {"alone", Oversize::alone}});
-       }},
-      {"hold",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.hold =
-             value.choice<SlotHold>({{"response", SlotHold::response}, {"dispatch", SlotHold::dispatch}});
-       }},
-      {"partition", [](QueueOptions& queue, const Reading& value) { queue.partition = value.text(); }},
-      {"partition_limit",
-       [](QueueOptions& queue, const Reading& value) { queue.partition_limit = value.decimal(Decimal(1)); }},
-      {"shares", [](QueueOptions& queue, const Reading& value) { queue.shares = read_shares(value); }},
-      {"borrow", [](QueueOptions& queue, const Reading& value) { queue.borrow = value.flag(); }},
-      {"rate", [](QueueOptions& queue, const Reading& value) { queue.rate = read_rate(value); }},
-      {"limits",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.limits.clear();
-         for (const auto& name : value.list(R"(["crm"])")) queue.limits.push_back(name.text());
-       }},
-      {"reserve_after", [](QueueOptions& queue,
-                           const Reading& value) { queue.reserve_after = value.duration(Duration::zero()); }},
-      {"critical_limit",
-       [](QueueOptions& queue, const Reading& value) { queue.critical_limit = value.decimal(Decimal(1)); }},
-      {"lock_name", [](QueueOptions& queue, const Reading& value) { queue.lock_name = value.text(); }},
-      {"lock_slots",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.lock_slots = static_cast<std::uint32_t>(value.whole(1, kMostSlots));
-       }},
-      {"lock_span",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.lock_span = value.choice<LockSpan>({{"run", LockSpan::run}, {"response", LockSpan::response}});
-       }},
-  };
-}
-
-void read_group(QueueOptions& queue, const Reading& value) {
-  queue.group = value.text();
-  if (!is_name(queue.group)) value.fail("group takes a name of 1 to 64 of a-z, 0-9, '_' and '-'");
-}
-
-void read_keep_bytes(QueueOptions& queue, const Reading& value) {
-  queue.keep_bytes = value.bytes();
-  if (queue.keep_bytes < kLeastKeptBytes || queue.keep_bytes > kMostKeptBytes)
-    value.fail("keep_bytes is out of 1MiB to 16TiB");
-}
-
-std::vector<Key<QueueOptions>> make_queue_keys() {
-  auto keys = shared_keys<QueueOptions>();
-  const std::vector<Key<QueueOptions>> own = {
-      {"shards",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.shards = static_cast<std::uint32_t>(value.whole(1, kMostShards));
-       }},
-      {"affinity",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.affinity = value.choice<Affinity>({{"key", Affinity::key}, {"shard", Affinity::shard}});
-       }},
-      {"key_order",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.key_order =
-             value.choice<KeyOrder>({{"strict", KeyOrder::strict}, {"exclusive", KeyOrder::exclusive}});
-       }},
-      {"threads",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.threads = static_cast<std::uint32_t>(value.whole(1, kMostThreads));
-       }},
-      {"group", read_group},
-      {"scheduler_weight",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.scheduler_weight = static_cast<std::uint32_t>(value.whole(1, kMostWeight));
-       }},
-      {"max_payload",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.max_payload = static_cast<std::uint64_t>(value.whole(1, kLongestPayloadOfAll));
-       }},
-      {"max_dead",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.max_dead = static_cast<std::uint64_t>(value.whole(1, kMostDead));
-       }},
-      {"dead_ttl",
-       [](QueueOptions& queue, const Reading& value) { queue.dead_ttl = value.duration(seconds{1}); }},
-      {"order",
-       [](QueueOptions& queue, const Reading& value) {
-         queue.order = value.choice<DueOrder>({{"time", DueOrder::time}, {"priority", DueOrder::priority}});
-       }},
-      {"granularity", [](QueueOptions& queue,
-                         const Reading& value) { queue.granularity = value.duration(microseconds{1}); }},
-      {"response_ttl", [](QueueOptions& queue,
-                          const Reading& value) { queue.response_ttl = value.duration(Duration::zero()); }},
-      {"keep_bytes", read_keep_bytes},
-      {"kind", read_kinds},
-  };
-  keys.insert(keys.end(), own.begin(), own.end());
-  const auto gates = gate_keys();
-  keys.insert(keys.end(), gates.begin(), gates.end());
+const std::vector<Key<QueueOptions>>& queue_keys() {
+  static const auto keys = [] {
+    auto all = keys_of<QueueOptions>();
+    all.push_back({"kind", read_kinds});
+    return all;
+  }();
   return keys;
 }
 
@@ -270,11 +106,6 @@ void check_queue_name(const Member& member, const Origin& origin) {
   fail_at(
       origin, member.line,
       fmt::format("'{}' cannot name a queue; use 1 to 64 of a-z, 0-9, '_' and '-'", shortened(member.name)));
-}
-
-const std::vector<Key<QueueOptions>>& queue_keys() {
-  static const auto keys = make_queue_keys();
-  return keys;
 }
 
 void read_queues(Config& config, const Reading& value) {
@@ -296,7 +127,7 @@ void read_queues(Config& config, const Reading& value) {
 const std::vector<Key<NamedLimit>>& limit_keys() {
   static const std::vector<Key<NamedLimit>> keys = {
       {"limit", [](NamedLimit& limit, const Reading& value) { limit.limit = value.decimal(Decimal(1)); }},
-      {"rate", [](NamedLimit& limit, const Reading& value) { limit.rate = read_rate(value); }},
+      {"rate", [](NamedLimit& limit, const Reading& value) { put(limit.rate, domain::Own{}, value); }},
   };
   return keys;
 }
@@ -318,14 +149,9 @@ const std::vector<Key<PeriodicOptions>>& periodic_keys() {
          schedule.priority = static_cast<std::int32_t>(value.whole(Limits::min(), Limits::max()));
        }},
       {"missed",
-       [](PeriodicOptions& schedule, const Reading& value) {
-         schedule.missed =
-             value.choice<Missed>({{"skip", Missed::skip}, {"once", Missed::once}, {"all", Missed::all}});
-       }},
+       [](PeriodicOptions& schedule, const Reading& value) { put(schedule.missed, domain::Word{}, value); }},
       {"overlap",
-       [](PeriodicOptions& schedule, const Reading& value) {
-         schedule.overlap = value.choice<Overlap>({{"skip", Overlap::skip}, {"queue", Overlap::queue}});
-       }},
+       [](PeriodicOptions& schedule, const Reading& value) { put(schedule.overlap, domain::Word{}, value); }},
   };
   return keys;
 }
@@ -364,68 +190,8 @@ void read_periodic(Config& config, const Reading& value) {
   }
 }
 
-LogLevel level_of(const Reading& value) {
-  return value.choice<LogLevel>({{"debug", LogLevel::debug},
-                                 {"info", LogLevel::info},
-                                 {"warning", LogLevel::warning},
-                                 {"error", LogLevel::error},
-                                 {"off", LogLevel::off}});
-}
-
 const std::vector<Key<NodeOptions>>& node_keys() {
-  static const std::vector<Key<NodeOptions>> keys = {
-      {"threads",
-       [](NodeOptions& node, const Reading& value) {
-         node.threads = static_cast<std::uint32_t>(value.whole(1, kMostThreads));
-       }},
-      {"poll_interval",
-       [](NodeOptions& node, const Reading& value) { node.poll_interval = value.duration(milliseconds{1}); }},
-      {"shutdown_timeout",
-       [](NodeOptions& node, const Reading& value) {
-         node.shutdown_timeout = value.duration(Duration::zero());
-       }},
-      {"lease", [](NodeOptions& node, const Reading& value) { node.lease = value.duration(seconds{1}); }},
-      {"log",
-       [](NodeOptions& node, const Reading& value) {
-         node.log = value.choice<LogFormat>({{"text", LogFormat::text}, {"json", LogFormat::json}});
-       }},
-      {"log_level", [](NodeOptions& node, const Reading& value) { node.log_level = level_of(value); }},
-      {"start_job", [](NodeOptions& node, const Reading& value) { node.start_job = level_of(value); }},
-      {"done_job", [](NodeOptions& node, const Reading& value) { node.done_job = level_of(value); }},
-      {"fail_job", [](NodeOptions& node, const Reading& value) { node.fail_job = level_of(value); }},
-      {"scheduler",
-       [](NodeOptions& node, const Reading& value) {
-         node.scheduler = value.choice<SchedulerKind>({{"lag", SchedulerKind::lag},
-                                                       {"sequential", SchedulerKind::sequential},
-                                                       {"strict", SchedulerKind::strict},
-                                                       {"weighted", SchedulerKind::weighted}});
-       }},
-      {"splitter",
-       [](NodeOptions& node, const Reading& value) {
-         // One node that serves every shard is the first of one.
-         node.splitter = value.choice<SplitterKind>({{"auto", SplitterKind::automatic},
-                                                     {"static", SplitterKind::by_node},
-                                                     {"node", SplitterKind::by_node}});
-       }},
-      {"node_number",
-       [](NodeOptions& node, const Reading& value) {
-         node.node_number = static_cast<std::uint32_t>(value.whole(0, kMostNodes - 1));
-       }},
-      {"node_count",
-       [](NodeOptions& node, const Reading& value) {
-         node.node_count = static_cast<std::uint32_t>(value.whole(1, kMostNodes));
-       }},
-      {"payload_cache", [](NodeOptions& node, const Reading& value) { node.payload_cache = value.bytes(); }},
-      {"listen",
-       [](NodeOptions& node, const Reading& value) {
-         if (!parse_listen_address(value.text()))
-           value.fail(
-               "listen is \"127.0.0.1:PORT\", \"localhost:PORT\", \"[::1]:PORT\", \"auto\" for a free port, "
-               "or "
-               "another IP address of this machine with a port");
-         node.listen = value.text();
-       }},
-  };
+  static const auto keys = keys_of<NodeOptions>();
   return keys;
 }
 

@@ -45,9 +45,13 @@ class Reading {
   /// `example`: how one is written, for who wrote a value.
   const Table& table(std::string_view example = {}) const;
 
-  /// One of some words. A `later` word is known and not supported yet.
+  /// One of some words.
   template <class T>
   T choice(std::initializer_list<std::pair<std::string_view, T>> words) const {
+    return one_of<T>(words);
+  }
+  template <class T, class Words>
+  T one_of(const Words& words) const {
     std::vector<std::string> known;
     for (const auto& [word, meaning] : words) {
       if (text() == word) return meaning;

@@ -10,34 +10,13 @@
 #include "domain/option_bounds.h"
 #include "domain/unique.h"
 #include "server/config_key.h"
+#include "server/config_paths.h"
 
 namespace ordo::server {
 
 using std::chrono::milliseconds;
 
 namespace {
-
-const std::vector<Key<RetryPolicy>>& retry_keys() {
-  using Strategy = RetryPolicy::Strategy;
-  static const std::vector<Key<RetryPolicy>> keys = {
-      {"strategy",
-       [](RetryPolicy& retry, const Reading& value) {
-         retry.strategy = value.choice<Strategy>({{"default", Strategy::standard},
-                                                  {"none", Strategy::none},
-                                                  {"fixed", Strategy::fixed},
-                                                  {"linear", Strategy::linear},
-                                                  {"exponential", Strategy::exponential},
-                                                  {"list", Strategy::list}});
-       }},
-      {"delay",
-       [](RetryPolicy& retry, const Reading& value) { retry.delay = value.duration(Duration::zero()); }},
-      {"factor", [](RetryPolicy& retry, const Reading& value) { retry.factor = value.real(1, kMostFactor); }},
-      {"cap", [](RetryPolicy& retry, const Reading& value) { retry.cap = value.duration(Duration::zero()); }},
-      {"jitter", [](RetryPolicy& retry, const Reading& value) { retry.jitter = value.real(0, 1); }},
-      {"delays", [](RetryPolicy& retry, const Reading& value) { retry.delays = value.durations(); }},
-  };
-  return keys;
-}
 
 void refuse_what_has_no_effect(RetryPolicy::Strategy strategy, const Table& table, const Origin& origin) {
   using Strategy = RetryPolicy::Strategy;
@@ -65,14 +44,15 @@ void refuse_what_has_no_effect(RetryPolicy::Strategy strategy, const Table& tabl
 
 }  // namespace
 
-void read_retry(RetryPolicy& retry, const Reading& value) {
+void put(RetryPolicy& to, const domain::Own& /*values*/, const Reading& value) {
+  static const auto keys = keys_of<RetryPolicy>();
   const Table& table = value.table("retry = { strategy = \"none\" }");
   if (value.origin().is_file && !has_member(table, "strategy")) {
     value.fail("retry needs a strategy, like retry = { strategy = \"fixed\", delay = \"10s\" }");
   }
-  read_members(retry, table, retry_keys(), {}, "retry", value.origin());
-  if (value.origin().is_file) refuse_what_has_no_effect(retry.strategy, table, value.origin());
-  if (retry.strategy == RetryPolicy::Strategy::list && retry.delays.empty()) {
+  read_members(to, table, keys, {}, "retry", value.origin());
+  if (value.origin().is_file) refuse_what_has_no_effect(to.strategy, table, value.origin());
+  if (to.strategy == RetryPolicy::Strategy::list && to.delays.empty()) {
     value.fail(R"(retry strategy "list" needs delays, like delays = ["10s", "1m", "1h"])");
   }
 }
@@ -91,17 +71,16 @@ const std::vector<Key<Window>>& window_keys() {
 
 }  // namespace
 
-std::vector<Window> read_windows(const Reading& value) {
-  std::vector<Window> windows;
+void put(std::vector<Window>& to, const domain::Own& /*values*/, const Reading& value) {
+  to.clear();
   for (const auto& one : value.list(R"([{ start = "05:00", end = "07:00", tz = "Europe/Moscow" }])")) {
     const Table& table = one.table(R"({ start = "05:00", end = "07:00" })");
     if (!has_member(table, "start") || !has_member(table, "end"))
       value.fail("windows: a window needs start and end");
-    read_members(windows.emplace_back(), table, window_keys(), {}, "a window", value.origin());
-    if (const auto why = why_no_window(windows.back()); !why.empty())
+    read_members(to.emplace_back(), table, window_keys(), {}, "a window", value.origin());
+    if (const auto why = why_no_window(to.back()); !why.empty())
       one.fail("windows: one cannot be kept: " + why);
   }
-  return windows;
 }
 
 namespace {
@@ -132,7 +111,7 @@ const std::vector<Key<Unique>>& unique_keys() {
 
 }  // namespace
 
-Unique read_unique(const Reading& value) {
+void put(Unique& to, const domain::Own& /*values*/, const Reading& value) {
   const Table& table = value.table(R"({ by = "id", scope = "queued_or_running" })");
   Unique unique;
   read_members(unique, table, unique_keys(), {}, "unique", value.origin());
@@ -148,47 +127,45 @@ Unique read_unique(const Reading& value) {
         "them, or leave period out");
   }
   if (const auto why = domain::why_no_unique(unique); !why.empty()) value.fail("unique is no rule: " + why);
-  return unique;
+  to = std::move(unique);
 }
 
-namespace {
-
-const std::vector<Key<RateLimit>>& rate_keys() {
-  static const std::vector<Key<RateLimit>> keys = {
-      {"limit",
-       [](RateLimit& rate, const Reading& value) {
-         rate.limit = static_cast<std::uint32_t>(value.whole(1, kMostRate));
-       }},
-      {"per", [](RateLimit& rate, const Reading& value) { rate.per = value.duration(milliseconds{1}); }},
-      {"burst",
-       [](RateLimit& rate, const Reading& value) {
-         rate.burst = static_cast<std::uint32_t>(value.whole(1, kMostRate));
-       }},
-      {"each",
-       [](RateLimit& rate, const Reading& value) {
-         rate.each = value.choice<RateEach>({{"queue", RateEach::queue}, {"partition", RateEach::partition}});
-       }},
-  };
-  return keys;
-}
-
-}  // namespace
-
-RateLimit read_rate(const Reading& value) {
+void put(RateLimit& to, const domain::Own& /*values*/, const Reading& value) {
+  static const auto keys = keys_of<RateLimit>();
   const Table& table = value.table(R"({ limit = 50, per = "1s" })");
   if (!has_member(table, "limit")) value.fail("rate needs a limit, like { limit = 50, per = \"1s\" }");
-  RateLimit rate;
-  read_members(rate, table, rate_keys(), {}, "a rate", value.origin());
-  return rate;
+  to = {};
+  read_members(to, table, keys, {}, "a rate", value.origin());
 }
 
-std::map<std::string, std::uint32_t> read_shares(const Reading& value) {
-  std::map<std::string, std::uint32_t> shares;
+void put(std::map<std::string, std::uint32_t>& to, const domain::Own& /*values*/, const Reading& value) {
+  to.clear();
   for (const Member& member : value.table("{ east = 60, west = 40 }")) {
     const Reading percent(shortened(member.name), member.line, member.value, value.origin());
-    shares[member.name] = static_cast<std::uint32_t>(percent.whole(1, 100));
+    to[member.name] = static_cast<std::uint32_t>(percent.whole(1, 100));
   }
-  return shares;
+}
+
+void put(std::string& to, const domain::Own& /*values*/, const Reading& value) { to = value.text(); }
+
+void put(std::vector<std::string>& to, const domain::Own& /*values*/, const Reading& value) {
+  to.clear();
+  for (const auto& name : value.list(R"(["crm"])")) to.push_back(name.text());
+}
+
+void put(std::vector<Duration>& to, const domain::Own& /*values*/, const Reading& value) {
+  to = value.durations();
+}
+
+void put(Execution& to, const domain::Command& /*values*/, const Reading& value) {
+  to = {value.command(), {}};
+  std::string& program = to.command.front();
+  program = resolve_program(program, value.origin());
+}
+
+void put(Execution& to, const domain::Library& /*values*/, const Reading& value) {
+  if (value.text().empty()) value.fail("library is empty; write the path of a shared library");
+  to = {{}, resolve_library(value.text(), value.origin())};
 }
 
 }  // namespace ordo::server

@@ -7,15 +7,22 @@
 
 #include <ordo/options.hpp>
 
+#include "domain/option_table.h"
 #include "server/config_reading.h"
 
-// The tables that are values of a queue's or a kind's keys. All fail as Reading does.
+// What keys_of() puts into options by code of its own: the tables that are values of a queue's or a kind's
+// keys. All fail as Reading does.
 namespace ordo::server {
 
-void read_retry(RetryPolicy& retry, const Reading& value);
-std::vector<Window> read_windows(const Reading& value);
-Unique read_unique(const Reading& value);
-RateLimit read_rate(const Reading& value);
-std::map<std::string, std::uint32_t> read_shares(const Reading& value);
+void put(RetryPolicy& to, const domain::Own& values, const Reading& value);
+void put(std::vector<Window>& to, const domain::Own& values, const Reading& value);
+void put(Unique& to, const domain::Own& values, const Reading& value);
+void put(RateLimit& to, const domain::Own& values, const Reading& value);
+void put(std::map<std::string, std::uint32_t>& to, const domain::Own& values, const Reading& value);
+void put(std::string& to, const domain::Own& values, const Reading& value);
+void put(std::vector<std::string>& to, const domain::Own& values, const Reading& value);
+void put(std::vector<Duration>& to, const domain::Own& values, const Reading& value);
+void put(Execution& to, const domain::Command& values, const Reading& value);
+void put(Execution& to, const domain::Library& values, const Reading& value);
 
 }  // namespace ordo::server

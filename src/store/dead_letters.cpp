@@ -94,7 +94,7 @@ void retire_expired(Store& store, const std::string& queue, const std::string& k
   if (!letter) return;
   keep_letter(store, queue, *letter);
   store.step_rows(queue, {{{key, {}, true, Time::min()}, std::move(seen), {}}});
-  const auto expiry = domain::expiry_row_key(letter->at, key);
+  const auto expiry = domain::expiry_row_key(letter->at, key, letter->body.size());
   store.step_rows(Store::unique_rows(queue), {{{expiry, {}, true, Time::min()}, key, {}}});
 }
 

@@ -56,11 +56,6 @@ void check_wait_key(std::string_view key) {
                                                std::to_string(key.size()));
 }
 
-Error unknown_queue_of_wait(std::string_view queue) {
-  return Error(ErrorKind::invalid_argument, "cannot write a wait of queue " + in_quotes(queue) +
-                                                ": there is no such queue (was it removed?)");
-}
-
 void check_revive(std::size_t nos, std::size_t entries) {
   if (nos == entries) return;
   throw Error(ErrorKind::invalid_argument,

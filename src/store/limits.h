@@ -53,9 +53,6 @@ void check_node(std::string_view id);
 /// Throws Error{invalid_argument} unless a wait may have this key: 1 to 255 bytes.
 void check_wait_key(std::string_view key);
 
-/// Error{invalid_argument}: a wait of a queue that does not exist.
-Error unknown_queue_of_wait(std::string_view queue);
-
 /// Throws Error{invalid_argument} unless revive() was given one entry per number.
 void check_revive(std::size_t nos, std::size_t entries);
 

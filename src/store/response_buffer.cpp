@@ -1,78 +1,74 @@
 #include "store/response_buffer.h"
 
-#include <functional>
-#include <optional>
+#include <algorithm>
+#include <chrono>
 #include <utility>
-
-#include <ordo/error.hpp>
 
 #include "base/time_text.h"
 #include "domain/dead_letters.h"
 #include "store/dead_letters.h"
+#include "store/store.h"
 
 namespace ordo::store {
 namespace {
 
-using domain::BufferCount;
+constexpr Duration kCounted = std::chrono::seconds{1};
+constexpr std::size_t kRowsAtOnce = 1000;
 
-constexpr int kMostTries = 1000;  // that others were faster
-
-BufferCount counted(const std::optional<std::string>& bytes) {
-  if (!bytes) return {};
-  auto count = domain::decode_buffer_count(*bytes);
-  if (count.needs() != 0)
-    throw Error(ErrorKind::unsupported, "cannot count the responses that are kept: " + count.why());
-  return count ? *std::move(count) : BufferCount{};
-}
-
-/// False: `change` gives nothing. `beside` is done in the same call.
-bool recount(Store& store, const std::string& queue,
-             const std::function<std::optional<BufferCount>(BufferCount)>& change, const RowStep& beside) {
-  const auto rows = Store::unique_rows(queue);
-  const std::string key(domain::kBufferRow);
-  auto seen = store.wait_row(rows, key);
-  for (int i = 0; i < kMostTries; ++i) {
-    const auto before = counted(seen);
-    const auto after = change(before);
-    if (!after) return false;
-    if (seen && *after == before) {
-      store.step_rows(rows, {beside});
-      return true;
-    }
-    if (!seen) may_have_letters(store, queue);
-    const WaitRow row{key, encode(*after), true, kept_until(*after)};
-    auto result = store.step_rows(rows, {{row, seen, {}}, beside}).at(0);
-    if (result.what == RowResult::What::done) return true;
-    seen = std::move(result.there);
-  }
-  throw Error(ErrorKind::unavailable, "cannot count the responses that queue '" + queue +
-                                          "' keeps: others change the count all the time; try again");
-}
-
-WaitRow expiry_row(const std::string& key, const domain::Buffered& response) {
-  return {domain::expiry_row_key(response.until, key), key, true,
+WaitRow expiry_row(const std::string& key, const Buffered& response) {
+  return {domain::expiry_row_key(response.until, key, response.bytes), key, true,
           time_after(response.until, domain::kLetterLife)};
 }
 
 }  // namespace
 
-bool count_in(Store& store, const std::string& queue, const std::string& key,
-              const domain::Buffered& response, Duration ttl, const domain::BufferBounds& bounds) {
-  return recount(
-      store, queue,
-      [&](BufferCount count) { return domain::with(std::move(count), response, ttl, bounds, store.now()); },
-      {expiry_row(key, response), {}, {}});
+bool ResponseBuffer::add(Store& store, const std::string& queue, const std::string& key,
+                         const Buffered& response, const BufferBounds& bounds) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto now = store.now();
+    const auto known = counts_.find(queue);
+    const bool is_known =
+        known != counts_.end() && known->second.at <= now && now - known->second.at < kCounted;
+    auto& kept = is_known ? known->second : counts_[queue] = count(store, queue, now);
+    if (kept.responses + 1 > bounds.most || kept.bytes + response.bytes > bounds.most_bytes) return false;
+    ++kept.responses;
+    kept.bytes += response.bytes;
+  }
+  store.put_row(Store::unique_rows(queue), expiry_row(key, response), {});
+  return true;
 }
 
-void count_out(Store& store, const std::string& queue, const std::string& key,
-               const domain::Buffered& response) {
+void ResponseBuffer::remove(Store& store, const std::string& queue, const std::string& key,
+                            const Buffered& response) {
   auto row = expiry_row(key, response);
   row.until = Time::min();
-  recount(store, queue,
-          [&](BufferCount count) {
-            return std::optional(domain::without(std::move(count), response, store.now()));
-          },
-          {std::move(row), key, {}});
+  if (!store.put_row(Store::unique_rows(queue), std::move(row), key)) return;
+  const std::lock_guard lock(mutex_);
+  const auto known = counts_.find(queue);
+  if (known == counts_.end()) return;
+  auto& kept = known->second;
+  kept.responses -= std::min<std::uint64_t>(kept.responses, 1);
+  kept.bytes -= std::min(kept.bytes, response.bytes);
+}
+
+ResponseBuffer::Count ResponseBuffer::count(Store& store, const std::string& queue, Time now) {
+  const auto rows = Store::unique_rows(queue);
+  Count count{.at = now};
+  auto after = domain::end_of_expired(now);
+  for (bool at_end = false; !at_end;) {
+    const auto page = store.wait_rows(rows, after, kRowsAtOnce);
+    at_end = page.size() < kRowsAtOnce;
+    for (const auto& row : page) {
+      after = row.key;
+      at_end = at_end || row.key >= domain::end_of_expiries();
+      if (!domain::is_expiry_row_key(row.key)) continue;
+      ++count.responses;
+      count.bytes += domain::expiry_bytes(row.key);
+    }
+  }
+  if (count.responses == 0) may_have_letters(store, queue);
+  return count;
 }
 
 }  // namespace ordo::store

@@ -1,21 +1,52 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <mutex>
 #include <string>
 
-#include "domain/response_buffer.h"
-#include "store/store.h"
+#include <ordo/time.hpp>
 
-// What a queue keeps of responses that nobody waits for yet, counted before it is kept: so a crash between
-// the two counts one too many, until its time is over, and never one too few. A row by that time names its
-// key, for who looks for what has become a dead letter (store/dead_letters.h).
 namespace ordo::store {
 
-/// False: the queue keeps as many as it may, and nothing has changed. Throws as the store does.
-bool count_in(Store& store, const std::string& queue, const std::string& key,
-              const domain::Buffered& response, Duration ttl, const domain::BufferBounds& bounds);
+class Store;
 
-/// It is not kept, or not any more.
-void count_out(Store& store, const std::string& queue, const std::string& key,
-               const domain::Buffered& response);
+/// What a queue may keep of responses that nobody waits for.
+struct BufferBounds {
+  std::uint64_t most = 10'000;
+  std::uint64_t most_bytes = 64U << 20;  ///< of bodies
+};
+
+/// One response that is kept, or was.
+struct Buffered {
+  Time until{};
+  std::uint64_t bytes = 0;
+};
+
+/// How much each queue keeps of responses that nobody waits for: as it was counted within the last second,
+/// and what this process has changed since. So several processes together may keep a second's worth too much.
+///
+/// Each response has a row by the time until which it is kept (store/dead_letters.h), which is written before
+/// the response: a crash between the two counts one too many until then. Thread-safe.
+class ResponseBuffer {
+ public:
+  /// Writes that row. False: the queue keeps as many as it may, and nothing has changed. Throws as the store
+  /// does.
+  bool add(Store& store, const std::string& queue, const std::string& key, const Buffered& response,
+           const BufferBounds& bounds);
+
+  /// Takes the row away: the response is not kept, or not any more.
+  void remove(Store& store, const std::string& queue, const std::string& key, const Buffered& response);
+
+ private:
+  struct Count {
+    Time at{};  ///< when the rows were read
+    std::uint64_t responses = 0, bytes = 0;
+  };
+  static Count count(Store& store, const std::string& queue, Time now);
+
+  std::mutex mutex_;
+  std::map<std::string, Count> counts_;  // by queue
+};
 
 }  // namespace ordo::store

@@ -71,8 +71,8 @@ class ResponseInboxTest : public ::testing::Test {
     record.deadline = clock_.now + 1h;
     if (newer)
       record.fields = domain::number_field(domain::kNeeds, std::uint16_t(domain::format_level() + 1));
-    ASSERT_TRUE(store_.put_wait_row("orders", {.key = key, .bytes = domain::encode(record)},
-                                    store_.MemoryStore::wait_row("orders", key)));
+    ASSERT_TRUE(store_.put_row("orders", {.key = key, .bytes = domain::encode(record)},
+                               store_.MemoryStore::wait_row("orders", key)));
   }
   /// One round: for each the key, and what became of it.
   std::vector<std::string> drain() {

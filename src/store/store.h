@@ -17,6 +17,7 @@
 #include <ordo/time.hpp>
 
 #include "domain/shard_id.h"
+#include "store/response_buffer.h"
 
 namespace ordo::store {
 
@@ -490,12 +491,6 @@ class Store {
   /// is no such row, or its time is over.
   virtual std::optional<std::string> wait_row(std::string_view queue, std::string_view key) = 0;
 
-  /// One step: writes the row if its bytes still are `seen` (nothing: it is not there), durable when it
-  /// returns. `until`: from then on it is not there. False: they are others, and nothing has changed. Throws
-  /// Error{invalid_argument} when there is no such queue.
-  virtual bool put_wait_row(std::string_view queue, const WaitRow& row,
-                            const std::optional<std::string>& seen) = 0;
-
   /// The listed ones behind `after`, ascending by their bytes, at most `max_rows`.
   virtual std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                          std::size_t max_rows) = 0;
@@ -519,6 +514,13 @@ class Store {
   /// of them may have happened; Error{unsupported}: the row and its entries are in different slots of a Redis
   /// Cluster, and no step was done. Not for a completion's thread.
   virtual std::vector<RowResult> step_rows(std::string_view rows, std::vector<RowStep> steps) = 0;
+  /// The row alone. False: it is another.
+  bool put_row(std::string_view rows, WaitRow row, std::optional<std::string> seen) {
+    return step_rows(rows, {{std::move(row), std::move(seen), {}}}).front().what == RowResult::What::done;
+  }
+
+  /// What is known of the responses that queues keep.
+  ResponseBuffer& response_buffer() { return response_buffer_; }
 
   // --- responses that transactions leave ---
 
@@ -559,6 +561,9 @@ class Store {
 
   /// What the store is, and what of its version, settings, rights and room an operator should know.
   virtual std::vector<Finding> examine() = 0;
+
+ private:
+  ResponseBuffer response_buffer_;
 };
 
 }  // namespace ordo::store

@@ -6,7 +6,6 @@
 #include "domain/wait_note.h"
 #include "store/dead_letters.h"
 #include "store/limits.h"
-#include "store/response_buffer.h"
 
 namespace ordo::store {
 namespace {
@@ -37,9 +36,10 @@ class Key {
 
   /// False: somebody else was faster.
   bool write(const domain::WaitRecord& row, Duration response_ttl = {}) {
+    if (!seen_ && store_.queues().find(queue_) == nullptr) fail_as_unknown();
     auto bytes = domain::encode(row);
-    if (!store_.put_wait_row(
-            queue_, {key_, bytes, domain::is_listed(row), domain::kept_until(row, response_ttl)}, seen_))
+    if (!store_.put_row(queue_, {key_, bytes, domain::is_listed(row), domain::kept_until(row, response_ttl)},
+                        seen_))
       return false;
     seen_ = std::move(bytes);
     row_ = row;
@@ -51,7 +51,7 @@ class Key {
   NewEntry entry_in(const QueueList& list, domain::EntryType type, const Names& job,
                     const domain::WaitNote& note) const {
     const auto* definition = list.find(queue_);
-    if (definition == nullptr) fail(ErrorKind::invalid_argument, "there is no such queue");
+    if (definition == nullptr) fail_as_unknown();
     if (definition->closed) fail_as_closed();
     const auto payload = domain::encode(note);
     domain::Entry entry;
@@ -119,6 +119,7 @@ class Key {
   [[noreturn]] void give_up() const {
     fail(ErrorKind::unavailable, "others change it all the time; try again");
   }
+  [[noreturn]] void fail_as_unknown() const { fail(ErrorKind::invalid_argument, "there is no such queue"); }
   [[noreturn]] void fail_as_closed() const {
     fail(ErrorKind::unavailable, "it is being resharded; try again");
   }
@@ -145,10 +146,10 @@ class Key {
 };
 
 /// What the row keeps for whoever comes. One of an older node has no deadline, and was never counted.
-std::optional<domain::Buffered> kept_response(const domain::Row& row) {
+std::optional<Buffered> kept_response(const domain::Row& row) {
   if (!row || row->state != domain::WaitRecord::State::buffered || row->deadline <= Time{})
     return std::nullopt;
-  return domain::Buffered{row->deadline, row->body.size()};
+  return Buffered{row->deadline, row->body.size()};
 }
 
 /// The response came too late for the job that the row is of.
@@ -164,10 +165,9 @@ void keep_late(Store& store, const std::string& queue, const std::string& key, c
 }
 
 /// What was done is done: else the count leaves with its time.
-void forget_count(Store& store, const std::string& queue, const std::string& key,
-                  const domain::Buffered& kept) {
+void forget_count(Store& store, const std::string& queue, const std::string& key, const Buffered& kept) {
   try {
-    count_out(store, queue, key, kept);
+    store.response_buffer().remove(store, queue, key, kept);
   } catch (const Error&) {
     // as above
   }
@@ -181,7 +181,7 @@ class Together {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       try {
         check_wait_key(wanted[i].key);
-        open_.push_back({.at = i});
+        open_.emplace_back().at = i;
       } catch (const Error&) {
         answers_[i].failure = std::current_exception();
       }
@@ -300,14 +300,14 @@ bool expect_response(Store& store, const std::string& queue, const std::string& 
 }
 
 Responded respond(Store& store, const std::string& queue, const std::string& key,
-                  const domain::Message& message, Duration response_ttl, const domain::BufferBounds& bounds) {
+                  const domain::Message& message, Duration response_ttl, const BufferBounds& bounds) {
   Key at(store, queue, key);
-  std::optional<domain::Buffered> kept;  // counted already
+  std::optional<Buffered> kept;  // counted already
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto verdict = domain::respond(at.look(), message, response_ttl, store.now());
     const auto keeps = kept_response(verdict.row);
     if (keeps && !kept) {
-      if (!count_in(store, queue, key, *keeps, response_ttl, bounds)) return Responded::full;
+      if (!store.response_buffer().add(store, queue, key, *keeps, bounds)) return Responded::full;
       kept = keeps;
     }
     if (verdict.row && !at.bring(*verdict.row, response_ttl)) continue;

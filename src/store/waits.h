@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "domain/response_buffer.h"
 #include "domain/wait_record.h"
 #include "store/store.h"
 
@@ -44,8 +43,7 @@ std::vector<Expectation> expect_responses(Store& store, const std::string& queue
 
 /// `bounds`: of what the queue keeps for keys that nobody waits for.
 Responded respond(Store& store, const std::string& queue, const std::string& key,
-                  const domain::Message& message, Duration response_ttl,
-                  const domain::BufferBounds& bounds = {});
+                  const domain::Message& message, Duration response_ttl, const BufferBounds& bounds = {});
 
 /// The same by who knows the wait alone, of the key or of another that has it by now.
 Responded respond_to(Store& store, const std::string& queue, const std::string& key, std::string_view wait,

@@ -14,7 +14,6 @@
 #include "domain/entry.h"
 #include "domain/wait_note.h"
 #include "domain/wait_record.h"
-#include "store/response_buffer.h"
 #include "store/waits.h"
 
 namespace ordo::store {
@@ -43,10 +42,9 @@ class DeadLetters : public StoreContract {
   /// A response that came for a job an hour and more ago, as respond() leaves it.
   void keep_expired(const std::string& key, const std::string& body, Duration ago = 1s) {
     const auto until = store().now() - ago;
-    const domain::Buffered kept{until, body.size()};
-    ASSERT_TRUE(count_in(store(), "calls", key, kept, 1h, {}));
+    ASSERT_TRUE(store().response_buffer().add(store(), "calls", key, {until, body.size()}, {}));
     auto row = *domain::respond({}, {"m", body}, 1h, until - 1h).row;
-    ASSERT_TRUE(store().put_wait_row("calls", {key, encode(row), true, domain::kept_until(row, 1h)}, {}));
+    ASSERT_TRUE(store().put_row("calls", {key, encode(row), true, domain::kept_until(row, 1h)}, {}));
   }
 
   /// "why key=body", by age.

@@ -1,22 +1,23 @@
-// The table of docs/options.md is that of base/push_option.h.
+// The table of docs/options.md is that of base/push_option.h, those of docs/config.md are of
+// domain/option_table.h.
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/push_option.h"
+#include "base/time_text.h"
+#include "domain/option_table.h"
 
 namespace ordo {
 namespace option_page_test {
-
-const std::string kPage = ORDO_SOURCE_DIR "/docs/options.md";
-constexpr std::string_view kBegin = "<!-- The table of src/base/push_option.h -->\n",
-                           kEnd = "<!-- Its end -->\n";
 
 struct TypeOf {
   const PushOption& option;
@@ -99,20 +100,123 @@ std::string table() {
   return text;
 }
 
-TEST(OptionPage, shows_the_table_of_options) {
-  std::ifstream file(kPage, std::ios::binary);
+// ------------------------------------------------------------------------------------------ the options of a
+// config
+
+std::string values_text(const domain::Whole& values) {
+  return values.most == kMostRetries ? fmt::format("≥ {}", values.least)
+                                     : fmt::format("{} … {}", values.least, values.most);
+}
+std::string values_text(const domain::Real& values) {
+  return fmt::format("{} … {}", values.least, values.most);
+}
+std::string values_text(const domain::Lasts& values) {
+  const auto least = format_duration(values.least);
+  return values.most == Duration::max() ? "≥ " + least : least + " … " + format_duration(values.most);
+}
+std::string values_text(const domain::Bytes& values) {
+  return values.least == 0 ? "bytes, or `\"64MiB\"` (`KiB`, `MiB`, `GiB`)"
+                           : domain::bytes_text(values.least) + " … " + domain::bytes_text(values.most);
+}
+std::string values_text(const domain::Number& values) {
+  return (values.least > Decimal() ? "≥ " + values.least.text() : "> 0") + ", six decimals";
+}
+std::string values_text(const domain::Flag& /*values*/) { return "`true`, `false`"; }
+std::string values_text(const domain::Own& values) { return std::string(values.values); }
+std::string values_text(const domain::Command& /*values*/) { return "list of texts"; }
+std::string values_text(const domain::Library& /*values*/) { return "path"; }
+
+template <class T, class Values>
+std::string values_of(const T& /*one*/, const Values& values) {
+  if constexpr (std::is_same_v<Values, domain::Word>) {
+    std::vector<std::string> all;
+    for (const auto& [word, value] : domain::kWords<T>) all.push_back(fmt::format("`{}`", word));
+    return fmt::to_string(fmt::join(all, ", "));
+  } else {
+    return values_text(values);
+  }
+}
+template <class T, class Values>
+std::string values_of(const std::optional<T>& /*one*/, const Values& values) {
+  return values_of(T{}, values);
+}
+
+/// As a config has it; empty: nothing.
+template <class T, class Values>
+std::string text_of(const T& value, const Values& /*values*/) {
+  if constexpr (std::is_same_v<Values, domain::Lasts> && std::is_same_v<T, Duration>) {
+    return fmt::format("`\"{}\"`", format_duration(value));
+  } else if constexpr (std::is_same_v<Values, domain::Bytes>) {
+    return fmt::format("`\"{}\"`", domain::bytes_text(value));
+  } else if constexpr (std::is_same_v<T, Decimal>) {
+    return '`' + value.text() + '`';
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    return fmt::format("`{}`", value);
+  } else if constexpr (std::is_enum_v<T>) {
+    for (const auto& [word, known] : domain::kWords<T>) {
+      if (value == known) return fmt::format("`\"{}\"`", word);
+    }
+    return {};
+  } else if constexpr (std::is_same_v<T, RetryPolicy>) {
+    return "`{ strategy = \"default\" }`";
+  } else {
+    return {};
+  }
+}
+
+/// `of_kinds`: keys that kinds have, too; empty: nothing says so.
+template <class Options>
+std::string config_table(const std::set<std::string_view>& of_kinds = {}) {
+  const std::string more = of_kinds.empty() ? "" : " of a kind, too |";
+  std::string text = "| key | meaning | values | default |" + more + "\n|---|---|---|---|" +
+                     (of_kinds.empty() ? "" : "---|") + "\n";
+  const Options defaults;
+  domain::each_option<Options>([&](const domain::Option& option, auto member, const auto& values) {
+    const auto unset = option.unset.empty() ? text_of(defaults.*member, values) : std::string(option.unset);
+    const auto of = !more.empty() && of_kinds.contains(option.key) ? " yes |" : more.empty() ? "" : " |";
+    text += fmt::format("| `{}` | {} | {} | {} |{}\n", option.key, option.help,
+                        values_of(defaults.*member, values), unset, of);
+  });
+  return text;
+}
+
+std::set<std::string_view> keys_of_kinds() {
+  std::set<std::string_view> keys;
+  domain::each_option<KindOptions>(
+      [&](const domain::Option& option, auto, const auto&) { keys.insert(option.key); });
+  return keys;
+}
+
+/// The page has `table` between a line that names it and the next that ends one; or it gets it.
+void expect_table(const std::string& name, const std::string& begin, const std::string& table) {
+  constexpr std::string_view kEnd = "<!-- Its end -->\n";
+  const auto path = ORDO_SOURCE_DIR "/docs/" + name;
+  std::ifstream file(path, std::ios::binary);
   const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const auto begin = page.find(kBegin);
-  ASSERT_NE(begin, std::string::npos) << kPage;
-  const auto from = begin + kBegin.size();
+  const auto at = page.find(begin + '\n');
+  ASSERT_NE(at, std::string::npos) << path << ": " << begin;
+  const auto from = at + begin.size() + 1;
   const auto end = page.find(kEnd, from);
-  ASSERT_NE(end, std::string::npos) << kPage;
+  ASSERT_NE(end, std::string::npos) << path;
   if (std::getenv("ORDO_RENEW_PAGES") != nullptr) {
-    std::ofstream(kPage, std::ios::binary) << page.substr(0, from) << table() << page.substr(end);
+    std::ofstream(path, std::ios::binary) << page.substr(0, from) << table << page.substr(end);
     return;
   }
-  EXPECT_EQ(page.substr(from, end - from), table())
+  EXPECT_EQ(page.substr(from, end - from), table)
       << "renew it: ORDO_RENEW_PAGES=1 build/release/tests/ordo_contract_tests --gtest_filter='OptionPage.*'";
+}
+
+TEST(OptionPage, shows_the_table_of_options) {
+  expect_table("options.md", "<!-- The table of src/base/push_option.h -->", table());
+}
+
+TEST(OptionPage, shows_the_options_of_a_config) {
+  const auto begin = [](const char* of) {
+    return fmt::format("<!-- {} of src/domain/option_table.h -->", of);
+  };
+  expect_table("config.md", begin("NodeOptions"), config_table<NodeOptions>());
+  expect_table("config.md", begin("QueueOptions"), config_table<QueueOptions>(keys_of_kinds()));
+  expect_table("config.md", begin("RetryPolicy"), config_table<RetryPolicy>());
 }
 
 }  // namespace option_page_test

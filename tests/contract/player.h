@@ -125,7 +125,6 @@ class Player {
   void learn_rows(Store& specification);
   Move wait_row();
   Move wait_rows();
-  Move put_wait_row();
   Move step_rows();
   // Questions.
   Move ask();

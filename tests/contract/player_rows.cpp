@@ -124,20 +124,6 @@ Move Player::wait_rows() {
           true};
 }
 
-// Rows of other names are written beside the logs alone.
-Move Player::put_wait_row() {
-  auto [name, key] = any_row_place();
-  if (name.ends_with(Store::kUniqueEnd) && chance(90)) name.pop_back();
-  if (name == Store::kLimitRows && chance(90)) name = any_queue();
-  const auto row = any_row(std::move(key));
-  const auto seen = any_seen(known_, name, row.key);
-  return {"put_wait_row " + name,
-          [=, name = name](Played& played) {
-            return std::to_string(played.store().put_wait_row(name, row, seen));
-          },
-          false, true};
-}
-
 // In a cluster the rows are in another slot than the logs, and no entry may come with them.
 Move Player::step_rows() {
   const auto [name, first] = any_row_place();

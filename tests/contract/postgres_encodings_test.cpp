@@ -39,7 +39,7 @@ TEST_P(PostgresEncoding, keeps_bytes_as_they_are) {
   append_and_wait(*store, {{.shard = shard, .bytes = payload}});
   EXPECT_EQ(log_of(*store, shard), std::vector{payload});
   const WaitRow row{.key = payload, .bytes = payload, .listed = true};
-  EXPECT_TRUE(store->put_wait_row("orders", row, {}));
+  EXPECT_TRUE(store->put_row("orders", row, {}));
   const auto again = open();
   EXPECT_EQ(log_of(*again, shard), std::vector{payload});
   EXPECT_EQ(again->wait_row("orders", payload), payload);

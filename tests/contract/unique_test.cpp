@@ -87,7 +87,7 @@ TEST_P(UniqueRows, WhoseTimeIsOverIsNotThere) {
 }
 
 TEST_P(UniqueRows, TheyAreNoWaitsAndGoWithTheirQueue) {
-  EXPECT_TRUE(store().put_wait_row("orders", {"k", "wait", true}, {}));
+  EXPECT_TRUE(store().put_row("orders", {"k", "wait", true}, {}));
   EXPECT_EQ(one(step("k", "a")), done());
   EXPECT_EQ(store().wait_row("orders", "k"), "wait");
   EXPECT_THAT(store().wait_rows("orders!", "", 10), SizeIs(1));

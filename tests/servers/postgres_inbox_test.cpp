@@ -148,7 +148,7 @@ TEST_F(PostgresInbox, a_wait_that_a_newer_version_wrote_holds_up_no_other) {
   domain::WaitRecord record;
   record.fields =
       domain::number_field(domain::kNeeds, static_cast<std::uint16_t>(domain::format_level() + 1));
-  ASSERT_TRUE(store_->put_wait_row("orders", {.key = "new", .bytes = domain::encode(record)}, std::nullopt));
+  ASSERT_TRUE(store_->put_row("orders", {.key = "new", .bytes = domain::encode(record)}, std::nullopt));
   auto psql = session();
   psql.run("SELECT ordo_respond('orders', 'new', 'later')");
   psql.run("SELECT ordo_respond('orders', 'old', 'now')");

@@ -46,7 +46,7 @@ class PostgresSettings : public PostgresFixture {
     before();
     EXPECT_EQ(commit_and_wait(*store_, std::move(deltas)).at(0), CommitResult::applied);
     before();
-    EXPECT_TRUE(store_->put_wait_row("orders", {.key = "k", .bytes = "w"}, std::nullopt));
+    EXPECT_TRUE(store_->put_row("orders", {.key = "k", .bytes = "w"}, std::nullopt));
     before();
     const Release end{.shard = grant.shard, .lease = grant.lease};
     store_->release(std::span(&end, 1));

@@ -56,7 +56,6 @@ TEST_F(RedisStoreTest, pushes_are_refused_while_the_server_may_throw_them_away) 
     EXPECT_EQ(length(), 1) << "it is known by now";
   }
   const auto row = WaitRow{.key = "k", .bytes = "b"};
-  EXPECT_THAT(failure_of([&] { store.put_wait_row("orders", row, {}); }), HasSubstr("allkeys-lru"));
   EXPECT_THAT(failure_of([&] { store.step_rows("orders", {{.row = row}}); }), HasSubstr("allkeys-lru"));
   EXPECT_THAT(failure_of([&] { store.define("others", 1); }), HasSubstr("allkeys-lru"));
   EXPECT_THAT(store.dangers(), ElementsAre(AllOf(HasSubstr(server.location().name()), HasSubstr("allkeys"))));

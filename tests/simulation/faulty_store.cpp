@@ -113,15 +113,6 @@ std::optional<std::string> FaultyStore::wait_row(std::string_view queue, std::st
   return ask("read a wait", [&] { return inner_.wait_row(queue, key); });
 }
 
-bool FaultyStore::put_wait_row(std::string_view queue, const store::WaitRow& row,
-                               const std::optional<std::string>& seen) {
-  return ask("write a wait", [&] {
-    const bool is_written = inner_.put_wait_row(queue, row, seen);
-    if (is_written) checkers_.responses.written(std::string(queue), row);
-    return is_written;
-  });
-}
-
 std::vector<store::WaitRow> FaultyStore::wait_rows(std::string_view queue, std::string_view after,
                                                    std::size_t max_rows) {
   return ask("list waits", [&] { return inner_.wait_rows(queue, after, max_rows); });

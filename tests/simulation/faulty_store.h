@@ -105,8 +105,6 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   std::size_t revive(std::uint32_t queue, std::span<const std::uint64_t> nos,
                      std::vector<store::NewEntry> entries) override;
   std::optional<std::string> wait_row(std::string_view queue, std::string_view key) override;
-  bool put_wait_row(std::string_view queue, const store::WaitRow& row,
-                    const std::optional<std::string>& seen) override;
   std::vector<store::WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                         std::size_t max_rows) override;
   std::size_t sweep_rows(std::string_view queue, std::size_t max_rows) override;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "domain/dead_letters.h"
-#include "domain/response_buffer.h"
 
 namespace ordo::simulation {
 
@@ -15,7 +14,7 @@ namespace {
 bool is_of_responses(const std::string& key) {
   const bool is_letter =
       key.starts_with(domain::kLetterListRow) && key.size() != domain::unique_row_key({}, {}).size();
-  return key == domain::kBufferRow || is_letter || domain::is_expiry_row_key(key);
+  return is_letter || domain::is_expiry_row_key(key);
 }
 
 }  // namespace

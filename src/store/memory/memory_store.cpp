@@ -544,19 +544,6 @@ std::optional<std::string> MemoryStore::wait_row(std::string_view queue, std::st
   return found == waits_.end() ? std::nullopt : std::optional(found->second.bytes);
 }
 
-bool MemoryStore::put_wait_row(std::string_view queue, const WaitRow& row,
-                               const std::optional<std::string>& seen) {
-  check_wait_key(row.key);
-  const std::lock_guard lock(mutex_);
-  if (find_queue(queue) == nullptr) throw unknown_queue_of_wait(queue);
-  trim_waits();
-  const std::pair name{std::string(queue), row.key};
-  const auto found = waits_.find(name);
-  const bool is_seen = found == waits_.end() ? !seen : found->second.bytes == seen;
-  if (is_seen) waits_[name] = row;
-  return is_seen;
-}
-
 std::size_t MemoryStore::sweep_rows(std::string_view queue, std::size_t max_rows) {
   const std::lock_guard lock(mutex_);
   const auto now = clock_.wall();

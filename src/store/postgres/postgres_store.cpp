@@ -573,20 +573,6 @@ std::optional<std::string> PostgresStore::wait_row(std::string_view queue, std::
   return rows.rows() == 0 ? std::nullopt : std::optional(std::string(rows.bytes(0, 0)));
 }
 
-bool PostgresStore::put_wait_row(std::string_view queue, const WaitRow& row,
-                                 const std::optional<std::string>& seen) {
-  check_wait_key(row.key);
-  Parameters parameters;
-  parameters.text(queue).bytes(row.key).flag(row.listed).number(row.until.time_since_epoch().count());
-  parameters.bytes(row.bytes);
-  const char* const sql = seen ? "SELECT ordo_put_wait($1, $2, $3, $4, $5, $6, $7)"
-                               : "SELECT ordo_put_wait($1, $2, $3, $4, $5, NULL, $6)";
-  if (seen) parameters.bytes(*seen);
-  const auto written = ask("write a wait of", sql, parameters.maybe(given_now())).number(0, 0);
-  if (written < 0) throw unknown_queue_of_wait(queue);
-  return written == 1;
-}
-
 std::size_t PostgresStore::sweep_rows(std::string_view /*queue*/, std::size_t max_rows) {
   const auto rows = ask("take rows away that are over in", R"sql(
 WITH gone AS (DELETE FROM ordo_wait w USING (SELECT o.queue, o.key FROM ordo_wait o

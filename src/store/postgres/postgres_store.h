@@ -66,8 +66,6 @@ class PostgresStore final : public Store, public LeavesOut {
 
   /// The server's time, known from its last answers; asks nobody.
   std::optional<std::string> wait_row(std::string_view queue, std::string_view key) override;
-  bool put_wait_row(std::string_view queue, const WaitRow& row,
-                    const std::optional<std::string>& seen) override;
   std::vector<RowResult> step_rows(std::string_view rows, std::vector<RowStep> steps) override;
   std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                  std::size_t max_rows) override;

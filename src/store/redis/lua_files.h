@@ -31,7 +31,6 @@ extern const char* const kShardCreateLua;
 extern const char* const kShardFreeLua;
 extern const char* const kShardReleaseLua;
 extern const char* const kShardRestoreLua;
-extern const char* const kWaitPutLua;
 extern const char* const kWaitRowLua;
 extern const char* const kWaitStepLua;
 extern const char* const kWaitSweepLua;

@@ -35,14 +35,14 @@ void registry_call(CommandText& commands, const Script& script, std::size_t argu
 
 std::span<const Script* const> all_scripts() {
   static const std::array scripts = {
-      &append_script(),       &commit_script(),      &revive_script(),  &erase_dead_script(),
-      &create_script(),       &acquire_script(),     &free_script(),    &release_script(),
-      &catch_up_script(),     &find_queue_script(),  &pause_script(),   &name_queue_script(),
-      &forget_queue_script(), &join_script(),        &renew_script(),   &request_script(),
-      &leave_script(),        &nodes_script(),       &close_script(),   &replace_script(),
-      &left_script(),         &close_log_script(),   &restore_script(), &wait_row_script(),
-      &put_wait_script(),     &step_row_script(),    &answer_script(),  &replace_kept_script(),
-      &histories_script(),    &sweep_waits_script(),
+      &append_script(),       &commit_script(),     &revive_script(),       &erase_dead_script(),
+      &create_script(),       &acquire_script(),    &free_script(),         &release_script(),
+      &catch_up_script(),     &find_queue_script(), &pause_script(),        &name_queue_script(),
+      &forget_queue_script(), &join_script(),       &renew_script(),        &request_script(),
+      &leave_script(),        &nodes_script(),      &close_script(),        &replace_script(),
+      &left_script(),         &close_log_script(),  &restore_script(),      &wait_row_script(),
+      &step_row_script(),     &answer_script(),     &replace_kept_script(), &histories_script(),
+      &sweep_waits_script(),
   };
   return scripts;
 }

@@ -44,7 +44,6 @@ inline const Script& replace_kept_script() { return script_of<kKeptReplaceLua>()
 
 // Of waits, by the name of their queue.
 inline const Script& wait_row_script() { return script_of<kWaitRowLua>(); }
-inline const Script& put_wait_script() { return script_of<kWithRowsLua, kWaitPutLua>(); }
 inline const Script& sweep_waits_script() { return script_of<kWithRowsLua, kWaitSweepLua>(); }
 inline const Script& step_row_script() { return script_of<kWithEntriesLua, kWithRowsLua, kWaitStepLua>(); }
 

@@ -29,21 +29,6 @@ std::optional<std::string> RedisStore::wait_row(std::string_view queue, std::str
   return row.is_nil() ? std::nullopt : std::optional(std::move(row.text));
 }
 
-bool RedisStore::put_wait_row(std::string_view queue, const WaitRow& row,
-                              const std::optional<std::string>& seen) {
-  check_wait_key(row.key);
-  CommandText look;
-  look.add("HEXISTS", kQueuesKey, queue);
-  if (ask_registry("look for a queue", std::move(look)).integer == 0) throw unknown_queue_of_wait(queue);
-  const auto until =
-      row.until == Time::max() ? std::string() : std::to_string(row.until.time_since_epoch().count());
-  const auto slot = slots_.slot_of(waits_key(queue, "waits"));
-  auto command = wait_command(put_wait_script(), queue, std::string_view(row.key), seen ? 1 : 0,
-                              seen ? std::string_view(*seen) : std::string_view(),
-                              std::string_view(row.bytes), row.listed ? 1 : 0, std::string_view(until));
-  return pipeline_.store("write a wait", slot, std::move(command)).at(0).integer == 1;
-}
-
 std::size_t RedisStore::sweep_rows(std::string_view queue, std::size_t max_rows) {
   const auto slot = slots_.slot_of(waits_key(queue, "waits"));
   auto command = wait_command(sweep_waits_script(), queue, max_rows);

@@ -353,13 +353,6 @@ std::optional<std::string> SqliteStore::wait_row(std::string_view queue, std::st
   return readers_.with([&](Reader& reader) { return read_wait(reader.connection(), queue, key, now()); });
 }
 
-bool SqliteStore::put_wait_row(std::string_view queue, const WaitRow& row,
-                               const std::optional<std::string>& seen) {
-  check_wait_key(row.key);
-  return write([&](Writer& writer) { return writer.waits().put(queue, row, seen, writer.now()); },
-               Growth::grows);
-}
-
 std::vector<WaitRow> SqliteStore::wait_rows(std::string_view queue, std::string_view after,
                                             std::size_t max_rows) {
   return readers_.with(

@@ -73,8 +73,6 @@ class SqliteStore final : public Store, public LeavesOut {
   bool is_replaced() const override { return !files_.has_database(); }
 
   std::optional<std::string> wait_row(std::string_view queue, std::string_view key) override;
-  bool put_wait_row(std::string_view queue, const WaitRow& row,
-                    const std::optional<std::string>& seen) override;
   std::vector<RowResult> step_rows(std::string_view rows, std::vector<RowStep> steps) override;
   std::vector<WaitRow> wait_rows(std::string_view queue, std::string_view after,
                                  std::size_t max_rows) override;

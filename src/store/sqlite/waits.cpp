@@ -20,18 +20,12 @@ std::optional<std::string> read_wait(Connection& connection, std::string_view qu
 }
 
 WaitTable::WaitTable(Connection& connection)
-    : known_(connection, "SELECT 1 FROM queue WHERE name=?1"),
-      // The second bound is that of the index: without it all rows would be looked at.
+    :  // The second bound is that of the index: without it all rows would be looked at.
       sweep_(connection,
              "DELETE FROM wait WHERE rowid IN"
              " (SELECT rowid FROM wait WHERE until<=?1 AND until<9223372036854775807 LIMIT ?2)"),
       forget_(connection, "DELETE FROM wait WHERE queue=?1 AND key=?2 AND until<=?3"),
       look_(connection, "SELECT body FROM wait WHERE queue=?1 AND key=?2"),
-      insert_(connection,
-              "INSERT INTO wait(queue, key, listed, until, body) VALUES(?1, ?2, ?3, ?4, ?5)"
-              " ON CONFLICT DO NOTHING"),
-      update_(connection,
-              "UPDATE wait SET listed=?3, until=?4, body=?5 WHERE queue=?1 AND key=?2 AND body=?6"),
       put_(connection,
            "INSERT OR REPLACE INTO wait(queue, key, listed, until, body) VALUES(?1, ?2, ?3, ?4, ?5)"),
       drop_(connection, "DELETE FROM wait WHERE queue=?1 AND key=?2") {}
@@ -48,18 +42,6 @@ std::size_t WaitTable::sweep_at_most(std::size_t rows, Time now) {
 
 void WaitTable::forget_if_over(std::string_view queue, std::string_view key, Time now) {
   forget_.bind(queue, Blob{key}, us_of(now)).run();
-}
-
-bool WaitTable::put(std::string_view queue, const WaitRow& row, const std::optional<std::string>& seen,
-                    Time now) {
-  if (!known_.bind(queue).step()) throw unknown_queue_of_wait(queue);
-  known_.reset();
-  sweep(1, now);
-  forget_if_over(queue, row.key, now);
-  const auto listed = std::int64_t{row.listed};
-  if (!seen) return insert_.bind(queue, Blob{row.key}, listed, us_of(row.until), Blob{row.bytes}).run() == 1;
-  return update_.bind(queue, Blob{row.key}, listed, us_of(row.until), Blob{row.bytes}, Blob{*seen}).run() ==
-         1;
 }
 
 std::vector<RowResult> WaitTable::step(Writer& writer, std::string_view rows,

@@ -1,35 +1,9 @@
 -- Rows of waits and unique keys, and responses that arrive inside a user's transaction.
 
--- Writes a row if its body still is `p_seen` (NULL: it is not there). Whoever writes takes some of those away whose
--- time is over. 1: written; 0: it is another; -1: no such queue.
-CREATE FUNCTION ordo_put_wait(p_queue text, p_key bytea, p_listed boolean, p_until bigint, p_body bytea, p_seen bytea,
-                              p_now bigint)
-RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  v_now bigint := ordo_now(p_now);
-  v_rows bigint;
-BEGIN
-  PERFORM FROM ordo_queue WHERE name = p_queue;
-  IF NOT FOUND THEN RETURN -1; END IF;
-  -- Its own before those of others, which nobody waits for. The second bound is that of the index.
-  DELETE FROM ordo_wait WHERE queue = p_queue AND key = p_key AND until <= v_now;
-  DELETE FROM ordo_wait w USING (SELECT o.queue, o.key FROM ordo_wait o
-                                  WHERE o.until <= v_now AND o.until < 9223372036854775807
-                                  ORDER BY o.until LIMIT 20 FOR UPDATE SKIP LOCKED) gone
-   WHERE w.queue = gone.queue AND w.key = gone.key;
-  IF p_seen IS NULL THEN
-    INSERT INTO ordo_wait VALUES (p_queue, p_key, p_listed, p_until, p_body) ON CONFLICT DO NOTHING;
-  ELSE
-    UPDATE ordo_wait SET listed = p_listed, until = p_until, body = p_body
-     WHERE queue = p_queue AND key = p_key AND body = p_seen;
-  END IF;
-  GET DIAGNOSTICS v_rows = ROW_COUNT;
-  RETURN v_rows;
-END $$;
-
--- `p_until` of the first instant takes the row away. result: 0 (done), 1 (another row: its body is `there`; NULL: none),
--- 2 (an entry's shard does not exist, or its queue is closed). Steps of one row take turns before they are given ids of
--- transactions, so that their entries have rising numbers.
+-- Writes a row if its body still is `p_seen`, and appends the entries; then it takes some rows away whose time is over.
+-- `p_until` of the first instant takes the row itself away. result: 0 (done), 1 (another row: its body is `there`; NULL:
+-- none), 2 (an entry's shard does not exist, or its queue is closed). Steps of one row take turns before they are given
+-- ids of transactions, so that their entries have rising numbers.
 CREATE FUNCTION ordo_step_row(p_store bigint, p_now bigint, p_rows text, p_key bytea, p_listed boolean, p_until bigint,
                               p_body bytea, p_has_seen boolean, p_seen bytea, p_shards bigint[], p_bodies bytea[])
 RETURNS TABLE(result bigint, there bytea) LANGUAGE plpgsql VOLATILE AS $$
@@ -66,7 +40,7 @@ BEGIN
     END IF;
   END LOOP;
   DELETE FROM ordo_wait w USING (SELECT o.queue, o.key FROM ordo_wait o
-                                  WHERE o.until <= v_now AND o.until < 9223372036854775807
+                                  WHERE o.until <= v_now AND o.until < 9223372036854775807  -- the index has it
                                   ORDER BY o.until LIMIT 20 FOR UPDATE SKIP LOCKED) gone
    WHERE w.queue = gone.queue AND w.key = gone.key;
   IF cardinality(p_shards) > 0 THEN

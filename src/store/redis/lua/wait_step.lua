@@ -1,5 +1,6 @@
--- KEYS: waits, listed, ages, logs. ARGV: as above, where `gone` for µs takes the row away, then per log: how
--- many entries, and their bytes. Answers 0 (done), 1 (another row) and its bytes, or 2 (no such log).
+-- KEYS: waits, listed, ages, logs. ARGV: key, 1 if something was seen, that, bytes, 1 if it is listed, µs
+-- (`''`: never, `gone`: the row is taken away), then per log: how many entries, and their bytes. Answers 0 (done),
+-- 1 (another row) and its bytes, or 2 (no such log). It takes some rows away whose time is over.
 local key, has_seen, seen, bytes, listed, til = unpack(ARGV, 1, 6)
 sweep(key)
 local is = call('HGET', KEYS[1], key)
