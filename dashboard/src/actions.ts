@@ -261,6 +261,12 @@ export function runPeriodic(name: string, queue: string) {
   });
 }
 
+export const resetSource = (name: string) => ask({
+  title: `Reset ${name}?`, verb: 'Reset', isBad: true,
+  text: 'It goes on with what its server has now. Jobs that have run may be in the lists again, and run twice.',
+  act: async () => { await post(`sources/${seg(name)}/reset`); toast(`${name} is reset`); after(); },
+});
+
 export const quietNode = (id: string) => ask({
   title: `Quiet ${id}?`, verb: 'Quiet', text: 'It takes no more jobs; what runs there goes on. It cannot be taken back: a node that is quiet is started again.',
   act: async () => { await post(`nodes/${seg(id)}/quiet`); toast(`${id}: quiet is requested`); after(); },

@@ -83,11 +83,20 @@ struct FailingNode {
   std::vector<StuckRun> stuck_runs{};  ///< 16 at most, the oldest
 };
 
+/// What a source of this config has brought, for ever. Admin::sources() tells more, and asks its origin.
+struct SourceCounts {
+  std::string name{};
+  std::uint64_t taken = 0;
+  std::uint64_t refused = 0;   ///< jobs that cannot be run
+  std::optional<Time> last{};  ///< when jobs of it were stored last
+};
+
 struct Stats {
   QueueStats total{};  ///< its lag is the maximum; `paused` has no meaning
   std::vector<std::pair<std::string, QueueStats>>
       by_queue{};                            ///< every queue of config or store, config order first
   std::vector<FailingNode> failing_nodes{};  ///< none: all is well
+  std::vector<SourceCounts> sources{};       ///< in the order of the config
 };
 
 /// The counts of one shard, and who has it.
@@ -188,6 +197,7 @@ struct NodeView {
   std::int64_t pid = 0;
   std::uint32_t threads = 0;
   std::vector<std::string> queues{};
+  std::vector<std::string> sources{};  ///< that its config has: one node at a time takes of each
   Time started{};
   std::uint64_t shards = 0;  ///< leases it holds
   bool alive = true;         ///< false: its process is known to have ended

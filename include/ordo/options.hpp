@@ -353,9 +353,11 @@ struct SourceOptions {
   std::vector<std::string> queues{};  ///< the lists, without `queue:`; nobody else may take from them
   std::string queue{};                ///< gets the jobs of classes that no map names, and malformed ones
   std::vector<SourceMap> map{};       ///< of several for a class the first counts
-  bool heartbeat = false;   ///< Sidekiq's pages show the node and its runs; their `quiet` stops the taking
-  bool stats = false;       ///< what its jobs do is counted in stat:processed and stat:failed
-  bool allow_stop = false;  ///< the `stop` of those pages stops the node
+  bool heartbeat = false;    ///< Sidekiq's pages show the node and its runs; their `quiet` stops the taking
+  bool stats = false;        ///< what its jobs do is counted in stat:processed and stat:failed
+  bool allow_stop = false;   ///< the `stop` of those pages stops the node
+  bool mirror_dead = false;  ///< dead jobs of its queues are in Sidekiq's set `dead`, too
+  std::uint64_t ahead = 10'000;  ///< it takes nothing while its queues have so many jobs; at least 1
 
   bool operator==(const SourceOptions&) const = default;
 };

@@ -71,6 +71,8 @@ int list_nodes(Context& context, const NodesValues& values) {
   }
   print(table.text(colours_of_stdout()));
   for (const NodeView& node : nodes) {
+    if (!node.sources.empty())
+      print_line(fmt::format("sources of {}: {}", node.id, fmt::join(node.sources, ", ")));
     for (const auto& queues : node.groups) {
       print_line(fmt::format("placement group on {}: {}", node.id, fmt::join(queues, ", ")));
       if (queues.size() > 1 && queues.size() == node.queues.size())

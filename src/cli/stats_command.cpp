@@ -14,6 +14,7 @@
 #include "cli/gate_counts.h"
 #include "cli/output.h"
 #include "cli/terminal_text.h"
+#include "cli/wall_time.h"
 #include "faces/shapes.h"
 
 namespace ordo::cli {
@@ -94,6 +95,16 @@ std::string failures_of(const Stats& stats) {
   return text;
 }
 
+/// A line for each source.
+std::string sources_of(const Stats& stats) {
+  std::string text;
+  for (const auto& source : stats.sources) {
+    text += fmt::format("source {}: taken {}, refused {}, last {}\n", source.name, source.taken,
+                        source.refused, source.last ? shown_time(*source.last) : "never");
+  }
+  return text;
+}
+
 std::string stats_table(const Stats& stats) {
   Table table({{"QUEUE"},
                {"LENGTH", Side::right},
@@ -111,7 +122,7 @@ std::string stats_table(const Stats& stats) {
   QueueStats total = stats.total;
   total.paused = false;
   table.add(stats_row("total", total));
-  return table.text(colours_of_stdout()) + failures_of(stats);
+  return table.text(colours_of_stdout()) + sources_of(stats) + failures_of(stats);
 }
 
 std::string stats_line(const Stats& stats) {

@@ -79,6 +79,7 @@ std::vector<NodeView> Admin::Impl::nodes() {
     view.host = facts.host;
     view.pid = facts.pid;
     view.threads = facts.threads;
+    view.sources = facts.sources;
     view.started = facts.started;
     view.alive = !node.gone;
     view.version = facts.version;

@@ -55,6 +55,7 @@ class Admin::Impl {
   ImportResult import_jobs(const SourceOptions& from, const ImportProgress& progress);
   ImportResult import_jobs(const LowkiqImport& from, const ImportProgress& progress);
   std::vector<SourceView> sources();
+  std::vector<SourceCounts> source_counts();
   void reset_source(std::string_view name);
   std::vector<Finding> examine();
   void examine_sources(std::vector<Finding>& findings);

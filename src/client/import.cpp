@@ -1,6 +1,7 @@
 // All jobs of a Sidekiq, Verk, Resque or Lowkiq that runs no more. What a source does once, for everything
 // that is there.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -38,6 +39,8 @@ ImportCounts counts_of(const SidekiqOrigin::Left& left) {
 
 Import import_of(SourceOptions from) {
   from.name = name_of(from);
+  from.ahead = std::numeric_limits<std::uint64_t>::max();  // it takes all, and no node may be there to run it
+  from.mirror_dead = false;
   auto origin = std::make_unique<SidekiqOrigin>(from, SidekiqOrigin::Mode::everything);
   return {std::move(from), std::move(origin)};
 }
@@ -46,6 +49,7 @@ Import import_of(const LowkiqImport& lowkiq, store::Store& store) {
   SourceOptions from;
   from.url = lowkiq.url;
   from.queue = lowkiq.queue;
+  from.ahead = std::numeric_limits<std::uint64_t>::max();
   from.name = name_of(from, " " + lowkiq.worker);
   auto origin = std::make_unique<sources::LowkiqOrigin>(from, lowkiq.worker);
   const bool is_there = !lowkiq.worker.empty() && (counts_of(origin->find_all()).all() > 0 ||

@@ -64,6 +64,19 @@ std::vector<SourceView> Admin::Impl::sources() {
   return views;
 }
 
+std::vector<SourceCounts> Admin::Impl::source_counts() {
+  std::vector<SourceCounts> all;
+  for (const auto& options : handle_->config().sources) {
+    SourceView view{.options = options};
+    std::string position;
+    read_source_row(handle_->store(), view, position);
+    auto& counts =
+        all.emplace_back(SourceCounts{.name = options.name, .taken = view.taken, .last = view.last});
+    for (const auto& [why, count] : view.refused) counts.refused += count;
+  }
+  return all;
+}
+
 void Admin::Impl::reset_source(std::string_view name) {
   std::vector<std::string> names;
   for (const auto& options : handle_->config().sources) names.push_back(options.name);

@@ -340,6 +340,7 @@ Stats Admin::Impl::stats(const std::vector<std::string>& queues) {
     stats.failing_nodes.push_back({node.id, std::move(facts.commit_error), facts.commit_error_since,
                                    std::move(facts.unable), std::move(facts.stuck)});
   }
+  stats.sources = source_counts();
   return stats;
 }
 

@@ -322,6 +322,11 @@ TEST(JobOptions, later_ones_replace_where_they_are_set) {
   EXPECT_EQ(options, (JobOptions{.priority = 1, .timeout = std::chrono::seconds{2}}));
   options.merge_later({.priority = 0});
   EXPECT_EQ(options, (JobOptions{.priority = 0, .timeout = std::chrono::seconds{2}}));
+  options = {.keeps_dead = false};
+  options.merge_later({});
+  EXPECT_EQ(options.keeps_dead, false);
+  options.merge_later({.keeps_dead = true});
+  EXPECT_EQ(options.keeps_dead, true);
 }
 
 /// Two values of an option that differ.

@@ -144,10 +144,11 @@ Counts full_counts() {
 TEST(Formats, of_options) {
   auto all = full_options();
   all.freed_row = "f";
+  all.keeps_dead = false;
   const auto bytes = encode_options(all);
   EXPECT_EQ(shown_fields(bytes),
             "2:0700000000000000 3:08000000090000000a417369612f546f6b796f 4:c0d8a70000000000 5:65617374 "
-            "6:01 7:6c 8:010c00000000000000017472 9: 10:0d000000 11:809fd50000000000 12:05000000 "
+            "6:01 7:6c 8:010c00000000000000017472 9: 10:0d000000 11:809fd50000000000 15:00 12:05000000 "
             "13:808d5b0000000000 14:66 ");
   JobOptions read;
   read_options(bytes, read);

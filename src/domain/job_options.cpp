@@ -27,6 +27,7 @@ void rule_fields(Fields& f, In<Fields, JobOptions>& options) {
   f.flag(9, options.replaces_time);
   f.maybe(10, options.max_retries);
   if (Fields::kReads || options.expires) f.maybe(11, options.expires_after);
+  f.maybe(15, options.keeps_dead);
 }
 
 template <class Fields>

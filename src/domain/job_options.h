@@ -37,6 +37,7 @@ struct JobOptions {
   /// The row of the unique key (scope `queued`) that it had until its start: a revive takes it again.
   std::string freed_row{};
   std::optional<std::int32_t> max_retries;
+  std::optional<bool> keeps_dead;  ///< false: when its retries are over, it ends as discarded
   /// Of an entry, never of a job: the time of the job that waits becomes the entry's, later or earlier.
   bool replaces_time = false;
   /// `expires` counts from run_at, so long after it, and moves with it.
@@ -58,6 +59,7 @@ struct JobOptions {
     if (!partition) partition = later.partition;
     if (later.critical) critical = later.critical;
     if (later.max_retries) max_retries = later.max_retries;
+    if (later.keeps_dead) keeps_dead = later.keeps_dead;
     if (!lock) lock = later.lock;
     if (!later.freed_row.empty()) freed_row = later.freed_row;
     for (const auto& hold : later.unique) {

@@ -16,6 +16,7 @@ inline constexpr std::int64_t kMostRetries = std::numeric_limits<std::int32_t>::
 inline constexpr std::int64_t kMostShards = 65'536;
 inline constexpr std::int64_t kMostNodes = 65'536;
 inline constexpr std::int64_t kMostDead = 1'000'000'000;
+inline constexpr std::int64_t kMostAhead = 1'000'000'000;
 inline constexpr std::uint64_t kLeastKeptBytes = 1ULL << 20;
 inline constexpr std::uint64_t kMostKeptBytes = 1ULL << 44;
 inline constexpr std::int64_t kMostWeight = 1'000;

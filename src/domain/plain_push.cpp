@@ -217,4 +217,11 @@ PushedNames names_of_plain_push(std::string_view bytes) {
   return names;
 }
 
+std::string_view field_of_plain_push(std::string_view bytes, std::string_view field) {
+  const auto push = read_kept(bytes);
+  if (!push) return {};
+  const auto found = std::ranges::find(push->fields, field, &Pairs::value_type::first);
+  return found == push->fields.end() ? std::string_view() : found->second;
+}
+
 }  // namespace ordo::domain

@@ -39,5 +39,7 @@ struct PushedNames {
   std::vector<UniqueHold> holds;
 };
 PushedNames names_of_plain_push(std::string_view bytes);
+/// What one of its fields says, within `bytes`; empty: it has no such field.
+std::string_view field_of_plain_push(std::string_view bytes, std::string_view field);
 
 }  // namespace ordo::domain

@@ -547,6 +547,7 @@ class Shard {
   bool has_rest(const Job& job, const Outcome& outcome) const;
   void go_on_with_rest(Job& job, const ActiveRun& run, std::size_t count, Time now);
   void bury(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now);
+  DeadPayload lose(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now);
   void run_died();
   void finish(Job& job, const Ending& ending);
   void leave_run(Job& job);

@@ -195,9 +195,14 @@ void Shard::die(Job& job, const ActiveRun* run, FailureKind kind, const std::str
   auto& extra = job.more();
   const auto choice = kinds_[job.kind].rules.payloads;
   const auto index = dying_payload(job.payloads.size(), choice);
-  bury(job, job.payloads.pieces()[index], kind, error, now);
+  const bool is_kept = extra.options.keeps_dead.value_or(true);
+  if (is_kept) {
+    bury(job, job.payloads.pieces()[index], kind, error, now);
+  } else {
+    lose(job, job.payloads.pieces()[index], kind, error, now);
+  }
   if (choice != PayloadChoice::all || job.payloads.size() == 1) {
-    finish(job, {JobStatus::dead, now, run, kind, error});
+    finish(job, {is_kept ? JobStatus::dead : JobStatus::discarded, now, run, kind, error});
     return;
   }
   keep_demand(job);
@@ -235,6 +240,12 @@ void Shard::go_on_with_rest(Job& job, const ActiveRun& run, std::size_t count, T
 }
 
 void Shard::bury(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now) {
+  changes_.add_dead(lose(job, dying, kind, error, now));
+}
+
+// Tells that it died.
+DeadPayload Shard::lose(const Job& job, const Piece& dying, FailureKind kind, const std::string& error,
+                        Time now) {
   const JobExtra none;
   const auto& extra = job.extra ? *job.extra : none;
   DeadPayload dead{kinds_[job.kind].name,
@@ -258,7 +269,7 @@ void Shard::bury(const Job& job, const Piece& dying, FailureKind kind, const std
   dying_.push_back(std::move(view));
   if (watched_)
     emit(EventType::job_dead, job, now, {}, dead.error).attempt = std::int64_t{extra.retry_count} + 1;
-  changes_.add_dead(std::move(dead));
+  return dead;
 }
 
 void Shard::finish(Job& job, const Ending& ending) {

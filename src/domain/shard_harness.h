@@ -66,6 +66,7 @@ class Harness {
     std::optional<std::string> lock{};
     bool replaces_time = false;
     std::optional<std::int32_t> max_retries{};
+    std::optional<bool> keeps_dead{};
     std::optional<Duration> expires_after{};  ///< beside `expires`
   };
 
@@ -108,6 +109,7 @@ class Harness {
     entry.options.lock = push.lock;
     entry.options.replaces_time = push.replaces_time;
     entry.options.max_retries = push.max_retries;
+    entry.options.keeps_dead = push.keeps_dead;
     entry.options.expires_after = push.expires_after;
     append(entry);
   }

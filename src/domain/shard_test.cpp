@@ -236,6 +236,22 @@ TEST(ShardRetry, SnoozeKeepsTheRetryCountAndDiscardCountsAsProcessed) {
   EXPECT_EQ(shard.log_size(), 0U);
 }
 
+// Sidekiq's `"dead": false`.
+TEST(ShardRetry, WhatIsNotKeptWhenItDiesLeavesNothing) {
+  Harness shard(plain());
+  shard.push({.id = "1", .max_retries = 1, .keeps_dead = false});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  EXPECT_EQ(shard.job("1").retry_count, 0);
+  shard.rebuild({});
+  shard.advance(hours{1});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  EXPECT_EQ(shard.counts().failed, 2U);
+  EXPECT_EQ(shard.log_size(), 0U);
+  EXPECT_TRUE(shard.take_dead().empty());
+}
+
 TEST(ShardPoison, AKillerDiesAndItsNeighboursCountAtMostOneCrash) {  // rules 3.6
   Harness shard(plain());
   for (const auto* id : {"killer", "a", "b"}) shard.push({.id = id});

@@ -30,6 +30,9 @@ class SourceCheck {
     if (source_.allow_stop && !source_.heartbeat) refuse({"allow_stop"}, "allow_stop needs heartbeat");
     if (source_.heartbeat && source_.dialect == sidekiq::Dialect::resque)
       refuse({"heartbeat"}, "heartbeat is for the pages of Sidekiq; Resque has others");
+    if (source_.mirror_dead && source_.dialect == sidekiq::Dialect::resque)
+      refuse({"mirror_dead"}, "mirror_dead is for the pages of Sidekiq; Resque has no set of dead jobs");
+    if (source_.ahead == 0) refuse({"ahead"}, "ahead takes a number of at least 1");
     if (source_.stats && source_.dialect == sidekiq::Dialect::resque)
       refuse({"stats"}, "stats are counted as Sidekiq does; Resque counts otherwise");
     std::set<std::string_view> lists;

@@ -316,6 +316,7 @@ std::string node_json(const NodeView& node) {
   ObjectText object;
   object.text("id", node.id).text("host", node.host).number("pid", node.pid).number("threads", node.threads);
   object.raw("queues", array_of(node.queues, append_json_string));
+  object.raw("sources", array_of(node.sources, append_json_string));
   object.time("started", node.started)
       .number("shards", node.shards)
       .flag("alive", node.alive)
@@ -390,6 +391,15 @@ std::string stats_json(const Stats& stats) {
   ObjectText all;
   all.raw("total", total_counts_json(stats.total)).raw("by_queue", queues.end());
   if (!stats.failing_nodes.empty()) all.raw("failing_nodes", failing_nodes_json(stats.failing_nodes));
+  if (!stats.sources.empty()) {
+    ObjectText sources;
+    for (const auto& each : stats.sources) {
+      ObjectText counts;
+      counts.number("taken", each.taken).number("refused", each.refused);
+      sources.raw(each.name, counts.text_or_null("last", each.last ? format_time(*each.last) : "").end());
+    }
+    all.raw("sources", sources.end());
+  }
   return all.end() + "\n";
 }
 

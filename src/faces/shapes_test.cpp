@@ -142,6 +142,13 @@ TEST(Shapes, of_stats) {
       R"("cannot_start":[{"queue":"orders","kind":"charge","why":"not found"},{"queue":"orders","kind":{"$base64":"/w=="},"why":""}],)"
       R"("stuck_runs":[{"queue":"orders","kind":"charge","key":"k","id":{"$base64":"/w=="},"since":"2025-03-09T07:05:00.5Z"}]}]})"
       "\n");
+  stats.failing_nodes.clear();
+  stats.sources = {{.name = "rails", .taken = 7, .refused = 2, .last = kAt}, {.name = "verk"}};
+  const auto with_sources = stats_json(stats);
+  EXPECT_EQ(with_sources.substr(with_sources.find(R"("sources")")),
+            R"("sources":{"rails":{"taken":7,"refused":2,"last":"2025-03-09T07:05:00.5Z"},)"
+            R"("verk":{"taken":0,"refused":0,"last":null}}})"
+            "\n");
 }
 
 TEST(Shapes, of_queues_and_nodes) {
@@ -153,10 +160,11 @@ TEST(Shapes, of_queues_and_nodes) {
                  .pid = 7,
                  .threads = 5,
                  .queues = {"a", "b"},
+                 .sources = {"rails"},
                  .started = kAt,
                  .shards = 3,
                  .groups = {{"a", "b"}}}),
-      R"({"id":"n","host":"h","pid":7,"threads":5,"queues":["a","b"],"started":"2025-03-09T07:05:00.5Z",)"
+      R"({"id":"n","host":"h","pid":7,"threads":5,"queues":["a","b"],"sources":["rails"],"started":"2025-03-09T07:05:00.5Z",)"
       R"("shards":3,"alive":true,"quiet":false,"version":null,"clock":null,"heartbeat_age":0,"lost":false,"groups":[["a","b"]]})");
 }
 

@@ -88,6 +88,7 @@ PartsPlan Node::parts_plan(std::string id) const {
   parts.facts.schedules = domain::encode(plan_.periodic);
   parts.facts.answers = domain::kAnswersQuestions;
   parts.facts.version = kVersion;
+  parts.facts.sources = plan_.sources;
   return parts;
 }
 

@@ -31,6 +31,7 @@ struct NodePlan {
   NodeOptions options;
   std::vector<QueueOptions> queues;       ///< those with workers, in the listed order
   std::vector<PeriodicOptions> periodic;  ///< that it states as long as it lives
+  std::vector<std::string> sources;       ///< that its process has, to be told
   UserCalls::Workers workers;
   std::vector<NamedLimit> limits;  ///< those that queues name
   Performer perform;

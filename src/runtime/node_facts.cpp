@@ -67,6 +67,7 @@ void fields(A& a, In<A, runtime::NodeFacts>& facts) {
     auto leap = facts.leap.count();
     f.number(16, leap);
     if constexpr (A::kReads) facts.leap = Duration{leap};
+    f.each(17, facts.sources);
   });
   a.long_text(facts.host);
   a.number(facts.pid);

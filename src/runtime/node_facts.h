@@ -66,7 +66,8 @@ struct NodeFacts {
   std::optional<Duration> clock;       ///< its wall clock less the store's; within half a second
   Time
       leapt_at{};  ///< when the store's clock has leapt last, by that clock behind the leap; 1970: it has not
-  Duration leap{};  ///< ... by how much; back: below zero
+  Duration leap{};                   ///< ... by how much; back: below zero
+  std::vector<std::string> sources;  ///< that its config has
 
   bool operator==(const NodeFacts&) const = default;
 };

@@ -317,6 +317,8 @@ const WrongValues kWrongValues[] = {
      {{"heartbeat", "1"},
       {"stats", "'yes'"},
       {"allow_stop", "true"},
+      {"mirror_dead", "'yes'"},
+      {"ahead", "0"},
       {"map", "[{ queue = 'a' }]", "class"},
       {"map", "[{ class = 'A', queue = 'b' }]", "queue"},
       {"map", "[{ class = 'A', id = '0' }]", "pointer"},

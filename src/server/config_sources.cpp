@@ -9,14 +9,14 @@
 
 #include "base/name.h"
 #include "base/shorten.h"
+#include "domain/option_bounds.h"
 #include "server/config_key.h"
 #include "store/open.h"
 
 namespace ordo::server {
 namespace {
 
-constexpr std::string_view kLaterSource[] = {"ahead",       "brokers",   "group",
-                                             "mirror_dead", "responses", "topics"};
+constexpr std::string_view kLaterSource[] = {"brokers", "group", "responses", "topics"};
 constexpr const char* kMapExample = R"({ class = "ShipWorker", queue = "orders", key = "/0" })";
 
 void check_source_url(const Reading& value) {
@@ -69,6 +69,11 @@ const std::vector<Key<SourceOptions>>& source_keys() {
       {"heartbeat", [](SourceOptions& source, const Reading& value) { source.heartbeat = value.flag(); }},
       {"stats", [](SourceOptions& source, const Reading& value) { source.stats = value.flag(); }},
       {"allow_stop", [](SourceOptions& source, const Reading& value) { source.allow_stop = value.flag(); }},
+      {"mirror_dead", [](SourceOptions& source, const Reading& value) { source.mirror_dead = value.flag(); }},
+      {"ahead",
+       [](SourceOptions& source, const Reading& value) {
+         source.ahead = static_cast<std::uint64_t>(value.whole(1, kMostAhead));
+       }},
       {"map",
        [](SourceOptions& source, const Reading& value) {
          source.map.clear();

@@ -174,6 +174,7 @@ class Server::Impl {
     runtime::NodePlan plan;
     plan.options = config_.node;
     plan.periodic = config_.periodic;
+    for (const auto& source : config_.sources) plan.sources.push_back(source.name);
     for (const auto& queue : config_.queues) {
       workers_.inherit(queue);
       if (workers_.serves(queue.name)) plan.queues.push_back(queue);

@@ -44,8 +44,9 @@ store::NewEntry Inlet::placed(const std::string& queue, std::string_view key, st
 }
 
 store::NewEntry Inlet::entry(const std::string& queue, const NewJob& job,
-                             std::vector<domain::UniqueHold> holds) {
+                             std::vector<domain::UniqueHold> holds, std::optional<bool> keeps_dead) {
   auto entry = entry_of(queue, job);
+  entry.options.keeps_dead = keeps_dead;
   entry.options.unique = std::move(holds);
   return placed(queue, entry.key, domain::encode(entry));
 }
@@ -64,6 +65,15 @@ store::NewEntry Inlet::dead_entry(const std::string& queue, const NewJob& job, s
   const std::array<Field, 2> fields{Field{domain::kRefused, reason}, Field{"payload", job.payload}};
   const auto& kind = job.kind.empty() ? queue : job.kind;
   return placed(queue, job.id, domain::encode_plain_push(fields, job.id, kind));
+}
+
+// A step that does not find the row as it says.
+void Inlet::check(const std::string& queue) {
+  std::vector<store::RowStep> steps(1);
+  steps[0].row = {.key = source_, .bytes = {}, .listed = true};
+  steps[0].seen = "no row is like this";
+  steps[0].entries.push_back(placed(queue, source_, {}));
+  store_.step_rows(domain::kSourceRows, std::move(steps));
 }
 
 Inlet::Appended Inlet::append(std::vector<store::NewEntry> entries, domain::SourceRow next) {

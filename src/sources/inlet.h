@@ -30,11 +30,15 @@ class Inlet {
 
   /// How a job is stored. Throws Error{invalid_argument}: its queue is neither stored nor in the config.
   store::NewEntry entry(const std::string& queue, const NewJob& job,
-                        std::vector<domain::UniqueHold> holds = {});
+                        std::vector<domain::UniqueHold> holds = {}, std::optional<bool> keeps_dead = {});
   /// Behind the entry of a job, in the same append: puts it into the dead set before it starts.
   store::NewEntry kill_entry(const std::string& queue, const NewJob& job);
   /// How a job is stored that cannot be run: its owner puts it into the dead set, with the reason.
   store::NewEntry dead_entry(const std::string& queue, const NewJob& job, std::string_view reason);
+
+  /// Changes nothing. Throws Error{unsupported}: this store has row and logs in different places, and
+  /// append() cannot work.
+  void check(const std::string& queue);
 
   enum class Appended {
     done,      ///< all entries are in the logs, and `next` is the row

@@ -4,8 +4,10 @@
 namespace ordo::sources {
 
 extern const char* const kLowkiqMoveLua;
+extern const char* const kResqueFailedLua;
 extern const char* const kSidekiqTakeLua;
 extern const char* const kSidekiqMoveLua;
 extern const char* const kSidekiqLeaveLua;
+extern const char* const kSidekiqMirrorLua;
 
 }  // namespace ordo::sources

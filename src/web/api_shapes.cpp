@@ -149,7 +149,7 @@ constexpr std::array kShapes = {
         R"({"type":"object","required":["response"],"properties":{"response":{"enum":["accepted","buffered","duplicate"]}}})"},
     Shape{
         "Node",
-        R"({"type":"object","required":["id","host","pid","threads","queues","started","shards","alive","quiet","version","clock","heartbeat_age","lost","groups"]})"},
+        R"({"type":"object","required":["id","host","pid","threads","queues","sources","started","shards","alive","quiet","version","clock","heartbeat_age","lost","groups"]})"},
     Shape{
         "Nodes",
         R"({"allOf":[{"$ref":"#/components/schemas/List"},{"properties":{"items":{"items":{"$ref":"#/components/schemas/Node"}}}}]})"},
@@ -273,6 +273,7 @@ constexpr std::array kOperations = {
     Operation{"GET", "/api/v1/events", "queue event", "", "", "", 200, "text/event-stream"},
     Operation{"GET", "/api/v1/problems", "", "", "", "Findings"},
     Operation{"GET", "/api/v1/sources", "", "", "", "Sources"},
+    Operation{"POST", "/api/v1/sources/{name}/reset", "", "", "", "Changed"},
     Operation{"GET", "/api/v1/queues", "", "", "", "Queues"},
     Operation{"GET", "/api/v1/queues/{queue}", "", "", "", "Queue"},
     Operation{"POST", "/api/v1/queues/{queue}/pause", "if_match", "", "", "Changed"},

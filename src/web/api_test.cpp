@@ -76,6 +76,7 @@ const std::map<std::string, std::string_view> kWhoMay = {
     {"PUT /api/v1/limits/{name}", "admin"},
     {"DELETE /api/v1/limits/{name}", "admin"},
     {"POST /api/v1/nodes/{id}/quiet", "admin"},
+    {"POST /api/v1/sources/{name}/reset", "admin"},
     {"POST /api/v1/nodes/{id}/stop", "admin"},
 };
 

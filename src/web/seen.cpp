@@ -44,7 +44,8 @@ Stats seen_stats(Desk& desk, const Call& call, const std::vector<std::string>& w
     if (wanted.empty() || std::ranges::any_of(wanted, is_wanted)) names.push_back(queue.name);
   }
   auto stats = names.empty() ? Stats{} : desk.admin.stats(names);  // no names at all would mean all queues
-  stats.failing_nodes.clear();  // what is wrong with a node names other queues, too
+  stats.failing_nodes.clear();  // what is wrong with a node names other queues, too, and so do sources
+  stats.sources.clear();
   return stats;
 }
 
@@ -54,6 +55,7 @@ std::vector<NodeView> seen_nodes(Desk& desk, const Call& call) {
   const auto is_unseen = [&](const std::string& queue) { return !call.sees(queue); };
   for (NodeView& node : nodes) {
     std::erase_if(node.queues, is_unseen);
+    node.sources.clear();
     for (auto& group : node.groups) std::erase_if(group, is_unseen);
     std::erase_if(node.groups, [](const auto& group) { return group.empty(); });
   }

@@ -148,6 +148,15 @@ describe('pages', () => {
     await page.locator('main .problems button', { hasText: 'Stop…' }).click();
     await page.locator('dialog', { hasText: `Stop ${id}?` }).waitFor();
     await page.keyboard.press('Escape');
+    await page.goto(`${scene.url}/sources`);
+    await settled(page);
+    const asked = page.waitForRequest('**/api/v1/sources/legacy/reset');
+    await page.route('**/api/v1/sources/legacy/reset', (route) => route.fulfill({ json: { changed: true } }));
+    await page.getByRole('button', { name: 'Reset legacy' }).click();
+    await page.locator('dialog', { hasText: 'Reset legacy?' }).locator('button[type=submit]').click();
+    assert.equal((await asked).method(), 'POST');
+    await page.locator('.toast', { hasText: 'legacy is reset' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Reset web' }).count(), 0);
     await close(page);
   });
 

@@ -11,7 +11,7 @@ import time
 import unittest
 import zlib
 
-from project import ORDO, Project
+from project import ORDO, Project, server_of
 import servers  # (project knows where it is)
 
 SHARDS = 6
@@ -128,6 +128,18 @@ class Cluster(Project):
         self.server.empty()
         self.ordo("copy", "sqlite:copy.db", self.server.direct)
         self.assertEqual(self.stats()["scheduled"], 500)
+
+    def test_a_source_takes_nothing_that_it_cannot_store(self):
+        self.cluster()
+        origin = server_of("redis:")
+        origin.empty()
+        origin.ask("LPUSH", "queue:default", '{"class":"A","args":[]}')
+        self.config(more=f'[source.rails]\ntype = "sidekiq"\nurl = "{origin.direct}"\nqueues = ["default"]\nqueue = "orders"\n')
+        self.start()
+        self.until("it says so", lambda: "source 'rails' takes nothing: unique keys and sources need all of a queue in one slot" in self.log())
+        self.assertEqual(origin.ask("LLEN", "queue:default"), 1)
+        self.push("a", 1)
+        self.until_stats(processed=1)
 
     def test_over_tls(self):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="ordo-e2e-tls-"))

@@ -60,7 +60,7 @@ class Ruby(Project):
     def test_the_bytes_are_those_of_its_client(self):
         args = [1, -2.5, "ü/\\\"\n\u2028", None, True, {"b": [], "a": {}}]
         self.push_by_ruby({"call": "perform_async", "args": args}, {"call": "perform_in", "in": 3600, "args": args},
-                          {"call": "perform_async", "args": args, "queue": "slow"})
+                          {"call": "perform_async", "args": args, "set": {"queue": "slow"}})
         theirs = self.everything()
         self.redis.empty()
         text = json.dumps(args, ensure_ascii=False)
@@ -82,8 +82,8 @@ class Ruby(Project):
 
     # Ordo beside it.
 
-    def configure(self, source="", node=""):
-        self.config(queue="shards = 2", node=node, more=f"""
+    def configure(self, source="", node="", queue=""):
+        self.config(queue="shards = 2\n" + queue, node=node, more=f"""
 [source.rails]
 type = "sidekiq"
 url = "{self.redis.direct}"
@@ -94,34 +94,60 @@ queue = "orders"
 
     @staticmethod
     def random_jobs(count, seed):
+        """Of ten, one fails, once: and stays among the dead, or not."""
         chance = random.Random(seed)
         values = [1, -7, 2**53 + 1, 1.5, 1e-7, "", "ü/", "a" * 300, None, True, [], {}, {"a": [1, {"b": None}]}]
         jobs = []
         for number in range(count):
             args = [number, *chance.sample(values, chance.randrange(4))]
-            jobs.append({"call": chance.choice(["perform_async", "perform_in"]), "in": chance.choice([0.1, 0.5]), "args": args})
-            if chance.random() < 0.3:
-                jobs[-1].update(call="perform_async", queue="slow")
+            options = {"queue": "slow"} if chance.random() < 0.3 else {}
+            if chance.random() < 0.1:
+                args[1:1] = ["fail"]
+                options |= chance.choice([{"retry": 0}, {"retry": 0, "dead": False}, {"retry": False}])
+            jobs.append({"call": chance.choice(["perform_async", "perform_in"]), "in": chance.choice([0.1, 0.5]), "args": args, "set": options})
         return jobs
 
-    def test_a_thousand_random_jobs_run_as_by_sidekiq(self):
+    def left_behind(self):
+        """Keys and what they hold, without the names of processes, days and times."""
+        left = {}
+        for key in self.redis.ask("KEYS", "*"):
+            name = re.sub(r"\d{4}-\d\d-\d\d$", "DAY", re.sub(r"^.+:\d+:[0-9a-f]{12}", "PROCESS", key))
+            if key == "dead":
+                left[name] = sorted(json.dumps([job[field] for field in ("class", "queue", "args", "retry", "retry_count", "error_message")])
+                                    for job in self.dead_there())
+            elif key.startswith("stat:"):
+                left[name] = self.redis.ask("GET", key)
+            elif key == "queues":
+                left[name] = sorted(self.redis.ask("SMEMBERS", key))
+            elif key != "ran" and not key.startswith("ordo:") and name != "PROCESS":  # whose hash Sidekiq leaves for a minute
+                left[name] = self.redis.ask("TYPE", key)
+        return left
+
+    def test_a_thousand_random_jobs_run_and_leave_the_same_as_by_sidekiq(self):
         jobs = self.random_jobs(1000, 7)
+        failing = sum(job["args"][1:2] == ["fail"] for job in jobs)
+        self.assertGreater(failing, 50)
         self.push_by_ruby(*jobs)
         sidekiq = self.start_sidekiq("-c", "3", "-q", "default", "-q", "slow")
-        self.until("Sidekiq has run all", lambda: len(self.ran()) == 1000)
-        theirs = collections.Counter(json.dumps(args) for _, args in self.ran())
-        sidekiq.kill()
+        self.until("Sidekiq has run all", lambda: len(self.ran()) == 1000 - failing and not self.redis.ask("EXISTS", "schedule"))
+        sidekiq.terminate()
         sidekiq.wait()
+        theirs = collections.Counter(json.dumps(args) for _, args in self.ran())
+        left = self.left_behind()
+        self.assertEqual((left["stat:processed"], left["stat:failed"]), ("1000", str(failing)))
         self.redis.empty()
         self.push_by_ruby(*jobs)
-        self.configure()
+        self.configure("heartbeat = true\nstats = true\nmirror_dead = true")
+        self.answer("""return {"ok": request["jobs"][0]["payloads"][0]["args"][1:2] != ["fail"], "error": "boom"}""")
         self.start()
-        self.until_stats(processed=1000, length=0, running=0)
+        self.until_stats(processed=1000 - failing, failed=failing, length=0, running=0)
         payloads = [payload for _, payloads, _ in self.runs() for payload in payloads]
-        self.assertEqual(collections.Counter(json.dumps(payload["args"]) for payload in payloads), theirs)
         self.assertEqual(len({payload["jid"] for payload in payloads}), 1000)
-        left = set(self.redis.ask("KEYS", "*")) - {"ordo:taken:rails", "ordo:taker:rails"}
-        self.assertEqual(left, {"queues"})
+        self.assertEqual(collections.Counter(json.dumps(payload["args"]) for payload in payloads if payload["args"][1:2] != ["fail"]), theirs)
+        self.until("its dead are shown", lambda: len(self.dead_there()) == self.stats()["dead"])
+        self.nodes[-1].terminate()
+        self.assertEqual(self.end_of(self.nodes[-1]), 0)
+        self.assertEqual(self.left_behind(), left)
 
     def test_sidekiq_web_shows_the_node_and_its_runs(self):
         self.configure("heartbeat = true\nstats = true")
@@ -148,6 +174,45 @@ return {"ok": request["jobs"][0]["payloads"][0]["args"][0] == 1, "error": "boom"
         self.assertEqual(self.end_of(self.nodes[-1]), 0)
         self.assertEqual(self.redis.ask("SMEMBERS", "processes"), [])
 
+    def dead_there(self):
+        return [json.loads(text) for text in self.redis.ask("ZRANGE", "dead", 0, -1)]
+
+    def test_sidekiq_web_shows_the_dead_and_brings_them_back(self):
+        self.configure("mirror_dead = true")
+        self.answer("""return {"ok": os.path.exists("go"), "error": "boom <b>" + str(request["jobs"][0]["payloads"][0]["args"][0])}""")
+        self.push_by_ruby(*({"call": "perform_async", "args": [number, "ü"], "set": {"retry": 0}} for number in range(3)))
+        self.start()
+        self.until("all are shown", lambda: len(self.dead_there()) == 3)
+        page = self.web("/morgue")
+        for number in range(3):
+            self.assertIn(f"boom &lt;b&gt;{number}", page)
+        job = self.dead_there()[0]
+        details = self.web("/morgue/" + re.search(rf"morgue/([\d.]+-{job['jid']})", page)[1])
+        for text in ("Note", job["jid"], "handler", "boom &lt;b&gt;"):
+            self.assertIn(text, details)
+        # Brought back here, deleted here, brought back there.
+        self.write("go", "")
+        self.ordo("dead", "orders", "retry", job["jid"])
+        self.until("it is shown no more", lambda: len(self.dead_there()) == 2)
+        other, last = self.dead_there()
+        self.ordo("dead", "orders", "delete", other["jid"])
+        self.until("neither is the other", lambda: self.dead_there() == [last])
+        self.until_stats(processed=1)
+        self.push_by_ruby({"call": "retry_all_dead"})
+        self.until_stats(processed=2, length=0)
+        self.assertEqual(self.dead_there(), [])
+
+    def test_a_job_that_is_not_to_be_kept_leaves_nothing(self):
+        self.configure("mirror_dead = true")
+        self.answer("""return {"ok": False, "error": "boom"}""")
+        self.push_by_ruby({"call": "perform_async", "args": [1], "set": {"retry": 0, "dead": False}},
+                          {"call": "perform_async", "args": [2], "set": {"retry": False}},
+                          {"call": "perform_async", "args": [3], "set": {"retry": 0}})
+        self.start()
+        self.until_stats(failed=3, dead=1, length=0, running=0)
+        self.assertEqual([job["payloads"][0]["args"] for job in self.json("dead", "orders", "list")], [[3]])
+        self.until("it is shown", lambda: [job["args"] for job in self.dead_there()] == [[3]])
+
     def web(self, path):
         """A page of Sidekiq Web."""
         script = SCRIPT.with_name("sidekiq_web.rb")
@@ -157,13 +222,14 @@ return {"ok": request["jobs"][0]["payloads"][0]["args"][0] == 1, "error": "boom"
         return done.stdout
 
     def test_nodes_that_are_killed_lose_and_double_nothing(self):
-        self.configure(node='lease = "1s"')
+        self.configure("mirror_dead = true", node='lease = "1s"', queue="max_crashes = 1000")  # it is our fault
+        self.answer("""return {"ok": request["jobs"][0]["payloads"][0]["args"][0] % 20 != 0, "error": "boom"}""")
         chance, pushed = random.Random(11), 0
-        for _ in range(15):
+        for _ in range(100):
             self.start()
-            for _ in range(3):
-                count = chance.randrange(1, 400)
-                lines = [json.dumps({"class": "Note", "args": [pushed + i]}) for i in range(count)]
+            for _ in range(2):
+                count = chance.randrange(1, 100)
+                lines = [json.dumps({"class": "Note", "args": [pushed + i], "retry": 0}) for i in range(count)]
                 self.sink("--ndjson", "-", "--queue", chance.choice(["default", "slow"]), stdin="\n".join(lines).encode())
                 pushed += count
             # At any moment of its work: it takes, or waits until it may.
@@ -171,17 +237,19 @@ return {"ok": request["jobs"][0]["payloads"][0]["args"][0] == 1, "error": "boom"
             self.nodes[-1].kill()
             self.nodes[-1].wait()
         self.start()
-        self.until_stats(processed=pushed, length=0, running=0, dead=0)
+        dead = len(range(0, pushed, 20))
+        self.until_stats(processed=pushed - dead, length=0, running=0, dead=dead)
         ran = {payload["args"][0] for _, payloads, _ in self.runs() for payload in payloads}
         self.assertEqual(ran, set(range(pushed)))
         self.assertEqual(self.redis.ask("LLEN", "queue:default") + self.redis.ask("LLEN", "queue:slow"), 0)
+        self.until("the dead are shown", lambda: sorted(job["args"][0] for job in self.dead_there()) == list(range(0, pushed, 20)))
 
     def test_ordo_beside_a_sidekiq_on_one_redis(self):
         self.configure()
         self.redis.ask("ZADD", "schedule", 1, json.dumps({"class": "Note", "args": ["theirs"], "queue": "mail", "jid": "a" * 24, "retry": True}))
         self.start_sidekiq("-c", "1", "-q", "mail")
         self.start()
-        self.push_by_ruby({"call": "perform_async", "args": ["ours"]}, {"call": "perform_async", "args": ["mail"], "queue": "mail"})
+        self.push_by_ruby({"call": "perform_async", "args": ["ours"]}, {"call": "perform_async", "args": ["mail"], "set": {"queue": "mail"}})
         self.until_stats(processed=1)
         self.until("Sidekiq has run its own", lambda: len(self.ran()) == 2)
         self.assertEqual(sorted(args for _, args in self.ran()), [["mail"], ["theirs"]])

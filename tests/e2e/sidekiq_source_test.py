@@ -3,6 +3,7 @@ import json
 import re
 import subprocess
 import unittest
+import urllib.error
 import urllib.request
 
 from project import ORDO, PATIENCE_S, Project, server_of
@@ -92,6 +93,17 @@ queue = "orders"
         self.until_stats(dead=1, failed=1)
         self.assertEqual(self.json("dead", "orders", "list")[0]["error"], "boom")
 
+    def test_a_queue_that_does_not_keep_up_leaves_the_rest_in_redis(self):
+        self.configure("ahead = 50", maps="")
+        self.lpush("default", *(f'{{"class":"Note","args":[{i}],"jid":"j{i}"}}' for i in range(500)))
+        self.make_store()
+        self.ordo("pause", "orders")
+        self.start_taking()
+        self.until_stats(length=50)
+        self.assertEqual((self.redis.ask("LLEN", "queue:default"), self.json("sources")[0]["waiting"]), (450, 450))
+        self.ordo("resume", "orders")
+        self.until_stats(processed=500, length=0)
+
     def test_a_killed_node_loses_and_doubles_nothing(self):
         self.configure(maps="")
         jobs = [f'{{"class":"Note","args":[{i}],"jid":"j{i}"}}' for i in range(2000)]
@@ -129,7 +141,8 @@ queue = "orders"
     def test_a_server_that_is_away_holds_up_nothing_else(self):
         self.configure(maps="")
         text = (self.folder / "ordo.toml").read_text()
-        self.write("ordo.toml", text.replace(self.redis.direct, "redis+unix:///nowhere/redis.sock"))
+        store, section, source = text.partition("[source.rails]")
+        self.write("ordo.toml", store + section + source.replace(self.redis.direct, "redis+unix:///nowhere/redis.sock"))
         self.start()
         self.push("a", 1)
         self.until_stats(processed=1)
@@ -151,6 +164,11 @@ queue = "orders"
                          (3, {"malformed": 1}, 0, None, True, None))
         self.assertIn("source 'rails' has taken 3 jobs", self.doctor())
         self.assertIn("rails", self.ordo("sources").stdout)
+        self.assertEqual({name: counts["taken"] for name, counts in self.json("stats")["sources"].items()}, {"rails": 3})
+        self.assertIn("source rails: taken 3, refused 1", self.ordo("stats").stdout)
+        [node] = self.json("nodes")
+        self.assertEqual(node["sources"], ["rails"])
+        self.assertIn(f"sources of {node['id']}: rails", self.ordo("nodes").stdout)
 
     def test_they_are_seen_over_http(self):
         self.configure(maps="")
@@ -167,6 +185,18 @@ queue = "orders"
         for line in ('ordo_source_up{source="rails"} 1', 'ordo_source_taken_total{source="rails"} 1',
                      'ordo_source_waiting{source="rails"} 0', 'ordo_source_lag_seconds{source="rails"} 0'):
             self.assertIn(line, text)
+        self.redis.ask("DEL", "ordo:taken:rails")
+        self.until("it says so", lambda: "ordo sources reset rails" in self.log())
+        for name, status in (("rail", 404), ("rails", 200)):
+            request = urllib.request.Request(address.rstrip("/") + f"/api/v1/sources/{name}/reset", method="POST")
+            try:
+                with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+                    self.assertEqual(answer.status, status)
+            except urllib.error.HTTPError as refusal:
+                self.assertEqual(refusal.code, status)
+        self.lpush("default", '{"class":"Note","args":[2]}')
+        self.until_stats(processed=2)
+        self.assertIn("reset_source", self.ordo("audit").stdout)
         self.assertRegex(text, r'ordo_source_refused_total{(source="rails",reason="malformed"|reason="malformed",source="rails")} 1')
 
     def test_the_doctor_finds_a_sidekiq_that_takes_from_the_same_lists(self):

@@ -1,7 +1,8 @@
 // Does all come in?
-import type { List, Source } from '../api';
+import { isViewer, type List, type Source } from '../api';
+import { resetSource, whyNot } from '../actions';
 import { useRead } from '../data';
-import { Command, Dot, Empty, Failure, Loading, Num, Panel, Time } from '../parts/bits';
+import { Button, Command, Dot, Empty, Failure, Loading, Num, Panel, Time } from '../parts/bits';
 import { Sign } from '../parts/icons';
 import { Table, type Column } from '../parts/table';
 import { href } from '../router';
@@ -23,6 +24,9 @@ export function Sources() {
     { key: 'waiting', head: 'Waiting', num: true, sort: (row) => row.waiting, cell: (row) => <Num n={row.waiting} /> },
     { key: 'lag', head: 'Lag', num: true, sort: (row) => row.lag ?? 0, cell: (row) => (row.lag === null ? <Dot word="none" /> : <span title="age of the oldest job that waits">{age(row.lag)}</span>) },
     { key: 'last', head: 'Last', num: true, wide: true, cell: (row) => (row.last ? <Time at={row.last} /> : <span class="dim">never</span>) },
+    ...(isViewer() || !troubled.length ? [] : [{ key: 'act', head: <span class="hidden">Actions</span>, class: 'c-act p-e', cell: (row: Source) => (row.trouble ? <span class="row-actions">
+      <Button class="small" why={whyNot('admin')} aria-label={`Reset ${row.name}`} onClick={() => resetSource(row.name)}>Reset…</Button>
+    </span> : null) }]),
   ];
   return (
     <>

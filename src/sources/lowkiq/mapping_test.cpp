@@ -19,8 +19,7 @@ Taken waiting(std::string retries) {
           .bytes = "42",
           .set = std::string(LowkiqOrigin::kWaiting),
           .score = "1795266824.5",
-          .retries = std::move(retries),
-          .payloads = {{"old", "1"}, {"\x04\bnew", "2.5"}}};
+          .more = {"retries", std::move(retries), "old", "1", "\x04\bnew", "2.5"}};
 }
 
 TEST(LowkiqMapping, each_payload_is_a_push_for_its_job) {
@@ -57,7 +56,7 @@ TEST(LowkiqMapping, the_dead_have_neither_time_nor_retries) {
 
 TEST(LowkiqMapping, what_does_not_fit_is_refused_alone) {
   auto taken = waiting("-1");
-  taken.payloads = {{"fits", "1"}, {"is too long", "2"}, {"x", "inf"}};
+  taken.more = {"retries", "-1", "fits", "1", "is too long", "2", "x", "inf"};
   const auto jobs = mapped(taken);
   EXPECT_FALSE(jobs[0].refused);
   EXPECT_EQ(jobs[1].refused->text, "it has 11 bytes, and its queue takes 8");

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sources/lowkiq/mapping.h"
 #include "sources/lua_files.h"
 
 namespace ordo::sources {
@@ -110,11 +111,15 @@ std::size_t LowkiqOrigin::take_from(const Place& place) {
 }
 
 // What waits comes behind the dead of its id: to kill those is to kill what is queued.
-std::size_t LowkiqOrigin::take_due() {
+std::size_t LowkiqOrigin::take_due(std::uint64_t /*room*/) {
   for (const auto& place : places()) {
     if (const auto moved = take_from(place); moved > 0) return moved;
   }
   return 0;
+}
+
+std::vector<MappedJob> LowkiqOrigin::map(const Config& config, const Taken& taken) const {
+  return map_lowkiq_job(source(), config, taken);
 }
 
 SidekiqOrigin::Left LowkiqOrigin::find_all() {

@@ -15,12 +15,12 @@ class LowkiqOrigin final : public SidekiqOrigin {
   /// Throws Error{invalid_argument}.
   LowkiqOrigin(const SourceOptions& source, const std::string& worker);
 
-  std::size_t take_due() override;
+  std::size_t take_due(std::uint64_t room) override;
+  std::vector<MappedJob> map(const Config& config, const Taken& taken) const override;
   Left find_all() override;
 
   static constexpr std::string_view kDead = "lowkiq-dead";
   static constexpr std::string_view kWaiting = "lowkiq";
-  static bool is_lowkiq(std::string_view set) { return set.starts_with("lowkiq"); }
 
  private:
   struct Place {

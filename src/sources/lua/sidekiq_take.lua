@@ -1,8 +1,8 @@
 -- Moves jobs from the ends of lists into the stream of those that are taken, bytes untouched, and answers those behind the
 -- position of the store.
 -- KEYS: the stream, the key of who takes, the set of paused queues, then the lists.
--- ARGV: who asks, for how many ms, the position, the id behind it, how many jobs, RPOP or LPOP, then the names of the lists'
--- queues. With a position '$' or '$ID' nothing is moved.
+-- ARGV: who asks, for how many ms, the position, the id behind it, how many jobs to answer, how many the stream may
+-- have, RPOP or LPOP, then the names of the lists' queues. With a position '$' or '$ID' nothing is moved.
 -- Answers {0, ms}: another process takes, for so long. {2, last id}: the stream ends before the position.
 -- {1, position, entries}; for '$ID' the position is ID, or the end of the stream if it ends before that.
 local call = redis.call
@@ -36,12 +36,12 @@ end
 if is_reset then return {1, position, {}} end
 
 call('XTRIM', KEYS[1], 'MINID', ARGV[4])
-local room = tonumber(ARGV[5]) - call('XLEN', KEYS[1])
+local room = tonumber(ARGV[6]) - call('XLEN', KEYS[1])
 for i = 4, #KEYS do
-  local queue = ARGV[i + 3]
+  local queue = ARGV[i + 4]
   if room > 0 and call('SISMEMBER', KEYS[3], queue) == 0 then
     -- Each list has its part, so that a long one does not keep the others waiting.
-    local jobs = call(ARGV[6], KEYS[i], math.ceil(room / (#KEYS - i + 1)))
+    local jobs = call(ARGV[7], KEYS[i], math.ceil(room / (#KEYS - i + 1)))
     for _, job in ipairs(jobs or {}) do
       call('XADD', KEYS[1], '*', 'queue', queue, 'job', job)
       room = room - 1

@@ -19,6 +19,7 @@
 #include "base/time_text.h"
 #include "sources/sidekiq/job_reader.h"
 #include "sources/sidekiq/job_writer.h"
+#include "sources/sidekiq/queue_names.h"
 
 namespace ordo::sources {
 namespace {
@@ -55,13 +56,11 @@ SidekiqCitizen::SidekiqCitizen(const SourceOptions& source, std::uint32_t thread
       threads_(threads),
       clock_(clock),
       asked_(std::move(asked)),
+      queues_(queue_names(source)),
       host_(host_name()),
       identity_(new_identity(host_)),
       started_(clock.wall()),
-      link_(source.url) {
-  queues_.insert(source.queue);
-  for (const auto& map : source.map) queues_.insert(map.queue.empty() ? source.queue : map.queue);
-}
+      link_(source.url) {}
 
 std::uint64_t SidekiqCitizen::begun(const Batch& batch) {
   if (!source_.heartbeat || !is_of_source(batch.queue())) return 0;

@@ -63,7 +63,7 @@ class SidekiqCitizen {
   const std::uint32_t threads_;
   Clock& clock_;
   const std::function<void(Wish)> asked_;
-  std::set<std::string, std::less<>> queues_;  // of Ordo, that its jobs go to
+  const std::set<std::string, std::less<>> queues_;  // of Ordo, that its jobs go to
   const std::string host_;
   const std::string identity_;
   const Time started_;

@@ -2,14 +2,16 @@
 #include "sources/sidekiq/mapping.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <ordo/sidekiq.hpp>
 
 #include "base/json_pointer.h"
 #include "base/name.h"
+#include "base/number_text.h"
 #include "base/shorten.h"
 #include "sources/sidekiq/job_reader.h"
 
@@ -29,13 +31,6 @@ const SourceMap* map_of(const SourceOptions& source, const sidekiq::Job& job) {
     return each.class_name == job.class_name || (!job.wrapped.empty() && each.class_name == job.wrapped);
   });
   return map == source.map.end() ? nullptr : &*map;
-}
-
-std::optional<double> number_of(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = error == std::errc{} && end == text.data() + text.size() && std::isfinite(number);
-  return is_number ? std::optional(number) : std::nullopt;
 }
 
 /// What the arguments of one job say.
@@ -65,8 +60,8 @@ class Arguments {
   std::optional<double> number(const char* what, const std::string& pointer) {
     if (pointer.empty()) return std::nullopt;
     const auto found = name_at(json_, pointer);
-    const auto number = found ? number_of(*found) : std::nullopt;
-    if (!number)
+    const auto number = found ? read_number<double>(*found) : std::nullopt;
+    if (!number || !std::isfinite(*number))
       refuse("no_value", "its arguments have no number for " + std::string(what) + " at " + pointer);
     return number;
   }
@@ -99,6 +94,11 @@ std::optional<std::int32_t> retries_left(const sidekiq::Job& job) {
 
 }  // namespace
 
+std::optional<Refusal> refusal_of_size(std::size_t bytes, std::uint64_t most) {
+  if (bytes <= most) return std::nullopt;
+  return Refusal{"too_large", fmt::format("it has {} bytes, and its queue takes {}", bytes, most)};
+}
+
 MappedJob map_job(const SourceOptions& source, const Config& config, std::string bytes,
                   std::string_view place) {
   MappedJob mapped;
@@ -121,14 +121,12 @@ MappedJob map_job(const SourceOptions& source, const Config& config, std::string
     mapped.job.lock = arguments.maybe_name("lock", rules.lock);
     mapped.job.unique = arguments.maybe_name("unique", rules.unique);
     mapped.job.max_retries = retries_left(*job);
+    mapped.keeps_dead = job->keeps_dead;
     mapped.refused = arguments.refused();
   }
   const auto* queue = config.find(mapped.queue);
   const auto most = queue != nullptr ? queue->max_payload : kLongestPayload;
-  if (!mapped.refused && bytes.size() > most) {
-    mapped.refused = {"too_large", "it has " + std::to_string(bytes.size()) + " bytes, and its queue takes " +
-                                       std::to_string(most)};
-  }
+  if (!mapped.refused) mapped.refused = refusal_of_size(bytes.size(), most);
   mapped.job.payload = std::move(bytes);
   return mapped;
 }

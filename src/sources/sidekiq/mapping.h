@@ -21,7 +21,13 @@ struct MappedJob {
   std::string queue;
   NewJob job;  ///< has an id, and the whole job as its payload, byte for byte
   std::optional<Refusal> refused{};
+  std::optional<bool> keeps_dead{};  ///< false: it is dropped when its retries are over; nothing: kept
+  bool is_dead = false;              ///< it was dead at its origin
+  bool is_part = false;  ///< one of several payloads of a job, which would bar each other's unique keys
 };
+
+/// Of a payload with more bytes than its queue takes.
+std::optional<Refusal> refusal_of_size(std::size_t bytes, std::uint64_t most);
 
 /// Maps the bytes of a job by the rules of its source. `place` names it if nothing in it does. Pure: equal
 /// bytes and rules give equal jobs.

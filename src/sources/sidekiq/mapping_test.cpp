@@ -33,6 +33,13 @@ TEST(SidekiqMapping, a_class_that_no_map_names_goes_to_the_queue_of_the_source) 
   EXPECT_FALSE(job.refused);
 }
 
+TEST(SidekiqMapping, a_job_says_whether_it_is_kept_when_it_dies) {
+  EXPECT_EQ(mapped(R"({"class":"A","args":[],"retry":3,"dead":false})").keeps_dead, false);
+  EXPECT_EQ(mapped(R"({"class":"A","args":[],"retry":false})").keeps_dead, false);
+  EXPECT_EQ(mapped(R"({"class":"A","args":[],"retry":0})").keeps_dead, true);
+  EXPECT_EQ(mapped(R"({"class":"A","args":[],"retry":true})").keeps_dead, true);
+}
+
 TEST(SidekiqMapping, pointers_name_job_key_score_and_locks) {
   const auto job =
       mapped(R"({"class":"Ship","args":[42,{"at":1.5,"who":"ü"}],"jid":"j"})", {{.class_name = "Ship",

@@ -17,7 +17,9 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/json_tree.h"
+#include "base/number_text.h"
 #include "base/random.h"
+#include "base/time_text.h"
 #include "sources/lua_files.h"
 
 namespace ordo::sources {
@@ -32,6 +34,7 @@ constexpr const char* kDueSets[] = {"schedule", "retry"};
 
 bool is_resque(const SourceOptions& source) { return source.dialect == sidekiq::Dialect::resque; }
 
+constexpr const char* kFailed = "failed";  // Resque's list of the dead
 constexpr const char* kAllSets[] = {"schedule", "retry", "dead"};
 
 struct Member {
@@ -71,10 +74,29 @@ std::optional<std::string> queue_of(const std::string& bytes) {
   return queue->as_string();
 }
 
+/// Resque keeps what has failed with the job within.
+std::string failed_job(const std::string& bytes) {
+  if (!JsonDocument::parse(bytes)) return bytes;
+  const auto failure = Json::parse(bytes);
+  return failure.contains("payload") ? failure["payload"].dump() : bytes;
+}
+
+SourceOptions without_ids(SourceOptions source) {
+  for (auto& map : source.map) map.id.clear();
+  return source;
+}
+
 }  // namespace
+
+std::size_t SidekiqOrigin::Taken::size() const {
+  auto size = bytes.size();
+  for (const auto& each : more) size += each.size();
+  return size;
+}
 
 SidekiqOrigin::SidekiqOrigin(const SourceOptions& source, Mode mode)
     : source_(source),
+      named_by_jid_(without_ids(source)),
       mode_(mode),
       prefix_(is_resque(source) ? "resque:" : ""),
       taken_(taken_key(source)),
@@ -97,11 +119,11 @@ void SidekiqOrigin::follow(store::redis::Connection& connection) const {
   connection.ask("follow the lists of jobs", commands);
 }
 
-SidekiqOrigin::Batch SidekiqOrigin::take(const std::string& position) {
+SidekiqOrigin::Batch SidekiqOrigin::take(const std::string& position, std::uint64_t room) {
   const std::string from = position.empty() ? "0-0" : position;
   link_.connection().take_pushes();  // the lists are looked at now
   CommandText commands;
-  commands.begin(3 + 3 + lists_.size() + 6 + lists_.size());
+  commands.begin(3 + 3 + lists_.size() + 7 + lists_.size());
   commands.word("EVAL");
   commands.word(kSidekiqTakeLua);
   commands.word(3 + lists_.size());
@@ -114,6 +136,7 @@ SidekiqOrigin::Batch SidekiqOrigin::take(const std::string& position) {
   commands.word(std::string_view(from));
   commands.word(std::string_view(is_reset(from) ? "" : next_id(from)));
   commands.word(kMost);
+  commands.word(std::min<std::uint64_t>(room, kMost));
   commands.word(is_resque(source_) ? "LPOP" : "RPOP");
   for (const auto& list : lists_) commands.word(std::string_view(list.queue));
   const auto reply = link_.ask("take jobs", commands).at(0);
@@ -139,10 +162,7 @@ SidekiqOrigin::Batch SidekiqOrigin::take(const std::string& position) {
     if (fields.items.size() < 8) continue;
     taken.set = fields.at(5).text;
     taken.score = fields.at(7).text;
-    if (fields.items.size() < 10) continue;
-    taken.retries = fields.at(9).text;
-    for (std::size_t i = 10; i + 1 < fields.items.size(); i += 2)
-      taken.payloads.emplace_back(fields.at(i).text, fields.at(i + 1).text);
+    for (std::size_t i = 8; i < fields.items.size(); ++i) taken.more.push_back(fields.at(i).text);
   }
   return batch;
 }
@@ -165,8 +185,8 @@ std::vector<SidekiqOrigin::Due> SidekiqOrigin::find_due(std::vector<std::string>
   return due;
 }
 
-std::size_t SidekiqOrigin::take_due() {
-  if (is_resque(source_)) return 0;  // it has none
+std::size_t SidekiqOrigin::take_due(std::uint64_t room) {
+  if (is_resque(source_)) return mode_ == Mode::everything ? take_failed() : 0;
   if (mode_ == Mode::everything) return take_sets();
   std::vector<std::string> paused;
   const auto due = find_due(paused);
@@ -178,7 +198,7 @@ std::size_t SidekiqOrigin::take_due() {
   for (const auto& [set, bytes] : due) {
     const auto queue = queue_of(bytes);
     // What names no queue nobody could run: it is ours to say so.
-    const bool is_ours = !queue || (is_in(source_.queues, *queue) && !is_in(paused, *queue));
+    const bool is_ours = !queue || (room > 0 && is_in(source_.queues, *queue) && !is_in(paused, *queue));
     const auto name = queue.value_or("");
     commands.add("EVAL", kSidekiqMoveLua, 3, set, is_ours ? taken_ : list_of(name), prefix_ + "queues", bytes,
                  name, is_ours ? "take" : "push");
@@ -187,6 +207,25 @@ std::size_t SidekiqOrigin::take_due() {
   for (const auto& reply : link_.ask("move jobs that are due", commands))
     moved += static_cast<std::size_t>(reply.integer);
   return moved;
+}
+
+std::size_t SidekiqOrigin::take_failed() {
+  CommandText move;
+  move.add("EVAL", kResqueFailedLua, 2, prefix_ + kFailed, taken_, kDueAtOnce, kFailed);
+  return link_.ask("take the failed jobs", move).at(0).number();
+}
+
+// Scores are Unix seconds.
+std::vector<MappedJob> SidekiqOrigin::map(const Config& config, const Taken& taken) const {
+  const bool is_dead = taken.set == "dead" || taken.set == kFailed;
+  const auto bytes = taken.set == kFailed ? failed_job(taken.bytes) : taken.bytes;
+  auto mapped = map_job(is_dead ? named_by_jid_ : source_, config, bytes, taken.position);
+  mapped.is_dead = is_dead;
+  const auto seconds = is_dead ? std::nullopt : read_number<double>(taken.score);
+  if (seconds) mapped.job.run_at = time_of_seconds(*seconds);
+  std::vector<MappedJob> jobs;
+  jobs.push_back(std::move(mapped));
+  return jobs;
 }
 
 // The whole sets, with their scores.
@@ -226,11 +265,14 @@ SidekiqOrigin::Left SidekiqOrigin::find_all() {
   CommandText counts;
   for (const auto* set : kAllSets) counts.add("ZCARD", set);
   counts.add("XLEN", taken_);
+  if (is_resque(source_)) counts.add("LLEN", prefix_ + kFailed);
   for (const auto& list : lists_) counts.add("LLEN", list.key);
   const auto replies = link_.ask("count the jobs", counts);
   Left left{0, replies[0].number(), replies[1].number(), replies[2].number()};
-  for (std::size_t i = 3; i < replies.size(); ++i) left.waiting += replies[i].number();
-  if (is_resque(source_)) left.scheduled = left.retrying = left.dead = 0;
+  if (is_resque(source_)) left = {0, 0, 0, replies[4].number()};
+  left.waiting = replies[3].number();
+  for (std::size_t i = is_resque(source_) ? 5 : 4; i < replies.size(); ++i)
+    left.waiting += replies[i].number();
   return left;
 }
 

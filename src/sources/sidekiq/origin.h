@@ -8,6 +8,7 @@
 #include <ordo/options.hpp>
 
 #include "sources/redis_link.h"
+#include "sources/sidekiq/mapping.h"
 
 namespace ordo::sources {
 
@@ -34,10 +35,11 @@ class SidekiqOrigin {
   struct Taken {
     std::string position;
     std::string bytes;
-    std::string set{};      ///< an import has found it there; empty: in a list
-    std::string score{};    ///< its score in the set
-    std::string retries{};  ///< of a job of Lowkiq, whose `bytes` are its id: the count of them, ...
-    std::vector<std::pair<std::string, std::string>> payloads{};  ///< ... and payloads with their scores
+    std::string set{};                ///< an import has found it there; empty: in a list
+    std::string score{};              ///< its score in the set
+    std::vector<std::string> more{};  ///< of an origin of another format; map() reads it
+
+    std::size_t size() const;
   };
   struct Batch {
     bool is_ours = true;      ///< else another process takes
@@ -47,14 +49,17 @@ class SidekiqOrigin {
   };
 
   /// Forgets what is stored, up to `position`, moves jobs from the lists into the stream while it has less
-  /// than kMost, and returns those behind `position`; empty: the stream from its beginning. With kEnd it
-  /// moves nothing and only says where the stream ends.
-  /// Throws Error{unavailable}; Error{corrupt}: the stream ends before the position.
-  Batch take(const std::string& position);
+  /// than kMost and less than `room`, and returns those behind `position`; empty: the stream from its
+  /// beginning. With kEnd it moves nothing and only says where the stream ends. Throws Error{unavailable};
+  /// Error{corrupt}: the stream ends before the position.
+  Batch take(const std::string& position, std::uint64_t room = kMost);
 
   /// Moves jobs of the sets `schedule` and `retry` whose time has come: ours into the stream, others into
-  /// their lists. Returns how many. Throws Error{unavailable}.
-  virtual std::size_t take_due();
+  /// their lists, and so ours without `room`. Returns how many. Throws Error{unavailable}.
+  virtual std::size_t take_due(std::uint64_t room = kMost);
+
+  /// What it is in Ordo: one or more pushes. Pure: equal ones give equal pushes.
+  virtual std::vector<MappedJob> map(const Config& config, const Taken& taken) const;
 
   /// What an import has still to take.
   struct Left {
@@ -80,6 +85,7 @@ class SidekiqOrigin {
 
  protected:
   RedisLink& link() { return link_; }
+  const SourceOptions& source() const { return source_; }
   const std::string& taken() const { return taken_; }  ///< the stream
 
  private:
@@ -96,9 +102,12 @@ class SidekiqOrigin {
   bool has_news();
   std::vector<Due> find_due(std::vector<std::string>& paused);
   std::size_t take_sets();
+  std::size_t take_failed();
   std::string list_of(const std::string& queue) const { return prefix_ + "queue:" + queue; }
 
   const SourceOptions source_;
+  const SourceOptions
+      named_by_jid_;  // what is dead is no job among those that live: it has none of their ids
   const Mode mode_;
   const std::string prefix_;  // of the keys of the dialect
   std::vector<List> lists_;

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "base/time_text.h"
-#include "sources/lowkiq/mapping.h"
-#include "sources/lowkiq/origin.h"
+#include "sources/sidekiq/queue_names.h"
 #include "sources/unique_row.h"
 
 namespace ordo::sources {
@@ -22,43 +21,42 @@ Time came_at(const std::string& position) {
   return written_time(Time{std::chrono::milliseconds{ms}});
 }
 
-/// Unix seconds, as sorted sets have them.
-std::optional<Time> time_of_score(const std::string& score) {
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(score.data(), score.data() + score.size(), seconds);
-  return error == std::errc{} && end == score.data() + score.size() ? time_of_seconds(seconds) : std::nullopt;
-}
-
-SourceOptions without_ids(SourceOptions source) {
-  for (auto& map : source.map) map.id.clear();
-  return source;
-}
-
 }  // namespace
 
 SidekiqSource::SidekiqSource(store::Store& store, Clock& clock, Config config, SourceOptions source,
                              Duration poll_interval, CrashPoint at, std::unique_ptr<SidekiqOrigin> import)
     : config_(std::move(config)),
       source_(std::move(source)),
-      named_by_jid_(without_ids(source_)),
       poll_interval_(poll_interval),
       at_(std::move(at)),
       clock_(clock),
       origin_(import ? std::move(import) : std::make_unique<SidekiqOrigin>(source_)),
-      inlet_(store, config_, source_.name) {}
+      inlet_(store, config_, source_.name),
+      room_(store, clock, queue_names(source_), source_.ahead) {
+  if (source_.mirror_dead) mirror_.emplace(source_, store, clock_);
+}
 
 // What was thrown may have been about the row: it is read again then.
 Duration SidekiqSource::tick() {
-  if (!std::exchange(has_ended_well_, false)) inlet_.forget();
+  if (!std::exchange(has_ended_well_, false)) look_again();
   const auto delay = step();
   has_ended_well_ = true;
   return delay;
 }
 
+// Another process may have gone on.
+void SidekiqSource::look_again() {
+  inlet_.forget();
+  if (mirror_) mirror_->forget();
+}
+
 Duration SidekiqSource::step() {
-  const auto batch = origin_->take(inlet_.row().position);
+  if (!is_checked_) inlet_.check(source_.queue);  // before anything is taken
+  is_checked_ = true;
+  const auto room = room_.left();
+  const auto batch = origin_->take(inlet_.row().position, room);
   if (!batch.is_ours) {
-    inlet_.forget();  // the other one goes on from where the row is now
+    look_again();
     return std::min(batch.another_for + kReshardLook, poll_interval_);
   }
   pass("taken");
@@ -70,12 +68,18 @@ Duration SidekiqSource::step() {
   const auto now = clock_.steady();
   bool has_more = !batch.jobs.empty();
   if (!looked_at_due_ || now - *looked_at_due_ >= poll_interval_) {
-    has_more = origin_->take_due() > 0 || has_more;
+    has_more = origin_->take_due(room) > 0 || has_more;
     pass("due moved");
     if (!has_more) looked_at_due_ = now;
   }
   if (!store_all(batch)) return kReshardLook;
-  return has_more ? Duration{0} : poll_interval_;
+  room_.added(batch.jobs.size());
+  if (mirror_) {
+    has_more = mirror_->tick() || has_more;
+    pass("mirrored");
+  }
+  if (has_more) return Duration{0};
+  return room == 0 ? std::min<Duration>(QueueRoom::kRecount, poll_interval_) : poll_interval_;
 }
 
 // False: a queue is resharded just now, or another process stores.
@@ -107,30 +111,17 @@ SidekiqSource::Made SidekiqSource::make(const std::vector<SidekiqOrigin::Taken>&
   made.next.origin = origin_->name();
   made.next.at = inlet_.store().now();
   for (std::size_t bytes = 0; begin < jobs.size() && bytes < kMostBytes; ++begin) {
-    add(made, jobs[begin]);
-    bytes += jobs[begin].bytes.size();
-    for (const auto& [payload, score] : jobs[begin].payloads) bytes += payload.size();
+    for (auto& mapped : origin_->map(config_, jobs[begin])) add(made, jobs[begin], std::move(mapped));
+    bytes += jobs[begin].size();
   }
   made.next.position = jobs[begin - 1].position;
   return made;
 }
 
-void SidekiqSource::add(Made& made, const SidekiqOrigin::Taken& taken) {
-  if (LowkiqOrigin::is_lowkiq(taken.set)) {
-    for (auto& mapped : map_lowkiq_job(source_, config_, taken)) add(made, taken, std::move(mapped));
-    return;
-  }
-  // What is dead is no job beside those that live: it has neither their ids nor their unique keys.
-  auto mapped = map_job(taken.set == "dead" ? named_by_jid_ : source_, config_, taken.bytes, taken.position);
-  if (!taken.score.empty() && taken.set != "dead") mapped.job.run_at = time_of_score(taken.score);
-  add(made, taken, std::move(mapped));
-}
-
 void SidekiqSource::add(Made& made, const SidekiqOrigin::Taken& taken, MappedJob mapped) {
-  auto& [queue, job, refused] = mapped;
-  const bool is_dead = taken.set == "dead" || taken.set == LowkiqOrigin::kDead;
+  auto& [queue, job, refused, keeps_dead, is_dead, is_part] = mapped;
   UniqueClaim claim;
-  if (!refused && !is_dead && taken.payloads.empty())  // payloads of one job of Lowkiq would bar each other
+  if (!refused && !is_dead && !is_part)
     claim = claim_unique(inlet_.store(), config_, queue, job, source_.name + " " + taken.position,
                          came_at(taken.position));
   if (claim.undo) made.undo.emplace_back(queue, *std::move(claim.undo));
@@ -148,7 +139,7 @@ void SidekiqSource::add(Made& made, const SidekiqOrigin::Taken& taken, MappedJob
     return;
   }
   ++made.next.taken;
-  made.entries.push_back(inlet_.entry(queue, job, std::move(claim.holds)));
+  made.entries.push_back(inlet_.entry(queue, job, std::move(claim.holds), keeps_dead));
   if (is_dead) made.entries.push_back(inlet_.kill_entry(queue, job));
 }
 

@@ -12,6 +12,8 @@
 
 #include "base/clock.h"
 #include "sources/inlet.h"
+#include "sources/queue_room.h"
+#include "sources/sidekiq/dead_mirror.h"
 #include "sources/sidekiq/mapping.h"
 #include "sources/sidekiq/origin.h"
 #include "sources/source.h"
@@ -58,10 +60,10 @@ class SidekiqSource final : public Source {
   };
 
   Duration step();
+  void look_again();
   bool store_all(const SidekiqOrigin::Batch& batch);
   Made make(const std::vector<SidekiqOrigin::Taken>& jobs, std::size_t& begin);
   void let_go(std::vector<std::pair<std::string, store::RowStep>> undo);
-  void add(Made& made, const SidekiqOrigin::Taken& taken);
   void add(Made& made, const SidekiqOrigin::Taken& taken, MappedJob mapped);
   void pass(std::string_view point) const {
     if (at_) at_(point);
@@ -69,13 +71,15 @@ class SidekiqSource final : public Source {
 
   const Config config_;
   const SourceOptions source_;
-  const SourceOptions named_by_jid_;
   const Duration poll_interval_;
   const CrashPoint at_;
   Clock& clock_;
   const std::unique_ptr<SidekiqOrigin> origin_;
   Inlet inlet_;
+  QueueRoom room_;
+  std::optional<DeadMirror> mirror_;       // nothing: the dead are not shown there
   std::optional<Duration> looked_at_due_;  // steady
+  bool is_checked_ = false;                // the store can do it
   bool has_ended_well_ = true;             // the last tick
 };
 

@@ -1,0 +1,185 @@
+// Sidekiq's set of the dead beside the dead rows of every store.
+#include "sources/sidekiq/dead_mirror.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/random.h"
+#include "contract/backends.h"
+#include "domain/records.h"
+#include "support/redis_server.h"
+
+namespace ordo::store {
+namespace dead_mirror_test {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class SidekiqDead : public StoreContract {
+ protected:
+  void SetUp() override {
+    StoreContract::SetUp();
+    static redis::TestServer server;
+    server_ = &server;
+    server_->empty();
+    queue_ = define("rails", 1).number;
+    grant_ = own({queue_, 0});
+    source_ = {.name = "web",
+               .url = "redis://127.0.0.1:" + std::to_string(server_->location().port),
+               .queues = {"default"},
+               .queue = "rails"};
+  }
+
+  static std::string job(int number) {
+    return R"({"class":"A","args":[],"queue":"default","jid":"j)" + std::to_string(number) + "\"}";
+  }
+
+  void die(const std::vector<std::string>& payloads) {
+    auto delta = delta_of(grant_, ++batch_);
+    for (const auto& payload : payloads) {
+      domain::DeadPayload dead;
+      dead.kind = "rails";
+      dead.id = dead.key = "id" + std::to_string(++died_);
+      dead.payload = payload;
+      dead.error = "boom";
+      delta.dead.push_back({.at = store().now() + Duration{died_}, .bytes = domain::encode(dead)});
+    }
+    ASSERT_EQ(commit(std::move(delta)), CommitResult::applied);
+  }
+
+  std::vector<std::uint64_t> nos() {
+    std::vector<std::uint64_t> nos;
+    for (const auto& row : store().dead(queue_, 0, 10'000)) nos.push_back(row.no);
+    return nos;
+  }
+  void erase(const std::vector<std::uint64_t>& nos) {
+    ASSERT_EQ(store().erase_dead(queue_, nos), nos.size());
+  }
+
+  bool step() {
+    if (!mirror_) mirror_ = std::make_unique<sources::DeadMirror>(source_, store(), clock_);
+    return mirror_->tick();
+  }
+  void mirror() {
+    clock_.move(sources::DeadMirror::kLook);
+    while (step()) {
+    }
+  }
+
+  std::vector<std::string> shown() {
+    std::vector<std::string> jobs;
+    for (const auto& item : server_->run({"ZRANGE", "dead", "0", "-1"}).items) jobs.push_back(item.text);
+    return jobs;
+  }
+  std::int64_t count(const std::vector<std::string>& words) { return server_->run(words).integer; }
+
+  redis::TestServer* server_ = nullptr;
+  SourceOptions source_;
+  std::uint32_t queue_ = 0;
+  Grant grant_;
+  std::uint64_t batch_ = 0;
+  int died_ = 0;
+  std::unique_ptr<sources::DeadMirror> mirror_;  // of the process that is there
+};
+
+TEST_P(SidekiqDead, jobs_come_and_go_with_the_rows) {
+  die({job(1), job(2)});
+  mirror();
+  ASSERT_THAT(shown(), ElementsAre(HasSubstr("\"j1\""), HasSubstr("\"j2\"")));
+  EXPECT_THAT(shown()[0], HasSubstr(R"("error_message":"boom")"));
+  die({job(3), R"({"total":7})"});
+  erase({nos()[0]});
+  mirror();
+  EXPECT_THAT(shown(), ElementsAre(HasSubstr("\"j2\""), HasSubstr("\"j3\"")));
+  erase(nos());
+  mirror();
+  EXPECT_THAT(shown(), ElementsAre());
+  EXPECT_EQ(count({"EXISTS", "ordo:mirrored:web"}), 0);
+}
+
+TEST_P(SidekiqDead, what_sidekiq_has_of_its_own_stays) {
+  const auto own = R"({"class":"B","args":[],"queue":"mail","jid":"b"})";
+  server_->run({"ZADD", "dead", "4000000000", own});
+  die({job(1)});
+  mirror();
+  erase(nos());
+  mirror();
+  EXPECT_THAT(shown(), ElementsAre(own));
+}
+
+// Its pages delete and retry, too.
+TEST_P(SidekiqDead, what_is_taken_out_there_does_not_come_back) {
+  die({job(1), job(2)});
+  mirror();
+  server_->run({"ZREM", "dead", shown()[0]});
+  die({job(3)});
+  mirror();
+  EXPECT_THAT(shown(), ElementsAre(HasSubstr("\"j2\""), HasSubstr("\"j3\"")));
+}
+
+TEST_P(SidekiqDead, a_death_for_a_deletion_is_seen_within_a_minute) {
+  die({job(1)});
+  mirror();
+  erase(nos());
+  die({job(2)});
+  clock_.move(60s);
+  mirror();
+  EXPECT_THAT(shown(), ElementsAre(HasSubstr("\"j2\"")));
+}
+
+TEST_P(SidekiqDead, sidekiqs_bounds_are_kept) {
+  server_->run({"ZADD", "dead", "1", "old"});
+  std::vector<std::string> many = {"ZADD", "dead"};
+  for (int i = 0; i < 10'000; ++i) {
+    many.push_back(std::to_string(4'000'000'000 + i));
+    many.push_back("theirs " + std::to_string(i));
+  }
+  server_->run(many);
+  die({job(1)});
+  mirror();
+  EXPECT_EQ(count({"ZCARD", "dead"}), 10'000);
+  EXPECT_THAT(shown()[0], HasSubstr("theirs 0"));  // the oldest are ours, and "old"
+  mirror();
+  EXPECT_THAT(shown()[0], HasSubstr("theirs 0"));
+}
+
+// A process ends after any of its steps, and another one goes on, while jobs die and come back.
+TEST_P(SidekiqDead, a_crash_at_any_point_is_mended) {
+  Random random(5);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<std::string> dying;
+    for (std::uint64_t i = random.below(40); i > 0; --i) dying.push_back(job(died_ + static_cast<int>(i)));
+    die(dying);
+    auto there = nos();
+    there.resize(random.below(there.size() + 1) / 4);
+    erase(there);
+    clock_.move(sources::DeadMirror::kLook);
+    while (random.below(4) != 0 && step()) {
+    }
+    mirror_.reset();
+  }
+  mirror();
+  EXPECT_EQ(shown().size(), nos().size());
+  EXPECT_EQ(count({"HLEN", "ordo:mirrored:web"}), static_cast<std::int64_t>(nos().size()));
+  std::vector<std::string> expected;
+  for (const auto& row : store().dead(queue_, 0, 10'000)) {
+    const auto payload = domain::decode_dead(row.bytes)->payload;
+    expected.push_back(payload.substr(0, payload.size() - 1));
+  }
+  for (const auto& each : shown())
+    EXPECT_TRUE(std::ranges::any_of(expected, [&](const auto& start) { return each.starts_with(start); }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, SidekiqDead,
+                         testing::Values(Backend{"memory", make_memory_world},
+                                         Backend{"sqlite", make_sqlite_world},
+                                         Backend{"redis", make_redis_world, false},
+                                         Backend{"postgres", make_postgres_world, false}),
+                         backend_name);
+
+}  // namespace dead_mirror_test
+}  // namespace ordo::store
