@@ -23,8 +23,10 @@ class QueueRoom {
 
   /// Throws Error{unavailable}.
   std::uint64_t left();
-  static constexpr Duration kRecount = std::chrono::milliseconds{20};
   void added(std::uint64_t jobs) { left_ -= std::min(left_, jobs); }
+
+  /// Not sooner after a count that has found no room, or little.
+  static constexpr Duration kRecount = std::chrono::milliseconds{100};
 
  private:
   std::uint64_t count() const;

@@ -10,7 +10,8 @@ import jsonschema
 from http_test import Http
 
 # Of somebody else's token, or of what ends the node: they are asked for a name that nobody has. There is nothing to log in to.
-REFUSED = {("/api/v1/login", "post"): 400, ("/callbacks/{token}", "post"): 401, ("/api/v1/nodes/{id}/quiet", "post"): 404, ("/api/v1/nodes/{id}/stop", "post"): 404}
+REFUSED = {("/api/v1/login", "post"): 400, ("/callbacks/{token}", "post"): 401, ("/api/v1/nodes/{id}/quiet", "post"): 404, ("/api/v1/nodes/{id}/stop", "post"): 404,
+           ("/api/v1/sources/{name}/reset", "post"): 404}
 # Last, as others need what they take away.
 LAST = [("/api/v1/queues/{queue}/jobs/{id}/kill", "post"), ("/api/v1/queues/{queue}", "delete")]
 
