@@ -34,7 +34,7 @@ struct Lasts {
   Duration least, most = Duration::max();
 };
 struct Bytes {
-  std::uint64_t least = 0, most = std::numeric_limits<std::int64_t>::max();
+  std::uint64_t least = 0, most = std::numeric_limits<std::uint64_t>::max();
 };
 struct Number {
   Decimal least{};  ///< 0: all above

@@ -61,11 +61,11 @@ class RefusedJobs {
     for (const auto& [lane, jobs] : skipped_) {
       if (!admits(lane.first, lane.second)) continue;
       if (first == nullptr || SkippedBefore{}(*jobs.begin(), first)) first = *jobs.begin();
+      // The clock went back since.
+      if ((*jobs.rbegin())->extra->opens > time_after(now, kAskAgain)) return *jobs.rbegin();
     }
-    if (first == nullptr) return nullptr;
-    const auto opens = first->extra->opens;
-    const bool is_over = opens <= now || opens > time_after(now, kAskAgain);  // the clock went back
-    return is_over || first->extra->ends < ends ? first : nullptr;
+    const bool is_over = first != nullptr && (first->extra->opens <= now || first->extra->ends < ends);
+    return is_over ? first : nullptr;
   }
   /// When the next one's time comes; Time::max(): there is none.
   Time next_time() const {

@@ -420,6 +420,41 @@ TEST_F(ShardThrottle, a_clock_that_goes_back_does_not_hold_a_skipped_job_up) {
   EXPECT_THAT(round(shard), ElementsAre("1"));
 }
 
+TEST_F(ShardThrottle, a_clock_that_goes_back_holds_up_none_of_many) {
+  Harness shard(options());
+  answer = [](const auto&) { return ThrottleAnswer::skip(); };
+  push(shard, 1, 3, {.run_at = shard.now() - minutes{60}});
+  EXPECT_THAT(round(shard), IsEmpty());
+  answer = [](const ThrottleQuestion& question) {
+    return question.candidate.id == "2" ? ThrottleAnswer::run() : ThrottleAnswer::skip();
+  };
+  shard.advance(-minutes{30});
+  EXPECT_THAT(round(shard), ElementsAre("2"));
+}
+
+TEST_F(ShardThrottle, shards_share_the_questions_about_those_that_were_skipped) {
+  Gates gates;
+  Harness first(options(), gates, {1, 0}), second(options(), gates, {1, 1});
+  answer = [](const auto&) { return ThrottleAnswer::skip(); };
+  for (int i = 0; i < 300; ++i) {
+    first.push({.id = "a" + std::to_string(i)});
+    second.push({.id = "b" + std::to_string(i)});
+  }
+  const auto rounds = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      first.begin_round();
+      second.due_since({});
+      EXPECT_THAT(first.start_all(), IsEmpty());
+      EXPECT_THAT(second.start_all(), IsEmpty());
+    }
+    return std::ranges::count_if(take_asked(), [](const auto& id) { return id.starts_with("b"); });
+  };
+  rounds(10);
+  first.advance(seconds{2});
+  second.advance(seconds{2});
+  EXPECT_THAT(rounds(4), ::testing::AllOf(::testing::Ge(100), ::testing::Le(300)));
+}
+
 TEST_F(ShardThrottle, a_skipped_job_whose_time_or_window_is_over_leaves_its_key) {
   Harness shard(options());
   answer = [](const auto&) { return ThrottleAnswer::skip(); };

@@ -31,7 +31,9 @@ std::vector<ThrottlerLimit> limits_of(const Claim& claim, Time now) {
 void Throttle::look_at_round() {
   if (round_ == rounds_.number) return;
   round_ = rounds_.number;
-  asked_ = 0;
+  asked_ = to_be_asked_ = 0;
+  sharing_ = again_.size();
+  again_.clear();
   has_failed_ = false;
 }
 
@@ -51,7 +53,13 @@ bool Throttle::has_failed() {
 bool Throttle::may_ask_again(ShardId shard) {
   look_at_round();
   if (has_failed_) return false;
-  if (asked_ < rounds_.most_questions && round_ > late_through_) return true;
+  auto& own = again_[shard];
+  const auto share = std::max<std::size_t>(1, rounds_.most_questions / std::max<std::size_t>(1, sharing_));
+  if (own < share && asked_ + to_be_asked_ < rounds_.most_questions && round_ > late_through_) {
+    ++own;
+    ++to_be_asked_;
+    return true;
+  }
   rounds_.go_on.insert(shard);
   return false;
 }
@@ -60,6 +68,7 @@ Throttle::Verdict Throttle::ask(const std::string& queue, const ThrottledJob& ca
                                 Time now) {
   look_at_round();
   ++asked_;
+  if (to_be_asked_ > 0) --to_be_asked_;
   const auto limits = limits_of(claim, now);
   std::string error;
   try {

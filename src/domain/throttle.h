@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -26,7 +27,8 @@ class Throttle {
   bool has_turn(ShardId shard);
   /// It has thrown in this round, in which nothing more starts.
   bool has_failed();
-  /// The same for a job that was skipped: jobs of all shards that were not asked for yet come first.
+  /// The same for a job that was skipped: jobs of all shards that were not asked for yet come first, and no
+  /// shard takes the questions of the others.
   bool may_ask_again(ShardId shard);
 
   struct Verdict {
@@ -55,7 +57,9 @@ class Throttle {
   Throttler throttler_;
   ThrottlerRounds& rounds_;
   std::uint64_t round_ = 0;
-  std::size_t asked_ = 0;
+  std::size_t asked_ = 0, to_be_asked_ = 0;  // of those that came back
+  std::map<ShardId, std::size_t> again_;     // how many of each shard came back in this round
+  std::size_t sharing_ = 0;                  // the shards that wished so in the round before
   bool has_failed_ = false;
   std::uint64_t late_through_ = 0;  // the round in which those come that were too late to be asked for
   std::vector<ThrottledJob> running_;

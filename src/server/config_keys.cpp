@@ -5,10 +5,7 @@
 #include "server/config_keys.h"
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
-#include <map>
-#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -17,7 +14,6 @@
 
 #include <ordo/error.hpp>
 
-#include "base/listen_address.h"
 #include "base/nearest.h"
 #include "base/shorten.h"
 #include "base/zone.h"
@@ -30,10 +26,6 @@
 
 namespace ordo::server {
 namespace {
-
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 constexpr std::string_view kLaterTop[] = {"limits", "listen",  "lock",  "locks",
                                           "log",    "sources", "token", "tokens"};

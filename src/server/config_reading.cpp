@@ -24,7 +24,8 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
     std::string_view name;
     unsigned shift;
   };
-  static constexpr std::array<Unit, 4> kUnits = {{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"B", 0}}};
+  static constexpr std::array<Unit, 5> kUnits = {
+      {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}, {"B", 0}}};
   for (const Unit& unit : kUnits) {
     if (!text.ends_with(unit.name)) continue;
     const std::string_view digits = text.substr(0, text.size() - unit.name.size());

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <ordo/time.hpp>
@@ -40,12 +41,15 @@ class ResponseBuffer {
 
  private:
   struct Count {
-    Time at{};  ///< when the rows were read
+    std::mutex mutex{};
+    std::optional<Time> at{};  ///< when the rows were read
     std::uint64_t responses = 0, bytes = 0;
+    std::uint64_t coming = 0, coming_bytes = 0;  ///< of these: their rows may not be there yet
   };
-  static Count count(Store& store, const std::string& queue, Time now);
+  Count& of(const std::string& queue);
+  static void count(Store& store, const std::string& queue, Time now, Count& kept);
 
-  std::mutex mutex_;
+  std::mutex mutex_;                     // of the map alone: a count takes a while
   std::map<std::string, Count> counts_;  // by queue
 };
 

@@ -269,13 +269,15 @@ bool SqliteStore::replace(std::string_view name, std::uint32_t by) {
 void SqliteStore::join(const std::string& node, const std::string& facts) {
   check_node(node);
   node_locks_.hold(node);
+  {
+    const std::lock_guard lock(asked_mutex_);
+    own_nodes_.insert(node);
+  }
   write([&](Writer& writer) {
     node_locks_.hold(node);  // again: somebody may have removed the node, and its file, in between
     join_node(writer, node, facts);
     return true;
   });
-  const std::lock_guard lock(asked_mutex_);
-  own_nodes_.insert(node);
 }
 
 bool SqliteStore::renew(const std::string& node, Duration) {
@@ -290,12 +292,15 @@ void SqliteStore::leave(const std::string& node, std::optional<std::uint64_t> se
   {
     const std::lock_guard lock(asked_mutex_);
     looked_at_.erase(node);
-    own_nodes_.erase(node);
   }
   write([&](Writer& writer) { return forget_node(writer, node_locks_, node, seen_renewals); });
   // Only when that is durable: a node with a row and without a file looks dead. And not beside a join.
   write([&](Writer& writer) {
-    if (!has_node(writer, node)) node_locks_.drop(node);
+    if (!has_node(writer, node)) {
+      node_locks_.drop(node);
+      const std::lock_guard lock(asked_mutex_);
+      own_nodes_.erase(node);
+    }
     return true;
   });
 }
@@ -418,7 +423,8 @@ void SqliteStore::answer(const std::string& node, const std::string& id, std::st
 }
 
 std::optional<std::string> SqliteStore::take_answer(const std::string& node, const std::string& id) {
-  if (is_own(node)) return asked_here_.take_answer(node, id, now());
+  if (auto answer = asked_here_.take_answer(node, id, now())) return answer;
+  if (is_own(node)) return std::nullopt;
   auto answer =
       readers_.with([&](Reader& reader) { return read_answer(reader.connection(), node, id, now()); });
   if (answer) write_later([node, id](Writer& writer) { drop_answer(writer, node, id); });
