@@ -502,6 +502,8 @@ class Shard {
   void wait_on(Job& job);
   void end_wait(Job& job);
   void release_waits(Job& job);
+  void erase_expected(OpenWait& open);
+  void forget_waits(Job& job);
   void cancel_awaiting(Job& job, Time now);
   std::optional<Run> start_response(Job& job, Time now);
   void await_again(Job& job, Time at);
