@@ -491,8 +491,8 @@ class Store {
   virtual std::optional<std::string> wait_row(std::string_view queue, std::string_view key) = 0;
 
   /// One step: writes the row if its bytes still are `seen` (nothing: it is not there), durable when it
-  /// returns. `until`: from then on it is not there. False: they are others, and nothing has changed. Throws
-  /// Error{invalid_argument} when there is no such queue.
+  /// returns. `until`: from then on it is not there, by believed_now(). False: they are others, and nothing
+  /// has changed. Throws Error{invalid_argument} when there is no such queue.
   virtual bool put_wait_row(std::string_view queue, const WaitRow& row,
                             const std::optional<std::string>& seen) = 0;
 
@@ -550,6 +550,12 @@ class Store {
 
   /// The store's clock, UTC. Called often: answers from what is known, without asking a server each time.
   virtual Time now() = 0;
+
+  /// How far now() is ahead of what this program believes: a clock that leaps ahead is believed a minute
+  /// later, since what is taken away by a wrong time is lost (domain/clock_guard.h). Mostly zero.
+  virtual Duration excess() = 0;
+  /// By this time rows of waits and unique keys are over.
+  Time believed_now();
 
   /// Other files stand in the place of those that it opened, or none: it will never work again. Cheap.
   virtual bool is_replaced() const { return false; }
