@@ -5,8 +5,8 @@
 
 #include "client/admin_impl.h"
 #include "client/page_sizes.h"
-#include "domain/rate_record.h"
 #include "domain/records.h"
+#include "store/shard_states.h"
 
 namespace ordo {
 namespace {
@@ -52,24 +52,13 @@ Growing before_its_log(const store::ShardFacts& facts, const QueueOptions& rules
   Growing growing;
   growing.machine = std::make_unique<domain::Shard>(rules, budget);
   growing.machine->sets_aside(false);
-  std::vector<std::pair<domain::Seq, domain::JobState>> states;
-  std::vector<std::pair<const store::StateRow*, std::string>> lost;
-  store::Seq head = 0;
-  for (const auto& row : facts.states) {
-    if (domain::is_rate_row(row.seq)) continue;
-    auto state = domain::decode_state(row.bytes);
-    if (state) {
-      states.emplace_back(row.seq, *std::move(state));
-    } else {
-      lost.emplace_back(&row, state.why());
-      head = ~store::Seq{0};
-    }
-  }
+  auto states = store::read_states(facts.states);
+  const store::Seq head = states.lost.empty() ? 0 : ~store::Seq{0};
   auto counts = domain::decode_counts(facts.counts).or_empty();
   if (is_owned) list_own_runs(facts.shard, counts);
   growing.of_runs = entries_of_runs(counts);
-  growing.machine->load({.head = head}, std::move(states), counts);
-  for (const auto& [row, why] : lost) growing.machine->lose_state(row->seq, row->bytes, why);
+  growing.machine->load({.head = head}, std::move(states.jobs), counts);
+  for (const auto& [seq, bytes, why] : states.lost) growing.machine->lose_state(seq, bytes, why);
   return growing;
 }
 

@@ -31,6 +31,7 @@
 #include "client/page_sizes.h"
 #include "store/blocking.h"
 #include "store/limits.h"
+#include "store/shard_states.h"
 
 namespace ordo {
 namespace {
@@ -166,21 +167,11 @@ void Reshard::own_old_shards() {
     auto& there = old[facts.shard.index];
     there.lent = std::move(counts.lent);
     there.schedules = std::move(counts.schedules);
-    for (const auto& row : facts.states) {
-      if (domain::is_rate_row(row.seq)) {
-        auto rate = domain::decode_rate(row.bytes);
-        if (rate.needs() != 0) refuse_newer(name_, rate.why());
-        if (rate) rates_.emplace_back(row.seq, *std::move(rate));
-        continue;
-      }
-      auto state = domain::decode_state(row.bytes);
-      if (state.needs() != 0) refuse_newer(name_, state.why());
-      if (state) {
-        there.states.emplace_back(row.seq, *std::move(state));
-      } else {
-        there.lost.emplace_back(row.seq, row.bytes);
-      }
-    }
+    auto states = store::read_states(facts.states);
+    if (states.needs != 0) refuse_newer(name_, states.why_newer);
+    std::ranges::move(states.rates, std::back_inserter(rates_));
+    there.states = std::move(states.jobs);
+    for (auto& [seq, bytes, why] : states.lost) there.lost.emplace_back(seq, std::move(bytes));
   }
   for (auto& part : parts_) {
     if (fence > part.grant.lease.token) part.counts.fence = fence;

@@ -470,6 +470,7 @@ class Failing final : public store::Store {
     return inner_.take_answer(node, id);
   }
   Time now() override { return inner_.now(); }
+  Duration excess() override { return inner_.excess(); }
   std::vector<Finding> examine() override { return inner_.examine(); }
 
  private:

@@ -82,9 +82,12 @@ LetterList kept_letters(LetterList list, Time now) {
 
 std::optional<std::pair<LetterList, std::vector<std::string>>> with(LetterList list, const DeadLetter& letter,
                                                                     const LetterBounds& bounds, Time now) {
-  list = kept_letters(std::move(list), now);
   auto name = letter_name(letter);
-  if (std::ranges::find(list.items, name, &LetterList::Item::name) != list.items.end()) return std::nullopt;
+  const auto known = std::ranges::find(list.items, name, &LetterList::Item::name);
+  if (known != list.items.end()) {
+    if (now < time_after(known->at, kLetterLife)) return std::nullopt;
+    list.items.erase(known);
+  }
   list.items.push_back({letter.at, static_cast<std::uint32_t>(letter.body.size()), std::move(name)});
   std::vector<std::string> gone;
   while (list.items.size() > 1 && !has_room(list, bounds)) {

@@ -49,7 +49,9 @@ Decoded<LetterList> decode_letter_list(std::string_view bytes);
 std::string letter_name(const DeadLetter& letter);
 /// Those that are kept still.
 LetterList kept_letters(LetterList list, Time now);
-/// With one more, and the names of those that had to go for it. Nothing: it is in the list.
+/// With one more, and the names of those that had to go for it. Nothing: it is in the list, and kept still.
+/// Only their number lets others go: those whose time is over are the first of them, and a clock that is
+/// ahead for a moment is to take none away.
 std::optional<std::pair<LetterList, std::vector<std::string>>> with(LetterList list, const DeadLetter& letter,
                                                                     const LetterBounds& bounds, Time now);
 

@@ -73,7 +73,15 @@ TEST(DeadLetters, AreKeptForAWeek) {
   const auto list = of({letter("a", "1"), letter("b", "2", kNow + 1us)});
   EXPECT_EQ(kept_letters(list, kNow + kLetterLife - 1us), list);
   EXPECT_EQ(kept_letters(list, kNow + kLetterLife), of({letter("b", "2", kNow + 1us)}));
-  EXPECT_EQ(with(list, letter("c", "3"), {.most = 2}, kNow + kLetterLife)->second.size(), 0U);
+  const auto later = kNow + kLetterLife;
+  EXPECT_THAT(with(list, letter("c", "3", later), {.most = 3}, later)->second, IsEmpty())
+      << "a clock that is ahead takes none away";
+  EXPECT_THAT(with(list, letter("c", "3", later), {.most = 2}, later)->second,
+              ElementsAre(letter_name(letter("a", "1"))));
+  EXPECT_EQ(with(list, letter("b", "2", later), {}, later), std::nullopt);
+  EXPECT_EQ(with(list, letter("a", "1", later), {}, later)->first,
+            of({letter("b", "2", kNow + 1us), letter("a", "1", later)}))
+      << "its first one is over";
 }
 
 TEST(DeadLetters, WhatWillBeOneStandsByItsTime) {

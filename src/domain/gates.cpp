@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/time_text.h"
@@ -296,14 +297,22 @@ void Gates::sweep(Group& group) {
 // -------------------------------------------------------------------------------------------------- the
 // gates
 
+void Gates::believe() {
+  const auto by = std::exchange(excess_, {});
+  each_limiter([&](Limiter& limiter) { limiter.shift(by); });
+  for (const auto& [name, group] : groups_) {
+    if (group->empty_at != Time::min()) group->empty_at = time_after(group->empty_at, by);
+  }
+}
+
 std::optional<Gates::Refusal> Gates::ask(const Claim& claim, Time now, const void* who) {
-  now_ = now;
+  now_ = believed(now);
   if (claim.never) return Refusal{};
   for (auto* limiter : claim.limiters) {
-    const auto until = limiter->refuses(claim.weight, now, who);
+    const auto until = limiter->refuses(claim.weight, now_, who);
     if (!until) continue;
     if (limiter->type == Limiter::Type::share && may_borrow(claim, *limiter)) continue;
-    return Refusal{limiter, *until};
+    return Refusal{limiter, *until == Time::max() ? *until : time_after(*until, excess_)};
   }
   return std::nullopt;
 }
@@ -322,11 +331,11 @@ Duration Gates::grain_of(const Limiter& rate) const {
 }
 
 void Gates::take(Claim& claim, Time now, bool goes_on) {
-  now_ = now;
+  now_ = believed(now);
   bool has_share = false;
   for (auto* limiter : claim.limiters) {
     if (limiter->type == Limiter::Type::rate) {
-      if (!goes_on) limiter->charge(now, grain_of(*limiter));
+      if (!goes_on) limiter->charge(now_, grain_of(*limiter));
       continue;
     }
     limiter->used += claim.weight;
@@ -367,15 +376,16 @@ void Gates::run_recalled(Group& group, const Job& job) {
 void Gates::refund(Claim& claim, Time at) {
   for (auto* limiter : claim.limiters) {
     if (limiter->type != Limiter::Type::rate) continue;
-    limiter->refund(at);
+    limiter->refund(believed_start(at));
     changed(*limiter);
   }
 }
 
 void Gates::move_start(Claim& claim, Time from, Time to) {
-  now_ = to;
+  now_ = believed(to);
   for (auto* limiter : claim.limiters) {
-    if (limiter->type == Limiter::Type::rate) limiter->move_start(from, to, grain_of(*limiter));
+    if (limiter->type == Limiter::Type::rate)
+      limiter->move_start(believed_start(from), now_, grain_of(*limiter));
   }
 }
 
@@ -511,12 +521,12 @@ std::optional<RateRecord> Gates::record(Group& group, const std::string& name) c
 
 void Gates::restore(Group& group, const RateRecord& record, Time now) {
   const std::string_view name = record.name;
-  const auto until = cut_end(record.until, record.at, now);
-  if (until <= now) return;
-  now_ = now;
+  now_ = believed(now);
+  const auto until = cut_end(record.until, record.at, now_);
+  if (until <= now_) return;
   if (name.starts_with(kPenaltyOf)) {
     auto& partition = partition_of(group, record.name.substr(kPenaltyOf.size()));
-    return penalize(group, partition, now, std::min(until, time_after(now, kMostPenalty)));
+    return penalize(group, partition, now_, std::min(until, time_after(now_, kMostPenalty)));
   }
   const bool is_of_partition = name.starts_with(kRateOfPartition);
   if (is_of_partition && (!group.rules.rate || group.rules.rate->each != RateEach::partition)) return;
@@ -524,7 +534,8 @@ void Gates::restore(Group& group, const RateRecord& record, Time now) {
   if (auto* limiter = rate_named(group, name)) limiter->restore(record);
 }
 
-void Gates::empty_rates(Group& group, Time now) {
+void Gates::empty_rates(Group& group, Time told) {
+  const auto now = believed(told);
   group.empty_at = std::max(group.empty_at, now);  // of values that come up later
   const auto empty = [&](Limiter* rate) {
     if (rate != nullptr && rate->type == Limiter::Type::rate) rate->exhaust(now);

@@ -14,6 +14,7 @@
 
 #include <ordo/options.hpp>
 
+#include "base/time_text.h"
 #include "domain/limit_change.h"
 #include "domain/limiter.h"
 #include "domain/shard_id.h"
@@ -144,6 +145,12 @@ class Gates {
   void use(Claim& claim) { ++claim.users; }
   void drop(Claim& claim);
 
+  /// The clock has leapt ahead by that, and is not believed: rates and penalties go by the time before it.
+  void disbelieve(Duration excess) { excess_ = excess; }
+  /// It is believed now. What was started, and what is closed, is as old as it was before.
+  void believe();
+  Time believed(Time told) const { return time_after(told, -excess_); }
+
   struct Refusal {
     Limiter* by = nullptr;     ///< null: the rules have no room for it
     Time until = Time::max();  ///< not before; max(): until something is given back
@@ -171,7 +178,7 @@ class Gates {
 
   /// Nothing more of its partition value starts until then, but critical jobs.
   void penalize(const Claim& claim, Time now, Time until) {
-    penalize(*claim.group, *claim.partition, now, until);
+    penalize(*claim.group, *claim.partition, believed(now), believed(until));
   }
 
   /// So many jobs of that claim more, or less, are due.
@@ -239,7 +246,7 @@ class Gates {
   /// What an earlier owner wrote of them; of several the union.
   void restore(Group& group, const RateRecord& record, Time now);
   /// It may have started more than it wrote: short rates start used up.
-  void empty_rates(Group& group, Time now);
+  void empty_rates(Group& group, Time told);
   /// A start of that claim is to be durable before it happens: else an owner that comes after a crash knows
   /// nothing of it for too long.
   static bool is_to_be_written(const Claim& claim);
@@ -248,6 +255,7 @@ class Gates {
   Claim& claim_of(Group& group, const std::string& value, Amount weight, bool critical,
                   bool wants_unknown_lock);
   Partition& partition_of(Group& group, const std::string& value);
+  Time believed_start(Time at) const { return at > now_ ? believed(at) : at; }
   void penalize(Group& group, Partition& partition, Time now, Time until);
   std::unique_ptr<Limiter> make_rate(std::string name, const RateLimit& rate, bool by_turns);
   Duration grain_of(const Limiter& rate) const;
@@ -273,7 +281,8 @@ class Gates {
   std::set<ShardId> woken_;
   std::uint64_t turns_ = 0;
   ThrottlerRounds rounds_;
-  Time now_ = Time::min();  // the last one that was told
+  Time now_ = Time::min();  // the last one that was told, as it is believed
+  Duration excess_{};       // of what is told
 };
 
 /// The name of its locks.

@@ -51,6 +51,13 @@ void Limiter::charge(Time now, Duration grain) {
   if (is_spaced()) spaced_until = time_after(std::max(spaced_until, now), interval());
 }
 
+void Limiter::shift(Duration by) {
+  starts.shift(by);
+  for (auto* time : {&spaced_until, &closed_until, &closed_at}) {
+    if (*time != Time::min()) *time = time_after(*time, by);
+  }
+}
+
 void Limiter::refund(Time at) {
   if (is_penalty) return;
   starts.take_back(at);
@@ -58,7 +65,7 @@ void Limiter::refund(Time at) {
 }
 
 void Limiter::move_start(Time from, Time to, Duration grain) {
-  if (is_penalty || to <= from) return;
+  if (is_penalty || to == from) return;
   starts.take_back(from);
   starts.add(to, 1, grain);
   if (is_spaced() && spaced_until != Time::min()) spaced_until = std::max(spaced_until, to + interval());

@@ -69,6 +69,8 @@ struct Limiter {
   }
   /// `grain`: as StartLog::add() has it.
   void charge(Time now, Duration grain = {});
+  /// The clock was put ahead: what was charged was so much later.
+  void shift(Duration by);
   /// What was charged at that time has not started.
   void refund(Time at);
   /// What was charged then starts now, whether that is over or not.

@@ -101,6 +101,8 @@ TEST(RateRecord, an_end_that_was_set_by_a_clock_ahead_counts_from_now_on) {
   EXPECT_EQ(cut_end(at(100h), at(99h), at(1h)), at(2h));
   EXPECT_EQ(cut_end(at(100h), at(1h), at(1h)), at(100h));
   EXPECT_EQ(cut_end(at(100h), at(1h + 60s), at(1h)), at(100h)) << "within a minute it is no leap";
+  EXPECT_EQ(cut_end(at(99h), at(99h), at(1h)), at(1h)) << "a retry without a delay";
+  EXPECT_EQ(cut_end(at(30min), at(99h), at(1h)), at(30min)) << "what was over stays so";
   EXPECT_EQ(cut_end(Time::max(), at(99h), Time::min()), Time{Time::min() + (Time::max() - at(99h))});
 }
 

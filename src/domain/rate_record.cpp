@@ -5,6 +5,7 @@
 
 #include "base/saturate.h"
 #include "domain/archive.h"
+#include "domain/clock_guard.h"
 
 namespace ordo::domain {
 
@@ -29,7 +30,8 @@ std::string encode(const RateRecord& record) { return to_bytes(record); }
 Decoded<RateRecord> decode_rate(std::string_view bytes) { return decode<RateRecord>(bytes, "rate"); }
 
 Time cut_end(Time end, Time at, Time now) {
-  if (at <= saturating_add(now, kLeap) || end <= at) return end;
+  if (at <= saturating_add(now, kLeap)) return end;
+  if (end <= at) return std::min(end, now);
   return saturating_add(now, saturating_sub(end, at));
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,9 +12,6 @@
 #include "domain/start_log.h"
 
 namespace ordo::domain {
-
-/// A store's clock that is ahead of what it was by more has leapt.
-inline constexpr Duration kLeap = std::chrono::minutes{1};
 
 /// An end that was set at `at`, as it counts now: where the clock was ahead then, only the span between them
 /// counts.

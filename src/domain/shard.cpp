@@ -39,7 +39,7 @@ Shard::Shard(const QueueOptions& options, PayloadBudget& budget, Gates* gates)
 void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states,
                  const Counts& counts) {
   takeover_ = takeover;
-  seen_ = takeover.now;
+  seen_ = gates_ != nullptr ? gates_->believed(takeover.now) : takeover.now;
   awaiting_.stand_in(takeover.shard);
   if (!takeover.clean) order_.set_witnesses(takeover.head);
   lasting_.processed = counts.processed;
@@ -185,7 +185,7 @@ void Shard::forget(Job& job) {
 // ------------------------------------------------------------------------------------------------ durable
 
 void Shard::committed(Time now) {
-  seen_ = now;
+  seen_ = gates_ != nullptr ? gates_->believed(now) : now;
   auto durable = changes_.take_durable();
   rows_.committed();
   for (Job* job : awaiting_.take_unlocked()) free_lock(*job);

@@ -390,9 +390,9 @@ class Shard {
   const DueBefore& due_before() const { return before_; }
   std::size_t least_visits() const { return table_.active() + expired_.size() + order_.least_visits(); }
   std::size_t looks_for(std::string_view id, std::string_view key) const { return table_.looks_for(id, key); }
-  /// The store's clock was set back by far: what failures and snoozes have put off while it was ahead is put
-  /// off no longer than they said.
-  void clock_went_back(Time now);
+  /// The store's clock has leapt, or is believed now: what failures and snoozes have put off while it was
+  /// ahead is put off no longer than they said, and limits are asked again.
+  void clock_leapt(Time now);
   /// Those whose time has come are due. look() does so, too.
   void bring_up_due(Time now) { order_.promote(now); }
 
@@ -502,6 +502,8 @@ class Shard {
   void wait_on(Job& job);
   void end_wait(Job& job);
   void release_waits(Job& job);
+  void erase_expected(OpenWait& open);
+  void forget_waits(Job& job);
   void cancel_awaiting(Job& job, Time now);
   std::optional<Run> start_response(Job& job, Time now);
   void await_again(Job& job, Time at);

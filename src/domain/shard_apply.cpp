@@ -157,7 +157,7 @@ void Shard::cut_wait(Job& job, Time now) {
   changes_.write_state(job);
 }
 
-void Shard::clock_went_back(Time now) {
+void Shard::clock_leapt(Time now) {
   std::vector<Job*> ahead;
   table_.each([&](Job& job) {
     const bool waits = job.place != Place::running && job.place != Place::awaiting &&

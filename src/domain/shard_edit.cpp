@@ -69,8 +69,7 @@ void Shard::apply_edit(const LoggedEntry& logged, Time now) {
 
 void Shard::replace_payload(Job& job, const LoggedEntry& logged, const std::vector<Seq>& replaced, Time now) {
   if (std::ranges::find(replaced, job.arrival()) != replaced.end()) {
-    // As in go_on_with_rest(): whoever rebuilds the job drops what is said of it before its first payload.
-    release_waits(job);
+    forget_waits(job);
     note_pushed(job);
     if (!job.own_time) job.set_time(due_at(job, now));  // the entry that says when it came goes
   }

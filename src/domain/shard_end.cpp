@@ -206,8 +206,7 @@ void Shard::die(Job& job, const ActiveRun* run, FailureKind kind, const std::str
     return;
   }
   keep_demand(job);
-  // Its attempts are over. And whoever rebuilds the job drops what is said of it before its first payload.
-  release_waits(job);
+  forget_waits(job);  // its attempts are over
   changes_.erase(job.payloads.remove(index).seq);
   extra.retry_count = -1;
   if (kind == FailureKind::crash) extra.crashes = 0;
@@ -228,8 +227,7 @@ bool Shard::has_rest(const Job& job, const Outcome& outcome) const {
 void Shard::go_on_with_rest(Job& job, const ActiveRun& run, std::size_t count, Time now) {
   if (watched_) emit(EventType::job_finished, job, now, now - run.started);
   keep_demand(job);
-  // As in die(): whoever rebuilds the job drops what is said of it before its first payload.
-  release_waits(job);
+  forget_waits(job);
   for (const auto& piece : job.payloads.take_first(count)) changes_.erase(piece.seq);
   auto& extra = job.more();
   extra.options.set_expiry({});

@@ -3,6 +3,7 @@
 // of its own.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/saturate.h"
@@ -70,6 +71,7 @@ void Shard::forget_stale(JobWaits& waits) {
   const auto stale =
       std::ranges::find_if(waits.open, [&](const OpenWait& open) { return open.key != waits.awaits.key; });
   if (stale == waits.open.end()) return;
+  erase_expected(*stale);
   drop_wait(*stale);
   waits.open.erase(stale);
 }
@@ -156,9 +158,26 @@ void Shard::end_wait(Job& job) {
 void Shard::release_waits(Job& job) {
   auto* waits = job.waits();
   if (waits == nullptr) return;
-  for (const auto& open : waits->open) drop_wait(open);
+  const auto jobs = table_.find_all(job.kind, job.id(), job.key());
+  const bool has_next = std::ranges::any_of(jobs, [&](const Job* other) { return other != &job; });
+  for (auto& open : waits->open) {
+    if (has_next) erase_expected(open);
+    drop_wait(open);
+  }
   waits->open.clear();
   waits->awaits = {};
+}
+
+// The job goes on with other payloads, or another of its name does: whoever rebuilds that one must not find
+// that this was expected, since what comes of it would count as the answer to its next wait for that key.
+void Shard::erase_expected(OpenWait& open) {
+  if (open.expected != 0) changes_.erase(std::exchange(open.expected, 0));
+}
+
+void Shard::forget_waits(Job& job) {
+  if (auto* waits = job.waits())
+    std::ranges::for_each(waits->open, [&](auto& open) { erase_expected(open); });
+  release_waits(job);
 }
 
 void Shard::cancel_awaiting(Job& job, Time now) {

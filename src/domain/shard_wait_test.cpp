@@ -423,6 +423,31 @@ TEST(ShardWaitWithoutRoom, AResponseIsReadAgainWhenItIsHandled) {
   EXPECT_EQ(harness.take()->jobs[0].response, (Response{"bank", "yes", "m"}));
 }
 
+// The payload that is left came before them.
+TEST_F(ShardWait, WhatADeadPayloadExpectedIsNotForTheNextOneEither) {
+  harness.push({.id = "42", .payload = "second"});
+  harness.push({.id = "42", .payload = "first", .score = 1});
+  const auto run = *harness.take();
+  harness.note(EntryType::expected, run.kind, run.jobs[0], {"w1", "bank", {}, {}});
+  harness.end(run, Outcome::fail("no"));
+  harness.commit();
+  harness.advance(5s);
+  harness.end(*harness.take(), Outcome::fail("no"));
+  harness.commit();
+  EXPECT_EQ(harness.take_dead().at(0).payload, "first");
+  EXPECT_EQ(harness.log_size(), 1U) << "only the second payload stays";
+  EXPECT_THAT(closes(), ElementsAre("w1"));
+  wait_from(*harness.take(), 60s, "w2", "bank");
+  harness.commit();
+  respond("w1", "late");
+  EXPECT_FALSE(harness.take());
+  harness.crash();
+  EXPECT_FALSE(harness.take()) << "the next owner takes it for no answer";
+  EXPECT_EQ(keep_unused(), 1U);
+  respond("w2", "new");
+  EXPECT_EQ(harness.take_marked({})->jobs[0].response->body, "new");
+}
+
 TEST_F(ShardWait, AJobThatNamesNewKeysForEverKeepsTheLastOfThem) {
   harness.push({.id = "42", .payload = "p"});
   const auto run = *harness.take();

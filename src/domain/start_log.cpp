@@ -10,6 +10,7 @@ namespace ordo::domain {
 namespace {
 
 constexpr std::size_t kMostListed = 100;
+constexpr std::size_t kNewest = 1000;  // which may be taken back yet, and are summed up later
 constexpr std::size_t kMostOver = 64;  // that are kept in front of the others, unless they are the most
 
 Duration grain_of(Duration per) { return (per + Duration{kMostListed - 1}) / kMostListed; }
@@ -19,8 +20,7 @@ std::int64_t cell_of(Time at, Duration grain) {
   return grain.count() <= 1 ? us : us / grain.count();
 }
 
-std::vector<Starts> coarse(std::span<const Starts> starts, Duration grain) {
-  std::vector<Starts> cells;
+void add_coarse(std::vector<Starts>& cells, std::span<const Starts> starts, Duration grain) {
   for (const auto& each : starts) {
     if (cells.empty() || cell_of(cells.back().at, grain) != cell_of(each.at, grain)) {
       cells.push_back(each);
@@ -29,6 +29,11 @@ std::vector<Starts> coarse(std::span<const Starts> starts, Duration grain) {
       cells.back().count += each.count;
     }
   }
+}
+
+std::vector<Starts> coarse(std::span<const Starts> starts, Duration grain) {
+  std::vector<Starts> cells;
+  add_coarse(cells, starts, grain);
   return cells;
 }
 
@@ -39,6 +44,7 @@ void StartLog::resize_to(std::vector<Starts> starts) {
   all_ = std::move(starts);
   first_ = 0;
   count_ = 0;
+  forget_sums();
   for (const auto& each : all_) count_ += each.count;
 }
 
@@ -60,20 +66,36 @@ void StartLog::add(Time at, std::uint32_t count, Duration grain) {
 void StartLog::forget(Time until) {
   over_ = std::max(over_, until);
   const auto before = first_;
-  for (; first_ < all_.size() && all_[first_].at <= until; ++first_) count_ -= all_[first_].count;
+  for (; first_ < all_.size() && all_[first_].at <= until; ++first_) {
+    count_ -= all_[first_].count;
+    if (first_ >= summed_) continue;
+    cells_.front().count -= all_[first_].count;
+    if (cells_.front().count == 0) cells_.erase(cells_.begin());
+  }
+  summed_ = std::max(summed_, first_);
   if (remembered_ != nullptr) *remembered_ -= first_ - before;
   if (first_ == all_.size()) {
     all_.clear();
-    first_ = 0;
+    first_ = summed_ = 0;
   } else if (first_ > kMostOver && first_ > all_.size() / 2) {
     all_.erase(all_.begin(), all_.begin() + static_cast<std::ptrdiff_t>(first_));
+    summed_ -= first_;
     first_ = 0;
   }
 }
 
+void StartLog::shift(Duration by) {
+  if (over_ != Time::min()) over_ += by;
+  forget_sums();
+  for (auto i = first_; i < all_.size(); ++i) all_[i].at += by;
+}
+
 void StartLog::cut(Time now) {
   over_ = std::min(over_, now);
-  for (auto i = all_.size(); i > first_ && all_[i - 1].at > now; --i) all_[i - 1].at = now;
+  for (auto i = all_.size(); i > first_ && all_[i - 1].at > now; --i) {
+    all_[i - 1].at = now;
+    if (i <= summed_) forget_sums();
+  }
 }
 
 void StartLog::take_back(Time at) {
@@ -81,6 +103,7 @@ void StartLog::take_back(Time at) {
   auto found = std::lower_bound(all_.begin() + static_cast<std::ptrdiff_t>(first_), all_.end(), at,
                                 [](const Starts& each, Time time) { return each.at < time; });
   if (found == all_.end()) --found;
+  if (static_cast<std::size_t>(found - all_.begin()) < summed_) forget_sums();
   --count_;
   if (--found->count > 0) return;
   all_.erase(found);
@@ -98,10 +121,27 @@ Time StartLog::when_below(std::uint32_t limit) const {
   return last();
 }
 
-std::vector<Starts> StartLog::list(Duration per) const {
+void StartLog::forget_sums() {
+  cells_.clear();
+  summed_ = first_;
+}
+
+void StartLog::sum_up(Duration grain) {
+  if (cell_ != grain) forget_sums();
+  cell_ = grain;
+  if (all_.size() - summed_ <= 2 * kNewest) return;
+  const auto end = all_.size() - kNewest;
+  add_coarse(cells_, std::span(all_).subspan(summed_, end - summed_), grain);
+  summed_ = end;
+}
+
+std::vector<Starts> StartLog::list(Duration per) {
   const auto starts = all();
-  if (starts.size() > kMostListed) return coarse(starts, grain_of(per));
-  return {starts.begin(), starts.end()};
+  if (starts.size() <= kMostListed) return {starts.begin(), starts.end()};
+  sum_up(grain_of(per));
+  auto cells = cells_;
+  add_coarse(cells, std::span(all_).subspan(summed_), cell_);
+  return cells;
 }
 
 // Both saw the same starts, each up to some time: of one instant whoever has seen more has seen all.

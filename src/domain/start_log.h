@@ -35,6 +35,8 @@ class StartLog {
   void add(Time at, std::uint32_t count, Duration grain);
   /// Those up to then are over.
   void forget(Time until);
+  /// The clock was put ahead: all were so much later.
+  void shift(Duration by);
   /// The clock was put back: what lies ahead counts as now.
   void cut(Time now);
   /// One that was added at that time, or the last one, was none. Nothing, if it is over.
@@ -42,13 +44,16 @@ class StartLog {
   /// When the start was that is to be over before fewer than `limit` are left, which there are not now.
   Time when_below(std::uint32_t limit) const;
 
-  /// About a hundred at most: where there are more, those of each `per` / 100 together.
-  std::vector<Starts> list(Duration per) const;
+  /// About a hundred at most: where there are more, those of each `per` / 100 together. It goes through what
+  /// has changed since the last call and some thousands.
+  std::vector<Starts> list(Duration per);
   /// What another owner has seen of the same starts: each counts once.
   void unite(std::span<const Starts> seen, Duration per);
 
  private:
   std::span<const Starts> all() const { return std::span(all_).subspan(first_); }
+  void sum_up(Duration grain);
+  void forget_sums();
   void resize_to(std::vector<Starts> starts);
 
   std::size_t* remembered_;
@@ -56,6 +61,9 @@ class StartLog {
   std::size_t first_ = 0;    // those in front are over
   Time over_ = Time::min();  // up to then all are
   std::uint64_t count_ = 0;
+  std::vector<Starts> cells_;  // of those from first_ on, up to ...
+  std::size_t summed_ = 0;     // ... this one; not before first_
+  Duration cell_{};            // how much time each has
 };
 
 }  // namespace ordo::domain

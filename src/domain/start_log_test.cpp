@@ -54,6 +54,18 @@ TEST(StartLog, what_lies_ahead_counts_as_now_and_what_was_none_is_taken_back) {
   log.take_back(at(100s));
 }
 
+TEST(StartLog, a_clock_that_was_put_ahead_makes_none_older) {
+  StartLog log;
+  for (int i = 1; i <= 3; ++i) log.add(at(i * 1s), 1, {});
+  log.forget(at(1s));
+  log.shift(24h);
+  EXPECT_THAT(log.list(10s), ElementsAre(Starts{at(24h + 2s), 1}, Starts{at(24h + 3s), 1}));
+  log.take_back(at(24h + 1s));
+  EXPECT_EQ(log.count(), 2U) << "it is over";
+  log.take_back(at(24h + 2s));
+  EXPECT_EQ(log.count(), 1U);
+}
+
 TEST(StartLog, what_is_over_is_not_taken_back_from_another) {
   StartLog log;
   log.add(at(1s), 1, {});
@@ -81,6 +93,33 @@ TEST(StartLog, a_long_list_is_told_in_a_hundred_parts_none_of_which_is_over_too_
   EXPECT_EQ(list.size(), 100U);
   EXPECT_EQ(list.front(), (Starts{at(99ms), 100}));
   EXPECT_EQ(list.back(), (Starts{at(9'999ms), 100}));
+}
+
+// What was summed up before is not looked at again, whatever becomes of the starts.
+TEST(StartLog, tells_the_same_list_as_one_that_sums_up_anew) {
+  constexpr Duration kPer = 10min;
+  StartLog log, anew;
+  Time now = at(0s);
+  int long_lists = 0;
+  for (int step = 0; step < 30'000; ++step) {
+    now += step % 7 == 0 ? 100ms : 20ms;
+    for (auto* each : {&log, &anew}) {
+      each->add(now, 1 + static_cast<std::uint32_t>(step % 2), {});
+      if (step % 3 == 0) each->take_back(now);
+      if (step % 11 == 0) each->forget(now - kPer / (1 + step / 10'000));
+      if (step == 15'000) each->take_back(now - 3min);
+      if (step == 20'000) each->cut(now - 2min);
+      if (step == 25'000) each->shift(1h);
+    }
+    if (step == 20'000) now -= 2min;
+    if (step == 25'000) now += 1h;
+    if (step % 50 != 0 || log.count() == 0) continue;
+    anew.list(1us);
+    const auto told = log.list(kPer);
+    ASSERT_EQ(told, anew.list(kPer)) << step;
+    long_lists += told.size() > 50 ? 1 : 0;
+  }
+  EXPECT_GT(long_lists, 100);
 }
 
 TEST(StartLog, of_starts_that_two_have_seen_each_counts_once) {

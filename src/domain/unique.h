@@ -55,6 +55,8 @@ struct RowToFree {
 
 /// The key of the row of jobs of this kind whose unique key it is: 128 bits.
 std::string unique_row_key(std::string_view kind, std::string_view key);
+/// Other rows that are kept with them have keys of another length.
+inline bool is_unique_row_key(std::string_view key) { return key.size() == 16; }
 
 /// The unique key of a job by the rule of its kind; nothing: it has none.
 std::optional<std::string> unique_key_of(const Unique& rule, const NewJob& job);

@@ -93,6 +93,7 @@ void Engine::look_at_leaving() {
 
 Duration Engine::tick() {
   scope_.now = scope_.store.now();
+  host_.look_at_clock();
   host_.begin_round();
   look_at_leases();
   read(scope_.inbox->take());

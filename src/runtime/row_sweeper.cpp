@@ -3,27 +3,53 @@
 #include <utility>
 
 #include "domain/rate_record.h"
+#include "domain/unique.h"
 
 namespace ordo::runtime {
 namespace {
 
-constexpr std::size_t kPage = 1000;  // rows that a store takes away while others wait
+constexpr std::size_t kPage = 1000;  // rows that a store looks at while others wait
 
 }  // namespace
 
-// What a clock that is ahead for a moment takes away is gone for good.
-bool RowSweeper::trusts_the_clock() {
-  const auto steady = clock_.steady();
-  const auto ahead = store_.now().time_since_epoch() - steady;
-  if (ahead - std::exchange(ahead_, ahead).value_or(ahead) > domain::kLeap)
-    trusts_from_ = steady + domain::kLeap;
-  return steady >= trusts_from_;
+// A row says when its period began. Where that lies ahead only the span counts, from now on. Others change a
+// row only once it is over.
+bool RowSweeper::cut_periods(const std::string& queue) {
+  if (cut_.contains(queue)) return false;
+  const auto rows = store::Store::unique_rows(queue);
+  const auto now = store_.now();
+  auto& after = after_[queue];
+  const auto page = store_.wait_rows(rows, after, kPage);
+  std::vector<store::RowStep> steps;
+  for (const auto& row : page) {
+    if (!domain::is_unique_row_key(row.key)) continue;
+    auto known = domain::decode_unique_row(row.bytes);
+    if (!known || known->scope != UniqueScope::period) continue;
+    auto unique = *std::move(known);
+    const auto until = domain::cut_end(row.until, unique.first, now);
+    if (until == row.until) continue;
+    unique.first = now;
+    steps.push_back({{row.key, domain::encode(unique), true, until}, row.bytes, {}});
+  }
+  if (!steps.empty()) store_.step_rows(rows, std::move(steps));
+  const bool is_more = page.size() == kPage;
+  if (is_more) {
+    after = page.back().key;
+  } else {
+    cut_.insert(queue);
+    after_.erase(queue);
+  }
+  return is_more;
 }
 
 bool RowSweeper::tick(const std::vector<std::string>& queues) {
-  if (!trusts_the_clock() || queues.empty()) return false;
+  if (guard_.look(store_.now(), clock_.steady()) < Duration{0}) {
+    cut_.clear();
+    after_.clear();
+  }
+  if (queues.empty()) return false;
   const auto& queue = queues[next_ % queues.size()];
-  bool is_more = false;
+  bool is_more = cut_periods(queue);
   for (const auto& rows : {queue, store::Store::unique_rows(queue)})
     is_more = store_.sweep_rows(rows, kPage) == kPage || is_more;
   if (!is_more) ++next_;

@@ -1,16 +1,19 @@
 #pragma once
 
-#include <optional>
+#include <cstddef>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "domain/clock_guard.h"
 #include "store/store.h"
 
 namespace ordo::runtime {
 
-/// Takes away rows of waits and unique keys whose time is over, so that they go though nobody pushes. One
-/// thread uses it.
+/// Takes away rows of waits and unique keys whose time is over, so that they go though nobody pushes, and
+/// cuts the periods of keys that were taken while the store's clock was ahead. One thread uses it.
 class RowSweeper {
  public:
   RowSweeper(store::Store& store, Clock& clock) : store_(store), clock_(clock) {}
@@ -20,12 +23,13 @@ class RowSweeper {
   bool tick(const std::vector<std::string>& queues);
 
  private:
-  bool trusts_the_clock();
+  bool cut_periods(const std::string& queue);
 
   store::Store& store_;
   Clock& clock_;
-  std::optional<Duration> ahead_;  // the store's time, of the steady one
-  Duration trusts_from_{};         // steady
+  domain::ClockGuard guard_;
+  std::set<std::string> cut_;  // queues whose periods were looked at since the clock was set back
+  std::map<std::string, std::string> after_;  // in those that are looked at
   std::size_t next_ = 0;
 };
 

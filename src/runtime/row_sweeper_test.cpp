@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "domain/unique.h"
 #include "runtime/engine_harness.h"
 
 namespace ordo::runtime {
@@ -15,7 +16,7 @@ class RowSweeperTest : public ::testing::Test {
  protected:
   RowSweeperTest() {
     store_.define("q", 1);
-    sweeper_.tick({"q"});
+    for (const auto* queue : {"q", "other"}) sweeper_.tick({queue});  // it looks at each once
   }
 
   void put(const std::string& rows, const std::string& key, Time until) {
@@ -53,6 +54,44 @@ TEST_F(RowSweeperTest, a_clock_that_leaps_takes_nothing_away_for_a_minute) {
   clock_.now += minutes{1};
   sweeper_.tick({"q"});
   EXPECT_EQ(store_.sweep_rows(rows, 1), 0U) << "it is gone";
+}
+
+TEST_F(RowSweeperTest, cuts_periods_that_began_while_the_clock_was_ahead) {
+  const auto rows = store::Store::unique_rows("q");
+  const std::string key(16, 'k'), other(16, 'o');
+  const auto take = [&](const std::string& name, UniqueScope scope, Time until) {
+    const domain::UniqueHold hold{name, "t", scope, store_.now()};
+    store_.step_rows(rows, {{{name, domain::row_of(hold, "q", "k", "1"), true, until}, {}, {}}});
+  };
+  clock_.leap = hours{24 * 8};
+  sweeper_.tick({"q"});
+  take(key, UniqueScope::period, store_.now() + hours{2});
+  take(other, UniqueScope::queued, Time::max());
+  clock_.now += seconds{40};
+  clock_.leap = {};
+  sweeper_.tick({"q"});
+  const auto all = store_.wait_rows(rows, "", 10);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].until, store_.now() + hours{2});
+  EXPECT_EQ(domain::decode_unique_row(all[0].bytes)->first, store_.now());
+  EXPECT_EQ(all[1].until, Time::max());
+  clock_.now += hours{1};
+  sweeper_.tick({"q"});
+  EXPECT_EQ(store_.wait_rows(rows, "", 10)[0].until, store_.now() + hours{1}) << "once";
+}
+
+TEST_F(RowSweeperTest, cuts_them_too_where_it_has_not_seen_the_clock_set_back) {
+  const auto rows = store::Store::unique_rows("q");
+  for (int i = 0; i < 1500; ++i) {
+    auto name = std::to_string(10000 + i) + "           ";
+    const domain::UniqueHold hold{name, "t", UniqueScope::period, store_.now() + hours{50}};
+    store_.step_rows(rows,
+                     {{{name, domain::row_of(hold, "q", "k", "1"), true, store_.now() + hours{51}}, {}, {}}});
+  }
+  RowSweeper next(store_, clock_);
+  EXPECT_TRUE(next.tick({"q"})) << "a page at a time";
+  EXPECT_FALSE(next.tick({"q"}));
+  for (const auto& row : store_.wait_rows(rows, "", 2000)) EXPECT_EQ(row.until, store_.now() + hours{1});
 }
 
 }  // namespace row_sweeper_test

@@ -17,16 +17,6 @@ constexpr Duration kCloseAgain = std::chrono::seconds{1};
 constexpr Duration kStep = std::chrono::seconds{1};
 constexpr std::size_t kShownWhy = 200;  // of what cannot be read, in the log
 
-std::uint16_t needs_of(const store::ShardFacts& facts) {
-  auto needs = domain::decode_counts(facts.counts).needs();
-  for (const auto& row : facts.states) {
-    const auto is_rate = domain::is_rate_row(row.seq);
-    needs = std::max(
-        needs, is_rate ? domain::decode_rate(row.bytes).needs() : domain::decode_state(row.bytes).needs());
-  }
-  return needs;
-}
-
 }  // namespace
 
 // ------------------------------------------------------------------------------------------ coming and going
@@ -44,7 +34,8 @@ void ShardHost::adopt(LoadedShard loaded) {
     if (hooks.refused) hooks.refused(grant.unused());
     return;
   }
-  if (const auto needs = needs_of(loaded.facts)) {
+  auto states = store::read_states(loaded.facts.states);
+  if (const auto needs = std::max(states.needs, domain::decode_counts(loaded.facts.counts).needs())) {
     if (hooks.newer) hooks.newer(grant.shard, needs);
     if (hooks.refused) hooks.refused(grant.unused());
     return;
@@ -59,7 +50,7 @@ void ShardHost::adopt(LoadedShard loaded) {
   shard->machine.hold_deltas_to(scope_.store.max_delta_rows());
   ++changes_;
   is_gathered_ = false;
-  restore(*shard, loaded);
+  restore(*shard, loaded, std::move(states));
   wake(*shard);
   by_id_[grant.shard] = shard.get();
   shards_[grant.shard] = std::move(shard);
@@ -67,30 +58,8 @@ void ShardHost::adopt(LoadedShard loaded) {
 
 // Lost counts took the list of lent runs with them. Their borrowers stop once they find themselves in no list
 // for a moment, or when their leases end: nobody knows who they are.
-void ShardHost::restore(OwnedShard& shard, const LoadedShard& loaded) {
+void ShardHost::restore(OwnedShard& shard, const LoadedShard& loaded, store::ShardStates states) {
   const auto& grant = loaded.grant;
-  std::vector<std::pair<domain::Seq, domain::JobState>> states;
-  states.reserve(loaded.facts.states.size());
-  std::vector<std::pair<const store::StateRow*, std::string>> lost;
-  domain::RateRows rates;
-  std::vector<domain::Seq> lost_rates;
-  for (const auto& row : loaded.facts.states) {
-    if (domain::is_rate_row(row.seq)) {
-      auto rate = domain::decode_rate(row.bytes);
-      if (rate) {
-        rates.emplace_back(row.seq, *std::move(rate));
-      } else {
-        lost_rates.push_back(row.seq);
-      }
-      continue;
-    }
-    auto state = domain::decode_state(row.bytes);
-    if (state) {
-      states.emplace_back(row.seq, *std::move(state));
-    } else {
-      lost.emplace_back(&row, state.why());
-    }
-  }
   auto counts = domain::decode_counts(loaded.facts.counts);
   if (!counts) {
     scope_.say(LogLevel::error, fmt::format("the counts of shard {} of queue '{}' start anew: {}",
@@ -102,9 +71,9 @@ void ShardHost::restore(OwnedShard& shard, const LoadedShard& loaded) {
   if (is_lost) shard.written.kept.first = 1;
   if (is_lost) shard.written.kept.next = grant.lease.token;  // above any that is there
   shard.machine.load({grant.clean, grant.crashed, grant.head, scope_.now, grant.shard, grant.lease.token},
-                     std::move(states), shard.written);
-  shard.machine.load_rates(rates, std::move(lost_rates));
-  for (const auto& [row, why] : lost) shard.machine.lose_state(row->seq, row->bytes, why);
+                     std::move(states.jobs), shard.written);
+  shard.machine.load_rates(states.rates, std::move(states.lost_rates));
+  for (const auto& [seq, bytes, why] : states.lost) shard.machine.lose_state(seq, bytes, why);
 }
 
 // It goes on running what runs, and reads nothing behind the entry.
@@ -325,7 +294,7 @@ std::set<domain::ShardId> ShardHost::wake_admitted() {
 void ShardHost::wake_due() {
   if (scope_.now < looked_at_ - kStep) wake_all();
   if (scope_.now < looked_at_ - domain::kLeap) {
-    for (auto& [id, shard] : shards_) shard->machine.clock_went_back(scope_.now);
+    for (auto& [id, shard] : shards_) shard->machine.clock_leapt(scope_.now);
   }
   if (scope_.now < looked_at_ - kStep || scope_.now > looked_at_) looked_at_ = scope_.now;
   while (!timers_.empty() && timers_.begin()->first <= scope_.now) {
@@ -336,27 +305,31 @@ void ShardHost::wake_due() {
 }
 
 // A clock that was set wrong for a moment ends no job, and pushes none: it has to be so for a minute.
-bool ShardHost::compare_clocks() {
-  const auto steady = scope_.steady();
-  const auto ahead = scope_.now.time_since_epoch() - steady;
-  const auto leap = ahead - std::exchange(clock_ahead_, ahead).value_or(ahead);
-  if (leap > domain::kLeap || leap < -domain::kLeap) {
-    leapt_at_ = scope_.now;
-    leap_ = leap;
-    scope_.say(LogLevel::warning,
-               leap > Duration{0}
-                   ? "the store's clock has leapt ahead by " + format_duration(leap) +
-                         ": nothing expires, ticks or is deleted for its age within the next minute"
-                   : "the store's clock was set back by " + format_duration(-leap) +
-                         ": retries, penalties and rates of the time ahead count from now on");
+void ShardHost::look_at_clock() {
+  const auto leap = clock_.look(scope_.now, scope_.steady());
+  if (clock_.excess() != excess_) {
+    excess_ = clock_.excess();
+    if (leap == Duration{0}) {
+      gates_.believe();
+    } else {
+      gates_.disbelieve(excess_);
+    }
+    for (auto& [id, shard] : shards_) shard->machine.clock_leapt(scope_.now);
+    wake_all();
   }
-  if (leap > domain::kLeap) trusts_from_ = steady + domain::kLeap;
-  return steady >= trusts_from_;
+  if (leap == Duration{0}) return;
+  leapt_at_ = scope_.now;
+  leap_ = leap;
+  scope_.say(LogLevel::warning,
+             leap > Duration{0}
+                 ? "the store's clock has leapt ahead by " + format_duration(leap) +
+                       ": nothing expires, ticks or is deleted for its age within the next minute"
+                 : "the store's clock was set back by " + format_duration(-leap) +
+                       ": retries, penalties and rates of the time ahead count from now on");
 }
 
 void ShardHost::expire() {
-  trusts_the_clock_ = compare_clocks();
-  if (!trusts_the_clock_) return;
+  if (!clock_.trusts()) return;
   for (auto& [id, shard] : awake_) {
     if (!shard->ready || shard->needs != 0 || shard->is_in_append) continue;
     shard->machine.expire(scope_.now);

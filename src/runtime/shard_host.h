@@ -12,11 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "domain/clock_guard.h"
 #include "domain/gates.h"
 #include "runtime/code_table.h"
 #include "runtime/engine_scope.h"
 #include "runtime/owned_shard.h"
 #include "runtime/queue_table.h"
+#include "store/shard_states.h"
 
 namespace ordo::runtime {
 
@@ -108,14 +110,16 @@ class ShardHost {
   /// then.
   void doubt_all();
   void wake_all_of(const ServedQueue& queue);
+  /// At the start of a tick.
+  void look_at_clock();
   /// Those whose time has come.
   void wake_due();
   /// Those that limits or locks may admit again; which they are.
   std::set<domain::ShardId> wake_admitted();
   /// What has expired in those that are awake ends.
   void expire();
-  /// The store's time has not run away from the steady clock within the last minute: as of the last expire().
-  bool trusts_the_clock() const { return trusts_the_clock_; }
+  /// The store's time has not run away from the steady clock within the last minute.
+  bool trusts_the_clock() const { return clock_.trusts(); }
   /// When the store's clock has leapt last, as it says since then, and by how much. 1970: it has not.
   Time leapt_at() const { return leapt_at_; }
   Duration leap() const { return leap_; }
@@ -165,9 +169,8 @@ class ShardHost {
   void wake(OwnedShard& shard);
   bool lay_down(OwnedShard& shard, Time wakes_at);
   void forget_timer(OwnedShard& shard);
-  void restore(OwnedShard& shard, const LoadedShard& loaded);
+  void restore(OwnedShard& shard, const LoadedShard& loaded, store::ShardStates states);
   void give_to_newer(OwnedShard& shard, std::uint16_t needs);
-  bool compare_clocks();
 
   EngineScope& scope_;
   const QueueTable& queues_;
@@ -190,9 +193,8 @@ class ShardHost {
   std::uint64_t rows_read_ = 0;
   std::set<std::string> told_of_penalties_;  // queues that cannot keep them
   std::uint64_t rows_at_wake_ = 0;           // when all were awake last
-  std::optional<Duration> clock_ahead_;      // of the steady one: the store's, when it was looked at last
-  Duration trusts_from_{};                   // on the steady clock
-  bool trusts_the_clock_ = true;
+  domain::ClockGuard clock_;
+  Duration excess_{};  // as the gates were told
   Time leapt_at_{};
   Duration leap_{};
   struct CloseAgain {

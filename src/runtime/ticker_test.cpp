@@ -36,6 +36,7 @@ struct TickerTest : ::testing::Test, Rooms {
     clock.now += time;
     lease.renewed(clock.now);
     scope.now = store.now();
+    host.look_at_clock();
     host.expire();
     ticker.tick();
     store.answer();

@@ -65,7 +65,7 @@ void keep_letter(Store& store, const std::string& queue, const DeadLetter& lette
                  const domain::LetterBounds& bounds) {
   const auto rows = Store::unique_rows(queue);
   const std::string key(domain::kLetterListRow);
-  const auto now = store.now();
+  const auto now = store.believed_now();
   RowStep body{{domain::letter_row_key(domain::letter_name(letter)), domain::encode(letter), true,
                 time_after(letter.at, domain::kLetterLife)},
                {},
@@ -90,7 +90,7 @@ void keep_letter(Store& store, const std::string& queue, const DeadLetter& lette
 
 void retire_expired(Store& store, const std::string& queue, const std::string& key) {
   auto seen = store.wait_row(queue, key);
-  const auto letter = expired_in(key, seen, store.now());
+  const auto letter = expired_in(key, seen, store.believed_now());
   if (!letter) return;
   keep_letter(store, queue, *letter);
   store.step_rows(queue, {{{key, {}, true, Time::min()}, std::move(seen), {}}});
@@ -101,7 +101,7 @@ void retire_expired(Store& store, const std::string& queue, const std::string& k
 void retire_some(Store& store, const std::string& queue) {
   const auto rows = Store::unique_rows(queue);
   auto left = kRetiredAtOnce;
-  each_expired(store, queue, store.now(), kRetiredAtOnce, [&](const WaitRow& row) {
+  each_expired(store, queue, store.believed_now(), kRetiredAtOnce, [&](const WaitRow& row) {
     retire_expired(store, queue, row.bytes);
     store.step_rows(rows, {{{row.key, {}, true, Time::min()}, row.bytes, {}}});
     return --left > 0;
@@ -110,7 +110,7 @@ void retire_some(Store& store, const std::string& queue) {
 
 void each_letter(Store& store, const std::string& queue, const std::function<bool(DeadLetter)>& visit) {
   const auto rows = Store::unique_rows(queue);
-  const auto now = store.now();
+  const auto now = store.believed_now();
   struct Place {
     Time at{};
     std::string name, key;  // in the list, or where it waits
@@ -148,7 +148,7 @@ bool is_said_to_have_letters(Store& store, const std::string& queue) {
 std::map<std::string, std::uint64_t> count_letters(Store& store,
                                                    const std::function<bool(const std::string&)>& counts) {
   std::map<std::string, std::uint64_t> all;
-  const auto now = store.now();
+  const auto now = store.believed_now();
   std::string after;
   for (bool at_end = false; !at_end;) {
     const auto queues = store.wait_rows(kQueueRows, after, kLettersAtOnce);

@@ -553,6 +553,12 @@ class Store {
   /// The store's clock, UTC. Called often: answers from what is known, without asking a server each time.
   virtual Time now() = 0;
 
+  /// How far now() is ahead of what this program believes: a clock that leaps ahead is believed a minute
+  /// later, since what is taken away by a wrong time is lost (domain/clock_guard.h). Mostly zero.
+  virtual Duration excess() = 0;
+  /// By this time rows of waits and unique keys are over.
+  Time believed_now();
+
   /// Other files stand in the place of those that it opened, or none: it will never work again. Cheap.
   virtual bool is_replaced() const { return false; }
 

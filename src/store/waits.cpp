@@ -22,7 +22,7 @@ class Key {
   const domain::Row& look() {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       read();
-      if (row_ && domain::is_expired(*row_, store_.now())) {
+      if (row_ && domain::is_expired(*row_, store_.believed_now())) {
         retire_expired(store_, queue_, key_);
         continue;
       }

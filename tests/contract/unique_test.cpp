@@ -86,6 +86,36 @@ TEST_P(UniqueRows, WhoseTimeIsOverIsNotThere) {
   EXPECT_EQ(one(step("k", "c")), conflict("b"));
 }
 
+TEST_P(UniqueRows, OfOthersWhoWritesTakesNoneAway) {
+  const auto until = store().now() + 1s;
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(one(step("over" + std::to_string(i), "a", {}, {}, until)), done());
+  clock_.move(1s);
+  while (store().now() < until) std::this_thread::yield();  // a server has a clock of its own
+  EXPECT_EQ(one(step("k", "b")), done());
+  std::size_t swept = 0;
+  while (const auto page = store().sweep_rows("orders!", 100)) swept += page;
+  EXPECT_EQ(swept, std::string_view(GetParam().name) == "memory" ? 0U : 30U)
+      << "memory keeps none whose time is over";
+}
+
+// The clock of a server does not leap here.
+TEST_P(UniqueRows, AClockThatIsAheadForAMomentTakesNothingAway) {
+  const auto until = store().now() + 1h;
+  EXPECT_EQ(one(step("k", "a", {}, {}, until)), done());
+  EXPECT_EQ(row(), "a");
+  clock_.leap(24h * 8);
+  EXPECT_EQ(one(step("k", "b")), conflict("a"));
+  EXPECT_EQ(store().wait_rows("orders!", "", 10).size(), 1U);
+  EXPECT_EQ(store().sweep_rows("orders!", 10), 0U);
+  clock_.move(59s);
+  EXPECT_EQ(row(), "a");
+  EXPECT_EQ(one(step("k", "b")), conflict("a"));
+  if (store().now() < until) return;
+  clock_.move(1s);
+  EXPECT_EQ(row(), std::nullopt) << "a minute later it is believed";
+  EXPECT_EQ(one(step("k", "b")), done());
+}
+
 TEST_P(UniqueRows, TheyAreNoWaitsAndGoWithTheirQueue) {
   EXPECT_TRUE(store().put_row("orders", {"k", "wait", true}, {}));
   EXPECT_EQ(one(step("k", "a")), done());

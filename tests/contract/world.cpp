@@ -127,7 +127,10 @@ class RedisWorld final : public World {
 
 }  // namespace
 
-Time StoppedClock::wall() { return Time{std::chrono::seconds{1'700'000'000} + steady()}; }
+Time StoppedClock::wall() {
+  const std::lock_guard lock(mutex_);
+  return Time{std::chrono::seconds{1'700'000'000} + moved_ + leapt_};
+}
 
 Duration StoppedClock::steady() {
   const std::lock_guard lock(mutex_);
@@ -137,6 +140,11 @@ Duration StoppedClock::steady() {
 void StoppedClock::move(Duration by) {
   const std::lock_guard lock(mutex_);
   moved_ += by;
+}
+
+void StoppedClock::leap(Duration by) {
+  const std::lock_guard lock(mutex_);
+  leapt_ += by;
 }
 
 std::unique_ptr<World> make_memory_world(Clock& clock) { return std::make_unique<MemoryWorld>(clock); }

@@ -17,10 +17,12 @@ class StoppedClock final : public Clock {
   Time wall() override;
   Duration steady() override;
   void move(Duration by);
+  /// The wall clock alone.
+  void leap(Duration by);
 
  private:
   std::mutex mutex_;
-  Duration moved_{};
+  Duration moved_{}, leapt_{};
 };
 
 /// One store as a test sees it: with processes that come and go.

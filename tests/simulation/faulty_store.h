@@ -120,6 +120,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
     return inner_.take_answer(node, id);
   }
   Time now() override;
+  Duration excess() override { return inner_.excess(); }
   std::vector<Finding> examine() override { return inner_.examine(); }
 
  private:

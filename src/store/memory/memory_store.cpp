@@ -532,7 +532,7 @@ std::size_t MemoryStore::revive(std::uint32_t queue, std::span<const std::uint64
 // waits
 
 void MemoryStore::trim_waits() {
-  const auto now = clock_.wall();
+  const auto now = believed_now();
   std::erase_if(waits_, [&](const auto& entry) { return entry.second.until <= now; });
 }
 
@@ -546,7 +546,7 @@ std::optional<std::string> MemoryStore::wait_row(std::string_view queue, std::st
 
 std::size_t MemoryStore::sweep_rows(std::string_view queue, std::size_t max_rows) {
   const std::lock_guard lock(mutex_);
-  const auto now = clock_.wall();
+  const auto now = believed_now();
   std::size_t swept = 0;
   std::erase_if(waits_, [&](const auto& entry) {
     const bool goes = swept < max_rows && entry.first.first == queue && entry.second.until <= now;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "store/question_box.h"
 #include "store/store.h"
+#include "store/watched_clock.h"
 
 namespace ordo::store::memory {
 
@@ -69,6 +70,7 @@ class MemoryStore : public Store {
   std::optional<std::string> take_answer(const std::string& node, const std::string& id) override;
 
   Time now() override { return clock_.wall(); }
+  Duration excess() override { return watched_.excess(clock_.wall(), clock_.steady()); }
   std::vector<Finding> examine() override {
     return {{Finding::Level::warning, "the store is the memory of this process", "name a store that lasts"}};
   }
@@ -128,6 +130,7 @@ class MemoryStore : public Store {
   void changed();
 
   Clock& clock_;
+  WatchedClock watched_;
   std::mutex mutex_;
   std::condition_variable woken_;
   std::uint64_t wakes_ = 0;

@@ -567,31 +567,37 @@ std::size_t PostgresStore::revive(std::uint32_t queue, std::span<const std::uint
 
 std::optional<std::string> PostgresStore::wait_row(std::string_view queue, std::string_view key) {
   check_wait_key(key);
-  const auto rows = ask("read a wait of",
-                        "SELECT body FROM ordo_wait WHERE queue = $1 AND key = $2 AND until > ordo_now($3)",
-                        Parameters().text(queue).bytes(key).maybe(given_now()));
+  const auto rows =
+      ask("read a wait of",
+          "SELECT body FROM ordo_wait WHERE queue = $1 AND key = $2 AND until > ordo_now($3) - $4",
+          Parameters().text(queue).bytes(key).maybe(given_now()).number(excess().count()));
   return rows.rows() == 0 ? std::nullopt : std::optional(std::string(rows.bytes(0, 0)));
 }
 
 std::size_t PostgresStore::sweep_rows(std::string_view /*queue*/, std::size_t max_rows) {
-  const auto rows = ask("take rows away that are over in", R"sql(
+  const auto rows =
+      ask("take rows away that are over in", R"sql(
 WITH gone AS (DELETE FROM ordo_wait w USING (SELECT o.queue, o.key FROM ordo_wait o
-                                              WHERE o.until <= ordo_now($1) AND o.until < 9223372036854775807
+                                              WHERE o.until <= ordo_now($1) - $3 AND o.until < 9223372036854775807
                                               ORDER BY o.until LIMIT $2 FOR UPDATE SKIP LOCKED) over
                WHERE w.queue = over.queue AND w.key = over.key RETURNING 1)
 SELECT count(*) FROM gone)sql",
-                        Parameters().maybe(given_now()).number(std::uint64_t{max_rows}));
+          Parameters().maybe(given_now()).number(std::uint64_t{max_rows}).number(excess().count()));
   return static_cast<std::size_t>(rows.number(0, 0));
 }
 
 std::vector<WaitRow> PostgresStore::wait_rows(std::string_view queue, std::string_view after,
                                               std::size_t max_rows) {
-  const auto rows =
-      ask("read the waits of",
-          "SELECT key, until, body FROM ordo_wait"
-          " WHERE queue = $1 AND key > $2 AND listed AND until > ordo_now($3)"
-          " ORDER BY key LIMIT $4",
-          Parameters().text(queue).bytes(after).maybe(given_now()).number(std::uint64_t{max_rows}));
+  const auto rows = ask("read the waits of",
+                        "SELECT key, until, body FROM ordo_wait"
+                        " WHERE queue = $1 AND key > $2 AND listed AND until > ordo_now($3) - $5"
+                        " ORDER BY key LIMIT $4",
+                        Parameters()
+                            .text(queue)
+                            .bytes(after)
+                            .maybe(given_now())
+                            .number(std::uint64_t{max_rows})
+                            .number(excess().count()));
   std::vector<WaitRow> waits;
   for (int row = 0; row < rows.rows(); ++row) {
     waits.push_back({.key = std::string(rows.bytes(row, 0)),
@@ -632,14 +638,15 @@ std::vector<RowResult> PostgresStore::step_rows(std::string_view rows, std::vect
       continue;
     }
     Parameters parameters;
-    parameters.number(context_.store).maybe(given_now()).text(rows).bytes(row.key);
+    parameters.number(context_.store).maybe(given_now()).number(excess().count()).text(rows).bytes(row.key);
     parameters.flag(row.listed).number(row.until.time_since_epoch().count()).bytes(row.bytes);
     parameters.flag(seen.has_value()).bytes(seen.value_or(""));
     parameters.numbers(shards).byte_strings(std::span<const std::string_view>(bodies));
-    const auto answer = ask("write a row beside the logs of",
-                            "SELECT r, t FROM ordo_step_row($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-                            " AS a(r, t)",
-                            parameters);
+    const auto answer =
+        ask("write a row beside the logs of",
+            "SELECT r, t FROM ordo_step_row($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+            " AS a(r, t)",
+            parameters);
     RowResult result{static_cast<What>(answer.number(0, 0)), {}};
     if (result.what == What::refused) result = refused(step);
     if (!answer.is_null(0, 1)) result.there = std::string(answer.bytes(0, 1));

@@ -10,6 +10,7 @@
 #include "store/postgres/pool.h"
 #include "store/postgres/reader.h"
 #include "store/store.h"
+#include "store/watched_clock.h"
 
 namespace ordo::store::postgres {
 
@@ -81,6 +82,7 @@ class PostgresStore final : public Store, public LeavesOut {
   std::optional<std::string> take_answer(const std::string& node, const std::string& id) override;
 
   Time now() override;
+  Duration excess() override { return watched_.excess(now(), clock_.steady()); }
   std::vector<std::string> left_out() override { return left_out_.all(); }
   std::vector<Finding> examine() override;
 
@@ -99,6 +101,7 @@ class PostgresStore final : public Store, public LeavesOut {
   const TimeSource time_;
   ReaderContext context_;
   LeftOut left_out_;
+  WatchedClock watched_;
   ConnectionPool pool_;
   Committer committer_;  // last: its thread completes requests until it is gone
 };

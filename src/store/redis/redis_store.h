@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "store/odd_rows.h"
 #include "store/redis/location.h"
 #include "store/redis/log_reader.h"
@@ -15,6 +16,7 @@
 #include "store/redis/sentinel.h"
 #include "store/redis/slot_map.h"
 #include "store/store.h"
+#include "store/watched_clock.h"
 
 namespace ordo::store::redis {
 
@@ -81,6 +83,7 @@ class RedisStore final : public Store, public LeavesOut {
   std::optional<std::string> take_answer(const std::string& node, const std::string& id) override;
 
   Time now() override;
+  Duration excess() override { return watched_.excess(now(), system_clock().steady()); }
   std::vector<std::string> dangers() override { return pipeline_.dangers(); }
   std::vector<std::string> left_out() override { return left_out_.all(); }
   std::vector<Finding> examine() override;
@@ -118,6 +121,7 @@ class RedisStore final : public Store, public LeavesOut {
   std::mutex names_mutex_;
   std::unordered_map<std::uint32_t, std::string> names_;  // of queues whose logs other programs write
   LeftOut left_out_;
+  WatchedClock watched_;
   std::atomic<std::uint64_t> restored_ = 0;  // evicted keys, behind which all shards were whole
   std::atomic<bool> has_odd_keys_ = false;   // by the last look at their kinds
   SlotMap slots_;

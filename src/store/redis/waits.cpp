@@ -25,13 +25,14 @@ CommandText wait_command(const Script& script, std::string_view queue, const Arg
 std::optional<std::string> RedisStore::wait_row(std::string_view queue, std::string_view key) {
   check_wait_key(key);
   const auto slot = slots_.slot_of(waits_key(queue, "waits"));
-  auto row = pipeline_.ask("read a wait", slot, wait_command(wait_row_script(), queue, key)).at(0);
+  auto row =
+      pipeline_.ask("read a wait", slot, wait_command(wait_row_script(), queue, key, excess().count())).at(0);
   return row.is_nil() ? std::nullopt : std::optional(std::move(row.text));
 }
 
 std::size_t RedisStore::sweep_rows(std::string_view queue, std::size_t max_rows) {
   const auto slot = slots_.slot_of(waits_key(queue, "waits"));
-  auto command = wait_command(sweep_waits_script(), queue, max_rows);
+  auto command = wait_command(sweep_waits_script(), queue, max_rows, excess().count());
   return static_cast<std::size_t>(pipeline_.store("sweep waits", slot, std::move(command)).at(0).integer);
 }
 
@@ -39,6 +40,7 @@ std::size_t RedisStore::sweep_rows(std::string_view queue, std::size_t max_rows)
 std::vector<WaitRow> RedisStore::wait_rows(std::string_view queue, std::string_view after,
                                            std::size_t max_rows) {
   const auto slot = slots_.slot_of(waits_key(queue, "waits"));
+  const auto now = believed_now();
   std::vector<WaitRow> rows;
   std::string from = after.empty() ? "-" : "(" + std::string(after);
   while (rows.size() < max_rows) {
@@ -59,7 +61,7 @@ std::vector<WaitRow> RedisStore::wait_rows(std::string_view queue, std::string_v
       const auto until =
           age.is_nil() ? Time::max()
                        : Time{Duration{static_cast<std::int64_t>(std::strtod(age.text.c_str(), nullptr))}};
-      if (bytes.is_nil() || until <= now()) continue;
+      if (bytes.is_nil() || until <= now) continue;
       rows.push_back({.key = keys[i].text, .bytes = bytes.text, .listed = true, .until = until});
     }
     from = "(" + keys.back().text;
@@ -81,10 +83,10 @@ std::vector<std::pair<ShardId, std::vector<std::string_view>>> bodies_by_log(
   return logs;
 }
 
-void add_step(CommandText& command, std::string_view rows, const RowStep& step) {
+void add_step(CommandText& command, std::string_view rows, const RowStep& step, Duration excess) {
   const auto& [row, seen, entries] = step;
   const auto logs = bodies_by_log(entries);
-  call(command, step_row_script(), 3 + logs.size(), 6 + logs.size() + entries.size());
+  call(command, step_row_script(), 3 + logs.size(), 7 + logs.size() + entries.size());
   for (const auto* part : {"waits", "listed", "ages"}) command.word(std::string_view(waits_key(rows, part)));
   for (const auto& [shard, bodies] : logs) command.word(std::string_view(shard_key(shard, "log")));
   const auto until = row.until == Time::max()   ? std::string()
@@ -96,6 +98,7 @@ void add_step(CommandText& command, std::string_view rows, const RowStep& step) 
   command.word(std::string_view(row.bytes));
   command.word(row.listed ? 1 : 0);
   command.word(std::string_view(until));
+  command.word(excess.count());
   for (const auto& [shard, bodies] : logs) {
     command.word(bodies.size());
     for (const auto body : bodies) command.word(body);
@@ -117,8 +120,9 @@ std::vector<RowResult> RedisStore::step_rows(std::string_view rows, std::vector<
     }
   }
   if (steps.empty()) return {};
+  const auto excess = this->excess();
   CommandText commands;
-  for (const auto& step : steps) add_step(commands, rows, step);
+  for (const auto& step : steps) add_step(commands, rows, step, excess);
   std::vector<RowResult> results;
   for (const auto& reply : pipeline_.store("write a row beside the logs", slot, std::move(commands))) {
     RowResult result{static_cast<RowResult::What>(reply.at(0).integer), {}};

@@ -16,8 +16,8 @@ void put_question(Writer& writer, const std::string& node, const Question& quest
   constexpr std::uint64_t kSwept = 20;
   Statement(writer.connection(),
             "DELETE FROM wait WHERE rowid IN"
-            " (SELECT rowid FROM wait WHERE until<=?1 AND until<9223372036854775807 LIMIT ?2)")
-      .bind(ask_us(writer.now()), kSwept)
+            " (SELECT rowid FROM wait WHERE queue=?3 AND until<=?1 LIMIT ?2)")
+      .bind(ask_us(writer.now()), kSwept, kAskRows)
       .run();
   const auto key = question_row(node, question.id);
   Statement(writer.connection(),

@@ -355,26 +355,30 @@ std::size_t SqliteStore::revive(std::uint32_t queue, std::span<const std::uint64
 
 std::optional<std::string> SqliteStore::wait_row(std::string_view queue, std::string_view key) {
   check_wait_key(key);
-  return readers_.with([&](Reader& reader) { return read_wait(reader.connection(), queue, key, now()); });
+  return readers_.with(
+      [&](Reader& reader) { return read_wait(reader.connection(), queue, key, believed_now()); });
 }
 
 std::vector<WaitRow> SqliteStore::wait_rows(std::string_view queue, std::string_view after,
                                             std::size_t max_rows) {
-  return readers_.with(
-      [&](Reader& reader) { return list_waits(reader.connection(), queue, after, max_rows, now()); });
+  return readers_.with([&](Reader& reader) {
+    return list_waits(reader.connection(), queue, after, max_rows, believed_now());
+  });
 }
 
 // Most times there is nothing, and nobody is to wait for a transaction.
 std::size_t SqliteStore::sweep_rows(std::string_view /*queue*/, std::size_t max_rows) {
+  const auto now = believed_now();
   const bool has_any =
-      readers_.with([&](Reader& reader) { return has_waits_over(reader.connection(), now()); });
+      readers_.with([&](Reader& reader) { return has_waits_over(reader.connection(), now); });
   if (!has_any) return 0;
-  return write([&](Writer& writer) { return writer.waits().sweep_at_most(max_rows, writer.now()); });
+  return write([&](Writer& writer) { return writer.waits().sweep_at_most(max_rows, now); });
 }
 
 std::vector<RowResult> SqliteStore::step_rows(std::string_view rows, std::vector<RowStep> steps) {
   for (const auto& step : steps) check_wait_key(step.row.key);
-  return write([&](Writer& writer) { return writer.waits().step(writer, rows, steps); }, Growth::grows);
+  return write([&](Writer& writer) { return writer.waits().step(writer, rows, steps, believed_now()); },
+               Growth::grows);
 }
 
 // --------------------------------------------------------------------------------------------------

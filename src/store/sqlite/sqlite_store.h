@@ -18,6 +18,7 @@
 #include "store/sqlite/reader.h"
 #include "store/sqlite/wake_word.h"
 #include "store/store.h"
+#include "store/watched_clock.h"
 
 namespace ordo::store::sqlite {
 
@@ -84,6 +85,7 @@ class SqliteStore final : public Store, public LeavesOut {
   std::optional<std::string> take_answer(const std::string& node, const std::string& id) override;
 
   Time now() override { return clock_.wall(); }
+  Duration excess() override { return watched_.excess(clock_.wall(), clock_.steady()); }
   std::vector<std::string> left_out() override { return left_out_.all(); }
   std::vector<Finding> examine() override;
 
@@ -99,6 +101,7 @@ class SqliteStore final : public Store, public LeavesOut {
   bool is_own(const std::string& node);
 
   Clock& clock_;
+  WatchedClock watched_;
   Connection connection_;  // the committer's
   OpenFiles files_;
   WakeWord wake_;

@@ -1,7 +1,5 @@
 #include "store/sqlite/waits.h"
 
-#include <algorithm>
-
 #include "store/limits.h"
 #include "store/sqlite/writer.h"
 
@@ -30,12 +28,6 @@ WaitTable::WaitTable(Connection& connection)
            "INSERT OR REPLACE INTO wait(queue, key, listed, until, body) VALUES(?1, ?2, ?3, ?4, ?5)"),
       drop_(connection, "DELETE FROM wait WHERE queue=?1 AND key=?2") {}
 
-// Whoever writes takes some of those away whose time is over, so that their number stays in bounds.
-void WaitTable::sweep(std::size_t writes, Time now) {
-  constexpr std::size_t kEach = 20, kMost = 2000;
-  sweep_.bind(us_of(now), std::min(kEach * writes, kMost)).run();
-}
-
 std::size_t WaitTable::sweep_at_most(std::size_t rows, Time now) {
   return static_cast<std::size_t>(sweep_.bind(us_of(now), std::uint64_t{rows}).run());
 }
@@ -44,11 +36,9 @@ void WaitTable::forget_if_over(std::string_view queue, std::string_view key, Tim
   forget_.bind(queue, Blob{key}, us_of(now)).run();
 }
 
-std::vector<RowResult> WaitTable::step(Writer& writer, std::string_view rows,
-                                       std::span<const RowStep> steps) {
+std::vector<RowResult> WaitTable::step(Writer& writer, std::string_view rows, std::span<const RowStep> steps,
+                                       Time now) {
   using What = RowResult::What;
-  const auto now = writer.now();
-  sweep(steps.size(), now);
   std::vector<RowResult> results;
   for (const auto& [row, seen, entries] : steps) {
     forget_if_over(rows, row.key, now);

@@ -21,10 +21,10 @@ class WaitTable {
 
   /// How many were there.
   std::size_t sweep_at_most(std::size_t rows, Time now);
-  std::vector<RowResult> step(Writer& writer, std::string_view rows, std::span<const RowStep> steps);
+  std::vector<RowResult> step(Writer& writer, std::string_view rows, std::span<const RowStep> steps,
+                              Time now);
 
  private:
-  void sweep(std::size_t writes, Time now);
   void forget_if_over(std::string_view queue, std::string_view key, Time now);
 
   Statement sweep_, forget_, look_, put_, drop_;

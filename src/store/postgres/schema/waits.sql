@@ -1,11 +1,12 @@
 -- Rows of waits and unique keys, and responses that arrive inside a user's transaction.
 
--- Writes a row if its body still is `p_seen`, and appends the entries; then it takes some rows away whose time is over.
--- `p_until` of the first instant takes the row itself away. result: 0 (done), 1 (another row: its body is `there`; NULL:
--- none), 2 (an entry's shard does not exist, or its queue is closed). Steps of one row take turns before they are given
--- ids of transactions, so that their entries have rising numbers.
-CREATE FUNCTION ordo_step_row(p_store bigint, p_now bigint, p_rows text, p_key bytea, p_listed boolean, p_until bigint,
-                              p_body bytea, p_has_seen boolean, p_seen bytea, p_shards bigint[], p_bodies bytea[])
+-- Writes a row if its body still is `p_seen`, and appends the entries. `p_excess`: µs that the caller does not believe the
+-- clock. `p_until` of the first instant takes the row itself away. result: 0 (done), 1 (another row: its body is `there`;
+-- NULL: none), 2 (an entry's shard does not exist, or its queue is closed). Steps of one row take turns before they are
+-- given ids of transactions, so that their entries have rising numbers.
+CREATE FUNCTION ordo_step_row(p_store bigint, p_now bigint, p_excess bigint, p_rows text, p_key bytea, p_listed boolean,
+                              p_until bigint, p_body bytea, p_has_seen boolean, p_seen bytea, p_shards bigint[],
+                              p_bodies bytea[])
 RETURNS TABLE(result bigint, there bytea) LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -22,7 +23,7 @@ BEGIN
     RETURN QUERY SELECT 2::bigint, NULL::bytea;
     RETURN;
   END IF;
-  DELETE FROM ordo_wait WHERE queue = p_rows AND key = p_key AND until <= v_now;
+  DELETE FROM ordo_wait WHERE queue = p_rows AND key = p_key AND until <= v_now - p_excess;
   LOOP
     IF NOT p_has_seen THEN
       INSERT INTO ordo_wait VALUES (p_rows, p_key, p_listed, p_until, p_body) ON CONFLICT DO NOTHING;
@@ -39,10 +40,6 @@ BEGIN
       RETURN;
     END IF;
   END LOOP;
-  DELETE FROM ordo_wait w USING (SELECT o.queue, o.key FROM ordo_wait o
-                                  WHERE o.until <= v_now AND o.until < 9223372036854775807  -- the index has it
-                                  ORDER BY o.until LIMIT 20 FOR UPDATE SKIP LOCKED) gone
-   WHERE w.queue = gone.queue AND w.key = gone.key;
   IF cardinality(p_shards) > 0 THEN
     v_first := ordo_transaction_seq();
     INSERT INTO ordo_entry(shard, seq, at, body)

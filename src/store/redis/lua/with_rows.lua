@@ -7,10 +7,9 @@ local function drop(gone)
   call('ZREM', KEYS[2], gone)
   call('ZREM', KEYS[3], gone)
 end
-local function sweep(key)
-  for _, gone in ipairs(call('ZRANGEBYSCORE', KEYS[3], '-inf', string.format('%d', now), 'LIMIT', '0', '20')) do drop(gone) end
+local function forget_if_over(key, excess)
   local age = call('ZSCORE', KEYS[3], key)
-  if age and tonumber(age) <= now then drop(key) end
+  if age and tonumber(age) <= now - excess then drop(key) end
 end
 local function put(key, bytes, listed, til)
   call('HSET', KEYS[1], key, bytes)
