@@ -39,10 +39,11 @@ struct Event {
   std::string key{};        ///< of the job
   std::uint32_t shard = 0;  ///< of the job, and of shard_moved
   Time at{};
-  Duration took{};                   ///< of the run, for finished, failed and dead
-  std::string error{};               ///< for failed, dead and throttler_failed
-  std::int64_t attempt = 0;          ///< for started, finished and failed: 1 is the first
-  std::optional<Time> retry_at{};    ///< for failed: when it runs again; nothing: it was cancelled
+  Duration took{};           ///< of the run, for finished, failed and dead
+  std::string error{};       ///< for failed, dead and throttler_failed
+  std::int64_t attempt = 0;  ///< for started, finished and failed: 1 is the first
+  /// For failed: when it runs again; nothing: it was cancelled, or is discarded after its last failure.
+  std::optional<Time> retry_at{};
   std::optional<Duration> waited{};  ///< for started: since it was due; nothing: the run is of a response
 };
 

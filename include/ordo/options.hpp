@@ -357,7 +357,8 @@ struct SourceOptions {
   bool stats = false;        ///< what its jobs do is counted in stat:processed and stat:failed
   bool allow_stop = false;   ///< the `stop` of those pages stops the node
   bool mirror_dead = false;  ///< dead jobs of its queues are in Sidekiq's set `dead`, too
-  std::uint64_t ahead = 10'000;  ///< it takes nothing while its queues have so many jobs; at least 1
+  /// While so many jobs of its queues are due or run it takes nothing; at least 1.
+  std::uint64_t ahead = 10'000;
 
   bool operator==(const SourceOptions&) const = default;
 };

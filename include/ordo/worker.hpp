@@ -191,7 +191,8 @@ class Worker {
   virtual std::string load_error(const std::string& stored) { return stored; }
 
   /// Called once per run in which something died, after it is durable, in one thread for all handlers of the
-  /// node. What it throws is logged. Behind one that hangs 1,000,000 calls wait, and more are dropped.
+  /// node. What is not kept (`"dead": false` of Sidekiq) has the state discarded. What it throws is logged.
+  /// Behind one that hangs 1,000,000 calls wait, and more are dropped.
   virtual void retries_exhausted(const std::vector<JobView>& dead) { static_cast<void>(dead); }
 };
 

@@ -12,8 +12,10 @@
 #include "client/admin_impl.h"
 #include "domain/source_row.h"
 #include "sources/inlet.h"
+#include "sources/queue_room.h"
 #include "sources/sidekiq/look.h"
 #include "sources/sidekiq/origin.h"
+#include "sources/sidekiq/queue_names.h"
 
 namespace ordo {
 namespace {
@@ -48,6 +50,11 @@ void look_at_origin(SourceView& view, const std::string& position) {
   } catch (const Error& error) {
     view.trouble = error.what();
   }
+}
+
+bool is_full(StoreHandle& handle, const SourceOptions& options) {
+  return sources::QueueRoom(handle.store(), handle.clock(), sources::queue_names(options), options.ahead)
+             .left() == 0;
 }
 
 }  // namespace
@@ -124,6 +131,15 @@ void Admin::Impl::examine_sources(std::vector<Finding>& findings) {
            .advice = "start a node whose config has the source",
            .name = name,
            .needs_person = true});
+    } else if (view.waiting > 0 && is_full(*handle_, view.options)) {
+      findings.push_back(
+          {.level = Finding::Level::warning,
+           .what = fmt::format("source '{}' takes nothing more: {} jobs or more of its queues are due or run",
+                               name, view.options.ahead),
+           .advice =
+               fmt::format("{} jobs wait at {} until there are fewer; add workers for {}, or raise ahead",
+                           view.waiting, view.origin, fmt::join(sources::queue_names(view.options), ", ")),
+           .name = name});
     } else if (view.others.empty()) {
       findings.push_back({Finding::Level::good,
                           fmt::format("source '{}' has taken {} jobs from {}; {} wait", name, view.taken,

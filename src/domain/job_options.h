@@ -37,7 +37,7 @@ struct JobOptions {
   /// The row of the unique key (scope `queued`) that it had until its start: a revive takes it again.
   std::string freed_row{};
   std::optional<std::int32_t> max_retries;
-  std::optional<bool> keeps_dead;  ///< false: when its retries are over, it ends as discarded
+  std::optional<bool> keeps_dead;  ///< false: it ends as discarded if it dies with its retries over
   /// Of an entry, never of a job: the time of the job that waits becomes the entry's, later or earlier.
   bool replaces_time = false;
   /// `expires` counts from run_at, so long after it, and moves with it.

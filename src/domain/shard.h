@@ -544,12 +544,22 @@ class Shard {
   static void isolate(Job& job, FailureKind because, Time now);
   void fail(Job& job, const ActiveRun& run, const JobEnd& end, Time now);
   bool crashed_too_often(const Job& job) const;
-  void die(Job& job, const ActiveRun* run, FailureKind kind, const std::string& error, Time now);
+  struct Death {
+    const ActiveRun* run;  ///< null: it was in none that is known
+    FailureKind kind;
+    std::string error;
+    bool has_given_up;  ///< its retries are over
+  };
+  void die(Job& job, const Death& death, Time now);
+  bool gives_up(const Job& job) const;
   void die_of_crashes(Job& job, Time now);
   bool has_rest(const Job& job, const Outcome& outcome) const;
   void go_on_with_rest(Job& job, const ActiveRun& run, std::size_t count, Time now);
   void bury(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now);
-  DeadPayload lose(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now);
+  void lose(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now);
+  JobView view_of(const DeadPayload& dead, JobStatus status, Time now) const;
+  DeadPayload dead_payload(const Job& job, const Piece& dying, FailureKind kind,
+                           const std::string& error) const;
   void run_died();
   void finish(Job& job, const Ending& ending);
   void leave_run(Job& job);

@@ -145,7 +145,7 @@ void Shard::fail(Job& job, const ActiveRun& active, const JobEnd& end, Time now)
       const auto text =
           end.outcome.text + " (it has crashed " + std::to_string(extra.crashes) + " times: max_crashes)";
       keep(job, {JobStatus::failed, now, &active, failure, text});
-      die(job, &active, failure, text, now);
+      die(job, {&active, failure, text, gives_up(job)}, now);
       return;
     }
   }
@@ -164,7 +164,7 @@ void Shard::fail(Job& job, const ActiveRun& active, const JobEnd& end, Time now)
                            : decide_retry(kind.rules, question, end.jitter, extra.options.max_retries);
   keep(job, {JobStatus::failed, now, &active, failure, verdict.error});
   if (verdict.dies) {
-    die(job, &active, failure, verdict.error, now);
+    die(job, {&active, failure, verdict.error, !fits_no_run}, now);
     return;
   }
   extra.error_kind = failure;
@@ -184,18 +184,29 @@ bool Shard::crashed_too_often(const Job& job) const {
   return job.extra->crashes >= static_cast<std::uint32_t>(std::max(kinds_[job.kind].rules.max_crashes, 1));
 }
 
+// The next failure would be its last.
+bool Shard::gives_up(const Job& job) const {
+  const auto& rules = kinds_[job.kind].rules;
+  const auto& retry = rules.retry;
+  if (!retry.function && retry.strategy == RetryPolicy::Strategy::none) return true;
+  const auto most =
+      job.extra ? job.extra->options.max_retries.value_or(rules.max_retries) : rules.max_retries;
+  return std::int64_t{job.retry_count()} + 1 >= most;
+}
+
 void Shard::die_of_crashes(Job& job, Time now) {
-  die(job, nullptr, FailureKind::crash,
-      "its node died " + std::to_string(job.extra->crashes) + " times while it ran alone", now);
+  const auto text = "its node died " + std::to_string(job.extra->crashes) + " times while it ran alone";
+  die(job, {nullptr, FailureKind::crash, text, gives_up(job)}, now);
   run_died();
 }
 
 // The job is active. One payload goes to the dead set; the rest goes back as if it had never failed.
-void Shard::die(Job& job, const ActiveRun* run, FailureKind kind, const std::string& error, Time now) {
+void Shard::die(Job& job, const Death& death, Time now) {
+  const auto& [run, kind, error, has_given_up] = death;
   auto& extra = job.more();
   const auto choice = kinds_[job.kind].rules.payloads;
   const auto index = dying_payload(job.payloads.size(), choice);
-  const bool is_kept = extra.options.keeps_dead.value_or(true);
+  const bool is_kept = !has_given_up || extra.options.keeps_dead.value_or(true);
   if (is_kept) {
     bury(job, job.payloads.pieces()[index], kind, error, now);
   } else {
@@ -238,12 +249,30 @@ void Shard::go_on_with_rest(Job& job, const ActiveRun& run, std::size_t count, T
 }
 
 void Shard::bury(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now) {
-  changes_.add_dead(lose(job, dying, kind, error, now));
+  auto dead = dead_payload(job, dying, kind, error);
+  dying_.push_back(view_of(dead, JobStatus::dead, now));
+  if (watched_)
+    emit(EventType::job_dead, job, now, {}, dead.error).attempt = std::int64_t{dead.retry_count} + 1;
+  changes_.add_dead(std::move(dead));
 }
 
-// Tells that it died.
-DeadPayload Shard::lose(const Job& job, const Piece& dying, FailureKind kind, const std::string& error,
-                        Time now) {
+// Its record says discarded, and so does what is told of it.
+void Shard::lose(const Job& job, const Piece& dying, FailureKind kind, const std::string& error, Time now) {
+  const auto dead = dead_payload(job, dying, kind, error);
+  dying_.push_back(view_of(dead, JobStatus::discarded, now));
+  if (watched_) {
+    auto& told = emit(EventType::job_failed, job, now, {}, "discarded after its last failure: " + dead.error);
+    told.attempt = std::int64_t{dead.retry_count} + 1;
+  }
+}
+
+JobView Shard::view_of(const DeadPayload& dead, JobStatus status, Time now) const {
+  return {kinds_.queue().name,          dead.kind, dead.key,         dead.id,      status,
+          {{dead.payload, dead.score}}, now,       dead.retry_count, dead.crashes, dead.error};
+}
+
+DeadPayload Shard::dead_payload(const Job& job, const Piece& dying, FailureKind kind,
+                                const std::string& error) const {
   const JobExtra none;
   const auto& extra = job.extra ? *job.extra : none;
   DeadPayload dead{kinds_[job.kind].name,
@@ -257,16 +286,11 @@ DeadPayload Shard::lose(const Job& job, const Piece& dying, FailureKind kind, co
                    kind,
                    std::string(cut(error))};
   dead.options.set_expiry({});  // who brings it back wants it to run
-  JobView view{kinds_.queue().name,          dead.kind, dead.key,         dead.id,      JobStatus::dead,
-               {{dead.payload, dead.score}}, now,       dead.retry_count, dead.crashes, dead.error};
   if (extra.foreign) {
     for (const auto& [seq, fields] : extra.foreign->entry_fields) {
       if (seq == dying.seq) dead.entry_fields = fields;
     }
   }
-  dying_.push_back(std::move(view));
-  if (watched_)
-    emit(EventType::job_dead, job, now, {}, dead.error).attempt = std::int64_t{extra.retry_count} + 1;
   return dead;
 }
 

@@ -252,6 +252,53 @@ TEST(ShardRetry, WhatIsNotKeptWhenItDiesLeavesNothing) {
   EXPECT_TRUE(shard.take_dead().empty());
 }
 
+// What an observer is told says what the record says.
+TEST(ShardRetry, WhatIsNotKeptIsToldAsDiscarded) {
+  Harness shard(plain());
+  shard.shard().watch(true);
+  shard.push({.id = "1", .max_retries = 0, .keeps_dead = false});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  const auto deaths = shard.shard().deaths();
+  ASSERT_EQ(deaths.size(), 1U);
+  EXPECT_EQ(deaths[0].at(0).state, JobStatus::discarded);
+  const auto events = shard.shard().events();
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back().type, EventType::job_failed);
+  EXPECT_EQ(events.back().error, "discarded after its last failure: boom");
+  EXPECT_FALSE(events.back().retry_at);
+}
+
+TEST(ShardRetry, WhatDiesWithRetriesLeftIsKept) {
+  auto options = plain();
+  options.max_crashes = 1;
+  Harness shard(options);
+  const auto crash = [&](std::int32_t max_retries) {
+    shard.push({.id = "1", .max_retries = max_retries, .keeps_dead = false});
+    shard.end(*shard.take(), Outcome::put_back_alone(FailureKind::crash));
+    shard.commit();
+    const auto run = shard.take_marked({});
+    ASSERT_TRUE(run);
+    shard.end(*run, Outcome::fail("killed", FailureKind::crash));
+    shard.commit();
+  };
+  crash(25);
+  EXPECT_EQ(shard.take_dead().size(), 1U);
+  crash(0);
+  EXPECT_TRUE(shard.take_dead().empty());
+  EXPECT_EQ(shard.log_size(), 0U);
+}
+
+TEST(ShardRetry, WhatFitsNoRunIsKept) {
+  Harness shard(plain());
+  shard.push({.id = "1", .max_retries = 0, .keeps_dead = false});
+  auto outcome = Outcome::fail("it is too large");
+  outcome.delivered = 0;
+  shard.end(*shard.take(), outcome);
+  shard.commit();
+  EXPECT_EQ(shard.take_dead().size(), 1U);
+}
+
 TEST(ShardPoison, AKillerDiesAndItsNeighboursCountAtMostOneCrash) {  // rules 3.6
   Harness shard(plain());
   for (const auto* id : {"killer", "a", "b"}) shard.push({.id = id});

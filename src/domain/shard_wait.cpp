@@ -256,7 +256,7 @@ void Shard::fail_response(Job& job, const ActiveRun& active, const JobEnd& end, 
       ++lasting_.failed;
       end_wait(job);
       keep(job, {JobStatus::failed, now, &active, failure, end.outcome.text});
-      die(job, &active, failure, end.outcome.text, now);
+      die(job, {&active, failure, end.outcome.text, gives_up(job)}, now);
       return;
     }
   }

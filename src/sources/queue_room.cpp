@@ -22,22 +22,27 @@ std::uint64_t QueueRoom::left() {
   return left_;
 }
 
-// What their owners count, and what was appended behind it.
-std::uint64_t QueueRoom::count() const {
+// What their owners count, and what was appended behind it. Jobs for later, those that retry later, and those
+// that await a response may wait for days: they fill no queue.
+std::uint64_t QueueRoom::count() {
   std::set<std::uint32_t> numbers;
   for (const auto& queue : store_.queues().queues) {
     if (queues_.contains(queue.name)) numbers.insert(queue.number);
   }
+  if (!log_) log_ = store_.open_log();
   std::uint64_t jobs = 0;
-  const auto tail = store_.open_log();
+  auto gone = std::exchange(shards_, {});
   for (const auto& row : store_.shards()) {
     if (!numbers.contains(row.shard.queue)) continue;
     const auto counts = domain::decode_counts(row.counts).or_empty();
-    jobs += counts.queued() + counts.running + counts.awaiting;
-    tail->add(row.shard, row.position);
+    jobs += counts.due + counts.running;
+    log_->add(row.shard, row.position);
+    shards_.insert(row.shard);
+    gone.erase(row.shard);
   }
+  for (const auto& shard : gone) log_->remove(shard);
   for (bool at_end = jobs >= most_; !at_end;) {
-    const auto chunk = tail->read(kRowsAtOnce);
+    const auto chunk = log_->read(kRowsAtOnce);
     jobs += chunk.rows.size();
     at_end = chunk.at_end || jobs >= most_;
   }

@@ -15,6 +15,16 @@ class Source {
   /// goes on with nothing lost and nothing doubled.
   virtual Duration tick() = 0;
 
+  /// How far the origin shows what became of its jobs.
+  enum class Shown {
+    nothing,  ///< nothing was to be done yet
+    some,     ///< there is more: it goes on at once
+    all
+  };
+  /// A bounded piece of showing it, after a tick(). It may fail where tick() does not, and holds up nothing:
+  /// called again, it waits before it tries again. Throws Error.
+  virtual Shown show() = 0;
+
   /// Returns when the origin has news, or after `at_most`, or when wake() was called since the last wait().
   /// Throws Error{unavailable}.
   virtual void wait(Duration at_most) = 0;

@@ -64,36 +64,51 @@ void SourceThreads::ask_to_stop() {
 
 void SourceThreads::take(Running& running, const std::stop_token& stop) {
   const auto what = "source '" + running.name + "' takes nothing";
-  std::string trouble;
+  const auto what_is_shown = "source '" + running.name + "' cannot show its dead jobs to Sidekiq";
+  std::string trouble, showing_trouble;
   while (!stop.stop_requested() && !running.is_quiet) {
     const bool is_done = try_step(what, trouble, [&] {
-      if (const auto delay = running.source->tick(); delay > Duration{0}) running.source->wait(delay);
+      auto delay = running.source->tick();
+      try_step(what_is_shown, showing_trouble, [&] {
+        const auto shown = running.source->show();
+        if (shown == Source::Shown::some) delay = Duration{0};
+        return shown == Source::Shown::all;
+      });
+      if (delay > Duration{0}) running.source->wait(delay);
+      return true;
     });
     if (!is_done) pause(stop, poll_interval_);
   }
   // Its server may not answer; then others need not wait for longer than it takes to be missed.
   if (trouble.empty())
-    try_step("source '" + running.name + "' cannot leave", trouble, [&] { running.source->leave(); });
+    try_step("source '" + running.name + "' cannot leave", trouble, [&] {
+      running.source->leave();
+      return true;
+    });
 }
 
 void SourceThreads::tell(Running& running, const std::stop_token& stop) {
   const auto what = "source '" + running.name + "' cannot show this node to Sidekiq";
   std::string trouble;
   while (!stop.stop_requested()) {
-    try_step(what, trouble, [&] { running.citizen->tick(); });
+    try_step(what, trouble, [&] {
+      running.citizen->tick();
+      return true;
+    });
     pause(stop, SidekiqCitizen::kBeat);
   }
   if (!trouble.empty()) return;
   try_step(what, trouble, [&] {
     running.citizen->tick();  // what has ended since
     running.citizen->leave();
+    return true;
   });
 }
 
 // False: it has failed. The same trouble is told once.
 bool SourceThreads::try_step(const std::string& what, std::string& trouble, const Step& step) const {
   try {
-    step();
+    if (!step()) return true;
     if (!trouble.empty()) say(LogLevel::info, what + " no more: it goes on");
     trouble.clear();
     return true;

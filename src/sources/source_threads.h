@@ -62,7 +62,7 @@ class SourceThreads {
     std::atomic<bool> is_quiet = false;
     std::jthread taking{}, telling{};
   };
-  using Step = std::function<void()>;
+  using Step = std::function<bool()>;  // true: a trouble that it had is over
 
   void take(Running& running, const std::stop_token& stop);
   void tell(Running& running, const std::stop_token& stop);

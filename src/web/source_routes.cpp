@@ -13,6 +13,8 @@ namespace {
 
 Response reset_source(Desk& desk, const Call& call) {
   refuse_unknown(call.target, {});
+  if (!call.sees_all())
+    throw Problem(403, "a source may feed other queues, too: this token is for some only");
   const auto& name = call.value(0);
   const auto sources = seen_sources(desk, call);
   const auto has_name = [&](const SourceView& source) { return source.options.name == name; };

@@ -217,6 +217,50 @@ TEST_P(SidekiqLists, AFullQueueLeavesTheRestInTheLists) {
   EXPECT_EQ(count({"LLEN", "queue:default"}) + count({"LLEN", "queue:low"}), 6);
 }
 
+// What was not read by its owner yet counts, too; it may be of any kind.
+TEST_P(SidekiqLists, OnlyJobsThatAreDueOrRunFillAQueue) {
+  config_.sources[0].ahead = 3;
+  const auto grant = own({define("rails", 1).number, 0});
+  auto counted = delta_of(grant, 1);
+  domain::Counts counts;
+  counts.scheduled = counts.retrying = counts.awaiting = 100;
+  counts.due = counts.running = 1;
+  counted.counts = domain::encode(counts);
+  ASSERT_EQ(commit(std::move(counted)), CommitResult::applied);
+  for (int i = 0; i < 5; ++i) push("default", job("[" + std::to_string(i) + "]"));
+  take_all();
+  EXPECT_EQ(log().size(), 1U);
+}
+
+TEST_P(SidekiqLists, AFullSourceDoesNotWakeForNews) {
+  config_.sources[0].ahead = 1;
+  push("default", job("[1]"));
+  auto full = source();
+  while (full.tick() == Duration{0}) {
+  }
+  full.tick();
+  push("default", job("[2]"));
+  const auto begin = system_clock().steady();
+  full.wait(200ms);
+  EXPECT_GE(system_clock().steady() - begin, 190ms);
+  full.wake();
+  full.wait(1h);
+}
+
+TEST_P(SidekiqLists, WhatCannotBeShownHoldsUpNoTaking) {
+  config_.sources[0].mirror_dead = true;
+  run({"SET", "ordo:mirrored:web", "not a hash"});
+  push("default", job("[1]"));
+  auto all = source();
+  while (all.tick() == Duration{0}) {
+  }
+  EXPECT_THROW(all.show(), Error);
+  push("default", job("[2]"));
+  while (all.tick() == Duration{0}) {
+  }
+  EXPECT_THAT(payloads(), ElementsAre(job("[1]"), job("[2]")));
+}
+
 TEST_P(SidekiqLists, OneProcessTakesAtATime) {
   push("default", job("[1]"));
   auto first = source();

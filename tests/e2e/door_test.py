@@ -95,7 +95,8 @@ class Tokens(Guarded):
         self.assertNotIn("mails", self.ask("GET", "/metrics", headers=self.as_role("some-viewer"))[2].decode())
         self.assertIn("mails", self.ask("GET", "/metrics", headers=self.as_role("viewer"))[2].decode())
         for method, path in (("GET", "/queues/mails/jobs"), ("GET", "/queues/mails/jobs/mails"), ("POST", "/queues/mails/pause"),
-                             ("DELETE", "/queues/mails"), ("POST", "/periodic/nightly/run"), ("DELETE", "/limits/mails"), ("POST", "/nodes/x/stop")):
+                             ("DELETE", "/queues/mails"), ("POST", "/periodic/nightly/run"), ("DELETE", "/limits/mails"), ("POST", "/nodes/x/stop"),
+                             ("POST", "/sources/x/reset")):
             self.by("some-admin", method, path, status=403)
         self.by("some-admin", "POST", "/queues/orders/pause")
         self.by("admin", "POST", "/queues/mails/pause")

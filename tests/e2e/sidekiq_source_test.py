@@ -93,6 +93,18 @@ queue = "orders"
         self.until_stats(dead=1, failed=1)
         self.assertEqual(self.json("dead", "orders", "list")[0]["error"], "boom")
 
+    def test_dead_jobs_that_cannot_be_shown_hold_up_nothing(self):
+        self.configure("mirror_dead = true", maps="")
+        self.redis.ask("SET", "ordo:mirrored:rails", "not a hash")
+        self.start_taking()
+        self.until("it says so", lambda: "source 'rails' cannot show its dead jobs to Sidekiq" in self.log())
+        self.lpush("default", '{"class":"Note","args":[],"jid":"j"}')
+        self.until_stats(processed=1)
+        self.assertNotIn("takes nothing", self.log())
+        self.redis.ask("DEL", "ordo:mirrored:rails")
+        self.until("it goes on", lambda: "it goes on" in self.log())
+        self.assertEqual(self.log().count("cannot show its dead jobs to Sidekiq: "), 1)
+
     def test_a_queue_that_does_not_keep_up_leaves_the_rest_in_redis(self):
         self.configure("ahead = 50", maps="")
         self.lpush("default", *(f'{{"class":"Note","args":[{i}],"jid":"j{i}"}}' for i in range(500)))
@@ -101,6 +113,7 @@ queue = "orders"
         self.start_taking()
         self.until_stats(length=50)
         self.assertEqual((self.redis.ask("LLEN", "queue:default"), self.json("sources")[0]["waiting"]), (450, 450))
+        self.assertIn("source 'rails' takes nothing more: 50 jobs or more of its queues are due or run", self.doctor())
         self.ordo("resume", "orders")
         self.until_stats(processed=500, length=0)
 

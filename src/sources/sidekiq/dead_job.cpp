@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "base/json_tree.h"
 #include "base/shorten.h"
 #include "domain/error_text.h"
 #include "domain/plain_push.h"
@@ -43,6 +44,25 @@ std::string with_error(const SourceOptions& source, const sidekiq::Job& job, con
   return json.dump();
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// `id` is the name of the source and a place in its stream: NAME-MS-NUMBER.
+bool is_named_by(const SourceOptions& source, std::string_view id) {
+  const auto start = source.name + "-";
+  if (!id.starts_with(start)) return false;
+  id.remove_prefix(start.size());
+  const auto dash = id.find('-');
+  return dash != std::string_view::npos && is_number(id.substr(0, dash)) && is_number(id.substr(dash + 1));
+}
+
+/// Sidekiq's page of the dead fails as a whole when it finds JSON that is no object.
+bool is_fit_for_pages(std::string_view bytes) {
+  const auto json = JsonDocument::parse(bytes);
+  return !json || json->root().is_object();
+}
+
 }  // namespace
 
 std::optional<std::string> write_dead_job(const SourceOptions& source, const domain::DeadPayload& dead,
@@ -56,7 +76,8 @@ std::optional<std::string> write_dead_job(const SourceOptions& source, const dom
   const auto job = read_job(bytes, {}, why);
   if (job && (job->queue.empty() || has_list(source, job->queue))) return with_error(source, *job, dead, at);
   // What is malformed stays as it is, as Sidekiq itself does; its name says where it came from.
-  if (!job && dead.is_entry && dead.id.starts_with(source.name + "-")) return std::string(bytes);
+  if (!job && dead.is_entry && is_named_by(source, dead.id) && is_fit_for_pages(bytes))
+    return std::string(bytes);
   return std::nullopt;
 }
 

@@ -61,7 +61,11 @@ TEST(SidekiqDeadJob, what_is_malformed_stays_as_it_is) {
     return write_dead_job({.name = "web", .queues = {"default"}}, row, kAt);
   };
   EXPECT_EQ(dead("web-7-0", "garbage"), "garbage");
-  EXPECT_FALSE(dead("other-7-0", "garbage"));
+  EXPECT_EQ(dead("web-7-0", R"({"total":7})"), R"({"total":7})");
+  for (const auto* id : {"other-7-0", "web-7", "web-7-", "web--0", "web-7-0-1", "web-7-x", "web-a-7-0"})
+    EXPECT_FALSE(dead(id, "garbage")) << id;
+  for (const auto* bytes : {"[1,2]", "42", "null", " \"text\""})
+    EXPECT_FALSE(dead("web-7-0", bytes)) << bytes;
   EXPECT_NE(dead("j", R"({"class":"A","args":[],"jid":"j"})")->find(R"("error_message":"why")"),
             std::string::npos);
 }

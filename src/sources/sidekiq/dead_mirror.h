@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,12 +10,14 @@
 
 #include "base/clock.h"
 #include "sources/redis_link.h"
+#include "sources/source.h"
 #include "store/store.h"
 
 namespace ordo::sources {
 
 /// Keeps Sidekiq's set of dead jobs like the dead set of a source's queues: what dies here is shown there,
-/// and what is brought back, deleted or trimmed here goes there, too.
+/// and what is brought back, deleted or trimmed here goes there, too. Of each queue the newest kMostShown are
+/// shown, for 180 days: Sidekiq's bounds. Dead jobs of others are left alone.
 ///
 /// It compares the two: the rows of the store with the hash `ordo:mirrored:SOURCE`, which names what was
 /// shown. One script changes hash and set together, once for each row. So a crash at any point is mended by
@@ -24,28 +27,33 @@ class DeadMirror {
   /// The store and the clock must outlive it. Throws Error{invalid_argument}.
   DeadMirror(const SourceOptions& source, store::Store& store, Clock& clock);
 
-  /// A bounded part of a comparison, which begins when something may have changed. True: it goes on at once.
-  /// Throws Error{unavailable}: forget().
-  bool tick();
-  /// Another process may have done so meanwhile.
+  /// A bounded part of a comparison, which begins when something may have changed, and never at once after
+  /// another or a failure. Throws Error: the next one begins again.
+  Source::Shown tick();
+  /// Another process may have changed it meanwhile.
   void forget();
 
   static std::string hash_key(const SourceOptions& source) { return "ordo:mirrored:" + source.name; }
   static constexpr Duration kLook = std::chrono::seconds{1};
+  static constexpr std::uint64_t kMostShown = 10'000;
 
  private:
   struct Comparison {
     std::set<std::string> gone{};  ///< shown, and not seen among the rows yet
     std::vector<std::uint32_t> queues{};
-    std::uint64_t after = 0;  ///< of the first queue
-    bool is_read = false;     ///< all rows are
+    std::map<std::uint32_t, std::uint64_t> too_many{};  ///< by queue: so many of its oldest rows are left out
+    std::uint64_t after = 0;                            ///< of the last queue
+    bool is_read = false;                               ///< all rows are
+    Duration took{};
   };
   using Signs = std::vector<std::uint64_t>;
 
-  Signs signs(std::vector<std::uint32_t>& queues);
+  Signs signs(Comparison& next);
   bool begin();
-  bool show_some();
+  Source::Shown go_on();
+  void show_some();
   bool take_away_some();
+  void fit_page(std::size_t rows, std::size_t bytes);
 
   const SourceOptions source_;
   store::Store& store_;
@@ -54,8 +62,10 @@ class DeadMirror {
   RedisLink link_;
   std::set<std::string> shown_;
   std::optional<Comparison> comparison_;
-  std::optional<Signs> compared_;                 // what the last comparison was of
-  std::optional<Duration> looked_, compared_at_;  // steady
+  std::optional<Signs> compared_;               // what the last comparison was of
+  std::optional<Duration> next_, compared_at_;  // steady
+  std::size_t page_rows_;                       // of the next page
+  bool has_ended_well_ = true;                  // the last tick
 };
 
 }  // namespace ordo::sources

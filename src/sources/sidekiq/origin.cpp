@@ -291,11 +291,13 @@ bool SidekiqOrigin::has_news() {
   return found;
 }
 
-void SidekiqOrigin::wait(Duration at_most) {
+void SidekiqOrigin::wait(Duration at_most, Wakes wakes) {
   auto& connection = link_.connection();
   const auto end = system_clock().steady() + at_most;
-  for (auto left = at_most; left > Duration{0} && !has_news(); left = end - system_clock().steady()) {
-    pollfd polled[] = {{connection.descriptor(), POLLIN, 0}, {wake_, POLLIN, 0}};
+  const bool heeds_news = wakes == Wakes::by_news;
+  for (auto left = at_most; left > Duration{0} && !(heeds_news && has_news());
+       left = end - system_clock().steady()) {
+    pollfd polled[] = {{heeds_news ? connection.descriptor() : -1, POLLIN, 0}, {wake_, POLLIN, 0}};
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
     poll(polled, 2, static_cast<int>(std::min<std::int64_t>(ms, 60'000)));
     eventfd_t count = 0;

@@ -68,7 +68,8 @@ class SidekiqOrigin {
   /// Of all lists that are there, which it takes from then. Throws Error{unavailable}.
   virtual Left find_all();
 
-  void wait(Duration at_most);
+  enum class Wakes : std::uint8_t { by_news, not_by_news };
+  void wait(Duration at_most, Wakes wakes = Wakes::by_news);
   void wake();
   /// Forgets what is stored, and lets others take.
   void leave(const std::string& position);

@@ -39,9 +39,18 @@ SidekiqSource::SidekiqSource(store::Store& store, Clock& clock, Config config, S
 // What was thrown may have been about the row: it is read again then.
 Duration SidekiqSource::tick() {
   if (!std::exchange(has_ended_well_, false)) look_again();
+  is_taker_ = false;
   const auto delay = step();
   has_ended_well_ = true;
   return delay;
+}
+
+// Two that show the dead at once would undo each other's work: the one that takes does it.
+Source::Shown SidekiqSource::show() { return mirror_ && is_taker_ ? mirror_->tick() : Shown::nothing; }
+
+// Without room each push would have it ask for jobs that it must leave where they are.
+void SidekiqSource::wait(Duration at_most) {
+  origin_->wait(at_most, is_full_ ? SidekiqOrigin::Wakes::not_by_news : SidekiqOrigin::Wakes::by_news);
 }
 
 // Another process may have gone on.
@@ -54,11 +63,13 @@ Duration SidekiqSource::step() {
   if (!is_checked_) inlet_.check(source_.queue);  // before anything is taken
   is_checked_ = true;
   const auto room = room_.left();
+  is_full_ = room == 0;
   const auto batch = origin_->take(inlet_.row().position, room);
   if (!batch.is_ours) {
     look_again();
     return std::min(batch.another_for + kReshardLook, poll_interval_);
   }
+  is_taker_ = true;
   pass("taken");
   if (SidekiqOrigin::is_reset(inlet_.row().position)) {  // to be stored before anything behind it is taken
     auto next = inlet_.row();
@@ -74,12 +85,8 @@ Duration SidekiqSource::step() {
   }
   if (!store_all(batch)) return kReshardLook;
   room_.added(batch.jobs.size());
-  if (mirror_) {
-    has_more = mirror_->tick() || has_more;
-    pass("mirrored");
-  }
   if (has_more) return Duration{0};
-  return room == 0 ? std::min<Duration>(QueueRoom::kRecount, poll_interval_) : poll_interval_;
+  return is_full_ ? std::min<Duration>(QueueRoom::kRecount, poll_interval_) : poll_interval_;
 }
 
 // False: a queue is resharded just now, or another process stores.

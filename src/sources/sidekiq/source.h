@@ -41,7 +41,8 @@ class SidekiqSource final : public Source {
                 Duration poll_interval, CrashPoint at = {}, std::unique_ptr<SidekiqOrigin> import = {});
 
   Duration tick() override;
-  void wait(Duration at_most) override { origin_->wait(at_most); }
+  Shown show() override;
+  void wait(Duration at_most) override;
   void wake() override { origin_->wake(); }
   void leave() override { origin_->leave(inlet_.row().position); }
 
@@ -81,6 +82,8 @@ class SidekiqSource final : public Source {
   std::optional<Duration> looked_at_due_;  // steady
   bool is_checked_ = false;                // the store can do it
   bool has_ended_well_ = true;             // the last tick
+  bool is_taker_ = false;                  // it was with the last tick
+  bool is_full_ = false;                   // likewise: its queues were
 };
 
 }  // namespace ordo::sources
