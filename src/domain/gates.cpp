@@ -299,6 +299,7 @@ void Gates::sweep(Group& group) {
 
 void Gates::believe() {
   const auto by = std::exchange(excess_, {});
+  if (now_ != Time::min()) now_ = time_after(now_, by);
   each_limiter([&](Limiter& limiter) { limiter.shift(by); });
   for (const auto& [name, group] : groups_) {
     if (group->empty_at != Time::min()) group->empty_at = time_after(group->empty_at, by);

@@ -1,11 +1,15 @@
 #include "domain/rate_book.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/time_text.h"
 
 namespace ordo::domain {
 namespace {
 
-constexpr std::size_t kMostErased = 1000;  // of a delta, beyond those whose rates were charged
+constexpr std::size_t kMostErased = 1000;   // of a delta, beyond those whose rates were charged
+constexpr std::size_t kMostShifted = 1000;  // likewise
 
 }  // namespace
 
@@ -45,6 +49,19 @@ void RateBook::end(Rows::iterator row, std::vector<Seq>& erase) {
   rows_.erase(row);
 }
 
+void RateBook::shift(Duration by) {
+  ends_.clear();
+  shifted_.clear();
+  for (auto& [rate, row] : rows_) {
+    row.until = time_after(row.until, by);
+    ends_.emplace(row.until, rate);
+    shifted_.push_back(rate);
+  }
+  std::set<std::pair<Time, Seq>> others;
+  for (const auto& [until, no] : others_) others.emplace(time_after(until, by), no);
+  others_ = std::move(others);
+}
+
 // The number of a row that goes is given to another one in a later delta only.
 RateBook::Changes RateBook::collect(Time now, const Look& record_of) {
   Changes changes;
@@ -55,6 +72,10 @@ RateBook::Changes RateBook::collect(Time now, const Look& record_of) {
   for (; !others_.empty() && others_.begin()->first <= now && changes.erase.size() < kMostErased;
        others_.erase(others_.begin()))
     changes.erase.push_back(others_.begin()->second);
+  for (std::size_t i = 0; i < kMostShifted && !shifted_.empty(); ++i) {
+    if (rows_.contains(shifted_.back())) noted_.insert(std::move(shifted_.back()));
+    shifted_.pop_back();
+  }
   for (const auto& rate : std::exchange(noted_, {})) {
     auto record = record_of(rate);
     auto row = rows_.find(rate);

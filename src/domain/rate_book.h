@@ -27,6 +27,9 @@ class RateBook {
   void note(std::string rate) { noted_.insert(std::move(rate)); }
   bool has_notes() const { return !noted_.empty(); }
 
+  /// The clock is so much later now, and so are all rates: their rows are written anew, some with each delta.
+  void shift(Duration by);
+
   struct Changes {
     RateRows put;
     std::vector<Seq> erase;
@@ -49,6 +52,7 @@ class RateBook {
 
   ShardId shard_;
   std::set<std::string> noted_;
+  std::vector<std::string> shifted_;  // rows that have the time before that
   Rows rows_;
   std::set<std::pair<Time, std::string_view>> ends_;  // of all these
   std::set<std::pair<Time, Seq>> others_;             // second rows of a rate, which a copy has brought

@@ -106,5 +106,20 @@ TEST(RateRecord, an_end_that_was_set_by_a_clock_ahead_counts_from_now_on) {
   EXPECT_EQ(cut_end(Time::max(), at(99h), Time::min()), Time{Time::min() + (Time::max() - at(99h))});
 }
 
+TEST(RateBook, a_clock_that_is_believed_moves_all_rows_and_ends_none) {
+  RateBook book;
+  book.load(kShard, {}, {});
+  for (const auto* rate : {"queue", "limit:crm"}) book.note(rate);
+  book.collect(at(0s), for_ten_seconds);
+  book.shift(3600s);
+  const auto moved = book.collect(at(3605s), [](const std::string& rate) {
+    return std::optional(RateRecord{rate, at(3600s), at(3610s), {}});
+  });
+  EXPECT_EQ(moved.put.size(), 2U);
+  EXPECT_THAT(moved.erase, IsEmpty());
+  EXPECT_THAT(book.collect(at(3605s), nothing).put, IsEmpty()) << "once";
+  EXPECT_EQ(book.collect(at(3610s), nothing).erase.size(), 2U);
+}
+
 }  // namespace rate_book_test
 }  // namespace ordo::domain

@@ -73,7 +73,8 @@ Changes Shard::collect(std::size_t set_aside) {
   if (std::exchange(waits_for_commit_, false)) gates_->wake(takeover_.shard);
   has_moved_starts_ = false;
   auto changes = changes_.collect(set_aside);
-  auto rates = rates_.collect(seen_, [&](const std::string& rate) {
+  const auto now = has_gates_ ? gates_->believed(seen_) : seen_;
+  auto rates = rates_.collect(now, [&](const std::string& rate) {
     return has_gates_ ? gates_->record(gates_->group_of(kinds_.queue()), rate) : std::nullopt;
   });
   changes.rates = std::move(rates.put);

@@ -392,7 +392,8 @@ class Shard {
   std::size_t looks_for(std::string_view id, std::string_view key) const { return table_.looks_for(id, key); }
   /// The store's clock has leapt, or is believed now: what failures and snoozes have put off while it was
   /// ahead is put off no longer than they said, and limits are asked again.
-  void clock_leapt(Time now);
+  /// `believed`: by how much, in the latter case.
+  void clock_leapt(Time now, Duration believed = {});
   /// Those whose time has come are due. look() does so, too.
   void bring_up_due(Time now) { order_.promote(now); }
 

@@ -157,7 +157,8 @@ void Shard::cut_wait(Job& job, Time now) {
   changes_.write_state(job);
 }
 
-void Shard::clock_leapt(Time now) {
+void Shard::clock_leapt(Time now, Duration believed) {
+  if (believed != Duration{}) rates_.shift(believed);
   std::vector<Job*> ahead;
   table_.each([&](Job& job) {
     const bool waits = job.place != Place::running && job.place != Place::awaiting &&

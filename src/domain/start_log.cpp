@@ -56,6 +56,7 @@ void StartLog::add(Time at, std::uint32_t count, Duration grain) {
     if (cell_of(at, grain) == cell_of(last.at, grain)) {
       last.at = at;
       last.count += count;
+      if (all_.size() <= summed_) forget_sums();
       return;
     }
   }

@@ -12,10 +12,11 @@ constexpr std::size_t kPage = 1000;  // rows that a store looks at while others 
 
 }  // namespace
 
-// A row says when its period began. Where that lies ahead only the span counts, from now on. Others change a
-// row only once it is over.
+// A row says when its period began. Where that lies ahead only the span counts, from now on: once the clock
+// has not leapt for a minute, since one that is set back for a moment is to end none. Others change a row
+// only once it is over.
 bool RowSweeper::cut_periods(const std::string& queue) {
-  if (cut_.contains(queue)) return false;
+  if (cut_.contains(queue) || clock_.steady() < calm_from_) return false;
   const auto rows = store::Store::unique_rows(queue);
   const auto now = store_.now();
   auto& after = after_[queue];
@@ -27,7 +28,7 @@ bool RowSweeper::cut_periods(const std::string& queue) {
     if (!known || known->scope != UniqueScope::period) continue;
     auto unique = *std::move(known);
     const auto until = domain::cut_end(row.until, unique.first, now);
-    if (until == row.until) continue;
+    if (until == row.until || row.until <= unique.first) continue;
     unique.first = now;
     steps.push_back({{row.key, domain::encode(unique), true, until}, row.bytes, {}});
   }
@@ -43,7 +44,11 @@ bool RowSweeper::cut_periods(const std::string& queue) {
 }
 
 bool RowSweeper::tick(const std::vector<std::string>& queues) {
-  if (guard_.look(store_.now(), clock_.steady()) < Duration{0}) {
+  const auto steady = clock_.steady();
+  const auto leap = guard_.look(store_.now(), steady);
+  if (!was_used_ || leap != Duration{0}) calm_from_ = steady + domain::kLeap;
+  was_used_ = true;
+  if (leap < Duration{0}) {
     cut_.clear();
     after_.clear();
   }
@@ -52,8 +57,9 @@ bool RowSweeper::tick(const std::vector<std::string>& queues) {
   bool is_more = cut_periods(queue);
   for (const auto& rows : {queue, store::Store::unique_rows(queue)})
     is_more = store_.sweep_rows(rows, kPage) == kPage || is_more;
-  if (!is_more) ++next_;
-  return is_more;
+  if (is_more) return true;
+  ++next_;
+  return steady >= calm_from_ && !cut_.contains(queues[next_ % queues.size()]);
 }
 
 }  // namespace ordo::runtime

@@ -28,6 +28,8 @@ class RowSweeper {
   store::Store& store_;
   Clock& clock_;
   domain::ClockGuard guard_;
+  bool was_used_ = false;
+  Duration calm_from_{};       // steady: a minute after the start, and after each leap
   std::set<std::string> cut_;  // queues whose periods were looked at since the clock was set back
   std::map<std::string, std::string> after_;  // in those that are looked at
   std::size_t next_ = 0;

@@ -16,7 +16,13 @@ class RowSweeperTest : public ::testing::Test {
  protected:
   RowSweeperTest() {
     store_.define("q", 1);
-    for (const auto* queue : {"q", "other"}) sweeper_.tick({queue});  // it looks at each once
+    look_at_each();
+    clock_.now += minutes{1};
+    look_at_each();  // once
+  }
+
+  void look_at_each() {
+    for (const auto* queue : {"q", "other"}) sweeper_.tick({queue});
   }
 
   void put(const std::string& rows, const std::string& key, Time until) {
@@ -70,6 +76,8 @@ TEST_F(RowSweeperTest, cuts_periods_that_began_while_the_clock_was_ahead) {
   clock_.now += seconds{40};
   clock_.leap = {};
   sweeper_.tick({"q"});
+  clock_.now += minutes{1};
+  sweeper_.tick({"q"});
   const auto all = store_.wait_rows(rows, "", 10);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].until, store_.now() + hours{2});
@@ -78,6 +86,40 @@ TEST_F(RowSweeperTest, cuts_periods_that_began_while_the_clock_was_ahead) {
   clock_.now += hours{1};
   sweeper_.tick({"q"});
   EXPECT_EQ(store_.wait_rows(rows, "", 10)[0].until, store_.now() + hours{1}) << "once";
+}
+
+TEST_F(RowSweeperTest, a_clock_that_is_set_back_for_a_moment_ends_no_period) {
+  const auto rows = store::Store::unique_rows("q");
+  const std::string key(16, 'k');
+  const auto until = store_.now() + hours{2};
+  const domain::UniqueHold hold{key, "t", UniqueScope::period, store_.now()};
+  store_.step_rows(rows, {{{key, domain::row_of(hold, "q", "k", "1"), true, until}, {}, {}}});
+  clock_.leap = -hours{8};
+  sweeper_.tick({"q"});
+  clock_.now += seconds{20};
+  sweeper_.tick({"q"});
+  clock_.leap = {};
+  for (int i = 0; i < 3; ++i) {
+    sweeper_.tick({"q"});
+    clock_.now += minutes{1};
+  }
+  const auto all = store_.wait_rows(rows, "", 10);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].until, until);
+}
+
+// A push of SQL said so once.
+TEST_F(RowSweeperTest, a_period_that_ends_before_its_job_is_due_is_none_of_a_leap) {
+  const auto rows = store::Store::unique_rows("q");
+  const std::string key(16, 'k');
+  const auto until = store_.now() + hours{2};
+  const domain::UniqueHold hold{key, "t", UniqueScope::period, store_.now() + hours{72}};
+  store_.step_rows(rows, {{{key, domain::row_of(hold, "q", "k", "1"), true, until}, {}, {}}});
+  RowSweeper next(store_, clock_);
+  next.tick({"q"});
+  clock_.now += minutes{1};
+  next.tick({"q"});
+  EXPECT_EQ(store_.wait_rows(rows, "", 10).at(0).until, until);
 }
 
 TEST_F(RowSweeperTest, cuts_them_too_where_it_has_not_seen_the_clock_set_back) {
@@ -89,6 +131,8 @@ TEST_F(RowSweeperTest, cuts_them_too_where_it_has_not_seen_the_clock_set_back) {
                      {{{name, domain::row_of(hold, "q", "k", "1"), true, store_.now() + hours{51}}, {}, {}}});
   }
   RowSweeper next(store_, clock_);
+  EXPECT_FALSE(next.tick({"q"})) << "the clock may be wrong as it starts";
+  clock_.now += minutes{1};
   EXPECT_TRUE(next.tick({"q"})) << "a page at a time";
   EXPECT_FALSE(next.tick({"q"}));
   for (const auto& row : store_.wait_rows(rows, "", 2000)) EXPECT_EQ(row.until, store_.now() + hours{1});

@@ -308,13 +308,14 @@ void ShardHost::wake_due() {
 void ShardHost::look_at_clock() {
   const auto leap = clock_.look(scope_.now, scope_.steady());
   if (clock_.excess() != excess_) {
-    excess_ = clock_.excess();
+    const auto before = std::exchange(excess_, clock_.excess());
+    const auto believed = leap == Duration{0} ? before : Duration{0};
     if (leap == Duration{0}) {
       gates_.believe();
     } else {
       gates_.disbelieve(excess_);
     }
-    for (auto& [id, shard] : shards_) shard->machine.clock_leapt(scope_.now);
+    for (auto& [id, shard] : shards_) shard->machine.clock_leapt(scope_.now, believed);
     wake_all();
   }
   if (leap == Duration{0}) return;

@@ -80,7 +80,9 @@ Error no_store(std::string_view place) {
       "no store at " + in_quotes(place) + ": name another, or push a job or start a node, which makes it");
 }
 
-std::unique_ptr<Store> open(std::string_view url, Clock& clock, Missing missing) {
+namespace {
+
+std::unique_ptr<Store> opened(std::string_view url, Clock& clock, Missing missing) {
   look_for_file(url, missing);
   if (url == "memory:") return std::make_unique<memory::MemoryStore>(clock);
   if (url.starts_with(kSqlite)) {
@@ -92,6 +94,14 @@ std::unique_ptr<Store> open(std::string_view url, Clock& clock, Missing missing)
                                                      missing);
   }
   refuse_scheme(url);
+}
+
+}  // namespace
+
+std::unique_ptr<Store> open(std::string_view url, Clock& clock, Missing missing) {
+  auto store = opened(url, clock, missing);
+  store->excess();  // its clock is watched from now on
+  return store;
 }
 
 bool make(std::string_view url, Clock& clock) {
@@ -119,7 +129,9 @@ void check_url(std::string_view url) {
 std::shared_ptr<Store> open_shared(std::string_view url, Clock& clock, Missing missing) {
   look_for_file(url, missing);
   if (!url.starts_with(kSqlite)) return open(url, clock, missing);
-  return sqlite::shared_store(std::string(url.substr(kSqlite.size())), clock);
+  auto store = sqlite::shared_store(std::string(url.substr(kSqlite.size())), clock);
+  store->excess();
+  return store;
 }
 
 double raw_append_delete_rate(std::string_view url, std::uint64_t rows, std::size_t row_bytes,

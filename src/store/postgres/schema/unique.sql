@@ -130,7 +130,8 @@ DECLARE
   v_kind bytea := convert_to(p_kind, 'UTF8');
   v_row bytea;
   v_now bigint := ordo_now(NULL);
-  v_first bytea := ordo_little_endian(int8send(coalesce(ordo_micros(p_run_at), v_now)));
+  -- A period begins now, whenever the job is due.
+  v_first bytea := ordo_little_endian(int8send(CASE WHEN v_scope = 2 THEN v_now ELSE coalesce(ordo_micros(p_run_at), v_now) END));
   v_token bytea := ordo_short('token', ordo_ulid());
   v_there bytea;
   v_holder record;
