@@ -1,6 +1,6 @@
 -- Rows of waits and unique keys, and responses that arrive inside a user's transaction.
 
--- Writes a row if its body still is `p_seen`, and appends the entries. `p_excess`: µs that the caller does not believe the
+-- Writes a row if its body still is `p_seen`, and appends the entries. `p_excess`: microseconds that the caller does not believe the
 -- clock. `p_until` of the first instant takes the row itself away. result: 0 (done), 1 (another row: its body is `there`;
 -- NULL: none), 2 (an entry's shard does not exist, or its queue is closed). Steps of one row take turns before they are
 -- given ids of transactions, so that their entries have rising numbers.
