@@ -598,7 +598,8 @@ class Admin {
   /// The sources of this config, in its order. Asks each origin, and waits up to 5 s for one that is silent.
   std::vector<SourceView> sources();
   /// A source that has stopped because its server has lost writes goes on from where that server is now.
-  /// Throws Error{invalid_argument} with the nearest names for one that this config does not have.
+  /// Throws Error{invalid_argument} with the nearest names for one that this config does not have, and
+  /// Error{conflict} for one that has not stopped for that.
   void reset_source(std::string_view source);
 
   /// What import_jobs() would bring.

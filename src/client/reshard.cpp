@@ -219,7 +219,7 @@ void Reshard::copy(const std::function<bool(const store::LogChunk&)>& is_enough)
     const auto chunk = old_log_->read(kRows);
     at_end = chunk.at_end || is_enough(chunk);
     const auto keys = find_keys(chunk);
-    const auto now = store_.now();
+    const auto now = store_.believed_now();
     for (const auto& row : chunk.rows) {
       const auto old = row.shard.index;
       const auto found = keys.find({old, row.seq});

@@ -91,11 +91,15 @@ void Admin::Impl::reset_source(std::string_view name) {
     throw Error(ErrorKind::invalid_argument,
                 "this config has no source " + in_quotes(name) + "; " + nearest_hint(name, names));
   }
+  const auto& options = *std::ranges::find(handle_->config().sources, name, &SourceOptions::name);
   for (int attempt = 0; attempt < kResetAttempts; ++attempt) {
     sources::Inlet inlet(handle_->store(), handle_->config(), std::string(name));
     auto next = inlet.row();
-    if (next.position.empty()) return;  // it begins at the beginning
     if (sources::SidekiqOrigin::is_reset(next.position)) return;
+    // It would stay until the server loses jobs, and then nobody would be told.
+    if (!sources::look_at_sidekiq(options, next.position).is_behind)
+      throw Error(ErrorKind::conflict,
+                  "the source " + in_quotes(name) + " needs no reset: its server has lost nothing");
     next.position = sources::SidekiqOrigin::kEnd + next.position;
     if (inlet.append({}, std::move(next)) == sources::Inlet::Appended::done) return;
   }

@@ -64,7 +64,7 @@ struct JobState {
   Await awaits;
   Time pushed{};       ///< when its first payload came, for its record; 1970: it needs none, as the next
   Time first_start{};  ///< 1970: it has not started
-  Time set_at{};       ///< when a failure or its code has set run_at; 1970: neither has
+  Time set_at{};       ///< when run_at, or how long it awaits, was set; 1970: by its entries alone
   std::string fields;  ///< optional ones that this version does not know (domain/fields.h)
 
   bool operator==(const JobState&) const = default;

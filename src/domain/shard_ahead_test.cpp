@@ -92,5 +92,122 @@ TEST_F(ShardAhead, a_job_that_lost_a_payload_goes_on_at_once) {
   EXPECT_EQ(harness_.run_all_ids(), Strings{"1"});
 }
 
+QueueOptions dying() {
+  auto options = plain();
+  options.max_retries = 0;
+  return options;
+}
+
+/// The clock is ahead by days, and then right again: what was put off meanwhile, and what was due just then,
+/// waits for no time of the days ahead.
+class ShardSetBack : public ::testing::Test {
+ protected:
+  ShardSetBack() { harness_.advance(hours{48}); }
+
+  void set_back() {
+    harness_.commit();
+    harness_.advance(-hours{48});
+    harness_.set_back(hours{48});
+    harness_.shard().clock_leapt(harness_.now());
+    harness_.commit();
+  }
+
+  void wait(const domain::Run& run) {
+    auto outcome = Outcome::wait("bank", seconds{60});
+    outcome.wait_id = "w";
+    outcome.deadline = harness_.now() + seconds{60};
+    harness_.note(EntryType::expected, run.kind, run.jobs[0], {"w", "bank", {}, {}});
+    harness_.end(run, outcome);
+    harness_.commit();
+  }
+  void respond() {
+    harness_.note(EntryType::response, "orders", {.id = "1", .key = "1"}, {"w", "bank", "m", "yes"});
+  }
+
+  Harness harness_{plain()};
+};
+
+TEST_F(ShardSetBack, a_run_that_goes_back_waits_for_no_more_than_its_delay) {
+  harness_.push({.id = "1"});
+  harness_.end(*harness_.take(), Outcome::snoozed_for(seconds{10}));
+  harness_.commit();
+  harness_.advance(seconds{10});
+  const auto run = *harness_.take();
+  set_back();
+  harness_.end(run, Outcome::put_back());
+  harness_.commit();
+  EXPECT_FALSE(harness_.has_due());
+  harness_.advance(seconds{10});
+  EXPECT_TRUE(harness_.has_due());
+  harness_.rebuild();
+  EXPECT_EQ(harness_.run_all_ids(), Strings{"1"});
+}
+
+TEST_F(ShardSetBack, what_is_left_of_a_dead_payloads_job_is_due) {
+  Harness dying_harness{dying()};
+  dying_harness.advance(hours{48});
+  dying_harness.push({.id = "1", .payload = "a"});
+  dying_harness.push({.id = "1", .payload = "b"});
+  dying_harness.fail_all();
+  EXPECT_EQ(dying_harness.take_dead().size(), 1U);
+  dying_harness.advance(-hours{48});
+  dying_harness.shard().clock_leapt(dying_harness.now());
+  dying_harness.commit();
+  EXPECT_EQ(dying_harness.counts().due, 1U);
+  dying_harness.rebuild();
+  EXPECT_EQ(dying_harness.run_all_ids(), Strings{"1"});
+}
+
+TEST_F(ShardSetBack, what_was_asked_for_now_is_due) {
+  for (const auto* id : {"1", "2", "3"}) harness_.push({.id = id, .run_at = harness_.now() + hours{10}});
+  harness_.control(EntryType::run_now, "1");
+  harness_.push({.id = "2", .replaces_time = true});
+  harness_.push({.id = "3"}, EntryType::revive);
+  set_back();
+  EXPECT_EQ(harness_.counts().due, 3U);
+  harness_.rebuild();
+  EXPECT_EQ(harness_.run_all_ids(), (Strings{"1", "2", "3"}));
+}
+
+TEST_F(ShardSetBack, what_was_given_a_time_keeps_it) {
+  harness_.push({.id = "1", .run_at = harness_.now() + hours{10}});
+  harness_.control(EntryType::run_now, "1", harness_.now() + hours{1});
+  const auto at = harness_.job("1").run_at;
+  set_back();
+  EXPECT_EQ(harness_.job("1").run_at, at);
+}
+
+TEST_F(ShardSetBack, a_response_is_handled) {
+  harness_.push({.id = "1"});
+  wait(*harness_.take());
+  respond();
+  set_back();
+  EXPECT_TRUE(harness_.has_due());
+  harness_.rebuild();
+  EXPECT_TRUE(harness_.has_due());
+}
+
+TEST_F(ShardSetBack, a_response_is_waited_for_no_longer_than_was_said) {
+  harness_.push({.id = "1"});
+  wait(*harness_.take());
+  set_back();
+  EXPECT_EQ(harness_.shard().next_due(harness_.now()), harness_.now() + seconds{60});
+  EXPECT_EQ(harness_.job("1").waits_until, harness_.now() + seconds{60});
+  harness_.advance(seconds{5});
+  harness_.rebuild();
+  EXPECT_EQ(harness_.job("1").waits_until, harness_.now() + seconds{55});
+}
+
+TEST_F(ShardSetBack, on_response_is_tried_again_after_its_delay) {
+  harness_.push({.id = "1"});
+  wait(*harness_.take());
+  respond();
+  harness_.end(*harness_.take(), Outcome::snoozed_for(seconds{10}));
+  set_back();
+  EXPECT_FALSE(harness_.has_due());
+  harness_.advance(seconds{10});
+  EXPECT_TRUE(harness_.has_due());
+}
+
 }  // namespace shard_ahead_test
 }  // namespace ordo::domain

@@ -3,9 +3,19 @@
 
 #include <algorithm>
 
+#include "base/saturate.h"
+#include "domain/clock_guard.h"
 #include "domain/due.h"
 
 namespace ordo::domain {
+namespace {
+
+// The clock was ahead when it was told how long to wait.
+bool waits_too_long(const Job& job, Time now) {
+  return job.extra && job.extra->set_at > saturating_add(now, kLeap);
+}
+
+}  // namespace
 
 void Shard::apply(const LoggedEntry& logged, Time now) {
   switch (logged.entry.type) {
@@ -148,28 +158,38 @@ void Shard::restore_state(Job& job, const JobState& state) {
 }
 
 void Shard::cut_wait(Job& job, Time now) {
+  if (!waits_too_long(job, now)) return;
   auto& set_at = job.extra->set_at;
-  if (set_at == Time{}) return;
-  const auto at = cut_end(job.run_at, set_at, now);
-  if (at == job.run_at) return;
-  job.run_at = at;
+  const auto cut = [&](Time& end) { end = cut_end(end, set_at, now); };
+  if (job.own_time) cut(job.run_at);
+  if (auto* waits = job.waits(); waits != nullptr && waits->awaits) {
+    cut(waits->awaits.deadline);
+    cut(waits->awaits.retry_at);
+  }
   set_at = now;
   changes_.write_state(job);
 }
 
+// What runs, too: it may go back as it is.
 void Shard::clock_leapt(Time now, Duration believed) {
   if (believed != Duration{}) rates_.shift(believed);
   std::vector<Job*> ahead;
   table_.each([&](Job& job) {
-    const bool waits = job.place != Place::running && job.place != Place::awaiting &&
-                       job.place != Place::ending && job.extra && job.extra->set_at != Time{};
-    if (waits && cut_end(job.run_at, job.extra->set_at, now) != job.run_at) ahead.push_back(&job);
+    if (job.place != Place::ending && waits_too_long(job, now)) ahead.push_back(&job);
   });
   for (Job* job : ahead) {
-    const bool settling = job->place == Place::settling;
-    if (!settling) leave(*job);
-    cut_wait(*job, now);
-    if (!settling) place(*job, now);
+    if (job->place == Place::running || job->place == Place::settling) {
+      cut_wait(*job, now);
+    } else if (job->place == Place::awaiting) {
+      const bool is_closing = job->waits()->is_closing;
+      if (!is_closing) awaiting_.leave(*job);
+      cut_wait(*job, now);
+      if (!is_closing) wait_on(*job);
+    } else {
+      leave(*job);
+      cut_wait(*job, now);
+      place(*job, now);
+    }
   }
   if (gates_ != nullptr) limits_changed();
 }
@@ -227,6 +247,7 @@ void Shard::merge_into(Job& job, const LoggedEntry& logged, Piece piece, Time no
   if (beside || has_new_time || (merged_away && (has_options || was_expiring)))
     changes_.write_state(job);  // its entries alone do not say so
   if (moved) move(job, {run_at, revived}, now, demand);
+  if (run_at && !entry.run_at) job.more().set_at = now;
 }
 
 // Its priority, what it asks for or its time has changed.

@@ -130,7 +130,10 @@ void Shard::run_now(Job& job, const LoggedEntry& logged, Time now) {
   // One that is due keeps its place, unless it is told another.
   const Time asked = logged.entry.run_at.value_or(std::min(logged.at, now));
   const bool replaces_time = logged.entry.options.replaces_time;
-  if (asked < due_at(job, now) || replaces_time) job.set_time(asked);
+  if (asked < due_at(job, now) || replaces_time) {
+    job.set_time(asked);
+    if (!logged.entry.run_at) extra.set_at = now;
+  }
   if (replaces_time) move_expiry(job, asked);
   changes_.write_state(job);
   if (!settling) place(job, now);

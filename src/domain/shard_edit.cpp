@@ -71,7 +71,8 @@ void Shard::replace_payload(Job& job, const LoggedEntry& logged, const std::vect
   if (std::ranges::find(replaced, job.arrival()) != replaced.end()) {
     forget_waits(job);
     note_pushed(job);
-    if (!job.own_time) job.set_time(due_at(job, now));  // the entry that says when it came goes
+    // The entry that says when it came goes.
+    if (!job.own_time) job.wait_until(due_at(job, now), now, /*chosen=*/false);
   }
   auto& extra = job.more();
   auto piece = piece_of(logged, &job, now);

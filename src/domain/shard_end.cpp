@@ -49,7 +49,8 @@ void Shard::lose_missing(RunNo no, Time now) {
     if (!gone.empty()) {
       keep_demand(*job);
       job->payloads.drop_absent();
-      job->set_time(due_at(*job, now));  // the entry that says when it came may be gone
+      job->wait_until(due_at(*job, now), now,
+                      /*chosen=*/false);  // the entry that says when it came may be gone
     }
     if (gone.empty() && run.response != 0 && job->waits() != nullptr) {
       if (job->extra->cancel_seq != 0) {
@@ -224,7 +225,7 @@ void Shard::die(Job& job, const Death& death, Time now) {
   extra.alone = false;
   extra.error_kind = kind;
   extra.error = cut(error);
-  job.set_time(now);
+  job.wait_until(now, now, /*chosen=*/false);
   go_back(job, now, strict());
 }
 
@@ -244,7 +245,7 @@ void Shard::go_on_with_rest(Job& job, const ActiveRun& run, std::size_t count, T
   extra.options.set_expiry({});
   extra.retry_count = -1;
   extra.error.clear();
-  job.set_time(due_at(job, now));  // the entry that says when it came may be gone
+  job.wait_until(due_at(job, now), now, /*chosen=*/false);  // the entry that says when it came may be gone
   go_back(job, now, /*held=*/true);
 }
 

@@ -198,9 +198,10 @@ class History {
         const auto bytes = encode_tick(schedule, at, random_.below(2));
         const auto tick = *decode_entry(bytes);
         const auto jobs = harness_.shard().jobs();
-        const bool is_new = ticks_.emplace(schedule.name, at).second;
         harness_.append(tick);
-        EXPECT_TRUE(is_new || harness_.shard().jobs() == jobs) << "pushed twice: " << tick.id;
+        // While the schedule is paused none is pushed, and who resumes may ask for that one.
+        const bool is_pushed = harness_.shard().jobs() != jobs;
+        EXPECT_TRUE(!is_pushed || ticks_.emplace(schedule.name, at).second) << "pushed twice: " << tick.id;
       }
     }
   }
@@ -459,12 +460,12 @@ class History {
   std::vector<Run> runs_;
   std::vector<Lent> lent_;
   std::set<std::string> keys_;
-  std::set<std::pair<std::string, Time>> ticks_;  // that were appended
+  std::set<std::pair<std::string, Time>> ticks_;  // that were pushed
   std::map<std::string, Row> rows_;
 };
 
 // Seeds that have found something, for ever.
-constexpr std::uint64_t kKeptSeeds[] = {22756, 26467};
+constexpr std::uint64_t kKeptSeeds[] = {22756, 26467, 44777};
 
 // ORDO_SEEDS=n: so many. ORDO_SEED=n: this one.
 TEST(ShardProperty, ARebuiltShardEqualsTheLivingOne) {

@@ -93,7 +93,10 @@ void Shard::answer(Job& job, OpenWait& open, WaitNote note, const LoggedEntry& l
   if (budget_.has_room(note.body.size(), /*is_due=*/true)) open.body = CachedBytes(note.body, budget_);
   if (!waits) return;  // it is kept for the next time that the job waits for this key
   auto& awaits = job.waits()->awaits;
-  if (job.waits()->answered() == &open) awaits.retry_at = std::max(awaits.retry_at, logged.at);
+  if (job.waits()->answered() == &open) {
+    awaits.retry_at = std::max(awaits.retry_at, logged.at);
+    job.extra->set_at = std::max(job.extra->set_at, logged.at);
+  }
   wait_on(job);
 }
 
@@ -121,6 +124,7 @@ void Shard::begin_wait(Job& job, const Outcome& outcome, Time now) {
   if (kinds_.queue().hold == SlotHold::dispatch) free_slots(job);
   end_wait(job);
   waits.awaits = {outcome.wait_id, outcome.text, outcome.deadline, job.payloads.last(), -1, now};
+  job.extra->set_at = now;
   if (waits.find(outcome.wait_id) == nullptr) waits.open.push_back({outcome.wait_id, outcome.text});
   job.held = strict();
   set_aside(job, outcome.deadline, now);
@@ -212,6 +216,7 @@ void Shard::await_again(Job& job, Time at) {
 void Shard::end_response(Job& job, const ActiveRun& active, const JobEnd& end, Time now) {
   using Kind = Outcome::Kind;
   const auto& outcome = end.outcome;
+  job.more().set_at = now;
   switch (outcome.kind) {
     case Kind::snoozed:
       await_again(job, time_after(now, std::max(outcome.snooze, Duration{0})));

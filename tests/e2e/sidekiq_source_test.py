@@ -225,6 +225,7 @@ queue = "orders"
         self.start_taking()
         self.lpush("default", '{"class":"Note","args":[],"jid":"a"}')
         self.until_stats(processed=1)
+        self.assertIn("needs no reset", self.ordo("sources", "reset", "rails", code=1).stderr)
         self.redis.ask("DEL", "ordo:taken:rails")
         self.lpush("default", '{"class":"Note","args":[],"jid":"b"}')
         self.until("it says so", lambda: "ordo sources reset rails" in self.log())
