@@ -97,7 +97,8 @@ void RunLog::died(const JobView& job) {
   line.id = job.id;
   line.key = job.key;
   line.error = first_line(job.error);
-  line.message = fmt::format("{} has died: {}", name_of(line), line.error);
+  const auto* what = job.state == JobStatus::discarded ? "is discarded after its last failure" : "has died";
+  line.message = fmt::format("{} {}: {}", name_of(line), what, line.error);
   for (auto& [cause, repeats] : repeats_) {  // its failures before its death
     if (repeats.held > 0 && name_of(repeats.last) == name_of(line)) say_held(repeats);
   }
