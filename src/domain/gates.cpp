@@ -535,7 +535,7 @@ void Gates::restore(Group& group, const RateRecord& record, Time now) {
 }
 
 void Gates::empty_rates(Group& group, Time told) {
-  const auto now = believed(told);
+  const auto now = now_ = believed(told);
   group.empty_at = std::max(group.empty_at, now);  // of values that come up later
   const auto empty = [&](Limiter* rate) {
     if (rate != nullptr && rate->type == Limiter::Type::rate) rate->exhaust(now);

@@ -20,6 +20,18 @@ constexpr std::size_t kSmall = 2048;  // bytes of a payload
 // A large entry has no neighbours, and is long to move.
 bool keeps_room(const Piece& piece) { return !piece.bytes.present() || piece.bytes.view().size() <= kSmall; }
 
+std::vector<std::string> short_rates_of(const Group& group) {
+  std::vector<std::string> names;
+  const auto add = [&](const Limiter* limiter, std::string_view prefix, std::string_view name) {
+    if (limiter == nullptr || limiter->type != Limiter::Type::rate || limiter->rate.per > kShortRate) return;
+    names.push_back(std::string(prefix) + std::string(name));
+  };
+  add(group.rate.get(), kRateOfQueue, {});
+  for (const auto* limiter : group.named) add(limiter, kRateOfLimit, limiter->name);
+  for (const auto& [value, partition] : group.partitions) add(partition.rate.get(), kRateOfPartition, value);
+  return names;
+}
+
 }  // namespace
 
 Shard::Shard(const QueueOptions& options, PayloadBudget& budget, Gates* gates)
@@ -83,6 +95,11 @@ Changes Shard::collect(std::size_t set_aside) {
 
 void Shard::ready(Time now) {
   give_up_incomplete(now);
+  if (has_gates_ && !takeover_.clean) {
+    // The next owner is to know that they count as used up, even if this one ends cleanly.
+    for (auto& rate : short_rates_of(gates_->group_of(kinds_.queue()))) rates_.note(std::move(rate));
+    if (rates_.has_notes()) changes_.note_lent();
+  }
   for (Job* job : restored_.finish()) {
     if (!job->payloads.all_present()) continue;                                  // it runs alone once more
     if (job->place == Place::ending || job->place == Place::settling) continue;  // a wait of its has ended

@@ -49,7 +49,8 @@ void Shard::lose_missing(RunNo no, Time now) {
     if (!gone.empty()) {
       keep_demand(*job);
       job->payloads.drop_absent();
-      job->wait_until(due_at(*job, now), now, /*chosen=*/false);  // the entry that says when it came may be gone
+      job->wait_until(due_at(*job, now), now,
+                      /*chosen=*/false);  // the entry that says when it came may be gone
     }
     if (gone.empty() && run.response != 0 && job->waits() != nullptr) {
       if (job->extra->cancel_seq != 0) {

@@ -507,6 +507,22 @@ TEST(ShardLimit, after_a_crash_a_short_rate_counts_as_used_up) {
   EXPECT_TRUE(shard.take_marked({}));
 }
 
+TEST(ShardLimit, a_short_rate_that_counts_as_used_up_does_so_for_the_next_owner) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 2, .per = seconds{10}};
+  Harness shard(options);
+  push_some(shard, 1, 4);
+  shard.crash();
+  EXPECT_TRUE(shard.shard().has_changes());
+  shard.commit();
+  EXPECT_FALSE(shard.shard().has_changes());
+  shard.advance(seconds{1});
+  shard.rebuild();
+  EXPECT_FALSE(shard.take_marked({}));
+  shard.advance(seconds{9});
+  EXPECT_TRUE(shard.take_marked({}));
+}
+
 TEST(ShardLimit, a_start_counts_from_when_it_is_handed_to_its_worker) {
   auto options = plain();
   options.rate = RateLimit{.limit = 1, .per = hours{1}};
