@@ -20,10 +20,14 @@ constexpr std::size_t kSmall = 2048;  // bytes of a payload
 // A large entry has no neighbours, and is long to move.
 bool keeps_room(const Piece& piece) { return !piece.bytes.present() || piece.bytes.view().size() <= kSmall; }
 
+// As many as a delta has room for.
 std::vector<std::string> short_rates_of(const Group& group) {
+  constexpr std::size_t kMostRates = 1000;
   std::vector<std::string> names;
   const auto add = [&](const Limiter* limiter, std::string_view prefix, std::string_view name) {
-    if (limiter == nullptr || limiter->type != Limiter::Type::rate || limiter->rate.per > kShortRate) return;
+    const bool is_short =
+        limiter != nullptr && limiter->type == Limiter::Type::rate && limiter->rate.per <= kShortRate;
+    if (!is_short || names.size() >= kMostRates) return;
     names.push_back(std::string(prefix) + std::string(name));
   };
   add(group.rate.get(), kRateOfQueue, {});
