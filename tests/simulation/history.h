@@ -73,6 +73,7 @@ struct SeenJob {
   std::optional<Outcome::Kind> outcome;
   bool settled = false;           ///< its end is durable
   std::int32_t retry_count = -1;  ///< as it was started with
+  bool is_marked = true;          ///< its owner started it as one that may break its process, or as a witness
 };
 
 /// A run as the world saw it handed to a pool.

@@ -16,6 +16,8 @@ PoisonChecker::Company PoisonChecker::company_of(const SeenRun& run) const {
     if (first == job.seqs.end()) continue;
     const auto state = history_.state_of(run.shard, *first);
     if (!state) continue;
+    // What marks a job as a witness ends with its run, and is in the store until the next commit.
+    if (!job.is_marked && state->crashes == 0) continue;
     company.mark = std::max(company.mark, state->mark);
     company.is_suspect = company.is_suspect || state->crashes > 0;
   }

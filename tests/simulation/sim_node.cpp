@@ -349,6 +349,11 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
       for (const auto& [seq, score] : shot.pieces) seen.seqs.push_back(seq);
     }
     std::sort(seen.seqs.begin(), seen.seqs.end());
+    shard->machine.each_job([&](const domain::Job& each, const std::string& kind) {
+      const bool is_it = each.place == domain::Place::running && kind == seen.name.kind &&
+                         each.id() == job.id && each.key() == job.key;
+      if (is_it) seen.is_marked = shard->machine.run_of(each)->risk != domain::Risk::normal;
+    });
     world_.say("{} starts {}/{}/{} of shard {}.{} entries {}", id(), seen.name.kind, job.key, job.id,
                run->shard.queue, run->shard.index, fmt::join(seen.seqs, ","));
     seen.sort = history_.clean_sort(seen.name, run->shard, run->through);
