@@ -120,7 +120,8 @@ TEST_P(SidekiqDead, what_is_taken_out_there_does_not_come_back) {
   die({job(1), job(2)});
   mirror();
   const auto all = shown();
-  const auto first = std::ranges::find_if(all, [](const auto& each) { return each.find("\"j1\"") != each.npos; });
+  const auto first =
+      std::ranges::find_if(all, [](const auto& each) { return each.find("\"j1\"") != each.npos; });
   ASSERT_NE(first, all.end());
   server_->run({"ZREM", "dead", *first});
   die({job(3)});
