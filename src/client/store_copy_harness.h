@@ -18,6 +18,7 @@
 #include "client/store_copy.h"
 #include "domain/schedule.h"
 #include "domain/shard.h"
+#include "domain/shard_view_harness.h"
 #include "store/blocking.h"
 #include "store/memory/memory_store.h"
 
@@ -174,7 +175,7 @@ class Owners {
   std::vector<std::string> jobs() const {
     std::vector<std::string> texts;
     for (const auto& [id, owned] : owned_) {
-      for (const auto& job : owned.machine->snapshot(domain::Shard::View::rebuilt)) {
+      for (const auto& job : domain::ShardView::of(*owned.machine, domain::View::rebuilt)) {
         std::string text =
             owned.name + (job.place == domain::Place::running ? " runs " : " ") + job.kind + " " + job.key +
             "/" + job.id + " at " + std::to_string(job.run_at.time_since_epoch().count()) + " priority " +

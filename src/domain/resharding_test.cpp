@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "domain/resharding.h"
 #include "domain/shard_harness.h"
+#include "domain/shard_view_harness.h"
 
 namespace ordo::domain {
 namespace resharding_test {
@@ -254,7 +255,7 @@ class Histories {
 
   // Of a payload that its score tells from the others, as the new log must.
   bool edit(Harness& harness) {
-    const auto jobs = harness.shard().snapshot(Shard::View::live);
+    const auto jobs = ShardView::of(harness.shard());
     if (jobs.empty()) return false;
     const auto& job = jobs[random_.below(jobs.size())];
     const auto& [seq, score] = job.pieces[random_.below(job.pieces.size())];
@@ -370,7 +371,7 @@ class Histories {
   static std::multiset<std::string> content_of(const std::vector<std::unique_ptr<Shard>>& shards) {
     std::multiset<std::string> jobs;
     for (const auto& shard : shards) {
-      for (auto& job : shard->snapshot(Shard::View::rebuilt)) {
+      for (auto& job : ShardView::of(*shard, View::rebuilt)) {
         for (auto& [seq, score] : job.pieces) seq = 0;
         jobs.insert(std::to_string(static_cast<int>(job.place)) + " " + testing::to_text(job));
       }

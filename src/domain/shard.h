@@ -62,25 +62,6 @@ enum class Borrower : std::uint8_t {
   dead,
 };
 
-/// A queued or running job, for listings and for comparing a shard with its rebuild.
-struct JobSnapshot {
-  std::string kind, key, id;
-  Place place = Place::nowhere;
-  std::vector<std::pair<Seq, double>> pieces;  ///< (entry, score) in order
-  std::vector<std::string> payloads;           ///< empty strings where not in memory
-  Time run_at{};
-  std::int32_t priority = 100;
-  std::int32_t retry_count = -1;
-  std::uint32_t crashes = 0;
-  JobOptions options;
-  std::string error;
-  std::string awaits;     ///< the key that it waits for; empty: none
-  Time waits_until{};     ///< likewise
-  bool answered = false;  ///< the response is there
-
-  bool operator==(const JobSnapshot&) const = default;
-};
-
 /// One shard of a queue: a deterministic state machine over its log (docs: ARCHITECTURE.md, "The life of one
 /// job").
 ///
@@ -351,11 +332,6 @@ class Shard {
   /// Of its first job.
   std::string_view id_of_run(RunNo no) const { return runs_.at(no).jobs.front()->id(); }
 
-  /// All jobs in the order they would start. `rebuilt`: as a rebuild would see them, running jobs queued
-  /// again.
-  enum class View { live, rebuilt };
-  std::vector<JobSnapshot> snapshot(View view) const;
-
   /// Calls `visit(const Job&, const std::string& kind)` for every queued or running job, in no order.
   template <class Visit>
   void each_job(Visit visit) const {
@@ -398,6 +374,8 @@ class Shard {
   void bring_up_due(Time now) { order_.promote(now); }
 
  private:
+  friend class ShardView;  // for tests
+
   // Applying the log (shard_apply.cpp, shard_control.cpp, shard_edit.cpp)
   void apply_payload(const LoggedEntry& logged, Time now);
   Piece piece_of(const LoggedEntry& logged, const Job* job, Time now);

@@ -13,6 +13,7 @@
 #include "base/window_text.h"
 #include "domain/gates.h"
 #include "domain/shard.h"
+#include "domain/shard_view_harness.h"
 
 namespace ordo::domain::testing {
 
@@ -353,7 +354,7 @@ class Harness {
   }
 
   JobSnapshot job(const std::string& id) {
-    for (auto& shot : shard_->snapshot(Shard::View::live)) {
+    for (auto& shot : ShardView::of(*shard_)) {
       if (shot.id == id && shot.place != Place::running) return shot;
     }
     ADD_FAILURE() << "no queued job " << id;

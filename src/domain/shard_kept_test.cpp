@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "domain/shard_harness.h"
+#include "domain/shard_view_harness.h"
 
 namespace ordo::domain {
 namespace shard_kept_test {
@@ -55,7 +56,7 @@ TEST(ShardKept, nothing_is_kept_unless_it_is_asked_for) {
   shard.push({.id = "1"});
   shard.end(*shard.take(), Outcome::fail("no"));
   EXPECT_THAT(kept_by(shard), IsEmpty());
-  EXPECT_EQ(shard.shard().snapshot(Shard::View::live).size(), 1U);
+  EXPECT_EQ(ShardView::of(shard.shard()).size(), 1U);
 }
 
 TEST(ShardKept, a_job_that_ended_well_says_when_it_came_started_and_ended) {

@@ -9,6 +9,7 @@
 #include "domain/listing_harness.h"
 #include "domain/schedule.h"
 #include "domain/shard_harness.h"
+#include "domain/shard_view_harness.h"
 
 namespace ordo::domain {
 namespace shard_property_test {
@@ -164,7 +165,7 @@ class History {
 
   // Of a job as it is, or as it was when somebody looked: by now it may run, be another, or be gone.
   void edit() {
-    const auto jobs = harness_.shard().snapshot(Shard::View::live);
+    const auto jobs = ShardView::of(harness_.shard());
     if (!jobs.empty() && random_.below(3) > 0) seen_ = jobs[random_.below(jobs.size())];
     if (seen_.pieces.empty()) return;
     const auto& [seq, score] = seen_.pieces[random_.below(seen_.pieces.size())];
@@ -211,7 +212,7 @@ class History {
     if (!run) return false;
     for (const auto& job : run->jobs) {
       if (harness_.counts().awaiting == 0) break;
-      for (const auto& other : harness_.shard().snapshot(Shard::View::live))
+      for (const auto& other : ShardView::of(harness_.shard()))
         EXPECT_FALSE(other.place == Place::awaiting && other.key == job.key) << "its key awaits " << job.key;
     }
     for (const auto& job : run->jobs)
@@ -405,8 +406,8 @@ class History {
   void compare(std::uint64_t limit) {
     PayloadBudget budget{limit, 0};
     const auto rebuilt = harness_.make({.now = harness_.now()}, budget);
-    const auto expected = rebuilt->snapshot(Shard::View::rebuilt);
-    const auto live = harness_.shard().snapshot(Shard::View::rebuilt);
+    const auto expected = ShardView::of(*rebuilt, View::rebuilt);
+    const auto live = ShardView::of(harness_.shard(), View::rebuilt);
     EXPECT_EQ(harness_.shard().schedules().records(), rebuilt->schedules().records());
     ASSERT_EQ(live.size(), expected.size());
     for (std::size_t i = 0; i < live.size(); ++i) {

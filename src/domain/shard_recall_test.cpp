@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "domain/shard_harness.h"
+#include "domain/shard_view_harness.h"
 
 namespace ordo::domain {
 namespace shard_recall_test {
@@ -20,12 +21,12 @@ QueueOptions recall_options(std::uint32_t batch_size = 1) {
 TEST(ShardRecall, the_jobs_are_where_they_were_with_nothing_changed) {
   Harness shard(recall_options(2));
   for (const auto* id : {"a", "b", "c", "d"}) shard.push({.id = id, .payload = id});
-  const auto before = shard.shard().snapshot(Shard::View::live);
+  const auto before = ShardView::of(shard.shard());
   const auto first = *shard.take();
   const auto second = *shard.take();
   shard.shard().recall(second.no, shard.now());
   shard.shard().recall(first.no, shard.now());
-  EXPECT_TRUE(shard.shard().snapshot(Shard::View::live) == before);
+  EXPECT_TRUE(ShardView::of(shard.shard()) == before);
   EXPECT_EQ(shard.counts().due, 4U);
   EXPECT_EQ(shard.counts().running, 0U);
   EXPECT_FALSE(shard.shard().has_changes());

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "domain/shard_view_harness.h"
 #include "runtime/cluster_look.h"
 #include "runtime/engine_harness.h"
 #include "store/test_log.h"
@@ -266,7 +267,7 @@ TEST(Engine, what_was_reported_before_a_timeout_counts) {
   bench.tick();
   const auto& machine = bench.engine->find({bench.number("orders"), 0})->machine;
   std::map<std::string, std::string> errors;
-  for (const auto& job : machine.snapshot(domain::Shard::View::live)) errors[job.id] = job.error;
+  for (const auto& job : domain::ShardView::of(machine)) errors[job.id] = job.error;
   EXPECT_THAT(errors, ElementsAre(::testing::Pair("failed", "its own"),
                                   ::testing::Pair("neither", HasSubstr("longer than its timeout"))));
 }

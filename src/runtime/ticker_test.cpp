@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "domain/shard_view_harness.h"
 #include "runtime/rooms_harness.h"
 #include "runtime/writer.h"
 
@@ -54,7 +55,7 @@ struct TickerTest : ::testing::Test, Rooms {
   std::vector<std::string> jobs() const {
     std::vector<std::string> ids;
     const auto* owned = host.find({store_number(), 0});
-    for (const auto& job : owned->machine.snapshot(domain::Shard::View::live)) ids.push_back(job.id);
+    for (const auto& job : domain::ShardView::of(owned->machine)) ids.push_back(job.id);
     return ids;
   }
   std::uint32_t store_number() const { return const_cast<LateStore&>(store).queues().find("q")->number; }

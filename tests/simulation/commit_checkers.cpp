@@ -3,6 +3,7 @@
 
 #include "domain/rate_record.h"
 #include "domain/shard_harness.h"
+#include "domain/shard_view_harness.h"
 #include "simulation/checkers.h"
 #include "simulation/versions.h"
 #include "store/test_log.h"
@@ -361,8 +362,8 @@ void RebuildChecker::look(const runtime::OwnedShard& shard, const std::string& o
   rebuilt.ready(now);
   if (rebuilt.schedules().records() != shard.machine.schedules().records())
     history_.world().fail("rebuild of shard {}.{} has other schedules", shard.id.queue, shard.id.index);
-  const auto expected = rebuilt.snapshot(Shard::View::rebuilt);
-  const auto live = shard.machine.snapshot(Shard::View::rebuilt);
+  const auto expected = domain::ShardView::of(rebuilt, domain::View::rebuilt);
+  const auto live = domain::ShardView::of(shard.machine, domain::View::rebuilt);
   ++history_.totals.rebuilds;
   for (std::size_t i = 0; i < std::max(live.size(), expected.size()); ++i) {
     if (i < live.size() && i < expected.size() && live[i] == expected[i]) continue;
@@ -377,7 +378,7 @@ void RebuildChecker::look(const runtime::OwnedShard& shard, const std::string& o
 void RebuildChecker::look_at_keys(const runtime::OwnedShard& shard,
                                   const std::vector<std::pair<Seq, domain::JobState>>& states) const {
   std::set<Seq> running;
-  for (const auto& job : shard.machine.snapshot(domain::Shard::View::live)) {
+  for (const auto& job : domain::ShardView::of(shard.machine)) {
     if (job.place != domain::Place::running) continue;
     for (const auto& [seq, score] : job.pieces) running.insert(seq);
   }

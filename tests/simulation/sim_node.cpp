@@ -1,3 +1,4 @@
+#include "domain/shard_view_harness.h"
 #include "simulation/sim_node.h"
 
 #include <algorithm>
@@ -337,7 +338,7 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
   }
   if (!leases().may_start() && !assignment.control->stop.stop_requested())
     world_.fail("{} starts a run without a lease", id());
-  const auto shots = shard->machine.snapshot(domain::Shard::View::live);
+  const auto shots = domain::ShardView::of(shard->machine);
   for (const auto& job : assignment.jobs) {
     SeenJob seen{{assignment.kind, job.key, job.id}, {}, {}, {}, false, job.retry_count};
     for (const auto& shot : shots) {

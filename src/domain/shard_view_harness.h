@@ -1,13 +1,42 @@
-// A shard as a list of jobs: for people, and for comparing an owner with its rebuild.
+// A shard as a list of jobs, for tests: what it has, and whether a rebuild would have the same.
+#pragma once
+
 #include <algorithm>
+#include <string>
+#include <tuple>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "domain/shard.h"
 
 namespace ordo::domain {
-namespace {
 
-JobSnapshot snapshot_of(const Job& job, const std::string& kind) {
+/// A queued or running job.
+struct JobSnapshot {
+  std::string kind, key, id;
+  Place place = Place::nowhere;
+  std::vector<std::pair<Seq, double>> pieces;  ///< (entry, score) in order
+  std::vector<std::string> payloads;           ///< empty strings where not in memory
+  Time run_at{};
+  std::int32_t priority = 100;
+  std::int32_t retry_count = -1;
+  std::uint32_t crashes = 0;
+  JobOptions options;
+  std::string error;
+  std::string awaits;     ///< the key that it waits for; empty: none
+  Time waits_until{};     ///< likewise
+  bool answered = false;  ///< the response is there
+
+  bool operator==(const JobSnapshot&) const = default;
+};
+
+enum class View {
+  live,
+  rebuilt,  ///< as a rebuild would see them, running jobs queued again
+};
+
+inline JobSnapshot snapshot_of(const Job& job, const std::string& kind) {
   JobSnapshot view;
   view.kind = kind;
   view.key = job.key();
@@ -34,7 +63,7 @@ JobSnapshot snapshot_of(const Job& job, const std::string& kind) {
 }
 
 // What a rebuild makes of a running job and the one queued beside it: one job, led by the earlier entries.
-void absorb(JobSnapshot& running, const JobSnapshot& beside, EqualPayloads which) {
+inline void absorb(JobSnapshot& running, const JobSnapshot& beside, EqualPayloads which) {
   for (std::size_t i = 0; i < beside.pieces.size(); ++i) {
     const auto& bytes = beside.payloads[i];  // none: maybe not in memory, and then equal to nothing
     const auto equal = bytes.empty() ? running.payloads.end() : std::ranges::find(running.payloads, bytes);
@@ -62,7 +91,7 @@ void absorb(JobSnapshot& running, const JobSnapshot& beside, EqualPayloads which
   running.priority = running.options.priority.value_or(100);
 }
 
-void sort_pieces(JobSnapshot& view, EqualPayloads which) {
+inline void sort_pieces(JobSnapshot& view, EqualPayloads which) {
   std::vector<std::size_t> order(view.pieces.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -79,15 +108,19 @@ void sort_pieces(JobSnapshot& view, EqualPayloads which) {
   }
 }
 
-}  // namespace
+class ShardView {
+ public:
+  /// All jobs in the order they would start.
+  static std::vector<JobSnapshot> of(const Shard& shard, View view = View::live);
+};
 
-std::vector<JobSnapshot> Shard::snapshot(View view) const {
+inline std::vector<JobSnapshot> ShardView::of(const Shard& shard, View view) {
   std::unordered_set<const Job*> lent;
-  runs_.each([&](RunNo, const ActiveRun& run) {
+  shard.runs_.each([&](RunNo, const ActiveRun& run) {
     if (run.lent) lent.insert(run.jobs.begin(), run.jobs.end());
   });
   std::vector<const Job*> jobs;
-  table_.each([&](const Job& job) {
+  shard.table_.each([&](const Job& job) {
     // A rebuild reads the cancel again, and carries it out at once; it finds lent runs running.
     const bool cancelled =
         view == View::rebuilt && job.extra && job.extra->cancel_seq != 0 && !lent.contains(&job);
@@ -98,11 +131,11 @@ std::vector<JobSnapshot> Shard::snapshot(View view) const {
       return job->place == Place::running || job->place == Place::awaiting;
     };
     const bool runs_a = runs(a), runs_b = runs(b);
-    return runs_a != runs_b ? runs_a : before_(a, b);
+    return runs_a != runs_b ? runs_a : shard.before_(a, b);
   });
   std::vector<JobSnapshot> list;
   for (const Job* job : jobs) {
-    auto shot = snapshot_of(*job, kinds_[job->kind].name);
+    auto shot = snapshot_of(*job, shard.kinds_[job->kind].name);
     if (view == View::rebuilt && !lent.contains(job) && !shot.awaits.empty()) {
       shot.place = Place::awaiting;  // also if it handles its response just now
     } else if (view == View::rebuilt && !lent.contains(job)) {
@@ -111,7 +144,7 @@ std::vector<JobSnapshot> Shard::snapshot(View view) const {
                other.id == shot.id;
       });
       if (twin != list.end()) {
-        const auto which = equal_payloads_of(kinds_[job->kind].rules);
+        const auto which = equal_payloads_of(shard.kinds_[job->kind].rules);
         absorb(*twin, shot, which);
         sort_pieces(*twin, which);
         continue;
