@@ -535,15 +535,29 @@ void Gates::restore(Group& group, const RateRecord& record, Time now) {
   if (auto* limiter = rate_named(group, name)) limiter->restore(record);
 }
 
+// Calls `visit(Limiter&, std::string_view of, std::string_view name)`: together they are its name in a row.
+template <class Visit>
+static void each_rate(const Group& group, Visit visit) {
+  const auto see = [&](Limiter* rate, std::string_view of, std::string_view name) {
+    if (rate != nullptr && rate->type == Limiter::Type::rate) visit(*rate, of, name);
+  };
+  see(group.rate.get(), kRateOfQueue, {});
+  for (auto* limiter : group.named) see(limiter, kRateOfLimit, limiter->name);
+  for (const auto& [value, partition] : group.partitions) see(partition.rate.get(), kRateOfPartition, value);
+}
+
 void Gates::empty_rates(Group& group, Time told) {
   const auto now = now_ = believed(told);
   group.empty_at = std::max(group.empty_at, now);  // of values that come up later
-  const auto empty = [&](Limiter* rate) {
-    if (rate != nullptr && rate->type == Limiter::Type::rate) rate->exhaust(now);
-  };
-  empty(group.rate.get());
-  for (const auto& [value, partition] : group.partitions) empty(partition.rate.get());
-  for (auto* limiter : group.named) empty(limiter);
+  each_rate(group, [&](Limiter& rate, std::string_view, std::string_view) { rate.exhaust(now); });
+}
+
+std::vector<std::string> Gates::short_rates(const Group& group) {
+  std::vector<std::string> names;
+  each_rate(group, [&](const Limiter& rate, std::string_view of, std::string_view name) {
+    if (rate.rate.per <= kShortRate) names.push_back(std::string(of) + std::string(name));
+  });
+  return names;
 }
 
 bool Gates::is_to_be_written(const Claim& claim) {

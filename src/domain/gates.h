@@ -247,6 +247,8 @@ class Gates {
   void restore(Group& group, const RateRecord& record, Time now);
   /// It may have started more than it wrote: short rates start used up.
   void empty_rates(Group& group, Time told);
+  /// The names of all that empty_rates() uses up.
+  static std::vector<std::string> short_rates(const Group& group);
   /// A start of that claim is to be durable before it happens: else an owner that comes after a crash knows
   /// nothing of it for too long.
   static bool is_to_be_written(const Claim& claim);

@@ -1,6 +1,7 @@
 #include "domain/rate_book.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/time_text.h"
@@ -8,8 +9,8 @@
 namespace ordo::domain {
 namespace {
 
-constexpr std::size_t kMostErased = 1000;   // of a delta, beyond those whose rates were charged
-constexpr std::size_t kMostShifted = 1000;  // likewise
+constexpr std::size_t kMostErased = 1000;  // of a delta, beyond those whose rates were charged
+constexpr std::size_t kMostNoted = 1000;   // likewise, of those that have time
 
 }  // namespace
 
@@ -49,13 +50,16 @@ void RateBook::end(Rows::iterator row, std::vector<Seq>& erase) {
   rows_.erase(row);
 }
 
+void RateBook::note_all(std::vector<std::string> rates) {
+  noted_later_.insert(std::make_move_iterator(rates.begin()), std::make_move_iterator(rates.end()));
+}
+
 void RateBook::shift(Duration by) {
   ends_.clear();
-  shifted_.clear();
   for (auto& [rate, row] : rows_) {
     row.until = time_after(row.until, by);
     ends_.emplace(row.until, rate);
-    shifted_.push_back(rate);
+    noted_later_.insert(rate);
   }
   std::set<std::pair<Time, Seq>> others;
   for (const auto& [until, no] : others_) others.emplace(time_after(until, by), no);
@@ -72,9 +76,8 @@ RateBook::Changes RateBook::collect(Time now, const Look& record_of) {
   for (; !others_.empty() && others_.begin()->first <= now && changes.erase.size() < kMostErased;
        others_.erase(others_.begin()))
     changes.erase.push_back(others_.begin()->second);
-  for (std::size_t i = 0; i < kMostShifted && !shifted_.empty(); ++i) {
-    if (rows_.contains(shifted_.back())) noted_.insert(std::move(shifted_.back()));
-    shifted_.pop_back();
+  for (std::size_t i = 0; i < kMostNoted && !noted_later_.empty(); ++i) {
+    noted_.insert(noted_later_.extract(noted_later_.begin()));
   }
   for (const auto& rate : std::exchange(noted_, {})) {
     auto record = record_of(rate);

@@ -26,8 +26,10 @@ class RateBook {
   /// It was charged, or a penalty given: it is written with the next delta.
   void note(std::string rate) { noted_.insert(std::move(rate)); }
   bool has_notes() const { return !noted_.empty(); }
+  /// The same for many: they are written some with each delta.
+  void note_all(std::vector<std::string> rates);
 
-  /// The clock is so much later now, and so are all rates: their rows are written anew, some with each delta.
+  /// The clock is so much later now, and so are all rates: their rows are written anew.
   void shift(Duration by);
 
   struct Changes {
@@ -51,8 +53,7 @@ class RateBook {
   void end(Rows::iterator row, std::vector<Seq>& erase);
 
   ShardId shard_;
-  std::set<std::string> noted_;
-  std::vector<std::string> shifted_;  // rows that have the time before that
+  std::set<std::string> noted_, noted_later_;
   Rows rows_;
   std::set<std::pair<Time, std::string_view>> ends_;  // of all these
   std::set<std::pair<Time, Seq>> others_;             // second rows of a rate, which a copy has brought

@@ -1,5 +1,9 @@
 #include "domain/rate_book.h"
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -119,6 +123,22 @@ TEST(RateBook, a_clock_that_is_believed_moves_all_rows_and_ends_none) {
   EXPECT_THAT(moved.erase, IsEmpty());
   EXPECT_THAT(book.collect(at(3605s), nothing).put, IsEmpty()) << "once";
   EXPECT_EQ(book.collect(at(3610s), nothing).erase.size(), 2U);
+}
+
+TEST(RateBook, many_that_are_noted_at_once_are_written_with_several_deltas) {
+  RateBook book;
+  book.load(kShard, {}, {});
+  std::vector<std::string> rates;
+  for (int i = 0; i < 2'500; ++i) rates.push_back("limit:" + std::to_string(i));
+  book.note_all(rates);
+  book.note_all(rates);
+  std::set<std::string> written;
+  for (const std::size_t expected : {1'000U, 1'000U, 500U, 0U}) {
+    const auto changes = book.collect(at(0s), for_ten_seconds);
+    EXPECT_EQ(changes.put.size(), expected);
+    for (const auto& [no, record] : changes.put) written.insert(record.name);
+  }
+  EXPECT_EQ(written.size(), 2'500U);
 }
 
 }  // namespace rate_book_test

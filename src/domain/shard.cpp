@@ -20,22 +20,6 @@ constexpr std::size_t kSmall = 2048;  // bytes of a payload
 // A large entry has no neighbours, and is long to move.
 bool keeps_room(const Piece& piece) { return !piece.bytes.present() || piece.bytes.view().size() <= kSmall; }
 
-// As many as a delta has room for.
-std::vector<std::string> short_rates_of(const Group& group) {
-  constexpr std::size_t kMostRates = 1000;
-  std::vector<std::string> names;
-  const auto add = [&](const Limiter* limiter, std::string_view prefix, std::string_view name) {
-    const bool is_short =
-        limiter != nullptr && limiter->type == Limiter::Type::rate && limiter->rate.per <= kShortRate;
-    if (!is_short || names.size() >= kMostRates) return;
-    names.push_back(std::string(prefix) + std::string(name));
-  };
-  add(group.rate.get(), kRateOfQueue, {});
-  for (const auto* limiter : group.named) add(limiter, kRateOfLimit, limiter->name);
-  for (const auto& [value, partition] : group.partitions) add(partition.rate.get(), kRateOfPartition, value);
-  return names;
-}
-
 }  // namespace
 
 Shard::Shard(const QueueOptions& options, PayloadBudget& budget, Gates* gates)
@@ -89,8 +73,7 @@ Changes Shard::collect(std::size_t set_aside) {
   if (std::exchange(waits_for_commit_, false)) gates_->wake(takeover_.shard);
   has_moved_starts_ = false;
   auto changes = changes_.collect(set_aside);
-  const auto now = has_gates_ ? gates_->believed(seen_) : seen_;
-  auto rates = rates_.collect(now, [&](const std::string& rate) {
+  auto rates = rates_.collect(seen_, [&](const std::string& rate) {
     return has_gates_ ? gates_->record(gates_->group_of(kinds_.queue()), rate) : std::nullopt;
   });
   changes.rates = std::move(rates.put);
@@ -102,8 +85,9 @@ void Shard::ready(Time now) {
   give_up_incomplete(now);
   if (has_gates_ && !takeover_.clean) {
     // The next owner is to know that they count as used up, even if this one ends cleanly.
-    for (auto& rate : short_rates_of(gates_->group_of(kinds_.queue()))) rates_.note(std::move(rate));
-    if (rates_.has_notes()) changes_.note_lent();
+    auto rates = Gates::short_rates(gates_->group_of(kinds_.queue()));
+    if (!rates.empty()) changes_.note_lent();
+    rates_.note_all(std::move(rates));
   }
   for (Job* job : restored_.finish()) {
     if (!job->payloads.all_present()) continue;                                  // it runs alone once more

@@ -1,9 +1,10 @@
-#include "domain/shard_view_harness.h"
 #include "simulation/sim_node.h"
 
 #include <algorithm>
 
 #include <ordo/error.hpp>
+
+#include "domain/shard_view_harness.h"
 
 namespace ordo::simulation {
 
