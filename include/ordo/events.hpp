@@ -39,7 +39,7 @@ struct Event {
   std::string key{};        ///< of the job
   std::uint32_t shard = 0;  ///< of the job, and of shard_moved
   Time at{};
-  Duration took{};           ///< of the run, for finished, failed and dead
+  Duration took{};           ///< of the run, for finished and failed; 0: a failed one never ran
   std::string error{};       ///< for failed, dead and throttler_failed
   std::int64_t attempt = 0;  ///< for started, finished and failed: 1 is the first
   /// For failed: when it runs again; nothing: it was cancelled, or is discarded after its last failure.

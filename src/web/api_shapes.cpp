@@ -240,7 +240,11 @@ constexpr std::array kParameters = {
     Parameter{"limit", "limit", R"({"type":"integer","minimum":1,"maximum":1000})", "10"},
     Parameter{"cursor", "cursor", R"({"type":"string"})", ""},
     Parameter{"queue", "queue", R"({"type":"string"})", R"("orders")"},
-    Parameter{"event", "event", R"({"type":"string"})", R"("job_failed")"},
+    Parameter{"event", "event",
+              R"({"type":"string","enum":["stats","job_started","job_finished","job_failed","job_dead",)"
+              R"("job_awaiting","queue_running","queue_pausing","queue_paused","node_up","node_down",)"
+              R"("shard_moved","throttler_failed"]})",
+              R"("job_failed")"},
     Parameter{"from", "from", R"({"type":"string"})", R"("-10m")"},
     Parameter{"to", "to", R"({"type":"string"})", R"("2035-01-01T00:00:00Z")"},
     Parameter{"step", "step", R"({"type":"string"})", R"("10s")"},

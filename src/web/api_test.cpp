@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
+#include "web/api_shapes.h"
 #include "web/problem.h"
 #include "web/secret.h"
 
@@ -167,6 +169,16 @@ TEST_F(ReadOnlyTest, nothing_is_changed) {
     const bool is_look = route.method == "GET" || route.needs == Needs::session;
     EXPECT_EQ(status_of(route, "secret of admin"), is_look ? 200U : 403U) << name_of(route);
   }
+}
+
+TEST(Parameters, name_each_event) {
+  const auto all = parameters();
+  const auto event = std::ranges::find(all, "event", &Parameter::token);
+  ASSERT_NE(event, all.end());
+  for (auto type = EventType::job_started; type <= EventType::throttler_failed;
+       type = static_cast<EventType>(static_cast<int>(type) + 1))
+    EXPECT_NE(event->schema.find(fmt::format(R"("{}")", to_string(type))), std::string_view::npos)
+        << to_string(type);
 }
 
 }  // namespace api_test

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,13 +18,20 @@ constexpr std::string_view kMissed = "event: missed\ndata: {\"events\":\"some\"}
 
 bool is_passing(EventType type) { return type == EventType::job_started || type == EventType::job_finished; }
 
+// A job may fail without one: cancelled while it waited, discarded.
+bool has_run(const Event& event) {
+  return event.type == EventType::job_finished ||
+         (event.type == EventType::job_failed && event.took != Duration{});
+}
+
 // Errors may have 16 KiB each.
 std::string json_of(const Event& event) {
   ObjectText object;
   object.text_or_null("queue", event.queue);
   if (!event.kind.empty()) object.name("kind", event.kind).name("key", event.key);
   object.name("id", event.id).number("shard", event.shard).time("at", event.at);
-  if (!event.kind.empty()) object.real("took", seconds_of(event.took)).number("attempt", event.attempt);
+  if (has_run(event)) object.real("took", seconds_of(event.took));
+  if (!event.kind.empty()) object.number("attempt", event.attempt);
   if (event.waited) object.real("waited", seconds_of(*event.waited));
   if (!event.error.empty()) object.text("error", shortened(event.error));
   if (event.retry_at) object.time("retry_at", *event.retry_at);

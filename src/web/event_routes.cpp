@@ -1,12 +1,12 @@
 // What happens, as it happens, and what happened in the last hour.
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/nearest.h"
 #include "base/shorten.h"
 #include "base/time_text.h"
 #include "faces/job_text.h"
@@ -21,14 +21,14 @@ namespace {
 using std::chrono::hours;
 using std::chrono::seconds;
 
-constexpr std::array kEvents = {
-    EventType::job_started,  EventType::job_finished,  EventType::job_failed,    EventType::job_dead,
-    EventType::job_awaiting, EventType::queue_running, EventType::queue_pausing, EventType::queue_paused,
-    EventType::node_up,      EventType::node_down,     EventType::shard_moved,   EventType::throttler_failed};
 constexpr std::string_view kStats = "stats";
 
-bool is_event(std::string_view name) {
-  return name == kStats || std::ranges::any_of(kEvents, [&](auto type) { return to_string(type) == name; });
+std::vector<std::string> all_names() {
+  std::vector<std::string> names{std::string(kStats)};
+  for (auto type = EventType::job_started; type <= EventType::throttler_failed;
+       type = static_cast<EventType>(static_cast<int>(type) + 1))
+    names.emplace_back(to_string(type));
+  return names;
 }
 
 /// What one client reads.
@@ -68,9 +68,10 @@ Response events(Desk& desk, const Call& call) {
   EventRing::Reader reader{.queues = set_of(call.target.all("queue")),
                            .names = set_of(call.target.all("event"))};
   for (const auto& name : reader.names) {
-    if (!is_event(name))
-      throw Problem(
-          400, fmt::format("no event is named {}; there are stats and those of EventType", in_quotes(name)));
+    static const auto kNames = all_names();
+    if (std::ranges::find(kNames, name) == kNames.end())
+      throw Problem(400,
+                    fmt::format("no event is named {}; {}", in_quotes(name), nearest_hint(name, kNames)));
   }
   for (const auto& queue : reader.queues) {
     refuse_unseen(call, queue);

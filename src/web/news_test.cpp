@@ -52,6 +52,21 @@ TEST(EventRing, tells_readers_what_came_after_them) {
   }
 }
 
+TEST(EventRing, says_how_long_a_run_took_only_where_there_was_one) {
+  EventRing ring("e");
+  EventRing::Reader reader;
+  ring.place(reader, "");
+  auto failed = event(EventType::job_failed, "a", "cancelled");
+  ring.add(failed);
+  EXPECT_THAT(read(ring, reader), Not(HasSubstr("took")));
+  failed.took = std::chrono::milliseconds{200};
+  ring.add(failed);
+  EXPECT_THAT(read(ring, reader), HasSubstr(R"("took":0.2)"));
+  auto dead = event(EventType::job_dead, "a", "dead");
+  ring.add(dead);
+  EXPECT_THAT(read(ring, reader), Not(HasSubstr("took")));
+}
+
 TEST(EventRing, what_is_forgotten_is_missed) {
   EventRing ring("e");
   EventRing::Reader reader;
