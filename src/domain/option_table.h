@@ -1,134 +1,17 @@
-// Each option of a queue, of a kind of its jobs and of a node, once: its key in a config, where it is kept,
-// which values it takes, and what it is for. Who reads a config, compares two, checks one that a program
-// made, or writes docs/config.md goes through these rows.
+// Each option of a config, once: its key, where it is kept, which values it takes, and what it is for. Who
+// reads a config, compares two, checks one that a program made, or writes the tables of docs goes through
+// these rows.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <limits>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include <ordo/options.hpp>
 
 #include "domain/option_bounds.h"
+#include "domain/option_values.h"
 
 namespace ordo::domain {
-
-struct Option {
-  std::string_view key;
-  std::string_view help;     ///< one line, for the page: Markdown
-  std::string_view unset{};  ///< what holds while it has no value; empty: its value says it
-};
-
-// What values an option takes.
-
-struct Whole {
-  std::int64_t least, most;
-};
-struct Real {
-  double least, most;
-};
-struct Lasts {
-  Duration least, most = Duration::max();
-};
-struct Bytes {
-  std::uint64_t least = 0, most = std::numeric_limits<std::uint64_t>::max();
-};
-struct Number {
-  Decimal least{};  ///< 0: all above
-};
-struct Flag {};
-struct Word {};  ///< one of kWords
-/// Read and checked by code of its own.
-struct Own {
-  std::string_view values;
-};
-/// The two parts of an Execution.
-struct Command {};
-struct Library {};
-
-/// In the largest unit that divides it: "256MiB".
-inline std::string bytes_text(std::uint64_t bytes) {
-  constexpr std::array<std::string_view, 5> kUnits = {"", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes != 0 && bytes % 1024 == 0 && unit + 1 < kUnits.size(); bytes /= 1024) ++unit;
-  return std::to_string(bytes).append(kUnits[unit]);
-}
-
-/// The words for the values of an enumeration.
-template <class T>
-inline constexpr std::array<std::pair<std::string_view, T>, 0> kWords{};
-
-template <class T, std::size_t N>
-constexpr auto words(const std::pair<std::string_view, T> (&all)[N]) {
-  return std::to_array(all);
-}
-
-template <>
-inline constexpr auto kWords<PayloadChoice> = words<PayloadChoice>({{"all", PayloadChoice::all},
-                                                                    {"last", PayloadChoice::last},
-                                                                    {"first", PayloadChoice::first}});
-template <>
-inline constexpr auto kWords<EqualPayloads> = words<EqualPayloads>({{"oldest", EqualPayloads::oldest},
-                                                                    {"newest", EqualPayloads::newest}});
-template <>
-inline constexpr auto kWords<OnExpire> = words<OnExpire>({{"dead", OnExpire::dead},
-                                                          {"drop", OnExpire::drop}});
-template <>
-inline constexpr auto kWords<Affinity> = words<Affinity>({{"key", Affinity::key},
-                                                          {"shard", Affinity::shard}});
-template <>
-inline constexpr auto kWords<KeyOrder> = words<KeyOrder>({{"strict", KeyOrder::strict},
-                                                          {"exclusive", KeyOrder::exclusive}});
-template <>
-inline constexpr auto kWords<DueOrder> = words<DueOrder>({{"time", DueOrder::time},
-                                                          {"priority", DueOrder::priority}});
-template <>
-inline constexpr auto kWords<Oversize> = words<Oversize>({{"reject", Oversize::reject},
-                                                          {"alone", Oversize::alone}});
-template <>
-inline constexpr auto kWords<SlotHold> = words<SlotHold>({{"response", SlotHold::response},
-                                                          {"dispatch", SlotHold::dispatch}});
-template <>
-inline constexpr auto kWords<LockSpan> = words<LockSpan>({{"run", LockSpan::run},
-                                                          {"response", LockSpan::response}});
-template <>
-inline constexpr auto kWords<RateEach> = words<RateEach>({{"queue", RateEach::queue},
-                                                          {"partition", RateEach::partition}});
-template <>
-inline constexpr auto kWords<RetryPolicy::Strategy> =
-    words<RetryPolicy::Strategy>({{"default", RetryPolicy::Strategy::standard},
-                                  {"none", RetryPolicy::Strategy::none},
-                                  {"fixed", RetryPolicy::Strategy::fixed},
-                                  {"linear", RetryPolicy::Strategy::linear},
-                                  {"exponential", RetryPolicy::Strategy::exponential},
-                                  {"list", RetryPolicy::Strategy::list}});
-template <>
-inline constexpr auto kWords<Missed> =
-    words<Missed>({{"skip", Missed::skip}, {"once", Missed::once}, {"all", Missed::all}});
-template <>
-inline constexpr auto kWords<Overlap> = words<Overlap>({{"skip", Overlap::skip}, {"queue", Overlap::queue}});
-template <>
-inline constexpr auto kWords<SchedulerKind> = words<SchedulerKind>({{"lag", SchedulerKind::lag},
-                                                                    {"sequential", SchedulerKind::sequential},
-                                                                    {"strict", SchedulerKind::strict},
-                                                                    {"weighted", SchedulerKind::weighted}});
-// A static node serves every shard: it is the first of one.
-template <>
-inline constexpr auto kWords<SplitterKind> = words<SplitterKind>({{"auto", SplitterKind::automatic},
-                                                                  {"node", SplitterKind::by_node},
-                                                                  {"static", SplitterKind::by_node}});
-template <>
-inline constexpr auto kWords<LogFormat> = words<LogFormat>({{"text", LogFormat::text},
-                                                            {"json", LogFormat::json}});
-template <>
-inline constexpr auto kWords<LogLevel> = words<LogLevel>({{"debug", LogLevel::debug},
-                                                          {"info", LogLevel::info},
-                                                          {"warning", LogLevel::warning},
-                                                          {"error", LogLevel::error},
-                                                          {"off", LogLevel::off}});
 
 /// Calls `visit(option, of_queue, of_kind, values)` for each option that a kind may have other than its
 /// queue, but for what runs it.
@@ -269,7 +152,7 @@ void each_option_of(QueueOptions* /*which*/, Visit& visit) {
   visit(Option{"rate", "How many jobs start in a time ([limits.md](limits.md))", "none"}, &Q::rate,
         Own{"table"});
   visit(Option{"limits", "Limits that it shares with other queues", "none"}, &Q::limits,
-        Own{"names of `[limit.NAME]`"});
+        Texts{R"(["crm"])", "names of `[limit.NAME]`"});
   visit(
       Option{"reserve_after", "A job that was passed over so long gets the room that is freed from then on"},
       &Q::reserve_after, Lasts{Duration{}});
@@ -359,6 +242,127 @@ void each_option_of(RateLimit* /*which*/, Visit& visit) {
   visit(Option{"burst", "Starts at once; the others are at even distances; 0: as many as `limit`"}, &R::burst,
         Whole{0, kMostRate});
   visit(Option{"each", "What it counts: the starts of the queue, or of each partition"}, &R::each, Word{});
+}
+
+template <class Visit>
+void each_option_of(Unique* /*which*/, Visit& visit) {
+  using U = Unique;
+  visit(
+      Option{
+          "by",
+          "What the key is: `\"payload\"`, `\"id\"`, `\"key\"`, or a JSON pointer into the payload; one that "
+          "has nothing there is not unique",
+          "`\"payload\"`"},
+      &U::by, Own{"`\"payload\"`, `\"id\"`, `\"key\"`, or a JSON pointer"});
+  visit(Option{"scope", "How long a job has its key, see below"}, &U::scope, Word{});
+  visit(Option{"period", "Of `scope = \"period\"` and of `debounce`"}, &U::period,
+        Lasts{std::chrono::milliseconds{1}, kLongestUnique});
+  visit(Option{"on_conflict", "What becomes of a push whose key another job has, see below"}, &U::on_conflict,
+        Word{});
+}
+
+template <class Visit>
+void each_option_of(Window* /*which*/, Visit& visit) {
+  using W = Window;
+  visit(Option{"start", "When it opens", "must be given"}, &W::start, Own{"`HH:MM` or `HH:MM:SS`"});
+  visit(Option{"end", "Not in the window any more. An end before the start is on the next day",
+               "must be given"},
+        &W::end, Own{"the same, or `24:00`"});
+  visit(Option{"days", "On which it starts", "every day"}, &W::days,
+        Own{"list of `\"mon\"` … `\"sun\"`, or `\"mon-fri\"`"});
+  visit(Option{"tz",
+               "The time zone of its clock. Give it: without, the clock is that of UTC, wherever the machine "
+               "stands and whatever `tz` of `[cli]` says",
+               "`\"UTC\"`"},
+        &W::tz, Own{"a name of the IANA, like `America/New_York`"});
+}
+
+template <class Visit>
+void each_option_of(NamedLimit* /*which*/, Visit& visit) {
+  using L = NamedLimit;
+  visit(Option{"limit", "The sum of the weights of the running jobs of all queues that name it", "none"},
+        &L::limit, Number{Decimal(1)});
+  visit(Option{"rate", "How many of their jobs start in a time", "none"}, &L::rate, Own{"table"});
+}
+
+template <class Visit>
+void each_option_of(PeriodicOptions* /*which*/, Visit& visit) {
+  using P = PeriodicOptions;
+  using Priority = std::numeric_limits<std::int32_t>;
+  visit(Option{"queue", "The queue that gets the jobs", "must be given"}, &P::queue, Own{"name"});
+  visit(Option{"cron", "When it ticks, see below; or", "none"}, &P::cron, Own{"expression"});
+  visit(Option{"every",
+               "An interval of whole seconds, counted from 1970-01-01 00:00 UTC: `\"15m\"` ticks at each "
+               "quarter of an hour, on "
+               "whatever node",
+               "none"},
+        &P::every, Lasts{kLeastEvery, kMostEvery});
+  visit(Option{"tz", "The time zone of `cron`", "`\"UTC\"`"}, &P::tz, Own{"a name of the IANA"});
+  visit(
+      Option{
+          "payload",
+          "Of each job. Text that is JSON is stored without white space, other text as it is; a table, list "
+          "or number of TOML becomes JSON",
+          "none"},
+      &P::payload, PayloadText{});
+  visit(Option{"kind", "Of each job", "the queue's name"}, &P::kind, Own{"at most 255 bytes"});
+  visit(
+      Option{
+          "key",
+          "What order is kept by. So, by default, runs of a schedule never overlap, and one that is retried "
+          "holds back the next",
+          "the schedule's name"},
+      &P::key, Own{"at most 255 bytes"});
+  visit(Option{"priority", "Of each job", "`100`"}, &P::priority, Whole{Priority::min(), Priority::max()});
+  visit(Option{"missed", "What becomes of ticks that nobody could push within a minute: see below"},
+        &P::missed, Word{});
+  visit(Option{"overlap", "What becomes of ticks while the job of an earlier one is not over: see below"},
+        &P::overlap, Word{});
+}
+
+template <class Visit>
+void each_option_of(AccessToken* /*which*/, Visit& visit) {
+  using T = AccessToken;
+  visit(Option{"name", "Its name in logs and in the audit", "must be given"}, &T::name,
+        Own{"a name like a queue's"});
+  visit(Option{"role", "What it may do ([http.md](http.md))", "must be given"}, &T::role, Word{});
+  visit(Option{"queues", "The only queues it is for", "all"}, &T::queues,
+        Texts{R"(["orders"])", "names of queues"});
+  visit(Option{"sha256", "Of its secret; `ordo token` makes both", "must be given"}, &T::sha256,
+        Own{"64 hexadecimal digits"});
+}
+
+template <class Visit>
+void each_option_of(WebOptions* /*which*/, Visit& visit) {
+  using W = WebOptions;
+  visit(Option{"tokens", "Who may do what, see below",
+               "none: only programs of the machine itself are served, and they may do everything"},
+        &W::tokens, Own{"list of tables"});
+  visit(
+      Option{"tls_cert",
+             "Certificate, with those that vouch for it, for TLS 1.2 and later; read at the start", "no TLS"},
+      &W::tls_cert, File{});
+  visit(Option{"tls_key", "Its key, without a password", "no TLS"}, &W::tls_key, File{});
+  visit(Option{"behind_proxy", "A proxy of yours does TLS: the headers of proxies are let in. Needs tokens"},
+        &W::behind_proxy, Flag{});
+  visit(Option{"read_only", "Refuse every change over HTTP"}, &W::read_only, Flag{});
+  visit(Option{"redact", "Values in payloads that the API does not show, nor in errors that quote them",
+               "none"},
+        &W::redact, Texts{R"(["/card/number"])", "JSON pointers"});
+  visit(Option{"hide_payloads", "Show nothing of payloads"}, &W::hide_payloads, Flag{});
+  visit(Option{"public_url",
+               "How browsers reach the API, if a proxy changes the `Host`: pages from there may make changes",
+               "none"},
+        &W::public_url, Own{"`\"https://jobs.example.com\"`"});
+}
+
+template <class Visit>
+void each_option_of(CliOptions* /*which*/, Visit& visit) {
+  visit(Option{"tz",
+               "The zone of the times that `ordo` shows people, and of those that it is given "
+               "[without one](cli.md#times)",
+               "`$TZ`, else the system's"},
+        &CliOptions::tz, Own{"`\"Europe/Berlin\"`"});
 }
 
 template <class Options, class Visit>

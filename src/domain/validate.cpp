@@ -115,8 +115,8 @@ class Fields {
   }
 
   template <class T, class Values>
-  requires std::is_same_v<Values, domain::Own> || std::is_same_v<Values, domain::Flag> ||
-      std::is_same_v<Values, domain::Command> || std::is_same_v<Values, domain::Library>
+  requires std::is_empty_v<Values> || std::is_same_v<Values, domain::Own> ||
+      std::is_same_v<Values, domain::Texts>
   void check(std::string_view /*field*/, const T& /*value*/, const Values& /*values*/) const {}
 
  private:
@@ -319,6 +319,11 @@ void validate(const WebOptions& web) {
     fields.refuse("public_url", "is " + in_quotes(url) + ", and begins with https:// or http://");
 }
 
+void validate(const CliOptions& cli) {
+  if (!cli.tz.empty() && !load_zone(cli.tz))
+    Fields("cli", {"cli"}).refuse("tz", "names " + unknown_zone(cli.tz));
+}
+
 /// At an address that others reach, the API needs more.
 void validate_listen(const Config& config) {
   const auto address = parse_listen_address(config.node.listen);
@@ -368,6 +373,7 @@ void validate(const Config& config) {
   }
   validate(config.node);
   validate(config.web);
+  validate(config.cli);
   validate_listen(config);
   std::set<std::string_view> names;
   std::set<std::string_view> limits;

@@ -5,7 +5,6 @@
 #include "server/config_keys.h"
 
 #include <algorithm>
-#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -16,7 +15,6 @@
 
 #include "base/nearest.h"
 #include "base/shorten.h"
-#include "base/zone.h"
 #include "domain/option_bounds.h"
 #include "server/config_key.h"
 #include "server/config_paths.h"
@@ -49,21 +47,26 @@ void refuse_on_block(const Table& table, const Origin& origin) {
           "strict order use limit = 1 or a common key");
 }
 
+template <class Options>
+const std::vector<Key<Options>>& keys() {
+  static const auto all = keys_of<Options>();
+  return all;
+}
+
 const std::vector<Key<QueueOptions>>& queue_keys();
 
 void read_kind(KindOptions& kind, const Table& table, const std::string& section, const Origin& origin) {
-  static const auto keys = keys_of<KindOptions>();
   const auto is_in = [](const auto& all, const std::string& name) {
     return std::ranges::any_of(all, [&](const auto& key) { return key.name == name; });
   };
   for (const Member& member : table) {
-    if (is_in(keys, member.name) || !is_in(queue_keys(), member.name)) continue;
+    if (is_in(keys<KindOptions>(), member.name) || !is_in(queue_keys(), member.name)) continue;
     fail_at(origin, member.line,
             fmt::format("'{}' belongs to the whole queue, not to a kind; move it out of {}", member.name,
                         section));
   }
   refuse_two_executions(table, section, origin);
-  read_members(kind, table, keys, kLaterQueue, section, origin);
+  read_members(kind, table, keys<KindOptions>(), kLaterQueue, section, origin);
 }
 
 void read_kinds(QueueOptions& queue, const Reading& value) {
@@ -85,12 +88,12 @@ void read_kinds(QueueOptions& queue, const Reading& value) {
 }
 
 const std::vector<Key<QueueOptions>>& queue_keys() {
-  static const auto keys = [] {
-    auto all = keys_of<QueueOptions>();
-    all.push_back({"kind", read_kinds});
-    return all;
+  static const auto all = [] {
+    auto own = keys_of<QueueOptions>();
+    own.push_back({"kind", read_kinds});
+    return own;
   }();
-  return keys;
+  return all;
 }
 
 void check_queue_name(const Member& member, const Origin& origin) {
@@ -116,45 +119,13 @@ void read_queues(Config& config, const Reading& value) {
   }
 }
 
-const std::vector<Key<NamedLimit>>& limit_keys() {
-  static const std::vector<Key<NamedLimit>> keys = {
-      {"limit", [](NamedLimit& limit, const Reading& value) { limit.limit = value.decimal(Decimal(1)); }},
-      {"rate", [](NamedLimit& limit, const Reading& value) { put(limit.rate, domain::Own{}, value); }},
-  };
-  return keys;
-}
-
-const std::vector<Key<PeriodicOptions>>& periodic_keys() {
-  static const std::vector<Key<PeriodicOptions>> keys = {
-      {"queue", [](PeriodicOptions& schedule, const Reading& value) { schedule.queue = value.text(); }},
-      {"cron", [](PeriodicOptions& schedule, const Reading& value) { schedule.cron = value.text(); }},
-      {"every",
-       [](PeriodicOptions& schedule, const Reading& value) { schedule.every = value.duration(kLeastEvery); }},
-      {"tz", [](PeriodicOptions& schedule, const Reading& value) { schedule.tz = value.text(); }},
-      {"payload",
-       [](PeriodicOptions& schedule, const Reading& value) { schedule.payload = value.payload(); }},
-      {"kind", [](PeriodicOptions& schedule, const Reading& value) { schedule.kind = value.text(); }},
-      {"key", [](PeriodicOptions& schedule, const Reading& value) { schedule.key = value.text(); }},
-      {"priority",
-       [](PeriodicOptions& schedule, const Reading& value) {
-         using Limits = std::numeric_limits<std::int32_t>;
-         schedule.priority = static_cast<std::int32_t>(value.whole(Limits::min(), Limits::max()));
-       }},
-      {"missed",
-       [](PeriodicOptions& schedule, const Reading& value) { put(schedule.missed, domain::Word{}, value); }},
-      {"overlap",
-       [](PeriodicOptions& schedule, const Reading& value) { put(schedule.overlap, domain::Word{}, value); }},
-  };
-  return keys;
-}
-
 void read_limits(Config& config, const Reading& value) {
   for (const Member& member : value.table()) {
     const std::string section = fmt::format("[limit.{}]", member.name);
     auto limit = std::ranges::find(config.limits, member.name, &NamedLimit::name);
     if (limit == config.limits.end()) limit = config.limits.insert(limit, NamedLimit{.name = member.name});
-    read_members(*limit, Reading(section, member.line, member.value, value.origin()).table(), limit_keys(),
-                 kLaterLimit, section, value.origin());
+    read_members(*limit, Reading(section, member.line, member.value, value.origin()).table(),
+                 keys<NamedLimit>(), kLaterLimit, section, value.origin());
   }
 }
 
@@ -173,88 +144,13 @@ void read_periodic(Config& config, const Reading& value) {
     auto schedule = std::ranges::find(config.periodic, member.name, &PeriodicOptions::name);
     if (schedule == config.periodic.end())
       schedule = config.periodic.insert(schedule, PeriodicOptions{.name = member.name});
-    read_members(*schedule, table, periodic_keys(), {}, section, origin);
+    read_members(*schedule, table, keys<PeriodicOptions>(), {}, section, origin);
     if (!origin.is_file) continue;
     if (schedule->queue.empty()) reading.fail(section + " needs queue: the one that gets its jobs");
     const auto tz = std::ranges::find(table, "tz", &Member::name);
     if (schedule->every && tz != table.end())
       fail_at(origin, tz->line, "tz has no effect with every, which counts from 1970 on; leave it out");
   }
-}
-
-const std::vector<Key<NodeOptions>>& node_keys() {
-  static const auto keys = keys_of<NodeOptions>();
-  return keys;
-}
-
-const std::vector<Key<AccessToken>>& token_keys() {
-  static const std::vector<Key<AccessToken>> keys = {
-      {"name", [](AccessToken& token, const Reading& value) { token.name = value.text(); }},
-      {"role",
-       [](AccessToken& token, const Reading& value) {
-         token.role = value.choice<Role>({{"viewer", Role::viewer},
-                                          {"operator", Role::operator_},
-                                          {"admin", Role::admin},
-                                          {"producer", Role::producer},
-                                          {"worker", Role::worker},
-                                          {"responder", Role::responder}});
-       }},
-      {"queues",
-       [](AccessToken& token, const Reading& value) {
-         const auto names = value.list(R"(["orders"])");
-         // An empty list would mean all of them.
-         if (names.empty()) value.fail("queues is empty; name some, or leave it out for all queues");
-         for (const auto& name : names) token.queues.push_back(name.text());
-       }},
-      {"sha256", [](AccessToken& token, const Reading& value) { token.sha256 = value.text(); }},
-  };
-  return keys;
-}
-
-void read_tokens(WebOptions& web, const Reading& value) {
-  constexpr const char* kExample = R"({ name = "ci", role = "producer", sha256 = "…" })";
-  web.tokens.clear();
-  for (const auto& one : value.list(fmt::format("[{}]", kExample))) {
-    const Table& table = one.table(kExample);
-    for (const char* needed : {"name", "role", "sha256"}) {
-      if (!has_member(table, needed))
-        one.fail(fmt::format("tokens: a token needs {}; `ordo token` makes one", needed));
-    }
-    read_members(web.tokens.emplace_back(), table, token_keys(), {}, "a token", value.origin());
-  }
-}
-
-const std::vector<Key<WebOptions>>& web_keys() {
-  static const std::vector<Key<WebOptions>> keys = {
-      {"tokens", read_tokens},
-      {"tls_cert", [](WebOptions& web,
-                      const Reading& value) { web.tls_cert = resolve_file(value.text(), value.origin()); }},
-      {"tls_key", [](WebOptions& web,
-                     const Reading& value) { web.tls_key = resolve_file(value.text(), value.origin()); }},
-      {"behind_proxy", [](WebOptions& web, const Reading& value) { web.behind_proxy = value.flag(); }},
-      {"read_only", [](WebOptions& web, const Reading& value) { web.read_only = value.flag(); }},
-      {"redact",
-       [](WebOptions& web, const Reading& value) {
-         web.redact.clear();
-         for (const auto& pointer : value.list(R"(["/card/number"])")) web.redact.push_back(pointer.text());
-       }},
-      {"hide_payloads", [](WebOptions& web, const Reading& value) { web.hide_payloads = value.flag(); }},
-      {"public_url", [](WebOptions& web, const Reading& value) { web.public_url = value.text(); }},
-  };
-  return keys;
-}
-
-const std::vector<Key<CliOptions>>& cli_keys() {
-  static const std::vector<Key<CliOptions>> keys = {
-      {"tz",
-       [](CliOptions& cli, const Reading& value) {
-         if (!load_zone(value.text()))
-           value.fail(fmt::format("tz: this system has no zone {}; names are like \"Europe/Berlin\"",
-                                  in_quotes(value.text())));
-         cli.tz = value.text();
-       }},
-  };
-  return keys;
 }
 
 void check_store(const Reading& value) {
@@ -266,7 +162,7 @@ void check_store(const Reading& value) {
 }
 
 const std::vector<Key<Config>>& top_keys() {
-  static const std::vector<Key<Config>> keys = {
+  static const std::vector<Key<Config>> all = {
       {"store",
        [](Config& config, const Reading& value) {
          if (value.text().empty()) value.fail("store is empty; write a URL, like \"sqlite:ordo.db\"");
@@ -275,22 +171,22 @@ const std::vector<Key<Config>>& top_keys() {
        }},
       {"node",
        [](Config& config, const Reading& value) {
-         read_members(config.node, value.table(), node_keys(), kLaterNode, "[node]", value.origin());
+         read_members(config.node, value.table(), keys<NodeOptions>(), kLaterNode, "[node]", value.origin());
        }},
       {"web",
        [](Config& config, const Reading& value) {
-         read_members(config.web, value.table(), web_keys(), {}, "[web]", value.origin());
+         read_members(config.web, value.table(), keys<WebOptions>(), {}, "[web]", value.origin());
        }},
       {"cli",
        [](Config& config, const Reading& value) {
-         read_members(config.cli, value.table(), cli_keys(), {}, "[cli]", value.origin());
+         read_members(config.cli, value.table(), keys<CliOptions>(), {}, "[cli]", value.origin());
        }},
       {"queue", read_queues},
       {"limit", read_limits},
       {"periodic", read_periodic},
       {"source", read_sources},
   };
-  return keys;
+  return all;
 }
 
 }  // namespace
@@ -305,12 +201,12 @@ std::vector<std::string> names_of_keys() {
   const auto add = [&](std::string_view table, const auto& keys) {
     for (const auto& key : keys) names.push_back(fmt::format("{} {}", table, key.name));
   };
-  add("[node", node_keys());
-  add("[web", web_keys());
-  add("[cli", cli_keys());
+  add("[node", keys<NodeOptions>());
+  add("[web", keys<WebOptions>());
+  add("[cli", keys<CliOptions>());
   add("[queue", queue_keys());
-  add("[limit", limit_keys());
-  add("[periodic", periodic_keys());
+  add("[limit", keys<NamedLimit>());
+  add("[periodic", keys<PeriodicOptions>());
   for (const auto name : names_of_source_keys()) names.push_back(fmt::format("[source {}", name));
   names.emplace_back(" store");
   return names;
@@ -322,7 +218,7 @@ std::string node_key_of_variable(std::string_view variable) {
   std::ranges::transform(wanted, wanted.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   std::vector<std::string> known;
-  for (const auto& key : node_keys()) known.emplace_back(key.name);
+  for (const auto& key : keys<NodeOptions>()) known.emplace_back(key.name);
   if (std::ranges::find(known, wanted) != known.end()) return wanted;
   // Others may be somebody else's, like those that a cluster makes for a service named ordo-node.
   if (nearest_names(wanted, known).empty()) return {};

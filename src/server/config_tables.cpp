@@ -57,64 +57,24 @@ void put(RetryPolicy& to, const domain::Own& /*values*/, const Reading& value) {
   }
 }
 
-namespace {
-
-const std::vector<Key<Window>>& window_keys() {
-  static const std::vector<Key<Window>> keys = {
-      {"start", [](Window& window, const Reading& value) { window.start = value.clock(); }},
-      {"end", [](Window& window, const Reading& value) { window.end = value.clock(); }},
-      {"days", [](Window& window, const Reading& value) { window.days = value.days(); }},
-      {"tz", [](Window& window, const Reading& value) { window.tz = value.text(); }},
-  };
-  return keys;
-}
-
-}  // namespace
-
 void put(std::vector<Window>& to, const domain::Own& /*values*/, const Reading& value) {
+  static const auto keys = keys_of<Window>();
   to.clear();
   for (const auto& one : value.list(R"([{ start = "05:00", end = "07:00", tz = "Europe/Moscow" }])")) {
     const Table& table = one.table(R"({ start = "05:00", end = "07:00" })");
     if (!has_member(table, "start") || !has_member(table, "end"))
       value.fail("windows: a window needs start and end");
-    read_members(to.emplace_back(), table, window_keys(), {}, "a window", value.origin());
+    read_members(to.emplace_back(), table, keys, {}, "a window", value.origin());
     if (const auto why = why_no_window(to.back()); !why.empty())
       one.fail("windows: one cannot be kept: " + why);
   }
 }
 
-namespace {
-
-const std::vector<Key<Unique>>& unique_keys() {
-  static const std::vector<Key<Unique>> keys = {
-      {"by", [](Unique& unique, const Reading& value) { unique.by = value.text(); }},
-      {"scope",
-       [](Unique& unique, const Reading& value) {
-         unique.scope = value.choice<UniqueScope>({{"queued", UniqueScope::queued},
-                                                   {"queued_or_running", UniqueScope::queued_or_running},
-                                                   {"period", UniqueScope::period}});
-       }},
-      {"period",
-       [](Unique& unique, const Reading& value) { unique.period = value.duration(milliseconds{1}); }},
-      {"on_conflict",
-       [](Unique& unique, const Reading& value) {
-         unique.on_conflict = value.choice<OnConflict>({{"reject", OnConflict::reject},
-                                                        {"ignore", OnConflict::ignore},
-                                                        {"replace", OnConflict::replace},
-                                                        {"merge", OnConflict::merge},
-                                                        {"debounce", OnConflict::debounce},
-                                                        {"throttle", OnConflict::throttle}});
-       }},
-  };
-  return keys;
-}
-
-}  // namespace
-
 void put(Unique& to, const domain::Own& /*values*/, const Reading& value) {
+  static const auto keys = keys_of<Unique>();
   const Table& table = value.table(R"({ by = "id", scope = "queued_or_running" })");
   Unique unique;
-  read_members(unique, table, unique_keys(), {}, "unique", value.origin());
+  read_members(unique, table, keys, {}, "unique", value.origin());
   if (unique.on_conflict == OnConflict::throttle) {
     if (has_member(table, "scope") && unique.scope != UniqueScope::period)
       value.fail("on_conflict = \"throttle\" is for a period: write scope = \"period\", or leave it out");
@@ -146,11 +106,39 @@ void put(std::map<std::string, std::uint32_t>& to, const domain::Own& /*values*/
   }
 }
 
+void put(std::vector<AccessToken>& to, const domain::Own& /*values*/, const Reading& value) {
+  static const auto keys = keys_of<AccessToken>();
+  constexpr const char* kExample = R"({ name = "ci", role = "producer", sha256 = "…" })";
+  to.clear();
+  for (const auto& one : value.list(fmt::format("[{}]", kExample))) {
+    const Table& table = one.table(kExample);
+    for (const char* needed : {"name", "role", "sha256"}) {
+      if (!has_member(table, needed))
+        one.fail(fmt::format("tokens: a token needs {}; `ordo token` makes one", needed));
+    }
+    read_members(to.emplace_back(), table, keys, {}, "a token", value.origin());
+  }
+}
+
+void put(std::chrono::seconds& to, const domain::Own& /*values*/, const Reading& value) {
+  to = value.clock();
+}
+
+void put(std::uint8_t& to, const domain::Own& /*values*/, const Reading& value) { to = value.days(); }
+
 void put(std::string& to, const domain::Own& /*values*/, const Reading& value) { to = value.text(); }
 
-void put(std::vector<std::string>& to, const domain::Own& /*values*/, const Reading& value) {
+void put(std::string& to, const domain::PayloadText& /*values*/, const Reading& value) {
+  to = value.payload();
+}
+
+void put(std::string& to, const domain::File& /*values*/, const Reading& value) {
+  to = resolve_file(value.text(), value.origin());
+}
+
+void put(std::vector<std::string>& to, const domain::Texts& values, const Reading& value) {
   to.clear();
-  for (const auto& name : value.list(R"(["crm"])")) to.push_back(name.text());
+  for (const auto& text : value.list(values.example)) to.push_back(text.text());
 }
 
 void put(std::vector<Duration>& to, const domain::Own& /*values*/, const Reading& value) {

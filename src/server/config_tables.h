@@ -19,8 +19,13 @@ void put(std::vector<Window>& to, const domain::Own& values, const Reading& valu
 void put(Unique& to, const domain::Own& values, const Reading& value);
 void put(RateLimit& to, const domain::Own& values, const Reading& value);
 void put(std::map<std::string, std::uint32_t>& to, const domain::Own& values, const Reading& value);
+void put(std::vector<AccessToken>& to, const domain::Own& values, const Reading& value);
+void put(std::chrono::seconds& to, const domain::Own& values, const Reading& value);
+void put(std::uint8_t& to, const domain::Own& values, const Reading& value);
 void put(std::string& to, const domain::Own& values, const Reading& value);
-void put(std::vector<std::string>& to, const domain::Own& values, const Reading& value);
+void put(std::string& to, const domain::PayloadText& values, const Reading& value);
+void put(std::string& to, const domain::File& values, const Reading& value);
+void put(std::vector<std::string>& to, const domain::Texts& values, const Reading& value);
 void put(std::vector<Duration>& to, const domain::Own& values, const Reading& value);
 void put(Execution& to, const domain::Command& values, const Reading& value);
 void put(Execution& to, const domain::Library& values, const Reading& value);

@@ -122,6 +122,11 @@ std::string values_text(const domain::Number& values) {
   return (values.least > Decimal() ? "≥ " + values.least.text() : "> 0") + ", six decimals";
 }
 std::string values_text(const domain::Flag& /*values*/) { return "`true`, `false`"; }
+std::string values_text(const domain::File& /*values*/) { return "PEM file"; }
+std::string values_text(const domain::PayloadText& /*values*/) { return "at most 16 KiB"; }
+std::string values_text(const domain::Texts& values) {
+  return fmt::format("`{}`: {}", values.example, values.values);
+}
 std::string values_text(const domain::Own& values) { return std::string(values.values); }
 std::string values_text(const domain::Command& /*values*/) { return "list of texts"; }
 std::string values_text(const domain::Library& /*values*/) { return "path"; }
@@ -217,6 +222,13 @@ TEST(OptionPage, shows_the_options_of_a_config) {
   expect_table("config.md", begin("NodeOptions"), config_table<NodeOptions>());
   expect_table("config.md", begin("QueueOptions"), config_table<QueueOptions>(keys_of_kinds()));
   expect_table("config.md", begin("RetryPolicy"), config_table<RetryPolicy>());
+  expect_table("config.md", begin("WebOptions"), config_table<WebOptions>());
+  expect_table("config.md", begin("AccessToken"), config_table<AccessToken>());
+  expect_table("config.md", begin("CliOptions"), config_table<CliOptions>());
+  expect_table("config.md", begin("NamedLimit"), config_table<NamedLimit>());
+  expect_table("periodic.md", begin("PeriodicOptions"), config_table<PeriodicOptions>());
+  expect_table("unique.md", begin("Unique"), config_table<Unique>());
+  expect_table("windows.md", begin("Window"), config_table<Window>());
 }
 
 }  // namespace option_page_test
