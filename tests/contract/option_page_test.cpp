@@ -104,8 +104,8 @@ std::string table() {
 // config
 
 std::string values_text(const domain::Whole& values) {
-  return values.most == kMostRetries ? fmt::format("≥ {}", values.least)
-                                     : fmt::format("{} … {}", values.least, values.most);
+  return values.least >= 0 && values.most == kMostRetries ? fmt::format("≥ {}", values.least)
+                                                          : fmt::format("{} … {}", values.least, values.most);
 }
 std::string values_text(const domain::Real& values) {
   return fmt::format("{} … {}", values.least, values.most);
