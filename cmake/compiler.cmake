@@ -11,8 +11,9 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/archive)
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1")
-# For the first look of ./dev demo. The compiler collects its garbage from 1 GB on: a seventh of its time.
+# For the first look of ./dev demo. The compiler collects its garbage from 1 GB on: a seventh of its time. gold takes half as long.
 set(CMAKE_CXX_FLAGS_QUICK "-O0 -w --param ggc-min-heapsize=1000000")
+set(CMAKE_SHARED_LINKER_FLAGS_QUICK "-fuse-ld=gold")
 
 find_program(ORDO_CCACHE ccache)
 # Filling the cache costs a seventh of the first look's build.
