@@ -365,6 +365,71 @@ void each_option_of(CliOptions* /*which*/, Visit& visit) {
         &CliOptions::tz, Own{"`\"Europe/Berlin\"`"});
 }
 
+// Of a source; its `type` is in a file alone.
+template <class Visit>
+void each_option_of(SourceOptions* /*which*/, Visit& visit) {
+  using S = SourceOptions;
+  visit(
+      Option{
+          "url",
+          "The Redis server of the lists ([redis.md](redis.md)); it may be the store's. Not a Redis Cluster",
+          "must be given"},
+      &S::url, RedisUrl{});
+  visit(Option{"dialect",
+               "Which lists: `queue:NAME` with `sidekiq` and `verk`, `resque:queue:NAME`, taken from the "
+               "left, with "
+               "`resque`. Jobs of all three formats are read in any case"},
+        &S::dialect, Word{});
+  visit(
+      Option{
+          "queues",
+          "The lists to take from. They are the source's alone: a Sidekiq process that takes from them, too, "
+          "gets some of the jobs, and order is lost",
+          "must be given"},
+      &S::queues, Texts{R"(["default"])", "without `queue:`"});
+  visit(Option{"queue", "Ordo's queue for jobs of classes that no map names, and for malformed ones",
+               "must be given"},
+        &S::queue, Own{"a queue of the config"});
+  visit(Option{"map", "What becomes of jobs by their class, see below", "none"}, &S::map,
+        Own{"list of at most 10000 tables"});
+  visit(Option{"ahead",
+               "While about so many jobs of the source's queues are due or run, counted over all of them, it "
+               "takes "
+               "nothing more, see below"},
+        &S::ahead, Whole{1, kMostAhead});
+  visit(Option{"heartbeat", "Sidekiq's page Busy shows the node ([below](#on-sidekiqs-pages))"},
+        &S::heartbeat, Flag{});
+  visit(Option{"allow_stop", "The button Stop of that page stops the node"}, &S::allow_stop, Flag{});
+  visit(Option{"stats", "Runs of its queues are counted on Sidekiq's pages"}, &S::stats, Flag{});
+  visit(Option{"mirror_dead", "Sidekiq's page Dead shows the dead jobs of its queues"}, &S::mirror_dead,
+        Flag{});
+}
+
+template <class Visit>
+void each_option_of(SourceMap* /*which*/, Visit& visit) {
+  using M = SourceMap;
+  const Own pointer{"JSON pointer"};
+  visit(Option{"class", "Of the job; of an ActiveJob also the class that it wraps", "must be given"},
+        &M::class_name, Own{"name"});
+  visit(Option{"queue", "That gets its jobs", "the source's"}, &M::queue, Own{"a queue of the config"});
+  visit(Option{"kind", "Of its jobs", "the queue's name"}, &M::kind, Own{"at most 255 bytes"});
+  visit(
+      Option{
+          "id",
+          "Where its id is in `args` (of an ActiveJob: in its `arguments`), as the next four. A job that has "
+          "no id, key or score there goes to the dead",
+          "the jid"},
+      &M::id, pointer);
+  visit(Option{"key", "What its order is kept by", "the id"}, &M::key, pointer);
+  visit(Option{"score", "Its [score](merging.md)", "the time"}, &M::score, pointer);
+  visit(Option{"lock", "The key of its [lock](locks.md); one that has nothing there has none",
+               "the queue's rule"},
+        &M::lock, pointer);
+  visit(Option{"unique", "The same of its [unique key](unique.md), whose rule the queue states",
+               "the queue's rule"},
+        &M::unique, pointer);
+}
+
 template <class Options, class Visit>
 void each_option(Visit visit) {
   each_option_of(static_cast<Options*>(nullptr), visit);

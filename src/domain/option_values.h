@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <ordo/options.hpp>
+#include <ordo/sidekiq.hpp>
 
 namespace ordo::domain {
 
@@ -41,6 +42,7 @@ struct Word {};  ///< one of kWords
 struct Texts {
   std::string_view example, values;
 };
+struct RedisUrl {};
 struct File {};  ///< relative to the config
 struct PayloadText {};
 /// Read and checked by code of its own.
@@ -150,5 +152,10 @@ inline constexpr auto kWords<Role> = words<Role>({{"viewer", Role::viewer},
                                                   {"producer", Role::producer},
                                                   {"worker", Role::worker},
                                                   {"responder", Role::responder}});
+template <>
+inline constexpr auto kWords<sidekiq::Dialect> =
+    words<sidekiq::Dialect>({{"sidekiq", sidekiq::Dialect::sidekiq},
+                             {"resque", sidekiq::Dialect::resque},
+                             {"verk", sidekiq::Dialect::verk}});
 
 }  // namespace ordo::domain

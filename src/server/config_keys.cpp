@@ -20,7 +20,6 @@
 #include "server/config_paths.h"
 #include "server/config_sources.h"
 #include "server/config_tables.h"
-#include "store/open.h"
 
 namespace ordo::server {
 namespace {
@@ -153,21 +152,12 @@ void read_periodic(Config& config, const Reading& value) {
   }
 }
 
-void check_store(const Reading& value) {
-  try {
-    store::check_url(value.text());
-  } catch (const Error& error) {  // to add the place
-    value.fail(fmt::format("store: {}", error.what()));
-  }
-}
-
 const std::vector<Key<Config>>& top_keys() {
   static const std::vector<Key<Config>> all = {
       {"store",
        [](Config& config, const Reading& value) {
          if (value.text().empty()) value.fail("store is empty; write a URL, like \"sqlite:ordo.db\"");
-         check_store(value);
-         config.store = resolve_store(value.text(), value.origin());
+         config.store = resolve_store(value.url(), value.origin());
        }},
       {"node",
        [](Config& config, const Reading& value) {

@@ -15,6 +15,7 @@
 #include "base/shorten.h"
 #include "base/time_text.h"
 #include "base/window_text.h"
+#include "store/open.h"
 
 namespace ordo::server {
 namespace {
@@ -186,6 +187,15 @@ bool Reading::flag() const {
   const auto* flag = std::get_if<bool>(&value_.data);
   if (flag == nullptr) fail(name_ + " needs true or false");
   return *flag;
+}
+
+const std::string& Reading::url() const {
+  try {
+    store::check_url(text());
+  } catch (const Error& error) {  // to add the place
+    fail(fmt::format("{}: {}", name_, error.what()));
+  }
+  return text();
 }
 
 std::chrono::seconds Reading::clock() const {

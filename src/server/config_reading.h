@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +28,8 @@ class Reading {
   /// A number of bytes, or a text with a unit: "256MiB".
   std::uint64_t bytes() const;
   const std::string& text() const;
+  /// A text that store::open() takes.
+  const std::string& url() const;
   /// Texts without an empty first one.
   std::vector<std::string> command() const;
   std::vector<Duration> durations() const;
@@ -46,10 +47,6 @@ class Reading {
   const Table& table(std::string_view example = {}) const;
 
   /// One of some words.
-  template <class T>
-  T choice(std::initializer_list<std::pair<std::string_view, T>> words) const {
-    return one_of<T>(words);
-  }
   template <class T, class Words>
   T one_of(const Words& words) const {
     std::vector<std::string> known;

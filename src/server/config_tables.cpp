@@ -106,6 +106,20 @@ void put(std::map<std::string, std::uint32_t>& to, const domain::Own& /*values*/
   }
 }
 
+void put(std::string& to, const domain::RedisUrl& /*values*/, const Reading& value) {
+  if (!value.text().starts_with("redis"))
+    value.fail("url is the address of a Redis server, like \"redis://localhost\"");
+  to = value.url();
+}
+
+void put(std::vector<SourceMap>& to, const domain::Own& /*values*/, const Reading& value) {
+  static const auto keys = keys_of<SourceMap>();
+  constexpr const char* kExample = R"({ class = "ShipWorker", queue = "orders", key = "/0" })";
+  to.clear();
+  for (const auto& one : value.list(fmt::format("[{}]", kExample)))
+    read_members(to.emplace_back(), one.table(kExample), keys, {}, "a map", value.origin());
+}
+
 void put(std::vector<AccessToken>& to, const domain::Own& /*values*/, const Reading& value) {
   static const auto keys = keys_of<AccessToken>();
   constexpr const char* kExample = R"({ name = "ci", role = "producer", sha256 = "…" })";

@@ -122,6 +122,7 @@ std::string values_text(const domain::Number& values) {
   return (values.least > Decimal() ? "≥ " + values.least.text() : "> 0") + ", six decimals";
 }
 std::string values_text(const domain::Flag& /*values*/) { return "`true`, `false`"; }
+std::string values_text(const domain::RedisUrl& /*values*/) { return "`redis://…`"; }
 std::string values_text(const domain::File& /*values*/) { return "PEM file"; }
 std::string values_text(const domain::PayloadText& /*values*/) { return "at most 16 KiB"; }
 std::string values_text(const domain::Texts& values) {
@@ -227,6 +228,8 @@ TEST(OptionPage, shows_the_options_of_a_config) {
   expect_table("config.md", begin("CliOptions"), config_table<CliOptions>());
   expect_table("config.md", begin("NamedLimit"), config_table<NamedLimit>());
   expect_table("periodic.md", begin("PeriodicOptions"), config_table<PeriodicOptions>());
+  expect_table("sidekiq.md", begin("SourceOptions"), config_table<SourceOptions>());
+  expect_table("sidekiq.md", begin("SourceMap"), config_table<SourceMap>());
   expect_table("unique.md", begin("Unique"), config_table<Unique>());
   expect_table("windows.md", begin("Window"), config_table<Window>());
 }
