@@ -68,9 +68,10 @@ class Programs(Limits):
         self.until("it says so", lambda: IS_MISSING in self.log())
         stats = self.stats()
         self.assertEqual(stats["length"] + stats["running"], 20)
-        failing = lambda: [node["cannot_start"] for node in self.json("stats").get("failing_nodes", [])]
-        self.until("stats say so", lambda: failing() == [[{"queue": "orders", "kind": "orders"}]])
-        self.assertIn("cannot start the program of kind 'orders' in queue 'orders'", self.ordo("stats").stdout)
+        failing = lambda: [[(kind["queue"], kind["kind"], "No such file" in kind["why"]) for kind in node["cannot_start"]]
+                           for node in self.json("stats").get("failing_nodes", [])]
+        self.until("stats say so", lambda: failing() == [[("orders", "orders", True)]])
+        self.assertIn("cannot start kind 'orders' of queue 'orders': cannot run the command", self.ordo("stats").stdout)
         self.write("later", "#!/bin/sh\nexec python3 -B worker.py\n")
         self.assertEqual(self.stats()["processed"], 0)  # found, and still not to be run
         os.chmod(self.folder / "later", 0o755)
@@ -96,7 +97,7 @@ class Programs(Limits):
         self.nothing_failed()
 
     def test_nonsense_is_not_started_without_a_pause_and_stands_in_no_log(self):
-        self.write("nonsense", "#!/bin/sh\necho >>starts; read line; echo \"{$line\"\n")
+        self.write("nonsense", "#!/bin/sh\necho >>starts; read line; echo \"{\\\"ok\\\":$line\"\n")
         os.chmod(self.folder / "nonsense", 0o755)
         self.config_of("ordo.toml", ["./nonsense"], "retry = { strategy = \"fixed\", delay = \"0s\" }\nmax_retries = 0\n", "threads = 4")
         self.start()

@@ -31,8 +31,12 @@ export function Modal({ name, close, class: more = '', children }: { name: strin
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
-    box.current!.showModal();
-    return () => before?.focus?.({ preventScroll: true });
+    const dialog = box.current!;
+    dialog.showModal();
+    return () => {
+      dialog.close(); // as long as it is open, nothing else can have the focus
+      before?.focus?.({ preventScroll: true });
+    };
   }, []);
   return (
     <dialog ref={box} class={`modal ${more}`} aria-label={name} onCancel={(event) => { event.preventDefault(); close(); }} onMouseDown={(event) => { if (event.target === box.current) close(); }}>
