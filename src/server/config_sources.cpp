@@ -70,6 +70,11 @@ const std::vector<Key<SourceOptions>>& source_keys() {
       {"stats", [](SourceOptions& source, const Reading& value) { source.stats = value.flag(); }},
       {"allow_stop", [](SourceOptions& source, const Reading& value) { source.allow_stop = value.flag(); }},
       {"mirror_dead", [](SourceOptions& source, const Reading& value) { source.mirror_dead = value.flag(); }},
+      {"retries",
+       [](SourceOptions& source, const Reading& value) {
+         source.retries = value.choice<SourceRetries>(
+             {{"ordo", SourceRetries::ordo}, {"sidekiq", SourceRetries::sidekiq}});
+       }},
       {"ahead",
        [](SourceOptions& source, const Reading& value) {
          source.ahead = static_cast<std::uint64_t>(value.whole(1, kMostAhead));
