@@ -151,19 +151,6 @@ void Admin::Impl::examine_counts(std::vector<Finding>& findings, const Look& loo
            .jobs = counts.ready,
            .needs_person = true});
     }
-    if (counts.unreadable > 0) {
-      findings.push_back(
-          {.level = Level::warning,
-           .what = fmt::format("{} stored {} of queue '{}' could not be read and went to the dead",
-                               counts.unreadable, counts.unreadable == 1 ? "record" : "records", queue),
-           .advice = fmt::format("see `ordo dead {} list`; a version that can read them runs them after "
-                                 "`ordo dead {} retry`",
-                                 queue, queue),
-           .about = About::dead,
-           .queue = queue,
-           .effect = fmt::format("{} died", counts.unreadable),
-           .jobs = counts.unreadable});
-    }
     if (counts.waits_for_newer > 0) {
       findings.push_back(
           {.level = Level::bad,
@@ -188,8 +175,32 @@ void Admin::Impl::examine_jobs(std::vector<Finding>& findings, std::uint64_t mos
   examine_gates(findings, look);
   for (const auto& [queue, counts] : look.stats.by_queue) {
     if (counts.dead == 0 || counts.dead > most_dead) continue;
-    if (const auto definition = handle_->existing_queue(queue)) examine_dead(findings, *definition, look.now);
+    const auto definition = handle_->existing_queue(queue);
+    if (!definition) continue;
+    if (counts.unreadable > 0) examine_unreadable(findings, *definition);
+    examine_dead(findings, *definition, look.now);
   }
+}
+
+// Pushes that ask for what no version does died, too, but not of that: examine_dead() tells of them.
+void Admin::Impl::examine_unreadable(std::vector<Finding>& findings, const store::QueueDefinition& queue) {
+  std::uint64_t count = 0;
+  each_dead(queue, {}, [&](const store::DeadRow&, const domain::DeadPayload& dead) {
+    if (dead.error_kind == FailureKind::unreadable) ++count;
+    return true;
+  });
+  if (count == 0) return;
+  findings.push_back(
+      {.level = Level::warning,
+       .what = fmt::format("{} stored {} of queue '{}' could not be read and went to the dead", count,
+                           count == 1 ? "record" : "records", queue.name),
+       .advice = fmt::format("see `ordo dead {} list`; a version that can read them runs them after "
+                             "`ordo dead {} retry`",
+                             queue.name, queue.name),
+       .about = About::dead,
+       .queue = queue.name,
+       .effect = fmt::format("{} died", count),
+       .jobs = count});
 }
 
 void Admin::Impl::examine_gates(std::vector<Finding>& findings, const Look& look) {
@@ -284,6 +295,8 @@ void Admin::Impl::examine_waits(std::vector<Finding>& findings, const std::strin
 std::vector<Finding> Admin::Impl::problems() {
   std::vector<Finding> findings;
   examine_jobs(findings, kMostDeadSeen);
+  examine_sources(findings);
+  std::erase_if(findings, [](const Finding& finding) { return finding.level == Level::good; });
   for (const auto& [queue, counts] : stats().by_queue) {
     const bool is_told = std::ranges::any_of(findings, [&, &name = queue](const Finding& finding) {
       return finding.about == About::code && finding.queue == name && finding.jobs > 0;
