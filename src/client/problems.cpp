@@ -11,6 +11,7 @@
 #include "base/time_text.h"
 #include "client/admin_impl.h"
 #include "client/coded.h"
+#include "domain/records.h"
 #include "runtime/node_facts.h"
 
 namespace ordo {
@@ -174,17 +175,23 @@ void Admin::Impl::examine_jobs(std::vector<Finding>& findings, std::uint64_t mos
   examine_counts(findings, look);
   examine_gates(findings, look);
   for (const auto& [queue, counts] : look.stats.by_queue) {
-    if (counts.dead == 0 || counts.dead > most_dead) continue;
+    if (counts.dead > most_dead || counts.dead + counts.unreadable == 0) continue;
     const auto definition = handle_->existing_queue(queue);
     if (!definition) continue;
-    if (counts.unreadable > 0) examine_unreadable(findings, *definition);
-    examine_dead(findings, *definition, look.now);
+    if (counts.unreadable > 0) examine_unreadable(findings, *definition, counts.unreadable);
+    if (counts.dead > 0) examine_dead(findings, *definition, look.now);
   }
 }
 
-// Pushes that ask for what no version does died, too, but not of that: examine_dead() tells of them.
-void Admin::Impl::examine_unreadable(std::vector<Finding>& findings, const store::QueueDefinition& queue) {
-  std::uint64_t count = 0;
+// Of `all` that was unreadable ever: what is dead, and what no owner has come to. Pushes that no version can
+// read are among `all`, too; examine_dead() tells of them.
+void Admin::Impl::examine_unreadable(std::vector<Finding>& findings, const store::QueueDefinition& queue,
+                                     std::uint64_t all) {
+  std::uint64_t count = all;
+  for (const auto& row : handle_->store().shards()) {
+    if (row.shard.queue == queue.number)
+      count -= std::min(count, domain::decode_counts(row.counts).or_empty().unreadable);
+  }
   each_dead(queue, {}, [&](const store::DeadRow&, const domain::DeadPayload& dead) {
     if (dead.error_kind == FailureKind::unreadable) ++count;
     return true;
