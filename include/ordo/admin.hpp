@@ -167,6 +167,9 @@ struct SourceView {
   std::uint64_t waiting = 0;                       ///< jobs at the origin, and those taken but not stored
   std::optional<Duration> lag{};  ///< age of the oldest of them; nothing: there is none, or it does not say
   bool is_taken = false;          ///< a node takes jobs
+  bool is_full = false;  ///< as many jobs of its queues as `ahead` says are due or run: it takes none
+  /// Failed jobs that are still to be brought into Sidekiq's set `retry`.
+  std::uint64_t hand_overs = 0;
   std::vector<std::string> others{};  ///< processes of Sidekiq that take from the same lists
   std::string trouble{};              ///< why it takes nothing, or cannot be looked at; empty: nothing
 };

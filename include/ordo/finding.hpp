@@ -32,11 +32,12 @@ struct Finding {
     retries,
     limit,
     jobs,
-    responses
+    responses,
+    source
   };
   About about = About::store;
   std::string queue{};          ///< empty: it is about no single one
-  std::string name{};           ///< of the node, the limit or the job
+  std::string name{};           ///< of the node, the limit, the job or the source
   std::optional<Time> since{};  ///< nothing: it is not known
   std::string effect{};         ///< "12 jobs wait"; empty: it is not known
   std::uint64_t jobs = 0;       ///< of that effect

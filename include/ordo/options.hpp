@@ -345,6 +345,12 @@ struct SourceMap {
   bool operator==(const SourceMap&) const = default;
 };
 
+/// Who retries the failed jobs of a source.
+enum class SourceRetries : std::uint8_t {
+  ordo,     ///< their queue, by its rules
+  sidekiq,  ///< they go into Sidekiq's set `retry`, and come again when they are due
+};
+
 /// Lists of jobs in a Redis that clients of Sidekiq, Resque or Verk push to.
 struct SourceOptions {
   std::string name{};                 ///< [a-z0-9_-]{1,64}
@@ -357,6 +363,7 @@ struct SourceOptions {
   bool stats = false;        ///< what its jobs do is counted in stat:processed and stat:failed
   bool allow_stop = false;   ///< the `stop` of those pages stops the node
   bool mirror_dead = false;  ///< dead jobs of its queues are in Sidekiq's set `dead`, too
+  SourceRetries retries = SourceRetries::ordo;  ///< `sidekiq` needs queues with key_order = exclusive
   /// While so many jobs of its queues are due or run it takes nothing; at least 1.
   std::uint64_t ahead = 10'000;
 

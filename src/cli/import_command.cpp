@@ -42,6 +42,7 @@ SourceOptions import_from(const Config& config, const ImportValues& values) {
   from.url = values.url;
   from.queues.clear();
   from.heartbeat = from.stats = from.allow_stop = false;
+  from.retries = SourceRetries::ordo;
   from.dialect = values.system == "resque" ? sidekiq::Dialect::resque
                  : values.system == "verk" ? sidekiq::Dialect::verk
                                            : sidekiq::Dialect::sidekiq;

@@ -6,6 +6,7 @@
 #include "base/time_text.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/wall_time.h"
 #include "faces/shapes.h"
 
 namespace ordo::cli {
@@ -34,10 +35,11 @@ int list_sources(Context& context, const SourcesValues& values) {
   for (const SourceView& view : sources) {
     std::uint64_t refused = 0;
     for (const auto& [why, count] : view.refused) refused += count;
-    const bool is_good = view.trouble.empty() && view.is_taken;
+    const bool is_good = view.trouble.empty() && view.is_taken && !view.is_full;
     table.add({{view.options.name},
                {view.origin},
                {!view.trouble.empty() ? "trouble"
+                : view.is_full        ? "full"
                 : view.is_taken       ? "active"
                                       : "no node takes",
                 is_good ? Tone::good : Tone::warning},
@@ -45,11 +47,15 @@ int list_sources(Context& context, const SourcesValues& values) {
                {fmt::to_string(refused)},
                {fmt::to_string(view.waiting)},
                {view.lag ? format_duration(std::chrono::floor<std::chrono::milliseconds>(*view.lag)) : "-"},
-               {view.last ? format_time(*view.last) : "-"}});
+               {view.last ? shown_time(*view.last) : "-"}});
   }
   print(table.text(colours_of_stdout()));
   for (const SourceView& view : sources) {
     if (!view.trouble.empty()) print_note(fmt::format("{}: {}", view.options.name, view.trouble));
+    if (view.hand_overs > 0)
+      print_note(fmt::format("{}: {} failed {} to be brought into Sidekiq's set of retries",
+                             view.options.name, view.hand_overs,
+                             view.hand_overs == 1 ? "job waits" : "jobs wait"));
   }
   return 0;
 }

@@ -79,6 +79,8 @@ class Admin::Impl {
                        Time now);
   void examine_waits(std::vector<Finding>& findings, const std::string& queue, Time now);
   void examine_work(std::vector<Finding>& findings);
+  void examine_unreadable(std::vector<Finding>& findings, const store::QueueDefinition& queue,
+                          std::uint64_t all);
   void examine_dead(std::vector<Finding>& findings, const store::QueueDefinition& queue, Time now);
   void examine_retries(std::vector<Finding>& findings, const store::QueueDefinition& queue, Time now);
   /// Nodes that could answer a question, and have not within 2 s.

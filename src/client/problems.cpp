@@ -11,6 +11,7 @@
 #include "base/time_text.h"
 #include "client/admin_impl.h"
 #include "client/coded.h"
+#include "domain/records.h"
 #include "runtime/node_facts.h"
 
 namespace ordo {
@@ -151,19 +152,6 @@ void Admin::Impl::examine_counts(std::vector<Finding>& findings, const Look& loo
            .jobs = counts.ready,
            .needs_person = true});
     }
-    if (counts.unreadable > 0) {
-      findings.push_back(
-          {.level = Level::warning,
-           .what = fmt::format("{} stored {} of queue '{}' could not be read and went to the dead",
-                               counts.unreadable, counts.unreadable == 1 ? "record" : "records", queue),
-           .advice = fmt::format("see `ordo dead {} list`; a version that can read them runs them after "
-                                 "`ordo dead {} retry`",
-                                 queue, queue),
-           .about = About::dead,
-           .queue = queue,
-           .effect = fmt::format("{} died", counts.unreadable),
-           .jobs = counts.unreadable});
-    }
     if (counts.waits_for_newer > 0) {
       findings.push_back(
           {.level = Level::bad,
@@ -187,9 +175,39 @@ void Admin::Impl::examine_jobs(std::vector<Finding>& findings, std::uint64_t mos
   examine_counts(findings, look);
   examine_gates(findings, look);
   for (const auto& [queue, counts] : look.stats.by_queue) {
-    if (counts.dead == 0 || counts.dead > most_dead) continue;
-    if (const auto definition = handle_->existing_queue(queue)) examine_dead(findings, *definition, look.now);
+    if (counts.dead > most_dead || counts.dead + counts.unreadable == 0) continue;
+    const auto definition = handle_->existing_queue(queue);
+    if (!definition) continue;
+    if (counts.unreadable > 0) examine_unreadable(findings, *definition, counts.unreadable);
+    if (counts.dead > 0) examine_dead(findings, *definition, look.now);
   }
+}
+
+// Of `all` that was unreadable ever: what is dead, and what no owner has come to. Pushes that no version can
+// read are among `all`, too; examine_dead() tells of them.
+void Admin::Impl::examine_unreadable(std::vector<Finding>& findings, const store::QueueDefinition& queue,
+                                     std::uint64_t all) {
+  std::uint64_t count = all;
+  for (const auto& row : handle_->store().shards()) {
+    if (row.shard.queue == queue.number)
+      count -= std::min(count, domain::decode_counts(row.counts).or_empty().unreadable);
+  }
+  each_dead(queue, {}, [&](const store::DeadRow&, const domain::DeadPayload& dead) {
+    if (dead.error_kind == FailureKind::unreadable) ++count;
+    return true;
+  });
+  if (count == 0) return;
+  findings.push_back(
+      {.level = Level::warning,
+       .what = fmt::format("{} stored {} of queue '{}' could not be read and went to the dead", count,
+                           count == 1 ? "record" : "records", queue.name),
+       .advice = fmt::format("see `ordo dead {} list`; a version that can read them runs them after "
+                             "`ordo dead {} retry`",
+                             queue.name, queue.name),
+       .about = About::dead,
+       .queue = queue.name,
+       .effect = fmt::format("{} died", count),
+       .jobs = count});
 }
 
 void Admin::Impl::examine_gates(std::vector<Finding>& findings, const Look& look) {
@@ -284,6 +302,8 @@ void Admin::Impl::examine_waits(std::vector<Finding>& findings, const std::strin
 std::vector<Finding> Admin::Impl::problems() {
   std::vector<Finding> findings;
   examine_jobs(findings, kMostDeadSeen);
+  examine_sources(findings);
+  std::erase_if(findings, [](const Finding& finding) { return finding.level == Level::good; });
   for (const auto& [queue, counts] : stats().by_queue) {
     const bool is_told = std::ranges::any_of(findings, [&, &name = queue](const Finding& finding) {
       return finding.about == About::code && finding.queue == name && finding.jobs > 0;

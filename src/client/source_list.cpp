@@ -1,5 +1,6 @@
 // Sources as people see and reset them: what the store has of them, and what waits at their origins.
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +11,7 @@
 #include "base/shorten.h"
 #include "base/time_text.h"
 #include "client/admin_impl.h"
+#include "domain/records.h"
 #include "domain/source_row.h"
 #include "sources/inlet.h"
 #include "sources/queue_room.h"
@@ -57,15 +59,39 @@ bool is_full(StoreHandle& handle, const SourceOptions& options) {
              .left() == 0;
 }
 
+/// Of each queue that has any: failed jobs that wait to be brought to the origin of their source.
+std::map<std::string, std::uint64_t> hand_overs(store::Store& store) {
+  std::map<std::uint32_t, std::uint64_t> by_number;
+  for (const auto& row : store.shards()) {
+    const auto count = domain::decode_counts(row.counts).or_empty().hand_overs;
+    if (count > 0) by_number[row.shard.queue] += count;
+  }
+  std::map<std::string, std::uint64_t> by_name;
+  for (const auto& queue : store.queues().queues) {
+    if (const auto found = by_number.find(queue.number); found != by_number.end())
+      by_name[queue.name] = found->second;
+  }
+  return by_name;
+}
+
+std::string failed_jobs_wait(std::uint64_t count) {
+  return fmt::format("{} failed {}", count, count == 1 ? "job waits" : "jobs wait");
+}
+
 }  // namespace
 
 std::vector<SourceView> Admin::Impl::sources() {
   std::vector<SourceView> views;
+  const auto waiting = hand_overs(handle_->store());
   for (const auto& options : handle_->config().sources) {
     SourceView view{.options = options, .origin = sources::origin_name(options)};
     std::string position;
     read_source_row(handle_->store(), view, position);
     if (view.trouble.empty()) look_at_origin(view, position);
+    view.is_full = view.is_taken && is_full(*handle_, options);
+    for (const auto& queue : sources::queue_names(options)) {
+      if (const auto found = waiting.find(queue); found != waiting.end()) view.hand_overs += found->second;
+    }
     views.push_back(std::move(view));
   }
   return views;
@@ -85,19 +111,20 @@ std::vector<SourceCounts> Admin::Impl::source_counts() {
 }
 
 void Admin::Impl::reset_source(std::string_view name) {
-  std::vector<std::string> names;
-  for (const auto& options : handle_->config().sources) names.push_back(options.name);
-  if (std::ranges::find(names, name) == names.end()) {
+  const auto& all = handle_->config().sources;
+  const auto options = std::ranges::find(all, name, &SourceOptions::name);
+  if (options == all.end()) {
+    std::vector<std::string> names;
+    for (const auto& each : all) names.push_back(each.name);
     throw Error(ErrorKind::invalid_argument,
                 "this config has no source " + in_quotes(name) + "; " + nearest_hint(name, names));
   }
-  const auto& options = *std::ranges::find(handle_->config().sources, name, &SourceOptions::name);
   for (int attempt = 0; attempt < kResetAttempts; ++attempt) {
     sources::Inlet inlet(handle_->store(), handle_->config(), std::string(name));
     auto next = inlet.row();
     if (sources::SidekiqOrigin::is_reset(next.position)) return;
     // It would stay until the server loses jobs, and then nobody would be told.
-    if (!sources::look_at_sidekiq(options, next.position).is_behind)
+    if (!sources::look_at_sidekiq(*options, next.position).is_behind)
       throw Error(ErrorKind::conflict,
                   "the source " + in_quotes(name) + " needs no reset: its server has lost nothing");
     next.position = sources::SidekiqOrigin::kEnd + next.position;
@@ -108,12 +135,27 @@ void Admin::Impl::reset_source(std::string_view name) {
 }
 
 void Admin::Impl::examine_sources(std::vector<Finding>& findings) {
+  auto left = hand_overs(handle_->store());
   for (const auto& view : sources()) {
     const auto& name = view.options.name;
+    for (const auto& queue : sources::queue_names(view.options)) left.erase(queue);
+    if (view.hand_overs > 0 && (!view.is_taken || !view.trouble.empty())) {
+      findings.push_back(
+          {.level = Finding::Level::bad,
+           .what = fmt::format("{} for source '{}' to bring them into Sidekiq's set of retries",
+                               failed_jobs_wait(view.hand_overs), name),
+           .advice = "the node that takes jobs for it does so: start one, or mend what it says of Redis",
+           .about = Finding::About::source,
+           .name = name,
+           .effect = failed_jobs_wait(view.hand_overs),
+           .jobs = view.hand_overs,
+           .needs_person = true});
+    }
     if (!view.trouble.empty()) {
       findings.push_back({.level = Finding::Level::bad,
                           .what = fmt::format("source '{}' takes nothing: {}", name, view.trouble),
                           .advice = "see docs/sidekiq.md; its jobs wait where they are",
+                          .about = Finding::About::source,
                           .name = name,
                           .needs_person = true});
       continue;
@@ -125,6 +167,7 @@ void Admin::Impl::examine_sources(std::vector<Finding>& findings) {
                                fmt::join(view.others, ", ")),
            .advice = fmt::format("each job goes to one of the two, and order is lost: let it leave {} alone",
                                  fmt::join(view.options.queues, ", ")),
+           .about = Finding::About::source,
            .name = name,
            .needs_person = true});
     }
@@ -133,9 +176,10 @@ void Admin::Impl::examine_sources(std::vector<Finding>& findings) {
           {.level = Finding::Level::bad,
            .what = fmt::format("{} jobs wait for source '{}', and no node takes them", view.waiting, name),
            .advice = "start a node whose config has the source",
+           .about = Finding::About::source,
            .name = name,
            .needs_person = true});
-    } else if (view.waiting > 0 && is_full(*handle_, view.options)) {
+    } else if (view.waiting > 0 && view.is_full) {
       findings.push_back(
           {.level = Finding::Level::warning,
            .what = fmt::format("source '{}' takes nothing more: {} jobs or more of its queues are due or run",
@@ -143,6 +187,7 @@ void Admin::Impl::examine_sources(std::vector<Finding>& findings) {
            .advice =
                fmt::format("{} jobs wait at {} until there are fewer; add workers for {}, or raise ahead",
                            view.waiting, view.origin, fmt::join(sources::queue_names(view.options), ", ")),
+           .about = Finding::About::source,
            .name = name});
     } else if (view.others.empty()) {
       findings.push_back({Finding::Level::good,
@@ -150,6 +195,20 @@ void Admin::Impl::examine_sources(std::vector<Finding>& findings) {
                                       view.origin, view.waiting),
                           ""});
     }
+  }
+  for (const auto& [queue, count] : left) {
+    findings.push_back(
+        {.level = Finding::Level::bad,
+         .what = fmt::format(
+             "{} in queue '{}' for a source to bring them into Sidekiq's set of retries, and this "
+             "config has no source of the queue",
+             failed_jobs_wait(count), queue),
+         .advice = "put the source that had them back into the config of a node",
+         .about = Finding::About::queue,
+         .queue = queue,
+         .effect = failed_jobs_wait(count),
+         .jobs = count,
+         .needs_person = true});
   }
 }
 

@@ -42,6 +42,8 @@ class ChangeLog {
   /// The shard's own record is to be written, whatever else is.
   void note_lent() { lent_changed_ = true; }
 
+  /// A row of an entry that no job has.
+  void put_state(Seq entry, JobState state) { next_.states.emplace_back(entry, std::move(state)); }
   /// The job's state is to be written, as it is by then.
   void write_state(Job& job);
   /// ... is not to be written any more.
@@ -63,7 +65,7 @@ class ChangeLog {
 
   bool empty() const;
   /// About how many rows the next collect() brings, without those to be set aside.
-  std::size_t rows() const { return next_.erase.size() + next_.dead.size() + unwritten_.size(); }
+  std::size_t rows() const { return next_.erase.size() + next_.dead.size() + next_.states.size() + unwritten_.size(); }
   std::size_t kept_bytes() const { return next_.kept.bytes(); }
   /// So many entries are to be set aside: that alone is no change, and has time.
   std::size_t to_set_aside() const { return next_.set_aside.size(); }

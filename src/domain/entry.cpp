@@ -98,7 +98,7 @@ Entry read_entry(std::string_view bytes) {
     in.long_text(entry.fields);
     check_fields(entry.fields);
   }
-  in.check(entry.type >= EntryType::push && entry.type <= EntryType::edit, "its type is unknown");
+  in.check(entry.type >= EntryType::push && entry.type <= EntryType::handed_over, "its type is unknown");
   in.check(flags <= kAllFlags, "its flags are unknown");
   std::string_view rules;
   fields(in, flags, entry, rules);
@@ -107,7 +107,7 @@ Entry read_entry(std::string_view bytes) {
   if ((flags & kHasKey) == 0) entry.key = entry.id;
   if (entry.tick) in.check(!entry.tick->schedule.empty(), "it names no schedule");
   if (is_payload(entry.type) || is_of_wait(entry.type) || entry.type == EntryType::freed ||
-      entry.type == EntryType::edit) {
+      entry.type == EntryType::edit || entry.type == EntryType::handed_over) {
     in.check(!entry.kind.empty() && !entry.id.empty(), "it names no job");
     if (entry.key.empty()) entry.key = entry.id;
     in.check(!entry.score || std::isfinite(*entry.score), "its score is no number");

@@ -30,6 +30,7 @@ enum class EntryType : std::uint8_t {
   freed = 11,        ///< control: the unique row of this token (its payload) is free (domain/unique.h)
   kill = 12,         ///< control: all payloads of the queued job go to the dead set
   edit = 13,  ///< control: its payload takes the place of one of the queued job (domain/shard_edit.cpp)
+  handed_over = 14,  ///< control: a source has taken over the retry of this name (domain/hand_overs.h)
 };
 
 /// It speaks of what a job waits for.

@@ -28,6 +28,7 @@ void rule_fields(Fields& f, In<Fields, JobOptions>& options) {
   f.maybe(10, options.max_retries);
   if (Fields::kReads || options.expires) f.maybe(11, options.expires_after);
   f.maybe(15, options.keeps_dead);
+  f.text(16, options.retried_by);
 }
 
 template <class Fields>

@@ -42,6 +42,8 @@ struct JobOptions {
   bool replaces_time = false;
   /// `expires` counts from run_at, so long after it, and moves with it.
   std::optional<Duration> expires_after{};
+  /// The source whose origin retries it when it fails (shard_hand_over.cpp); empty: its owner does.
+  std::string retried_by{};
 
   std::optional<Expiry> expiry() const {
     return expires ? std::optional(Expiry{*expires, expires_after}) : std::nullopt;
@@ -62,6 +64,7 @@ struct JobOptions {
     if (later.keeps_dead) keeps_dead = later.keeps_dead;
     if (!lock) lock = later.lock;
     if (!later.freed_row.empty()) freed_row = later.freed_row;
+    if (!later.retried_by.empty()) retried_by = later.retried_by;
     for (const auto& hold : later.unique) {
       if (std::ranges::find(unique, hold.token, &UniqueHold::token) == unique.end()) unique.push_back(hold);
     }

@@ -397,6 +397,10 @@ void each_option_of(SourceOptions* /*which*/, Visit& visit) {
                "takes "
                "nothing more, see below"},
         &S::ahead, Whole{1, kMostAhead});
+  visit(
+      Option{"retries",
+             "Who retries failed jobs: `ordo`, or `sidekiq` in its [own set](#retries-in-sidekiqs-own-set)"},
+      &S::retries, Word{});
   visit(Option{"heartbeat", "Sidekiq's page Busy shows the node ([below](#on-sidekiqs-pages))"},
         &S::heartbeat, Flag{});
   visit(Option{"allow_stop", "The button Stop of that page stops the node"}, &S::allow_stop, Flag{});

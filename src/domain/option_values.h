@@ -153,6 +153,9 @@ inline constexpr auto kWords<Role> = words<Role>({{"viewer", Role::viewer},
                                                   {"worker", Role::worker},
                                                   {"responder", Role::responder}});
 template <>
+inline constexpr auto kWords<SourceRetries> = words<SourceRetries>({{"ordo", SourceRetries::ordo},
+                                                                    {"sidekiq", SourceRetries::sidekiq}});
+template <>
 inline constexpr auto kWords<sidekiq::Dialect> =
     words<sidekiq::Dialect>({{"sidekiq", sidekiq::Dialect::sidekiq},
                              {"resque", sidekiq::Dialect::resque},

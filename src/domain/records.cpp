@@ -36,6 +36,12 @@ void fields(A& a, In<A, Await>& awaits) {
 }
 
 template <class A>
+void fields(A& a, In<A, HandOver>& hand_over) {
+  a.short_text(hand_over.source);
+  a.short_text(hand_over.name);
+}
+
+template <class A>
 void fields(A& a, In<A, PayloadRank>& rank) {
   a.number(rank.entry);
   a.number(rank.score);
@@ -50,6 +56,7 @@ void fields(A& a, In<A, JobState>& state) {
     f.any_time(3, state.pushed, Time{});
     f.any_time(4, state.first_start, Time{});
     f.any_time(5, state.set_at, Time{});
+    f.record_unless_empty(6, state.hand_over);
   };
   a.head(1, state.fields, optional, state.error);
   a.number(state.through);
@@ -227,6 +234,7 @@ void fields(A& a, In<A, Counts>& counts) {
     f.number(21, counts.blocked_by_rate);
     f.number(22, counts.blocked_by_throttler);
     f.number(23, counts.blocked_by_suspect);
+    f.number(24, counts.hand_overs);
   });
   a.number(counts.due);
   a.number(counts.scheduled);

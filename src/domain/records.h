@@ -35,6 +35,15 @@ struct Await {
   bool operator==(const Await&) const = default;
 };
 
+/// A payload whose job has failed, and that the origin of a source is to retry.
+struct HandOver {
+  std::string source;  ///< empty: its owner retries it
+  std::string name;    ///< of this one, and of no other of the store
+
+  explicit operator bool() const { return !source.empty(); }
+  bool operator==(const HandOver&) const = default;
+};
+
 /// The score and the place of a payload, where they are not those of its entry.
 struct PayloadRank {
   Seq entry = 0;
@@ -65,6 +74,8 @@ struct JobState {
   Time pushed{};       ///< when its first payload came, for its record; 1970: it needs none, as the next
   Time first_start{};  ///< 1970: it has not started
   Time set_at{};       ///< when run_at, or how long it awaits, was set; 1970: by its entries alone
+  /// Of an entry, not of its job, which is over: it failed at `set_at`, with this error and retry_count.
+  HandOver hand_over;
   std::string fields;  ///< optional ones that this version does not know (domain/fields.h)
 
   bool operator==(const JobState&) const = default;
@@ -207,6 +218,7 @@ struct Counts {
   std::vector<UnservedKind> unserved;   ///< kMostUses at most, those with jobs
   std::vector<RowToFree> rows_to_free;  ///< unique rows of jobs that are over
   KeptCounts kept;                      ///< of the records that it keeps
+  std::uint64_t hand_overs = 0;         ///< payloads that wait to be handed over, of those in back-off
   std::string fields;                   ///< optional ones that this version does not know
 
   std::uint64_t queued() const { return due + scheduled + retrying; }

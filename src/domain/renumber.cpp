@@ -28,6 +28,7 @@ Entry settled(Entry entry, Time at) {
     case EntryType::response:
     case EntryType::freed:
     case EntryType::kill:
+    case EntryType::handed_over:
       break;
   }
   return entry;

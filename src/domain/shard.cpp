@@ -54,7 +54,13 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   fence_ = std::max(takeover.token, counts.fence != 0 ? counts.fence + 1 : 0);
   table_.reserve(
       std::min(counts.queued(), kMostExpected));  // what a record says is no reason to run out of memory
-  for (auto& [seq, state] : states) restored_.add(seq, std::move(state));
+  for (auto& [seq, state] : states) {
+    if (state.hand_over) {
+      hand_overs_.expect(seq, std::move(state.hand_over.name));
+    } else {
+      restored_.add(seq, std::move(state));
+    }
+  }
   if (!has_gates_) return;
   if (!takeover.clean) gates_->empty_rates(gates_->group_of(kinds_.queue()), takeover.now);
 }
@@ -83,6 +89,7 @@ Changes Shard::collect(std::size_t set_aside) {
 
 void Shard::ready(Time now) {
   give_up_incomplete(now);
+  hand_overs_.forget_missing();
   if (has_gates_ && !takeover_.clean) {
     // The next owner is to know that they count as used up, even if this one ends cleanly.
     auto rates = Gates::short_rates(gates_->group_of(kinds_.queue()));
@@ -257,7 +264,8 @@ Counts Shard::counts(Time now, const Counts* told) {
   count_gates(counts, now, told);
   count_marked_runs(counts, now);
   counts.scheduled = later - retrying;
-  counts.retrying = retrying;
+  counts.hand_overs = hand_overs_.size();
+  counts.retrying = retrying + counts.hand_overs;
   counts.awaiting = awaiting_.size();
   counts.running = table_.active() - changes_.ending() - counts.awaiting;
   runs_.each([&](RunNo, const ActiveRun& run) {

@@ -21,6 +21,7 @@
 #include "domain/awaiting.h"
 #include "domain/change_log.h"
 #include "domain/entry.h"
+#include "domain/hand_overs.h"
 #include "domain/job_order.h"
 #include "domain/kept_book.h"
 #include "domain/key_table.h"
@@ -323,7 +324,8 @@ class Shard {
     const auto* run = runs_.find(no);
     return run == nullptr ? std::nullopt : std::optional(run->jobs.size());
   }
-  std::size_t jobs() const { return table_.size() + killed_.size(); }
+  std::size_t jobs() const { return table_.size() + killed_.size() + hand_overs_.size(); }
+  const HandOvers& hand_overs() const { return hand_overs_; }
   std::vector<std::string> kinds() const { return kinds_.names(); }
   std::size_t kind_count() const { return kinds_.size(); }
   /// The run take() made last.
@@ -504,6 +506,11 @@ class Shard {
   void apply_end(const LoggedEntry& logged, Time now);
   void take_back(RunNo no, bool is_dead, Time now);
 
+  // Retries elsewhere (shard_hand_over.cpp)
+  static bool is_retried_elsewhere(const Job& job, FailureKind failure);
+  void hand_over(Job& job, const ActiveRun& run, FailureKind failure, const std::string& error, Time now);
+  void apply_handed_over(const LoggedEntry& logged);
+
   // Records (shard_kept.cpp)
   /// How a job ends.
   struct Ending {
@@ -560,6 +567,7 @@ class Shard {
   ChangeLog changes_;
   LeavingRows rows_;
   Restored restored_;
+  HandOvers hand_overs_;
   TickBook ticks_;
   KeptBook kept_;
   std::map<std::pair<Time, Seq>, Job*> expiring_;  // queued ones, by expiry and arrival

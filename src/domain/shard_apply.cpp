@@ -18,6 +18,10 @@ bool waits_too_long(const Job& job, Time now) {
 }  // namespace
 
 void Shard::apply(const LoggedEntry& logged, Time now) {
+  if (hand_overs_.read(logged.seq)) {
+    through_ = logged.seq;
+    return;
+  }
   switch (logged.entry.type) {
     case EntryType::push:
     case EntryType::revive:
@@ -48,6 +52,9 @@ void Shard::apply(const LoggedEntry& logged, Time now) {
       break;
     case EntryType::edit:
       apply_edit(logged, now);
+      break;
+    case EntryType::handed_over:
+      apply_handed_over(logged);
       break;
   }
   through_ = logged.seq;

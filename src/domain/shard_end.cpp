@@ -168,6 +168,10 @@ void Shard::fail(Job& job, const ActiveRun& active, const JobEnd& end, Time now)
     die(job, {&active, failure, verdict.error, !fits_no_run}, now);
     return;
   }
+  if (is_retried_elsewhere(job, failure)) {
+    hand_over(job, active, failure, verdict.error, now);
+    return;
+  }
   extra.error_kind = failure;
   extra.error = cut(verdict.error);
   const bool is_chosen = kind.rules.retry.function || end.outcome.penalty > Duration{0};

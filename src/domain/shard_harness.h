@@ -69,6 +69,7 @@ class Harness {
     std::optional<std::int32_t> max_retries{};
     std::optional<bool> keeps_dead{};
     std::optional<Duration> expires_after{};  ///< beside `expires`
+    std::string retried_by{};
   };
 
   explicit Harness(QueueOptions options, Time start = Time{std::chrono::hours{24 * 20000}},
@@ -112,6 +113,7 @@ class Harness {
     entry.options.max_retries = push.max_retries;
     entry.options.keeps_dead = push.keeps_dead;
     entry.options.expires_after = push.expires_after;
+    entry.options.retried_by = push.retried_by;
     append(entry);
   }
 
@@ -151,6 +153,16 @@ class Harness {
       entry.edits.push_back({is_moved ? 0 : seq, score});
       entry.score = std::min(entry.score.value_or(score), score);
     }
+    append(entry);
+  }
+
+  /// A source has handed it over: by the row of this entry.
+  void hand_over(Seq seq) {
+    const auto name = decode_state(states_.at(seq))->hand_over.name;
+    auto entry = *decode_entry(log_.at(seq).bytes);
+    entry.type = EntryType::handed_over;
+    entry.options = {};
+    entry.payload = name;
     append(entry);
   }
 

@@ -76,6 +76,7 @@ class History {
     switch (random_.below(20)) {
       case 19:
         if (random_.below(3) == 0) schedule();
+        if (random_.below(4) == 0) hand_over();
         break;
       case 16:
         expect();
@@ -146,6 +147,7 @@ class History {
     if (random_.below(9) == 0) push.windows = {random_.below(2) == 0 ? "22:14-13:00" : "12:30-22:15"};
     push.replaces_time = random_.below(9) == 0;
     if (random_.below(9) == 0) push.max_retries = static_cast<int>(random_.below(3));
+    if (queue_.key_order == KeyOrder::exclusive && random_.below(3) == 0) push.retried_by = "web";
     harness_.push(push, type);
   }
 
@@ -409,11 +411,20 @@ class History {
     const auto expected = ShardView::of(*rebuilt, View::rebuilt);
     const auto live = ShardView::of(harness_.shard(), View::rebuilt);
     EXPECT_EQ(harness_.shard().schedules().records(), rebuilt->schedules().records());
+    EXPECT_TRUE(harness_.shard().hand_overs() == rebuilt->hand_overs());
     ASSERT_EQ(live.size(), expected.size());
     for (std::size_t i = 0; i < live.size(); ++i) {
       const auto ours = harness_.warmed(live[i]), theirs = harness_.warmed(expected[i]);
       EXPECT_TRUE(ours == theirs) << "live:    " << testing::to_text(ours)
                                   << "\nrebuilt: " << testing::to_text(theirs);
+    }
+  }
+
+  void hand_over() {
+    for (const auto& [seq, bytes] : std::map(harness_.states())) {
+      if (!decode_state(bytes)->hand_over || random_.below(2) == 0) continue;
+      harness_.hand_over(seq);
+      if (random_.below(4) == 0) harness_.hand_over(seq);  // told twice
     }
   }
 
@@ -439,6 +450,7 @@ class History {
       runs_.clear();
       keys_.clear();
       harness_.expire();
+      hand_over();
       if (close_waits()) harness_.advance(seconds{6});
       harness_.commit();
     }

@@ -42,6 +42,7 @@ class SourceCheck {
     }
     check_queue({"queue"}, "queue", source_.queue);
     check_conflict({"queue"}, options_of(*config_.find(source_.queue), source_.queue));
+    check_retries();
     if (source_.map.size() > kMostMaps) refuse({"map"}, "map has more than 10,000 classes");
     for (std::size_t i = 0; i < source_.map.size(); ++i) check_map(i);
   }
@@ -59,6 +60,24 @@ class SourceCheck {
     if (queue.empty()) refuse(keys, what + " is missing: the queue that gets the jobs");
     if (config_.find(queue) == nullptr)
       refuse(keys, what + " names " + in_quotes(queue) + ", which is no [queue." + queue + "]");
+  }
+
+  // In Sidekiq's set a job has no key, which a strict one keeps until its end.
+  void check_retries() const {
+    if (source_.retries == SourceRetries::ordo) return;
+    if (source_.dialect == sidekiq::Dialect::resque)
+      refuse({"retries"}, "retries = \"sidekiq\" is not for Resque, which has no set of retries");
+    std::set<std::string_view> queues{source_.queue};
+    for (const auto& map : source_.map) {
+      if (!map.queue.empty()) queues.insert(map.queue);
+    }
+    for (const auto name : queues) {
+      const auto* queue = config_.find(name);
+      if (queue != nullptr && queue->key_order != KeyOrder::exclusive)
+        refuse({"retries"}, "retries = \"sidekiq\" needs key_order = \"exclusive\" in [queue." +
+                                std::string(name) +
+                                "]: a job that waits in Sidekiq's set holds no key, and later ones pass it");
+    }
   }
 
   void check_conflict(const Path& keys, const QueueOptions& rules) const {

@@ -39,6 +39,8 @@ Action action_of(const Finding& finding) {
     case About::jobs:
       if (finding.name.empty()) return {"show waiting jobs", "/why?queue=" + queue};
       return {"show job", fmt::format("/queues/{}/jobs/{}", queue, url_part(finding.name))};
+    case About::source:
+      return {"show sources", "/sources"};
     case About::responses:
       return {"show responses", "/responses?queue=" + queue};
   }

@@ -306,7 +306,8 @@ std::string source_json(const SourceView& view) {
   for (const auto& [why, count] : view.refused) refused.number(why, count);
   object.raw("refused", refused.end()).number("waiting", view.waiting);
   object.raw("lag", view.lag ? json_number(seconds_of(*view.lag)) : "null");
-  object.flag("active", view.is_taken && view.trouble.empty());
+  object.flag("active", view.is_taken && view.trouble.empty()).flag("full", view.is_full);
+  object.number("hand_overs", view.hand_overs);
   object.text_or_null("last", view.last ? format_time(*view.last) : "");
   object.raw("others", array_of(view.others, append_json_string));
   return object.text_or_null("trouble", view.trouble).end();

@@ -318,6 +318,8 @@ const WrongValues kWrongValues[] = {
       {"stats", "'yes'"},
       {"allow_stop", "true"},
       {"mirror_dead", "'yes'"},
+      {"retries", "'resque'"},
+      {"retries", "'sidekiq'", "key_order"},
       {"ahead", "0"},
       {"map", "[{ queue = 'a' }]", "class"},
       {"map", "[{ class = 'A', queue = 'b' }]", "queue"},

@@ -44,9 +44,11 @@ store::NewEntry Inlet::placed(const std::string& queue, std::string_view key, st
 }
 
 store::NewEntry Inlet::entry(const std::string& queue, const NewJob& job,
-                             std::vector<domain::UniqueHold> holds, std::optional<bool> keeps_dead) {
+                             std::vector<domain::UniqueHold> holds, std::optional<bool> keeps_dead,
+                             std::string retried_by) {
   auto entry = entry_of(queue, job);
   entry.options.keeps_dead = keeps_dead;
+  entry.options.retried_by = std::move(retried_by);
   entry.options.unique = std::move(holds);
   return placed(queue, entry.key, domain::encode(entry));
 }

@@ -30,7 +30,8 @@ class Inlet {
 
   /// How a job is stored. Throws Error{invalid_argument}: its queue is neither stored nor in the config.
   store::NewEntry entry(const std::string& queue, const NewJob& job,
-                        std::vector<domain::UniqueHold> holds = {}, std::optional<bool> keeps_dead = {});
+                        std::vector<domain::UniqueHold> holds = {}, std::optional<bool> keeps_dead = {},
+                        std::string retried_by = {});
   /// Behind the entry of a job, in the same append: puts it into the dead set before it starts.
   store::NewEntry kill_entry(const std::string& queue, const NewJob& job);
   /// How a job is stored that cannot be run: its owner puts it into the dead set, with the reason.

@@ -9,5 +9,6 @@ extern const char* const kSidekiqTakeLua;
 extern const char* const kSidekiqMoveLua;
 extern const char* const kSidekiqLeaveLua;
 extern const char* const kSidekiqMirrorLua;
+extern const char* const kSidekiqRetryLua;
 
 }  // namespace ordo::sources

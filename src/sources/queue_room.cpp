@@ -35,7 +35,7 @@ std::uint64_t QueueRoom::count() {
   for (const auto& row : store_.shards()) {
     if (!numbers.contains(row.shard.queue)) continue;
     const auto counts = domain::decode_counts(row.counts).or_empty();
-    jobs += counts.due + counts.running;
+    jobs += counts.due + counts.running + counts.hand_overs;  // which wait for the source itself
     log_->add(row.shard, row.position);
     shards_.insert(row.shard);
     gone.erase(row.shard);

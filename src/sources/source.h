@@ -5,7 +5,8 @@
 namespace ordo::sources {
 
 /// Brings jobs of others into the logs: takes them at their origin, stores them durably, and only then tells
-/// the origin. Belongs to one thread, but for wake().
+/// the origin. Belongs to one thread, but for wake(), and for show() and hand_over(), which belong to
+/// another.
 class Source {
  public:
   virtual ~Source() = default;
@@ -21,9 +22,11 @@ class Source {
     some,     ///< there is more: it goes on at once
     all
   };
-  /// A bounded piece of showing it, after a tick(). It may fail where tick() does not, and holds up nothing:
-  /// called again, it waits before it tries again. Throws Error.
+  /// A bounded piece of showing it. Called by another thread than tick(), so it holds up no taking. Called
+  /// again, it waits before it begins again, also after a failure. Throws Error.
   virtual Shown show() = 0;
+  /// Likewise, of bringing failed jobs to the origin, where it retries them.
+  virtual Shown hand_over() = 0;
 
   /// Returns when the origin has news, or after `at_most`, or when wake() was called since the last wait().
   /// Throws Error{unavailable}.

@@ -45,6 +45,7 @@ SourceThreads::SourceThreads(const Config& config, store::Store& store, Clock& c
   for (const auto& each : running_) {
     auto* const running = each.get();
     running->taking = start_thread([this, running](const std::stop_token& stop) { take(*running, stop); });
+    running->showing = start_thread([this, running](const std::stop_token& stop) { show(*running, stop); });
     if (running->citizen)
       running->telling = start_thread([this, running](const std::stop_token& stop) { tell(*running, stop); });
   }
@@ -53,27 +54,23 @@ SourceThreads::SourceThreads(const Config& config, store::Store& store, Clock& c
 SourceThreads::~SourceThreads() {
   ask_to_stop();
   for (const auto& running : running_) join(running->taking);
+  for (const auto& running : running_) join(running->showing);
   for (const auto& running : running_) running->telling.request_stop();
   for (const auto& running : running_) join(running->telling);
 }
 
 void SourceThreads::ask_to_stop() {
   for (const auto& running : running_) running->taking.request_stop();
+  for (const auto& running : running_) running->showing.request_stop();
   for (const auto& running : running_) running->source->wake();
 }
 
 void SourceThreads::take(Running& running, const std::stop_token& stop) {
   const auto what = "source '" + running.name + "' takes nothing";
-  const auto what_is_shown = "source '" + running.name + "' cannot show its dead jobs to Sidekiq";
-  std::string trouble, showing_trouble;
+  std::string trouble;
   while (!stop.stop_requested() && !running.is_quiet) {
     const bool is_done = try_step(what, trouble, [&] {
-      auto delay = running.source->tick();
-      try_step(what_is_shown, showing_trouble, [&] {
-        const auto shown = running.source->show();
-        if (shown == Source::Shown::some) delay = Duration{0};
-        return shown == Source::Shown::all;
-      });
+      const auto delay = running.source->tick();
       if (delay > Duration{0}) running.source->wait(delay);
       return true;
     });
@@ -85,6 +82,23 @@ void SourceThreads::take(Running& running, const std::stop_token& stop) {
       running.source->leave();
       return true;
     });
+}
+
+// Its server may be slow to answer: jobs are taken meanwhile.
+void SourceThreads::show(Running& running, const std::stop_token& stop) {
+  const auto what_is_brought = "source '" + running.name + "' cannot bring its retries to Sidekiq";
+  const auto what_is_shown = "source '" + running.name + "' cannot show its dead jobs to Sidekiq";
+  std::string bringing_trouble, showing_trouble;
+  while (!stop.stop_requested() && !running.is_quiet) {
+    bool has_more = false;
+    const auto step = [&](Source::Shown shown) {
+      has_more = has_more || shown == Source::Shown::some;
+      return shown == Source::Shown::all;
+    };
+    try_step(what_is_brought, bringing_trouble, [&] { return step(running.source->hand_over()); });
+    try_step(what_is_shown, showing_trouble, [&] { return step(running.source->show()); });
+    if (!has_more) pause(stop, poll_interval_);
+  }
 }
 
 void SourceThreads::tell(Running& running, const std::stop_token& stop) {

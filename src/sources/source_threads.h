@@ -60,11 +60,12 @@ class SourceThreads {
     std::unique_ptr<Source> source{};
     std::unique_ptr<SidekiqCitizen> citizen{};  // nothing: it is not shown
     std::atomic<bool> is_quiet = false;
-    std::jthread taking{}, telling{};
+    std::jthread taking{}, showing{}, telling{};
   };
   using Step = std::function<bool()>;  // true: a trouble that it had is over
 
   void take(Running& running, const std::stop_token& stop);
+  void show(Running& running, const std::stop_token& stop);
   void tell(Running& running, const std::stop_token& stop);
   bool try_step(const std::string& what, std::string& trouble, const Step& step) const;
   void say(LogLevel level, const std::string& text) const;

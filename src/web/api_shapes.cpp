@@ -96,7 +96,7 @@ constexpr std::array kShapes = {
     Shape{"Findings", R"({"type":"array","items":{"$ref":"#/components/schemas/Finding"}})"},
     Shape{
         "Source",
-        R"({"type":"object","required":["name","type","origin","queues","taken","refused","waiting","lag","active","last","others","trouble"]})"},
+        R"({"type":"object","required":["name","type","origin","queues","taken","refused","waiting","lag","active","full","hand_overs","last","others","trouble"]})"},
     Shape{
         "Sources",
         R"({"allOf":[{"$ref":"#/components/schemas/List"},{"properties":{"items":{"items":{"$ref":"#/components/schemas/Source"}}}}]})"},

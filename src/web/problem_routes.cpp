@@ -1,4 +1,5 @@
 // What keeps jobs from their work, for people: the doctor's findings about that.
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -10,12 +11,23 @@
 namespace ordo::web {
 namespace {
 
+constexpr Duration kProblemsLast = std::chrono::seconds{1};
+constexpr Duration kSlowProblemsLast = std::chrono::seconds{10};
+
+/// Its server may not answer, and each look waits for it.
+bool is_slow_to_see(const Finding& finding) {
+  return finding.about == Finding::About::source && finding.level == Finding::Level::bad;
+}
+
 using LatestProblems = Latest<std::vector<Finding>>;
 
 Response problems(Desk& desk, const Call& call, LatestProblems& latest) {
   refuse_unknown(call.target, {});
-  auto findings = latest.look([&] { return desk.admin.problems(); },
-                              [](const auto&) -> Duration { return std::chrono::seconds{1}; });
+  auto findings =
+      latest.look([&] { return desk.admin.problems(); },
+                  [](const auto& found) -> Duration {
+                    return std::ranges::any_of(found, is_slow_to_see) ? kSlowProblemsLast : kProblemsLast;
+                  });
   std::erase_if(findings,
                 [&](const Finding& finding) { return !call.sees_all() && !call.sees(finding.queue); });
   const Veil veil(*desk.config);

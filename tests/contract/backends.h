@@ -16,6 +16,13 @@ inline auto every_store() {
                          Backend{"postgres", make_postgres_world, false});
 }
 
+/// Those that have rows and logs in one place, as sources need.
+inline auto stores_of_one_place() {
+  return testing::Values(Backend{"memory", make_memory_world}, Backend{"sqlite", make_sqlite_world},
+                         Backend{"redis", make_redis_world, false},
+                         Backend{"postgres", make_postgres_world, false});
+}
+
 /// Those that live on the node's machine: they take its clock, and see that a process has ended. A server has
 /// a clock of its own, and only hears nothing more.
 inline auto local_stores() {

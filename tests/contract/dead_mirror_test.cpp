@@ -235,12 +235,7 @@ TEST_P(SidekiqDead, a_crash_at_any_point_is_mended) {
     EXPECT_TRUE(std::ranges::any_of(expected, [&](const auto& start) { return each.starts_with(start); }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, SidekiqDead,
-                         testing::Values(Backend{"memory", make_memory_world},
-                                         Backend{"sqlite", make_sqlite_world},
-                                         Backend{"redis", make_redis_world, false},
-                                         Backend{"postgres", make_postgres_world, false}),
-                         backend_name);
+INSTANTIATE_TEST_SUITE_P(Stores, SidekiqDead, stores_of_one_place(), backend_name);
 
 }  // namespace dead_mirror_test
 }  // namespace ordo::store

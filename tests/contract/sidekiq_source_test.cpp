@@ -510,12 +510,7 @@ TEST_P(SidekiqLists, AnImportOfResqueTakesItsFailed) {
   EXPECT_THAT(entries[3].why, HasSubstr("it is no JSON"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, SidekiqLists,
-                         testing::Values(Backend{"memory", make_memory_world},
-                                         Backend{"sqlite", make_sqlite_world},
-                                         Backend{"redis", make_redis_world, false},
-                                         Backend{"postgres", make_postgres_world, false}),
-                         backend_name);
+INSTANTIATE_TEST_SUITE_P(Stores, SidekiqLists, stores_of_one_place(), backend_name);
 
 }  // namespace sidekiq_source_test
 }  // namespace ordo::store

@@ -227,12 +227,7 @@ TEST_P(UniqueRows, ARowThatIsAnothersStays) {
 }
 
 // In a cluster rows and logs are in different slots.
-INSTANTIATE_TEST_SUITE_P(on, UniqueRows,
-                         ::testing::Values(Backend{"memory", make_memory_world},
-                                           Backend{"sqlite", make_sqlite_world},
-                                           Backend{"redis", make_redis_world, false},
-                                           Backend{"postgres", make_postgres_world, false}),
-                         backend_name);
+INSTANTIATE_TEST_SUITE_P(on, UniqueRows, stores_of_one_place(), backend_name);
 
 class UniqueInACluster : public StoreContract {};
 

@@ -25,6 +25,7 @@ if ENV["PUSH"]
     when "perform_in" then worker.perform_in(asked["in"], *asked["args"])
     when "perform_bulk" then Note.perform_bulk(asked["args"])
     when "retry_all_dead" then Sidekiq::DeadSet.new.retry_all
+    when "of_retries" then Sidekiq::RetrySet.new.find_job(asked["jid"]).public_send(asked["do"])
     end
   end
 end

@@ -213,6 +213,103 @@ return {"ok": request["jobs"][0]["payloads"][0]["args"][0] == 1, "error": "boom"
         self.assertEqual([job["payloads"][0]["args"] for job in self.json("dead", "orders", "list")], [[3]])
         self.until("it is shown", lambda: [job["args"] for job in self.dead_there()] == [[3]])
 
+    # Sidekiq's own set of retries.
+
+    BY_COUNT = """
+payload = request["jobs"][0]["payloads"][0]
+failures = payload["retry_count"] + 1 if "retry_count" in payload else 0
+ok = "retry_count" in payload if payload["args"][1] == "once" else failures >= payload["args"][1]
+return {"ok": ok, "error": "boom <b>\\n a.py:1\\n b.py:2"}""".strip()
+
+    def configure_retries(self, node=""):
+        self.configure('retries = "sidekiq"\nmirror_dead = true', node=node, queue="key_order = 'exclusive'\nmax_crashes = 1000")
+
+    def retries(self):
+        return [json.loads(text) for text in self.redis.ask("ZRANGE", "retry", 0, -1)]
+
+    def test_sidekiq_web_shows_the_retries_and_runs_deletes_and_kills_them(self):
+        self.configure_retries()
+        self.answer(self.BY_COUNT)
+        self.push_by_ruby(*({"call": "perform_async", "args": [number, failures, 1.5, "ü"], "set": {"retry": 3, "tags": ["t"], "backtrace": True}}
+                            for number, failures in enumerate(["once", 9, 9, 9])))
+        self.start()
+        self.until("all wait there", lambda: len(self.retries()) == 4)
+        self.until_stats(length=0, running=0, failed=4, processed=0)
+        page = self.web("/retries")
+        for number in range(4):
+            self.assertIn(f"{number}, ", page)
+        self.assertIn("boom &lt;b&gt;", page)
+        job = next(job for job in self.retries() if job["args"][0] == 1)
+        details = self.web("/retries/" + re.search(rf"retries/([\d.]+-{job['jid']})", page)[1])
+        for text in ("Note", job["jid"], "handler", "boom &lt;b&gt;", " a.py:1"):
+            self.assertIn(text, details)
+        self.assertEqual((job["retry_count"], job["tags"], job["args"]), (0, ["t"], [1, 9, 1.5, "ü"]))
+        self.assertNotIn("retried_at", job)
+        # Run, run in vain, deleted, killed: by the buttons' own calls.
+        jids = {job["args"][0]: job["jid"] for job in self.retries()}
+        self.push_by_ruby(*({"call": "of_retries", "jid": jids[number], "do": what}
+                            for number, what in enumerate(["retry", "retry", "delete", "kill"])))
+        self.until("one ends well, one fails again", lambda: [job["args"][0] for job in self.retries()] == [1] and self.stats()["processed"] == 1)
+        self.assertEqual(self.retries()[0]["retry_count"], 0)  # `Retry now` counts back
+        self.assertEqual([job["args"][0] for job in self.dead_there()], [3])
+        self.until_stats(length=0, running=0, dead=0, failed=5, processed=1)
+        self.assertEqual(self.web("/retries").count("boom &lt;b&gt;"), 1)
+
+    def bring_back(self, *jobs):
+        """As any Sidekiq process that finds them due; those that are there still."""
+        for text in self.redis.ask("ZRANGE", "retry", 0, -1):
+            if (not jobs or json.loads(text)["args"][0] in jobs) and self.redis.ask("ZREM", "retry", text) == 1:
+                self.redis.ask("LPUSH", "queue:" + json.loads(text)["queue"], text)
+
+    def test_a_job_is_retried_as_often_as_by_sidekiq_and_then_dead(self):
+        self.configure_retries()
+        self.answer(self.BY_COUNT)
+        self.push_by_ruby({"call": "perform_async", "args": [1, 9], "set": {"retry": 2}})
+        self.start()
+        for count in range(2):
+            self.until("it waits", lambda count=count: [job["retry_count"] for job in self.retries()] == [count])
+            self.bring_back()
+        self.until_stats(dead=1, failed=3, length=0)
+        self.until("it is shown", lambda: [job["retry_count"] for job in self.dead_there()] == [2])
+        self.assertEqual(self.retries(), [])
+
+    def test_it_comes_again_when_it_is_due_with_or_without_sidekiq(self):
+        self.configure_retries()
+        self.answer(self.BY_COUNT)
+        self.push_by_ruby({"call": "perform_async", "args": [1, 1]})
+        self.start()
+        self.until("it waits", lambda: self.retries())
+        [score] = self.redis.ask("ZRANGE", "retry", 0, -1, "WITHSCORES")[1:]
+        self.assertTrue(14 < float(score) - self.retries()[0]["failed_at"] < 26, score)  # 0^4 + 15 + rand(10)
+        [text] = self.redis.ask("ZRANGE", "retry", 0, -1)
+        self.redis.ask("ZADD", "retry", 1, text)
+        self.until_stats(processed=1, failed=1, length=0)
+        self.assertEqual(self.retries(), [])
+
+    def test_killed_nodes_and_servers_lose_and_double_no_retry(self):
+        self.configure_retries('lease = "1s"')
+        self.answer(self.BY_COUNT)
+        self.addCleanup(lambda: self.redis.process is None and self.redis.start())
+        chance, pushed = random.Random(12), 0
+        for round_ in range(40):
+            self.start()
+            lines = [json.dumps({"class": "Note", "args": [pushed + i, i % 3], "retry": 5}) for i in range(chance.randrange(1, 60))]
+            self.sink("--ndjson", "-", "--queue", chance.choice(["default", "slow"]), stdin="\n".join(lines).encode())
+            pushed += len(lines)
+            self.until("it works", lambda: chance.random() < 0.1 or self.bring_back() or self.nodes[-1].poll() is not None)
+            if round_ % 4 == 3:
+                self.redis.kill()
+                self.redis.start()
+            self.nodes[-1].kill()
+            self.nodes[-1].wait()
+        self.start()
+        self.until("all have ended well", lambda: self.bring_back() or self.stats()["processed"] >= pushed)
+        self.until_stats(processed=pushed, length=0, running=0, dead=0)
+        self.assertEqual(self.retries(), [])
+        ended = collections.Counter(payload["args"][0] for _, payloads, _ in self.runs() for payload in payloads
+                                    if payload.get("retry_count", -1) + 1 >= payload["args"][1])
+        self.assertEqual(set(ended), set(range(pushed)))
+
     def web(self, path):
         """A page of Sidekiq Web."""
         script = SCRIPT.with_name("sidekiq_web.rb")

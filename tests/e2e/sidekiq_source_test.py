@@ -1,12 +1,57 @@
 """A node with [source.NAME] runs the jobs that clients of Sidekiq, Verk and Resque push to their Redis."""
+import contextlib
 import json
 import re
+import socket
 import subprocess
+import threading
 import unittest
 import urllib.error
 import urllib.request
 
 from project import ORDO, PATIENCE_S, Project, server_of
+
+
+class SilentToMirrors:
+    """A way to a Redis, over sockets of files. It never answers who asks which dead jobs are shown."""
+
+    def __init__(self, server, path):
+        self.server, self.asked = server, 0
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(self.server)
+            threading.Thread(target=self.pass_on, args=(client, server, True), daemon=True).start()
+            threading.Thread(target=self.pass_on, args=(server, client, False), daemon=True).start()
+
+    def pass_on(self, source, target, heeds):
+        is_silent = False
+        try:
+            while part := source.recv(65536):
+                if heeds and not is_silent and b"HKEYS" in part:
+                    is_silent = True
+                    self.asked += 1
+                if not is_silent:
+                    target.sendall(part)
+        except OSError:
+            pass  # the other end is closed
+        for each in (source, target):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        source.close()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
 
 
 class Source(Project):
@@ -84,6 +129,9 @@ queue = "orders"
         errors = "\n".join(job["error"] for job in dead)
         self.assertIn("it is no job of Sidekiq: it is no JSON", errors)
         self.assertIn("its arguments have no id at /0", errors)
+        said = self.doctor()
+        self.assertIn("2 payloads of queue 'orders' died within the last hour", said)
+        self.assertNotIn("could not be read", said)  # no version of Ordo could
 
     def test_retries_are_those_of_the_job(self):
         self.configure()
@@ -105,6 +153,30 @@ queue = "orders"
         self.until("it goes on", lambda: "it goes on" in self.log())
         self.assertEqual(self.log().count("cannot show its dead jobs to Sidekiq: "), 1)
 
+    def test_a_server_that_does_not_answer_the_mirror_holds_up_no_taking(self):
+        server = SilentToMirrors(str(self.redis.path), str(self.folder / "silent.sock"))
+        self.addCleanup(server.close)
+        self.configure("mirror_dead = true", maps="")
+        text = (self.folder / "ordo.toml").read_text()
+        store, section, source = text.partition("[source.rails]")
+        self.write("ordo.toml", store + section + source.replace(self.redis.direct, f"redis+unix://{self.folder}/silent.sock"))
+        pushed = 0
+
+        def runs_meanwhile():
+            nonlocal pushed
+            asked = server.asked
+            self.start()
+            self.until("it asks", lambda: server.asked > asked)
+            pushed += 1
+            self.lpush("default", f'{{"class":"Note","args":[],"jid":"j{pushed}"}}')
+            self.until_stats(processed=pushed)
+            has_given_up = "cannot show its dead jobs to Sidekiq" in self.log()  # after some seconds: then it is tried again
+            self.nodes[-1].kill()
+            self.nodes[-1].wait()
+            (self.folder / "node.log").unlink()
+            return not has_given_up
+        self.until("a job runs while it waits", runs_meanwhile)
+
     def test_a_queue_that_does_not_keep_up_leaves_the_rest_in_redis(self):
         self.configure("ahead = 50", maps="")
         self.lpush("default", *(f'{{"class":"Note","args":[{i}],"jid":"j{i}"}}' for i in range(500)))
@@ -114,6 +186,10 @@ queue = "orders"
         self.until_stats(length=50)
         self.assertEqual((self.redis.ask("LLEN", "queue:default"), self.json("sources")[0]["waiting"]), (450, 450))
         self.assertIn("source 'rails' takes nothing more: 50 jobs or more of its queues are due or run", self.doctor())
+        listed = self.ordo("sources").stdout
+        self.assertRegex(listed, r"rails +\S+ +full ")
+        self.assertRegex(listed, r"\d+ [sm] ago")
+        self.assertTrue(self.json("sources")[0]["full"])
         self.ordo("resume", "orders")
         self.until_stats(processed=500, length=0)
 
@@ -200,6 +276,11 @@ queue = "orders"
             self.assertIn(line, text)
         self.redis.ask("DEL", "ordo:taken:rails")
         self.until("it says so", lambda: "ordo sources reset rails" in self.log())
+
+        def problem():
+            return [each for each in json.loads(get("/api/v1/problems")) if "source 'rails' takes nothing" in each["what"]]
+        [told] = self.until("the pages say so", problem)
+        self.assertEqual((told["severity"], told["action"]["href"]), ("person", "/sources"))
         for name, status in (("rail", 404), ("rails", 200)):
             request = urllib.request.Request(address.rstrip("/") + f"/api/v1/sources/{name}/reset", method="POST")
             try:

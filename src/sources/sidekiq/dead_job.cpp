@@ -3,45 +3,25 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/json.h"
 #include "base/json_tree.h"
-#include "base/shorten.h"
-#include "domain/error_text.h"
 #include "domain/plain_push.h"
+#include "sources/sidekiq/failed_job.h"
 #include "sources/sidekiq/job_reader.h"
-#include "sources/sidekiq/job_writer.h"
 
 namespace ordo::sources {
 namespace {
-
-constexpr std::size_t kMostErrorBytes = 10'000;  // Sidekiq's own bound
 
 bool has_list(const SourceOptions& source, const std::string& name) {
   return std::ranges::find(source.queues, name) != source.queues.end();
 }
 
-Json text_of(std::string_view text) { return Json::parse(json_string(text)); }  // also what is not UTF-8
-
-/// Sidekiq counts from 0 with the first failure; what was taken from its retry set has failed before.
-std::int64_t failures_of(const sidekiq::Job& job, std::int32_t here) {
-  const bool is_verk = job.dialect == sidekiq::Dialect::verk;
-  const std::int64_t before = job.retry_count ? std::int64_t{*job.retry_count} + (is_verk ? 0 : 1) : 0;
-  return std::max<std::int64_t>(before + here, 0);
-}
-
 std::string with_error(const SourceOptions& source, const sidekiq::Job& job, const domain::DeadPayload& dead,
                        Time at) {
-  const auto failures = failures_of(job, dead.retry_count);
-  const auto now = Json::parse(float_seconds(at));
   auto json = job.json.with("args", job.args);
-  if (job.queue.empty()) json = json.with("queue", text_of(source.queues.front()));
-  if (job.jid.empty()) json = json.with("jid", text_of(dead.id));
-  json = json.with("retry_count", failures)
-             .with("error_class", std::string(to_string(dead.error_kind)))
-             .with("error_message", text_of(domain::cut(dead.error, kMostErrorBytes)));
-  if (!job.failed_at) json = json.with("failed_at", now);
-  if (failures > 0) json = json.with("retried_at", now);
-  return json.dump();
+  if (job.queue.empty()) json = json.with("queue", json_of_text(source.queues.front()));
+  if (job.jid.empty()) json = json.with("jid", json_of_text(dead.id));
+  const auto count = failures_before(job, dead.retry_count);
+  return with_failure(json, job, {dead.error_kind, dead.error, count, at}).dump();
 }
 
 bool is_number(std::string_view text) {

@@ -30,14 +30,14 @@ std::optional<Time> time_at(const Json& object, std::string_view key) {
   return found ? read_job_time(*found) : std::nullopt;
 }
 
-std::optional<std::int32_t> count_at(const Json& object, std::string_view key) {
+std::optional<std::int32_t> count_at(const Json& object, std::string_view key, std::int32_t least = 0) {
   const auto found = member(object, key);
   if (!found || !found->is_number()) return std::nullopt;
   const auto document = JsonDocument::parse(found->dump());
   const auto number = document->root().as_int();
   if (!number) return std::nullopt;
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(*number, 0, kMost));
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(*number, least, kMost));
 }
 
 /// The arguments as an array; Verk's are JSON within a string. An empty object is what Lua's cjson makes of
@@ -135,7 +135,7 @@ std::optional<sidekiq::Job> read_job(std::string_view payload,
   job.queue = text_at(json, "queue");
   job.jid = text_at(json, "jid");
   read_retries(json, job);
-  job.retry_count = count_at(json, "retry_count");
+  job.retry_count = count_at(json, "retry_count", -1);  // Sidekiq Web's `Retry now` counts back
   job.created_at = time_at(json, "created_at");
   job.enqueued_at = time_at(json, "enqueued_at");
   job.at = time_at(json, "at");

@@ -84,12 +84,24 @@ class Arguments {
   std::optional<Refusal> refused_;
 };
 
-/// The retries that are left: a job of the retry set has used up some.
-std::optional<std::int32_t> retries_left(const sidekiq::Job& job) {
-  if (!job.retries) return std::nullopt;
+/// The retries that are left: a job of the retry set has used up some. `otherwise`: of a job that says none;
+/// nothing: what its queue has then.
+std::optional<std::int32_t> retries_left(const sidekiq::Job& job, std::optional<std::int32_t> otherwise) {
+  const auto retries = job.retries ? job.retries : otherwise;
+  if (!retries) return std::nullopt;
   std::int64_t failures = job.retry_count.value_or(0);
   if (job.retry_count && job.dialect != sidekiq::Dialect::verk) ++failures;
-  return static_cast<std::int32_t>(std::max<std::int64_t>(*job.retries - failures, 0));
+  return static_cast<std::int32_t>(std::max<std::int64_t>(*retries - std::max<std::int64_t>(failures, 0), 0));
+}
+
+/// Ordo forgets how often a job has failed that goes to Sidekiq's set, so its queue's number is no longer
+/// right when it comes again.
+std::optional<std::int32_t> retries_of_queue(const SourceOptions& source, const Config& config,
+                                             const MappedJob& mapped) {
+  const auto* queue = config.find(mapped.queue);
+  if (source.retries != SourceRetries::sidekiq || queue == nullptr) return std::nullopt;
+  const auto& kind = mapped.job.kind.empty() ? mapped.queue : mapped.job.kind;
+  return static_cast<std::int32_t>(options_of(*queue, kind).max_retries);
 }
 
 }  // namespace
@@ -120,7 +132,7 @@ MappedJob map_job(const SourceOptions& source, const Config& config, std::string
     mapped.job.score = arguments.number("score", rules.score);
     mapped.job.lock = arguments.maybe_name("lock", rules.lock);
     mapped.job.unique = arguments.maybe_name("unique", rules.unique);
-    mapped.job.max_retries = retries_left(*job);
+    mapped.job.max_retries = retries_left(*job, retries_of_queue(source, config, mapped));
     mapped.keeps_dead = job->keeps_dead;
     mapped.refused = arguments.refused();
   }

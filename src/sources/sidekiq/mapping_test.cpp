@@ -33,6 +33,24 @@ TEST(SidekiqMapping, a_class_that_no_map_names_goes_to_the_queue_of_the_source) 
   EXPECT_FALSE(job.refused);
 }
 
+// What Ordo has forgotten of it by the time it comes again stands in the job alone.
+TEST(SidekiqMapping, a_job_that_sidekiq_retries_has_its_queues_retries_if_it_says_none) {
+  auto config = config_of({{.class_name = "B", .queue = "orders"}});
+  config.sources[0].retries = SourceRetries::sidekiq;
+  config.queues[1].max_retries = 4;
+  const auto left = [&](const std::string& bytes) {
+    return map_job(config.sources[0], config, bytes, "7-0").job.max_retries;
+  };
+  EXPECT_EQ(left(R"({"class":"A","args":[]})"), 25);
+  EXPECT_EQ(left(R"({"class":"B","args":[],"jid":"j"})"), 4);
+  EXPECT_EQ(left(R"({"class":"B","args":[],"jid":"j","retry_count":1})"), 2);
+  EXPECT_EQ(left(R"({"class":"B","args":[],"jid":"j","retry_count":9})"), 0);
+  EXPECT_EQ(left(R"({"class":"B","args":[],"jid":"j","retry_count":-1})"),
+            4);  // `Retry now` of its first failure
+  EXPECT_EQ(left(R"({"class":"B","args":"[]","jid":"j","retry_count":-1,"max_retry_count":4})"), 4);
+  EXPECT_EQ(left(R"({"class":"B","args":[],"jid":"j","retry":7,"retry_count":1})"), 5);
+}
+
 TEST(SidekiqMapping, a_job_says_whether_it_is_kept_when_it_dies) {
   EXPECT_EQ(mapped(R"({"class":"A","args":[],"retry":3,"dead":false})").keeps_dead, false);
   EXPECT_EQ(mapped(R"({"class":"A","args":[],"retry":false})").keeps_dead, false);

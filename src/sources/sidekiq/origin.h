@@ -75,6 +75,7 @@ class SidekiqOrigin {
   void leave(const std::string& position);
 
   const std::string& name() const { return link_.name(); }
+  const std::string& id() const { return id_; }  ///< of this taker
   static std::string taken_key(const SourceOptions& source) { return "ordo:taken:" + source.name; }
   static std::string taker_key(const SourceOptions& source) { return "ordo:taker:" + source.name; }
 

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include <ordo/sidekiq.hpp>
+
 #include "base/time_text.h"
 #include "sources/sidekiq/queue_names.h"
 #include "sources/unique_row.h"
@@ -34,19 +36,34 @@ SidekiqSource::SidekiqSource(store::Store& store, Clock& clock, Config config, S
       inlet_(store, config_, source_.name),
       room_(store, clock, queue_names(source_), source_.ahead) {
   if (source_.mirror_dead) mirror_.emplace(source_, store, clock_);
+  if (source_.dialect != sidekiq::Dialect::resque)
+    retries_.emplace(source_, store, clock_, origin_->id(), at_);
 }
 
 // What was thrown may have been about the row: it is read again then.
 Duration SidekiqSource::tick() {
-  if (!std::exchange(has_ended_well_, false)) look_again();
-  is_taker_ = false;
+  if (!std::exchange(has_ended_well_, false)) {
+    is_taker_ = false;
+    look_again();
+  }
   const auto delay = step();
   has_ended_well_ = true;
   return delay;
 }
 
 // Two that show the dead at once would undo each other's work: the one that takes does it.
-Source::Shown SidekiqSource::show() { return mirror_ && is_taker_ ? mirror_->tick() : Shown::nothing; }
+Source::Shown SidekiqSource::show() {
+  if (!mirror_ || !is_taker_) return Shown::nothing;
+  if (!is_compared_.exchange(true)) mirror_->forget();
+  return mirror_->tick();
+}
+
+Source::Shown SidekiqSource::hand_over() { return retries_ && is_taker_ ? retries_->tick() : Shown::nothing; }
+
+void SidekiqSource::leave() {
+  is_taker_ = false;
+  origin_->leave(inlet_.row().position);
+}
 
 // Without room each push would have it ask for jobs that it must leave where they are.
 void SidekiqSource::wait(Duration at_most) {
@@ -56,7 +73,7 @@ void SidekiqSource::wait(Duration at_most) {
 // Another process may have gone on.
 void SidekiqSource::look_again() {
   inlet_.forget();
-  if (mirror_) mirror_->forget();
+  is_compared_ = false;
 }
 
 Duration SidekiqSource::step() {
@@ -65,11 +82,11 @@ Duration SidekiqSource::step() {
   const auto room = room_.left();
   is_full_ = room == 0;
   const auto batch = origin_->take(inlet_.row().position, room);
+  is_taker_ = batch.is_ours;
   if (!batch.is_ours) {
     look_again();
     return std::min(batch.another_for + kReshardLook, poll_interval_);
   }
-  is_taker_ = true;
   pass("taken");
   if (SidekiqOrigin::is_reset(inlet_.row().position)) {  // to be stored before anything behind it is taken
     auto next = inlet_.row();
@@ -146,7 +163,9 @@ void SidekiqSource::add(Made& made, const SidekiqOrigin::Taken& taken, MappedJob
     return;
   }
   ++made.next.taken;
-  made.entries.push_back(inlet_.entry(queue, job, std::move(claim.holds), keeps_dead));
+  const bool goes_back = source_.retries == SourceRetries::sidekiq && !is_dead;
+  made.entries.push_back(
+      inlet_.entry(queue, job, std::move(claim.holds), keeps_dead, goes_back ? source_.name : std::string{}));
   if (is_dead) made.entries.push_back(inlet_.kill_entry(queue, job));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "sources/sidekiq/dead_mirror.h"
 #include "sources/sidekiq/mapping.h"
 #include "sources/sidekiq/origin.h"
+#include "sources/sidekiq/retry_set.h"
 #include "sources/source.h"
 
 namespace ordo::sources {
@@ -42,9 +44,10 @@ class SidekiqSource final : public Source {
 
   Duration tick() override;
   Shown show() override;
+  Shown hand_over() override;
   void wait(Duration at_most) override;
   void wake() override { origin_->wake(); }
-  void leave() override { origin_->leave(inlet_.row().position); }
+  void leave() override;
 
   // Of an import.
   SidekiqOrigin::Left find_all() { return origin_->find_all(); }
@@ -79,10 +82,12 @@ class SidekiqSource final : public Source {
   Inlet inlet_;
   QueueRoom room_;
   std::optional<DeadMirror> mirror_;       // nothing: the dead are not shown there
+  std::optional<RetrySet> retries_;        // nothing: the origin retries nothing
   std::optional<Duration> looked_at_due_;  // steady
   bool is_checked_ = false;                // the store can do it
   bool has_ended_well_ = true;             // the last tick
-  bool is_taker_ = false;                  // it was with the last tick
+  std::atomic<bool> is_taker_ = false;     // it was with the last tick
+  std::atomic<bool> is_compared_ = true;   // else another process may have changed what the mirror shows
   bool is_full_ = false;                   // likewise: its queues were
 };
 

@@ -1,0 +1,169 @@
+#include <gtest/gtest.h>
+
+#include "domain/shard_harness.h"
+
+namespace ordo::domain {
+namespace shard_hand_over_test {
+
+using std::chrono::hours;
+using testing::Harness;
+using testing::plain;
+
+QueueOptions loose() {
+  auto options = plain();
+  options.key_order = KeyOrder::exclusive;
+  return options;
+}
+
+std::vector<JobState> waiting(const Harness& shard) {
+  std::vector<JobState> all;
+  for (const auto& [seq, bytes] : shard.states()) {
+    auto state = *decode_state(bytes);
+    if (state.hand_over) all.push_back(std::move(state));
+  }
+  return all;
+}
+
+TEST(ShardHandOver, WhatFailsWaitsToBeHandedOverAndIsNoJobAnyMore) {
+  Harness shard(loose());
+  shard.push({.id = "1", .payload = "p", .retried_by = "web"});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  ASSERT_EQ(waiting(shard).size(), 1U);
+  const auto state = waiting(shard)[0];
+  EXPECT_EQ(state.hand_over.source, "web");
+  EXPECT_EQ(state.error, "boom");
+  EXPECT_EQ(state.retry_count, 0);
+  EXPECT_EQ(state.set_at, shard.now());
+  EXPECT_TRUE(shard.shard().snapshot(Shard::View::live).empty());
+  EXPECT_EQ(shard.counts().hand_overs, 1U);
+  EXPECT_EQ(shard.counts().retrying, 1U);
+  EXPECT_EQ(shard.counts().failed, 1U);
+  EXPECT_EQ(shard.counts().processed, 0U);
+  EXPECT_TRUE(shard.take_dead().empty());
+  shard.advance(hours{24 * 30});
+  EXPECT_FALSE(shard.take());
+  for (const auto type : {EntryType::cancel, EntryType::run_now, EntryType::kill}) shard.control(type, "1");
+  shard.commit();
+  EXPECT_FALSE(shard.take());
+  EXPECT_EQ(shard.counts().hand_overs, 1U);
+}
+
+TEST(ShardHandOver, ItGoesOnceItIsHandedOver) {
+  Harness shard(loose());
+  shard.push({.id = "1", .payload = "p", .retried_by = "web"});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  shard.hand_over(1);
+  shard.hand_over(1);  // told again
+  shard.commit();
+  EXPECT_EQ(shard.log_size(), 0U);
+  EXPECT_EQ(shard.states_size(), 0U);
+  EXPECT_EQ(shard.counts().queued(), 0U);
+}
+
+TEST(ShardHandOver, TheNextOwnerLetsItWaitToo) {
+  Harness shard(loose());
+  shard.push({.id = "1", .payload = "p", .retried_by = "web"});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  const auto name = waiting(shard)[0].hand_over.name;
+  for (int i = 0; i < 2; ++i) {
+    shard.crash();
+    EXPECT_FALSE(shard.take());
+    EXPECT_EQ(shard.counts().hand_overs, 1U);
+    shard.commit();
+    ASSERT_EQ(waiting(shard).size(), 1U);
+    EXPECT_EQ(waiting(shard)[0].hand_over.name, name);
+  }
+  shard.hand_over(1);
+  shard.crash();  // nothing of that was durable but the entry
+  shard.commit();
+  EXPECT_EQ(shard.log_size(), 0U);
+  EXPECT_EQ(shard.states_size(), 0U);
+}
+
+TEST(ShardHandOver, AFailureThatIsNotDurableHasNotHappened) {
+  Harness shard(loose());
+  shard.push({.id = "1", .payload = "p", .retried_by = "web"});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.crash();
+  EXPECT_EQ(shard.counts().hand_overs, 0U);
+  EXPECT_TRUE(shard.take_marked({}));
+}
+
+TEST(ShardHandOver, EachPayloadOfAJobIsHandedOverAndANewPushIsAnotherJob) {
+  Harness shard(loose());
+  shard.push({.id = "1", .payload = "a", .retried_by = "web"});
+  shard.push({.id = "1", .payload = "b", .retried_by = "web"});
+  const auto run = shard.take();
+  shard.push({.id = "1", .payload = "beside", .retried_by = "web"});
+  shard.end(*run, Outcome::fail("boom"));
+  shard.commit();
+  ASSERT_EQ(waiting(shard).size(), 2U);
+  EXPECT_NE(waiting(shard)[0].hand_over.name, waiting(shard)[1].hand_over.name);
+  shard.push({.id = "1", .payload = "behind"});
+  EXPECT_EQ(shard.job("1").payloads, (testing::Strings{"beside", "behind"}));
+  shard.rebuild();
+  EXPECT_EQ(shard.job("1").payloads, (testing::Strings{"beside", "behind"}));
+  EXPECT_EQ(shard.job("1").retry_count, -1);
+  shard.hand_over(1);
+  shard.commit();
+  EXPECT_EQ(waiting(shard).size(), 1U);
+  EXPECT_EQ(shard.run_all_ids(), testing::Strings{"1"});
+  shard.hand_over(2);
+  shard.commit();
+  EXPECT_EQ(shard.log_size(), 0U);
+}
+
+TEST(ShardHandOver, OfAQueueThatTakesTheLastPayloadTheOthersAreFinished) {
+  auto options = loose();
+  options.payloads = PayloadChoice::last;
+  Harness shard(options);
+  shard.push({.id = "1", .payload = "a", .retried_by = "web"});
+  shard.push({.id = "1", .payload = "b", .retried_by = "web"});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  ASSERT_EQ(waiting(shard).size(), 1U);
+  EXPECT_EQ(shard.log_size(), 1U);
+  EXPECT_EQ(decode_entry(shard.log().begin()->second.bytes)->payload, "b");
+}
+
+TEST(ShardHandOver, TheLastFailureKillsAsEver) {
+  Harness shard(loose());
+  shard.push({.id = "1", .max_retries = 0, .retried_by = "web"});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  EXPECT_EQ(shard.take_dead().size(), 1U);
+  EXPECT_EQ(shard.counts().hand_overs, 0U);
+}
+
+// Else max_crashes would never be reached.
+TEST(ShardHandOver, ACrashIsRetriedHere) {
+  Harness shard(loose());
+  shard.push({.id = "1", .retried_by = "web"});
+  shard.end(*shard.take(), Outcome::fail("killed", FailureKind::crash));
+  shard.commit();
+  EXPECT_EQ(shard.job("1").retry_count, 0);
+  shard.advance(hours{1});
+  shard.end(*shard.take_marked({}), Outcome::fail("boom"));
+  shard.commit();
+  ASSERT_EQ(waiting(shard).size(), 1U);  // whose row takes the place of the job's state
+  EXPECT_EQ(waiting(shard)[0].retry_count, 1);
+  EXPECT_EQ(shard.states_size(), 1U);
+  shard.hand_over(1);
+  shard.commit();
+  EXPECT_EQ(shard.states_size(), 0U);
+}
+
+TEST(ShardHandOver, OptionsOfALaterPushThatSayNothingOfItChangeNothing) {
+  Harness shard(loose());
+  shard.push({.id = "1", .payload = "a", .retried_by = "web"});
+  shard.push({.id = "1", .payload = "b", .priority = 7});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  EXPECT_EQ(waiting(shard).size(), 2U);
+}
+
+}  // namespace shard_hand_over_test
+}  // namespace ordo::domain

@@ -1,0 +1,169 @@
+#include "sources/sidekiq/retry_set.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "domain/entry.h"
+#include "sources/lua_files.h"
+#include "sources/sidekiq/failed_job.h"
+#include "sources/sidekiq/origin.h"
+#include "sources/sidekiq/queue_names.h"
+#include "store/shard_states.h"
+
+namespace ordo::sources {
+namespace {
+
+using store::redis::CommandText;
+
+constexpr const char* kSet = "retry";
+constexpr auto kOwnRetry = std::chrono::seconds{15};  // of what cannot be handed over
+
+/// The entry without its source: Ordo retries it.
+std::string retried_here(domain::Entry entry, Time failed_at) {
+  entry.type = domain::EntryType::push;
+  entry.options.retried_by.clear();
+  entry.run_at = failed_at + kOwnRetry;
+  return domain::encode(entry);
+}
+
+}  // namespace
+
+RetrySet::RetrySet(const SourceOptions& source, store::Store& store, Clock& clock, std::string taker,
+                   CrashPoint at)
+    : source_(source),
+      store_(store),
+      clock_(clock),
+      taker_(std::move(taker)),
+      at_(std::move(at)),
+      link_(source.url) {}
+
+Source::Shown RetrySet::tick() {
+  const auto now = clock_.steady();
+  if (next_ && now < *next_) return Source::Shown::nothing;
+  next_ = now + (source_.retries == SourceRetries::sidekiq ? kLook : kRareLook);
+  auto shown = Source::Shown::all;
+  for (const auto shard : shards()) {
+    auto rows = rows_of(shard);
+    if (!is_open(shard)) {  // it is resharded: what is not told in its log is found in another shard
+      std::erase_if(told_, [&](const auto& told) { return told.second == shard; });
+      continue;
+    }
+    forget_gone(shard, rows);
+    std::erase_if(rows, [&](const Row& row) { return told_.contains(row.state.hand_over.name); });
+    if (rows.empty()) continue;
+    if (rows.size() > kMost) {
+      rows.resize(kMost);
+      next_.reset();
+      shown = Source::Shown::some;
+    }
+    if (hand_over(shard, std::move(rows)) == Source::Shown::nothing) return Source::Shown::nothing;
+  }
+  return shown;
+}
+
+/// Those that have rows, or had some.
+std::vector<store::ShardId> RetrySet::shards() const {
+  const auto names = queue_names(source_);
+  std::set<std::uint32_t> numbers;
+  for (const auto& queue : store_.queues().queues) {
+    if (names.contains(queue.name)) numbers.insert(queue.number);
+  }
+  std::set<store::ShardId> all;
+  for (const auto& [name, shard] : told_) all.insert(shard);
+  for (const auto& row : store_.shards()) {
+    if (!numbers.contains(row.shard.queue)) continue;
+    if (domain::decode_counts(row.counts).or_empty().hand_overs > 0) all.insert(row.shard);
+  }
+  return {all.begin(), all.end()};
+}
+
+std::vector<RetrySet::Row> RetrySet::rows_of(store::ShardId shard) {
+  std::vector<Row> rows;
+  for (const auto& facts : store_.load(std::span(&shard, 1))) {
+    for (auto& [seq, state] : store::read_states(facts.states).jobs) {
+      if (state.hand_over.source == source_.name) rows.push_back({seq, std::move(state)});
+    }
+  }
+  std::ranges::sort(rows, {}, &Row::seq);
+  return rows;
+}
+
+bool RetrySet::is_open(store::ShardId shard) const {
+  const auto list = store_.queues();
+  return std::ranges::any_of(list.queues,
+                             [&](const auto& queue) { return queue.number == shard.queue && !queue.closed; });
+}
+
+void RetrySet::forget_gone(store::ShardId shard, const std::vector<Row>& rows) {
+  std::set<std::string_view> there;
+  for (const auto& row : rows) there.insert(row.state.hand_over.name);
+  CommandText commands;
+  std::vector<std::string> gone;
+  for (const auto& [name, of] : told_) {
+    if (of != shard || there.contains(name)) continue;
+    commands.add("EXPIRE", key_of(name), std::chrono::seconds(kRememberedBehind).count());
+    gone.push_back(name);
+  }
+  if (gone.empty()) return;
+  pass("gone");
+  link_.ask("forget which retries were brought", commands);
+  for (const auto& name : gone) told_.erase(name);
+}
+
+Source::Shown RetrySet::hand_over(store::ShardId shard, std::vector<Row> rows) {
+  std::vector<store::Seq> seqs;
+  for (const auto& row : rows) seqs.push_back(row.seq);
+  const auto chunk = store_.fetch(shard, seqs);
+  CommandText commands;
+  std::vector<Handed> brought, others;
+  auto row = rows.begin();
+  for (const auto& logged : chunk.rows) {
+    row = std::ranges::find(row, rows.end(), logged.seq, &Row::seq);
+    if (row == rows.end()) break;
+    const auto entry = domain::decode_entry(chunk.body(logged));
+    if (!entry) continue;
+    const auto& name = row->state.hand_over.name;
+    Handed handed{name, std::string(entry->kind), std::string(entry->key), std::string(entry->id)};
+    const auto retry = write_retry(source_, entry->id, entry->payload, row->state);
+    if (!retry) {
+      handed.again = retried_here(*entry, row->state.set_at);
+      others.push_back(std::move(handed));
+      continue;
+    }
+    commands.add("EVAL", kSidekiqRetryLua, 3, kSet, SidekiqOrigin::taker_key(source_), key_of(name), taker_,
+                 retry->score, retry->bytes, std::chrono::seconds(kRemembered).count());
+    brought.push_back(std::move(handed));
+  }
+  pass("read");
+  bool is_taker = true;
+  if (!brought.empty()) {
+    const auto replies = link_.ask("bring retries", commands);
+    pass("brought");
+    for (const auto& reply : replies) is_taker = is_taker && reply.integer == 1;
+  }
+  if (!is_taker) return Source::Shown::nothing;
+  brought.insert(brought.end(), others.begin(), others.end());
+  tell(shard, brought);
+  return Source::Shown::all;
+}
+
+void RetrySet::tell(store::ShardId shard, const std::vector<Handed>& handed) {
+  if (handed.empty()) return;
+  std::vector<store::NewEntry> entries;
+  for (const auto& each : handed) {
+    domain::Entry told;
+    told.type = domain::EntryType::handed_over;
+    told.kind = each.kind;
+    told.key = each.key;
+    told.id = each.id;
+    told.payload = each.name;
+    entries.push_back({shard, domain::encode(told)});
+    if (!each.again.empty()) entries.push_back({shard, each.again});
+  }
+  store_.append_durably(std::move(entries));
+  for (const auto& each : handed) told_.emplace(each.name, shard);
+  pass("told");
+}
+
+}  // namespace ordo::sources
