@@ -27,14 +27,17 @@ class RateBook {
   void note(std::string rate) { noted_.insert(std::move(rate)); }
   bool has_notes() const { return !noted_.empty(); }
 
-  /// The clock is so much later now, and so are all rates: their rows are written anew, some with each delta.
+  /// The clock has leapt by that, and with it what is written of all rates: their rows are written anew, some
+  /// with each delta.
   void shift(Duration by);
+  bool has_shifted() const { return !shifted_.empty(); }
 
   struct Changes {
     RateRows put;
     std::vector<Seq> erase;
   };
-  /// For the next delta. `record_of`: what is to be written of a rate now; nothing: it is over.
+  /// For the next delta. `now` as the clock is told. `record_of`: what is to be written of a rate now;
+  /// nothing: it is over.
   using Look = std::function<std::optional<RateRecord>(const std::string& rate)>;
   Changes collect(Time now, const Look& record_of);
 

@@ -42,6 +42,17 @@ TEST_F(ShardAhead, jobs_without_a_time_of_their_own_are_due_as_they_come) {
   EXPECT_EQ(harness_.run_all_ids(), Strings{"scheduled"});
 }
 
+TEST_F(ShardAhead, so_are_those_that_came_from_another_log_which_was_ahead) {
+  harness_.set_back({});
+  harness_.push({.id = "1", .key = "k"});
+  const auto came = harness_.now() + hours{24};
+  for (const auto type : {EntryType::push, EntryType::revive})
+    harness_.append({.type = type, .kind = "orders", .key = "k", .id = "2", .came = came, .payload = "p"});
+  EXPECT_EQ(harness_.counts().due, 2U);
+  harness_.crash();
+  EXPECT_EQ(harness_.run_all_ids(), (Strings{"1", "2"}));
+}
+
 TEST_F(ShardAhead, the_next_owner_has_the_same_jobs) {
   harness_.push({.id = "1", .key = "k"});
   harness_.push({.id = "2", .key = "k"});

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/saturate.h"
+#include "base/time_text.h"
 #include "domain/clock_guard.h"
 #include "domain/due.h"
 
@@ -18,6 +19,11 @@ bool waits_too_long(const Job& job, Time now) {
 }  // namespace
 
 void Shard::apply(const LoggedEntry& logged, Time now) {
+  if (const auto came = logged.entry.came; came && *came != logged.at) {
+    auto moved = logged;
+    moved.at = *came;
+    return apply(moved, now);
+  }
   switch (logged.entry.type) {
     case EntryType::push:
     case EntryType::revive:
@@ -171,8 +177,12 @@ void Shard::cut_wait(Job& job, Time now) {
 }
 
 // What runs, too: it may go back as it is.
-void Shard::clock_leapt(Time now, Duration believed) {
-  if (believed != Duration{}) rates_.shift(believed);
+void Shard::clock_leapt(Time now, Duration by) {
+  if (by != Duration{}) {
+    rates_.shift(by);
+    seen_ = time_after(seen_, by);
+    has_moved_starts_ = has_moved_starts_ || rates_.has_shifted();
+  }
   std::vector<Job*> ahead;
   table_.each([&](Job& job) {
     if (job.place != Place::ending && waits_too_long(job, now)) ahead.push_back(&job);

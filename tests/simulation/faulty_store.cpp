@@ -119,7 +119,11 @@ std::vector<store::WaitRow> FaultyStore::wait_rows(std::string_view queue, std::
 }
 
 std::size_t FaultyStore::sweep_rows(std::string_view queue, std::size_t max_rows) {
-  return ask("take rows away that are over", [&] { return inner_.sweep_rows(queue, max_rows); });
+  return ask("take rows away that are over", [&] {
+    const auto swept = inner_.sweep_rows(queue, max_rows);
+    checkers_.rows.look();
+    return swept;
+  });
 }
 
 std::vector<store::RowResult> FaultyStore::step_rows(std::string_view rows,
@@ -128,6 +132,8 @@ std::vector<store::RowResult> FaultyStore::step_rows(std::string_view rows,
     auto results = inner_.step_rows(rows, steps);
     changed();
     for (std::size_t i = 0; i < steps.size() && !rows.starts_with('!'); ++i) {
+      if (results[i].what == store::RowResult::What::done)
+        checkers_.rows.written(std::string(rows), steps[i].row);
       if (rows.ends_with(store::Store::kUniqueEnd)) {
         checkers_.unique.stepped(std::string(rows), steps[i], results[i]);
       } else if (results[i].what == store::RowResult::What::done) {
@@ -304,9 +310,9 @@ std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& de
     ++(results.back() == CommitResult::stale ? history_.totals.stale : history_.totals.commits);
     if (!is_new) continue;
     checkers_.fence.committed(who_, delta);
-    checkers_.loss.committed(delta);
+    checkers_.loss.committed(who_, delta);
     if (history_.has_poison) checkers_.poison.committed(delta);
-    checkers_.kept.committed(delta);
+    checkers_.kept.committed(who_, delta);
     checkers_.responses.committed(delta);
   }
   return results;
@@ -484,7 +490,15 @@ std::size_t FaultyStore::revive(std::uint32_t queue, std::span<const std::uint64
 
 Time FaultyStore::now() {
   world_.preempt();
-  return inner_.now();
+  const auto now = inner_.now();
+  if (reads_.size() > 1000) reads_.clear();
+  reads_[now] = world_.now();
+  return now;
+}
+
+Duration FaultyStore::read_at(Time time) const {
+  const auto found = reads_.find(time);
+  return found == reads_.end() ? world_.now() : found->second;
 }
 
 }  // namespace ordo::simulation

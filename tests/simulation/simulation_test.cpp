@@ -167,6 +167,8 @@ class SimulationTest : public ::testing::Test {
     sum.broken += more.broken;
     sum.alone += more.alone;
     sum.beside += more.beside;
+    sum.leaps += more.leaps;
+    sum.ranked += more.ranked;
   }
 };
 
@@ -216,6 +218,14 @@ TEST_F(SimulationTest, SomeSeedsOfPoison) {
   EXPECT_GT(sum.broken, 100U);
   EXPECT_GT(sum.alone, 100U);
   EXPECT_GT(sum.beside, 20U);
+}
+
+TEST_F(SimulationTest, SomeSeedsOfLeaps) {
+  if (is_asked()) GTEST_SKIP() << "other seeds are asked for";
+  const auto sum = run_many(kFirstSeedOfLeaps, setting("ORDO_SEEDS", kDefaultSeeds) / 4);
+  if (std::getenv("ORDO_SEEDS") != nullptr) return;
+  EXPECT_GT(sum.leaps, 100U);
+  EXPECT_GT(sum.ranked, 100U);
 }
 
 TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {
