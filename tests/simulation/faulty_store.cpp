@@ -281,14 +281,17 @@ void FaultyStore::commit(std::vector<store::Delta> deltas, store::CommitCompleti
     }
   }
   send(
-      "commit", [this, results, deltas = std::move(deltas)] { *results = apply(deltas); },
+      "commit",
+      [this, results, deltas = std::move(deltas), read_at = last_read_] {
+        *results = apply(deltas, read_at);
+      },
       [results, done = std::move(done)](bool failed) {
         if (failed) return done({}, std::make_exception_ptr(Error(ErrorKind::unavailable, "commit")));
         done(*results, nullptr);
       });
 }
 
-std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& deltas) {
+std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& deltas, Duration read_at) {
   std::vector<CommitResult> results;
   for (const auto& delta : deltas) {
     std::uint64_t batch = 0;
@@ -309,6 +312,7 @@ std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& de
                                                      : ": again");
     ++(results.back() == CommitResult::stale ? history_.totals.stale : history_.totals.commits);
     if (!is_new) continue;
+    checkers_.rates.committed(delta.shard, read_at);
     checkers_.fence.committed(who_, delta);
     checkers_.loss.committed(who_, delta);
     if (history_.has_poison) checkers_.poison.committed(delta);
@@ -445,6 +449,7 @@ std::vector<store::Grant> FaultyStore::acquire(const std::string& node, std::uin
     for (const auto& grant : grants) {
       world_.say("{} is granted shard {}.{} token {}{}{}", who_, grant.shard.queue, grant.shard.index,
                  grant.lease.token, grant.clean ? " clean" : "", grant.crashed ? " crashed" : "");
+      checkers_.rates.granted(grant.shard);
       checkers_.fence.granted(who_, grant);
     }
     return grants;
@@ -492,7 +497,7 @@ Time FaultyStore::now() {
   world_.preempt();
   const auto now = inner_.now();
   if (reads_.size() > 1000) reads_.clear();
-  reads_[now] = world_.now();
+  reads_[now] = last_read_ = world_.now();
   return now;
 }
 

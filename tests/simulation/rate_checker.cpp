@@ -6,6 +6,13 @@
 
 namespace ordo::simulation {
 
+void RateChecker::granted(ShardId shard) {
+  const auto written = written_.find(shard);
+  if (written != written_.end() && written->second > history_.world().leapt_at()) return;
+  if (history_.world().leapt_at() == Duration{0}) return;
+  forgotten_[history_.queue_of(shard)] = history_.world().now();
+}
+
 void RateChecker::started(const SeenRun& run) {
   if (!history_.checks_rates || run.responds || run.lent_when_handed || run.was_stopped) return;
   const auto& rules = history_.options(run.shard);
@@ -35,6 +42,8 @@ template <class Counts>
 void RateChecker::look(const SeenRun& run, const RateLimit& rate, const std::string& whose, Counts counts) {
   std::vector<Duration> starts;
   for (const auto& other : history_.runs) {
+    const auto forgotten = forgotten_.find(history_.queue_of(other->shard));
+    if (forgotten != forgotten_.end() && other->handed <= forgotten->second) continue;
     if (other->responds || other->lent_when_handed || other->was_stopped) continue;
     if (other->handed <= run.handed - rate.per || other->handed >= run.handed + rate.per) continue;
     starts.insert(starts.end(), counts(*other), other->handed);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 
-#include "domain/clock_guard.h"
 #include "domain/window.h"
 #include "simulation/checkers.h"
 
@@ -175,12 +174,8 @@ void StartChecker::look_at_time(const SeenRun& run, const SeenJob& job, Time now
   // A later tick has brought the retry of this one's job forward, which need not be durable yet.
   if (entry.is_tick() && state && state->retry_count >= 0 && !state->chosen_time) return;
   const auto run_at = state ? state->run_at : *entry.run_at;
-  // The clock was ahead when that was set, and a cut need not be durable yet: only the span counts, from when
-  // the clock was set back.
-  auto& world = history_.world();
-  if (state && state->set_at > now + domain::kLeap &&
-      run_at - state->set_at <= world.now() - world.leapt_at())
-    return;
+  // A cut need not be durable yet.
+  if (state && history_.world().may_be_cut(run_at, state->set_at, now)) return;
   if (run_at <= now + (history_.times_go_back ? kMostBack : Duration{})) return;
   history_.world().fail("early: {} starts {} (entry {}) {} us before its time", run.node, text(job.name),
                         first, (run_at - now).count());

@@ -53,6 +53,13 @@ Time World::latest_believed(Duration since) const {
   return latest;
 }
 
+bool World::may_be_cut(Time end, Time set_at, Time now) const {
+  return std::ranges::any_of(leaps_, [&](const Leap& leap) {
+    const auto shown = kEpoch + leap.at + wall_offset_ + leap.wrong_by;
+    return shown < set_at - domain::kLeap && shown + (end - set_at) <= now;
+  });
+}
+
 bool World::step() {
   std::erase_if(actors_, [](const auto& actor) { return actor->gone && !actor->busy; });
   return step_one(false);

@@ -57,6 +57,9 @@ class World {
   /// The latest time that a process which lives since then may go by to end something for its age, now or
   /// before: what the clock has shown without a leap ahead within the minute before.
   Time latest_believed(Duration since) const;
+  /// What was to last from `set_at` to `end` may be over by then: only the span counts, from when the clock
+  /// was set back before that.
+  bool may_be_cut(Time end, Time set_at, Time now) const;
   /// The latest that the clock has ever shown.
   Time latest_wall() const { return std::max(latest_, wall()); }
 
