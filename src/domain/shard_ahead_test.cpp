@@ -154,6 +154,24 @@ TEST_F(ShardSetBack, a_run_that_goes_back_waits_for_no_more_than_its_delay) {
   EXPECT_EQ(harness_.run_all_ids(), Strings{"1"});
 }
 
+TEST_F(ShardSetBack, what_was_loaded_before_and_is_read_behind_it_waits_for_no_more_than_its_delay) {
+  harness_.push({.id = "1"});
+  harness_.end(*harness_.take(), Outcome::snoozed_for(seconds{10}));
+  harness_.commit();
+  std::vector<std::pair<Seq, JobState>> states;
+  for (const auto& [seq, bytes] : harness_.states()) states.emplace_back(seq, *decode_state(bytes));
+  PayloadBudget budget;
+  Shard shard(plain(), budget);
+  shard.load({.now = harness_.now()}, std::move(states), harness_.stored_counts());
+  const auto now = harness_.now() - hours{48};
+  shard.clock_leapt(now);
+  for (const auto& [seq, row] : harness_.log()) shard.apply({seq, row.at, *decode_entry(row.bytes)}, now);
+  shard.ready(now);
+  EXPECT_FALSE(shard.has_due(now));
+  shard.bring_up_due(now + seconds{10});
+  EXPECT_TRUE(shard.has_due(now + seconds{10}));
+}
+
 TEST_F(ShardSetBack, what_is_left_of_a_dead_payloads_job_is_due) {
   Harness dying_harness{dying()};
   dying_harness.advance(hours{48});

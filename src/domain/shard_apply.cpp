@@ -178,6 +178,7 @@ void Shard::cut_wait(Job& job, Time now) {
 
 // What runs, too: it may go back as it is.
 void Shard::clock_leapt(Time now, Duration by) {
+  takeover_.now = std::min(takeover_.now, now);  // what was loaded before may be read yet
   if (by != Duration{}) {
     rates_.shift(by);
     seen_ = time_after(seen_, by);
