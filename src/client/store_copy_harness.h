@@ -209,7 +209,7 @@ class Owners {
     for (const auto& row : chunk.rows)
       payloads.emplace_back(row.seq, domain::decode_entry(chunk.body(row))->payload);
     owned.machine->provide(run.no, payloads);
-    owned.machine->fill(run);
+    owned.machine->fill(run, now_);
   }
 
   void commit(Owned& owned) {

@@ -12,10 +12,10 @@ Duration ClockGuard::look(Time store, Duration steady) {
   const bool has_leapt = leap > kLeap || leap < -kLeap;
   if (leap > kLeap) trusts_from_ = steady + kLeap;
   trusts_ = steady >= trusts_from_;
-  if (trusts_) {
-    excess_ = {};
-  } else if (has_leapt) {
+  if (has_leapt) {
     excess_ = std::max(excess_ + leap, Duration{});
+  } else if (trusts_) {
+    excess_ = {};
   }
   return has_leapt ? leap : Duration{};
 }

@@ -49,6 +49,15 @@ TEST_F(ClockGuardTest, believes_what_was_before_the_first_of_several_leaps) {
   EXPECT_TRUE(guard_.trusts());
 }
 
+TEST_F(ClockGuardTest, keeps_the_excess_that_is_left_of_a_leap_back_until_the_next_look) {
+  look(seconds{10}, hours{8});
+  EXPECT_EQ(look(seconds{70}, hours{6}), -hours{2});
+  EXPECT_EQ(guard_.excess(), hours{6})
+      << "whoever goes by it is told of the leap now, and of the belief then";
+  EXPECT_EQ(look(seconds{71}, hours{6}), Duration{});
+  EXPECT_EQ(guard_.excess(), Duration{});
+}
+
 TEST_F(ClockGuardTest, believes_a_clock_that_is_set_back) {
   look(seconds{10}, hours{8});
   EXPECT_EQ(look(seconds{50}, {}), -hours{8});

@@ -13,6 +13,8 @@ namespace {
 constexpr std::uint8_t kHasKey = 1, kHasScore = 2, kHasRunAt = 4, kHasPriority = 8, kHasTimeout = 16,
                        kHasOptional = 32, kHasRules = 64, kAllFlags = 127;
 
+constexpr FieldTag kCame = 2;  // std::int64_t, in front of the others but kNeeds
+
 #ifdef ORDO_NEWER_FORMAT
 // The next version says of what speaks of something "odd!" nothing that an older one understands: its type is
 // one that is not known there.
@@ -63,9 +65,14 @@ void fields(A& a, std::uint8_t flags, In<A, Entry>& entry, std::string_view& rul
 std::string encode(const Entry& entry) {
   const auto& options = entry.options;
   const auto rules = encode_rules(options);
+  std::string own;
   std::string_view optional = entry.fields;
+  if (entry.came) {
+    own = number_field(kCame, entry.came->time_since_epoch().count()).append(entry.fields);
+    optional = own;
+  }
 #ifdef ORDO_NEWER_FORMAT
-  const auto newer = newer_fields(entry.fields, entry.payload);
+  const auto newer = newer_fields(optional, entry.payload);
   optional = newer;
 #endif
   const auto flags = static_cast<std::uint8_t>(
@@ -86,6 +93,21 @@ std::string encode(const Entry& entry) {
 
 namespace {
 
+// What follows it is passed on as it stands.
+void take_came(Entry& entry) {
+  ByteReader in(entry.fields, "optional field");
+  while (!in.at_end()) {
+    const auto tag = in.get<FieldTag>();
+    const auto bytes = in.get_long();
+    if (tag == kNeeds) continue;
+    if (tag == kCame) {
+      entry.came = written_time(Time{Duration{number_of<std::int64_t>(bytes)}});
+      entry.fields = in.rest();
+    }
+    return;
+  }
+}
+
 // Optional fields stand in front, so that a newer entry is known as one whatever follows.
 Entry read_entry(std::string_view bytes) {
   Reader in(bytes, "entry");
@@ -97,6 +119,7 @@ Entry read_entry(std::string_view bytes) {
   if ((flags & kHasOptional) != 0) {
     in.long_text(entry.fields);
     check_fields(entry.fields);
+    take_came(entry);
   }
   in.check(entry.type >= EntryType::push && entry.type <= EntryType::handed_over, "its type is unknown");
   in.check(flags <= kAllFlags, "its flags are unknown");

@@ -70,6 +70,8 @@ struct Entry {
   std::optional<double> score;  ///< absent: the store's time at append, Unix seconds
   std::optional<Time> run_at;   ///< absent: the store's time at append; of a run_now: when it was asked for
   JobOptions options;
+  /// When it came to the log that it was moved from; absent: the store's time at append.
+  std::optional<Time> came{};
   std::string_view payload;
   std::string_view fields;           ///< optional ones that this version does not know (domain/fields.h)
   std::optional<Tick> tick{};        ///< of a tick

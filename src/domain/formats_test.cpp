@@ -181,6 +181,11 @@ TEST(Formats, of_entries) {
   cancel.phase = JobPhase::queued;
   EXPECT_EQ(to_hex(encode(cancel)), "0300046d61696c02343201");
 
+  Entry moved{.kind = "mail", .key = "42", .id = "42", .came = at(1), .payload = "p"};
+  moved.fields = newer;
+  EXPECT_EQ(to_hex(encode(moved)), "01201300000002080000000100000000000000c80100000078046d61696c02343270");
+  EXPECT_EQ(*decode_entry(encode(moved)), moved);
+
   Entry edit{.type = EntryType::edit, .kind = "mail", .key = "42", .id = "42", .score = 0.5, .payload = "p"};
   edit.edits = {{1, 0.5}, {2, 1.5}};
   EXPECT_EQ(to_hex(encode(edit)),

@@ -517,12 +517,15 @@ Limiter* Gates::rate_named(Group& group, std::string_view name) {
 
 std::optional<RateRecord> Gates::record(Group& group, const std::string& name) const {
   auto* limiter = rate_named(group, name);
-  return limiter == nullptr ? std::nullopt : limiter->record(name, now_);
+  auto record = limiter == nullptr ? std::nullopt : limiter->record(name, now_);
+  return record ? std::optional(shifted(*std::move(record), excess_)) : std::nullopt;
 }
 
-void Gates::restore(Group& group, const RateRecord& record, Time now) {
-  const std::string_view name = record.name;
+// What its owner has not written since the clock leapt has times from before.
+void Gates::restore(Group& group, const RateRecord& written, Time now) {
   now_ = believed(now);
+  const auto record = shifted(written, written.at > now_ ? -excess_ : Duration{});
+  const std::string_view name = record.name;
   const auto until = cut_end(record.until, record.at, now_);
   if (until <= now_) return;
   if (name.starts_with(kPenaltyOf)) {

@@ -29,14 +29,17 @@ class RateBook {
   /// The same for many: they are written some with each delta.
   void note_all(std::vector<std::string> rates);
 
-  /// The clock is so much later now, and so are all rates: their rows are written anew.
+  /// The clock has leapt by that, and with it what is written of all rates: their rows are written anew.
   void shift(Duration by);
+  /// Some of those with time are not written.
+  bool has_more() const { return !noted_later_.empty(); }
 
   struct Changes {
     RateRows put;
     std::vector<Seq> erase;
   };
-  /// For the next delta. `record_of`: what is to be written of a rate now; nothing: it is over.
+  /// For the next delta. `now` as the clock is told. `record_of`: what is to be written of a rate now;
+  /// nothing: it is over.
   using Look = std::function<std::optional<RateRecord>(const std::string& rate)>;
   Changes collect(Time now, const Look& record_of);
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/saturate.h"
+#include "base/time_text.h"
 #include "domain/archive.h"
 #include "domain/clock_guard.h"
 
@@ -28,6 +29,13 @@ void fields(A& a, In<A, RateRecord>& record) {
 std::string encode(const RateRecord& record) { return to_bytes(record); }
 
 Decoded<RateRecord> decode_rate(std::string_view bytes) { return decode<RateRecord>(bytes, "rate"); }
+
+RateRecord shifted(RateRecord record, Duration by) {
+  record.at = time_after(record.at, by);
+  record.until = time_after(record.until, by);
+  for (auto& starts : record.starts) starts.at = time_after(starts.at, by);
+  return record;
+}
 
 Time cut_end(Time end, Time at, Time now) {
   if (at <= saturating_add(now, kLeap)) return end;

@@ -27,6 +27,9 @@ struct RateRecord {
   bool operator==(const RateRecord&) const = default;
 };
 
+/// All of it so much later.
+RateRecord shifted(RateRecord record, Duration by);
+
 std::string encode(const RateRecord& record);
 Decoded<RateRecord> decode_rate(std::string_view bytes);
 

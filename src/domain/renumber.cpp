@@ -11,15 +11,14 @@ Entry settled(Entry entry, Time at) {
     case EntryType::push:
     case EntryType::revive:
     case EntryType::tick:
-      if (!entry.score) entry.score = score_of(at);
-      if (!entry.run_at) entry.run_at = at;
+      if ((!entry.score || !entry.run_at) && !entry.came) entry.came = at;
       break;
     case EntryType::edit:
       for (auto& edited : entry.edits) edited.seq = 0;
       break;
     case EntryType::run_now:
     case EntryType::resume_ticks:
-      if (!entry.run_at) entry.run_at = at;
+      if (!entry.run_at && !entry.came) entry.came = at;
       break;
     case EntryType::cancel:
     case EntryType::ended:

@@ -11,8 +11,8 @@ constexpr Time kEarlier{std::chrono::seconds{1'600'000'000}};
 TEST(Settled, a_payload_keeps_the_time_of_its_first_append) {
   for (const auto type : {EntryType::push, EntryType::revive}) {
     const auto entry = settled({.type = type, .kind = "k", .key = "1", .id = "1"}, kAt);
-    EXPECT_EQ(entry.score, score_of(kAt));
-    EXPECT_EQ(entry.run_at, kAt);
+    EXPECT_EQ(entry.came, kAt);
+    EXPECT_EQ(entry.run_at, std::nullopt) << "it is due as it comes, whatever the clock says";
   }
 }
 
@@ -23,8 +23,7 @@ TEST(Settled, what_an_entry_says_itself_stays) {
 }
 
 TEST(Settled, of_the_controls_only_run_now_has_a_time) {
-  EXPECT_EQ(settled({.type = EntryType::run_now}, kAt).run_at, kAt);
-  EXPECT_EQ(settled({.type = EntryType::run_now}, kAt).score, std::nullopt);
+  EXPECT_EQ(settled({.type = EntryType::run_now}, kAt).came, kAt);
   EXPECT_EQ(settled({.type = EntryType::cancel}, kAt), Entry{.type = EntryType::cancel});
 }
 

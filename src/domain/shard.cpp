@@ -39,7 +39,7 @@ Shard::Shard(const QueueOptions& options, PayloadBudget& budget, Gates* gates)
 void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states,
                  const Counts& counts) {
   takeover_ = takeover;
-  seen_ = gates_ != nullptr ? gates_->believed(takeover.now) : takeover.now;
+  seen_ = takeover.now;
   awaiting_.stand_in(takeover.shard);
   if (!takeover.clean) order_.set_witnesses(takeover.head);
   lasting_.processed = counts.processed;
@@ -69,7 +69,10 @@ void Shard::load_rates(const RateRows& rates, std::vector<Seq> unreadable) {
   rates_.load(takeover_.shard, rates, std::move(unreadable));
   if (!has_gates_) return;
   auto& group = gates_->group_of(kinds_.queue());
-  for (const auto& [no, record] : rates) gates_->restore(group, record, takeover_.now);
+  for (const auto& [no, record] : rates) {
+    gates_->restore(group, record, takeover_.now);
+    if (gates_->disbelieves()) rates_.note(record.name);  // it may have been written before the leap
+  }
 }
 
 Changes Shard::collect(std::size_t set_aside) {
@@ -77,11 +80,11 @@ Changes Shard::collect(std::size_t set_aside) {
   awaiting_.collect();
   note_tick_jobs();
   if (std::exchange(waits_for_commit_, false)) gates_->wake(takeover_.shard);
-  has_moved_starts_ = false;
   auto changes = changes_.collect(set_aside);
   auto rates = rates_.collect(seen_, [&](const std::string& rate) {
     return has_gates_ ? gates_->record(gates_->group_of(kinds_.queue()), rate) : std::nullopt;
   });
+  has_moved_starts_ = rates_.has_more();
   changes.rates = std::move(rates.put);
   changes.erase_states.insert(changes.erase_states.end(), rates.erase.begin(), rates.erase.end());
   return changes;
@@ -198,7 +201,7 @@ void Shard::forget(Job& job) {
 // ------------------------------------------------------------------------------------------------ durable
 
 void Shard::committed(Time now) {
-  seen_ = gates_ != nullptr ? gates_->believed(now) : now;
+  seen_ = now;
   auto durable = changes_.take_durable();
   rows_.committed();
   for (Job* job : awaiting_.take_unlocked()) free_lock(*job);
@@ -217,12 +220,7 @@ void Shard::committed(Time now) {
   for (const RunNo no : durable.marked) {
     auto& run = runs_.at(no);
     run.marking = false;
-    for (Job* job : run.jobs) {
-      if (job->demand == nullptr) continue;
-      gates_->move_start(*job->demand->claim, run.started, now);
-      note_rates(*job);
-      has_moved_starts_ = has_moved_starts_ || rates_.has_notes();
-    }
+    move_starts(run, now);
     released_.push_back(describe(no));
   }
   for (const RunNo no : durable.shared) {

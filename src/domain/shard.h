@@ -169,7 +169,7 @@ class Shard {
   /// Those that are missing still, ascending.
   std::vector<Seq> missing(RunNo no) { return describe(no).missing; }
   /// Fills in the payloads of a run whose bytes are all provided.
-  void fill(Run& run);
+  void fill(Run& run, Time now);
   /// What was not provided is in the store no more: those payloads die, and their jobs' others go on. So do
   /// the other jobs of the run.
   void lose_missing(RunNo no, Time now);
@@ -370,8 +370,8 @@ class Shard {
   std::size_t looks_for(std::string_view id, std::string_view key) const { return table_.looks_for(id, key); }
   /// The store's clock has leapt, or is believed now: what failures and snoozes have put off while it was
   /// ahead is put off no longer than they said, and limits are asked again.
-  /// `believed`: by how much, in the latter case.
-  void clock_leapt(Time now, Duration believed = {});
+  /// `by`: how much further ahead it is of what is believed.
+  void clock_leapt(Time now, Duration by = {});
   /// Those whose time has come are due. look() does so, too.
   void bring_up_due(Time now) { order_.promote(now); }
 
@@ -449,6 +449,7 @@ class Shard {
   void count_marked_runs(Counts& counts, Time now);
   void count_gates(Counts& counts, Time now, const Counts* told);
   void note_rates(const Job& job);
+  void move_starts(const ActiveRun& run, Time now);
   void list_limits(Counts& counts, const Group& group, Time now) const;
   void list_locks(Counts& counts) const;
 
@@ -577,7 +578,7 @@ class Shard {
 
   Takeover takeover_;
   RateBook rates_;
-  bool has_moved_starts_ = false;  // a successor would take them for earlier ones
+  bool has_moved_starts_ = false;  // a successor would take them for earlier ones, or forget them
   Time seen_{};                    // of the last commit
   Counts lasting_;                 // only what is counted for ever, and kept for others
   std::uint64_t fence_ = 0;

@@ -42,6 +42,17 @@ TEST_F(ShardAhead, jobs_without_a_time_of_their_own_are_due_as_they_come) {
   EXPECT_EQ(harness_.run_all_ids(), Strings{"scheduled"});
 }
 
+TEST_F(ShardAhead, so_are_those_that_came_from_another_log_which_was_ahead) {
+  harness_.set_back({});
+  harness_.push({.id = "1", .key = "k"});
+  const auto came = harness_.now() + hours{24};
+  for (const auto type : {EntryType::push, EntryType::revive})
+    harness_.append({.type = type, .kind = "orders", .key = "k", .id = "2", .came = came, .payload = "p"});
+  EXPECT_EQ(harness_.counts().due, 2U);
+  harness_.crash();
+  EXPECT_EQ(harness_.run_all_ids(), (Strings{"1", "2"}));
+}
+
 TEST_F(ShardAhead, the_next_owner_has_the_same_jobs) {
   harness_.push({.id = "1", .key = "k"});
   harness_.push({.id = "2", .key = "k"});
@@ -141,6 +152,24 @@ TEST_F(ShardSetBack, a_run_that_goes_back_waits_for_no_more_than_its_delay) {
   EXPECT_TRUE(harness_.has_due());
   harness_.rebuild();
   EXPECT_EQ(harness_.run_all_ids(), Strings{"1"});
+}
+
+TEST_F(ShardSetBack, what_was_loaded_before_and_is_read_behind_it_waits_for_no_more_than_its_delay) {
+  harness_.push({.id = "1"});
+  harness_.end(*harness_.take(), Outcome::snoozed_for(seconds{10}));
+  harness_.commit();
+  std::vector<std::pair<Seq, JobState>> states;
+  for (const auto& [seq, bytes] : harness_.states()) states.emplace_back(seq, *decode_state(bytes));
+  PayloadBudget budget;
+  Shard shard(plain(), budget);
+  shard.load({.now = harness_.now()}, std::move(states), harness_.stored_counts());
+  const auto now = harness_.now() - hours{48};
+  shard.clock_leapt(now);
+  for (const auto& [seq, row] : harness_.log()) shard.apply({seq, row.at, *decode_entry(row.bytes)}, now);
+  shard.ready(now);
+  EXPECT_FALSE(shard.has_due(now));
+  shard.bring_up_due(now + seconds{10});
+  EXPECT_TRUE(shard.has_due(now + seconds{10}));
 }
 
 TEST_F(ShardSetBack, what_is_left_of_a_dead_payloads_job_is_due) {

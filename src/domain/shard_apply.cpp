@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/saturate.h"
+#include "base/time_text.h"
 #include "domain/clock_guard.h"
 #include "domain/due.h"
 
@@ -21,6 +22,11 @@ void Shard::apply(const LoggedEntry& logged, Time now) {
   if (hand_overs_.read(logged.seq)) {
     through_ = logged.seq;
     return;
+  }
+  if (const auto came = logged.entry.came; came && *came != logged.at) {
+    auto moved = logged;
+    moved.at = *came;
+    return apply(moved, now);
   }
   switch (logged.entry.type) {
     case EntryType::push:
@@ -178,8 +184,13 @@ void Shard::cut_wait(Job& job, Time now) {
 }
 
 // What runs, too: it may go back as it is.
-void Shard::clock_leapt(Time now, Duration believed) {
-  if (believed != Duration{}) rates_.shift(believed);
+void Shard::clock_leapt(Time now, Duration by) {
+  takeover_.now = std::min(takeover_.now, now);  // what was loaded before may be read yet
+  if (by != Duration{}) {
+    rates_.shift(by);
+    seen_ = time_after(seen_, by);
+    has_moved_starts_ = has_moved_starts_ || rates_.has_more();
+  }
   std::vector<Job*> ahead;
   table_.each([&](Job& job) {
     if (job.place != Place::ending && waits_too_long(job, now)) ahead.push_back(&job);

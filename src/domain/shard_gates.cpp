@@ -137,6 +137,18 @@ void Shard::note_rates(const Job& job) {
   Gates::each_rate_of(*job.demand->claim, [&](std::string rate) { rates_.note(std::move(rate)); });
 }
 
+// They were charged when the run was chosen, and are handed to its worker only now. A response is charged to
+// no rate.
+void Shard::move_starts(const ActiveRun& run, Time now) {
+  if (run.response != 0) return;
+  for (const Job* job : run.jobs) {
+    if (job->demand == nullptr) continue;
+    gates_->move_start(*job->demand->claim, run.started, now);
+    note_rates(*job);
+    has_moved_starts_ = has_moved_starts_ || rates_.has_notes();
+  }
+}
+
 void Shard::take_lock(Job& job) {
   if (job.demand == nullptr || job.demand->lock == nullptr || job.has_lock) return;
   gates_->hold(*job.demand);

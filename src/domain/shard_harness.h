@@ -186,7 +186,7 @@ class Harness {
     if (!run.missing.empty()) {
       const auto no = run.no;
       if (provide(run)) {
-        shard_->fill(run);
+        shard_->fill(run, now_);
       } else {
         shard_->lose_missing(no, now_);
         return std::nullopt;

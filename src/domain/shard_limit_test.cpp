@@ -538,6 +538,24 @@ TEST(ShardLimit, a_start_counts_from_when_it_is_handed_to_its_worker) {
   EXPECT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::pending);
 }
 
+TEST(ShardLimit, a_start_that_has_waited_for_its_payload_counts_from_when_it_has_it) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 1, .per = seconds{10}};
+  Harness shard(options, Time{hours{24 * 20000}}, /*budget=*/0);
+  push_some(shard, 1, 2, {.payload = "p"});
+  domain::Run run;
+  ASSERT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::ready);
+  ASSERT_FALSE(run.missing.empty());
+  shard.advance(seconds{5});
+  ASSERT_TRUE(shard.provide(run));
+  shard.shard().fill(run, shard.now());
+  EXPECT_TRUE(shard.shard().has_changes()) << "a successor would take it for an earlier one";
+  shard.advance(seconds{9});
+  EXPECT_FALSE(shard.take());
+  shard.advance(seconds{1});
+  EXPECT_TRUE(shard.take());
+}
+
 TEST(ShardLimit, a_start_under_a_long_rate_is_durable_first) {
   auto options = plain();
   options.rate = RateLimit{.limit = 1, .per = hours{1}};

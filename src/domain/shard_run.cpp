@@ -187,8 +187,9 @@ bool Shard::provide(RunNo no, std::span<const std::pair<Seq, std::string_view>> 
   return provide_response(runs_.at(no), find) && complete;
 }
 
-void Shard::fill(Run& run) {
+void Shard::fill(Run& run, Time now) {
   auto& active = runs_.at(run.no);
+  move_starts(active, now);
   for (Job* job : active.jobs) {
     const auto duplicates = job->payloads.merge_duplicates(equal_payloads_of(kinds_[job->kind].rules));
     for (const auto& merged : duplicates) note_merged(*job, merged);

@@ -103,7 +103,7 @@ void StartLog::take_back(Time at) {
   if (empty() || at <= over_) return;
   auto found = std::lower_bound(all_.begin() + static_cast<std::ptrdiff_t>(first_), all_.end(), at,
                                 [](const Starts& each, Time time) { return each.at < time; });
-  if (found == all_.end()) --found;
+  if (found == all_.end()) found = all_.begin() + static_cast<std::ptrdiff_t>(first_);
   if (static_cast<std::size_t>(found - all_.begin()) < summed_) forget_sums();
   --count_;
   if (--found->count > 0) return;

@@ -39,7 +39,7 @@ class StartLog {
   void shift(Duration by);
   /// The clock was put back: what lies ahead counts as now.
   void cut(Time now);
-  /// One that was added at that time, or the last one, was none. Nothing, if it is over.
+  /// One that was added at that time was none; if it was cut, the oldest. Nothing, if it is over.
   void take_back(Time at);
   /// When the start was that is to be over before fewer than `limit` are left, which there are not now.
   Time when_below(std::uint32_t limit) const;

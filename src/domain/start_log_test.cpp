@@ -54,6 +54,15 @@ TEST(StartLog, what_lies_ahead_counts_as_now_and_what_was_none_is_taken_back) {
   log.take_back(at(100s));
 }
 
+TEST(StartLog, one_that_was_cut_is_not_taken_back_from_a_later_one) {
+  StartLog log;
+  log.add(at(100s), 1, {});
+  log.cut(at(5s));
+  log.add(at(7s), 1, {});
+  log.take_back(at(100s));
+  EXPECT_THAT(log.list(10s), ElementsAre(Starts{at(7s), 1}));
+}
+
 TEST(StartLog, a_clock_that_was_put_ahead_makes_none_older) {
   StartLog log;
   for (int i = 1; i <= 3; ++i) log.add(at(i * 1s), 1, {});

@@ -185,16 +185,17 @@ class EngineBench {
     }
     sink = std::make_unique<HeldRuns>(std::move(threads));
     lease = std::make_unique<LeaseClock>(clock, options.lease);
-    engine = std::make_unique<Engine>(options, store, clock, Random(1), *lease, *sink, hooks());
-    follower = std::make_unique<Follower>(store, engine->inbox(), "me");
-    fetcher = std::make_unique<Fetcher>(store, engine->inbox());
-    std::size_t pools = 0;
-    for (const auto& queue : queues_) {
-      engine->serve(queue, queue.threads ? ++pools : 0, {{queue.name, &worker_}});
+    for (const auto& queue : queues_)
       store.define(queue.name, queue.shards.value_or(QueueOptions::kDefaultShards));
-    }
-    store.join("me", "");
-    lease->renewed(clock.now);
+    build();
+  }
+  /// The process ends, and another one takes over.
+  void restart() {
+    store.leave("me", {});
+    fetcher.reset();
+    follower.reset();
+    build();
+    start();
   }
 
   /// As the keeper does in a look.
@@ -322,6 +323,17 @@ class EngineBench {
     hooks.newer = [this](auto shard, auto) { newer.push_back(shard); };
     hooks.log = [this](LogLevel, std::string_view line) { log.emplace_back(line); };
     return hooks;
+  }
+
+  void build() {
+    engine = std::make_unique<Engine>(options, store, clock, Random(1), *lease, *sink, hooks());
+    follower = std::make_unique<Follower>(store, engine->inbox(), "me");
+    fetcher = std::make_unique<Fetcher>(store, engine->inbox());
+    std::size_t pools = 0;
+    for (const auto& queue : queues_)
+      engine->serve(queue, queue.threads ? ++pools : 0, {{queue.name, &worker_}});
+    store.join("me", "");
+    lease->renewed(clock.now);
   }
 
   std::vector<QueueOptions> queues_;

@@ -66,6 +66,32 @@ TEST_F(EngineLeap, a_clock_that_stays_ahead_forgets_no_starts_either) {
   EXPECT_EQ(starts_in(1min), 2);
 }
 
+TEST_F(EngineLeap, who_takes_over_while_it_is_ahead_knows_of_the_starts) {
+  bench.clock.leap = 24h * 8;
+  EXPECT_EQ(starts_in(5s), 0);
+  bench.restart();
+  EXPECT_EQ(starts_in(9min), 0);
+  EXPECT_EQ(starts_in(1min), 2);
+}
+
+TEST_F(EngineLeap, who_takes_over_when_it_is_back_waits_no_longer) {
+  bench.clock.leap = 24h * 8;
+  EXPECT_EQ(starts_in(5s), 0);
+  bench.clock.leap = 0s;
+  EXPECT_EQ(starts_in(5s), 0);
+  bench.restart();
+  EXPECT_EQ(starts_in(9min), 0);
+  EXPECT_EQ(starts_in(1min), 2);
+}
+
+TEST_F(EngineLeap, who_takes_over_once_it_is_believed_knows_of_the_starts) {
+  bench.clock.leap = 24h * 8;
+  EXPECT_EQ(starts_in(2min), 0);
+  bench.restart();
+  EXPECT_EQ(starts_in(7min), 0);
+  EXPECT_EQ(starts_in(1min), 2);
+}
+
 TEST_F(EngineLeap, a_clock_that_is_set_back_leaves_the_rate_used_up_at_most) {
   bench.clock.leap = -24h * 8;
   EXPECT_EQ(starts_in(9min), 0);

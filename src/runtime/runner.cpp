@@ -110,7 +110,7 @@ void Runner::provide(OwnedShard& shard, domain::RunNo no, Payloads payloads, boo
   if (shard.machine.provide(no, payloads)) {
     domain::Run run;
     run.no = no;
-    shard.machine.fill(run);
+    shard.machine.fill(run, scope_.now);
     shard.misses.erase(no);
     launch(shard, std::move(run));
     return;

@@ -309,13 +309,13 @@ void ShardHost::look_at_clock() {
   const auto leap = clock_.look(scope_.now, scope_.steady());
   if (clock_.excess() != excess_) {
     const auto before = std::exchange(excess_, clock_.excess());
-    const auto believed = leap == Duration{0} ? before : Duration{0};
+    const auto by = leap == Duration{0} ? Duration{0} : excess_ - before;
     if (leap == Duration{0}) {
       gates_.believe();
     } else {
       gates_.disbelieve(excess_);
     }
-    for (auto& [id, shard] : shards_) shard->machine.clock_leapt(scope_.now, believed);
+    for (auto& [id, shard] : shards_) shard->machine.clock_leapt(scope_.now, by);
     wake_all();
   }
   if (leap == Duration{0}) return;

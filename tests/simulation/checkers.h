@@ -9,7 +9,10 @@
 #include "domain/schedule.h"
 #include "runtime/engine.h"
 #include "simulation/history.h"
+#include "simulation/payload_checker.h"
+#include "simulation/rate_checker.h"
 #include "simulation/response_checker.h"
+#include "simulation/row_checker.h"
 #include "simulation/unique_checker.h"
 
 namespace ordo::simulation {
@@ -90,6 +93,9 @@ class TickChecker {
     std::map<Time, Seq> started;                   // by tick: the entry
     std::set<Time> ended;
   };
+  void look_at_earlier(const Watched& schedule, const SeenEntry& entry) const;
+  bool has_job(const std::string& schedule, const store::Delta& delta) const;
+
   History& history_;
   std::map<std::string, Watched> schedules_;
 };
@@ -98,8 +104,9 @@ class TickChecker {
 /// stays.
 class LossChecker {
  public:
-  LossChecker(History& history, TickChecker& ticks) : history_(history), ticks_(ticks) {}
-  void committed(const store::Delta& delta);
+  LossChecker(History& history, TickChecker& ticks, PayloadChecker& payloads)
+      : history_(history), ticks_(ticks), payloads_(payloads) {}
+  void committed(const std::string& node, const store::Delta& delta);
 
  private:
   void note_lent(const store::Delta& delta);
@@ -109,6 +116,7 @@ class LossChecker {
   bool is_justified(const SeenEntry& entry, const store::Delta& delta) const;
   bool ended_by_run(const SeenEntry& entry, const store::Delta& delta) const;
   bool is_duplicate(const SeenEntry& entry, const store::Delta& delta) const;
+  void note_merged(const SeenEntry& entry);
   bool died(const SeenEntry& entry, const store::Delta& delta) const;
   void look_at_control(const SeenEntry& control) const;
   void look_at_attempts(const store::Delta& delta) const;
@@ -118,7 +126,9 @@ class LossChecker {
 
   History& history_;
   TickChecker& ticks_;
-  std::vector<domain::DeadPayload> dead_;  // of the delta looked at
+  PayloadChecker& payloads_;
+  Time expired_by_{};  // what may have expired for the node that wrote the delta looked at
+  std::vector<domain::DeadPayload> dead_;  // of that
   std::set<Seq> erased_;
 };
 
@@ -146,12 +156,14 @@ class PoisonChecker {
 class KeptChecker {
  public:
   explicit KeptChecker(History& history) : history_(history) {}
-  void committed(const store::Delta& delta);
+  void committed(const std::string& node, const store::Delta& delta);
 
  private:
+  void look_at_ages(const std::string& node, const store::Delta& delta);
   bool is_there_still(const SeenEntry& entry) const;
 
   History& history_;
+  std::map<std::pair<ShardId, std::uint64_t>, Time> newest_;  // of the records of each block
 };
 
 /// Only the last one who was granted a shard changes it.
@@ -202,20 +214,25 @@ struct Checkers {
         order(history),
         start(history),
         gates(history),
+        rates(history),
         ticks(history),
-        loss(history, ticks),
+        payloads(history),
+        loss(history, ticks, payloads),
         poison(history),
         kept(history),
         fence(history),
         counts(history),
         rebuild(history),
         responses(history),
+        rows(history),
         unique(history) {}
   OverlapChecker overlap;
   OrderChecker order;
   StartChecker start;
   GateChecker gates;
+  RateChecker rates;
   TickChecker ticks;
+  PayloadChecker payloads;
   LossChecker loss;
   PoisonChecker poison;
   KeptChecker kept;
@@ -223,6 +240,7 @@ struct Checkers {
   CountsChecker counts;
   RebuildChecker rebuild;
   ResponseChecker responses;
+  RowChecker rows;
   UniqueChecker unique;
 };
 

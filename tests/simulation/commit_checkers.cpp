@@ -13,7 +13,8 @@ namespace ordo::simulation {
 // -------------------------------------------------------------------------------------------------------------
 // loss
 
-void LossChecker::committed(const store::Delta& delta) {
+void LossChecker::committed(const std::string& node, const store::Delta& delta) {
+  expired_by_ = history_.latest_believed(node);
   note_lent(delta);
   dead_.clear();
   for (const auto& row : delta.dead) dead_.push_back(*domain::decode_dead(row.bytes));
@@ -32,6 +33,10 @@ void LossChecker::committed(const store::Delta& delta) {
       history_.world().fail("lost: entry {} ({}/{}/{} '{}') is erased without a reason", seq, name.kind,
                             name.key, name.id, found->second.payload);
     }
+  }
+  for (const Seq seq : delta.erase) {
+    const auto& entry = history_.entries.at(seq);
+    if (entry.is_payload() && !has_ended(entry, delta)) note_merged(entry);
   }
   for (const Seq seq : delta.erase) history_.entries.at(seq).live = false;
   for (const Seq seq : delta.erase) {
@@ -154,7 +159,7 @@ bool LossChecker::is_justified(const SeenEntry& entry, const store::Delta& delta
 // owner had read.
 bool LossChecker::has_expired(const SeenEntry& entry) const {
   if (history_.options(entry.shard).on_expire != OnExpire::drop) return false;
-  return entry.options.expires && *entry.options.expires <= history_.world().latest_wall();
+  return entry.options.expires && *entry.options.expires <= expired_by_;
 }
 
 bool LossChecker::ended_by_run(const SeenEntry& entry, const store::Delta& delta) const {
@@ -186,11 +191,21 @@ bool LossChecker::is_duplicate(const SeenEntry& entry, const store::Delta& delta
   return false;
 }
 
+// The earliest of equal ones stays.
+void LossChecker::note_merged(const SeenEntry& entry) {
+  for (const auto& [seq, other] : history_.entries) {
+    if (seq == entry.seq) return;
+    if (!other.live || other.shard != entry.shard || other.name != entry.name) continue;
+    if (other.payload != entry.payload || erased_.contains(seq)) continue;
+    return payloads_.merged(seq, entry.seq);
+  }
+}
+
 bool LossChecker::died(const SeenEntry& entry, const store::Delta& delta) const {
   const bool all = history_.options(entry.shard).payloads == PayloadChoice::all;
   return std::any_of(dead_.begin(), dead_.end(), [&](const auto& dead) {
     if (JobName{dead.kind, dead.key, dead.id} != entry.name) return false;
-    const bool may_expire = entry.options.expires && *entry.options.expires <= history_.world().latest_wall();
+    const bool may_expire = entry.options.expires && *entry.options.expires <= expired_by_;
     if (dead.error_kind == FailureKind::expired && !may_expire) return false;
     if (dead.payload == entry.payload) return true;
     if (all || dead.error_kind == FailureKind::cancelled) return false;
@@ -246,13 +261,25 @@ bool KeptChecker::is_there_still(const SeenEntry& entry) const {
   });
 }
 
+void KeptChecker::look_at_ages(const std::string& node, const store::Delta& delta) {
+  const auto keep = history_.options(delta.shard).keep;
+  for (const auto no : delta.erase_kept) {
+    const auto block = newest_.find({delta.shard, no});
+    if (block == newest_.end() || block->second + keep <= history_.latest_believed(node)) continue;
+    history_.world().fail("kept: block {} of shard {}.{} goes before its time", no, delta.shard.queue,
+                          delta.shard.index);
+  }
+}
+
 // So whoever looks for a job finds it in the log or, at the same instant, among the records.
-void KeptChecker::committed(const store::Delta& delta) {
+void KeptChecker::committed(const std::string& node, const store::Delta& delta) {
   if (history_.hidden().contains(delta.shard.queue)) return;
   if (history_.options(delta.shard).keep < std::chrono::hours{1}) return;
-  if (!delta.erase_kept.empty()) history_.world().fail("kept: a block goes before its time");
+  look_at_ages(node, delta);
   std::set<JobName> ended;
+  auto& newest = newest_[{delta.shard, delta.keep ? delta.keep->no : 0}];
   const auto note = [&](std::size_t, const domain::KeptRecord& record) {
+    newest = std::max(newest, record.ended);
     if (record.ending != JobStatus::failed) ended.insert({record.kind, record.key, record.id});
   };
   if (delta.keep && !domain::each_record(delta.keep->body, note))

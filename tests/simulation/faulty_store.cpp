@@ -119,7 +119,11 @@ std::vector<store::WaitRow> FaultyStore::wait_rows(std::string_view queue, std::
 }
 
 std::size_t FaultyStore::sweep_rows(std::string_view queue, std::size_t max_rows) {
-  return ask("take rows away that are over", [&] { return inner_.sweep_rows(queue, max_rows); });
+  return ask("take rows away that are over", [&] {
+    const auto swept = inner_.sweep_rows(queue, max_rows);
+    checkers_.rows.look();
+    return swept;
+  });
 }
 
 std::vector<store::RowResult> FaultyStore::step_rows(std::string_view rows,
@@ -128,6 +132,8 @@ std::vector<store::RowResult> FaultyStore::step_rows(std::string_view rows,
     auto results = inner_.step_rows(rows, steps);
     changed();
     for (std::size_t i = 0; i < steps.size() && !rows.starts_with('!'); ++i) {
+      if (results[i].what == store::RowResult::What::done)
+        checkers_.rows.written(std::string(rows), steps[i].row);
       if (rows.ends_with(store::Store::kUniqueEnd)) {
         checkers_.unique.stepped(std::string(rows), steps[i], results[i]);
       } else if (results[i].what == store::RowResult::What::done) {
@@ -275,14 +281,17 @@ void FaultyStore::commit(std::vector<store::Delta> deltas, store::CommitCompleti
     }
   }
   send(
-      "commit", [this, results, deltas = std::move(deltas)] { *results = apply(deltas); },
+      "commit",
+      [this, results, deltas = std::move(deltas), read_at = last_read_] {
+        *results = apply(deltas, read_at);
+      },
       [results, done = std::move(done)](bool failed) {
         if (failed) return done({}, std::make_exception_ptr(Error(ErrorKind::unavailable, "commit")));
         done(*results, nullptr);
       });
 }
 
-std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& deltas) {
+std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& deltas, Duration read_at) {
   std::vector<CommitResult> results;
   for (const auto& delta : deltas) {
     std::uint64_t batch = 0;
@@ -303,10 +312,11 @@ std::vector<CommitResult> FaultyStore::apply(const std::vector<store::Delta>& de
                                                      : ": again");
     ++(results.back() == CommitResult::stale ? history_.totals.stale : history_.totals.commits);
     if (!is_new) continue;
+    checkers_.rates.committed(delta.shard, read_at);
     checkers_.fence.committed(who_, delta);
-    checkers_.loss.committed(delta);
+    checkers_.loss.committed(who_, delta);
     if (history_.has_poison) checkers_.poison.committed(delta);
-    checkers_.kept.committed(delta);
+    checkers_.kept.committed(who_, delta);
     checkers_.responses.committed(delta);
   }
   return results;
@@ -439,6 +449,7 @@ std::vector<store::Grant> FaultyStore::acquire(const std::string& node, std::uin
     for (const auto& grant : grants) {
       world_.say("{} is granted shard {}.{} token {}{}{}", who_, grant.shard.queue, grant.shard.index,
                  grant.lease.token, grant.clean ? " clean" : "", grant.crashed ? " crashed" : "");
+      checkers_.rates.granted(grant.shard);
       checkers_.fence.granted(who_, grant);
     }
     return grants;
@@ -484,7 +495,15 @@ std::size_t FaultyStore::revive(std::uint32_t queue, std::span<const std::uint64
 
 Time FaultyStore::now() {
   world_.preempt();
-  return inner_.now();
+  const auto now = inner_.now();
+  if (reads_.size() > 1000) reads_.clear();
+  reads_[now] = last_read_ = world_.now();
+  return now;
+}
+
+Duration FaultyStore::read_at(Time time) const {
+  const auto found = reads_.find(time);
+  return found == reads_.end() ? world_.now() : found->second;
 }
 
 }  // namespace ordo::simulation

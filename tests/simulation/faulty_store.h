@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -120,6 +121,8 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
     return inner_.take_answer(node, id);
   }
   Time now() override;
+  /// When this process has read that time of the store's clock last, if it did so lately.
+  Duration read_at(Time time) const;
   Duration excess() override { return inner_.excess(); }
   std::vector<Finding> examine() override { return inner_.examine(); }
 
@@ -138,7 +141,7 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   void note_ends(const std::vector<store::NewEntry>& entries);
   std::vector<store::NodeRow> damaged(std::vector<store::NodeRow> rows);
   std::vector<store::ShardRow> damaged(std::vector<store::ShardRow> rows);
-  std::vector<store::CommitResult> apply(const std::vector<store::Delta>& deltas);
+  std::vector<store::CommitResult> apply(const std::vector<store::Delta>& deltas, Duration read_at);
 
   const std::string who_;
   History& history_;
@@ -149,6 +152,8 @@ class FaultyStore final : public store::Store, public std::enable_shared_from_th
   const bool newer_;
   const std::uint64_t setbacks_before_;
   Duration refuses_until_{};
+  std::map<Time, Duration> reads_;  // of the clock
+  Duration last_read_{};
   std::uint64_t damages_ = 0;  // looks that were asked for: no dice, as kept seeds stay what they are
   std::set<std::tuple<ShardId, std::uint64_t, Seq>> piece_ends_;
   bool alive_ = true;

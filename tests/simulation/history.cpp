@@ -48,12 +48,13 @@ void History::read_log() {
     seen.seq = seen.origin = row.seq;
     seen.copied = hidden.contains(row.shard.queue);
     seen.shard = row.shard;
-    seen.at = row.at;
+    seen.at = entry.came.value_or(row.at);
     seen.type = entry.type;
     seen.name = {std::string(entry.kind), std::string(entry.key), std::string(entry.id)};
     seen.payload = entry.payload;
     seen.is_odd = !read;
     seen.run_at = entry.run_at;
+    seen.score = entry.score;
     seen.options = entry.options;
     if (entry.tick) {
       seen.schedule = entry.tick->schedule;
@@ -282,12 +283,18 @@ std::optional<SortKey> History::clean_sort(const JobName& name, ShardId shard, S
     if (!key) {
       key.emplace();
       key->run_at = entry.run_at.value_or(entry.at);
+      key->own_time = entry.run_at.has_value();
       key->arrival = seq;
       key->slot = slot_of(key->run_at, options(shard).granularity);
     }
     if (entry.options.priority) key->priority = *entry.options.priority;
   }
   return key;
+}
+
+Time History::latest_believed(const std::string& process) const {
+  const auto since = lives_since.find(process);
+  return world_.latest_believed(since == lives_since.end() ? Duration{0} : since->second);
 }
 
 void History::note_put_off(const std::string& queue, const std::string& id, Time until) {

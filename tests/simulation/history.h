@@ -36,6 +36,7 @@ struct SeenEntry {
   JobName name;
   std::string payload;
   std::optional<Time> run_at;
+  std::optional<double> score;
   domain::JobOptions options;
   std::string schedule;  ///< of a tick
   Time tick{};
@@ -55,6 +56,7 @@ struct SortKey {
   std::int32_t priority = 100;
   Time run_at{};
   Seq arrival = 0;
+  bool own_time = true;  ///< else it came then, and is due whatever the clock says now
 };
 std::int64_t slot_of(Time at, Duration granularity);
 bool sorts_before(const QueueOptions& options, const SortKey& a, const SortKey& b);
@@ -74,6 +76,7 @@ struct SeenJob {
   bool settled = false;           ///< its end is durable
   std::int32_t retry_count = -1;  ///< as it was started with
   bool is_marked = true;          ///< its owner started it as one that may break its process, or as a witness
+  std::string partition;          ///< which rates may be of
 };
 
 /// A run as the world saw it handed to a pool.
@@ -91,6 +94,9 @@ struct SeenRun {
   bool crashed = false;              ///< its node has died
   bool responds = false;             ///< it handles a response
   bool lent = false;                 ///< listed as lent: any owner may hear of its end
+  bool lent_when_handed = false;     ///< its owner started it before, and counts it then
+  bool was_stopped = false;          ///< asked to stop before: nobody performs it
+  Duration handed{};                 ///< when its node read the clock by which it handed it over
   std::vector<Seq> fresh;            ///< entries that it started first
 
   bool is_cut(Duration now) const { return cut || (cut_from && now >= *cut_from); }
@@ -173,8 +179,14 @@ class History {
   /// order of the log is that of all.
   bool may_turn(const SortKey& a, const SortKey& b) const;
 
+  /// The latest time by which that process may end something for its age.
+  Time latest_believed(const std::string& process) const;
+
   /// Times in the log, which readers let stand still.
   bool times_go_back = false;
+  std::map<std::string, Duration> lives_since;  ///< processes: when they saw the clock first
+  bool checks_rates = false;                    ///< nothing that is durable is lost
+  std::optional<RateLimit> named_rate{};        ///< of the limit that some queues share
 
   struct Totals {
     std::uint64_t pushed = 0, runs = 0, commits = 0, stale = 0, unknown = 0, crashes = 0, pauses = 0,
@@ -183,7 +195,8 @@ class History {
                   kept = 0, set_aside = 0, recalled = 0, reshards = 0, unreadable = 0, newer = 0, pieces = 0,
                   not_started = 0, ticks = 0, passed = 0, refused = 0, waits = 0, responses = 0, handled = 0,
                   unique = 0, conflicts = 0, exchanged = 0, rows_freed = 0, records = 0, damaged = 0,
-                  setbacks = 0, spoilt = 0, buried = 0, broken = 0, alone = 0, beside = 0;
+                  setbacks = 0, spoilt = 0, buried = 0, broken = 0, alone = 0, beside = 0, leaps = 0,
+                  ranked = 0;
   } totals;
 
  private:

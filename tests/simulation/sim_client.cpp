@@ -36,7 +36,7 @@ void SimClient::kill() {
 void SimClient::step() {
   if (left_ == 0) return;
   --left_;
-  actor_->wake_at(world_.now() + world_.upto(world_.chance(2) ? milliseconds{20} : milliseconds{3000}));
+  actor_->wake_at(world_.now() + world_.upto(world_.chance(2) ? milliseconds{20} : longest_pause));
   try {
     act();
   } catch (const Error&) {
@@ -87,13 +87,15 @@ void SimClient::push(const QueueOptions& queue) {
     entry.id = id;
     entry.payload = payload;
     if (world_.chance(3)) entry.score = static_cast<double>(world_.random.below(5));
-    if (world_.chance(4)) entry.run_at = world_.wall() + world_.upto(seconds{20}) - seconds{5};
-    if (world_.chance(40)) entry.run_at = world_.wall() + seconds{61} + world_.upto(seconds{20});
+    if (world_.chance(4)) entry.run_at = world_.right_wall() + world_.upto(seconds{20}) - seconds{5};
+    if (world_.chance(40)) entry.run_at = world_.right_wall() + seconds{61} + world_.upto(seconds{20});
     if (world_.chance(5)) entry.options.priority = static_cast<std::int32_t>(world_.random.below(3)) * 100;
     if (world_.chance(12)) entry.options.timeout = seconds{1} + world_.upto(seconds{3});
-    if (has_rules && rules_.below(6) == 0) entry.options.expires = world_.wall() + seconds{rules_.below(15)};
+    if (has_rules && rules_.below(6) == 0)
+      entry.options.expires = world_.right_wall() + seconds{rules_.below(15)};
     if (has_rules && rules_.below(6) == 0)
       entry.options.windows = {all_but(rules_.below(60), 1 + rules_.below(10))};
+    if (has_partitions && rules_.below(3) > 0) entry.options.partition = rules_.below(2) == 0 ? "a" : "b";
     auto bytes = domain::encode(entry);
     if (is_newer && ++pushes_ % 5 == 0) bytes = made_newer(RecordType::entry, std::move(bytes));
     if (is_hostile && ++pushes_ % 4 == 0) wishes.push_back({queue.name, key, garbage(bytes)});
@@ -106,14 +108,20 @@ void SimClient::push(const QueueOptions& queue) {
 // then it finds itself.
 void SimClient::push_unique(const QueueOptions& queue) {
   const auto number = unique_.below(4);
-  const auto scope = number % 2 == 0 ? UniqueScope::queued : UniqueScope::queued_or_running;
+  const bool is_period = has_periods && unique_.below(3) == 0;
+  const auto scope = is_period         ? UniqueScope::period
+                     : number % 2 == 0 ? UniqueScope::queued
+                                       : UniqueScope::queued_or_running;
+  const auto period = seconds{is_period ? 5 + unique_.below(60) : 0};
   const auto what = unique_.below(3);  // with who is there: nothing, merge, replace
   const auto id = "i" + std::to_string(unique_.below(8));
   const auto key = unique_.below(2) == 0 ? id : "k" + std::to_string(unique_.below(3));
   const auto payload = name_ + "-" + std::to_string(++payloads_);
-  const domain::UniqueHold hold{
-      "u" + std::to_string(number), name_ + "/" + std::to_string(++tokens_), scope, {}};
-  const auto own = domain::row_of(hold, queue.name, key, id);
+  domain::UniqueHold hold{(is_period ? "unique period 0" : "u") + std::to_string(number),
+                          name_ + "/" + std::to_string(++tokens_),
+                          scope,
+                          {}};
+  auto own = domain::row_of(hold, queue.name, key, id);
   std::optional<std::string> there;
   for (int attempt = 0; attempt < 6; ++attempt) {
     const auto definition = *history_.store().queues().find(queue.name);
@@ -127,6 +135,11 @@ void SimClient::push_unique(const QueueOptions& queue) {
     entry.id = id;
     entry.payload = payload;
     store::RowStep step{{hold.row, own, true, Time::max()}, there, {}};
+    if (is_period) {
+      hold.first = history_.store().now();
+      step.row.until = hold.first + period;
+      step.row.bytes = own = domain::row_of(hold, queue.name, key, id);
+    }
     const auto holder = there ? domain::decode_unique_row(*there).or_empty() : domain::UniqueRow{};
     if (there && what == 1) {
       entry.kind = holder.kind;
@@ -134,7 +147,7 @@ void SimClient::push_unique(const QueueOptions& queue) {
       entry.id = holder.id;
       step.row.bytes = *there;
     } else {
-      entry.options.unique = {hold};
+      if (!is_period) entry.options.unique = {hold};
       domain::Entry cancel;
       cancel.type = EntryType::cancel;
       cancel.kind = holder.kind;

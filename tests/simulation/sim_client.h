@@ -25,12 +25,15 @@ class SimClient {
   static Window all_but(std::uint64_t from_s, std::uint64_t length_s);
 
   std::function<void()> on_change;
-  bool is_hostile = false;  ///< it puts bytes into the logs that are no entries
-  bool responds = false;    ///< all that it does
-  bool is_unique = false;   ///< some of what it pushes is
-  bool has_rules = false;   ///< some of its jobs expire or have a window
-  bool kills = false;       ///< some of what it would cancel
-  bool is_newer = false;    ///< it is of the next version: some of what it pushes older nodes must not guess
+  bool is_hostile = false;      ///< it puts bytes into the logs that are no entries
+  bool responds = false;        ///< all that it does
+  bool is_unique = false;       ///< some of what it pushes is
+  bool has_rules = false;       ///< some of its jobs expire or have a window
+  bool kills = false;           ///< some of what it would cancel
+  bool has_partitions = false;  ///< its jobs
+  bool has_periods = false;     ///< some of its unique jobs keep others away for a time
+  Duration longest_pause = std::chrono::seconds{3};
+  bool is_newer = false;  ///< it is of the next version: some of what it pushes older nodes must not guess
 
  private:
   /// What is to be stored, wherever its key belongs when it is sent; without a key in every shard.

@@ -4,6 +4,7 @@
 
 #include <ordo/error.hpp>
 
+#include "domain/gates.h"
 #include "domain/shard_view_harness.h"
 
 namespace ordo::simulation {
@@ -29,6 +30,7 @@ SimNode::SimNode(NodePlan plan, World& world, History& history, Checkers& checke
       clock_(world, world.upto(std::chrono::hours{100})),
       store_(std::make_shared<FaultyStore>(plan_.id, history, checkers, plan_.faults)),
       pool_(world, clock_, history, work, runtime::pool_sizes(plan_.options, plan_.queues), plan_.prefetch) {
+  history_.lives_since[id()] = world_.now();
   build();
   world_.say("{} starts", id());
 }
@@ -53,7 +55,8 @@ void SimNode::build() {
   store_->holds_leases = [this] { return leases().valid(); };
 
   runtime::PartsPlan parts{.id = id(), .facts = {"host", 1}, .queues = plan_.queues, .workers = {}};
-  parts.limits = {{.name = "shared", .limit = Decimal(static_cast<int>(kNamedLimit))}};
+  parts.limits = {
+      {.name = "shared", .limit = Decimal(static_cast<int>(kNamedLimit)), .rate = history_.named_rate}};
   parts.facts.started = clock_.wall();
   parts.facts.level = plan_.level;
   parts.facts.schedules = plan_.schedules;
@@ -70,14 +73,17 @@ void SimNode::build() {
   keeper_actor_ = world_.add(id() + " keeper", [this] { tick_keeper(); });
   pool_actor_ = world_.add(id() + " pool", [this] { pool_actor_->wake_at(pool_.step()); });
   stop_actor_ = world_.add(id() + " stop", [this] { tick_stop(); });
+  if (plan_.sweeps) sweeper_actor_ = world_.add(id() + " sweeper", [this] { tick_sweeper(); });
   for (Actor* actor : actors()) {
     if (actor != keeper_actor_) actor->due = Duration::max();
   }
 }
 
 std::vector<Actor*> SimNode::actors() const {
-  return {engine_actor_, follower_actor_, fetcher_actor_, heartbeat_actor_,
-          keeper_actor_, pool_actor_,     stop_actor_};
+  std::vector<Actor*> all{engine_actor_, follower_actor_, fetcher_actor_, heartbeat_actor_,
+                          keeper_actor_, pool_actor_,     stop_actor_};
+  if (sweeper_actor_ != nullptr) all.push_back(sweeper_actor_);
+  return all;
 }
 
 runtime::PartsHooks SimNode::parts_hooks() {
@@ -114,10 +120,12 @@ bool SimNode::is_committing(ShardId shard) const {
 
 void SimNode::tick_engine() {
   const auto wait = engine().tick();
+  if (!std::exchange(has_ticked_, true)) history_.lives_since[id()] = store_->read_at(engine().now());
   engine_actor_->wake_at(world_.now() + wait);
   if (pool_.look_at_stops() || pool_.active() > 0) poke(pool_actor_);
   let_go_of_zombies();
   note_taken();
+  if (world_.leapt_at() >= store_->read_at(engine().now())) return;  // who rebuilds it reads another time
   for (const auto& row : history_.store().shards()) {
     const auto* shard = engine().find(row.shard);
     if (shard == nullptr || !shard->ready || shard->in_flight || shard->machine.has_changes()) continue;
@@ -173,6 +181,7 @@ void SimNode::tick_keeper() {
       poke(engine_actor_);
       poke(follower_actor_);
       poke(heartbeat_actor_);
+      if (sweeper_actor_ != nullptr) poke(sweeper_actor_);
       wait = {};
     } else if (leaving_) {
       left_ = keeper.leave();
@@ -192,6 +201,16 @@ void SimNode::tick_keeper() {
     wait = plan_.options.poll_interval;
   }
   keeper_actor_->wake_at(world_.now() + std::max<Duration>(wait, milliseconds{1}));
+}
+
+void SimNode::tick_sweeper() {
+  bool is_more = false;
+  try {
+    is_more = parts_->sweeper().tick(engine().first_shards());
+  } catch (const Error&) {
+    world_.say("{} could not sweep", id());
+  }
+  sweeper_actor_->wake_at(world_.now() + (is_more ? milliseconds{1} : seconds{5}));
 }
 
 // -------------------------------------------------------------------------------------------------------
@@ -315,6 +334,8 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
   run->no = assignment.no;
   run->control = assignment.control;
   run->fence = assignment.jobs.front().fence;
+  run->handed = store_->read_at(engine().now());
+  run->was_stopped = assignment.control->stop.stop_requested();
   run->token = shard != nullptr && shard->epoch == assignment.epoch ? shard->lease.token : assignment.epoch;
   ++history_.totals.runs;
   Taken taken{shard != nullptr ? shard->machine.through() : 0, engine().now()};
@@ -354,7 +375,9 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
     shard->machine.each_job([&](const domain::Job& each, const std::string& kind) {
       const bool is_it = each.place == domain::Place::running && kind == seen.name.kind &&
                          each.id() == job.id && each.key() == job.key;
-      if (is_it) seen.is_marked = shard->machine.run_of(each)->risk != domain::Risk::normal;
+      if (!is_it) return;
+      seen.is_marked = shard->machine.run_of(each)->risk != domain::Risk::normal;
+      if (each.demand != nullptr) seen.partition = each.demand->partition.value_or("");
     });
     world_.say("{} starts {}/{}/{} of shard {}.{} entries {}", id(), seen.name.kind, job.key, job.id,
                run->shard.queue, run->shard.index, fmt::join(seen.seqs, ","));
@@ -387,6 +410,7 @@ void SimNode::saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment&
     checkers_.start.started(*run, assignment, chosen);
   }
   if (history_.has_poison) checkers_.poison.started(*run);
+  checkers_.payloads.started(*run, assignment);
   checkers_.responses.started(*run, assignment);
   checkers_.unique.started(*run);
   checkers_.ticks.started(*run);
@@ -399,6 +423,7 @@ void SimNode::saw_start(std::unique_ptr<SeenRun> run, const runtime::Assignment&
   }
   history_.runs.push_back(std::move(run));
   checkers_.gates.started(*history_.runs.back());
+  checkers_.rates.started(*history_.runs.back());
 }
 
 // Its owner chose it when it was lent, of what it had read by then.
@@ -406,7 +431,7 @@ void SimNode::saw_borrowed(std::unique_ptr<SeenRun> run, const runtime::Assignme
                            const domain::LentRun& lent) {
   if (!leases().may_start() && !assignment.control->stop.stop_requested())
     world_.fail("{} starts a lent run without a lease", id());
-  run->lent = true;
+  run->lent = run->lent_when_handed = true;
   run->through = 0;
   for (std::size_t i = 0; i < assignment.jobs.size(); ++i) {
     const auto& job = assignment.jobs[i];

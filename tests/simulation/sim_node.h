@@ -24,6 +24,7 @@ struct NodePlan {
   std::string schedules;             ///< that it states
   std::uint16_t level = 1;           ///< of the stored formats that it knows
   bool dies_with_lease = false;      ///< as `ordo work` does when runs outlive the leases
+  bool sweeps = false;               ///< rows that are over, as all do
 };
 
 /// One node: the parts that runtime::Node has, with actors of the world for its threads.
@@ -71,6 +72,7 @@ class SimNode {
   void tick_fetcher();
   void tick_heartbeat();
   void tick_keeper();
+  void tick_sweeper();
   void tick_stop();
   void saw_submit(const runtime::Assignment& assignment);
   void saw_borrowed(std::unique_ptr<SeenRun> run, const runtime::Assignment& assignment,
@@ -97,6 +99,7 @@ class SimNode {
   Actor* heartbeat_actor_ = nullptr;
   Actor* keeper_actor_ = nullptr;
   Actor* pool_actor_ = nullptr;
+  Actor* sweeper_actor_ = nullptr;
   Actor* stop_actor_ = nullptr;
 
   struct Taken {
@@ -109,7 +112,7 @@ class SimNode {
   std::map<ShardId, std::pair<std::uint64_t, std::uint64_t>> compared_;  // token and batch
 
   std::uint64_t wakes_ = 0;
-  bool joined_ = false;
+  bool joined_ = false, has_ticked_ = false;
   bool stopping_ = false, released_ = false, asked_ = false, leaving_ = false, left_ = false, dying_ = false;
   Duration stop_by_{};
 };

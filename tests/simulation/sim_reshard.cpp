@@ -52,6 +52,7 @@ SimReshard::SimReshard(std::string name, World& world, History& history, Checker
   store_->on_call = [this] {
     if (!beats_) yield(world_.chance(4) ? world_.upto(milliseconds{300}) : Duration{});
   };
+  history_.lives_since[name_] = world_.now();
   world_.say("{} gives {} {} shards", name_, queue_, shards_);
   thread_ = std::thread([this] { run(); });
 }

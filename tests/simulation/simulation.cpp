@@ -30,7 +30,9 @@ ThrottleAnswer throttle(const ThrottleQuestion& question) {
 Simulation::Simulation(std::uint64_t seed, bool print)
     : world_(seed, print),
       schedule_dice_(seed * 0x9E3779B97F4A7C15ULL + 1),
-      garbage_dice_(seed * 0x9E3779B97F4A7C15ULL + 2) {
+      garbage_dice_(seed * 0x9E3779B97F4A7C15ULL + 2),
+      has_leaps_(seed >= kFirstSeedOfLeaps),
+      leap_dice_(seed * 0x9E3779B97F4A7C15ULL + 3) {
   choose_queues();
   if (seed / 24 % 7 == 6 && seed % 7 != 2) choose_schedules();
   auto& random = world_.random;
@@ -57,7 +59,7 @@ Simulation::Simulation(std::uint64_t seed, bool print)
   are_hostile_ = seed % 5 == 1;  // no throws of the dice either
   faults_.is_damaged = are_hostile_ && seed / 5 % 3 == 1;
   has_garbage_ = seed >= kFirstSeedOfGarbage && seed < kFirstSeedOfPoison;
-  history_.has_poison = work_.breaks_processes = seed >= kFirstSeedOfPoison;
+  history_.has_poison = work_.breaks_processes = seed >= kFirstSeedOfPoison && !has_leaps_;
   if (history_.has_poison) {  // innocents, killers, and both together
     work_.longest = seconds{seed / 3 % 2 == 0 ? 30 : 5};
     work_.kills = false;
@@ -80,6 +82,7 @@ Simulation::Simulation(std::uint64_t seed, bool print)
     if (seed % 13 == 7) queue.limits = {"shared"};
     if (seed % 17 == 7) queue.rate = RateLimit{.limit = 20, .per = seconds{1}, .burst = 3};
   }
+  if (has_leaps_) choose_rates();
   if (seed >= kFirstSeedOfThrottlers && seed % 2 == 0)
     queues_.front().throttler = [this](const ThrottleQuestion& question) {
       auto answer = throttle(question);
@@ -98,6 +101,8 @@ Simulation::Simulation(std::uint64_t seed, bool print)
     client->kills = seed % 5 == 2;
     client->is_newer = has_newer_ && i == 1;
     client->is_unique = is_unique && !has_newer_;
+    client->has_periods = client->has_partitions = has_leaps_;
+    if (has_leaps_) client->longest_pause = seconds{15};
     client->on_change = [this] {
       for (auto& node : nodes_) node->woken();
     };
@@ -106,6 +111,7 @@ Simulation::Simulation(std::uint64_t seed, bool print)
   if (!work_.waits) return;
   auto client = std::make_unique<SimClient>("responder", world_, history_, checkers_, faults_, queues_, 40);
   client->responds = true;
+  if (has_leaps_) client->longest_pause = seconds{15};
   client->on_change = [this] {
     for (auto& node : nodes_) node->woken();
   };
@@ -143,6 +149,30 @@ void Simulation::choose_queues() {
   }
 }
 
+// So few that they matter, and so many that all comes to an end.
+void Simulation::choose_rates() {
+  auto& dice = leap_dice_;
+  const auto choose = [&] {
+    constexpr seconds kSpans[] = {seconds{1}, seconds{5}, seconds{20}, seconds{60}, seconds{90}};
+    const auto span = kSpans[dice.below(std::size(kSpans))];
+    return RateLimit{
+        .limit = static_cast<std::uint32_t>(2 + span.count() / 3 + static_cast<int>(dice.below(5))),
+        .per = span};
+  };
+  if (dice.below(4) == 0) history_.named_rate = choose();
+  for (auto& queue : queues_) {
+    if (history_.named_rate) queue.limits = {"shared"};
+    queue.rate.reset();
+    if (dice.below(4) > 0) queue.rate = choose();
+    if (queue.rate && dice.below(3) == 0) queue.rate->each = RateEach::partition;
+    if (dice.below(2) == 0) queue.equal_payloads = EqualPayloads::newest;
+    queue.dead_ttl = std::chrono::hours{12};
+    if (queue.keep > std::chrono::hours{24}) queue.keep = std::chrono::hours{24};
+  }
+  history_.checks_rates = !faults_.forgets_leases;  // what a server has lost is charged no more
+  store_.excess();                                  // it is watched from now on
+}
+
 void Simulation::choose_schedules() {
   auto& dice = schedule_dice_;
   for (auto left = 1 + dice.below(3); left > 0; --left) {
@@ -152,6 +182,8 @@ void Simulation::choose_schedules() {
     schedule.every = seconds{1 + dice.below(9)};
     schedule.key = dice.below(2) == 0 ? "" : "k" + std::to_string(dice.below(3));
     schedule.missed = static_cast<Missed>(dice.below(3));
+    // Each leap misses many.
+    if (has_leaps_ && schedule.missed == Missed::all) schedule.every = std::chrono::hours{6 + dice.below(9)};
     schedule.overlap = schedules_.size() % 2 == 0 ? Overlap::skip : Overlap::queue;
     checkers_.ticks.add(schedule);
   }
@@ -159,7 +191,8 @@ void Simulation::choose_schedules() {
 
 // They would tick for ever. Whoever reads the wish obeys.
 bool Simulation::pause_schedules() {
-  if (is_resharded() || !checkers_.ticks.are_past(calm_at_)) return false;
+  // Where the clock was ahead, the next tick is days away.
+  if (is_resharded() || !checkers_.ticks.are_past(has_leaps_ ? Time::min() : calm_at_)) return false;
   const auto list = store_.queues();
   for (const auto& schedule : schedules_) {
     const auto& queue = *list.find(schedule.queue);
@@ -195,6 +228,7 @@ NodePlan Simulation::plan_node() {
   // Times that are read anew are not those that were read before.
   plan.compares = node_options_.payload_cache >= 1U << 20 && !faults_.times_go_back;
   plan.dies_with_lease = world_.chance(2);
+  plan.sweeps = has_leaps_;
   for (const auto& queue : queues_) {
     const bool all = world_.calm || !mixed_kinds_;
     if (all || !world_.chance(4)) plan.kinds.emplace_back(queue.name, queue.name);
@@ -225,9 +259,18 @@ void Simulation::turmoil() {
   Actor* breaker = nullptr;
   breaker = world_.add("chaos", [this, &breaker] {
     break_something();
-    breaker->wake_at(world_.now() + world_.upto(seconds{history_.has_poison ? 15 : 3}));
+    breaker->wake_at(world_.now() + world_.upto(seconds{history_.has_poison ? 15 : has_leaps_ ? 10 : 3}));
   });
   breaker->outside = true;
+  Actor* clock = nullptr;
+  if (has_leaps_) {
+    clock = world_.add("clock", [this, &clock] {
+      leap();
+      clock->wake_at(world_.now() +
+                     milliseconds{leap_dice_.below(leap_dice_.below(2) == 0 ? 20'000 : 150'000)});
+    });
+    clock->due = world_.now() + seconds{leap_dice_.below(30)};
+  }
   Actor* forgetter = nullptr;
   if (faults_.forgets_leases) {
     forgetter = world_.add("failover", [this, &forgetter] {
@@ -253,12 +296,14 @@ void Simulation::turmoil() {
     operator_->outside = true;
     operator_->due = world_.now() + world_.upto(seconds{20});
   }
-  const auto until = world_.now() + seconds{history_.has_poison ? 60 : 20} + world_.upto(seconds{40});
+  const auto least = seconds{history_.has_poison || has_leaps_ ? 60 : 20};
+  const auto until = world_.now() + least + world_.upto(seconds{has_leaps_ ? 150 : 40});
   while (world_.now() < until && !world_.failed() && world_.step()) {
     bury_the_dead();
     if (world_.steps() % 16 == 0) checkers_.counts.look();
   }
   breaker->gone = true;
+  if (clock != nullptr) clock->gone = true;
   if (forgetter != nullptr) forgetter->gone = true;
   if (disk != nullptr) disk->gone = true;
   if (operator_ != nullptr) operator_->gone = true;
@@ -320,6 +365,27 @@ void Simulation::forget_leases() {
   }
 }
 
+// By hours or days, or back to what is right.
+void Simulation::leap() {
+  auto& dice = leap_dice_;
+  const bool is_right = world_.wrong_by() == Duration{0};
+  Duration by{};
+  if (is_right || dice.below(3) == 0) {
+    by = std::chrono::hours{1 + dice.below(240)} + milliseconds{dice.below(3'600'000)};
+    if (dice.below(2) == 0) by = -by;
+  }
+  set_wrong(by);
+}
+
+// Somebody uses the store all the time: no leap is unseen.
+void Simulation::set_wrong(Duration by) {
+  ++history_.totals.leaps;
+  store_.excess();
+  world_.set_wrong(by);
+  store_.excess();
+  world_.say("the store's clock leaps: it is {} s ahead of what it should be", by / seconds{1});
+}
+
 void Simulation::spoil_a_state() {
   std::vector<std::pair<ShardId, store::StateRow>> all;
   for (const auto& row : store_.shards()) {
@@ -356,6 +422,7 @@ void Simulation::break_something() {
       if (node != nullptr) node->pause(world_.upto(lease * 3));
       return;
     case 4:
+      if (has_leaps_) return;
       ++totals.jumps;
       world_.jump_wall(world_.upto(seconds{20}) - seconds{10});
       world_.say("the wall clock jumps");
@@ -409,6 +476,7 @@ void Simulation::calm_down() {
              .forgets_leases = faults_.forgets_leases,
              .times_go_back = faults_.times_go_back};
   work_.ends_well = true;
+  if (has_leaps_) end_leaps();
   for (auto& node : nodes_) node->heal();
   for (auto& client : clients_) client->heal();
   if (reshard_ != nullptr) reshard_->heal();
@@ -417,6 +485,16 @@ void Simulation::calm_down() {
     if (mixed_kinds_) node->stop();
   }
   start_node();
+}
+
+// What is ahead may stay so for good. Ticks that came while it was are jobs of their instants, and wait.
+void Simulation::end_leaps() {
+  const auto by = world_.wrong_by();
+  const bool is_for_good = by > Duration{0} && leap_dice_.below(3) == 0;
+  if (schedules_.empty() && (by == Duration{0} || is_for_good)) return;
+  world_.later(milliseconds{leap_dice_.below(180'000)}, [this] {
+    set_wrong(schedules_.empty() ? Duration{} : world_.latest_wall() - world_.right_wall());
+  });
 }
 
 // What was begun is ended by whoever runs it again.
@@ -454,7 +532,7 @@ bool Simulation::counts_are_zero() {
 }
 
 void Simulation::settle() {
-  const auto give_up = world_.now() + minutes{10};
+  const auto give_up = world_.now() + minutes{has_leaps_ ? 40 : 10};
   bool resumed = false;
   while (!(resumed && !is_resharded() && store_is_empty() && counts_are_zero() &&
            checkers_.unique.are_all_free())) {

@@ -20,6 +20,8 @@ constexpr std::uint64_t kFirstSeedOfThrottlers = 30'000'000;
 constexpr std::uint64_t kFirstSeedOfGarbage = 40'000'000;
 /// From here on processes die of batches, and are killed at their timeout.
 constexpr std::uint64_t kFirstSeedOfPoison = 50'000'000;
+/// From here on the store's clock leaps by days, and starts are held to rates.
+constexpr std::uint64_t kFirstSeedOfLeaps = 60'000'000;
 
 /// A cluster in one thread: nodes and producers that live and die by chance, then quiet, then everything must
 /// be done.
@@ -40,9 +42,13 @@ class Simulation {
 
  private:
   void choose_queues();
+  void choose_rates();
   void start_node();
   NodePlan plan_node();
   void break_something();
+  void leap();
+  void end_leaps();
+  void set_wrong(Duration by);
   void bury_the_dead();
   void turmoil();
   void calm_down();
@@ -87,6 +93,8 @@ class Simulation {
   bool are_hostile_ = false;  ///< producers
   bool has_garbage_ = false;  ///< of the disk's making
   Random garbage_dice_;
+  bool has_leaps_ = false;  ///< of the store's clock
+  Random leap_dice_;
   bool has_newer_ = false;     ///< nodes and producers of the next version
   bool known_deaths_ = false;  ///< the store sees at once that a process has ended
   int started_ = 0;

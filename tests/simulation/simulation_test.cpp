@@ -14,12 +14,13 @@ namespace simulation_test {
 
 // Seeds that have found something, for ever.
 constexpr std::uint64_t kKeptSeeds[] = {
-    5,        10,       11,       13,       17,       21,      23,      24,      26,       29,       30,
-    31,       33,       37,       40,       41,       57,      58,      66,      70,       94,       121,
-    138,      140,      739,      1252,     1405,     1449,    2599,    3311,    3883,     15653,    16919,
-    19944,    49691,    58018,    212559,   5011,     5138,    5158,    5346,    31103,    104260,   4966,
-    18779,    19365,    1003302,  1010882,  2096943,  5088165, 3017074, 3081058, 10000925, 10101488, 10011018,
-    10084593, 10086286, 20010586, 30009786, 40003085, 50010318};
+    5,        10,       11,       13,       17,       21,       23,       24,       26,       29,
+    30,       31,       33,       37,       40,       41,       57,       58,       66,       70,
+    94,       121,      138,      140,      739,      1252,     1405,     1449,     2599,     3311,
+    3883,     15653,    16919,    19944,    49691,    58018,    212559,   5011,     5138,     5158,
+    5346,     31103,    104260,   4966,     18779,    19365,    1003302,  1010882,  2096943,  5088165,
+    3017074,  3081058,  10000925, 10101488, 10011018, 10084593, 10086286, 20010586, 30009786, 40003085,
+    50010318, 60000002, 60000102, 60000450, 60000572, 60009175};
 
 constexpr std::uint64_t kDefaultSeeds =
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -167,6 +168,8 @@ class SimulationTest : public ::testing::Test {
     sum.broken += more.broken;
     sum.alone += more.alone;
     sum.beside += more.beside;
+    sum.leaps += more.leaps;
+    sum.ranked += more.ranked;
   }
 };
 
@@ -216,6 +219,14 @@ TEST_F(SimulationTest, SomeSeedsOfPoison) {
   EXPECT_GT(sum.broken, 100U);
   EXPECT_GT(sum.alone, 100U);
   EXPECT_GT(sum.beside, 20U);
+}
+
+TEST_F(SimulationTest, SomeSeedsOfLeaps) {
+  if (is_asked()) GTEST_SKIP() << "other seeds are asked for";
+  const auto sum = run_many(kFirstSeedOfLeaps, setting("ORDO_SEEDS", kDefaultSeeds) / 4);
+  if (std::getenv("ORDO_SEEDS") != nullptr) return;
+  EXPECT_GT(sum.leaps, 100U);
+  EXPECT_GT(sum.ranked, 100U);
 }
 
 TEST_F(SimulationTest, TheSameSeedIsTheSameSimulation) {

@@ -51,8 +51,8 @@ void OrderChecker::look_at_waiting(const SeenRun& run, const SeenJob& job, Time 
   }
   for (const auto& [name, seqs] : waiting) {
     const auto sort = history_.clean_sort(name, run.shard, run.through);
-    if (!sort || sort->run_at > now || history_.is_taken_away(name, run.shard, seqs.front(), run.through))
-      continue;
+    const bool is_due = sort && (!sort->own_time || sort->run_at <= now);
+    if (!is_due || history_.is_taken_away(name, run.shard, seqs.front(), run.through)) continue;
     ++history_.totals.orders;
     if (!sorts_before(history_.options(run.shard), *sort, *job.sort)) continue;
     if (history_.may_turn(*sort, *job.sort)) continue;
@@ -174,6 +174,8 @@ void StartChecker::look_at_time(const SeenRun& run, const SeenJob& job, Time now
   // A later tick has brought the retry of this one's job forward, which need not be durable yet.
   if (entry.is_tick() && state && state->retry_count >= 0 && !state->chosen_time) return;
   const auto run_at = state ? state->run_at : *entry.run_at;
+  // A cut need not be durable yet.
+  if (state && history_.world().may_be_cut(run_at, state->set_at, now)) return;
   if (run_at <= now + (history_.times_go_back ? kMostBack : Duration{})) return;
   history_.world().fail("early: {} starts {} (entry {}) {} us before its time", run.node, text(job.name),
                         first, (run_at - now).count());

@@ -31,6 +31,7 @@ void UniqueChecker::stepped(const std::string& rows, const store::RowStep& step,
   }
   ++(step.seen ? totals.exchanged : totals.unique);
   const auto holder = *domain::decode_unique_row(step.row.bytes);
+  if (holder.scope == UniqueScope::period) look_at_period(rows, step.row, holder);
   if (holder.scope != UniqueScope::queued_or_running) return;
   const auto hidden = history_.hidden();  // a reshard that was given up leaves its copies there
   for (const auto& [seq, entry] : history_.entries) {
@@ -44,6 +45,23 @@ void UniqueChecker::stepped(const std::string& rows, const store::RowStep& step,
                             hold.row, entry.name.id, seq);
     }
   }
+}
+
+// Its span is over, or the clock has come to its end without a leap just before.
+void UniqueChecker::look_at_period(const std::string& rows, const store::WaitRow& row,
+                                   const domain::UniqueRow& holder) {
+  auto& world = history_.world();
+  auto& last = periods_[{rows, row.key}];
+  if (last.token == holder.token) {  // it was cut
+    last.until = row.until;
+    return;
+  }
+  const bool is_over =
+      last.token.empty() || world.now() - last.pushed >= last.span || last.until <= world.latest_believed({});
+  if (!is_over)
+    world.fail("unique: {} is pushed with key {}, {} us behind the last one", holder.id, row.key,
+               (world.now() - last.pushed).count());
+  last = {holder.token, world.now(), row.until - holder.first, row.until};
 }
 
 void UniqueChecker::started(const SeenRun& run) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 
 #include "domain/unique.h"
 #include "simulation/history.h"
@@ -9,7 +11,7 @@
 namespace ordo::simulation {
 
 /// Of the jobs of a unique key one is there at a time; one of scope `queued` starts when its row is not its
-/// own any more, with all that came before; no row outlives its job.
+/// own any more, with all that came before; no row outlives its job. A period is over when its time is.
 class UniqueChecker {
  public:
   explicit UniqueChecker(History& history) : history_(history) {}
@@ -24,9 +26,17 @@ class UniqueChecker {
   void ended() const;
 
  private:
+  struct Period {
+    std::string token;
+    Duration pushed{};
+    Duration span{};
+    Time until{};
+  };
+  void look_at_period(const std::string& rows, const store::WaitRow& row, const domain::UniqueRow& holder);
   bool is_forgotten(const store::WaitRow& row) const;
 
   History& history_;
+  std::map<std::pair<std::string, std::string>, Period> periods_;  // by rows and key
 };
 
 }  // namespace ordo::simulation

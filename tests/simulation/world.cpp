@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "domain/clock_guard.h"
+
 namespace ordo::simulation {
 
 Actor* World::add(std::string name, std::function<void()> step) {
@@ -21,6 +23,41 @@ void World::later(Duration delay, std::function<void()> call) {
     actor->gone = true;
     call();
   };
+}
+
+// The least of what it was within the minute before `at`, as far as somebody was there to see it.
+Duration World::believed_wrong(Duration since, Duration at) const {
+  const auto from = std::max(since, at - domain::kLeap);
+  auto before = Duration{0};
+  auto least = Duration::max();
+  for (const auto& leap : leaps_) {
+    if (leap.at >= at) break;
+    if (leap.at > from) least = std::min(least, before);
+    before = leap.wrong_by;
+  }
+  return std::min(least, before);
+}
+
+// What is believed falls behind only where it changes.
+Time World::latest_believed(Duration since) const {
+  if (leaps_.empty()) return latest_wall();
+  auto latest = right_wall() + believed_wrong(since, now_ + Duration{1});
+  const auto look = [&](Duration at) {
+    if (at >= since && at <= now_)
+      latest = std::max(latest, kEpoch + at + wall_offset_ + believed_wrong(since, at));
+  };
+  for (const auto& leap : leaps_) {
+    look(leap.at);
+    look(leap.at + domain::kLeap);
+  }
+  return latest;
+}
+
+bool World::may_be_cut(Time end, Time set_at, Time now) const {
+  return std::ranges::any_of(leaps_, [&](const Leap& leap) {
+    const auto shown = kEpoch + leap.at + wall_offset_ + leap.wrong_by;
+    return shown < set_at - domain::kLeap && shown + (end - set_at) <= now;
+  });
 }
 
 bool World::step() {

@@ -39,11 +39,27 @@ class World {
   Random random;
 
   Duration now() const { return now_; }
-  Time wall() const { return kEpoch + now_ + wall_offset_; }
+  Time wall() const { return right_wall() + wrong_by(); }
   void jump_wall(Duration by) {
     latest_ = latest_wall();
     wall_offset_ += by;
   }
+  /// What the clock would show if it had not leapt.
+  Time right_wall() const { return kEpoch + now_ + wall_offset_; }
+  Duration wrong_by() const { return leaps_.empty() ? Duration{0} : leaps_.back().wrong_by; }
+  /// The clock leaps there.
+  void set_wrong(Duration by) {
+    latest_ = latest_wall();
+    leaps_.push_back({now_, by});
+  }
+  /// Since when the clock has not leapt.
+  Duration leapt_at() const { return leaps_.empty() ? Duration{0} : leaps_.back().at; }
+  /// The latest time that a process which lives since then may go by to end something for its age, now or
+  /// before: what the clock has shown without a leap ahead within the minute before.
+  Time latest_believed(Duration since) const;
+  /// What was to last from `set_at` to `end` may be over by then: only the span counts, from when the clock
+  /// was set back before that.
+  bool may_be_cut(Time end, Time set_at, Time now) const;
   /// The latest that the clock has ever shown.
   Time latest_wall() const { return std::max(latest_, wall()); }
 
@@ -81,7 +97,13 @@ class World {
   std::uint64_t steps() const { return steps_; }
 
  private:
+  /// Since then the clock is so much later than it should be.
+  struct Leap {
+    Duration at{}, wrong_by{};
+  };
+
   bool step_one(bool nested);
+  Duration believed_wrong(Duration since, Duration at) const;
   void note(const std::string& line);
   void accuse(std::string what);
 
@@ -92,6 +114,7 @@ class World {
   Duration now_{std::chrono::seconds{1000}};
   Duration wall_offset_{};
   Time latest_{};
+  std::vector<Leap> leaps_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::vector<Actor*> ready_;
   int depth_ = 0;
