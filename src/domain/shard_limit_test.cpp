@@ -457,6 +457,24 @@ TEST(ShardLimit, what_thousands_of_values_have_used_goes_to_the_next_owner) {
   EXPECT_EQ(shard.shard().take(shard.now(), {}, run), Shard::Taken::pending);
 }
 
+TEST(ShardLimit, what_a_hundred_thousand_values_have_used_is_known_behind_a_restart) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 1, .per = hours{1}, .each = RateEach::partition};
+  const Time at{hours{24 * 20000}};
+  RateRows rows;
+  for (std::uint32_t i = 0; i < 100'000; ++i) {
+    RateRecord record{std::string(kRateOfPartition) + std::to_string(i), at, at + hours{1}, {{at, 1}}};
+    rows.emplace_back(rate_row({1, 0}, i), std::move(record));
+  }
+  Gates gates;
+  PayloadBudget budget;
+  Shard shard(options, budget, &gates);
+  shard.load({.now = at + seconds{1}, .shard = {1, 0}}, {}, {});
+  shard.load_rates(rows);
+  auto& group = gates.group_of(options);
+  for (const auto& [no, record] : rows) ASSERT_EQ(gates.record(group, record.name), record);
+}
+
 TEST(ShardLimit, a_rate_of_each_partition) {
   auto options = by_region(100);
   options.rate = RateLimit{.limit = 1, .per = seconds{1}, .each = RateEach::partition};

@@ -97,6 +97,7 @@ struct SeenRun {
   bool lent_when_handed = false;     ///< its owner started it before, and counts it then
   bool was_stopped = false;          ///< asked to stop before: nobody performs it
   Duration handed{};                 ///< when its node read the clock by which it handed it over
+  Duration chosen{};                 ///< ... and by which it chose its jobs
   std::vector<Seq> fresh;            ///< entries that it started first
 
   bool is_cut(Duration now) const { return cut || (cut_from && now >= *cut_from); }

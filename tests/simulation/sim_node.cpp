@@ -342,6 +342,7 @@ void SimNode::saw_submit(const runtime::Assignment& assignment) {
   if (const auto known = taken_.find({run->shard, run->epoch, run->no}); known != taken_.end())
     taken = known->second;
   run->through = taken.through;
+  run->chosen = store_->read_at(taken.now);
   const auto lent = history_.lent_run({assignment.shard, assignment.epoch, assignment.no});
   if (lent) {
     saw_borrowed(std::move(run), assignment, *lent);
