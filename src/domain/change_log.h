@@ -65,7 +65,9 @@ class ChangeLog {
 
   bool empty() const;
   /// About how many rows the next collect() brings, without those to be set aside.
-  std::size_t rows() const { return next_.erase.size() + next_.dead.size() + next_.states.size() + unwritten_.size(); }
+  std::size_t rows() const {
+    return next_.erase.size() + next_.dead.size() + next_.states.size() + unwritten_.size();
+  }
   std::size_t kept_bytes() const { return next_.kept.bytes(); }
   /// So many entries are to be set aside: that alone is no change, and has time.
   std::size_t to_set_aside() const { return next_.set_aside.size(); }

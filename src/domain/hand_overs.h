@@ -26,8 +26,11 @@ class HandOvers {
     add(entry, std::move(found.mapped()));
     return true;
   }
-  /// The log is read: what is left has lost its entry.
-  void forget_missing() { expected_.clear(); }
+  /// The log is read: what is left has lost its entry. Returns how many there are.
+  std::size_t forget_missing() {
+    expected_.clear();
+    return by_name_.size();
+  }
 
   void add(Seq entry, std::string name) { by_name_.emplace(std::move(name), entry); }
   /// It is done. Nothing: it was before.

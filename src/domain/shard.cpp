@@ -47,6 +47,7 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   lasting_.unreadable = counts.unreadable;
   lasting_.copied = counts.copied;
   lasting_.fields = counts.fields;
+  lasting_.hand_overs = counts.hand_overs;
   ticks_.load(counts.schedules);
   kept_.load(counts.kept);
   rows_.load(counts.rows_to_free);
@@ -92,7 +93,8 @@ Changes Shard::collect(std::size_t set_aside) {
 
 void Shard::ready(Time now) {
   give_up_incomplete(now);
-  hand_overs_.forget_missing();
+  // A reshard does not count them, and sources look where there are some.
+  if (hand_overs_.forget_missing() != lasting_.hand_overs) changes_.note_lent();
   if (has_gates_ && !takeover_.clean) {
     // The next owner is to know that they count as used up, even if this one ends cleanly.
     auto rates = Gates::short_rates(gates_->group_of(kinds_.queue()));

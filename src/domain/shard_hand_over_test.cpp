@@ -83,6 +83,21 @@ TEST(ShardHandOver, TheNextOwnerLetsItWaitToo) {
   EXPECT_EQ(shard.states_size(), 0U);
 }
 
+// Those who look for them look where the counts say so.
+TEST(ShardHandOver, AnOwnerThatFindsSomeUncountedWritesThatDown) {
+  Harness shard(loose());
+  shard.push({.id = "1", .payload = "p", .retried_by = "web"});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  shard.rebuild();
+  EXPECT_FALSE(shard.shard().has_changes());
+  shard.forget_counts();
+  shard.rebuild();
+  EXPECT_TRUE(shard.shard().has_changes());
+  shard.commit();
+  EXPECT_EQ(shard.stored_counts().hand_overs, 1U);
+}
+
 TEST(ShardHandOver, AFailureThatIsNotDurableHasNotHappened) {
   Harness shard(loose());
   shard.push({.id = "1", .payload = "p", .retried_by = "web"});

@@ -315,6 +315,9 @@ class Harness {
     rebuild();
   }
 
+  /// As a reshard leaves them.
+  void forget_counts() { counts_ = {}; }
+
   void crash() { rebuild({.clean = false, .crashed = true}); }
 
   std::unique_ptr<Shard> make(const Shard::Takeover& takeover) { return make(takeover, budget_); }

@@ -61,8 +61,8 @@ class Source(Project):
         if self.store != "redis:":
             self.redis.empty()
 
-    def configure(self, source="", maps='{ class = "Ship", id = "/0", key = "/1" }'):
-        self.config(queue="shards = 1\nkey_order = 'strict'", more=f"""
+    def configure(self, source="", maps='{ class = "Ship", id = "/0", key = "/1" }', key_order="strict"):
+        self.config(queue=f"shards = 1\nkey_order = '{key_order}'", more=f"""
 [source.rails]
 type = "sidekiq"
 url = "{self.redis.direct}"
@@ -192,6 +192,40 @@ queue = "orders"
         self.assertTrue(self.json("sources")[0]["full"])
         self.ordo("resume", "orders")
         self.until_stats(processed=500, length=0)
+
+    def test_failed_jobs_that_redis_does_not_take_wait_through_a_reshard_and_a_copy(self):
+        self.configure('retries = "sidekiq"', maps="", key_order="exclusive")
+        self.make_store()
+        self.ordo("pause", "orders")
+        self.answer("return {'ok': False, 'error': 'boom'}")
+        jobs = (f'{{"class":"Note","args":[{i}],"jid":"j{i}","retry":25,"retry_count":9}}' for i in range(30))
+        self.lpush("default", *jobs)  # the next retry is hours away
+        self.start_taking()
+        self.until_stats(length=30)
+        self.redis.ask("SET", "retry", "not a set")
+        self.ordo("resume", "orders")
+        self.until_stats(failed=30, retrying=30, due=0, running=0)
+        self.until("it says so", lambda: "source 'rails' cannot bring its retries to Sidekiq" in self.log())
+        self.nodes[-1].kill()
+        self.nodes[-1].wait()
+        self.assertEqual(self.json("sources")[0]["hand_overs"], 30)
+        self.redis.ask("DEL", "ordo:taker:rails")
+        self.assertIn("30 failed jobs wait for source 'rails'", self.doctor())
+        self.ordo("reshard", "orders", "3")
+        config = (self.folder / "ordo.toml").read_text().replace("shards = 1\n", "")
+        if not self.server:
+            self.write("ordo.toml", config)
+            self.ordo("copy", "sqlite:ordo.db", "sqlite:other.db")
+            config = config.replace("sqlite:ordo.db", "sqlite:other.db")
+        self.write("ordo.toml", config)
+        self.assertEqual(self.stats()["length"], 30)
+        self.redis.ask("DEL", "retry")
+        self.start()
+        if not self.server:
+            self.ordo("resume", "orders")
+        self.until_stats(length=0, running=0, failed=30, dead=0)
+        brought = [json.loads(job) for job in self.redis.ask("ZRANGE", "retry", 0, -1)]
+        self.assertEqual(sorted((job["args"][0], job["retry_count"]) for job in brought), [(i, 10) for i in range(30)])
 
     def test_a_killed_node_loses_and_doubles_nothing(self):
         self.configure(maps="")
