@@ -180,7 +180,7 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
     for (const auto& row : chunk.rows) {
       const auto entry = domain::decode_entry(chunk.body(row));
       if (entry && domain::is_payload(entry->type)) {
-        add_payload(counts[row.shard], *entry, row.at, now);
+        add_payload(counts[row.shard], *entry, entry->came.value_or(row.at), now);
         if (!coded.has(wanted.at(row.shard.queue), std::string(entry->kind)) &&
             entry->run_at.value_or(now) <= now)
           ++without_code[row.shard.queue].due;

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/saturate.h"
 #include "base/time_text.h"
 #include "domain/awaiting.h"
+#include "domain/clock_guard.h"
 #include "domain/gated_lanes.h"
 #include "domain/throttle.h"
 
@@ -521,10 +523,15 @@ std::optional<RateRecord> Gates::record(Group& group, const std::string& name) c
   return record ? std::optional(shifted(*std::move(record), excess_)) : std::nullopt;
 }
 
-// What its owner has not written since the clock leapt has times from before.
-void Gates::restore(Group& group, const RateRecord& written, Time now) {
+// Within a minute nobody knows, and what is too late counts as now.
+void Gates::tell(RateRecord& written, Time now) const {
+  if (excess_ == Duration{}) return;
+  if (written.at <= saturating_add(believed(now), kLeap)) written = shifted(std::move(written), excess_);
+}
+
+void Gates::restore(Group& group, const RateRecord& told, Time now) {
   now_ = believed(now);
-  const auto record = shifted(written, written.at > now_ ? -excess_ : Duration{});
+  const auto record = shifted(told, -excess_);
   const std::string_view name = record.name;
   const auto until = cut_end(record.until, record.at, now_);
   if (until <= now_) return;

@@ -149,7 +149,6 @@ class Gates {
   void disbelieve(Duration excess) { excess_ = excess; }
   /// It is believed now. What was started, and what is closed, is as old as it was before.
   void believe();
-  bool disbelieves() const { return excess_ != Duration{}; }
   Time believed(Time told) const { return time_after(told, -excess_); }
 
   struct Refusal {
@@ -245,8 +244,10 @@ class Gates {
   /// What is to be written of the rate or penalty of that name, by the clock as it is told: the next owner
   /// need not know that it has leapt. Nothing: it is over.
   std::optional<RateRecord> record(Group& group, const std::string& name) const;
-  /// What an earlier owner wrote of them; of several the union.
-  void restore(Group& group, const RateRecord& written, Time now);
+  /// What was written before the clock leapt has times from before: it gets those of the clock as it is told.
+  void tell(RateRecord& written, Time now) const;
+  /// What an earlier owner wrote of them, by the clock as it is told; of several the union.
+  void restore(Group& group, const RateRecord& told, Time now);
   /// It may have started more than it wrote: short rates start used up.
   void empty_rates(Group& group, Time told);
   /// The names of all that empty_rates() uses up.

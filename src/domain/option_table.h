@@ -362,7 +362,7 @@ void each_option_of(CliOptions* /*which*/, Visit& visit) {
                "The zone of the times that `ordo` shows people, and of those that it is given "
                "[without one](cli.md#times)",
                "`$TZ`, else the system's"},
-        &CliOptions::tz, Own{"`\"Europe/Berlin\"`"});
+        &CliOptions::tz, Zone{});
 }
 
 // Of a source; its `type` is in a file alone.

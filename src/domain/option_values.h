@@ -43,6 +43,7 @@ struct Texts {
   std::string_view example, values;
 };
 struct RedisUrl {};
+struct Zone {};
 struct File {};  ///< relative to the config
 struct PayloadText {};
 /// Read and checked by code of its own.

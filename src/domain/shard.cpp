@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/saturate.h"
+#include "domain/clock_guard.h"
 #include "domain/due.h"
 #include "domain/gates.h"
 
@@ -67,13 +68,21 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
 }
 
 void Shard::load_rates(const RateRows& rates, std::vector<Seq> unreadable) {
-  rates_.load(takeover_.shard, rates, std::move(unreadable));
-  if (!has_gates_) return;
+  if (!has_gates_) return rates_.load(takeover_.shard, rates, std::move(unreadable));
   auto& group = gates_->group_of(kinds_.queue());
-  for (const auto& [no, record] : rates) {
+  auto told = rates;
+  std::vector<std::string> leapt;
+  for (auto& [no, record] : told) {
+    const auto written = record.at;
+    gates_->tell(record, takeover_.now);
     gates_->restore(group, record, takeover_.now);
-    if (gates_->disbelieves()) rates_.note(record.name);  // it may have been written before the leap
+    // Else each owner to come would take it for one of the time ahead.
+    if (record.at != written || record.at > saturating_add(takeover_.now, kLeap))
+      leapt.push_back(record.name);
   }
+  rates_.load(takeover_.shard, told, std::move(unreadable));
+  rates_.note_all(std::move(leapt));
+  has_moved_starts_ = rates_.has_more();
 }
 
 Changes Shard::collect(std::size_t set_aside) {

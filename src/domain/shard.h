@@ -370,7 +370,7 @@ class Shard {
   std::size_t looks_for(std::string_view id, std::string_view key) const { return table_.looks_for(id, key); }
   /// The store's clock has leapt, or is believed now: what failures and snoozes have put off while it was
   /// ahead is put off no longer than they said, and limits are asked again.
-  /// `by`: how much further ahead it is of what is believed.
+  /// `by`: how far it has leapt just now.
   void clock_leapt(Time now, Duration by = {});
   /// Those whose time has come are due. look() does so, too.
   void bring_up_due(Time now) { order_.promote(now); }

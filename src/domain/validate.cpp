@@ -115,9 +115,10 @@ class Fields {
   }
 
   template <class T, class Values>
-  requires std::is_empty_v<Values> || std::is_same_v<Values, domain::Own> ||
-      std::is_same_v<Values, domain::Texts>
-  void check(std::string_view /*field*/, const T& /*value*/, const Values& /*values*/) const {}
+  requires(!std::is_same_v<Values, domain::Word> && std::is_empty_v<Values>) ||
+      std::is_same_v<Values, domain::Own> ||
+      std::is_same_v<Values, domain::Texts> void check(std::string_view /*field*/, const T& /*value*/,
+                                                       const Values& /*values*/) const {}
 
  private:
   std::string section_;

@@ -92,6 +92,27 @@ TEST_F(EngineLeap, who_takes_over_once_it_is_believed_knows_of_the_starts) {
   EXPECT_EQ(starts_in(1min), 2);
 }
 
+TEST_F(EngineLeap, the_owner_behind_the_one_who_takes_over_knows_of_the_starts_too) {
+  bench.clock.leap = 24h * 8;
+  EXPECT_EQ(starts_in(5s), 0);
+  bench.restart();
+  EXPECT_EQ(starts_in(2min), 0);
+  bench.restart();
+  EXPECT_EQ(starts_in(7min), 0);
+  EXPECT_EQ(starts_in(1min), 2);
+}
+
+TEST_F(EngineLeap, a_clock_that_was_believed_and_is_set_back_holds_up_each_owner_once) {
+  bench.clock.leap = 24h * 8;
+  EXPECT_EQ(starts_in(2min), 0);
+  bench.clock.leap = 0s;
+  EXPECT_EQ(starts_in(8min), 0);
+  bench.restart();
+  EXPECT_EQ(starts_in(90s), 0);
+  bench.restart();
+  EXPECT_EQ(starts_in(1min), 2) << "ten minutes behind the set-back";
+}
+
 TEST_F(EngineLeap, a_clock_that_is_set_back_leaves_the_rate_used_up_at_most) {
   bench.clock.leap = -24h * 8;
   EXPECT_EQ(starts_in(9min), 0);

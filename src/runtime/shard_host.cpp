@@ -307,15 +307,14 @@ void ShardHost::wake_due() {
 // A clock that was set wrong for a moment ends no job, and pushes none: it has to be so for a minute.
 void ShardHost::look_at_clock() {
   const auto leap = clock_.look(scope_.now, scope_.steady());
-  if (clock_.excess() != excess_) {
-    const auto before = std::exchange(excess_, clock_.excess());
-    const auto by = leap == Duration{0} ? Duration{0} : excess_ - before;
+  if (leap != Duration{0} || clock_.excess() != excess_) {
+    excess_ = clock_.excess();
     if (leap == Duration{0}) {
       gates_.believe();
     } else {
       gates_.disbelieve(excess_);
     }
-    for (auto& [id, shard] : shards_) shard->machine.clock_leapt(scope_.now, by);
+    for (auto& [id, shard] : shards_) shard->machine.clock_leapt(scope_.now, leap);
     wake_all();
   }
   if (leap == Duration{0}) return;

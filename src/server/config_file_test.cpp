@@ -251,7 +251,7 @@ const WrongValues kWrongValues[] = {
       {"redact", "['card']"},
       {"hide_payloads", "1"},
       {"public_url", "'jobs.example.com'"}}},
-    {"[cli]", {{"tz", "'Berlin'"}}},
+    {"[cli]", {{"tz", "'Berlin'"}, {"tz", "''"}}},
     {"[queue.a]", kWrongOfKinds},
     {"[queue.a.kind.b]", kWrongOfKinds},
     {"[queue.a]",

@@ -146,6 +146,11 @@ void put(std::string& to, const domain::PayloadText& /*values*/, const Reading& 
   to = value.payload();
 }
 
+void put(std::string& to, const domain::Zone& /*values*/, const Reading& value) {
+  if (value.text().empty()) value.fail("tz is empty; names are like \"Europe/Berlin\"");
+  to = value.text();
+}
+
 void put(std::string& to, const domain::File& /*values*/, const Reading& value) {
   to = resolve_file(value.text(), value.origin());
 }

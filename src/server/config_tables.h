@@ -26,6 +26,7 @@ void put(std::uint8_t& to, const domain::Own& values, const Reading& value);
 void put(std::string& to, const domain::Own& values, const Reading& value);
 void put(std::string& to, const domain::PayloadText& values, const Reading& value);
 void put(std::string& to, const domain::RedisUrl& values, const Reading& value);
+void put(std::string& to, const domain::Zone& values, const Reading& value);
 void put(std::string& to, const domain::File& values, const Reading& value);
 void put(std::vector<std::string>& to, const domain::Texts& values, const Reading& value);
 void put(std::vector<Duration>& to, const domain::Own& values, const Reading& value);

@@ -123,6 +123,7 @@ std::string values_text(const domain::Number& values) {
 }
 std::string values_text(const domain::Flag& /*values*/) { return "`true`, `false`"; }
 std::string values_text(const domain::RedisUrl& /*values*/) { return "`redis://…`"; }
+std::string values_text(const domain::Zone& /*values*/) { return "`\"Europe/Berlin\"`"; }
 std::string values_text(const domain::File& /*values*/) { return "PEM file"; }
 std::string values_text(const domain::PayloadText& /*values*/) { return "at most 16 KiB"; }
 std::string values_text(const domain::Texts& values) {
