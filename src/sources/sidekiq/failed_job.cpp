@@ -11,6 +11,7 @@
 #include "base/base64.h"
 #include "base/fnv.h"
 #include "base/json.h"
+#include "base/json_tree.h"
 #include "base/shorten.h"
 #include "domain/error_text.h"
 #include "sources/sidekiq/job_reader.h"
@@ -28,7 +29,9 @@ std::size_t lines_asked(const sidekiq::Job& job) {
   if (!job.json.contains("backtrace")) return 0;
   const auto asked = job.json["backtrace"];
   if (asked.is_bool()) return asked.as_bool() ? SIZE_MAX : 0;
-  return asked.is_number() ? static_cast<std::size_t>(std::max(asked.as_double(), 0.0)) : 0;
+  if (!asked.is_number()) return 0;
+  const auto number = JsonDocument::parse(asked.dump())->root().as_int();  // nothing for 1e999
+  return static_cast<std::size_t>(std::max<std::int64_t>(number.value_or(0), 0));
 }
 
 /// Of an error of several lines those behind the first, as Sidekiq packs them; empty: there are none.

@@ -117,7 +117,8 @@ TEST(SidekiqFailedJob, lines_behind_the_first_are_its_backtrace_if_it_asks_for_o
   EXPECT_EQ(of("1", "boom\n a.py:1\n b.py:2\n"), R"([" a.py:1"])");
   EXPECT_EQ(of("false", "boom\n a.py:1"), "");
   EXPECT_EQ(of("true", "boom"), "");
-  EXPECT_EQ(of("-1", "boom\nx"), "");
+  for (const auto* asked : {"-1", "1e300", "1e999", "-1e999", "\"2\"", "null"})
+    EXPECT_EQ(of(asked, "boom\nx"), "") << asked;
 }
 
 TEST(SidekiqFailedJob, what_is_no_job_of_sidekiq_has_none) {

@@ -1,6 +1,7 @@
 #include "sources/sidekiq/retry_set.h"
 
 #include <algorithm>
+#include <exception>
 #include <set>
 #include <utility>
 
@@ -18,6 +19,16 @@ using store::redis::CommandText;
 
 constexpr const char* kSet = "retry";
 constexpr auto kOwnRetry = std::chrono::seconds{15};  // of what cannot be handed over
+
+/// Nothing also where it cannot be written for another reason: no job may keep the others here.
+std::optional<Retry> retry_of(const SourceOptions& source, const domain::Entry& entry,
+                              const domain::JobState& state) {
+  try {
+    return write_retry(source, entry.id, entry.payload, state);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
 
 /// The entry without its source: Ordo retries it.
 std::string retried_here(domain::Entry entry, Time failed_at) {
@@ -125,7 +136,7 @@ Source::Shown RetrySet::hand_over(store::ShardId shard, std::vector<Row> rows) {
     if (!entry) continue;
     const auto& name = row->state.hand_over.name;
     Handed handed{name, std::string(entry->kind), std::string(entry->key), std::string(entry->id)};
-    const auto retry = write_retry(source_, entry->id, entry->payload, row->state);
+    const auto retry = retry_of(source_, *entry, row->state);
     if (!retry) {
       handed.again = retried_here(*entry, row->state.set_at);
       others.push_back(std::move(handed));
