@@ -95,14 +95,17 @@ Json with_failure(Json json, const sidekiq::Job& job, const JobFailure& failure)
 }
 
 std::optional<Retry> write_retry(const SourceOptions& source, std::string_view id, std::string_view payload,
-                                 const domain::JobState& state) {
+                                 const domain::JobState& state, std::optional<std::int32_t> retries_left) {
   std::string why;
   const auto job = read_job(payload, {}, why);
-  if (!job) return std::nullopt;
+  // The workers of the other one take it out of the set, and fail to read it.
+  if (!job || is_verk(*job) != (source.dialect == sidekiq::Dialect::verk)) return std::nullopt;
   const auto before = failures_before(*job, state.retry_count);
   const auto count = before + (is_verk(*job) ? 1 : 0);  // as its dialect counts
   auto json = job->json.with("queue", json_of_text(queue_of(source, *job)));
   if (job->jid.empty()) json = json.with("jid", json_of_text(id));
+  if (!job->retries && retries_left)  // else Sidekiq's poller gives it 25
+    json = json.with(is_verk(*job) ? "max_retry_count" : "retry", failures_before(*job, 0) + *retries_left);
   json = with_failure(json, *job, {state.error_kind, state.error, before, state.set_at});
   if (is_verk(*job)) {
     const auto now = Json::parse(whole_seconds(state.set_at));

@@ -24,17 +24,18 @@ constexpr auto kOwnRetry = std::chrono::seconds{15};  // of what cannot be hande
 std::optional<Retry> retry_of(const SourceOptions& source, const domain::Entry& entry,
                               const domain::JobState& state) {
   try {
-    return write_retry(source, entry.id, entry.payload, state);
+    return write_retry(source, entry.id, entry.payload, state, entry.options.max_retries);
   } catch (const std::exception&) {
     return std::nullopt;
   }
 }
 
-/// The entry without its source: Ordo retries it.
-std::string retried_here(domain::Entry entry, Time failed_at) {
+/// The entry without its source: Ordo retries it, as often as is left.
+std::string retried_here(domain::Entry entry, const domain::JobState& state) {
   entry.type = domain::EntryType::push;
   entry.options.retried_by.clear();
-  entry.run_at = failed_at + kOwnRetry;
+  entry.run_at = state.set_at + kOwnRetry;
+  if (auto& left = entry.options.max_retries) left = std::max(*left - state.retry_count - 1, 0);
   return domain::encode(entry);
 }
 
@@ -138,7 +139,7 @@ Source::Shown RetrySet::hand_over(store::ShardId shard, std::vector<Row> rows) {
     Handed handed{name, std::string(entry->kind), std::string(entry->key), std::string(entry->id)};
     const auto retry = retry_of(source_, *entry, row->state);
     if (!retry) {
-      handed.again = retried_here(*entry, row->state.set_at);
+      handed.again = retried_here(*entry, row->state);
       others.push_back(std::move(handed));
       continue;
     }
