@@ -63,13 +63,13 @@ Source::Shown RetrySet::tick() {
     }
     forget_gone(shard, rows);
     std::erase_if(rows, [&](const Row& row) { return told_.contains(row.state.hand_over.name); });
-    if (rows.empty()) continue;
-    if (rows.size() > kMost) {
-      rows.resize(kMost);
-      next_.reset();
-      shown = Source::Shown::some;
-    }
-    if (hand_over(shard, std::move(rows)) == Source::Shown::nothing) return Source::Shown::nothing;
+    std::span<Row> left(rows);
+    auto step = Step::useless;
+    while (!left.empty() && step == Step::useless) step = hand_over(shard, left);
+    if (step == Step::not_taker) return Source::Shown::nothing;
+    if (left.empty()) continue;
+    next_.reset();
+    shown = Source::Shown::some;
   }
   return shown;
 }
@@ -123,10 +123,13 @@ void RetrySet::forget_gone(store::ShardId shard, const std::vector<Row>& rows) {
   for (const auto& name : gone) told_.erase(name);
 }
 
-Source::Shown RetrySet::hand_over(store::ShardId shard, std::vector<Row> rows) {
+RetrySet::Step RetrySet::hand_over(store::ShardId shard, std::span<Row>& left) {
+  const auto rows = left.first(std::min(left.size(), kMost));
+  left = left.subspan(rows.size());
   std::vector<store::Seq> seqs;
   for (const auto& row : rows) seqs.push_back(row.seq);
   const auto chunk = store_.fetch(shard, seqs);
+  const auto now = store_.believed_now();  // the clock that a row was written by may have been ahead
   CommandText commands;
   std::vector<Handed> brought, others;
   auto row = rows.begin();
@@ -136,6 +139,7 @@ Source::Shown RetrySet::hand_over(store::ShardId shard, std::vector<Row> rows) {
     const auto entry = domain::decode_entry(chunk.body(logged));
     if (!entry) continue;
     const auto& name = row->state.hand_over.name;
+    row->state.set_at = std::min(row->state.set_at, now);
     Handed handed{name, std::string(entry->kind), std::string(entry->key), std::string(entry->id)};
     const auto retry = retry_of(source_, *entry, row->state);
     if (!retry) {
@@ -154,10 +158,10 @@ Source::Shown RetrySet::hand_over(store::ShardId shard, std::vector<Row> rows) {
     pass("brought");
     for (const auto& reply : replies) is_taker = is_taker && reply.integer == 1;
   }
-  if (!is_taker) return Source::Shown::nothing;
+  if (!is_taker) return Step::not_taker;
   brought.insert(brought.end(), others.begin(), others.end());
   tell(shard, brought);
-  return Source::Shown::all;
+  return brought.empty() ? Step::useless : Step::useful;
 }
 
 void RetrySet::tell(store::ShardId shard, const std::vector<Handed>& handed) {
