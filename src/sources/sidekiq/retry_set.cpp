@@ -17,6 +17,7 @@ namespace {
 
 using store::redis::CommandText;
 
+constexpr std::size_t kMostBytes = 16U << 20;  // of the payloads of one step
 constexpr const char* kSet = "retry";
 constexpr auto kOwnRetry = std::chrono::seconds{15};  // of what cannot be handed over
 
@@ -125,7 +126,6 @@ void RetrySet::forget_gone(store::ShardId shard, const std::vector<Row>& rows) {
 
 RetrySet::Step RetrySet::hand_over(store::ShardId shard, std::span<Row>& left) {
   const auto rows = left.first(std::min(left.size(), kMost));
-  left = left.subspan(rows.size());
   std::vector<store::Seq> seqs;
   for (const auto& row : rows) seqs.push_back(row.seq);
   const auto chunk = store_.fetch(shard, seqs);
@@ -133,9 +133,16 @@ RetrySet::Step RetrySet::hand_over(store::ShardId shard, std::span<Row>& left) {
   CommandText commands;
   std::vector<Handed> brought, others;
   auto row = rows.begin();
+  auto passed = rows.size();
+  std::size_t bytes = 0;
   for (const auto& logged : chunk.rows) {
     row = std::ranges::find(row, rows.end(), logged.seq, &Row::seq);
     if (row == rows.end()) break;
+    if (bytes >= kMostBytes) {
+      passed = static_cast<std::size_t>(row - rows.begin());
+      break;
+    }
+    bytes += chunk.body(logged).size();
     const auto entry = domain::decode_entry(chunk.body(logged));
     if (!entry) continue;
     const auto& name = row->state.hand_over.name;
@@ -151,6 +158,7 @@ RetrySet::Step RetrySet::hand_over(store::ShardId shard, std::span<Row>& left) {
                  retry->score, retry->bytes, std::chrono::seconds(kRemembered).count());
     brought.push_back(std::move(handed));
   }
+  left = left.subspan(passed);
   pass("read");
   bool is_taker = true;
   if (!brought.empty()) {
