@@ -1,11 +1,14 @@
 // Sources as people see and reset them: what the store has of them, and what waits at their origins.
 #include <algorithm>
 #include <map>
+#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <ordo/error.hpp>
+#include <ordo/sidekiq.hpp>
 
 #include "base/nearest.h"
 #include "base/shorten.h"
@@ -18,6 +21,7 @@
 #include "sources/sidekiq/look.h"
 #include "sources/sidekiq/origin.h"
 #include "sources/sidekiq/queue_names.h"
+#include "store/shard_states.h"
 
 namespace ordo {
 namespace {
@@ -74,8 +78,52 @@ std::map<std::string, std::uint64_t> hand_overs(store::Store& store) {
   return by_name;
 }
 
+using CountsBySource = std::map<std::pair<std::string, std::string>, std::uint64_t>;
+
+/// Likewise, by queue and the name of the source. Reads the states of the shards that have any.
+CountsBySource hand_overs_by_source(store::Store& store) {
+  std::map<std::uint32_t, std::string> queues;
+  for (const auto& queue : store.queues().queues) queues[queue.number] = queue.name;
+  CountsBySource counts;
+  for (const auto& row : store.shards()) {
+    const auto queue = queues.find(row.shard.queue);
+    if (queue == queues.end() || domain::decode_counts(row.counts).or_empty().hand_overs == 0) continue;
+    for (const auto& facts : store.load(std::span(&row.shard, 1))) {
+      for (const auto& [seq, state] : store::read_states(facts.states).jobs) {
+        if (state.hand_over) ++counts[{queue->second, state.hand_over.source}];
+      }
+    }
+  }
+  return counts;
+}
+
+/// Takes those out that the source brings; of Resque none does.
+std::uint64_t take_hand_overs(CountsBySource& counts, const SourceOptions& source) {
+  std::uint64_t taken = 0;
+  if (source.dialect == sidekiq::Dialect::resque) return taken;
+  for (const auto& queue : sources::queue_names(source)) {
+    if (const auto found = counts.extract({queue, source.name}); !found.empty()) taken += found.mapped();
+  }
+  return taken;
+}
+
 std::string failed_jobs_wait(std::uint64_t count) {
   return fmt::format("{} failed {}", count, count == 1 ? "job waits" : "jobs wait");
+}
+
+Finding without_source(const std::string& queue, const std::string& name, std::uint64_t count) {
+  return {.level = Finding::Level::bad,
+          .what = fmt::format("{} for source '{}' to bring them from queue '{}' into Sidekiq's set of "
+                              "retries, and this config has no such source of the queue",
+                              failed_jobs_wait(count), name, queue),
+          .advice = fmt::format("give a source of Sidekiq or Verk the name '{}' again, with the queue '{}'",
+                                name, queue),
+          .about = Finding::About::source,
+          .queue = queue,
+          .name = name,
+          .effect = failed_jobs_wait(count),
+          .jobs = count,
+          .needs_person = true};
 }
 
 }  // namespace
@@ -135,10 +183,10 @@ void Admin::Impl::reset_source(std::string_view name) {
 }
 
 void Admin::Impl::examine_sources(std::vector<Finding>& findings) {
-  auto left = hand_overs(handle_->store());
-  for (const auto& view : sources()) {
+  auto left = hand_overs_by_source(handle_->store());
+  for (auto& view : sources()) {
     const auto& name = view.options.name;
-    for (const auto& queue : sources::queue_names(view.options)) left.erase(queue);
+    view.hand_overs = take_hand_overs(left, view.options);
     if (view.hand_overs > 0 && (!view.is_taken || !view.trouble.empty())) {
       findings.push_back(
           {.level = Finding::Level::bad,
@@ -196,20 +244,7 @@ void Admin::Impl::examine_sources(std::vector<Finding>& findings) {
                           ""});
     }
   }
-  for (const auto& [queue, count] : left) {
-    findings.push_back(
-        {.level = Finding::Level::bad,
-         .what = fmt::format(
-             "{} in queue '{}' for a source to bring them into Sidekiq's set of retries, and this "
-             "config has no source of the queue",
-             failed_jobs_wait(count), queue),
-         .advice = "put the source that had them back into the config of a node",
-         .about = Finding::About::queue,
-         .queue = queue,
-         .effect = failed_jobs_wait(count),
-         .jobs = count,
-         .needs_person = true});
-  }
+  for (const auto& [of, count] : left) findings.push_back(without_source(of.first, of.second, count));
 }
 
 }  // namespace ordo

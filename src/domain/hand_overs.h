@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "domain/shard_id.h"
 
@@ -26,10 +27,12 @@ class HandOvers {
     add(entry, std::move(found.mapped()));
     return true;
   }
-  /// The log is read: what is left has lost its entry. Returns how many there are.
-  std::size_t forget_missing() {
+  /// The log is read: what is left has lost its entry. Returns those.
+  std::vector<Seq> forget_missing() {
+    std::vector<Seq> missing;
+    for (const auto& [seq, name] : expected_) missing.push_back(seq);
     expected_.clear();
-    return by_name_.size();
+    return missing;
   }
 
   void add(Seq entry, std::string name) { by_name_.emplace(std::move(name), entry); }

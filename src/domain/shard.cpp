@@ -102,8 +102,9 @@ Changes Shard::collect(std::size_t set_aside) {
 
 void Shard::ready(Time now) {
   give_up_incomplete(now);
+  for (const auto seq : hand_overs_.forget_missing()) changes_.erase_state(seq);
   // A reshard does not count them, and sources look where there are some.
-  if (hand_overs_.forget_missing() != lasting_.hand_overs) changes_.note_lent();
+  if (hand_overs_.size() != lasting_.hand_overs) changes_.note_lent();
   if (has_gates_ && !takeover_.clean) {
     // The next owner is to know that they count as used up, even if this one ends cleanly.
     auto rates = Gates::short_rates(gates_->group_of(kinds_.queue()));

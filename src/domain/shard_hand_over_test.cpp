@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "domain/shard_harness.h"
+#include "domain/shard_view_harness.h"
 
 namespace ordo::domain {
 namespace shard_hand_over_test {
@@ -35,7 +36,7 @@ TEST(ShardHandOver, WhatFailsWaitsToBeHandedOverAndIsNoJobAnyMore) {
   EXPECT_EQ(state.error, "boom");
   EXPECT_EQ(state.retry_count, 0);
   EXPECT_EQ(state.set_at, shard.now());
-  EXPECT_TRUE(shard.shard().snapshot(Shard::View::live).empty());
+  EXPECT_TRUE(ShardView::of(shard.shard()).empty());
   EXPECT_EQ(shard.counts().hand_overs, 1U);
   EXPECT_EQ(shard.counts().retrying, 1U);
   EXPECT_EQ(shard.counts().failed, 1U);
@@ -96,6 +97,19 @@ TEST(ShardHandOver, AnOwnerThatFindsSomeUncountedWritesThatDown) {
   EXPECT_TRUE(shard.shard().has_changes());
   shard.commit();
   EXPECT_EQ(shard.stored_counts().hand_overs, 1U);
+}
+
+TEST(ShardHandOver, ARowThatHasLostItsEntryGoes) {
+  Harness shard(loose());
+  shard.push({.id = "1", .payload = "p", .retried_by = "web"});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  shard.lose(1);
+  shard.rebuild();
+  EXPECT_EQ(shard.counts().hand_overs, 0U);
+  shard.commit();
+  EXPECT_EQ(shard.states_size(), 0U);
+  EXPECT_EQ(shard.stored_counts().hand_overs, 0U);
 }
 
 TEST(ShardHandOver, AFailureThatIsNotDurableHasNotHappened) {

@@ -78,6 +78,20 @@ class SourceCheck {
                                 std::string(name) +
                                 "]: a job that waits in Sidekiq's set holds no key, and later ones pass it");
     }
+    check_not_unique(source_.queue, source_.queue);
+    for (const auto& map : source_.map) {
+      const auto& queue = map.queue.empty() ? source_.queue : map.queue;
+      check_not_unique(queue, map.kind.empty() ? queue : map.kind);
+    }
+  }
+
+  // It would be claimed anew by the job that has it.
+  void check_not_unique(const std::string& name, const std::string& kind) const {
+    const auto* queue = config_.find(name);
+    if (queue == nullptr || !options_of(*queue, kind).unique) return;
+    refuse({"retries"}, "retries = \"sidekiq\" is not for jobs with a unique rule, as those of kind " +
+                            in_quotes(kind) + " in [queue." + name +
+                            "]: one that comes back from Sidekiq's set would be refused as its own double");
   }
 
   void check_conflict(const Path& keys, const QueueOptions& rules) const {

@@ -328,6 +328,19 @@ const WrongValues kWrongValues[] = {
       {"map", "[{ class = 'A', pointer = '/0' }]", "unknown key"}}},
 };
 
+TEST(Config, what_is_unique_is_not_retried_by_sidekiq) {
+  const std::string source =
+      "\n[source.web]\ntype = 'sidekiq'\nurl = 'redis://localhost'\nqueues = ['default']\nqueue = 'a'\n"
+      "retries = 'sidekiq'\n";
+  const std::string loose = "[queue.a]\nkey_order = 'exclusive'\n";
+  const std::string map = "map = [{ class = 'A', kind = 'b' }]";
+  EXPECT_EQ(error_of(loose + source + map), "");
+  EXPECT_NE(error_of(loose + "unique = { by = 'id' }" + source).find("unique rule"), std::string::npos);
+  const auto kind = loose + "[queue.a.kind.b]\nunique = { by = 'id' }" + source;
+  EXPECT_EQ(error_of(kind), "");
+  EXPECT_NE(error_of(kind + map).find("kind 'b'"), std::string::npos) << error_of(kind + map);
+}
+
 TEST(Config, a_wrong_value_of_any_key_is_refused_with_its_line) {
   std::set<std::string> seen;
   for (const auto& [section, values] : kWrongValues) {

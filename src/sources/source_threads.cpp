@@ -1,5 +1,6 @@
 #include "sources/source_threads.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -97,7 +98,7 @@ void SourceThreads::show(Running& running, const std::stop_token& stop) {
     };
     try_step(what_is_brought, bringing_trouble, [&] { return step(running.source->hand_over()); });
     try_step(what_is_shown, showing_trouble, [&] { return step(running.source->show()); });
-    if (!has_more) pause(stop, poll_interval_);
+    if (!has_more) pause(stop, std::min<Duration>(poll_interval_, RetrySet::kLook));
   }
 }
 

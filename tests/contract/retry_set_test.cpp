@@ -255,6 +255,26 @@ TEST_P(SidekiqRetries, WhatIsNoJobOfSidekiqIsRetriedHere) {
   EXPECT_EQ(entry->options.retried_by, "");
 }
 
+TEST_P(SidekiqRetries, RowsWithoutAnEntryHideNothingAndGo) {
+  for (std::size_t i = 0; i <= RetrySet::kMost; ++i) push(job(static_cast<int>(i)));
+  const auto web = source();
+  take(*web);
+  fail_due();
+  const auto seqs = seqs_of(grant_.shard);
+  ASSERT_THAT(seqs, SizeIs(RetrySet::kMost + 1));
+  auto delta = delta_of(grant_, ++batch_);
+  delta.erase.assign(seqs.begin(), seqs.end() - 1);
+  delta.position = read_to_;
+  delta.counts = row_of(grant_.shard).counts;
+  ASSERT_EQ(commit(std::move(delta)), CommitResult::applied);
+  EXPECT_EQ(hand_over(*web), Shown::all);
+  EXPECT_THAT(members(), SizeIs(1));
+  take_over();
+  fail_due();
+  EXPECT_EQ(waiting(), 0U);
+  EXPECT_EQ(states(), 0U);
+}
+
 TEST_P(SidekiqRetries, KeysThatSayWhatWasBroughtGo) {
   push(job(1));
   const auto web = source();

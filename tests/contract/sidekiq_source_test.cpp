@@ -261,6 +261,14 @@ TEST_P(SidekiqLists, WhatCannotBeShownHoldsUpNoTaking) {
   EXPECT_THAT(payloads(), ElementsAre(job("[1]"), job("[2]")));
 }
 
+TEST_P(SidekiqLists, IsTheTakerAllTheTimeHoweverLongThePollInterval) {
+  config_.node.poll_interval = 1h;
+  auto all = source();
+  auto delay = all.tick();
+  while (delay == Duration{0}) delay = all.tick();
+  EXPECT_LT(delay, sources::SidekiqOrigin::kTakerFor);
+}
+
 TEST_P(SidekiqLists, OneProcessTakesAtATime) {
   push("default", job("[1]"));
   auto first = source();

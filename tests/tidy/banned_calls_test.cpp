@@ -71,6 +71,7 @@ const std::vector<Allowed> kAllowed = {
     {"catch", "src/server/config_file.cpp", "adds the line to what only the whole config shows"},
     {"catch", "src/sources/source_threads.cpp",
      "the loop of a source: its trouble is told, and holds up nothing else"},
+    {"catch", "src/sources/sidekiq/retry_set.cpp", "a job that cannot be written is retried by Ordo"},
     {"catch", "src/domain/fields.h", "makes a value of why stored bytes are no record"},
     {"catch", "src/domain/retry.cpp", "around the user's retry function"},
     {"catch", "src/domain/throttle.cpp", "around the user's throttler"},

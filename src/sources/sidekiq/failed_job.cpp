@@ -11,6 +11,7 @@
 #include "base/base64.h"
 #include "base/fnv.h"
 #include "base/json.h"
+#include "base/json_tree.h"
 #include "base/shorten.h"
 #include "domain/error_text.h"
 #include "sources/sidekiq/job_reader.h"
@@ -28,7 +29,9 @@ std::size_t lines_asked(const sidekiq::Job& job) {
   if (!job.json.contains("backtrace")) return 0;
   const auto asked = job.json["backtrace"];
   if (asked.is_bool()) return asked.as_bool() ? SIZE_MAX : 0;
-  return asked.is_number() ? static_cast<std::size_t>(std::max(asked.as_double(), 0.0)) : 0;
+  if (!asked.is_number()) return 0;
+  const auto number = JsonDocument::parse(asked.dump())->root().as_int();  // nothing for 1e999
+  return static_cast<std::size_t>(std::max<std::int64_t>(number.value_or(0), 0));
 }
 
 /// Of an error of several lines those behind the first, as Sidekiq packs them; empty: there are none.
@@ -92,14 +95,17 @@ Json with_failure(Json json, const sidekiq::Job& job, const JobFailure& failure)
 }
 
 std::optional<Retry> write_retry(const SourceOptions& source, std::string_view id, std::string_view payload,
-                                 const domain::JobState& state) {
+                                 const domain::JobState& state, std::optional<std::int32_t> retries_left) {
   std::string why;
   const auto job = read_job(payload, {}, why);
-  if (!job) return std::nullopt;
+  // The workers of the other one take it out of the set, and fail to read it.
+  if (!job || is_verk(*job) != (source.dialect == sidekiq::Dialect::verk)) return std::nullopt;
   const auto before = failures_before(*job, state.retry_count);
   const auto count = before + (is_verk(*job) ? 1 : 0);  // as its dialect counts
   auto json = job->json.with("queue", json_of_text(queue_of(source, *job)));
   if (job->jid.empty()) json = json.with("jid", json_of_text(id));
+  if (!job->retries && retries_left)  // else Sidekiq's poller gives it 25
+    json = json.with(is_verk(*job) ? "max_retry_count" : "retry", failures_before(*job, 0) + *retries_left);
   json = with_failure(json, *job, {state.error_kind, state.error, before, state.set_at});
   if (is_verk(*job)) {
     const auto now = Json::parse(whole_seconds(state.set_at));

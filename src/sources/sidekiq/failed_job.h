@@ -36,9 +36,11 @@ struct Retry {
 };
 
 /// What Sidekiq (or Verk, for a job of its format) would put into its set `retry` when the job with this
-/// payload has failed as `state` says: its fields, and when it is due by its formula. Nothing: the payload is
-/// no job of Sidekiq. Pure: equal ones give equal retries.
+/// payload has failed as `state` says: its fields, and when it is due by its formula. `retries_left`: those
+/// it had when it was taken, for one that says nothing of them. Nothing: the payload is no job of the
+/// source's dialect. Pure: equal ones give equal retries.
 std::optional<Retry> write_retry(const SourceOptions& source, std::string_view id, std::string_view payload,
-                                 const domain::JobState& state);
+                                 const domain::JobState& state,
+                                 std::optional<std::int32_t> retries_left = {});
 
 }  // namespace ordo::sources

@@ -21,8 +21,10 @@ domain::JobState failed(const std::string& error = "boom", std::int32_t retry_co
   return state;
 }
 
-std::optional<Retry> written(const std::string& payload, const domain::JobState& state = failed()) {
-  return write_retry({.name = "web", .queues = {"default", "low"}}, "o1", payload, state);
+std::optional<Retry> written(const std::string& payload, const domain::JobState& state = failed(),
+                             sidekiq::Dialect dialect = sidekiq::Dialect::sidekiq) {
+  return write_retry({.name = "web", .dialect = dialect, .queues = {"default", "low"}}, "o1", payload, state,
+                     3);
 }
 
 double delay(const Retry& retry) { return *read_number<double>(retry.score) - 1'795'266'824; }
@@ -51,12 +53,24 @@ TEST(SidekiqFailedJob, each_failure_counts_in_both_dialects) {
         R"({"class":"A","args":"[1.50]","jid":"j","retry_count":0,"max_retry_count":3})"}) {
     const bool is_verk = bytes.find("max_retry_count") != std::string::npos;
     for (int failures = 1; failures <= 3; ++failures) {
-      bytes = written(bytes)->bytes;
+      const auto dialect = is_verk ? sidekiq::Dialect::verk : sidekiq::Dialect::sidekiq;
+      bytes = written(bytes, failed(), dialect)->bytes;
       std::string why;
       EXPECT_EQ(read_job(bytes, {}, why)->retry_count, is_verk ? failures : failures - 1) << bytes;
     }
     EXPECT_EQ(bytes.find(R"("args":"[1.50]")") != std::string::npos, is_verk) << bytes;
   }
+}
+
+// Sidekiq's poller would give it 25.
+TEST(SidekiqFailedJob, without_retries_of_its_own_it_gets_those_of_its_queue) {
+  const std::string ruby = R"({"class":"A","args":[],"jid":"j")",
+                    verk = R"({"class":"A","args":"[]","jid":"j")";
+  EXPECT_NE(written(ruby + "}")->bytes.find(R"("retry":3,)"), std::string::npos);
+  EXPECT_NE(written(ruby + R"(,"retry_count":1})")->bytes.find(R"("retry":5,)"), std::string::npos);
+  EXPECT_NE(written(ruby + R"(,"retry":true})")->bytes.find(R"("retry":true,)"), std::string::npos);
+  EXPECT_NE(written(verk + "}", failed(), sidekiq::Dialect::verk)->bytes.find(R"("max_retry_count":3,)"),
+            std::string::npos);
 }
 
 TEST(SidekiqFailedJob, failures_that_ordo_has_retried_itself_count) {
@@ -117,12 +131,17 @@ TEST(SidekiqFailedJob, lines_behind_the_first_are_its_backtrace_if_it_asks_for_o
   EXPECT_EQ(of("1", "boom\n a.py:1\n b.py:2\n"), R"([" a.py:1"])");
   EXPECT_EQ(of("false", "boom\n a.py:1"), "");
   EXPECT_EQ(of("true", "boom"), "");
-  EXPECT_EQ(of("-1", "boom\nx"), "");
+  for (const auto* asked : {"-1", "1e300", "1e999", "-1e999", "\"2\"", "null"})
+    EXPECT_EQ(of(asked, "boom\nx"), "") << asked;
 }
 
 TEST(SidekiqFailedJob, what_is_no_job_of_sidekiq_has_none) {
   EXPECT_FALSE(written("42"));
   EXPECT_FALSE(written(R"({"total":7})"));
+  const std::string verk = R"({"class":"A","args":"[]","jid":"j","max_retry_count":3})";
+  EXPECT_FALSE(written(verk));
+  EXPECT_TRUE(written(verk, failed(), sidekiq::Dialect::verk));
+  EXPECT_FALSE(written(R"({"class":"A","args":[],"jid":"j"})", failed(), sidekiq::Dialect::verk));
 }
 
 }  // namespace

@@ -28,7 +28,6 @@ namespace {
 using store::redis::CommandText;
 using store::redis::Reply;
 
-constexpr auto kTakerFor = std::chrono::seconds{3};
 constexpr int kDueAtOnce = 100;
 constexpr const char* kDueSets[] = {"schedule", "retry"};
 

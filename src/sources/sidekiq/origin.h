@@ -80,6 +80,7 @@ class SidekiqOrigin {
   static std::string taker_key(const SourceOptions& source) { return "ordo:taker:" + source.name; }
 
   static constexpr std::size_t kMost = 200;
+  static constexpr std::chrono::milliseconds kTakerFor{3000};  ///< since the last take()
   /// The position behind kEnd is where the store was: no job that it lacks is left out if the stream is still
   /// that one.
   static constexpr const char* kEnd = "$";

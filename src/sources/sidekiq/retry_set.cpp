@@ -1,6 +1,7 @@
 #include "sources/sidekiq/retry_set.h"
 
 #include <algorithm>
+#include <exception>
 #include <set>
 #include <utility>
 
@@ -16,14 +17,26 @@ namespace {
 
 using store::redis::CommandText;
 
+constexpr std::size_t kMostBytes = 16U << 20;  // of the payloads of one step
 constexpr const char* kSet = "retry";
 constexpr auto kOwnRetry = std::chrono::seconds{15};  // of what cannot be handed over
 
-/// The entry without its source: Ordo retries it.
-std::string retried_here(domain::Entry entry, Time failed_at) {
+/// Nothing also where it cannot be written for another reason: no job may keep the others here.
+std::optional<Retry> retry_of(const SourceOptions& source, const domain::Entry& entry,
+                              const domain::JobState& state) {
+  try {
+    return write_retry(source, entry.id, entry.payload, state, entry.options.max_retries);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+/// The entry without its source: Ordo retries it, as often as is left.
+std::string retried_here(domain::Entry entry, const domain::JobState& state) {
   entry.type = domain::EntryType::push;
   entry.options.retried_by.clear();
-  entry.run_at = failed_at + kOwnRetry;
+  entry.run_at = state.set_at + kOwnRetry;
+  if (auto& left = entry.options.max_retries) left = std::max(*left - state.retry_count - 1, 0);
   return domain::encode(entry);
 }
 
@@ -51,13 +64,13 @@ Source::Shown RetrySet::tick() {
     }
     forget_gone(shard, rows);
     std::erase_if(rows, [&](const Row& row) { return told_.contains(row.state.hand_over.name); });
-    if (rows.empty()) continue;
-    if (rows.size() > kMost) {
-      rows.resize(kMost);
-      next_.reset();
-      shown = Source::Shown::some;
-    }
-    if (hand_over(shard, std::move(rows)) == Source::Shown::nothing) return Source::Shown::nothing;
+    std::span<Row> left(rows);
+    auto step = Step::useless;
+    while (!left.empty() && step == Step::useless) step = hand_over(shard, left);
+    if (step == Step::not_taker) return Source::Shown::nothing;
+    if (left.empty()) continue;
+    next_.reset();
+    shown = Source::Shown::some;
   }
   return shown;
 }
@@ -111,23 +124,33 @@ void RetrySet::forget_gone(store::ShardId shard, const std::vector<Row>& rows) {
   for (const auto& name : gone) told_.erase(name);
 }
 
-Source::Shown RetrySet::hand_over(store::ShardId shard, std::vector<Row> rows) {
+RetrySet::Step RetrySet::hand_over(store::ShardId shard, std::span<Row>& left) {
+  const auto rows = left.first(std::min(left.size(), kMost));
   std::vector<store::Seq> seqs;
   for (const auto& row : rows) seqs.push_back(row.seq);
   const auto chunk = store_.fetch(shard, seqs);
+  const auto now = store_.believed_now();  // the clock that a row was written by may have been ahead
   CommandText commands;
   std::vector<Handed> brought, others;
   auto row = rows.begin();
+  auto passed = rows.size();
+  std::size_t bytes = 0;
   for (const auto& logged : chunk.rows) {
     row = std::ranges::find(row, rows.end(), logged.seq, &Row::seq);
     if (row == rows.end()) break;
+    if (bytes >= kMostBytes) {
+      passed = static_cast<std::size_t>(row - rows.begin());
+      break;
+    }
+    bytes += chunk.body(logged).size();
     const auto entry = domain::decode_entry(chunk.body(logged));
     if (!entry) continue;
     const auto& name = row->state.hand_over.name;
+    row->state.set_at = std::min(row->state.set_at, now);
     Handed handed{name, std::string(entry->kind), std::string(entry->key), std::string(entry->id)};
-    const auto retry = write_retry(source_, entry->id, entry->payload, row->state);
+    const auto retry = retry_of(source_, *entry, row->state);
     if (!retry) {
-      handed.again = retried_here(*entry, row->state.set_at);
+      handed.again = retried_here(*entry, row->state);
       others.push_back(std::move(handed));
       continue;
     }
@@ -135,6 +158,7 @@ Source::Shown RetrySet::hand_over(store::ShardId shard, std::vector<Row> rows) {
                  retry->score, retry->bytes, std::chrono::seconds(kRemembered).count());
     brought.push_back(std::move(handed));
   }
+  left = left.subspan(passed);
   pass("read");
   bool is_taker = true;
   if (!brought.empty()) {
@@ -142,10 +166,10 @@ Source::Shown RetrySet::hand_over(store::ShardId shard, std::vector<Row> rows) {
     pass("brought");
     for (const auto& reply : replies) is_taker = is_taker && reply.integer == 1;
   }
-  if (!is_taker) return Source::Shown::nothing;
+  if (!is_taker) return Step::not_taker;
   brought.insert(brought.end(), others.begin(), others.end());
   tell(shard, brought);
-  return Source::Shown::all;
+  return brought.empty() ? Step::useless : Step::useful;
 }
 
 void RetrySet::tell(store::ShardId shard, const std::vector<Handed>& handed) {

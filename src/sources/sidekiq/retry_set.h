@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,11 +61,18 @@ class RetrySet {
     std::string again{};  ///< it is no job of Sidekiq: its entry, to be pushed again; empty: it is one
   };
 
+  enum class Step : std::uint8_t {
+    not_taker,  ///< another process takes
+    useless,    ///< no entry can be read; their owner takes care of that
+    useful
+  };
+
   std::vector<store::ShardId> shards() const;
   std::vector<Row> rows_of(store::ShardId shard);
   bool is_open(store::ShardId shard) const;
   void forget_gone(store::ShardId shard, const std::vector<Row>& rows);
-  Source::Shown hand_over(store::ShardId shard, std::vector<Row> rows);
+  /// Of the first rows of `left`, and takes them out of it.
+  Step hand_over(store::ShardId shard, std::span<Row>& left);
   void tell(store::ShardId shard, const std::vector<Handed>& handed);
   std::string key_of(const std::string& name) const { return "ordo:retried:" + source_.name + ":" + name; }
   void pass(std::string_view point) const {

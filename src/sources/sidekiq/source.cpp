@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t kMostBytes = 16U << 20;  // of one step of the store
 constexpr auto kReshardLook = std::chrono::milliseconds{50};
+// A long poll_interval must not outlast it.
+constexpr auto kRenew = SidekiqOrigin::kTakerFor / 2;
 
 /// When a job was taken: the id of its entry in the stream begins with that.
 Time came_at(const std::string& position) {
@@ -103,7 +105,7 @@ Duration SidekiqSource::step() {
   if (!store_all(batch)) return kReshardLook;
   room_.added(batch.jobs.size());
   if (has_more) return Duration{0};
-  return is_full_ ? std::min<Duration>(QueueRoom::kRecount, poll_interval_) : poll_interval_;
+  return std::min<Duration>(is_full_ ? Duration{QueueRoom::kRecount} : Duration{kRenew}, poll_interval_);
 }
 
 // False: a queue is resharded just now, or another process stores.
