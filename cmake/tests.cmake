@@ -9,6 +9,9 @@ set(ordo_test_environment
   "UBSAN_OPTIONS=print_stacktrace=1"
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
 
+if(ORDO_SANITIZE)
+  list(APPEND ordo_test_environment ORDO_SANITIZE=${ORDO_SANITIZE})
+endif()
 if(ORDO_SEEDS)
   list(APPEND ordo_test_environment ORDO_SEEDS=${ORDO_SEEDS})
 endif()

@@ -1,6 +1,7 @@
 """GET /api/v1/events and /api/v1/stats/history: what happens, as it happens, and what did."""
 import contextlib
 import json
+import os
 import pathlib
 import signal
 import socket
@@ -163,7 +164,8 @@ class Events(Http):
         threads = len(list(pathlib.Path(f"/proc/{self.nodes[0].pid}/task").iterdir()))
         before = self.memory()
         streams = [self.listen("?event=job_dead&event=queue_pausing") for _ in range(1_000)]
-        self.assertLess((self.memory() - before) / len(streams), 16 * 1024)
+        if "ORDO_SANITIZE" not in os.environ:  # they have room of their own around each piece of memory
+            self.assertLess((self.memory() - before) / len(streams), 16 * 1024)
         self.assertLessEqual(len(list(pathlib.Path(f"/proc/{self.nodes[0].pid}/task").iterdir())), threads + 32)  # of the pool that answers
         self.call("POST", "/queues/orders/pause")
         for stream in streams:
