@@ -363,7 +363,7 @@ struct SourceOptions {
   bool stats = false;        ///< what its jobs do is counted in stat:processed and stat:failed
   bool allow_stop = false;   ///< the `stop` of those pages stops the node
   bool mirror_dead = false;  ///< dead jobs of its queues are in Sidekiq's set `dead`, too
-  SourceRetries retries = SourceRetries::ordo;  ///< `sidekiq` needs queues with key_order = exclusive
+  SourceRetries retries = SourceRetries::ordo;  ///< `sidekiq` needs key_order = exclusive, no unique
   /// While so many jobs of its queues are due or run it takes nothing; at least 1.
   std::uint64_t ahead = 10'000;
 
