@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "client/admin_impl.h"
+#include "domain/records.h"
 #include "runtime/node_facts.h"
+#include "store/blocking.h"
 #include "store/memory/memory_store.h"
 
 namespace ordo {
@@ -88,6 +90,29 @@ TEST_F(Doctor, tells_of_nodes_of_several_versions_and_of_clocks_that_differ) {
   EXPECT_THAT(told(),
               testing::ElementsAre("the clock of node n2 on h is -1.5 s from the store's",
                                    "nodes of different versions are at work: 1.1.0 (n2), 1.2.0 (n1)"));
+}
+
+TEST_F(Doctor, names_a_source_that_failed_jobs_wait_for_and_that_is_gone) {
+  const store::ShardId shard{store_->define("orders", 1).number, 0};
+  store_->join("n1", "");
+  const store::Claim claim{.shard = shard};
+  auto grant = store_->acquire("n1", 1, std::span(&claim, 1)).at(0);
+  domain::JobState ours, other;
+  ours.hand_over = {"web", "1"};
+  domain::Counts counts;
+  counts.hand_overs = 1;
+  store::commit_and_wait(*store_, {{.shard = shard,
+                                    .lease = grant.lease,
+                                    .batch = ++grant.batch,
+                                    .states = {{1, domain::encode(ours)}, {2, domain::encode(other)}},
+                                    .counts = domain::encode(counts)}});
+  Admin::Impl admin(std::make_shared<StoreHandle>(Config{}, system_clock(), store_));
+  std::vector<Finding> findings;
+  admin.examine_sources(findings);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].level, Finding::Level::bad);
+  EXPECT_EQ(findings[0].name, "web");
+  EXPECT_THAT(findings[0].what, HasSubstr("1 failed job waits for source 'web'"));
 }
 
 }  // namespace examine_test
