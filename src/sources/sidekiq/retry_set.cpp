@@ -17,7 +17,7 @@ namespace {
 
 using store::redis::CommandText;
 
-constexpr std::size_t kMostBytes = 16U << 20;  // of the payloads of one step
+constexpr std::size_t kMostBytesOfStep = 16U << 20;  // of the payloads of one step
 constexpr const char* kSet = "retry";
 constexpr auto kOwnRetry = std::chrono::seconds{15};  // of what cannot be handed over
 
@@ -138,7 +138,7 @@ RetrySet::Step RetrySet::hand_over(store::ShardId shard, std::span<Row>& left) {
   for (const auto& logged : chunk.rows) {
     row = std::ranges::find(row, rows.end(), logged.seq, &Row::seq);
     if (row == rows.end()) break;
-    if (bytes >= kMostBytes) {
+    if (bytes >= kMostBytesOfStep) {
       passed = static_cast<std::size_t>(row - rows.begin());
       break;
     }
