@@ -63,24 +63,9 @@ bool is_full(StoreHandle& handle, const SourceOptions& options) {
              .left() == 0;
 }
 
-/// Of each queue that has any: failed jobs that wait to be brought to the origin of their source.
-std::map<std::string, std::uint64_t> hand_overs(store::Store& store) {
-  std::map<std::uint32_t, std::uint64_t> by_number;
-  for (const auto& row : store.shards()) {
-    const auto count = domain::decode_counts(row.counts).or_empty().hand_overs;
-    if (count > 0) by_number[row.shard.queue] += count;
-  }
-  std::map<std::string, std::uint64_t> by_name;
-  for (const auto& queue : store.queues().queues) {
-    if (const auto found = by_number.find(queue.number); found != by_number.end())
-      by_name[queue.name] = found->second;
-  }
-  return by_name;
-}
-
 using CountsBySource = std::map<std::pair<std::string, std::string>, std::uint64_t>;
 
-/// Likewise, by queue and the name of the source. Reads the states of the shards that have any.
+/// Failed jobs that wait to be brought to the origin of their source, by queue and the name of the source.
 CountsBySource hand_overs_by_source(store::Store& store) {
   std::map<std::uint32_t, std::string> queues;
   for (const auto& queue : store.queues().queues) queues[queue.number] = queue.name;
@@ -126,23 +111,26 @@ Finding without_source(const std::string& queue, const std::string& name, std::u
           .needs_person = true};
 }
 
-}  // namespace
-
-std::vector<SourceView> Admin::Impl::sources() {
+/// Takes out of `waiting` what they bring.
+std::vector<SourceView> look_at_sources(StoreHandle& handle, CountsBySource& waiting) {
   std::vector<SourceView> views;
-  const auto waiting = hand_overs(handle_->store());
-  for (const auto& options : handle_->config().sources) {
+  for (const auto& options : handle.config().sources) {
     SourceView view{.options = options, .origin = sources::origin_name(options)};
     std::string position;
-    read_source_row(handle_->store(), view, position);
+    read_source_row(handle.store(), view, position);
     if (view.trouble.empty()) look_at_origin(view, position);
-    view.is_full = view.is_taken && is_full(*handle_, options);
-    for (const auto& queue : sources::queue_names(options)) {
-      if (const auto found = waiting.find(queue); found != waiting.end()) view.hand_overs += found->second;
-    }
+    view.is_full = view.is_taken && is_full(handle, options);
+    view.hand_overs = take_hand_overs(waiting, options);
     views.push_back(std::move(view));
   }
   return views;
+}
+
+}  // namespace
+
+std::vector<SourceView> Admin::Impl::sources() {
+  auto waiting = hand_overs_by_source(handle_->store());
+  return look_at_sources(*handle_, waiting);
 }
 
 std::vector<SourceCounts> Admin::Impl::source_counts() {
@@ -184,9 +172,8 @@ void Admin::Impl::reset_source(std::string_view name) {
 
 void Admin::Impl::examine_sources(std::vector<Finding>& findings) {
   auto left = hand_overs_by_source(handle_->store());
-  for (auto& view : sources()) {
+  for (const auto& view : look_at_sources(*handle_, left)) {
     const auto& name = view.options.name;
-    view.hand_overs = take_hand_overs(left, view.options);
     if (view.hand_overs > 0 && (!view.is_taken || !view.trouble.empty())) {
       findings.push_back(
           {.level = Finding::Level::bad,

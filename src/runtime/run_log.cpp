@@ -46,6 +46,12 @@ std::string text_of_took(Duration took) {
   return fmt::format("{:.3f} s", std::chrono::duration<double>(took).count());
 }
 
+// It has run, and was not cancelled.
+bool is_retried_elsewhere(const Event& event) {
+  return event.type == EventType::job_failed && !event.retry_at && event.took != Duration{} &&
+         event.error != "cancelled";
+}
+
 }  // namespace
 
 bool RunLog::is_read(LogLevel level) const {
@@ -66,6 +72,12 @@ void RunLog::tell(const Event& event) {
     auto line = line_of(options.done_job, event);
     line.message = fmt::format("{} is done, after {}", name_of(line), text_of_took(event.took));
     scope_.say(line);
+  } else if (is_retried_elsewhere(event) && is_read(options.fail_job)) {
+    auto line = line_of(options.fail_job, event);
+    line.error = first_line(event.error);
+    line.message =
+        fmt::format("{} has failed and goes to the retries of its source: {}", name_of(line), line.error);
+    tell_repeated(std::move(line));
   } else if (event.type == EventType::job_failed && !event.retry_at && is_read(options.done_job)) {
     auto line = line_of(options.done_job, event);
     line.message = event.took == Duration{} && event.error != "cancelled"

@@ -87,10 +87,18 @@ TEST(RunLog, tells_starts_and_ends_if_they_are_wanted) {
   auto cancelled = LogBench::event_of(EventType::job_failed, "2", "cancelled");
   cancelled.retry_at.reset();
   bench.runs.tell(cancelled);
+  auto elsewhere = LogBench::event_of(EventType::job_failed, "3", "boom");
+  elsewhere.retry_at.reset();
+  elsewhere.took = 1500ms;
+  bench.runs.tell(elsewhere);
   EXPECT_EQ(bench.lines.front().level, LogLevel::debug);
-  EXPECT_THAT(bench.said(), ElementsAre("job '1' of queue 'orders' has started, attempt 1",
-                                        "job '1' of queue 'orders' is done, after 1.500 s",
-                                        "job '2' of queue 'orders' was cancelled, after 0.000 s"));
+  EXPECT_EQ(bench.lines.back().level, LogLevel::warning);
+  EXPECT_THAT(
+      bench.said(),
+      ElementsAre("job '1' of queue 'orders' has started, attempt 1",
+                  "job '1' of queue 'orders' is done, after 1.500 s",
+                  "job '2' of queue 'orders' was cancelled, after 0.000 s",
+                  "job '3' of queue 'orders' has failed and goes to the retries of its source: boom"));
 }
 
 TEST(RunLog, goes_by_the_levels_of_the_node) {
