@@ -1,5 +1,5 @@
 // Toasts, the dialog and the live region.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { dropToast, help, question, spoken, toasts, type Question } from '../notices';
 import type { ComponentChildren } from 'preact';
 import { keysOn } from '../keys';
@@ -29,7 +29,7 @@ export function Notices() {
 /// A modal part of the page: the focus goes in, stays in, and comes back.
 export function Modal({ name, close, class: more = '', children }: { name: string; close: () => void; class?: string; children: ComponentChildren }) {
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => { // an effect ends only after the dialog is gone
     const before = document.activeElement as HTMLElement | null;
     const dialog = box.current!;
     dialog.showModal();
