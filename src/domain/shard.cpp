@@ -67,12 +67,11 @@ void Shard::load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>>
   if (!takeover.clean) gates_->empty_rates(gates_->group_of(kinds_.queue()), takeover.now);
 }
 
-void Shard::load_rates(const RateRows& rates, std::vector<Seq> unreadable) {
+void Shard::load_rates(RateRows rates, std::vector<Seq> unreadable) {
   if (!has_gates_) return rates_.load(takeover_.shard, rates, std::move(unreadable));
   auto& group = gates_->group_of(kinds_.queue());
-  auto told = rates;
   std::vector<std::string> leapt;
-  for (auto& [no, record] : told) {
+  for (auto& [no, record] : rates) {
     const auto written = record.at;
     gates_->tell(record, takeover_.now);
     gates_->restore(group, record, takeover_.now);
@@ -80,7 +79,7 @@ void Shard::load_rates(const RateRows& rates, std::vector<Seq> unreadable) {
     if (record.at != written || record.at > saturating_add(takeover_.now, kLeap))
       leapt.push_back(record.name);
   }
-  rates_.load(takeover_.shard, told, std::move(unreadable));
+  rates_.load(takeover_.shard, rates, std::move(unreadable));
   rates_.note_all(std::move(leapt));
   has_moved_starts_ = rates_.has_more();
 }

@@ -91,7 +91,7 @@ class Shard {
   /// The states go with entries that are applied later; a job of an unclean take-over is a witness.
   void load(const Takeover& takeover, std::vector<std::pair<Seq, JobState>> states, const Counts& counts);
   /// What has been written of its rates, behind load(); `unreadable`: rows of those that are lost.
-  void load_rates(const RateRows& rates, std::vector<Seq> unreadable = {});
+  void load_rates(RateRows rates, std::vector<Seq> unreadable = {});
 
   /// A state that cannot be read; after load(). The payloads of its job that stand in the log at the
   /// take-over die with these bytes beside them: nobody knows how often they failed, or what they wait for.

@@ -72,7 +72,7 @@ void ShardHost::restore(OwnedShard& shard, const LoadedShard& loaded, store::Sha
   if (is_lost) shard.written.kept.next = grant.lease.token;  // above any that is there
   shard.machine.load({grant.clean, grant.crashed, grant.head, scope_.now, grant.shard, grant.lease.token},
                      std::move(states.jobs), shard.written);
-  shard.machine.load_rates(states.rates, std::move(states.lost_rates));
+  shard.machine.load_rates(std::move(states.rates), std::move(states.lost_rates));
   for (const auto& [seq, bytes, why] : states.lost) shard.machine.lose_state(seq, bytes, why);
 }
 

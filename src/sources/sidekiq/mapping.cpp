@@ -13,6 +13,7 @@
 #include "base/name.h"
 #include "base/number_text.h"
 #include "base/shorten.h"
+#include "sources/sidekiq/failed_job.h"
 #include "sources/sidekiq/job_reader.h"
 
 namespace ordo::sources {
@@ -89,9 +90,7 @@ class Arguments {
 std::optional<std::int32_t> retries_left(const sidekiq::Job& job, std::optional<std::int32_t> otherwise) {
   const auto retries = job.retries ? job.retries : otherwise;
   if (!retries) return std::nullopt;
-  std::int64_t failures = job.retry_count.value_or(0);
-  if (job.retry_count && job.dialect != sidekiq::Dialect::verk) ++failures;
-  return static_cast<std::int32_t>(std::max<std::int64_t>(*retries - std::max<std::int64_t>(failures, 0), 0));
+  return static_cast<std::int32_t>(std::max<std::int64_t>(*retries - failures_before(job, 0), 0));
 }
 
 /// Ordo forgets how often a job has failed that goes to Sidekiq's set, so its queue's number is no longer
