@@ -61,7 +61,8 @@ class Admin::Impl {
   void examine_sources(std::vector<Finding>& findings);
   std::vector<Finding> problems();
   std::vector<WindowView> windows(std::string_view queue, Duration ahead);
-  /// What examine() and problems() say alike; dead sets of more payloads are not read.
+  /// What examine() and problems() say alike. Dead sets of more payloads are not read: of what was unreadable
+  /// there they say how much it was ever.
   void examine_jobs(std::vector<Finding>& findings, std::uint64_t most_dead);
   void examine_failing(std::vector<Finding>& findings);
   void examine_queues(std::vector<Finding>& findings);
@@ -79,8 +80,7 @@ class Admin::Impl {
                        Time now);
   void examine_waits(std::vector<Finding>& findings, const std::string& queue, Time now);
   void examine_work(std::vector<Finding>& findings);
-  void examine_unreadable(std::vector<Finding>& findings, const store::QueueDefinition& queue,
-                          std::uint64_t all);
+  std::uint64_t count_unreadable(const store::QueueDefinition& queue, std::uint64_t all);
   void examine_dead(std::vector<Finding>& findings, const store::QueueDefinition& queue, Time now);
   void examine_retries(std::vector<Finding>& findings, const store::QueueDefinition& queue, Time now);
   /// Nodes that could answer a question, and have not within 2 s.

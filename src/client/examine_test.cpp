@@ -115,5 +115,35 @@ TEST_F(Doctor, names_a_source_that_failed_jobs_wait_for_and_that_is_gone) {
   EXPECT_THAT(findings[0].what, HasSubstr("1 failed job waits for source 'web'"));
 }
 
+TEST_F(Doctor, tells_of_unreadable_records_however_many_are_dead) {
+  const store::ShardId shard{store_->define("orders", 1).number, 0};
+  store_->join("n1", "");
+  const store::Claim claim{.shard = shard};
+  auto grant = store_->acquire("n1", 1, std::span(&claim, 1)).at(0);
+  domain::Counts counts;
+  counts.unreadable = 3;  // two of them were brought back meanwhile
+  domain::DeadPayload dead;
+  dead.error_kind = FailureKind::unreadable;
+  store_->append({{shard, "what nobody can read, and no owner has seen"}}, [](const auto&) {});
+  store::commit_and_wait(*store_, {{.shard = shard,
+                                    .lease = grant.lease,
+                                    .batch = ++grant.batch,
+                                    .dead = {{.bytes = domain::encode(dead)}},
+                                    .counts = domain::encode(counts)}});
+  Admin::Impl admin(std::make_shared<StoreHandle>(Config{}, system_clock(), store_));
+  const auto told = [&](std::uint64_t most_dead) {
+    std::vector<Finding> findings;
+    admin.examine_jobs(findings, most_dead);
+    std::erase_if(findings, [](const Finding& finding) {
+      return finding.what.find("could not be read") == std::string::npos;
+    });
+    return findings;
+  };
+  ASSERT_EQ(told(1).size(), 1U);
+  EXPECT_EQ(told(1)[0].jobs, 2U);
+  ASSERT_EQ(told(0).size(), 1U) << "the dead are too many to be looked through";
+  EXPECT_EQ(told(0)[0].jobs, 4U) << "so many ever";
+}
+
 }  // namespace examine_test
 }  // namespace ordo

@@ -40,6 +40,19 @@ Time first_of(const QueueStats& counts, Time now) {
 
 std::string hours_of(double lag_s) { return format_duration(hours{static_cast<std::int64_t>(lag_s) / 3600}); }
 
+Finding unreadable_found(const std::string& queue, std::uint64_t count) {
+  return {.level = Level::warning,
+          .what = fmt::format("{} stored {} of queue '{}' could not be read and went to the dead", count,
+                              count == 1 ? "record" : "records", queue),
+          .advice = fmt::format("see `ordo dead {} list`; a version that can read them runs them after "
+                                "`ordo dead {} retry`",
+                                queue, queue),
+          .about = About::dead,
+          .queue = queue,
+          .effect = fmt::format("{} died", count),
+          .jobs = count};
+}
+
 /// Stuck in a gate that only a look at its holder explains.
 std::uint64_t held_up(const QueueStats& counts) { return counts.blocked_by_key + counts.blocked_by_lock; }
 
@@ -175,18 +188,21 @@ void Admin::Impl::examine_jobs(std::vector<Finding>& findings, std::uint64_t mos
   examine_counts(findings, look);
   examine_gates(findings, look);
   for (const auto& [queue, counts] : look.stats.by_queue) {
-    if (counts.dead > most_dead || counts.dead + counts.unreadable == 0) continue;
+    if (counts.dead + counts.unreadable == 0) continue;
     const auto definition = handle_->existing_queue(queue);
     if (!definition) continue;
-    if (counts.unreadable > 0) examine_unreadable(findings, *definition, counts.unreadable);
-    if (counts.dead > 0) examine_dead(findings, *definition, look.now);
+    const bool are_few = counts.dead <= most_dead;
+    const auto unreadable = counts.unreadable == 0 || !are_few
+                                ? counts.unreadable
+                                : count_unreadable(*definition, counts.unreadable);
+    if (unreadable > 0) findings.push_back(unreadable_found(queue, unreadable));
+    if (counts.dead > 0 && are_few) examine_dead(findings, *definition, look.now);
   }
 }
 
 // Of `all` that was unreadable ever: what is dead, and what no owner has come to. Pushes that no version can
 // read are among `all`, too; examine_dead() tells of them.
-void Admin::Impl::examine_unreadable(std::vector<Finding>& findings, const store::QueueDefinition& queue,
-                                     std::uint64_t all) {
+std::uint64_t Admin::Impl::count_unreadable(const store::QueueDefinition& queue, std::uint64_t all) {
   std::uint64_t count = all;
   for (const auto& row : handle_->store().shards()) {
     if (row.shard.queue == queue.number)
@@ -196,18 +212,7 @@ void Admin::Impl::examine_unreadable(std::vector<Finding>& findings, const store
     if (dead.error_kind == FailureKind::unreadable) ++count;
     return true;
   });
-  if (count == 0) return;
-  findings.push_back(
-      {.level = Level::warning,
-       .what = fmt::format("{} stored {} of queue '{}' could not be read and went to the dead", count,
-                           count == 1 ? "record" : "records", queue.name),
-       .advice = fmt::format("see `ordo dead {} list`; a version that can read them runs them after "
-                             "`ordo dead {} retry`",
-                             queue.name, queue.name),
-       .about = About::dead,
-       .queue = queue.name,
-       .effect = fmt::format("{} died", count),
-       .jobs = count});
+  return count;
 }
 
 void Admin::Impl::examine_gates(std::vector<Finding>& findings, const Look& look) {
