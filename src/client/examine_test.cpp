@@ -139,10 +139,10 @@ TEST_F(Doctor, tells_of_unreadable_records_however_many_are_dead) {
     });
     return findings;
   };
-  ASSERT_EQ(told(1).size(), 1U);
-  EXPECT_EQ(told(1)[0].jobs, 2U);
-  ASSERT_EQ(told(0).size(), 1U) << "the dead are too many to be looked through";
-  EXPECT_EQ(told(0)[0].jobs, 4U) << "so many ever";
+  ASSERT_EQ(told(2).size(), 1U);
+  EXPECT_EQ(told(2)[0].jobs, 2U);
+  ASSERT_EQ(told(1).size(), 1U) << "the two dead are too many to be looked through";
+  EXPECT_EQ(told(1)[0].jobs, 4U) << "as many as there ever were";
 }
 
 }  // namespace examine_test
