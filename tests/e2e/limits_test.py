@@ -133,9 +133,9 @@ class Limits(Project):
         rate = lambda: [(each["rate"], each["set"]) for each in self.json("limits") if each["partition"] == "east" and "rate" in each]
         self.until("its rate is told", lambda: rate() == [({"limit": 1, "per": "1h", "burst": 1}, False)])
         self.assertIn("no config states that", self.ordo("limits", "set", "orders", "limit=4", code=1).stderr)
-        self.assertIn("orders: set", self.ordo("limits", "set", "orders", "rate=3/1s").stdout)
+        self.assertIn("orders: set", self.ordo("limits", "set", "orders", "rate=3/1h").stdout)  # a shorter one is soon over, and then told no more
         self.until_stats(processed=4)
-        self.until("the new rate is told", lambda: rate() == [({"limit": 3, "per": "1s", "burst": 3}, True)])
+        self.until("the new rate is told", lambda: rate() == [({"limit": 3, "per": "1h", "burst": 3}, True)])
 
     def test_what_ran_on_a_node_that_is_killed_counts_no_more_and_a_rate_goes_on(self):
         self.config(queue='limit = 2\nshards = 1', node="threads = 3")
