@@ -371,6 +371,7 @@ return {"ok": True}""".strip())
         with self.running():
             rows = lambda: [(job["state"], job["payloads"]) for job in self.json("job", "orders", "1")]
             self.until("it runs", lambda: rows() == [("running", [0, 1, 2])])
+            self.until("its worker has it", self.runs)
             self.push("1", 3)
             self.push("1", 4)
             self.push("0", None, "--at", "1000")  # it would start before what runs

@@ -94,6 +94,7 @@ class LowkiqImport(Project):
     def test_no_node_serves_the_queue_meanwhile(self):
         self.enqueue("1", ("1", 1))
         self.start()
+        self.until("the node is known", lambda: self.json("nodes"))
         self.assertIn("stop the nodes", self.ordo(*self.asked, code=1).stderr)
         self.assertEqual(self.redis.ask("ZCARD", f"{QUEUE}:all_ids_lex"), 1)
 
