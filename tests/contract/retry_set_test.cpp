@@ -87,18 +87,21 @@ class SidekiqRetries : public StoreContract {
       read_to_ = row.seq;
     }
   }
-  /// Runs what is due, badly, and makes it durable, unless the owner ends before.
-  void fail_due(bool is_lost = false) {
+  /// Runs what is due and makes it durable, unless the owner ends before. The ids of what has ended.
+  std::vector<std::string> run_due(const Outcome& outcome, bool is_lost = false) {
     const ShardId shard = grant_.shard;
     apply(read_log(store(), std::span(&shard, 1), read_to_));
     domain::Run run;
     std::vector<std::string> ended;
     while (machine_->take(store().now(), {}, run) == domain::Shard::Taken::ready) {
       for (const auto& each : run.jobs) ended.push_back(each.id);
-      machine_->ended(run.no, {run.jobs.size(), domain::JobEnd{Outcome::fail("boom"), 0}}, store().now());
+      machine_->ended(run.no, std::vector<domain::JobEnd>(run.jobs.size(), {outcome, 0}), store().now());
     }
-    if (is_lost) return take_over();
-    if (!machine_->has_changes()) return;
+    if (is_lost) {
+      take_over();
+      return {};
+    }
+    if (!machine_->has_changes()) return ended;
     auto changes = machine_->collect();
     auto delta = delta_of(grant_, ++batch_);
     delta.erase = std::move(changes.erase);
@@ -109,9 +112,24 @@ class SidekiqRetries : public StoreContract {
       delta.dead.push_back({.at = store().now(), .bytes = domain::encode(dead)});
     delta.position = read_to_;
     delta.counts = domain::encode(machine_->counts(store().now()));
-    ASSERT_EQ(commit(std::move(delta)), CommitResult::applied);
+    EXPECT_EQ(commit(std::move(delta)), CommitResult::applied);
     machine_->committed(store().now());
-    for (const auto& id : ended) ++failures_[id];
+    return ended;
+  }
+  void fail_due(bool is_lost = false) {
+    for (const auto& id : run_due(Outcome::fail("boom"), is_lost)) ++failures_[id];
+  }
+  void append_entry(domain::Entry entry) {
+    entry.kind = "rails";
+    entry.id = entry.key = "1";
+    append_and_wait(store(), {{grant_.shard, domain::encode(entry)}});
+  }
+  /// As another client does, into a job of the source.
+  void push_other() {
+    domain::Entry entry;
+    entry.payload = R"({"total":7})";
+    entry.options.retried_by = "web";
+    append_entry(entry);
   }
   std::uint64_t waiting() { return domain::decode_counts(row_of(grant_.shard).counts).or_empty().hand_overs; }
   std::size_t states() {
@@ -234,12 +252,7 @@ TEST_P(SidekiqRetries, JobsThatWaitForTheSetFillTheSource) {
 
 // A payload of another client was merged into a job of the source.
 TEST_P(SidekiqRetries, WhatIsNoJobOfSidekiqIsRetriedHere) {
-  domain::Entry other;
-  other.kind = "rails";
-  other.id = other.key = "1";
-  other.payload = R"({"total":7})";
-  other.options.retried_by = "web";
-  append_and_wait(store(), {{grant_.shard, domain::encode(other)}});
+  push_other();
   const auto web = source();
   fail_due();
   EXPECT_EQ(waiting(), 1U);
@@ -251,8 +264,32 @@ TEST_P(SidekiqRetries, WhatIsNoJobOfSidekiqIsRetriedHere) {
   const auto left = read_all(grant_.shard);
   ASSERT_THAT(left, SizeIs(1));
   const auto entry = domain::decode_entry(left[0]);
-  EXPECT_EQ(entry->payload, other.payload);
+  EXPECT_EQ(entry->payload, R"({"total":7})");
   EXPECT_EQ(entry->options.retried_by, "");
+}
+
+// Another process says so, and the job runs again, before the one that has read its row says so, too.
+TEST_P(SidekiqRetries, WhatIsNoJobOfSidekiqIsRetriedHereOnceHoweverOftenThatIsSaid) {
+  push_other();
+  std::vector<std::string> ended;
+  bool is_over = false;
+  const auto slow = source([&](std::string_view point) {
+    if (point != "read" || std::exchange(is_over, true)) return;
+    const auto next = source();
+    take(*next);
+    hand_over(*next);
+    append_entry({.type = domain::EntryType::run_now});
+    ended = run_due(Outcome::done());
+  });
+  fail_due();
+  take(*slow);
+  hand_over(*slow);
+  EXPECT_THAT(ended, ElementsAre("1"));
+  append_entry({.type = domain::EntryType::run_now});
+  EXPECT_THAT(run_due(Outcome::done()), IsEmpty());
+  EXPECT_EQ(waiting(), 0U);
+  EXPECT_EQ(states(), 0U);
+  EXPECT_THAT(seqs_of(grant_.shard), IsEmpty());
 }
 
 TEST_P(SidekiqRetries, RowsWithoutAnEntryHideNothingAndGo) {
