@@ -17,7 +17,6 @@
 #include "domain/shard.h"
 #include "sources/sidekiq/source.h"
 #include "store/shard_states.h"
-#include "support/redis_server.h"
 
 namespace ordo::store {
 namespace retry_set_test {
@@ -32,16 +31,13 @@ using ::testing::SizeIs;
 
 struct Crash {};
 
-class SidekiqRetries : public StoreContract {
+class SidekiqRetries : public OriginContract {
  protected:
   void SetUp() override {
-    StoreContract::SetUp();
-    static redis::TestServer server;
-    server_ = &server;
-    server_->empty();
+    OriginContract::SetUp();
     config_.queues = {{.name = "rails", .shards = 1, .key_order = KeyOrder::exclusive}};
     config_.sources = {{.name = "web",
-                        .url = "redis://127.0.0.1:" + std::to_string(server_->location().port),
+                        .url = url(),
                         .queues = {"default"},
                         .queue = "rails",
                         .retries = SourceRetries::sidekiq}};
@@ -51,13 +47,7 @@ class SidekiqRetries : public StoreContract {
   }
 
   // --- Redis ---
-  redis::Reply run(const std::vector<std::string>& words) { return server_->run(words); }
-  std::int64_t count(const std::vector<std::string>& words) { return run(words).integer; }
-  std::vector<std::string> members(const std::string& set = "retry") {
-    std::vector<std::string> all;
-    for (const auto& item : run({"ZRANGE", set, "0", "-1"}).items) all.push_back(item.text);
-    return all;
-  }
+  static std::vector<std::string> retries() { return members("retry"); }
   /// As any Sidekiq process that finds it due.
   void bring_back(const std::string& member) {
     ASSERT_EQ(count({"ZREM", "retry", member}), 1);
@@ -155,7 +145,6 @@ class SidekiqRetries : public StoreContract {
   }
   void push(const std::string& bytes) { run({"LPUSH", "queue:default", bytes}); }
 
-  redis::TestServer* server_ = nullptr;
   Config config_;
   std::uint32_t queue_ = 0;
   Grant grant_;
@@ -174,18 +163,18 @@ TEST_P(SidekiqRetries, AFailedJobLeavesOrdoAndComesAgainUntilItDies) {
     fail_due();
     EXPECT_EQ(waiting(), 1U);
     hand_over(*web);
-    ASSERT_THAT(members(), SizeIs(1));
-    EXPECT_THAT(members()[0], HasSubstr(R"("args":[1.50])"));
-    EXPECT_THAT(members()[0], HasSubstr(R"("retry_count":)" + std::to_string(failure)));
+    ASSERT_THAT(retries(), SizeIs(1));
+    EXPECT_THAT(retries()[0], HasSubstr(R"("args":[1.50])"));
+    EXPECT_THAT(retries()[0], HasSubstr(R"("retry_count":)" + std::to_string(failure)));
     fail_due();
     EXPECT_EQ(waiting(), 0U);
     EXPECT_EQ(states(), 0U);
     EXPECT_THAT(seqs_of(grant_.shard), IsEmpty());
-    bring_back(members()[0]);
+    bring_back(retries()[0]);
   }
   take(*web);
   fail_due();
-  EXPECT_THAT(members(), IsEmpty());
+  EXPECT_THAT(retries(), IsEmpty());
   const auto dead = store().dead(queue_, 0, 10);
   ASSERT_EQ(dead.size(), 1U);
   EXPECT_THAT(domain::decode_dead(dead[0].bytes)->payload, HasSubstr(R"("retry_count":1)"));
@@ -197,7 +186,7 @@ TEST_P(SidekiqRetries, WhatIsTakenOutOfTheSetBeforeTheStoreIsToldDoesNotComeBack
   bool is_over = false;
   const auto dying = source([&](std::string_view point) {
     if (point != "brought" || std::exchange(is_over, true)) return;
-    bring_back(members().at(0));
+    bring_back(retries().at(0));
     throw Crash{};
   });
   take(*dying);
@@ -206,7 +195,7 @@ TEST_P(SidekiqRetries, WhatIsTakenOutOfTheSetBeforeTheStoreIsToldDoesNotComeBack
   const auto next = source();
   take(*next);
   hand_over(*next);
-  EXPECT_THAT(members(), IsEmpty());
+  EXPECT_THAT(retries(), IsEmpty());
   fail_due();  // it is told, and the job runs again
   EXPECT_EQ(failures_["j1"], 2);
   EXPECT_EQ(waiting(), 1U);
@@ -220,11 +209,11 @@ TEST_P(SidekiqRetries, WhoeverTakesNoMoreBringsNothing) {
   take(*slow);
   fail_due();
   EXPECT_EQ(hand_over(*slow), Shown::nothing);
-  EXPECT_THAT(members(), IsEmpty());
+  EXPECT_THAT(retries(), IsEmpty());
   const auto next = source();
   take(*next);
   hand_over(*next);
-  EXPECT_THAT(members(), SizeIs(1));
+  EXPECT_THAT(retries(), SizeIs(1));
 }
 
 TEST_P(SidekiqRetries, ASetThatCannotBeWrittenLosesNothing) {
@@ -236,7 +225,7 @@ TEST_P(SidekiqRetries, ASetThatCannotBeWrittenLosesNothing) {
   EXPECT_THROW(hand_over(*web), Error);
   run({"DEL", "retry"});
   hand_over(*web);
-  EXPECT_THAT(members(), SizeIs(1));
+  EXPECT_THAT(retries(), SizeIs(1));
 }
 
 TEST_P(SidekiqRetries, JobsThatWaitForTheSetFillTheSource) {
@@ -258,7 +247,7 @@ TEST_P(SidekiqRetries, WhatIsNoJobOfSidekiqIsRetriedHere) {
   EXPECT_EQ(waiting(), 1U);
   take(*web);
   hand_over(*web);
-  EXPECT_THAT(members(), IsEmpty());
+  EXPECT_THAT(retries(), IsEmpty());
   fail_due();
   EXPECT_EQ(waiting(), 0U);
   const auto left = read_all(grant_.shard);
@@ -305,7 +294,7 @@ TEST_P(SidekiqRetries, RowsWithoutAnEntryHideNothingAndGo) {
   delta.counts = row_of(grant_.shard).counts;
   ASSERT_EQ(commit(std::move(delta)), CommitResult::applied);
   EXPECT_EQ(hand_over(*web), Shown::all);
-  EXPECT_THAT(members(), SizeIs(1));
+  EXPECT_THAT(retries(), SizeIs(1));
   take_over();
   fail_due();
   EXPECT_EQ(waiting(), 0U);
@@ -340,7 +329,7 @@ TEST_P(SidekiqRetries, AReshardTakesThemAlong) {
   fail_due();
   const ShardId old = grant_.shard;
   EXPECT_THROW(hand_over(*web), Error);  // a closed log takes nothing
-  EXPECT_THAT(members(), SizeIs(1));
+  EXPECT_THAT(retries(), SizeIs(1));
   auto facts = std::move(store().load(std::span(&old, 1)).at(0));
   const auto chunk = read_log(store(), std::span(&old, 1));
   const auto next = define(QueueDefinition::hidden_name("rails"), 1);
@@ -354,9 +343,9 @@ TEST_P(SidekiqRetries, AReshardTakesThemAlong) {
   ASSERT_EQ(commit(std::move(delta)), CommitResult::applied);
   ASSERT_TRUE(store().replace("rails", next.number));
   take_over();
-  bring_back(members()[0]);
+  bring_back(retries()[0]);
   hand_over(*web);
-  EXPECT_THAT(members(), IsEmpty());
+  EXPECT_THAT(retries(), IsEmpty());
   fail_due();
   EXPECT_EQ(waiting(), 0U);
 }
@@ -384,7 +373,7 @@ TEST_P(SidekiqRetries, NothingIsLostOrDoubledHoweverOftenItCrashes) {
         ++crashes;
         if (random.below(2) == 0) break;  // else its process goes on
       }
-      for (const auto& member : members()) {
+      for (const auto& member : retries()) {
         if (random.below(3) == 0) bring_back(member);
       }
       if (random.below(4) != 0) fail_due(random.below(4) == 0);
@@ -395,7 +384,7 @@ TEST_P(SidekiqRetries, NothingIsLostOrDoubledHoweverOftenItCrashes) {
     take(*web);
     fail_due();
     hand_over(*web);
-    for (const auto& member : members()) bring_back(member);
+    for (const auto& member : retries()) bring_back(member);
   }
   fail_due();
   std::map<std::string, int> dead;
