@@ -16,7 +16,9 @@
 #include "contract/backends.h"
 #include "domain/shard.h"
 #include "sources/sidekiq/source.h"
+#include "store/memory/memory_store.h"
 #include "store/shard_states.h"
+#include "support/redis_server.h"
 
 namespace ordo::store {
 namespace retry_set_test {
@@ -404,6 +406,57 @@ TEST_P(SidekiqRetries, NothingIsLostOrDoubledHoweverOftenItCrashes) {
   EXPECT_EQ(count({"LLEN", "queue:default"}), 0);
   EXPECT_THAT(points, ElementsAre("brought", "claimed", "due moved", "gone", "mapped", "read", "stored",
                                   "taken", "told"));
+}
+
+class CountingStore final : public memory::MemoryStore {
+ public:
+  using memory::MemoryStore::MemoryStore;
+  LogChunk fetch(ShardId shard, std::span<const Seq> seqs) override {
+    fetched.push_back(seqs.size());
+    return memory::MemoryStore::fetch(shard, seqs);
+  }
+  std::vector<std::size_t> fetched;
+};
+
+TEST(LargeRetries, AreFetchedFewAtOnceOnceThatIsKnown) {
+  constexpr std::size_t kJobs = 60;
+  redis::TestServer server;
+  StoppedClock clock;
+  CountingStore store(clock);
+  const ShardId shard{store.define("rails", 1).number, 0};
+  const std::string large(1U << 20, 'x');
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    const auto payload = R"({"class":"A","args":[")" + large + R"("],"queue":"default","retry":3,"jid":"j)" +
+                         std::to_string(i) + "\"}";
+    const domain::Entry entry{.kind = "rails", .key = "1", .id = "1", .payload = payload};
+    append_and_wait(store, {{shard, domain::encode(entry)}});
+  }
+  store.join("n", "");
+  const Claim claim{.shard = shard};
+  auto grant = store.acquire("n", 1, std::span(&claim, 1)).at(0);
+  Delta delta{.shard = shard, .lease = grant.lease, .batch = ++grant.batch};
+  for (const auto& row : read_log(store, std::span(&shard, 1)).rows) {
+    domain::JobState state;
+    state.hand_over = {"web", std::to_string(row.seq)};
+    delta.states.push_back({row.seq, domain::encode(state)});
+  }
+  domain::Counts counts;
+  counts.hand_overs = kJobs;
+  delta.counts = domain::encode(counts);
+  commit_and_wait(store, {delta});
+  const SourceOptions source{.name = "web",
+                             .url = "redis://127.0.0.1:" + std::to_string(server.location().port),
+                             .queues = {"default"},
+                             .queue = "rails",
+                             .retries = SourceRetries::sidekiq};
+  server.run({"SET", "ordo:taker:web", "us"});
+  RetrySet retries(source, store, clock, "us");
+  while (retries.tick() == Shown::some) {
+  }
+  EXPECT_EQ(server.run({"ZCARD", "retry"}).integer, static_cast<std::int64_t>(kJobs));
+  ASSERT_GT(store.fetched.size(), 2U);
+  EXPECT_EQ(store.fetched[0], RetrySet::kMost);
+  for (std::size_t i = 1; i < store.fetched.size(); ++i) EXPECT_LE(store.fetched[i], 16U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, SidekiqRetries, stores_of_one_place(), backend_name);

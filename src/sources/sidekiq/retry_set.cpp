@@ -139,7 +139,7 @@ void RetrySet::forget_gone(store::ShardId shard, const std::vector<Row>& rows) {
 }
 
 RetrySet::Step RetrySet::hand_over(store::ShardId shard, std::span<Row>& left) {
-  const auto rows = left.first(std::min(left.size(), kMost));
+  const auto rows = left.first(std::min(left.size(), at_once_));
   std::vector<store::Seq> seqs;
   for (const auto& row : rows) seqs.push_back(row.seq);
   const auto chunk = store_.fetch(shard, seqs);
@@ -171,6 +171,9 @@ RetrySet::Step RetrySet::hand_over(store::ShardId shard, std::span<Row>& left) {
     brought.push_back({name, handed_over(*entry, row->state)});
   }
   left = left.subspan(passed);
+  std::size_t fetched = 0;
+  for (const auto& logged : chunk.rows) fetched += chunk.body(logged).size();
+  if (fetched > 0) at_once_ = std::clamp<std::size_t>(kMostBytesOfStep * rows.size() / fetched, 1, kMost);
   pass("read");
   bool is_taker = true;
   if (!brought.empty()) {

@@ -87,6 +87,7 @@ class RetrySet {
   const std::string taker_;
   const CrashPoint at_;
   RedisLink link_;
+  std::size_t at_once_ = kMost;                 // rows of one step: about as many as fit into its bytes
   std::map<std::string, store::ShardId> told_;  // names, until their rows are gone
   std::optional<Duration> next_;                // steady
 };
