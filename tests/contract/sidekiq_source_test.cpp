@@ -17,6 +17,7 @@
 #include "contract/backends.h"
 #include "domain/entry.h"
 #include "domain/records.h"
+#include "sources/sidekiq/look.h"
 
 namespace ordo::store {
 namespace sidekiq_source_test {
@@ -509,6 +510,21 @@ TEST_P(SidekiqLists, AnImportOfResqueTakesItsFailed) {
   EXPECT_EQ(entries[2].type, domain::EntryType::kill);
   EXPECT_EQ(entries[2].id, entries[1].id);
   EXPECT_THAT(entries[3].why, HasSubstr("it is no JSON"));
+}
+
+// Sidekiq's pages list it for a minute.
+TEST_P(SidekiqLists, ANodeThatWasKilledBeforeItsSourceGotAnotherNameTakesNothing) {
+  const auto others = [&] { return sources::look_at_sidekiq(config_.sources[0], "").others; };
+  const auto list = [&](const std::string& tag) {
+    run({"SADD", "processes", "h:1:a"});
+    run({"HSET", "h:1:a", "info", R"({"tag":")" + tag + R"(","queues":["default"]})"});
+  };
+  list("ordo:old");
+  EXPECT_THAT(others(), IsEmpty());
+  run({"SET", "ordo:taker:old", "another node"});
+  EXPECT_THAT(others(), ElementsAre("h:1:a"));
+  list("shop");
+  EXPECT_THAT(others(), ElementsAre("h:1:a"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, SidekiqLists, stores_of_one_place(), backend_name);
