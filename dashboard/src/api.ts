@@ -44,7 +44,7 @@ export interface NodeInfo {
 }
 export interface Source {
   name: string; type: string; origin: string; queues: string[]; taken: number; refused: Record<string, number>; waiting: number;
-  lag: number | null; active: boolean; last: string | null; others: string[]; trouble: string | null;
+  lag: number | null; active: boolean; full: boolean; hand_overs: number; last: string | null; others: string[]; trouble: string | null;
 }
 export interface DeadGroup { error: string; count: number; first: string; last: string }
 export interface WindowRule { start: string; end: string; days: string[]; tz: string }

@@ -1,7 +1,7 @@
 // What pages work out of what the API tells.
 import { expect, test } from 'vitest';
 import { asPush } from './actions';
-import type { AuditEntry, Job, Limit, Periodic, ProblemRow } from './api';
+import type { AuditEntry, Job, Limit, Periodic, ProblemRow, Source } from './api';
 import { cronWords } from './cron';
 import { perSecond } from './history';
 import { fits, serverFilter, type Wanted } from './joblist';
@@ -12,6 +12,7 @@ import { resample } from './pages/overview';
 import { marksOf } from './pages/job';
 import { lastCleared } from './pages/dead';
 import { heldBack } from './pages/periodic';
+import { handOversOf, stateOf as sourceStateOf } from './pages/sources';
 import { apart } from './parts/plots';
 import { grouped, whyOf } from './parts/problems';
 import { payloadText } from './parts/payload';
@@ -44,6 +45,15 @@ test('the longest lines come first, with their holder and oldest', () => {
   const behind = (key: string, run_at: string) => job({ key, run_at, waits_for: [{ what: 'key', name: key, held_by: ['holder'], until: null }] });
   const lines = linesOf([behind('a', '2026-01-02T00:00:00Z'), behind('b', '2026-01-01T00:00:00Z'), behind('b', '2025-01-01T00:00:00Z'), job({})]);
   expect(lines.map((line) => [line.key, line.behind, line.oldest, line.holder])).toEqual([['b', 2, '2025-01-01T00:00:00Z', 'holder'], ['a', 1, '2026-01-02T00:00:00Z', 'holder']]);
+});
+
+test('a source says of itself what `ordo sources` does', () => {
+  const source = (some: Partial<Source>): Source => ({ name: 'web', type: 'sidekiq', origin: 'redis://a', queues: ['default'], taken: 0, refused: {}, waiting: 0, lag: null, active: true, full: false, hand_overs: 0, last: null, others: [], trouble: null, ...some });
+  const states = [source({}), source({ full: true }), source({ active: false }), source({ active: false, full: true, trouble: 'gone' })].map(sourceStateOf);
+  expect(states).toEqual(['active', 'full', 'no node takes', 'trouble']);
+  expect(handOversOf(source({}))).toBeNull();
+  expect(handOversOf(source({ hand_overs: 1 }))).toBe("1 failed job waits to be brought into Sidekiq's set of retries");
+  expect(handOversOf(source({ hand_overs: 2 }))).toBe("2 failed jobs wait to be brought into Sidekiq's set of retries");
 });
 
 test('a push that a shell takes: no quote of a payload ends it', () => {

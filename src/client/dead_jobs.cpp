@@ -263,8 +263,8 @@ std::optional<domain::UniqueHold> hold_of(const domain::JobOptions& options) {
 
 /// An entry that was buried whole, as it goes into the log again.
 std::string entry_again(domain::Entry entry, const std::string& bytes) {
-  if (entry.type != domain::EntryType::edit) return bytes;
-  // Who did not know edits may have buried one that was carried out: it is a payload then.
+  if (entry.type != domain::EntryType::edit && entry.type != domain::EntryType::handed_back) return bytes;
+  // Who did not know these may have buried one that was carried out: it is a payload then.
   entry.type = domain::EntryType::revive;
   entry.edits.clear();
   return domain::encode(entry);

@@ -70,7 +70,8 @@ using Progress = std::function<void(std::uint64_t found, std::uint64_t left)>;
 ImportResult import_all(StoreHandle& handle, Import import, const Progress& progress) {
   auto config = handle.config();
   config.sources = {import.from};
-  config.sources.front().queues = {"all"};  // which are found below
+  config.sources.front().queues = {"all"};               // which are found below
+  config.sources.front().ahead = SourceOptions{}.ahead;  // that of an import is above its bound
   validate(config);
   const auto poll = config.node.poll_interval;
   sources::SidekiqSource source(handle.store(), handle.clock(), std::move(config), import.from, poll, {},

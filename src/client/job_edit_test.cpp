@@ -133,6 +133,22 @@ TEST_F(JobEdit, an_edit_that_was_buried_comes_back_as_a_payload) {
   EXPECT_THAT(payloads(), ElementsAre("new@1"));
 }
 
+TEST_F(JobEdit, a_payload_that_a_source_gave_back_comes_back_from_the_dead_likewise) {
+  const domain::Entry back{.type = domain::EntryType::handed_back,
+                           .kind = "orders",
+                           .key = "a",
+                           .id = "a",
+                           .score = 1,
+                           .payload = "new",
+                           .hand_over = "1-0-1-1"};
+  const auto dead_row = domain::dead_entry(5, domain::encode(back), "its type is unknown");
+  store::Delta delta{.shard = shard_, .lease = grant_.lease, .batch = ++grant_.batch};
+  delta.dead = {{.bytes = domain::encode(dead_row)}};
+  store::commit_and_wait(*store_, {delta});
+  EXPECT_EQ(admin_.change_dead("orders", {}, true, {}), 1U);
+  EXPECT_THAT(payloads(), ElementsAre("new@1"));
+}
+
 TEST_F(JobEdit, a_job_whose_payload_is_an_edit_is_counted_by_who_has_no_counts) {
   push("a", "old", 1);
   EXPECT_TRUE(admin_.edit("orders", {.id = "a"}, "new", {}));

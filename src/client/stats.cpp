@@ -191,7 +191,8 @@ Admin::Impl::Tally Admin::Impl::tally(const std::function<bool(const store::Queu
                  entry->type != domain::EntryType::expected) {  // that one asks for nothing to be done
         unread.insert(row.shard.queue);
         // It may be carried out, and the payload of a job that nobody has counted since a reshard.
-        if (entry && entry->type == domain::EntryType::edit)
+        if (entry &&
+            (entry->type == domain::EntryType::edit || entry->type == domain::EntryType::handed_back))
           stale_split[row.shard.queue].push_back(row.shard);
         if (!entry) {  // it is on its way to the dead
           ++counts[row.shard].unreadable;

@@ -57,6 +57,7 @@ void fields(A& a, std::uint8_t flags, In<A, Entry>& entry, std::string_view& rul
       archive.number(edited.score);
     });
   }
+  if (is_of_hand_over(entry.type)) a.short_text(entry.hand_over);
   a.rest(entry.payload);
 }
 
@@ -121,7 +122,7 @@ Entry read_entry(std::string_view bytes) {
     check_fields(entry.fields);
     take_came(entry);
   }
-  in.check(entry.type >= EntryType::push && entry.type <= EntryType::handed_over, "its type is unknown");
+  in.check(entry.type >= EntryType::push && entry.type <= EntryType::handed_back, "its type is unknown");
   in.check(flags <= kAllFlags, "its flags are unknown");
   std::string_view rules;
   fields(in, flags, entry, rules);
@@ -130,11 +131,12 @@ Entry read_entry(std::string_view bytes) {
   if ((flags & kHasKey) == 0) entry.key = entry.id;
   if (entry.tick) in.check(!entry.tick->schedule.empty(), "it names no schedule");
   if (is_payload(entry.type) || is_of_wait(entry.type) || entry.type == EntryType::freed ||
-      entry.type == EntryType::edit || entry.type == EntryType::handed_over) {
+      entry.type == EntryType::edit || is_of_hand_over(entry.type)) {
     in.check(!entry.kind.empty() && !entry.id.empty(), "it names no job");
     if (entry.key.empty()) entry.key = entry.id;
     in.check(!entry.score || std::isfinite(*entry.score), "its score is no number");
   }
+  if (is_of_hand_over(entry.type)) in.check(!entry.hand_over.empty(), "it names no payload");
   return entry;
 }
 

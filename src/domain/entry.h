@@ -30,12 +30,17 @@ enum class EntryType : std::uint8_t {
   freed = 11,        ///< control: the unique row of this token (its payload) is free (domain/unique.h)
   kill = 12,         ///< control: all payloads of the queued job go to the dead set
   edit = 13,  ///< control: its payload takes the place of one of the queued job (domain/shard_edit.cpp)
-  handed_over = 14,  ///< control: a source has taken over the retry of this name (domain/hand_overs.h)
+  handed_over = 14,  ///< control: a source has taken over the retry `hand_over` (domain/hand_overs.h)
+  handed_back = 15,  ///< it cannot: its payload, for a job of this shard, unless that was said before
 };
 
 /// It speaks of what a job waits for.
 constexpr bool is_of_wait(EntryType type) {
   return type == EntryType::expected || type == EntryType::response;
+}
+
+constexpr bool is_of_hand_over(EntryType type) {
+  return type == EntryType::handed_over || type == EntryType::handed_back;
 }
 
 /// It brings a payload of a job.
@@ -77,6 +82,7 @@ struct Entry {
   std::optional<Tick> tick{};        ///< of a tick
   JobPhase phase = JobPhase::any;    ///< of a cancel: which jobs of its name are meant
   std::vector<EditedEntry> edits{};  ///< of an edit: several, where a payload was pushed more than once
+  std::string_view hand_over{};      ///< of one that was handed over or back: its name
 
   bool operator==(const Entry&) const = default;
 };

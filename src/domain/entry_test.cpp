@@ -133,7 +133,7 @@ TEST(EntryCodec, cut_short_it_is_unreadable_or_lacks_only_payload) {
 
 TEST(EntryCodec, an_unknown_type_or_flag_is_unreadable) {
   auto bytes = encode(full_entry());
-  for (const int type : {0, 15, 128, 255}) {
+  for (const int type : {0, 16, 128, 255}) {
     bytes[0] = static_cast<char>(type);
     const auto entry = decode_entry(bytes);
     ASSERT_FALSE(entry) << type;

@@ -194,9 +194,15 @@ TEST(Formats, of_entries) {
   EXPECT_EQ(*decode_entry(encode(edit)), edit);
 
   const Entry handed_over{
-      .type = EntryType::handed_over, .kind = "mail", .key = "k", .id = "42", .payload = "n"};
-  EXPECT_EQ(to_hex(encode(handed_over)), "0e01046d61696c023432016b6e");
+      .type = EntryType::handed_over, .kind = "mail", .key = "k", .id = "42", .hand_over = "n"};
+  EXPECT_EQ(to_hex(encode(handed_over)), "0e01046d61696c023432016b016e");
   EXPECT_EQ(*decode_entry(encode(handed_over)), handed_over);
+
+  auto handed_back = handed_over;
+  handed_back.type = EntryType::handed_back;
+  handed_back.payload = "p";
+  EXPECT_EQ(to_hex(encode(handed_back)), "0f01046d61696c023432016b016e70");
+  EXPECT_EQ(*decode_entry(encode(handed_back)), handed_back);
 }
 
 TEST(Formats, of_jobs) {

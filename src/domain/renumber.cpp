@@ -11,6 +11,7 @@ Entry settled(Entry entry, Time at) {
     case EntryType::push:
     case EntryType::revive:
     case EntryType::tick:
+    case EntryType::handed_back:
       if ((!entry.score || !entry.run_at) && !entry.came) entry.came = at;
       break;
     case EntryType::edit:

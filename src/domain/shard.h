@@ -510,7 +510,8 @@ class Shard {
   // Retries elsewhere (shard_hand_over.cpp)
   static bool is_retried_elsewhere(const Job& job, FailureKind failure);
   void hand_over(Job& job, const ActiveRun& run, FailureKind failure, const std::string& error, Time now);
-  void apply_handed_over(const LoggedEntry& logged);
+  bool end_hand_over(const Entry& entry);
+  void apply_handed_back(const LoggedEntry& logged, Time now);
 
   // Records (shard_kept.cpp)
   /// How a job ends.

@@ -60,7 +60,11 @@ void Shard::apply(const LoggedEntry& logged, Time now) {
       apply_edit(logged, now);
       break;
     case EntryType::handed_over:
-      apply_handed_over(logged);
+      end_hand_over(logged.entry);
+      changes_.erase(logged.seq);
+      break;
+    case EntryType::handed_back:
+      apply_handed_back(logged, now);
       break;
   }
   through_ = logged.seq;

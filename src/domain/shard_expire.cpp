@@ -15,7 +15,7 @@ constexpr std::size_t kRowsOfADelta = 2000;  // the next ones wait until those a
 
 std::optional<Expiry> Shard::expiry_of(const LoggedEntry& logged, std::uint16_t kind) const {
   const auto& entry = logged.entry;
-  if (entry.type == EntryType::revive) return std::nullopt;
+  if (entry.type == EntryType::revive || entry.type == EntryType::handed_back) return std::nullopt;
   const auto& options = entry.options;
   const auto after = options.expires ? options.expires_after : kinds_[kind].rules.expires;
   const auto expires = after ? time_after(entry.run_at.value_or(logged.at), *after) : options.expires;

@@ -1,6 +1,8 @@
 // Failed jobs that the origin of their source retries: they are over here, and their payloads wait to be
 // handed over. Each has a row of its own among the states of jobs, which goes with the delta that ends the
 // job, and says how it failed; whoever brings it to the origin says so in the log, and then the payload goes.
+// What cannot be brought there comes back as a job.
+#include <algorithm>
 #include <string>
 
 #include "domain/error_text.h"
@@ -51,12 +53,36 @@ void Shard::hand_over(Job& job, const ActiveRun& run, FailureKind failure, const
   leave_run(job);
 }
 
-void Shard::apply_handed_over(const LoggedEntry& logged) {
-  changes_.erase(logged.seq);
-  const auto seq = hand_overs_.take(std::string(logged.entry.payload));
-  if (!seq) return;  // it comes twice where nobody knew whether it was said
+// False: it was over before. An entry that says so comes again where nobody knew whether it was appended.
+bool Shard::end_hand_over(const Entry& entry) {
+  const auto seq = hand_overs_.take(std::string(entry.hand_over));
+  if (!seq) return false;
   changes_.erase(*seq);
   changes_.erase_state(*seq);
+  return true;
+}
+
+// From the next delta on the entry stands in the log as that payload, and the state of its job says so: who
+// reads it then finds no hand-over of this name, as if it came again.
+void Shard::apply_handed_back(const LoggedEntry& logged, Time now) {
+  const auto& entry = logged.entry;
+  const bool is_first = end_hand_over(entry);
+  if (!is_first && !restored_.speaks_of(logged.seq, entry)) {
+    changes_.erase(logged.seq);
+    return;
+  }
+  apply_payload(logged, now);
+  if (!is_first) return;
+  const auto kind = kinds_.find(entry.kind);
+  Job* job = kind ? table_.find_queued(*kind, entry.id, entry.key) : nullptr;
+  if (job == nullptr) return;
+  for (const auto& piece : job->payloads.pieces()) {
+    if (piece.seq != logged.seq) continue;
+    auto& extra = job->more();
+    extra.scores[piece.seq] = {piece.seq, piece.score, piece.newest};
+    extra.through = std::max(extra.through, piece.seq);
+    changes_.write_state(*job);
+  }
 }
 
 }  // namespace ordo::domain

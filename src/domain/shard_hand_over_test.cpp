@@ -145,6 +145,66 @@ TEST(ShardHandOver, EachPayloadOfAJobIsHandedOverAndANewPushIsAnotherJob) {
   EXPECT_EQ(shard.log_size(), 0U);
 }
 
+// Whoever gives it back does not always hear that this is stored, and says so again.
+TEST(ShardHandOver, WhatIsGivenBackIsAJobAgainOnceHoweverOftenThatIsSaid) {
+  for (const bool is_durable : {false, true}) {
+    Harness shard(loose());
+    shard.push({.id = "1", .payload = "p", .score = 7, .max_retries = 3, .retried_by = "web"});
+    shard.end(*shard.take(), Outcome::fail("boom"));
+    shard.commit();
+    const auto said = shard.hand_back(1);
+    if (is_durable) shard.commit();
+    shard.crash();
+    shard.say_again(said);
+    shard.commit();
+    EXPECT_EQ(shard.counts().hand_overs, 0U);
+    EXPECT_EQ(shard.counts().retrying + shard.counts().scheduled, 1U);
+    EXPECT_EQ(shard.log_size(), 1U);
+    EXPECT_EQ(shard.scores("1"), std::vector<double>{7});
+    EXPECT_FALSE(shard.take());
+    shard.advance(std::chrono::seconds{15});
+    EXPECT_EQ(shard.run_all_ids(), testing::Strings{"1"}) << is_durable;
+    shard.say_again(said);
+    shard.commit();
+    EXPECT_EQ(shard.run_all_ids(), testing::Strings{});
+    EXPECT_EQ(shard.log_size(), 0U);
+    EXPECT_EQ(shard.states_size(), 0U);
+  }
+}
+
+TEST(ShardHandOver, WhatIsGivenBackMergesAsAPushAndTheNextOwnerKnows) {
+  for (const bool is_durable : {false, true}) {
+    Harness shard(loose());
+    shard.push({.id = "1", .payload = "a", .score = 1, .retried_by = "web"});
+    shard.end(*shard.take(), Outcome::fail("boom"));
+    shard.commit();
+    shard.push({.id = "1", .payload = "b", .score = 0});
+    const auto said = shard.hand_back(1);
+    if (is_durable) shard.commit();
+    shard.rebuild();
+    shard.say_again(said);
+    shard.rebuild();
+    EXPECT_EQ(shard.job("1").payloads, (testing::Strings{"b", "a"}));
+    EXPECT_EQ(shard.scores("1"), (std::vector<double>{0, 1}));
+    EXPECT_EQ(shard.run_all_ids(), testing::Strings{"1"});
+    EXPECT_EQ(shard.log_size(), 0U);
+    EXPECT_EQ(shard.states_size(), 0U);
+  }
+}
+
+TEST(ShardHandOver, WhatIsGivenBackDoesNotExpire) {
+  auto options = loose();
+  options.expires = hours{1};
+  Harness shard(options);
+  shard.push({.id = "1", .payload = "a", .expires = shard.now() + hours{1}, .retried_by = "web"});
+  shard.end(*shard.take(), Outcome::fail("boom"));
+  shard.commit();
+  shard.hand_back(1);
+  shard.advance(hours{2});
+  shard.expire();
+  EXPECT_EQ(shard.run_all_ids(), testing::Strings{"1"});
+}
+
 TEST(ShardHandOver, OfAQueueThatTakesTheLastPayloadTheOthersAreFinished) {
   auto options = loose();
   options.payloads = PayloadChoice::last;

@@ -162,9 +162,27 @@ class Harness {
     auto entry = *decode_entry(log_.at(seq).bytes);
     entry.type = EntryType::handed_over;
     entry.options = {};
-    entry.payload = name;
+    entry.payload = {};
+    entry.hand_over = name;
     append(entry);
   }
+
+  /// A source could not, and gives it back: what it says, to be said again.
+  std::string hand_back(Seq seq, Duration delay = std::chrono::seconds{15}) {
+    const auto name = decode_state(states_.at(seq))->hand_over.name;
+    const auto bytes = log_.at(seq).bytes;
+    auto entry = *decode_entry(bytes);
+    entry.type = EntryType::handed_back;
+    entry.edits.clear();
+    entry.options.retried_by.clear();
+    entry.options.replaces_time = false;
+    entry.hand_over = name;
+    entry.score = entry.score.value_or(score_of(log_.at(seq).at));
+    entry.run_at = now_ + delay;
+    append(entry);
+    return log_.rbegin()->second.bytes;
+  }
+  void say_again(const std::string& bytes) { append(*decode_entry(bytes)); }
 
   /// The next run that may start without a mark.
   std::optional<Run> take() {

@@ -423,9 +423,15 @@ class History {
   void hand_over() {
     for (const auto& [seq, bytes] : std::map(harness_.states())) {
       if (!decode_state(bytes)->hand_over || random_.below(2) == 0) continue;
+      if (looks_.below(3) == 0) {
+        given_back_.push_back(harness_.hand_back(seq, seconds{1}));
+        continue;
+      }
       harness_.hand_over(seq);
       if (random_.below(4) == 0) harness_.hand_over(seq);  // told twice
     }
+    if (given_back_.empty() || looks_.below(2) == 0) return;
+    harness_.say_again(given_back_[looks_.below(given_back_.size())]);
   }
 
   void lose_owner() {
@@ -450,7 +456,9 @@ class History {
       runs_.clear();
       keys_.clear();
       harness_.expire();
+      const auto given_back = given_back_.size();
       hand_over();
+      if (given_back_.size() > given_back) harness_.advance(seconds{1});
       if (close_waits()) harness_.advance(seconds{6});
       harness_.commit();
     }
@@ -464,6 +472,7 @@ class History {
   Random random_, looks_;
   QueueOptions queue_;
   Harness harness_;
+  std::vector<std::string> given_back_;  // what was said of those
   struct Lent {
     LentRun run;
     std::vector<std::string> keys;

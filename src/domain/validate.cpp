@@ -347,12 +347,11 @@ void validate(const PeriodicOptions& schedule) {
   if (!is_name(schedule.name)) fields.refuse("name", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
   if (schedule.queue.empty()) fields.refuse("queue", "is not given: name the queue that gets its jobs");
   if (!is_name(schedule.queue)) fields.refuse("queue", "takes 1 to 64 of a-z, 0-9, '_' and '-'");
-  fields.check("missed", schedule.missed, domain::Word{});
-  fields.check("overlap", schedule.overlap, domain::Word{});
   if (!schedule.cron.empty() && !load_zone(schedule.tz))
     fields.refuse("tz", "names " + unknown_zone(schedule.tz));
   std::string why;
   if (!domain::Ticks::of(schedule, why)) fields.refuse_at({schedule.every ? "every" : "cron"}, why);
+  fields.check_all(schedule);
   if (schedule.kind.size() > kLongestKind) fields.refuse("kind", "has over 255 bytes");
   if (schedule.key.size() > kLongestJobName) fields.refuse("key", "has over 255 bytes");
   if (schedule.payload.size() > kMostPeriodicPayload) {
@@ -395,6 +394,8 @@ void validate(const Config& config) {
     }
     if (!names.insert(queue.name).second) fields_of(queue).refuse("name", "is there twice");
   }
+  for (const auto& source : config.sources)
+    Fields("source " + in_quotes(source.name), {"source", source.name}).check_all(source);
   domain::validate_sources(config);
   names.clear();
   for (const auto& schedule : config.periodic) {

@@ -1,5 +1,6 @@
 #include "domain/validate_sources.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
@@ -32,14 +33,9 @@ class SourceCheck {
       refuse({"heartbeat"}, "heartbeat is for the pages of Sidekiq; Resque has others");
     if (source_.mirror_dead && source_.dialect == sidekiq::Dialect::resque)
       refuse({"mirror_dead"}, "mirror_dead is for the pages of Sidekiq; Resque has no set of dead jobs");
-    if (source_.ahead == 0) refuse({"ahead"}, "ahead takes a number of at least 1");
     if (source_.stats && source_.dialect == sidekiq::Dialect::resque)
       refuse({"stats"}, "stats are counted as Sidekiq does; Resque counts otherwise");
-    std::set<std::string_view> lists;
-    for (const auto& list : source_.queues) {
-      if (list.empty()) refuse({"queues"}, "queues has an empty name");
-      if (!lists.insert(list).second) refuse({"queues"}, "queues names " + in_quotes(list) + " twice");
-    }
+    check_lists();
     check_queue({"queue"}, "queue", source_.queue);
     check_conflict({"queue"}, options_of(*config_.find(source_.queue), source_.queue));
     check_retries();
@@ -54,6 +50,34 @@ class SourceCheck {
     Path path{"source", source_.name};
     path.insert(path.end(), keys.begin(), keys.end());
     throw InvalidOption(std::move(path), "source " + in_quotes(source_.name), why);
+  }
+
+  void check_lists() const {
+    std::set<std::string_view> lists;
+    for (const auto& list : source_.queues) {
+      if (list.empty()) refuse({"queues"}, "queues has an empty name");
+      for (const std::string_view prefix : {"queue:", "resque:queue:"}) {
+        if (list.starts_with(prefix))
+          refuse({"queues"}, "queues names the list " + in_quotes(list) + " with its prefix; leave out " +
+                                 in_quotes(prefix));
+      }
+      if (!lists.insert(list).second) refuse({"queues"}, "queues names " + in_quotes(list) + " twice");
+      check_alone(list);
+    }
+  }
+
+  // Each job of the list would go to one of the two, by chance.
+  void check_alone(const std::string& list) const {
+    const auto is_resque = [](const SourceOptions& source) {
+      return source.dialect == sidekiq::Dialect::resque;
+    };
+    for (const auto& other : config_.sources) {
+      if (&other == &source_) return;
+      if (other.url != source_.url || is_resque(other) != is_resque(source_)) continue;
+      if (std::ranges::find(other.queues, list) != other.queues.end())
+        refuse({"queues"}, "queues names " + in_quotes(list) + ", which source " + in_quotes(other.name) +
+                               " takes from at the same server; a list is of one source");
+    }
   }
 
   void check_queue(const Path& keys, const std::string& what, const std::string& queue) const {

@@ -7,6 +7,7 @@
 
 #include <ordo/error.hpp>
 #include <ordo/options.hpp>
+#include <ordo/sidekiq.hpp>
 
 #include "domain/option_bounds.h"
 
@@ -195,6 +196,52 @@ TEST(Validate, limits_and_locks_are_in_their_bounds) {
   EXPECT_THAT(queue([](auto& q) { q.limits = {"none"}; }), HasSubstr("'none'"));
   EXPECT_THAT(queue([](auto& q) { q.reserve_after = -1s; }), HasSubstr("reserve_after is"));
   EXPECT_THAT(why_not([](Config& c) { c.limits.push_back({.name = "api"}); }), HasSubstr("limit is missing"));
+}
+
+std::string source(const std::function<void(Config&)>& change) {
+  return why_not([&](Config& config) {
+    config.sources.push_back({.name = "web", .url = "redis://a", .queues = {"default"}, .queue = "orders"});
+    validate(config);
+    change(config);
+  });
+}
+
+TEST(Validate, a_source_names_its_lists_without_their_prefix) {
+  EXPECT_THAT(
+      source([](Config& c) { c.sources[0].queues = {"queue:mail"}; }),
+      HasSubstr("source 'web': queues names the list 'queue:mail' with its prefix; leave out 'queue:'"));
+  const auto resque = source([](Config& c) {
+    c.sources[0].dialect = sidekiq::Dialect::resque;
+    c.sources[0].queues = {"default", "resque:queue:mail"};
+  });
+  EXPECT_THAT(resque, HasSubstr("leave out 'resque:queue:'"));
+}
+
+TEST(Validate, a_list_is_of_one_source) {
+  const auto second = [](const std::function<void(SourceOptions&)>& change) {
+    return source([&](Config& c) {
+      c.sources.push_back(c.sources[0]);
+      c.sources[1].name = "api";
+      change(c.sources[1]);
+    });
+  };
+  EXPECT_THAT(second([](SourceOptions& s) {
+                s.queues = {"low", "default"};
+              }),
+              HasSubstr("source 'api': queues names 'default', which source 'web' takes from"));
+  EXPECT_THAT(second([](SourceOptions& s) { s.dialect = sidekiq::Dialect::verk; }), HasSubstr("'default'"));
+  EXPECT_EQ(second([](SourceOptions& s) { s.dialect = sidekiq::Dialect::resque; }), "");
+  EXPECT_EQ(second([](SourceOptions& s) { s.url = "redis://b"; }), "");
+  EXPECT_EQ(second([](SourceOptions& s) { s.queues = {"low"}; }), "");
+}
+
+TEST(Validate, the_values_of_a_source_are_in_their_bounds) {
+  EXPECT_THAT(source([](Config& c) { c.sources[0].ahead = 0; }),
+              HasSubstr("ahead is 0, out of 1 to 1000000000"));
+  EXPECT_THAT(source([](Config& c) { c.sources[0].ahead = kMostAhead + 1; }),
+              HasSubstr("out of 1 to 1000000000"));
+  EXPECT_THAT(source([](Config& c) { c.sources[0].retries = static_cast<SourceRetries>(2); }),
+              HasSubstr("retries is 2, which is none of its values"));
 }
 
 TEST(Validate, a_node_and_its_schedules_are_in_their_bounds) {

@@ -124,9 +124,9 @@ describe('pages', () => {
 
   test('what is wrong with sources and nodes is told, and fits every screen', async () => {
     const page = await open(browser, { expected: /events/ });
-    const source = { type: 'sidekiq', queues: ['default'], taken: 120, refused: {}, waiting: 0, lag: null, active: true, last: '2026-11-26T12:00:00Z', others: [], trouble: null };
+    const source = { type: 'sidekiq', queues: ['default'], taken: 120, refused: {}, waiting: 0, lag: null, active: true, full: false, hand_overs: 0, last: '2026-11-26T12:00:00Z', others: [], trouble: null };
     const sources = [
-      { ...source, name: 'web', origin: 'redis://127.0.0.1:6379', refused: { malformed: 2, no_value: 3 } },
+      { ...source, name: 'web', origin: 'redis://127.0.0.1:6379', refused: { malformed: 2, no_value: 3 }, full: true, hand_overs: 2 },
       { ...source, name: 'legacy', origin: 'redis://redis.of-the-old-shop.example:6379/12', active: false, last: null, trouble: 'no connection to redis://redis.of-the-old-shop.example:6379/12: Connection refused' },
     ];
     await page.route('**/api/v1/sources', (route) => route.fulfill({ json: { items: sources, next: null, total: 2 } }));
@@ -134,7 +134,7 @@ describe('pages', () => {
     const why = 'cannot run the command "/opt/reports/bin/make-report": No such file or directory';
     await page.route('**/api/v1/events*', (route) => route.abort());
     await page.route('**/api/v1/stats', async (route) => route.fulfill({ json: { ...await scene.call('GET', 'stats'), failing_nodes: [{ id, commit_error: null, commit_error_since: null, cannot_start: [{ queue: 'orders', kind: 'orders', why }], stuck_runs: [] }] } }));
-    for (const [path, texts] of [['sources', ['5 jobs went to the dead as they are: 2 malformed, 3 no_value', 'Connection refused']], ['nodes', [`${id} cannot do all its work`, why]]]) {
+    for (const [path, texts] of [['sources', ['5 jobs went to the dead as they are: 2 malformed, 3 no_value', "2 failed jobs wait to be brought into Sidekiq's set of retries", 'Connection refused']], ['nodes', [`${id} cannot do all its work`, why]]]) {
       await page.goto(`${scene.url}/${path}`);
       await settled(page);
       for (const text of texts) await page.locator('main .problems', { hasText: text }).waitFor();
@@ -150,6 +150,8 @@ describe('pages', () => {
     await page.keyboard.press('Escape');
     await page.goto(`${scene.url}/sources`);
     await settled(page);
+    await page.locator('main tr', { hasText: 'web' }).filter({ hasText: 'full' }).waitFor();
+    await page.locator('main tr', { hasText: 'legacy' }).filter({ hasText: 'trouble' }).waitFor();
     const asked = page.waitForRequest('**/api/v1/sources/legacy/reset');
     await page.route('**/api/v1/sources/legacy/reset', (route) => route.fulfill({ json: { changed: true } }));
     await page.getByRole('button', { name: 'Reset legacy' }).click();

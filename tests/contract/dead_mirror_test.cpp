@@ -13,7 +13,6 @@
 #include "base/random.h"
 #include "contract/backends.h"
 #include "domain/records.h"
-#include "support/redis_server.h"
 
 namespace ordo::store {
 namespace dead_mirror_test {
@@ -23,19 +22,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-class SidekiqDead : public StoreContract {
+class SidekiqDead : public OriginContract {
  protected:
   void SetUp() override {
-    StoreContract::SetUp();
-    static redis::TestServer server;
-    server_ = &server;
-    server_->empty();
+    OriginContract::SetUp();
     queue_ = define("rails", 1).number;
     grant_ = own({queue_, 0});
-    source_ = {.name = "web",
-               .url = "redis://127.0.0.1:" + std::to_string(server_->location().port),
-               .queues = {"default"},
-               .queue = "rails"};
+    source_ = {.name = "web", .url = url(), .queues = {"default"}, .queue = "rails"};
   }
 
   static std::string job(int number) {
@@ -74,14 +67,8 @@ class SidekiqDead : public StoreContract {
     }
   }
 
-  std::vector<std::string> shown() {
-    std::vector<std::string> jobs;
-    for (const auto& item : server_->run({"ZRANGE", "dead", "0", "-1"}).items) jobs.push_back(item.text);
-    return jobs;
-  }
-  std::int64_t count(const std::vector<std::string>& words) { return server_->run(words).integer; }
+  static std::vector<std::string> shown() { return members("dead"); }
 
-  redis::TestServer* server_ = nullptr;
   SourceOptions source_;
   std::uint32_t queue_ = 0;
   Grant grant_;
@@ -107,7 +94,7 @@ TEST_P(SidekiqDead, jobs_come_and_go_with_the_rows) {
 
 TEST_P(SidekiqDead, what_sidekiq_has_of_its_own_stays) {
   const auto own = R"({"class":"B","args":[],"queue":"mail","jid":"b"})";
-  server_->run({"ZADD", "dead", "4000000000", own});
+  run({"ZADD", "dead", "4000000000", own});
   die({job(1)});
   mirror();
   erase(nos());
@@ -123,7 +110,7 @@ TEST_P(SidekiqDead, what_is_taken_out_there_does_not_come_back) {
   const auto first =
       std::ranges::find_if(all, [](const auto& each) { return each.find("\"j1\"") != each.npos; });
   ASSERT_NE(first, all.end());
-  server_->run({"ZREM", "dead", *first});
+  run({"ZREM", "dead", *first});
   die({job(3)});
   mirror();
   EXPECT_THAT(shown(), UnorderedElementsAre(HasSubstr("\"j2\""), HasSubstr("\"j3\"")));
@@ -141,7 +128,7 @@ TEST_P(SidekiqDead, a_death_for_a_deletion_is_seen_within_a_minute) {
 
 // What is older than 180 days, or not of the newest 10,000, is not shown; what Sidekiq has of its own stays.
 TEST_P(SidekiqDead, its_own_are_trimmed_and_no_others) {
-  server_->run({"ZADD", "dead", "1", "theirs"});
+  run({"ZADD", "dead", "1", "theirs"});
   die({job(0)}, 181 * 24h);
   die({job(1), job(2)}, 1h);
   mirror();
@@ -163,7 +150,7 @@ TEST_P(SidekiqDead, jobs_of_one_run_have_scores_of_their_own) {
   die({job(1), job(2), job(3)});
   mirror();
   std::set<std::string> scores;
-  const auto reply = server_->run({"ZRANGE", "dead", "0", "-1", "WITHSCORES"});
+  const auto reply = run({"ZRANGE", "dead", "0", "-1", "WITHSCORES"});
   for (std::size_t i = 1; i < reply.items.size(); i += 2)
     scores.insert(reply.items[i].text.substr(0, reply.items[i].text.find('.') + 4));
   EXPECT_EQ(scores.size(), 3U);  // milliseconds apart, though they died within microseconds
@@ -171,9 +158,9 @@ TEST_P(SidekiqDead, jobs_of_one_run_have_scores_of_their_own) {
 
 TEST_P(SidekiqDead, a_failure_is_tried_again_after_a_while) {
   die({job(1)});
-  server_->run({"SET", "ordo:mirrored:web", "not a hash"});
+  run({"SET", "ordo:mirrored:web", "not a hash"});
   EXPECT_THROW(step(), Error);
-  server_->run({"DEL", "ordo:mirrored:web"});
+  run({"DEL", "ordo:mirrored:web"});
   EXPECT_EQ(mirror_->tick(), sources::Source::Shown::nothing);
   EXPECT_EQ(mirror_->tick(), sources::Source::Shown::nothing);
   EXPECT_THAT(shown(), ElementsAre());

@@ -16,6 +16,7 @@
 #include "contract/backends.h"
 #include "domain/shard.h"
 #include "sources/sidekiq/source.h"
+#include "store/memory/memory_store.h"
 #include "store/shard_states.h"
 #include "support/redis_server.h"
 
@@ -32,16 +33,13 @@ using ::testing::SizeIs;
 
 struct Crash {};
 
-class SidekiqRetries : public StoreContract {
+class SidekiqRetries : public OriginContract {
  protected:
   void SetUp() override {
-    StoreContract::SetUp();
-    static redis::TestServer server;
-    server_ = &server;
-    server_->empty();
+    OriginContract::SetUp();
     config_.queues = {{.name = "rails", .shards = 1, .key_order = KeyOrder::exclusive}};
     config_.sources = {{.name = "web",
-                        .url = "redis://127.0.0.1:" + std::to_string(server_->location().port),
+                        .url = url(),
                         .queues = {"default"},
                         .queue = "rails",
                         .retries = SourceRetries::sidekiq}};
@@ -51,13 +49,7 @@ class SidekiqRetries : public StoreContract {
   }
 
   // --- Redis ---
-  redis::Reply run(const std::vector<std::string>& words) { return server_->run(words); }
-  std::int64_t count(const std::vector<std::string>& words) { return run(words).integer; }
-  std::vector<std::string> members(const std::string& set = "retry") {
-    std::vector<std::string> all;
-    for (const auto& item : run({"ZRANGE", set, "0", "-1"}).items) all.push_back(item.text);
-    return all;
-  }
+  static std::vector<std::string> retries() { return members("retry"); }
   /// As any Sidekiq process that finds it due.
   void bring_back(const std::string& member) {
     ASSERT_EQ(count({"ZREM", "retry", member}), 1);
@@ -87,18 +79,21 @@ class SidekiqRetries : public StoreContract {
       read_to_ = row.seq;
     }
   }
-  /// Runs what is due, badly, and makes it durable, unless the owner ends before.
-  void fail_due(bool is_lost = false) {
+  /// Runs what is due and makes it durable, unless the owner ends before. The ids of what has ended.
+  std::vector<std::string> run_due(const Outcome& outcome, bool is_lost = false) {
     const ShardId shard = grant_.shard;
     apply(read_log(store(), std::span(&shard, 1), read_to_));
     domain::Run run;
     std::vector<std::string> ended;
     while (machine_->take(store().now(), {}, run) == domain::Shard::Taken::ready) {
       for (const auto& each : run.jobs) ended.push_back(each.id);
-      machine_->ended(run.no, {run.jobs.size(), domain::JobEnd{Outcome::fail("boom"), 0}}, store().now());
+      machine_->ended(run.no, std::vector<domain::JobEnd>(run.jobs.size(), {outcome, 0}), store().now());
     }
-    if (is_lost) return take_over();
-    if (!machine_->has_changes()) return;
+    if (is_lost) {
+      take_over();
+      return {};
+    }
+    if (!machine_->has_changes()) return ended;
     auto changes = machine_->collect();
     auto delta = delta_of(grant_, ++batch_);
     delta.erase = std::move(changes.erase);
@@ -109,9 +104,24 @@ class SidekiqRetries : public StoreContract {
       delta.dead.push_back({.at = store().now(), .bytes = domain::encode(dead)});
     delta.position = read_to_;
     delta.counts = domain::encode(machine_->counts(store().now()));
-    ASSERT_EQ(commit(std::move(delta)), CommitResult::applied);
+    EXPECT_EQ(commit(std::move(delta)), CommitResult::applied);
     machine_->committed(store().now());
-    for (const auto& id : ended) ++failures_[id];
+    return ended;
+  }
+  void fail_due(bool is_lost = false) {
+    for (const auto& id : run_due(Outcome::fail("boom"), is_lost)) ++failures_[id];
+  }
+  void append_entry(domain::Entry entry) {
+    entry.kind = "rails";
+    entry.id = entry.key = "1";
+    append_and_wait(store(), {{grant_.shard, domain::encode(entry)}});
+  }
+  /// As another client does, into a job of the source.
+  void push_other() {
+    domain::Entry entry;
+    entry.payload = R"({"total":7})";
+    entry.options.retried_by = "web";
+    append_entry(entry);
   }
   std::uint64_t waiting() { return domain::decode_counts(row_of(grant_.shard).counts).or_empty().hand_overs; }
   std::size_t states() {
@@ -137,7 +147,6 @@ class SidekiqRetries : public StoreContract {
   }
   void push(const std::string& bytes) { run({"LPUSH", "queue:default", bytes}); }
 
-  redis::TestServer* server_ = nullptr;
   Config config_;
   std::uint32_t queue_ = 0;
   Grant grant_;
@@ -156,18 +165,18 @@ TEST_P(SidekiqRetries, AFailedJobLeavesOrdoAndComesAgainUntilItDies) {
     fail_due();
     EXPECT_EQ(waiting(), 1U);
     hand_over(*web);
-    ASSERT_THAT(members(), SizeIs(1));
-    EXPECT_THAT(members()[0], HasSubstr(R"("args":[1.50])"));
-    EXPECT_THAT(members()[0], HasSubstr(R"("retry_count":)" + std::to_string(failure)));
+    ASSERT_THAT(retries(), SizeIs(1));
+    EXPECT_THAT(retries()[0], HasSubstr(R"("args":[1.50])"));
+    EXPECT_THAT(retries()[0], HasSubstr(R"("retry_count":)" + std::to_string(failure)));
     fail_due();
     EXPECT_EQ(waiting(), 0U);
     EXPECT_EQ(states(), 0U);
     EXPECT_THAT(seqs_of(grant_.shard), IsEmpty());
-    bring_back(members()[0]);
+    bring_back(retries()[0]);
   }
   take(*web);
   fail_due();
-  EXPECT_THAT(members(), IsEmpty());
+  EXPECT_THAT(retries(), IsEmpty());
   const auto dead = store().dead(queue_, 0, 10);
   ASSERT_EQ(dead.size(), 1U);
   EXPECT_THAT(domain::decode_dead(dead[0].bytes)->payload, HasSubstr(R"("retry_count":1)"));
@@ -179,7 +188,7 @@ TEST_P(SidekiqRetries, WhatIsTakenOutOfTheSetBeforeTheStoreIsToldDoesNotComeBack
   bool is_over = false;
   const auto dying = source([&](std::string_view point) {
     if (point != "brought" || std::exchange(is_over, true)) return;
-    bring_back(members().at(0));
+    bring_back(retries().at(0));
     throw Crash{};
   });
   take(*dying);
@@ -188,7 +197,7 @@ TEST_P(SidekiqRetries, WhatIsTakenOutOfTheSetBeforeTheStoreIsToldDoesNotComeBack
   const auto next = source();
   take(*next);
   hand_over(*next);
-  EXPECT_THAT(members(), IsEmpty());
+  EXPECT_THAT(retries(), IsEmpty());
   fail_due();  // it is told, and the job runs again
   EXPECT_EQ(failures_["j1"], 2);
   EXPECT_EQ(waiting(), 1U);
@@ -202,11 +211,11 @@ TEST_P(SidekiqRetries, WhoeverTakesNoMoreBringsNothing) {
   take(*slow);
   fail_due();
   EXPECT_EQ(hand_over(*slow), Shown::nothing);
-  EXPECT_THAT(members(), IsEmpty());
+  EXPECT_THAT(retries(), IsEmpty());
   const auto next = source();
   take(*next);
   hand_over(*next);
-  EXPECT_THAT(members(), SizeIs(1));
+  EXPECT_THAT(retries(), SizeIs(1));
 }
 
 TEST_P(SidekiqRetries, ASetThatCannotBeWrittenLosesNothing) {
@@ -218,7 +227,7 @@ TEST_P(SidekiqRetries, ASetThatCannotBeWrittenLosesNothing) {
   EXPECT_THROW(hand_over(*web), Error);
   run({"DEL", "retry"});
   hand_over(*web);
-  EXPECT_THAT(members(), SizeIs(1));
+  EXPECT_THAT(retries(), SizeIs(1));
 }
 
 TEST_P(SidekiqRetries, JobsThatWaitForTheSetFillTheSource) {
@@ -234,25 +243,44 @@ TEST_P(SidekiqRetries, JobsThatWaitForTheSetFillTheSource) {
 
 // A payload of another client was merged into a job of the source.
 TEST_P(SidekiqRetries, WhatIsNoJobOfSidekiqIsRetriedHere) {
-  domain::Entry other;
-  other.kind = "rails";
-  other.id = other.key = "1";
-  other.payload = R"({"total":7})";
-  other.options.retried_by = "web";
-  append_and_wait(store(), {{grant_.shard, domain::encode(other)}});
+  push_other();
   const auto web = source();
   fail_due();
   EXPECT_EQ(waiting(), 1U);
   take(*web);
   hand_over(*web);
-  EXPECT_THAT(members(), IsEmpty());
+  EXPECT_THAT(retries(), IsEmpty());
   fail_due();
   EXPECT_EQ(waiting(), 0U);
   const auto left = read_all(grant_.shard);
   ASSERT_THAT(left, SizeIs(1));
   const auto entry = domain::decode_entry(left[0]);
-  EXPECT_EQ(entry->payload, other.payload);
+  EXPECT_EQ(entry->payload, R"({"total":7})");
   EXPECT_EQ(entry->options.retried_by, "");
+}
+
+// Another process says so, and the job runs again, before the one that has read its row says so, too.
+TEST_P(SidekiqRetries, WhatIsNoJobOfSidekiqIsRetriedHereOnceHoweverOftenThatIsSaid) {
+  push_other();
+  std::vector<std::string> ended;
+  bool is_over = false;
+  const auto slow = source([&](std::string_view point) {
+    if (point != "read" || std::exchange(is_over, true)) return;
+    const auto next = source();
+    take(*next);
+    hand_over(*next);
+    append_entry({.type = domain::EntryType::run_now});
+    ended = run_due(Outcome::done());
+  });
+  fail_due();
+  take(*slow);
+  hand_over(*slow);
+  EXPECT_THAT(ended, ElementsAre("1"));
+  append_entry({.type = domain::EntryType::run_now});
+  EXPECT_THAT(run_due(Outcome::done()), IsEmpty());
+  EXPECT_EQ(waiting(), 0U);
+  EXPECT_EQ(states(), 0U);
+  EXPECT_THAT(seqs_of(grant_.shard), IsEmpty());
 }
 
 TEST_P(SidekiqRetries, RowsWithoutAnEntryHideNothingAndGo) {
@@ -268,7 +296,7 @@ TEST_P(SidekiqRetries, RowsWithoutAnEntryHideNothingAndGo) {
   delta.counts = row_of(grant_.shard).counts;
   ASSERT_EQ(commit(std::move(delta)), CommitResult::applied);
   EXPECT_EQ(hand_over(*web), Shown::all);
-  EXPECT_THAT(members(), SizeIs(1));
+  EXPECT_THAT(retries(), SizeIs(1));
   take_over();
   fail_due();
   EXPECT_EQ(waiting(), 0U);
@@ -303,7 +331,7 @@ TEST_P(SidekiqRetries, AReshardTakesThemAlong) {
   fail_due();
   const ShardId old = grant_.shard;
   EXPECT_THROW(hand_over(*web), Error);  // a closed log takes nothing
-  EXPECT_THAT(members(), SizeIs(1));
+  EXPECT_THAT(retries(), SizeIs(1));
   auto facts = std::move(store().load(std::span(&old, 1)).at(0));
   const auto chunk = read_log(store(), std::span(&old, 1));
   const auto next = define(QueueDefinition::hidden_name("rails"), 1);
@@ -317,9 +345,9 @@ TEST_P(SidekiqRetries, AReshardTakesThemAlong) {
   ASSERT_EQ(commit(std::move(delta)), CommitResult::applied);
   ASSERT_TRUE(store().replace("rails", next.number));
   take_over();
-  bring_back(members()[0]);
+  bring_back(retries()[0]);
   hand_over(*web);
-  EXPECT_THAT(members(), IsEmpty());
+  EXPECT_THAT(retries(), IsEmpty());
   fail_due();
   EXPECT_EQ(waiting(), 0U);
 }
@@ -347,7 +375,7 @@ TEST_P(SidekiqRetries, NothingIsLostOrDoubledHoweverOftenItCrashes) {
         ++crashes;
         if (random.below(2) == 0) break;  // else its process goes on
       }
-      for (const auto& member : members()) {
+      for (const auto& member : retries()) {
         if (random.below(3) == 0) bring_back(member);
       }
       if (random.below(4) != 0) fail_due(random.below(4) == 0);
@@ -358,7 +386,7 @@ TEST_P(SidekiqRetries, NothingIsLostOrDoubledHoweverOftenItCrashes) {
     take(*web);
     fail_due();
     hand_over(*web);
-    for (const auto& member : members()) bring_back(member);
+    for (const auto& member : retries()) bring_back(member);
   }
   fail_due();
   std::map<std::string, int> dead;
@@ -378,6 +406,57 @@ TEST_P(SidekiqRetries, NothingIsLostOrDoubledHoweverOftenItCrashes) {
   EXPECT_EQ(count({"LLEN", "queue:default"}), 0);
   EXPECT_THAT(points, ElementsAre("brought", "claimed", "due moved", "gone", "mapped", "read", "stored",
                                   "taken", "told"));
+}
+
+class CountingStore final : public memory::MemoryStore {
+ public:
+  using memory::MemoryStore::MemoryStore;
+  LogChunk fetch(ShardId shard, std::span<const Seq> seqs) override {
+    fetched.push_back(seqs.size());
+    return memory::MemoryStore::fetch(shard, seqs);
+  }
+  std::vector<std::size_t> fetched;
+};
+
+TEST(LargeRetries, AreFetchedFewAtOnceOnceThatIsKnown) {
+  constexpr std::size_t kJobs = 60;
+  redis::TestServer server;
+  StoppedClock clock;
+  CountingStore store(clock);
+  const ShardId shard{store.define("rails", 1).number, 0};
+  const std::string large(1U << 20, 'x');
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    const auto payload = R"({"class":"A","args":[")" + large + R"("],"queue":"default","retry":3,"jid":"j)" +
+                         std::to_string(i) + "\"}";
+    const domain::Entry entry{.kind = "rails", .key = "1", .id = "1", .payload = payload};
+    append_and_wait(store, {{shard, domain::encode(entry)}});
+  }
+  store.join("n", "");
+  const Claim claim{.shard = shard};
+  auto grant = store.acquire("n", 1, std::span(&claim, 1)).at(0);
+  Delta delta{.shard = shard, .lease = grant.lease, .batch = ++grant.batch};
+  for (const auto& row : read_log(store, std::span(&shard, 1)).rows) {
+    domain::JobState state;
+    state.hand_over = {"web", std::to_string(row.seq)};
+    delta.states.push_back({row.seq, domain::encode(state)});
+  }
+  domain::Counts counts;
+  counts.hand_overs = kJobs;
+  delta.counts = domain::encode(counts);
+  commit_and_wait(store, {delta});
+  const SourceOptions source{.name = "web",
+                             .url = "redis://127.0.0.1:" + std::to_string(server.location().port),
+                             .queues = {"default"},
+                             .queue = "rails",
+                             .retries = SourceRetries::sidekiq};
+  server.run({"SET", "ordo:taker:web", "us"});
+  RetrySet retries(source, store, clock, "us");
+  while (retries.tick() == Shown::some) {
+  }
+  EXPECT_EQ(server.run({"ZCARD", "retry"}).integer, static_cast<std::int64_t>(kJobs));
+  ASSERT_GT(store.fetched.size(), 2U);
+  EXPECT_EQ(store.fetched[0], RetrySet::kMost);
+  for (std::size_t i = 1; i < store.fetched.size(); ++i) EXPECT_LE(store.fetched[i], 16U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, SidekiqRetries, stores_of_one_place(), backend_name);

@@ -17,7 +17,7 @@
 #include "contract/backends.h"
 #include "domain/entry.h"
 #include "domain/records.h"
-#include "support/redis_server.h"
+#include "sources/sidekiq/look.h"
 
 namespace ordo::store {
 namespace sidekiq_source_test {
@@ -38,17 +38,14 @@ struct Logged {
   std::optional<Time> run_at{};
 };
 
-class SidekiqLists : public StoreContract {
+class SidekiqLists : public OriginContract {
  protected:
   void SetUp() override {
-    StoreContract::SetUp();
-    static redis::TestServer server;
-    server_ = &server;
-    server_->empty();
+    OriginContract::SetUp();
     config_.node.poll_interval = 1s;
     config_.queues = {{.name = "rails", .shards = 1}, {.name = "orders", .shards = 1}};
     config_.sources = {{.name = "web",
-                        .url = "redis://127.0.0.1:" + std::to_string(server_->location().port),
+                        .url = url(),
                         .queues = {"default", "low"},
                         .queue = "rails",
                         .map = {{.class_name = "Ship", .queue = "orders", .id = "/0", .key = "/1"}}}};
@@ -65,8 +62,6 @@ class SidekiqLists : public StoreContract {
     }
   }
 
-  redis::Reply run(const std::vector<std::string>& words) { return server_->run(words); }
-  std::int64_t count(const std::vector<std::string>& words) { return run(words).integer; }
   void push(const std::string& queue, const std::string& job) { run({"LPUSH", "queue:" + queue, job}); }
   static std::string job(const std::string& args, const std::string& class_name = "Note") {
     return R"({"class":")" + class_name + R"(", "args":)" + args + "}";
@@ -104,7 +99,6 @@ class SidekiqLists : public StoreContract {
     return *domain::decode_source_row(*store().wait_row(domain::kSourceRows, "web"));
   }
 
-  redis::TestServer* server_ = nullptr;
   Config config_;
 };
 
@@ -300,7 +294,7 @@ TEST_P(SidekiqLists, WhoeverWasThoughtToBeOverStoresNothingTwice) {
 TEST_P(SidekiqLists, AServerThatHasLostItsStreamStopsTheSource) {
   push("default", job("[1]"));
   take_all();
-  server_->empty();
+  server().empty();
   push("default", job("[2]"));
   try {
     source().tick();
@@ -516,6 +510,21 @@ TEST_P(SidekiqLists, AnImportOfResqueTakesItsFailed) {
   EXPECT_EQ(entries[2].type, domain::EntryType::kill);
   EXPECT_EQ(entries[2].id, entries[1].id);
   EXPECT_THAT(entries[3].why, HasSubstr("it is no JSON"));
+}
+
+// Sidekiq's pages list it for a minute.
+TEST_P(SidekiqLists, ANodeThatWasKilledBeforeItsSourceGotAnotherNameTakesNothing) {
+  const auto others = [&] { return sources::look_at_sidekiq(config_.sources[0], "").others; };
+  const auto list = [&](const std::string& tag) {
+    run({"SADD", "processes", "h:1:a"});
+    run({"HSET", "h:1:a", "info", R"({"tag":")" + tag + R"(","queues":["default"]})"});
+  };
+  list("ordo:old");
+  EXPECT_THAT(others(), IsEmpty());
+  run({"SET", "ordo:taker:old", "another node"});
+  EXPECT_THAT(others(), ElementsAre("h:1:a"));
+  list("shop");
+  EXPECT_THAT(others(), ElementsAre("h:1:a"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, SidekiqLists, stores_of_one_place(), backend_name);

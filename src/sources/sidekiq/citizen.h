@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -41,9 +42,15 @@ class SidekiqCitizen {
 
   static constexpr Duration kBeat = std::chrono::seconds{5};
   /// What the pages show as the tag of a node that has this source.
-  static std::string tag_of(const SourceOptions& source) { return "ordo:" + source.name; }
+  static std::string tag_of(const SourceOptions& source) { return std::string(kTag) + source.name; }
+  /// Of a tag; nothing: the process is none of Ordo.
+  static std::optional<std::string> source_of(const std::string& tag) {
+    return tag.starts_with(kTag) ? std::optional(tag.substr(kTag.size())) : std::nullopt;
+  }
 
  private:
+  static constexpr std::string_view kTag = "ordo:";
+
   struct Run {
     std::string queue;
     std::string payload;

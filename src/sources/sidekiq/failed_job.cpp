@@ -11,7 +11,6 @@
 #include "base/base64.h"
 #include "base/fnv.h"
 #include "base/json.h"
-#include "base/json_tree.h"
 #include "base/shorten.h"
 #include "domain/error_text.h"
 #include "sources/sidekiq/job_reader.h"
@@ -26,12 +25,9 @@ bool is_verk(const sidekiq::Job& job) { return job.dialect == sidekiq::Dialect::
 
 /// How many lines of a backtrace the job asks for.
 std::size_t lines_asked(const sidekiq::Job& job) {
-  if (!job.json.contains("backtrace")) return 0;
-  const auto asked = job.json["backtrace"];
+  const auto asked = job.json.contains("backtrace") ? job.json["backtrace"] : Json();
   if (asked.is_bool()) return asked.as_bool() ? SIZE_MAX : 0;
-  if (!asked.is_number()) return 0;
-  const auto number = JsonDocument::parse(asked.dump())->root().as_int();  // nothing for 1e999
-  return static_cast<std::size_t>(std::max<std::int64_t>(number.value_or(0), 0));
+  return static_cast<std::size_t>(count_at(job.json, "backtrace").value_or(0));
 }
 
 /// Of an error of several lines those behind the first, as Sidekiq packs them; empty: there are none.

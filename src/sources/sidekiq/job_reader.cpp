@@ -30,16 +30,6 @@ std::optional<Time> time_at(const Json& object, std::string_view key) {
   return found ? read_job_time(*found) : std::nullopt;
 }
 
-std::optional<std::int32_t> count_at(const Json& object, std::string_view key, std::int32_t least = 0) {
-  const auto found = member(object, key);
-  if (!found || !found->is_number()) return std::nullopt;
-  const auto document = JsonDocument::parse(found->dump());
-  const auto number = document->root().as_int();
-  if (!number) return std::nullopt;
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(*number, least, kMost));
-}
-
 /// The arguments as an array; Verk's are JSON within a string. An empty object is what Lua's cjson makes of
 /// an empty array.
 std::optional<Json> args_of(const Json& job, std::string& why) {
@@ -91,6 +81,16 @@ void read_retries(const Json& json, sidekiq::Job& job) {
 }
 
 }  // namespace
+
+std::optional<std::int32_t> count_at(const Json& object, std::string_view key, std::int32_t least) {
+  const auto found = member(object, key);
+  if (!found || !found->is_number()) return std::nullopt;
+  const auto document = JsonDocument::parse(found->dump());
+  const auto number = document->root().as_int();
+  if (!number) return std::nullopt;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(*number, least, kMost));
+}
 
 std::optional<Time> read_job_time(const Json& number) {
   if (!number.is_number()) return std::nullopt;

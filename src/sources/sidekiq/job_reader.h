@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,9 @@ namespace ordo::sources {
 std::optional<sidekiq::Job> read_job(std::string_view payload,
                                      const std::optional<std::vector<std::string>>& args_keys,
                                      std::string& why);
+
+/// A whole number, brought into the bounds of the type; nothing: the field is missing, or no such number.
+std::optional<std::int32_t> count_at(const Json& object, std::string_view key, std::int32_t least = 0);
 
 /// A time as the dialects write it: a number with a fraction is in seconds, a whole one above 10^11 in
 /// milliseconds (Sidekiq 8), any other in seconds.

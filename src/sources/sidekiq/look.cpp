@@ -36,31 +36,46 @@ std::optional<Time> pushed_at(const std::string& bytes) {
   return job->enqueued_at ? job->enqueued_at : job->created_at;
 }
 
-/// Names a list of ours among those that a process of Sidekiq says that it takes from.
-bool takes_from(const std::string& info, const SourceOptions& source) {
+/// The tag of a process of Sidekiq that says that it takes from a list of ours; nothing: it takes from none.
+std::optional<std::string> tag_of_taker(const std::string& info, const SourceOptions& source) {
   const auto& queues = source.queues;
   const auto json = JsonDocument::parse(info);
-  if (!json || !json->root().is_object()) return false;
+  if (!json || !json->root().is_object()) return std::nullopt;
   const auto tag = json->root().find("tag");
-  if (tag && tag->is_string() && tag->as_string() == SidekiqCitizen::tag_of(source))
-    return false;  // it is one of ours
   const auto listed = json->root().find("queues");
-  if (!listed || !listed->is_array()) return false;
+  if (!listed || !listed->is_array()) return std::nullopt;
   for (std::size_t i = 0; i < listed->size(); ++i) {
     const auto name = listed->at(i);
-    if (name.is_string() && std::ranges::find(queues, name.as_string()) != queues.end()) return true;
+    if (name.is_string() && std::ranges::find(queues, name.as_string()) != queues.end())
+      return tag && tag->is_string() ? tag->as_string() : std::string();
   }
-  return false;
+  return std::nullopt;
 }
 
+/// A killed node is listed for a minute, under the name that its source had; who takes for a source is known
+/// for seconds.
 void look_at_others(RedisLink& link, const SourceOptions& source, const std::vector<Reply>& processes,
                     SidekiqLook& look) {
   CommandText commands;
   for (const auto& process : processes) commands.add("HGET", process.text, "info");
   if (commands.count() == 0) return;
   const auto replies = link.ask("look at the processes of Sidekiq", commands);
+  CommandText takers;
+  std::vector<std::string> nodes;
   for (std::size_t i = 0; i < processes.size(); ++i) {
-    if (!replies[i].is_nil() && takes_from(replies[i].text, source)) look.others.push_back(processes[i].text);
+    const auto tag = replies[i].is_nil() ? std::nullopt : tag_of_taker(replies[i].text, source);
+    if (!tag || *tag == SidekiqCitizen::tag_of(source)) continue;
+    if (const auto other = SidekiqCitizen::source_of(*tag)) {
+      takers.add("EXISTS", SidekiqOrigin::taker_key({.name = *other}));
+      nodes.push_back(processes[i].text);
+    } else {
+      look.others.push_back(processes[i].text);
+    }
+  }
+  if (nodes.empty()) return;
+  const auto taken = link.ask("look at who takes for other sources", takers);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (taken[i].integer != 0) look.others.push_back(nodes[i]);
   }
 }
 

@@ -31,10 +31,24 @@ std::optional<Retry> retry_of(const SourceOptions& source, const domain::Entry& 
   }
 }
 
-/// The entry without its source: Ordo retries it, as often as is left.
-std::string retried_here(domain::Entry entry, const domain::JobState& state) {
-  entry.type = domain::EntryType::push;
+std::string handed_over(const domain::Entry& entry, const domain::JobState& state) {
+  domain::Entry told;
+  told.type = domain::EntryType::handed_over;
+  told.kind = entry.kind;
+  told.key = entry.key;
+  told.id = entry.id;
+  told.hand_over = state.hand_over.name;
+  return domain::encode(told);
+}
+
+/// The entry, which came at `at`, without its source: Ordo retries it, as often as is left.
+std::string handed_back(domain::Entry entry, Time at, const domain::JobState& state) {
+  entry.type = domain::EntryType::handed_back;
+  entry.hand_over = state.hand_over.name;
+  entry.edits.clear();
   entry.options.retried_by.clear();
+  entry.options.replaces_time = false;
+  entry.score = entry.score.value_or(domain::score_of(entry.came.value_or(at)));
   entry.run_at = state.set_at + kOwnRetry;
   if (auto& left = entry.options.max_retries) left = std::max(*left - state.retry_count - 1, 0);
   return domain::encode(entry);
@@ -125,7 +139,7 @@ void RetrySet::forget_gone(store::ShardId shard, const std::vector<Row>& rows) {
 }
 
 RetrySet::Step RetrySet::hand_over(store::ShardId shard, std::span<Row>& left) {
-  const auto rows = left.first(std::min(left.size(), kMost));
+  const auto rows = left.first(std::min(left.size(), at_once_));
   std::vector<store::Seq> seqs;
   for (const auto& row : rows) seqs.push_back(row.seq);
   const auto chunk = store_.fetch(shard, seqs);
@@ -147,18 +161,19 @@ RetrySet::Step RetrySet::hand_over(store::ShardId shard, std::span<Row>& left) {
     if (!entry) continue;
     const auto& name = row->state.hand_over.name;
     row->state.set_at = std::min(row->state.set_at, now);
-    Handed handed{name, std::string(entry->kind), std::string(entry->key), std::string(entry->id)};
     const auto retry = retry_of(source_, *entry, row->state);
     if (!retry) {
-      handed.again = retried_here(*entry, row->state);
-      others.push_back(std::move(handed));
+      others.push_back({name, handed_back(*entry, logged.at, row->state)});
       continue;
     }
     commands.add("EVAL", kSidekiqRetryLua, 3, kSet, SidekiqOrigin::taker_key(source_), key_of(name), taker_,
                  retry->score, retry->bytes, std::chrono::seconds(kRemembered).count());
-    brought.push_back(std::move(handed));
+    brought.push_back({name, handed_over(*entry, row->state)});
   }
   left = left.subspan(passed);
+  std::size_t fetched = 0;
+  for (const auto& logged : chunk.rows) fetched += chunk.body(logged).size();
+  if (fetched > 0) at_once_ = std::clamp<std::size_t>(kMostBytesOfStep * rows.size() / fetched, 1, kMost);
   pass("read");
   bool is_taker = true;
   if (!brought.empty()) {
@@ -175,19 +190,10 @@ RetrySet::Step RetrySet::hand_over(store::ShardId shard, std::span<Row>& left) {
 void RetrySet::tell(store::ShardId shard, const std::vector<Handed>& handed) {
   if (handed.empty()) return;
   std::vector<store::NewEntry> entries;
-  for (const auto& each : handed) {
-    domain::Entry told;
-    told.type = domain::EntryType::handed_over;
-    told.kind = each.kind;
-    told.key = each.key;
-    told.id = each.id;
-    told.payload = each.name;
-    entries.push_back({shard, domain::encode(told)});
-    if (!each.again.empty()) entries.push_back({shard, each.again});
-  }
+  for (const auto& each : handed) entries.push_back({shard, each.entry});
   store_.append_durably(std::move(entries));
-  for (const auto& each : handed) told_.emplace(each.name, shard);
   pass("told");
+  for (const auto& each : handed) told_.emplace(each.name, shard);
 }
 
 }  // namespace ordo::sources

@@ -28,6 +28,8 @@ namespace ordo::sources {
 ///      there is that key, the script does nothing more for the row, even if Sidekiq has taken the job out of
 ///      the set. Only the process that takes jobs may do it: one that was thought to be over comes too late.
 ///   3. An entry `handed_over` says so in the shard's log; its owner takes row and entry away.
+///      What is no job of Sidekiq skips 2: an entry `handed_back` brings its payload, and the owner makes a
+///      job of it. Of several such entries, the owner follows the first.
 ///   4. When the store has the row no more, the key goes a minute later: who has read the row before may
 ///   still
 ///      bring it. What a crash leaves in between goes after kRemembered.
@@ -57,8 +59,8 @@ class RetrySet {
     domain::JobState state{};
   };
   struct Handed {
-    std::string name, kind, key, id;
-    std::string again{};  ///< it is no job of Sidekiq: its entry, to be pushed again; empty: it is one
+    std::string name;
+    std::string entry;  ///< that says so in the log
   };
 
   enum class Step : std::uint8_t {
@@ -85,6 +87,7 @@ class RetrySet {
   const std::string taker_;
   const CrashPoint at_;
   RedisLink link_;
+  std::size_t at_once_ = kMost;                 // rows of one step: about as many as fit into its bytes
   std::map<std::string, store::ShardId> told_;  // names, until their rows are gone
   std::optional<Duration> next_;                // steady
 };
