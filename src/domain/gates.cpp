@@ -384,11 +384,25 @@ void Gates::refund(Claim& claim, Time at) {
   }
 }
 
-void Gates::move_start(Claim& claim, Time from, Time to) {
-  now_ = believed(to);
+void Gates::postpone(Claim& claim, Time now) {
+  for (auto* limiter : claim.limiters) {
+    if (limiter->type == Limiter::Type::rate) limiter->postpone(believed(now));
+  }
+}
+
+void Gates::start_postponed(Claim& claim, Time chosen, Time now) {
+  now_ = believed(now);
   for (auto* limiter : claim.limiters) {
     if (limiter->type == Limiter::Type::rate)
-      limiter->move_start(believed_start(from), now_, grain_of(*limiter));
+      limiter->start_postponed(believed_start(chosen), now_, grain_of(*limiter));
+  }
+}
+
+void Gates::drop_postponed(Claim& claim, Time chosen) {
+  for (auto* limiter : claim.limiters) {
+    if (limiter->type != Limiter::Type::rate) continue;
+    limiter->drop_postponed(believed_start(chosen));
+    changed(*limiter);
   }
 }
 

@@ -164,8 +164,12 @@ class Gates {
   void free(Claim& claim);
   /// It was not started after all: its rates get back what they were charged at `at`.
   void refund(Claim& claim, Time at);
-  /// What its rates were charged at `from` is handed to its worker only now.
-  void move_start(Claim& claim, Time from, Time to);
+  /// What take() has just charged its rates is of a start that is to come: it counts until it comes.
+  void postpone(Claim& claim, Time now);
+  /// The start that was chosen then happens now, ...
+  void start_postponed(Claim& claim, Time chosen, Time now);
+  /// ... or never.
+  void drop_postponed(Claim& claim, Time chosen);
 
   void hold(Demand& demand) { ++demand.lock->holders; }
   void release(Demand& demand);

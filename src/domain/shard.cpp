@@ -231,8 +231,9 @@ void Shard::committed(Time now) {
   for (const RunNo no : durable.marked) {
     auto& run = runs_.at(no);
     run.marking = false;
-    move_starts(run, now);
-    released_.push_back(describe(no));
+    auto described = describe(no);
+    if (described.missing.empty()) start_postponed(run, now);
+    released_.push_back(std::move(described));
   }
   for (const RunNo no : durable.shared) {
     if (runs_.find(no) != nullptr) shared_.push_back(no);

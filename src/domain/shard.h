@@ -449,7 +449,9 @@ class Shard {
   void count_marked_runs(Counts& counts, Time now);
   void count_gates(Counts& counts, Time now, const Counts* told);
   void note_rates(const Job& job);
-  void move_starts(const ActiveRun& run, Time now);
+  void postpone_starts(const ActiveRun& run);
+  void start_postponed(const ActiveRun& run, Time now);
+  bool drop_postponed(Job& job, Time chosen);
   void list_limits(Counts& counts, const Group& group, Time now) const;
   void list_locks(Counts& counts) const;
 

@@ -45,8 +45,6 @@ void RateChecker::look(const SeenRun& run, const RateLimit& rate, const std::str
     const auto forgotten = forgotten_.find(history_.queue_of(other->shard));
     if (forgotten != forgotten_.end() && other->handed <= forgotten->second) continue;
     if (other->responds || other->lent_when_handed || other->was_stopped) continue;
-    // It was on its way for so long that its charge was over.
-    if (other->handed - other->chosen >= rate.per) continue;
     if (other->handed <= run.handed - rate.per || other->handed >= run.handed + rate.per) continue;
     starts.insert(starts.end(), counts(*other), other->handed);
   }
