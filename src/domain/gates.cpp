@@ -299,8 +299,15 @@ void Gates::sweep(Group& group) {
 // -------------------------------------------------------------------------------------------------- the
 // gates
 
+void Gates::disbelieve(Duration excess) {
+  excess_before_.insert(excess_);
+  excess_before_.erase(excess_before_.lower_bound(excess), excess_before_.end());
+  excess_ = excess;
+}
+
 void Gates::believe() {
   const auto by = std::exchange(excess_, {});
+  excess_before_.clear();
   if (now_ != Time::min()) now_ = time_after(now_, by);
   each_limiter([&](Limiter& limiter) { limiter.shift(by); });
   for (const auto& [name, group] : groups_) {
@@ -537,10 +544,14 @@ std::optional<RateRecord> Gates::record(Group& group, const std::string& name) c
   return record ? std::optional(shifted(*std::move(record), excess_)) : std::nullopt;
 }
 
-// Within a minute nobody knows, and what is too late counts as now.
+// The clock may have leapt several times: it is of the first time that it may be of. Within a minute nobody
+// knows, and what is too late counts as now.
 void Gates::tell(RateRecord& written, Time now) const {
-  if (excess_ == Duration{}) return;
-  if (written.at <= saturating_add(believed(now), kLeap)) written = shifted(std::move(written), excess_);
+  for (const auto excess : excess_before_) {
+    if (written.at > saturating_add(time_after(believed(now), excess), kLeap)) continue;
+    written = shifted(std::move(written), excess_ - excess);
+    return;
+  }
 }
 
 void Gates::restore(Group& group, const RateRecord& told, Time now) {

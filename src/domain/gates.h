@@ -146,7 +146,7 @@ class Gates {
   void drop(Claim& claim);
 
   /// The clock has leapt ahead by that, and is not believed: rates and penalties go by the time before it.
-  void disbelieve(Duration excess) { excess_ = excess; }
+  void disbelieve(Duration excess);
   /// It is believed now. What was started, and what is closed, is as old as it was before.
   void believe();
   Time believed(Time told) const { return time_after(told, -excess_); }
@@ -290,8 +290,9 @@ class Gates {
   std::set<ShardId> woken_;
   std::uint64_t turns_ = 0;
   ThrottlerRounds rounds_;
-  Time now_ = Time::min();  // the last one that was told, as it is believed
-  Duration excess_{};       // of what is told
+  Time now_ = Time::min();            // the last one that was told, as it is believed
+  Duration excess_{};                 // of what is told
+  std::set<Duration> excess_before_;  // all that it was since the clock was believed last, and less than now
 };
 
 /// The name of its locks.
