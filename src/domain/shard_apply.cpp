@@ -193,7 +193,9 @@ void Shard::clock_leapt(Time now, Duration by) {
   }
   std::vector<Job*> ahead;
   table_.each([&](Job& job) {
-    if (job.place != Place::ending && waits_too_long(job, now)) ahead.push_back(&job);
+    // Whom a throttler has refused for a time comes back by the clock as it was.
+    const bool is_refused = job.place == Place::skipped || job.place == Place::deferred;
+    if (is_refused || (job.place != Place::ending && waits_too_long(job, now))) ahead.push_back(&job);
   });
   for (Job* job : ahead) {
     if (job->place == Place::running || job->place == Place::settling) {
