@@ -442,7 +442,7 @@ class Shard {
   void take_lock(Job& job);
   void penalize(const Job& job, Duration time, Time now);
   void free_slots(Job& job);
-  void return_slots(Job& job, Time started);
+  void return_slots(Job& job, Time charged);
   void free_lock(Job& job);
   void leave_gates(Job& job);
   bool must_be_written(const ActiveRun& run) const;
@@ -450,7 +450,7 @@ class Shard {
   void count_gates(Counts& counts, Time now, const Counts* told);
   void note_rates(const Job& job);
   void postpone_starts(const ActiveRun& run);
-  void start_postponed(const ActiveRun& run, Time now);
+  void start_postponed(ActiveRun& run, Time now);
   bool drop_postponed(Job& job, Time chosen);
   void list_limits(Counts& counts, const Group& group, Time now) const;
   void list_locks(Counts& counts) const;

@@ -146,11 +146,12 @@ void Shard::postpone_starts(const ActiveRun& run) {
   }
 }
 
-void Shard::start_postponed(const ActiveRun& run, Time now) {
+void Shard::start_postponed(ActiveRun& run, Time now) {
   for (Job* job : run.jobs) {
     if (!job->is_postponed) continue;
     job->is_postponed = false;
     gates_->start_postponed(*job->demand->claim, run.started, now);
+    run.charged = now;
     note_rates(*job);
     has_moved_starts_ = has_moved_starts_ || rates_.has_notes();
   }
@@ -188,12 +189,12 @@ void Shard::free_slots(Job& job) {
 }
 
 // It was not started after all: its rates get back what they were charged, too.
-void Shard::return_slots(Job& job, Time started) {
+void Shard::return_slots(Job& job, Time charged) {
   if (!job.is_counted) return;
   job.is_counted = false;
   auto& claim = *job.demand->claim;
-  if (!drop_postponed(job, started)) {
-    gates_->refund(claim, started);
+  if (!drop_postponed(job, charged)) {
+    gates_->refund(claim, charged);
     note_rates(job);
   }
   Gates::run_recalled(*claim.group, job);

@@ -574,6 +574,36 @@ TEST(ShardLimit, a_start_that_has_waited_for_its_payload_counts_from_when_it_has
   EXPECT_TRUE(shard.take());
 }
 
+TEST(ShardLimit, a_start_that_failed_to_begin_is_given_back) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 1, .per = seconds{10}};
+  Harness shard(options);
+  push_some(shard, 1, 2);
+  const auto own = shard.take();
+  ASSERT_TRUE(own);
+  shard.end(*own, Outcome::not_started("its program is missing"));
+  const auto next = shard.take();
+  ASSERT_TRUE(next);
+  const auto lent = shard.lend(*next, "other");
+  EXPECT_FALSE(shard.has_due());
+  shard.end(lent, Outcome::not_started("its program is missing"), /*declined=*/true);
+  EXPECT_TRUE(shard.take());
+  EXPECT_FALSE(shard.take());
+}
+
+TEST(ShardLimit, a_start_under_an_owner_before_this_one_is_not_given_back) {
+  auto options = plain();
+  options.rate = RateLimit{.limit = 1, .per = seconds{10}};
+  Harness shard(options);
+  push_some(shard, 1, 2);
+  const auto run = shard.take();
+  ASSERT_TRUE(run);
+  const auto lent = shard.lend(*run, "other");
+  shard.rebuild();
+  shard.end(lent, Outcome::not_started("its program is missing"), /*declined=*/true);
+  EXPECT_FALSE(shard.take());
+}
+
 /// Whose payloads are never in memory.
 class PostponedStarts : public ::testing::Test {
  protected:
@@ -627,6 +657,15 @@ TEST_F(PostponedStarts, that_never_happen_do_not_count) {
   shard_.shard().lose_missing(lost->no, shard_.now());
   EXPECT_TRUE(choose());
   EXPECT_FALSE(choose());
+}
+
+TEST_F(PostponedStarts, that_began_and_are_taken_back_do_not_count) {
+  const auto first = choose();
+  ASSERT_TRUE(first);
+  shard_.advance(seconds{15});
+  start(*first);
+  shard_.shard().recall(first->no, shard_.now());
+  EXPECT_TRUE(choose());
 }
 
 TEST_F(PostponedStarts, go_to_the_next_owner_as_starts) {
