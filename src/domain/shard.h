@@ -236,7 +236,7 @@ class Shard {
 
   // --- outputs ---
 
-  bool has_changes() const { return !changes_.empty() || awaiting_.has_unlocks() || has_moved_starts_; }
+  bool has_changes() const { return !changes_.empty() || awaiting_.has_unlocks() || has_rates_to_write_; }
   /// About how many rows the next collect() brings, without those to be set aside.
   std::size_t changed_rows() const { return changes_.rows(); }
   /// ... of its records.
@@ -580,9 +580,9 @@ class Shard {
 
   Takeover takeover_;
   RateBook rates_;
-  bool has_moved_starts_ = false;  // a successor would take them for earlier ones, or forget them
-  Time seen_{};                    // of the last commit
-  Counts lasting_;                 // only what is counted for ever, and kept for others
+  bool has_rates_to_write_ = false;  // soon: a successor would take starts for earlier ones, or forget them
+  Time seen_{};                      // of the last commit
+  Counts lasting_;                   // only what is counted for ever, and kept for others
   std::uint64_t fence_ = 0;
   Seq through_ = 0;
   std::unordered_map<Seq, int> cancels_;            // controls that wait for the end of so many jobs

@@ -189,7 +189,7 @@ void Shard::clock_leapt(Time now, Duration by) {
   if (by != Duration{}) {
     rates_.shift(by);
     seen_ = time_after(seen_, by);
-    has_moved_starts_ = has_moved_starts_ || rates_.has_more();
+    has_rates_to_write_ = has_rates_to_write_ || rates_.has_more();
   }
   std::vector<Job*> ahead;
   table_.each([&](Job& job) {

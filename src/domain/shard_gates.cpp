@@ -153,7 +153,7 @@ void Shard::start_postponed(ActiveRun& run, Time now) {
     gates_->start_postponed(*job->demand->claim, run.started, now);
     run.charged = now;
     note_rates(*job);
-    has_moved_starts_ = has_moved_starts_ || rates_.has_notes();
+    has_rates_to_write_ = has_rates_to_write_ || rates_.has_notes();
   }
 }
 
